@@ -34,7 +34,7 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLive(g.turn)
+	l := newLive(g.deployment)
 	server, err := gateway.New(l, &gateway.Options{Personality: role.Name, Version: version(), Logger: g.logger, Principal: g.callers.Local})
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux, err := muxOf(api, server, l.resource())
+	mux, err := muxOf(api, server, l.protectedResource())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func withState(ctx context.Context, env *environment, f *flags, do func(g *gate)
 	if err != nil {
 		return misused(err)
 	}
-	g := &gate{turn: &turn{config: c}, builtin: builtin}
+	g := &gate{deployment: &deployment{config: c}, builtin: builtin}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	open := g.openStore
 	if path := c.State.Path; path != "" {

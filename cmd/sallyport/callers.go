@@ -56,7 +56,7 @@ type standing struct {
 func (s standing) Stands(ctx context.Context, principal string, since time.Time) (bool, error) {
 	if strings.HasPrefix(principal, auth.OIDCPrefix) {
 		l := s.live.Load()
-		return l == nil || l.issuer() != nil, nil
+		return l == nil || l.currentIssuer() != nil, nil
 	}
 	return s.callers.Stands(ctx, principal, since)
 }

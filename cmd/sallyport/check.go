@@ -29,7 +29,7 @@ answer, 2 when the configuration cannot be loaded.`,
 			defer func() { err = errors.Join(err, g.Close()) }()
 			g.servers.every = true
 			g.discover(cmd.Context(), "", everyServer)
-			g.warn(env)
+			g.printWarnings(env)
 			env.warnOfCopies(g.config.Files...)
 			misfits := g.misfits()
 			report := checkReport{

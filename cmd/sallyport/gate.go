@@ -60,7 +60,7 @@ type settings interface {
 // configuration alone are in its turn, which a server replaces when the
 // configuration changes.
 type gate struct {
-	*turn
+	*deployment
 	builtin  bool // no file: this is the configuration that init would write
 	passing  bool // the state ends with the command
 	views    bool // the command only looks
@@ -170,7 +170,7 @@ func wire(ctx context.Context, env *environment, f *flags, open func(*gate, cont
 	if err != nil {
 		return nil, misused(err)
 	}
-	g = &gate{turn: &turn{config: c}, builtin: builtin, logger: slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	g = &gate{deployment: &deployment{config: c}, builtin: builtin, logger: slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	defer func() {
 		if err != nil {
 			err = misused(errors.Join(err, g.Close()))
@@ -195,12 +195,12 @@ func wire(ctx context.Context, env *environment, f *flags, open func(*gate, cont
 		Switches: g.switches, Standing: standing{g.callers, &g.live}, Recorder: g.log, Logger: g.logger,
 	})
 	g.closers = append(g.closers, func() error { g.runs.Close(); return nil })
-	t, err := g.turnOf(ctx, env, c)
+	t, err := g.newDeployment(ctx, env, c)
 	if err != nil {
 		return g, err
 	}
-	g.turn = t
-	g.closers = append(g.closers, func() error { return g.turn.Close() })
+	g.deployment = t
+	g.closers = append(g.closers, func() error { return g.deployment.Close() })
 	return g, nil
 }
 

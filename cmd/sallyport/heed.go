@@ -19,7 +19,7 @@ func (g *gate) heed(ctx context.Context, env *environment) (stop func()) {
 	if g.builtin {
 		return func() {}
 	}
-	h := &heeder{follower: follower{g: g, env: env, seen: g.config.Digest + g.servers.pins.digest}, judge: g.turn}
+	h := &heeder{follower: follower{g: g, env: env, seen: g.config.Digest + g.servers.pins.digest}, judge: g.deployment}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { h.run(ctx) })
@@ -32,14 +32,14 @@ func (g *gate) heed(ctx context.Context, env *environment) (stop func()) {
 // heeder compares what a command runs with the configuration on the disk.
 type heeder struct {
 	follower
-	judge *turn // the last valid configuration
+	judge *deployment // the last valid configuration
 }
 
 func (h *heeder) run(ctx context.Context) {
 	tick := time.NewTicker(pollPause)
 	defer tick.Stop()
 	defer func() {
-		if h.judge != h.g.turn {
+		if h.judge != h.g.deployment {
 			h.report(h.judge.Close())
 		}
 	}()
@@ -50,9 +50,9 @@ func (h *heeder) run(ctx context.Context) {
 		case <-tick.C:
 		}
 		h.report(h.look(ctx))
-		if h.judge != h.g.turn {
+		if h.judge != h.g.deployment {
 			// Review at each look: a batch begins new calls as others end.
-			h.g.review(ctx, h.g.turn, h.judge)
+			h.g.review(ctx, h.g.deployment, h.judge)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (h *heeder) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	next, err := h.g.turnOf(ctx, h.env, c)
+	next, err := h.g.newDeployment(ctx, h.env, c)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (h *heeder) look(ctx context.Context) error {
 	put()
 	next.revision = revision
 	before := h.judge
-	if h.judge = next; before != h.g.turn {
+	if h.judge = next; before != h.g.deployment {
 		return before.Close()
 	}
 	return nil

@@ -17,21 +17,21 @@ import (
 // safe for concurrent use.
 type live struct {
 	mu      sync.Mutex
-	now     *turn
+	now     *deployment
 	changed func() // tells clients that lists may have changed; nil tells no client
 	// callers holds the principals of the configuration in force; nil when they
 	// never change.
 	callers *auth.Directory
 }
 
-func newLive(t *turn) *live {
+func newLive(t *deployment) *live {
 	t.idle = make(chan struct{})
 	return &live{now: t}
 }
 
-// tells sets the function that tells clients that what they see may have
+// setListener sets the function that tells clients that what they see may have
 // changed.
-func (l *live) tells(changed func()) {
+func (l *live) setListener(changed func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.changed = changed
@@ -48,48 +48,48 @@ func (l *live) listChanged() {
 	}
 }
 
-// enter returns the turn in force. The turn stays open until leave.
-func (l *live) enter() *turn {
+// acquireDeployment returns the turn in force. The turn stays open until leave.
+func (l *live) acquireDeployment() *deployment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.now.uses++
 	return l.now
 }
 
-func (l *live) leave(t *turn) {
+func (l *live) releaseDeployment(t *deployment) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t.uses--
-	t.settle()
+	t.closeIdleWhenUnused()
 }
 
-// settle signals that a retired turn has no calls left. The caller holds the
+// closeIdleWhenUnused signals that a retired turn has no calls left. The caller holds the
 // lock.
-func (t *turn) settle() {
+func (t *deployment) closeIdleWhenUnused() {
 	if t.retired && t.uses == 0 {
 		close(t.idle)
 		t.retired = false
 	}
 }
 
-// exchange puts another turn in force together with its callers. It returns the
+// swapDeployment puts another turn in force together with its callers. It returns the
 // previous turn, whose idle channel closes when the last call in it has ended.
 // A request that is authenticated as one of the new callers finds the new turn.
-func (l *live) exchange(next *turn, callers func()) (before *turn) {
+func (l *live) swapDeployment(next *deployment, callers func()) (before *deployment) {
 	next.idle = make(chan struct{})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before, l.now = l.now, next
 	callers()
 	before.retired = true
-	before.settle()
+	before.closeIdleWhenUnused()
 	return before
 }
 
-// present returns the caller with the rights that the configuration of a turn
+// refreshCaller returns the caller with the rights that the configuration of a turn
 // gives it. A caller that the previous configuration admitted a moment ago gets
 // its present rights.
-func (l *live) present(ctx context.Context, t *turn, caller *sallyport.Caller) *sallyport.Caller {
+func (l *live) refreshCaller(ctx context.Context, t *deployment, caller *sallyport.Caller) *sallyport.Caller {
 	if l.callers == nil || caller == nil || caller.Principal.Revision == 0 || caller.Principal.Revision == t.revision {
 		return caller
 	}
@@ -101,7 +101,7 @@ func (l *live) present(ctx context.Context, t *turn, caller *sallyport.Caller) *
 		own.Principal.Permissions = slices.DeleteFunc(slices.Clone(caller.Principal.Permissions), func(permission string) bool {
 			return slices.Contains(t.withdrawn, permission)
 		})
-		own.Principal.Personalities = l.issued()
+		own.Principal.Personalities = l.issuerRoles()
 		return &own
 	}
 	now, ok, err := l.callers.Named(ctx, caller.Principal.Name)
@@ -111,46 +111,46 @@ func (l *live) present(ctx context.Context, t *turn, caller *sallyport.Caller) *
 	return &own
 }
 
-// issuer returns what the configuration in force says about the issuer, or nil
+// currentIssuer returns what the configuration in force says about the issuer, or nil
 // when it names none.
-func (l *live) issuer() *config.OIDC {
+func (l *live) currentIssuer() *config.OIDC {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.now.config.Security.OIDC
 }
 
-// issued returns the roles that callers of the issuer may take.
-func (l *live) issued() []string {
-	if o := l.issuer(); o != nil && o.Personalities != nil {
+// issuerRoles returns the roles that callers of the issuer may take.
+func (l *live) issuerRoles() []string {
+	if o := l.currentIssuer(); o != nil && o.Personalities != nil {
 		return o.Personalities
 	}
 	// An empty list allows no role; nil would allow any.
 	return []string{}
 }
 
-// resource tells clients of /mcp which issuer's tokens open it.
-func (l *live) resource() *auth.Resource {
+// protectedResource tells clients of /mcp which issuer's tokens open it.
+func (l *live) protectedResource() *auth.Resource {
 	return &auth.Resource{
 		Path: "/mcp",
 		Issuer: func() string {
-			if o := l.issuer(); o != nil {
+			if o := l.currentIssuer(); o != nil {
 				return o.Issuer
 			}
 			return ""
 		},
-		Scopes: l.scopes,
+		Scopes: l.supportedScopes,
 	}
 }
 
-// scopes lists the permissions that tools require, when the scopes of a token
+// supportedScopes lists the permissions that tools require, when the scopes of a token
 // are permissions.
-func (l *live) scopes() (list []string) {
-	o := l.issuer()
+func (l *live) supportedScopes() (list []string) {
+	o := l.currentIssuer()
 	if o == nil || o.PermissionsClaim != "scope" && o.PermissionsClaim != "scp" {
 		return nil
 	}
-	t := l.enter()
-	defer l.leave(t)
+	t := l.acquireDeployment()
+	defer l.releaseDeployment(t)
 	for _, tool := range t.registry.Tools() {
 		list = append(list, tool.Permissions...)
 	}
@@ -158,15 +158,15 @@ func (l *live) scopes() (list []string) {
 	return slices.Compact(list)
 }
 
-// believed accepts the tokens of an issuer while the configuration names it.
-type believed struct {
+// issuerTokens accepts the tokens of an issuer while the configuration names it.
+type issuerTokens struct {
 	auth.Tokens
 	live *live
 }
 
 // Principal implements auth.Tokens.
-func (b believed) Principal(ctx context.Context, token string) (p sallyport.Principal, ok bool, err error) {
-	if b.live.issuer() == nil {
+func (b issuerTokens) Principal(ctx context.Context, token string) (p sallyport.Principal, ok bool, err error) {
+	if b.live.currentIssuer() == nil {
 		return p, false, nil
 	}
 	// Read the revision first: what is read later may be newer, and is then
@@ -179,35 +179,35 @@ func (b believed) Principal(ctx context.Context, token string) (p sallyport.Prin
 
 // Definitions returns the definitions that a caller sees.
 func (l *live) Definitions(caller *sallyport.Caller) []registry.Definition {
-	t := l.enter()
-	defer l.leave(t)
-	return t.registry.Definitions(l.present(context.Background(), t, caller))
+	t := l.acquireDeployment()
+	defer l.releaseDeployment(t)
+	return t.registry.Definitions(l.refreshCaller(context.Background(), t, caller))
 }
 
 // Call decides and makes one call.
 func (l *live) Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result {
-	t := l.enter()
-	defer l.leave(t)
-	return t.registry.Call(ctx, l.present(ctx, t, caller), q)
+	t := l.acquireDeployment()
+	defer l.releaseDeployment(t)
+	return t.registry.Call(ctx, l.refreshCaller(ctx, t, caller), q)
 }
 
 // Reject records a call that did not arrive complete.
 func (l *live) Reject(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, why string) sallyport.Result {
-	t := l.enter()
-	defer l.leave(t)
+	t := l.acquireDeployment()
+	defer l.releaseDeployment(t)
 	return t.registry.Reject(ctx, caller, q, why)
 }
 
 // List returns the tools that a caller sees, as they were declared.
 func (l *live) List(caller *sallyport.Caller) []sallyport.Tool {
-	t := l.enter()
-	defer l.leave(t)
-	return t.registry.List(l.present(context.Background(), t, caller))
+	t := l.acquireDeployment()
+	defer l.releaseDeployment(t)
+	return t.registry.List(l.refreshCaller(context.Background(), t, caller))
 }
 
 // Explain returns the decision about a tool before its arguments count.
 func (l *live) Explain(caller *sallyport.Caller, tool string) (registry.Explanation, error) {
-	t := l.enter()
-	defer l.leave(t)
-	return t.registry.Explain(l.present(context.Background(), t, caller), tool)
+	t := l.acquireDeployment()
+	defer l.releaseDeployment(t)
+	return t.registry.Explain(l.refreshCaller(context.Background(), t, caller), tool)
 }

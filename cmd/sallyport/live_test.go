@@ -9,7 +9,7 @@ import (
 )
 
 // held returns a turn whose tool waits until the test closes let.
-func held(t *testing.T, answer string) (tn *turn, began, let chan struct{}) {
+func held(t *testing.T, answer string) (tn *deployment, began, let chan struct{}) {
 	t.Helper()
 	r, err := registry.New(nil, nil)
 	if err != nil {
@@ -24,7 +24,7 @@ func held(t *testing.T, answer string) (tn *turn, began, let chan struct{}) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &turn{registry: r}, began, let
+	return &deployment{registry: r}, began, let
 }
 
 // A running call ends in the configuration in which it began; the next call
@@ -40,7 +40,7 @@ func TestACallEndsInItsTurn(t *testing.T) {
 	one := make(chan sallyport.Result)
 	go func() { one <- call() }()
 	<-began
-	if before := l.exchange(second, func() {}); before != first {
+	if before := l.swapDeployment(second, func() {}); before != first {
 		t.Fatal("exchange returned another turn than the one before")
 	}
 	select {
@@ -60,6 +60,6 @@ func TestACallEndsInItsTurn(t *testing.T) {
 	if res := <-two; res.Value != "second" {
 		t.Errorf("the call after the exchange answered %+v", res)
 	}
-	l.exchange(first, func() {})
+	l.swapDeployment(first, func() {})
 	<-second.idle
 }

@@ -106,7 +106,7 @@ removed whatever the issuer answers, and the command says what it did.`,
 }
 
 // authorized returns a declared server that uses OAuth.
-func (t *turn) authorized(name string) (*upstream.Server, error) {
+func (t *deployment) authorized(name string) (*upstream.Server, error) {
 	var known []string
 	for i := range t.servers.declared {
 		s := &t.servers.declared[i]
@@ -123,7 +123,7 @@ func (t *turn) authorized(name string) (*upstream.Server, error) {
 }
 
 // loginRole returns the role whose grant bounds a login.
-func (t *turn) loginRole(server, asked string) (string, error) {
+func (t *deployment) loginRole(server, asked string) (string, error) {
 	roles := t.rolesWith(server)
 	switch {
 	case len(roles) == 0:

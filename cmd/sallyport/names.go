@@ -21,7 +21,7 @@ import (
 
 // checkNames refuses names that refer to nothing: a tool or label of a
 // personality, a connection or relay of an action.
-func (t *turn) checkNames() error {
+func (t *deployment) checkNames() error {
 	var names, labels []string
 	for _, tool := range t.registry.Tools() {
 		if n := len(names); n == 0 || names[n-1] != tool.Name { // a prompt may have the name of a tool
@@ -55,7 +55,7 @@ func (t *turn) checkNames() error {
 
 // checkWorkspace warns of a missing workspace. Without it every path below it
 // is out of reach, which looks like the effect of a rule.
-func (t *turn) checkWorkspace() {
+func (t *deployment) checkWorkspace() {
 	info, err := os.Stat(t.config.Workspace)
 	why := "it is not a folder"
 	switch {
@@ -85,7 +85,7 @@ func unconnected() []string {
 }
 
 // unknown returns a fault for each unknown entry in a list of a personality.
-func (t *turn) unknown(role, key string, list, known []string) (faults config.Faults) {
+func (t *deployment) unknown(role, key string, list, known []string) (faults config.Faults) {
 	for i, item := range list {
 		if slices.Contains(known, item) || strings.HasPrefix(item, "mcp__") {
 			continue
@@ -106,7 +106,7 @@ func (t *turn) unknown(role, key string, list, known []string) (faults config.Fa
 
 // unknownConnections returns a fault for each database and relay that an action
 // declares and the configuration lacks.
-func (t *turn) unknownConnections() (faults config.Faults) {
+func (t *deployment) unknownConnections() (faults config.Faults) {
 	databases := slices.Sorted(maps.Keys(t.config.Databases))
 	relays := slices.Sorted(maps.Keys(t.config.Mail))
 	for _, a := range t.config.Actions {
@@ -143,7 +143,7 @@ func notDefined(name, key string, known []string) string {
 
 // placed adds file positions to the errors of a registry about actions and
 // servers. It leaves other errors as they are.
-func (t *turn) placed(err error) error {
+func (t *deployment) placed(err error) error {
 	found, ok := errors.AsType[registry.Faults](err)
 	if !ok {
 		return err
@@ -164,7 +164,7 @@ func (t *turn) placed(err error) error {
 
 // declaring returns the part that declares a tool and the pointer of the name
 // in it; nil when no file declares the tool.
-func (t *turn) declaring(id string) (p *config.Part, pointer string) {
+func (t *deployment) declaring(id string) (p *config.Part, pointer string) {
 	_, tool := sallyport.ParseID(id)
 	for i := range t.config.Actions {
 		if t.config.Actions[i].ID == tool {

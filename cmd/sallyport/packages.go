@@ -89,7 +89,7 @@ func (g *gate) installRole() installRole {
 	}}
 }
 
-func (g *gate) installer(env *environment, t *turn) *installer {
+func (g *gate) installer(env *environment, t *deployment) *installer {
 	return &installer{
 		backends: sallyport.Backends{Network: g.network, Files: g.files, Process: g.children, Personalities: g.installRole()},
 		options:  registry.Options{Recorder: g.log, Switches: g.switches, Logger: g.logger, Workspace: t.config.Workspace},
@@ -162,7 +162,7 @@ func unwrapped(text string) string {
 
 // fetch installs the pinned package of a server that is not installed here yet.
 // Every installed file must match the pin.
-func (t *turn) fetch(ctx context.Context, l *launched) {
+func (t *deployment) fetch(ctx context.Context, l *launched) {
 	s := &l.declared
 	if l.pkg == nil || l.why != "" || len(t.rolesWith(s.Name)) == 0 {
 		return

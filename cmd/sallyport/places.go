@@ -51,10 +51,10 @@ func (g *gate) renewPlaces(ctx context.Context, l *live) {
 			return
 		case <-tick.C:
 		}
-		t := l.enter()
+		t := l.acquireDeployment()
 		if err := t.places.Renew(ctx); err != nil && ctx.Err() == nil {
 			g.logger.Error("where paths lead could not be looked at anew", "error", err)
 		}
-		l.leave(t)
+		l.releaseDeployment(t)
 	}
 }

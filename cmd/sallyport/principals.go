@@ -54,7 +54,7 @@ func withCallers(ctx context.Context, env *environment, f *flags, change bool, d
 	if err != nil {
 		return misused(err)
 	}
-	g := &gate{turn: &turn{config: c}, builtin: builtin}
+	g := &gate{deployment: &deployment{config: c}, builtin: builtin}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	if change && c.State.Kind == config.StateMemory {
 		return misused(errors.New("the configuration keeps its state in memory, where this change would end with the command: set state to a file"))

@@ -93,7 +93,7 @@ func (w *written) unchanged() bool { return w.digest != "" && w.now() == w.diges
 // write. Such files run only in the form that the state first saw. Files that
 // the operator allows by execFrom, and files that the lock pins, are not
 // checked.
-func (g *gate) guardPrograms(ctx context.Context, env *environment, t *turn) {
+func (g *gate) guardPrograms(ctx context.Context, env *environment, t *deployment) {
 	for i := range t.config.Actions {
 		a := &t.config.Actions[i]
 		def, err := action.Decode(a.JSON, &action.DecodeOptions{Dir: a.Dir, Workspace: t.config.Workspace, Home: env.home})
@@ -134,7 +134,7 @@ func (g *gate) guardPrograms(ctx context.Context, env *environment, t *turn) {
 
 // writtenProgram returns the files of a command when tools may write at least
 // one of them, else nil.
-func (t *turn) writtenProgram(env *environment, part *config.Part, kind string, argv []string, process *sallyport.ProcessCapability) *written {
+func (t *deployment) writtenProgram(env *environment, part *config.Part, kind string, argv []string, process *sallyport.ProcessCapability) *written {
 	vars := variables(env, t.config)
 	vars["workspace"], vars["self"] = t.config.Workspace, part.Dir
 	w := &written{kind: kind, name: part.ID, part: part, absent: true}
@@ -155,7 +155,7 @@ func (t *turn) writtenProgram(env *environment, part *config.Part, kind string, 
 
 // writer names the personality that may write a file or the file to which its
 // name leads.
-func (t *turn) writer(path string) string {
+func (t *deployment) writer(path string) string {
 	table := t.places.Table()
 	if by := table.Writer(table.Place(path).Path); by != "" {
 		return by
@@ -169,7 +169,7 @@ func (t *turn) writer(path string) string {
 // programFiles lists the files that a command runs: the program itself when it
 // is a path, and scripts among its arguments. It does not look at the disk, so
 // that an agent cannot change the list by removing a file.
-func (t *turn) programFiles(part *config.Part, argv []string, vars map[string]string) (files []programFile) {
+func (t *deployment) programFiles(part *config.Part, argv []string, vars map[string]string) (files []programFile) {
 	script := false // the interpreter has had its script
 	for i, text := range argv {
 		if option, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(option, "-") {
@@ -219,7 +219,7 @@ func runsFrom(list []string, vars map[string]string, path string) bool {
 // trust looks up the digest that the state first saw. The first command that
 // may run anything stores it: before that, no agent of this state has run. It
 // reports whether the files have to match that digest.
-func (g *gate) trust(ctx context.Context, t *turn, w *written) bool {
+func (g *gate) trust(ctx context.Context, t *deployment, w *written) bool {
 	s, now := g.trusted, w.now()
 	if s == nil {
 		s = g.settings
@@ -249,7 +249,7 @@ func (g *gate) trust(ctx context.Context, t *turn, w *written) bool {
 
 // holdAction lets an action run only while its files match the digest in the
 // state.
-func (t *turn) holdAction(w *written) {
+func (t *deployment) holdAction(w *written) {
 	for i := range t.tools {
 		if tool := &t.tools[i]; tool.Name == w.name && tool.Toolset == action.Toolset {
 			tool.IsAvailable = w.unchanged
@@ -260,7 +260,7 @@ func (t *turn) holdAction(w *written) {
 
 // programFaults returns a fault with its remedy for each program that tools may
 // write.
-func (t *turn) programFaults() (faults registry.Faults) {
+func (t *deployment) programFaults() (faults registry.Faults) {
 	for _, w := range t.programs {
 		name := w.name
 		if w.kind == "server" {

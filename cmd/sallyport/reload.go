@@ -57,7 +57,7 @@ type follower struct {
 	// probing maps the name of each server that is being probed to the function
 	// that cancels the probe.
 	probing sync.Map
-	renew   chan *turn
+	renew   chan *deployment
 	// away maps each server whose tools were not available at the last check of
 	// attended to the reason.
 	attended *upstream.Mounts
@@ -69,7 +69,7 @@ type follower struct {
 func (g *gate) follow(ctx context.Context, env *environment, l *live, role string) (stop func()) {
 	f := &follower{
 		g: g, env: env, live: l, role: role, seen: g.config.Digest + g.servers.pins.digest,
-		stopAsking: func() {}, renew: make(chan *turn),
+		stopAsking: func() {}, renew: make(chan *deployment),
 	}
 	if g.builtin {
 		return func() {}
@@ -146,7 +146,7 @@ func (f *follower) look(ctx context.Context) error {
 	if err := errors.Join(f.g.fixed(c), named(c, f.role)); err != nil {
 		return err
 	}
-	next, err := f.g.turnOf(ctx, f.env, c)
+	next, err := f.g.newDeployment(ctx, f.env, c)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (f *follower) look(ctx context.Context) error {
 		return err
 	}
 	f.keep(ctx, "")
-	next.warn(f.env)
+	next.printWarnings(f.env)
 	fmt.Fprintf(f.env.stderr, "sallyport: the configuration has changed and is in force\n")
 	f.discover(ctx)
 	return nil
@@ -167,7 +167,7 @@ func (f *follower) look(ctx context.Context) error {
 // exchange puts a turn in force that was built beside the present one. Callers,
 // roles, tools and policies change in one step, and no slow work comes before
 // it. The servers of the turn are asked afterwards what they offer.
-func (f *follower) exchange(ctx context.Context, next *turn) error {
+func (f *follower) exchange(ctx context.Context, next *deployment) error {
 	was := f.g.config
 	put, revision, err := f.g.callers.Prepare(ctx, recordsOf(next.config), next.config.Security.DefaultPermissions)
 	if err != nil {
@@ -179,8 +179,8 @@ func (f *follower) exchange(ctx context.Context, next *turn) error {
 	})
 	f.stopAsking()
 	f.stopProbing()
-	before := f.live.exchange(next, put)
-	f.g.turn = next
+	before := f.live.swapDeployment(next, put)
+	f.g.deployment = next
 	f.live.listChanged()
 	// A call that waits for a human has to be asked for again under the new
 	// configuration.
@@ -192,11 +192,11 @@ func (f *follower) exchange(ctx context.Context, next *turn) error {
 
 // remount puts the configuration of a turn in force once more, with what its
 // servers offer now. It does nothing when another turn is in force.
-func (f *follower) remount(ctx context.Context, t *turn) {
-	if t != f.g.turn {
+func (f *follower) remount(ctx context.Context, t *deployment) {
+	if t != f.g.deployment {
 		return
 	}
-	next, err := f.g.turnOf(ctx, f.env, t.config)
+	next, err := f.g.newDeployment(ctx, f.env, t.config)
 	if err == nil {
 		err = f.exchange(ctx, next)
 	}
@@ -250,7 +250,7 @@ func (f *follower) keep(ctx context.Context, refused string) {
 }
 
 // retire closes a turn when the last call in it has ended.
-func (f *follower) retire(t *turn) {
+func (f *follower) retire(t *deployment) {
 	f.old.Go(func() {
 		<-t.idle
 		if err := t.Close(); err != nil {

@@ -14,7 +14,7 @@ import (
 // review compares what runs with a turn that replaces another one. It ends or
 // narrows what the new turn would not allow in its present form. Everything
 // else goes on.
-func (g *gate) review(ctx context.Context, before, next *turn) {
+func (g *gate) review(ctx context.Context, before, next *deployment) {
 	g.runs.Review(func(run *registry.Run) (now *sallyport.Grant, why string) {
 		own := *run
 		if why = g.principalNow(ctx, next, &own); why != "" {
@@ -32,7 +32,7 @@ func (g *gate) review(ctx context.Context, before, next *turn) {
 
 // principalNow gives the principal of a run its rights in the next turn, or
 // returns the reason why it has none.
-func (g *gate) principalNow(ctx context.Context, next *turn, run *registry.Run) (why string) {
+func (g *gate) principalNow(ctx context.Context, next *deployment, run *registry.Run) (why string) {
 	p := &run.Principal
 	switch {
 	case p.Name == "": // it serves every principal
@@ -61,7 +61,7 @@ func (g *gate) principalNow(ctx context.Context, next *turn, run *registry.Run) 
 
 // holdsServer returns what a run of an upstream server would be granted now, or
 // the reason why it could not begin.
-func (t *turn) holdsServer(run *registry.Run, server string, before *turn) (now *sallyport.Grant, why string) {
+func (t *deployment) holdsServer(run *registry.Run, server string, before *deployment) (now *sallyport.Grant, why string) {
 	s := &t.servers
 	i := slices.IndexFunc(s.declared, func(d upstream.Server) bool { return d.Name == server })
 	switch {

@@ -112,7 +112,7 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
 		return misused(err)
 	}
 	g.discover(ctx, role.Name, everyServer)
-	g.warn(env)
+	g.printWarnings(env)
 	misfits := g.misfits()
 	for _, m := range misfits {
 		fmt.Fprintf(env.stderr, "sallyport: warning: misfit %s\n", m)
@@ -126,7 +126,7 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
 		return misused(fmt.Errorf("serve: --strict, and these MCP servers do not answer, or are not what is pinned: %s", strings.Join(failed, ", ")))
 	}
 	g.children.KeepWarm(warmHelpers)
-	l := newLive(g.turn)
+	l := newLive(g.deployment)
 	l.callers, g.revision = g.callers, g.callers.Revision()
 	g.live.Store(l)
 	server, err := gateway.New(l, &gateway.Options{
@@ -135,7 +135,7 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
 	if err != nil {
 		return misused(err)
 	}
-	l.tells(server.ListChanged)
+	l.setListener(server.ListChanged)
 	renewing, stop := context.WithCancel(ctx)
 	var renewal sync.WaitGroup
 	renewal.Go(func() { g.renewPlaces(renewing, l) })
@@ -162,7 +162,7 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role
 	if err != nil {
 		return misused(err)
 	}
-	mux, err := muxOf(api, server, l.resource())
+	mux, err := muxOf(api, server, l.protectedResource())
 	if err != nil {
 		return misused(err)
 	}
@@ -233,16 +233,16 @@ func (g *gate) guard(ctx context.Context, address string, s *serving, mux *httpa
 		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
 			Issuer: o.Issuer, Audience: o.Audience, PermissionsClaim: o.PermissionsClaim, PrincipalClaim: o.PrincipalClaim,
 			Algorithms: o.Algorithms, DefaultPermissions: g.callers.DefaultPermissions,
-			Personalities: l.issued, Logger: g.logger,
+			Personalities: l.issuerRoles, Logger: g.logger,
 		})
 		if err != nil {
 			return nil, err
 		}
-		tokens = auth.Chain(tokens, believed{provider, l})
+		tokens = auth.Chain(tokens, issuerTokens{provider, l})
 	}
 	o := &auth.GuardOptions{
 		Hosts: s.hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: g.logger,
-		Resource: l.resource(),
+		Resource: l.protectedResource(),
 		Stands: func(ctx context.Context, p *sallyport.Principal) (bool, error) {
 			kind, _, err := g.switches.Stopped(ctx, p.Name, "", "")
 			return kind == "", err

@@ -108,7 +108,7 @@ func everyServer(string) bool { return true }
 // affect the others. Each server is asked in the given role when that role may
 // use it. A server whose tools are registered already is only asked whether it
 // still answers.
-func (t *turn) discover(ctx context.Context, role string, wanted func(server string) bool) {
+func (t *deployment) discover(ctx context.Context, role string, wanted func(server string) bool) {
 	s := &t.servers
 	for i := range s.declared {
 		if wanted(s.declared[i].Name) {
@@ -153,7 +153,7 @@ func (t *turn) discover(ctx context.Context, role string, wanted func(server str
 
 // foundOf returns what is known of a server; known reports that its tools are
 // registered already.
-func (t *turn) foundOf(declared *upstream.Server) (f *foundServer, known bool) {
+func (t *deployment) foundOf(declared *upstream.Server) (f *foundServer, known bool) {
 	for _, f := range t.servers.found {
 		if f.Name == declared.Name {
 			return f, true
@@ -164,7 +164,7 @@ func (t *turn) foundOf(declared *upstream.Server) (f *foundServer, known bool) {
 
 // registerAdopted registers the tools of servers that the previous
 // configuration already knew, so that an unrelated change removes no tool.
-func (t *turn) registerAdopted() {
+func (t *deployment) registerAdopted() {
 	s := &t.servers
 	if s.mounts == nil || s.pins.look != lookHold {
 		return
@@ -184,7 +184,7 @@ func (t *turn) registerAdopted() {
 
 // expected returns the reason why a tool of a server that is being asked is not
 // available yet.
-func (t *turn) expected(tool string) string {
+func (t *deployment) expected(tool string) string {
 	server := serverOf(tool)
 	if server == "" || !t.asking.Load() || !slices.ContainsFunc(t.config.Servers, func(p config.Part) bool { return p.ID == server }) {
 		return ""
@@ -194,7 +194,7 @@ func (t *turn) expected(tool string) string {
 
 // ask asks one server, in each role that may use it until it answers. The
 // process of the server is confined to what that role grants.
-func (t *turn) ask(ctx context.Context, f *foundServer, role string) {
+func (t *deployment) ask(ctx context.Context, f *foundServer, role string) {
 	roles := t.rolesWith(f.Name)
 	if slices.Contains(roles, role) {
 		roles = append([]string{role}, slices.DeleteFunc(roles, func(name string) bool { return name == role })...)
@@ -224,7 +224,7 @@ func (t *turn) ask(ctx context.Context, f *foundServer, role string) {
 }
 
 // rolesWith lists the personalities that may use a server.
-func (t *turn) rolesWith(server string) []string {
+func (t *deployment) rolesWith(server string) []string {
 	return slices.DeleteFunc(t.config.Names(), func(name string) bool {
 		p, _ := t.config.Personality(name)
 		return !slices.Contains(p.MCPServers, server)
@@ -273,7 +273,7 @@ func (g *gate) find(ctx context.Context, env *environment, caller *sallyport.Cal
 }
 
 // listed returns the servers of a personality.
-func (t *turn) listed(role string) []string {
+func (t *deployment) listed(role string) []string {
 	if p, ok := t.config.Personality(role); ok {
 		return p.MCPServers
 	}
@@ -310,7 +310,7 @@ func (s *servers) failed() (names []string) {
 }
 
 // part returns the declaration of a server.
-func (t *turn) part(server string) *config.Part {
+func (t *deployment) part(server string) *config.Part {
 	i := slices.IndexFunc(t.config.Servers, func(p config.Part) bool { return p.ID == server })
 	return &t.config.Servers[i]
 }
@@ -318,7 +318,7 @@ func (t *turn) part(server string) *config.Part {
 // misfitsOf collects what servers declare beyond the grant of a personality. It
 // reports each server once for all its tools, even when the server does not
 // start.
-func (t *turn) misfitsOf(role string) (faults registry.Faults) {
+func (t *deployment) misfitsOf(role string) (faults registry.Faults) {
 	p, ok := t.config.Personality(role)
 	if t.servers.finder == nil || !ok {
 		return nil

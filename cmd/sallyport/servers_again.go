@@ -41,7 +41,7 @@ func grantsOf(roles sallyport.Personalities) func(server, role string) string {
 // again asks the servers of a turn in force that did not answer, those that
 // have a definition held back, and those that are due. It registers the tools
 // of the servers that answer now and returns their news, for the operator.
-func (t *turn) again(ctx context.Context, role string) (news []string) {
+func (t *deployment) again(ctx context.Context, role string) (news []string) {
 	s := &t.servers
 	if s.mounts == nil {
 		return nil
@@ -68,7 +68,7 @@ func (f *foundServer) answers() string {
 func (f *foundServer) silent() bool { return f.role != "" && f.why != "" }
 
 // toAsk selects the found servers that have to be asked again.
-func (t *turn) toAsk(ctx context.Context) []bool {
+func (t *deployment) toAsk(ctx context.Context) []bool {
 	s := &t.servers
 	due, held, list := s.mounts.Due(ctx), map[string]bool{}, make([]bool, len(s.found))
 	for _, l := range s.mounts.Quarantined() {
@@ -89,7 +89,7 @@ func (t *turn) toAsk(ctx context.Context) []bool {
 }
 
 // askAgain asks the selected servers and returns what is known of them then.
-func (t *turn) askAgain(ctx context.Context, role string, wanted []bool) []*foundServer {
+func (t *deployment) askAgain(ctx context.Context, role string, wanted []bool) []*foundServer {
 	s := &t.servers
 	now := make([]*foundServer, len(s.found))
 	turns := make(chan struct{}, discoverAtOnce)
@@ -170,9 +170,9 @@ func (f *follower) probe(ctx context.Context, m *upstream.Mounts, name string) {
 		cancel()
 		return
 	}
-	asked, t := &foundServer{Server: s.found[i].Server, part: s.found[i].part}, f.live.enter()
+	asked, t := &foundServer{Server: s.found[i].Server, part: s.found[i].part}, f.live.acquireDeployment()
 	f.old.Go(func() {
-		defer f.live.leave(t)
+		defer f.live.releaseDeployment(t)
 		defer f.probing.Delete(name)
 		defer cancel()
 		m.Probe(ctx, name, func(ctx context.Context) { t.ask(ctx, asked, f.role) })
@@ -193,7 +193,7 @@ func (f *follower) again(ctx context.Context) {
 	if f.g.servers.mounts == nil || !f.g.asking.CompareAndSwap(false, true) {
 		return
 	}
-	f.inBackground(ctx, func(ctx context.Context, t *turn) {
+	f.inBackground(ctx, func(ctx context.Context, t *deployment) {
 		news := t.again(ctx, f.role)
 		for _, n := range news {
 			fmt.Fprintf(f.env.stderr, "sallyport: %s\n", n)
@@ -210,7 +210,7 @@ func (f *follower) discover(ctx context.Context) {
 	if !f.g.asking.Load() {
 		return // the turn has no servers
 	}
-	f.inBackground(ctx, func(ctx context.Context, t *turn) {
+	f.inBackground(ctx, func(ctx context.Context, t *deployment) {
 		known, before := len(t.warnings), len(t.servers.found)
 		t.discover(ctx, f.role, everyServer)
 		if ctx.Err() != nil {
@@ -237,12 +237,12 @@ func (f *follower) discover(ctx context.Context) {
 // inBackground asks the servers of the turn in force until another turn takes
 // its place. The caller has marked the turn as asking: only one such function
 // may run at a time.
-func (f *follower) inBackground(ctx context.Context, ask func(ctx context.Context, t *turn)) {
-	t := f.live.enter()
+func (f *follower) inBackground(ctx context.Context, ask func(ctx context.Context, t *deployment)) {
+	t := f.live.acquireDeployment()
 	f.stopAsking()
 	ctx, f.stopAsking = context.WithCancel(ctx)
 	f.old.Go(func() {
-		defer f.live.leave(t)
+		defer f.live.releaseDeployment(t)
 		defer t.asking.Store(false)
 		ask(ctx, t)
 	})

@@ -14,7 +14,7 @@ import (
 )
 
 // mount declares the upstream servers of a configuration. It starts no process.
-func (g *gate) mount(ctx context.Context, env *environment, t *turn, b *sallyport.Backends) (err error) {
+func (g *gate) mount(ctx context.Context, env *environment, t *deployment, b *sallyport.Backends) (err error) {
 	s := &t.servers
 	if s.pins, err = pinsOf(t.config, g.store, g.look); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s serverSwitches) Stopped(ctx context.Context, principal, sessionKey, tool
 
 // mountOptions returns the options for the servers of a turn. It adds the vault
 // of tokens to the sources of secrets.
-func (g *gate) mountOptions(ctx context.Context, t *turn, b *sallyport.Backends) (*upstream.Options, error) {
+func (g *gate) mountOptions(ctx context.Context, t *deployment, b *sallyport.Backends) (*upstream.Options, error) {
 	s := &t.servers
 	tokens, err := g.tokens(s.declared, b)
 	if err != nil {
@@ -80,7 +80,7 @@ func (g *gate) mountOptions(ctx context.Context, t *turn, b *sallyport.Backends)
 }
 
 // asks calls a tool of the finder in a role, as the local user.
-func (t *turn) asks(ctx context.Context, role, tool string, args json.RawMessage) sallyport.Result {
+func (t *deployment) asks(ctx context.Context, role, tool string, args json.RawMessage) sallyport.Result {
 	return t.servers.finder.Call(ctx, &sallyport.Caller{
 		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
 		Platform: sallyport.PlatformCLI, Workspace: t.config.Workspace,
@@ -96,7 +96,7 @@ func (g *gate) listChanged() {
 
 // placedServers returns the servers that can be started, with what runs for
 // each.
-func (t *turn) placedServers(ctx context.Context) (list []upstream.Server) {
+func (t *deployment) placedServers(ctx context.Context) (list []upstream.Server) {
 	s := &t.servers
 	for i := range s.declared {
 		by := s.installer

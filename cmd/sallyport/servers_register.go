@@ -13,7 +13,7 @@ import (
 
 // registerFound registers the tools of the wanted servers that answered. It
 // registers them server by server, so that one refusal affects no other server.
-func (t *turn) registerFound(wanted func(server string) bool) {
+func (t *deployment) registerFound(wanted func(server string) bool) {
 	byName := map[string]*foundServer{}
 	for _, f := range t.servers.found {
 		if wanted(f.Name) {
@@ -51,7 +51,7 @@ func (t *turn) registerFound(wanted func(server string) bool) {
 
 // leaveOut notes with each server the definitions that are not mounted, and how
 // an operator can approve them.
-func (t *turn) leaveOut(byName map[string]*foundServer, left []upstream.Left, conflicts map[string]string) {
+func (t *deployment) leaveOut(byName map[string]*foundServer, left []upstream.Left, conflicts map[string]string) {
 	held := t.servers.pins.quarantined(t.servers.offers())
 	for _, l := range left {
 		f := byName[l.Server]
@@ -97,7 +97,7 @@ func refusal(err error) string {
 // they cannot stand beside others: tools of other servers, or of this runtime
 // where one role sees both. An operator has seen a pinned tool, so it may have
 // the bare name of a tool of this runtime.
-func (t *turn) conflicts(offers map[string]*lock.Offer) map[string]string {
+func (t *deployment) conflicts(offers map[string]*lock.Offer) map[string]string {
 	var all []lock.Ref
 	out := map[string]string{}
 	leave := func(c lock.Conflict) {
@@ -129,7 +129,7 @@ func (t *turn) conflicts(offers map[string]*lock.Offer) map[string]string {
 
 // ownRefs returns the tools of this runtime that are visible to a role which
 // also sees the server.
-func (t *turn) ownRefs(server string) (refs []lock.Ref) {
+func (t *deployment) ownRefs(server string) (refs []lock.Ref) {
 	for _, role := range t.rolesWith(server) {
 		for _, tool := range t.registry.List(&sallyport.Caller{
 			Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,

@@ -17,9 +17,9 @@ import (
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 
-// turn is one configuration in force: its registry and the resources that
+// deployment is one configuration in force: its registry and the resources that
 // belong to it.
-type turn struct {
+type deployment struct {
 	config   *config.Config
 	registry *registry.Registry
 	tools    []sallyport.Tool
@@ -45,7 +45,7 @@ type turn struct {
 }
 
 // Close releases everything in the reverse order of opening.
-func (t *turn) Close() error {
+func (t *deployment) Close() error {
 	var errs []error
 	for i := len(t.closers) - 1; i >= 0; i-- {
 		errs = append(errs, t.closers[i]())
@@ -54,10 +54,10 @@ func (t *turn) Close() error {
 	return errors.Join(errs...)
 }
 
-// turnOf builds the turn of a configuration: secrets, tools, roles. The caller
+// newDeployment builds the turn of a configuration: secrets, tools, roles. The caller
 // closes it.
-func (g *gate) turnOf(ctx context.Context, env *environment, c *config.Config) (_ *turn, err error) {
-	t := &turn{config: c}
+func (g *gate) newDeployment(ctx context.Context, env *environment, c *config.Config) (_ *deployment, err error) {
+	t := &deployment{config: c}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
@@ -111,8 +111,8 @@ func ending(ctx context.Context, r *registry.Registry) func() error {
 	}
 }
 
-// warn prints the warnings, which stop nothing.
-func (t *turn) warn(env *environment) {
+// printWarnings prints the warnings, which stop nothing.
+func (t *deployment) printWarnings(env *environment) {
 	for _, w := range t.warnings {
 		fmt.Fprintf(env.stderr, "sallyport: warning: %s\n", w)
 	}
@@ -120,7 +120,7 @@ func (t *turn) warn(env *environment) {
 
 // backends connects the backends that the configuration names. The others stay
 // nil, and a tool that declares one of them is refused.
-func (g *gate) backends(env *environment, t *turn) (*sallyport.Backends, error) {
+func (g *gate) backends(env *environment, t *deployment) (*sallyport.Backends, error) {
 	source, err := t.secretSource(env)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (g *gate) backends(env *environment, t *turn) (*sallyport.Backends, error) 
 }
 
 // connections opens the databases and mail relays of the configuration.
-func (t *turn) connections(b *sallyport.Backends, logger *slog.Logger) error {
+func (t *deployment) connections(b *sallyport.Backends, logger *slog.Logger) error {
 	if len(t.config.Databases) > 0 {
 		conns := map[string]database.Connection{}
 		for name, d := range t.config.Databases {
@@ -167,7 +167,7 @@ func (t *turn) connections(b *sallyport.Backends, logger *slog.Logger) error {
 }
 
 // register adds the tools and their reducers to the registry.
-func (t *turn) register() error {
+func (t *deployment) register() error {
 	if err := t.registry.Register(t.tools...); err != nil {
 		return t.placed(err)
 	}
@@ -181,7 +181,7 @@ func (t *turn) register() error {
 
 // checkSecrets refuses references of the tools that a backend would resolve to
 // the same value.
-func (t *turn) checkSecrets(source sallyport.SecretSource) error {
+func (t *deployment) checkSecrets(source sallyport.SecretSource) error {
 	checker, ok := source.(secrets.Checker)
 	if !ok {
 		return nil
@@ -198,7 +198,7 @@ func (t *turn) checkSecrets(source sallyport.SecretSource) error {
 }
 
 // secretSource chains the configured backends; nil when there is none.
-func (t *turn) secretSource(env *environment) (sallyport.SecretSource, error) {
+func (t *deployment) secretSource(env *environment) (sallyport.SecretSource, error) {
 	var sources []sallyport.SecretSource
 	for i, b := range t.config.Secrets {
 		if b.EnvPrefix != "" {
