@@ -48,7 +48,7 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 		t.Fatal(err)
 	}
 	site := httptest.NewUnstartedServer(nil)
-	guard, err := g.guard(t.Context(), site.Listener.Addr().String(), &serving{}, mux, l)
+	guard, err := g.guard(t.Context(), site.Listener.Addr().String(), &serveFlags{}, mux, l)
 	if err != nil {
 		t.Fatal(err)
 	}

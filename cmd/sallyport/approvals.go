@@ -130,7 +130,7 @@ func (g *gate) decideApproval(ctx context.Context, id, by string, approve bool, 
 	}
 	a := &found[0]
 	if err := g.decide(ctx, a, by, approve, reason); err != nil {
-		return none, &exit{code: exitFailed, err: err}
+		return none, &exitError{code: exitFailed, err: err}
 	}
 	decided, err := g.approvals.Get(ctx, a.ID)
 	if err != nil {
@@ -159,11 +159,11 @@ func chosen(list []sallyport.Approval, ids []string) ([]sallyport.Approval, erro
 		}
 		switch len(found) {
 		case 0:
-			return nil, &exit{code: exitFailed, err: fmt.Errorf("no held call has the id %q: 'sallyport approvals ls' lists them", id)}
+			return nil, &exitError{code: exitFailed, err: fmt.Errorf("no held call has the id %q: 'sallyport approvals ls' lists them", id)}
 		case 1:
 			out = append(out, found[0])
 		default:
-			return nil, &exit{code: exitFailed, err: fmt.Errorf("%d held calls have ids that begin with %q: give more of it", len(found), id)}
+			return nil, &exitError{code: exitFailed, err: fmt.Errorf("%d held calls have ids that begin with %q: give more of it", len(found), id)}
 		}
 	}
 	return out, nil

@@ -68,7 +68,7 @@ func (g *gate) approve(ctx context.Context, env *environment, f *flags, s lock.S
 	was := g.servers.pins.file
 	next, err := was.Approve(d.now.file, s, expect)
 	if mismatch, ok := errors.AsType[*lock.Mismatch](err); ok {
-		return &exit{code: exitFailed, err: fmt.Errorf("%w with sallyport diff; nothing was pinned", mismatch)}
+		return &exitError{code: exitFailed, err: fmt.Errorf("%w with sallyport diff; nothing was pinned", mismatch)}
 	}
 	if err != nil {
 		return misused(err)
@@ -86,7 +86,7 @@ func (g *gate) approve(ctx context.Context, env *environment, f *flags, s lock.S
 }
 
 // next lists the servers that were not asked yet what they offer.
-func (d *difference) next(s lock.Scope) string {
+func (d *lockDiff) next(s lock.Scope) string {
 	var held []string
 	for i := range d.Servers {
 		if st := &d.Servers[i]; st.State == stateChanged && !st.Started && s.Tool == "" {

@@ -53,14 +53,14 @@ func withState(ctx context.Context, env *environment, f *flags, do func(g *gate)
 	return do(g)
 }
 
-// filter holds the flags that select records.
-type filter struct {
+// auditFilter holds the flags that select records.
+type auditFilter struct {
 	tool, principal, since string
 	denied                 bool
 	last                   int
 }
 
-func (q *filter) register(cmd *cobra.Command, last int) {
+func (q *auditFilter) register(cmd *cobra.Command, last int) {
 	cmd.Flags().StringVar(&q.tool, "tool", "", "only what is about this `TOOL`")
 	cmd.Flags().StringVar(&q.principal, "principal", "", "only what `NAME` called or changed")
 	cmd.Flags().StringVar(&q.since, "since", "", "only from this `TIME` on: 2026-01-31, RFC 3339, or an age such as 24h")
@@ -68,7 +68,7 @@ func (q *filter) register(cmd *cobra.Command, last int) {
 	cmd.Flags().IntVarP(&q.last, "last", "n", last, "only the newest `N`; 0 means all")
 }
 
-func (q *filter) query(now time.Time) (audit.Query, error) {
+func (q *auditFilter) query(now time.Time) (audit.Query, error) {
 	out := audit.Query{Tool: q.tool, Principal: q.principal, Denied: q.denied, Last: q.last}
 	if q.last < 0 {
 		return out, errors.New("--last: expected 0 or more")
@@ -96,7 +96,7 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 }
 
 func auditTail(env *environment, f *flags) *cobra.Command {
-	var q filter
+	var q auditFilter
 	cmd := &cobra.Command{
 		Use:     "tail",
 		Short:   "Print the newest records",
@@ -222,7 +222,7 @@ func (g *gate) eventsOf(ctx context.Context, call string) ([]audit.Event, error)
 		events = append(events, e)
 	}
 	if len(events) == 0 {
-		return nil, &exit{code: exitFailed, err: fmt.Errorf("no record of call %q", call)}
+		return nil, &exitError{code: exitFailed, err: fmt.Errorf("no record of call %q", call)}
 	}
 	return events, nil
 }
@@ -298,14 +298,14 @@ when a record is bad.`,
 				}
 				report, err := audit.Verify(cmd.Context(), reader, key, o)
 				if err != nil {
-					return &exit{code: exitFailed, err: err}
+					return &exitError{code: exitFailed, err: err}
 				}
 				if err := printReport(env.printer(f), &report); err != nil {
 					return err
 				}
 				if file, ok := g.state.(checker); ok && len(args) == 0 {
 					if err := file.Check(cmd.Context()); err != nil {
-						return &exit{code: exitFailed, err: fmt.Errorf("%s: %w", g.config.State.Path, err)}
+						return &exitError{code: exitFailed, err: fmt.Errorf("%s: %w", g.config.State.Path, err)}
 					}
 				}
 				return nil
@@ -338,7 +338,7 @@ func printReport(p *printer, r *audit.Report) error {
 }
 
 func auditExport(env *environment, f *flags) *cobra.Command {
-	var q filter
+	var q auditFilter
 	cmd := &cobra.Command{
 		Use:     "export",
 		Short:   "Write records as JSON Lines to standard output",

@@ -21,7 +21,7 @@ const (
 )
 
 func batchCommand(env *environment, f *flags) *cobra.Command {
-	var r role
+	var r callerFlags
 	cmd := &cobra.Command{
 		Use:   "batch [FILE|-]",
 		Short: "Make many calls as one batch",

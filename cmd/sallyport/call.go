@@ -15,25 +15,25 @@ import (
 // bound on arguments is 8 MiB.
 const maxStdin = 9 << 20
 
-// role holds the flags that name the caller and its role.
-type role struct {
+// callerFlags holds the flags that name the caller and its role.
+type callerFlags struct {
 	personality, principal, session string
 	dryRun                          bool
 }
 
-func (r *role) register(cmd *cobra.Command) {
+func (r *callerFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.personality, "personality", "", "the `ROLE` of the caller (default: the only one, else default)")
 	cmd.Flags().StringVar(&r.principal, "principal", "", "the `NAME` of the caller (default local)")
 	cmd.Flags().StringVar(&r.session, "session", "", "the `ID` of the conversation (default: a fresh one)")
 }
 
 // registerDry adds the flag --dry-run to a command that makes calls.
-func (r *role) registerDry(cmd *cobra.Command) {
+func (r *callerFlags) registerDry(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "describe the call instead of making it")
 }
 
 // with opens a gate, creates the caller, runs do, and closes the gate.
-func (r *role) with(
+func (r *callerFlags) with(
 	ctx context.Context, env *environment, f *flags,
 	open func(context.Context, *environment, *flags) (*gate, error),
 	do func(g *gate, caller *sallyport.Caller) error,
@@ -52,7 +52,7 @@ func (r *role) with(
 }
 
 func callCommand(env *environment, f *flags) *cobra.Command {
-	var r role
+	var r callerFlags
 	var attach []string
 	cmd := &cobra.Command{
 		Use:   "call TOOL [JSON|-]",

@@ -26,7 +26,7 @@ func TestAToolThatAsksAtATerminal(t *testing.T) {
 			},
 		})
 	}
-	f, r := &flags{}, &role{}
+	f, r := &flags{}, &callerFlags{}
 	err := r.with(t.Context(), env, f, asks, func(g *gate, caller *sallyport.Caller) error {
 		return answer(env.printer(f), g.registry.Call(t.Context(), caller, sallyport.Request{Tool: "asks"}))
 	})

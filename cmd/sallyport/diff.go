@@ -44,8 +44,8 @@ The exit code is 1 when something differs or a server does not answer.`,
 	}
 }
 
-// difference compares the pinned definitions with the present ones.
-type difference struct {
+// lockDiff compares the pinned definitions with the present ones.
+type lockDiff struct {
 	File    string        `json:"file"`
 	Same    bool          `json:"same"`
 	Servers []serverState `json:"servers"`
@@ -57,11 +57,11 @@ type difference struct {
 	SHA256  string `json:"sha256,omitempty"`
 	Approve string `json:"approve,omitempty"`
 
-	now *looked
+	now *observedLock
 }
 
 // difference compares a part of the lock file with what the servers offer now.
-func (g *gate) difference(ctx context.Context, f *flags, s lock.Scope) (*difference, error) {
+func (g *gate) difference(ctx context.Context, f *flags, s lock.Scope) (*lockDiff, error) {
 	p := g.servers.pins
 	if p.file == nil {
 		return nil, misused(fmt.Errorf("nothing is pinned: there is no %s; sallyport lock writes it", p.path))
@@ -71,7 +71,7 @@ func (g *gate) difference(ctx context.Context, f *flags, s lock.Scope) (*differe
 		return nil, misused(fmt.Errorf("%s is neither declared nor pinned", shown(s.Server)))
 	}
 	now := g.lookAt(ctx, func(server string) bool { return s.Server == "" || s.Server == server })
-	d := &difference{File: p.path, Changes: g.compare(f, now), now: now, Tools: map[string]string{}}
+	d := &lockDiff{File: p.path, Changes: g.compare(f, now), now: now, Tools: map[string]string{}}
 	if s.Server == "" {
 		if digest, err := now.file.Digest(s); err == nil && len(d.Changes) > 0 {
 			d.SHA256, d.Approve = digest, approval(f, s, digest)
@@ -93,7 +93,7 @@ func (g *gate) difference(ctx context.Context, f *flags, s lock.Scope) (*differe
 }
 
 // compare marks the servers that differ and returns the changes.
-func (g *gate) compare(f *flags, now *looked) []lock.Change {
+func (g *gate) compare(f *flags, now *observedLock) []lock.Change {
 	own := []string{}
 	for _, tool := range g.tools {
 		own = append(own, tool.Name)
@@ -148,7 +148,7 @@ func shellWord(s string) string {
 }
 
 // print prints the changes, the most serious change of each server first.
-func (d *difference) print(p *printer) error {
+func (d *lockDiff) print(p *printer) error {
 	var err error
 	if p.json {
 		err = p.value(d)
@@ -161,7 +161,7 @@ func (d *difference) print(p *printer) error {
 	return err
 }
 
-func (d *difference) text(p *printer) {
+func (d *lockDiff) text(p *printer) {
 	if d.Same {
 		p.line("everything is as %s has it", d.File)
 	}
@@ -197,7 +197,7 @@ func printChanges(p *printer, changes []lock.Change, after func(server string)) 
 
 // printApprovals prints the commands that approve the present state of a
 // server.
-func (d *difference) printApprovals(p *printer, server string) {
+func (d *lockDiff) printApprovals(p *printer, server string) {
 	for _, st := range d.Servers {
 		if st.Server != server || st.Approve == "" {
 			continue

@@ -30,7 +30,7 @@ func TestApprovalsCanBePasted(t *testing.T) {
 // TestNextNamesEveryServerThatWasNotStarted requires every name: with only one,
 // the launches of the others would stay unapproved.
 func TestNextNamesEveryServerThatWasNotStarted(t *testing.T) {
-	d := &difference{Servers: []serverState{{Server: "a", State: stateChanged}, {Server: "b", State: statePinned}}}
+	d := &lockDiff{Servers: []serverState{{Server: "a", State: stateChanged}, {Server: "b", State: statePinned}}}
 	if got := d.next(lock.Scope{}); !strings.Contains(got, "sallyport diff a shows what it offers") {
 		t.Errorf("next = %s", got)
 	}

@@ -17,14 +17,14 @@ import (
 	"github.com/sallyport/sallyport/scoped"
 )
 
-// questions holds the questions that explain answers besides the grant.
-type questions struct {
+// explainQuestions holds the questions that explain answers besides the grant.
+type explainQuestions struct {
 	host, path, call string
 	write            bool
 }
 
 // check refuses flags that the command would otherwise ignore.
-func (q *questions) check(cmd *cobra.Command, args []string) error {
+func (q *explainQuestions) check(cmd *cobra.Command, args []string) error {
 	for _, name := range []string{"host", "path", "call"} {
 		if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
 			return fmt.Errorf("explain: --%s is empty: expected %s", name, strings.ToUpper(name))
@@ -46,8 +46,8 @@ func (q *questions) check(cmd *cobra.Command, args []string) error {
 }
 
 func explainCommand(env *environment, f *flags) *cobra.Command {
-	var r role
-	var q questions
+	var r callerFlags
+	var q explainQuestions
 	cmd := &cobra.Command{
 		Use:   "explain [TOOL]",
 		Short: "Say what a tool gets, what was dropped, and why",
@@ -93,7 +93,7 @@ type explanation struct {
 	Questions []sallyport.Decision `json:"questions,omitempty"`
 }
 
-func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Caller, tool string, q *questions) error {
+func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Caller, tool string, q *explainQuestions) error {
 	x, err := g.registry.Explain(caller, tool)
 	if err != nil {
 		return misused(err)
@@ -116,7 +116,7 @@ func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Ca
 }
 
 // ask answers the question about one host or path.
-func (g *gate) ask(ctx context.Context, caller *sallyport.Caller, x *registry.Explanation, q *questions) ([]sallyport.Decision, error) {
+func (g *gate) ask(ctx context.Context, caller *sallyport.Caller, x *registry.Explanation, q *explainQuestions) ([]sallyport.Decision, error) {
 	var answers []sallyport.Decision
 	if q.host != "" {
 		host, port, err := reach.SplitHostPort(q.host)

@@ -11,15 +11,15 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 )
 
-// importing holds the flags of import.
-type importing struct {
+// importFlags holds the flags of import.
+type importFlags struct {
 	write, observe, rollback, force bool
 	role                            string
 	leave, hosts, versions, plain   []string
 }
 
 func importCommand(env *environment, f *flags) *cobra.Command {
-	var o importing
+	var o importFlags
 	cmd := &cobra.Command{
 		Use:   "import [CLIENT|FILE]",
 		Short: "Take over the MCP servers of a client",
@@ -70,7 +70,7 @@ it is named like.`,
 }
 
 // importServers runs the action that the flags select.
-func (e *environment) importServers(cmd *cobra.Command, f *flags, o *importing, name string) error {
+func (e *environment) importServers(cmd *cobra.Command, f *flags, o *importFlags, name string) error {
 	if o.rollback {
 		if o.write || o.observe {
 			return misused(errors.New("import: --rollback excludes --write and --observe"))

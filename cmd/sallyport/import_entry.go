@@ -13,9 +13,9 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 )
 
-// entry is the declaration of a server. Its JSON is the input of the reader of
+// serverEntry is the declaration of a server. Its JSON is the input of the reader of
 // declarations, with the keys in the order in which people write them.
-type entry struct {
+type serverEntry struct {
 	Command      []string               `json:"command,omitempty"`
 	Cwd          string                 `json:"cwd,omitempty"`
 	URL          string                 `json:"url,omitempty"`
@@ -39,12 +39,12 @@ type secretHeader struct {
 }
 
 // sameLaunch reports whether two declarations start the same server.
-func sameLaunch(a, b *entry) bool {
+func sameLaunch(a, b *serverEntry) bool {
 	return a.URL == b.URL && a.Transport == b.Transport && a.Cwd == b.Cwd && slices.Equal(a.Command, b.Command) && reflect.DeepEqual(a.Env, b.Env)
 }
 
 // launch sets what the declaration starts, or the address of a remote server.
-func (i *importer) launch(p *planned) {
+func (i *importer) launch(p *plannedServer) {
 	s := &p.from
 	command := i.withoutShell(append([]string{s.Command}, s.Args...))
 	switch {
@@ -78,7 +78,7 @@ func programName(path string) string {
 }
 
 // remote sets the address of a remote server.
-func (i *importer) remote(p *planned, address string) {
+func (i *importer) remote(p *plannedServer, address string) {
 	text, ok := i.text(p, "url", address)
 	switch {
 	case !ok:
@@ -97,7 +97,7 @@ func (i *importer) remote(p *planned, address string) {
 
 // bridged finds the address of a remote server in a command that only forwards
 // messages to it.
-func (i *importer) bridged(p *planned, command []string) bool {
+func (i *importer) bridged(p *plannedServer, command []string) bool {
 	pkg, args, err := install.Parse(command)
 	if pkg.Name != "mcp-remote" || pkg.Registry != install.NPM || len(args) == 0 || err != nil && pkg.Version != "" && pkg.Version != "latest" {
 		return false
@@ -136,7 +136,7 @@ func next(args []string, i int) string {
 }
 
 // local sets the command and its arguments.
-func (i *importer) local(p *planned, command []string) {
+func (i *importer) local(p *plannedServer, command []string) {
 	binary, ok := i.text(p, "command", command[0])
 	if !ok {
 		return
@@ -172,7 +172,7 @@ var interpreters = []string{
 
 // found reports whether a program may be started by its name, from the search
 // path, in place of its path.
-func (i *importer) found(p *planned, path, name string) bool {
+func (i *importer) found(p *plannedServer, path, name string) bool {
 	dir := filepath.Dir(path)
 	_, err := os.Stat(filepath.Join(filepath.Dir(dir), "pyvenv.cfg"))
 	system := slices.Contains([]string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"}, dir)
@@ -190,7 +190,7 @@ func (i *importer) found(p *planned, path, name string) bool {
 
 // argument translates one argument. It expands what is relative to a folder of
 // the client.
-func (i *importer) argument(p *planned, text string) string {
+func (i *importer) argument(p *plannedServer, text string) string {
 	option, path, ok := strings.Cut(text, "=")
 	if !ok || !strings.HasPrefix(text, "-") {
 		option, path = "", text
@@ -211,7 +211,7 @@ func (i *importer) argument(p *planned, text string) string {
 
 // base returns the folder in which the client starts a server, or an empty path
 // when it is not known.
-func (i *importer) base(p *planned) string {
+func (i *importer) base(p *plannedServer) string {
 	if p.entry.Cwd != "" {
 		return p.entry.Cwd
 	}
@@ -220,7 +220,7 @@ func (i *importer) base(p *planned) string {
 
 // anchored returns an absolute path for a path that is relative to a folder of
 // the client.
-func (i *importer) anchored(p *planned, path string) string {
+func (i *importer) anchored(p *plannedServer, path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
@@ -233,7 +233,7 @@ func (i *importer) anchored(p *planned, path string) string {
 }
 
 // pin writes the version from --pin into the command.
-func (i *importer) pin(p *planned) {
+func (i *importer) pin(p *plannedServer) {
 	versions := p.of(i.pins)
 	if len(versions) == 0 {
 		return
@@ -261,7 +261,7 @@ func (i *importer) pin(p *planned) {
 
 // text translates a value of the client with its references. A value that
 // cannot be translated blocks the server. No message repeats the value.
-func (i *importer) text(p *planned, key, value string) (string, bool) {
+func (i *importer) text(p *plannedServer, key, value string) (string, bool) {
 	text, refs := i.client.Expand(value, i.env.home, p.from.Project)
 	for _, r := range refs {
 		if !r.HasDefault || clients.SecretName(r.Name) {

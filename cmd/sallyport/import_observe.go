@@ -33,7 +33,7 @@ var registries = []string{"registry.npmjs.org", "pypi.org", "files.pythonhosted.
 
 // observe starts a server as the client does, asks what it offers, and adds
 // what it used to the proposal.
-func (i *importer) observe(ctx context.Context, p *planned) {
+func (i *importer) observe(ctx context.Context, p *plannedServer) {
 	if len(p.entry.Command) == 0 {
 		p.note("not observed: it runs elsewhere")
 		return
@@ -63,7 +63,7 @@ func (i *importer) observe(ctx context.Context, p *planned) {
 }
 
 // adopt adds what a server used to the proposal.
-func (i *importer) adopt(p *planned, seen *sandbox.Observation) {
+func (i *importer) adopt(p *plannedServer, seen *sandbox.Observation) {
 	c, hosts := &p.entry.Capabilities, seen.Capabilities.Network
 	_, _, launched := install.Parse(p.entry.Command)
 	if hosts != nil {
@@ -84,7 +84,7 @@ func (i *importer) adopt(p *planned, seen *sandbox.Observation) {
 
 // forget withdraws the guess about the folder of a program: the observation
 // shows what the program loads.
-func (p *planned) forget() {
+func (p *plannedServer) forget() {
 	fs := p.entry.Capabilities.FSReach
 	if fs == nil || p.folder == "" {
 		return
@@ -97,7 +97,7 @@ func (p *planned) forget() {
 
 // spelled returns paths in the spelling of the configuration. Its workspace may
 // differ from the folder in which the server was observed.
-func (i *importer) spelled(p *planned, paths []string) []string {
+func (i *importer) spelled(p *plannedServer, paths []string) []string {
 	out := slices.Clone(paths)
 	base := i.base(p)
 	if base == "" || base == i.config.Workspace {
@@ -113,7 +113,7 @@ func (i *importer) spelled(p *planned, paths []string) []string {
 
 // observedHosts proposes the hosts that the server reached. It only names them
 // in a note where a secret would go to them.
-func (i *importer) observedHosts(p *planned, hosts []string) {
+func (i *importer) observedHosts(p *plannedServer, hosts []string) {
 	switch {
 	case len(hosts) == 0:
 	case p.state != importReady:
@@ -149,7 +149,7 @@ func joined(a, b *sallyport.FSCapability) *sallyport.FSCapability {
 }
 
 // watch runs a server until it has listed what it offers.
-func (i *importer) watch(ctx context.Context, p *planned) (*sandbox.Observation, error) {
+func (i *importer) watch(ctx context.Context, p *plannedServer) (*sandbox.Observation, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s, err := openStreams()
@@ -185,17 +185,17 @@ func (i *importer) watch(ctx context.Context, p *planned) (*sandbox.Observation,
 	return e.seen, nil
 }
 
-// streams holds the standard streams of an observed server and their other
+// watchedStreams holds the standard streams of an observed server and their other
 // ends.
-type streams struct {
+type watchedStreams struct {
 	in, out, errs        *os.File
 	toServer, fromServer *os.File
 	// said receives the end of what the server wrote to standard error.
 	said chan string
 }
 
-func openStreams() (*streams, error) {
-	s := &streams{said: make(chan string, 1)}
+func openStreams() (*watchedStreams, error) {
+	s := &watchedStreams{said: make(chan string, 1)}
 	var fromErrs *os.File
 	for _, pair := range [][2]**os.File{{&s.in, &s.toServer}, {&s.fromServer, &s.out}, {&fromErrs, &s.errs}} {
 		r, w, err := os.Pipe()
@@ -214,7 +214,7 @@ func openStreams() (*streams, error) {
 
 // close closes the server's ends. The error of a file that was never opened
 // does not matter.
-func (s *streams) close() {
+func (s *watchedStreams) close() {
 	for _, f := range []*os.File{s.in, s.out, s.errs} {
 		_ = f.Close()
 	}
@@ -254,7 +254,7 @@ func offers(ctx context.Context, t mcp.Transport) error {
 
 // variables returns the variables that the client sets, secrets included, so
 // that the server behaves as it does there.
-func (i *importer) variables(p *planned) map[string]string {
+func (i *importer) variables(p *plannedServer) map[string]string {
 	env := map[string]string{}
 	for _, v := range p.from.Env {
 		text, refs := i.client.Expand(v.Value, i.env.home, p.from.Project)
@@ -269,7 +269,7 @@ func (i *importer) variables(p *planned) map[string]string {
 
 // withoutSecrets removes the secrets that a server was given from what it
 // wrote.
-func (i *importer) withoutSecrets(p *planned, text string) string {
+func (i *importer) withoutSecrets(p *plannedServer, text string) string {
 	values := i.variables(p)
 	for _, v := range p.from.Env {
 		// Treat the value of a reference as a secret wherever it appears.

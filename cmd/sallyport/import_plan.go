@@ -22,7 +22,7 @@ import (
 type importer struct {
 	env    *environment
 	f      *flags
-	o      *importing
+	o      *importFlags
 	client clients.Client
 	// arg is the name of the client as the user gave it.
 	arg string
@@ -32,7 +32,7 @@ type importer struct {
 	pins   map[string][]string
 	plains map[string][]string
 	// taken maps each name to the server that has it.
-	taken map[string]*planned
+	taken map[string]*plannedServer
 }
 
 // importState is the outcome of the import of one server.
@@ -49,17 +49,17 @@ const (
 	importBlocked importState = "blocked"
 )
 
-// planned is one server with the outcome of its import.
-type planned struct {
+// plannedServer is one server with the outcome of its import.
+type plannedServer struct {
 	from  clients.Server
 	name  string
 	state importState
 	// why holds the reasons why a server is left or blocked.
 	why   []string
-	entry entry
+	entry serverEntry
 	// notes describe what differs from the client's declaration.
 	notes   []string
-	secrets []wanted
+	secrets []neededSecret
 	// folder is the folder from which the program probably loads its other
 	// files.
 	folder string
@@ -72,8 +72,8 @@ type planned struct {
 	hostless bool
 }
 
-// wanted is a secret that the user has to store.
-type wanted struct {
+// neededSecret is a secret that the user has to store.
+type neededSecret struct {
 	Name string `json:"name"`
 	Ref  string `json:"ref"`
 	Put  string `json:"put"`
@@ -83,20 +83,20 @@ type wanted struct {
 type importPlan struct {
 	files   []*clients.File
 	role    string
-	servers []*planned
+	servers []*plannedServer
 }
 
-func (p *planned) note(format string, args ...any) {
+func (p *plannedServer) note(format string, args ...any) {
 	p.notes = append(p.notes, shown(fmt.Sprintf(format, args...)))
 }
 
-func (p *planned) block(format string, args ...any) {
+func (p *plannedServer) block(format string, args ...any) {
 	p.state = importBlocked
 	p.why = append(p.why, shown(fmt.Sprintf(format, args...)))
 }
 
-func newImporter(e *environment, f *flags, o *importing, c clients.Client, arg string) (*importer, error) {
-	i := &importer{env: e, f: f, o: o, client: c, arg: arg, taken: map[string]*planned{}}
+func newImporter(e *environment, f *flags, o *importFlags, c clients.Client, arg string) (*importer, error) {
+	i := &importer{env: e, f: f, o: o, client: c, arg: arg, taken: map[string]*plannedServer{}}
 	var err error
 	if i.config, _, err = loadConfig(e, f); err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (i *importer) unused(p *importPlan) error {
 	}
 	slices.Sort(named)
 	for _, name := range named {
-		if !slices.ContainsFunc(p.servers, func(s *planned) bool { return s.called(name) }) {
+		if !slices.ContainsFunc(p.servers, func(s *plannedServer) bool { return s.called(name) }) {
 			return fmt.Errorf("%s has no server %q", i.client.Name, name)
 		}
 	}
@@ -144,10 +144,10 @@ func (i *importer) unused(p *importPlan) error {
 
 // called reports whether a server has a name, in the configuration or at the
 // client.
-func (p *planned) called(name string) bool { return name == p.name || name == p.from.Name }
+func (p *plannedServer) called(name string) bool { return name == p.name || name == p.from.Name }
 
 // of returns the values that a flag gives for a server.
-func (p *planned) of(values map[string][]string) []string {
+func (p *plannedServer) of(values map[string][]string) []string {
 	if v, ok := values[p.name]; ok {
 		return v
 	}
@@ -155,8 +155,8 @@ func (p *planned) of(values map[string][]string) []string {
 }
 
 // server decides about one server.
-func (i *importer) server(ctx context.Context, s clients.Server) *planned {
-	p := &planned{from: s, state: importReady, name: serverName(s.Name)}
+func (i *importer) server(ctx context.Context, s clients.Server) *plannedServer {
+	p := &plannedServer{from: s, state: importReady, name: serverName(s.Name)}
 	switch {
 	case slices.ContainsFunc(i.o.leave, p.called):
 		p.state, p.why = importLeft, []string{"--leave: its calls do not pass the gate"}
@@ -189,8 +189,8 @@ func (i *importer) server(ctx context.Context, s clients.Server) *planned {
 }
 
 // translate creates the declaration.
-func (i *importer) translate(p *planned) {
-	p.entry, p.notes, p.secrets, p.why, p.state, p.hostless = entry{}, nil, nil, nil, importReady, false
+func (i *importer) translate(p *plannedServer) {
+	p.entry, p.notes, p.secrets, p.why, p.state, p.hostless = serverEntry{}, nil, nil, nil, importReady, false
 	if p.name != p.from.Name {
 		p.note("the client calls it %q", p.from.Name)
 	}
@@ -205,7 +205,7 @@ func (i *importer) translate(p *planned) {
 
 // judge checks a declaration with the reader of declarations and against the
 // present configuration.
-func (i *importer) judge(p *planned) {
+func (i *importer) judge(p *plannedServer) {
 	if p.state != importReady {
 		return
 	}
@@ -282,7 +282,7 @@ func (p *importPlan) count(state importState) (n int) {
 
 // taken reports whether the import takes a server away from the client.
 func (p *importPlan) taken(s clients.Server) bool {
-	return slices.ContainsFunc(p.servers, func(other *planned) bool {
+	return slices.ContainsFunc(p.servers, func(other *plannedServer) bool {
 		return other.from.At == s.At && (other.state == importReady || other.state == importThere)
 	})
 }

@@ -7,14 +7,14 @@ import (
 
 // importedServer is a server as `import --json` reports it.
 type importedServer struct {
-	Name        string      `json:"name"`
-	Client      string      `json:"client_name,omitempty"`
-	At          string      `json:"at"`
-	State       importState `json:"state"`
-	Why         []string    `json:"why,omitempty"`
-	Notes       []string    `json:"notes,omitempty"`
-	Secrets     []wanted    `json:"secrets,omitempty"`
-	Declaration *entry      `json:"declaration,omitempty"`
+	Name        string         `json:"name"`
+	Client      string         `json:"client_name,omitempty"`
+	At          string         `json:"at"`
+	State       importState    `json:"state"`
+	Why         []string       `json:"why,omitempty"`
+	Notes       []string       `json:"notes,omitempty"`
+	Secrets     []neededSecret `json:"secrets,omitempty"`
+	Declaration *serverEntry   `json:"declaration,omitempty"`
 }
 
 // importedServers is the JSON answer of import.

@@ -14,7 +14,7 @@ import (
 
 // rollback restores the servers of one client, or of every client that has a
 // copy and starts this program.
-func (e *environment) rollback(f *flags, o *importing, name string) error {
+func (e *environment) rollback(f *flags, o *importFlags, name string) error {
 	files, err := e.rewritten(name)
 	if err != nil {
 		return misused(err)
@@ -80,7 +80,7 @@ func (e *environment) rewritten(name string) (files []*clients.File, err error) 
 // restore restores the servers of one file from the newest copy that declares
 // others. The text done describes the change; it is empty when there is nothing
 // to do.
-func (e *environment) restore(o *importing, file *clients.File) (done string, err error) {
+func (e *environment) restore(o *importFlags, file *clients.File) (done string, err error) {
 	if !file.Connected() && !o.force {
 		return "", nil
 	}

@@ -74,7 +74,7 @@ func TestAFileThatChangedMeanwhileIsLeftAlone(t *testing.T) {
 // TestWhatImportSaysNextCanBePasted uses paths that a shell would expand, and
 // flags without which the command would write something else.
 func TestWhatImportSaysNextCanBePasted(t *testing.T) {
-	i := &importer{arg: "it's here/mcp.json", f: &flags{config: []string{"a b.yaml"}}, o: &importing{
+	i := &importer{arg: "it's here/mcp.json", f: &flags{config: []string{"a b.yaml"}}, o: &importFlags{
 		role: "r", leave: []string{"x"}, hosts: []string{"y=h:1"}, versions: []string{"z=1.2.3"}, observe: true,
 	}}
 	const want = `sallyport import 'it'\''s here/mcp.json' --config 'a b.yaml' --personality r --leave x --host y=h:1 --pin z=1.2.3 --observe --write`
@@ -139,7 +139,7 @@ func FuzzServerName(f *testing.F) {
 // server reached is only named in a remark when its secrets would go there.
 func TestSeenHostsAreNotGrantedBesideSecrets(t *testing.T) {
 	for state, want := range map[importState]bool{importReady: true, importBlocked: false} {
-		p := &planned{state: state}
+		p := &plannedServer{state: state}
 		(&importer{}).observedHosts(p, []string{"seen.example"})
 		if granted := p.entry.Capabilities.Network != nil; granted != want {
 			t.Errorf("a server that is %s: granted = %v, want %v", state, granted, want)
@@ -164,7 +164,7 @@ func TestNothingElseIsChanged(t *testing.T) {
 	const roles = "version: 1\npersonalities:\n  default: {toolset: []}\n  cursor: {toolset: [], mcp_servers: [one]}\n"
 	const one, other = "  one: {command: [python3]}\n", "  mine: {command: [sh]}\n"
 	i := &importer{config: load("version: 1\npersonalities: {default: {toolset: []}}\nmcp_servers:\n" + other)}
-	p := &importPlan{role: "cursor", servers: []*planned{{name: "one", state: importReady}}}
+	p := &importPlan{role: "cursor", servers: []*plannedServer{{name: "one", state: importReady}}}
 	for _, tt := range []struct{ text, want string }{
 		{roles + "mcp_servers:\n" + one + other, ""},
 		{roles + "mcp_servers:\n" + one, "change the server mine"},

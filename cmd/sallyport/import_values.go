@@ -16,7 +16,7 @@ import (
 )
 
 // environment translates the environment variables of a program.
-func (i *importer) environment(p *planned) {
+func (i *importer) environment(p *plannedServer) {
 	if len(p.entry.Command) == 0 {
 		return
 	}
@@ -43,14 +43,14 @@ func (i *importer) environment(p *planned) {
 
 // harmless reports whether a value may be copied: either its name is known to
 // hold no secret, or the user says so.
-func (i *importer) harmless(p *planned, name, value string) bool {
+func (i *importer) harmless(p *plannedServer, name, value string) bool {
 	return clients.Harmless(name, value) ||
 		slices.ContainsFunc(p.of(i.plains), func(plain string) bool { return strings.EqualFold(plain, name) })
 }
 
 // settled replaces references by their defaults. It returns false when a
 // reference has no default.
-func (i *importer) settled(p *planned, name string, text *string, refs []clients.Ref) bool {
+func (i *importer) settled(p *plannedServer, name string, text *string, refs []clients.Ref) bool {
 	if clients.SecretName(name) {
 		return false
 	}
@@ -67,7 +67,7 @@ func (i *importer) settled(p *planned, name string, text *string, refs []clients
 }
 
 // plain adds a variable whose value every user may read.
-func (i *importer) plain(p *planned, name, text string) {
+func (i *importer) plain(p *plannedServer, name, text string) {
 	if strings.Contains(text, "${") {
 		p.note("%s is not carried over: ${ would be a variable here", name)
 		return
@@ -80,7 +80,7 @@ func (i *importer) plain(p *planned, name, text string) {
 
 // secretVariable adds a variable that holds a stand-in. A stand-in is of no use
 // without a host that gets the value.
-func (i *importer) secretVariable(p *planned, name, text string, refs []clients.Ref, hosts []string) {
+func (i *importer) secretVariable(p *plannedServer, name, text string, refs []clients.Ref, hosts []string) {
 	what := name + " looks like a secret"
 	if !clients.SecretPair(name, text) {
 		what = name + " is not known to be harmless"
@@ -98,7 +98,7 @@ func (i *importer) secretVariable(p *planned, name, text string, refs []clients.
 		p.entry.SecretEnv = map[string]secretEnv{}
 	}
 	p.entry.SecretEnv[name] = secretEnv{Secret: ref, Hosts: hosts}
-	p.secrets = append(p.secrets, wanted{Name: name, Ref: ref, Put: i.put(ref)})
+	p.secrets = append(p.secrets, neededSecret{Name: name, Ref: ref, Put: i.put(ref)})
 }
 
 // services maps prefixes of well-known variables to the hosts that take their
@@ -160,7 +160,7 @@ func inShell(word string) string { return "'" + strings.ReplaceAll(word, "'", `'
 var schemes = []string{"Bearer ", "Basic ", "Token ", "token ", "ApiKey ", "bearer "}
 
 // headers translates the headers that the client sends to a remote server.
-func (i *importer) headers(p *planned) {
+func (i *importer) headers(p *plannedServer) {
 	if p.entry.URL == "" {
 		if len(p.from.Headers) > 0 {
 			p.note("headers are not carried over: they belong to a url")
@@ -178,7 +178,7 @@ func (i *importer) headers(p *planned) {
 
 // header translates one header. The secret is the whole value, or the part
 // behind the name of a scheme.
-func (i *importer) header(p *planned, name, value string) {
+func (i *importer) header(p *plannedServer, name, value string) {
 	text, refs := i.client.Expand(value, i.env.home, p.from.Project)
 	begin, rest := "", text
 	for _, s := range schemes {
@@ -199,7 +199,7 @@ func (i *importer) header(p *planned, name, value string) {
 	}
 	ref := "mcp/" + p.name + "/" + name
 	p.entry.Headers[name] = secretHeader{Secret: ref, Prefix: begin}
-	p.secrets = append(p.secrets, wanted{Name: name, Ref: ref, Put: i.put(ref)})
+	p.secrets = append(p.secrets, neededSecret{Name: name, Ref: ref, Put: i.put(ref)})
 }
 
 // manifests lists the files that mark the folder of a program.
@@ -207,7 +207,7 @@ var manifests = []string{"package.json", "pyproject.toml", "requirements.txt", "
 
 // reach proposes what a server may touch: read access to the folders and files
 // that its arguments name, the hosts that a flag names, and nothing else.
-func (i *importer) reach(p *planned) {
+func (i *importer) reach(p *plannedServer) {
 	var reads []string
 	add := func(path string) {
 		if !slices.Contains(reads, path) {
@@ -246,7 +246,7 @@ func (i *importer) reach(p *planned) {
 }
 
 // proposal describes the origin of the proposed capabilities of a program.
-func (p *planned) proposal(home string) {
+func (p *plannedServer) proposal(home string) {
 	c := &p.entry.Capabilities
 	switch {
 	case p.entry.URL != "" || p.observed:
@@ -276,6 +276,6 @@ func programFolder(script string) string {
 }
 
 // describe returns the state of a server on one line.
-func (p *planned) describe() string {
+func (p *plannedServer) describe() string {
 	return fmt.Sprintf("%s: %s", shown(p.from.Name), strings.Join(p.why, "; "))
 }

@@ -13,7 +13,7 @@ import (
 
 // lines returns the YAML of a declaration, one key on each line, below the name
 // of its server.
-func (p *planned) lines() ([]string, error) {
+func (p *plannedServer) lines() ([]string, error) {
 	text, err := json.Marshal(&p.entry)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func flow(v any) string {
 }
 
 // remarks returns the comments about a server.
-func (p *planned) remarks() (lines []string) {
+func (p *plannedServer) remarks() (lines []string) {
 	lines = append(lines, "# "+shown(p.from.At))
 	for _, n := range p.notes {
 		lines = append(lines, "# "+oneLine(n))
@@ -97,7 +97,7 @@ func (p *importPlan) writes() (list []string) {
 }
 
 // ready returns the servers that are written.
-func (p *importPlan) ready() (list []*planned) {
+func (p *importPlan) ready() (list []*plannedServer) {
 	for _, s := range p.servers {
 		if s.state == importReady {
 			list = append(list, s)

@@ -87,16 +87,16 @@ type serverState struct {
 	Left []leftOut `json:"left_out,omitempty"`
 }
 
-// looked holds the present state of servers in the form of the lock file.
-type looked struct {
+// observedLock holds the present state of servers in the form of the lock file.
+type observedLock struct {
 	file   *lock.File
 	states []serverState
 }
 
 // lookAt asks the wanted servers.
-func (g *gate) lookAt(ctx context.Context, wanted func(server string) bool) *looked {
+func (g *gate) lookAt(ctx context.Context, wanted func(server string) bool) *observedLock {
 	g.discover(ctx, "", wanted)
-	now := &looked{file: &lock.File{Servers: map[string]lock.Server{}}}
+	now := &observedLock{file: &lock.File{Servers: map[string]lock.Server{}}}
 	offers := g.servers.offers()
 	for _, f := range g.servers.found {
 		now.add(g.servers.state(f, offers[f.Name]))
@@ -106,7 +106,7 @@ func (g *gate) lookAt(ctx context.Context, wanted func(server string) bool) *loo
 }
 
 // add adds a server. The argument s is nil when nothing is known of the server.
-func (n *looked) add(s *lock.Server, state serverState) {
+func (n *observedLock) add(s *lock.Server, state serverState) {
 	if s != nil {
 		n.file.Servers[state.Server] = *s
 		state.Offers = len(s.Tools) + len(s.Prompts) + len(s.Resources) + len(s.Templates)

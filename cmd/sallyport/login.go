@@ -45,14 +45,14 @@ func (g *gate) vault() (*oauth.Vault, error) {
 	return oauth.NewVault(g.settings, g.key.Derive("oauth tokens"))
 }
 
-// login holds the flags of login and logout.
-type login struct {
+// loginFlags holds the flags of login and logout.
+type loginFlags struct {
 	principal, personality string
 	port                   int
 }
 
 func loginCommand(env *environment, f *flags) *cobra.Command {
-	var l login
+	var l loginFlags
 	cmd := &cobra.Command{
 		Use:   "login SERVER",
 		Short: "Log in at a remote MCP server",
@@ -82,7 +82,7 @@ open, and what came of it.`,
 }
 
 func logoutCommand(env *environment, f *flags) *cobra.Command {
-	var l login
+	var l loginFlags
 	cmd := &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Remove the tokens of a remote MCP server",
@@ -138,7 +138,7 @@ func (t *deployment) loginRole(server, asked string) (string, error) {
 }
 
 // login logs a user in at a server.
-func (g *gate) login(ctx context.Context, p *printer, name string, l *login) error {
+func (g *gate) login(ctx context.Context, p *printer, name string, l *loginFlags) error {
 	s, err := g.authorized(name)
 	if err != nil {
 		return misused(err)
@@ -167,7 +167,7 @@ func (g *gate) login(ctx context.Context, p *printer, name string, l *login) err
 
 // consent runs a login through the gate, in a role that may use the server. The
 // requests of the login are decided and recorded like calls.
-func (g *gate) consent(ctx context.Context, p *printer, s *upstream.Server, role string, l *login) (status oauth.Status, err error) {
+func (g *gate) consent(ctx context.Context, p *printer, s *upstream.Server, role string, l *loginFlags) (status oauth.Status, err error) {
 	back, err := listenBack(ctx, l.port)
 	if err != nil {
 		return status, misused(err)

@@ -15,15 +15,15 @@ import (
 	"github.com/sallyport/sallyport/sandbox"
 )
 
-// observing holds the flags of observe.
-type observing struct {
+// observeFlags holds the flags of observe.
+type observeFlags struct {
 	workspace, output string
 	env               []string
 	private           bool
 }
 
 func observeCommand(env *environment, f *flags) *cobra.Command {
-	var o observing
+	var o observeFlags
 	cmd := &cobra.Command{
 		Use:   "observe [flags] -- COMMAND [ARG...]",
 		Short: "Run a program and print the declaration it needs",
@@ -55,7 +55,7 @@ it.`,
 	return cmd
 }
 
-func observe(cmd *cobra.Command, env *environment, f *flags, o *observing, args []string) error {
+func observe(cmd *cobra.Command, env *environment, f *flags, o *observeFlags, args []string) error {
 	opts, done, err := o.options(env)
 	if err != nil {
 		return misused(err)
@@ -69,14 +69,14 @@ func observe(cmd *cobra.Command, env *environment, f *flags, o *observing, args 
 		return misused(fmt.Errorf("the declaration could not be written: %w", err))
 	}
 	if seen.ExitCode != 0 {
-		return &exit{code: seen.ExitCode}
+		return &exitError{code: seen.ExitCode}
 	}
 	return nil
 }
 
 // options returns the options of the run. The caller calls done when the
 // program has ended.
-func (o *observing) options(env *environment) (opts *sandbox.ObserveOptions, done func(), err error) {
+func (o *observeFlags) options(env *environment) (opts *sandbox.ObserveOptions, done func(), err error) {
 	opts = &sandbox.ObserveOptions{
 		Workspace: env.dir, Home: env.home, Env: map[string]string{}, AllowPrivate: o.private,
 		Toolchains: sandbox.Toolchains(env.home),
@@ -117,7 +117,7 @@ func (o *observing) options(env *environment) (opts *sandbox.ObserveOptions, don
 // through returns a file that leads to a writer. It returns the writer's own
 // file where there is one, so that a terminal stays a terminal.
 func through(w io.Writer) (*os.File, func(), error) {
-	if r, ok := w.(*reply); ok {
+	if r, ok := w.(*answerWriter); ok {
 		w = r.WriteCloser
 	}
 	if f, ok := w.(*os.File); ok {
@@ -138,7 +138,7 @@ func through(w io.Writer) (*os.File, func(), error) {
 }
 
 // write prints the declaration to the file or output that the user chose.
-func (o *observing) write(env *environment, f *flags, seen *sandbox.Observation, args []string) error {
+func (o *observeFlags) write(env *environment, f *flags, seen *sandbox.Observation, args []string) error {
 	var b bytes.Buffer
 	p := &printer{w: &b, json: f.json}
 	if f.json {

@@ -200,7 +200,7 @@ func (p *packageFolder) folders() []string {
 // expected returns the digest that diff shows.
 func (p *packageFolder) expected() string {
 	p.t.Helper()
-	var d difference
+	var d lockDiff
 	text := p.says(1, "another package is installed, or its content changed", "diff", "notes", "--json")
 	if err := json.Unmarshal([]byte(text), &d); err != nil || len(d.Servers) != 1 {
 		p.t.Fatalf("diff: %v", err)

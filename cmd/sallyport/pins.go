@@ -266,15 +266,15 @@ func (p *pins) hint(server string) string {
 
 // quarantined lists the definitions that servers offer and that differ from
 // their pins, so that they may not be used.
-func (p *pins) quarantined(offers map[string]*lock.Offer) map[offered]bool {
-	out := map[offered]bool{}
+func (p *pins) quarantined(offers map[string]*lock.Offer) map[offeredDefinition]bool {
+	out := map[offeredDefinition]bool{}
 	for server, o := range offers {
 		for kind, list := range map[lock.Kind][]json.RawMessage{
 			lock.KindTool: o.Tools, lock.KindPrompt: o.Prompts, lock.KindResource: o.Resources, lock.KindTemplate: o.Templates,
 		} {
 			for _, raw := range list {
 				if ok, _ := p.judge(server, kind, raw); !ok {
-					out[offered{server, kind, keyOf(kind, raw)}] = true
+					out[offeredDefinition{server, kind, keyOf(kind, raw)}] = true
 				}
 			}
 		}
@@ -282,8 +282,8 @@ func (p *pins) quarantined(offers map[string]*lock.Offer) map[offered]bool {
 	return out
 }
 
-// offered identifies a definition of a server.
-type offered struct {
+// offeredDefinition identifies a definition of a server.
+type offeredDefinition struct {
 	server string
 	kind   lock.Kind
 	name   string

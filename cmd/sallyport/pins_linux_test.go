@@ -124,7 +124,7 @@ func (p *pinnedFolder) says(code int, want, never string, args ...string) {
 // expected returns the digest that diff shows for a server.
 func (p *pinnedFolder) expected(server string) string {
 	p.t.Helper()
-	var d difference
+	var d lockDiff
 	cmd := sallyportCommand(p.dir, "diff", server, "--json")
 	text, _ := cmd.Output()
 	if err := json.Unmarshal(text, &d); err != nil || len(d.Servers) != 1 {
@@ -240,7 +240,7 @@ func TestLockWhatsAppRugPull(t *testing.T) {
 func TestTwoApprovalsAtOnce(t *testing.T) {
 	p := newPinnedFolder(t, "echo", "Says it.", "add", "Adds.")
 	p.write("tools.json", definitions(t, "echo", "Says it again.", "add", "Adds again."))
-	var d difference
+	var d lockDiff
 	if err := json.Unmarshal([]byte(p.run(1, "diff", "notes", "--json")), &d); err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// listed is a principal as ls --json prints it.
-type listed struct {
+// listedPrincipal is a principal as ls --json prints it.
+type listedPrincipal struct {
 	Name string `json:"name"`
 	// Source is configuration or state.
 	Source string `json:"source"`
@@ -60,14 +60,14 @@ func principalsLs(env *environment, f *flags) *cobra.Command {
 
 // listing describes the principals. It includes the local user even when the
 // configuration does not mention it.
-func listing(entries []auth.Entry, stopped []auth.Switch, now time.Time) []listed {
+func listing(entries []auth.Entry, stopped []auth.Switch, now time.Time) []listedPrincipal {
 	local := func(e auth.Entry) bool { return e.Name == sallyport.LocalPrincipal }
 	if !slices.ContainsFunc(entries, local) {
 		entries = append([]auth.Entry{{Record: auth.Record{Name: sallyport.LocalPrincipal}, Configured: true}}, entries...)
 	}
-	rows := make([]listed, len(entries))
+	rows := make([]listedPrincipal, len(entries))
 	for i, e := range entries {
-		rows[i] = listed{
+		rows[i] = listedPrincipal{
 			Name: e.Name, Source: "state", Status: status(&e, stopped, now), Expires: ends(e.Expires),
 			Permissions: orEmpty(e.Permissions), Personalities: e.Personalities,
 			Created: e.Created, Rotated: e.Rotated, Revoked: e.Revoked,
@@ -94,7 +94,7 @@ func status(e *auth.Entry, stopped []auth.Switch, now time.Time) string {
 	}
 }
 
-func printListing(p *printer, rows []listed, stopped []auth.Switch) {
+func printListing(p *printer, rows []listedPrincipal, stopped []auth.Switch) {
 	table := [][]string{{"NAME", "SOURCE", "STATUS", "EXPIRES", "PERMISSIONS", "PERSONALITIES"}}
 	for _, r := range rows {
 		roles := strings.Join(r.Personalities, " ")

@@ -15,14 +15,14 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// target is what stop and start act on: a principal, one of its sessions, a
+// switchTarget is what stop and start act on: a principal, one of its sessions, a
 // tool or an MCP server for every principal, or everything.
-type target struct {
+type switchTarget struct {
 	session, tool, server string
 	everything            bool
 }
 
-func (t *target) register(cmd *cobra.Command) {
+func (t *switchTarget) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.session, "session", "", "only this session `ID` of the principal")
 	cmd.Flags().StringVar(&t.tool, "tool", "", "the `TOOL`, for everybody, instead of a principal")
 	cmd.Flags().StringVar(&t.server, "server", "", "the MCP `SERVER`, for everybody, instead of a principal")
@@ -31,7 +31,7 @@ func (t *target) register(cmd *cobra.Command) {
 }
 
 // of returns the kind and name of the switch.
-func (t *target) of(args []string) (kind auth.SwitchKind, name string, err error) {
+func (t *switchTarget) of(args []string) (kind auth.SwitchKind, name string, err error) {
 	switch {
 	case (t.tool != "" || t.server != "" || t.everything) && (len(args) > 0 || t.session != ""):
 		return "", "", errors.New("--tool, --server and --everything are for everybody: they go with no principal and no --session")
@@ -51,7 +51,7 @@ func (t *target) of(args []string) (kind auth.SwitchKind, name string, err error
 }
 
 func principalsStop(env *environment, f *flags) *cobra.Command {
-	var t target
+	var t switchTarget
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "stop [NAME]",
@@ -123,7 +123,7 @@ func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
 }
 
 func principalsStart(env *environment, f *flags) *cobra.Command {
-	var t target
+	var t switchTarget
 	cmd := &cobra.Command{
 		Use:   "start [NAME]",
 		Short: "Let go on what was stopped",
@@ -154,7 +154,7 @@ func (g *gate) release(ctx context.Context, kind auth.SwitchKind, name string) e
 		return misused(err)
 	}
 	if !slices.ContainsFunc(thrown, func(s auth.Switch) bool { return s.Kind == kind && s.Name == name }) {
-		return &exit{code: exitFailed, err: fmt.Errorf("%s %s was not stopped", kind, name)}
+		return &exitError{code: exitFailed, err: fmt.Errorf("%s %s was not stopped", kind, name)}
 	}
 	err = g.keepFirst(ctx, switched(audit.ActionStart, kind, name, ""), func() error {
 		_, err := g.switches.Start(ctx, kind, name)

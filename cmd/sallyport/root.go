@@ -60,26 +60,26 @@ func system() *environment {
 	return e
 }
 
-// exit is an error with an exit code. A silent one prints nothing more.
-type exit struct {
+// exitError is an error with an exit code. A silent one prints nothing more.
+type exitError struct {
 	code int
 	err  error
 }
 
-func (e *exit) Error() string {
+func (e *exitError) Error() string {
 	if e.err == nil {
 		return ""
 	}
 	return e.err.Error()
 }
 
-func (e *exit) Unwrap() error { return e.err }
+func (e *exitError) Unwrap() error { return e.err }
 
 // failed ends a command whose answer is already on stdout.
-func failed() error { return &exit{code: exitFailed} }
+func failed() error { return &exitError{code: exitFailed} }
 
 // misused ends a command that cannot start.
-func misused(err error) error { return &exit{code: exitUsage, err: err} }
+func misused(err error) error { return &exitError{code: exitUsage, err: err} }
 
 // flags holds the flags that all commands share.
 type flags struct {
@@ -87,17 +87,17 @@ type flags struct {
 	json   bool
 }
 
-// reply is standard output. It remembers the first write that failed, so that a
+// answerWriter is standard output. It remembers the first write that failed, so that a
 // command whose answer was lost does not report success. It is safe for
 // concurrent use.
-type reply struct {
+type answerWriter struct {
 	io.WriteCloser
 	mu  sync.Mutex
 	err error
 }
 
 // Write writes to standard output and remembers a failure.
-func (r *reply) Write(text []byte) (int, error) {
+func (r *answerWriter) Write(text []byte) (int, error) {
 	n, err := r.WriteCloser.Write(text)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +109,7 @@ func (r *reply) Write(text []byte) (int, error) {
 
 // lost returns the error of the first failed write. A reader that has closed
 // its end wants no more, which is no failure.
-func (r *reply) lost() error {
+func (r *answerWriter) lost() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil || errors.Is(r.err, syscall.EPIPE) || errors.Is(r.err, io.ErrClosedPipe) {
@@ -120,7 +120,7 @@ func (r *reply) lost() error {
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, env *environment) int {
-	out, own := &reply{WriteCloser: env.stdout}, *env
+	out, own := &answerWriter{WriteCloser: env.stdout}, *env
 	own.stdout = out
 	cmd := newCommand(&own)
 	cmd.SetArgs(args)
@@ -132,7 +132,7 @@ func run(ctx context.Context, args []string, env *environment) int {
 		return exitDone
 	}
 	code, text := exitUsage, err.Error()
-	if e, ok := errors.AsType[*exit](err); ok {
+	if e, ok := errors.AsType[*exitError](err); ok {
 		code, text = e.code, e.Error()
 	} else {
 		text += fmt.Sprintf("\n\nRun '%s --help' for what it takes and examples.", ran.CommandPath())

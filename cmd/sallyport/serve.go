@@ -47,15 +47,15 @@ const (
 // tokenSetting is the state's key of the hash of the first token.
 const tokenSetting = "auth/local/token_sha256"
 
-// serving holds the flags of serve.
-type serving struct {
+// serveFlags holds the flags of serve.
+type serveFlags struct {
 	stdio, strict, newToken, json bool
 	listen, personality           string
 	hosts                         []string
 }
 
 func serveCommand(env *environment, f *flags) *cobra.Command {
-	var s serving
+	var s serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the tools over MCP and HTTP",
@@ -106,7 +106,7 @@ func checkHosts(hosts []string) error {
 	return nil
 }
 
-func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
+func (g *gate) serve(ctx context.Context, env *environment, s *serveFlags) error {
 	role, err := g.config.Choose(s.personality)
 	if err != nil {
 		return misused(err)
@@ -154,7 +154,7 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serving) error {
 // serveHTTP listens, prints how to connect, and serves until the context ends.
 // Calls that run at that time finish or are cancelled, and are recorded either
 // way.
-func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serving, role *sallyport.Personality, l *live, server *gateway.Server) error {
+func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serveFlags, role *sallyport.Personality, l *live, server *gateway.Server) error {
 	if err := auth.CheckExposure(s.listen, g.config.Security.RequireAuth); err != nil {
 		return misused(fmt.Errorf("--listen: %w", err))
 	}
@@ -227,7 +227,7 @@ func (g *gate) api(l *live, role *sallyport.Personality) (*httpapi.Server, error
 
 // guard admits requests with a token of the state, of the configuration, or of
 // the provider that the configuration names.
-func (g *gate) guard(ctx context.Context, address string, s *serving, mux *httpapi.Mux, l *live) (*auth.Guard, error) {
+func (g *gate) guard(ctx context.Context, address string, s *serveFlags, mux *httpapi.Mux, l *live) (*auth.Guard, error) {
 	tokens := auth.Tokens(g.callers)
 	if o := g.config.Security.OIDC; o != nil {
 		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
@@ -329,7 +329,7 @@ func reachable(address string) string {
 
 // announce prints where the server listens, how to connect, what to try, and
 // what is enforced.
-func (g *gate) announce(env *environment, s *serving, role *sallyport.Personality, address, token string) error {
+func (g *gate) announce(env *environment, s *serveFlags, role *sallyport.Personality, address, token string) error {
 	p := &printer{w: env.stdout, colour: env.colour, json: s.json}
 	url := "http://" + reachable(address) + "/mcp"
 	if s.json {

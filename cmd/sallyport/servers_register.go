@@ -58,7 +58,7 @@ func (t *deployment) leaveOut(byName map[string]*foundServer, left []upstream.Le
 		if f == nil {
 			continue
 		}
-		quarantined := held[offered{l.Server, l.Kind, l.Tool}]
+		quarantined := held[offeredDefinition{l.Server, l.Kind, l.Tool}]
 		name, _ := lock.MapName(l.Server, l.Tool)
 		switch why := conflicts[name]; {
 		case quarantined && l.Kind == lock.KindTool && why != "":

@@ -16,7 +16,7 @@ import (
 )
 
 func toolsCommand(env *environment, f *flags) *cobra.Command {
-	var r role
+	var r callerFlags
 	var dialect, form string
 	var names bool
 	cmd := &cobra.Command{
