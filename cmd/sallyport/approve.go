@@ -45,8 +45,8 @@ approvals approve.`,
 	return cmd
 }
 
-// approved is the JSON answer of approve.
-type approved struct {
+// approvedReport is the JSON answer of approve.
+type approvedReport struct {
 	File    string        `json:"file"`
 	Scope   string        `json:"scope"`
 	SHA256  string        `json:"sha256"`
@@ -73,7 +73,7 @@ func (g *gate) approve(ctx context.Context, env *environment, f *flags, s lock.S
 	if err != nil {
 		return misused(err)
 	}
-	a := approved{File: d.File, Scope: s.String(), Changes: append([]lock.Change{}, lock.Diff(was, next)...)}
+	a := approvedReport{File: d.File, Scope: s.String(), Changes: append([]lock.Change{}, lock.Diff(was, next)...)}
 	if a.SHA256, err = next.Digest(s); err != nil {
 		return misused(err)
 	}
@@ -103,7 +103,7 @@ func (d *lockDiff) next(s lock.Scope) string {
 	}
 }
 
-func (a *approved) print(p *printer) error {
+func (a *approvedReport) print(p *printer) error {
 	if p.json {
 		return p.value(a)
 	}

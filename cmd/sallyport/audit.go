@@ -255,9 +255,9 @@ with it that nothing was cut off the end.`,
 	}
 }
 
-// checker is implemented by a store that can find damage outside the records,
+// damageChecker is implemented by a store that can find damage outside the records,
 // such as an index that no longer agrees with them.
-type checker interface {
+type damageChecker interface {
 	Check(ctx context.Context) error
 }
 
@@ -303,7 +303,7 @@ when a record is bad.`,
 				if err := printReport(env.printer(f), &report); err != nil {
 					return err
 				}
-				if file, ok := g.state.(checker); ok && len(args) == 0 {
+				if file, ok := g.state.(damageChecker); ok && len(args) == 0 {
 					if err := file.Check(cmd.Context()); err != nil {
 						return &exitError{code: exitFailed, err: fmt.Errorf("%s: %w", g.config.State.Path, err)}
 					}

@@ -6,15 +6,15 @@ import (
 	"errors"
 )
 
-// member is one key of a JSON object with its value.
-type member struct {
+// objectMember is one key of a JSON object with its value.
+type objectMember struct {
 	key   string
 	value json.RawMessage
 }
 
 // members returns the members of an object in their order. An empty text counts
 // as the empty object.
-func members(text []byte) ([]member, error) {
+func members(text []byte) ([]objectMember, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
 	}
@@ -25,7 +25,7 @@ func members(text []byte) ([]member, error) {
 	if first, err := dec.Token(); err != nil || first != json.Delim('{') {
 		return nil, errors.New("expected an object")
 	}
-	var out []member
+	var out []objectMember
 	for dec.More() {
 		token, err := dec.Token()
 		if err != nil {
@@ -36,7 +36,7 @@ func members(text []byte) ([]member, error) {
 		if err := dec.Decode(&value); err != nil {
 			return nil, err
 		}
-		out = append(out, member{key, value})
+		out = append(out, objectMember{key, value})
 	}
 	return out, nil
 }

@@ -45,15 +45,15 @@ func recordsOf(c *config.Config) []auth.Record {
 	return records
 }
 
-// standing checks whether an authenticated principal may still call.
-type standing struct {
+// standingCheck checks whether an authenticated principal may still call.
+type standingCheck struct {
 	callers *auth.Directory
 	live    *atomic.Pointer[live]
 }
 
 // Stands implements registry.Standing. A principal of an issuer loses access
 // when its token ends, as long as the configuration trusts the issuer.
-func (s standing) Stands(ctx context.Context, principal string, since time.Time) (bool, error) {
+func (s standingCheck) Stands(ctx context.Context, principal string, since time.Time) (bool, error) {
 	if strings.HasPrefix(principal, auth.OIDCPrefix) {
 		l := s.live.Load()
 		return l == nil || l.currentIssuer() != nil, nil

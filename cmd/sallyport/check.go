@@ -58,7 +58,7 @@ type checkReport struct {
 	Personalities []string        `json:"personalities"`
 	Servers       []serverReport  `json:"mcp_servers,omitempty"`
 	Misfits       registry.Faults `json:"misfits"`
-	Enforced      []enforced      `json:"enforced"`
+	Enforced      []enforcement   `json:"enforced"`
 }
 
 func (r *checkReport) print(p *printer, g *gate) {
@@ -100,8 +100,8 @@ func (g *gate) misfits() registry.Faults {
 	return append(all, g.programFaults()...)
 }
 
-// enforced is one line about a limit that this machine enforces.
-type enforced struct {
+// enforcement is one line about a limit that this machine enforces.
+type enforcement struct {
 	What string `json:"what"`
 	How  string `json:"how"`
 	On   bool   `json:"on"`
@@ -110,9 +110,9 @@ type enforced struct {
 // enforcement lists the limits that are enforced here and those that are not.
 // The first lines hold on every system. A limit that needs the kernel is named
 // where the kernel lacks it.
-func (g *gate) enforcement() []enforced {
+func (g *gate) enforcement() []enforcement {
 	report := g.children.Report()
-	list := []enforced{
+	list := []enforcement{
 		{"files", "opened beneath the granted folders, links and races included; deny floor on the opened file", true},
 		{"network", "hosts of the grant; address floor on the dialled address; every redirect", true},
 		{"secrets", "granted references; values removed from everything that leaves", true},
@@ -122,7 +122,7 @@ func (g *gate) enforcement() []enforced {
 	list = append(list, confinement(&report, g.shown)...)
 	list = append(list, g.sharing()...)
 	if runtime.GOOS == "windows" {
-		list = append(list, enforced{"file modes", "state and key rely on the folder's access list, not on modes", false})
+		list = append(list, enforcement{"file modes", "state and key rely on the folder's access list, not on modes", false})
 	}
 	return list
 }
@@ -134,7 +134,7 @@ func orMemory(path string) string {
 	return path
 }
 
-func printEnforcement(p *printer, list []enforced) {
+func printEnforcement(p *printer, list []enforcement) {
 	rows := [][]string{}
 	for _, e := range list {
 		word := p.good("enforced")

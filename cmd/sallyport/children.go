@@ -94,26 +94,26 @@ func followed(path string) string {
 
 // confinement describes the confinement of child processes, for check and
 // serve.
-func confinement(r *sandbox.Report, shown []sandbox.Toolchain) []enforced {
+func confinement(r *sandbox.Report, shown []sandbox.Toolchain) []enforcement {
 	switch {
 	case r.Level == "":
-		return []enforced{{"child processes", "refused: the level " + string(r.Wanted) + " needs what is missing here: " + r.Missing, false}}
+		return []enforcement{{"child processes", "refused: the level " + string(r.Wanted) + " needs what is missing here: " + r.Missing, false}}
 	case r.Level == sallyport.LevelNone:
-		return []enforced{{"child processes", "level none: NOT CONFINED, because the configuration says sandbox: none", false}}
+		return []enforcement{{"child processes", "level none: NOT CONFINED, because the configuration says sandbox: none", false}}
 	}
-	list := []enforced{{"child processes", "level " + string(r.Level) + ", shown by a child that attacked it", true}}
+	list := []enforcement{{"child processes", "level " + string(r.Level) + ", shown by a child that attacked it", true}}
 	for _, l := range r.Layers {
-		list = append(list, enforced{"  " + l.Name, l.How, l.On})
+		list = append(list, enforcement{"  " + l.Name, l.How, l.On})
 	}
 	return append(list, visible(r.Level, shown)...)
 }
 
 // sharing names the write entries whose children run as root although other
 // children of this gate do not.
-func (g *gate) sharing() (list []enforced) {
+func (g *gate) sharing() (list []enforcement) {
 	for _, path := range g.config.WriteEntries() {
 		if why := g.children.Shared(path); why != nil {
-			list = append(list, enforced{"  users", "children that may write " + path + " run as root of the host, since it cannot be shown as another user's: " + why.Error(), false})
+			list = append(list, enforcement{"  users", "children that may write " + path + " run as root of the host, since it cannot be shown as another user's: " + why.Error(), false})
 		}
 	}
 	return list
@@ -121,7 +121,7 @@ func (g *gate) sharing() (list []enforced) {
 
 // visible describes what children see of this machine besides the system
 // folders and their reach. Caches are shown where there is a mount namespace.
-func visible(level sallyport.Level, shown []sandbox.Toolchain) []enforced {
+func visible(level sallyport.Level, shown []sandbox.Toolchain) []enforcement {
 	var dirs, caches []string
 	for _, t := range shown {
 		dirs = append(dirs, t.Dirs...)
@@ -129,12 +129,12 @@ func visible(level sallyport.Level, shown []sandbox.Toolchain) []enforced {
 			caches = append(caches, c.Host)
 		}
 	}
-	list := []enforced{{"  toolchains", "none are shown", true}}
+	list := []enforcement{{"  toolchains", "none are shown", true}}
 	if len(dirs) > 0 {
 		list[0].How = "every child sees, read only: " + strings.Join(dirs, ", ")
 	}
 	if len(caches) > 0 && level != sallyport.LevelLandlock {
-		list = append(list, enforced{
+		list = append(list, enforcement{
 			"  caches", "every child sees, and writes a copy of its own: " + strings.Join(caches, ", ") + "; toolchains: [] shows none", true,
 		})
 	}

@@ -8,22 +8,22 @@ import (
 	"github.com/sallyport/sallyport/audit"
 )
 
-// decisions lets the person behind a client decide about held calls. Each
+// approvalDesk lets the person behind a client decide about held calls. Each
 // decision is recorded like one of an operator.
-type decisions struct{ g *gate }
+type approvalDesk struct{ g *gate }
 
 // List returns the held calls.
-func (d decisions) List(ctx context.Context, all bool) ([]sallyport.Approval, error) {
+func (d approvalDesk) List(ctx context.Context, all bool) ([]sallyport.Approval, error) {
 	return d.g.approvals.List(ctx, all)
 }
 
 // Get returns one held call.
-func (d decisions) Get(ctx context.Context, id string) (sallyport.Approval, error) {
+func (d approvalDesk) Get(ctx context.Context, id string) (sallyport.Approval, error) {
 	return d.g.approvals.Get(ctx, id)
 }
 
 // Decide approves or denies a held call and records the decision.
-func (d decisions) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
+func (d approvalDesk) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
 	a, err := d.g.approvals.Get(ctx, id)
 	if err != nil {
 		return err

@@ -26,29 +26,29 @@ import (
 // closeWait bounds how long a command waits at its end for running tools.
 const closeWait = 10 * time.Second
 
-// state is what a store must implement to hold the state of a gate.
-type state interface {
+// stateStore is what a store must implement to hold the state of a gate.
+type stateStore interface {
 	audit.Store
 	audit.Reader
 	audit.Pruner
 	sallyport.KVFactory
 	sallyport.ReadMemory
 	sallyport.Limiter
-	desk
+	accessStore
 	Close() error
 }
 
-// desk stores the principals, the kill switches, and the facts about what
+// accessStore stores the principals, the kill switches, and the facts about what
 // sessions have read.
-type desk interface {
+type accessStore interface {
 	sallyport.PlaceLedger
 	Principals() auth.Store
 	Switches() auth.SwitchStore
 	Facts() sallyport.FactStore
 }
 
-// settings stores small named values.
-type settings interface {
+// settingStore stores small named values.
+type settingStore interface {
 	Get(ctx context.Context, name string) (value string, ok bool, err error)
 	PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error)
 	Put(ctx context.Context, name, value string) error
@@ -64,12 +64,12 @@ type gate struct {
 	builtin  bool // no file: this is the configuration that init would write
 	passing  bool // the state ends with the command
 	views    bool // the command only looks
-	state    state
-	settings settings
-	trusted  settings // of the state that the configuration names; nil for settings
+	state    stateStore
+	settings settingStore
+	trusted  settingStore // of the state that the configuration names; nil for settings
 	// desk belongs to the state of the configuration, even in a view, which
 	// uses nothing else of that state.
-	desk desk
+	desk accessStore
 	// approvals holds calls for a human, counters counts rate limits, switches
 	// stops what an operator stopped, callers authenticates principals.
 	approvals sallyport.ApprovalStore
@@ -79,11 +79,11 @@ type gate struct {
 	runs      *registry.Runs // what runs, under this configuration or an earlier one
 	key       audit.Key
 	log       *audit.Log
-	uploads   *uploads
+	uploads   *uploadStore
 	files     *sallyport.FileBackend
 	network   *sallyport.NetworkBackend
 	store     *install.Store // of packages
-	look      look           // what the command asks of upstream servers
+	look      pinPolicy      // what the command asks of upstream servers
 	live      atomic.Pointer[live]
 	children  *sandbox.Runner
 	shown     []sandbox.Toolchain // what children see
@@ -192,7 +192,7 @@ func wire(ctx context.Context, env *environment, f *flags, open func(*gate, cont
 		return g, err
 	}
 	g.runs = registry.NewRuns(&registry.RunsOptions{
-		Switches: g.switches, Standing: standing{g.callers, &g.live}, Recorder: g.log, Logger: g.logger,
+		Switches: g.switches, Standing: standingCheck{g.callers, &g.live}, Recorder: g.log, Logger: g.logger,
 	})
 	g.closers = append(g.closers, func() error { g.runs.Close(); return nil })
 	t, err := g.newDeployment(ctx, env, c)

@@ -19,7 +19,7 @@ func (g *gate) heed(ctx context.Context, env *environment) (stop func()) {
 	if g.builtin {
 		return func() {}
 	}
-	h := &heeder{follower: follower{g: g, env: env, seen: g.config.Digest + g.servers.pins.digest}, judge: g.deployment}
+	h := &commandFollower{configFollower: configFollower{g: g, env: env, seen: g.config.Digest + g.servers.pins.digest}, judge: g.deployment}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { h.run(ctx) })
@@ -29,13 +29,13 @@ func (g *gate) heed(ctx context.Context, env *environment) (stop func()) {
 	}
 }
 
-// heeder compares what a command runs with the configuration on the disk.
-type heeder struct {
-	follower
+// commandFollower compares what a command runs with the configuration on the disk.
+type commandFollower struct {
+	configFollower
 	judge *deployment // the last valid configuration
 }
 
-func (h *heeder) run(ctx context.Context) {
+func (h *commandFollower) run(ctx context.Context) {
 	tick := time.NewTicker(pollPause)
 	defer tick.Stop()
 	defer func() {
@@ -58,7 +58,7 @@ func (h *heeder) run(ctx context.Context) {
 }
 
 // look loads the configuration when it has changed.
-func (h *heeder) look(ctx context.Context) error {
+func (h *commandFollower) look(ctx context.Context) error {
 	now, err := h.settled(ctx)
 	if err != nil || now == h.seen {
 		return nil // another process may be about to replace an unreadable file
@@ -89,7 +89,7 @@ func (h *heeder) look(ctx context.Context) error {
 }
 
 // report warns that a changed configuration does not apply to what runs.
-func (h *heeder) report(err error) {
+func (h *commandFollower) report(err error) {
 	if err != nil {
 		fmt.Fprintf(h.env.stderr, "sallyport: the configuration has changed and is not in force for what runs; the last good one is:\n%s\n",
 			strings.TrimRight(err.Error(), "\n"))

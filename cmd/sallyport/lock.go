@@ -42,7 +42,7 @@ what is pinned any more.`,
 }
 
 // withLook runs a command that asks servers what they offer now.
-func withLook(ctx context.Context, env *environment, f *flags, l look, do func(g *gate) error) error {
+func withLook(ctx context.Context, env *environment, f *flags, l pinPolicy, do func(g *gate) error) error {
 	g, err := wire(ctx, env, f, func(g *gate, ctx context.Context) error {
 		if g.builtin {
 			return fmt.Errorf("there is no %s here, and without one no MCP server", configName)
@@ -116,7 +116,7 @@ func (n *observedLock) add(s *lock.Server, state serverState) {
 
 // state returns the present state of a server. A server that does not answer is
 // reported and keeps its pinned definitions.
-func (s *servers) state(f *foundServer, o *lock.Offer) (*lock.Server, serverState) {
+func (s *upstreamServers) state(f *foundServer, o *lock.Offer) (*lock.Server, serverState) {
 	st := serverState{Server: f.Name, State: statePinned}
 	was, known := s.pins.pinned(f.Name)
 	l := s.pins.of[f.Name]

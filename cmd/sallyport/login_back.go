@@ -18,28 +18,28 @@ import (
 	"github.com/sallyport/sallyport/internal/listening"
 )
 
-// back waits on the loopback interface for the browser that returns from an
+// loginCallback waits on the loopback interface for the browser that returns from an
 // issuer.
-type back struct {
+type loginCallback struct {
 	listener net.Listener
 	server   *http.Server
 }
 
 // listenBack listens on the loopback interface only. Port 0 selects a free
 // port.
-func listenBack(ctx context.Context, port int) (*back, error) {
+func listenBack(ctx context.Context, port int) (*loginCallback, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return nil, fmt.Errorf("--port: %w", err)
 	}
-	return &back{listener: listening.New(l, nil)}, nil
+	return &loginCallback{listener: listening.New(l, nil)}, nil
 }
 
 // url returns the address to which the browser returns.
-func (b *back) url() string { return "http://" + b.listener.Addr().String() + "/callback" }
+func (b *loginCallback) url() string { return "http://" + b.listener.Addr().String() + "/callback" }
 
 // close closes the listener and ends the wait.
-func (b *back) close() {
+func (b *loginCallback) close() {
 	if b.server != nil {
 		_ = b.server.Close()
 	}
@@ -48,7 +48,7 @@ func (b *back) close() {
 
 // await waits for the one answer with the state of this login. It refuses all
 // other requests and goes on waiting, because any page can send a browser here.
-func (b *back) await(ctx context.Context, state string, wait time.Duration) (url.Values, error) {
+func (b *loginCallback) await(ctx context.Context, state string, wait time.Duration) (url.Values, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	answers := make(chan url.Values, 1)
@@ -75,7 +75,7 @@ func (b *back) await(ctx context.Context, state string, wait time.Duration) (url
 }
 
 // handler accepts the first answer with the state of this login.
-func (b *back) handler(state string, answers chan<- url.Values) http.Handler {
+func (b *loginCallback) handler(state string, answers chan<- url.Values) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for key, value := range map[string]string{
 			"Cache-Control": "no-store", "Content-Type": "text/plain; charset=utf-8", "Referrer-Policy": "no-referrer",

@@ -61,10 +61,10 @@ func hostRoot(text string) string {
 	return u.Scheme + "://" + u.Host + "/"
 }
 
-// installer installs packages through a gate of their own: the child that
+// packageInstaller installs packages through a gate of their own: the child that
 // fetches a package reaches the registry and nothing else, and no personality
 // of the configuration takes part.
-type installer struct {
+type packageInstaller struct {
 	backends sallyport.Backends
 	options  registry.Options
 	store    *install.Store
@@ -89,8 +89,8 @@ func (g *gate) installRole() installRole {
 	}}
 }
 
-func (g *gate) installer(env *environment, t *deployment) *installer {
-	return &installer{
+func (g *gate) installer(env *environment, t *deployment) *packageInstaller {
+	return &packageInstaller{
 		backends: sallyport.Backends{Network: g.network, Files: g.files, Process: g.children, Personalities: g.installRole()},
 		options:  registry.Options{Recorder: g.log, Switches: g.switches, Logger: g.logger, Workspace: t.config.Workspace},
 		store:    g.store, stderr: env.stderr,
@@ -98,7 +98,7 @@ func (g *gate) installer(env *environment, t *deployment) *installer {
 }
 
 // call makes one call through a gate of its own.
-func (i *installer) call(ctx context.Context, server string, tool sallyport.Tool) sallyport.Result {
+func (i *packageInstaller) call(ctx context.Context, server string, tool sallyport.Tool) sallyport.Result {
 	tool.Name = tool.Name + "-" + server
 	backends, options := i.backends, i.options
 	r, err := registry.New(&backends, &options)
@@ -116,7 +116,7 @@ func (i *installer) call(ctx context.Context, server string, tool sallyport.Tool
 
 // install installs the package of a server with its dependencies, in the
 // versions that existed at the time before.
-func (i *installer) install(ctx context.Context, s *upstream.Server, before time.Time) (*lock.Package, error) {
+func (i *packageInstaller) install(ctx context.Context, s *upstream.Server, before time.Time) (*lock.Package, error) {
 	fmt.Fprintf(i.stderr, "sallyport: installing %s for %s\n", s.Package, s.Name)
 	pkg := *s.Package
 	pkg.Before = before
@@ -134,7 +134,7 @@ func (i *installer) install(ctx context.Context, s *upstream.Server, before time
 }
 
 // newest returns the version to write for a package that names none.
-func (i *installer) newest(ctx context.Context, s *upstream.Server, missing error) string {
+func (i *packageInstaller) newest(ctx context.Context, s *upstream.Server, missing error) string {
 	if !errors.Is(missing, install.ErrUnpinned) {
 		return missing.Error()
 	}
@@ -162,7 +162,7 @@ func unwrapped(text string) string {
 
 // fetch installs the pinned package of a server that is not installed here yet.
 // Every installed file must match the pin.
-func (t *deployment) fetch(ctx context.Context, l *launched) {
+func (t *deployment) fetch(ctx context.Context, l *serverLaunch) {
 	s := &l.declared
 	if l.pkg == nil || l.why != "" || len(t.rolesWith(s.Name)) == 0 {
 		return
@@ -200,7 +200,7 @@ func packageOf(o *install.Program, from *install.Store) *lock.Package {
 
 // command returns the command that runs the installed copy of a package. This
 // program wrote the manifest, but another program may have changed it.
-func (l *launched) command(store *install.Store) (command []string, why string) {
+func (l *serverLaunch) command(store *install.Store) (command []string, why string) {
 	if c := l.pkg.Command; len(c) < 2 || c[0] != "node" && c[0] != "python3" {
 		return nil, "what the lock file says of its package runs nothing"
 	}

@@ -28,21 +28,21 @@ const lockName = "sallyport.lock"
 // interpreters have some 200 MiB.
 const maxProgram = 1 << 30
 
-// look says how a command treats servers that differ from their pins.
-type look string
+// pinPolicy says how a command treats servers that differ from their pins.
+type pinPolicy string
 
 const (
 	// lookHold starts and offers only what is pinned, if anything is pinned.
-	lookHold look = ""
+	lookHold pinPolicy = ""
 	// lookChanged also asks pinned servers what they offer now.
-	lookChanged look = "changed"
+	lookChanged pinPolicy = "changed"
 	// lookNew also asks servers that are not pinned.
-	lookNew look = "new"
+	lookNew pinPolicy = "new"
 )
 
-// pins compares the servers of a turn with the lock file. It is safe for
+// lockPins compares the servers of a turn with the lock file. It is safe for
 // concurrent use once the turn is in force.
-type pins struct {
+type lockPins struct {
 	path string
 	// file is nil when there is no lock file: then nothing is pinned.
 	file *lock.File
@@ -50,17 +50,17 @@ type pins struct {
 	// file. launches maps each server to the digest of its pinned launch.
 	digest   string
 	launches map[string]string
-	look     look
+	look     pinPolicy
 	store    *install.Store
-	of       map[string]*launched
+	of       map[string]*serverLaunch
 	// written holds the servers that run files which tools may write.
-	written map[string]*written
+	written map[string]*writtenProgram
 
 	mu sync.Mutex // guards what the starts of servers write to of
 }
 
-// launched describes how one server is started.
-type launched struct {
+// serverLaunch describes how one server is started.
+type serverLaunch struct {
 	// declared is what the operator wrote. mounted is what runs: the installed
 	// copy in place of a launcher. why is the reason when nothing can run.
 	declared, mounted upstream.Server
@@ -74,8 +74,8 @@ type launched struct {
 }
 
 // pinsOf reads the lock file beside a configuration.
-func pinsOf(c *config.Config, store *install.Store, l look) (*pins, error) {
-	p := &pins{look: l, store: store, of: map[string]*launched{}, launches: map[string]string{}, written: map[string]*written{}}
+func pinsOf(c *config.Config, store *install.Store, l pinPolicy) (*lockPins, error) {
+	p := &lockPins{look: l, store: store, of: map[string]*serverLaunch{}, launches: map[string]string{}, written: map[string]*writtenProgram{}}
 	if len(c.Files) == 0 {
 		return p, nil
 	}
@@ -112,13 +112,13 @@ func lockDigest(path string) (string, error) {
 }
 
 // pinned returns what is pinned of a server.
-func (p *pins) pinned(server string) (s lock.Server, ok bool) {
+func (p *lockPins) pinned(server string) (s lock.Server, ok bool) {
 	s, ok = p.all()[server]
 	return s, ok
 }
 
 // all returns everything that is pinned.
-func (p *pins) all() map[string]lock.Server {
+func (p *lockPins) all() map[string]lock.Server {
 	if p.file == nil {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (p *pins) all() map[string]lock.Server {
 
 // start checks the launch of a server right before the server is started or
 // contacted.
-func (p *pins) start(server, file string) error {
+func (p *lockPins) start(server, file string) error {
 	l := p.of[server]
 	if l == nil {
 		return sallyport.Err("the MCP server "+server+" is not declared", "").Err()
@@ -154,7 +154,7 @@ func (p *pins) start(server, file string) error {
 }
 
 // refusal returns the reason why the last start of a server was refused.
-func (p *pins) refusal(server string) string {
+func (p *lockPins) refusal(server string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l := p.of[server]; l != nil {
@@ -164,7 +164,7 @@ func (p *pins) refusal(server string) string {
 }
 
 // launch returns the present launch of a server. It reads every file that runs.
-func (l *launched) launch(store *install.Store, file string) (lock.Launch, error) {
+func (l *serverLaunch) launch(store *install.Store, file string) (lock.Launch, error) {
 	now := l.declared.Launch()
 	// The declaration of a package names its launcher, which does not run.
 	now.Capabilities, now.Dir = l.mounted.Launch().Capabilities, l.declared.Dir
@@ -203,7 +203,7 @@ func binary(path string) (b lock.Binary, err error) {
 }
 
 // judge reports whether a definition is pinned.
-func (p *pins) judge(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string) {
+func (p *lockPins) judge(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string) {
 	if p.file == nil || p.look != lookHold {
 		return true, ""
 	}
@@ -212,15 +212,15 @@ func (p *pins) judge(server string, kind lock.Kind, definition json.RawMessage) 
 
 // grants adds the pinned launch of a server to the values on which its grant
 // depends, so that a process that was started under another pin is not used.
-func (p *pins) grants(of func(server, role string) string) func(server, role string) string {
+func (p *lockPins) grants(of func(server, role string) string) func(server, role string) string {
 	return func(server, role string) string { return p.launches[server] + of(server, role) }
 }
 
 // place returns what runs for a server. For a package that is the pinned
 // installed copy. A command that only looks installs the declared package, if
 // there is an installer.
-func (p *pins) place(ctx context.Context, s *upstream.Server, i *installer) *launched {
-	l := &launched{declared: *s, mounted: *s}
+func (p *lockPins) place(ctx context.Context, s *upstream.Server, i *packageInstaller) *serverLaunch {
+	l := &serverLaunch{declared: *s, mounted: *s}
 	if s.Package == nil {
 		return l
 	}
@@ -257,7 +257,7 @@ func (p *pins) place(ctx context.Context, s *upstream.Server, i *installer) *lau
 }
 
 // hint says what an operator does about a server that differs from its pins.
-func (p *pins) hint(server string) string {
+func (p *lockPins) hint(server string) string {
 	if _, known := p.pinned(server); known {
 		return ": sallyport diff " + server + " shows what changed"
 	}
@@ -266,7 +266,7 @@ func (p *pins) hint(server string) string {
 
 // quarantined lists the definitions that servers offer and that differ from
 // their pins, so that they may not be used.
-func (p *pins) quarantined(offers map[string]*lock.Offer) map[offeredDefinition]bool {
+func (p *lockPins) quarantined(offers map[string]*lock.Offer) map[offeredDefinition]bool {
 	out := map[offeredDefinition]bool{}
 	for server, o := range offers {
 		for kind, list := range map[lock.Kind][]json.RawMessage{

@@ -29,9 +29,9 @@ var scriptRunners = []string{
 	"sh", "bash", "dash", "zsh", "node", "deno", "bun", "python", "python3", "ruby", "perl", "php", "lua", "tclsh",
 }
 
-// written holds the files that an action or a server runs, when tools may write
+// writtenProgram holds the files that an action or a server runs, when tools may write
 // at least one of them.
-type written struct {
+type writtenProgram struct {
 	kind, name string
 	part       *config.Part
 	// paths lists all these files as they are spelled.
@@ -56,7 +56,7 @@ type programFile struct {
 
 // key returns the state's key for the files. A declaration that the operator
 // changes gets a new key, and its files are trusted anew.
-func (w *written) key() string {
+func (w *writtenProgram) key() string {
 	return "program:" + w.kind + ":" + w.name + ":" + digestText(strings.Join(w.paths, "\x00"))[:32]
 }
 
@@ -67,7 +67,7 @@ func digestText(text string) string {
 
 // now returns the digest of the present files and of the paths to which their
 // names lead.
-func (w *written) now() string {
+func (w *writtenProgram) now() string {
 	var b strings.Builder
 	for _, path := range w.paths {
 		fmt.Fprintf(&b, "%q ", path)
@@ -87,7 +87,7 @@ func (w *written) now() string {
 }
 
 // unchanged reports whether the files are those that the state first saw.
-func (w *written) unchanged() bool { return w.digest != "" && w.now() == w.digest }
+func (w *writtenProgram) unchanged() bool { return w.digest != "" && w.now() == w.digest }
 
 // guardPrograms finds the files that actions and servers run and that tools may
 // write. Such files run only in the form that the state first saw. Files that
@@ -134,10 +134,10 @@ func (g *gate) guardPrograms(ctx context.Context, env *environment, t *deploymen
 
 // writtenProgram returns the files of a command when tools may write at least
 // one of them, else nil.
-func (t *deployment) writtenProgram(env *environment, part *config.Part, kind string, argv []string, process *sallyport.ProcessCapability) *written {
+func (t *deployment) writtenProgram(env *environment, part *config.Part, kind string, argv []string, process *sallyport.ProcessCapability) *writtenProgram {
 	vars := variables(env, t.config)
 	vars["workspace"], vars["self"] = t.config.Workspace, part.Dir
-	w := &written{kind: kind, name: part.ID, part: part, absent: true}
+	w := &writtenProgram{kind: kind, name: part.ID, part: part, absent: true}
 	for _, f := range t.programFiles(part, argv, vars) {
 		w.paths = append(w.paths, f.path)
 		by := t.writer(f.path)
@@ -219,7 +219,7 @@ func runsFrom(list []string, vars map[string]string, path string) bool {
 // trust looks up the digest that the state first saw. The first command that
 // may run anything stores it: before that, no agent of this state has run. It
 // reports whether the files have to match that digest.
-func (g *gate) trust(ctx context.Context, t *deployment, w *written) bool {
+func (g *gate) trust(ctx context.Context, t *deployment, w *writtenProgram) bool {
 	s, now := g.trusted, w.now()
 	if s == nil {
 		s = g.settings
@@ -249,7 +249,7 @@ func (g *gate) trust(ctx context.Context, t *deployment, w *written) bool {
 
 // holdAction lets an action run only while its files match the digest in the
 // state.
-func (t *deployment) holdAction(w *written) {
+func (t *deployment) holdAction(w *writtenProgram) {
 	for i := range t.tools {
 		if tool := &t.tools[i]; tool.Name == w.name && tool.Toolset == action.Toolset {
 			tool.IsAvailable = w.unchanged

@@ -95,7 +95,7 @@ func stateAt(t *testing.T, dir, where string) {
 
 // failing is a state that counts its syncs and fails each.
 type failing struct {
-	state
+	stateStore
 	syncs int
 }
 
@@ -104,7 +104,7 @@ func (f *failing) Sync(context.Context) error { f.syncs++; return errors.New("lo
 func (*failing) Append(context.Context, func(audit.Head) ([]audit.Record, error)) error { return nil }
 
 // memorySettings accepts every value.
-type memorySettings struct{ settings }
+type memorySettings struct{ settingStore }
 
 func (memorySettings) Put(context.Context, string, string) error { return nil }
 

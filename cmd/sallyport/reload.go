@@ -41,8 +41,8 @@ const (
 // unreadable stands for the fingerprint of a configuration that cannot be read.
 const unreadable = "unreadable"
 
-// follower puts a changed configuration in force.
-type follower struct {
+// configFollower puts a changed configuration in force.
+type configFollower struct {
 	g    *gate
 	env  *environment
 	live *live
@@ -67,7 +67,7 @@ type follower struct {
 // follow starts to follow the configuration. The function that it returns stops
 // that and closes the previous turns.
 func (g *gate) follow(ctx context.Context, env *environment, l *live, role string) (stop func()) {
-	f := &follower{
+	f := &configFollower{
 		g: g, env: env, live: l, role: role, seen: g.config.Digest + g.servers.pins.digest,
 		stopAsking: func() {}, renew: make(chan *deployment),
 	}
@@ -84,7 +84,7 @@ func (g *gate) follow(ctx context.Context, env *environment, l *live, role strin
 	}
 }
 
-func (f *follower) run(ctx context.Context) {
+func (f *configFollower) run(ctx context.Context) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGHUP)
 	defer signal.Stop(asked)
@@ -122,7 +122,7 @@ func (f *follower) run(ctx context.Context) {
 
 // look puts the configuration in force when it has changed. It reports each
 // error once.
-func (f *follower) look(ctx context.Context) error {
+func (f *configFollower) look(ctx context.Context) error {
 	paths := f.g.config.Files
 	now, err := f.settled(ctx)
 	if err != nil {
@@ -167,7 +167,7 @@ func (f *follower) look(ctx context.Context) error {
 // exchange puts a turn in force that was built beside the present one. Callers,
 // roles, tools and policies change in one step, and no slow work comes before
 // it. The servers of the turn are asked afterwards what they offer.
-func (f *follower) exchange(ctx context.Context, next *deployment) error {
+func (f *configFollower) exchange(ctx context.Context, next *deployment) error {
 	was := f.g.config
 	put, revision, err := f.g.callers.Prepare(ctx, recordsOf(next.config), next.config.Security.DefaultPermissions)
 	if err != nil {
@@ -192,7 +192,7 @@ func (f *follower) exchange(ctx context.Context, next *deployment) error {
 
 // remount puts the configuration of a turn in force once more, with what its
 // servers offer now. It does nothing when another turn is in force.
-func (f *follower) remount(ctx context.Context, t *deployment) {
+func (f *configFollower) remount(ctx context.Context, t *deployment) {
 	if t != f.g.deployment {
 		return
 	}
@@ -208,7 +208,7 @@ func (f *follower) remount(ctx context.Context, t *deployment) {
 }
 
 // settled returns the fingerprint once the files have stopped changing.
-func (f *follower) settled(ctx context.Context) (now string, err error) {
+func (f *configFollower) settled(ctx context.Context) (now string, err error) {
 	now, err = f.fingerprint()
 	for range maxSettle {
 		if err != nil || now == f.seen {
@@ -229,7 +229,7 @@ func (f *follower) settled(ctx context.Context) (now string, err error) {
 
 // fingerprint returns the fingerprint of everything that is followed: the
 // configuration and the lock file beside it.
-func (f *follower) fingerprint() (string, error) {
+func (f *configFollower) fingerprint() (string, error) {
 	text, err := config.Fingerprint(f.g.config.Files)
 	if err != nil {
 		return "", err
@@ -241,7 +241,7 @@ func (f *follower) fingerprint() (string, error) {
 // keep records that another configuration was put in force or was refused. An
 // error of the record goes to the operator's log: a change that takes rights
 // away must not wait for the record.
-func (f *follower) keep(ctx context.Context, refused string) {
+func (f *configFollower) keep(ctx context.Context, refused string) {
 	e := changed(audit.ActionReload, f.seen, strings.Join(f.g.config.Files, " "))
 	e.Error = refused
 	if err := f.g.keep(ctx, e); err != nil {
@@ -250,7 +250,7 @@ func (f *follower) keep(ctx context.Context, refused string) {
 }
 
 // retire closes a turn when the last call in it has ended.
-func (f *follower) retire(t *deployment) {
+func (f *configFollower) retire(t *deployment) {
 	f.old.Go(func() {
 		<-t.idle
 		if err := t.Close(); err != nil {

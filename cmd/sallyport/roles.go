@@ -23,11 +23,11 @@ const (
 	stateDir   = ".sallyport"
 )
 
-// roles finds personalities for the gate.
-type roles map[string]*sallyport.Personality
+// roleTable finds personalities for the gate.
+type roleTable map[string]*sallyport.Personality
 
 // Personality returns a role by name.
-func (r roles) Personality(name string) (*sallyport.Personality, bool) {
+func (r roleTable) Personality(name string) (*sallyport.Personality, bool) {
 	p, ok := r[name]
 	return p, ok
 }
@@ -35,8 +35,8 @@ func (r roles) Personality(name string) (*sallyport.Personality, bool) {
 // rolesOf returns the personalities of a configuration. A file without
 // personalities has an implicit one, which offers the actions of the files and
 // the built-in tools that need no reach.
-func rolesOf(c *config.Config, tools []sallyport.Tool) roles {
-	out := roles{}
+func rolesOf(c *config.Config, tools []sallyport.Tool) roleTable {
+	out := roleTable{}
 	for name, p := range c.Personalities {
 		if c.Implicit {
 			implicit := *p

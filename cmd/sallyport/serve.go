@@ -130,7 +130,7 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serveFlags) error
 	l.callers, g.revision = g.callers, g.callers.Revision()
 	g.live.Store(l)
 	server, err := gateway.New(l, &gateway.Options{
-		Personality: role.Name, Version: version(), Logger: g.logger, Principal: g.callers.Local, Desk: decisions{g},
+		Personality: role.Name, Version: version(), Logger: g.logger, Principal: g.callers.Local, Desk: approvalDesk{g},
 	})
 	if err != nil {
 		return misused(err)
@@ -310,11 +310,11 @@ func (g *gate) token(ctx context.Context, replace bool) (token string, err error
 
 // announcement is what serve --json prints.
 type announcement struct {
-	URL         string     `json:"url"`
-	Workspace   string     `json:"workspace"`
-	Personality string     `json:"personality"`
-	Token       string     `json:"token,omitempty"` // at the first start, or a new one
-	Enforced    []enforced `json:"enforced"`
+	URL         string        `json:"url"`
+	Workspace   string        `json:"workspace"`
+	Personality string        `json:"personality"`
+	Token       string        `json:"token,omitempty"` // at the first start, or a new one
+	Enforced    []enforcement `json:"enforced"`
 }
 
 // reachable returns an address that a client can call. A listener on all

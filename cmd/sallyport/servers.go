@@ -27,8 +27,8 @@ const (
 	discoverAtOnce = 8
 )
 
-// servers holds the upstream servers of a turn. The zero value has none.
-type servers struct {
+// upstreamServers holds the upstream servers of a turn. The zero value has none.
+type upstreamServers struct {
 	declared []upstream.Server
 	mounts   *upstream.Mounts
 	// finder runs the calls that ask servers for their tools.
@@ -37,8 +37,8 @@ type servers struct {
 	found []*foundServer
 	// pins compares the servers with the lock file; installer installs what it
 	// pins.
-	pins      *pins
-	installer *installer
+	pins      *lockPins
+	installer *packageInstaller
 	cleaner   *output.Cleaner
 	// every is true when a server is asked in every role that may use it, for
 	// check: a refusal in one role is no property of the server.
@@ -300,7 +300,7 @@ func calledIn(requests []sallyport.Request) (ids []string) {
 
 // failed lists the servers that a role may use and that did not answer, or that
 // offer something other than what is pinned.
-func (s *servers) failed() (names []string) {
+func (s *upstreamServers) failed() (names []string) {
 	for _, f := range s.found {
 		if f.role != "" && f.why != "" || f.held {
 			names = append(names, f.Name)

@@ -128,7 +128,7 @@ func (g *gate) principals(ctx context.Context) (names []string) {
 
 // attend asks the upstream servers that are due. It tells the operator whose
 // tools have come or gone since the last call.
-func (f *follower) attend(ctx context.Context) {
+func (f *configFollower) attend(ctx context.Context) {
 	m := f.g.servers.mounts
 	if m == nil || f.g.asking.Load() {
 		return
@@ -155,7 +155,7 @@ func (f *follower) attend(ctx context.Context) {
 
 // probe asks a mounted server in the background whether it answers, so that a
 // server that hangs does not delay the others.
-func (f *follower) probe(ctx context.Context, m *upstream.Mounts, name string) {
+func (f *configFollower) probe(ctx context.Context, m *upstream.Mounts, name string) {
 	s := &f.g.servers
 	i := slices.IndexFunc(s.found, func(found *foundServer) bool { return found.Name == name })
 	switch {
@@ -180,7 +180,7 @@ func (f *follower) probe(ctx context.Context, m *upstream.Mounts, name string) {
 }
 
 // stopProbing cancels the probes of [follower.probe].
-func (f *follower) stopProbing() {
+func (f *configFollower) stopProbing() {
 	f.probing.Range(func(_, cancel any) bool {
 		cancel.(context.CancelFunc)()
 		return true
@@ -189,7 +189,7 @@ func (f *follower) stopProbing() {
 
 // again asks the servers of the turn in force again, in the background: a slow
 // server must not delay a changed configuration.
-func (f *follower) again(ctx context.Context) {
+func (f *configFollower) again(ctx context.Context) {
 	if f.g.servers.mounts == nil || !f.g.asking.CompareAndSwap(false, true) {
 		return
 	}
@@ -206,7 +206,7 @@ func (f *follower) again(ctx context.Context) {
 
 // discover asks the servers of a new turn what they offer. When that differs
 // from what is mounted, discover puts the configuration in force once more.
-func (f *follower) discover(ctx context.Context) {
+func (f *configFollower) discover(ctx context.Context) {
 	if !f.g.asking.Load() {
 		return // the turn has no servers
 	}
@@ -237,7 +237,7 @@ func (f *follower) discover(ctx context.Context) {
 // inBackground asks the servers of the turn in force until another turn takes
 // its place. The caller has marked the turn as asking: only one such function
 // may run at a time.
-func (f *follower) inBackground(ctx context.Context, ask func(ctx context.Context, t *deployment)) {
+func (f *configFollower) inBackground(ctx context.Context, ask func(ctx context.Context, t *deployment)) {
 	t := f.live.acquireDeployment()
 	f.stopAsking()
 	ctx, f.stopAsking = context.WithCancel(ctx)

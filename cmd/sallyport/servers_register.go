@@ -73,7 +73,7 @@ func (t *deployment) leaveOut(byName map[string]*foundServer, left []upstream.Le
 }
 
 // offers returns what the servers that answered offer, unchanged.
-func (s *servers) offers() map[string]*lock.Offer {
+func (s *upstreamServers) offers() map[string]*lock.Offer {
 	if s.mounts == nil {
 		return nil
 	}

@@ -38,7 +38,7 @@ type leftOut struct {
 }
 
 // report describes the servers that were asked.
-func (s *servers) report() (list []serverReport) {
+func (s *upstreamServers) report() (list []serverReport) {
 	for _, f := range s.found {
 		implied := f.Implied()
 		r := serverReport{

@@ -23,10 +23,10 @@ type deployment struct {
 	config   *config.Config
 	registry *registry.Registry
 	tools    []sallyport.Tool
-	servers  servers
+	servers  upstreamServers
 	places   *places.Map
 	// programs holds the programs that tools may write.
-	programs []*written
+	programs []*writtenProgram
 	// warnings lists what an operator must know although it stops nothing.
 	warnings []string
 	closers  []func() error
@@ -77,7 +77,7 @@ func (g *gate) newDeployment(ctx context.Context, env *environment, c *config.Co
 	}
 	g.guardPrograms(ctx, env, t)
 	t.registry, err = registry.New(backends, &registry.Options{
-		Recorder: g.log, Limiter: g.counters, Approvals: g.approvals, Switches: g.switches, Standing: standing{g.callers, &g.live}, Runs: g.runs,
+		Recorder: g.log, Limiter: g.counters, Approvals: g.approvals, Switches: g.switches, Standing: standingCheck{g.callers, &g.live}, Runs: g.runs,
 		Facts:  g.state.Facts(),
 		Logger: g.logger, Workspace: c.Workspace,
 		Variables: variables(env, c), Expected: t.expected,

@@ -18,9 +18,9 @@ import (
 // maxUpload bounds one attachment, in bytes.
 const maxUpload = 32 << 20
 
-// uploads keeps attachments in a private folder until the program ends. It is
+// uploadStore keeps attachments in a private folder until the program ends. It is
 // the gate's attachment store.
-type uploads struct {
+type uploadStore struct {
 	mu    sync.Mutex
 	dir   string // made with the first attachment
 	known map[string]bool
@@ -29,13 +29,13 @@ type uploads struct {
 	scratch *scratch.Space
 }
 
-func newUploads() (*uploads, error) {
-	return &uploads{known: map[string]bool{}, scratch: scratch.New("")}, nil
+func newUploads() (*uploadStore, error) {
+	return &uploadStore{known: map[string]bool{}, scratch: scratch.New("")}, nil
 }
 
 // addFile copies a file of the user, so that the tool sees what was attached
 // even if the file changes.
-func (u *uploads) addFile(path string) (a sallyport.Attachment, err error) {
+func (u *uploadStore) addFile(path string) (a sallyport.Attachment, err error) {
 	// Opening a pipe would wait for its other end.
 	if st, err := os.Stat(path); err != nil {
 		return a, err
@@ -52,13 +52,13 @@ func (u *uploads) addFile(path string) (a sallyport.Attachment, err error) {
 
 // add keeps an attachment of a request until it is released. It derives the
 // kind from the content, whatever the request says.
-func (u *uploads) add(_ context.Context, name string, _ sallyport.AttachmentKind, r io.Reader) (a sallyport.Attachment, release func(), err error) {
+func (u *uploadStore) add(_ context.Context, name string, _ sallyport.AttachmentKind, r io.Reader) (a sallyport.Attachment, release func(), err error) {
 	a, err = u.keep(name, r)
 	return a, func() { u.remove(a.Ref) }, err
 }
 
 // keep copies content to a file with a new ref.
-func (u *uploads) keep(name string, in io.Reader) (a sallyport.Attachment, err error) {
+func (u *uploadStore) keep(name string, in io.Reader) (a sallyport.Attachment, err error) {
 	out, ref, err := u.create()
 	if err != nil {
 		return a, err
@@ -89,7 +89,7 @@ func (u *uploads) keep(name string, in io.Reader) (a sallyport.Attachment, err e
 }
 
 // remove deletes a ref and its file.
-func (u *uploads) remove(ref string) {
+func (u *uploadStore) remove(ref string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.known[ref] {
@@ -99,7 +99,7 @@ func (u *uploads) remove(ref string) {
 }
 
 // create creates the file of a new ref.
-func (u *uploads) create() (*os.File, string, error) {
+func (u *uploadStore) create() (*os.File, string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.dir == "" {
@@ -134,7 +134,7 @@ func detect(path string) (string, error) {
 
 // Open opens an attachment by its ref. It accepts only refs that it has issued,
 // and never uses a ref as a path.
-func (u *uploads) Open(_ context.Context, ref string) (io.ReadCloser, error) {
+func (u *uploadStore) Open(_ context.Context, ref string) (io.ReadCloser, error) {
 	u.mu.Lock()
 	known, dir := u.known[ref], u.dir
 	u.mu.Unlock()
@@ -145,7 +145,7 @@ func (u *uploads) Open(_ context.Context, ref string) (io.ReadCloser, error) {
 }
 
 // Close removes every attachment.
-func (u *uploads) Close() error {
+func (u *uploadStore) Close() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.dir, u.known = "", map[string]bool{}
