@@ -227,8 +227,10 @@ func (g *gate) eventsOf(ctx context.Context, call string) ([]audit.Event, error)
 	return events, nil
 }
 
-// head returns the newest record.
-func (g *gate) head(ctx context.Context) (audit.Head, error) { return audit.Newest(ctx, g.state) }
+// newestRecord returns the newest record.
+func (g *gate) newestRecord(ctx context.Context) (audit.Head, error) {
+	return audit.Newest(ctx, g.state)
+}
 
 func auditHead(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{

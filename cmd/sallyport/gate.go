@@ -131,14 +131,14 @@ func configOptions(env *environment) *config.Options {
 // openGate connects backends, registry and record for calls. The caller closes
 // the gate.
 func openGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
-	return wire(ctx, env, f, (*gate).openStore)
+	return openWith(ctx, env, f, (*gate).openStore)
 }
 
 // viewGate returns a gate that only answers what it would decide. It needs no
 // state file and leaves none behind. When there is a state file, its principals
 // and kill switches count.
 func viewGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
-	return wire(ctx, env, f, func(g *gate, ctx context.Context) error {
+	return openWith(ctx, env, f, func(g *gate, ctx context.Context) error {
 		g.views = true
 		return g.openView(ctx)
 	})
@@ -147,7 +147,7 @@ func viewGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
 // checkGate returns a gate that records what it asks of servers and changes
 // nothing else.
 func checkGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
-	return wire(ctx, env, f, func(g *gate, ctx context.Context) error {
+	return openWith(ctx, env, f, func(g *gate, ctx context.Context) error {
 		g.views = true
 		return g.openStore(ctx)
 	})
@@ -156,7 +156,7 @@ func checkGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
 // askGate returns a gate that starts upstream servers to ask what they offer.
 // It records these questions like calls. Without servers it is a viewGate.
 func askGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
-	return wire(ctx, env, f, func(g *gate, ctx context.Context) error {
+	return openWith(ctx, env, f, func(g *gate, ctx context.Context) error {
 		if len(g.config.Servers) > 0 {
 			return g.openStore(ctx)
 		}
@@ -165,7 +165,7 @@ func askGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
 	})
 }
 
-func wire(ctx context.Context, env *environment, f *flags, open func(*gate, context.Context) error) (g *gate, err error) {
+func openWith(ctx context.Context, env *environment, f *flags, open func(*gate, context.Context) error) (g *gate, err error) {
 	c, builtin, err := loadConfig(env, f)
 	if err != nil {
 		return nil, misused(err)

@@ -88,7 +88,7 @@ func builtinNames() ([]string, error) {
 		return nil, err
 	}
 	names := unconnected()
-	for _, t := range builtins(commands) {
+	for _, t := range builtinTools(commands) {
 		names = append(names, t.Name)
 	}
 	return names, commands.Close()

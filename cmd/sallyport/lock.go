@@ -43,7 +43,7 @@ what is pinned any more.`,
 
 // withLook runs a command that asks servers what they offer now.
 func withLook(ctx context.Context, env *environment, f *flags, l pinPolicy, do func(g *gate) error) error {
-	g, err := wire(ctx, env, f, func(g *gate, ctx context.Context) error {
+	g, err := openWith(ctx, env, f, func(g *gate, ctx context.Context) error {
 		if g.builtin {
 			return fmt.Errorf("there is no %s here, and without one no MCP server", configName)
 		}

@@ -103,7 +103,7 @@ func (i *packageInstaller) call(ctx context.Context, server string, tool sallypo
 	backends, options := i.backends, i.options
 	r, err := registry.New(&backends, &options)
 	if err == nil {
-		defer func() { _ = ending(ctx, r)() }()
+		defer func() { _ = closeRegistry(ctx, r)() }()
 		err = r.Register(tool)
 	}
 	if err != nil {

@@ -135,7 +135,7 @@ func (g *gate) guardPrograms(ctx context.Context, env *environment, t *deploymen
 // writtenProgram returns the files of a command when tools may write at least
 // one of them, else nil.
 func (t *deployment) writtenProgram(env *environment, part *config.Part, kind string, argv []string, process *sallyport.ProcessCapability) *writtenProgram {
-	vars := variables(env, t.config)
+	vars := pathVariables(env, t.config)
 	vars["workspace"], vars["self"] = t.config.Workspace, part.Dir
 	w := &writtenProgram{kind: kind, name: part.ID, part: part, absent: true}
 	for _, f := range t.programFiles(part, argv, vars) {

@@ -62,7 +62,7 @@ func (g *gate) tryState(ctx context.Context) error {
 	if s, ok := g.state.(interface{ Full() bool }); ok && s.Full() {
 		return unready(httpapi.ReasonState, store.ErrFull)
 	}
-	if _, err := g.head(ctx); err != nil {
+	if _, err := g.newestRecord(ctx); err != nil {
 		return unready(httpapi.ReasonState, err)
 	}
 	if g.config.State.Path == "" {

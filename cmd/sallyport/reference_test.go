@@ -106,7 +106,7 @@ func writeTools(w io.Writer) {
 	named := &config.Config{
 		Databases: map[string]config.Database{"NAME": {Write: true}}, Mail: map[string]config.Relay{defaultRelay: {From: "agent@example.com"}},
 	}
-	for _, t := range append(builtins(commands), connected(named)...) {
+	for _, t := range append(builtinTools(commands), connectionTools(named)...) {
 		fmt.Fprintf(w, "\n## %s\n\n%s\n\n", t.Name, t.Description)
 		fmt.Fprintf(w, "| | |\n| --- | --- |\n| toolset | `@%s` |\n| capabilities | `%s` |\n", t.Toolset, compact(t.Capabilities))
 		if len(t.Permissions) > 0 {

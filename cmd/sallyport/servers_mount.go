@@ -31,7 +31,7 @@ func (g *gate) mount(ctx context.Context, env *environment, t *deployment, b *sa
 		return err
 	}
 	s.finder, err = registry.New(b, &registry.Options{
-		Recorder: g.log, Switches: serverSwitches{g.switches}, Logger: g.logger, Workspace: t.config.Workspace, Variables: variables(env, t.config),
+		Recorder: g.log, Switches: serverSwitches{g.switches}, Logger: g.logger, Workspace: t.config.Workspace, Variables: pathVariables(env, t.config),
 		NoConversation: true, Runs: g.runs,
 	})
 	if err != nil {
@@ -39,7 +39,7 @@ func (g *gate) mount(ctx context.Context, env *environment, t *deployment, b *sa
 	}
 	// Close the mounts before the finder: they use it to tell servers that
 	// their sessions are over.
-	t.closers = append(t.closers, ending(ctx, s.finder), s.mounts.Close)
+	t.closers = append(t.closers, closeRegistry(ctx, s.finder), s.mounts.Close)
 	if err := s.finder.Register(slices.Concat(s.mounts.Discovery(), s.mounts.Farewells())...); err != nil {
 		return t.placed(err)
 	}

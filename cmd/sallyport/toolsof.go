@@ -24,23 +24,23 @@ const defaultRelay = "default"
 // configuration names one.
 func (g *gate) toolsOf(env *environment, c *config.Config) (tools []sallyport.Tool, warnings []string, err error) {
 	declared, warnings, err := actionsOf(c, env.home)
-	return slices.Concat(builtins(g.commands), connected(c), declared), warnings, err
+	return slices.Concat(builtinTools(g.commands), connectionTools(c), declared), warnings, err
 }
 
-// builtins returns the tools that need no configuration.
-func builtins(commands *terminal.Family) []sallyport.Tool {
+// builtinTools returns the tools that need no configuration.
+func builtinTools(commands *terminal.Family) []sallyport.Tool {
 	return slices.Concat(file.Tools(), web.Tools(), httpreq.Tools(), commands.Tools())
 }
 
-// connected returns the built-in tools for databases and relays. The tool that
+// connectionTools returns the built-in tools for databases and relays. The tool that
 // writes to a database is offered where the configuration allows it. Mail goes
 // to the sender's own domain unless the configuration names other recipients.
-func connected(c *config.Config) []sallyport.Tool {
+func connectionTools(c *config.Config) []sallyport.Tool {
 	var tools []sallyport.Tool
 	if len(c.Databases) > 0 {
 		tools = append(tools, database.Tool(slices.Sorted(maps.Keys(c.Databases)), sallyport.ModeRead))
 	}
-	if names := writable(c.Databases); len(names) > 0 {
+	if names := writableConnections(c.Databases); len(names) > 0 {
 		tools = append(tools, database.Tool(names, sallyport.ModeWrite))
 	}
 	if r, ok := c.Mail[defaultRelay]; ok {
@@ -53,8 +53,8 @@ func connected(c *config.Config) []sallyport.Tool {
 	return tools
 }
 
-// writable lists the connections that are offered for writing.
-func writable(all map[string]config.Database) []string {
+// writableConnections lists the connections that are offered for writing.
+func writableConnections(all map[string]config.Database) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if all[name].Write {

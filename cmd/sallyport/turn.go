@@ -68,7 +68,7 @@ func (g *gate) newDeployment(ctx context.Context, env *environment, c *config.Co
 	}
 	t.checkWorkspace()
 	t.places = g.placesOf(ctx, c)
-	backends, err := g.backends(env, t)
+	backends, err := g.newBackends(env, t)
 	if err != nil {
 		return nil, err
 	}
@@ -80,13 +80,13 @@ func (g *gate) newDeployment(ctx context.Context, env *environment, c *config.Co
 		Recorder: g.log, Limiter: g.counters, Approvals: g.approvals, Switches: g.switches, Standing: standingCheck{g.callers, &g.live}, Runs: g.runs,
 		Facts:  g.state.Facts(),
 		Logger: g.logger, Workspace: c.Workspace,
-		Variables: variables(env, c), Expected: t.expected,
+		Variables: pathVariables(env, c), Expected: t.expected,
 	})
 	if err != nil {
 		return nil, err
 	}
-	t.closers = append(t.closers, ending(ctx, t.registry))
-	if err := t.register(); err != nil {
+	t.closers = append(t.closers, closeRegistry(ctx, t.registry))
+	if err := t.registerTools(); err != nil {
 		return nil, err
 	}
 	t.registerAdopted()
@@ -96,14 +96,14 @@ func (g *gate) newDeployment(ctx context.Context, env *environment, c *config.Co
 	return t, t.checkNames()
 }
 
-// variables returns the values of the variables in declared paths.
-func variables(env *environment, c *config.Config) map[string]string {
+// pathVariables returns the values of the variables in declared paths.
+func pathVariables(env *environment, c *config.Config) map[string]string {
 	return map[string]string{"home": env.home, "self": c.Dir}
 }
 
-// ending returns a function that closes a registry and waits for its running
+// closeRegistry returns a function that closes a registry and waits for its running
 // tools.
-func ending(ctx context.Context, r *registry.Registry) func() error {
+func closeRegistry(ctx context.Context, r *registry.Registry) func() error {
 	return func() error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
 		defer cancel()
@@ -118,9 +118,9 @@ func (t *deployment) printWarnings(env *environment) {
 	}
 }
 
-// backends connects the backends that the configuration names. The others stay
+// newBackends connects the backends that the configuration names. The others stay
 // nil, and a tool that declares one of them is refused.
-func (g *gate) backends(env *environment, t *deployment) (*sallyport.Backends, error) {
+func (g *gate) newBackends(env *environment, t *deployment) (*sallyport.Backends, error) {
 	source, err := t.secretSource(env)
 	if err != nil {
 		return nil, err
@@ -135,11 +135,11 @@ func (g *gate) backends(env *environment, t *deployment) (*sallyport.Backends, e
 		KV:            g.state,
 		Attachments:   g.uploads,
 	}
-	return b, t.connections(b, g.logger)
+	return b, t.openConnections(b, g.logger)
 }
 
-// connections opens the databases and mail relays of the configuration.
-func (t *deployment) connections(b *sallyport.Backends, logger *slog.Logger) error {
+// openConnections opens the databases and mail relays of the configuration.
+func (t *deployment) openConnections(b *sallyport.Backends, logger *slog.Logger) error {
 	if len(t.config.Databases) > 0 {
 		conns := map[string]database.Connection{}
 		for name, d := range t.config.Databases {
@@ -166,8 +166,8 @@ func (t *deployment) connections(b *sallyport.Backends, logger *slog.Logger) err
 	return nil
 }
 
-// register adds the tools and their reducers to the registry.
-func (t *deployment) register() error {
+// registerTools adds the tools and their reducers to the registry.
+func (t *deployment) registerTools() error {
 	if err := t.registry.Register(t.tools...); err != nil {
 		return t.placed(err)
 	}
