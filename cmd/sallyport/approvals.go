@@ -65,7 +65,7 @@ are not shown, nor what would control the terminal.`,
 					return misused(err)
 				}
 				if len(args) > 0 {
-					if list, err = chosen(list, args); err != nil {
+					if list, err = selectApprovals(list, args); err != nil {
 						return err
 					}
 				}
@@ -95,7 +95,7 @@ approval_denied until the request would have expired, and may then be held anew.
 		Example: fmt.Sprintf("  sallyport approvals %s 06e2k7m9q4c1v8w3x5z0a2b4 --reason %q", verb, example),
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if as == "" || len(as) > maxSessionBytes || as != legible(as) || as != strings.TrimSpace(as) {
+			if as == "" || len(as) > maxSessionBytes || as != escapeControls(as) || as != strings.TrimSpace(as) {
 				return misused(errors.New("--as: expected a name of at most 256 visible characters, without blanks around it"))
 			}
 			return withState(cmd.Context(), env, f, func(g *gate) error {
@@ -124,12 +124,12 @@ func (g *gate) decideApproval(ctx context.Context, id, by string, approve bool, 
 	if err != nil {
 		return none, misused(err)
 	}
-	found, err := chosen(list, []string{id})
+	found, err := selectApprovals(list, []string{id})
 	if err != nil {
 		return none, err
 	}
 	a := &found[0]
-	if err := g.decide(ctx, a, by, approve, reason); err != nil {
+	if err := g.recordDecision(ctx, a, by, approve, reason); err != nil {
 		return none, &exitError{code: exitFailed, err: err}
 	}
 	decided, err := g.approvals.Get(ctx, a.ID)
@@ -139,9 +139,9 @@ func (g *gate) decideApproval(ctx context.Context, id, by string, approve bool, 
 	return decided, nil
 }
 
-// chosen returns the held calls with these ids. An id is complete or a unique
+// selectApprovals returns the held calls with these ids. An id is complete or a unique
 // prefix.
-func chosen(list []sallyport.Approval, ids []string) ([]sallyport.Approval, error) {
+func selectApprovals(list []sallyport.Approval, ids []string) ([]sallyport.Approval, error) {
 	var out []sallyport.Approval
 	for _, id := range ids {
 		if len(id) < shortestID {
@@ -179,30 +179,30 @@ func printApprovals(p *printer, list []sallyport.Approval, now time.Time, whole 
 	}
 	for i := range list {
 		a := &list[i]
-		p.line("%s  %s  %s  %s  %s", a.ID, p.state(a.State), legible(a.Tool), legible(a.Principal+"/"+a.Personality), when(a, now))
-		args := legible(a.Args)
-		if short := shorten(args, listedArgs); !whole && short != args {
+		p.line("%s  %s  %s  %s  %s", a.ID, p.formatState(a.State), escapeControls(a.Tool), escapeControls(a.Principal+"/"+a.Personality), formatAge(a, now))
+		args := escapeControls(a.Args)
+		if short := truncateRunes(args, listedArgs); !whole && short != args {
 			args = fmt.Sprintf("%s [%d characters; 'sallyport approvals ls %s' shows them]", short, utf8.RuneCountInString(args), a.ID)
 		}
 		p.line("    %s", args)
 		for _, target := range a.Targets {
-			p.line("    uses: %s", legible(target))
+			p.line("    uses: %s", escapeControls(target))
 		}
 		if a.Why != "" {
-			p.line("    why: %s", legible(a.Why))
+			p.line("    why: %s", escapeControls(a.Why))
 		}
 		if a.Hidden > 0 {
 			p.line("    %s", p.bad(fmt.Sprintf("the arguments hold %d control or invisible characters that are not shown", a.Hidden)))
 		}
 		if a.DecidedBy != "" {
-			p.line("    %s", legible(strings.TrimSuffix(fmt.Sprintf("decided by %s: %s", a.DecidedBy, a.Reason), ": ")))
+			p.line("    %s", escapeControls(strings.TrimSuffix(fmt.Sprintf("decided by %s: %s", a.DecidedBy, a.Reason), ": ")))
 		}
 	}
 	return nil
 }
 
-// state returns the word for a state, in its colour.
-func (p *printer) state(s sallyport.ApprovalState) string {
+// formatState returns the word for a state, in its colour.
+func (p *printer) formatState(s sallyport.ApprovalState) string {
 	switch s {
 	case sallyport.ApprovalApproved:
 		return p.good(string(s))
@@ -215,8 +215,8 @@ func (p *printer) state(s sallyport.ApprovalState) string {
 	}
 }
 
-// when returns the age of a held call and the time that is left to decide.
-func when(a *sallyport.Approval, now time.Time) string {
+// formatAge returns the age of a held call and the time that is left to decide.
+func formatAge(a *sallyport.Approval, now time.Time) string {
 	age := max(now.Sub(a.Created), 0).Truncate(time.Second)
 	if a.State != sallyport.ApprovalPending && a.State != sallyport.ApprovalApproved {
 		return fmt.Sprintf("%s ago", age)
@@ -224,10 +224,10 @@ func when(a *sallyport.Approval, now time.Time) string {
 	return fmt.Sprintf("%s ago, expires in %s", age, max(a.Expires.Sub(now), 0).Truncate(time.Second))
 }
 
-// legible replaces characters that would control a terminal or deceive a
+// escapeControls replaces characters that would control a terminal or deceive a
 // reader: the text of a held call comes from an agent. Line breaks become
 // blanks.
-func legible(s string) string {
+func escapeControls(s string) string {
 	plain := func(r rune) bool { return r == ' ' || unicode.IsPrint(r) && r != utf8.RuneError }
 	if !slices.ContainsFunc([]rune(s), func(r rune) bool { return !plain(r) }) {
 		return s

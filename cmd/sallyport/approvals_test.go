@@ -126,7 +126,7 @@ func TestLegible(t *testing.T) {
 		"bad \xff":           `bad \u{fffd}`,
 		"tab\t\u00a0\u2028x": `tab\u{9}\u{a0}\u{2028}x`,
 	} {
-		if got := legible(in); got != want {
+		if got := escapeControls(in); got != want {
 			t.Errorf("legible(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -137,7 +137,7 @@ func TestChosenNeedsOneCall(t *testing.T) {
 	for id, want := range map[string]string{
 		"06gzxm32y72h1": "06gzxm32y72h1111", "06gzxm32y72h2222": "06gzxm32y72h2222", "06gzxm32y72h": "", "06gzxm3": "", "": "", "07gzxm32y72h": "",
 	} {
-		got, err := chosen(list, []string{id})
+		got, err := selectApprovals(list, []string{id})
 		if (err == nil) != (want != "") || err == nil && got[0].ID != want {
 			t.Errorf("chosen(%q) = %v, %v, want %q", id, got, err, want)
 		}

@@ -34,7 +34,7 @@ approvals approve.`,
 				return err
 			}
 			return withLook(cmd.Context(), env, f, lookChanged, func(g *gate) error {
-				return g.approve(cmd.Context(), env, f, s, expect)
+				return g.acceptLock(cmd.Context(), env, f, s, expect)
 			})
 		},
 	}
@@ -55,7 +55,7 @@ type approvedReport struct {
 	Next string `json:"next,omitempty"`
 }
 
-func (g *gate) approve(ctx context.Context, env *environment, f *flags, s lock.Scope, expect string) error {
+func (g *gate) acceptLock(ctx context.Context, env *environment, f *flags, s lock.Scope, expect string) error {
 	d, err := g.difference(ctx, f, lock.Scope{Server: s.Server})
 	if err != nil {
 		return err
@@ -81,12 +81,12 @@ func (g *gate) approve(ctx context.Context, env *environment, f *flags, s lock.S
 	if err := g.writeLock(ctx, next, changed(audit.ActionPinApprove, s.String(), detail)); err != nil {
 		return misused(err)
 	}
-	a.Next = d.next(s)
-	return a.print(env.printer(f))
+	a.Next = d.nextServers(s)
+	return a.printReport(env.printer(f))
 }
 
-// next lists the servers that were not asked yet what they offer.
-func (d *lockDiff) next(s lock.Scope) string {
+// nextServers lists the servers that were not asked yet what they offer.
+func (d *lockDiff) nextServers(s lock.Scope) string {
 	var held []string
 	for i := range d.Servers {
 		if st := &d.Servers[i]; st.State == stateChanged && !st.Started && s.Tool == "" {
@@ -103,7 +103,7 @@ func (d *lockDiff) next(s lock.Scope) string {
 	}
 }
 
-func (a *approvedReport) print(p *printer) error {
+func (a *approvedReport) printReport(p *printer) error {
 	if p.json {
 		return p.value(a)
 	}

@@ -60,7 +60,7 @@ type auditFilter struct {
 	last                   int
 }
 
-func (q *auditFilter) register(cmd *cobra.Command, last int) {
+func (q *auditFilter) registerFlags(cmd *cobra.Command, last int) {
 	cmd.Flags().StringVar(&q.tool, "tool", "", "only what is about this `TOOL`")
 	cmd.Flags().StringVar(&q.principal, "principal", "", "only what `NAME` called or changed")
 	cmd.Flags().StringVar(&q.since, "since", "", "only from this `TIME` on: 2026-01-31, RFC 3339, or an age such as 24h")
@@ -68,7 +68,7 @@ func (q *auditFilter) register(cmd *cobra.Command, last int) {
 	cmd.Flags().IntVarP(&q.last, "last", "n", last, "only the newest `N`; 0 means all")
 }
 
-func (q *auditFilter) query(now time.Time) (audit.Query, error) {
+func (q *auditFilter) newQuery(now time.Time) (audit.Query, error) {
 	out := audit.Query{Tool: q.tool, Principal: q.principal, Denied: q.denied, Last: q.last}
 	if q.last < 0 {
 		return out, errors.New("--last: expected 0 or more")
@@ -103,7 +103,7 @@ func auditTail(env *environment, f *flags) *cobra.Command {
 		Example: "  sallyport audit tail -n 50 --denied",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query, err := q.query(time.Now())
+			query, err := q.newQuery(time.Now())
 			if err != nil {
 				return misused(err)
 			}
@@ -121,7 +121,7 @@ func auditTail(env *environment, f *flags) *cobra.Command {
 			})
 		},
 	}
-	q.register(cmd, 20)
+	q.registerFlags(cmd, 20)
 	return cmd
 }
 
@@ -162,10 +162,10 @@ func describeEvent(e *audit.Event) string {
 	}
 	text := fmt.Sprintf("%s %s/%s", e.Tool, e.Principal, e.Personality)
 	if e.Args != "" && e.Kind != audit.KindIntent {
-		text += " " + shorten(e.Args, 100)
+		text += " " + truncateRunes(e.Args, 100)
 	}
 	if e.Kind == audit.KindOutcome && !e.OK {
-		text += fmt.Sprintf(" -> %s: %s", e.Code, shorten(oneLine(e.Error), 160))
+		text += fmt.Sprintf(" -> %s: %s", e.Code, truncateRunes(oneLine(e.Error), 160))
 	}
 	return text
 }
@@ -173,8 +173,8 @@ func describeEvent(e *audit.Event) string {
 // oneLine replaces line breaks with blanks, so that a record stays on one line.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// shorten cuts a text at a character boundary.
-func shorten(s string, most int) string {
+// truncateRunes cuts a text at a character boundary.
+func truncateRunes(s string, most int) string {
 	r := []rune(s)
 	if len(r) <= most {
 		return s
@@ -347,7 +347,7 @@ func auditExport(env *environment, f *flags) *cobra.Command {
 		Example: "  sallyport audit export --since 2026-01-01 > audit.jsonl",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			query, err := q.query(time.Now())
+			query, err := q.newQuery(time.Now())
 			if err != nil {
 				return misused(err)
 			}
@@ -359,7 +359,7 @@ func auditExport(env *environment, f *flags) *cobra.Command {
 			})
 		},
 	}
-	q.register(cmd, 0)
+	q.registerFlags(cmd, 0)
 	return cmd
 }
 

@@ -95,10 +95,10 @@ func describeChange(e *audit.Event) string {
 		text += ": " + c.Detail
 	}
 	if e.Error != "" {
-		text += " -> not done: " + shorten(e.Error, 160)
+		text += " -> not done: " + truncateRunes(e.Error, 160)
 	}
 	// A reason or a session name is text from another party.
-	return legible(text)
+	return escapeControls(text)
 }
 
 // systemUser returns the user of this process, for the record. The numeric id

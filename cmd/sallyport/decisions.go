@@ -28,12 +28,12 @@ func (d approvalDesk) Decide(ctx context.Context, id, by string, approve bool, r
 	if err != nil {
 		return err
 	}
-	return d.g.decide(ctx, &a, by, approve, reason)
+	return d.g.recordDecision(ctx, &a, by, approve, reason)
 }
 
-// decide approves or denies a held call. An approval is recorded before it
+// recordDecision approves or denies a held call. An approval is recorded before it
 // takes effect.
-func (g *gate) decide(ctx context.Context, a *sallyport.Approval, by string, approve bool, reason string) error {
+func (g *gate) recordDecision(ctx context.Context, a *sallyport.Approval, by string, approve bool, reason string) error {
 	decide := func() error {
 		err := g.approvals.Decide(ctx, a.ID, by, approve, reason)
 		if err != nil {

@@ -31,15 +31,15 @@ func TestApprovalsCanBePasted(t *testing.T) {
 // the launches of the others would stay unapproved.
 func TestNextNamesEveryServerThatWasNotStarted(t *testing.T) {
 	d := &lockDiff{Servers: []serverState{{Server: "a", State: stateChanged}, {Server: "b", State: statePinned}}}
-	if got := d.next(lock.Scope{}); !strings.Contains(got, "sallyport diff a shows what it offers") {
+	if got := d.nextServers(lock.Scope{}); !strings.Contains(got, "sallyport diff a shows what it offers") {
 		t.Errorf("next = %s", got)
 	}
 	d.Servers[1].State = stateChanged
-	if got := d.next(lock.Scope{}); !strings.Contains(got, "sallyport diff shows what a, b offer") {
+	if got := d.nextServers(lock.Scope{}); !strings.Contains(got, "sallyport diff shows what a, b offer") {
 		t.Errorf("next = %s", got)
 	}
 	d.Servers[0].Started, d.Servers[1].Started = true, true
-	if got := d.next(lock.Scope{}); got != "" {
+	if got := d.nextServers(lock.Scope{}); got != "" {
 		t.Errorf("next = %s, want nothing", got)
 	}
 }

@@ -302,7 +302,7 @@ func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
 	p.line("call %s: %s by %s as %s at %s", last.CallID, oneLine(last.Tool), last.Principal,
 		orNone(last.Personality), last.Time.Local().Format("2006-01-02 15:04:05"))
 	if last.Args != "" {
-		p.line("arguments: %s", shorten(last.Args, 1000))
+		p.line("arguments: %s", truncateRunes(last.Args, 1000))
 	}
 	explainOutcome(p, last)
 	for i := range events {

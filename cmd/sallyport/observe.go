@@ -163,7 +163,7 @@ func (o *observeFlags) write(env *environment, f *flags, seen *sandbox.Observati
 // everything else as comments.
 func printObservation(p *printer, seen *sandbox.Observation, args []string) {
 	remark := func(format string, a ...any) { p.line("# %s", oneLine(fmt.Sprintf(format, a...))) }
-	remark("what one run of this needed: %s", shorten(strings.Join(args, " "), 200))
+	remark("what one run of this needed: %s", truncateRunes(strings.Join(args, " "), 200))
 	printCapabilities(p, &seen.Capabilities)
 	if more := seen.Binaries; len(more) > 1 {
 		remark("also started, which needs no declaration:")
