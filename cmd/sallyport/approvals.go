@@ -69,7 +69,7 @@ are not shown, nor what would control the terminal.`,
 						return err
 					}
 				}
-				return printApprovals(env.printer(f), list, time.Now(), len(args) > 0)
+				return printApprovals(env.newPrinter(f), list, time.Now(), len(args) > 0)
 			})
 		},
 	}
@@ -103,7 +103,7 @@ approval_denied until the request would have expired, and may then be held anew.
 				if err != nil {
 					return err
 				}
-				p := env.printer(f)
+				p := env.newPrinter(f)
 				if p.json {
 					return p.value(a)
 				}

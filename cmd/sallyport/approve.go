@@ -82,7 +82,7 @@ func (g *gate) acceptLock(ctx context.Context, env *environment, f *flags, s loc
 		return misused(err)
 	}
 	a.Next = d.nextServers(s)
-	return a.printReport(env.printer(f))
+	return a.printReport(env.newPrinter(f))
 }
 
 // nextServers lists the servers that were not asked yet what they offer.

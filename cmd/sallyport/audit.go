@@ -108,7 +108,7 @@ func auditTail(env *environment, f *flags) *cobra.Command {
 				return misused(err)
 			}
 			return withState(cmd.Context(), env, f, func(g *gate) error {
-				p := env.printer(f)
+				p := env.newPrinter(f)
 				for e, err := range audit.Events(cmd.Context(), g.state, query) {
 					if err != nil {
 						return misused(err)
@@ -194,7 +194,7 @@ func auditShow(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				p := env.printer(f)
+				p := env.newPrinter(f)
 				if p.json {
 					return p.value(events)
 				}
@@ -246,7 +246,7 @@ with it that nothing was cut off the end.`,
 				if err != nil {
 					return misused(err)
 				}
-				p := env.printer(f)
+				p := env.newPrinter(f)
 				if p.json {
 					return p.value(map[string]any{"seq": head.Seq, "hash": head.Hash})
 				}
@@ -302,7 +302,7 @@ when a record is bad.`,
 				if err != nil {
 					return &exitError{code: exitFailed, err: err}
 				}
-				if err := printReport(env.printer(f), &report); err != nil {
+				if err := printReport(env.newPrinter(f), &report); err != nil {
 					return err
 				}
 				if file, ok := g.state.(damageChecker); ok && len(args) == 0 {
@@ -389,7 +389,7 @@ that verify accepts. What would be removed is verified first.`,
 				if err != nil {
 					return misused(err)
 				}
-				p := env.printer(f)
+				p := env.newPrinter(f)
 				if p.json {
 					return p.value(map[string]any{"removed": n, "before": at})
 				}

@@ -32,7 +32,7 @@ refused. The exit code is 1 when any answer is an error.`,
 		Example: `  printf '%s\n' '{"id":"1","tool":"read_file","args":{"path":"README.md"}}' | sallyport batch`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.with(cmd.Context(), env, f, openGate, func(g *gate, caller *sallyport.Caller) error {
+			return r.withGate(cmd.Context(), env, f, openGate, func(g *gate, caller *sallyport.Caller) error {
 				in := io.Reader(env.stdin)
 				if len(args) == 1 && args[0] != "-" {
 					file, err := os.Open(args[0])
@@ -64,7 +64,7 @@ refused. The exit code is 1 when any answer is an error.`,
 			})
 		},
 	}
-	r.register(cmd)
+	r.registerFlags(cmd)
 	r.registerDry(cmd)
 	return cmd
 }
@@ -153,7 +153,7 @@ func parseLine(text []byte, seen map[string]bool) (line batchLine) {
 // or unknown.
 func topLevel(text []byte) (map[string]json.RawMessage, error) {
 	keys := map[string]json.RawMessage{}
-	list, err := members(text)
+	list, err := readMembers(text)
 	if err != nil {
 		return keys, err
 	}

@@ -12,9 +12,9 @@ type objectMember struct {
 	value json.RawMessage
 }
 
-// members returns the members of an object in their order. An empty text counts
+// readMembers returns the members of an object in their order. An empty text counts
 // as the empty object.
-func members(text []byte) ([]objectMember, error) {
+func readMembers(text []byte) ([]objectMember, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
 	}

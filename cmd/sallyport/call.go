@@ -21,7 +21,7 @@ type callerFlags struct {
 	dryRun                          bool
 }
 
-func (r *callerFlags) register(cmd *cobra.Command) {
+func (r *callerFlags) registerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.personality, "personality", "", "the `ROLE` of the caller (default: the only one, else default)")
 	cmd.Flags().StringVar(&r.principal, "principal", "", "the `NAME` of the caller (default local)")
 	cmd.Flags().StringVar(&r.session, "session", "", "the `ID` of the conversation (default: a fresh one)")
@@ -32,8 +32,8 @@ func (r *callerFlags) registerDry(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "describe the call instead of making it")
 }
 
-// with opens a gate, creates the caller, runs do, and closes the gate.
-func (r *callerFlags) with(
+// withGate opens a gate, creates the caller, runs do, and closes the gate.
+func (r *callerFlags) withGate(
 	ctx context.Context, env *environment, f *flags,
 	open func(context.Context, *environment, *flags) (*gate, error),
 	do func(g *gate, caller *sallyport.Caller) error,
@@ -43,7 +43,7 @@ func (r *callerFlags) with(
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	caller, err := g.caller(ctx, r.personality, r.principal, r.session)
+	caller, err := g.newCaller(ctx, r.personality, r.principal, r.session)
 	if err != nil {
 		return misused(err)
 	}
@@ -68,8 +68,8 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
   sallyport call write_file '{"path":"a.txt","content":"hello"}' --dry-run`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.with(cmd.Context(), env, f, openGate, func(g *gate, caller *sallyport.Caller) error {
-				caller.Progress = env.progress
+			return r.withGate(cmd.Context(), env, f, openGate, func(g *gate, caller *sallyport.Caller) error {
+				caller.Progress = env.showProgress
 				for _, path := range attach {
 					a, err := g.uploads.addFile(path)
 					if err != nil {
@@ -77,32 +77,32 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
 					}
 					caller.Attachments = append(caller.Attachments, a)
 				}
-				text, err := arguments(env, args[1:])
+				text, err := readArguments(env, args[1:])
 				if err != nil {
 					return misused(err)
 				}
 				g.find(cmd.Context(), env, caller, []string{serverOf(args[0])}, leftOf(args[0]))
 				defer g.heed(cmd.Context(), env)()
-				return answer(env.printer(f), g.registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
+				return printResult(env.newPrinter(f), g.registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
 			})
 		},
 	}
-	r.register(cmd)
+	r.registerFlags(cmd)
 	r.registerDry(cmd)
 	cmd.Flags().StringArrayVar(&attach, "attach", nil, "bring a `FILE` along; may be repeated")
 	return cmd
 }
 
-// progress shows the progress that a tool reports to its user.
-func (e *environment) progress(p sallyport.Progress) {
+// showProgress shows the progress that a tool reports to its user.
+func (e *environment) showProgress(p sallyport.Progress) {
 	if p.VisibleTo() == sallyport.AudienceUser {
 		fmt.Fprintf(e.stderr, "%s: %s\n", p.Tool, p.Message)
 	}
 }
 
-// arguments returns the arguments of a call as JSON text. The command line
+// readArguments returns the arguments of a call as JSON text. The command line
 // gives none, the text itself, or "-" for standard input.
-func arguments(env *environment, args []string) ([]byte, error) {
+func readArguments(env *environment, args []string) ([]byte, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
@@ -116,8 +116,8 @@ func arguments(env *environment, args []string) ([]byte, error) {
 	return text, nil
 }
 
-// answer prints a result. It returns an error when the call failed.
-func answer(p *printer, res sallyport.Result) error {
+// printResult prints a result. It returns an error when the call failed.
+func printResult(p *printer, res sallyport.Result) error {
 	switch {
 	case p.json:
 		if err := p.value(res); err != nil {

@@ -27,8 +27,8 @@ func TestAToolThatAsksAtATerminal(t *testing.T) {
 		})
 	}
 	f, r := &flags{}, &callerFlags{}
-	err := r.with(t.Context(), env, f, asks, func(g *gate, caller *sallyport.Caller) error {
-		return answer(env.printer(f), g.registry.Call(t.Context(), caller, sallyport.Request{Tool: "asks"}))
+	err := r.withGate(t.Context(), env, f, asks, func(g *gate, caller *sallyport.Caller) error {
+		return printResult(env.newPrinter(f), g.registry.Call(t.Context(), caller, sallyport.Request{Tool: "asks"}))
 	})
 	if got := out.String(); err == nil || !strings.Contains(got, "which this caller cannot be asked for; call it from an MCP client that can") {
 		t.Errorf("printed %q, %v, want a failure and what to do", got, err)

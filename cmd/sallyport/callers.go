@@ -76,9 +76,9 @@ func (g *gate) openCounters() error {
 	return nil
 }
 
-// principal returns the principal for a call at the command line: the local
+// findPrincipal returns the principal for a call at the command line: the local
 // user, or another one that the operator of this machine names.
-func (g *gate) principal(ctx context.Context, name string) (sallyport.Principal, error) {
+func (g *gate) findPrincipal(ctx context.Context, name string) (sallyport.Principal, error) {
 	if name == "" || name == sallyport.LocalPrincipal {
 		return g.callers.Local(), nil
 	}

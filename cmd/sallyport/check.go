@@ -36,7 +36,7 @@ answer, 2 when the configuration cannot be loaded.`,
 				OK: len(misfits) == 0 && len(g.servers.failed()) == 0, Servers: g.servers.report(), Files: g.config.Files, Workspace: g.config.Workspace,
 				Personalities: g.config.Names(), Misfits: misfits, Enforced: g.enforcement(),
 			}
-			p := env.printer(f)
+			p := env.newPrinter(f)
 			if p.json {
 				err = p.value(report)
 			} else {

@@ -68,7 +68,7 @@ func (e *environment) connect(f *flags, c *clients.Client, role string, print bo
 		return misused(err)
 	}
 	path := c.Main(e.folders())
-	p := e.printer(f)
+	p := e.newPrinter(f)
 	if print {
 		fmt.Fprintf(e.stderr, "for %s\n", path)
 		return p.value(map[string]any{c.Key: map[string]any{clients.Own: entry}})

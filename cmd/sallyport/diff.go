@@ -38,7 +38,7 @@ The exit code is 1 when something differs or a server does not answer.`,
 				if err != nil {
 					return err
 				}
-				return r.print(env.printer(f))
+				return r.print(env.newPrinter(f))
 			})
 		},
 	}

@@ -66,20 +66,20 @@ it. The exit code is 1 when the answer is no.`,
 			}
 			if q.call != "" {
 				return withState(cmd.Context(), env, f, func(g *gate) error {
-					return g.explainCall(cmd.Context(), env.printer(f), q.call)
+					return g.explainCall(cmd.Context(), env.newPrinter(f), q.call)
 				})
 			}
 			open := viewGate
 			if serverOf(args[0]) != "" {
 				open = askGate
 			}
-			return r.with(cmd.Context(), env, f, open, func(g *gate, caller *sallyport.Caller) error {
+			return r.withGate(cmd.Context(), env, f, open, func(g *gate, caller *sallyport.Caller) error {
 				g.find(cmd.Context(), env, caller, []string{serverOf(args[0])}, leftOf(args[0]))
-				return g.explainTool(cmd.Context(), env.printer(f), caller, args[0], &q)
+				return g.explainTool(cmd.Context(), env.newPrinter(f), caller, args[0], &q)
 			})
 		},
 	}
-	r.register(cmd)
+	r.registerFlags(cmd)
 	cmd.Flags().StringVar(&q.host, "host", "", "ask about one `HOST` or host:port")
 	cmd.Flags().StringVar(&q.path, "path", "", "ask about one `PATH`")
 	cmd.Flags().BoolVar(&q.write, "write", false, "with --path: ask about writing")

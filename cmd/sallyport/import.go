@@ -171,7 +171,7 @@ func (e *environment) listClients(f *flags) error {
 			found = append(found, one)
 		}
 	}
-	p := e.printer(f)
+	p := e.newPrinter(f)
 	if p.json {
 		return p.value(found)
 	}

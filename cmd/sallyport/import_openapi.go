@@ -113,7 +113,7 @@ func readDocument(path string) ([]byte, error) {
 
 // imported prints a layer or writes it to a file, then reports the result.
 func (e *environment) imported(f *flags, l *openapi.Layer, out string) error {
-	p := e.printer(f)
+	p := e.newPrinter(f)
 	if out != "" {
 		if err := writeNew(e.path(out), l.YAML); err != nil {
 			return misused(err)

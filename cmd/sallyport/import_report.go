@@ -54,7 +54,7 @@ func (i *importer) preview(p *importPlan) error {
 	if err != nil {
 		return misused(err)
 	}
-	out := i.env.printer(i.f)
+	out := i.env.newPrinter(i.f)
 	if out.json {
 		r := i.report(p)
 		r.Config = text

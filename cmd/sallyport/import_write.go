@@ -273,7 +273,7 @@ func sameRole(a, b *sallyport.Personality) bool {
 
 // wrote reports what was done and what the user still has to do.
 func (i *importer) wrote(p *importPlan, r *importedServers) error {
-	out := i.env.printer(i.f)
+	out := i.env.newPrinter(i.f)
 	if out.json {
 		return out.value(r)
 	}

@@ -41,7 +41,7 @@ overwritten. The presets, from the narrowest: ` + strings.Join(config.PresetName
 			if err := writeNew(path, text); err != nil {
 				return misused(err)
 			}
-			p := env.printer(f)
+			p := env.newPrinter(f)
 			if p.json {
 				return p.value(map[string]string{"file": path, "preset": preset})
 			}

@@ -188,7 +188,7 @@ func (g *gate) pin(ctx context.Context, env *environment, f *flags) error {
 			return misused(err)
 		}
 	}
-	return printPinned(env.printer(f), p.path, now.states, len(added))
+	return printPinned(env.newPrinter(f), p.path, now.states, len(added))
 }
 
 // leave removes from a server the tools whose names conflict with others.

@@ -72,7 +72,7 @@ open, and what came of it.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, g.Close()) }()
-			return g.login(cmd.Context(), env.printer(f), args[0], &l)
+			return g.login(cmd.Context(), env.newPrinter(f), args[0], &l)
 		},
 	}
 	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls use the tokens")
@@ -98,7 +98,7 @@ removed whatever the issuer answers, and the command says what it did.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, g.Close()) }()
-			return g.logout(cmd.Context(), env.printer(f), args[0], l.principal)
+			return g.logout(cmd.Context(), env.newPrinter(f), args[0], l.principal)
 		},
 	}
 	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls used the tokens")

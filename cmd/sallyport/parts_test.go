@@ -37,14 +37,14 @@ func TestAnswerPrintsWhatIsBesideTheValue(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := answer(&printer{w: &b}, tt.res); (err == nil) != tt.res.OK {
+			if err := printResult(&printer{w: &b}, tt.res); (err == nil) != tt.res.OK {
 				t.Errorf("answer() = %v", err)
 			}
 			if diff := cmp.Diff(tt.want, b.String()); diff != "" {
 				t.Errorf("printed (-want +got):\n%s", diff)
 			}
 			b.Reset()
-			_ = answer(&printer{w: &b, json: true}, tt.res)
+			_ = printResult(&printer{w: &b, json: true}, tt.res)
 			var back sallyport.Result
 			if err := json.Unmarshal(b.Bytes(), &back); err != nil {
 				t.Fatal(err)

@@ -42,7 +42,7 @@ func pendingList(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return misused(err)
 				}
-				p := env.printer(f)
+				p := env.newPrinter(f)
 				if p.json {
 					return p.value(list)
 				}
@@ -74,7 +74,7 @@ func pendingShow(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return misused(err)
 				}
-				p := env.printer(f)
+				p := env.newPrinter(f)
 				if p.json {
 					return p.value(map[string]any{"id": b.ID, "difference": text, "hash": b.Digest(), "files": b.Files})
 				}
@@ -109,7 +109,7 @@ when one of the files is not any more what it was when the child began.`,
 				if err != nil {
 					return misused(err)
 				}
-				env.printer(f).line("applied: %s", pathsOf(b))
+				env.newPrinter(f).line("applied: %s", pathsOf(b))
 				return nil
 			})
 		},
@@ -133,7 +133,7 @@ func pendingDrop(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return misused(err)
 				}
-				env.printer(f).line("dropped: %s", pathsOf(b))
+				env.newPrinter(f).line("dropped: %s", pathsOf(b))
 				return nil
 			})
 		},

@@ -172,7 +172,7 @@ func unknown(what, name string, known []string) error {
 
 // printToken prints a new token. It is shown only this once.
 func printToken(env *environment, f *flags, r *auth.Record, token string) error {
-	p := env.printer(f)
+	p := env.newPrinter(f)
 	if p.json {
 		return p.value(map[string]any{
 			"name": r.Name, "token": token, "expires": ends(r.Expires),
@@ -248,7 +248,7 @@ logout for each of its logins; stop ends its calls meanwhile.`,
 				if err = errors.Join(err, g.forgetEverywhere(cmd.Context(), env, args[0])); err != nil {
 					return misused(err)
 				}
-				p := env.printer(f)
+				p := env.newPrinter(f)
 				if p.json {
 					return p.value(map[string]any{"name": args[0], "revoked": true})
 				}

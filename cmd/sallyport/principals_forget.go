@@ -29,7 +29,7 @@ conversation is not forgotten: use it when that is over.`,
 				if err != nil {
 					return misused(err)
 				}
-				p := env.printer(f)
+				p := env.newPrinter(f)
 				if p.json {
 					return p.value(map[string]any{"name": name, "forgotten": was})
 				}

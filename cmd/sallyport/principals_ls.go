@@ -44,7 +44,7 @@ func principalsLs(env *environment, f *flags) *cobra.Command {
 					return misused(err)
 				}
 				rows := listing(entries, stopped, time.Now())
-				p := env.printer(f)
+				p := env.newPrinter(f)
 				if p.json {
 					if stopped == nil {
 						stopped = []auth.Switch{}

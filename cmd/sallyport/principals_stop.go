@@ -90,7 +90,7 @@ user and names of an issuer (oidc:...) can be stopped too.`,
 				if kind == auth.SwitchTool {
 					warnOfTool(cmd.Context(), env, f, name)
 				}
-				return printSwitch(env.printer(f), kind, name, true, "stopped")
+				return printSwitch(env.newPrinter(f), kind, name, true, "stopped")
 			})
 		},
 	}
@@ -139,7 +139,7 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 				if err := g.release(cmd.Context(), kind, name); err != nil {
 					return err
 				}
-				return printSwitch(env.printer(f), kind, name, false, "started")
+				return printSwitch(env.newPrinter(f), kind, name, false, "started")
 			})
 		},
 	}

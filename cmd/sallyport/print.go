@@ -18,7 +18,7 @@ type printer struct {
 	colour bool
 }
 
-func (e *environment) printer(f *flags) *printer {
+func (e *environment) newPrinter(f *flags) *printer {
 	return &printer{w: e.stdout, json: f.json, colour: e.colour && !f.json}
 }
 

@@ -39,7 +39,7 @@ func reachList(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return misused(err)
 				}
-				p := env.printer(f)
+				p := env.newPrinter(f)
 				if p.json {
 					if all == nil {
 						all = []sallyport.WritePlace{}
@@ -80,10 +80,10 @@ next command.`,
 				case !found:
 					return misused(fmt.Errorf("reach forget: %q is no place that the state knows: sallyport reach ls lists them", args[0]))
 				}
-				if p := env.printer(f); p.json {
+				if p := env.newPrinter(f); p.json {
 					return p.value(map[string]any{"path": args[0], "forgotten": true})
 				}
-				env.printer(f).line("%s is forgotten", oneLine(args[0]))
+				env.newPrinter(f).line("%s is forgotten", oneLine(args[0]))
 				return nil
 			})
 		},

@@ -36,10 +36,10 @@ configuration is loaded again.`,
 				if err != nil {
 					return misused(err)
 				}
-				if p := env.printer(f); p.json {
+				if p := env.newPrinter(f); p.json {
 					return p.value(map[string]any{"kind": w.kind, "name": w.name, "digest": now})
 				}
-				env.printer(f).line("%s %s runs as it is now", w.kind, w.name)
+				env.newPrinter(f).line("%s %s runs as it is now", w.kind, w.name)
 				return nil
 			}
 			return misused(fmt.Errorf("reach accept: no %s %q runs anything that lies where tools may write", args[0], args[1]))

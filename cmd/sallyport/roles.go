@@ -61,11 +61,11 @@ func needsReach(t *sallyport.Tool) bool {
 	return c.FSReach != nil || c.Network != nil || c.Process != nil || t.Toolset == "terminal"
 }
 
-// caller returns a principal in a role. Without a session id it creates one. A
+// newCaller returns a principal in a role. Without a session id it creates one. A
 // principal that names no role gets the default role, or the first of its own
 // roles when it may not take the default.
-func (g *gate) caller(ctx context.Context, personality, principal, session string) (*sallyport.Caller, error) {
-	who, err := g.principal(ctx, principal)
+func (g *gate) newCaller(ctx context.Context, personality, principal, session string) (*sallyport.Caller, error) {
+	who, err := g.findPrincipal(ctx, principal)
 	if err != nil {
 		return nil, err
 	}

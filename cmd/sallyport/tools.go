@@ -37,9 +37,9 @@ which call takes them.`,
 			if names && dialect == "" {
 				return misused(errors.New("tools: --names needs --format"))
 			}
-			return r.with(cmd.Context(), env, f, askGate, func(g *gate, caller *sallyport.Caller) error {
+			return r.withGate(cmd.Context(), env, f, askGate, func(g *gate, caller *sallyport.Caller) error {
 				g.find(cmd.Context(), env, caller, g.listed(caller.Personality), everyLeft)
-				p := env.printer(f)
+				p := env.newPrinter(f)
 				if dialect != "" && form != "tool" {
 					return misused(errors.New("--format is for tools: it goes with no --form"))
 				}
@@ -50,7 +50,7 @@ which call takes them.`,
 			})
 		},
 	}
-	r.register(cmd)
+	r.registerFlags(cmd)
 	cmd.Flags().StringVar(&dialect, "format", "", "print definitions for a model: `openai|anthropic|gemini|mcp`")
 	cmd.Flags().BoolVar(&names, "names", false, "with --format: print the names that are others there")
 	cmd.Flags().StringVar(&form, "form", "tool", "what to list: `tool|prompt|resource`")
