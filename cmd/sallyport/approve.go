@@ -78,7 +78,7 @@ func (g *gate) acceptLock(ctx context.Context, env *environment, f *flags, s loc
 		return misused(err)
 	}
 	detail := counted(len(a.Changes), "change") + ", digest " + a.SHA256
-	if err := g.writeLock(ctx, next, changed(audit.ActionPinApprove, s.String(), detail)); err != nil {
+	if err := g.writeLock(ctx, next, changeEvent(audit.ActionPinApprove, s.String(), detail)); err != nil {
 		return misused(err)
 	}
 	a.Next = d.nextServers(s)

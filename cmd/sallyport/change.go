@@ -17,9 +17,9 @@ import (
 // changeWait bounds how long the record of a change may take.
 const changeWait = 10 * time.Second
 
-// keep records a change that an operator made or tried to make. The principal
+// recordChange records a change that an operator made or tried to make. The principal
 // of the record is the local user unless the event names another one.
-func (g *gate) keep(ctx context.Context, e *audit.Event) error {
+func (g *gate) recordChange(ctx context.Context, e *audit.Event) error {
 	if g.log == nil {
 		if err := g.openLog(ctx); err != nil {
 			return err
@@ -43,7 +43,7 @@ func (g *gate) keep(ctx context.Context, e *audit.Event) error {
 // those that take rights away, which a fault of the record must not hold up,
 // and those that give no rights before their answer is printed.
 func (g *gate) keepDone(ctx context.Context, e *audit.Event, unless string) error {
-	if err := g.keep(ctx, e); err != nil {
+	if err := g.recordChange(ctx, e); err != nil {
 		return fmt.Errorf("this is done, and there is no record of it%s: %w", unless, err)
 	}
 	return nil
@@ -52,7 +52,7 @@ func (g *gate) keepDone(ctx context.Context, e *audit.Event, unless string) erro
 // keepFirst records a change before it is made, and records it once more when
 // it fails. A change that gives rights is never made without a record.
 func (g *gate) keepFirst(ctx context.Context, e *audit.Event, change func() error) error {
-	if err := g.keep(ctx, e); err != nil {
+	if err := g.recordChange(ctx, e); err != nil {
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
 	err := change()
@@ -61,17 +61,17 @@ func (g *gate) keepFirst(ctx context.Context, e *audit.Event, change func() erro
 	}
 	again, what := *e, *e.Change
 	again.Time, again.Change, again.Error = time.Time{}, &what, err.Error()
-	return errors.Join(err, g.keep(ctx, &again))
+	return errors.Join(err, g.recordChange(ctx, &again))
 }
 
-// changed returns the event for a change.
-func changed(action audit.Action, target, detail string) *audit.Event {
+// changeEvent returns the event for a change.
+func changeEvent(action audit.Action, target, detail string) *audit.Event {
 	return &audit.Event{Change: &audit.Change{Action: action, Target: target, Detail: detail}}
 }
 
-// switched returns the event for a kill switch.
-func switched(action audit.Action, kind auth.SwitchKind, name, reason string) *audit.Event {
-	e := changed(action, string(kind)+" "+name, reason)
+// switchEvent returns the event for a kill switch.
+func switchEvent(action audit.Action, kind auth.SwitchKind, name, reason string) *audit.Event {
+	e := changeEvent(action, string(kind)+" "+name, reason)
 	if kind == auth.SwitchTool {
 		e.Tool = name
 	}

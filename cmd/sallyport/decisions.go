@@ -41,7 +41,7 @@ func (g *gate) recordDecision(ctx context.Context, a *sallyport.Approval, by str
 		}
 		return err
 	}
-	e := changed(audit.ActionDeny, a.ID, reason)
+	e := changeEvent(audit.ActionDeny, a.ID, reason)
 	e.CallID, e.Tool, e.Principal = a.CallID, a.Tool, by
 	if approve {
 		e.Change.Action = audit.ActionApprove

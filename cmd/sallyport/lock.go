@@ -184,7 +184,7 @@ func (g *gate) pin(ctx context.Context, env *environment, f *flags) error {
 	}
 	g.compare(f, now)
 	if len(added) > 0 {
-		if err := g.writeLock(ctx, next, changed(audit.ActionPin, strings.Join(added, ", "), "into "+p.path)); err != nil {
+		if err := g.writeLock(ctx, next, changeEvent(audit.ActionPin, strings.Join(added, ", "), "into "+p.path)); err != nil {
 			return misused(err)
 		}
 	}

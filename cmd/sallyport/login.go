@@ -280,7 +280,7 @@ func (g *gate) forget(ctx context.Context, s *upstream.Server, principal string)
 	if err != nil || !was.LoggedIn {
 		return was, err
 	}
-	return was, g.keepDone(ctx, changed(audit.ActionLogout, s.Name, "of "+holderName(s, principal)), "")
+	return was, g.keepDone(ctx, changeEvent(audit.ActionLogout, s.Name, "of "+holderName(s, principal)), "")
 }
 
 // forgetEverywhere removes the tokens that belong to a principal alone: the

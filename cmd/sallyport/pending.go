@@ -102,7 +102,7 @@ when one of the files is not any more what it was when the child began.`,
 				if expect != b.Digest() {
 					return misused(fmt.Errorf("%s is not the change with the hash %q: look at it with sallyport pending show %s", b.ID, expect, b.ID))
 				}
-				err = g.keepFirst(cmd.Context(), changed(audit.ActionApply, b.ID, pathsOf(b)), func() error { return g.pending(env).Apply(b) })
+				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionApply, b.ID, pathsOf(b)), func() error { return g.pending(env).Apply(b) })
 				if errors.Is(err, pending.ErrChanged) {
 					return misused(fmt.Errorf("%w; nothing is applied: drop the change with sallyport pending drop %s", err, b.ID))
 				}
@@ -129,7 +129,7 @@ func pendingDrop(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return misused(err)
 				}
-				err = g.keepFirst(cmd.Context(), changed(audit.ActionDrop, b.ID, pathsOf(b)), func() error { return g.pending(env).Drop(b.ID) })
+				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionDrop, b.ID, pathsOf(b)), func() error { return g.pending(env).Drop(b.ID) })
 				if err != nil {
 					return misused(err)
 				}

@@ -128,7 +128,7 @@ A name is given once: sessions and records belong to it.`,
 				r := auth.Record{Name: args[0], Expires: at, Permissions: permissions, Personalities: roles}
 				token, err := g.callers.Add(cmd.Context(), r)
 				if err == nil {
-					err = g.keepDone(cmd.Context(), changed(audit.ActionAdd, r.Name, describeRecord(&r)), tokenWithheld)
+					err = g.keepDone(cmd.Context(), changeEvent(audit.ActionAdd, r.Name, describeRecord(&r)), tokenWithheld)
 				}
 				if err != nil {
 					return misused(err)
@@ -217,7 +217,7 @@ func principalsRotate(env *environment, f *flags) *cobra.Command {
 				}
 				e, err := g.entry(cmd.Context(), args[0])
 				if err == nil {
-					err = g.keepDone(cmd.Context(), changed(audit.ActionRotate, e.Name, describeRecord(&e.Record)), tokenWithheld)
+					err = g.keepDone(cmd.Context(), changeEvent(audit.ActionRotate, e.Name, describeRecord(&e.Record)), tokenWithheld)
 				}
 				if err != nil {
 					return misused(err)
@@ -244,7 +244,7 @@ logout for each of its logins; stop ends its calls meanwhile.`,
 				if err := g.callers.Revoke(cmd.Context(), args[0]); err != nil {
 					return misused(g.near(cmd.Context(), args[0], err))
 				}
-				err := g.keepDone(cmd.Context(), changed(audit.ActionRevoke, args[0], ""), "")
+				err := g.keepDone(cmd.Context(), changeEvent(audit.ActionRevoke, args[0], ""), "")
 				if err = errors.Join(err, g.forgetEverywhere(cmd.Context(), env, args[0])); err != nil {
 					return misused(err)
 				}

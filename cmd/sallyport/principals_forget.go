@@ -22,7 +22,7 @@ conversation is not forgotten: use it when that is over.`,
 					return misused(err)
 				}
 				var was bool
-				err := g.keepFirst(cmd.Context(), changed(audit.ActionForget, "principal "+name, ""), func() (err error) {
+				err := g.keepFirst(cmd.Context(), changeEvent(audit.ActionForget, "principal "+name, ""), func() (err error) {
 					was, err = g.desk.Facts().Forget(cmd.Context(), name)
 					return err
 				})

@@ -84,7 +84,7 @@ user and names of an issuer (oidc:...) can be stopped too.`,
 				if err := g.switches.Stop(cmd.Context(), kind, name, reason); err != nil {
 					return misused(err)
 				}
-				if err := g.keepDone(cmd.Context(), switched(audit.ActionStop, kind, name, reason), ""); err != nil {
+				if err := g.keepDone(cmd.Context(), switchEvent(audit.ActionStop, kind, name, reason), ""); err != nil {
 					return misused(err)
 				}
 				if kind == auth.SwitchTool {
@@ -136,7 +136,7 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 				return misused(err)
 			}
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
-				if err := g.release(cmd.Context(), kind, name); err != nil {
+				if err := g.releaseSwitch(cmd.Context(), kind, name); err != nil {
 					return err
 				}
 				return printSwitch(env.newPrinter(f), kind, name, false, "started")
@@ -147,8 +147,8 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 	return cmd
 }
 
-// release removes a switch, so that what it stopped may go on.
-func (g *gate) release(ctx context.Context, kind auth.SwitchKind, name string) error {
+// releaseSwitch removes a switch, so that what it stopped may go on.
+func (g *gate) releaseSwitch(ctx context.Context, kind auth.SwitchKind, name string) error {
 	thrown, err := g.switches.All(ctx)
 	if err != nil {
 		return misused(err)
@@ -156,7 +156,7 @@ func (g *gate) release(ctx context.Context, kind auth.SwitchKind, name string) e
 	if !slices.ContainsFunc(thrown, func(s auth.Switch) bool { return s.Kind == kind && s.Name == name }) {
 		return &exitError{code: exitFailed, err: fmt.Errorf("%s %s was not stopped", kind, name)}
 	}
-	err = g.keepFirst(ctx, switched(audit.ActionStart, kind, name, ""), func() error {
+	err = g.keepFirst(ctx, switchEvent(audit.ActionStart, kind, name, ""), func() error {
 		_, err := g.switches.Start(ctx, kind, name)
 		return err
 	})

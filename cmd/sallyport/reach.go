@@ -70,7 +70,7 @@ next command.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withState(cmd.Context(), env, f, func(g *gate) error {
 				found := false
-				err := g.keepFirst(cmd.Context(), changed(audit.ActionForgetPlace, args[0], ""), func() (err error) {
+				err := g.keepFirst(cmd.Context(), changeEvent(audit.ActionForgetPlace, args[0], ""), func() (err error) {
 					found, err = g.desk.ForgetWritePlace(cmd.Context(), args[0])
 					return err
 				})

@@ -30,7 +30,7 @@ configuration is loaded again.`,
 					continue
 				}
 				now := w.now()
-				err := g.keepFirst(cmd.Context(), changed(audit.ActionAcceptProgram, w.kind+" "+w.name, now), func() error {
+				err := g.keepFirst(cmd.Context(), changeEvent(audit.ActionAcceptProgram, w.kind+" "+w.name, now), func() error {
 					return g.settings.Put(cmd.Context(), w.key(), now)
 				})
 				if err != nil {

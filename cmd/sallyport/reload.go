@@ -113,7 +113,7 @@ func (f *configFollower) run(ctx context.Context) {
 		}
 		if err := f.look(ctx); err != nil {
 			// The error may quote text that must not appear in a record.
-			f.keep(ctx, "the last good configuration stays in force")
+			f.recordReload(ctx, "the last good configuration stays in force")
 			fmt.Fprintf(f.env.stderr, "sallyport: the configuration has changed and is not in force; the last good one is:\n%s\n",
 				strings.TrimRight(err.Error(), "\n"))
 		}
@@ -157,7 +157,7 @@ func (f *configFollower) look(ctx context.Context) error {
 	if err := f.exchange(ctx, next); err != nil {
 		return err
 	}
-	f.keep(ctx, "")
+	f.recordReload(ctx, "")
 	next.printWarnings(f.env)
 	fmt.Fprintf(f.env.stderr, "sallyport: the configuration has changed and is in force\n")
 	f.discover(ctx)
@@ -238,13 +238,13 @@ func (f *configFollower) fingerprint() (string, error) {
 	return text + pinned, err
 }
 
-// keep records that another configuration was put in force or was refused. An
+// recordReload records that another configuration was put in force or was refused. An
 // error of the record goes to the operator's log: a change that takes rights
 // away must not wait for the record.
-func (f *configFollower) keep(ctx context.Context, refused string) {
-	e := changed(audit.ActionReload, f.seen, strings.Join(f.g.config.Files, " "))
+func (f *configFollower) recordReload(ctx context.Context, refused string) {
+	e := changeEvent(audit.ActionReload, f.seen, strings.Join(f.g.config.Files, " "))
 	e.Error = refused
-	if err := f.g.keep(ctx, e); err != nil {
+	if err := f.g.recordChange(ctx, e); err != nil {
 		f.g.logger.Error("there is no record of a changed configuration", "error", err)
 	}
 }

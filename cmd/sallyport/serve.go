@@ -297,7 +297,7 @@ func (g *gate) token(ctx context.Context, replace bool) (token string, err error
 	stored := replace
 	if replace {
 		if err = g.settings.Put(ctx, tokenSetting, hash); err == nil {
-			err = g.keepDone(ctx, changed(audit.ActionRotate, sallyport.LocalPrincipal, ""), tokenWithheld)
+			err = g.keepDone(ctx, changeEvent(audit.ActionRotate, sallyport.LocalPrincipal, ""), tokenWithheld)
 		}
 	} else {
 		_, stored, err = g.settings.PutIfAbsent(ctx, tokenSetting, hash)
