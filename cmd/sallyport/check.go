@@ -31,16 +31,16 @@ answer, 2 when the configuration cannot be loaded.`,
 			g.discover(cmd.Context(), "", everyServer)
 			g.printWarnings(env)
 			env.warnOfCopies(g.config.Files...)
-			misfits := g.misfits()
+			misfits := g.collectMisfits()
 			report := checkReport{
 				OK: len(misfits) == 0 && len(g.servers.failed()) == 0, Servers: g.servers.report(), Files: g.config.Files, Workspace: g.config.Workspace,
-				Personalities: g.config.Names(), Misfits: misfits, Enforced: g.enforcement(),
+				Personalities: g.config.Names(), Misfits: misfits, Enforced: g.describeEnforcement(),
 			}
 			p := env.newPrinter(f)
 			if p.json {
 				err = p.value(report)
 			} else {
-				report.print(p, g)
+				report.printReport(p, g)
 			}
 			if err == nil && !report.OK {
 				err = failed()
@@ -61,7 +61,7 @@ type checkReport struct {
 	Enforced      []enforcement   `json:"enforced"`
 }
 
-func (r *checkReport) print(p *printer, g *gate) {
+func (r *checkReport) printReport(p *printer, g *gate) {
 	if g.builtin {
 		p.line("configuration  built in (no %s)", configName)
 	}
@@ -89,9 +89,9 @@ func (r *checkReport) print(p *printer, g *gate) {
 	printEnforcement(p, r.Enforced)
 }
 
-// misfits collects the declarations that ask for more than their personality
+// collectMisfits collects the declarations that ask for more than their personality
 // grants.
-func (g *gate) misfits() registry.Faults {
+func (g *gate) collectMisfits() registry.Faults {
 	all := registry.Faults{}
 	for _, name := range g.config.Names() {
 		all = append(all, slices.DeleteFunc(g.registry.Misfits(name), func(m registry.Fault) bool { return serverOf(m.Tool) != "" })...)
@@ -107,10 +107,10 @@ type enforcement struct {
 	On   bool   `json:"on"`
 }
 
-// enforcement lists the limits that are enforced here and those that are not.
+// describeEnforcement lists the limits that are enforced here and those that are not.
 // The first lines hold on every system. A limit that needs the kernel is named
 // where the kernel lacks it.
-func (g *gate) enforcement() []enforcement {
+func (g *gate) describeEnforcement() []enforcement {
 	report := g.children.Report()
 	list := []enforcement{
 		{"files", "opened beneath the granted folders, links and races included; deny floor on the opened file", true},
@@ -119,8 +119,8 @@ func (g *gate) enforcement() []enforcement {
 		{"record", "intent before, outcome after, denials included; keyed chain in " + orMemory(g.config.State.Path), true},
 		{"tools in this process", "Go code behind accessors, not confined by the kernel", false},
 	}
-	list = append(list, confinement(&report, g.shown)...)
-	list = append(list, g.sharing()...)
+	list = append(list, describeConfinement(&report, g.shown)...)
+	list = append(list, g.sharedRootEntries()...)
 	if runtime.GOOS == "windows" {
 		list = append(list, enforcement{"file modes", "state and key rely on the folder's access list, not on modes", false})
 	}

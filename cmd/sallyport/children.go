@@ -18,7 +18,7 @@ const warmHelpers = 2
 // openChildren creates the runner of child processes. A single command starts
 // its child cold; a server keeps some sandboxes warm.
 func (g *gate) openChildren(env *environment, files *sallyport.FileBackend, network *sallyport.NetworkBackend) error {
-	shown, err := g.toolchains(env.home)
+	shown, err := g.findToolchains(env.home)
 	if err != nil {
 		return err
 	}
@@ -40,23 +40,23 @@ func (g *gate) openChildren(env *environment, files *sallyport.FileBackend, netw
 	return nil
 }
 
-// toolchains returns the toolchains of the configuration, or those found on
+// findToolchains returns the toolchains of the configuration, or those found on
 // this machine when the configuration names none. A folder that tools can write
 // is left out when it was found, and is an error when it was named.
-func (g *gate) toolchains(home string) ([]sandbox.Toolchain, error) {
+func (g *gate) findToolchains(home string) ([]sandbox.Toolchain, error) {
 	list := []sandbox.Toolchain{}
 	if g.config.Sandbox.Toolchains == nil {
 		for _, t := range sandbox.Toolchains(home) {
-			if slices.ContainsFunc(t.Dirs, g.writable) {
+			if slices.ContainsFunc(t.Dirs, g.isWritable) {
 				continue
 			}
-			t.Caches = slices.DeleteFunc(t.Caches, func(c sandbox.Cache) bool { return g.writable(c.Host) })
+			t.Caches = slices.DeleteFunc(t.Caches, func(c sandbox.Cache) bool { return g.isWritable(c.Host) })
 			list = append(list, t)
 		}
 		return list, nil
 	}
 	for i, dir := range g.config.Sandbox.Toolchains {
-		t, err := g.toolchain(dir, home)
+		t, err := g.newToolchain(dir, home)
 		if err != nil {
 			key := fmt.Sprintf("sandbox.toolchains.%d", i)
 			return nil, fmt.Errorf("%s: %s: %w", g.config.Source(key), key, err)
@@ -66,35 +66,35 @@ func (g *gate) toolchains(home string) ([]sandbox.Toolchain, error) {
 	return list, nil
 }
 
-// toolchain returns a toolchain for a folder of the configuration. The
+// newToolchain returns a toolchain for a folder of the configuration. The
 // configuration has checked the name of the folder; this function follows its
 // links on the disk.
-func (g *gate) toolchain(dir, home string) (sandbox.Toolchain, error) {
+func (g *gate) newToolchain(dir, home string) (sandbox.Toolchain, error) {
 	if info, err := os.Stat(filepath.Join(dir, "bin")); err != nil || !info.IsDir() {
 		return sandbox.Toolchain{}, fmt.Errorf("%q has no folder bin: expected the folder of a toolchain, such as /opt/node", dir)
 	}
-	return sandbox.Dir(dir), g.config.CheckToolchain(dir, home, followed)
+	return sandbox.Dir(dir), g.config.CheckToolchain(dir, home, resolveLinks)
 }
 
-// writable reports whether a tool of any personality may write a folder or a
+// isWritable reports whether a tool of any personality may write a folder or a
 // part of it.
-func (g *gate) writable(dir string) bool { return g.config.Writable(dir, followed) != nil }
+func (g *gate) isWritable(dir string) bool { return g.config.Writable(dir, resolveLinks) != nil }
 
-// followed returns a path with its symbolic links resolved. It returns a path
+// resolveLinks returns a path with its symbolic links resolved. It returns a path
 // that does not exist unchanged.
-func followed(path string) string {
+func resolveLinks(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
 	if dir := filepath.Dir(path); dir != path {
-		return filepath.Join(followed(dir), filepath.Base(path))
+		return filepath.Join(resolveLinks(dir), filepath.Base(path))
 	}
 	return path
 }
 
-// confinement describes the confinement of child processes, for check and
+// describeConfinement describes the confinement of child processes, for check and
 // serve.
-func confinement(r *sandbox.Report, shown []sandbox.Toolchain) []enforcement {
+func describeConfinement(r *sandbox.Report, shown []sandbox.Toolchain) []enforcement {
 	switch {
 	case r.Level == "":
 		return []enforcement{{"child processes", "refused: the level " + string(r.Wanted) + " needs what is missing here: " + r.Missing, false}}
@@ -105,12 +105,12 @@ func confinement(r *sandbox.Report, shown []sandbox.Toolchain) []enforcement {
 	for _, l := range r.Layers {
 		list = append(list, enforcement{"  " + l.Name, l.How, l.On})
 	}
-	return append(list, visible(r.Level, shown)...)
+	return append(list, describeVisible(r.Level, shown)...)
 }
 
-// sharing names the write entries whose children run as root although other
+// sharedRootEntries names the write entries whose children run as root although other
 // children of this gate do not.
-func (g *gate) sharing() (list []enforcement) {
+func (g *gate) sharedRootEntries() (list []enforcement) {
 	for _, path := range g.config.WriteEntries() {
 		if why := g.children.Shared(path); why != nil {
 			list = append(list, enforcement{"  users", "children that may write " + path + " run as root of the host, since it cannot be shown as another user's: " + why.Error(), false})
@@ -119,9 +119,9 @@ func (g *gate) sharing() (list []enforcement) {
 	return list
 }
 
-// visible describes what children see of this machine besides the system
+// describeVisible describes what children see of this machine besides the system
 // folders and their reach. Caches are shown where there is a mount namespace.
-func visible(level sallyport.Level, shown []sandbox.Toolchain) []enforcement {
+func describeVisible(level sallyport.Level, shown []sandbox.Toolchain) []enforcement {
 	var dirs, caches []string
 	for _, t := range shown {
 		dirs = append(dirs, t.Dirs...)

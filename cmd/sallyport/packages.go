@@ -49,7 +49,7 @@ func (g *gate) ownFolder(dir string) string {
 	if filepath.Base(dir) != stateDir {
 		dir = filepath.Join(dir, stateDir)
 	}
-	return followed(dir)
+	return resolveLinks(dir)
 }
 
 // hostRoot returns the root URL of the host of a URL that was already checked.

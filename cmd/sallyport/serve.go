@@ -113,7 +113,7 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serveFlags) error
 	}
 	g.discover(ctx, role.Name, everyServer)
 	g.printWarnings(env)
-	misfits := g.misfits()
+	misfits := g.collectMisfits()
 	for _, m := range misfits {
 		fmt.Fprintf(env.stderr, "sallyport: warning: misfit %s\n", m)
 	}
@@ -333,7 +333,7 @@ func (g *gate) announce(env *environment, s *serveFlags, role *sallyport.Persona
 	p := &printer{w: env.stdout, colour: env.colour, json: s.json}
 	url := "http://" + reachable(address) + "/mcp"
 	if s.json {
-		return p.value(announcement{url, g.config.Workspace, role.Name, token, g.enforcement()})
+		return p.value(announcement{url, g.config.Workspace, role.Name, token, g.describeEnforcement()})
 	}
 	shown := token
 	p.line("sallyport serves %s", url)
@@ -365,7 +365,7 @@ func (g *gate) announce(env *environment, s *serveFlags, role *sallyport.Persona
 	p.line("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
 	p.line("  %s audit tail", self)
 	p.line("")
-	printEnforcement(p, g.enforcement())
+	printEnforcement(p, g.describeEnforcement())
 	return nil
 }
 
