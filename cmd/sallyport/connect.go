@@ -37,7 +37,7 @@ already are another matter: see import. Known clients: ` + strings.Join(names, "
 			if err != nil {
 				return misused(err)
 			}
-			return env.connect(f, &c, role, print)
+			return env.connectClient(f, &c, role, print)
 		},
 	}
 	cmd.Flags().BoolVar(&print, "print", false, "print the entry instead of writing it")
@@ -53,21 +53,21 @@ func knownClient(name string) (clients.Client, error) {
 	return c, nil
 }
 
-// folders returns the folders in which clients keep their settings.
-func (e *environment) folders() *clients.Folders {
+// clientFolders returns the folders in which clients keep their settings.
+func (e *environment) clientFolders() *clients.Folders {
 	f := &clients.Folders{Home: e.home, Dir: e.dir, OS: runtime.GOOS}
 	f.AppData, _ = e.lookup("APPDATA")
 	f.Config, _ = e.lookup("XDG_CONFIG_HOME")
 	return f
 }
 
-// connect adds the entry to the file of a client, or prints it.
-func (e *environment) connect(f *flags, c *clients.Client, role string, print bool) error {
+// connectClient adds the entry to the file of a client, or prints it.
+func (e *environment) connectClient(f *flags, c *clients.Client, role string, print bool) error {
 	entry, err := stdioEntry(e, f, c, role)
 	if err != nil {
 		return misused(err)
 	}
-	path := c.Main(e.folders())
+	path := c.Main(e.clientFolders())
 	p := e.newPrinter(f)
 	if print {
 		fmt.Fprintf(e.stderr, "for %s\n", path)
@@ -117,11 +117,11 @@ func configPaths(env *environment, f *flags) []string {
 	if v, ok := env.lookup("SALLYPORT_CONFIG"); len(paths) == 0 && ok && v != "" {
 		paths = []string{v}
 	}
-	if _, err := os.Lstat(env.path(configName)); len(paths) == 0 && err == nil {
+	if _, err := os.Lstat(env.absolutePath(configName)); len(paths) == 0 && err == nil {
 		paths = []string{configName}
 	}
 	for i := range paths {
-		paths[i] = env.path(paths[i])
+		paths[i] = env.absolutePath(paths[i])
 	}
 	return paths
 }
@@ -138,7 +138,7 @@ func (e *environment) addEntry(c *clients.Client, path string, entry map[string]
 	if err != nil {
 		return err
 	}
-	file, err := clients.Read(*c, path, e.folders())
+	file, err := clients.Read(*c, path, e.clientFolders())
 	if err != nil {
 		return fmt.Errorf("%w; nothing was changed: add the entry that --print shows yourself", err)
 	}

@@ -24,9 +24,9 @@ func connectionBounds() *listening.Crowd {
 	})
 }
 
-// admitted assigns the connection of each request that the guard accepted to
+// admitConnections assigns the connection of each request that the guard accepted to
 // the principal. It answers 503 when too many connections are open.
-func admitted(c *listening.Crowd, next http.Handler) http.Handler {
+func admitConnections(c *listening.Crowd, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p, ok := auth.PrincipalFrom(r.Context()); ok && !c.Admit(r.Context(), p.Name) {
 			w.Header().Set("Retry-After", "1")

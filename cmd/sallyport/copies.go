@@ -100,7 +100,7 @@ func (e *environment) copyFile(path string, text []byte, now time.Time) (copied 
 // copiesOf lists the copies of a file, the newest first. The list includes the
 // copies that earlier versions left beside the file.
 func (e *environment) copiesOf(path string) []string {
-	list := append(stamped(e.copyDir(), copyPrefix(path)), copiesBeside(path)...)
+	list := append(listCopies(e.copyDir(), copyPrefix(path)), copiesBeside(path)...)
 	stamp := func(name string) string {
 		name = strings.TrimSuffix(name, copyEnding)
 		return name[max(0, len(name)-len(copyStamp)):]
@@ -112,11 +112,11 @@ func (e *environment) copiesOf(path string) []string {
 // copiesBeside lists the copies that earlier versions left in the folder of a
 // file.
 func copiesBeside(path string) []string {
-	return stamped(filepath.Dir(path), filepath.Base(path)+".")
+	return listCopies(filepath.Dir(path), filepath.Base(path)+".")
 }
 
-// stamped lists the copies in a folder whose names begin with a prefix.
-func stamped(dir, prefix string) (list []string) {
+// listCopies lists the copies in a folder whose names begin with a prefix.
+func listCopies(dir, prefix string) (list []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil // a folder that cannot be listed offers no copy
@@ -134,7 +134,7 @@ func stamped(dir, prefix string) (list []string) {
 // warnOfCopies names the copies that earlier versions left where git finds
 // them. It looks beside the files of clients and beside the further files.
 func (e *environment) warnOfCopies(further ...string) {
-	folders, seen := e.folders(), map[string]bool{}
+	folders, seen := e.clientFolders(), map[string]bool{}
 	for _, c := range clients.Known() {
 		further = append(further, c.Files(folders)...)
 	}

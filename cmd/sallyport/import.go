@@ -110,7 +110,7 @@ func (e *environment) importServers(cmd *cobra.Command, f *flags, o *importFlags
 
 // settingsOf reads the files of a client, or one file.
 func (e *environment) settingsOf(name string) (clients.Client, []*clients.File, error) {
-	folders := e.folders()
+	folders := e.clientFolders()
 	c, ok := clients.Find(name)
 	paths := []string{}
 	if ok {
@@ -119,7 +119,7 @@ func (e *environment) settingsOf(name string) (clients.Client, []*clients.File, 
 		if !strings.ContainsAny(name, `./\`) {
 			return c, nil, fmt.Errorf("client %q is not known: expected one of %s, or the path of a file", name, strings.Join(clients.Names(), ", "))
 		}
-		paths = append(paths, e.path(name))
+		paths = append(paths, e.absolutePath(name))
 		c = clients.Of(paths[0], folders)
 	}
 	var files []*clients.File
@@ -151,7 +151,7 @@ type foundClient struct {
 
 // listClients lists the files of known clients that exist.
 func (e *environment) listClients(f *flags) error {
-	folders := e.folders()
+	folders := e.clientFolders()
 	found := []foundClient{}
 	for _, c := range clients.Known() {
 		for _, path := range c.Files(folders) {

@@ -35,7 +35,7 @@ taken, left out and changed is printed on stderr with its place.`,
 			if o.Taken, err = builtinNames(); err != nil {
 				return misused(err)
 			}
-			data, err := readDocument(env.path(args[0]))
+			data, err := readDocument(env.absolutePath(args[0]))
 			if err != nil {
 				return misused(fmt.Errorf("%s: %w", args[0], err))
 			}
@@ -56,8 +56,8 @@ taken, left out and changed is printed on stderr with its place.`,
 	return cmd
 }
 
-// path makes a file name absolute, relative to the working directory.
-func (e *environment) path(name string) string {
+// absolutePath makes a file name absolute, relative to the working directory.
+func (e *environment) absolutePath(name string) string {
 	if filepath.IsAbs(name) {
 		return name
 	}
@@ -115,7 +115,7 @@ func readDocument(path string) ([]byte, error) {
 func (e *environment) imported(f *flags, l *openapi.Layer, out string) error {
 	p := e.newPrinter(f)
 	if out != "" {
-		if err := writeNew(e.path(out), l.YAML); err != nil {
+		if err := writeNew(e.absolutePath(out), l.YAML); err != nil {
 			return misused(err)
 		}
 	}
@@ -131,7 +131,7 @@ func (e *environment) imported(f *flags, l *openapi.Layer, out string) error {
 	}
 	fmt.Fprintf(e.stderr, "%d of %d operations became actions\n", len(l.IDs), l.Operations)
 	if out != "" {
-		p.line("wrote %s", e.path(out))
+		p.line("wrote %s", e.absolutePath(out))
 		p.line("next: read it, then sallyport check --config %s --config %s", configName, out)
 		return nil
 	}

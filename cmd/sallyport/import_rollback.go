@@ -66,7 +66,7 @@ func (e *environment) rewritten(name string) (files []*clients.File, err error) 
 		_, files, err = e.settingsOf(name)
 		return files, err
 	}
-	folders := e.folders()
+	folders := e.clientFolders()
 	for _, c := range clients.Known() {
 		for _, path := range c.Files(folders) {
 			if file, err := clients.Read(c, path, folders); err == nil && file.Text != nil {
@@ -84,7 +84,7 @@ func (e *environment) restore(o *importFlags, file *clients.File) (done string, 
 	if !file.Connected() && !o.force {
 		return "", nil
 	}
-	folders := e.folders()
+	folders := e.clientFolders()
 	for _, path := range e.copiesOf(file.Path) {
 		copied, err := clients.Read(file.Client, path, folders)
 		if err != nil {
