@@ -56,7 +56,7 @@ type approvedReport struct {
 }
 
 func (g *gate) acceptLock(ctx context.Context, env *environment, f *flags, s lock.Scope, expect string) error {
-	d, err := g.difference(ctx, f, lock.Scope{Server: s.Server})
+	d, err := g.compareLock(ctx, f, lock.Scope{Server: s.Server})
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (g *gate) acceptLock(ctx context.Context, env *environment, f *flags, s loc
 	if a.SHA256, err = next.Digest(s); err != nil {
 		return misused(err)
 	}
-	detail := counted(len(a.Changes), "change") + ", digest " + a.SHA256
+	detail := countOf(len(a.Changes), "change") + ", digest " + a.SHA256
 	if err := g.writeLock(ctx, next, changeEvent(audit.ActionPinApprove, s.String(), detail)); err != nil {
 		return misused(err)
 	}
@@ -107,7 +107,7 @@ func (a *approvedReport) printReport(p *printer) error {
 	if p.json {
 		return p.value(a)
 	}
-	p.line("pinned %s as it is: %s, digest %s", shown(a.Scope), counted(len(a.Changes), "change"), a.SHA256)
+	p.line("pinned %s as it is: %s, digest %s", shown(a.Scope), countOf(len(a.Changes), "change"), a.SHA256)
 	printChanges(p, a.Changes, func(string) {})
 	if a.Next != "" {
 		p.line("%s", a.Next)

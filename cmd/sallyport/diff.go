@@ -34,11 +34,11 @@ The exit code is 1 when something differs or a server does not answer.`,
 				if len(args) > 0 {
 					scope.Server = args[0]
 				}
-				r, err := g.difference(cmd.Context(), f, scope)
+				r, err := g.compareLock(cmd.Context(), f, scope)
 				if err != nil {
 					return err
 				}
-				return r.print(env.newPrinter(f))
+				return r.printDiff(env.newPrinter(f))
 			})
 		},
 	}
@@ -60,8 +60,8 @@ type lockDiff struct {
 	now *observedLock
 }
 
-// difference compares a part of the lock file with what the servers offer now.
-func (g *gate) difference(ctx context.Context, f *flags, s lock.Scope) (*lockDiff, error) {
+// compareLock compares a part of the lock file with what the servers offer now.
+func (g *gate) compareLock(ctx context.Context, f *flags, s lock.Scope) (*lockDiff, error) {
 	p := g.servers.pins
 	if p.file == nil {
 		return nil, misused(fmt.Errorf("nothing is pinned: there is no %s; sallyport lock writes it", p.path))
@@ -71,10 +71,10 @@ func (g *gate) difference(ctx context.Context, f *flags, s lock.Scope) (*lockDif
 		return nil, misused(fmt.Errorf("%s is neither declared nor pinned", shown(s.Server)))
 	}
 	now := g.lookAt(ctx, func(server string) bool { return s.Server == "" || s.Server == server })
-	d := &lockDiff{File: p.path, Changes: g.compare(f, now), now: now, Tools: map[string]string{}}
+	d := &lockDiff{File: p.path, Changes: g.markChanges(f, now), now: now, Tools: map[string]string{}}
 	if s.Server == "" {
 		if digest, err := now.file.Digest(s); err == nil && len(d.Changes) > 0 {
-			d.SHA256, d.Approve = digest, approval(f, s, digest)
+			d.SHA256, d.Approve = digest, approvalCommand(f, s, digest)
 		}
 	} else {
 		d.Changes = slices.DeleteFunc(d.Changes, func(c lock.Change) bool { return c.Server != s.Server })
@@ -82,7 +82,7 @@ func (g *gate) difference(ctx context.Context, f *flags, s lock.Scope) (*lockDif
 	for _, c := range d.Changes {
 		one := lock.Scope{Server: c.Server, Tool: c.Name}
 		if digest, err := now.file.Digest(one); c.Kind == lock.KindTool && err == nil {
-			d.Tools[one.String()] = approval(f, one, digest)
+			d.Tools[one.String()] = approvalCommand(f, one, digest)
 		}
 	}
 	d.Servers = append([]serverState{}, now.states...)
@@ -92,8 +92,8 @@ func (g *gate) difference(ctx context.Context, f *flags, s lock.Scope) (*lockDif
 	return d, nil
 }
 
-// compare marks the servers that differ and returns the changes.
-func (g *gate) compare(f *flags, now *observedLock) []lock.Change {
+// markChanges marks the servers that differ and returns the changes.
+func (g *gate) markChanges(f *flags, now *observedLock) []lock.Change {
 	own := []string{}
 	for _, tool := range g.tools {
 		own = append(own, tool.Name)
@@ -118,14 +118,14 @@ func (g *gate) compare(f *flags, now *observedLock) []lock.Change {
 			st.State = stateChanged
 		}
 		if digest, err := now.file.Digest(lock.Scope{Server: st.Server}); err == nil {
-			st.SHA256, st.Approve = digest, approval(f, lock.Scope{Server: st.Server}, digest)
+			st.SHA256, st.Approve = digest, approvalCommand(f, lock.Scope{Server: st.Server}, digest)
 		}
 	}
 	return changes
 }
 
-// approval returns the command that approves a part as it was shown.
-func approval(f *flags, s lock.Scope, digest string) string {
+// approvalCommand returns the command that approves a part as it was shown.
+func approvalCommand(f *flags, s lock.Scope, digest string) string {
 	words := []string{"sallyport", "approve"}
 	for _, path := range f.config {
 		words = append(words, "--config", shellWord(path))
@@ -147,13 +147,13 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// print prints the changes, the most serious change of each server first.
-func (d *lockDiff) print(p *printer) error {
+// printDiff prints the changes, the most serious change of each server first.
+func (d *lockDiff) printDiff(p *printer) error {
 	var err error
 	if p.json {
 		err = p.value(d)
 	} else {
-		d.text(p)
+		d.printText(p)
 	}
 	if err == nil && !d.Same {
 		err = failed()
@@ -161,7 +161,7 @@ func (d *lockDiff) print(p *printer) error {
 	return err
 }
 
-func (d *lockDiff) text(p *printer) {
+func (d *lockDiff) printText(p *printer) {
 	if d.Same {
 		p.line("everything is as %s has it", d.File)
 	}

@@ -35,7 +35,7 @@ what is pinned any more.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withLook(cmd.Context(), env, f, lookNew, func(g *gate) error {
-				return g.pin(cmd.Context(), env, f)
+				return g.pinServers(cmd.Context(), env, f)
 			})
 		},
 	}
@@ -99,14 +99,14 @@ func (g *gate) lookAt(ctx context.Context, wanted func(server string) bool) *obs
 	now := &observedLock{file: &lock.File{Servers: map[string]lock.Server{}}}
 	offers := g.servers.offers()
 	for _, f := range g.servers.found {
-		now.add(g.servers.state(f, offers[f.Name]))
+		now.addServer(g.servers.observeServer(f, offers[f.Name]))
 	}
 	slices.SortFunc(now.states, func(a, b serverState) int { return strings.Compare(a.Server, b.Server) })
 	return now
 }
 
-// add adds a server. The argument s is nil when nothing is known of the server.
-func (n *observedLock) add(s *lock.Server, state serverState) {
+// addServer adds a server. The argument s is nil when nothing is known of the server.
+func (n *observedLock) addServer(s *lock.Server, state serverState) {
 	if s != nil {
 		n.file.Servers[state.Server] = *s
 		state.Offers = len(s.Tools) + len(s.Prompts) + len(s.Resources) + len(s.Templates)
@@ -114,9 +114,9 @@ func (n *observedLock) add(s *lock.Server, state serverState) {
 	n.states = append(n.states, state)
 }
 
-// state returns the present state of a server. A server that does not answer is
+// observeServer returns the present state of a server. A server that does not answer is
 // reported and keeps its pinned definitions.
-func (s *upstreamServers) state(f *foundServer, o *lock.Offer) (*lock.Server, serverState) {
+func (s *upstreamServers) observeServer(f *foundServer, o *lock.Offer) (*lock.Server, serverState) {
 	st := serverState{Server: f.Name, State: statePinned}
 	was, known := s.pins.pinned(f.Name)
 	l := s.pins.of[f.Name]
@@ -154,8 +154,8 @@ func (s *upstreamServers) state(f *foundServer, o *lock.Offer) (*lock.Server, se
 	return nil, st
 }
 
-// pin adds to the lock file what it does not hold yet.
-func (g *gate) pin(ctx context.Context, env *environment, f *flags) error {
+// pinServers adds to the lock file what it does not hold yet.
+func (g *gate) pinServers(ctx context.Context, env *environment, f *flags) error {
 	p := g.servers.pins
 	now := g.lookAt(ctx, everyServer)
 	next := &lock.File{Servers: map[string]lock.Server{}}
@@ -171,7 +171,7 @@ func (g *gate) pin(ctx context.Context, env *environment, f *flags) error {
 			continue
 		}
 		// The user approves a definition with a conflicting name separately.
-		st.leave(&is, conflicts)
+		st.dropConflicting(&is, conflicts)
 		now.file.Servers[st.Server] = is
 		digest, err := now.file.Digest(lock.Scope{Server: st.Server})
 		if err == nil {
@@ -182,7 +182,7 @@ func (g *gate) pin(ctx context.Context, env *environment, f *flags) error {
 		}
 		st.State, added = stateAdded, append(added, st.Server)
 	}
-	g.compare(f, now)
+	g.markChanges(f, now)
 	if len(added) > 0 {
 		if err := g.writeLock(ctx, next, changeEvent(audit.ActionPin, strings.Join(added, ", "), "into "+p.path)); err != nil {
 			return misused(err)
@@ -191,8 +191,8 @@ func (g *gate) pin(ctx context.Context, env *environment, f *flags) error {
 	return printPinned(env.newPrinter(f), p.path, now.states, len(added))
 }
 
-// leave removes from a server the tools whose names conflict with others.
-func (st *serverState) leave(s *lock.Server, conflicts map[string]string) {
+// dropConflicting removes from a server the tools whose names conflict with others.
+func (st *serverState) dropConflicting(s *lock.Server, conflicts map[string]string) {
 	tools := map[string]lock.Pin{}
 	for name, pin := range s.Tools {
 		if why := conflicts[pin.Name]; why != "" {
@@ -253,7 +253,7 @@ func printPinned(p *printer, path string, states []serverState, added int) error
 	}
 	rows := [][]string{}
 	for i := range states {
-		rows = append(rows, []string{states[i].Server, p.pinState(states[i].State), counted(states[i].Offers, "definition")})
+		rows = append(rows, []string{states[i].Server, p.pinState(states[i].State), countOf(states[i].Offers, "definition")})
 	}
 	p.table(rows)
 	for i := range states {
@@ -279,8 +279,8 @@ func printState(p *printer, st *serverState) {
 	}
 }
 
-// counted returns a number with the name of what it counts.
-func counted(n int, thing string) string {
+// countOf returns a number with the name of what it counts.
+func countOf(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
 	}
