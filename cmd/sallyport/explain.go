@@ -23,8 +23,8 @@ type explainQuestions struct {
 	write            bool
 }
 
-// check refuses flags that the command would otherwise ignore.
-func (q *explainQuestions) check(cmd *cobra.Command, args []string) error {
+// checkFlags refuses flags that the command would otherwise ignore.
+func (q *explainQuestions) checkFlags(cmd *cobra.Command, args []string) error {
 	for _, name := range []string{"host", "path", "call"} {
 		if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
 			return fmt.Errorf("explain: --%s is empty: expected %s", name, strings.ToUpper(name))
@@ -61,7 +61,7 @@ it. The exit code is 1 when the answer is no.`,
   sallyport explain --call 06e2k7m9q4c1v8w3x5z0a2b4`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := q.check(cmd, args); err != nil {
+			if err := q.checkFlags(cmd, args); err != nil {
 				return err
 			}
 			if q.call != "" {
@@ -98,7 +98,7 @@ func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Ca
 	if err != nil {
 		return misused(err)
 	}
-	answers, err := g.ask(ctx, caller, &x, q)
+	answers, err := g.answerQuestions(ctx, caller, &x, q)
 	if err != nil {
 		return misused(err)
 	}
@@ -115,8 +115,8 @@ func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Ca
 	return err
 }
 
-// ask answers the question about one host or path.
-func (g *gate) ask(ctx context.Context, caller *sallyport.Caller, x *registry.Explanation, q *explainQuestions) ([]sallyport.Decision, error) {
+// answerQuestions answers the question about one host or path.
+func (g *gate) answerQuestions(ctx context.Context, caller *sallyport.Caller, x *registry.Explanation, q *explainQuestions) ([]sallyport.Decision, error) {
 	var answers []sallyport.Decision
 	if q.host != "" {
 		host, port, err := reach.SplitHostPort(q.host)
@@ -213,7 +213,7 @@ func printGrant(p *printer, x *registry.Explanation) {
 	}
 	add("process", g.Process.Binaries...)
 	add("process.program", g.Process.Programs...)
-	add("attachments", kinds(g.Attachments)...)
+	add("attachments", attachmentKinds(g.Attachments)...)
 	if g.Database != nil {
 		add("database", g.Database.Connections...)
 	}
@@ -240,7 +240,7 @@ func printGrant(p *printer, x *registry.Explanation) {
 	p.table(rows)
 }
 
-func kinds(a *sallyport.AttachmentsCapability) []string {
+func attachmentKinds(a *sallyport.AttachmentsCapability) []string {
 	switch {
 	case a == nil:
 		return nil
@@ -336,9 +336,9 @@ func explainDecisions(p *printer, e *audit.Event) {
 			refusals++
 			printDecision(p, d)
 		case d.Source == scoped.UnattributedSource:
-			changed = append(changed, oneLine(access(d)))
+			changed = append(changed, oneLine(describeAccess(d)))
 		case d.Step == sallyport.StepAccess:
-			used = append(used, oneLine(access(d)))
+			used = append(used, oneLine(describeAccess(d)))
 			children = children || d.Capability == "process"
 		}
 	}
@@ -363,8 +363,8 @@ func printLines(p *printer, heading string, lines []string) {
 	}
 }
 
-// access describes one thing that a call used: its kind, its name and the kind
+// describeAccess describes one thing that a call used: its kind, its name and the kind
 // of access.
-func access(d sallyport.Decision) string {
+func describeAccess(d sallyport.Decision) string {
 	return strings.TrimSpace(d.Capability + " " + d.Resource + ": " + d.Why)
 }
