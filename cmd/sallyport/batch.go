@@ -54,7 +54,7 @@ refused. The exit code is 1 when any answer is an error.`,
 						l.result = &res
 					}
 				}
-				stop := g.heed(cmd.Context(), env)
+				stop := g.followChanges(cmd.Context(), env)
 				results := g.registry.Batch(cmd.Context(), caller, requests)
 				stop()
 				for i, place := range places {

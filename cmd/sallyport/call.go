@@ -82,7 +82,7 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
 					return misused(err)
 				}
 				g.find(cmd.Context(), env, caller, []string{serverOf(args[0])}, leftOf(args[0]))
-				defer g.heed(cmd.Context(), env)()
+				defer g.followChanges(cmd.Context(), env)()
 				return printResult(env.newPrinter(f), g.registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
 			})
 		},

@@ -11,18 +11,18 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// heed watches the configuration while a command runs. When a change takes
+// followChanges watches the configuration while a command runs. When a change takes
 // rights away, heed ends or narrows what the command runs. In all other
 // respects the command keeps the configuration with which it began. The caller
 // calls stop to end the watch.
-func (g *gate) heed(ctx context.Context, env *environment) (stop func()) {
+func (g *gate) followChanges(ctx context.Context, env *environment) (stop func()) {
 	if g.builtin {
 		return func() {}
 	}
 	h := &commandFollower{configFollower: configFollower{g: g, env: env, seen: g.config.Digest + g.servers.pins.digest}, judge: g.deployment}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { h.run(ctx) })
+	running.Go(func() { h.watchConfig(ctx) })
 	return func() {
 		cancel()
 		running.Wait()
@@ -35,12 +35,12 @@ type commandFollower struct {
 	judge *deployment // the last valid configuration
 }
 
-func (h *commandFollower) run(ctx context.Context) {
+func (h *commandFollower) watchConfig(ctx context.Context) {
 	tick := time.NewTicker(pollPause)
 	defer tick.Stop()
 	defer func() {
 		if h.judge != h.g.deployment {
-			h.report(h.judge.Close())
+			h.reportFault(h.judge.Close())
 		}
 	}()
 	for {
@@ -49,7 +49,7 @@ func (h *commandFollower) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		h.report(h.look(ctx))
+		h.reportFault(h.reloadIfChanged(ctx))
 		if h.judge != h.g.deployment {
 			// Review at each look: a batch begins new calls as others end.
 			h.g.review(ctx, h.g.deployment, h.judge)
@@ -57,8 +57,8 @@ func (h *commandFollower) run(ctx context.Context) {
 	}
 }
 
-// look loads the configuration when it has changed.
-func (h *commandFollower) look(ctx context.Context) error {
+// reloadIfChanged loads the configuration when it has changed.
+func (h *commandFollower) reloadIfChanged(ctx context.Context) error {
 	now, err := h.settled(ctx)
 	if err != nil || now == h.seen {
 		return nil // another process may be about to replace an unreadable file
@@ -88,8 +88,8 @@ func (h *commandFollower) look(ctx context.Context) error {
 	return nil
 }
 
-// report warns that a changed configuration does not apply to what runs.
-func (h *commandFollower) report(err error) {
+// reportFault warns that a changed configuration does not apply to what runs.
+func (h *commandFollower) reportFault(err error) {
 	if err != nil {
 		fmt.Fprintf(h.env.stderr, "sallyport: the configuration has changed and is not in force for what runs; the last good one is:\n%s\n",
 			strings.TrimRight(err.Error(), "\n"))
