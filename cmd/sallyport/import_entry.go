@@ -43,8 +43,8 @@ func sameLaunch(a, b *serverEntry) bool {
 	return a.URL == b.URL && a.Transport == b.Transport && a.Cwd == b.Cwd && slices.Equal(a.Command, b.Command) && reflect.DeepEqual(a.Env, b.Env)
 }
 
-// launch sets what the declaration starts, or the address of a remote server.
-func (i *importer) launch(p *plannedServer) {
+// translateLaunch sets what the declaration starts, or the address of a remote server.
+func (i *importer) translateLaunch(p *plannedServer) {
 	s := &p.from
 	command := i.withoutShell(append([]string{s.Command}, s.Args...))
 	switch {
@@ -53,10 +53,10 @@ func (i *importer) launch(p *plannedServer) {
 	case s.Command != "" && s.URL != "":
 		p.block("it has a command and a url: remove one of them")
 	case s.URL != "":
-		i.remote(p, s.URL)
-	case i.bridged(p, command):
+		i.translateRemote(p, s.URL)
+	case i.translateBridge(p, command):
 	default:
-		i.local(p, command)
+		i.translateLocal(p, command)
 	}
 }
 
@@ -77,9 +77,9 @@ func programName(path string) string {
 	return name
 }
 
-// remote sets the address of a remote server.
-func (i *importer) remote(p *plannedServer, address string) {
-	text, ok := i.text(p, "url", address)
+// translateRemote sets the address of a remote server.
+func (i *importer) translateRemote(p *plannedServer, address string) {
+	text, ok := i.resolveReferences(p, "url", address)
 	switch {
 	case !ok:
 	case clients.SecretText(text) || clients.Credential([]string{"url", text}, 1) != "":
@@ -95,17 +95,17 @@ func (i *importer) remote(p *plannedServer, address string) {
 	}
 }
 
-// bridged finds the address of a remote server in a command that only forwards
+// translateBridge finds the address of a remote server in a command that only forwards
 // messages to it.
-func (i *importer) bridged(p *plannedServer, command []string) bool {
+func (i *importer) translateBridge(p *plannedServer, command []string) bool {
 	pkg, args, err := install.Parse(command)
 	if pkg.Name != "mcp-remote" || pkg.Registry != install.NPM || len(args) == 0 || err != nil && pkg.Version != "" && pkg.Version != "latest" {
 		return false
 	}
 	p.note("mcp-remote is not needed: the gate talks to the address itself")
-	i.remote(p, args[0])
+	i.translateRemote(p, args[0])
 	for k := 1; k < len(args); k++ {
-		name, value, ok := strings.Cut(next(args, k), ":")
+		name, value, ok := strings.Cut(nextArgument(args, k), ":")
 		switch {
 		case args[k] == "--header" && ok:
 			name = strings.TrimSpace(name)
@@ -128,41 +128,41 @@ func (i *importer) bridged(p *plannedServer, command []string) bool {
 	return true
 }
 
-func next(args []string, i int) string {
+func nextArgument(args []string, i int) string {
 	if i+1 < len(args) {
 		return args[i+1]
 	}
 	return ""
 }
 
-// local sets the command and its arguments.
-func (i *importer) local(p *plannedServer, command []string) {
-	binary, ok := i.text(p, "command", command[0])
+// translateLocal sets the command and its arguments.
+func (i *importer) translateLocal(p *plannedServer, command []string) {
+	binary, ok := i.resolveReferences(p, "command", command[0])
 	if !ok {
 		return
 	}
 	if name := programName(binary); name != binary {
-		if !i.found(p, binary, name) {
+		if !i.isOnSearchPath(p, binary, name) {
 			return
 		}
 		binary = name
 	}
 	if p.from.Cwd != "" {
-		if cwd, ok := i.text(p, "cwd", p.from.Cwd); ok {
-			p.entry.Cwd = i.anchored(p, cwd)
+		if cwd, ok := i.resolveReferences(p, "cwd", p.from.Cwd); ok {
+			p.entry.Cwd = i.absoluteFolder(p, cwd)
 		}
 	}
 	p.entry.Command = []string{binary}
 	words := []string{binary}
 	for k, arg := range command[1:] {
-		text, ok := i.text(p, "args", arg)
+		text, ok := i.resolveReferences(p, "args", arg)
 		words = append(words, text)
 		if why := clients.Credential(words, k+1); ok && why != "" {
 			p.block("argument %d %s, which is not copied, and no argument here takes one: start the server with it in a variable of env", k+1, why)
 		}
-		p.entry.Command = append(p.entry.Command, i.argument(p, text))
+		p.entry.Command = append(p.entry.Command, i.translateArgument(p, text))
 	}
-	i.pin(p)
+	i.pinVersion(p)
 }
 
 // interpreters lists programs that behave alike wherever they are installed.
@@ -170,9 +170,9 @@ var interpreters = []string{
 	"npx", "bunx", "uvx", "pipx", "node", "nodejs", "python", "python3", "uv", "bun", "deno", "ruby", "php", "java", "perl", "bash", "sh",
 }
 
-// found reports whether a program may be started by its name, from the search
+// isOnSearchPath reports whether a program may be started by its name, from the search
 // path, in place of its path.
-func (i *importer) found(p *plannedServer, path, name string) bool {
+func (i *importer) isOnSearchPath(p *plannedServer, path, name string) bool {
 	dir := filepath.Dir(path)
 	_, err := os.Stat(filepath.Join(filepath.Dir(dir), "pyvenv.cfg"))
 	system := slices.Contains([]string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"}, dir)
@@ -188,9 +188,9 @@ func (i *importer) found(p *plannedServer, path, name string) bool {
 	return false
 }
 
-// argument translates one argument. It expands what is relative to a folder of
+// translateArgument translates one argument. It expands what is relative to a folder of
 // the client.
-func (i *importer) argument(p *plannedServer, text string) string {
+func (i *importer) translateArgument(p *plannedServer, text string) string {
 	option, path, ok := strings.Cut(text, "=")
 	if !ok || !strings.HasPrefix(text, "-") {
 		option, path = "", text
@@ -198,7 +198,7 @@ func (i *importer) argument(p *plannedServer, text string) string {
 		option += "="
 	}
 	relative := path == "." || path == ".." || strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../")
-	if base := i.base(p); base != "" && !filepath.IsAbs(path) {
+	if base := i.clientFolder(p); base != "" && !filepath.IsAbs(path) {
 		if _, err := os.Stat(filepath.Join(base, path)); relative || err == nil && filepath.Ext(path) != "" {
 			return option + filepath.Join(base, path)
 		}
@@ -209,18 +209,18 @@ func (i *importer) argument(p *plannedServer, text string) string {
 	return text
 }
 
-// base returns the folder in which the client starts a server, or an empty path
+// clientFolder returns the folder in which the client starts a server, or an empty path
 // when it is not known.
-func (i *importer) base(p *plannedServer) string {
+func (i *importer) clientFolder(p *plannedServer) string {
 	if p.entry.Cwd != "" {
 		return p.entry.Cwd
 	}
 	return p.from.Project
 }
 
-// anchored returns an absolute path for a path that is relative to a folder of
+// absoluteFolder returns an absolute path for a path that is relative to a folder of
 // the client.
-func (i *importer) anchored(p *plannedServer, path string) string {
+func (i *importer) absoluteFolder(p *plannedServer, path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
@@ -232,8 +232,8 @@ func (i *importer) anchored(p *plannedServer, path string) string {
 	}
 }
 
-// pin writes the version from --pin into the command.
-func (i *importer) pin(p *plannedServer) {
+// pinVersion writes the version from --pin into the command.
+func (i *importer) pinVersion(p *plannedServer) {
 	versions := p.of(i.pins)
 	if len(versions) == 0 {
 		return
@@ -259,9 +259,9 @@ func (i *importer) pin(p *plannedServer) {
 	p.entry.Command[at] = pkg.Name + sign + pkg.Version
 }
 
-// text translates a value of the client with its references. A value that
+// resolveReferences translates a value of the client with its references. A value that
 // cannot be translated blocks the server. No message repeats the value.
-func (i *importer) text(p *plannedServer, key, value string) (string, bool) {
+func (i *importer) resolveReferences(p *plannedServer, key, value string) (string, bool) {
 	text, refs := i.client.Expand(value, i.env.home, p.from.Project)
 	for _, r := range refs {
 		if !r.HasDefault || clients.SecretName(r.Name) {

@@ -99,7 +99,7 @@ func (p *plannedServer) forget() {
 // differ from the folder in which the server was observed.
 func (i *importer) spelled(p *plannedServer, paths []string) []string {
 	out := slices.Clone(paths)
-	base := i.base(p)
+	base := i.clientFolder(p)
 	if base == "" || base == i.config.Workspace {
 		return out
 	}
@@ -157,7 +157,7 @@ func (i *importer) watch(ctx context.Context, p *plannedServer) (*sandbox.Observ
 		return nil, err
 	}
 	opts := &sandbox.ObserveOptions{
-		Workspace: cmp.Or(i.base(p), i.config.Workspace), Home: i.env.home, Env: i.variables(p),
+		Workspace: cmp.Or(i.clientFolder(p), i.config.Workspace), Home: i.env.home, Env: i.variables(p),
 		Stdin: s.in, Stdout: s.out, Stderr: s.errs, Toolchains: sandbox.Toolchains(i.env.home),
 		Files: &sallyport.FileBackend{Home: i.env.home, Deny: i.config.Files},
 	}

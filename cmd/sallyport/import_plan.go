@@ -194,7 +194,7 @@ func (i *importer) translate(p *plannedServer) {
 	if p.name != p.from.Name {
 		p.note("the client calls it %q", p.from.Name)
 	}
-	i.launch(p)
+	i.translateLaunch(p)
 	i.environment(p)
 	i.headers(p)
 	i.reach(p)
