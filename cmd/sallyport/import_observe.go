@@ -31,9 +31,9 @@ const (
 // server does not need them.
 var registries = []string{"registry.npmjs.org", "pypi.org", "files.pythonhosted.org"}
 
-// observe starts a server as the client does, asks what it offers, and adds
+// observeServer starts a server as the client does, asks what it offers, and adds
 // what it used to the proposal.
-func (i *importer) observe(ctx context.Context, p *plannedServer) {
+func (i *importer) observeServer(ctx context.Context, p *plannedServer) {
 	if len(p.entry.Command) == 0 {
 		p.note("not observed: it runs elsewhere")
 		return
@@ -41,15 +41,15 @@ func (i *importer) observe(ctx context.Context, p *plannedServer) {
 	fmt.Fprintf(i.env.stderr, "observing %s: it runs as the client runs it, unconfined\n", p.name)
 	ctx, cancel := context.WithTimeout(ctx, observeWait)
 	defer cancel()
-	seen, err := i.watch(ctx, p)
+	seen, err := i.watchServer(ctx, p)
 	if err != nil {
 		p.note("not observed: %s", i.withoutSecrets(p, err.Error()))
 		return
 	}
 	p.note("observed while it started and listed its tools: what their calls need was not seen")
 	p.observed = true
-	p.forget()
-	i.adopt(p, seen)
+	p.dropGuess()
+	i.addObserved(p, seen)
 	for k, w := range seen.Withheld {
 		if k == 5 {
 			p.note("and %d more that no declaration gives", len(seen.Withheld)-k)
@@ -62,8 +62,8 @@ func (i *importer) observe(ctx context.Context, p *plannedServer) {
 	}
 }
 
-// adopt adds what a server used to the proposal.
-func (i *importer) adopt(p *plannedServer, seen *sandbox.Observation) {
+// addObserved adds what a server used to the proposal.
+func (i *importer) addObserved(p *plannedServer, seen *sandbox.Observation) {
 	c, hosts := &p.entry.Capabilities, seen.Capabilities.Network
 	_, _, launched := install.Parse(p.entry.Command)
 	if hosts != nil {
@@ -73,18 +73,18 @@ func (i *importer) adopt(p *plannedServer, seen *sandbox.Observation) {
 		i.observedHosts(p, list)
 	}
 	if fs := seen.Capabilities.FSReach; fs != nil {
-		c.FSReach = joined(c.FSReach, &sallyport.FSCapability{
-			Read: sallyport.Paths(i.spelled(p, fs.Read.Paths)...), Write: sallyport.Paths(i.spelled(p, fs.Write.Paths)...),
+		c.FSReach = joinPaths(c.FSReach, &sallyport.FSCapability{
+			Read: sallyport.Paths(i.spellPaths(p, fs.Read.Paths)...), Write: sallyport.Paths(i.spellPaths(p, fs.Write.Paths)...),
 		})
 	}
 	if pr := seen.Capabilities.Process; pr != nil && len(pr.ExecFrom) > 0 {
-		c.Process = &sallyport.ProcessCapability{AllowedBinaries: pr.AllowedBinaries, ExecFrom: i.spelled(p, pr.ExecFrom)}
+		c.Process = &sallyport.ProcessCapability{AllowedBinaries: pr.AllowedBinaries, ExecFrom: i.spellPaths(p, pr.ExecFrom)}
 	}
 }
 
-// forget withdraws the guess about the folder of a program: the observation
+// dropGuess withdraws the guess about the folder of a program: the observation
 // shows what the program loads.
-func (p *plannedServer) forget() {
+func (p *plannedServer) dropGuess() {
 	fs := p.entry.Capabilities.FSReach
 	if fs == nil || p.folder == "" {
 		return
@@ -95,9 +95,9 @@ func (p *plannedServer) forget() {
 	}
 }
 
-// spelled returns paths in the spelling of the configuration. Its workspace may
+// spellPaths returns paths in the spelling of the configuration. Its workspace may
 // differ from the folder in which the server was observed.
-func (i *importer) spelled(p *plannedServer, paths []string) []string {
+func (i *importer) spellPaths(p *plannedServer, paths []string) []string {
 	out := slices.Clone(paths)
 	base := i.clientFolder(p)
 	if base == "" || base == i.config.Workspace {
@@ -131,8 +131,8 @@ func (i *importer) observedHosts(p *plannedServer, hosts []string) {
 	}
 }
 
-// joined returns the paths of both lists.
-func joined(a, b *sallyport.FSCapability) *sallyport.FSCapability {
+// joinPaths returns the paths of both lists.
+func joinPaths(a, b *sallyport.FSCapability) *sallyport.FSCapability {
 	if a == nil {
 		a = &sallyport.FSCapability{}
 	}
@@ -148,8 +148,8 @@ func joined(a, b *sallyport.FSCapability) *sallyport.FSCapability {
 	return &sallyport.FSCapability{Read: add(a.Read, b.Read), Write: add(a.Write, b.Write)}
 }
 
-// watch runs a server until it has listed what it offers.
-func (i *importer) watch(ctx context.Context, p *plannedServer) (*sandbox.Observation, error) {
+// watchServer runs a server until it has listed what it offers.
+func (i *importer) watchServer(ctx context.Context, p *plannedServer) (*sandbox.Observation, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s, err := openStreams()
@@ -157,7 +157,7 @@ func (i *importer) watch(ctx context.Context, p *plannedServer) (*sandbox.Observ
 		return nil, err
 	}
 	opts := &sandbox.ObserveOptions{
-		Workspace: cmp.Or(i.clientFolder(p), i.config.Workspace), Home: i.env.home, Env: i.variables(p),
+		Workspace: cmp.Or(i.clientFolder(p), i.config.Workspace), Home: i.env.home, Env: i.clientVariables(p),
 		Stdin: s.in, Stdout: s.out, Stderr: s.errs, Toolchains: sandbox.Toolchains(i.env.home),
 		Files: &sallyport.FileBackend{Home: i.env.home, Deny: i.config.Files},
 	}
@@ -168,10 +168,10 @@ func (i *importer) watch(ctx context.Context, p *plannedServer) (*sandbox.Observ
 	ended := make(chan end, 1)
 	go func() {
 		seen, err := sandbox.Observe(ctx, p.entry.Command, opts)
-		s.close()
+		s.closeServerEnds()
 		ended <- end{seen, err}
 	}()
-	talkErr := offers(ctx, &mcp.IOTransport{Reader: s.fromServer, Writer: s.toServer})
+	talkErr := listTools(ctx, &mcp.IOTransport{Reader: s.fromServer, Writer: s.toServer})
 	timer := time.AfterFunc(leaveWait, cancel)
 	defer timer.Stop()
 	e := <-ended
@@ -200,7 +200,7 @@ func openStreams() (*watchedStreams, error) {
 	for _, pair := range [][2]**os.File{{&s.in, &s.toServer}, {&s.fromServer, &s.out}, {&fromErrs, &s.errs}} {
 		r, w, err := os.Pipe()
 		if err != nil {
-			s.close()
+			s.closeServerEnds()
 			return nil, errors.Join(err, s.toServer.Close(), s.fromServer.Close())
 		}
 		*pair[0], *pair[1] = r, w
@@ -212,9 +212,9 @@ func openStreams() (*watchedStreams, error) {
 	return s, nil
 }
 
-// close closes the server's ends. The error of a file that was never opened
+// closeServerEnds closes the server's ends. The error of a file that was never opened
 // does not matter.
-func (s *watchedStreams) close() {
+func (s *watchedStreams) closeServerEnds() {
 	for _, f := range []*os.File{s.in, s.out, s.errs} {
 		_ = f.Close()
 	}
@@ -239,9 +239,9 @@ func lastWords(r io.Reader) string {
 	return ""
 }
 
-// offers talks to a server until it has listed its tools, then ends the
+// listTools talks to a server until it has listed its tools, then ends the
 // server's input.
-func offers(ctx context.Context, t mcp.Transport) error {
+func listTools(ctx context.Context, t mcp.Transport) error {
 	session, err := mcp.NewClient(&mcp.Implementation{Name: clients.Own, Version: version()}, nil).Connect(ctx, t, nil)
 	if err != nil {
 		return err
@@ -252,9 +252,9 @@ func offers(ctx context.Context, t mcp.Transport) error {
 	return err
 }
 
-// variables returns the variables that the client sets, secrets included, so
+// clientVariables returns the variables that the client sets, secrets included, so
 // that the server behaves as it does there.
-func (i *importer) variables(p *plannedServer) map[string]string {
+func (i *importer) clientVariables(p *plannedServer) map[string]string {
 	env := map[string]string{}
 	for _, v := range p.from.Env {
 		text, refs := i.client.Expand(v.Value, i.env.home, p.from.Project)
@@ -270,7 +270,7 @@ func (i *importer) variables(p *plannedServer) map[string]string {
 // withoutSecrets removes the secrets that a server was given from what it
 // wrote.
 func (i *importer) withoutSecrets(p *plannedServer, text string) string {
-	values := i.variables(p)
+	values := i.clientVariables(p)
 	for _, v := range p.from.Env {
 		// Treat the value of a reference as a secret wherever it appears.
 		if value := values[v.Name]; value != "" && (value != v.Value || !clients.Harmless(v.Name, value)) {

@@ -43,7 +43,7 @@ taken, left out and changed is printed on stderr with its place.`,
 			if err != nil {
 				return misused(err)
 			}
-			return env.imported(f, layer, out)
+			return env.writeLayer(f, layer, out)
 		},
 	}
 	flags := cmd.Flags()
@@ -111,8 +111,8 @@ func readDocument(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, openapi.MaxBytes+1))
 }
 
-// imported prints a layer or writes it to a file, then reports the result.
-func (e *environment) imported(f *flags, l *openapi.Layer, out string) error {
+// writeLayer prints a layer or writes it to a file, then reports the result.
+func (e *environment) writeLayer(f *flags, l *openapi.Layer, out string) error {
 	p := e.newPrinter(f)
 	if out != "" {
 		if err := writeNew(e.absolutePath(out), l.YAML); err != nil {

@@ -181,7 +181,7 @@ func (i *importer) server(ctx context.Context, s clients.Server) *plannedServer 
 	}
 	i.taken[p.name] = p
 	if i.o.observe && (p.state == importReady || p.hostless) {
-		i.observe(ctx, p)
+		i.observeServer(ctx, p)
 	}
 	p.proposal(filepath.Clean(i.env.home))
 	i.judge(p)
