@@ -98,7 +98,7 @@ func (e *environment) importServers(cmd *cobra.Command, f *flags, o *importFlags
 	if err != nil {
 		return misused(err)
 	}
-	p, err := i.plan(cmd.Context(), files)
+	p, err := i.planServers(cmd.Context(), files)
 	if err != nil {
 		return misused(err)
 	}

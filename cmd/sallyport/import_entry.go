@@ -49,9 +49,9 @@ func (i *importer) translateLaunch(p *plannedServer) {
 	command := i.withoutShell(append([]string{s.Command}, s.Args...))
 	switch {
 	case s.Command == "" && s.URL == "":
-		p.block("it has neither a command nor a url")
+		p.blockServer("it has neither a command nor a url")
 	case s.Command != "" && s.URL != "":
-		p.block("it has a command and a url: remove one of them")
+		p.blockServer("it has a command and a url: remove one of them")
 	case s.URL != "":
 		i.translateRemote(p, s.URL)
 	case i.translateBridge(p, command):
@@ -83,7 +83,7 @@ func (i *importer) translateRemote(p *plannedServer, address string) {
 	switch {
 	case !ok:
 	case clients.SecretText(text) || clients.Credential([]string{"url", text}, 1) != "":
-		p.block("the url holds what looks like a secret, which is not copied, and no place in an address takes one")
+		p.blockServer("the url holds what looks like a secret, which is not copied, and no place in an address takes one")
 	default:
 		p.entry.URL = text
 		if strings.EqualFold(p.from.Type, "sse") {
@@ -91,7 +91,7 @@ func (i *importer) translateRemote(p *plannedServer, address string) {
 		}
 	}
 	if p.from.Cwd != "" || p.from.EnvFile != "" || len(p.from.Env) > 0 {
-		p.note("its environment is not carried over: a remote server runs elsewhere")
+		p.addNote("its environment is not carried over: a remote server runs elsewhere")
 	}
 }
 
@@ -102,7 +102,7 @@ func (i *importer) translateBridge(p *plannedServer, command []string) bool {
 	if pkg.Name != "mcp-remote" || pkg.Registry != install.NPM || len(args) == 0 || err != nil && pkg.Version != "" && pkg.Version != "latest" {
 		return false
 	}
-	p.note("mcp-remote is not needed: the gate talks to the address itself")
+	p.addNote("mcp-remote is not needed: the gate talks to the address itself")
 	i.translateRemote(p, args[0])
 	for k := 1; k < len(args); k++ {
 		name, value, ok := strings.Cut(nextArgument(args, k), ":")
@@ -121,7 +121,7 @@ func (i *importer) translateBridge(p *plannedServer, command []string) bool {
 			p.from.Headers = append(p.from.Headers, clients.Pair{Name: name, Value: strings.TrimSpace(value)})
 			k++
 		default:
-			p.note("an option of mcp-remote is not carried over")
+			p.addNote("an option of mcp-remote is not carried over")
 		}
 	}
 	p.from.Env, p.from.Command, p.from.URL = nil, "", args[0]
@@ -158,7 +158,7 @@ func (i *importer) translateLocal(p *plannedServer, command []string) {
 		text, ok := i.resolveReferences(p, "args", arg)
 		words = append(words, text)
 		if why := clients.Credential(words, k+1); ok && why != "" {
-			p.block("argument %d %s, which is not copied, and no argument here takes one: start the server with it in a variable of env", k+1, why)
+			p.blockServer("argument %d %s, which is not copied, and no argument here takes one: start the server with it in a variable of env", k+1, why)
 		}
 		p.entry.Command = append(p.entry.Command, i.translateArgument(p, text))
 	}
@@ -178,11 +178,11 @@ func (i *importer) isOnSearchPath(p *plannedServer, path, name string) bool {
 	system := slices.Contains([]string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"}, dir)
 	switch {
 	case err == nil:
-		p.block("%s belongs to a virtual environment: binaries are started by name from the search path; publish the server as a package for uvx, or install what it needs for the system's python3", path)
+		p.blockServer("%s belongs to a virtual environment: binaries are started by name from the search path; publish the server as a package for uvx, or install what it needs for the system's python3", path)
 	case !system && !slices.Contains(interpreters, name):
-		p.block("%s: binaries are started by name from the search path: install it there, or write the interpreter that runs it", path)
+		p.blockServer("%s: binaries are started by name from the search path: install it there, or write the interpreter that runs it", path)
 	default:
-		p.note("%s is started as %s, from the search path", path, name)
+		p.addNote("%s is started as %s, from the search path", path, name)
 		return true
 	}
 	return false
@@ -204,7 +204,7 @@ func (i *importer) translateArgument(p *plannedServer, text string) string {
 		}
 	}
 	if relative {
-		p.block("an argument is relative to a folder that the client does not name: write it out")
+		p.blockServer("an argument is relative to a folder that the client does not name: write it out")
 	}
 	return text
 }
@@ -227,14 +227,14 @@ func (i *importer) absoluteFolder(p *plannedServer, path string) string {
 	case p.from.Project != "":
 		return filepath.Join(p.from.Project, path)
 	default:
-		p.block("cwd is relative to a folder that the client does not name: write it out")
+		p.blockServer("cwd is relative to a folder that the client does not name: write it out")
 		return ""
 	}
 }
 
 // pinVersion writes the version from --pin into the command.
 func (i *importer) pinVersion(p *plannedServer) {
-	versions := p.of(i.pins)
+	versions := p.flagValues(i.pins)
 	if len(versions) == 0 {
 		return
 	}
@@ -244,12 +244,12 @@ func (i *importer) pinVersion(p *plannedServer) {
 		return ok && pkg.Name != "" && (rest == "" || rest[0] == '@' || rest[0] == '=')
 	})
 	if at < 0 {
-		p.block("--pin: it is not started from a package: %v", err)
+		p.blockServer("--pin: it is not started from a package: %v", err)
 		return
 	}
 	pkg.Version = versions[len(versions)-1]
 	if err := pkg.Check(); err != nil {
-		p.block("--pin: %v", err)
+		p.blockServer("--pin: %v", err)
 		return
 	}
 	sign := "@"
@@ -265,14 +265,14 @@ func (i *importer) resolveReferences(p *plannedServer, key, value string) (strin
 	text, refs := i.client.Expand(value, i.env.home, p.from.Project)
 	for _, r := range refs {
 		if !r.HasDefault || clients.SecretName(r.Name) {
-			p.block("%s refers to %s: write the value in its place", key, r)
+			p.blockServer("%s refers to %s: write the value in its place", key, r)
 			return "", false
 		}
 		text = strings.Replace(text, r.Text, r.Default, 1)
-		p.note("%s: a reference to %s has its default", key, r.Name)
+		p.addNote("%s: a reference to %s has its default", key, r.Name)
 	}
 	if strings.Contains(text, "${") {
-		p.block("%s holds ${, which would be a variable here", key)
+		p.blockServer("%s holds ${, which would be a variable here", key)
 		return "", false
 	}
 	return text, true

@@ -35,7 +35,7 @@ var registries = []string{"registry.npmjs.org", "pypi.org", "files.pythonhosted.
 // what it used to the proposal.
 func (i *importer) observeServer(ctx context.Context, p *plannedServer) {
 	if len(p.entry.Command) == 0 {
-		p.note("not observed: it runs elsewhere")
+		p.addNote("not observed: it runs elsewhere")
 		return
 	}
 	fmt.Fprintf(i.env.stderr, "observing %s: it runs as the client runs it, unconfined\n", p.name)
@@ -43,22 +43,22 @@ func (i *importer) observeServer(ctx context.Context, p *plannedServer) {
 	defer cancel()
 	seen, err := i.watchServer(ctx, p)
 	if err != nil {
-		p.note("not observed: %s", i.withoutSecrets(p, err.Error()))
+		p.addNote("not observed: %s", i.withoutSecrets(p, err.Error()))
 		return
 	}
-	p.note("observed while it started and listed its tools: what their calls need was not seen")
+	p.addNote("observed while it started and listed its tools: what their calls need was not seen")
 	p.observed = true
 	p.dropGuess()
 	i.addObserved(p, seen)
 	for k, w := range seen.Withheld {
 		if k == 5 {
-			p.note("and %d more that no declaration gives", len(seen.Withheld)-k)
+			p.addNote("and %d more that no declaration gives", len(seen.Withheld)-k)
 			break
 		}
-		p.note("it used what no declaration gives: %s %s: %s", w.Kind, i.withoutSecrets(p, w.Item), w.Why)
+		p.addNote("it used what no declaration gives: %s %s: %s", w.Kind, i.withoutSecrets(p, w.Item), w.Why)
 	}
 	if seen.AllowPrivate {
-		p.note("it reached a private address, for which the personality needs allow_private_urls")
+		p.addNote("it reached a private address, for which the personality needs allow_private_urls")
 	}
 }
 
@@ -117,7 +117,7 @@ func (i *importer) observedHosts(p *plannedServer, hosts []string) {
 	switch {
 	case len(hosts) == 0:
 	case p.state != importReady:
-		p.note("it was seen to reach %s", strings.Join(hosts, ", "))
+		p.addNote("it was seen to reach %s", strings.Join(hosts, ", "))
 	default:
 		c := &p.entry.Capabilities
 		if c.Network == nil {

@@ -86,11 +86,11 @@ type importPlan struct {
 	servers []*plannedServer
 }
 
-func (p *plannedServer) note(format string, args ...any) {
+func (p *plannedServer) addNote(format string, args ...any) {
 	p.notes = append(p.notes, shown(fmt.Sprintf(format, args...)))
 }
 
-func (p *plannedServer) block(format string, args ...any) {
+func (p *plannedServer) blockServer(format string, args ...any) {
 	p.state = importBlocked
 	p.why = append(p.why, shown(fmt.Sprintf(format, args...)))
 }
@@ -111,22 +111,22 @@ func newImporter(e *environment, f *flags, o *importFlags, c clients.Client, arg
 	return i, err
 }
 
-// plan decides about every server of the files.
-func (i *importer) plan(ctx context.Context, files []*clients.File) (*importPlan, error) {
+// planServers decides about every server of the files.
+func (i *importer) planServers(ctx context.Context, files []*clients.File) (*importPlan, error) {
 	p := &importPlan{files: files, role: i.o.role}
 	if p.role == "" {
 		p.role = i.client.Name
 	}
 	for _, f := range files {
 		for _, s := range f.Servers() {
-			p.servers = append(p.servers, i.server(ctx, s))
+			p.servers = append(p.servers, i.planServer(ctx, s))
 		}
 	}
-	return p, i.unused(p)
+	return p, i.refuseUnusedFlags(p)
 }
 
-// unused refuses flags that name no server.
-func (i *importer) unused(p *importPlan) error {
+// refuseUnusedFlags refuses flags that name no server.
+func (i *importer) refuseUnusedFlags(p *importPlan) error {
 	named := slices.Clone(i.o.leave)
 	for _, m := range []map[string][]string{i.hosts, i.pins, i.plains} {
 		for name := range m {
@@ -135,30 +135,30 @@ func (i *importer) unused(p *importPlan) error {
 	}
 	slices.Sort(named)
 	for _, name := range named {
-		if !slices.ContainsFunc(p.servers, func(s *plannedServer) bool { return s.called(name) }) {
+		if !slices.ContainsFunc(p.servers, func(s *plannedServer) bool { return s.hasName(name) }) {
 			return fmt.Errorf("%s has no server %q", i.client.Name, name)
 		}
 	}
 	return nil
 }
 
-// called reports whether a server has a name, in the configuration or at the
+// hasName reports whether a server has a name, in the configuration or at the
 // client.
-func (p *plannedServer) called(name string) bool { return name == p.name || name == p.from.Name }
+func (p *plannedServer) hasName(name string) bool { return name == p.name || name == p.from.Name }
 
-// of returns the values that a flag gives for a server.
-func (p *plannedServer) of(values map[string][]string) []string {
+// flagValues returns the values that a flag gives for a server.
+func (p *plannedServer) flagValues(values map[string][]string) []string {
 	if v, ok := values[p.name]; ok {
 		return v
 	}
 	return values[p.from.Name]
 }
 
-// server decides about one server.
-func (i *importer) server(ctx context.Context, s clients.Server) *plannedServer {
+// planServer decides about one server.
+func (i *importer) planServer(ctx context.Context, s clients.Server) *plannedServer {
 	p := &plannedServer{from: s, state: importReady, name: serverName(s.Name)}
 	switch {
-	case slices.ContainsFunc(i.o.leave, p.called):
+	case slices.ContainsFunc(i.o.leave, p.hasName):
 		p.state, p.why = importLeft, []string{"--leave: its calls do not pass the gate"}
 		return p
 	case s.Off:
@@ -166,62 +166,62 @@ func (i *importer) server(ctx context.Context, s clients.Server) *plannedServer 
 		return p
 	case len(s.Faults) > 0:
 		for _, f := range s.Faults {
-			p.block("%s", f)
+			p.blockServer("%s", f)
 		}
 		return p
 	}
-	i.translate(p)
+	i.translateServer(p)
 	if other := i.taken[p.name]; other != nil {
 		if sameLaunch(&p.entry, &other.entry) {
 			p.state, p.why = importThere, []string{"the same as at " + other.from.At}
 			return p
 		}
-		p.name = numbered(p.name, s.In)
-		i.translate(p)
+		p.name = numberName(p.name, s.In)
+		i.translateServer(p)
 	}
 	i.taken[p.name] = p
 	if i.o.observe && (p.state == importReady || p.hostless) {
 		i.observeServer(ctx, p)
 	}
 	p.proposal(filepath.Clean(i.env.home))
-	i.judge(p)
+	i.checkDeclaration(p)
 	return p
 }
 
-// translate creates the declaration.
-func (i *importer) translate(p *plannedServer) {
+// translateServer creates the declaration.
+func (i *importer) translateServer(p *plannedServer) {
 	p.entry, p.notes, p.secrets, p.why, p.state, p.hostless = serverEntry{}, nil, nil, nil, importReady, false
 	if p.name != p.from.Name {
-		p.note("the client calls it %q", p.from.Name)
+		p.addNote("the client calls it %q", p.from.Name)
 	}
 	i.translateLaunch(p)
 	i.environment(p)
 	i.headers(p)
 	i.reach(p)
 	for _, key := range p.from.Unknown {
-		p.note("%s is not carried over: there is no such thing here", key)
+		p.addNote("%s is not carried over: there is no such thing here", key)
 	}
 }
 
-// judge checks a declaration with the reader of declarations and against the
+// checkDeclaration checks a declaration with the reader of declarations and against the
 // present configuration.
-func (i *importer) judge(p *plannedServer) {
+func (i *importer) checkDeclaration(p *plannedServer) {
 	if p.state != importReady {
 		return
 	}
 	text, err := json.Marshal(&p.entry)
 	if err != nil {
-		p.block("%v", err)
+		p.blockServer("%v", err)
 		return
 	}
 	o := &upstream.DecodeOptions{Dir: i.config.Dir, Workspace: i.config.Workspace, Home: i.env.home}
 	now, err := upstream.Decode(p.name, text, o)
 	if err != nil {
-		p.block("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		p.blockServer("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return
 	}
 	if pkg := now.Package; pkg != nil && pkg.Check() != nil {
-		p.note("%s names no exact version, without which it is not started: --pin %s=VERSION writes one, and sallyport lock names the newest", pkg.Name, p.name)
+		p.addNote("%s names no exact version, without which it is not started: --pin %s=VERSION writes one, and sallyport lock names the newest", pkg.Name, p.name)
 	}
 	for k := range i.config.Servers {
 		part := &i.config.Servers[k]
@@ -233,7 +233,7 @@ func (i *importer) judge(p *plannedServer) {
 			p.state, p.why = importThere, []string{"declared at " + part.Source("") + ", which stays as it is"}
 			return
 		}
-		p.block("the name is another server's at %s: rename one of them, or --leave %s", part.Source(""), p.name)
+		p.blockServer("the name is another server's at %s: rename one of them, or --leave %s", part.Source(""), p.name)
 	}
 }
 
@@ -255,23 +255,23 @@ func serverName(name string) string {
 	out = repeated.ReplaceAllString(out, "$1")
 	out = strings.Trim(out, "_-")
 	if len(out) > maxServerName {
-		out = numbered(out, name)
+		out = numberName(out, name)
 	}
 	if lock.CheckServer(out) != nil {
-		return numbered("server", name)
+		return numberName("server", name)
 	}
 	return out
 }
 
-// numbered makes a name unique with the digest of another text.
-func numbered(name, apart string) string {
+// numberName makes a name unique with the digest of another text.
+func numberName(name, apart string) string {
 	sum := sha256.Sum256([]byte(apart))
 	end := "-" + hex.EncodeToString(sum[:3])
 	return strings.TrimRight(name[:min(len(name), maxServerName-len(end))], "_-") + end
 }
 
-// count returns the number of servers in a state.
-func (p *importPlan) count(state importState) (n int) {
+// countState returns the number of servers in a state.
+func (p *importPlan) countState(state importState) (n int) {
 	for _, s := range p.servers {
 		if s.state == state {
 			n++
@@ -280,8 +280,8 @@ func (p *importPlan) count(state importState) (n int) {
 	return n
 }
 
-// taken reports whether the import takes a server away from the client.
-func (p *importPlan) taken(s clients.Server) bool {
+// isTaken reports whether the import takes a server away from the client.
+func (p *importPlan) isTaken(s clients.Server) bool {
 	return slices.ContainsFunc(p.servers, func(other *plannedServer) bool {
 		return other.from.At == s.At && (other.state == importReady || other.state == importThere)
 	})

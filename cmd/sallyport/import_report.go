@@ -67,7 +67,7 @@ func (i *importer) preview(p *importPlan) error {
 	say("%s", p.summary())
 	i.elsewhere(p, say)
 	switch {
-	case p.count(importBlocked) > 0:
+	case p.countState(importBlocked) > 0:
 		say("nothing was written. What is blocked needs one of the changes above, or --leave SERVER")
 	case len(p.names()) > 0:
 		say("nothing was written; next: %s", i.again())
@@ -127,7 +127,7 @@ func (p *importPlan) summary() string {
 		{importLeft, "left with the client"},
 		{importBlocked, "blocked"},
 	} {
-		if n := p.count(s.state); n > 0 {
+		if n := p.countState(s.state); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.text))
 		}
 	}

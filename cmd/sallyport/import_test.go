@@ -129,8 +129,8 @@ func FuzzServerName(f *testing.F) {
 		if lock.CheckServer(s) == nil && name != s && strings.Trim(s, "_-") == s && !repeated.MatchString(s) {
 			t.Errorf("serverName(%q) = %q, want it kept", s, name)
 		}
-		if err := lock.CheckServer(numbered(name, s)); err != nil {
-			t.Errorf("numbered(%q) = %q: %v", name, numbered(name, s), err)
+		if err := lock.CheckServer(numberName(name, s)); err != nil {
+			t.Errorf("numbered(%q) = %q: %v", name, numberName(name, s), err)
 		}
 	})
 }

@@ -21,18 +21,18 @@ func (i *importer) environment(p *plannedServer) {
 		return
 	}
 	if p.from.EnvFile != "" {
-		p.note("envFile is not carried over: write its lines under env, and its secrets under secret_env")
+		p.addNote("envFile is not carried over: write its lines under env, and its secrets under secret_env")
 	}
-	hosts := p.of(i.hosts)
+	hosts := p.flagValues(i.hosts)
 	for _, v := range p.from.Env {
 		text, refs := i.client.Expand(v.Value, i.env.home, p.from.Project)
 		switch {
 		case v.Value == "":
 			// Most programs treat an empty variable like a missing one.
 		case !reach.IsEnvName(v.Name):
-			p.note("a variable is not carried over: %q is not a name of one", v.Name)
+			p.addNote("a variable is not carried over: %q is not a name of one", v.Name)
 		case scoped.ReservedEnv(v.Name):
-			p.note("%s is not carried over: it steers a child from outside, so that no child gets it", v.Name)
+			p.addNote("%s is not carried over: it steers a child from outside, so that no child gets it", v.Name)
 		case len(refs) > 0 && !i.settled(p, v.Name, &text, refs) || !i.harmless(p, v.Name, text):
 			i.secretVariable(p, v.Name, text, refs, hosts)
 		default:
@@ -45,7 +45,7 @@ func (i *importer) environment(p *plannedServer) {
 // hold no secret, or the user says so.
 func (i *importer) harmless(p *plannedServer, name, value string) bool {
 	return clients.Harmless(name, value) ||
-		slices.ContainsFunc(p.of(i.plains), func(plain string) bool { return strings.EqualFold(plain, name) })
+		slices.ContainsFunc(p.flagValues(i.plains), func(plain string) bool { return strings.EqualFold(plain, name) })
 }
 
 // settled replaces references by their defaults. It returns false when a
@@ -61,7 +61,7 @@ func (i *importer) settled(p *plannedServer, name string, text *string, refs []c
 	}
 	for _, r := range refs {
 		*text = strings.Replace(*text, r.Text, r.Default, 1)
-		p.note("%s: a reference to %s has its default", name, r.Name)
+		p.addNote("%s: a reference to %s has its default", name, r.Name)
 	}
 	return true
 }
@@ -69,7 +69,7 @@ func (i *importer) settled(p *plannedServer, name string, text *string, refs []c
 // plain adds a variable whose value every user may read.
 func (i *importer) plain(p *plannedServer, name, text string) {
 	if strings.Contains(text, "${") {
-		p.note("%s is not carried over: ${ would be a variable here", name)
+		p.addNote("%s is not carried over: ${ would be a variable here", name)
 		return
 	}
 	if p.entry.Env == nil {
@@ -90,7 +90,7 @@ func (i *importer) secretVariable(p *plannedServer, name, text string, refs []cl
 	}
 	if len(hosts) == 0 {
 		p.hostless = p.hostless || p.state == importReady
-		p.block("%s, and is not copied: say which hosts get its value, with --host %s=HOST%s, or that it is none, with --plain %s=%s", what, p.name, suggested(name), p.name, name)
+		p.blockServer("%s, and is not copied: say which hosts get its value, with --host %s=HOST%s, or that it is none, with --plain %s=%s", what, p.name, suggested(name), p.name, name)
 		return
 	}
 	ref := "mcp/" + p.name + "/" + name
@@ -163,7 +163,7 @@ var schemes = []string{"Bearer ", "Basic ", "Token ", "token ", "ApiKey ", "bear
 func (i *importer) headers(p *plannedServer) {
 	if p.entry.URL == "" {
 		if len(p.from.Headers) > 0 {
-			p.note("headers are not carried over: they belong to a url")
+			p.addNote("headers are not carried over: they belong to a url")
 		}
 		return
 	}
@@ -172,7 +172,7 @@ func (i *importer) headers(p *plannedServer) {
 		i.header(p, textproto.CanonicalMIMEHeaderKey(h.Name), h.Value)
 	}
 	if len(p.entry.Headers) == 0 {
-		p.note("if it wants a login: add oauth to it, and sallyport login %s", p.name)
+		p.addNote("if it wants a login: add oauth to it, and sallyport login %s", p.name)
 	}
 }
 
@@ -189,7 +189,7 @@ func (i *importer) header(p *plannedServer, name, value string) {
 	whole := len(refs) == 1 && rest == refs[0].Text && !refs[0].HasDefault
 	if len(refs) > 0 && !whole {
 		if !i.settled(p, name, &rest, refs) {
-			p.block("the header %s refers to %s in the middle of its value: write the value out", name, refs[0])
+			p.blockServer("the header %s refers to %s in the middle of its value: write the value out", name, refs[0])
 			return
 		}
 	}
@@ -236,9 +236,9 @@ func (i *importer) reach(p *plannedServer) {
 	if len(reads) > 0 {
 		c.FSReach = &sallyport.FSCapability{Read: sallyport.Paths(reads...)}
 	}
-	if hosts := p.of(i.hosts); len(hosts) > 0 {
+	if hosts := p.flagValues(i.hosts); len(hosts) > 0 {
 		if p.entry.URL != "" {
-			p.note("--host: the host of a url is granted by the url")
+			p.addNote("--host: the host of a url is granted by the url")
 			return
 		}
 		c.Network = &sallyport.NetworkCapability{AllowedHosts: hosts}
@@ -251,12 +251,12 @@ func (p *plannedServer) proposal(home string) {
 	switch {
 	case p.entry.URL != "" || p.observed:
 	case c.Empty():
-		p.note("capabilities are empty: it may touch nothing until they say what")
+		p.addNote("capabilities are empty: it may touch nothing until they say what")
 	case c.FSReach != nil:
-		p.note("for reading, what its arguments name is proposed; for writing, nothing")
+		p.addNote("for reading, what its arguments name is proposed; for writing, nothing")
 		for _, path := range c.FSReach.Read.Paths {
 			if path == "/" || path == home {
-				p.note("%s is everything that may be read there: name the folders that it needs instead", path)
+				p.addNote("%s is everything that may be read there: name the folders that it needs instead", path)
 			}
 		}
 	}

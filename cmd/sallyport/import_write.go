@@ -24,7 +24,7 @@ import (
 func (i *importer) write(ctx context.Context, p *importPlan) error {
 	paths := configPaths(i.env, i.f)
 	switch {
-	case p.count(importBlocked) > 0:
+	case p.countState(importBlocked) > 0:
 		return misused(i.refusal(p))
 	case len(p.names()) == 0:
 		fmt.Fprintf(i.env.stderr, "nothing to import: %s\n", p.summary())
@@ -48,7 +48,7 @@ func (i *importer) write(ctx context.Context, p *importPlan) error {
 		return misused(err)
 	}
 	for _, f := range p.files {
-		text, err := f.Rewrite(value, p.taken)
+		text, err := f.Rewrite(value, p.isTaken)
 		if err == nil && !bytes.Equal(text, f.Text) {
 			var copied string
 			if copied, err = i.env.changeFile(f.Path, f.Text, text, now); err == nil {
