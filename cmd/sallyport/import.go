@@ -75,7 +75,7 @@ func (e *environment) importServers(cmd *cobra.Command, f *flags, o *importFlags
 		if o.write || o.observe {
 			return misused(errors.New("import: --rollback excludes --write and --observe"))
 		}
-		return e.rollback(f, o, name)
+		return e.rollBack(f, o, name)
 	}
 	switch {
 	case o.force:
@@ -105,7 +105,7 @@ func (e *environment) importServers(cmd *cobra.Command, f *flags, o *importFlags
 	if o.write {
 		return i.write(cmd.Context(), p)
 	}
-	return i.preview(p)
+	return i.printPreview(p)
 }
 
 // settingsOf reads the files of a client, or one file.

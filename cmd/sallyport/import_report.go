@@ -29,7 +29,7 @@ type importedServers struct {
 	Copies []string `json:"copies,omitempty"`
 }
 
-func (i *importer) report(p *importPlan) *importedServers {
+func (i *importer) newReport(p *importPlan) *importedServers {
 	r := &importedServers{Client: i.client.Name, Personality: p.role, Servers: []importedServer{}}
 	for _, s := range p.servers {
 		one := importedServer{Name: s.name, At: s.from.At, State: s.state, Why: s.why, Notes: s.notes, Secrets: s.secrets}
@@ -44,8 +44,8 @@ func (i *importer) report(p *importPlan) *importedServers {
 	return r
 }
 
-// preview prints what a write would change. The answer is a configuration.
-func (i *importer) preview(p *importPlan) error {
+// printPreview prints what a write would change. The answer is a configuration.
+func (i *importer) printPreview(p *importPlan) error {
 	var titles []string
 	for _, f := range p.files {
 		titles = append(titles, f.Path)
@@ -56,7 +56,7 @@ func (i *importer) preview(p *importPlan) error {
 	}
 	out := i.env.newPrinter(i.f)
 	if out.json {
-		r := i.report(p)
+		r := i.newReport(p)
 		r.Config = text
 		return out.value(r)
 	}
@@ -64,21 +64,21 @@ func (i *importer) preview(p *importPlan) error {
 		return misused(err)
 	}
 	say := func(format string, args ...any) { fmt.Fprintf(i.env.stderr, format+"\n", args...) }
-	say("%s", p.summary())
-	i.elsewhere(p, say)
+	say("%s", p.summarizeStates())
+	i.printOtherFolders(p, say)
 	switch {
 	case p.countState(importBlocked) > 0:
 		say("nothing was written. What is blocked needs one of the changes above, or --leave SERVER")
 	case len(p.names()) > 0:
-		say("nothing was written; next: %s", i.again())
+		say("nothing was written; next: %s", i.writeCommand())
 	default:
 		say("nothing to import")
 	}
 	return nil
 }
 
-// again returns the shell command that writes what was shown.
-func (i *importer) again() string {
+// writeCommand returns the shell command that writes what was shown.
+func (i *importer) writeCommand() string {
 	words := []string{"sallyport", "import", i.arg}
 	add := func(flag string, values ...string) {
 		for _, v := range values {
@@ -102,8 +102,8 @@ func (i *importer) again() string {
 	return strings.Join(append(words, "--write"), " ")
 }
 
-// elsewhere names the servers that the files declare for other folders.
-func (i *importer) elsewhere(p *importPlan, say func(string, ...any)) {
+// printOtherFolders names the servers that the files declare for other folders.
+func (i *importer) printOtherFolders(p *importPlan, say func(string, ...any)) {
 	for _, f := range p.files {
 		for k, dir := range f.Elsewhere {
 			if k == 5 {
@@ -115,8 +115,8 @@ func (i *importer) elsewhere(p *importPlan, say func(string, ...any)) {
 	}
 }
 
-// summary counts the servers by their outcome.
-func (p *importPlan) summary() string {
+// summarizeStates counts the servers by their outcome.
+func (p *importPlan) summarizeStates() string {
 	parts := []string{}
 	for _, s := range []struct {
 		state importState

@@ -12,17 +12,17 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 )
 
-// rollback restores the servers of one client, or of every client that has a
+// rollBack restores the servers of one client, or of every client that has a
 // copy and starts this program.
-func (e *environment) rollback(f *flags, o *importFlags, name string) error {
-	files, err := e.rewritten(name)
+func (e *environment) rollBack(f *flags, o *importFlags, name string) error {
+	files, err := e.listRewritten(name)
 	if err != nil {
 		return misused(err)
 	}
 	restored := []string{}
 	var faults []error
 	for _, file := range files {
-		done, err := e.restore(o, file)
+		done, err := e.restoreFile(o, file)
 		if err != nil {
 			faults = append(faults, err)
 		}
@@ -59,9 +59,9 @@ func (e *environment) lookedFor(files []*clients.File) string {
 	return "; looked for " + strings.Join(names, " and ")
 }
 
-// rewritten lists the files of a client. Without a name it lists the files of
+// listRewritten lists the files of a client. Without a name it lists the files of
 // all clients that can be read.
-func (e *environment) rewritten(name string) (files []*clients.File, err error) {
+func (e *environment) listRewritten(name string) (files []*clients.File, err error) {
 	if name != "" {
 		_, files, err = e.settingsOf(name)
 		return files, err
@@ -77,10 +77,10 @@ func (e *environment) rewritten(name string) (files []*clients.File, err error) 
 	return files, nil
 }
 
-// restore restores the servers of one file from the newest copy that declares
+// restoreFile restores the servers of one file from the newest copy that declares
 // others. The text done describes the change; it is empty when there is nothing
 // to do.
-func (e *environment) restore(o *importFlags, file *clients.File) (done string, err error) {
+func (e *environment) restoreFile(o *importFlags, file *clients.File) (done string, err error) {
 	if !file.Connected() && !o.force {
 		return "", nil
 	}
@@ -107,14 +107,14 @@ func (e *environment) restore(o *importFlags, file *clients.File) (done string, 
 		case err != nil:
 			return "", err
 		}
-		return e.put(file, text, copied, path)
+		return e.writeRestored(file, text, copied, path)
 	}
 	return "", nil
 }
 
-// put writes the restored text. It removes a copy that equals the file again:
+// writeRestored writes the restored text. It removes a copy that equals the file again:
 // such a copy may hold secrets and has no further use.
-func (e *environment) put(file *clients.File, text []byte, copied *clients.File, path string) (string, error) {
+func (e *environment) writeRestored(file *clients.File, text []byte, copied *clients.File, path string) (string, error) {
 	if bytes.Equal(text, copied.Text) {
 		found, err := os.ReadFile(file.Path)
 		if err != nil {

@@ -78,7 +78,7 @@ func TestWhatImportSaysNextCanBePasted(t *testing.T) {
 		role: "r", leave: []string{"x"}, hosts: []string{"y=h:1"}, versions: []string{"z=1.2.3"}, observe: true,
 	}}
 	const want = `sallyport import 'it'\''s here/mcp.json' --config 'a b.yaml' --personality r --leave x --host y=h:1 --pin z=1.2.3 --observe --write`
-	if got := i.again(); got != want {
+	if got := i.writeCommand(); got != want {
 		t.Errorf("again = %s, want %s", got, want)
 	}
 }

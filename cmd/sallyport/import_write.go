@@ -27,7 +27,7 @@ func (i *importer) write(ctx context.Context, p *importPlan) error {
 	case p.countState(importBlocked) > 0:
 		return misused(i.refusal(p))
 	case len(p.names()) == 0:
-		fmt.Fprintf(i.env.stderr, "nothing to import: %s\n", p.summary())
+		fmt.Fprintf(i.env.stderr, "nothing to import: %s\n", p.summarizeStates())
 		return nil
 	case len(paths) == 0:
 		return misused(fmt.Errorf("no %s in %s: run 'sallyport init' first", configName, i.env.dir))
@@ -43,7 +43,7 @@ func (i *importer) write(ctx context.Context, p *importPlan) error {
 	if err != nil {
 		return misused(err)
 	}
-	now, r := time.Now(), i.report(p)
+	now, r := time.Now(), i.newReport(p)
 	if err := i.writeConfig(ctx, p, paths, now, r); err != nil {
 		return misused(err)
 	}
@@ -277,7 +277,7 @@ func (i *importer) wrote(p *importPlan, r *importedServers) error {
 	if out.json {
 		return out.value(r)
 	}
-	out.line("%s", p.summary())
+	out.line("%s", p.summarizeStates())
 	for k, path := range r.Wrote {
 		out.line("wrote %s (copy: %s)", path, r.Copies[k])
 	}
