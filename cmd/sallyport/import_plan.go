@@ -183,7 +183,7 @@ func (i *importer) planServer(ctx context.Context, s clients.Server) *plannedSer
 	if i.o.observe && (p.state == importReady || p.hostless) {
 		i.observeServer(ctx, p)
 	}
-	p.proposal(filepath.Clean(i.env.home))
+	p.proposalSource(filepath.Clean(i.env.home))
 	i.checkDeclaration(p)
 	return p
 }
@@ -195,9 +195,9 @@ func (i *importer) translateServer(p *plannedServer) {
 		p.addNote("the client calls it %q", p.from.Name)
 	}
 	i.translateLaunch(p)
-	i.environment(p)
-	i.headers(p)
-	i.reach(p)
+	i.translateVariables(p)
+	i.translateHeaders(p)
+	i.proposeReach(p)
 	for _, key := range p.from.Unknown {
 		p.addNote("%s is not carried over: there is no such thing here", key)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/sallyport/sallyport/secrets"
 )
 
-// environment translates the environment variables of a program.
-func (i *importer) environment(p *plannedServer) {
+// translateVariables translates the environment variables of a program.
+func (i *importer) translateVariables(p *plannedServer) {
 	if len(p.entry.Command) == 0 {
 		return
 	}
@@ -33,24 +33,24 @@ func (i *importer) environment(p *plannedServer) {
 			p.addNote("a variable is not carried over: %q is not a name of one", v.Name)
 		case scoped.ReservedEnv(v.Name):
 			p.addNote("%s is not carried over: it steers a child from outside, so that no child gets it", v.Name)
-		case len(refs) > 0 && !i.settled(p, v.Name, &text, refs) || !i.harmless(p, v.Name, text):
+		case len(refs) > 0 && !i.resolveDefaults(p, v.Name, &text, refs) || !i.isHarmless(p, v.Name, text):
 			i.secretVariable(p, v.Name, text, refs, hosts)
 		default:
-			i.plain(p, v.Name, text)
+			i.addPlainVariable(p, v.Name, text)
 		}
 	}
 }
 
-// harmless reports whether a value may be copied: either its name is known to
+// isHarmless reports whether a value may be copied: either its name is known to
 // hold no secret, or the user says so.
-func (i *importer) harmless(p *plannedServer, name, value string) bool {
+func (i *importer) isHarmless(p *plannedServer, name, value string) bool {
 	return clients.Harmless(name, value) ||
 		slices.ContainsFunc(p.flagValues(i.plains), func(plain string) bool { return strings.EqualFold(plain, name) })
 }
 
-// settled replaces references by their defaults. It returns false when a
+// resolveDefaults replaces references by their defaults. It returns false when a
 // reference has no default.
-func (i *importer) settled(p *plannedServer, name string, text *string, refs []clients.Ref) bool {
+func (i *importer) resolveDefaults(p *plannedServer, name string, text *string, refs []clients.Ref) bool {
 	if clients.SecretName(name) {
 		return false
 	}
@@ -66,8 +66,8 @@ func (i *importer) settled(p *plannedServer, name string, text *string, refs []c
 	return true
 }
 
-// plain adds a variable whose value every user may read.
-func (i *importer) plain(p *plannedServer, name, text string) {
+// addPlainVariable adds a variable whose value every user may read.
+func (i *importer) addPlainVariable(p *plannedServer, name, text string) {
 	if strings.Contains(text, "${") {
 		p.addNote("%s is not carried over: ${ would be a variable here", name)
 		return
@@ -90,7 +90,7 @@ func (i *importer) secretVariable(p *plannedServer, name, text string, refs []cl
 	}
 	if len(hosts) == 0 {
 		p.hostless = p.hostless || p.state == importReady
-		p.blockServer("%s, and is not copied: say which hosts get its value, with --host %s=HOST%s, or that it is none, with --plain %s=%s", what, p.name, suggested(name), p.name, name)
+		p.blockServer("%s, and is not copied: say which hosts get its value, with --host %s=HOST%s, or that it is none, with --plain %s=%s", what, p.name, suggestHost(name), p.name, name)
 		return
 	}
 	ref := "mcp/" + p.name + "/" + name
@@ -98,7 +98,7 @@ func (i *importer) secretVariable(p *plannedServer, name, text string, refs []cl
 		p.entry.SecretEnv = map[string]secretEnv{}
 	}
 	p.entry.SecretEnv[name] = secretEnv{Secret: ref, Hosts: hosts}
-	p.secrets = append(p.secrets, neededSecret{Name: name, Ref: ref, Put: i.put(ref)})
+	p.secrets = append(p.secrets, neededSecret{Name: name, Ref: ref, Put: i.secretInstruction(ref)})
 }
 
 // services maps prefixes of well-known variables to the hosts that take their
@@ -121,8 +121,8 @@ var services = []struct{ begin, host string }{
 	{"TAVILY_", "api.tavily.com"},
 }
 
-// suggested returns the usual host for a variable of this name.
-func suggested(name string) string {
+// suggestHost returns the usual host for a variable of this name.
+func suggestHost(name string) string {
 	for _, s := range services {
 		if strings.HasPrefix(name, s.begin) {
 			return " (often " + s.host + ")"
@@ -131,8 +131,8 @@ func suggested(name string) string {
 	return ""
 }
 
-// put describes how the user stores the value of a secret.
-func (i *importer) put(ref string) string {
+// secretInstruction describes how the user stores the value of a secret.
+func (i *importer) secretInstruction(ref string) string {
 	prefix := ""
 	for _, b := range i.config.Secrets {
 		if b.Dir != "" {
@@ -159,8 +159,8 @@ func inShell(word string) string { return "'" + strings.ReplaceAll(word, "'", `'
 // schemes lists the prefixes of header values that hold a secret.
 var schemes = []string{"Bearer ", "Basic ", "Token ", "token ", "ApiKey ", "bearer "}
 
-// headers translates the headers that the client sends to a remote server.
-func (i *importer) headers(p *plannedServer) {
+// translateHeaders translates the headers that the client sends to a remote server.
+func (i *importer) translateHeaders(p *plannedServer) {
 	if p.entry.URL == "" {
 		if len(p.from.Headers) > 0 {
 			p.addNote("headers are not carried over: they belong to a url")
@@ -169,16 +169,16 @@ func (i *importer) headers(p *plannedServer) {
 	}
 	p.entry.Headers = map[string]any{}
 	for _, h := range p.from.Headers {
-		i.header(p, textproto.CanonicalMIMEHeaderKey(h.Name), h.Value)
+		i.translateHeader(p, textproto.CanonicalMIMEHeaderKey(h.Name), h.Value)
 	}
 	if len(p.entry.Headers) == 0 {
 		p.addNote("if it wants a login: add oauth to it, and sallyport login %s", p.name)
 	}
 }
 
-// header translates one header. The secret is the whole value, or the part
+// translateHeader translates one header. The secret is the whole value, or the part
 // behind the name of a scheme.
-func (i *importer) header(p *plannedServer, name, value string) {
+func (i *importer) translateHeader(p *plannedServer, name, value string) {
 	text, refs := i.client.Expand(value, i.env.home, p.from.Project)
 	begin, rest := "", text
 	for _, s := range schemes {
@@ -188,26 +188,26 @@ func (i *importer) header(p *plannedServer, name, value string) {
 	}
 	whole := len(refs) == 1 && rest == refs[0].Text && !refs[0].HasDefault
 	if len(refs) > 0 && !whole {
-		if !i.settled(p, name, &rest, refs) {
+		if !i.resolveDefaults(p, name, &rest, refs) {
 			p.blockServer("the header %s refers to %s in the middle of its value: write the value out", name, refs[0])
 			return
 		}
 	}
-	if begin == "" && !whole && i.harmless(p, name, rest) && !slices.Contains(p.veiled, name) {
+	if begin == "" && !whole && i.isHarmless(p, name, rest) && !slices.Contains(p.veiled, name) {
 		p.entry.Headers[name] = rest
 		return
 	}
 	ref := "mcp/" + p.name + "/" + name
 	p.entry.Headers[name] = secretHeader{Secret: ref, Prefix: begin}
-	p.secrets = append(p.secrets, neededSecret{Name: name, Ref: ref, Put: i.put(ref)})
+	p.secrets = append(p.secrets, neededSecret{Name: name, Ref: ref, Put: i.secretInstruction(ref)})
 }
 
 // manifests lists the files that mark the folder of a program.
 var manifests = []string{"package.json", "pyproject.toml", "requirements.txt", "Gemfile", "composer.json"}
 
-// reach proposes what a server may touch: read access to the folders and files
+// proposeReach proposes what a server may touch: read access to the folders and files
 // that its arguments name, the hosts that a flag names, and nothing else.
-func (i *importer) reach(p *plannedServer) {
+func (i *importer) proposeReach(p *plannedServer) {
 	var reads []string
 	add := func(path string) {
 		if !slices.Contains(reads, path) {
@@ -245,8 +245,8 @@ func (i *importer) reach(p *plannedServer) {
 	}
 }
 
-// proposal describes the origin of the proposed capabilities of a program.
-func (p *plannedServer) proposal(home string) {
+// proposalSource describes the origin of the proposed capabilities of a program.
+func (p *plannedServer) proposalSource(home string) {
 	c := &p.entry.Capabilities
 	switch {
 	case p.entry.URL != "" || p.observed:
@@ -275,7 +275,7 @@ func programFolder(script string) string {
 	return filepath.Dir(script)
 }
 
-// describe returns the state of a server on one line.
-func (p *plannedServer) describe() string {
+// describeState returns the state of a server on one line.
+func (p *plannedServer) describeState() string {
 	return fmt.Sprintf("%s: %s", shown(p.from.Name), strings.Join(p.why, "; "))
 }

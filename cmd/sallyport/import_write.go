@@ -90,7 +90,7 @@ func (i *importer) refusal(p *importPlan) error {
 	text := "nothing was written: not every server can be carried over"
 	for _, s := range p.servers {
 		if s.state == importBlocked {
-			text += "\n  " + oneLine(s.describe())
+			text += "\n  " + oneLine(s.describeState())
 		}
 	}
 	return errors.New(text + "\nchange what is named, or leave a server with the client, beside the gate: --leave SERVER")
