@@ -103,7 +103,7 @@ func (e *environment) importServers(cmd *cobra.Command, f *flags, o *importFlags
 		return misused(err)
 	}
 	if o.write {
-		return i.write(cmd.Context(), p)
+		return i.writePlan(cmd.Context(), p)
 	}
 	return i.printPreview(p)
 }

@@ -50,7 +50,7 @@ func (i *importer) printPreview(p *importPlan) error {
 	for _, f := range p.files {
 		titles = append(titles, f.Path)
 	}
-	text, err := p.document(strings.Join(titles, " and "))
+	text, err := p.yamlDocument(strings.Join(titles, " and "))
 	if err != nil {
 		return misused(err)
 	}
@@ -69,7 +69,7 @@ func (i *importer) printPreview(p *importPlan) error {
 	switch {
 	case p.countState(importBlocked) > 0:
 		say("nothing was written. What is blocked needs one of the changes above, or --leave SERVER")
-	case len(p.names()) > 0:
+	case len(p.serverNames()) > 0:
 		say("nothing was written; next: %s", i.writeCommand())
 	default:
 		say("nothing to import")

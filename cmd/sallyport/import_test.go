@@ -101,7 +101,7 @@ func FuzzFlow(f *testing.F) {
 		if !utf8.ValidString(s) {
 			return
 		}
-		text := "version: 1\nmcp_servers:\n  a:\n    command: " + flow([]any{s}) + "\n    env: " + flow(map[string]any{s: s}) + "\n"
+		text := "version: 1\nmcp_servers:\n  a:\n    command: " + flowValue([]any{s}) + "\n    env: " + flowValue(map[string]any{s: s}) + "\n"
 		c, err := config.Parse("/d/sallyport.yaml", []byte(text), nil)
 		if err != nil {
 			return
@@ -178,7 +178,7 @@ func TestNothingElseIsChanged(t *testing.T) {
 		{roles + "mcp_servers:\n" + one + other + "security: {require_auth: false}\n", "change security"},
 		{roles + "mcp_servers:\n" + one + other + "actions: [{id: a, description: d, handler: {exec: {command: [sh]}}}]\n", "change an action"},
 	} {
-		err := i.compare(p, load(tt.text))
+		err := i.compareConfig(p, load(tt.text))
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("compare = %v, want %q, for\n%s", err, tt.want, tt.text)
 		}

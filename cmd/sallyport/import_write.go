@@ -18,21 +18,21 @@ import (
 	"github.com/sallyport/sallyport/internal/yamledit"
 )
 
-// write adds the servers to the configuration and rewrites the client's files.
+// writePlan adds the servers to the configuration and rewrites the client's files.
 // It writes the configuration first: after an interruption between the two, the
 // client is unchanged and the user runs the command again.
-func (i *importer) write(ctx context.Context, p *importPlan) error {
+func (i *importer) writePlan(ctx context.Context, p *importPlan) error {
 	paths := configPaths(i.env, i.f)
 	switch {
 	case p.countState(importBlocked) > 0:
-		return misused(i.refusal(p))
-	case len(p.names()) == 0:
+		return misused(i.refuseBlocked(p))
+	case len(p.serverNames()) == 0:
 		fmt.Fprintf(i.env.stderr, "nothing to import: %s\n", p.summarizeStates())
 		return nil
 	case len(paths) == 0:
 		return misused(fmt.Errorf("no %s in %s: run 'sallyport init' first", configName, i.env.dir))
 	}
-	if err := i.chosen(p, paths[0]); err != nil {
+	if err := i.checkPersonality(p, paths[0]); err != nil {
 		return misused(err)
 	}
 	entry, err := stdioEntry(i.env, i.f, &i.client, p.role)
@@ -60,7 +60,7 @@ func (i *importer) write(ctx context.Context, p *importPlan) error {
 				err, joinedOr(r.Wrote), joinedOr(r.Copies)))
 		}
 	}
-	return i.wrote(p, r)
+	return i.printDone(p, r)
 }
 
 func joinedOr(list []string) string {
@@ -70,9 +70,9 @@ func joinedOr(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// chosen refuses a personality that would change the default: the personality
+// checkPersonality refuses a personality that would change the default: the personality
 // of a caller that names none.
-func (i *importer) chosen(p *importPlan, path string) error {
+func (i *importer) checkPersonality(p *importPlan, path string) error {
 	names := i.config.Names()
 	switch _, there := i.config.Personalities[p.role]; {
 	case i.config.Implicit:
@@ -85,8 +85,8 @@ func (i *importer) chosen(p *importPlan, path string) error {
 	}
 }
 
-// refusal returns the error that names the blocked servers.
-func (i *importer) refusal(p *importPlan) error {
+// refuseBlocked returns the error that names the blocked servers.
+func (i *importer) refuseBlocked(p *importPlan) error {
 	text := "nothing was written: not every server can be carried over"
 	for _, s := range p.servers {
 		if s.state == importBlocked {
@@ -106,14 +106,14 @@ func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []strin
 	if err != nil {
 		return err
 	}
-	text, err := i.added(p, string(old))
+	text, err := i.addedText(p, string(old))
 	if errors.Is(err, yamledit.ErrStyle) {
 		return fmt.Errorf("%s: %w, so that nothing can be added to it: write it as a key with one line for each below it, or write what 'sallyport import %s' prints into a file for a further --config", path, err, shellWord(i.arg))
 	}
 	if err != nil || text == string(old) {
 		return err
 	}
-	if err := i.holds(ctx, p, path, paths, text); err != nil {
+	if err := i.verifyText(ctx, p, path, paths, text); err != nil {
 		return err
 	}
 	copied, err := i.env.changeFile(path, old, []byte(text), now)
@@ -123,17 +123,17 @@ func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []strin
 	return err
 }
 
-// added returns the text of the configuration with the servers and the
+// addedText returns the text of the configuration with the servers and the
 // personality added.
-func (i *importer) added(p *importPlan, text string) (string, error) {
+func (i *importer) addedText(p *importPlan, text string) (string, error) {
 	var err error
 	add := func(path []string, lines []string) {
 		if err == nil && len(lines) > 0 {
 			text, err = yamledit.Insert(text, path, lines)
 		}
 	}
-	for _, s := range p.ready() {
-		lines, lineErr := s.lines()
+	for _, s := range p.readyServers() {
+		lines, lineErr := s.yamlLines()
 		if lineErr != nil {
 			return "", lineErr
 		}
@@ -141,28 +141,28 @@ func (i *importer) added(p *importPlan, text string) (string, error) {
 	}
 	old, there := i.config.Personalities[p.role]
 	if !there {
-		add([]string{"personalities"}, p.personality())
+		add([]string{"personalities"}, p.yamlPersonality())
 		return text, err
 	}
 	role := []string{"personalities", p.role}
-	add(append(role, "mcp_servers"), listItems("", without(p.names(), old.MCPServers)))
+	add(append(role, "mcp_servers"), listItems("", removeItems(p.serverNames(), old.MCPServers)))
 	var reads, writes []string
 	if old.FSReach != nil {
 		reads, writes = old.FSReach.Read, old.FSReach.Write
 	}
-	add(append(role, "fs_reach", "read"), listItems("", without(p.reads(), reads)))
-	add(append(role, "fs_reach", "write"), listItems("", without(p.writes(), writes)))
+	add(append(role, "fs_reach", "read"), listItems("", removeItems(p.readFolders(), reads)))
+	add(append(role, "fs_reach", "write"), listItems("", removeItems(p.writeFolders(), writes)))
 	return text, err
 }
 
-// without returns the items of a list that another list does not hold.
-func without(list, other []string) []string {
+// removeItems returns the items of a list that another list does not hold.
+func removeItems(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }
 
-// holds parses the new text as the new configuration. It refuses a text that
+// verifyText parses the new text as the new configuration. It refuses a text that
 // means anything other than the plan.
-func (i *importer) holds(ctx context.Context, p *importPlan, path string, paths []string, text string) (err error) {
+func (i *importer) verifyText(ctx context.Context, p *importPlan, path string, paths []string, text string) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".sallyport-import-*"+filepath.Ext(path))
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (i *importer) holds(ctx context.Context, p *importPlan, path string, paths 
 	drafted := append([]string{draft.Name()}, paths[1:]...)
 	c, err := config.Load(drafted, configOptions(i.env))
 	if err == nil {
-		err = i.compare(p, c)
+		err = i.compareConfig(p, c)
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be extended: %s\nwrite what 'sallyport import %s' prints into a file for a further --config",
@@ -192,9 +192,9 @@ func (i *importer) holds(ctx context.Context, p *importPlan, path string, paths 
 	return nil
 }
 
-// compare checks that a configuration differs from the old one only by the
+// compareConfig checks that a configuration differs from the old one only by the
 // servers and the personality of the plan.
-func (i *importer) compare(p *importPlan, c *config.Config) error {
+func (i *importer) compareConfig(p *importPlan, c *config.Config) error {
 	servers := map[string]string{}
 	for k := range c.Servers {
 		servers[c.Servers[k].ID] = string(c.Servers[k].JSON)
@@ -205,7 +205,7 @@ func (i *importer) compare(p *importPlan, c *config.Config) error {
 		}
 		delete(servers, i.config.Servers[k].ID)
 	}
-	for _, s := range p.ready() {
+	for _, s := range p.readyServers() {
 		if _, ok := servers[s.name]; !ok {
 			return fmt.Errorf("it would not declare the server %s", s.name)
 		}
@@ -258,7 +258,7 @@ func (i *importer) compareRoles(p *importPlan, c *config.Config) error {
 		}
 	}
 	role := c.Personalities[p.role]
-	if role == nil || len(without(p.names(), role.MCPServers)) > 0 {
+	if role == nil || len(removeItems(p.serverNames(), role.MCPServers)) > 0 {
 		return fmt.Errorf("it would not give the servers to the personality %s", p.role)
 	}
 	return nil
@@ -271,8 +271,8 @@ func sameRole(a, b *sallyport.Personality) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// wrote reports what was done and what the user still has to do.
-func (i *importer) wrote(p *importPlan, r *importedServers) error {
+// printDone reports what was done and what the user still has to do.
+func (i *importer) printDone(p *importPlan, r *importedServers) error {
 	out := i.env.newPrinter(i.f)
 	if out.json {
 		return out.value(r)

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// lines returns the YAML of a declaration, one key on each line, below the name
+// yamlLines returns the YAML of a declaration, one key on each line, below the name
 // of its server.
-func (p *plannedServer) lines() ([]string, error) {
+func (p *plannedServer) yamlLines() ([]string, error) {
 	text, err := json.Marshal(&p.entry)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (p *plannedServer) lines() ([]string, error) {
 	lines := []string{p.name + ":"}
 	for _, key := range []string{"command", "cwd", "url", "transport", "headers", "env", "secret_env", "capabilities"} {
 		if v, ok := values[key]; ok {
-			lines = append(lines, "  "+key+": "+flow(v))
+			lines = append(lines, "  "+key+": "+flowValue(v))
 		}
 	}
 	return lines, nil
@@ -36,9 +36,9 @@ func (p *plannedServer) lines() ([]string, error) {
 // plainKey matches a key that needs no quotes.
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-// flow returns a value on one line. It quotes texts, so that YAML reads none of
+// flowValue returns a value on one line. It quotes texts, so that YAML reads none of
 // them as another type, and escapes characters that do not print.
-func flow(v any) string {
+func flowValue(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
 		parts := make([]string, 0, len(v))
@@ -47,13 +47,13 @@ func flow(v any) string {
 			if !plainKey.MatchString(key) || slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}, strings.ToLower(key)) {
 				name = strconv.Quote(key)
 			}
-			parts = append(parts, name+": "+flow(v[key]))
+			parts = append(parts, name+": "+flowValue(v[key]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case []any:
 		parts := make([]string, len(v))
 		for i := range v {
-			parts[i] = flow(v[i])
+			parts[i] = flowValue(v[i])
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case string:
@@ -63,8 +63,8 @@ func flow(v any) string {
 	}
 }
 
-// remarks returns the comments about a server.
-func (p *plannedServer) remarks() (lines []string) {
+// yamlComments returns the comments about a server.
+func (p *plannedServer) yamlComments() (lines []string) {
 	lines = append(lines, "# "+shown(p.from.At))
 	for _, n := range p.notes {
 		lines = append(lines, "# "+oneLine(n))
@@ -75,9 +75,9 @@ func (p *plannedServer) remarks() (lines []string) {
 	return lines
 }
 
-// reads returns the folders that the personality has to reach for its servers.
-func (p *importPlan) reads() (list []string) {
-	for _, s := range p.ready() {
+// readFolders returns the folders that the personality has to reach for its servers.
+func (p *importPlan) readFolders() (list []string) {
+	for _, s := range p.readyServers() {
 		if fs := s.entry.Capabilities.FSReach; fs != nil {
 			list = append(list, fs.Read.Paths...)
 		}
@@ -86,8 +86,8 @@ func (p *importPlan) reads() (list []string) {
 	return slices.Compact(list)
 }
 
-func (p *importPlan) writes() (list []string) {
-	for _, s := range p.ready() {
+func (p *importPlan) writeFolders() (list []string) {
+	for _, s := range p.readyServers() {
 		if fs := s.entry.Capabilities.FSReach; fs != nil {
 			list = append(list, fs.Write.Paths...)
 		}
@@ -96,8 +96,8 @@ func (p *importPlan) writes() (list []string) {
 	return slices.Compact(list)
 }
 
-// ready returns the servers that are written.
-func (p *importPlan) ready() (list []*plannedServer) {
+// readyServers returns the servers that are written.
+func (p *importPlan) readyServers() (list []*plannedServer) {
 	for _, s := range p.servers {
 		if s.state == importReady {
 			list = append(list, s)
@@ -106,8 +106,8 @@ func (p *importPlan) ready() (list []*plannedServer) {
 	return list
 }
 
-// names returns the servers of the plan that the personality may use.
-func (p *importPlan) names() (list []string) {
+// serverNames returns the servers of the plan that the personality may use.
+func (p *importPlan) serverNames() (list []string) {
 	for _, s := range p.servers {
 		if (s.state == importReady || s.state == importThere) && !slices.Contains(list, s.name) {
 			list = append(list, s.name)
@@ -116,8 +116,8 @@ func (p *importPlan) names() (list []string) {
 	return list
 }
 
-// document returns the plan as a configuration file of its own, with remarks.
-func (p *importPlan) document(title string) (string, error) {
+// yamlDocument returns the plan as a configuration file of its own, with remarks.
+func (p *importPlan) yamlDocument(title string) (string, error) {
 	var b strings.Builder
 	line := func(indent int, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
@@ -125,7 +125,7 @@ func (p *importPlan) document(title string) (string, error) {
 	}
 	line(0, "# The MCP servers of %s, as `sallyport import` reads them.", shown(title))
 	line(0, "version: 1")
-	if len(p.ready()) > 0 {
+	if len(p.readyServers()) > 0 {
 		line(0, "mcp_servers:")
 	}
 	for _, s := range p.servers {
@@ -133,35 +133,35 @@ func (p *importPlan) document(title string) (string, error) {
 			line(2, "# %s, %s: %s", shown(s.from.Name), s.state, oneLine(strings.Join(s.why, "; ")))
 			continue
 		}
-		lines, err := s.lines()
+		lines, err := s.yamlLines()
 		if err != nil {
 			return "", err
 		}
-		for _, l := range append(s.remarks(), lines...) {
+		for _, l := range append(s.yamlComments(), lines...) {
 			line(2, "%s", l)
 		}
 	}
-	if len(p.names()) == 0 {
+	if len(p.serverNames()) == 0 {
 		return b.String(), nil
 	}
 	line(0, "personalities:")
-	for _, l := range p.personality() {
+	for _, l := range p.yamlPersonality() {
 		line(2, "%s", l)
 	}
 	return b.String(), nil
 }
 
-// personality returns the lines of a personality that may use these servers and
+// yamlPersonality returns the lines of a personality that may use these servers and
 // nothing else.
-func (p *importPlan) personality() []string {
+func (p *importPlan) yamlPersonality() []string {
 	lines := []string{
 		p.role + ":",
 		"  description: " + strconv.Quote("The MCP servers of "+shown(p.files[0].Client.Title)+"."),
 		"  toolset: []",
 		"  mcp_servers:",
 	}
-	lines = append(lines, listItems("    ", p.names())...)
-	reads, writes := p.reads(), p.writes()
+	lines = append(lines, listItems("    ", p.serverNames())...)
+	reads, writes := p.readFolders(), p.writeFolders()
 	if len(reads)+len(writes) == 0 {
 		return lines
 	}
