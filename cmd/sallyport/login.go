@@ -21,13 +21,13 @@ import (
 // loginWait bounds how long a user may take to consent.
 const loginWait = 5 * time.Minute
 
-// tokens opens the vault when a server needs one, and puts it before the
+// openTokens opens the vault when a server needs one, and puts it before the
 // secrets of the configuration.
-func (g *gate) tokens(declared []upstream.Server, b *sallyport.Backends) (*oauth.Vault, error) {
+func (g *gate) openTokens(declared []upstream.Server, b *sallyport.Backends) (*oauth.Vault, error) {
 	if !slices.ContainsFunc(declared, func(s upstream.Server) bool { return s.OAuth != nil }) {
 		return nil, nil
 	}
-	vault, err := g.vault()
+	vault, err := g.newVault()
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +39,9 @@ func (g *gate) tokens(declared []upstream.Server, b *sallyport.Backends) (*oauth
 	return vault, nil
 }
 
-// vault stores tokens in the state. The key that seals them is not in the
+// newVault stores tokens in the state. The key that seals them is not in the
 // state.
-func (g *gate) vault() (*oauth.Vault, error) {
+func (g *gate) newVault() (*oauth.Vault, error) {
 	return oauth.NewVault(g.settings, g.key.Derive("oauth tokens"))
 }
 
@@ -72,7 +72,7 @@ open, and what came of it.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, g.Close()) }()
-			return g.login(cmd.Context(), env.newPrinter(f), args[0], &l)
+			return g.logIn(cmd.Context(), env.newPrinter(f), args[0], &l)
 		},
 	}
 	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls use the tokens")
@@ -98,15 +98,15 @@ removed whatever the issuer answers, and the command says what it did.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, g.Close()) }()
-			return g.logout(cmd.Context(), env.newPrinter(f), args[0], l.principal)
+			return g.logOut(cmd.Context(), env.newPrinter(f), args[0], l.principal)
 		},
 	}
 	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls used the tokens")
 	return cmd
 }
 
-// authorized returns a declared server that uses OAuth.
-func (t *deployment) authorized(name string) (*upstream.Server, error) {
+// findOAuthServer returns a declared server that uses OAuth.
+func (t *deployment) findOAuthServer(name string) (*upstream.Server, error) {
 	var known []string
 	for i := range t.servers.declared {
 		s := &t.servers.declared[i]
@@ -137,9 +137,9 @@ func (t *deployment) loginRole(server, asked string) (string, error) {
 	}
 }
 
-// login logs a user in at a server.
-func (g *gate) login(ctx context.Context, p *printer, name string, l *loginFlags) error {
-	s, err := g.authorized(name)
+// logIn logs a user in at a server.
+func (g *gate) logIn(ctx context.Context, p *printer, name string, l *loginFlags) error {
+	s, err := g.findOAuthServer(name)
 	if err != nil {
 		return misused(err)
 	}
@@ -158,28 +158,28 @@ func (g *gate) login(ctx context.Context, p *printer, name string, l *loginFlags
 	if err != nil {
 		return misused(err)
 	}
-	status, err := g.consent(ctx, p, s, role, l)
+	status, err := g.askConsent(ctx, p, s, role, l)
 	if err != nil {
 		return err
 	}
 	return reportLogin(p, s, l.principal, &status)
 }
 
-// consent runs a login through the gate, in a role that may use the server. The
+// askConsent runs a login through the gate, in a role that may use the server. The
 // requests of the login are decided and recorded like calls.
-func (g *gate) consent(ctx context.Context, p *printer, s *upstream.Server, role string, l *loginFlags) (status oauth.Status, err error) {
+func (g *gate) askConsent(ctx context.Context, p *printer, s *upstream.Server, role string, l *loginFlags) (status oauth.Status, err error) {
 	back, err := listenBack(ctx, l.port)
 	if err != nil {
 		return status, misused(err)
 	}
 	defer back.close()
 	ask := func(ctx context.Context, what oauth.Consent) (url.Values, error) {
-		if err := consentTo(p, s, l.principal, what, back.url()); err != nil {
+		if err := consentTo(p, s, l.principal, what, back.callbackURL()); err != nil {
 			return nil, err
 		}
-		return back.await(ctx, what.State, loginWait)
+		return back.awaitAnswer(ctx, what.State, loginWait)
 	}
-	tool, err := g.servers.mounts.Login(s.Name, oauth.LoginOptions{Redirect: back.url(), Ask: ask}, func(got oauth.Status) { status = got })
+	tool, err := g.servers.mounts.Login(s.Name, oauth.LoginOptions{Redirect: back.callbackURL(), Ask: ask}, func(got oauth.Status) { status = got })
 	if err == nil {
 		err = g.servers.finder.Register(tool)
 	}
@@ -193,14 +193,14 @@ func (g *gate) consent(ctx context.Context, p *printer, s *upstream.Server, role
 	return status, nil
 }
 
-// logout removes tokens. It removes them first, so that neither a fault of the
+// logOut removes tokens. It removes them first, so that neither a fault of the
 // record nor an answer of the issuer keeps them.
-func (g *gate) logout(ctx context.Context, p *printer, name, principal string) error {
-	s, err := g.authorized(name)
+func (g *gate) logOut(ctx context.Context, p *printer, name, principal string) error {
+	s, err := g.findOAuthServer(name)
 	if err != nil {
 		return misused(err)
 	}
-	was, err := g.forget(ctx, s, principal)
+	was, err := g.removeTokens(ctx, s, principal)
 	if err != nil {
 		return misused(err)
 	}
@@ -212,13 +212,13 @@ func (g *gate) logout(ctx context.Context, p *printer, name, principal string) e
 		p.line("%s was not logged in at %s", holderName(s, principal), name)
 		return nil
 	}
-	r := g.revoke(ctx, name, was)
+	r := g.revokeTokens(ctx, name, was)
 	if p.json {
 		out["revocation"] = r
 		return p.value(out)
 	}
 	p.line("logged out: %s has no tokens for %s any more", holderName(s, principal), name)
-	p.line("%s", r.text())
+	p.line("%s", r.describeRevocation())
 	return nil
 }
 
@@ -230,8 +230,8 @@ type revocation struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// text describes the result for a user.
-func (r *revocation) text() string {
+// describeRevocation describes the result for a user.
+func (r *revocation) describeRevocation() string {
 	const there = "end the access there too when the tokens may be known to somebody"
 	switch r.Outcome {
 	case "revoked":
@@ -243,9 +243,9 @@ func (r *revocation) text() string {
 	}
 }
 
-// revoke asks the issuer to revoke removed tokens, through the gate, in a role
+// revokeTokens asks the issuer to revoke removed tokens, through the gate, in a role
 // that may use the server.
-func (g *gate) revoke(ctx context.Context, name string, was oauth.Forgotten) revocation {
+func (g *gate) revokeTokens(ctx context.Context, name string, was oauth.Forgotten) revocation {
 	failed := func(err error) revocation { return revocation{Outcome: "failed", Error: shown(err.Error())} }
 	role, err := g.loginRole(name, "")
 	if err != nil {
@@ -269,10 +269,10 @@ func (g *gate) revoke(ctx context.Context, name string, was oauth.Forgotten) rev
 	}
 }
 
-// forget removes the tokens of a principal at a server. It records the removal
+// removeTokens removes the tokens of a principal at a server. It records the removal
 // when there were any.
-func (g *gate) forget(ctx context.Context, s *upstream.Server, principal string) (oauth.Forgotten, error) {
-	vault, err := g.vault()
+func (g *gate) removeTokens(ctx context.Context, s *upstream.Server, principal string) (oauth.Forgotten, error) {
+	vault, err := g.newVault()
 	if err != nil {
 		return oauth.Forgotten{}, err
 	}
@@ -292,7 +292,7 @@ func (g *gate) forgetEverywhere(ctx context.Context, env *environment, principal
 	}
 	for i := range declared {
 		if s := &declared[i]; s.OAuth != nil && !s.Shared {
-			_, failed := g.forget(ctx, s, principal)
+			_, failed := g.removeTokens(ctx, s, principal)
 			err = errors.Join(err, failed)
 		}
 	}

@@ -35,8 +35,10 @@ func listenBack(ctx context.Context, port int) (*loginCallback, error) {
 	return &loginCallback{listener: listening.New(l, nil)}, nil
 }
 
-// url returns the address to which the browser returns.
-func (b *loginCallback) url() string { return "http://" + b.listener.Addr().String() + "/callback" }
+// callbackURL returns the address to which the browser returns.
+func (b *loginCallback) callbackURL() string {
+	return "http://" + b.listener.Addr().String() + "/callback"
+}
 
 // close closes the listener and ends the wait.
 func (b *loginCallback) close() {
@@ -46,14 +48,14 @@ func (b *loginCallback) close() {
 	_ = b.listener.Close()
 }
 
-// await waits for the one answer with the state of this login. It refuses all
+// awaitAnswer waits for the one answer with the state of this login. It refuses all
 // other requests and goes on waiting, because any page can send a browser here.
-func (b *loginCallback) await(ctx context.Context, state string, wait time.Duration) (url.Values, error) {
+func (b *loginCallback) awaitAnswer(ctx context.Context, state string, wait time.Duration) (url.Values, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	answers := make(chan url.Values, 1)
 	b.server = &http.Server{
-		Handler: b.handler(state, answers), ReadTimeout: headerTimeout, WriteTimeout: headerTimeout, MaxHeaderBytes: maxHeaderBytes,
+		Handler: b.newHandler(state, answers), ReadTimeout: headerTimeout, WriteTimeout: headerTimeout, MaxHeaderBytes: maxHeaderBytes,
 	}
 	served := make(chan error, 1)
 	go func() { served <- b.server.Serve(b.listener) }()
@@ -74,8 +76,8 @@ func (b *loginCallback) await(ctx context.Context, state string, wait time.Durat
 	}
 }
 
-// handler accepts the first answer with the state of this login.
-func (b *loginCallback) handler(state string, answers chan<- url.Values) http.Handler {
+// newHandler accepts the first answer with the state of this login.
+func (b *loginCallback) newHandler(state string, answers chan<- url.Values) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for key, value := range map[string]string{
 			"Cache-Control": "no-store", "Content-Type": "text/plain; charset=utf-8", "Referrer-Policy": "no-referrer",

@@ -315,10 +315,10 @@ func TestTheWayBackTakesOneAnswer(t *testing.T) {
 	}
 	defer b.close()
 	answers := make(chan url.Values, 1)
-	h := b.handler("the-state", answers)
+	h := b.newHandler("the-state", answers)
 	ask := func(method, query string) int {
 		w := httptest.NewRecorder()
-		r := httptest.NewRequest(method, b.url()+query, nil)
+		r := httptest.NewRequest(method, b.callbackURL()+query, nil)
 		h.ServeHTTP(w, r)
 		if w.Header().Get("Referrer-Policy") != "no-referrer" || strings.Contains(w.Body.String(), "the-code") {
 			t.Errorf("%s %s = %v %s", method, query, w.Header(), w.Body)
@@ -344,7 +344,7 @@ func TestTheWayBackTakesOneAnswer(t *testing.T) {
 	if got := (<-answers).Get("code"); got != "the-code" {
 		t.Errorf("the answer has the code %q", got)
 	}
-	if _, err := b.await(t.Context(), "the-state", time.Millisecond); err == nil || !strings.Contains(err.Error(), "nobody consented within 1ms") {
+	if _, err := b.awaitAnswer(t.Context(), "the-state", time.Millisecond); err == nil || !strings.Contains(err.Error(), "nobody consented within 1ms") {
 		t.Errorf("await() = %v, want that nobody consented", err)
 	}
 }

@@ -62,7 +62,7 @@ func (s serverSwitches) Stopped(ctx context.Context, principal, sessionKey, tool
 // of tokens to the sources of secrets.
 func (g *gate) mountOptions(ctx context.Context, t *deployment, b *sallyport.Backends) (*upstream.Options, error) {
 	s := &t.servers
-	tokens, err := g.tokens(s.declared, b)
+	tokens, err := g.openTokens(s.declared, b)
 	if err != nil {
 		return nil, err
 	}
