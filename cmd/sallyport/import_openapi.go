@@ -87,7 +87,7 @@ func builtinNames() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := unconnected()
+	names := unconnectedTools()
 	for _, t := range builtinTools(commands) {
 		names = append(names, t.Name)
 	}

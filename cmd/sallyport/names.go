@@ -33,18 +33,18 @@ func (t *deployment) checkNames() error {
 	}
 	// A rule about a tool that needs a connection may exist before the
 	// connection does.
-	held := append(slices.Clone(names), unconnected()...)
+	held := append(slices.Clone(names), unconnectedTools()...)
 	var faults config.Faults
 	for _, role := range t.config.Names() {
 		p, _ := t.config.Personality(role)
-		faults = append(faults, t.unknown(role, "toolset", p.Toolset, append(labels, names...))...)
+		faults = append(faults, t.findUnknown(role, "toolset", p.Toolset, append(labels, names...))...)
 		if p.Approvals != nil {
-			faults = append(faults, t.unknown(role, "approvals.require", p.Approvals.Require, held)...)
+			faults = append(faults, t.findUnknown(role, "approvals.require", p.Approvals.Require, held)...)
 		}
 		ruled := slices.Concat([]string{"*", "@mcp"}, labels, held)
-		faults = append(faults, t.unknown(role, "safety.flow.allow", p.Flow.Allow, ruled)...)
-		faults = append(faults, t.unknown(role, "safety.flow.after_untrusted.approve", p.Flow.Approve, ruled)...)
-		faults = append(faults, t.unknown(role, "safety.flow.after_untrusted.refuse", p.Flow.Refuse, ruled)...)
+		faults = append(faults, t.findUnknown(role, "safety.flow.allow", p.Flow.Allow, ruled)...)
+		faults = append(faults, t.findUnknown(role, "safety.flow.after_untrusted.approve", p.Flow.Approve, ruled)...)
+		faults = append(faults, t.findUnknown(role, "safety.flow.after_untrusted.refuse", p.Flow.Refuse, ruled)...)
 	}
 	faults = append(faults, t.unknownConnections()...)
 	if len(faults) > 0 {
@@ -76,16 +76,16 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// unconnected lists the built-in tools that exist only with a connection.
-func unconnected() []string {
+// unconnectedTools lists the built-in tools that exist only with a connection.
+func unconnectedTools() []string {
 	return []string{
 		database.Tool(nil, sallyport.ModeRead).Name, database.Tool(nil, sallyport.ModeWrite).Name,
 		mail.Tool(sallyport.MailCapability{}).Name,
 	}
 }
 
-// unknown returns a fault for each unknown entry in a list of a personality.
-func (t *deployment) unknown(role, key string, list, known []string) (faults config.Faults) {
+// findUnknown returns a fault for each unknown entry in a list of a personality.
+func (t *deployment) findUnknown(role, key string, list, known []string) (faults config.Faults) {
 	for i, item := range list {
 		if slices.Contains(known, item) || strings.HasPrefix(item, "mcp__") {
 			continue
@@ -141,16 +141,16 @@ func notDefined(name, key string, known []string) string {
 	return text + ": expected " + strings.Join(known, " or ")
 }
 
-// placed adds file positions to the errors of a registry about actions and
+// locateFault adds file positions to the errors of a registry about actions and
 // servers. It leaves other errors as they are.
-func (t *deployment) placed(err error) error {
+func (t *deployment) locateFault(err error) error {
 	found, ok := errors.AsType[registry.Faults](err)
 	if !ok {
 		return err
 	}
 	var faults config.Faults
 	for _, f := range found {
-		p, pointer := t.declaring(f.Tool)
+		p, pointer := t.findDeclaration(f.Tool)
 		if p == nil {
 			return err
 		}
@@ -162,9 +162,9 @@ func (t *deployment) placed(err error) error {
 	return faults
 }
 
-// declaring returns the part that declares a tool and the pointer of the name
+// findDeclaration returns the part that declares a tool and the pointer of the name
 // in it; nil when no file declares the tool.
-func (t *deployment) declaring(id string) (p *config.Part, pointer string) {
+func (t *deployment) findDeclaration(id string) (p *config.Part, pointer string) {
 	_, tool := sallyport.ParseID(id)
 	for i := range t.config.Actions {
 		if t.config.Actions[i].ID == tool {

@@ -41,7 +41,7 @@ func (g *gate) mount(ctx context.Context, env *environment, t *deployment, b *sa
 	// their sessions are over.
 	t.closers = append(t.closers, closeRegistry(ctx, s.finder), s.mounts.Close)
 	if err := s.finder.Register(slices.Concat(s.mounts.Discovery(), s.mounts.Farewells())...); err != nil {
-		return t.placed(err)
+		return t.locateFault(err)
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func (t *deployment) openConnections(b *sallyport.Backends, logger *slog.Logger)
 // registerTools adds the tools and their reducers to the registry.
 func (t *deployment) registerTools() error {
 	if err := t.registry.Register(t.tools...); err != nil {
-		return t.placed(err)
+		return t.locateFault(err)
 	}
 	for _, red := range terminal.Reducers() {
 		if _, err := t.registry.RegisterReducer(red); err != nil {
