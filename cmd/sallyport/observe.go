@@ -44,7 +44,7 @@ it.`,
   sallyport observe --json --output need.json -- npx -y @modelcontextprotocol/server-everything`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return observe(cmd, env, f, &o, args)
+			return runObserve(cmd, env, f, &o, args)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
@@ -55,8 +55,8 @@ it.`,
 	return cmd
 }
 
-func observe(cmd *cobra.Command, env *environment, f *flags, o *observeFlags, args []string) error {
-	opts, done, err := o.options(env)
+func runObserve(cmd *cobra.Command, env *environment, f *flags, o *observeFlags, args []string) error {
+	opts, done, err := o.newOptions(env)
 	if err != nil {
 		return misused(err)
 	}
@@ -65,7 +65,7 @@ func observe(cmd *cobra.Command, env *environment, f *flags, o *observeFlags, ar
 	if err != nil {
 		return misused(err)
 	}
-	if err := o.write(env, f, seen, args); err != nil {
+	if err := o.writeDeclaration(env, f, seen, args); err != nil {
 		return misused(fmt.Errorf("the declaration could not be written: %w", err))
 	}
 	if seen.ExitCode != 0 {
@@ -74,9 +74,9 @@ func observe(cmd *cobra.Command, env *environment, f *flags, o *observeFlags, ar
 	return nil
 }
 
-// options returns the options of the run. The caller calls done when the
+// newOptions returns the options of the run. The caller calls done when the
 // program has ended.
-func (o *observeFlags) options(env *environment) (opts *sandbox.ObserveOptions, done func(), err error) {
+func (o *observeFlags) newOptions(env *environment) (opts *sandbox.ObserveOptions, done func(), err error) {
 	opts = &sandbox.ObserveOptions{
 		Workspace: env.dir, Home: env.home, Env: map[string]string{}, AllowPrivate: o.private,
 		Toolchains: sandbox.Toolchains(env.home),
@@ -101,11 +101,11 @@ func (o *observeFlags) options(env *environment) (opts *sandbox.ObserveOptions, 
 		opts.Env[name] = value
 	}
 	opts.Stdin, _ = env.stdin.(*os.File)
-	out, outDone, err := through(env.stdout)
+	out, outDone, err := pipeTo(env.stdout)
 	if err != nil {
 		return nil, nil, err
 	}
-	errs, errDone, err := through(env.stderr)
+	errs, errDone, err := pipeTo(env.stderr)
 	if err != nil {
 		outDone()
 		return nil, nil, err
@@ -114,9 +114,9 @@ func (o *observeFlags) options(env *environment) (opts *sandbox.ObserveOptions, 
 	return opts, func() { outDone(); errDone() }, nil
 }
 
-// through returns a file that leads to a writer. It returns the writer's own
+// pipeTo returns a file that leads to a writer. It returns the writer's own
 // file where there is one, so that a terminal stays a terminal.
-func through(w io.Writer) (*os.File, func(), error) {
+func pipeTo(w io.Writer) (*os.File, func(), error) {
 	if r, ok := w.(*answerWriter); ok {
 		w = r.WriteCloser
 	}
@@ -137,8 +137,8 @@ func through(w io.Writer) (*os.File, func(), error) {
 	return f, func() { f.Close(); <-copied }, nil
 }
 
-// write prints the declaration to the file or output that the user chose.
-func (o *observeFlags) write(env *environment, f *flags, seen *sandbox.Observation, args []string) error {
+// writeDeclaration prints the declaration to the file or output that the user chose.
+func (o *observeFlags) writeDeclaration(env *environment, f *flags, seen *sandbox.Observation, args []string) error {
 	var b bytes.Buffer
 	p := &printer{w: &b, json: f.json}
 	if f.json {
@@ -225,7 +225,7 @@ func printCapabilities(p *printer, c *sallyport.Capabilities) {
 		}
 		p.line("    %s:", key)
 		for _, item := range items {
-			p.line("      - %s", quoted(item))
+			p.line("      - %s", quoteText(item))
 		}
 	}
 	if n := c.Network; n != nil {
@@ -244,8 +244,8 @@ func printCapabilities(p *printer, c *sallyport.Capabilities) {
 	}
 }
 
-// quoted returns a string in double quotes.
-func quoted(s string) string {
+// quoteText returns a string in double quotes.
+func quoteText(s string) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
