@@ -25,7 +25,7 @@ func (g *gate) openChildren(env *environment, files *sallyport.FileBackend, netw
 	g.shown = shown
 	runner, err := sandbox.New(&sandbox.Options{
 		Level: g.config.Sandbox.Level, Files: files, Network: network, Warm: -1, Logger: g.logger,
-		Toolchains: shown, Pending: g.pending(env).Dir,
+		Toolchains: shown, Pending: g.pendingStore(env).Dir,
 		Limits: sandbox.Limits{
 			Memory: g.config.Sandbox.Memory, Processes: g.config.Sandbox.Processes, CPUs: g.config.Sandbox.CPUs,
 			FileBytes: g.config.Sandbox.FileSize, TmpBytes: g.config.Sandbox.Tmp,

@@ -65,7 +65,7 @@ func TestUnwrapped(t *testing.T) {
 		"<untrusted source=\"unknown\" tool=\"a\">\nit failed\n</untrusted>": "it failed",
 		"x: <untrusted tool=\"a\">\nit\nfailed\n</untrusted>":                "x: it\nfailed",
 	} {
-		if got := unwrapped(text); got != want {
+		if got := unwrapText(text); got != want {
 			t.Errorf("unwrapped(%q) = %q, want %q", text, got, want)
 		}
 	}

@@ -89,7 +89,7 @@ func (g *gate) installRole() installRole {
 	}}
 }
 
-func (g *gate) installer(env *environment, t *deployment) *packageInstaller {
+func (g *gate) newInstaller(env *environment, t *deployment) *packageInstaller {
 	return &packageInstaller{
 		backends: sallyport.Backends{Network: g.network, Files: g.files, Process: g.children, Personalities: g.installRole()},
 		options:  registry.Options{Recorder: g.log, Switches: g.switches, Logger: g.logger, Workspace: t.config.Workspace},
@@ -97,8 +97,8 @@ func (g *gate) installer(env *environment, t *deployment) *packageInstaller {
 	}
 }
 
-// call makes one call through a gate of its own.
-func (i *packageInstaller) call(ctx context.Context, server string, tool sallyport.Tool) sallyport.Result {
+// callOnce makes one call through a gate of its own.
+func (i *packageInstaller) callOnce(ctx context.Context, server string, tool sallyport.Tool) sallyport.Result {
 	tool.Name = tool.Name + "-" + server
 	backends, options := i.backends, i.options
 	r, err := registry.New(&backends, &options)
@@ -114,15 +114,15 @@ func (i *packageInstaller) call(ctx context.Context, server string, tool sallypo
 	}, sallyport.Request{Tool: tool.Name})
 }
 
-// install installs the package of a server with its dependencies, in the
+// installPackage installs the package of a server with its dependencies, in the
 // versions that existed at the time before.
-func (i *packageInstaller) install(ctx context.Context, s *upstream.Server, before time.Time) (*lock.Package, error) {
+func (i *packageInstaller) installPackage(ctx context.Context, s *upstream.Server, before time.Time) (*lock.Package, error) {
 	fmt.Fprintf(i.stderr, "sallyport: installing %s for %s\n", s.Package, s.Name)
 	pkg := *s.Package
 	pkg.Before = before
-	is, err := pkg.Installed(i.call(ctx, s.Name, i.store.Tool(pkg)))
+	is, err := pkg.Installed(i.callOnce(ctx, s.Name, i.store.Tool(pkg)))
 	if err != nil {
-		return nil, errors.New(shown(unwrapped(err.Error())))
+		return nil, errors.New(shown(unwrapText(err.Error())))
 	}
 	o, err := i.store.Open(is.Package, is.Digest)
 	if err != nil {
@@ -133,14 +133,14 @@ func (i *packageInstaller) install(ctx context.Context, s *upstream.Server, befo
 	return p, nil
 }
 
-// newest returns the version to write for a package that names none.
-func (i *packageInstaller) newest(ctx context.Context, s *upstream.Server, missing error) string {
+// suggestVersion returns the version to write for a package that names none.
+func (i *packageInstaller) suggestVersion(ctx context.Context, s *upstream.Server, missing error) string {
 	if !errors.Is(missing, install.ErrUnpinned) {
 		return missing.Error()
 	}
-	found, err := s.Package.Resolved(i.call(ctx, s.Name, i.store.Resolve(*s.Package)))
+	found, err := s.Package.Resolved(i.callOnce(ctx, s.Name, i.store.Resolve(*s.Package)))
 	if err != nil {
-		return missing.Error() + "; the registry was asked for the newest: " + shown(unwrapped(err.Error()))
+		return missing.Error() + "; the registry was asked for the newest: " + shown(unwrapText(err.Error()))
 	}
 	sign := "@"
 	if found.Registry == install.PyPI {
@@ -149,9 +149,9 @@ func (i *packageInstaller) newest(ctx context.Context, s *upstream.Server, missi
 	return fmt.Sprintf("%s names no exact version: write %s%s%s, which is the newest", s.Package.Name, found.Name, sign, found.Version)
 }
 
-// unwrapped removes the wrapper of untrusted output from a text, for a user to
+// unwrapText removes the wrapper of untrusted output from a text, for a user to
 // read.
-func unwrapped(text string) string {
+func unwrapText(text string) string {
 	i := strings.Index(text, "<untrusted ")
 	if i < 0 {
 		return text
@@ -160,9 +160,9 @@ func unwrapped(text string) string {
 	return text[:i] + strings.TrimSuffix(inside, "\n</untrusted>")
 }
 
-// fetch installs the pinned package of a server that is not installed here yet.
+// fetchPackage installs the pinned package of a server that is not installed here yet.
 // Every installed file must match the pin.
-func (t *deployment) fetch(ctx context.Context, l *serverLaunch) {
+func (t *deployment) fetchPackage(ctx context.Context, l *serverLaunch) {
 	s := &l.declared
 	if l.pkg == nil || l.why != "" || len(t.rolesWith(s.Name)) == 0 {
 		return
@@ -174,7 +174,7 @@ func (t *deployment) fetch(ctx context.Context, l *serverLaunch) {
 	if err != nil {
 		before = time.Now()
 	}
-	is, err := t.servers.installer.install(ctx, s, before)
+	is, err := t.servers.installer.installPackage(ctx, s, before)
 	switch {
 	case err != nil:
 		l.why = err.Error()
@@ -198,9 +198,9 @@ func packageOf(o *install.Program, from *install.Store) *lock.Package {
 	return p
 }
 
-// command returns the command that runs the installed copy of a package. This
+// installedCommand returns the command that runs the installed copy of a package. This
 // program wrote the manifest, but another program may have changed it.
-func (l *serverLaunch) command(store *install.Store) (command []string, why string) {
+func (l *serverLaunch) installedCommand(store *install.Store) (command []string, why string) {
 	if c := l.pkg.Command; len(c) < 2 || c[0] != "node" && c[0] != "python3" {
 		return nil, "what the lock file says of its package runs nothing"
 	}

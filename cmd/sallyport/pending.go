@@ -11,8 +11,8 @@ import (
 	"github.com/sallyport/sallyport/internal/pending"
 )
 
-// pending returns the store of changes that wait for a user to review them.
-func (g *gate) pending(env *environment) pending.Store {
+// pendingStore returns the store of changes that wait for a user to review them.
+func (g *gate) pendingStore(env *environment) pending.Store {
 	return pending.Store{Dir: filepath.Join(g.ownFolder(env.dir), "pending")}
 }
 
@@ -38,7 +38,7 @@ func pendingList(env *environment, f *flags) *cobra.Command {
 		Example: `  sallyport pending ls`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withCallers(cmd.Context(), env, f, false, func(g *gate) error {
-				list, err := g.pending(env).List()
+				list, err := g.pendingStore(env).List()
 				if err != nil {
 					return misused(err)
 				}
@@ -66,7 +66,7 @@ func pendingShow(env *environment, f *flags) *cobra.Command {
 		Example: `  sallyport pending show 1f2e3d4c`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withCallers(cmd.Context(), env, f, false, func(g *gate) error {
-				b, err := g.pending(env).Get(args[0])
+				b, err := g.pendingStore(env).Get(args[0])
 				if err != nil {
 					return misused(err)
 				}
@@ -95,14 +95,14 @@ when one of the files is not any more what it was when the child began.`,
 		Example: `  sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f40516`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
-				b, err := g.pending(env).Get(args[0])
+				b, err := g.pendingStore(env).Get(args[0])
 				if err != nil {
 					return misused(err)
 				}
 				if expect != b.Digest() {
 					return misused(fmt.Errorf("%s is not the change with the hash %q: look at it with sallyport pending show %s", b.ID, expect, b.ID))
 				}
-				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionApply, b.ID, pathsOf(b)), func() error { return g.pending(env).Apply(b) })
+				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionApply, b.ID, pathsOf(b)), func() error { return g.pendingStore(env).Apply(b) })
 				if errors.Is(err, pending.ErrChanged) {
 					return misused(fmt.Errorf("%w; nothing is applied: drop the change with sallyport pending drop %s", err, b.ID))
 				}
@@ -125,11 +125,11 @@ func pendingDrop(env *environment, f *flags) *cobra.Command {
 		Example: `  sallyport pending drop 1f2e3d4c`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
-				b, err := g.pending(env).Get(args[0])
+				b, err := g.pendingStore(env).Get(args[0])
 				if err != nil {
 					return misused(err)
 				}
-				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionDrop, b.ID, pathsOf(b)), func() error { return g.pending(env).Drop(b.ID) })
+				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionDrop, b.ID, pathsOf(b)), func() error { return g.pendingStore(env).Drop(b.ID) })
 				if err != nil {
 					return misused(err)
 				}

@@ -135,7 +135,7 @@ func (p *lockPins) start(server, file string) error {
 	if w := p.written[server]; w != nil && !w.unchanged() {
 		return sallyport.Err("the MCP server "+server+" is not started: "+errChangedProgram.Error()+"; sallyport check says which", "").Err()
 	}
-	now, err := l.launch(p.store, file)
+	now, err := l.describeLaunch(p.store, file)
 	if err != nil {
 		return sallyport.Err(fmt.Sprintf("the MCP server %s is not started: %v", server, err), "").Err()
 	}
@@ -163,8 +163,8 @@ func (p *lockPins) refusal(server string) string {
 	return ""
 }
 
-// launch returns the present launch of a server. It reads every file that runs.
-func (l *serverLaunch) launch(store *install.Store, file string) (lock.Launch, error) {
+// describeLaunch returns the present launch of a server. It reads every file that runs.
+func (l *serverLaunch) describeLaunch(store *install.Store, file string) (lock.Launch, error) {
 	now := l.declared.Launch()
 	// The declaration of a package names its launcher, which does not run.
 	now.Capabilities, now.Dir = l.mounted.Launch().Capabilities, l.declared.Dir
@@ -233,11 +233,11 @@ func (p *lockPins) place(ctx context.Context, s *upstream.Server, i *packageInst
 		l.why = err.Error() + "; sallyport lock says which is the newest"
 		return l
 	case err != nil:
-		l.why = i.newest(ctx, s, err)
+		l.why = i.suggestVersion(ctx, s, err)
 	case same:
 		l.pkg = was.Package
 	case i != nil && (p.look == lookNew || p.look == lookChanged && known):
-		l.pkg, err = i.install(ctx, s, time.Now())
+		l.pkg, err = i.installPackage(ctx, s, time.Now())
 		if err != nil {
 			l.why = err.Error()
 		}
@@ -247,7 +247,7 @@ func (p *lockPins) place(ctx context.Context, s *upstream.Server, i *packageInst
 		l.why = "the package " + s.Package.String() + " is not pinned"
 	}
 	if l.pkg != nil {
-		l.mounted.Command, l.why = l.command(p.store)
+		l.mounted.Command, l.why = l.installedCommand(p.store)
 		l.mounted.Programs = append([]string{p.store.Folder(*s.Package, l.pkg.SHA256)}, s.Programs...)
 	}
 	if l.why != "" && p.look == lookHold {

@@ -113,7 +113,7 @@ func (t *deployment) discover(ctx context.Context, role string, wanted func(serv
 	for i := range s.declared {
 		if wanted(s.declared[i].Name) {
 			// An installation has a time limit of its own.
-			t.fetch(ctx, s.pins.of[s.declared[i].Name])
+			t.fetchPackage(ctx, s.pins.of[s.declared[i].Name])
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, discoverWait)

@@ -22,7 +22,7 @@ func (g *gate) mount(ctx context.Context, env *environment, t *deployment, b *sa
 	if s.declared, err = serversOf(t.config, env.home); err != nil || len(s.declared) == 0 {
 		return err
 	}
-	s.installer = g.installer(env, t)
+	s.installer = g.newInstaller(env, t)
 	o, err := g.mountOptions(ctx, t, b)
 	if err != nil {
 		return err
