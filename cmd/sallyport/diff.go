@@ -66,7 +66,7 @@ func (g *gate) compareLock(ctx context.Context, f *flags, s lock.Scope) (*lockDi
 	if p.file == nil {
 		return nil, misused(fmt.Errorf("nothing is pinned: there is no %s; sallyport lock writes it", p.path))
 	}
-	_, pinned := p.pinned(s.Server)
+	_, pinned := p.pinnedServer(s.Server)
 	if s.Server != "" && !pinned && p.of[s.Server] == nil {
 		return nil, misused(fmt.Errorf("%s is neither declared nor pinned", shown(s.Server)))
 	}
@@ -99,7 +99,7 @@ func (g *gate) markChanges(f *flags, now *observedLock) []lock.Change {
 		own = append(own, tool.Name)
 	}
 	asked := &lock.File{Servers: map[string]lock.Server{}}
-	for name, s := range g.servers.pins.all() {
+	for name, s := range g.servers.pins.pinnedServers() {
 		if g.servers.pins.of[name] == nil || slices.ContainsFunc(now.states, func(st serverState) bool { return st.Server == name }) {
 			asked.Servers[name] = s
 		}

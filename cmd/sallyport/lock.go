@@ -118,7 +118,7 @@ func (n *observedLock) addServer(s *lock.Server, state serverState) {
 // reported and keeps its pinned definitions.
 func (s *upstreamServers) observeServer(f *foundServer, o *lock.Offer) (*lock.Server, serverState) {
 	st := serverState{Server: f.Name, State: statePinned}
-	was, known := s.pins.pinned(f.Name)
+	was, known := s.pins.pinnedServer(f.Name)
 	l := s.pins.of[f.Name]
 	switch {
 	case known && l.refused != "" && l.now != nil:
@@ -167,7 +167,7 @@ func (g *gate) pinServers(ctx context.Context, env *environment, f *flags) error
 	for i := range now.states {
 		st := &now.states[i]
 		is, ok := now.file.Servers[st.Server]
-		if _, known := p.pinned(st.Server); known || !ok {
+		if _, known := p.pinnedServer(st.Server); known || !ok {
 			continue
 		}
 		// The user approves a definition with a conflicting name separately.

@@ -95,7 +95,7 @@ func pinsOf(c *config.Config, store *install.Store, l pinPolicy) (*lockPins, err
 		return nil, fmt.Errorf("%w\nNothing that it pins is started: put the file back, or move it away to serve without pins", err)
 	}
 	p.file = file
-	for name, s := range p.all() {
+	for name, s := range p.pinnedServers() {
 		p.launches[name] = s.Launch.Digest()
 	}
 	return p, nil
@@ -104,30 +104,30 @@ func pinsOf(c *config.Config, store *install.Store, l pinPolicy) (*lockPins, err
 // lockDigest returns the digest of a lock file, or an empty text when there is
 // no file.
 func lockDigest(path string) (string, error) {
-	b, err := binary(path)
+	b, err := digestBinary(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	return b.SHA256, err
 }
 
-// pinned returns what is pinned of a server.
-func (p *lockPins) pinned(server string) (s lock.Server, ok bool) {
-	s, ok = p.all()[server]
+// pinnedServer returns what is pinned of a server.
+func (p *lockPins) pinnedServer(server string) (s lock.Server, ok bool) {
+	s, ok = p.pinnedServers()[server]
 	return s, ok
 }
 
-// all returns everything that is pinned.
-func (p *lockPins) all() map[string]lock.Server {
+// pinnedServers returns everything that is pinned.
+func (p *lockPins) pinnedServers() map[string]lock.Server {
 	if p.file == nil {
 		return nil
 	}
 	return p.file.Servers
 }
 
-// start checks the launch of a server right before the server is started or
+// checkStart checks the launch of a server right before the server is started or
 // contacted.
-func (p *lockPins) start(server, file string) error {
+func (p *lockPins) checkStart(server, file string) error {
 	l := p.of[server]
 	if l == nil {
 		return sallyport.Err("the MCP server "+server+" is not declared", "").Err()
@@ -140,7 +140,7 @@ func (p *lockPins) start(server, file string) error {
 		return sallyport.Err(fmt.Sprintf("the MCP server %s is not started: %v", server, err), "").Err()
 	}
 	why := ""
-	_, known := p.pinned(server)
+	_, known := p.pinnedServer(server)
 	if p.file != nil && (known || p.look != lookNew) {
 		_, why = p.file.JudgeLaunch(server, &now)
 	}
@@ -153,8 +153,8 @@ func (p *lockPins) start(server, file string) error {
 	return nil
 }
 
-// refusal returns the reason why the last start of a server was refused.
-func (p *lockPins) refusal(server string) string {
+// lastRefusal returns the reason why the last start of a server was refused.
+func (p *lockPins) lastRefusal(server string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if l := p.of[server]; l != nil {
@@ -169,14 +169,14 @@ func (l *serverLaunch) describeLaunch(store *install.Store, file string) (lock.L
 	// The declaration of a package names its launcher, which does not run.
 	now.Capabilities, now.Dir = l.mounted.Launch().Capabilities, l.declared.Dir
 	if file != "" {
-		b, err := binary(file)
+		b, err := digestBinary(file)
 		if err != nil {
 			return now, err
 		}
 		now.Binary = &b
 	}
 	for _, path := range l.declared.Programs {
-		b, err := binary(path)
+		b, err := digestBinary(path)
 		if err != nil {
 			return now, err
 		}
@@ -193,8 +193,8 @@ func (l *serverLaunch) describeLaunch(store *install.Store, file string) (lock.L
 	return now, nil
 }
 
-// binary computes the digest of a file.
-func binary(path string) (b lock.Binary, err error) {
+// digestBinary computes the digest of a file.
+func digestBinary(path string) (b lock.Binary, err error) {
 	sum, err := digest.File(path, maxProgram)
 	if err != nil {
 		return b, err
@@ -202,30 +202,30 @@ func binary(path string) (b lock.Binary, err error) {
 	return lock.Binary{Path: path, SHA256: hex.EncodeToString(sum[:])}, nil
 }
 
-// judge reports whether a definition is pinned.
-func (p *lockPins) judge(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string) {
+// judgeDefinition reports whether a definition is pinned.
+func (p *lockPins) judgeDefinition(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string) {
 	if p.file == nil || p.look != lookHold {
 		return true, ""
 	}
 	return p.file.JudgeAs(server, kind, definition)
 }
 
-// grants adds the pinned launch of a server to the values on which its grant
+// addPinToGrant adds the pinned launch of a server to the values on which its grant
 // depends, so that a process that was started under another pin is not used.
-func (p *lockPins) grants(of func(server, role string) string) func(server, role string) string {
+func (p *lockPins) addPinToGrant(of func(server, role string) string) func(server, role string) string {
 	return func(server, role string) string { return p.launches[server] + of(server, role) }
 }
 
-// place returns what runs for a server. For a package that is the pinned
+// placeServer returns what runs for a server. For a package that is the pinned
 // installed copy. A command that only looks installs the declared package, if
 // there is an installer.
-func (p *lockPins) place(ctx context.Context, s *upstream.Server, i *packageInstaller) *serverLaunch {
+func (p *lockPins) placeServer(ctx context.Context, s *upstream.Server, i *packageInstaller) *serverLaunch {
 	l := &serverLaunch{declared: *s, mounted: *s}
 	if s.Package == nil {
 		return l
 	}
 	l.mounted.Package = nil
-	was, known := p.pinned(s.Name)
+	was, known := p.pinnedServer(s.Name)
 	same := known && was.Package != nil && was.Package.Registry == string(s.Package.Registry) && was.Package.Source == p.store.Source(s.Package.Registry) &&
 		was.Package.Name == s.Package.Name && was.Package.Version == s.Package.Version
 	switch err := s.Package.Check(); {
@@ -251,29 +251,29 @@ func (p *lockPins) place(ctx context.Context, s *upstream.Server, i *packageInst
 		l.mounted.Programs = append([]string{p.store.Folder(*s.Package, l.pkg.SHA256)}, s.Programs...)
 	}
 	if l.why != "" && p.look == lookHold {
-		l.why += p.hint(s.Name)
+		l.why += p.hintFor(s.Name)
 	}
 	return l
 }
 
-// hint says what an operator does about a server that differs from its pins.
-func (p *lockPins) hint(server string) string {
-	if _, known := p.pinned(server); known {
+// hintFor says what an operator does about a server that differs from its pins.
+func (p *lockPins) hintFor(server string) string {
+	if _, known := p.pinnedServer(server); known {
 		return ": sallyport diff " + server + " shows what changed"
 	}
 	return ": sallyport lock pins what it is now"
 }
 
-// quarantined lists the definitions that servers offer and that differ from
+// listQuarantined lists the definitions that servers offer and that differ from
 // their pins, so that they may not be used.
-func (p *lockPins) quarantined(offers map[string]*lock.Offer) map[offeredDefinition]bool {
+func (p *lockPins) listQuarantined(offers map[string]*lock.Offer) map[offeredDefinition]bool {
 	out := map[offeredDefinition]bool{}
 	for server, o := range offers {
 		for kind, list := range map[lock.Kind][]json.RawMessage{
 			lock.KindTool: o.Tools, lock.KindPrompt: o.Prompts, lock.KindResource: o.Resources, lock.KindTemplate: o.Templates,
 		} {
 			for _, raw := range list {
-				if ok, _ := p.judge(server, kind, raw); !ok {
+				if ok, _ := p.judgeDefinition(server, kind, raw); !ok {
 					out[offeredDefinition{server, kind, keyOf(kind, raw)}] = true
 				}
 			}

@@ -123,7 +123,7 @@ func (g *gate) guardPrograms(ctx context.Context, env *environment, t *deploymen
 				c = t.servers.declared[j].Capabilities.Process
 			}
 		}
-		if _, pinned := t.servers.pins.pinned(s.ID); pinned {
+		if _, pinned := t.servers.pins.pinnedServer(s.ID); pinned {
 			continue
 		}
 		if w := t.writtenProgram(env, s, "server", append(spelled.Command, spelled.Args...), c); w != nil && g.trust(ctx, t, w) {

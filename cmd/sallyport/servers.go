@@ -209,9 +209,9 @@ func (t *deployment) ask(ctx context.Context, f *foundServer, role string) {
 		if f.why != "" {
 			f.role, f.why = name, shown(res.Error)
 		}
-		refused := t.servers.pins.refusal(f.Name) != ""
+		refused := t.servers.pins.lastRefusal(f.Name) != ""
 		if refused {
-			f.why += t.servers.pins.hint(f.Name)
+			f.why += t.servers.pins.hintFor(f.Name)
 		}
 		if res.OK && !t.servers.every || refused || ctx.Err() != nil {
 			break

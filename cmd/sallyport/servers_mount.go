@@ -70,12 +70,12 @@ func (g *gate) mountOptions(ctx context.Context, t *deployment, b *sallyport.Bac
 		return nil, err
 	}
 	return &upstream.Options{
-		Version: version(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.start, Judge: s.pins.judge, Pinned: s.pins.file != nil,
+		Version: version(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.checkStart, Judge: s.pins.judgeDefinition, Pinned: s.pins.file != nil,
 		Changed: g.listChanged, Processes: processBound(), Tokens: tokens, Principals: g.principals,
 		Farewell: func(ctx context.Context, server, role string, args json.RawMessage) {
 			t.asks(ctx, role, upstream.FarewellName(server), args)
 		},
-		Previous: g.servers.mounts, Grant: s.pins.grants(grantsOf(b.Personalities)),
+		Previous: g.servers.mounts, Grant: s.pins.addPinToGrant(grantsOf(b.Personalities)),
 	}, nil
 }
 
@@ -104,7 +104,7 @@ func (t *deployment) placedServers(ctx context.Context) (list []upstream.Server)
 			// No caller can use it.
 			by = nil
 		}
-		l := s.pins.place(ctx, &s.declared[i], by)
+		l := s.pins.placeServer(ctx, &s.declared[i], by)
 		s.pins.of[s.declared[i].Name] = l
 		if l.why == "" {
 			list = append(list, l.mounted)

@@ -52,7 +52,7 @@ func (t *deployment) registerFound(wanted func(server string) bool) {
 // leaveOut notes with each server the definitions that are not mounted, and how
 // an operator can approve them.
 func (t *deployment) leaveOut(byName map[string]*foundServer, left []upstream.Left, conflicts map[string]string) {
-	held := t.servers.pins.quarantined(t.servers.offers())
+	held := t.servers.pins.listQuarantined(t.servers.offers())
 	for _, l := range left {
 		f := byName[l.Server]
 		if f == nil {
@@ -63,9 +63,9 @@ func (t *deployment) leaveOut(byName map[string]*foundServer, left []upstream.Le
 		switch why := conflicts[name]; {
 		case quarantined && l.Kind == lock.KindTool && why != "":
 			// A user who does not approve it continues without it.
-			l.Why, quarantined = why+t.servers.pins.hint(l.Server), false
+			l.Why, quarantined = why+t.servers.pins.hintFor(l.Server), false
 		case quarantined:
-			l.Why += t.servers.pins.hint(l.Server)
+			l.Why += t.servers.pins.hintFor(l.Server)
 		}
 		l.Tool, l.Why = shown(l.Tool), shown(l.Why)
 		f.left, f.held = append(f.left, l), f.held || quarantined
@@ -102,7 +102,7 @@ func (t *deployment) conflicts(offers map[string]*lock.Offer) map[string]string 
 	out := map[string]string{}
 	leave := func(c lock.Conflict) {
 		for _, r := range c.Tools {
-			s, _ := t.servers.pins.pinned(r.Server)
+			s, _ := t.servers.pins.pinnedServer(r.Server)
 			_, approved := s.Tools[r.Tool]
 			if name, err := lock.MapName(r.Server, r.Tool); err == nil && (c.Kind != lock.ConflictShadow || !approved) {
 				out[name] = c.Message

@@ -48,8 +48,8 @@ func (s *upstreamServers) report() (list []serverReport) {
 		for _, l := range f.left {
 			r.Left = append(r.Left, leftOut{l.Tool, l.Why})
 		}
-		_, r.Pinned = s.pins.pinned(f.Name)
-		r.Quarantined, r.Refused = f.held, s.pins.refusal(f.Name) != "" || s.pins.of[f.Name].why != ""
+		_, r.Pinned = s.pins.pinnedServer(f.Name)
+		r.Quarantined, r.Refused = f.held, s.pins.lastRefusal(f.Name) != "" || s.pins.of[f.Name].why != ""
 		list = append(list, r)
 	}
 	return list
