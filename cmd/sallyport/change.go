@@ -81,7 +81,7 @@ func switchEvent(action audit.Action, kind auth.SwitchKind, name, reason string)
 // describeRecord describes what a principal holds. The text holds nothing of
 // its token.
 func describeRecord(r *auth.Record) string {
-	return fmt.Sprintf("permissions %q, personalities %q, expires %s", r.Permissions, r.Personalities, ends(r.Expires))
+	return fmt.Sprintf("permissions %q, personalities %q, expires %s", r.Permissions, r.Personalities, formatExpiry(r.Expires))
 }
 
 // describeChange describes a change on one line.

@@ -119,7 +119,7 @@ func (t *deployment) findOAuthServer(name string) (*upstream.Server, error) {
 			known = append(known, s.Name)
 		}
 	}
-	return nil, unknown("server with oauth", name, known)
+	return nil, unknownName("server with oauth", name, known)
 }
 
 // loginRole returns the role whose grant bounds a login.

@@ -143,7 +143,7 @@ func reportLogin(p *printer, s *upstream.Server, principal string, status *oauth
 	case status.Renews:
 		until = ", until its issuer refuses to renew the token"
 	case !status.Expires.IsZero():
-		until = " until " + ends(status.Expires)
+		until = " until " + formatExpiry(status.Expires)
 	}
 	p.line("logged in: %s may use %s%s", holderName(s, principal), s.Name, until)
 	p.line("a serve that runs asks it within seconds")

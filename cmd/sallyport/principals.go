@@ -95,8 +95,8 @@ func parseExpiry(s string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// ends describes when a token ends.
-func ends(at time.Time) string {
+// formatExpiry describes when a token ends.
+func formatExpiry(at time.Time) string {
 	if at.IsZero() {
 		return never
 	}
@@ -155,14 +155,14 @@ func (g *gate) rolesFor(names []string) ([]string, error) {
 	}
 	for _, name := range names {
 		if _, ok := g.config.Personality(name); !ok {
-			return nil, unknown("personality", name, g.config.Names())
+			return nil, unknownName("personality", name, g.config.Names())
 		}
 	}
 	return names, nil
 }
 
-// unknown returns the error about an unknown name.
-func unknown(what, name string, known []string) error {
+// unknownName returns the error about an unknown name.
+func unknownName(what, name string, known []string) error {
 	text := fmt.Sprintf("no %s %q", what, name)
 	if near := config.Suggest(name, known); near != "" {
 		text += fmt.Sprintf(" (did you mean %q?)", near)
@@ -175,12 +175,12 @@ func printToken(env *environment, f *flags, r *auth.Record, token string) error 
 	p := env.newPrinter(f)
 	if p.json {
 		return p.value(map[string]any{
-			"name": r.Name, "token": token, "expires": ends(r.Expires),
+			"name": r.Name, "token": token, "expires": formatExpiry(r.Expires),
 			"permissions": orEmpty(r.Permissions), "personalities": orEmpty(r.Personalities),
 		})
 	}
 	p.line("%s", token)
-	fmt.Fprintf(env.stderr, "sallyport: this is the token of %s; it is printed this once and kept as a hash. It ends: %s\n", r.Name, ends(r.Expires))
+	fmt.Fprintf(env.stderr, "sallyport: this is the token of %s; it is printed this once and kept as a hash. It ends: %s\n", r.Name, formatExpiry(r.Expires))
 	return nil
 }
 
@@ -213,9 +213,9 @@ func principalsRotate(env *environment, f *flags) *cobra.Command {
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
 				token, err := g.callers.Rotate(cmd.Context(), args[0], at)
 				if err != nil {
-					return misused(g.near(cmd.Context(), args[0], err))
+					return misused(g.suggestPrincipal(cmd.Context(), args[0], err))
 				}
-				e, err := g.entry(cmd.Context(), args[0])
+				e, err := g.findEntry(cmd.Context(), args[0])
 				if err == nil {
 					err = g.keepDone(cmd.Context(), changeEvent(audit.ActionRotate, e.Name, describeRecord(&e.Record)), tokenWithheld)
 				}
@@ -242,7 +242,7 @@ logout for each of its logins; stop ends its calls meanwhile.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
 				if err := g.callers.Revoke(cmd.Context(), args[0]); err != nil {
-					return misused(g.near(cmd.Context(), args[0], err))
+					return misused(g.suggestPrincipal(cmd.Context(), args[0], err))
 				}
 				err := g.keepDone(cmd.Context(), changeEvent(audit.ActionRevoke, args[0], ""), "")
 				if err = errors.Join(err, g.forgetEverywhere(cmd.Context(), env, args[0])); err != nil {
@@ -259,8 +259,8 @@ logout for each of its logins; stop ends its calls meanwhile.`,
 	}
 }
 
-// entry returns a listed principal.
-func (g *gate) entry(ctx context.Context, name string) (auth.Entry, error) {
+// findEntry returns a listed principal.
+func (g *gate) findEntry(ctx context.Context, name string) (auth.Entry, error) {
 	all, err := g.callers.Entries(ctx)
 	if err != nil {
 		return auth.Entry{}, err
@@ -272,16 +272,16 @@ func (g *gate) entry(ctx context.Context, name string) (auth.Entry, error) {
 		}
 		known = append(known, e.Name)
 	}
-	return auth.Entry{}, unknown("principal", name, known)
+	return auth.Entry{}, unknownName("principal", name, known)
 }
 
-// near replaces the error about an unknown name by one that suggests a similar
+// suggestPrincipal replaces the error about an unknown name by one that suggests a similar
 // name.
-func (g *gate) near(ctx context.Context, name string, err error) error {
+func (g *gate) suggestPrincipal(ctx context.Context, name string, err error) error {
 	if !errors.Is(err, auth.ErrUnknown) {
 		return err
 	}
-	if _, missing := g.entry(ctx, name); missing != nil {
+	if _, missing := g.findEntry(ctx, name); missing != nil {
 		return missing
 	}
 	return err
@@ -293,6 +293,6 @@ func (g *gate) knownPrincipal(ctx context.Context, name string) error {
 	if name == sallyport.LocalPrincipal || strings.HasPrefix(name, auth.OIDCPrefix) && name != auth.OIDCPrefix {
 		return nil
 	}
-	_, err := g.entry(ctx, name)
+	_, err := g.findEntry(ctx, name)
 	return err
 }

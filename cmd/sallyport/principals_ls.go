@@ -43,7 +43,7 @@ func principalsLs(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return misused(err)
 				}
-				rows := listing(entries, stopped, time.Now())
+				rows := describePrincipals(entries, stopped, time.Now())
 				p := env.newPrinter(f)
 				if p.json {
 					if stopped == nil {
@@ -58,9 +58,9 @@ func principalsLs(env *environment, f *flags) *cobra.Command {
 	}
 }
 
-// listing describes the principals. It includes the local user even when the
+// describePrincipals describes the principals. It includes the local user even when the
 // configuration does not mention it.
-func listing(entries []auth.Entry, stopped []auth.Switch, now time.Time) []listedPrincipal {
+func describePrincipals(entries []auth.Entry, stopped []auth.Switch, now time.Time) []listedPrincipal {
 	local := func(e auth.Entry) bool { return e.Name == sallyport.LocalPrincipal }
 	if !slices.ContainsFunc(entries, local) {
 		entries = append([]auth.Entry{{Record: auth.Record{Name: sallyport.LocalPrincipal}, Configured: true}}, entries...)
@@ -68,7 +68,7 @@ func listing(entries []auth.Entry, stopped []auth.Switch, now time.Time) []liste
 	rows := make([]listedPrincipal, len(entries))
 	for i, e := range entries {
 		rows[i] = listedPrincipal{
-			Name: e.Name, Source: "state", Status: status(&e, stopped, now), Expires: ends(e.Expires),
+			Name: e.Name, Source: "state", Status: principalStatus(&e, stopped, now), Expires: formatExpiry(e.Expires),
 			Permissions: orEmpty(e.Permissions), Personalities: e.Personalities,
 			Created: e.Created, Rotated: e.Rotated, Revoked: e.Revoked,
 		}
@@ -79,7 +79,7 @@ func listing(entries []auth.Entry, stopped []auth.Switch, now time.Time) []liste
 	return rows
 }
 
-func status(e *auth.Entry, stopped []auth.Switch, now time.Time) string {
+func principalStatus(e *auth.Entry, stopped []auth.Switch, now time.Time) string {
 	switch {
 	case !e.Revoked.IsZero():
 		return "revoked"

@@ -22,7 +22,7 @@ type switchTarget struct {
 	everything            bool
 }
 
-func (t *switchTarget) register(cmd *cobra.Command) {
+func (t *switchTarget) registerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&t.session, "session", "", "only this session `ID` of the principal")
 	cmd.Flags().StringVar(&t.tool, "tool", "", "the `TOOL`, for everybody, instead of a principal")
 	cmd.Flags().StringVar(&t.server, "server", "", "the MCP `SERVER`, for everybody, instead of a principal")
@@ -30,8 +30,8 @@ func (t *switchTarget) register(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("session", "tool", "server", "everything")
 }
 
-// of returns the kind and name of the switch.
-func (t *switchTarget) of(args []string) (kind auth.SwitchKind, name string, err error) {
+// parseTarget returns the kind and name of the switch.
+func (t *switchTarget) parseTarget(args []string) (kind auth.SwitchKind, name string, err error) {
 	switch {
 	case (t.tool != "" || t.server != "" || t.everything) && (len(args) > 0 || t.session != ""):
 		return "", "", errors.New("--tool, --server and --everything are for everybody: they go with no principal and no --session")
@@ -67,7 +67,7 @@ user and names of an issuer (oidc:...) can be stopped too.`,
   sallyport principals stop --everything`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, name, err := t.of(args)
+			kind, name, err := t.parseTarget(args)
 			if err != nil {
 				return misused(err)
 			}
@@ -94,7 +94,7 @@ user and names of an issuer (oidc:...) can be stopped too.`,
 			})
 		},
 	}
-	t.register(cmd)
+	t.registerFlags(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "the `TEXT` that ls and explain show")
 	return cmd
 }
@@ -119,7 +119,7 @@ func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
 		}
 		known = append(known, t.ID())
 	}
-	fmt.Fprintf(env.stderr, "sallyport: warning: %s; it is stopped should there be one\n", unknown("tool", name, known))
+	fmt.Fprintf(env.stderr, "sallyport: warning: %s; it is stopped should there be one\n", unknownName("tool", name, known))
 }
 
 func principalsStart(env *environment, f *flags) *cobra.Command {
@@ -131,7 +131,7 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
   sallyport principals start --tool terminal`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			kind, name, err := t.of(args)
+			kind, name, err := t.parseTarget(args)
 			if err != nil {
 				return misused(err)
 			}
@@ -143,7 +143,7 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 			})
 		},
 	}
-	t.register(cmd)
+	t.registerFlags(cmd)
 	return cmd
 }
 
