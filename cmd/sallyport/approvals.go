@@ -105,9 +105,9 @@ approval_denied until the request would have expired, and may then be held anew.
 				}
 				p := env.newPrinter(f)
 				if p.json {
-					return p.value(a)
+					return p.printJSON(a)
 				}
-				p.line("%s:", done)
+				p.printLine("%s:", done)
 				return printApprovals(p, []sallyport.Approval{a}, time.Now(), true)
 			})
 		},
@@ -172,30 +172,30 @@ func selectApprovals(list []sallyport.Approval, ids []string) ([]sallyport.Appro
 // printApprovals prints one block for each held call.
 func printApprovals(p *printer, list []sallyport.Approval, now time.Time, whole bool) error {
 	if p.json {
-		return p.value(append([]sallyport.Approval{}, list...))
+		return p.printJSON(append([]sallyport.Approval{}, list...))
 	}
 	if len(list) == 0 {
-		p.line("no call is held")
+		p.printLine("no call is held")
 	}
 	for i := range list {
 		a := &list[i]
-		p.line("%s  %s  %s  %s  %s", a.ID, p.formatState(a.State), escapeControls(a.Tool), escapeControls(a.Principal+"/"+a.Personality), formatAge(a, now))
+		p.printLine("%s  %s  %s  %s  %s", a.ID, p.formatState(a.State), escapeControls(a.Tool), escapeControls(a.Principal+"/"+a.Personality), formatAge(a, now))
 		args := escapeControls(a.Args)
 		if short := truncateRunes(args, listedArgs); !whole && short != args {
 			args = fmt.Sprintf("%s [%d characters; 'sallyport approvals ls %s' shows them]", short, utf8.RuneCountInString(args), a.ID)
 		}
-		p.line("    %s", args)
+		p.printLine("    %s", args)
 		for _, target := range a.Targets {
-			p.line("    uses: %s", escapeControls(target))
+			p.printLine("    uses: %s", escapeControls(target))
 		}
 		if a.Why != "" {
-			p.line("    why: %s", escapeControls(a.Why))
+			p.printLine("    why: %s", escapeControls(a.Why))
 		}
 		if a.Hidden > 0 {
-			p.line("    %s", p.bad(fmt.Sprintf("the arguments hold %d control or invisible characters that are not shown", a.Hidden)))
+			p.printLine("    %s", p.colourBad(fmt.Sprintf("the arguments hold %d control or invisible characters that are not shown", a.Hidden)))
 		}
 		if a.DecidedBy != "" {
-			p.line("    %s", escapeControls(strings.TrimSuffix(fmt.Sprintf("decided by %s: %s", a.DecidedBy, a.Reason), ": ")))
+			p.printLine("    %s", escapeControls(strings.TrimSuffix(fmt.Sprintf("decided by %s: %s", a.DecidedBy, a.Reason), ": ")))
 		}
 	}
 	return nil
@@ -205,11 +205,11 @@ func printApprovals(p *printer, list []sallyport.Approval, now time.Time, whole 
 func (p *printer) formatState(s sallyport.ApprovalState) string {
 	switch s {
 	case sallyport.ApprovalApproved:
-		return p.good(string(s))
+		return p.colourGood(string(s))
 	case sallyport.ApprovalDenied:
-		return p.bad(string(s))
+		return p.colourBad(string(s))
 	case sallyport.ApprovalUsed, sallyport.ApprovalExpired:
-		return p.dim(string(s))
+		return p.colourDim(string(s))
 	default:
 		return string(s)
 	}

@@ -105,12 +105,12 @@ func (d *lockDiff) nextServers(s lock.Scope) string {
 
 func (a *approvedReport) printReport(p *printer) error {
 	if p.json {
-		return p.value(a)
+		return p.printJSON(a)
 	}
-	p.line("pinned %s as it is: %s, digest %s", shown(a.Scope), countOf(len(a.Changes), "change"), a.SHA256)
+	p.printLine("pinned %s as it is: %s, digest %s", shown(a.Scope), countOf(len(a.Changes), "change"), a.SHA256)
 	printChanges(p, a.Changes, func(string) {})
 	if a.Next != "" {
-		p.line("%s", a.Next)
+		p.printLine("%s", a.Next)
 	}
 	return nil
 }

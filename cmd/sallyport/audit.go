@@ -128,9 +128,9 @@ func auditTail(env *environment, f *flags) *cobra.Command {
 // printEvent prints one record on one line.
 func printEvent(p *printer, e *audit.Event) error {
 	if p.json {
-		return p.value(e)
+		return p.printJSON(e)
 	}
-	p.line("%6d %s %-8s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), outcomeWord(p, e), e.CallID, oneLine(describeEvent(e)))
+	p.printLine("%6d %s %-8s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), outcomeWord(p, e), e.CallID, oneLine(describeEvent(e)))
 	return nil
 }
 
@@ -138,21 +138,21 @@ func printEvent(p *printer, e *audit.Event) error {
 func outcomeWord(p *printer, e *audit.Event) string {
 	switch {
 	case e.Kind == audit.KindIntent:
-		return p.dim("intent")
+		return p.colourDim("intent")
 	case e.Kind == audit.KindChange && e.Error != "":
-		return p.bad("refused")
+		return p.colourBad("refused")
 	case e.Kind == audit.KindChange:
-		return p.bad("change")
+		return p.colourBad("change")
 	case e.DryRun:
-		return p.dim("dry-run")
+		return p.colourDim("dry-run")
 	case e.OK && e.Cached:
-		return p.good("cached")
+		return p.colourGood("cached")
 	case e.OK:
-		return p.good("ok")
+		return p.colourGood("ok")
 	case e.Denied():
-		return p.bad("denied")
+		return p.colourBad("denied")
 	default:
-		return p.bad("failed")
+		return p.colourBad("failed")
 	}
 }
 
@@ -196,15 +196,15 @@ func auditShow(env *environment, f *flags) *cobra.Command {
 				}
 				p := env.newPrinter(f)
 				if p.json {
-					return p.value(events)
+					return p.printJSON(events)
 				}
 				for i := range events {
-					if err := p.value(events[i]); err != nil {
+					if err := p.printJSON(events[i]); err != nil {
 						return err
 					}
 				}
 				if len(audit.Unfinished(events)) > 0 {
-					p.line("outcome unknown: the call still runs, or its process died before it could be recorded")
+					p.printLine("outcome unknown: the call still runs, or its process died before it could be recorded")
 				}
 				return nil
 			})
@@ -248,9 +248,9 @@ with it that nothing was cut off the end.`,
 				}
 				p := env.newPrinter(f)
 				if p.json {
-					return p.value(map[string]any{"seq": head.Seq, "hash": head.Hash})
+					return p.printJSON(map[string]any{"seq": head.Seq, "hash": head.Hash})
 				}
-				p.line("%s", head)
+				p.printLine("%s", head)
 				return nil
 			})
 		},
@@ -327,11 +327,11 @@ func printReport(p *printer, r *audit.Report) error {
 			Head string `json:"head"`
 			*audit.Report
 		}{r.OK(), r.Head.String(), r}
-		if err := p.value(answer); err != nil {
+		if err := p.printJSON(answer); err != nil {
 			return err
 		}
 	} else {
-		p.line("%s", r)
+		p.printLine("%s", r)
 	}
 	if !r.OK() {
 		return failed()
@@ -391,9 +391,9 @@ that verify accepts. What would be removed is verified first.`,
 				}
 				p := env.newPrinter(f)
 				if p.json {
-					return p.value(map[string]any{"removed": n, "before": at})
+					return p.printJSON(map[string]any{"removed": n, "before": at})
 				}
-				p.line("removed %d records from before %s", n, at.Format(time.RFC3339))
+				p.printLine("removed %d records from before %s", n, at.Format(time.RFC3339))
 				return nil
 			})
 		},

@@ -120,17 +120,17 @@ func readArguments(env *environment, args []string) ([]byte, error) {
 func printResult(p *printer, res sallyport.Result) error {
 	switch {
 	case p.json:
-		if err := p.value(res); err != nil {
+		if err := p.printJSON(res); err != nil {
 			return err
 		}
 	case !res.OK:
-		p.line("%s", res.Error)
-		p.parts(res.Parts)
+		p.printLine("%s", res.Error)
+		p.printParts(res.Parts)
 	default:
 		if res.Value != "" || len(res.Parts) == 0 {
-			p.line("%s", res.Value)
+			p.printLine("%s", res.Value)
 		}
-		p.parts(res.Parts)
+		p.printParts(res.Parts)
 	}
 	if !res.OK {
 		return failed()

@@ -38,7 +38,7 @@ answer, 2 when the configuration cannot be loaded.`,
 			}
 			p := env.newPrinter(f)
 			if p.json {
-				err = p.value(report)
+				err = p.printJSON(report)
 			} else {
 				report.printReport(p, g)
 			}
@@ -63,29 +63,29 @@ type checkReport struct {
 
 func (r *checkReport) printReport(p *printer, g *gate) {
 	if g.builtin {
-		p.line("configuration  built in (no %s)", configName)
+		p.printLine("configuration  built in (no %s)", configName)
 	}
 	for _, file := range r.Files {
-		p.line("configuration  %s", file)
+		p.printLine("configuration  %s", file)
 	}
-	p.line("workspace      %s", r.Workspace)
-	p.line("")
+	p.printLine("workspace      %s", r.Workspace)
+	p.printLine("")
 	rows := [][]string{{"PERSONALITY", "TOOLS", "MISFITS"}}
 	for _, name := range r.Personalities {
 		rows = append(rows, g.roleRow(name, r.Misfits))
 	}
-	p.table(rows)
+	p.printTable(rows)
 	printServers(p, r.Servers)
 	for _, m := range r.Misfits {
-		p.line("%s %s", p.bad("misfit"), m)
+		p.printLine("%s %s", p.colourBad("misfit"), m)
 		if m.Source != "" {
-			p.line("       at %s", m.Source)
+			p.printLine("       at %s", m.Source)
 		}
 		if m.Fix != "" {
-			p.line("       fix: %s", m.Fix)
+			p.printLine("       fix: %s", m.Fix)
 		}
 	}
-	p.line("")
+	p.printLine("")
 	printEnforcement(p, r.Enforced)
 }
 
@@ -137,11 +137,11 @@ func orMemory(path string) string {
 func printEnforcement(p *printer, list []enforcement) {
 	rows := [][]string{}
 	for _, e := range list {
-		word := p.good("enforced")
+		word := p.colourGood("enforced")
 		if !e.On {
-			word = p.bad("not confined")
+			word = p.colourBad("not confined")
 		}
 		rows = append(rows, []string{word, e.What, e.How})
 	}
-	p.table(rows)
+	p.printTable(rows)
 }

@@ -71,15 +71,15 @@ func (e *environment) connectClient(f *flags, c *clients.Client, role string, pr
 	p := e.newPrinter(f)
 	if print {
 		fmt.Fprintf(e.stderr, "for %s\n", path)
-		return p.value(map[string]any{c.Key: map[string]any{clients.Own: entry}})
+		return p.printJSON(map[string]any{c.Key: map[string]any{clients.Own: entry}})
 	}
 	if err := e.addEntry(c, path, entry); err != nil {
 		return misused(err)
 	}
 	if p.json {
-		return p.value(map[string]string{"client": c.Name, "file": path})
+		return p.printJSON(map[string]string{"client": c.Name, "file": path})
 	}
-	p.line("added sallyport to %s", path)
+	p.printLine("added sallyport to %s", path)
 	return nil
 }
 

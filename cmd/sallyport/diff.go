@@ -151,7 +151,7 @@ func shellWord(s string) string {
 func (d *lockDiff) printDiff(p *printer) error {
 	var err error
 	if p.json {
-		err = p.value(d)
+		err = p.printJSON(d)
 	} else {
 		d.printText(p)
 	}
@@ -163,7 +163,7 @@ func (d *lockDiff) printDiff(p *printer) error {
 
 func (d *lockDiff) printText(p *printer) {
 	if d.Same {
-		p.line("everything is as %s has it", d.File)
+		p.printLine("everything is as %s has it", d.File)
 	}
 	order := printChanges(p, d.Changes, func(server string) { d.printApprovals(p, server) })
 	for i := range d.Servers {
@@ -173,7 +173,7 @@ func (d *lockDiff) printText(p *printer) {
 	// declared.
 	alone := len(order) == 1 && slices.ContainsFunc(d.Servers, func(st serverState) bool { return st.Server == order[0] })
 	if d.Approve != "" && !alone {
-		p.line("approve all of it: %s", d.Approve)
+		p.printLine("approve all of it: %s", d.Approve)
 	}
 }
 
@@ -186,7 +186,7 @@ func printChanges(p *printer, changes []lock.Change, after func(server string)) 
 	}
 	order = slices.Sorted(maps.Keys(byServer))
 	for _, server := range order {
-		p.line("%s", server)
+		p.printLine("%s", server)
 		for _, c := range byServer[server] {
 			printChange(p, &c)
 		}
@@ -203,14 +203,14 @@ func (d *lockDiff) printApprovals(p *printer, server string) {
 			continue
 		}
 		if !st.Started {
-			p.line("  It was not started: approve its launch, then ask again what it offers.")
+			p.printLine("  It was not started: approve its launch, then ask again what it offers.")
 		}
-		p.line("  approve: %s", st.Approve)
+		p.printLine("  approve: %s", st.Approve)
 	}
 	for _, c := range d.Changes {
 		one := lock.Scope{Server: c.Server, Tool: c.Name}.String()
 		if command := d.Tools[one]; c.Server == server && command != "" {
-			p.line("  approve %s alone: %s", shown(c.Name), command)
+			p.printLine("  approve %s alone: %s", shown(c.Name), command)
 			delete(d.Tools, one)
 		}
 	}
@@ -219,7 +219,7 @@ func (d *lockDiff) printApprovals(p *printer, server string) {
 func printChange(p *printer, c *lock.Change) {
 	severity := string(c.Severity)
 	if c.Severity.AtLeast(lock.SeverityHigh) {
-		severity = p.bad(severity)
+		severity = p.colourBad(severity)
 	}
 	what := []string{string(c.Kind)}
 	for _, s := range []string{c.Name, c.Field} {
@@ -227,14 +227,14 @@ func printChange(p *printer, c *lock.Change) {
 			what = append(what, shown(s))
 		}
 	}
-	p.line("  %s %s: %s", severity, strings.Join(what, " "), c.Message)
+	p.printLine("  %s %s: %s", severity, strings.Join(what, " "), c.Message)
 	for _, side := range []struct{ word, text string }{{"was", c.Was}, {"is ", c.Is}} {
 		if side.text != "" {
-			p.line("    %s %s", side.word, shown(side.text))
+			p.printLine("    %s %s", side.word, shown(side.text))
 		}
 	}
 	if c.Cut {
-		p.line("    more of it differs than is shown: read the definition itself before you approve it")
+		p.printLine("    more of it differs than is shown: read the definition itself before you approve it")
 	}
 }
 

@@ -103,7 +103,7 @@ func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Ca
 		return misused(err)
 	}
 	if p.json {
-		err = p.value(explanation{x, answers})
+		err = p.printJSON(explanation{x, answers})
 	} else {
 		printExplanation(p, &x, answers)
 	}
@@ -150,19 +150,19 @@ func askHost(x *registry.Explanation, host string, port uint16) sallyport.Decisi
 }
 
 func printExplanation(p *printer, x *registry.Explanation, answers []sallyport.Decision) {
-	p.line("%s for personality %s", x.Tool, orNone(x.Personality))
+	p.printLine("%s for personality %s", x.Tool, orNone(x.Personality))
 	for _, d := range x.Decisions {
 		if !d.Allowed || d.Why != "" {
 			printDecision(p, d)
 		}
 	}
 	if x.Grant != nil {
-		p.line("")
+		p.printLine("")
 		printGrant(p, x)
 	}
 	printFacts(p, x.Facts)
 	for _, d := range answers {
-		p.line("")
+		p.printLine("")
 		printDecision(p, d)
 	}
 }
@@ -176,10 +176,10 @@ func printFacts(p *printer, f sallyport.Facts) {
 	}
 	list := f.List()
 	if len(list) > 0 {
-		p.line("")
+		p.printLine("")
 	}
 	for _, fact := range list {
-		p.line("fact  %s: %s", fact, words[fact])
+		p.printLine("fact  %s: %s", fact, words[fact])
 	}
 }
 
@@ -189,7 +189,7 @@ func printGrant(p *printer, x *registry.Explanation) {
 	var rows [][]string
 	add := func(group string, items ...string) {
 		for _, item := range items {
-			rows = append(rows, []string{p.good("grant"), group, item})
+			rows = append(rows, []string{p.colourGood("grant"), group, item})
 		}
 	}
 	add("network", g.Network.Allow...)
@@ -200,7 +200,7 @@ func printGrant(p *printer, x *registry.Explanation) {
 		add("network", "loopback, RFC 1918 and unique-local addresses")
 	}
 	for _, host := range g.Network.Deny {
-		rows = append(rows, []string{p.bad("deny"), "network", host})
+		rows = append(rows, []string{p.colourBad("deny"), "network", host})
 	}
 	add("secrets", g.Secrets...)
 	if g.Storage != nil {
@@ -224,7 +224,7 @@ func printGrant(p *printer, x *registry.Explanation) {
 		add("input", string(kind))
 	}
 	for _, d := range g.Dropped {
-		row := []string{p.bad("drop"), d.Capability, d.Item, d.Why}
+		row := []string{p.colourBad("drop"), d.Capability, d.Item, d.Why}
 		if d.Source != "" {
 			row[3] += " (" + d.Source + ")"
 		}
@@ -234,10 +234,10 @@ func printGrant(p *printer, x *registry.Explanation) {
 		}
 	}
 	if len(rows) == 0 {
-		p.line("it touches nothing outside itself")
+		p.printLine("it touches nothing outside itself")
 		return
 	}
-	p.table(rows)
+	p.printTable(rows)
 }
 
 func attachmentKinds(a *sallyport.AttachmentsCapability) []string {
@@ -256,20 +256,20 @@ func attachmentKinds(a *sallyport.AttachmentsCapability) []string {
 
 // printDecision prints the decision of one step.
 func printDecision(p *printer, d sallyport.Decision) {
-	words := []string{p.mark(d.Allowed), string(d.Step)}
+	words := []string{p.formatMark(d.Allowed), string(d.Step)}
 	if d.Resource != "" {
 		words = append(words, oneLine(d.Resource))
 	}
-	p.line("%s", strings.Join(words, " "))
+	p.printLine("%s", strings.Join(words, " "))
 	// Text from a caller must not look like another line of this answer.
 	if d.Why != "" {
-		p.line("      why: %s", oneLine(d.Why))
+		p.printLine("      why: %s", oneLine(d.Why))
 	}
 	if d.Source != "" {
-		p.line("      at:  %s", d.Source)
+		p.printLine("      at:  %s", d.Source)
 	}
 	if d.Fix != "" {
-		p.line("      fix: %s", oneLine(d.Fix))
+		p.printLine("      fix: %s", oneLine(d.Fix))
 	}
 }
 
@@ -287,7 +287,7 @@ func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
 		return err
 	}
 	if p.json {
-		return p.value(events)
+		return p.printJSON(events)
 	}
 	var last *audit.Event
 	for i := range events {
@@ -296,18 +296,18 @@ func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
 		}
 	}
 	if last == nil {
-		p.line("%s is no call but a change: %s", call, oneLine(describeChange(&events[0])))
+		p.printLine("%s is no call but a change: %s", call, oneLine(describeChange(&events[0])))
 		return nil
 	}
-	p.line("call %s: %s by %s as %s at %s", last.CallID, oneLine(last.Tool), last.Principal,
+	p.printLine("call %s: %s by %s as %s at %s", last.CallID, oneLine(last.Tool), last.Principal,
 		orNone(last.Personality), last.Time.Local().Format("2006-01-02 15:04:05"))
 	if last.Args != "" {
-		p.line("arguments: %s", truncateRunes(last.Args, 1000))
+		p.printLine("arguments: %s", truncateRunes(last.Args, 1000))
 	}
 	explainOutcome(p, last)
 	for i := range events {
 		if events[i].Kind == audit.KindChange {
-			p.line("decision: %s", oneLine(describeChange(&events[i])))
+			p.printLine("decision: %s", oneLine(describeChange(&events[i])))
 		}
 	}
 	return nil
@@ -316,12 +316,12 @@ func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
 // explainOutcome prints how a call ended.
 func explainOutcome(p *printer, last *audit.Event) {
 	if last.Kind == audit.KindIntent {
-		p.line("outcome unknown: the call still runs, or its process died before it could be recorded")
+		p.printLine("outcome unknown: the call still runs, or its process died before it could be recorded")
 		return
 	}
-	p.line("outcome: %s", outcomeWord(p, last))
+	p.printLine("outcome: %s", outcomeWord(p, last))
 	if !last.OK {
-		p.line("         %s: %s", last.Code, oneLine(last.Error))
+		p.printLine("         %s: %s", last.Code, oneLine(last.Error))
 	}
 	explainDecisions(p, last)
 }
@@ -343,10 +343,10 @@ func explainDecisions(p *printer, e *audit.Event) {
 		}
 	}
 	if refusals == 0 {
-		p.line("no step refused")
+		p.printLine("no step refused")
 	}
 	if children {
-		p.line("children: confined at the level %s", e.Level)
+		p.printLine("children: confined at the level %s", e.Level)
 	}
 	printLines(p, "used:", used)
 	printLines(p, "changed at the same time:", changed)
@@ -356,10 +356,10 @@ func explainDecisions(p *printer, e *audit.Event) {
 // lines.
 func printLines(p *printer, heading string, lines []string) {
 	if len(lines) > 0 {
-		p.line("%s", heading)
+		p.printLine("%s", heading)
 	}
 	for _, line := range lines {
-		p.line("  %s", line)
+		p.printLine("  %s", line)
 	}
 }
 

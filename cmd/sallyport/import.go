@@ -173,7 +173,7 @@ func (e *environment) listClients(f *flags) error {
 	}
 	p := e.newPrinter(f)
 	if p.json {
-		return p.value(found)
+		return p.printJSON(found)
 	}
 	printFound(p, found)
 	return nil
@@ -181,7 +181,7 @@ func (e *environment) listClients(f *flags) error {
 
 func printFound(p *printer, found []foundClient) {
 	if len(found) == 0 {
-		p.line("no settings of a known client here: known are %s", strings.Join(clients.Names(), ", "))
+		p.printLine("no settings of a known client here: known are %s", strings.Join(clients.Names(), ", "))
 		return
 	}
 	rows := [][]string{{"CLIENT", "SERVERS", "FILE"}}
@@ -208,12 +208,12 @@ func printFound(p *printer, found []foundClient) {
 		}
 		rows = append(rows, []string{c.Client, servers, c.File})
 	}
-	p.table(rows)
+	p.printTable(rows)
 	for _, r := range slices.Compact(remarks) {
-		p.line("%s", oneLine(r))
+		p.printLine("%s", oneLine(r))
 	}
 	if next != "" {
-		p.line("next: sallyport import %s", next)
+		p.printLine("next: sallyport import %s", next)
 	}
 }
 

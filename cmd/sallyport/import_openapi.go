@@ -124,15 +124,15 @@ func (e *environment) writeLayer(f *flags, l *openapi.Layer, out string) error {
 		if out == "" {
 			report.Config = string(l.YAML)
 		}
-		return p.value(report)
+		return p.printJSON(report)
 	}
 	for _, n := range l.Notes {
 		fmt.Fprintln(e.stderr, n)
 	}
 	fmt.Fprintf(e.stderr, "%d of %d operations became actions\n", len(l.IDs), l.Operations)
 	if out != "" {
-		p.line("wrote %s", e.absolutePath(out))
-		p.line("next: read it, then sallyport check --config %s --config %s", configName, out)
+		p.printLine("wrote %s", e.absolutePath(out))
+		p.printLine("next: read it, then sallyport check --config %s --config %s", configName, out)
 		return nil
 	}
 	_, err := e.stdout.Write(l.YAML)

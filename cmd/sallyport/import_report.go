@@ -58,7 +58,7 @@ func (i *importer) printPreview(p *importPlan) error {
 	if out.json {
 		r := i.newReport(p)
 		r.Config = text
-		return out.value(r)
+		return out.printJSON(r)
 	}
 	if _, err := i.env.stdout.Write([]byte(text)); err != nil {
 		return misused(err)

@@ -29,7 +29,7 @@ func (e *environment) rollBack(f *flags, o *importFlags, name string) error {
 		if done != "" {
 			restored = append(restored, file.Path)
 			if !f.json {
-				e.newPrinter(f).line("%s: %s", file.Path, done)
+				e.newPrinter(f).printLine("%s: %s", file.Path, done)
 			}
 		}
 	}
@@ -37,7 +37,7 @@ func (e *environment) rollBack(f *flags, o *importFlags, name string) error {
 		return misused(err)
 	}
 	if f.json {
-		return e.newPrinter(f).value(map[string][]string{"restored": restored})
+		return e.newPrinter(f).printJSON(map[string][]string{"restored": restored})
 	}
 	if len(restored) == 0 {
 		fmt.Fprintln(e.stderr, "nothing to bring back: no file of a client that starts this program has a copy"+e.lookedFor(files))

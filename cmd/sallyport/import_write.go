@@ -275,25 +275,25 @@ func sameRole(a, b *sallyport.Personality) bool {
 func (i *importer) printDone(p *importPlan, r *importedServers) error {
 	out := i.env.newPrinter(i.f)
 	if out.json {
-		return out.value(r)
+		return out.printJSON(r)
 	}
-	out.line("%s", p.summarizeStates())
+	out.printLine("%s", p.summarizeStates())
 	for k, path := range r.Wrote {
-		out.line("wrote %s (copy: %s)", path, r.Copies[k])
+		out.printLine("wrote %s (copy: %s)", path, r.Copies[k])
 	}
 	for _, s := range p.servers {
 		if s.state != importReady {
-			out.line("%s, %s: %s", shown(s.from.Name), s.state, oneLine(strings.Join(s.why, "; ")))
+			out.printLine("%s, %s: %s", shown(s.from.Name), s.state, oneLine(strings.Join(s.why, "; ")))
 			continue
 		}
 		for _, n := range s.notes {
-			out.line("%s: %s", s.name, n)
+			out.printLine("%s: %s", s.name, n)
 		}
 		for _, w := range s.secrets {
-			out.line("%s: the value of %s, which the copy of the client's file has, goes into %s", s.name, w.Name, w.Put)
+			out.printLine("%s: the value of %s, which the copy of the client's file has, goes into %s", s.name, w.Name, w.Put)
 		}
 	}
-	out.line("next: sallyport lock, which installs and pins the servers, then start %s again", i.client.Title)
-	out.line("undo: sallyport import --rollback %s", shellWord(i.arg))
+	out.printLine("next: sallyport lock, which installs and pins the servers, then start %s again", i.client.Title)
+	out.printLine("undo: sallyport import --rollback %s", shellWord(i.arg))
 	return nil
 }

@@ -43,10 +43,10 @@ overwritten. The presets, from the narrowest: ` + strings.Join(config.PresetName
 			}
 			p := env.newPrinter(f)
 			if p.json {
-				return p.value(map[string]string{"file": path, "preset": preset})
+				return p.printJSON(map[string]string{"file": path, "preset": preset})
 			}
-			p.line("wrote %s (preset %s)", path, preset)
-			p.line("next: sallyport check, then sallyport serve")
+			p.printLine("wrote %s (preset %s)", path, preset)
+			p.printLine("next: sallyport check, then sallyport serve")
 			return nil
 		},
 	}

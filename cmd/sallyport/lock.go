@@ -233,7 +233,7 @@ func (g *gate) writeLock(ctx context.Context, next *lock.File, e *audit.Event) e
 func printPinned(p *printer, path string, states []serverState, added int) error {
 	bad := slices.ContainsFunc(states, func(s serverState) bool { return s.State == stateChanged || s.State == stateUnknown })
 	if p.json {
-		err := p.value(struct {
+		err := p.printJSON(struct {
 			File    string        `json:"file"`
 			Written bool          `json:"written"`
 			Servers []serverState `json:"servers"`
@@ -245,21 +245,21 @@ func printPinned(p *printer, path string, states []serverState, added int) error
 	}
 	switch {
 	case added > 0:
-		p.line("wrote %s: look at it, and keep it with the configuration", path)
+		p.printLine("wrote %s: look at it, and keep it with the configuration", path)
 	case len(states) == 0:
-		p.line("no MCP server is declared: there is nothing to pin")
+		p.printLine("no MCP server is declared: there is nothing to pin")
 	default:
-		p.line("nothing is new in %s", path)
+		p.printLine("nothing is new in %s", path)
 	}
 	rows := [][]string{}
 	for i := range states {
 		rows = append(rows, []string{states[i].Server, p.pinState(states[i].State), countOf(states[i].Offers, "definition")})
 	}
-	p.table(rows)
+	p.printTable(rows)
 	for i := range states {
 		st := &states[i]
 		if st.State == stateChanged {
-			p.line("%s %s is not what is pinned: sallyport diff %s shows the changes", p.bad("changed"), st.Server, st.Server)
+			p.printLine("%s %s is not what is pinned: sallyport diff %s shows the changes", p.colourBad("changed"), st.Server, st.Server)
 		}
 		printState(p, st)
 	}
@@ -272,10 +272,10 @@ func printPinned(p *printer, path string, states []serverState, added int) error
 // printState prints the fault of a server.
 func printState(p *printer, st *serverState) {
 	if st.Why != "" {
-		p.line("%s %s: %s", p.bad(st.State), st.Server, shown(st.Why))
+		p.printLine("%s %s: %s", p.colourBad(st.State), st.Server, shown(st.Why))
 	}
 	for _, l := range st.Left {
-		p.line("%s %s of %s: %s", p.bad("left out"), shown(l.Tool), st.Server, shown(l.Why))
+		p.printLine("%s %s of %s: %s", p.colourBad("left out"), shown(l.Tool), st.Server, shown(l.Why))
 	}
 }
 
@@ -289,7 +289,7 @@ func countOf(n int, thing string) string {
 
 func (p *printer) pinState(s string) string {
 	if s == statePinned || s == stateAdded {
-		return p.good(s)
+		return p.colourGood(s)
 	}
-	return p.bad(s)
+	return p.colourBad(s)
 }

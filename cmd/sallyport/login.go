@@ -207,18 +207,18 @@ func (g *gate) logOut(ctx context.Context, p *printer, name, principal string) e
 	out := map[string]any{"server": name, "principal": s.Holder(principal), "logged_out": was.LoggedIn}
 	switch {
 	case !was.LoggedIn && p.json:
-		return p.value(out)
+		return p.printJSON(out)
 	case !was.LoggedIn:
-		p.line("%s was not logged in at %s", holderName(s, principal), name)
+		p.printLine("%s was not logged in at %s", holderName(s, principal), name)
 		return nil
 	}
 	r := g.revokeTokens(ctx, name, was)
 	if p.json {
 		out["revocation"] = r
-		return p.value(out)
+		return p.printJSON(out)
 	}
-	p.line("logged out: %s has no tokens for %s any more", holderName(s, principal), name)
-	p.line("%s", r.describeRevocation())
+	p.printLine("logged out: %s has no tokens for %s any more", holderName(s, principal), name)
+	p.printLine("%s", r.describeRevocation())
 	return nil
 }
 

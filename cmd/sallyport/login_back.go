@@ -109,20 +109,20 @@ func (b *loginCallback) newHandler(state string, answers chan<- url.Values) http
 // consentTo prints the page to open and what it is for.
 func consentTo(p *printer, s *upstream.Server, principal string, what oauth.Consent, redirect string) error {
 	if p.json {
-		return p.value(map[string]any{
+		return p.printJSON(map[string]any{
 			"server": s.Name, "principal": s.Holder(principal), "url": what.URL, "host": what.Host, "issuer": what.Issuer,
 			"scopes": orEmpty(what.Scopes), "redirect": redirect, "wait_seconds": int(loginWait.Seconds()),
 		})
 	}
-	p.line("Open this page of %s to let %s use the MCP server %s:", shown(what.Host), holderName(s, principal), s.Name)
-	p.line("")
-	p.line("  %s", what.URL)
-	p.line("")
+	p.printLine("Open this page of %s to let %s use the MCP server %s:", shown(what.Host), holderName(s, principal), s.Name)
+	p.printLine("")
+	p.printLine("  %s", what.URL)
+	p.printLine("")
 	if len(what.Scopes) > 0 {
-		p.line("scopes   %s", strings.Join(what.Scopes, " "))
+		p.printLine("scopes   %s", strings.Join(what.Scopes, " "))
 	}
-	p.line("issuer   %s", shown(what.Issuer))
-	p.line("waiting  at %s, for %s", redirect, loginWait)
+	p.printLine("issuer   %s", shown(what.Issuer))
+	p.printLine("waiting  at %s, for %s", redirect, loginWait)
 	return nil
 }
 
@@ -136,7 +136,7 @@ func reportLogin(p *printer, s *upstream.Server, principal string, status *oauth
 		if !status.Expires.IsZero() {
 			out["expires"] = status.Expires.UTC().Format(time.RFC3339)
 		}
-		return p.value(out)
+		return p.printJSON(out)
 	}
 	until := ""
 	switch {
@@ -145,8 +145,8 @@ func reportLogin(p *printer, s *upstream.Server, principal string, status *oauth
 	case !status.Expires.IsZero():
 		until = " until " + formatExpiry(status.Expires)
 	}
-	p.line("logged in: %s may use %s%s", holderName(s, principal), s.Name, until)
-	p.line("a serve that runs asks it within seconds")
+	p.printLine("logged in: %s may use %s%s", holderName(s, principal), s.Name, until)
+	p.printLine("a serve that runs asks it within seconds")
 	return nil
 }
 

@@ -142,7 +142,7 @@ func (o *observeFlags) writeDeclaration(env *environment, f *flags, seen *sandbo
 	var b bytes.Buffer
 	p := &printer{w: &b, json: f.json}
 	if f.json {
-		if err := p.value(seen); err != nil {
+		if err := p.printJSON(seen); err != nil {
 			return err
 		}
 	} else {
@@ -162,7 +162,7 @@ func (o *observeFlags) writeDeclaration(env *environment, f *flags, seen *sandbo
 // printObservation prints YAML that a user can paste: the declaration, and
 // everything else as comments.
 func printObservation(p *printer, seen *sandbox.Observation, args []string) {
-	remark := func(format string, a ...any) { p.line("# %s", oneLine(fmt.Sprintf(format, a...))) }
+	remark := func(format string, a ...any) { p.printLine("# %s", oneLine(fmt.Sprintf(format, a...))) }
 	remark("what one run of this needed: %s", truncateRunes(strings.Join(args, " "), 200))
 	printCapabilities(p, &seen.Capabilities)
 	if more := seen.Binaries; len(more) > 1 {
@@ -182,7 +182,7 @@ func printObservation(p *printer, seen *sandbox.Observation, args []string) {
 				remark("%s", group.title)
 				titled = true
 			}
-			p.line("#   %s", oneLine(fmt.Sprintf("%s %s: %s", w.Kind, w.Item, w.Why)))
+			p.printLine("#   %s", oneLine(fmt.Sprintf("%s %s: %s", w.Kind, w.Item, w.Why)))
 		}
 	}
 	if len(seen.Missed) > 0 {
@@ -204,10 +204,10 @@ func printItems(p *printer, list []string) {
 	const shown = 10
 	for i, item := range list {
 		if i == shown {
-			p.line("#   and %d more, with --json", len(list)-shown)
+			p.printLine("#   and %d more, with --json", len(list)-shown)
 			return
 		}
-		p.line("#   %s", oneLine(item))
+		p.printLine("#   %s", oneLine(item))
 	}
 }
 
@@ -215,30 +215,30 @@ func printItems(p *printer, list []string) {
 // strings, which YAML reads unchanged.
 func printCapabilities(p *printer, c *sallyport.Capabilities) {
 	if c.Empty() {
-		p.line("capabilities: {}")
+		p.printLine("capabilities: {}")
 		return
 	}
-	p.line("capabilities:")
+	p.printLine("capabilities:")
 	list := func(key string, items []string) {
 		if len(items) == 0 {
 			return
 		}
-		p.line("    %s:", key)
+		p.printLine("    %s:", key)
 		for _, item := range items {
-			p.line("      - %s", quoteText(item))
+			p.printLine("      - %s", quoteText(item))
 		}
 	}
 	if n := c.Network; n != nil {
-		p.line("  network:")
+		p.printLine("  network:")
 		list("allowedHosts", n.AllowedHosts)
 	}
 	if fs := c.FSReach; fs != nil {
-		p.line("  fs_reach:")
+		p.printLine("  fs_reach:")
 		list("read", fs.Read.Paths)
 		list("write", fs.Write.Paths)
 	}
 	if b := c.Process; b != nil {
-		p.line("  process:")
+		p.printLine("  process:")
 		list("allowedBinaries", b.AllowedBinaries)
 		list("execFrom", b.ExecFrom)
 	}

@@ -44,14 +44,14 @@ func pendingList(env *environment, f *flags) *cobra.Command {
 				}
 				p := env.newPrinter(f)
 				if p.json {
-					return p.value(list)
+					return p.printJSON(list)
 				}
 				if len(list) == 0 {
-					p.line("no change waits")
+					p.printLine("no change waits")
 				}
 				for i := range list {
 					for _, file := range list[i].Files {
-						p.line("%s  %s  %s  %q", list[i].ID, list[i].Time.Format("2006-01-02 15:04:05"), list[i].Binary, file.Path)
+						p.printLine("%s  %s  %s  %q", list[i].ID, list[i].Time.Format("2006-01-02 15:04:05"), list[i].Binary, file.Path)
 					}
 				}
 				return nil
@@ -76,10 +76,10 @@ func pendingShow(env *environment, f *flags) *cobra.Command {
 				}
 				p := env.newPrinter(f)
 				if p.json {
-					return p.value(map[string]any{"id": b.ID, "difference": text, "hash": b.Digest(), "files": b.Files})
+					return p.printJSON(map[string]any{"id": b.ID, "difference": text, "hash": b.Digest(), "files": b.Files})
 				}
-				p.line("%s", text)
-				p.line("apply it with: sallyport pending apply %s --expect %s", b.ID, b.Digest())
+				p.printLine("%s", text)
+				p.printLine("apply it with: sallyport pending apply %s --expect %s", b.ID, b.Digest())
 				return nil
 			})
 		},
@@ -109,7 +109,7 @@ when one of the files is not any more what it was when the child began.`,
 				if err != nil {
 					return misused(err)
 				}
-				env.newPrinter(f).line("applied: %s", pathsOf(b))
+				env.newPrinter(f).printLine("applied: %s", pathsOf(b))
 				return nil
 			})
 		},
@@ -133,7 +133,7 @@ func pendingDrop(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return misused(err)
 				}
-				env.newPrinter(f).line("dropped: %s", pathsOf(b))
+				env.newPrinter(f).printLine("dropped: %s", pathsOf(b))
 				return nil
 			})
 		},

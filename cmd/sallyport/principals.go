@@ -174,12 +174,12 @@ func unknownName(what, name string, known []string) error {
 func printToken(env *environment, f *flags, r *auth.Record, token string) error {
 	p := env.newPrinter(f)
 	if p.json {
-		return p.value(map[string]any{
+		return p.printJSON(map[string]any{
 			"name": r.Name, "token": token, "expires": formatExpiry(r.Expires),
 			"permissions": orEmpty(r.Permissions), "personalities": orEmpty(r.Personalities),
 		})
 	}
-	p.line("%s", token)
+	p.printLine("%s", token)
 	fmt.Fprintf(env.stderr, "sallyport: this is the token of %s; it is printed this once and kept as a hash. It ends: %s\n", r.Name, formatExpiry(r.Expires))
 	return nil
 }
@@ -250,9 +250,9 @@ logout for each of its logins; stop ends its calls meanwhile.`,
 				}
 				p := env.newPrinter(f)
 				if p.json {
-					return p.value(map[string]any{"name": args[0], "revoked": true})
+					return p.printJSON(map[string]any{"name": args[0], "revoked": true})
 				}
-				p.line("%s is revoked", args[0])
+				p.printLine("%s is revoked", args[0])
 				return nil
 			})
 		},

@@ -31,13 +31,13 @@ conversation is not forgotten: use it when that is over.`,
 				}
 				p := env.newPrinter(f)
 				if p.json {
-					return p.value(map[string]any{"name": name, "forgotten": was})
+					return p.printJSON(map[string]any{"name": name, "forgotten": was})
 				}
 				if !was {
-					p.line("nothing was kept of %s", name)
+					p.printLine("nothing was kept of %s", name)
 					return nil
 				}
-				p.line("what the sessions of %s have read is forgotten", name)
+				p.printLine("what the sessions of %s have read is forgotten", name)
 				return nil
 			})
 		},

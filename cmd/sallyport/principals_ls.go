@@ -49,7 +49,7 @@ func principalsLs(env *environment, f *flags) *cobra.Command {
 					if stopped == nil {
 						stopped = []auth.Switch{}
 					}
-					return p.value(map[string]any{"principals": rows, "stopped": stopped})
+					return p.printJSON(map[string]any{"principals": rows, "stopped": stopped})
 				}
 				printListing(p, rows, stopped)
 				return nil
@@ -103,12 +103,12 @@ func printListing(p *printer, rows []listedPrincipal, stopped []auth.Switch) {
 		}
 		table = append(table, []string{r.Name, r.Source, r.Status, r.Expires, orDash(strings.Join(r.Permissions, " ")), orDash(roles)})
 	}
-	p.table(table)
+	p.printTable(table)
 	if len(stopped) > 0 {
-		p.line("")
+		p.printLine("")
 	}
 	for i := range stopped {
-		p.line("%s", &stopped[i])
+		p.printLine("%s", &stopped[i])
 	}
 }
 

@@ -168,12 +168,12 @@ func (g *gate) releaseSwitch(ctx context.Context, kind auth.SwitchKind, name str
 
 func printSwitch(p *printer, kind auth.SwitchKind, name string, stopped bool, word string) error {
 	if p.json {
-		return p.value(map[string]any{"kind": kind, "name": name, "stopped": stopped})
+		return p.printJSON(map[string]any{"kind": kind, "name": name, "stopped": stopped})
 	}
 	if kind == auth.SwitchEverything {
-		p.line("everything is %s", word)
+		p.printLine("everything is %s", word)
 		return nil
 	}
-	p.line("%s %s is %s", kind, name, word)
+	p.printLine("%s %s is %s", kind, name, word)
 	return nil
 }

@@ -22,8 +22,8 @@ func (e *environment) newPrinter(f *flags) *printer {
 	return &printer{w: e.stdout, json: f.json, colour: e.colour && !f.json}
 }
 
-// value prints v as one JSON document.
-func (p *printer) value(v any) error {
+// printJSON prints v as one JSON document.
+func (p *printer) printJSON(v any) error {
 	enc := json.NewEncoder(p.w)
 	enc.SetEscapeHTML(false)
 	if !p.json {
@@ -32,13 +32,13 @@ func (p *printer) value(v any) error {
 	return enc.Encode(v)
 }
 
-// line prints a line of text.
-func (p *printer) line(format string, args ...any) {
+// printLine prints a line of text.
+func (p *printer) printLine(format string, args ...any) {
 	fmt.Fprintf(p.w, format+"\n", args...)
 }
 
-// table prints rows in aligned columns.
-func (p *printer) table(rows [][]string) {
+// printTable prints rows in aligned columns.
+func (p *printer) printTable(rows [][]string) {
 	t := tabwriter.NewWriter(p.w, 0, 4, 2, ' ', 0)
 	for _, row := range rows {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
@@ -46,19 +46,19 @@ func (p *printer) table(rows [][]string) {
 	t.Flush()
 }
 
-// parts prints texts unchanged, and one line for each other part.
-func (p *printer) parts(parts []sallyport.Part) {
+// printParts prints texts unchanged, and one line for each other part.
+func (p *printer) printParts(parts []sallyport.Part) {
 	for i := range parts {
 		part := &parts[i]
 		if part.Kind != sallyport.PartText {
-			p.line("%s", aboutPart(part))
+			p.printLine("%s", aboutPart(part))
 		}
 		switch {
 		case part.Text == "":
 		case part.Role != "":
-			p.line("%s: %s", part.Role, part.Text)
+			p.printLine("%s: %s", part.Role, part.Text)
 		default:
-			p.line("%s", part.Text)
+			p.printLine("%s", part.Text)
 		}
 	}
 }
@@ -80,23 +80,23 @@ func aboutPart(part *sallyport.Part) string {
 	return "[" + oneLine(strings.Join(words, " ")) + "]"
 }
 
-// good returns s in the green of the terminal, so that the user chooses the
+// colourGood returns s in the green of the terminal, so that the user chooses the
 // colour; bad and dim use its red and its faint text in the same way.
-func (p *printer) good(s string) string { return p.paint("32", s) }
-func (p *printer) bad(s string) string  { return p.paint("31", s) }
-func (p *printer) dim(s string) string  { return p.paint("2", s) }
+func (p *printer) colourGood(s string) string { return p.paintText("32", s) }
+func (p *printer) colourBad(s string) string  { return p.paintText("31", s) }
+func (p *printer) colourDim(s string) string  { return p.paintText("2", s) }
 
-func (p *printer) paint(code, s string) string {
+func (p *printer) paintText(code, s string) string {
 	if !p.colour {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// mark returns allow or deny in its colour.
-func (p *printer) mark(ok bool) string {
+// formatMark returns allow or deny in its colour.
+func (p *printer) formatMark(ok bool) string {
 	if ok {
-		return p.good("allow")
+		return p.colourGood("allow")
 	}
-	return p.bad("deny")
+	return p.colourBad("deny")
 }

@@ -44,13 +44,13 @@ func reachList(env *environment, f *flags) *cobra.Command {
 					if all == nil {
 						all = []sallyport.WritePlace{}
 					}
-					return p.value(all)
+					return p.printJSON(all)
 				}
 				rows := [][]string{{"PLACE", "FOR", "FIRST", "LAST"}}
 				for _, w := range all {
 					rows = append(rows, []string{oneLine(w.Path), w.By, w.First.Local().Format("2006-01-02"), w.Last.Local().Format("2006-01-02")})
 				}
-				p.table(rows)
+				p.printTable(rows)
 				return nil
 			})
 		},
@@ -81,9 +81,9 @@ next command.`,
 					return misused(fmt.Errorf("reach forget: %q is no place that the state knows: sallyport reach ls lists them", args[0]))
 				}
 				if p := env.newPrinter(f); p.json {
-					return p.value(map[string]any{"path": args[0], "forgotten": true})
+					return p.printJSON(map[string]any{"path": args[0], "forgotten": true})
 				}
-				env.newPrinter(f).line("%s is forgotten", oneLine(args[0]))
+				env.newPrinter(f).printLine("%s is forgotten", oneLine(args[0]))
 				return nil
 			})
 		},

@@ -37,9 +37,9 @@ configuration is loaded again.`,
 					return misused(err)
 				}
 				if p := env.newPrinter(f); p.json {
-					return p.value(map[string]any{"kind": w.kind, "name": w.name, "digest": now})
+					return p.printJSON(map[string]any{"kind": w.kind, "name": w.name, "digest": now})
 				}
-				env.newPrinter(f).line("%s %s runs as it is now", w.kind, w.name)
+				env.newPrinter(f).printLine("%s %s runs as it is now", w.kind, w.name)
 				return nil
 			}
 			return misused(fmt.Errorf("reach accept: no %s %q runs anything that lies where tools may write", args[0], args[1]))

@@ -333,38 +333,38 @@ func (g *gate) announce(env *environment, s *serveFlags, role *sallyport.Persona
 	p := &printer{w: env.stdout, colour: env.colour, json: s.json}
 	url := "http://" + reachable(address) + "/mcp"
 	if s.json {
-		return p.value(announcement{url, g.config.Workspace, role.Name, token, g.describeEnforcement()})
+		return p.printJSON(announcement{url, g.config.Workspace, role.Name, token, g.describeEnforcement()})
 	}
 	shown := token
-	p.line("sallyport serves %s", url)
-	p.line("workspace    %s", g.config.Workspace)
+	p.printLine("sallyport serves %s", url)
+	p.printLine("workspace    %s", g.config.Workspace)
 	if role.Description != "" {
-		p.line("personality  %s: %s", role.Name, role.Description)
+		p.printLine("personality  %s: %s", role.Name, role.Description)
 	} else {
-		p.line("personality  %s", role.Name)
+		p.printLine("personality  %s", role.Name)
 	}
 	if token != "" {
-		p.line("token        %s", token)
-		p.line("             printed this once, kept as a hash; serve --new-token replaces it")
+		p.printLine("token        %s", token)
+		p.printLine("             printed this once, kept as a hash; serve --new-token replaces it")
 	} else {
 		shown = "<token>"
-		p.line("token        made at the first start; serve --new-token replaces it")
+		p.printLine("token        made at the first start; serve --new-token replaces it")
 	}
-	p.line("")
-	p.line("paste into an MCP client:")
-	p.line("  %s", httpEntry(url, shown))
+	p.printLine("")
+	p.printLine("paste into an MCP client:")
+	p.printLine("  %s", httpEntry(url, shown))
 	if g.builtin {
-		p.line("or let it start the server itself: sallyport init, then sallyport connect claude-code --print")
+		p.printLine("or let it start the server itself: sallyport init, then sallyport connect claude-code --print")
 	} else {
-		p.line("or let it start the server itself: sallyport connect claude-code --print")
+		p.printLine("or let it start the server itself: sallyport connect claude-code --print")
 	}
-	p.line("")
-	p.line("try, from another terminal in %s:", env.dir)
+	p.printLine("")
+	p.printLine("try, from another terminal in %s:", env.dir)
 	self := invocation()
-	p.line("  %s call read_file '{\"path\":\"README.md\",\"end_line\":5}'   # allowed", self)
-	p.line("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
-	p.line("  %s audit tail", self)
-	p.line("")
+	p.printLine("  %s call read_file '{\"path\":\"README.md\",\"end_line\":5}'   # allowed", self)
+	p.printLine("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
+	p.printLine("  %s audit tail", self)
+	p.printLine("")
 	printEnforcement(p, g.describeEnforcement())
 	return nil
 }

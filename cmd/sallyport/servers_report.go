@@ -90,26 +90,26 @@ func printServers(p *printer, list []serverReport) {
 	if len(list) == 0 {
 		return
 	}
-	p.line("")
+	p.printLine("")
 	rows := [][]string{{"MCP SERVER", "STATE", "TOOLS", "IMPLIED", "DECLARED"}}
 	for i := range list {
 		r := &list[i]
-		state := p.good("answers")
+		state := p.colourGood("answers")
 		switch {
 		case r.Personality == "" || r.Refused:
-			state = p.bad("not started")
+			state = p.colourBad("not started")
 		case !r.Started:
-			state = p.bad("does not answer")
+			state = p.colourBad("does not answer")
 		}
 		rows = append(rows, []string{r.Name, state, strconv.Itoa(len(r.Tools)), orNothing(r.Implied), orNothing(r.Declared)})
 	}
-	p.table(rows)
+	p.printTable(rows)
 	for i := range list {
 		if r := &list[i]; !r.Started {
-			p.line("%s %s: %s", p.bad("server"), r.Name, r.Why)
+			p.printLine("%s %s: %s", p.colourBad("server"), r.Name, r.Why)
 		}
 		for _, l := range list[i].Left {
-			p.line("%s %s of %s: %s", p.bad("left out"), l.Tool, list[i].Name, l.Why)
+			p.printLine("%s %s of %s: %s", p.colourBad("left out"), l.Tool, list[i].Name, l.Why)
 		}
 	}
 }

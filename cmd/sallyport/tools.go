@@ -80,10 +80,10 @@ func printTools(p *printer, tools []sallyport.Tool) error {
 				t.Permissions, t.Schema, t.Returns, t.OutputIsUntrusted,
 			}
 		}
-		return p.value(lines)
+		return p.printJSON(lines)
 	}
 	if len(tools) == 0 {
-		p.line("no tools: this personality sees none")
+		p.printLine("no tools: this personality sees none")
 		return nil
 	}
 	rows := [][]string{{"TOOL", "TOOLSET", "TOUCHES", "DESCRIPTION"}}
@@ -92,7 +92,7 @@ func printTools(p *printer, tools []sallyport.Tool) error {
 		about, _, _ := strings.Cut(t.Description, ". ")
 		rows = append(rows, []string{t.Name, t.Toolset, touches(&t.Capabilities), strings.TrimSuffix(about, ".")})
 	}
-	p.table(rows)
+	p.printTable(rows)
 	return nil
 }
 
@@ -133,7 +133,7 @@ func printDefinitions(env *environment, p *printer, dialect string, names bool, 
 		return misused(err)
 	}
 	if names {
-		return p.value(set.Names)
+		return p.printJSON(set.Names)
 	}
 	for _, name := range slices.Sorted(maps.Keys(set.Names)) {
 		fmt.Fprintf(env.stderr, "sallyport: %s is called %s for %s: a call here takes the first\n", set.Names[name], name, d)
@@ -141,5 +141,5 @@ func printDefinitions(env *environment, p *printer, dialect string, names bool, 
 	for _, n := range set.Notes {
 		fmt.Fprintf(env.stderr, "sallyport: %s: %s\n", n.Tool, n.Message)
 	}
-	return p.value(set.Document)
+	return p.printJSON(set.Document)
 }

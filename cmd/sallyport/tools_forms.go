@@ -45,11 +45,11 @@ func printPrompts(p *printer, prompts []registry.Definition) error {
 	}
 	switch {
 	case p.json:
-		return p.value(lines)
+		return p.printJSON(lines)
 	case len(lines) == 0:
-		p.line("no prompts: this personality sees none")
+		p.printLine("no prompts: this personality sees none")
 	default:
-		p.table(rows)
+		p.printTable(rows)
 	}
 	return nil
 }
@@ -115,11 +115,11 @@ func printResources(p *printer, lines []resourceLine) error {
 	}
 	switch {
 	case p.json:
-		return p.value(lines)
+		return p.printJSON(lines)
 	case len(lines) == 0:
-		p.line("no resources: this personality sees none")
+		p.printLine("no resources: this personality sees none")
 	default:
-		p.table(rows)
+		p.printTable(rows)
 	}
 	return nil
 }
