@@ -132,7 +132,7 @@ func (p *lockPins) checkStart(server, file string) error {
 	if l == nil {
 		return sallyport.Err("the MCP server "+server+" is not declared", "").Err()
 	}
-	if w := p.written[server]; w != nil && !w.unchanged() {
+	if w := p.written[server]; w != nil && !w.isUnchanged() {
 		return sallyport.Err("the MCP server "+server+" is not started: "+errChangedProgram.Error()+"; sallyport check says which", "").Err()
 	}
 	now, err := l.describeLaunch(p.store, file)

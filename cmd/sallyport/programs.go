@@ -54,9 +54,9 @@ type programFile struct {
 	sure bool
 }
 
-// key returns the state's key for the files. A declaration that the operator
+// stateKey returns the state's key for the files. A declaration that the operator
 // changes gets a new key, and its files are trusted anew.
-func (w *writtenProgram) key() string {
+func (w *writtenProgram) stateKey() string {
 	return "program:" + w.kind + ":" + w.name + ":" + digestText(strings.Join(w.paths, "\x00"))[:32]
 }
 
@@ -65,9 +65,9 @@ func digestText(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// now returns the digest of the present files and of the paths to which their
+// currentDigest returns the digest of the present files and of the paths to which their
 // names lead.
-func (w *writtenProgram) now() string {
+func (w *writtenProgram) currentDigest() string {
 	var b strings.Builder
 	for _, path := range w.paths {
 		fmt.Fprintf(&b, "%q ", path)
@@ -86,8 +86,8 @@ func (w *writtenProgram) now() string {
 	return digestText(b.String())
 }
 
-// unchanged reports whether the files are those that the state first saw.
-func (w *writtenProgram) unchanged() bool { return w.digest != "" && w.now() == w.digest }
+// isUnchanged reports whether the files are those that the state first saw.
+func (w *writtenProgram) isUnchanged() bool { return w.digest != "" && w.currentDigest() == w.digest }
 
 // guardPrograms finds the files that actions and servers run and that tools may
 // write. Such files run only in the form that the state first saw. Files that
@@ -104,7 +104,7 @@ func (g *gate) guardPrograms(ctx context.Context, env *environment, t *deploymen
 		if p := def.Handler.Exec.Path; p != "" {
 			argv = []string{p}
 		}
-		if w := t.writtenProgram(env, a, "action", argv, def.Capabilities.Process); w != nil && g.trust(ctx, t, w) {
+		if w := t.writtenProgram(env, a, "action", argv, def.Capabilities.Process); w != nil && g.trustFirst(ctx, t, w) {
 			t.holdAction(w)
 		}
 	}
@@ -126,7 +126,7 @@ func (g *gate) guardPrograms(ctx context.Context, env *environment, t *deploymen
 		if _, pinned := t.servers.pins.pinnedServer(s.ID); pinned {
 			continue
 		}
-		if w := t.writtenProgram(env, s, "server", append(spelled.Command, spelled.Args...), c); w != nil && g.trust(ctx, t, w) {
+		if w := t.writtenProgram(env, s, "server", append(spelled.Command, spelled.Args...), c); w != nil && g.trustFirst(ctx, t, w) {
 			t.servers.pins.written[s.ID] = w
 		}
 	}
@@ -140,7 +140,7 @@ func (t *deployment) writtenProgram(env *environment, part *config.Part, kind st
 	w := &writtenProgram{kind: kind, name: part.ID, part: part, absent: true}
 	for _, f := range t.programFiles(part, argv, vars) {
 		w.paths = append(w.paths, f.path)
-		by := t.writer(f.path)
+		by := t.findWriter(f.path)
 		if by == "" || !w.absent || process != nil && runsFrom(process.ExecFrom, vars, f.path) {
 			continue
 		}
@@ -153,9 +153,9 @@ func (t *deployment) writtenProgram(env *environment, part *config.Part, kind st
 	return w
 }
 
-// writer names the personality that may write a file or the file to which its
+// findWriter names the personality that may write a file or the file to which its
 // name leads.
-func (t *deployment) writer(path string) string {
+func (t *deployment) findWriter(path string) string {
 	table := t.places.Table()
 	if by := table.Writer(table.Place(path).Path); by != "" {
 		return by
@@ -216,15 +216,15 @@ func runsFrom(list []string, vars map[string]string, path string) bool {
 	})
 }
 
-// trust looks up the digest that the state first saw. The first command that
+// trustFirst looks up the digest that the state first saw. The first command that
 // may run anything stores it: before that, no agent of this state has run. It
 // reports whether the files have to match that digest.
-func (g *gate) trust(ctx context.Context, t *deployment, w *writtenProgram) bool {
-	s, now := g.trusted, w.now()
+func (g *gate) trustFirst(ctx context.Context, t *deployment, w *writtenProgram) bool {
+	s, now := g.trusted, w.currentDigest()
 	if s == nil {
 		s = g.settings
 	}
-	known, ok, err := s.Get(ctx, w.key())
+	known, ok, err := s.Get(ctx, w.stateKey())
 	if err == nil && !ok && w.absent {
 		return false
 	}
@@ -233,7 +233,7 @@ func (g *gate) trust(ctx context.Context, t *deployment, w *writtenProgram) bool
 		if !g.views {
 			var stored bool
 			var have string
-			if have, stored, err = s.PutIfAbsent(ctx, w.key(), now); !stored {
+			if have, stored, err = s.PutIfAbsent(ctx, w.stateKey(), now); !stored {
 				known = have
 			}
 		}
@@ -252,7 +252,7 @@ func (g *gate) trust(ctx context.Context, t *deployment, w *writtenProgram) bool
 func (t *deployment) holdAction(w *writtenProgram) {
 	for i := range t.tools {
 		if tool := &t.tools[i]; tool.Name == w.name && tool.Toolset == action.Toolset {
-			tool.IsAvailable = w.unchanged
+			tool.IsAvailable = w.isUnchanged
 			tool.WhyNot = errChangedProgram.Error
 		}
 	}
@@ -274,7 +274,7 @@ func (t *deployment) programFaults() (faults registry.Faults) {
 		if w.kind == "server" {
 			f.Fix += "; or pin it with sallyport lock"
 		}
-		if !w.unchanged() {
+		if !w.isUnchanged() {
 			f.Message += "; it was changed since the gate first saw it, and does not run"
 			f.Fix = "look at the file; if it is right: sallyport reach accept " + w.kind + " " + w.name
 		}

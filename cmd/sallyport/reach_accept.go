@@ -29,9 +29,9 @@ configuration is loaded again.`,
 				if w.kind != args[0] || w.name != args[1] {
 					continue
 				}
-				now := w.now()
+				now := w.currentDigest()
 				err := g.keepFirst(cmd.Context(), changeEvent(audit.ActionAcceptProgram, w.kind+" "+w.name, now), func() error {
-					return g.settings.Put(cmd.Context(), w.key(), now)
+					return g.settings.Put(cmd.Context(), w.stateKey(), now)
 				})
 				if err != nil {
 					return misused(err)

@@ -33,9 +33,9 @@ type readiness struct {
 	err error
 }
 
-// check returns the last answer while it is fresh, and checks again otherwise.
+// checkFresh returns the last answer while it is fresh, and checks again otherwise.
 // Requests that arrive during a check wait for its answer.
-func (r *readiness) check(context.Context) error {
+func (r *readiness) checkFresh(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := r.now(); r.at.IsZero() || now.Sub(r.at) >= readyAge {
@@ -53,29 +53,29 @@ func (r *readiness) check(context.Context) error {
 // [*httpapi.Unready].
 func (g *gate) tryState(ctx context.Context) error {
 	if err := g.settings.Put(ctx, readySetting, time.Now().UTC().Format(time.RFC3339Nano)); err != nil {
-		return unready(httpapi.ReasonState, err)
+		return notReady(httpapi.ReasonState, err)
 	}
 	if err := g.state.Sync(ctx); err != nil {
-		return unready(httpapi.ReasonState, err)
+		return notReady(httpapi.ReasonState, err)
 	}
 	// A small write can succeed where the next record does not fit.
 	if s, ok := g.state.(interface{ Full() bool }); ok && s.Full() {
-		return unready(httpapi.ReasonState, store.ErrFull)
+		return notReady(httpapi.ReasonState, store.ErrFull)
 	}
 	if _, err := g.newestRecord(ctx); err != nil {
-		return unready(httpapi.ReasonState, err)
+		return notReady(httpapi.ReasonState, err)
 	}
 	if g.config.State.Path == "" {
 		return nil // A state in memory keeps its key in memory.
 	}
 	if _, err := audit.ReadKey(g.keyPath()); err != nil {
-		return unready(httpapi.ReasonKey, err)
+		return notReady(httpapi.ReasonKey, err)
 	}
 	return nil
 }
 
-// unready classifies an error of the state by what the operator has to check.
-func unready(reason httpapi.Reason, err error) error {
+// notReady classifies an error of the state by what the operator has to check.
+func notReady(reason httpapi.Reason, err error) error {
 	if errors.Is(err, store.ErrFull) {
 		reason = httpapi.ReasonDisk
 	}

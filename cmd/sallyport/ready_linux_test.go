@@ -115,7 +115,7 @@ func TestB10_ReadinessIsBounded(t *testing.T) {
 	now := time.Now()
 	r := &readiness{g: &gate{state: f, settings: memorySettings{}}, now: func() time.Time { return now }}
 	for range 100 {
-		if err := r.check(t.Context()); err == nil {
+		if err := r.checkFresh(t.Context()); err == nil {
 			t.Fatal("ready although the record is lost")
 		}
 	}
@@ -123,7 +123,7 @@ func TestB10_ReadinessIsBounded(t *testing.T) {
 		t.Errorf("looked %d times, want once", f.syncs)
 	}
 	now = now.Add(readyAge)
-	if _ = r.check(t.Context()); f.syncs != 2 {
+	if _ = r.checkFresh(t.Context()); f.syncs != 2 {
 		t.Errorf("looked %d times after a second, want twice", f.syncs)
 	}
 }

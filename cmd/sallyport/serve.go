@@ -221,7 +221,7 @@ func muxOf(api *httpapi.Server, server *gateway.Server, resource *auth.Resource)
 func (g *gate) api(l *live, role *sallyport.Personality) (*httpapi.Server, error) {
 	return httpapi.New(l, &httpapi.Options{
 		Personality: role.Name, Version: version(), Logger: g.logger, Uploads: g.uploads.add,
-		Ready: (&readiness{g: g, now: time.Now}).check,
+		Ready: (&readiness{g: g, now: time.Now}).checkFresh,
 	})
 }
 
