@@ -52,21 +52,21 @@ func (h *commandFollower) watchConfig(ctx context.Context) {
 		h.reportFault(h.reloadIfChanged(ctx))
 		if h.judge != h.g.deployment {
 			// Review at each look: a batch begins new calls as others end.
-			h.g.review(ctx, h.g.deployment, h.judge)
+			h.g.reviewRuns(ctx, h.g.deployment, h.judge)
 		}
 	}
 }
 
 // reloadIfChanged loads the configuration when it has changed.
 func (h *commandFollower) reloadIfChanged(ctx context.Context) error {
-	now, err := h.settled(ctx)
+	now, err := h.settledFingerprint(ctx)
 	if err != nil || now == h.seen {
 		return nil // another process may be about to replace an unreadable file
 	}
 	h.seen = now
 	c, err := config.Load(h.g.config.Files, configOptions(h.env))
 	if err == nil {
-		err = h.g.fixed(c)
+		err = h.g.refuseRestartKeys(c)
 	}
 	if err != nil {
 		return err

@@ -64,9 +64,9 @@ type configFollower struct {
 	away     map[string]string
 }
 
-// follow starts to follow the configuration. The function that it returns stops
+// followConfig starts to follow the configuration. The function that it returns stops
 // that and closes the previous turns.
-func (g *gate) follow(ctx context.Context, env *environment, l *live, role string) (stop func()) {
+func (g *gate) followConfig(ctx context.Context, env *environment, l *live, role string) (stop func()) {
 	f := &configFollower{
 		g: g, env: env, live: l, role: role, seen: g.config.Digest + g.servers.pins.digest,
 		stopAsking: func() {}, renew: make(chan *deployment),
@@ -76,7 +76,7 @@ func (g *gate) follow(ctx context.Context, env *environment, l *live, role strin
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { f.run(ctx) })
+	running.Go(func() { f.watchConfig(ctx) })
 	return func() {
 		cancel()
 		running.Wait()
@@ -84,7 +84,7 @@ func (g *gate) follow(ctx context.Context, env *environment, l *live, role strin
 	}
 }
 
-func (f *configFollower) run(ctx context.Context) {
+func (f *configFollower) watchConfig(ctx context.Context) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGHUP)
 	defer signal.Stop(asked)
@@ -104,14 +104,14 @@ func (f *configFollower) run(ctx context.Context) {
 			f.again(ctx)
 			continue
 		case t := <-f.renew:
-			f.remount(ctx, t)
+			f.remountServers(ctx, t)
 			continue
 		case <-attend.C:
 			f.attend(ctx)
 			continue
 		case <-tick.C:
 		}
-		if err := f.look(ctx); err != nil {
+		if err := f.reloadIfChanged(ctx); err != nil {
 			// The error may quote text that must not appear in a record.
 			f.recordReload(ctx, "the last good configuration stays in force")
 			fmt.Fprintf(f.env.stderr, "sallyport: the configuration has changed and is not in force; the last good one is:\n%s\n",
@@ -120,11 +120,11 @@ func (f *configFollower) run(ctx context.Context) {
 	}
 }
 
-// look puts the configuration in force when it has changed. It reports each
+// reloadIfChanged puts the configuration in force when it has changed. It reports each
 // error once.
-func (f *configFollower) look(ctx context.Context) error {
+func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 	paths := f.g.config.Files
-	now, err := f.settled(ctx)
+	now, err := f.settledFingerprint(ctx)
 	if err != nil {
 		// An editor may be about to replace an unreadable file, which the next
 		// check shows. An operator who asked for this check is told at once.
@@ -143,7 +143,7 @@ func (f *configFollower) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.g.fixed(c), named(c, f.role)); err != nil {
+	if err := errors.Join(f.g.refuseRestartKeys(c), checkRole(c, f.role)); err != nil {
 		return err
 	}
 	next, err := f.g.newDeployment(ctx, f.env, c)
@@ -154,7 +154,7 @@ func (f *configFollower) look(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("%s is gone: put it back, or start anew to serve without pins", f.g.servers.pins.path), next.Close())
 	}
 	next.asking.Store(next.servers.mounts != nil)
-	if err := f.exchange(ctx, next); err != nil {
+	if err := f.swapDeployment(ctx, next); err != nil {
 		return err
 	}
 	f.recordReload(ctx, "")
@@ -164,10 +164,10 @@ func (f *configFollower) look(ctx context.Context) error {
 	return nil
 }
 
-// exchange puts a turn in force that was built beside the present one. Callers,
+// swapDeployment puts a turn in force that was built beside the present one. Callers,
 // roles, tools and policies change in one step, and no slow work comes before
 // it. The servers of the turn are asked afterwards what they offer.
-func (f *configFollower) exchange(ctx context.Context, next *deployment) error {
+func (f *configFollower) swapDeployment(ctx context.Context, next *deployment) error {
 	was := f.g.config
 	put, revision, err := f.g.callers.Prepare(ctx, recordsOf(next.config), next.config.Security.DefaultPermissions)
 	if err != nil {
@@ -185,20 +185,20 @@ func (f *configFollower) exchange(ctx context.Context, next *deployment) error {
 	// A call that waits for a human has to be asked for again under the new
 	// configuration.
 	before.registry.StopWaiting()
-	f.g.review(ctx, before, next)
-	f.retire(before)
+	f.g.reviewRuns(ctx, before, next)
+	f.closeWhenIdle(before)
 	return nil
 }
 
-// remount puts the configuration of a turn in force once more, with what its
+// remountServers puts the configuration of a turn in force once more, with what its
 // servers offer now. It does nothing when another turn is in force.
-func (f *configFollower) remount(ctx context.Context, t *deployment) {
+func (f *configFollower) remountServers(ctx context.Context, t *deployment) {
 	if t != f.g.deployment {
 		return
 	}
 	next, err := f.g.newDeployment(ctx, f.env, t.config)
 	if err == nil {
-		err = f.exchange(ctx, next)
+		err = f.swapDeployment(ctx, next)
 	}
 	if err != nil {
 		f.g.logger.Error("what MCP servers offer now cannot be mounted", "error", err)
@@ -207,9 +207,9 @@ func (f *configFollower) remount(ctx context.Context, t *deployment) {
 	fmt.Fprintf(f.env.stderr, "sallyport: what the MCP servers offer has changed, and is mounted\n")
 }
 
-// settled returns the fingerprint once the files have stopped changing.
-func (f *configFollower) settled(ctx context.Context) (now string, err error) {
-	now, err = f.fingerprint()
+// settledFingerprint returns the fingerprint once the files have stopped changing.
+func (f *configFollower) settledFingerprint(ctx context.Context) (now string, err error) {
+	now, err = f.readFingerprint()
 	for range maxSettle {
 		if err != nil || now == f.seen {
 			return now, err
@@ -220,16 +220,16 @@ func (f *configFollower) settled(ctx context.Context) (now string, err error) {
 		case <-ctx.Done():
 			return f.seen, nil
 		}
-		if now, err = f.fingerprint(); now == before {
+		if now, err = f.readFingerprint(); now == before {
 			break
 		}
 	}
 	return now, err
 }
 
-// fingerprint returns the fingerprint of everything that is followed: the
+// readFingerprint returns the fingerprint of everything that is followed: the
 // configuration and the lock file beside it.
-func (f *configFollower) fingerprint() (string, error) {
+func (f *configFollower) readFingerprint() (string, error) {
 	text, err := config.Fingerprint(f.g.config.Files)
 	if err != nil {
 		return "", err
@@ -249,8 +249,8 @@ func (f *configFollower) recordReload(ctx context.Context, refused string) {
 	}
 }
 
-// retire closes a turn when the last call in it has ended.
-func (f *configFollower) retire(t *deployment) {
+// closeWhenIdle closes a turn when the last call in it has ended.
+func (f *configFollower) closeWhenIdle(t *deployment) {
 	f.old.Go(func() {
 		<-t.idle
 		if err := t.Close(); err != nil {
@@ -259,9 +259,9 @@ func (f *configFollower) retire(t *deployment) {
 	})
 }
 
-// fixed refuses changes that a running server cannot make: where the state
+// refuseRestartKeys refuses changes that a running server cannot make: where the state
 // lies, what children see, and what the deny floor covers.
-func (g *gate) fixed(c *config.Config) error {
+func (g *gate) refuseRestartKeys(c *config.Config) error {
 	was := g.config
 	var keys []string
 	for _, k := range []struct {
@@ -299,8 +299,8 @@ func sameIssuer(a, b *config.OIDC) bool {
 	return reflect.DeepEqual(was, is)
 }
 
-// named refuses a configuration without the default role of the surfaces.
-func named(c *config.Config, role string) error {
+// checkRole refuses a configuration without the default role of the surfaces.
+func checkRole(c *config.Config, role string) error {
 	if _, ok := c.Personality(role); ok {
 		return nil
 	}

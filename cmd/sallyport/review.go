@@ -11,10 +11,10 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// review compares what runs with a turn that replaces another one. It ends or
+// reviewRuns compares what runs with a turn that replaces another one. It ends or
 // narrows what the new turn would not allow in its present form. Everything
 // else goes on.
-func (g *gate) review(ctx context.Context, before, next *deployment) {
+func (g *gate) reviewRuns(ctx context.Context, before, next *deployment) {
 	g.runs.Review(func(run *registry.Run) (now *sallyport.Grant, why string) {
 		own := *run
 		if why = g.principalNow(ctx, next, &own); why != "" {

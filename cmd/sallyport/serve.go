@@ -142,7 +142,7 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serveFlags) error
 	defer renewal.Wait()
 	defer stop()
 	if s.stdio {
-		defer g.follow(ctx, env, l, role.Name)()
+		defer g.followConfig(ctx, env, l, role.Name)()
 		if err := server.Stdio(ctx, env.stdin, env.stdout); err != nil {
 			return misused(err)
 		}
@@ -189,7 +189,7 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serveFlags, r
 	if err := g.announce(env, s, role, address, token); err != nil {
 		return fail(err)
 	}
-	defer g.follow(ctx, env, l, role.Name)()
+	defer g.followConfig(ctx, env, l, role.Name)()
 	return listen(ctx, g.lasting(listener), connectionBounds(), guard, mux, func(ctx context.Context) error {
 		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
 	})
