@@ -35,7 +35,7 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 		t.Fatal(err)
 	}
 	l := newLive(g.deployment)
-	server, err := gateway.New(l, &gateway.Options{Personality: role.Name, Version: version(), Logger: g.logger, Principal: g.callers.Local})
+	server, err := gateway.New(l, &gateway.Options{Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Principal: g.callers.Local})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,7 @@ exactly this call, once. What MCP servers offer is approved with approve.`,
 		Example: `  sallyport approvals ls
   sallyport approvals approve 06e2k7m9q4c1v8w3x5z0a2b4
   sallyport approvals deny 06e2k7m9q4c1 --reason "not to this address"`,
-		RunE: subcommand,
+		RunE: groupCommand,
 	}
 	cmd.AddCommand(approvalsList(env, f), approvalsDecide(env, f, true), approvalsDecide(env, f, false))
 	return cmd
@@ -62,7 +62,7 @@ are not shown, nor what would control the terminal.`,
 			return withApprovals(cmd.Context(), env, f, func(s sallyport.ApprovalStore) error {
 				list, err := s.List(cmd.Context(), all || len(args) > 0)
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				if len(args) > 0 {
 					if list, err = selectApprovals(list, args); err != nil {
@@ -96,7 +96,7 @@ approval_denied until the request would have expired, and may then be held anew.
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if as == "" || len(as) > maxSessionBytes || as != escapeControls(as) || as != strings.TrimSpace(as) {
-				return misused(errors.New("--as: expected a name of at most 256 visible characters, without blanks around it"))
+				return usageError(errors.New("--as: expected a name of at most 256 visible characters, without blanks around it"))
 			}
 			return withState(cmd.Context(), env, f, func(g *gate) error {
 				a, err := g.decideApproval(cmd.Context(), args[0], as, approve, reason)
@@ -122,7 +122,7 @@ func (g *gate) decideApproval(ctx context.Context, id, by string, approve bool, 
 	var none sallyport.Approval
 	list, err := g.approvals.List(ctx, true)
 	if err != nil {
-		return none, misused(err)
+		return none, usageError(err)
 	}
 	found, err := selectApprovals(list, []string{id})
 	if err != nil {
@@ -134,7 +134,7 @@ func (g *gate) decideApproval(ctx context.Context, id, by string, approve bool, 
 	}
 	decided, err := g.approvals.Get(ctx, a.ID)
 	if err != nil {
-		return none, misused(err)
+		return none, usageError(err)
 	}
 	return decided, nil
 }
@@ -145,7 +145,7 @@ func selectApprovals(list []sallyport.Approval, ids []string) ([]sallyport.Appro
 	var out []sallyport.Approval
 	for _, id := range ids {
 		if len(id) < shortestID {
-			return nil, misused(fmt.Errorf("%q: expected an id, or at least %d characters of one", id, shortestID))
+			return nil, usageError(fmt.Errorf("%q: expected an id, or at least %d characters of one", id, shortestID))
 		}
 		var found []sallyport.Approval
 		for _, a := range list {

@@ -33,7 +33,7 @@ personalities:
 	}
 	insert := func() (int, string) {
 		env, out := inFolder(t, dir)
-		code := run(t.Context(), []string{"call", "db-write", `{"query":"INSERT INTO t VALUES(1)"}`}, env)
+		code := runCommand(t.Context(), []string{"call", "db-write", `{"query":"INSERT INTO t VALUES(1)"}`}, env)
 		return code, out.String()
 	}
 	point("a.db")
@@ -43,11 +43,11 @@ personalities:
 		t.Fatalf("the call answered %q, want it held", out)
 	}
 	env, list := inFolder(t, dir)
-	if code := run(t.Context(), []string{"approvals", "ls"}, env); code != exitDone || !strings.Contains(list.String(), "uses: main: sqlite "+filepath.Join(dir, "a.db")) {
+	if code := runCommand(t.Context(), []string{"approvals", "ls"}, env); code != exitDone || !strings.Contains(list.String(), "uses: main: sqlite "+filepath.Join(dir, "a.db")) {
 		t.Errorf("approvals ls = %d %s, want the file that is used", code, list)
 	}
 	env, _ = inFolder(t, dir)
-	if code := run(t.Context(), []string{"approvals", "approve", id[1]}, env); code != exitDone {
+	if code := runCommand(t.Context(), []string{"approvals", "approve", id[1]}, env); code != exitDone {
 		t.Fatalf("approvals approve = %d", code)
 	}
 	point("b.db")

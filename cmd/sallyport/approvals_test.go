@@ -77,11 +77,11 @@ func TestACallWaitsForADecisionFromElsewhere(t *testing.T) {
 		env.stderr = told
 		code := make(chan int)
 		go func() {
-			code <- run(context.WithoutCancel(t.Context()), []string{"call", "write_file", `{"path":"a.txt","content":"a"}`}, env)
+			code <- runCommand(context.WithoutCancel(t.Context()), []string{"call", "write_file", `{"path":"a.txt","content":"a"}`}, env)
 		}()
 		id := <-told.found
 		desk, _ := inFolder(t, dir)
-		if got := run(t.Context(), []string{"approvals", verb, id, "--as", "boss"}, desk); got != exitDone {
+		if got := runCommand(t.Context(), []string{"approvals", verb, id, "--as", "boss"}, desk); got != exitDone {
 			t.Fatalf("approvals %s = %d, want %d", verb, got, exitDone)
 		}
 		want := map[string]int{"approve": exitDone, "deny": exitFailed}[verb]
@@ -103,17 +103,17 @@ func TestAnInterruptedWaitKeepsTheRequest(t *testing.T) {
 	defer cancel()
 	code := make(chan int)
 	args := []string{"call", "write_file", `{"path":"a.txt","content":"a"}`}
-	go func() { code <- run(ctx, args, env) }()
+	go func() { code <- runCommand(ctx, args, env) }()
 	id := <-told.found
 	cancel()
 	if got := <-code; got != exitFailed {
 		t.Errorf("the interrupted call = %d, want %d", got, exitFailed)
 	}
 	again, _ := inFolder(t, dir)
-	if got := run(t.Context(), []string{"approvals", "approve", id}, again); got != exitDone {
+	if got := runCommand(t.Context(), []string{"approvals", "approve", id}, again); got != exitDone {
 		t.Fatalf("approvals approve = %d, want %d", got, exitDone)
 	}
-	if got := run(t.Context(), args, again); got != exitDone {
+	if got := runCommand(t.Context(), args, again); got != exitDone {
 		t.Errorf("the repeat = %d, want %d", got, exitDone)
 	}
 }

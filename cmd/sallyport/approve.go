@@ -62,7 +62,7 @@ func (g *gate) acceptLock(ctx context.Context, env *environment, f *flags, s loc
 	}
 	for i := range d.Servers {
 		if st := &d.Servers[i]; st.State == stateUnknown || st.State == stateUnpinned && s.Server != "" {
-			return misused(fmt.Errorf("%s: %s", st.Server, st.Why))
+			return usageError(fmt.Errorf("%s: %s", st.Server, st.Why))
 		}
 	}
 	was := g.servers.pins.file
@@ -71,15 +71,15 @@ func (g *gate) acceptLock(ctx context.Context, env *environment, f *flags, s loc
 		return &exitError{code: exitFailed, err: fmt.Errorf("%w with sallyport diff; nothing was pinned", mismatch)}
 	}
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	a := approvedReport{File: d.File, Scope: s.String(), Changes: append([]lock.Change{}, lock.Diff(was, next)...)}
 	if a.SHA256, err = next.Digest(s); err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	detail := countOf(len(a.Changes), "change") + ", digest " + a.SHA256
 	if err := g.writeLock(ctx, next, changeEvent(audit.ActionPinApprove, s.String(), detail)); err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	a.Next = d.nextServers(s)
 	return a.printReport(env.newPrinter(f))

@@ -21,7 +21,7 @@ func auditCommand(env *environment, f *flags) *cobra.Command {
 		Example: `  sallyport audit tail
   sallyport audit verify --head "$(cat head.txt)"
   sallyport audit export > audit.jsonl`,
-		RunE: subcommand,
+		RunE: groupCommand,
 	}
 	cmd.AddCommand(
 		auditTail(env, f), auditShow(env, f), auditHead(env, f),
@@ -35,7 +35,7 @@ func auditCommand(env *environment, f *flags) *cobra.Command {
 func withState(ctx context.Context, env *environment, f *flags, do func(g *gate) error) (err error) {
 	c, builtin, err := loadConfig(env, f)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	g := &gate{deployment: &deployment{config: c}, builtin: builtin}
 	defer func() { err = errors.Join(err, g.Close()) }()
@@ -48,7 +48,7 @@ func withState(ctx context.Context, env *environment, f *flags, do func(g *gate)
 		}
 	}
 	if err := open(ctx); err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	return do(g)
 }
@@ -105,13 +105,13 @@ func auditTail(env *environment, f *flags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query, err := q.newQuery(time.Now())
 			if err != nil {
-				return misused(err)
+				return usageError(err)
 			}
 			return withState(cmd.Context(), env, f, func(g *gate) error {
 				p := env.newPrinter(f)
 				for e, err := range audit.Events(cmd.Context(), g.state, query) {
 					if err != nil {
-						return misused(err)
+						return usageError(err)
 					}
 					if err := printEvent(p, &e); err != nil {
 						return err
@@ -217,7 +217,7 @@ func (g *gate) eventsOf(ctx context.Context, call string) ([]audit.Event, error)
 	var events []audit.Event
 	for e, err := range audit.Events(ctx, g.state, audit.Query{Call: call}) {
 		if err != nil {
-			return nil, misused(err)
+			return nil, usageError(err)
 		}
 		events = append(events, e)
 	}
@@ -244,7 +244,7 @@ with it that nothing was cut off the end.`,
 			return withState(cmd.Context(), env, f, func(g *gate) error {
 				head, err := audit.Settled(cmd.Context(), g.state)
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				p := env.newPrinter(f)
 				if p.json {
@@ -280,20 +280,20 @@ when a record is bad.`,
 			if head != "" {
 				h, err := audit.ParseHead(strings.TrimSpace(head))
 				if err != nil {
-					return misused(fmt.Errorf("--head: %w", err))
+					return usageError(fmt.Errorf("--head: %w", err))
 				}
 				o.Head = &h
 			}
 			return withState(cmd.Context(), env, f, func(g *gate) error {
 				key, err := audit.ReadKey(g.keyPath())
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				reader := audit.Reader(g.state)
 				if len(args) == 1 {
 					file, err := os.Open(args[0])
 					if err != nil {
-						return misused(err)
+						return usageError(err)
 					}
 					defer file.Close()
 					reader = audit.ReadExport(file)
@@ -334,7 +334,7 @@ func printReport(p *printer, r *audit.Report) error {
 		p.printLine("%s", r)
 	}
 	if !r.OK() {
-		return failed()
+		return silentFailure()
 	}
 	return nil
 }
@@ -349,11 +349,11 @@ func auditExport(env *environment, f *flags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query, err := q.newQuery(time.Now())
 			if err != nil {
-				return misused(err)
+				return usageError(err)
 			}
 			return withState(cmd.Context(), env, f, func(g *gate) error {
 				if err := audit.Export(cmd.Context(), g.state, env.stdout, query); err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				return nil
 			})
@@ -378,16 +378,16 @@ that verify accepts. What would be removed is verified first.`,
 			}
 			at, err := parseTime(before, time.Now())
 			if err != nil {
-				return misused(fmt.Errorf("--before: %w", err))
+				return usageError(fmt.Errorf("--before: %w", err))
 			}
 			return withState(cmd.Context(), env, f, func(g *gate) error {
 				key, err := audit.ReadKey(g.keyPath())
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				n, err := audit.Prune(cmd.Context(), g.state, key, at)
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				p := env.newPrinter(f)
 				if p.json {

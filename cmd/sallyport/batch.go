@@ -37,14 +37,14 @@ refused. The exit code is 1 when any answer is an error.`,
 				if len(args) == 1 && args[0] != "-" {
 					file, err := os.Open(args[0])
 					if err != nil {
-						return misused(err)
+						return usageError(err)
 					}
 					defer file.Close()
 					in = file
 				}
 				lines, err := readBatch(in)
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				requests, places := wellFormed(lines)
 				g.find(cmd.Context(), env, caller, serversIn(requests), leftOf(calledIn(requests)...))
@@ -203,7 +203,7 @@ func printBatch(w io.Writer, lines []batchLine) error {
 		return err
 	}
 	if bad {
-		return failed()
+		return silentFailure()
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (r *callerFlags) withGate(
 	defer func() { err = errors.Join(err, g.Close()) }()
 	caller, err := g.newCaller(ctx, r.personality, r.principal, r.session)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	caller.DryRun = r.dryRun
 	return do(g, caller)
@@ -73,13 +73,13 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
 				for _, path := range attach {
 					a, err := g.uploads.addFile(path)
 					if err != nil {
-						return misused(err)
+						return usageError(err)
 					}
 					caller.Attachments = append(caller.Attachments, a)
 				}
 				text, err := readArguments(env, args[1:])
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				g.find(cmd.Context(), env, caller, []string{serverOf(args[0])}, leftOf(args[0]))
 				defer g.followChanges(cmd.Context(), env)()
@@ -133,7 +133,7 @@ func printResult(p *printer, res sallyport.Result) error {
 		p.printParts(res.Parts)
 	}
 	if !res.OK {
-		return failed()
+		return silentFailure()
 	}
 	return nil
 }

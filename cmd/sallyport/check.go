@@ -43,7 +43,7 @@ answer, 2 when the configuration cannot be loaded.`,
 				report.printReport(p, g)
 			}
 			if err == nil && !report.OK {
-				err = failed()
+				err = silentFailure()
 			}
 			return err
 		},

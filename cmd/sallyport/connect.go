@@ -35,7 +35,7 @@ already are another matter: see import. Known clients: ` + strings.Join(names, "
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := knownClient(args[0])
 			if err != nil {
-				return misused(err)
+				return usageError(err)
 			}
 			return env.connectClient(f, &c, role, print)
 		},
@@ -65,7 +65,7 @@ func (e *environment) clientFolders() *clients.Folders {
 func (e *environment) connectClient(f *flags, c *clients.Client, role string, print bool) error {
 	entry, err := stdioEntry(e, f, c, role)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	path := c.Main(e.clientFolders())
 	p := e.newPrinter(f)
@@ -74,7 +74,7 @@ func (e *environment) connectClient(f *flags, c *clients.Client, role string, pr
 		return p.printJSON(map[string]any{c.Key: map[string]any{clients.Own: entry}})
 	}
 	if err := e.addEntry(c, path, entry); err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	if p.json {
 		return p.printJSON(map[string]string{"client": c.Name, "file": path})

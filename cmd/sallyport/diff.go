@@ -64,11 +64,11 @@ type lockDiff struct {
 func (g *gate) compareLock(ctx context.Context, f *flags, s lock.Scope) (*lockDiff, error) {
 	p := g.servers.pins
 	if p.file == nil {
-		return nil, misused(fmt.Errorf("nothing is pinned: there is no %s; sallyport lock writes it", p.path))
+		return nil, usageError(fmt.Errorf("nothing is pinned: there is no %s; sallyport lock writes it", p.path))
 	}
 	_, pinned := p.pinnedServer(s.Server)
 	if s.Server != "" && !pinned && p.of[s.Server] == nil {
-		return nil, misused(fmt.Errorf("%s is neither declared nor pinned", shown(s.Server)))
+		return nil, usageError(fmt.Errorf("%s is neither declared nor pinned", shown(s.Server)))
 	}
 	now := g.lookAt(ctx, func(server string) bool { return s.Server == "" || s.Server == server })
 	d := &lockDiff{File: p.path, Changes: g.markChanges(f, now), now: now, Tools: map[string]string{}}
@@ -156,7 +156,7 @@ func (d *lockDiff) printDiff(p *printer) error {
 		d.printText(p)
 	}
 	if err == nil && !d.Same {
-		err = failed()
+		err = silentFailure()
 	}
 	return err
 }
@@ -245,7 +245,7 @@ func scopeOf(args []string) (s lock.Scope, err error) {
 	}
 	s.Server, s.Tool, _ = strings.Cut(args[0], "/")
 	if s.Server == "" || strings.HasSuffix(args[0], "/") && s.Tool == "" {
-		return s, misused(errors.New("expected SERVER or SERVER/TOOL"))
+		return s, usageError(errors.New("expected SERVER or SERVER/TOOL"))
 	}
 	return s, nil
 }

@@ -96,11 +96,11 @@ type explanation struct {
 func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Caller, tool string, q *explainQuestions) error {
 	x, err := g.registry.Explain(caller, tool)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	answers, err := g.answerQuestions(ctx, caller, &x, q)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	if p.json {
 		err = p.printJSON(explanation{x, answers})
@@ -109,7 +109,7 @@ func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Ca
 	}
 	for _, d := range append(x.Decisions, answers...) {
 		if err == nil && !d.Allowed {
-			err = failed()
+			err = silentFailure()
 		}
 	}
 	return err

@@ -168,12 +168,12 @@ func askGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
 func openWith(ctx context.Context, env *environment, f *flags, open func(*gate, context.Context) error) (g *gate, err error) {
 	c, builtin, err := loadConfig(env, f)
 	if err != nil {
-		return nil, misused(err)
+		return nil, usageError(err)
 	}
 	g = &gate{deployment: &deployment{config: c}, builtin: builtin, logger: slog.New(slog.NewTextHandler(env.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	defer func() {
 		if err != nil {
-			err = misused(errors.Join(err, g.Close()))
+			err = usageError(errors.Join(err, g.Close()))
 		}
 	}()
 	if builtin {

@@ -50,7 +50,7 @@ it is named like.`,
 			case 1:
 				name = args[0]
 			default:
-				return subcommand(cmd, args)
+				return groupCommand(cmd, args)
 			}
 			return env.importServers(cmd, f, &o, name)
 		},
@@ -73,34 +73,34 @@ it is named like.`,
 func (e *environment) importServers(cmd *cobra.Command, f *flags, o *importFlags, name string) error {
 	if o.rollback {
 		if o.write || o.observe {
-			return misused(errors.New("import: --rollback excludes --write and --observe"))
+			return usageError(errors.New("import: --rollback excludes --write and --observe"))
 		}
 		return e.rollBack(f, o, name)
 	}
 	switch {
 	case o.force:
-		return misused(errors.New("import: --force belongs to --rollback"))
+		return usageError(errors.New("import: --force belongs to --rollback"))
 	case name != "":
 	case o.write || o.observe || len(o.leave)+len(o.hosts)+len(o.versions)+len(o.plain) > 0:
-		return misused(errors.New("import: name a client: without one, import lists what it finds"))
+		return usageError(errors.New("import: name a client: without one, import lists what it finds"))
 	default:
 		e.warnOfCopies()
 		return e.listClients(f)
 	}
 	c, files, err := e.settingsOf(name)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	for _, file := range files {
 		e.warnOfCopies(file.Path)
 	}
 	i, err := newImporter(e, f, o, c, name)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	p, err := i.planServers(cmd.Context(), files)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	if o.write {
 		return i.writePlan(cmd.Context(), p)

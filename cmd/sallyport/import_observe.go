@@ -242,7 +242,7 @@ func lastWords(r io.Reader) string {
 // listTools talks to a server until it has listed its tools, then ends the
 // server's input.
 func listTools(ctx context.Context, t mcp.Transport) error {
-	session, err := mcp.NewClient(&mcp.Implementation{Name: clients.Own, Version: version()}, nil).Connect(ctx, t, nil)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: clients.Own, Version: moduleVersion()}, nil).Connect(ctx, t, nil)
 	if err != nil {
 		return err
 	}

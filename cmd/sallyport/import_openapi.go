@@ -30,18 +30,18 @@ taken, left out and changed is printed on stderr with its place.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.Secrets, err = secretFlags(secrets); err != nil {
-				return misused(err)
+				return usageError(err)
 			}
 			if o.Taken, err = builtinNames(); err != nil {
-				return misused(err)
+				return usageError(err)
 			}
 			data, err := readDocument(env.absolutePath(args[0]))
 			if err != nil {
-				return misused(fmt.Errorf("%s: %w", args[0], err))
+				return usageError(fmt.Errorf("%s: %w", args[0], err))
 			}
 			layer, err := openapi.Import(args[0], data, &o)
 			if err != nil {
-				return misused(err)
+				return usageError(err)
 			}
 			return env.writeLayer(f, layer, out)
 		},
@@ -116,7 +116,7 @@ func (e *environment) writeLayer(f *flags, l *openapi.Layer, out string) error {
 	p := e.newPrinter(f)
 	if out != "" {
 		if err := writeNew(e.absolutePath(out), l.YAML); err != nil {
-			return misused(err)
+			return usageError(err)
 		}
 	}
 	if p.json {

@@ -52,7 +52,7 @@ func (i *importer) printPreview(p *importPlan) error {
 	}
 	text, err := p.yamlDocument(strings.Join(titles, " and "))
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	out := i.env.newPrinter(i.f)
 	if out.json {
@@ -61,7 +61,7 @@ func (i *importer) printPreview(p *importPlan) error {
 		return out.printJSON(r)
 	}
 	if _, err := i.env.stdout.Write([]byte(text)); err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	say := func(format string, args ...any) { fmt.Fprintf(i.env.stderr, format+"\n", args...) }
 	say("%s", p.summarizeStates())

@@ -17,7 +17,7 @@ import (
 func (e *environment) rollBack(f *flags, o *importFlags, name string) error {
 	files, err := e.listRewritten(name)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	restored := []string{}
 	var faults []error
@@ -34,7 +34,7 @@ func (e *environment) rollBack(f *flags, o *importFlags, name string) error {
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	if f.json {
 		return e.newPrinter(f).printJSON(map[string][]string{"restored": restored})

@@ -219,7 +219,7 @@ func TestNoSecretOfAClientShows(t *testing.T) {
 		var said strings.Builder
 		for _, args := range [][]string{{}, {"--json"}, {"--host", "one=api.example"}, {"--write"}, {"--write", "--host", "one=api.example", "--json"}} {
 			before := said.Len()
-			code := run(t.Context(), append([]string{"import", "./mcp.json"}, args...), &environment{
+			code := runCommand(t.Context(), append([]string{"import", "./mcp.json"}, args...), &environment{
 				stdin: io.NopCloser(strings.NewReader("")), stdout: nopCloser{&said}, stderr: &said,
 				lookup: func(string) (string, bool) { return "", false }, pairs: func() []string { return nil },
 				dir: dir, home: dir,

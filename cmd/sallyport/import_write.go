@@ -25,27 +25,27 @@ func (i *importer) writePlan(ctx context.Context, p *importPlan) error {
 	paths := configPaths(i.env, i.f)
 	switch {
 	case p.countState(importBlocked) > 0:
-		return misused(i.refuseBlocked(p))
+		return usageError(i.refuseBlocked(p))
 	case len(p.serverNames()) == 0:
 		fmt.Fprintf(i.env.stderr, "nothing to import: %s\n", p.summarizeStates())
 		return nil
 	case len(paths) == 0:
-		return misused(fmt.Errorf("no %s in %s: run 'sallyport init' first", configName, i.env.dir))
+		return usageError(fmt.Errorf("no %s in %s: run 'sallyport init' first", configName, i.env.dir))
 	}
 	if err := i.checkPersonality(p, paths[0]); err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	entry, err := stdioEntry(i.env, i.f, &i.client, p.role)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	value, err := json.Marshal(entry)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	now, r := time.Now(), i.newReport(p)
 	if err := i.writeConfig(ctx, p, paths, now, r); err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	for _, f := range p.files {
 		text, err := f.Rewrite(value, p.isTaken)
@@ -56,7 +56,7 @@ func (i *importer) writePlan(ctx context.Context, p *importPlan) error {
 			}
 		}
 		if err != nil {
-			return misused(fmt.Errorf("%w; written before: %s. Run the command again, or put the copies back: %s",
+			return usageError(fmt.Errorf("%w; written before: %s. Run the command again, or put the copies back: %s",
 				err, joinedOr(r.Wrote), joinedOr(r.Copies)))
 		}
 	}

@@ -26,11 +26,11 @@ overwritten. The presets, from the narrowest: ` + strings.Join(config.PresetName
 		RunE: func(*cobra.Command, []string) error {
 			text, err := config.Preset(preset)
 			if err != nil {
-				return misused(err)
+				return usageError(err)
 			}
 			path := filepath.Join(env.dir, configName)
 			if len(f.config) > 1 {
-				return misused(errors.New("init writes one file: give --config once"))
+				return usageError(errors.New("init writes one file: give --config once"))
 			}
 			if len(f.config) == 1 {
 				path = f.config[0]
@@ -39,7 +39,7 @@ overwritten. The presets, from the narrowest: ` + strings.Join(config.PresetName
 				}
 			}
 			if err := writeNew(path, text); err != nil {
-				return misused(err)
+				return usageError(err)
 			}
 			p := env.newPrinter(f)
 			if p.json {

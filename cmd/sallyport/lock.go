@@ -178,14 +178,14 @@ func (g *gate) pinServers(ctx context.Context, env *environment, f *flags) error
 			next, err = next.Approve(now.file, lock.Scope{Server: st.Server}, digest)
 		}
 		if err != nil {
-			return misused(err)
+			return usageError(err)
 		}
 		st.State, added = stateAdded, append(added, st.Server)
 	}
 	g.markChanges(f, now)
 	if len(added) > 0 {
 		if err := g.writeLock(ctx, next, changeEvent(audit.ActionPin, strings.Join(added, ", "), "into "+p.path)); err != nil {
-			return misused(err)
+			return usageError(err)
 		}
 	}
 	return printPinned(env.newPrinter(f), p.path, now.states, len(added))
@@ -239,7 +239,7 @@ func printPinned(p *printer, path string, states []serverState, added int) error
 			Servers []serverState `json:"servers"`
 		}{path, added > 0, append([]serverState{}, states...)})
 		if err == nil && bad {
-			err = failed()
+			err = silentFailure()
 		}
 		return err
 	}
@@ -264,7 +264,7 @@ func printPinned(p *printer, path string, states []serverState, added int) error
 		printState(p, st)
 	}
 	if bad {
-		return failed()
+		return silentFailure()
 	}
 	return nil
 }

@@ -141,22 +141,22 @@ func (t *deployment) loginRole(server, asked string) (string, error) {
 func (g *gate) logIn(ctx context.Context, p *printer, name string, l *loginFlags) error {
 	s, err := g.findOAuthServer(name)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	if g.passing {
-		return misused(errors.New("login: the state is memory, so that the tokens would end with this command: write state: sqlite:PATH"))
+		return usageError(errors.New("login: the state is memory, so that the tokens would end with this command: write state: sqlite:PATH"))
 	}
 	if held := g.servers.pins.of[name]; held != nil && held.why != "" {
-		return misused(fmt.Errorf("login %s: %s", name, held.why))
+		return usageError(fmt.Errorf("login %s: %s", name, held.why))
 	}
 	if l.principal != sallyport.LocalPrincipal {
 		if err := g.knownPrincipal(ctx, l.principal); err != nil {
-			return misused(err)
+			return usageError(err)
 		}
 	}
 	role, err := g.loginRole(name, l.personality)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	status, err := g.askConsent(ctx, p, s, role, l)
 	if err != nil {
@@ -170,7 +170,7 @@ func (g *gate) logIn(ctx context.Context, p *printer, name string, l *loginFlags
 func (g *gate) askConsent(ctx context.Context, p *printer, s *upstream.Server, role string, l *loginFlags) (status oauth.Status, err error) {
 	back, err := listenBack(ctx, l.port)
 	if err != nil {
-		return status, misused(err)
+		return status, usageError(err)
 	}
 	defer back.close()
 	ask := func(ctx context.Context, what oauth.Consent) (url.Values, error) {
@@ -184,7 +184,7 @@ func (g *gate) askConsent(ctx context.Context, p *printer, s *upstream.Server, r
 		err = g.servers.finder.Register(tool)
 	}
 	if err != nil {
-		return status, misused(err)
+		return status, usageError(err)
 	}
 	res := g.asks(ctx, role, tool.Name, argsOf(l.principal))
 	if !res.OK {
@@ -198,11 +198,11 @@ func (g *gate) askConsent(ctx context.Context, p *printer, s *upstream.Server, r
 func (g *gate) logOut(ctx context.Context, p *printer, name, principal string) error {
 	s, err := g.findOAuthServer(name)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	was, err := g.removeTokens(ctx, s, principal)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	out := map[string]any{"server": name, "principal": s.Holder(principal), "logged_out": was.LoggedIn}
 	switch {

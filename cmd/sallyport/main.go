@@ -14,7 +14,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second signal ends the program at once: the user insists.
 	context.AfterFunc(ctx, stop)
-	code := run(ctx, os.Args[1:], system())
+	code := runCommand(ctx, os.Args[1:], systemEnvironment())
 	stop()
 	os.Exit(code)
 }

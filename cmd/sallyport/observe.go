@@ -58,15 +58,15 @@ it.`,
 func runObserve(cmd *cobra.Command, env *environment, f *flags, o *observeFlags, args []string) error {
 	opts, done, err := o.newOptions(env)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	seen, err := sandbox.Observe(cmd.Context(), args, opts)
 	done()
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	if err := o.writeDeclaration(env, f, seen, args); err != nil {
-		return misused(fmt.Errorf("the declaration could not be written: %w", err))
+		return usageError(fmt.Errorf("the declaration could not be written: %w", err))
 	}
 	if seen.ExitCode != 0 {
 		return &exitError{code: seen.ExitCode}

@@ -180,7 +180,7 @@ func (p *packageFolder) says(code int, want string, args ...string) string {
 		dir: p.dir, home: filepath.Join(p.dir, "home"),
 		network: p.network, packages: p.packages,
 	}
-	got := run(p.t.Context(), args, env)
+	got := runCommand(p.t.Context(), args, env)
 	if text := out.String() + said.String(); got != code || !strings.Contains(text, want) || strings.Contains(text, "the note of outside") {
 		p.t.Errorf("%v = %d, want %d; it says\n%s\nwant %q", args, got, code, text, want)
 	}

@@ -26,7 +26,7 @@ carried over with the rest of what they wrote, but waits here for a person.`,
 		Example: `  sallyport pending ls
   sallyport pending show 1f2e3d4c
   sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f40516`,
-		RunE: subcommand,
+		RunE: groupCommand,
 	}
 	cmd.AddCommand(pendingList(env, f), pendingShow(env, f), pendingApply(env, f), pendingDrop(env, f))
 	return cmd
@@ -40,7 +40,7 @@ func pendingList(env *environment, f *flags) *cobra.Command {
 			return withCallers(cmd.Context(), env, f, false, func(g *gate) error {
 				list, err := g.pendingStore(env).List()
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				p := env.newPrinter(f)
 				if p.json {
@@ -68,11 +68,11 @@ func pendingShow(env *environment, f *flags) *cobra.Command {
 			return withCallers(cmd.Context(), env, f, false, func(g *gate) error {
 				b, err := g.pendingStore(env).Get(args[0])
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				text, err := b.Difference()
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				p := env.newPrinter(f)
 				if p.json {
@@ -97,17 +97,17 @@ when one of the files is not any more what it was when the child began.`,
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
 				b, err := g.pendingStore(env).Get(args[0])
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				if expect != b.Digest() {
-					return misused(fmt.Errorf("%s is not the change with the hash %q: look at it with sallyport pending show %s", b.ID, expect, b.ID))
+					return usageError(fmt.Errorf("%s is not the change with the hash %q: look at it with sallyport pending show %s", b.ID, expect, b.ID))
 				}
 				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionApply, b.ID, pathsOf(b)), func() error { return g.pendingStore(env).Apply(b) })
 				if errors.Is(err, pending.ErrChanged) {
-					return misused(fmt.Errorf("%w; nothing is applied: drop the change with sallyport pending drop %s", err, b.ID))
+					return usageError(fmt.Errorf("%w; nothing is applied: drop the change with sallyport pending drop %s", err, b.ID))
 				}
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				env.newPrinter(f).printLine("applied: %s", pathsOf(b))
 				return nil
@@ -127,11 +127,11 @@ func pendingDrop(env *environment, f *flags) *cobra.Command {
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
 				b, err := g.pendingStore(env).Get(args[0])
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionDrop, b.ID, pathsOf(b)), func() error { return g.pendingStore(env).Drop(b.ID) })
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				env.newPrinter(f).printLine("dropped: %s", pathsOf(b))
 				return nil

@@ -38,7 +38,7 @@ change counts at once, also in a server that runs.`,
 		Example: `  sallyport principals ls
   sallyport principals add ci-agent --permission http:read --expires 30d
   sallyport principals stop ci-agent --reason "leaked its token"`,
-		RunE: subcommand,
+		RunE: groupCommand,
 	}
 	cmd.AddCommand(
 		principalsLs(env, f), principalsAdd(env, f), principalsRotate(env, f), principalsRevoke(env, f),
@@ -52,22 +52,22 @@ change counts at once, also in a server that runs.`,
 func withCallers(ctx context.Context, env *environment, f *flags, change bool, do func(g *gate) error) (err error) {
 	c, builtin, err := loadConfig(env, f)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	g := &gate{deployment: &deployment{config: c}, builtin: builtin}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	if change && c.State.Kind == config.StateMemory {
-		return misused(errors.New("the configuration keeps its state in memory, where this change would end with the command: set state to a file"))
+		return usageError(errors.New("the configuration keeps its state in memory, where this change would end with the command: set state to a file"))
 	}
 	open := g.openStore
 	if _, err := os.Lstat(c.State.Path); !change && errors.Is(err, fs.ErrNotExist) {
 		open = g.openMemory
 	}
 	if err := open(ctx); err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	if err := g.openCallers(ctx); err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	return do(g)
 }
@@ -118,12 +118,12 @@ A name is given once: sessions and records belong to it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at, err := parseExpiry(expires, time.Now())
 			if err != nil {
-				return misused(err)
+				return usageError(err)
 			}
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
 				roles, err := g.rolesFor(personalities)
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				r := auth.Record{Name: args[0], Expires: at, Permissions: permissions, Personalities: roles}
 				token, err := g.callers.Add(cmd.Context(), r)
@@ -131,7 +131,7 @@ A name is given once: sessions and records belong to it.`,
 					err = g.keepDone(cmd.Context(), changeEvent(audit.ActionAdd, r.Name, describeRecord(&r)), tokenWithheld)
 				}
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				return printToken(env, f, &r, token)
 			})
@@ -203,24 +203,24 @@ func principalsRotate(env *environment, f *flags) *cobra.Command {
 			var at time.Time
 			var err error
 			if expires == never {
-				return misused(errors.New("--expires never: make a principal for that; a rotation may only set an end"))
+				return usageError(errors.New("--expires never: make a principal for that; a rotation may only set an end"))
 			}
 			if expires != "" {
 				if at, err = parseExpiry(expires, time.Now()); err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 			}
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
 				token, err := g.callers.Rotate(cmd.Context(), args[0], at)
 				if err != nil {
-					return misused(g.suggestPrincipal(cmd.Context(), args[0], err))
+					return usageError(g.suggestPrincipal(cmd.Context(), args[0], err))
 				}
 				e, err := g.findEntry(cmd.Context(), args[0])
 				if err == nil {
 					err = g.keepDone(cmd.Context(), changeEvent(audit.ActionRotate, e.Name, describeRecord(&e.Record)), tokenWithheld)
 				}
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				return printToken(env, f, &e.Record, token)
 			})
@@ -242,11 +242,11 @@ logout for each of its logins; stop ends its calls meanwhile.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
 				if err := g.callers.Revoke(cmd.Context(), args[0]); err != nil {
-					return misused(g.suggestPrincipal(cmd.Context(), args[0], err))
+					return usageError(g.suggestPrincipal(cmd.Context(), args[0], err))
 				}
 				err := g.keepDone(cmd.Context(), changeEvent(audit.ActionRevoke, args[0], ""), "")
 				if err = errors.Join(err, g.forgetEverywhere(cmd.Context(), env, args[0])); err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				p := env.newPrinter(f)
 				if p.json {

@@ -19,7 +19,7 @@ conversation is not forgotten: use it when that is over.`,
 			name := args[0]
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
 				if err := g.knownPrincipal(cmd.Context(), name); err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				var was bool
 				err := g.keepFirst(cmd.Context(), changeEvent(audit.ActionForget, "principal "+name, ""), func() (err error) {
@@ -27,7 +27,7 @@ conversation is not forgotten: use it when that is over.`,
 					return err
 				})
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				p := env.newPrinter(f)
 				if p.json {

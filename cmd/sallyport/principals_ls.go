@@ -37,11 +37,11 @@ func principalsLs(env *environment, f *flags) *cobra.Command {
 			return withCallers(cmd.Context(), env, f, false, func(g *gate) error {
 				entries, err := g.callers.Entries(cmd.Context())
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				stopped, err := g.switches.All(cmd.Context())
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				rows := describePrincipals(entries, stopped, time.Now())
 				p := env.newPrinter(f)

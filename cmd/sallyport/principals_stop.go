@@ -69,7 +69,7 @@ user and names of an issuer (oidc:...) can be stopped too.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind, name, err := t.parseTarget(args)
 			if err != nil {
-				return misused(err)
+				return usageError(err)
 			}
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
 				// A switch for an unknown name would stop nothing.
@@ -78,14 +78,14 @@ user and names of an issuer (oidc:...) can be stopped too.`,
 				}
 				if kind == auth.SwitchPrincipal || kind == auth.SwitchSession {
 					if err := g.knownPrincipal(cmd.Context(), args[0]); err != nil {
-						return misused(err)
+						return usageError(err)
 					}
 				}
 				if err := g.switches.Stop(cmd.Context(), kind, name, reason); err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				if err := g.keepDone(cmd.Context(), switchEvent(audit.ActionStop, kind, name, reason), ""); err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				if kind == auth.SwitchTool {
 					warnOfTool(cmd.Context(), env, f, name)
@@ -133,7 +133,7 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind, name, err := t.parseTarget(args)
 			if err != nil {
-				return misused(err)
+				return usageError(err)
 			}
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
 				if err := g.releaseSwitch(cmd.Context(), kind, name); err != nil {
@@ -151,7 +151,7 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 func (g *gate) releaseSwitch(ctx context.Context, kind auth.SwitchKind, name string) error {
 	thrown, err := g.switches.All(ctx)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	if !slices.ContainsFunc(thrown, func(s auth.Switch) bool { return s.Kind == kind && s.Name == name }) {
 		return &exitError{code: exitFailed, err: fmt.Errorf("%s %s was not stopped", kind, name)}
@@ -161,7 +161,7 @@ func (g *gate) releaseSwitch(ctx context.Context, kind auth.SwitchKind, name str
 		return err
 	})
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	return nil
 }

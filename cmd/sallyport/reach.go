@@ -37,7 +37,7 @@ func reachList(env *environment, f *flags) *cobra.Command {
 			return withState(cmd.Context(), env, f, func(g *gate) error {
 				all, err := g.desk.WritePlaces(cmd.Context())
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				p := env.newPrinter(f)
 				if p.json {
@@ -76,9 +76,9 @@ next command.`,
 				})
 				switch {
 				case err != nil:
-					return misused(err)
+					return usageError(err)
 				case !found:
-					return misused(fmt.Errorf("reach forget: %q is no place that the state knows: sallyport reach ls lists them", args[0]))
+					return usageError(fmt.Errorf("reach forget: %q is no place that the state knows: sallyport reach ls lists them", args[0]))
 				}
 				if p := env.newPrinter(f); p.json {
 					return p.printJSON(map[string]any{"path": args[0], "forgotten": true})

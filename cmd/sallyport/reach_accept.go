@@ -34,7 +34,7 @@ configuration is loaded again.`,
 					return g.settings.Put(cmd.Context(), w.stateKey(), now)
 				})
 				if err != nil {
-					return misused(err)
+					return usageError(err)
 				}
 				if p := env.newPrinter(f); p.json {
 					return p.printJSON(map[string]any{"kind": w.kind, "name": w.name, "digest": now})
@@ -42,7 +42,7 @@ configuration is loaded again.`,
 				env.newPrinter(f).printLine("%s %s runs as it is now", w.kind, w.name)
 				return nil
 			}
-			return misused(fmt.Errorf("reach accept: no %s %q runs anything that lies where tools may write", args[0], args[1]))
+			return usageError(fmt.Errorf("reach accept: no %s %q runs anything that lies where tools may write", args[0], args[1]))
 		},
 	}
 }

@@ -80,7 +80,7 @@ func transcript(t *testing.T, dir, line string) string {
 		lookup: func(string) (string, bool) { return "", false }, pairs: func() []string { return nil },
 		dir: dir, home: dir,
 	}
-	run(context.WithoutCancel(t.Context()), args, env)
+	runCommand(context.WithoutCancel(t.Context()), args, env)
 	return out.String()
 }
 

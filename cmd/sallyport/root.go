@@ -45,8 +45,8 @@ type environment struct {
 	colour bool
 }
 
-// system returns the environment of the process.
-func system() *environment {
+// systemEnvironment returns the environment of the process.
+func systemEnvironment() *environment {
 	e := &environment{
 		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		lookup: os.LookupEnv, pairs: os.Environ,
@@ -75,11 +75,11 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// failed ends a command whose answer is already on stdout.
-func failed() error { return &exitError{code: exitFailed} }
+// silentFailure ends a command whose answer is already on stdout.
+func silentFailure() error { return &exitError{code: exitFailed} }
 
-// misused ends a command that cannot start.
-func misused(err error) error { return &exitError{code: exitUsage, err: err} }
+// usageError ends a command that cannot start.
+func usageError(err error) error { return &exitError{code: exitUsage, err: err} }
 
 // flags holds the flags that all commands share.
 type flags struct {
@@ -107,9 +107,9 @@ func (r *answerWriter) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// lost returns the error of the first failed write. A reader that has closed
+// writeError returns the error of the first failed write. A reader that has closed
 // its end wants no more, which is no failure.
-func (r *answerWriter) lost() error {
+func (r *answerWriter) writeError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil || errors.Is(r.err, syscall.EPIPE) || errors.Is(r.err, io.ErrClosedPipe) {
@@ -118,15 +118,15 @@ func (r *answerWriter) lost() error {
 	return fmt.Errorf("the answer could not be written: %w", r.err)
 }
 
-// run executes one command line and returns its exit code.
-func run(ctx context.Context, args []string, env *environment) int {
+// runCommand executes one command line and returns its exit code.
+func runCommand(ctx context.Context, args []string, env *environment) int {
 	out, own := &answerWriter{WriteCloser: env.stdout}, *env
 	own.stdout = out
 	cmd := newCommand(&own)
 	cmd.SetArgs(args)
 	ran, err := cmd.ExecuteContextC(ctx)
-	if lost := out.lost(); lost != nil {
-		err = misused(lost)
+	if lost := out.writeError(); lost != nil {
+		err = usageError(lost)
 	}
 	if err == nil {
 		return exitDone
@@ -159,7 +159,7 @@ intersection, nothing else, and a record.`,
   sallyport explain read_file --path /etc/passwd`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       version(),
+		Version:       moduleVersion(),
 	}
 	root.SetIn(env.stdin)
 	root.SetOut(env.stdout)
@@ -176,13 +176,13 @@ intersection, nothing else, and a record.`,
 		loginCommand(env, f), logoutCommand(env, f),
 	)
 	root.SetHelpCommand(helpCommand(root))
-	instructive(root)
+	explainUsage(root)
 	return root
 }
 
-// subcommand answers for a command that only groups others. An unknown name
+// groupCommand answers for a command that only groups others. An unknown name
 // must not count as success, as in "audit verfy && deploy".
-func subcommand(cmd *cobra.Command, args []string) error {
+func groupCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
@@ -194,12 +194,12 @@ func subcommand(cmd *cobra.Command, args []string) error {
 	if near := config.Suggest(args[0], known); near != "" {
 		text += fmt.Sprintf(" (did you mean %q?)", near)
 	}
-	return misused(errors.New(text))
+	return usageError(errors.New(text))
 }
 
-// version returns the module's version and revision as the linker recorded
+// moduleVersion returns the module's version and revision as the linker recorded
 // them.
-func version() string {
+func moduleVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "dev"

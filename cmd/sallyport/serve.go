@@ -70,7 +70,7 @@ effect at once; one with faults does not, and the last good one stays in force.`
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if s.stdio && cmd.Flags().Changed("listen") {
-				return misused(errors.New("serve: --stdio and --listen exclude each other"))
+				return usageError(errors.New("serve: --stdio and --listen exclude each other"))
 			}
 			// A client that disconnects closes the pipe. Its calls still have
 			// to be recorded; the signal would end the process first.
@@ -109,7 +109,7 @@ func checkHosts(hosts []string) error {
 func (g *gate) serve(ctx context.Context, env *environment, s *serveFlags) error {
 	role, err := g.config.Choose(s.personality)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	g.discover(ctx, role.Name, everyServer)
 	g.printWarnings(env)
@@ -120,20 +120,20 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serveFlags) error
 	// A path that a link withholds must not stop a start: an agent may have
 	// made the link.
 	if s.strict && slices.ContainsFunc(misfits, func(m registry.Fault) bool { return !m.Linked }) {
-		return misused(errors.New("serve: --strict, and the tools above do not fit: sallyport check shows the rules and what would change them"))
+		return usageError(errors.New("serve: --strict, and the tools above do not fit: sallyport check shows the rules and what would change them"))
 	}
 	if failed := g.servers.failed(); s.strict && len(failed) > 0 {
-		return misused(fmt.Errorf("serve: --strict, and these MCP servers do not answer, or are not what is pinned: %s", strings.Join(failed, ", ")))
+		return usageError(fmt.Errorf("serve: --strict, and these MCP servers do not answer, or are not what is pinned: %s", strings.Join(failed, ", ")))
 	}
 	g.children.KeepWarm(warmHelpers)
 	l := newLive(g.deployment)
 	l.callers, g.revision = g.callers, g.callers.Revision()
 	g.live.Store(l)
 	server, err := gateway.New(l, &gateway.Options{
-		Personality: role.Name, Version: version(), Logger: g.logger, Principal: g.callers.Local, Desk: approvalDesk{g},
+		Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Principal: g.callers.Local, Desk: approvalDesk{g},
 	})
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	l.setListener(server.ListChanged)
 	renewing, stop := context.WithCancel(ctx)
@@ -144,7 +144,7 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serveFlags) error
 	if s.stdio {
 		defer g.followConfig(ctx, env, l, role.Name)()
 		if err := server.Stdio(ctx, env.stdin, env.stdout); err != nil {
-			return misused(err)
+			return usageError(err)
 		}
 		return nil
 	}
@@ -156,21 +156,21 @@ func (g *gate) serve(ctx context.Context, env *environment, s *serveFlags) error
 // way.
 func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serveFlags, role *sallyport.Personality, l *live, server *gateway.Server) error {
 	if err := auth.CheckExposure(s.listen, g.config.Security.RequireAuth); err != nil {
-		return misused(fmt.Errorf("--listen: %w", err))
+		return usageError(fmt.Errorf("--listen: %w", err))
 	}
 	api, err := g.api(l, role)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	mux, err := muxOf(api, server, l.protectedResource())
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
 	if err != nil {
-		return misused(fmt.Errorf("--listen: %w", err))
+		return usageError(fmt.Errorf("--listen: %w", err))
 	}
-	fail := func(err error) error { return misused(errors.Join(err, listener.Close())) }
+	fail := func(err error) error { return usageError(errors.Join(err, listener.Close())) }
 	address := listener.Addr().String()
 	// Check a host name by the address to which it resolved.
 	if err := auth.CheckExposure(address, g.config.Security.RequireAuth); err != nil {
@@ -220,7 +220,7 @@ func muxOf(api *httpapi.Server, server *gateway.Server, resource *auth.Resource)
 // api returns the JSON API over the gate in force.
 func (g *gate) api(l *live, role *sallyport.Personality) (*httpapi.Server, error) {
 	return httpapi.New(l, &httpapi.Options{
-		Personality: role.Name, Version: version(), Logger: g.logger, Uploads: g.uploads.add,
+		Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Uploads: g.uploads.add,
 		Ready: (&readiness{g: g, now: time.Now}).checkFresh,
 	})
 }
@@ -270,7 +270,7 @@ func listen(ctx context.Context, l net.Listener, c *listening.Crowd, guard *auth
 	go func() { ended <- server.Serve(c.Listener(l)) }()
 	select {
 	case err := <-ended:
-		return misused(err)
+		return usageError(err)
 	case <-ctx.Done():
 	}
 	server.RegisterOnShutdown(func() {

@@ -70,7 +70,7 @@ func (g *gate) mountOptions(ctx context.Context, t *deployment, b *sallyport.Bac
 		return nil, err
 	}
 	return &upstream.Options{
-		Version: version(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.checkStart, Judge: s.pins.judgeDefinition, Pinned: s.pins.file != nil,
+		Version: moduleVersion(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.checkStart, Judge: s.pins.judgeDefinition, Pinned: s.pins.file != nil,
 		Changed: g.listChanged, Processes: processBound(), Tokens: tokens, Principals: g.principals,
 		Farewell: func(ctx context.Context, server, role string, args json.RawMessage) {
 			t.asks(ctx, role, upstream.FarewellName(server), args)

@@ -35,13 +35,13 @@ which call takes them.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if names && dialect == "" {
-				return misused(errors.New("tools: --names needs --format"))
+				return usageError(errors.New("tools: --names needs --format"))
 			}
 			return r.withGate(cmd.Context(), env, f, askGate, func(g *gate, caller *sallyport.Caller) error {
 				g.find(cmd.Context(), env, caller, g.listed(caller.Personality), everyLeft)
 				p := env.newPrinter(f)
 				if dialect != "" && form != "tool" {
-					return misused(errors.New("--format is for tools: it goes with no --form"))
+					return usageError(errors.New("--format is for tools: it goes with no --form"))
 				}
 				if dialect != "" {
 					return printDefinitions(env, p, dialect, names, g.registry.Definitions(caller))
@@ -126,11 +126,11 @@ func touches(c *sallyport.Capabilities) string {
 func printDefinitions(env *environment, p *printer, dialect string, names bool, defs []registry.Definition) error {
 	d, err := format.Parse(dialect)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	set, err := d.Tools(defs)
 	if err != nil {
-		return misused(err)
+		return usageError(err)
 	}
 	if names {
 		return p.printJSON(set.Names)

@@ -20,7 +20,7 @@ func (g *gate) printForm(p *printer, caller *sallyport.Caller, form string) erro
 		return printResources(p, g.resources(caller))
 	default:
 		if form != "tool" {
-			return misused(fmt.Errorf("--form %q: expected tool, prompt or resource", form))
+			return usageError(fmt.Errorf("--form %q: expected tool, prompt or resource", form))
 		}
 		return printTools(p, g.registry.List(caller))
 	}

@@ -15,25 +15,25 @@ import (
 // flagName matches the names of flags in the usage text of a command.
 var flagName = regexp.MustCompile(`--([a-z][a-z-]*)`)
 
-// instructive changes a command and its subcommands: when a command line does
+// explainUsage changes a command and its subcommands: when a command line does
 // not fit, they print which arguments they accept and where the help is.
-func instructive(cmd *cobra.Command) {
+func explainUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if check(c, args) == nil {
 				return nil
 			}
-			return misplaced(c, args)
+			return checkArguments(c, args)
 		}
 	}
 	cmd.SetFlagErrorFunc(wrongFlag)
 	for _, sub := range cmd.Commands() {
-		instructive(sub)
+		explainUsage(sub)
 	}
 }
 
-// misplaced returns the error that names the arguments of a command.
-func misplaced(c *cobra.Command, args []string) error {
+// checkArguments returns the error that names the arguments of a command.
+func checkArguments(c *cobra.Command, args []string) error {
 	_, takes, _ := strings.Cut(strings.TrimSuffix(c.UseLine(), " [flags]"), c.CommandPath()+" ")
 	found := fmt.Sprintf("%d arguments", len(args))
 	switch len(args) {
@@ -87,9 +87,9 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			c, rest, err := root.Find(args)
 			switch {
 			case err != nil:
-				return subcommand(root, args)
+				return groupCommand(root, args)
 			case len(rest) > 0:
-				return subcommand(c, rest)
+				return groupCommand(c, rest)
 			}
 			c.InitDefaultHelpFlag()
 			return c.Help()
