@@ -39,7 +39,7 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := g.api(l, role)
+	api, err := g.newAPI(l, role)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 		t.Fatal(err)
 	}
 	site := httptest.NewUnstartedServer(nil)
-	guard, err := g.guard(t.Context(), site.Listener.Addr().String(), &serveFlags{}, mux, l)
+	guard, err := g.newGuard(t.Context(), site.Listener.Addr().String(), &serveFlags{}, mux, l)
 	if err != nil {
 		t.Fatal(err)
 	}

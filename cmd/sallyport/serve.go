@@ -84,7 +84,7 @@ effect at once; one with faults does not, and the last good one stays in force.`
 				return err
 			}
 			defer func() { err = errors.Join(err, g.Close()) }()
-			return g.serve(cmd.Context(), env, &s)
+			return g.runServer(cmd.Context(), env, &s)
 		},
 	}
 	cmd.Flags().BoolVar(&s.stdio, "stdio", false, "speak MCP over standard input and output")
@@ -106,7 +106,7 @@ func checkHosts(hosts []string) error {
 	return nil
 }
 
-func (g *gate) serve(ctx context.Context, env *environment, s *serveFlags) error {
+func (g *gate) runServer(ctx context.Context, env *environment, s *serveFlags) error {
 	role, err := g.config.Choose(s.personality)
 	if err != nil {
 		return usageError(err)
@@ -158,7 +158,7 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serveFlags, r
 	if err := auth.CheckExposure(s.listen, g.config.Security.RequireAuth); err != nil {
 		return usageError(fmt.Errorf("--listen: %w", err))
 	}
-	api, err := g.api(l, role)
+	api, err := g.newAPI(l, role)
 	if err != nil {
 		return usageError(err)
 	}
@@ -176,28 +176,28 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serveFlags, r
 	if err := auth.CheckExposure(address, g.config.Security.RequireAuth); err != nil {
 		return fail(err)
 	}
-	guard, err := g.guard(ctx, address, s, mux, l)
+	guard, err := g.newGuard(ctx, address, s, mux, l)
 	if err != nil {
 		return fail(err)
 	}
 	// Create the token last: if a later step failed, the token would never be
 	// shown.
-	token, err := g.token(ctx, s.newToken)
+	token, err := g.localToken(ctx, s.newToken)
 	if err != nil {
 		return fail(err)
 	}
-	if err := g.announce(env, s, role, address, token); err != nil {
+	if err := g.printAnnouncement(env, s, role, address, token); err != nil {
 		return fail(err)
 	}
 	defer g.followConfig(ctx, env, l, role.Name)()
-	return listen(ctx, g.lasting(listener), connectionBounds(), guard, mux, func(ctx context.Context) error {
+	return serveUntilDone(ctx, g.lastingListener(listener), connectionBounds(), guard, mux, func(ctx context.Context) error {
 		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
 	})
 }
 
-// lasting returns a listener that keeps running when resources are short. Its
+// lastingListener returns a listener that keeps running when resources are short. Its
 // connections leave the descriptors that everything else needs.
-func (g *gate) lasting(l net.Listener) net.Listener {
+func (g *gate) lastingListener(l net.Listener) net.Listener {
 	return listening.New(l, &listening.Options{Reserve: listening.Share(reserveShare), Logger: g.logger})
 }
 
@@ -217,17 +217,17 @@ func muxOf(api *httpapi.Server, server *gateway.Server, resource *auth.Resource)
 	return httpapi.NewMux(routes)
 }
 
-// api returns the JSON API over the gate in force.
-func (g *gate) api(l *live, role *sallyport.Personality) (*httpapi.Server, error) {
+// newAPI returns the JSON API over the gate in force.
+func (g *gate) newAPI(l *live, role *sallyport.Personality) (*httpapi.Server, error) {
 	return httpapi.New(l, &httpapi.Options{
 		Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Uploads: g.uploads.add,
 		Ready: (&readiness{g: g, now: time.Now}).checkFresh,
 	})
 }
 
-// guard admits requests with a token of the state, of the configuration, or of
+// newGuard admits requests with a token of the state, of the configuration, or of
 // the provider that the configuration names.
-func (g *gate) guard(ctx context.Context, address string, s *serveFlags, mux *httpapi.Mux, l *live) (*auth.Guard, error) {
+func (g *gate) newGuard(ctx context.Context, address string, s *serveFlags, mux *httpapi.Mux, l *live) (*auth.Guard, error) {
 	tokens := auth.Tokens(g.callers)
 	if o := g.config.Security.OIDC; o != nil {
 		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
@@ -254,10 +254,10 @@ func (g *gate) guard(ctx context.Context, address string, s *serveFlags, mux *ht
 	return auth.NewGuard(address, tokens, o)
 }
 
-// listen serves until the context ends, then waits for the running calls. It
+// serveUntilDone serves until the context ends, then waits for the running calls. It
 // calls finish to end the sessions: a stream on which a client listens is a
 // request that does not end by itself.
-func listen(ctx context.Context, l net.Listener, c *listening.Crowd, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
+func serveUntilDone(ctx context.Context, l net.Listener, c *listening.Crowd, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
 	server := &http.Server{
 		Handler: c.Attend(guard.Protect(admitConnections(c, h))), ConnContext: c.Context,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout,
@@ -289,10 +289,10 @@ func listen(ctx context.Context, l net.Listener, c *listening.Crowd, guard *auth
 	return err
 }
 
-// token creates the bearer token of the local user at the first start, or when
+// localToken creates the bearer token of the local user at the first start, or when
 // the user asks for a new one, and returns it to be printed once. Otherwise it
 // returns an empty text.
-func (g *gate) token(ctx context.Context, replace bool) (token string, err error) {
+func (g *gate) localToken(ctx context.Context, replace bool) (token string, err error) {
 	token, hash := auth.NewToken()
 	stored := replace
 	if replace {
@@ -317,9 +317,9 @@ type announcement struct {
 	Enforced    []enforcement `json:"enforced"`
 }
 
-// reachable returns an address that a client can call. A listener on all
+// reachableAddress returns an address that a client can call. A listener on all
 // addresses of the machine has an address that no client can call.
-func reachable(address string) string {
+func reachableAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
 		return net.JoinHostPort("localhost", port)
@@ -327,11 +327,11 @@ func reachable(address string) string {
 	return address
 }
 
-// announce prints where the server listens, how to connect, what to try, and
+// printAnnouncement prints where the server listens, how to connect, what to try, and
 // what is enforced.
-func (g *gate) announce(env *environment, s *serveFlags, role *sallyport.Personality, address, token string) error {
+func (g *gate) printAnnouncement(env *environment, s *serveFlags, role *sallyport.Personality, address, token string) error {
 	p := &printer{w: env.stdout, colour: env.colour, json: s.json}
-	url := "http://" + reachable(address) + "/mcp"
+	url := "http://" + reachableAddress(address) + "/mcp"
 	if s.json {
 		return p.printJSON(announcement{url, g.config.Workspace, role.Name, token, g.describeEnforcement()})
 	}
@@ -360,7 +360,7 @@ func (g *gate) announce(env *environment, s *serveFlags, role *sallyport.Persona
 	}
 	p.printLine("")
 	p.printLine("try, from another terminal in %s:", env.dir)
-	self := invocation()
+	self := programCommand()
 	p.printLine("  %s call read_file '{\"path\":\"README.md\",\"end_line\":5}'   # allowed", self)
 	p.printLine("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
 	p.printLine("  %s audit tail", self)
@@ -369,9 +369,9 @@ func (g *gate) announce(env *environment, s *serveFlags, role *sallyport.Persona
 	return nil
 }
 
-// invocation returns the command that starts this program again. `go run`
+// programCommand returns the command that starts this program again. `go run`
 // builds into a folder that is removed afterwards.
-func invocation() string {
+func programCommand() string {
 	exe, err := os.Executable()
 	if err != nil || isTemporary(exe) {
 		return "go run ./cmd/sallyport"

@@ -44,7 +44,7 @@ func TestA3_ServeOutlivesAcceptErrors(t *testing.T) {
 	g := &gate{logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	server := &http.Server{Handler: http.NotFoundHandler()}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(g.lasting(l)) }()
+	go func() { ended <- server.Serve(g.lastingListener(l)) }()
 	resp, err := http.Get("http://" + plain.Addr().String())
 	if err != nil {
 		t.Fatal(err)
