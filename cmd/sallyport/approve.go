@@ -107,7 +107,7 @@ func (a *approvedReport) printReport(p *printer) error {
 	if p.json {
 		return p.printJSON(a)
 	}
-	p.printLine("pinned %s as it is: %s, digest %s", shown(a.Scope), countOf(len(a.Changes), "change"), a.SHA256)
+	p.printLine("pinned %s as it is: %s, digest %s", printableLine(a.Scope), countOf(len(a.Changes), "change"), a.SHA256)
 	printChanges(p, a.Changes, func(string) {})
 	if a.Next != "" {
 		p.printLine("%s", a.Next)

@@ -47,7 +47,7 @@ refused. The exit code is 1 when any answer is an error.`,
 					return usageError(err)
 				}
 				requests, places := wellFormed(lines)
-				g.find(cmd.Context(), env, caller, serversIn(requests), leftOf(calledIn(requests)...))
+				g.findServers(cmd.Context(), env, caller, serversIn(requests), leftOf(calledIn(requests)...))
 				for i := range lines {
 					if l := &lines[i]; l.broken != "" {
 						res := g.registry.Reject(cmd.Context(), caller, l.request, l.broken)

@@ -81,7 +81,7 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
 				if err != nil {
 					return usageError(err)
 				}
-				g.find(cmd.Context(), env, caller, []string{serverOf(args[0])}, leftOf(args[0]))
+				g.findServers(cmd.Context(), env, caller, []string{serverOf(args[0])}, leftOf(args[0]))
 				defer g.followChanges(cmd.Context(), env)()
 				return printResult(env.newPrinter(f), g.registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
 			})

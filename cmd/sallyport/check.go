@@ -28,12 +28,12 @@ answer, 2 when the configuration cannot be loaded.`,
 			}
 			defer func() { err = errors.Join(err, g.Close()) }()
 			g.servers.every = true
-			g.discover(cmd.Context(), "", everyServer)
+			g.discoverServers(cmd.Context(), "", everyServer)
 			g.printWarnings(env)
 			env.warnOfCopies(g.config.Files...)
 			misfits := g.collectMisfits()
 			report := checkReport{
-				OK: len(misfits) == 0 && len(g.servers.failed()) == 0, Servers: g.servers.report(), Files: g.config.Files, Workspace: g.config.Workspace,
+				OK: len(misfits) == 0 && len(g.servers.failedServers()) == 0, Servers: g.servers.report(), Files: g.config.Files, Workspace: g.config.Workspace,
 				Personalities: g.config.Names(), Misfits: misfits, Enforced: g.describeEnforcement(),
 			}
 			p := env.newPrinter(f)

@@ -68,7 +68,7 @@ func (g *gate) compareLock(ctx context.Context, f *flags, s lock.Scope) (*lockDi
 	}
 	_, pinned := p.pinnedServer(s.Server)
 	if s.Server != "" && !pinned && p.of[s.Server] == nil {
-		return nil, usageError(fmt.Errorf("%s is neither declared nor pinned", shown(s.Server)))
+		return nil, usageError(fmt.Errorf("%s is neither declared nor pinned", printableLine(s.Server)))
 	}
 	now := g.lookAt(ctx, func(server string) bool { return s.Server == "" || s.Server == server })
 	d := &lockDiff{File: p.path, Changes: g.markChanges(f, now), now: now, Tools: map[string]string{}}
@@ -210,7 +210,7 @@ func (d *lockDiff) printApprovals(p *printer, server string) {
 	for _, c := range d.Changes {
 		one := lock.Scope{Server: c.Server, Tool: c.Name}.String()
 		if command := d.Tools[one]; c.Server == server && command != "" {
-			p.printLine("  approve %s alone: %s", shown(c.Name), command)
+			p.printLine("  approve %s alone: %s", printableLine(c.Name), command)
 			delete(d.Tools, one)
 		}
 	}
@@ -224,13 +224,13 @@ func printChange(p *printer, c *lock.Change) {
 	what := []string{string(c.Kind)}
 	for _, s := range []string{c.Name, c.Field} {
 		if s != "" {
-			what = append(what, shown(s))
+			what = append(what, printableLine(s))
 		}
 	}
 	p.printLine("  %s %s: %s", severity, strings.Join(what, " "), c.Message)
 	for _, side := range []struct{ word, text string }{{"was", c.Was}, {"is ", c.Is}} {
 		if side.text != "" {
-			p.printLine("    %s %s", side.word, shown(side.text))
+			p.printLine("    %s %s", side.word, printableLine(side.text))
 		}
 	}
 	if c.Cut {

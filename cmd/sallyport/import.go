@@ -165,7 +165,7 @@ func (e *environment) listClients(f *flags) error {
 			} else {
 				one.Connected, one.Elsewhere = file.Connected(), file.Elsewhere
 				for _, s := range file.Servers() {
-					one.Servers = append(one.Servers, shown(s.Name))
+					one.Servers = append(one.Servers, printableLine(s.Name))
 				}
 			}
 			found = append(found, one)

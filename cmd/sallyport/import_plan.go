@@ -87,12 +87,12 @@ type importPlan struct {
 }
 
 func (p *plannedServer) addNote(format string, args ...any) {
-	p.notes = append(p.notes, shown(fmt.Sprintf(format, args...)))
+	p.notes = append(p.notes, printableLine(fmt.Sprintf(format, args...)))
 }
 
 func (p *plannedServer) blockServer(format string, args ...any) {
 	p.state = importBlocked
-	p.why = append(p.why, shown(fmt.Sprintf(format, args...)))
+	p.why = append(p.why, printableLine(fmt.Sprintf(format, args...)))
 }
 
 func newImporter(e *environment, f *flags, o *importFlags, c clients.Client, arg string) (*importer, error) {

@@ -34,7 +34,7 @@ func (i *importer) newReport(p *importPlan) *importedServers {
 	for _, s := range p.servers {
 		one := importedServer{Name: s.name, At: s.from.At, State: s.state, Why: s.why, Notes: s.notes, Secrets: s.secrets}
 		if s.from.Name != s.name {
-			one.Client = shown(s.from.Name)
+			one.Client = printableLine(s.from.Name)
 		}
 		if s.state == importReady {
 			one.Declaration = &s.entry
@@ -110,7 +110,7 @@ func (i *importer) printOtherFolders(p *importPlan, say func(string, ...any)) {
 				say("and for %d other folders", len(f.Elsewhere)-k)
 				break
 			}
-			say("%s has servers for %s too: run this there", f.Path, shown(dir))
+			say("%s has servers for %s too: run this there", f.Path, printableLine(dir))
 		}
 	}
 }

@@ -277,5 +277,5 @@ func programFolder(script string) string {
 
 // describeState returns the state of a server on one line.
 func (p *plannedServer) describeState() string {
-	return fmt.Sprintf("%s: %s", shown(p.from.Name), strings.Join(p.why, "; "))
+	return fmt.Sprintf("%s: %s", printableLine(p.from.Name), strings.Join(p.why, "; "))
 }

@@ -137,7 +137,7 @@ func (i *importer) addedText(p *importPlan, text string) (string, error) {
 		if lineErr != nil {
 			return "", lineErr
 		}
-		add([]string{"mcp_servers"}, append([]string{"# Imported from " + shown(s.from.At)}, lines...))
+		add([]string{"mcp_servers"}, append([]string{"# Imported from " + printableLine(s.from.At)}, lines...))
 	}
 	old, there := i.config.Personalities[p.role]
 	if !there {
@@ -283,7 +283,7 @@ func (i *importer) printDone(p *importPlan, r *importedServers) error {
 	}
 	for _, s := range p.servers {
 		if s.state != importReady {
-			out.printLine("%s, %s: %s", shown(s.from.Name), s.state, oneLine(strings.Join(s.why, "; ")))
+			out.printLine("%s, %s: %s", printableLine(s.from.Name), s.state, oneLine(strings.Join(s.why, "; ")))
 			continue
 		}
 		for _, n := range s.notes {

@@ -95,7 +95,7 @@ type observedLock struct {
 
 // lookAt asks the wanted servers.
 func (g *gate) lookAt(ctx context.Context, wanted func(server string) bool) *observedLock {
-	g.discover(ctx, "", wanted)
+	g.discoverServers(ctx, "", wanted)
 	now := &observedLock{file: &lock.File{Servers: map[string]lock.Server{}}}
 	offers := g.servers.offers()
 	for _, f := range g.servers.found {
@@ -196,7 +196,7 @@ func (st *serverState) dropConflicting(s *lock.Server, conflicts map[string]stri
 	tools := map[string]lock.Pin{}
 	for name, pin := range s.Tools {
 		if why := conflicts[pin.Name]; why != "" {
-			st.Left = append(st.Left, leftOut{"tool " + shown(name), shown(why) + ": sallyport diff " + st.Server + " says how to approve it"})
+			st.Left = append(st.Left, leftOut{"tool " + printableLine(name), printableLine(why) + ": sallyport diff " + st.Server + " says how to approve it"})
 			st.Offers--
 			continue
 		}
@@ -272,10 +272,10 @@ func printPinned(p *printer, path string, states []serverState, added int) error
 // printState prints the fault of a server.
 func printState(p *printer, st *serverState) {
 	if st.Why != "" {
-		p.printLine("%s %s: %s", p.colourBad(st.State), st.Server, shown(st.Why))
+		p.printLine("%s %s: %s", p.colourBad(st.State), st.Server, printableLine(st.Why))
 	}
 	for _, l := range st.Left {
-		p.printLine("%s %s of %s: %s", p.colourBad("left out"), shown(l.Tool), st.Server, shown(l.Why))
+		p.printLine("%s %s of %s: %s", p.colourBad("left out"), printableLine(l.Tool), st.Server, printableLine(l.Why))
 	}
 }
 

@@ -188,7 +188,7 @@ func (g *gate) askConsent(ctx context.Context, p *printer, s *upstream.Server, r
 	}
 	res := g.asks(ctx, role, tool.Name, argsOf(l.principal))
 	if !res.OK {
-		return status, fmt.Errorf("login %s: %s", s.Name, shown(res.Error))
+		return status, fmt.Errorf("login %s: %s", s.Name, printableLine(res.Error))
 	}
 	return status, nil
 }
@@ -246,7 +246,7 @@ func (r *revocation) describeRevocation() string {
 // revokeTokens asks the issuer to revoke removed tokens, through the gate, in a role
 // that may use the server.
 func (g *gate) revokeTokens(ctx context.Context, name string, was oauth.Forgotten) revocation {
-	failed := func(err error) revocation { return revocation{Outcome: "failed", Error: shown(err.Error())} }
+	failed := func(err error) revocation { return revocation{Outcome: "failed", Error: printableLine(err.Error())} }
 	role, err := g.loginRole(name, "")
 	if err != nil {
 		return failed(err)

@@ -114,14 +114,14 @@ func consentTo(p *printer, s *upstream.Server, principal string, what oauth.Cons
 			"scopes": orEmpty(what.Scopes), "redirect": redirect, "wait_seconds": int(loginWait.Seconds()),
 		})
 	}
-	p.printLine("Open this page of %s to let %s use the MCP server %s:", shown(what.Host), holderName(s, principal), s.Name)
+	p.printLine("Open this page of %s to let %s use the MCP server %s:", printableLine(what.Host), holderName(s, principal), s.Name)
 	p.printLine("")
 	p.printLine("  %s", what.URL)
 	p.printLine("")
 	if len(what.Scopes) > 0 {
 		p.printLine("scopes   %s", strings.Join(what.Scopes, " "))
 	}
-	p.printLine("issuer   %s", shown(what.Issuer))
+	p.printLine("issuer   %s", printableLine(what.Issuer))
 	p.printLine("waiting  at %s, for %s", redirect, loginWait)
 	return nil
 }

@@ -122,7 +122,7 @@ func (i *packageInstaller) installPackage(ctx context.Context, s *upstream.Serve
 	pkg.Before = before
 	is, err := pkg.Installed(i.callOnce(ctx, s.Name, i.store.Tool(pkg)))
 	if err != nil {
-		return nil, errors.New(shown(unwrapText(err.Error())))
+		return nil, errors.New(printableLine(unwrapText(err.Error())))
 	}
 	o, err := i.store.Open(is.Package, is.Digest)
 	if err != nil {
@@ -140,7 +140,7 @@ func (i *packageInstaller) suggestVersion(ctx context.Context, s *upstream.Serve
 	}
 	found, err := s.Package.Resolved(i.callOnce(ctx, s.Name, i.store.Resolve(*s.Package)))
 	if err != nil {
-		return missing.Error() + "; the registry was asked for the newest: " + shown(unwrapText(err.Error()))
+		return missing.Error() + "; the registry was asked for the newest: " + printableLine(unwrapText(err.Error()))
 	}
 	sign := "@"
 	if found.Registry == install.PyPI {

@@ -111,7 +111,7 @@ func (g *gate) runServer(ctx context.Context, env *environment, s *serveFlags) e
 	if err != nil {
 		return usageError(err)
 	}
-	g.discover(ctx, role.Name, everyServer)
+	g.discoverServers(ctx, role.Name, everyServer)
 	g.printWarnings(env)
 	misfits := g.collectMisfits()
 	for _, m := range misfits {
@@ -122,7 +122,7 @@ func (g *gate) runServer(ctx context.Context, env *environment, s *serveFlags) e
 	if s.strict && slices.ContainsFunc(misfits, func(m registry.Fault) bool { return !m.Linked }) {
 		return usageError(errors.New("serve: --strict, and the tools above do not fit: sallyport check shows the rules and what would change them"))
 	}
-	if failed := g.servers.failed(); s.strict && len(failed) > 0 {
+	if failed := g.servers.failedServers(); s.strict && len(failed) > 0 {
 		return usageError(fmt.Errorf("serve: --strict, and these MCP servers do not answer, or are not what is pinned: %s", strings.Join(failed, ", ")))
 	}
 	g.children.KeepWarm(warmHelpers)

@@ -103,12 +103,12 @@ func cleanerOf(ctx context.Context, source sallyport.SecretSource) (*output.Clea
 // everyServer selects all servers, for discover.
 func everyServer(string) bool { return true }
 
-// discover asks the wanted servers at the same time what they offer, and
+// discoverServers asks the wanted servers at the same time what they offer, and
 // registers their tools. A server that fails becomes a warning and does not
 // affect the others. Each server is asked in the given role when that role may
 // use it. A server whose tools are registered already is only asked whether it
 // still answers.
-func (t *deployment) discover(ctx context.Context, role string, wanted func(server string) bool) {
+func (t *deployment) discoverServers(ctx context.Context, role string, wanted func(server string) bool) {
 	s := &t.servers
 	for i := range s.declared {
 		if wanted(s.declared[i].Name) {
@@ -139,10 +139,10 @@ func (t *deployment) discover(ctx context.Context, role string, wanted func(serv
 			turns <- struct{}{}
 			defer func() { <-turns }()
 			if known {
-				s.mounts.Probe(ctx, f.Name, func(ctx context.Context) { t.ask(ctx, f, role) })
+				s.mounts.Probe(ctx, f.Name, func(ctx context.Context) { t.askServer(ctx, f, role) })
 				return
 			}
-			t.ask(ctx, f, role)
+			t.askServer(ctx, f, role)
 		})
 	}
 	asking.Wait()
@@ -159,7 +159,7 @@ func (t *deployment) foundOf(declared *upstream.Server) (f *foundServer, known b
 			return f, true
 		}
 	}
-	return &foundServer{Server: t.servers.pins.of[declared.Name].mounted, part: t.part(declared.Name)}, false
+	return &foundServer{Server: t.servers.pins.of[declared.Name].mounted, part: t.declarationPart(declared.Name)}, false
 }
 
 // registerAdopted registers the tools of servers that the previous
@@ -182,9 +182,9 @@ func (t *deployment) registerAdopted() {
 	}
 }
 
-// expected returns the reason why a tool of a server that is being asked is not
+// expectedReason returns the reason why a tool of a server that is being asked is not
 // available yet.
-func (t *deployment) expected(tool string) string {
+func (t *deployment) expectedReason(tool string) string {
 	server := serverOf(tool)
 	if server == "" || !t.asking.Load() || !slices.ContainsFunc(t.config.Servers, func(p config.Part) bool { return p.ID == server }) {
 		return ""
@@ -192,9 +192,9 @@ func (t *deployment) expected(tool string) string {
 	return "the MCP server " + server + " has not said yet what it offers, since the configuration was put in force"
 }
 
-// ask asks one server, in each role that may use it until it answers. The
+// askServer asks one server, in each role that may use it until it answers. The
 // process of the server is confined to what that role grants.
-func (t *deployment) ask(ctx context.Context, f *foundServer, role string) {
+func (t *deployment) askServer(ctx context.Context, f *foundServer, role string) {
 	roles := t.rolesWith(f.Name)
 	if slices.Contains(roles, role) {
 		roles = append([]string{role}, slices.DeleteFunc(roles, func(name string) bool { return name == role })...)
@@ -204,10 +204,10 @@ func (t *deployment) ask(ctx context.Context, f *foundServer, role string) {
 	for _, name := range roles {
 		res := t.asks(ctx, name, upstream.DiscoveryName(f.Name), nil)
 		if !res.OK {
-			f.refused[name] = shown(res.Error)
+			f.refused[name] = printableLine(res.Error)
 		}
 		if f.why != "" {
-			f.role, f.why = name, shown(res.Error)
+			f.role, f.why = name, printableLine(res.Error)
 		}
 		refused := t.servers.pins.lastRefusal(f.Name) != ""
 		if refused {
@@ -231,9 +231,9 @@ func (t *deployment) rolesWith(server string) []string {
 	})
 }
 
-// warnings describes the faults of a server, at the position of its
+// listWarnings describes the faults of a server, at the position of its
 // declaration, and the tools left out that about selects.
-func (f *foundServer) warnings(about func(l *upstream.Left) bool) (list []string) {
+func (f *foundServer) listWarnings(about func(l *upstream.Left) bool) (list []string) {
 	if f.why != "" {
 		list = append(list, f.part.Fault("", f.why).Error())
 	}
@@ -261,19 +261,19 @@ func leftOf(ids ...string) func(l *upstream.Left) bool {
 	}
 }
 
-// find asks the named servers, and warns of those that do not answer and of the
+// findServers asks the named servers, and warns of those that do not answer and of the
 // tools that are left out.
-func (g *gate) find(ctx context.Context, env *environment, caller *sallyport.Caller, names []string, about func(l *upstream.Left) bool) {
-	g.discover(ctx, caller.Personality, func(server string) bool { return slices.Contains(names, server) })
+func (g *gate) findServers(ctx context.Context, env *environment, caller *sallyport.Caller, names []string, about func(l *upstream.Left) bool) {
+	g.discoverServers(ctx, caller.Personality, func(server string) bool { return slices.Contains(names, server) })
 	for _, f := range g.servers.found {
-		for _, w := range f.warnings(about) {
+		for _, w := range f.listWarnings(about) {
 			fmt.Fprintf(env.stderr, "sallyport: warning: %s\n", w)
 		}
 	}
 }
 
-// listed returns the servers of a personality.
-func (t *deployment) listed(role string) []string {
+// serversOfRole returns the servers of a personality.
+func (t *deployment) serversOfRole(role string) []string {
 	if p, ok := t.config.Personality(role); ok {
 		return p.MCPServers
 	}
@@ -298,9 +298,9 @@ func calledIn(requests []sallyport.Request) (ids []string) {
 	return ids
 }
 
-// failed lists the servers that a role may use and that did not answer, or that
+// failedServers lists the servers that a role may use and that did not answer, or that
 // offer something other than what is pinned.
-func (s *upstreamServers) failed() (names []string) {
+func (s *upstreamServers) failedServers() (names []string) {
 	for _, f := range s.found {
 		if f.role != "" && f.why != "" || f.held {
 			names = append(names, f.Name)
@@ -309,8 +309,8 @@ func (s *upstreamServers) failed() (names []string) {
 	return names
 }
 
-// part returns the declaration of a server.
-func (t *deployment) part(server string) *config.Part {
+// declarationPart returns the declaration of a server.
+func (t *deployment) declarationPart(server string) *config.Part {
 	i := slices.IndexFunc(t.config.Servers, func(p config.Part) bool { return p.ID == server })
 	return &t.config.Servers[i]
 }
@@ -350,8 +350,8 @@ func serverOf(id string) string {
 	return (&sallyport.Tool{Name: name}).Server()
 }
 
-// shown turns text from another party into one line for a terminal.
-func shown(text string) string {
+// printableLine turns text from another party into one line for a terminal.
+func printableLine(text string) string {
 	return oneLine(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) {
 			return ' '

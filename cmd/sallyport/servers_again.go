@@ -106,7 +106,7 @@ func (t *deployment) askAgain(ctx context.Context, role string, wanted []bool) [
 			// is not cut off.
 			ctx, cancel := context.WithTimeout(ctx, 2*discoverWait)
 			defer cancel()
-			s.mounts.Probe(ctx, f.Name, func(ctx context.Context) { t.ask(ctx, now[i], role) })
+			s.mounts.Probe(ctx, f.Name, func(ctx context.Context) { t.askServer(ctx, now[i], role) })
 		})
 	}
 	asking.Wait()
@@ -142,7 +142,7 @@ func (f *configFollower) attend(ctx context.Context) {
 	now := m.Unavailable()
 	for name, why := range now {
 		if f.away[name] == "" {
-			fmt.Fprintf(f.env.stderr, "sallyport: the tools of the MCP server %s are not available: %s\n", name, shown(why))
+			fmt.Fprintf(f.env.stderr, "sallyport: the tools of the MCP server %s are not available: %s\n", name, printableLine(why))
 		}
 	}
 	for name := range f.away {
@@ -175,7 +175,7 @@ func (f *configFollower) probe(ctx context.Context, m *upstream.Mounts, name str
 		defer f.live.releaseDeployment(t)
 		defer f.probing.Delete(name)
 		defer cancel()
-		m.Probe(ctx, name, func(ctx context.Context) { t.ask(ctx, asked, f.role) })
+		m.Probe(ctx, name, func(ctx context.Context) { t.askServer(ctx, asked, f.role) })
 	})
 }
 
@@ -212,7 +212,7 @@ func (f *configFollower) discover(ctx context.Context) {
 	}
 	f.inBackground(ctx, func(ctx context.Context, t *deployment) {
 		known, before := len(t.warnings), len(t.servers.found)
-		t.discover(ctx, f.role, everyServer)
+		t.discoverServers(ctx, f.role, everyServer)
 		if ctx.Err() != nil {
 			return // another turn is in force
 		}

@@ -59,7 +59,7 @@ personalities: {ops: {toolset: [], mcp_servers: [notes, later], fs_reach: {read:
 			t.Error(err)
 		}
 	})
-	g.discover(t.Context(), "ops", everyServer)
+	g.discoverServers(t.Context(), "ops", everyServer)
 	echo := func() sallyport.Result {
 		return g.registry.Call(t.Context(), &sallyport.Caller{
 			Principal: sallyport.Principal{Name: "reader"}, Personality: "ops", Platform: sallyport.PlatformGo, Workspace: g.config.Workspace,

@@ -41,7 +41,7 @@ func (t *deployment) registerFound(wanted func(server string) bool) {
 	t.leaveOut(byName, left, conflicts)
 	for _, f := range t.servers.found {
 		if byName[f.Name] != nil {
-			t.warnings = append(t.warnings, f.warnings(everyLeft)...)
+			t.warnings = append(t.warnings, f.listWarnings(everyLeft)...)
 		}
 	}
 	if t.servers.pins.file == nil {
@@ -67,7 +67,7 @@ func (t *deployment) leaveOut(byName map[string]*foundServer, left []upstream.Le
 		case quarantined:
 			l.Why += t.servers.pins.hintFor(l.Server)
 		}
-		l.Tool, l.Why = shown(l.Tool), shown(l.Why)
+		l.Tool, l.Why = printableLine(l.Tool), printableLine(l.Why)
 		f.left, f.held = append(f.left, l), f.held || quarantined
 	}
 }

@@ -80,7 +80,7 @@ func (g *gate) newDeployment(ctx context.Context, env *environment, c *config.Co
 		Recorder: g.log, Limiter: g.counters, Approvals: g.approvals, Switches: g.switches, Standing: standingCheck{g.callers, &g.live}, Runs: g.runs,
 		Facts:  g.state.Facts(),
 		Logger: g.logger, Workspace: c.Workspace,
-		Variables: pathVariables(env, c), Expected: t.expected,
+		Variables: pathVariables(env, c), Expected: t.expectedReason,
 	})
 	if err != nil {
 		return nil, err
