@@ -33,7 +33,7 @@ answer, 2 when the configuration cannot be loaded.`,
 			env.warnOfCopies(g.config.Files...)
 			misfits := g.collectMisfits()
 			report := checkReport{
-				OK: len(misfits) == 0 && len(g.servers.failedServers()) == 0, Servers: g.servers.report(), Files: g.config.Files, Workspace: g.config.Workspace,
+				OK: len(misfits) == 0 && len(g.servers.failedServers()) == 0, Servers: g.servers.reportServers(), Files: g.config.Files, Workspace: g.config.Workspace,
 				Personalities: g.config.Names(), Misfits: misfits, Enforced: g.describeEnforcement(),
 			}
 			p := env.newPrinter(f)

@@ -97,7 +97,7 @@ type observedLock struct {
 func (g *gate) lookAt(ctx context.Context, wanted func(server string) bool) *observedLock {
 	g.discoverServers(ctx, "", wanted)
 	now := &observedLock{file: &lock.File{Servers: map[string]lock.Server{}}}
-	offers := g.servers.offers()
+	offers := g.servers.listOffers()
 	for _, f := range g.servers.found {
 		now.addServer(g.servers.observeServer(f, offers[f.Name]))
 	}
@@ -163,7 +163,7 @@ func (g *gate) pinServers(ctx context.Context, env *environment, f *flags) error
 		next = p.file
 	}
 	var added []string
-	conflicts := g.conflicts(g.servers.offers())
+	conflicts := g.findConflicts(g.servers.listOffers())
 	for i := range now.states {
 		st := &now.states[i]
 		is, ok := now.file.Servers[st.Server]

@@ -186,7 +186,7 @@ func (g *gate) askConsent(ctx context.Context, p *printer, s *upstream.Server, r
 	if err != nil {
 		return status, usageError(err)
 	}
-	res := g.asks(ctx, role, tool.Name, argsOf(l.principal))
+	res := g.callFinder(ctx, role, tool.Name, argsOf(l.principal))
 	if !res.OK {
 		return status, fmt.Errorf("login %s: %s", s.Name, printableLine(res.Error))
 	}
@@ -259,7 +259,7 @@ func (g *gate) revokeTokens(ctx context.Context, name string, was oauth.Forgotte
 	if err != nil {
 		return failed(err)
 	}
-	switch res := g.asks(ctx, role, tool.Name, nil); {
+	switch res := g.callFinder(ctx, role, tool.Name, nil); {
 	case !res.OK:
 		return failed(errors.New(res.Error))
 	case told:

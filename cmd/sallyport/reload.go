@@ -101,13 +101,13 @@ func (f *configFollower) watchConfig(ctx context.Context) {
 		case <-asked:
 			f.seen, f.lost = "", maxLost-1
 		case <-again.C:
-			f.again(ctx)
+			f.askSilentAgain(ctx)
 			continue
 		case t := <-f.renew:
 			f.remountServers(ctx, t)
 			continue
 		case <-attend.C:
-			f.attend(ctx)
+			f.attendServers(ctx)
 			continue
 		case <-tick.C:
 		}
@@ -160,7 +160,7 @@ func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 	f.recordReload(ctx, "")
 	next.printWarnings(f.env)
 	fmt.Fprintf(f.env.stderr, "sallyport: the configuration has changed and is in force\n")
-	f.discover(ctx)
+	f.discoverOffers(ctx)
 	return nil
 }
 

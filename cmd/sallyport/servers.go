@@ -202,7 +202,7 @@ func (t *deployment) askServer(ctx context.Context, f *foundServer, role string)
 	f.why = "no personality lists it in mcp_servers, so that nobody can use it"
 	f.refused = map[string]string{}
 	for _, name := range roles {
-		res := t.asks(ctx, name, upstream.DiscoveryName(f.Name), nil)
+		res := t.callFinder(ctx, name, upstream.DiscoveryName(f.Name), nil)
 		if !res.OK {
 			f.refused[name] = printableLine(res.Error)
 		}

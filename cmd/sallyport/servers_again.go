@@ -38,34 +38,34 @@ func grantsOf(roles sallyport.Personalities) func(server, role string) string {
 	}
 }
 
-// again asks the servers of a turn in force that did not answer, those that
+// askSilentServers asks the servers of a turn in force that did not answer, those that
 // have a definition held back, and those that are due. It registers the tools
 // of the servers that answer now and returns their news, for the operator.
-func (t *deployment) again(ctx context.Context, role string) (news []string) {
+func (t *deployment) askSilentServers(ctx context.Context, role string) (news []string) {
 	s := &t.servers
 	if s.mounts == nil {
 		return nil
 	}
 	now := t.askAgain(ctx, role, t.toAsk(ctx))
 	for i, f := range now {
-		if f == nil || !s.found[i].silent() || f.why != "" {
+		if f == nil || !s.found[i].isSilent() || f.why != "" {
 			continue
 		}
 		s.found[i] = f
 		t.registerFound(func(server string) bool { return server == f.Name })
-		news = append(news, f.answers())
+		news = append(news, f.answersNow())
 	}
 	return news
 }
 
-// answers says that a server answers that did not answer before.
-func (f *foundServer) answers() string {
+// answersNow says that a server answers that did not answer before.
+func (f *foundServer) answersNow() string {
 	return fmt.Sprintf("the MCP server %s answers now: %d tools", f.Name, len(f.tools))
 }
 
-// silent reports whether a role may use the server and the server has not
+// isSilent reports whether a role may use the server and the server has not
 // answered.
-func (f *foundServer) silent() bool { return f.role != "" && f.why != "" }
+func (f *foundServer) isSilent() bool { return f.role != "" && f.why != "" }
 
 // toAsk selects the found servers that have to be asked again.
 func (t *deployment) toAsk(ctx context.Context) []bool {
@@ -75,7 +75,7 @@ func (t *deployment) toAsk(ctx context.Context) []bool {
 		held[l.Server] = held[l.Server] || !l.New
 	}
 	for i, f := range s.found {
-		waits := f.silent() || held[f.Name]
+		waits := f.isSilent() || held[f.Name]
 		switch {
 		case f.role == "" || s.pins.of[f.Name].why != "":
 		case slices.Contains(due, f.Name):
@@ -113,9 +113,9 @@ func (t *deployment) askAgain(ctx context.Context, role string, wanted []bool) [
 	return now
 }
 
-// principals lists the principals that may have logged in at servers, beside
+// listLogins lists the principals that may have logged in at servers, beside
 // the local user.
-func (g *gate) principals(ctx context.Context) (names []string) {
+func (g *gate) listLogins(ctx context.Context) (names []string) {
 	entries, err := g.callers.Entries(ctx)
 	if err != nil {
 		g.logger.Error("principals cannot be listed", "error", err)
@@ -126,15 +126,15 @@ func (g *gate) principals(ctx context.Context) (names []string) {
 	return names
 }
 
-// attend asks the upstream servers that are due. It tells the operator whose
+// attendServers asks the upstream servers that are due. It tells the operator whose
 // tools have come or gone since the last call.
-func (f *configFollower) attend(ctx context.Context) {
+func (f *configFollower) attendServers(ctx context.Context) {
 	m := f.g.servers.mounts
 	if m == nil || f.g.asking.Load() {
 		return
 	}
 	for _, name := range m.Due(ctx) {
-		f.probe(ctx, m, name)
+		f.probeServer(ctx, m, name)
 	}
 	if m != f.attended {
 		f.attended, f.away = m, nil
@@ -153,16 +153,16 @@ func (f *configFollower) attend(ctx context.Context) {
 	f.away = now
 }
 
-// probe asks a mounted server in the background whether it answers, so that a
+// probeServer asks a mounted server in the background whether it answers, so that a
 // server that hangs does not delay the others.
-func (f *configFollower) probe(ctx context.Context, m *upstream.Mounts, name string) {
+func (f *configFollower) probeServer(ctx context.Context, m *upstream.Mounts, name string) {
 	s := &f.g.servers
 	i := slices.IndexFunc(s.found, func(found *foundServer) bool { return found.Name == name })
 	switch {
 	case i < 0 || s.found[i].role == "" || s.pins.of[name].why != "":
 		return
-	case s.found[i].silent():
-		f.again(ctx)
+	case s.found[i].isSilent():
+		f.askSilentAgain(ctx)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*discoverWait)
@@ -187,14 +187,14 @@ func (f *configFollower) stopProbing() {
 	})
 }
 
-// again asks the servers of the turn in force again, in the background: a slow
+// askSilentAgain asks the servers of the turn in force again, in the background: a slow
 // server must not delay a changed configuration.
-func (f *configFollower) again(ctx context.Context) {
+func (f *configFollower) askSilentAgain(ctx context.Context) {
 	if f.g.servers.mounts == nil || !f.g.asking.CompareAndSwap(false, true) {
 		return
 	}
 	f.inBackground(ctx, func(ctx context.Context, t *deployment) {
-		news := t.again(ctx, f.role)
+		news := t.askSilentServers(ctx, f.role)
 		for _, n := range news {
 			fmt.Fprintf(f.env.stderr, "sallyport: %s\n", n)
 		}
@@ -204,9 +204,9 @@ func (f *configFollower) again(ctx context.Context) {
 	})
 }
 
-// discover asks the servers of a new turn what they offer. When that differs
+// discoverOffers asks the servers of a new turn what they offer. When that differs
 // from what is mounted, discover puts the configuration in force once more.
-func (f *configFollower) discover(ctx context.Context) {
+func (f *configFollower) discoverOffers(ctx context.Context) {
 	if !f.g.asking.Load() {
 		return // the turn has no servers
 	}
@@ -221,7 +221,7 @@ func (f *configFollower) discover(ctx context.Context) {
 		}
 		for _, found := range t.servers.found[before:] {
 			if found.why == "" {
-				fmt.Fprintf(f.env.stderr, "sallyport: %s\n", found.answers())
+				fmt.Fprintf(f.env.stderr, "sallyport: %s\n", found.answersNow())
 			}
 		}
 		f.live.listChanged()

@@ -68,23 +68,23 @@ personalities: {ops: {toolset: [], mcp_servers: [notes, later], fs_reach: {read:
 	if res := echo(); res.Code != sallyport.CodeNotAvailable {
 		t.Errorf("a server that did not answer = %+v", res)
 	}
-	if news := g.again(context.Background(), "ops"); len(news) != 0 {
+	if news := g.askSilentServers(context.Background(), "ops"); len(news) != 0 {
 		t.Errorf("a server that does not answer = %q", news)
 	}
 	place(t, dir, "needed", "x")
-	if news := g.again(context.Background(), "ops"); len(news) != 0 {
+	if news := g.askSilentServers(context.Background(), "ops"); len(news) != 0 {
 		t.Errorf("a server that was asked just now = %q, want it left alone for a while", news)
 	}
 	for _, f := range g.servers.found {
 		f.pause = 0
 	}
-	if news := g.again(context.Background(), "ops"); len(news) != 1 || !strings.Contains(news[0], "the MCP server later answers now: ") {
+	if news := g.askSilentServers(context.Background(), "ops"); len(news) != 1 || !strings.Contains(news[0], "the MCP server later answers now: ") {
 		t.Errorf("a server that answers now = %q", news)
 	}
 	if res := echo(); !res.OK {
 		t.Errorf("its tool = %+v", res)
 	}
-	if news := g.again(context.Background(), "ops"); len(news) != 0 {
+	if news := g.askSilentServers(context.Background(), "ops"); len(news) != 0 {
 		t.Errorf("servers that all answer = %q", news)
 	}
 }

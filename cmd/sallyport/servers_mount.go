@@ -13,8 +13,8 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// mount declares the upstream servers of a configuration. It starts no process.
-func (g *gate) mount(ctx context.Context, env *environment, t *deployment, b *sallyport.Backends) (err error) {
+// mountServers declares the upstream servers of a configuration. It starts no process.
+func (g *gate) mountServers(ctx context.Context, env *environment, t *deployment, b *sallyport.Backends) (err error) {
 	s := &t.servers
 	if s.pins, err = pinsOf(t.config, g.store, g.look); err != nil {
 		return err
@@ -71,16 +71,16 @@ func (g *gate) mountOptions(ctx context.Context, t *deployment, b *sallyport.Bac
 	}
 	return &upstream.Options{
 		Version: moduleVersion(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.checkStart, Judge: s.pins.judgeDefinition, Pinned: s.pins.file != nil,
-		Changed: g.listChanged, Processes: processBound(), Tokens: tokens, Principals: g.principals,
+		Changed: g.listChanged, Processes: processBound(), Tokens: tokens, Principals: g.listLogins,
 		Farewell: func(ctx context.Context, server, role string, args json.RawMessage) {
-			t.asks(ctx, role, upstream.FarewellName(server), args)
+			t.callFinder(ctx, role, upstream.FarewellName(server), args)
 		},
 		Previous: g.servers.mounts, Grant: s.pins.addPinToGrant(grantsOf(b.Personalities)),
 	}, nil
 }
 
-// asks calls a tool of the finder in a role, as the local user.
-func (t *deployment) asks(ctx context.Context, role, tool string, args json.RawMessage) sallyport.Result {
+// callFinder calls a tool of the finder in a role, as the local user.
+func (t *deployment) callFinder(ctx context.Context, role, tool string, args json.RawMessage) sallyport.Result {
 	return t.servers.finder.Call(ctx, &sallyport.Caller{
 		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
 		Platform: sallyport.PlatformCLI, Workspace: t.config.Workspace,

@@ -20,8 +20,8 @@ func (t *deployment) registerFound(wanted func(server string) bool) {
 			byName[f.Name] = f
 		}
 	}
-	offers := t.servers.offers()
-	conflicts := t.conflicts(offers)
+	offers := t.servers.listOffers()
+	conflicts := t.findConflicts(offers)
 	tools, left := t.servers.mounts.Tools()
 	for i := range tools {
 		f := byName[tools[i].Server()]
@@ -33,7 +33,7 @@ func (t *deployment) registerFound(wanted func(server string) bool) {
 			continue
 		}
 		if err := t.registry.Register(tools[i]); err != nil {
-			left = append(left, upstream.Left{Server: f.Name, Tool: tools[i].Name, Why: refusal(err)})
+			left = append(left, upstream.Left{Server: f.Name, Tool: tools[i].Name, Why: refusalReason(err)})
 			continue
 		}
 		f.tools = append(f.tools, tools[i].Name)
@@ -52,7 +52,7 @@ func (t *deployment) registerFound(wanted func(server string) bool) {
 // leaveOut notes with each server the definitions that are not mounted, and how
 // an operator can approve them.
 func (t *deployment) leaveOut(byName map[string]*foundServer, left []upstream.Left, conflicts map[string]string) {
-	held := t.servers.pins.listQuarantined(t.servers.offers())
+	held := t.servers.pins.listQuarantined(t.servers.listOffers())
 	for _, l := range left {
 		f := byName[l.Server]
 		if f == nil {
@@ -72,16 +72,16 @@ func (t *deployment) leaveOut(byName map[string]*foundServer, left []upstream.Le
 	}
 }
 
-// offers returns what the servers that answered offer, unchanged.
-func (s *upstreamServers) offers() map[string]*lock.Offer {
+// listOffers returns what the servers that answered offer, unchanged.
+func (s *upstreamServers) listOffers() map[string]*lock.Offer {
 	if s.mounts == nil {
 		return nil
 	}
 	return s.mounts.Offers()
 }
 
-// refusal returns the reason why the registry refuses a tool.
-func refusal(err error) string {
+// refusalReason returns the reason why the registry refuses a tool.
+func refusalReason(err error) string {
 	faults, ok := errors.AsType[registry.Faults](err)
 	if !ok {
 		return err.Error()
@@ -93,11 +93,11 @@ func refusal(err error) string {
 	return strings.Join(why, "; ")
 }
 
-// conflicts maps the names under which tools would appear to the reason why
+// findConflicts maps the names under which tools would appear to the reason why
 // they cannot stand beside others: tools of other servers, or of this runtime
 // where one role sees both. An operator has seen a pinned tool, so it may have
 // the bare name of a tool of this runtime.
-func (t *deployment) conflicts(offers map[string]*lock.Offer) map[string]string {
+func (t *deployment) findConflicts(offers map[string]*lock.Offer) map[string]string {
 	var all []lock.Ref
 	out := map[string]string{}
 	leave := func(c lock.Conflict) {

@@ -37,13 +37,13 @@ type leftOut struct {
 	Why  string `json:"why"`
 }
 
-// report describes the servers that were asked.
-func (s *upstreamServers) report() (list []serverReport) {
+// reportServers describes the servers that were asked.
+func (s *upstreamServers) reportServers() (list []serverReport) {
 	for _, f := range s.found {
 		implied := f.Implied()
 		r := serverReport{
 			Name: f.Name, Source: f.part.Source(""), Started: f.why == "", Why: f.why, Personality: f.role,
-			Implied: items(&implied), Declared: items(&f.Capabilities), Tools: append([]string{}, f.tools...),
+			Implied: declaredItems(&implied), Declared: declaredItems(&f.Capabilities), Tools: append([]string{}, f.tools...),
 		}
 		for _, l := range f.left {
 			r.Left = append(r.Left, leftOut{l.Tool, l.Why})
@@ -55,8 +55,8 @@ func (s *upstreamServers) report() (list []serverReport) {
 	return list
 }
 
-// items lists a declaration item by item.
-func items(c *sallyport.Capabilities) []string {
+// declaredItems lists a declaration item by item.
+func declaredItems(c *sallyport.Capabilities) []string {
 	out := []string{}
 	add := func(group string, list ...string) {
 		for _, item := range list {

@@ -90,14 +90,14 @@ func printTools(p *printer, tools []sallyport.Tool) error {
 	for i := range tools {
 		t := &tools[i]
 		about, _, _ := strings.Cut(t.Description, ". ")
-		rows = append(rows, []string{t.Name, t.Toolset, touches(&t.Capabilities), strings.TrimSuffix(about, ".")})
+		rows = append(rows, []string{t.Name, t.Toolset, summarizeGroups(&t.Capabilities), strings.TrimSuffix(about, ".")})
 	}
 	p.printTable(rows)
 	return nil
 }
 
-// touches names the declared groups in a few words.
-func touches(c *sallyport.Capabilities) string {
+// summarizeGroups names the declared groups in a few words.
+func summarizeGroups(c *sallyport.Capabilities) string {
 	var words []string
 	add := func(declared bool, word string) {
 		if declared {

@@ -72,7 +72,7 @@ func (g *gate) newDeployment(ctx context.Context, env *environment, c *config.Co
 	if err != nil {
 		return nil, err
 	}
-	if err := g.mount(ctx, env, t, backends); err != nil {
+	if err := g.mountServers(ctx, env, t, backends); err != nil {
 		return nil, err
 	}
 	g.guardPrograms(ctx, env, t)
