@@ -17,7 +17,7 @@ func (g *gate) printForm(p *printer, caller *sallyport.Caller, form string) erro
 	case sallyport.FormPrompt:
 		return printPrompts(p, g.registry.Prompts(caller))
 	case sallyport.FormResource:
-		return printResources(p, g.resources(caller))
+		return printResources(p, g.listResources(caller))
 	default:
 		if form != "tool" {
 			return usageError(fmt.Errorf("--form %q: expected tool, prompt or resource", form))
@@ -72,13 +72,13 @@ type resourceLine struct {
 	sallyport.Resource
 }
 
-// resources lists the resources that the caller sees, each with its reader. It
+// listResources lists the resources that the caller sees, each with its reader. It
 // leaves out a resource that two tools of the caller list, because the gate
 // offers none of these.
-func (g *gate) resources(caller *sallyport.Caller) []resourceLine {
+func (g *gate) listResources(caller *sallyport.Caller) []resourceLine {
 	readers := map[[2]string]string{}
 	for _, t := range g.registry.Tools() {
-		if t.Form != sallyport.FormResource || !g.sees(caller, t.ID()) {
+		if t.Form != sallyport.FormResource || !g.isOffered(caller, t.ID()) {
 			continue
 		}
 		for i := range t.Resources {
@@ -92,8 +92,8 @@ func (g *gate) resources(caller *sallyport.Caller) []resourceLine {
 	return lines
 }
 
-// sees reports whether the gate offers a tool to a caller.
-func (g *gate) sees(caller *sallyport.Caller, id string) bool {
+// isOffered reports whether the gate offers a tool to a caller.
+func (g *gate) isOffered(caller *sallyport.Caller, id string) bool {
 	// An error in computing the grant does not hide the tool.
 	x, _ := g.registry.Explain(caller, id)
 	for _, d := range x.Decisions {

@@ -47,25 +47,25 @@ func (u *uploadStore) addFile(path string) (a sallyport.Attachment, err error) {
 		return a, err
 	}
 	defer in.Close()
-	return u.keep(filepath.Base(path), in)
+	return u.storeContent(filepath.Base(path), in)
 }
 
-// add keeps an attachment of a request until it is released. It derives the
+// addUpload keeps an attachment of a request until it is released. It derives the
 // kind from the content, whatever the request says.
-func (u *uploadStore) add(_ context.Context, name string, _ sallyport.AttachmentKind, r io.Reader) (a sallyport.Attachment, release func(), err error) {
-	a, err = u.keep(name, r)
-	return a, func() { u.remove(a.Ref) }, err
+func (u *uploadStore) addUpload(_ context.Context, name string, _ sallyport.AttachmentKind, r io.Reader) (a sallyport.Attachment, release func(), err error) {
+	a, err = u.storeContent(name, r)
+	return a, func() { u.removeRef(a.Ref) }, err
 }
 
-// keep copies content to a file with a new ref.
-func (u *uploadStore) keep(name string, in io.Reader) (a sallyport.Attachment, err error) {
-	out, ref, err := u.create()
+// storeContent copies content to a file with a new ref.
+func (u *uploadStore) storeContent(name string, in io.Reader) (a sallyport.Attachment, err error) {
+	out, ref, err := u.createFile()
 	if err != nil {
 		return a, err
 	}
 	defer func() {
 		if err != nil {
-			u.remove(ref)
+			u.removeRef(ref)
 		}
 	}()
 	n, err := io.Copy(out, io.LimitReader(in, maxUpload+1))
@@ -79,7 +79,7 @@ func (u *uploadStore) keep(name string, in io.Reader) (a sallyport.Attachment, e
 		return a, fmt.Errorf("%s: more than %d MiB", name, maxUpload>>20)
 	}
 	a = sallyport.Attachment{Ref: ref, Kind: sallyport.KindFile, Name: name, Bytes: n}
-	if a.MediaType, err = detect(filepath.Join(u.dir, ref)); err != nil {
+	if a.MediaType, err = detectType(filepath.Join(u.dir, ref)); err != nil {
 		return a, err
 	}
 	if strings.HasPrefix(a.MediaType, "image/") {
@@ -88,8 +88,8 @@ func (u *uploadStore) keep(name string, in io.Reader) (a sallyport.Attachment, e
 	return a, nil
 }
 
-// remove deletes a ref and its file.
-func (u *uploadStore) remove(ref string) {
+// removeRef deletes a ref and its file.
+func (u *uploadStore) removeRef(ref string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.known[ref] {
@@ -98,8 +98,8 @@ func (u *uploadStore) remove(ref string) {
 	}
 }
 
-// create creates the file of a new ref.
-func (u *uploadStore) create() (*os.File, string, error) {
+// createFile creates the file of a new ref.
+func (u *uploadStore) createFile() (*os.File, string, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.dir == "" {
@@ -117,8 +117,8 @@ func (u *uploadStore) create() (*os.File, string, error) {
 	return f, ref, err
 }
 
-// detect returns the media type of the content.
-func detect(path string) (string, error) {
+// detectType returns the media type of the content.
+func detectType(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
