@@ -289,5 +289,6 @@ func matchesItem(match func([]string, string) bool, item string) func(string) bo
 
 // matchesRef and matchesBinary find the dropped entries that would have allowed
 // an item.
-func matchesRef(ref string) func(string) bool       { return matchesItem(reach.MatchRef, ref) }
+func matchesRef(ref string) func(string) bool { return matchesItem(reach.MatchRef, ref) }
+
 func matchesBinary(binary string) func(string) bool { return matchesItem(reach.MatchBinary, binary) }
