@@ -21,30 +21,30 @@ const parkedPrefix = "call:"
 
 func isParked(id string) bool { return strings.HasPrefix(id, parkedPrefix) }
 
-// parking holds the calls that have asked questions and wait for the next
+// pendingCalls holds the calls that have asked questions and wait for the next
 // round. Each call has the id of that round, which is valid once.
-type parking struct {
+type pendingCalls struct {
 	mu      sync.Mutex
-	waiting map[string]*parked
+	waiting map[string]*suspendedCall
 }
 
-// put makes a call wait under a new id. ok is false when the call is over.
-func (r *parking) put(p *parked) (id string, ok bool) {
+// addCall makes a call wait under a new id. ok is false when the call is over.
+func (r *pendingCalls) addCall(p *suspendedCall) (id string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if p.over {
 		return "", false
 	}
 	if r.waiting == nil {
-		r.waiting = map[string]*parked{}
+		r.waiting = map[string]*suspendedCall{}
 	}
 	p.id = parkedPrefix + rand.Text()
 	r.waiting[p.id] = p
 	return p.id, true
 }
 
-// keep puts a call back under its old id.
-func (r *parking) keep(p *parked) {
+// restoreCall puts a call back under its old id.
+func (r *pendingCalls) restoreCall(p *suspendedCall) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !p.over {
@@ -52,7 +52,7 @@ func (r *parking) keep(p *parked) {
 	}
 }
 
-func (r *parking) take(id string) *parked {
+func (r *pendingCalls) popCall(id string) *suspendedCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.waiting[id]
@@ -60,8 +60,8 @@ func (r *parking) take(id string) *parked {
 	return p
 }
 
-// end removes a call that is over and never takes it back.
-func (r *parking) end(p *parked) {
+// removeCall removes a call that is over and never takes it back.
+func (r *pendingCalls) removeCall(p *suspendedCall) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p.over = true
@@ -88,10 +88,10 @@ func (r *round) waits() bool {
 	}
 }
 
-// parked is a call that goes on between the requests of its client. It is
+// suspendedCall is a call that goes on between the requests of its client. It is
 // decided once, runs once, and waits for answers between two rounds. It is the
 // [Input] of its tool.
-type parked struct {
+type suspendedCall struct {
 	*client
 	id      string        // id of the round; guarded by the set
 	over    bool          // guarded by the set
@@ -129,7 +129,7 @@ func (c *client) kept() *client {
 
 // begin makes a call whose tool may ask or detach.
 func (c *client) begin(ctx context.Context, relay *relay, detaches bool) (sallyport.Result, *question, error) {
-	p := &parked{
+	p := &suspendedCall{
 		client: c.kept(), turn: make(chan struct{}, 1), asked: make(chan *round), done: make(chan sallyport.Result, 1),
 		wants: make(chan struct{}, 1), made: time.Now(), set: c.calls(ctx), stream: connectionFrom(ctx),
 	}
@@ -146,20 +146,20 @@ func (c *client) begin(ctx context.Context, relay *relay, detaches bool) (sallyp
 		defer end()
 		defer p.cancel()
 		res := p.gate.Call(own, p.caller, p.q)
-		p.Server.parked.end(p)
+		p.Server.parked.removeCall(p)
 		p.done <- res
 	}()
 	return p.next(ctx)
 }
 
 // attend sends the call's progress to the current request.
-func (p *parked) attend(ctx context.Context, relay *relay) {
+func (p *suspendedCall) attend(ctx context.Context, relay *relay) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.request, p.relay = ctx, relay
 }
 
-func (p *parked) progress(e sallyport.Progress) {
+func (p *suspendedCall) progress(e sallyport.Progress) {
 	p.mu.Lock()
 	ctx, relay, task := p.request, p.relay, p.task
 	if e.VisibleTo() == sallyport.AudienceUser {
@@ -177,7 +177,7 @@ func (p *parked) progress(e sallyport.Progress) {
 // next waits until the call asks, detaches or ends. A cancelled request cancels
 // its call. Questions that a tool asks after it has detached become questions
 // of the task.
-func (p *parked) next(ctx context.Context) (sallyport.Result, *question, error) {
+func (p *suspendedCall) next(ctx context.Context) (sallyport.Result, *question, error) {
 	for {
 		select {
 		case asks := <-p.asked:
@@ -206,7 +206,7 @@ func (p *parked) next(ctx context.Context) (sallyport.Result, *question, error) 
 
 // result returns the end of a call. If the call failed because its client lacks
 // a capability, the result is the protocol's error for that.
-func (p *parked) result(res sallyport.Result) (sallyport.Result, *question, error) {
+func (p *suspendedCall) result(res sallyport.Result) (sallyport.Result, *question, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.missing != "" && !res.OK {
@@ -216,9 +216,9 @@ func (p *parked) result(res sallyport.Result) (sallyport.Result, *question, erro
 }
 
 // park leaves the call waiting and asks the client.
-func (p *parked) park() (sallyport.Result, *question, error) {
+func (p *suspendedCall) park() (sallyport.Result, *question, error) {
 	p.attend(context.Background(), nil)
-	id, ok := p.Server.parked.put(p)
+	id, ok := p.Server.parked.addCall(p)
 	if !ok {
 		return p.result(<-p.done)
 	}
@@ -239,7 +239,7 @@ func (p *parked) park() (sallyport.Result, *question, error) {
 // it asks again. It refuses an answer that does not fit, and the client may
 // correct it.
 func (c *client) resume(ctx context.Context, id string, in input, relay *relay) (sallyport.Result, *question, error) {
-	p := c.Server.parked.take(id)
+	p := c.Server.parked.popCall(id)
 	if p == nil {
 		return sallyport.Result{}, nil, refused("this question is over; make the call again without requestState")
 	}
@@ -256,7 +256,7 @@ func (c *client) resume(ctx context.Context, id string, in input, relay *relay) 
 		}
 		var err error
 		if answers[i], err = answerOf(&questions[i], response); err != nil {
-			c.Server.parked.keep(p)
+			c.Server.parked.restoreCall(p)
 			return sallyport.Result{}, nil, refused("inputResponses." + questions[i].Name + ": " + err.Error())
 		}
 	}
@@ -266,11 +266,11 @@ func (c *client) resume(ctx context.Context, id string, in input, relay *relay) 
 }
 
 // Can reports whether the client can be asked.
-func (p *parked) Can(kind sallyport.InputKind) bool { return p.can(kind) }
+func (p *suspendedCall) Can(kind sallyport.InputKind) bool { return p.can(kind) }
 
 // Ask hands questions to the current request and waits for the request that
 // brings the answers.
-func (p *parked) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
+func (p *suspendedCall) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
 	if kind := p.unable(questions); kind != "" {
 		p.mu.Lock()
 		p.missing = kind

@@ -13,14 +13,14 @@ import (
 // answer that does not fit may arrive. Its client gets the result.
 func TestACallThatIsOverIsNotParked(t *testing.T) {
 	s := &Server{}
-	p := &parked{client: &client{Server: s}, done: make(chan sallyport.Result, 1)}
-	id, ok := s.parked.put(p)
-	if !ok || s.parked.take(id) != p || s.parked.take(id) != nil {
+	p := &suspendedCall{client: &client{Server: s}, done: make(chan sallyport.Result, 1)}
+	id, ok := s.parked.addCall(p)
+	if !ok || s.parked.popCall(id) != p || s.parked.popCall(id) != nil {
 		t.Fatal("a call that waits is not taken once")
 	}
-	s.parked.end(p)
+	s.parked.removeCall(p)
 	p.done <- sallyport.OK("over")
-	s.parked.keep(p)
+	s.parked.restoreCall(p)
 	if res, asked, err := p.park(); asked != nil || err != nil || res.Value != "over" {
 		t.Errorf("park() = %+v, %v, %v, want the result", res, asked, err)
 	}
@@ -34,7 +34,7 @@ func TestACallThatIsOverIsNotParked(t *testing.T) {
 func TestNobodyIsAskedInVain(t *testing.T) {
 	questions := running.New(maxQuestions, maxOwnQuestions)
 	questions.Stop()
-	p := &parked{
+	p := &suspendedCall{
 		client: &client{
 			Server: &Server{questions: questions}, caller: &sallyport.Caller{},
 			able: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}},

@@ -110,7 +110,7 @@ type Server struct {
 	followed      followed
 	early         early // held results of direct calls over HTTP
 	seal          *seal // encrypts the state that clients keep between two rounds
-	parked        parking
+	parked        pendingCalls
 	tasks         tasks
 	answers       answers
 	identity      []byte // the server's identity in each result

@@ -37,7 +37,7 @@ type task struct {
 	bytes   int         // bytes that it keeps; guarded by the table
 
 	mu        sync.Mutex
-	call      *parked // nil after the end
+	call      *suspendedCall // nil after the end
 	changed   time.Time
 	message   string // what the tool last told the user
 	asks      *round // the latest round of questions
@@ -49,7 +49,7 @@ type task struct {
 	result, fault json.RawMessage // one is set at the end, unless cancelled
 }
 
-func newTask(p *parked, id string, stream *connection) *task {
+func newTask(p *suspendedCall, id string, stream *connection) *task {
 	now := time.Now()
 	caller := &sallyport.Caller{ // a copy: the call's own state ends with it
 		Principal: p.caller.Principal, Session: p.caller.Session, Personality: p.caller.Personality, Platform: p.caller.Platform,
@@ -61,7 +61,7 @@ func newTask(p *parked, id string, stream *connection) *task {
 }
 
 // follow records the questions of the call and its end.
-func (t *task) follow(p *parked) {
+func (t *task) follow(p *suspendedCall) {
 	for {
 		select {
 		case asks := <-p.asked:
@@ -166,7 +166,7 @@ func (t *task) cancel() {
 
 // end stores how the call ended, if there is room for the result. A run that
 // finished its work before it noticed the cancellation has completed.
-func (t *task) end(p *parked, res sallyport.Result) {
+func (t *task) end(p *suspendedCall, res sallyport.Result) {
 	t.mu.Lock()
 	cancelled := t.cancelled
 	t.mu.Unlock()
@@ -186,7 +186,7 @@ func (t *task) end(p *parked, res sallyport.Result) {
 
 // outcome returns the final state of a task, and the text of its result or
 // error.
-func outcome(p *parked, res sallyport.Result, cancelled bool) (state string, text json.RawMessage) {
+func outcome(p *suspendedCall, res sallyport.Result, cancelled bool) (state string, text json.RawMessage) {
 	res, _, err := p.result(res)
 	switch {
 	case cancelled && !res.OK:

@@ -183,7 +183,7 @@ type handleKey struct{}
 
 // become turns a detached call into a task. It returns nil when there is no
 // room; the request then keeps waiting.
-func (p *parked) become(asks *round) *question {
+func (p *suspendedCall) become(asks *round) *question {
 	t := p.tasks.put(p, p.stream)
 	if t == nil {
 		return nil
@@ -205,7 +205,7 @@ func (p *parked) become(asks *round) *question {
 
 // detach asks for the current request, or the next one, to be answered with a
 // task.
-func (p *parked) detach() {
+func (p *suspendedCall) detach() {
 	select {
 	case p.wants <- struct{}{}:
 	default:
@@ -213,7 +213,7 @@ func (p *parked) detach() {
 }
 
 // wanted reports whether the tool has detached since the last check.
-func (p *parked) wanted() bool {
+func (p *suspendedCall) wanted() bool {
 	select {
 	case <-p.wants:
 		return true

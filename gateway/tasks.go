@@ -47,7 +47,7 @@ type share struct{ tasks, bytes int }
 // put adds a call as a task. It returns nil when there is no room or the
 // arguments are long: the space for a long message is released with its
 // request.
-func (ts *tasks) put(p *parked, stream *connection) *task {
+func (ts *tasks) put(p *suspendedCall, stream *connection) *task {
 	t := newTask(p, rand.Text(), stream)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
