@@ -53,9 +53,13 @@ func (c *client) attempt(ctx context.Context, in input, relay *relay) (try attem
 	case !c.rounds:
 		c.caller.Input = &spoken{c, ctx}
 	case isParked(id):
-		try = func(ctx context.Context) (sallyport.Result, *question, error) { return c.resume(ctx, id, in, relay) }
+		try = func(ctx context.Context) (sallyport.Result, *question, error) {
+			return c.resumeCall(ctx, id, in, relay)
+		}
 	default:
-		try = func(ctx context.Context) (sallyport.Result, *question, error) { return c.begin(ctx, relay, detaches) }
+		try = func(ctx context.Context) (sallyport.Result, *question, error) {
+			return c.beginCall(ctx, relay, detaches)
+		}
 	}
 	return try, id, nil
 }

@@ -68,15 +68,15 @@ func (r *pendingCalls) removeCall(p *suspendedCall) {
 	delete(r.waiting, p.id)
 }
 
-// round is the set of questions that a tool asks at once.
-type round struct {
+// inputRound is the set of questions that a tool asks at once.
+type inputRound struct {
 	questions []sallyport.Question
 	answers   chan []sallyport.Answer // buffered: the tool may have given up
 	gone      <-chan struct{}         // closed when it has
 }
 
-// waits reports whether the tool waits for answers.
-func (r *round) waits() bool {
+// hasToWait reports whether the tool waits for answers.
+func (r *inputRound) hasToWait() bool {
 	if r == nil {
 		return false
 	}
@@ -96,11 +96,11 @@ type suspendedCall struct {
 	id      string        // id of the round; guarded by the set
 	over    bool          // guarded by the set
 	turn    chan struct{} // held by the round that is being asked
-	asked   chan *round
+	asked   chan *inputRound
 	wants   chan struct{} // the tool has detached
 	done    chan sallyport.Result
 	cancel  func()
-	pending *round // what the client was asked last
+	pending *inputRound // what the client was asked last
 	made    time.Time
 	set     *running.Set // the set that the call belongs to
 	stream  *connection
@@ -113,9 +113,9 @@ type suspendedCall struct {
 	request context.Context
 }
 
-// kept returns the client in the form that a waiting call keeps: with the
+// withoutRequest returns the client in the form that a waiting call keeps: with the
 // arguments, without the rest of its request.
-func (c *client) kept() *client {
+func (c *client) withoutRequest() *client {
 	own := *c
 	own.session = nil
 	if len(own.q.Args) < smallBytes {
@@ -127,17 +127,17 @@ func (c *client) kept() *client {
 	return &own
 }
 
-// begin makes a call whose tool may ask or detach.
-func (c *client) begin(ctx context.Context, relay *relay, detaches bool) (sallyport.Result, *question, error) {
+// beginCall makes a call whose tool may ask or detach.
+func (c *client) beginCall(ctx context.Context, relay *relay, detaches bool) (sallyport.Result, *question, error) {
 	p := &suspendedCall{
-		client: c.kept(), turn: make(chan struct{}, 1), asked: make(chan *round), done: make(chan sallyport.Result, 1),
+		client: c.withoutRequest(), turn: make(chan struct{}, 1), asked: make(chan *inputRound), done: make(chan sallyport.Result, 1),
 		wants: make(chan struct{}, 1), made: time.Now(), set: c.calls(ctx), stream: connectionFrom(ctx),
 	}
-	p.attend(ctx, relay)
+	p.setRelay(ctx, relay)
 	own, end, _ := p.set.Begin(context.WithoutCancel(ctx), "")
 	own, p.cancel = context.WithCancel(own)
 	caller := *c.caller
-	caller.Input, caller.Progress = p, p.progress
+	caller.Input, caller.Progress = p, p.relayProgress
 	if detaches {
 		caller.Detach = p.detach
 	}
@@ -149,17 +149,17 @@ func (c *client) begin(ctx context.Context, relay *relay, detaches bool) (sallyp
 		p.Server.parked.removeCall(p)
 		p.done <- res
 	}()
-	return p.next(ctx)
+	return p.awaitNext(ctx)
 }
 
-// attend sends the call's progress to the current request.
-func (p *suspendedCall) attend(ctx context.Context, relay *relay) {
+// setRelay sends the call's progress to the current request.
+func (p *suspendedCall) setRelay(ctx context.Context, relay *relay) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.request, p.relay = ctx, relay
 }
 
-func (p *suspendedCall) progress(e sallyport.Progress) {
+func (p *suspendedCall) relayProgress(e sallyport.Progress) {
 	p.mu.Lock()
 	ctx, relay, task := p.request, p.relay, p.task
 	if e.VisibleTo() == sallyport.AudienceUser {
@@ -174,10 +174,10 @@ func (p *suspendedCall) progress(e sallyport.Progress) {
 	}
 }
 
-// next waits until the call asks, detaches or ends. A cancelled request cancels
+// awaitNext waits until the call asks, detaches or ends. A cancelled request cancels
 // its call. Questions that a tool asks after it has detached become questions
 // of the task.
-func (p *suspendedCall) next(ctx context.Context) (sallyport.Result, *question, error) {
+func (p *suspendedCall) awaitNext(ctx context.Context) (sallyport.Result, *question, error) {
 	for {
 		select {
 		case asks := <-p.asked:
@@ -187,7 +187,7 @@ func (p *suspendedCall) next(ctx context.Context) (sallyport.Result, *question, 
 				}
 			}
 			p.pending = asks
-			return p.park()
+			return p.suspendCall()
 		case <-p.wants:
 			if len(p.done) > 0 || ctx.Err() != nil {
 				continue // no task is needed
@@ -196,17 +196,17 @@ func (p *suspendedCall) next(ctx context.Context) (sallyport.Result, *question, 
 				return sallyport.Result{}, as, nil
 			}
 		case res := <-p.done:
-			return p.result(res)
+			return p.finalResult(res)
 		case <-ctx.Done():
 			p.cancel()
-			return p.result(<-p.done)
+			return p.finalResult(<-p.done)
 		}
 	}
 }
 
-// result returns the end of a call. If the call failed because its client lacks
+// finalResult returns the end of a call. If the call failed because its client lacks
 // a capability, the result is the protocol's error for that.
-func (p *suspendedCall) result(res sallyport.Result) (sallyport.Result, *question, error) {
+func (p *suspendedCall) finalResult(res sallyport.Result) (sallyport.Result, *question, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.missing != "" && !res.OK {
@@ -215,12 +215,12 @@ func (p *suspendedCall) result(res sallyport.Result) (sallyport.Result, *questio
 	return res, nil, nil
 }
 
-// park leaves the call waiting and asks the client.
-func (p *suspendedCall) park() (sallyport.Result, *question, error) {
-	p.attend(context.Background(), nil)
+// suspendCall leaves the call waiting and asks the client.
+func (p *suspendedCall) suspendCall() (sallyport.Result, *question, error) {
+	p.setRelay(context.Background(), nil)
 	id, ok := p.Server.parked.addCall(p)
 	if !ok {
-		return p.result(<-p.done)
+		return p.finalResult(<-p.done)
 	}
 	state, err := p.seal.close(p.bound(), id, time.Now().Add(askWait))
 	if err != nil {
@@ -235,10 +235,10 @@ func (p *suspendedCall) park() (sallyport.Result, *question, error) {
 	return sallyport.Result{}, &question{requests: requests, state: state}, nil
 }
 
-// resume hands answers to a call that waits for them. If an answer is missing,
+// resumeCall hands answers to a call that waits for them. If an answer is missing,
 // it asks again. It refuses an answer that does not fit, and the client may
 // correct it.
-func (c *client) resume(ctx context.Context, id string, in input, relay *relay) (sallyport.Result, *question, error) {
+func (c *client) resumeCall(ctx context.Context, id string, in input, relay *relay) (sallyport.Result, *question, error) {
 	p := c.Server.parked.popCall(id)
 	if p == nil {
 		return sallyport.Result{}, nil, refused("this question is over; make the call again without requestState")
@@ -252,7 +252,7 @@ func (c *client) resume(ctx context.Context, id string, in input, relay *relay) 
 	for i := range questions {
 		response, ok := in.responses[questions[i].Name]
 		if !ok {
-			return p.park()
+			return p.suspendCall()
 		}
 		var err error
 		if answers[i], err = answerOf(&questions[i], response); err != nil {
@@ -260,9 +260,9 @@ func (c *client) resume(ctx context.Context, id string, in input, relay *relay) 
 			return sallyport.Result{}, nil, refused("inputResponses." + questions[i].Name + ": " + err.Error())
 		}
 	}
-	p.attend(ctx, relay)
+	p.setRelay(ctx, relay)
 	p.pending.answers <- answers
-	return p.next(ctx)
+	return p.awaitNext(ctx)
 }
 
 // Can reports whether the client can be asked.
@@ -288,7 +288,7 @@ func (p *suspendedCall) Ask(ctx context.Context, questions ...sallyport.Question
 	if !ok {
 		return nil, unanswered("too many questions wait for an answer")
 	}
-	a := &round{questions, make(chan []sallyport.Answer, 1), ctx.Done()}
+	a := &inputRound{questions, make(chan []sallyport.Answer, 1), ctx.Done()}
 	if ctx.Err() != nil {
 		return nil, errSilent
 	}

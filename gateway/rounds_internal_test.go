@@ -21,7 +21,7 @@ func TestACallThatIsOverIsNotParked(t *testing.T) {
 	s.parked.removeCall(p)
 	p.done <- sallyport.OK("over")
 	s.parked.restoreCall(p)
-	if res, asked, err := p.park(); asked != nil || err != nil || res.Value != "over" {
+	if res, asked, err := p.suspendCall(); asked != nil || err != nil || res.Value != "over" {
 		t.Errorf("park() = %+v, %v, %v, want the result", res, asked, err)
 	}
 	if len(s.parked.waiting) != 0 {
@@ -39,7 +39,7 @@ func TestNobodyIsAskedInVain(t *testing.T) {
 			Server: &Server{questions: questions}, caller: &sallyport.Caller{},
 			able: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}},
 		},
-		turn: make(chan struct{}, 1), asked: make(chan *round, 1),
+		turn: make(chan struct{}, 1), asked: make(chan *inputRound, 1),
 	}
 	for range 100 {
 		_, err := p.Ask(t.Context(), sallyport.Question{Name: "q", Kind: sallyport.InputPerson})

@@ -39,8 +39,8 @@ type task struct {
 	mu        sync.Mutex
 	call      *suspendedCall // nil after the end
 	changed   time.Time
-	message   string // what the tool last told the user
-	asks      *round // the latest round of questions
+	message   string      // what the tool last told the user
+	asks      *inputRound // the latest round of questions
 	answers   []*sallyport.Answer
 	rounds    int
 	cancelled bool
@@ -74,7 +74,7 @@ func (t *task) follow(p *suspendedCall) {
 }
 
 // ask stores questions for the client to fetch.
-func (t *task) ask(asks *round) {
+func (t *task) ask(asks *inputRound) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asks, t.answers = asks, make([]*sallyport.Answer, len(asks.questions))
@@ -93,7 +93,7 @@ func (t *task) say(e sallyport.Progress) {
 }
 
 // waiting reports whether the tool waits for answers.
-func (t *task) waiting() bool { return t.call != nil && !t.cancelled && t.asks.waits() }
+func (t *task) waiting() bool { return t.call != nil && !t.cancelled && t.asks.hasToWait() }
 
 // key names a question uniquely among all questions of the task. The name of a
 // question contains no dot.
@@ -187,7 +187,7 @@ func (t *task) end(p *suspendedCall, res sallyport.Result) {
 // outcome returns the final state of a task, and the text of its result or
 // error.
 func outcome(p *suspendedCall, res sallyport.Result, cancelled bool) (state string, text json.RawMessage) {
-	res, _, err := p.result(res)
+	res, _, err := p.finalResult(res)
 	switch {
 	case cancelled && !res.OK:
 		return taskCancelled, nil

@@ -183,7 +183,7 @@ type handleKey struct{}
 
 // become turns a detached call into a task. It returns nil when there is no
 // room; the request then keeps waiting.
-func (p *suspendedCall) become(asks *round) *question {
+func (p *suspendedCall) become(asks *inputRound) *question {
 	t := p.tasks.put(p, p.stream)
 	if t == nil {
 		return nil
