@@ -45,7 +45,7 @@ func appendHead(out []byte, id json.RawMessage) []byte {
 
 // appendResult appends the encoded result in one pass. The text is the same as
 // the library's encoding of [result].
-func (s *Server) appendResult(out []byte, d *direct, res *sallyport.Result) []byte {
+func (s *Server) appendResult(out []byte, d *directRequest, res *sallyport.Result) []byte {
 	begun := len(out)
 	out = append(appendHead(out, d.id), `,"result":{"_meta":{`...)
 	if d.version != "" {
@@ -107,7 +107,7 @@ func appendRare(out []byte, res *sallyport.Result) ([]byte, error) {
 }
 
 // appendPage appends the answer to a listing; page is its encoded text.
-func (s *Server) appendPage(out []byte, d *direct, page []byte) []byte {
+func (s *Server) appendPage(out []byte, d *directRequest, page []byte) []byte {
 	out = append(appendHead(out, d.id), `,"result":{`...)
 	if d.version != "" {
 		out = append(out, `"resultType":"complete","_meta":{"`+mcp.MetaKeyServerInfo+`":`...)

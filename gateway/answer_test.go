@@ -36,7 +36,7 @@ func TestResultsAreWrittenAsTheLibraryDoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := `{"jsonrpc":"2.0","id":"i","result":` + string(text) + `}`
-		got := s.appendResult(nil, &direct{id: json.RawMessage(`"i"`)}, &res)
+		got := s.appendResult(nil, &directRequest{id: json.RawMessage(`"i"`)}, &res)
 		if diff := cmp.Diff(want, string(got)); diff != "" {
 			t.Errorf("appendResult(%+v) (-library +own):\n%s", res, diff)
 		}
@@ -50,7 +50,7 @@ func TestResultThatCannotBeWrittenIsAnError(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := s.appendResult([]byte("before "), &direct{id: json.RawMessage(`1`)}, &sallyport.Result{OK: true, Structured: map[string]any{"f": func() {}}})
+	got := s.appendResult([]byte("before "), &directRequest{id: json.RawMessage(`1`)}, &sallyport.Result{OK: true, Structured: map[string]any{"f": func() {}}})
 	if want := `before {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the result cannot be encoded"}}`; string(got) != want {
 		t.Errorf("appendResult() = %s, want %s", got, want)
 	}

@@ -109,30 +109,30 @@ func (c *client) bound() []string {
 	return []string{c.caller.Principal.Name, c.caller.Personality, c.q.Tool, argsOf(c.q.Args)}
 }
 
-// attempt makes a call or continues one. It returns a question when the tool
+// callAttempt makes a call or continues one. It returns a question when the tool
 // asks one in a protocol that needs another round for it.
-type attempt func(context.Context) (sallyport.Result, *question, error)
+type callAttempt func(context.Context) (sallyport.Result, *question, error)
 
-// held is a call that a person may be asked about.
-type held struct {
+// heldCall is a call that a person may be asked about.
+type heldCall struct {
 	*client
-	make attempt
+	make callAttempt
 }
 
 // newHeld returns the call as one that a person may be asked about. It returns
 // nil when the client cannot ask a person or no person decides about the call.
-func (c *client) newHeld(try attempt) *held {
+func (c *client) newHeld(try callAttempt) *heldCall {
 	if !elicits(c.able) || !c.asks(c.caller, c.q.Tool) {
 		return nil
 	}
 	c.caller.Asks = true
-	return &held{c, try}
+	return &heldCall{c, try}
 }
 
 // call makes the call. A call that is held is put before the person, either at
 // once or by the question that it returns. id is the approval named by the
 // request's state, or empty.
-func (h *held) call(ctx context.Context, in input, id string) (sallyport.Result, *question, error) {
+func (h *heldCall) call(ctx context.Context, in input, id string) (sallyport.Result, *question, error) {
 	ask := true
 	if id != "" {
 		var err error
@@ -153,7 +153,7 @@ func asking(res *sallyport.Result) bool {
 }
 
 // ask puts a call before the person if its result says that it is held.
-func (h *held) ask(ctx context.Context, res sallyport.Result) (sallyport.Result, *question, error) {
+func (h *heldCall) ask(ctx context.Context, res sallyport.Result) (sallyport.Result, *question, error) {
 	if !asking(&res) {
 		return res, nil, nil
 	}
@@ -174,7 +174,7 @@ func (h *held) ask(ctx context.Context, res sallyport.Result) (sallyport.Result,
 
 // askNow asks over the session while the call waits. It makes the call again
 // once there is a decision.
-func (h *held) askNow(ctx context.Context, a *sallyport.Approval, before sallyport.Result) (sallyport.Result, *question, error) {
+func (h *heldCall) askNow(ctx context.Context, a *sallyport.Approval, before sallyport.Result) (sallyport.Result, *question, error) {
 	if !h.decided(ctx, a) {
 		return before, nil, nil
 	}
@@ -182,7 +182,7 @@ func (h *held) askNow(ctx context.Context, a *sallyport.Approval, before sallypo
 }
 
 // decided asks over the session and reports whether there is a decision.
-func (h *held) decided(ctx context.Context, a *sallyport.Approval) bool {
+func (h *heldCall) decided(ctx context.Context, a *sallyport.Approval) bool {
 	waiting, done, ok := h.questions.Begin(ctx, h.caller.Principal.Name)
 	defer done()
 	if !ok {
@@ -220,7 +220,7 @@ func unchanged(p, q *sallyport.Principal) bool {
 
 // answered reads the answer to the question of the previous round. It reports
 // whether the person may be asked again because there was no answer.
-func (h *held) answered(ctx context.Context, in input, id string) (again bool, err error) {
+func (h *heldCall) answered(ctx context.Context, in input, id string) (again bool, err error) {
 	response, ok := in.responses[askKey]
 	if !ok {
 		return true, nil
@@ -245,7 +245,7 @@ func (h *held) answered(ctx context.Context, in input, id string) (again bool, e
 // decide records a decision in the name of the person behind the client. If the
 // approval was decided elsewhere in the meantime, that decision stands and the
 // next attempt of the call reports it.
-func (h *held) decide(ctx context.Context, id string, v verdict) error {
+func (h *heldCall) decide(ctx context.Context, id string, v verdict) error {
 	a, err := h.o.Desk.Get(ctx, id)
 	switch {
 	case errors.Is(err, sallyport.ErrApprovalUnknown):
@@ -270,7 +270,7 @@ func (h *held) decide(ctx context.Context, id string, v verdict) error {
 
 // undone returns the answer to a decision that could not be recorded. The cause
 // is logged for the operator.
-func (h *held) undone(id string, err error) error {
+func (h *heldCall) undone(id string, err error) error {
 	h.o.Logger.Error("a decision was not taken", "approval", id, "error", err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the decision could not be taken: the call is still held (approval " + id + ")"}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/sallyport/sallyport/internal/running"
 )
 
-// direct is a call or a listing that the server answers without the protocol
+// directRequest is a call or a listing that the server answers without the protocol
 // library, which spends forty times as long on it as the gate. Only messages
 // that every decoder reads in the same way are answered directly. The library
 // answers or refuses a request with a member that is not listed in
@@ -23,7 +23,7 @@ import (
 // because it puts these events into the stream. If a direct call turns out to
 // be held and the person behind the client may decide about it, the library
 // takes it over from there.
-type direct struct {
+type directRequest struct {
 	id      json.RawMessage
 	key     any    // the id in comparable form
 	tool    string // empty for a listing
@@ -41,11 +41,11 @@ const maxDirectDepth = 900
 
 // direct returns the message as a direct request. ok is false when the library
 // has to answer it.
-func (e *envelope) direct() (d direct, ok bool) {
+func (e *envelope) direct() (d directRequest, ok bool) {
 	if e.id == nil || len(e.top) != 4 && (len(e.top) != 3 || e.params != nil) {
 		return d, false
 	}
-	d = direct{id: e.id, version: e.version}
+	d = directRequest{id: e.id, version: e.version}
 	if d.key, ok = keyOfID(e.id); !ok {
 		return d, false
 	}
@@ -61,7 +61,7 @@ func (e *envelope) direct() (d direct, ok bool) {
 }
 
 // call reads the parameters of a call.
-func (d *direct) call(e *envelope) bool {
+func (d *directRequest) call(e *envelope) bool {
 	ok := false
 	for _, m := range e.in {
 		switch string(m.key) {
@@ -83,7 +83,7 @@ func (d *direct) call(e *envelope) bool {
 }
 
 // list reads the parameters of a listing.
-func (d *direct) list(e *envelope) bool {
+func (d *directRequest) list(e *envelope) bool {
 	for _, m := range e.in {
 		switch string(m.key) {
 		case "cursor":
@@ -104,7 +104,7 @@ func (d *direct) list(e *envelope) bool {
 
 // describe reads _meta. A protocol without sessions requires the client's
 // capabilities there.
-func (d *direct) describe(e *envelope) bool {
+func (d *directRequest) describe(e *envelope) bool {
 	if m := of(e.in, "_meta"); m != nil && m[0] != '{' {
 		return false
 	}
@@ -191,7 +191,7 @@ func keyOfID(id json.RawMessage) (key any, ok bool) {
 // direct answers a call or a listing and appends the answer to out. The call is
 // counted in calls. If the call is held for the person behind the client, there
 // is no answer yet, and held is its result.
-func (s *Server) direct(ctx context.Context, calls *running.Set, caller *sallyport.Caller, d *direct, out []byte) (answer []byte, held *sallyport.Result) {
+func (s *Server) direct(ctx context.Context, calls *running.Set, caller *sallyport.Caller, d *directRequest, out []byte) (answer []byte, held *sallyport.Result) {
 	if d.tool == "" {
 		page, err := s.lists.page(s.gate.Definitions(caller), d.cursor)
 		if err != nil {
@@ -219,7 +219,7 @@ func (s *Server) of(p sallyport.Principal, tool string) *sallyport.Caller {
 
 // as returns the caller for a principal's direct request. session is that of a
 // protocol with sessions, or that of the stream.
-func (s *Server) as(p sallyport.Principal, d *direct, session string) *sallyport.Caller {
+func (s *Server) as(p sallyport.Principal, d *directRequest, session string) *sallyport.Caller {
 	c := s.of(p, d.tool)
 	switch {
 	case d.version == "":

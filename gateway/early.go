@@ -15,15 +15,15 @@ import (
 // guessed and is valid once.
 const earlyMeta = "sallyport/early"
 
-// early holds the results of direct calls that are held. The library asks the
+// precomputedResults holds the results of direct calls that are held. The library asks the
 // question about such a call, and the call is not made a second time for it.
-type early struct {
+type precomputedResults struct {
 	mu   sync.Mutex
 	kept map[string]sallyport.Result
 }
 
 // keep stores a result and returns the word for it.
-func (e *early) keep(res sallyport.Result) string {
+func (e *precomputedResults) keep(res sallyport.Result) string {
 	word := rand.Text()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -35,7 +35,7 @@ func (e *early) keep(res sallyport.Result) string {
 }
 
 // take returns the result for a word and deletes it.
-func (e *early) take(word string) (res sallyport.Result, ok bool) {
+func (e *precomputedResults) take(word string) (res sallyport.Result, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	res, ok = e.kept[word]
@@ -44,7 +44,7 @@ func (e *early) take(word string) (res sallyport.Result, ok bool) {
 }
 
 // of returns the stored result that a request refers to.
-func (e *early) of(req mcp.Request) (res sallyport.Result, ok bool) {
+func (e *precomputedResults) of(req mcp.Request) (res sallyport.Result, ok bool) {
 	word, ok := req.GetParams().GetMeta()[earlyMeta].(string)
 	if !ok {
 		return res, false

@@ -17,8 +17,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// exchange is one POST whose message has been read.
-type exchange struct {
+// httpExchange is one POST whose message has been read.
+type httpExchange struct {
 	w         http.ResponseWriter
 	r         *http.Request
 	principal sallyport.Principal
@@ -34,7 +34,7 @@ type exchange struct {
 // the clients choose the order of the calls of a session. Closing the request
 // cancels a call only in protocols without sessions. If the session is closed
 // while a direct call runs, the call still gets its answer.
-func (s *surface) direct(x *exchange) bool {
+func (s *httpSurface) direct(x *httpExchange) bool {
 	d, ok := x.message.direct()
 	if !ok || !s.regular(x, &d) || s.server.lasts(&d) {
 		return false
@@ -68,7 +68,7 @@ func (s *surface) direct(x *exchange) bool {
 
 // perform makes the call or the listing. It frees the id before the answer is
 // written.
-func (s *surface) perform(ctx context.Context, x *exchange, d *direct, session string, out []byte) (answer []byte, held *sallyport.Result) {
+func (s *httpSurface) perform(ctx context.Context, x *httpExchange, d *directRequest, session string, out []byte) (answer []byte, held *sallyport.Result) {
 	if x.session != nil {
 		defer x.session.leave(d.key)
 	}
@@ -76,7 +76,7 @@ func (s *surface) perform(ctx context.Context, x *exchange, d *direct, session s
 }
 
 // ask hands a held call with its result to the library.
-func (s *surface) ask(x *exchange, held *sallyport.Result) {
+func (s *httpSurface) ask(x *httpExchange, held *sallyport.Result) {
 	word := s.server.early.keep(*held)
 	defer s.server.early.take(word)
 	body := x.message.with(word)
@@ -86,7 +86,7 @@ func (s *surface) ask(x *exchange, held *sallyport.Result) {
 
 // regular reports whether the library would pass a request on to its method:
 // the headers are complete and agree with the body.
-func (s *surface) regular(x *exchange, d *direct) bool {
+func (s *httpSurface) regular(x *httpExchange, d *directRequest) bool {
 	h := x.r.Header
 	if len(h.Values("Last-Event-Id")) > 0 || !isJSON(h.Get("Content-Type")) || !acceptsBoth(h.Values("Accept")) {
 		return false
@@ -132,7 +132,7 @@ func acceptsBoth(values []string) bool {
 // direct call is refused. The server does not know which ids are pending in the
 // library. A client that uses the id of a call with progress for another call
 // at the same time gets both answers.
-func (s *surface) library(x *exchange) {
+func (s *httpSurface) library(x *httpExchange) {
 	handler := s.older
 	if x.stateless {
 		handler = s.newer
@@ -151,7 +151,7 @@ func (s *surface) library(x *exchange) {
 		handler.ServeHTTP(x.w, x.r)
 		return
 	}
-	w := &noted{ResponseWriter: x.w}
+	w := &statusRecorder{ResponseWriter: x.w}
 	handler.ServeHTTP(w, x.r)
 	if w.status == http.StatusAccepted {
 		x.session.cancel(anyID(of(x.message.in, "requestId")))
@@ -159,7 +159,7 @@ func (s *surface) library(x *exchange) {
 }
 
 // refuse answers with a fault.
-func (x *exchange) refuse(f *fault) { refuse(x.w, f, x.stateless) }
+func (x *httpExchange) refuse(f *fault) { refuse(x.w, f, x.stateless) }
 
 // anyID decodes an id as the library does, with numbers as whole numbers. It
 // returns nil for a value that is not an id.
@@ -178,16 +178,16 @@ func anyID(id json.RawMessage) any {
 	}
 }
 
-// noted is a response writer that remembers the status code.
-type noted struct {
+// statusRecorder is a response writer that remembers the status code.
+type statusRecorder struct {
 	http.ResponseWriter
 	status int
 }
 
 // Unwrap is for http.ResponseController.
-func (n *noted) Unwrap() http.ResponseWriter { return n.ResponseWriter }
+func (n *statusRecorder) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
-func (n *noted) WriteHeader(status int) {
+func (n *statusRecorder) WriteHeader(status int) {
 	n.status = status
 	n.ResponseWriter.WriteHeader(status)
 }

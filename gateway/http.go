@@ -37,8 +37,8 @@ const (
 // principalKey is the key under which a verified token carries the principal.
 const principalKey = "sallyport/principal"
 
-// surface is the handler of streamable HTTP.
-type surface struct {
+// httpSurface is the handler of streamable HTTP.
+type httpSurface struct {
 	server   *Server
 	newer    http.Handler // the library, without sessions
 	older    http.Handler // the library, with sessions
@@ -59,7 +59,7 @@ func (s *Server) Handler() http.Handler {
 	}
 	stateless, stateful := common, common
 	stateless.Stateless, stateless.PropagateRequestCancellation = true, true
-	return &surface{
+	return &httpSurface{
 		server: s, long: budget.New(longBytes),
 		newer: bind(mcp.NewStreamableHTTPHandler(server, &stateless)),
 		older: bind(mcp.NewStreamableHTTPHandler(server, &stateful)),
@@ -100,8 +100,8 @@ func bound(extra *mcp.RequestExtra) (sallyport.Principal, bool) {
 
 // ServeHTTP reads a message strictly. It answers the message or hands it to the
 // protocol generation that the message names.
-func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w = paced{w, s.server.writeWait}
+func (s *httpSurface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w = slowClientWriter{w, s.server.writeWait}
 	p, ok := auth.PrincipalFrom(r.Context())
 	if !ok || p.Name == "" {
 		s.older.ServeHTTP(w, r)
@@ -119,7 +119,7 @@ func (s *surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // post reads a message and answers it. It returns a message that only opens a
 // stream instead of answering it, because such a request does not count as
 // waiting for an answer.
-func (s *surface) post(w http.ResponseWriter, r *http.Request, p sallyport.Principal) (opens *exchange) {
+func (s *httpSurface) post(w http.ResponseWriter, r *http.Request, p sallyport.Principal) (opens *httpExchange) {
 	_, done, ok := s.server.posts.Begin(r.Context(), p.Name)
 	if !ok {
 		busy(w, fmt.Sprintf("too many requests at once: %d of a principal, %d of all, and fewer the more run; try again", maxOwnPosts, maxPosts))
@@ -133,7 +133,7 @@ func (s *surface) post(w http.ResponseWriter, r *http.Request, p sallyport.Princ
 		return nil
 	}
 	e, err := open(body)
-	x := &exchange{w: w, r: r, principal: p, message: &e, stateless: stateless(r, &e)}
+	x := &httpExchange{w: w, r: r, principal: p, message: &e, stateless: stateless(r, &e)}
 	switch refused := (*fault)(nil); {
 	case errors.As(err, &refused):
 		x.refuse(refused)
@@ -152,7 +152,7 @@ func (s *surface) post(w http.ResponseWriter, r *http.Request, p sallyport.Princ
 
 // listen serves a stream of changes, which stays open until its client or the
 // server ends it.
-func (s *surface) listen(x *exchange) {
+func (s *httpSurface) listen(x *httpExchange) {
 	ctx, done, ok := s.server.listens.Begin(x.r.Context(), x.principal.Name)
 	if !ok {
 		busy(x.w, tooManyStreams)
@@ -164,7 +164,7 @@ func (s *surface) listen(x *exchange) {
 }
 
 // answer answers a message. Until then its session does not count as idle.
-func (s *surface) answer(x *exchange) {
+func (s *httpSurface) answer(x *httpExchange) {
 	if x.stateless {
 		if err := s.server.headers(x); err != nil {
 			x.refuse(&fault{id: x.message.id, code: mcp.CodeHeaderMismatch, text: "header mismatch: " + err.Error()})
@@ -181,7 +181,7 @@ func (s *surface) answer(x *exchange) {
 
 // other serves requests without a message: those that open a stream or end a
 // session.
-func (s *surface) other(w http.ResponseWriter, r *http.Request) {
+func (s *httpSurface) other(w http.ResponseWriter, r *http.Request) {
 	if stateless(r, &envelope{}) {
 		s.newer.ServeHTTP(w, r)
 		return
@@ -190,7 +190,7 @@ func (s *surface) other(w http.ResponseWriter, r *http.Request) {
 		s.stream(w, r)
 		return
 	}
-	ended := &noted{ResponseWriter: w}
+	ended := &statusRecorder{ResponseWriter: w}
 	s.older.ServeHTTP(ended, r)
 	if ended.status == http.StatusNoContent {
 		s.server.sessions.forget(r.Header.Get("Mcp-Session-Id"))
@@ -198,7 +198,7 @@ func (s *surface) other(w http.ResponseWriter, r *http.Request) {
 }
 
 // stream serves a stream on which the client of a session listens.
-func (s *surface) stream(w http.ResponseWriter, r *http.Request) {
+func (s *httpSurface) stream(w http.ResponseWriter, r *http.Request) {
 	p, _ := auth.PrincipalFrom(r.Context())
 	ctx, done, ok := s.server.listens.Begin(r.Context(), p.Name)
 	if !ok {
@@ -215,7 +215,7 @@ var tooManyStreams = fmt.Sprintf("too many streams are open: %d of a principal, 
 // read returns the body. The caller releases held once a long message is
 // answered. read does not wait for long messages of other requests: if there is
 // no room, the error is [budget.ErrFull].
-func (s *surface) read(w http.ResponseWriter, r *http.Request, principal string) (body []byte, held *budget.Holding, err error) {
+func (s *httpSurface) read(w http.ResponseWriter, r *http.Request, principal string) (body []byte, held *budget.Holding, err error) {
 	all := http.MaxBytesReader(w, r.Body, maxMessageBytes)
 	// The announced length is not trusted with more than one page of memory.
 	begin := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), 4<<10)+bytes.MinRead))
@@ -236,7 +236,7 @@ func stateless(r *http.Request, e *envelope) bool {
 }
 
 // admit decides whether a message without a session may open one.
-func (s *surface) admit(w http.ResponseWriter, r *http.Request, p *sallyport.Principal, e *envelope) bool {
+func (s *httpSurface) admit(w http.ResponseWriter, r *http.Request, p *sallyport.Principal, e *envelope) bool {
 	if r.Header.Get("Mcp-Session-Id") != "" {
 		return true
 	}

@@ -21,7 +21,7 @@ func (s *Server) inquires(tool string) bool { return tool != "" && s.gate.Inquir
 
 // lasts reports whether a call may be answered with something other than its
 // result. Such calls go through the library, which carries questions and tasks.
-func (s *Server) lasts(d *direct) bool {
+func (s *Server) lasts(d *directRequest) bool {
 	switch {
 	case s.inquires(d.tool):
 		return true
@@ -34,7 +34,7 @@ func (s *Server) lasts(d *direct) bool {
 
 // attempt returns how this call is made, and the id that the request's state
 // names. Only a tool that may ask gets access to its caller.
-func (c *client) attempt(ctx context.Context, in input, relay *relay) (try attempt, id string, err error) {
+func (c *client) attempt(ctx context.Context, in input, relay *relay) (try callAttempt, id string, err error) {
 	inquires := c.inquires(c.q.Tool)
 	detaches, err := c.detaches()
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *client) attempt(ctx context.Context, in input, relay *relay) (try attem
 	switch {
 	case !inquires && !detaches:
 	case !c.rounds:
-		c.caller.Input = &spoken{c, ctx}
+		c.caller.Input = &sessionElicitor{c, ctx}
 	case isParked(id):
 		try = func(ctx context.Context) (sallyport.Result, *question, error) {
 			return c.resumeCall(ctx, id, in, relay)
@@ -191,15 +191,15 @@ func text(a *sallyport.Answer, q *sallyport.Question, model string, content mcp.
 	return nil
 }
 
-// spoken asks over a session while the call and its request wait.
-type spoken struct {
+// sessionElicitor asks over a session while the call and its request wait.
+type sessionElicitor struct {
 	*client
 	request context.Context
 }
 
-func (s *spoken) Can(kind sallyport.InputKind) bool { return s.can(kind) }
+func (s *sessionElicitor) Can(kind sallyport.InputKind) bool { return s.can(kind) }
 
-func (s *spoken) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
+func (s *sessionElicitor) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
 	if kind := s.unable(questions); kind != "" {
 		return nil, errUnable(kind)
 	}
@@ -232,7 +232,7 @@ func (s *spoken) Ask(ctx context.Context, questions ...sallyport.Question) ([]sa
 }
 
 // put sends one question and waits for its answer.
-func (s *spoken) put(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+func (s *sessionElicitor) put(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
 		return s.session.Elicit(ctx, q)

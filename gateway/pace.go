@@ -15,20 +15,20 @@ const (
 	slowest   = 64 << 10
 )
 
-// paced is a response writer that gives up on clients that read too slowly.
-type paced struct {
+// slowClientWriter is a response writer that gives up on clients that read too slowly.
+type slowClientWriter struct {
 	http.ResponseWriter
 	wait time.Duration // writeWait; less in tests
 }
 
 // Write sets a deadline that fits the length and writes.
-func (p paced) Write(text []byte) (int, error) {
+func (p slowClientWriter) Write(text []byte) (int, error) {
 	p.within(p.wait + time.Duration(len(text)/slowest)*time.Second)
 	return p.ResponseWriter.Write(text)
 }
 
 // FlushError sends what was written.
-func (p paced) FlushError() error {
+func (p slowClientWriter) FlushError() error {
 	p.within(p.wait)
 	err := http.NewResponseController(p.ResponseWriter).Flush()
 	// A stream may be silent for a long time.
@@ -37,9 +37,9 @@ func (p paced) FlushError() error {
 }
 
 // Unwrap is for http.ResponseController.
-func (p paced) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+func (p slowClientWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-func (p paced) within(d time.Duration) {
+func (p slowClientWriter) within(d time.Duration) {
 	// Only writers of tests do not support deadlines.
 	_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now().Add(d))
 }

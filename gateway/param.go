@@ -31,7 +31,7 @@ const nameHeader = "Mcp-Name"
 // component that reads only headers, such as a proxy, must see which tool is
 // called with which arguments. The library compares only the method and the
 // undecoded name, and it knows no tool.
-func (s *Server) headers(x *exchange) error {
+func (s *Server) headers(x *httpExchange) error {
 	if coded := x.r.Header.Get(nameHeader); strings.HasPrefix(coded, codedPrefix) {
 		name, ok := decoded(coded)
 		if !ok {

@@ -108,8 +108,8 @@ type Server struct {
 	sessions      sessions     // sessions of HTTP
 	lists         lists
 	followed      followed
-	early         early // held results of direct calls over HTTP
-	seal          *seal // encrypts the state that clients keep between two rounds
+	early         precomputedResults // held results of direct calls over HTTP
+	seal          *seal              // encrypts the state that clients keep between two rounds
 	parked        pendingCalls
 	tasks         tasks
 	answers       answers

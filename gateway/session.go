@@ -30,8 +30,8 @@ const maxSessionBytes = 256
 type connection struct {
 	session  string
 	calls    *running.Set
-	messages atomic.Bool // the client set a log level
-	early    early       // results of direct calls that are held
+	messages atomic.Bool        // the client set a log level
+	early    precomputedResults // results of direct calls that are held
 }
 
 type connectionKey struct{}

@@ -68,7 +68,7 @@ func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 
 // shut ends a session whose calls are over. It does not wait long, because a
 // client that does not read can block a write for ever.
-func (l *lines) shut(session *mcp.ServerSession, ended <-chan error) {
+func (l *stdioTransport) shut(session *mcp.ServerSession, ended <-chan error) {
 	// The result of ending the session no longer matters.
 	go func() { _ = session.Close() }()
 	timer := time.NewTimer(stopWait)
@@ -80,10 +80,10 @@ func (l *lines) shut(session *mcp.ServerSession, ended <-chan error) {
 	}
 }
 
-// lines is the stdio transport: newline-delimited JSON. The library's own
+// stdioTransport is the stdio transport: newline-delimited JSON. The library's own
 // transport gives up at the first line that is not a message, and it drops
 // running calls when the input ends.
-type lines struct {
+type stdioTransport struct {
 	server  *Server
 	stream  *connection
 	ctx     context.Context // context of direct calls
@@ -106,8 +106,8 @@ type lines struct {
 	change  chan struct{}              // closed when pending shrinks; nil while no goroutine waits
 }
 
-func newLines(in io.ReadCloser, out io.WriteCloser) *lines {
-	return &lines{
+func newLines(in io.ReadCloser, out io.WriteCloser) *stdioTransport {
+	return &stdioTransport{
 		in: in, out: out, incoming: make(chan jsonrpc.Message),
 		ended: make(chan struct{}), closed: make(chan struct{}),
 		ids: map[any]context.CancelFunc{}, listens: map[any]struct{}{},
@@ -115,17 +115,17 @@ func newLines(in io.ReadCloser, out io.WriteCloser) *lines {
 }
 
 // Connect starts reading. It implements [mcp.Transport].
-func (l *lines) Connect(context.Context) (mcp.Connection, error) {
+func (l *stdioTransport) Connect(context.Context) (mcp.Connection, error) {
 	go l.receive()
 	return l, nil
 }
 
 // SessionID is empty: a stream is its own session.
-func (l *lines) SessionID() string { return "" }
+func (l *stdioTransport) SessionID() string { return "" }
 
 // receive reads lines until the input ends. It runs in its own goroutine,
 // because closing a stream may not end a blocked read (os.Stdin).
-func (l *lines) receive() {
+func (l *stdioTransport) receive() {
 	defer close(l.ended)
 	r := bufio.NewReader(l.in)
 	for {
@@ -146,7 +146,7 @@ func (l *lines) receive() {
 
 // cause returns the error with which reading ended. It is io.EOF if this side
 // closed the stream.
-func (l *lines) cause(err error) error {
+func (l *stdioTransport) cause(err error) error {
 	if l.over() {
 		return io.EOF
 	}
@@ -171,7 +171,7 @@ func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
 
 // accept hands a line to the library, or answers it when it is not a message.
 // It returns false when the connection is closed.
-func (l *lines) accept(line []byte, long bool) bool {
+func (l *stdioTransport) accept(line []byte, long bool) bool {
 	if long {
 		l.refuse(&fault{code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("the message is longer than %d bytes", maxMessageBytes)})
 		return true
@@ -209,7 +209,7 @@ func (l *lines) accept(line []byte, long bool) bool {
 
 // give hands a message to the library. It returns false when the connection is
 // closed.
-func (l *lines) give(msg jsonrpc.Message) bool {
+func (l *stdioTransport) give(msg jsonrpc.Message) bool {
 	select {
 	case l.incoming <- msg:
 		return true
@@ -220,7 +220,7 @@ func (l *lines) give(msg jsonrpc.Message) bool {
 
 // answered hands the client's answer to a question to the library, which drops
 // answers to questions that it never asked.
-func (l *lines) answered(line []byte) bool {
+func (l *stdioTransport) answered(line []byte) bool {
 	msg, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
 		return true // it is not a request, so it has no answer
@@ -230,7 +230,7 @@ func (l *lines) answered(line []byte) bool {
 
 // over reports whether the connection is closed. A line that a read still
 // returns after that is dropped.
-func (l *lines) over() bool {
+func (l *stdioTransport) over() bool {
 	select {
 	case <-l.closed:
 		return true
@@ -240,15 +240,15 @@ func (l *lines) over() bool {
 }
 
 // refuse answers a line that never becomes a request.
-func (l *lines) refuse(f *fault) {
+func (l *stdioTransport) refuse(f *fault) {
 	// The write fails if the client has gone; reading then ends as well.
 	_ = l.print(f.reply())
 }
 
-func (l *lines) print(text []byte) error { return l.write(append(text, '\n')) }
+func (l *stdioTransport) print(text []byte) error { return l.write(append(text, '\n')) }
 
 // write sends one line.
-func (l *lines) write(line []byte) error {
+func (l *stdioTransport) write(line []byte) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	_, err := l.out.Write(line)
@@ -258,7 +258,7 @@ func (l *lines) write(line []byte) error {
 // enter records a request that wants an answer; cancel cancels it when it is a
 // direct one. enter waits while too many requests are pending. If the id is in
 // use, it refuses the request and returns false.
-func (l *lines) enter(key any, cancel context.CancelFunc) bool {
+func (l *stdioTransport) enter(key any, cancel context.CancelFunc) bool {
 	if l.note(key, cancel) {
 		return true
 	}
@@ -268,7 +268,7 @@ func (l *lines) enter(key any, cancel context.CancelFunc) bool {
 
 // listen records a request that is answered only when its client cancels it.
 // Neither the next call nor the end of the input waits for that answer.
-func (l *lines) listen(key any, _ context.CancelFunc) bool {
+func (l *stdioTransport) listen(key any, _ context.CancelFunc) bool {
 	l.mu.Lock()
 	_, taken := l.ids[key]
 	fits := len(l.listens) < maxStreamListens
@@ -285,7 +285,7 @@ func (l *lines) listen(key any, _ context.CancelFunc) bool {
 	return !taken && fits
 }
 
-func (l *lines) note(key any, cancel context.CancelFunc) bool {
+func (l *stdioTransport) note(key any, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.pending >= maxPending && l.await(nil) {
@@ -301,7 +301,7 @@ func (l *lines) note(key any, cancel context.CancelFunc) bool {
 // forget frees an id before its answer is written, because the client may use
 // the id again as soon as it reads the answer. It reports whether the id counts
 // as pending until that write.
-func (l *lines) forget(key any) bool {
+func (l *stdioTransport) forget(key any) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, listens := l.listens[key]
@@ -311,7 +311,7 @@ func (l *lines) forget(key any) bool {
 }
 
 // leave records that an answer is written.
-func (l *lines) leave() {
+func (l *stdioTransport) leave() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pending--
@@ -323,7 +323,7 @@ func (l *lines) leave() {
 
 // await waits, with the lock released, until a call is answered. It returns
 // false when the connection is closed or the timer fires.
-func (l *lines) await(timer <-chan time.Time) bool {
+func (l *stdioTransport) await(timer <-chan time.Time) bool {
 	if l.change == nil {
 		l.change = make(chan struct{})
 	}
@@ -340,7 +340,7 @@ func (l *lines) await(timer <-chan time.Time) bool {
 }
 
 // drain waits until every call is answered, but no longer than most.
-func (l *lines) drain(most time.Duration) {
+func (l *stdioTransport) drain(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	l.mu.Lock()
@@ -350,7 +350,7 @@ func (l *lines) drain(most time.Duration) {
 }
 
 // Read returns the next message. After the last one it returns io.EOF.
-func (l *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
+func (l *stdioTransport) Read(ctx context.Context) (jsonrpc.Message, error) {
 	select {
 	case msg := <-l.incoming:
 		return msg, nil
@@ -364,7 +364,7 @@ func (l *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 // Write sends one message as a line.
-func (l *lines) Write(ctx context.Context, msg jsonrpc.Message) error {
+func (l *stdioTransport) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -392,7 +392,7 @@ func withCode(err error) error {
 }
 
 // Close closes both streams.
-func (l *lines) Close() error {
+func (l *stdioTransport) Close() error {
 	var err error
 	l.once.Do(func() {
 		close(l.closed)

@@ -10,7 +10,7 @@ import (
 // does so only after the library knows which protocol the stream speaks. It
 // returns false for a message that the library has to answer, such as one of
 // the other protocol generation.
-func (l *lines) direct(e *envelope) bool {
+func (l *stdioTransport) direct(e *envelope) bool {
 	session := l.library.Load()
 	if session == nil || l.server.viaLibrary || l.over() {
 		return false
@@ -45,7 +45,7 @@ func (l *lines) direct(e *envelope) bool {
 }
 
 // perform makes a call or a listing and writes its answer.
-func (l *lines) perform(ctx context.Context, e *envelope, d *direct) {
+func (l *stdioTransport) perform(ctx context.Context, e *envelope, d *directRequest) {
 	text := l.server.answers.take()
 	defer l.server.answers.give(text)
 	caller := l.server.as(l.server.o.Principal(), d, l.stream.session)
@@ -66,7 +66,7 @@ func (l *lines) perform(ctx context.Context, e *envelope, d *direct) {
 
 // ask hands a held call with its result to the library. From then on its id is
 // the library's.
-func (l *lines) ask(e *envelope, d *direct, held *sallyport.Result) {
+func (l *stdioTransport) ask(e *envelope, d *directRequest, held *sallyport.Result) {
 	l.mu.Lock()
 	l.ids[d.key] = nil
 	l.mu.Unlock()
@@ -79,7 +79,7 @@ func (l *lines) ask(e *envelope, d *direct, held *sallyport.Result) {
 }
 
 // cancel cancels a direct request and reports whether there was one.
-func (l *lines) cancel(key any) bool {
+func (l *stdioTransport) cancel(key any) bool {
 	l.mu.Lock()
 	cancel := l.ids[key]
 	l.mu.Unlock()
