@@ -16,12 +16,12 @@ import (
 // in bytes.
 const maxKeptAnswer = 64 << 10
 
-// answers is a pool of buffers for the text of direct answers. A buffer never
+// answerBuffers is a pool of buffers for the text of direct answers. A buffer never
 // holds anything that was passed to a tool, because a tool may outlive its
 // call.
-type answers struct{ pool sync.Pool }
+type answerBuffers struct{ pool sync.Pool }
 
-func (a *answers) take() *[]byte {
+func (a *answerBuffers) take() *[]byte {
 	if b, ok := a.pool.Get().(*[]byte); ok {
 		return b
 	}
@@ -29,7 +29,7 @@ func (a *answers) take() *[]byte {
 	return &b
 }
 
-func (a *answers) give(b *[]byte) {
+func (a *answerBuffers) give(b *[]byte) {
 	if cap(*b) > maxKeptAnswer {
 		return
 	}

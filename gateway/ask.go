@@ -41,15 +41,15 @@ var askSchema = json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{`+
 	`"approve":{"type":"boolean","title":"Approve","description":"Let this call run once, with exactly these arguments"},`+
 	`"reason":{"type":"string","title":"Reason","description":"A word for the record","maxLength":%d}},"required":["approve"]}`, reasonChars))
 
-// input is what a client sends along when it answers the questions of a call.
-type input struct {
+// roundInput is what a client sends along when it answers the questions of a call.
+type roundInput struct {
 	responses mcp.InputResponseMap
 	state     string
 }
 
-// question is the result of a round that did not end the call: either the
+// clientQuestion is the result of a round that did not end the call: either the
 // client has to answer requests in the next round, or the call became a task.
-type question struct {
+type clientQuestion struct {
 	requests mcp.InputRequestMap
 	state    string
 	task     *task // nil when the client has to answer
@@ -57,7 +57,7 @@ type question struct {
 
 // meta returns the _meta of a call that was answered with a question. It
 // returns nil when the call has not ended.
-func (q *question) meta(res *sallyport.Result) mcp.Meta {
+func (q *clientQuestion) meta(res *sallyport.Result) mcp.Meta {
 	if res.CallID == "" {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (c *client) bound() []string {
 
 // callAttempt makes a call or continues one. It returns a question when the tool
 // asks one in a protocol that needs another round for it.
-type callAttempt func(context.Context) (sallyport.Result, *question, error)
+type callAttempt func(context.Context) (sallyport.Result, *clientQuestion, error)
 
 // heldCall is a call that a person may be asked about.
 type heldCall struct {
@@ -132,7 +132,7 @@ func (c *client) newHeld(try callAttempt) *heldCall {
 // call makes the call. A call that is held is put before the person, either at
 // once or by the question that it returns. id is the approval named by the
 // request's state, or empty.
-func (h *heldCall) call(ctx context.Context, in input, id string) (sallyport.Result, *question, error) {
+func (h *heldCall) call(ctx context.Context, in roundInput, id string) (sallyport.Result, *clientQuestion, error) {
 	ask := true
 	if id != "" {
 		var err error
@@ -153,7 +153,7 @@ func asking(res *sallyport.Result) bool {
 }
 
 // ask puts a call before the person if its result says that it is held.
-func (h *heldCall) ask(ctx context.Context, res sallyport.Result) (sallyport.Result, *question, error) {
+func (h *heldCall) ask(ctx context.Context, res sallyport.Result) (sallyport.Result, *clientQuestion, error) {
 	if !asking(&res) {
 		return res, nil, nil
 	}
@@ -169,12 +169,12 @@ func (h *heldCall) ask(ctx context.Context, res sallyport.Result) (sallyport.Res
 	if err != nil {
 		return sallyport.Result{}, nil, err
 	}
-	return res, &question{requests: mcp.InputRequestMap{askKey: form(&a)}, state: state}, nil
+	return res, &clientQuestion{requests: mcp.InputRequestMap{askKey: form(&a)}, state: state}, nil
 }
 
 // askNow asks over the session while the call waits. It makes the call again
 // once there is a decision.
-func (h *heldCall) askNow(ctx context.Context, a *sallyport.Approval, before sallyport.Result) (sallyport.Result, *question, error) {
+func (h *heldCall) askNow(ctx context.Context, a *sallyport.Approval, before sallyport.Result) (sallyport.Result, *clientQuestion, error) {
 	if !h.decided(ctx, a) {
 		return before, nil, nil
 	}
@@ -220,7 +220,7 @@ func unchanged(p, q *sallyport.Principal) bool {
 
 // answered reads the answer to the question of the previous round. It reports
 // whether the person may be asked again because there was no answer.
-func (h *heldCall) answered(ctx context.Context, in input, id string) (again bool, err error) {
+func (h *heldCall) answered(ctx context.Context, in roundInput, id string) (again bool, err error) {
 	response, ok := in.responses[askKey]
 	if !ok {
 		return true, nil
@@ -245,7 +245,7 @@ func (h *heldCall) answered(ctx context.Context, in input, id string) (again boo
 // decide records a decision in the name of the person behind the client. If the
 // approval was decided elsewhere in the meantime, that decision stands and the
 // next attempt of the call reports it.
-func (h *heldCall) decide(ctx context.Context, id string, v verdict) error {
+func (h *heldCall) decide(ctx context.Context, id string, v approvalVerdict) error {
 	a, err := h.o.Desk.Get(ctx, id)
 	switch {
 	case errors.Is(err, sallyport.ErrApprovalUnknown):
@@ -279,32 +279,32 @@ func refused(text string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
 }
 
-// verdict is what a person answered.
-type verdict struct {
+// approvalVerdict is what a person answered.
+type approvalVerdict struct {
 	silent  bool // the person did not decide
 	approve bool
 	reason  string
 }
 
 // verdictOf reads an answer. Only the JSON value true is an approval.
-func verdictOf(answer *mcp.ElicitResult) (verdict, error) {
+func verdictOf(answer *mcp.ElicitResult) (approvalVerdict, error) {
 	switch answer.Action {
 	case "decline":
-		return verdict{}, nil
+		return approvalVerdict{}, nil
 	case "cancel":
-		return verdict{silent: true}, nil
+		return approvalVerdict{silent: true}, nil
 	case "accept":
 	default:
-		return verdict{}, errors.New("the action is none of accept, decline and cancel")
+		return approvalVerdict{}, errors.New("the action is none of accept, decline and cancel")
 	}
 	approve, ok := answer.Content["approve"].(bool)
 	if !ok {
-		return verdict{}, errors.New("approve must be true or false")
+		return approvalVerdict{}, errors.New("approve must be true or false")
 	}
-	v := verdict{approve: approve}
+	v := approvalVerdict{approve: approve}
 	if given, ok := answer.Content["reason"]; ok && given != nil {
 		if v.reason, ok = given.(string); !ok || utf8.RuneCountInString(v.reason) > reasonChars {
-			return verdict{}, fmt.Errorf("reason must be a text of at most %d characters", reasonChars)
+			return approvalVerdict{}, fmt.Errorf("reason must be a text of at most %d characters", reasonChars)
 		}
 		v.reason = strings.TrimSpace(wordCleaner().Text(v.reason))
 	}

@@ -111,7 +111,7 @@ func (s *Server) list(ctx context.Context, req mcp.Request) (mcp.Result, error) 
 func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name, _ := ctx.Value(nameKey{}).(string)
 	q := sallyport.Request{Tool: name, Args: r.Params.Arguments}
-	res, asked, err := s.through(ctx, r, q, input{r.Params.InputResponses, r.Params.RequestState})
+	res, asked, err := s.through(ctx, r, q, roundInput{r.Params.InputResponses, r.Params.RequestState})
 	switch {
 	case err != nil:
 		return nil, err
@@ -129,7 +129,7 @@ func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToo
 // through makes one call of any form through the gate. When a person has to be
 // asked first and the protocol asks in another round, it returns the question
 // instead of a result.
-func (s *Server) through(ctx context.Context, req mcp.Request, q sallyport.Request, in input) (sallyport.Result, *question, error) {
+func (s *Server) through(ctx context.Context, req mcp.Request, q sallyport.Request, in roundInput) (sallyport.Result, *clientQuestion, error) {
 	caller, err := s.caller(ctx, req)
 	if err != nil {
 		return sallyport.Result{}, nil, err

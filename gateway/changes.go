@@ -54,15 +54,15 @@ func (s *Server) ListChanged() {
 	})
 }
 
-// followed holds the resources that clients follow, by principal.
-type followed struct {
+// followedResources holds the resources that clients follow, by principal.
+type followedResources struct {
 	mu    sync.Mutex
 	by    map[string]map[string]struct{}
 	timer *time.Timer // for the next notification
 }
 
 // add records a resource and reports whether there was room for it.
-func (f *followed) add(principal, uri string) bool {
+func (f *followedResources) add(principal, uri string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	own := f.by[principal]
@@ -83,7 +83,7 @@ func (f *followed) add(principal, uri string) bool {
 // soon reports a change of every followed resource by tell. It waits briefly
 // for further changes and runs tell on its own goroutine, because a client that
 // does not read must not delay a change.
-func (f *followed) soon(tell func(uri string)) {
+func (f *followedResources) soon(tell func(uri string)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -100,7 +100,7 @@ func (f *followed) soon(tell func(uri string)) {
 }
 
 // all returns the followed resources of all principals.
-func (f *followed) all() map[string]struct{} {
+func (f *followedResources) all() map[string]struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := map[string]struct{}{}

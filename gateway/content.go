@@ -82,16 +82,16 @@ func appendData(out, data []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(append(out, '"'), data), '"')
 }
 
-// written is content that is already encoded. It lets one writer serve both
+// writtenContent is content that is already encoded. It lets one writer serve both
 // direct answers and those of the protocol library. The embedded library type
 // makes it a content of the library.
-type written struct {
+type writtenContent struct {
 	*mcp.TextContent
 	text []byte
 }
 
 // MarshalJSON returns the text.
-func (w written) MarshalJSON() ([]byte, error) { return w.text, nil }
+func (w writtenContent) MarshalJSON() ([]byte, error) { return w.text, nil }
 
 // contents returns the content of a result in the library's form. The text is
 // the same as that of [appendContent].
@@ -101,7 +101,7 @@ func contents(text string, parts []sallyport.Part) []mcp.Content {
 		out = append(out, &mcp.TextContent{Text: text})
 	}
 	for i := range parts {
-		out = append(out, written{text: appendPart(nil, &parts[i])})
+		out = append(out, writtenContent{text: appendPart(nil, &parts[i])})
 	}
 	return out
 }

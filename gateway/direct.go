@@ -41,7 +41,7 @@ const maxDirectDepth = 900
 
 // direct returns the message as a direct request. ok is false when the library
 // has to answer it.
-func (e *envelope) direct() (d directRequest, ok bool) {
+func (e *messageEnvelope) direct() (d directRequest, ok bool) {
 	if e.id == nil || len(e.top) != 4 && (len(e.top) != 3 || e.params != nil) {
 		return d, false
 	}
@@ -61,7 +61,7 @@ func (e *envelope) direct() (d directRequest, ok bool) {
 }
 
 // call reads the parameters of a call.
-func (d *directRequest) call(e *envelope) bool {
+func (d *directRequest) call(e *messageEnvelope) bool {
 	ok := false
 	for _, m := range e.in {
 		switch string(m.key) {
@@ -83,7 +83,7 @@ func (d *directRequest) call(e *envelope) bool {
 }
 
 // list reads the parameters of a listing.
-func (d *directRequest) list(e *envelope) bool {
+func (d *directRequest) list(e *messageEnvelope) bool {
 	for _, m := range e.in {
 		switch string(m.key) {
 		case "cursor":
@@ -104,7 +104,7 @@ func (d *directRequest) list(e *envelope) bool {
 
 // describe reads _meta. A protocol without sessions requires the client's
 // capabilities there.
-func (d *directRequest) describe(e *envelope) bool {
+func (d *directRequest) describe(e *messageEnvelope) bool {
 	if m := of(e.in, "_meta"); m != nil && m[0] != '{' {
 		return false
 	}

@@ -54,7 +54,7 @@ func (e *precomputedResults) of(req mcp.Request) (res sallyport.Result, ok bool)
 
 // parametersWith returns the parameters of a call with a word for its result
 // added.
-func (e *envelope) parametersWith(word string) []byte {
+func (e *messageEnvelope) parametersWith(word string) []byte {
 	out := append(make([]byte, 0, len(e.params)+len(word)+64), '{')
 	for i := range e.in {
 		if m := &e.in[i]; string(m.key) != "_meta" {
@@ -73,7 +73,7 @@ func (e *envelope) parametersWith(word string) []byte {
 }
 
 // with returns the whole message with a word for its result added.
-func (e *envelope) with(word string) []byte {
+func (e *messageEnvelope) with(word string) []byte {
 	out := append(appendHead(nil, e.id), `,"method":"tools/call","params":`...)
 	return append(append(out, e.parametersWith(word)...), '}')
 }

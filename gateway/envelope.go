@@ -14,30 +14,30 @@ import (
 	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
-// envelope is what a message says about itself, read strictly from the bytes
+// messageEnvelope is what a message says about itself, read strictly from the bytes
 // before the protocol library decodes them. The library takes the last of two
 // equal keys and stops after the first value. A proxy or another reader of the
 // same bytes may have taken the other one, so both are refused. The arguments
 // of a call are not checked here: the gate decodes them itself and answers with
 // a result that is recorded.
-type envelope struct {
+type messageEnvelope struct {
 	id      json.RawMessage // nil for a notification
 	method  string          // "" for a response
 	params  json.RawMessage // nil when there are none
 	version string          // the protocol that the message itself names; mostly ""
 
 	// The members of the message, of its parameters and of their _meta.
-	top, in, meta []member
+	top, in, meta []objectMember
 }
 
-// member is one key of an object with its value, as it stands in the message.
-type member struct {
+// objectMember is one key of an object with its value, as it stands in the message.
+type objectMember struct {
 	key   []byte // decoded
 	value json.RawMessage
 }
 
 // of returns the value of a key, or nil when it is absent.
-func of(object []member, key string) json.RawMessage {
+func of(object []objectMember, key string) json.RawMessage {
 	for i := range object {
 		if string(object[i].key) == key {
 			return object[i].value
@@ -46,31 +46,31 @@ func of(object []member, key string) json.RawMessage {
 	return nil
 }
 
-// fault is the reason to refuse a message before it becomes a request.
-type fault struct {
+// messageFault is the reason to refuse a message before it becomes a request.
+type messageFault struct {
 	id   json.RawMessage // nil when it could not be read
 	code int64
 	text string
 	data json.RawMessage // mostly nil
 }
 
-func (f *fault) Error() string { return f.text }
+func (f *messageFault) Error() string { return f.text }
 
 // reply returns the answer to a message with a fault. JSON-RPC 2.0 section 5
 // requires a null id when the id could not be read.
-func (f *fault) reply() []byte {
+func (f *messageFault) reply() []byte {
 	id := f.id
 	if id == nil {
 		id = json.RawMessage("null")
 	}
 	// A string, a number and a checked id always marshal.
-	text, _ := json.Marshal(reply{
+	text, _ := json.Marshal(faultReply{
 		Version: "2.0", ID: id, Error: jsonrpc.Error{Code: f.code, Message: f.text, Data: f.data},
 	})
 	return text
 }
 
-type reply struct {
+type faultReply struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
 	Error   jsonrpc.Error   `json:"error"`
@@ -91,19 +91,19 @@ func offered(method string) bool {
 }
 
 // open reads the envelope of one message. The error is a *fault.
-func open(message []byte) (envelope, error) {
-	var e envelope
+func open(message []byte) (messageEnvelope, error) {
+	var e messageEnvelope
 	text := bytes.TrimLeft(message, " \t\r\n")
 	switch {
 	case !json.Valid(message):
-		return e, &fault{code: jsonrpc.CodeParseError, text: "the message is not JSON"}
+		return e, &messageFault{code: jsonrpc.CodeParseError, text: "the message is not JSON"}
 	case text[0] == '[':
-		return e, &fault{code: jsonrpc.CodeInvalidRequest, text: "batches are not supported"}
+		return e, &messageFault{code: jsonrpc.CodeInvalidRequest, text: "batches are not supported"}
 	case text[0] != '{':
-		return e, &fault{code: jsonrpc.CodeInvalidRequest, text: "the message is not an object"}
+		return e, &messageFault{code: jsonrpc.CodeInvalidRequest, text: "the message is not an object"}
 	}
-	invalid := &fault{code: jsonrpc.CodeInvalidRequest}
-	all, err := members(make([]member, 0, usual), text)
+	invalid := &messageFault{code: jsonrpc.CodeInvalidRequest}
+	all, err := members(make([]objectMember, 0, usual), text)
 	if err != nil {
 		invalid.text = err.Error()
 		return e, invalid
@@ -123,23 +123,23 @@ func open(message []byte) (envelope, error) {
 		return e, invalid
 	}
 	if e.id != nil && e.method != "" && !offered(e.method) {
-		return e, &fault{id: e.id, code: jsonrpc.CodeMethodNotFound, text: fmt.Sprintf("method %q is not offered", e.method)}
+		return e, &messageFault{id: e.id, code: jsonrpc.CodeMethodNotFound, text: fmt.Sprintf("method %q is not offered", e.method)}
 	}
 	if why := e.listensInVain(); why != nil {
-		return e, &fault{id: e.id, code: why.Code, text: why.Message, data: why.Data}
+		return e, &messageFault{id: e.id, code: why.Code, text: why.Message, data: why.Data}
 	}
 	return e, nil
 }
 
 // ignored reports whether a message is a notification that the server does not
 // expect. It has no answer, not even an error.
-func (e *envelope) ignored() bool { return e.id == nil && e.method != "" && !offered(e.method) }
+func (e *messageEnvelope) ignored() bool { return e.id == nil && e.method != "" && !offered(e.method) }
 
 // stateless reports whether the message names a protocol without sessions.
-func (e *envelope) stateless() bool { return e.version >= statelessSince }
+func (e *messageEnvelope) stateless() bool { return e.version >= statelessSince }
 
 // fill reads the members of a message into the envelope.
-func (e *envelope) fill() error {
+func (e *messageEnvelope) fill() error {
 	if string(of(e.top, "jsonrpc")) != `"2.0"` {
 		return errors.New(`the member jsonrpc must be "2.0"`)
 	}
@@ -160,7 +160,7 @@ func (e *envelope) fill() error {
 
 // request returns the message in the library's form. The library's own decoder
 // would read the text twice more and keep a buffer each time.
-func (e *envelope) request() (*jsonrpc.Request, error) {
+func (e *messageEnvelope) request() (*jsonrpc.Request, error) {
 	r := &jsonrpc.Request{Method: e.method, Params: e.params}
 	if e.id == nil {
 		return r, nil
@@ -176,7 +176,7 @@ func (e *envelope) request() (*jsonrpc.Request, error) {
 
 // parameters reads the protocol version in the parameters of a request. It
 // refuses parameters that repeat a key or whose tool name is not a string.
-func (e *envelope) parameters() error {
+func (e *messageEnvelope) parameters() error {
 	all, err := members(e.top, e.params)
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func (e *envelope) parameters() error {
 // named refuses a call whose name or URI is not a string. It also refuses a
 // prompt whose arguments repeat a key: the library decodes them into a map and
 // would take the last of two equal ones.
-func (e *envelope) named() error {
+func (e *messageEnvelope) named() error {
 	key, what := "name", "name of the tool"
 	switch e.method {
 	case "tools/call":
@@ -272,7 +272,7 @@ const (
 // into their values. Two equal keys are an error, even if they are escaped
 // differently. An absent or null object has no members. Any other value is an
 // error.
-func members(to []member, object []byte) ([]member, error) {
+func members(to []objectMember, object []byte) ([]objectMember, error) {
 	switch {
 	case len(object) == 0 || object[0] == 'n':
 		return to, nil
@@ -296,7 +296,7 @@ func members(to []member, object []byte) ([]member, error) {
 }
 
 // next reads one member of an object and returns the text after it.
-func next(rest []byte) (m member, after []byte, err error) {
+func next(rest []byte) (m objectMember, after []byte, err error) {
 	m.key, m.value, after, err = rawjson.Next(rest)
 	return m, after, err
 }

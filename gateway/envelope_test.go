@@ -94,7 +94,7 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message []byte) {
 		e, err := open(message)
 		if err != nil {
-			refused := (*fault)(nil)
+			refused := (*messageFault)(nil)
 			if !errors.As(err, &refused) {
 				t.Fatalf("open(%q) = %T, want a *fault", message, err)
 			}

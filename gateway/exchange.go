@@ -22,7 +22,7 @@ type httpExchange struct {
 	w         http.ResponseWriter
 	r         *http.Request
 	principal sallyport.Principal
-	message   *envelope
+	message   *messageEnvelope
 	stateless bool
 	session   *session // nil when there is none of that id
 }
@@ -44,7 +44,7 @@ func (s *httpSurface) direct(x *httpExchange) bool {
 		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
 		if !x.session.enter(d.key, cancel) {
-			x.refuse(&fault{id: d.id, code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("duplicate in-flight request ID %v", d.key)})
+			x.refuse(&messageFault{id: d.id, code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("duplicate in-flight request ID %v", d.key)})
 			return true
 		}
 		ctx, session = own, x.session.id
@@ -143,7 +143,7 @@ func (s *httpSurface) library(x *httpExchange) {
 	}
 	if id := x.message.id; id != nil && x.message.method != "" {
 		if key := anyID(id); x.session.busy(key) {
-			x.refuse(&fault{id: id, code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("duplicate in-flight request ID %v", key)})
+			x.refuse(&messageFault{id: id, code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("duplicate in-flight request ID %v", key)})
 			return
 		}
 	}
@@ -159,7 +159,7 @@ func (s *httpSurface) library(x *httpExchange) {
 }
 
 // refuse answers with a fault.
-func (x *httpExchange) refuse(f *fault) { refuse(x.w, f, x.stateless) }
+func (x *httpExchange) refuse(f *messageFault) { refuse(x.w, f, x.stateless) }
 
 // anyID decodes an id as the library does, with numbers as whole numbers. It
 // returns nil for a value that is not an id.

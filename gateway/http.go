@@ -134,7 +134,7 @@ func (s *httpSurface) post(w http.ResponseWriter, r *http.Request, p sallyport.P
 	}
 	e, err := open(body)
 	x := &httpExchange{w: w, r: r, principal: p, message: &e, stateless: stateless(r, &e)}
-	switch refused := (*fault)(nil); {
+	switch refused := (*messageFault)(nil); {
 	case errors.As(err, &refused):
 		x.refuse(refused)
 	case e.ignored():
@@ -167,7 +167,7 @@ func (s *httpSurface) listen(x *httpExchange) {
 func (s *httpSurface) answer(x *httpExchange) {
 	if x.stateless {
 		if err := s.server.headers(x); err != nil {
-			x.refuse(&fault{id: x.message.id, code: mcp.CodeHeaderMismatch, text: "header mismatch: " + err.Error()})
+			x.refuse(&messageFault{id: x.message.id, code: mcp.CodeHeaderMismatch, text: "header mismatch: " + err.Error()})
 			return
 		}
 	} else {
@@ -182,7 +182,7 @@ func (s *httpSurface) answer(x *httpExchange) {
 // other serves requests without a message: those that open a stream or end a
 // session.
 func (s *httpSurface) other(w http.ResponseWriter, r *http.Request) {
-	if stateless(r, &envelope{}) {
+	if stateless(r, &messageEnvelope{}) {
 		s.newer.ServeHTTP(w, r)
 		return
 	}
@@ -231,17 +231,17 @@ func (s *httpSurface) read(w http.ResponseWriter, r *http.Request, principal str
 // stateless chooses the protocol generation by the header. If the body names a
 // protocol without sessions it chooses that one, and the library then says what
 // the header should have been.
-func stateless(r *http.Request, e *envelope) bool {
+func stateless(r *http.Request, e *messageEnvelope) bool {
 	return r.Header.Get("Mcp-Protocol-Version") >= statelessSince || e.stateless()
 }
 
 // admit decides whether a message without a session may open one.
-func (s *httpSurface) admit(w http.ResponseWriter, r *http.Request, p *sallyport.Principal, e *envelope) bool {
+func (s *httpSurface) admit(w http.ResponseWriter, r *http.Request, p *sallyport.Principal, e *messageEnvelope) bool {
 	if r.Header.Get("Mcp-Session-Id") != "" {
 		return true
 	}
 	if e.method != "initialize" {
-		refuse(w, &fault{
+		refuse(w, &messageFault{
 			id: e.id, code: jsonrpc.CodeInvalidRequest,
 			text: "there is no session: initialize, then send Mcp-Session-Id; or send Mcp-Protocol-Version " + statelessSince,
 		}, false)
@@ -263,7 +263,7 @@ func (s *httpSurface) admit(w http.ResponseWriter, r *http.Request, p *sallyport
 // refuse writes a fault. An unknown method is answered 404 in a protocol
 // without sessions. With sessions it is an ordinary answer, because 404 there
 // means that the session is gone.
-func refuse(w http.ResponseWriter, f *fault, stateless bool) {
+func refuse(w http.ResponseWriter, f *messageFault, stateless bool) {
 	status := http.StatusBadRequest
 	if f.code == jsonrpc.CodeMethodNotFound {
 		status = http.StatusOK

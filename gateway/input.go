@@ -34,7 +34,7 @@ func (s *Server) lasts(d *directRequest) bool {
 
 // attempt returns how this call is made, and the id that the request's state
 // names. Only a tool that may ask gets access to its caller.
-func (c *client) attempt(ctx context.Context, in input, relay *relay) (try callAttempt, id string, err error) {
+func (c *client) attempt(ctx context.Context, in roundInput, relay *progressRelay) (try callAttempt, id string, err error) {
 	inquires := c.inquires(c.q.Tool)
 	detaches, err := c.detaches()
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *client) attempt(ctx context.Context, in input, relay *relay) (try callA
 			return nil, "", refused("requestState: " + err.Error() + "; make the call again without it")
 		}
 	}
-	try = func(ctx context.Context) (sallyport.Result, *question, error) {
+	try = func(ctx context.Context) (sallyport.Result, *clientQuestion, error) {
 		return c.gate.Call(ctx, c.caller, c.q), nil, nil
 	}
 	switch {
@@ -53,11 +53,11 @@ func (c *client) attempt(ctx context.Context, in input, relay *relay) (try callA
 	case !c.rounds:
 		c.caller.Input = &sessionElicitor{c, ctx}
 	case isParked(id):
-		try = func(ctx context.Context) (sallyport.Result, *question, error) {
+		try = func(ctx context.Context) (sallyport.Result, *clientQuestion, error) {
 			return c.resumeCall(ctx, id, in, relay)
 		}
 	default:
-		try = func(ctx context.Context) (sallyport.Result, *question, error) {
+		try = func(ctx context.Context) (sallyport.Result, *clientQuestion, error) {
 			return c.beginCall(ctx, relay, detaches)
 		}
 	}

@@ -67,22 +67,22 @@ func paged(defs []registry.Definition, next string) *mcp.ListToolsResult {
 	}
 }
 
-// lists caches the text of recently requested pages. It finds a page only by
+// pageCache caches the text of recently requested pages. It finds a page only by
 // the definitions that the page holds. A caller that sees other tools, or
 // another description of one, never gets it.
-type lists struct {
+type pageCache struct {
 	mu   sync.Mutex
-	kept []kept // most recent last
+	kept []cachedPage // most recent last
 }
 
-type kept struct {
+type cachedPage struct {
 	defs []registry.Definition
 	next string
 	text []byte
 }
 
 // page returns the encoded page behind a cursor. The caller must not change it.
-func (l *lists) page(defs []registry.Definition, cursor string) ([]byte, *jsonrpc.Error) {
+func (l *pageCache) page(defs []registry.Definition, cursor string) ([]byte, *jsonrpc.Error) {
 	rest, next, refused := behind(defs, cursor, nameOf)
 	if refused != nil {
 		return nil, refused
@@ -97,11 +97,11 @@ func (l *lists) page(defs []registry.Definition, cursor string) ([]byte, *jsonrp
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the list cannot be encoded"}
 	}
 	page := bytes.TrimSuffix(text.Bytes(), []byte{'\n'})
-	l.keep(kept{rest, next, page})
+	l.keep(cachedPage{rest, next, page})
 	return page, nil
 }
 
-func (l *lists) find(defs []registry.Definition, next string) []byte {
+func (l *pageCache) find(defs []registry.Definition, next string) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.kept {
@@ -112,7 +112,7 @@ func (l *lists) find(defs []registry.Definition, next string) []byte {
 	return nil
 }
 
-func (l *lists) keep(k kept) {
+func (l *pageCache) keep(k cachedPage) {
 	if len(k.text) > maxKeptPage {
 		return
 	}

@@ -18,7 +18,7 @@ const (
 )
 
 // short refuses a message that would be kept and is too long for that.
-func (e *envelope) short(length int) error {
+func (e *messageEnvelope) short(length int) error {
 	if (e.method == "initialize" || e.method == methodListen) && length > maxKeptMessage {
 		return fmt.Errorf("%s is longer than %d bytes", e.method, maxKeptMessage)
 	}
@@ -111,7 +111,7 @@ func eachSpelled(text json.RawMessage, known ...string) error {
 }
 
 // spelled refuses a key that equals a known one except for its case.
-func spelled(all []member, known ...string) error {
+func spelled(all []objectMember, known ...string) error {
 	for i := range all {
 		for _, known := range known {
 			if key := string(all[i].key); key != known && strings.EqualFold(key, known) {

@@ -58,8 +58,8 @@ func (s *Server) headers(x *httpExchange) error {
 	return nil
 }
 
-// param is an argument that a header repeats.
-type param struct {
+// headerParam is an argument that a header repeats.
+type headerParam struct {
 	*schema.Header
 	found int             // how many names of its path were found
 	value json.RawMessage // nil when it is absent
@@ -67,8 +67,8 @@ type param struct {
 
 // repeats checks the headers of a call against its arguments.
 func repeats(repeated []schema.Header, h http.Header, args json.RawMessage) error {
-	all := make([]param, len(repeated))
-	in := make([]*param, len(repeated))
+	all := make([]headerParam, len(repeated))
+	in := make([]*headerParam, len(repeated))
 	for i := range repeated {
 		all[i].Header = &repeated[i]
 		in[i] = &all[i]
@@ -87,7 +87,7 @@ func repeats(repeated []schema.Header, h http.Header, args json.RawMessage) erro
 
 // collect finds the values of arguments whose paths begin with the same names.
 // It refuses a name that occurs twice, as the gate does.
-func collect(in []*param, object json.RawMessage, depth int) error {
+func collect(in []*headerParam, object json.RawMessage, depth int) error {
 	if len(object) == 0 || object[0] != '{' {
 		return nil
 	}
@@ -97,7 +97,7 @@ func collect(in []*param, object json.RawMessage, depth int) error {
 			return err
 		}
 		rest = after
-		var inner []*param
+		var inner []*headerParam
 		for _, p := range in {
 			if p.Path[depth] != string(m.key) {
 				continue
@@ -122,7 +122,7 @@ func collect(in []*param, object json.RawMessage, depth int) error {
 
 // differs says how the headers of an argument contradict it; "" when they do
 // not.
-func (p *param) differs(values []string) string {
+func (p *headerParam) differs(values []string) string {
 	if p.value == nil || string(p.value) == "null" {
 		if len(values) > 0 {
 			return "is there without"

@@ -13,10 +13,10 @@ import (
 // limit, and a person reads only a handful.
 const maxProgress = 1000
 
-// relay sends the progress of one call to the client that asked for it: as
+// progressRelay sends the progress of one call to the client that asked for it: as
 // progress notifications under its token, and as log messages when it set a
 // level.
-type relay struct {
+type progressRelay struct {
 	session  *mcp.ServerSession
 	token    any  // nil when the client asked for no progress
 	messages bool // the client set a level
@@ -29,12 +29,12 @@ type relay struct {
 
 // newRelay returns the relay of a call, or nil when the client asked for
 // nothing. A token is a string or a number; any other value counts as none.
-func (s *Server) newRelay(ctx context.Context, req mcp.Request) *relay {
+func (s *Server) newRelay(ctx context.Context, req mcp.Request) *progressRelay {
 	session, ok := req.GetSession().(*mcp.ServerSession)
 	if !ok {
 		return nil
 	}
-	l := &relay{session: session, messages: s.told(ctx, session)}
+	l := &progressRelay{session: session, messages: s.told(ctx, session)}
 	if p, ok := req.GetParams().(interface{ GetProgressToken() any }); ok {
 		switch token := p.GetProgressToken().(type) {
 		case string, float64:
@@ -48,7 +48,7 @@ func (s *Server) newRelay(ctx context.Context, req mcp.Request) *relay {
 }
 
 // send passes on an event that is meant for the user.
-func (l *relay) send(ctx context.Context, p sallyport.Progress) {
+func (l *progressRelay) send(ctx context.Context, p sallyport.Progress) {
 	if p.VisibleTo() != sallyport.AudienceUser {
 		return
 	}
@@ -72,7 +72,7 @@ func (l *relay) send(ctx context.Context, p sallyport.Progress) {
 // step returns the next value, which must grow with every notification, and the
 // total, which is 0 when it is unknown. A percentage that does not grow is sent
 // as slightly more than the last one.
-func (l *relay) step(percent *float64) (progress, total float64) {
+func (l *progressRelay) step(percent *float64) (progress, total float64) {
 	switch {
 	case percent == nil:
 		l.sent++
@@ -88,7 +88,7 @@ func (l *relay) step(percent *float64) (progress, total float64) {
 }
 
 // close ends the relay: no notification may follow the result.
-func (l *relay) close() {
+func (l *progressRelay) close() {
 	l.mu.Lock()
 	l.over = true
 	l.mu.Unlock()

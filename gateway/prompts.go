@@ -42,16 +42,16 @@ func (s *Server) listPrompts(ctx context.Context, r *mcp.ListPromptsRequest) (*m
 	return out, nil
 }
 
-// argument is one argument of a prompt, with its possible values if the schema
+// promptArgument is one argument of a prompt, with its possible values if the schema
 // lists them.
-type argument struct {
+type promptArgument struct {
 	mcp.PromptArgument
 	values []string
 }
 
 // promptArguments reads the arguments of a prompt from its schema. It keeps the
 // order of the schema, because a form shows them in that order.
-func promptArguments(schema json.RawMessage) []argument {
+func promptArguments(schema json.RawMessage) []promptArgument {
 	top, err := members(nil, rawjson.Blank(schema))
 	if err != nil {
 		return nil // the gate accepts no such schema
@@ -65,7 +65,7 @@ func promptArguments(schema json.RawMessage) []argument {
 	if err != nil {
 		return nil
 	}
-	out := make([]argument, 0, len(properties))
+	out := make([]promptArgument, 0, len(properties))
 	for _, p := range properties {
 		var about struct {
 			Title       string   `json:"title"`
@@ -75,7 +75,7 @@ func promptArguments(schema json.RawMessage) []argument {
 		// A property without these members still has a name.
 		_ = json.Unmarshal(p.value, &about)
 		name := string(p.key)
-		out = append(out, argument{mcp.PromptArgument{
+		out = append(out, promptArgument{mcp.PromptArgument{
 			Name: name, Title: about.Title, Description: about.Description, Required: slices.Contains(required, name),
 		}, about.Enum})
 	}
@@ -93,7 +93,7 @@ func (s *Server) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (*mcp.G
 	}
 	name, _ := ctx.Value(nameKey{}).(string)
 	q := sallyport.Request{Tool: promptPrefix + name, Args: args}
-	res, asked, err := s.through(ctx, r, q, input{r.Params.InputResponses, r.Params.RequestState})
+	res, asked, err := s.through(ctx, r, q, roundInput{r.Params.InputResponses, r.Params.RequestState})
 	switch {
 	case err != nil:
 		return nil, err
@@ -113,7 +113,7 @@ func messages(res *sallyport.Result) []*mcp.PromptMessage {
 	out := make([]*mcp.PromptMessage, len(res.Parts))
 	for i := range res.Parts {
 		p := &res.Parts[i]
-		out[i] = &mcp.PromptMessage{Role: mcp.Role(p.Role), Content: written{text: appendPart(nil, p)}}
+		out[i] = &mcp.PromptMessage{Role: mcp.Role(p.Role), Content: writtenContent{text: appendPart(nil, p)}}
 	}
 	return out
 }

@@ -93,7 +93,7 @@ func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (
 	}
 	// A string always marshals.
 	args, _ := json.Marshal(map[string]string{"uri": uri})
-	res, asked, err := s.through(ctx, r, sallyport.Request{Tool: id, Args: args}, input{r.Params.InputResponses, r.Params.RequestState})
+	res, asked, err := s.through(ctx, r, sallyport.Request{Tool: id, Args: args}, roundInput{r.Params.InputResponses, r.Params.RequestState})
 	switch {
 	case err != nil:
 		return nil, err

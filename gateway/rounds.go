@@ -109,7 +109,7 @@ type suspendedCall struct {
 	missing sallyport.InputKind // what the client lacks
 	task    *task               // the task that it became
 	said    sallyport.Progress  // last progress for the user before it became a task
-	relay   *relay              // relay of the current request
+	relay   *progressRelay      // relay of the current request
 	request context.Context
 }
 
@@ -128,7 +128,7 @@ func (c *client) withoutRequest() *client {
 }
 
 // beginCall makes a call whose tool may ask or detach.
-func (c *client) beginCall(ctx context.Context, relay *relay, detaches bool) (sallyport.Result, *question, error) {
+func (c *client) beginCall(ctx context.Context, relay *progressRelay, detaches bool) (sallyport.Result, *clientQuestion, error) {
 	p := &suspendedCall{
 		client: c.withoutRequest(), turn: make(chan struct{}, 1), asked: make(chan *inputRound), done: make(chan sallyport.Result, 1),
 		wants: make(chan struct{}, 1), made: time.Now(), set: c.calls(ctx), stream: connectionFrom(ctx),
@@ -153,7 +153,7 @@ func (c *client) beginCall(ctx context.Context, relay *relay, detaches bool) (sa
 }
 
 // setRelay sends the call's progress to the current request.
-func (p *suspendedCall) setRelay(ctx context.Context, relay *relay) {
+func (p *suspendedCall) setRelay(ctx context.Context, relay *progressRelay) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.request, p.relay = ctx, relay
@@ -177,7 +177,7 @@ func (p *suspendedCall) relayProgress(e sallyport.Progress) {
 // awaitNext waits until the call asks, detaches or ends. A cancelled request cancels
 // its call. Questions that a tool asks after it has detached become questions
 // of the task.
-func (p *suspendedCall) awaitNext(ctx context.Context) (sallyport.Result, *question, error) {
+func (p *suspendedCall) awaitNext(ctx context.Context) (sallyport.Result, *clientQuestion, error) {
 	for {
 		select {
 		case asks := <-p.asked:
@@ -206,7 +206,7 @@ func (p *suspendedCall) awaitNext(ctx context.Context) (sallyport.Result, *quest
 
 // finalResult returns the end of a call. If the call failed because its client lacks
 // a capability, the result is the protocol's error for that.
-func (p *suspendedCall) finalResult(res sallyport.Result) (sallyport.Result, *question, error) {
+func (p *suspendedCall) finalResult(res sallyport.Result) (sallyport.Result, *clientQuestion, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.missing != "" && !res.OK {
@@ -216,7 +216,7 @@ func (p *suspendedCall) finalResult(res sallyport.Result) (sallyport.Result, *qu
 }
 
 // suspendCall leaves the call waiting and asks the client.
-func (p *suspendedCall) suspendCall() (sallyport.Result, *question, error) {
+func (p *suspendedCall) suspendCall() (sallyport.Result, *clientQuestion, error) {
 	p.setRelay(context.Background(), nil)
 	id, ok := p.Server.parked.addCall(p)
 	if !ok {
@@ -232,13 +232,13 @@ func (p *suspendedCall) suspendCall() (sallyport.Result, *question, error) {
 		q := &p.pending.questions[i]
 		requests[q.Name] = p.requestOf(q)
 	}
-	return sallyport.Result{}, &question{requests: requests, state: state}, nil
+	return sallyport.Result{}, &clientQuestion{requests: requests, state: state}, nil
 }
 
 // resumeCall hands answers to a call that waits for them. If an answer is missing,
 // it asks again. It refuses an answer that does not fit, and the client may
 // correct it.
-func (c *client) resumeCall(ctx context.Context, id string, in input, relay *relay) (sallyport.Result, *question, error) {
+func (c *client) resumeCall(ctx context.Context, id string, in roundInput, relay *progressRelay) (sallyport.Result, *clientQuestion, error) {
 	p := c.Server.parked.popCall(id)
 	if p == nil {
 		return sallyport.Result{}, nil, refused("this question is over; make the call again without requestState")

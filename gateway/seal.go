@@ -21,12 +21,12 @@ import (
 // are shorter.
 const maxStateBytes = 512
 
-// seal encrypts the state that a client keeps between two rounds of a call.
+// stateSeal encrypts the state that a client keeps between two rounds of a call.
 // Only this process can make or change such a state, and a state is valid for
 // one call only. The key is random and is lost when the process ends.
-type seal struct{ aead cipher.AEAD }
+type stateSeal struct{ aead cipher.AEAD }
 
-func newSeal() (*seal, error) {
+func newSeal() (*stateSeal, error) {
 	key := make([]byte, 32)
 	// rand.Read never returns an error; it ends the program instead.
 	_, _ = rand.Read(key)
@@ -38,11 +38,11 @@ func newSeal() (*seal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &seal{aead}, nil
+	return &stateSeal{aead}, nil
 }
 
 // close returns the state of a held call, bound to the given words.
-func (s *seal) close(bound []string, id string, expires time.Time) (string, error) {
+func (s *stateSeal) close(bound []string, id string, expires time.Time) (string, error) {
 	text := binary.BigEndian.AppendUint64(nil, uint64(expires.UnixMilli()))
 	state := base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, append(text, id...), digest(bound)))
 	if len(state) > maxStateBytes {
@@ -53,7 +53,7 @@ func (s *seal) close(bound []string, id string, expires time.Time) (string, erro
 
 // open returns the id in a state that is bound to the same words and has not
 // expired. The error does not tell a forger what was wrong.
-func (s *seal) open(bound []string, state string, now time.Time) (id string, err error) {
+func (s *stateSeal) open(bound []string, state string, now time.Time) (id string, err error) {
 	if len(state) > maxStateBytes {
 		return "", errors.New("it is not one of this server's for this call")
 	}

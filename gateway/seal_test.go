@@ -23,7 +23,7 @@ func TestASealOpensOnlyForWhatItWasMade(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name  string
-		seal  *seal
+		seal  *stateSeal
 		bound []string
 		at    time.Time
 		want  string

@@ -106,13 +106,13 @@ type Server struct {
 	questions     *running.Set // questions that wait over sessions
 	listens       *running.Set // streams of changes over HTTP without sessions
 	sessions      sessions     // sessions of HTTP
-	lists         lists
-	followed      followed
+	lists         pageCache
+	followed      followedResources
 	early         precomputedResults // held results of direct calls over HTTP
-	seal          *seal              // encrypts the state that clients keep between two rounds
+	seal          *stateSeal         // encrypts the state that clients keep between two rounds
 	parked        pendingCalls
 	tasks         tasks
-	answers       answers
+	answers       answerBuffers
 	identity      []byte // the server's identity in each result
 	viaLibrary    bool   // send everything through the library; tests compare the two
 	writeWait     time.Duration
@@ -132,7 +132,7 @@ func New(gate Gate, o *Options) (*Server, error) {
 		conversations: conversations{idle: map[string]*conversation{}},
 		sessions:      sessions{open: map[string]*session{}},
 		tasks:         newTasks(),
-		followed:      followed{by: map[string]map[string]struct{}{}},
+		followed:      followedResources{by: map[string]map[string]struct{}{}},
 	}
 	if o != nil {
 		s.o = *o

@@ -58,7 +58,7 @@ func TestNamedSession(t *testing.T) {
 
 func TestProgressSteps(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
-	l := &relay{}
+	l := &progressRelay{}
 	last := 0.0
 	for _, p := range []*float64{nil, at(0), at(50), at(50), at(49), nil, at(100), at(100), nil} {
 		progress, total := l.step(p)
@@ -76,10 +76,10 @@ func TestProgressSteps(t *testing.T) {
 // sent any.
 func TestProgressEndsWithTheCallAndIsBounded(t *testing.T) {
 	event := sallyport.Progress{Message: "late", Audience: sallyport.AudienceUser}
-	over := &relay{}
+	over := &progressRelay{}
 	over.close()
 	over.send(t.Context(), event)
-	full := &relay{count: maxProgress}
+	full := &progressRelay{count: maxProgress}
 	full.send(t.Context(), event)
 }
 

@@ -173,11 +173,11 @@ func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
 // It returns false when the connection is closed.
 func (l *stdioTransport) accept(line []byte, long bool) bool {
 	if long {
-		l.refuse(&fault{code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("the message is longer than %d bytes", maxMessageBytes)})
+		l.refuse(&messageFault{code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("the message is longer than %d bytes", maxMessageBytes)})
 		return true
 	}
 	e, err := open(line)
-	refused := (*fault)(nil)
+	refused := (*messageFault)(nil)
 	switch {
 	case errors.As(err, &refused):
 		l.refuse(refused)
@@ -192,7 +192,7 @@ func (l *stdioTransport) accept(line []byte, long bool) bool {
 	}
 	msg, err := e.request()
 	if err != nil {
-		l.refuse(&fault{id: e.id, code: jsonrpc.CodeInvalidRequest, text: "the id cannot be read"})
+		l.refuse(&messageFault{id: e.id, code: jsonrpc.CodeInvalidRequest, text: "the id cannot be read"})
 		return true
 	}
 	if msg.IsCall() {
@@ -240,7 +240,7 @@ func (l *stdioTransport) over() bool {
 }
 
 // refuse answers a line that never becomes a request.
-func (l *stdioTransport) refuse(f *fault) {
+func (l *stdioTransport) refuse(f *messageFault) {
 	// The write fails if the client has gone; reading then ends as well.
 	_ = l.print(f.reply())
 }
@@ -262,7 +262,7 @@ func (l *stdioTransport) enter(key any, cancel context.CancelFunc) bool {
 	if l.note(key, cancel) {
 		return true
 	}
-	l.refuse(&fault{code: jsonrpc.CodeInvalidRequest, text: "the id belongs to a request that has no answer yet"})
+	l.refuse(&messageFault{code: jsonrpc.CodeInvalidRequest, text: "the id belongs to a request that has no answer yet"})
 	return false
 }
 
@@ -278,9 +278,9 @@ func (l *stdioTransport) listen(key any, _ context.CancelFunc) bool {
 	l.mu.Unlock()
 	switch {
 	case taken:
-		l.refuse(&fault{code: jsonrpc.CodeInvalidRequest, text: "the id belongs to a request that has no answer yet"})
+		l.refuse(&messageFault{code: jsonrpc.CodeInvalidRequest, text: "the id belongs to a request that has no answer yet"})
 	case !fits:
-		l.refuse(&fault{code: jsonrpc.CodeInvalidRequest, text: "too many requests wait for changes"})
+		l.refuse(&messageFault{code: jsonrpc.CodeInvalidRequest, text: "too many requests wait for changes"})
 	}
 	return !taken && fits
 }

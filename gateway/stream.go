@@ -10,7 +10,7 @@ import (
 // does so only after the library knows which protocol the stream speaks. It
 // returns false for a message that the library has to answer, such as one of
 // the other protocol generation.
-func (l *stdioTransport) direct(e *envelope) bool {
+func (l *stdioTransport) direct(e *messageEnvelope) bool {
 	session := l.library.Load()
 	if session == nil || l.server.viaLibrary || l.over() {
 		return false
@@ -32,7 +32,7 @@ func (l *stdioTransport) direct(e *envelope) bool {
 		cancel()
 		return true
 	}
-	var whole *envelope
+	var whole *messageEnvelope
 	if d.elicits {
 		own := *e // a copy, so that e itself stays on the stack
 		whole = &own
@@ -45,7 +45,7 @@ func (l *stdioTransport) direct(e *envelope) bool {
 }
 
 // perform makes a call or a listing and writes its answer.
-func (l *stdioTransport) perform(ctx context.Context, e *envelope, d *directRequest) {
+func (l *stdioTransport) perform(ctx context.Context, e *messageEnvelope, d *directRequest) {
 	text := l.server.answers.take()
 	defer l.server.answers.give(text)
 	caller := l.server.as(l.server.o.Principal(), d, l.stream.session)
@@ -66,7 +66,7 @@ func (l *stdioTransport) perform(ctx context.Context, e *envelope, d *directRequ
 
 // ask hands a held call with its result to the library. From then on its id is
 // the library's.
-func (l *stdioTransport) ask(e *envelope, d *directRequest, held *sallyport.Result) {
+func (l *stdioTransport) ask(e *messageEnvelope, d *directRequest, held *sallyport.Result) {
 	l.mu.Lock()
 	l.ids[d.key] = nil
 	l.mu.Unlock()

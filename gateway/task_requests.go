@@ -87,7 +87,7 @@ func errNoTasks(what string) *jsonrpc.Error {
 // listensInVain returns the error for a client that subscribes to tasks without
 // declaring the tasks extension, else nil. A client that does declare it learns
 // from the acknowledgement that there are no notifications about tasks.
-func (e *envelope) listensInVain() *jsonrpc.Error {
+func (e *messageEnvelope) listensInVain() *jsonrpc.Error {
 	if e.method != methodListen || !e.stateless() {
 		return nil
 	}
@@ -183,7 +183,7 @@ type handleKey struct{}
 
 // become turns a detached call into a task. It returns nil when there is no
 // room; the request then keeps waiting.
-func (p *suspendedCall) become(asks *inputRound) *question {
+func (p *suspendedCall) become(asks *inputRound) *clientQuestion {
 	t := p.tasks.put(p, p.stream)
 	if t == nil {
 		return nil
@@ -200,7 +200,7 @@ func (p *suspendedCall) become(asks *inputRound) *question {
 		defer done()
 		t.follow(p)
 	}()
-	return &question{task: t}
+	return &clientQuestion{task: t}
 }
 
 // detach asks for the current request, or the next one, to be answered with a
