@@ -52,7 +52,7 @@ type roundInput struct {
 type clientQuestion struct {
 	requests mcp.InputRequestMap
 	state    string
-	task     *task // nil when the client has to answer
+	task     *callTask // nil when the client has to answer
 }
 
 // meta returns the _meta of a call that was answered with a question. It
@@ -75,8 +75,8 @@ func (s *Server) asks(caller *sallyport.Caller, id string) bool {
 	return s.o.Desk != nil && s.gate.Asks(caller, id)
 }
 
-// client is the sender of a request, which may be able to answer questions.
-type client struct {
+// askableClient is the sender of a request, which may be able to answer questions.
+type askableClient struct {
 	*Server
 	session *mcp.ServerSession
 	able    *mcp.ClientCapabilities
@@ -87,7 +87,7 @@ type client struct {
 
 // clientOf returns the client of a request. It returns nil for a request that
 // does not describe its client.
-func (s *Server) clientOf(req mcp.Request, caller *sallyport.Caller, q sallyport.Request) *client {
+func (s *Server) clientOf(req mcp.Request, caller *sallyport.Caller, q sallyport.Request) *askableClient {
 	r, ok := req.(interface {
 		ClientCapabilities() *mcp.ClientCapabilities
 		ProtocolVersion() string
@@ -100,12 +100,12 @@ func (s *Server) clientOf(req mcp.Request, caller *sallyport.Caller, q sallyport
 	if begun := session.InitializeParams(); !rounds && begun != nil {
 		able = begun.Capabilities // they do not change within a session
 	}
-	return &client{Server: s, session: session, able: able, rounds: rounds, caller: caller, q: q}
+	return &askableClient{Server: s, session: session, able: able, rounds: rounds, caller: caller, q: q}
 }
 
 // bound returns the words that the state between two rounds is bound to: the
 // principal, its role, the tool and the arguments.
-func (c *client) bound() []string {
+func (c *askableClient) bound() []string {
 	return []string{c.caller.Principal.Name, c.caller.Personality, c.q.Tool, argsOf(c.q.Args)}
 }
 
@@ -115,13 +115,13 @@ type callAttempt func(context.Context) (sallyport.Result, *clientQuestion, error
 
 // heldCall is a call that a person may be asked about.
 type heldCall struct {
-	*client
+	*askableClient
 	make callAttempt
 }
 
 // newHeld returns the call as one that a person may be asked about. It returns
 // nil when the client cannot ask a person or no person decides about the call.
-func (c *client) newHeld(try callAttempt) *heldCall {
+func (c *askableClient) newHeld(try callAttempt) *heldCall {
 	if !elicits(c.able) || !c.asks(c.caller, c.q.Tool) {
 		return nil
 	}
@@ -203,7 +203,7 @@ func (h *heldCall) decided(ctx context.Context, a *sallyport.Approval) bool {
 
 // still reports whether an answer that came while the call waited counts: the
 // principal must still have the rights that it had when it asked.
-func (c *client) still(ctx context.Context) bool {
+func (c *askableClient) still(ctx context.Context) bool {
 	p, ok := c.sessions.latest(c.session.ID())
 	if connectionFrom(ctx) != nil {
 		p, ok = c.o.Principal(), true

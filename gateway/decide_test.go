@@ -25,7 +25,7 @@ func TestADecisionIsAboutTheCallersOwnCall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	h := &heldCall{client: &client{
+	h := &heldCall{askableClient: &askableClient{
 		Server: &Server{o: Options{Desk: desk}},
 		caller: &sallyport.Caller{Principal: sallyport.Principal{Name: "alice"}}, q: sallyport.Request{Tool: "held"},
 	}}

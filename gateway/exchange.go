@@ -24,7 +24,7 @@ type httpExchange struct {
 	principal sallyport.Principal
 	message   *messageEnvelope
 	stateless bool
-	session   *session // nil when there is none of that id
+	session   *httpSession // nil when there is none of that id
 }
 
 // direct answers a call or a listing without the library and reports whether it

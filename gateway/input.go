@@ -34,7 +34,7 @@ func (s *Server) lasts(d *directRequest) bool {
 
 // attempt returns how this call is made, and the id that the request's state
 // names. Only a tool that may ask gets access to its caller.
-func (c *client) attempt(ctx context.Context, in roundInput, relay *progressRelay) (try callAttempt, id string, err error) {
+func (c *askableClient) attempt(ctx context.Context, in roundInput, relay *progressRelay) (try callAttempt, id string, err error) {
 	inquires := c.inquires(c.q.Tool)
 	detaches, err := c.detaches()
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *client) attempt(ctx context.Context, in roundInput, relay *progressRela
 }
 
 // can reports whether the client declares that it answers a kind of question.
-func (c *client) can(kind sallyport.InputKind) bool {
+func (c *askableClient) can(kind sallyport.InputKind) bool {
 	switch {
 	case c.able == nil:
 		return false
@@ -80,7 +80,7 @@ func (c *client) can(kind sallyport.InputKind) bool {
 
 // unable returns the first kind of question that the client cannot answer, or
 // "" when it can answer all of them.
-func (c *client) unable(questions []sallyport.Question) sallyport.InputKind {
+func (c *askableClient) unable(questions []sallyport.Question) sallyport.InputKind {
 	for i := range questions {
 		if !c.can(questions[i].Kind) {
 			return questions[i].Kind
@@ -116,7 +116,7 @@ func required(kind sallyport.InputKind) error {
 
 // requestOf returns a question in the protocol's form. The message tells the
 // person which tool asks, because the rest of the text is the tool's.
-func (c *client) requestOf(q *sallyport.Question) mcp.InputRequest {
+func (c *askableClient) requestOf(q *sallyport.Question) mcp.InputRequest {
 	switch q.Kind {
 	case sallyport.InputPerson:
 		form := q.Schema
@@ -193,7 +193,7 @@ func text(a *sallyport.Answer, q *sallyport.Question, model string, content mcp.
 
 // sessionElicitor asks over a session while the call and its request wait.
 type sessionElicitor struct {
-	*client
+	*askableClient
 	request context.Context
 }
 

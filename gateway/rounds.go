@@ -92,7 +92,7 @@ func (r *inputRound) hasToWait() bool {
 // decided once, runs once, and waits for answers between two rounds. It is the
 // [Input] of its tool.
 type suspendedCall struct {
-	*client
+	*askableClient
 	id      string        // id of the round; guarded by the set
 	over    bool          // guarded by the set
 	turn    chan struct{} // held by the round that is being asked
@@ -103,11 +103,11 @@ type suspendedCall struct {
 	pending *inputRound // what the client was asked last
 	made    time.Time
 	set     *running.Set // the set that the call belongs to
-	stream  *connection
+	stream  *streamConnection
 
 	mu      sync.Mutex
 	missing sallyport.InputKind // what the client lacks
-	task    *task               // the task that it became
+	task    *callTask           // the task that it became
 	said    sallyport.Progress  // last progress for the user before it became a task
 	relay   *progressRelay      // relay of the current request
 	request context.Context
@@ -115,7 +115,7 @@ type suspendedCall struct {
 
 // withoutRequest returns the client in the form that a waiting call keeps: with the
 // arguments, without the rest of its request.
-func (c *client) withoutRequest() *client {
+func (c *askableClient) withoutRequest() *askableClient {
 	own := *c
 	own.session = nil
 	if len(own.q.Args) < smallBytes {
@@ -128,9 +128,9 @@ func (c *client) withoutRequest() *client {
 }
 
 // beginCall makes a call whose tool may ask or detach.
-func (c *client) beginCall(ctx context.Context, relay *progressRelay, detaches bool) (sallyport.Result, *clientQuestion, error) {
+func (c *askableClient) beginCall(ctx context.Context, relay *progressRelay, detaches bool) (sallyport.Result, *clientQuestion, error) {
 	p := &suspendedCall{
-		client: c.withoutRequest(), turn: make(chan struct{}, 1), asked: make(chan *inputRound), done: make(chan sallyport.Result, 1),
+		askableClient: c.withoutRequest(), turn: make(chan struct{}, 1), asked: make(chan *inputRound), done: make(chan sallyport.Result, 1),
 		wants: make(chan struct{}, 1), made: time.Now(), set: c.calls(ctx), stream: connectionFrom(ctx),
 	}
 	p.setRelay(ctx, relay)
@@ -238,7 +238,7 @@ func (p *suspendedCall) suspendCall() (sallyport.Result, *clientQuestion, error)
 // resumeCall hands answers to a call that waits for them. If an answer is missing,
 // it asks again. It refuses an answer that does not fit, and the client may
 // correct it.
-func (c *client) resumeCall(ctx context.Context, id string, in roundInput, relay *progressRelay) (sallyport.Result, *clientQuestion, error) {
+func (c *askableClient) resumeCall(ctx context.Context, id string, in roundInput, relay *progressRelay) (sallyport.Result, *clientQuestion, error) {
 	p := c.Server.parked.popCall(id)
 	if p == nil {
 		return sallyport.Result{}, nil, refused("this question is over; make the call again without requestState")

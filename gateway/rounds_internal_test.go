@@ -13,7 +13,7 @@ import (
 // answer that does not fit may arrive. Its client gets the result.
 func TestACallThatIsOverIsNotParked(t *testing.T) {
 	s := &Server{}
-	p := &suspendedCall{client: &client{Server: s}, done: make(chan sallyport.Result, 1)}
+	p := &suspendedCall{askableClient: &askableClient{Server: s}, done: make(chan sallyport.Result, 1)}
 	id, ok := s.parked.addCall(p)
 	if !ok || s.parked.popCall(id) != p || s.parked.popCall(id) != nil {
 		t.Fatal("a call that waits is not taken once")
@@ -35,7 +35,7 @@ func TestNobodyIsAskedInVain(t *testing.T) {
 	questions := running.New(maxQuestions, maxOwnQuestions)
 	questions.Stop()
 	p := &suspendedCall{
-		client: &client{
+		askableClient: &askableClient{
 			Server: &Server{questions: questions}, caller: &sallyport.Caller{},
 			able: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}},
 		},

@@ -100,18 +100,18 @@ type Options struct {
 type Server struct {
 	gate          Gate
 	o             Options
-	conversations conversations
+	conversations conversationSet
 	overHTTP      *running.Set // calls
 	posts         *running.Set // requests that are being read and answered
 	questions     *running.Set // questions that wait over sessions
 	listens       *running.Set // streams of changes over HTTP without sessions
-	sessions      sessions     // sessions of HTTP
+	sessions      sessionSet   // sessions of HTTP
 	lists         pageCache
 	followed      followedResources
 	early         precomputedResults // held results of direct calls over HTTP
 	seal          *stateSeal         // encrypts the state that clients keep between two rounds
 	parked        pendingCalls
-	tasks         tasks
+	tasks         taskSet
 	answers       answerBuffers
 	identity      []byte // the server's identity in each result
 	viaLibrary    bool   // send everything through the library; tests compare the two
@@ -129,8 +129,8 @@ func New(gate Gate, o *Options) (*Server, error) {
 		gate:      gate, overHTTP: running.New(0, 0), posts: running.New(maxPosts, maxOwnPosts),
 		listens:       running.NewYielding(maxListens, maxOwnListens),
 		questions:     running.New(maxQuestions, maxOwnQuestions),
-		conversations: conversations{idle: map[string]*conversation{}},
-		sessions:      sessions{open: map[string]*session{}},
+		conversations: conversationSet{idle: map[string]*currentConversation{}},
+		sessions:      sessionSet{open: map[string]*httpSession{}},
 		tasks:         newTasks(),
 		followed:      followedResources{by: map[string]map[string]struct{}{}},
 	}

@@ -25,9 +25,9 @@ const sessionMeta = "sallyport/session"
 // maxSessionBytes bounds a session id that a client chooses.
 const maxSessionBytes = 256
 
-// connection is the state that all calls of one stdio stream share. A handler
+// streamConnection is the state that all calls of one stdio stream share. A handler
 // finds it in its context; over HTTP there is none.
-type connection struct {
+type streamConnection struct {
 	session  string
 	calls    *running.Set
 	messages atomic.Bool        // the client set a log level
@@ -36,34 +36,34 @@ type connection struct {
 
 type connectionKey struct{}
 
-func connectionFrom(ctx context.Context) *connection {
-	c, _ := ctx.Value(connectionKey{}).(*connection)
+func connectionFrom(ctx context.Context) *streamConnection {
+	c, _ := ctx.Value(connectionKey{}).(*streamConnection)
 	return c
 }
 
-// conversations assigns sessions to callers of a protocol without sessions that
+// conversationSet assigns sessions to callers of a protocol without sessions that
 // name none. Each principal and personality has one session, which is replaced
 // after an idle time.
-type conversations struct {
+type conversationSet struct {
 	mu   sync.Mutex
-	idle map[string]*conversation
+	idle map[string]*currentConversation
 }
 
-type conversation struct {
+type currentConversation struct {
 	id   string
 	last time.Time
 }
 
 // current returns the conversation of a key. It starts a new one when the last
 // call is too long ago.
-func (c *conversations) current(key string) string {
+func (c *conversationSet) current(key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
 	v := c.idle[key]
 	if v == nil || now.Sub(v.last) > sessionIdle {
 		c.prune(now)
-		v = &conversation{id: newSession()}
+		v = &currentConversation{id: newSession()}
 		c.idle[key] = v
 	}
 	v.last = now
@@ -72,7 +72,7 @@ func (c *conversations) current(key string) string {
 
 // prune forgets conversations that are over, so that the map holds only the
 // principals of the last half hour.
-func (c *conversations) prune(now time.Time) {
+func (c *conversationSet) prune(now time.Time) {
 	for key, v := range c.idle {
 		if now.Sub(v.last) > sessionIdle {
 			delete(c.idle, key)

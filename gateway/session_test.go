@@ -11,7 +11,7 @@ import (
 
 func TestConversationEndsWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &conversations{idle: map[string]*conversation{}}
+		c := &conversationSet{idle: map[string]*currentConversation{}}
 		first := c.current("a")
 		if other := c.current("b"); other == first {
 			t.Errorf("two callers share the conversation %s", first)

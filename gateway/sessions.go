@@ -11,18 +11,18 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// sessions holds the protocol sessions of HTTP. The library has them too, but
+// sessionSet holds the protocol sessions of HTTP. The library has them too, but
 // does not show its table, and direct requests bypass it. So their idle times
 // and the ids of pending direct requests are kept here.
-type sessions struct {
+type sessionSet struct {
 	mu   sync.Mutex
-	open map[string]*session
+	open map[string]*httpSession
 }
 
-// session is one protocol session. The lock of the set guards its mutable
+// httpSession is one protocol session. The lock of the set guards its mutable
 // fields.
-type session struct {
-	all       *sessions
+type httpSession struct {
+	all       *sessionSet
 	library   *mcp.ServerSession
 	id        string
 	principal sallyport.Principal // as of its last request
@@ -36,8 +36,8 @@ type session struct {
 }
 
 // add records a session that its first request has just opened.
-func (a *sessions) add(library *mcp.ServerSession, principal sallyport.Principal, begun *mcp.InitializeParams) {
-	s := &session{
+func (a *sessionSet) add(library *mcp.ServerSession, principal sallyport.Principal, begun *mcp.InitializeParams) {
+	s := &httpSession{
 		all: a, library: library, id: library.ID(), principal: principal, older: begun.ProtocolVersion < statelessSince,
 		elicits: elicits(begun.Capabilities),
 		last:    time.Now(), waiting: map[any]context.CancelFunc{},
@@ -51,7 +51,7 @@ func (a *sessions) add(library *mcp.ServerSession, principal sallyport.Principal
 // use returns the session with this id if it belongs to the principal, else
 // nil; the library then explains the error. The session does not count as idle
 // until release.
-func (a *sessions) use(id string, principal sallyport.Principal) *session {
+func (a *sessionSet) use(id string, principal sallyport.Principal) *httpSession {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.open[id]
@@ -66,7 +66,7 @@ func (a *sessions) use(id string, principal sallyport.Principal) *session {
 }
 
 // latest returns the principal of a session as of its last request.
-func (a *sessions) latest(id string) (p sallyport.Principal, ok bool) {
+func (a *sessionSet) latest(id string) (p sallyport.Principal, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s := a.open[id]; s != nil {
@@ -76,7 +76,7 @@ func (a *sessions) latest(id string) (p sallyport.Principal, ok bool) {
 }
 
 // of counts the sessions of a principal.
-func (a *sessions) of(principal string) (n int) {
+func (a *sessionSet) of(principal string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range a.open {
@@ -91,13 +91,13 @@ func (a *sessions) of(principal string) (n int) {
 // It chooses the principal with the most sessions, if that has more than comes
 // will have, and closes its session that was idle for longest. It reports
 // whether it closed one.
-func (a *sessions) makeRoom(comes string) bool {
+func (a *sessionSet) makeRoom(comes string) bool {
 	a.mu.Lock()
 	counts := map[string]int{}
 	for _, s := range a.open {
 		counts[s.principal.Name]++
 	}
-	var oldest *session
+	var oldest *httpSession
 	for _, s := range a.open {
 		n := counts[s.principal.Name]
 		if s.posts > 0 || n <= counts[comes]+1 {
@@ -121,7 +121,7 @@ func (a *sessions) makeRoom(comes string) bool {
 }
 
 // release ends a use. It does nothing to a nil session.
-func (s *session) release() {
+func (s *httpSession) release() {
 	if s == nil {
 		return
 	}
@@ -135,7 +135,7 @@ func (s *session) release() {
 
 // expire closes a session that was idle for too long. It checks again, because
 // the timer may have fired while a request took the session.
-func (s *session) expire() {
+func (s *httpSession) expire() {
 	s.all.mu.Lock()
 	over := s.posts == 0 && s.all.open[s.id] == s && time.Since(s.last) >= sessionIdle
 	if over {
@@ -149,7 +149,7 @@ func (s *session) expire() {
 }
 
 // heed records that the client of a session wants log messages.
-func (a *sessions) heed(id string) {
+func (a *sessionSet) heed(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s := a.open[id]; s != nil {
@@ -158,7 +158,7 @@ func (a *sessions) heed(id string) {
 }
 
 // told reports whether the client of a session wants log messages.
-func (a *sessions) told(id string) bool {
+func (a *sessionSet) told(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.open[id]
@@ -166,7 +166,7 @@ func (a *sessions) told(id string) bool {
 }
 
 // forget removes a session that the library has closed.
-func (a *sessions) forget(id string) {
+func (a *sessionSet) forget(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s := a.open[id]; s != nil {
@@ -176,7 +176,7 @@ func (a *sessions) forget(id string) {
 }
 
 // close forgets every session.
-func (a *sessions) close() {
+func (a *sessionSet) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for id, s := range a.open {
@@ -187,7 +187,7 @@ func (a *sessions) close() {
 
 // enter records a direct request and the function that cancels it. It returns
 // false when another request with that id is still pending.
-func (s *session) enter(key any, cancel context.CancelFunc) bool {
+func (s *httpSession) enter(key any, cancel context.CancelFunc) bool {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
 	if _, taken := s.waiting[key]; taken {
@@ -198,7 +198,7 @@ func (s *session) enter(key any, cancel context.CancelFunc) bool {
 }
 
 // busy reports whether a direct request with that id is still pending.
-func (s *session) busy(key any) bool {
+func (s *httpSession) busy(key any) bool {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
 	_, taken := s.waiting[key]
@@ -207,14 +207,14 @@ func (s *session) busy(key any) bool {
 
 // leave frees an id. It runs before the answer is written, because the client
 // may use the id again as soon as it reads the answer.
-func (s *session) leave(key any) {
+func (s *httpSession) leave(key any) {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
 	delete(s.waiting, key)
 }
 
 // cancel cancels a direct request.
-func (s *session) cancel(key any) {
+func (s *httpSession) cancel(key any) {
 	s.all.mu.Lock()
 	cancel := s.waiting[key]
 	s.all.mu.Unlock()

@@ -37,7 +37,7 @@ const (
 // cancelled. The caller must not write anything else to out. Stdio closes both
 // streams at the end.
 func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	stream := &connection{session: newSession(), calls: running.New(0, 0)}
+	stream := &streamConnection{session: newSession(), calls: running.New(0, 0)}
 	lines := newLines(in, out)
 	lines.server, lines.stream, lines.ctx = s, stream, context.WithoutCancel(ctx)
 	session, err := s.mcp.Connect(context.WithValue(ctx, connectionKey{}, stream), lines, nil)
@@ -85,7 +85,7 @@ func (l *stdioTransport) shut(session *mcp.ServerSession, ended <-chan error) {
 // running calls when the input ends.
 type stdioTransport struct {
 	server  *Server
-	stream  *connection
+	stream  *streamConnection
 	ctx     context.Context // context of direct calls
 	library atomic.Pointer[mcp.ServerSession]
 

@@ -23,15 +23,15 @@ const (
 	taskCancelled = "cancelled"
 )
 
-// task is a call whose request was answered with a handle. The call is decided,
+// callTask is a call whose request was answered with a handle. The call is decided,
 // confined and recorded like any other. A task is only another way to wait for
 // its result.
-type task struct {
+type callTask struct {
 	id      string
 	caller  *sallyport.Caller // made the call
 	tool    string
-	stream  *connection // nil over HTTP
-	made    time.Time   // when the call was made and decided
+	stream  *streamConnection // nil over HTTP
+	made    time.Time         // when the call was made and decided
 	created time.Time
 	expire  *time.Timer // set at the end; guarded by the table
 	bytes   int         // bytes that it keeps; guarded by the table
@@ -49,19 +49,19 @@ type task struct {
 	result, fault json.RawMessage // one is set at the end, unless cancelled
 }
 
-func newTask(p *suspendedCall, id string, stream *connection) *task {
+func newTask(p *suspendedCall, id string, stream *streamConnection) *callTask {
 	now := time.Now()
 	caller := &sallyport.Caller{ // a copy: the call's own state ends with it
 		Principal: p.caller.Principal, Session: p.caller.Session, Personality: p.caller.Personality, Platform: p.caller.Platform,
 	}
-	return &task{
+	return &callTask{
 		id: id, caller: caller, tool: p.q.Tool, stream: stream, made: p.made, created: now, changed: now, call: p,
 		bytes: len(p.q.Args),
 	}
 }
 
 // follow records the questions of the call and its end.
-func (t *task) follow(p *suspendedCall) {
+func (t *callTask) follow(p *suspendedCall) {
 	for {
 		select {
 		case asks := <-p.asked:
@@ -74,7 +74,7 @@ func (t *task) follow(p *suspendedCall) {
 }
 
 // ask stores questions for the client to fetch.
-func (t *task) ask(asks *inputRound) {
+func (t *callTask) ask(asks *inputRound) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asks, t.answers = asks, make([]*sallyport.Answer, len(asks.questions))
@@ -83,7 +83,7 @@ func (t *task) ask(asks *inputRound) {
 }
 
 // say stores what the tool tells the user.
-func (t *task) say(e sallyport.Progress) {
+func (t *callTask) say(e sallyport.Progress) {
 	if e.VisibleTo() != sallyport.AudienceUser || e.Message == "" {
 		return
 	}
@@ -93,11 +93,11 @@ func (t *task) say(e sallyport.Progress) {
 }
 
 // waiting reports whether the tool waits for answers.
-func (t *task) waiting() bool { return t.call != nil && !t.cancelled && t.asks.hasToWait() }
+func (t *callTask) waiting() bool { return t.call != nil && !t.cancelled && t.asks.hasToWait() }
 
 // key names a question uniquely among all questions of the task. The name of a
 // question contains no dot.
-func (t *task) key(i int) string {
+func (t *callTask) key(i int) string {
 	name := t.asks.questions[i].Name
 	if t.rounds == 1 {
 		return name
@@ -108,7 +108,7 @@ func (t *task) key(i int) string {
 // update accepts answers. It ignores answers to questions that are not open. If
 // one answer does not fit, it accepts none, and the client may send all of them
 // again. The run goes on when every question has an answer.
-func (t *task) update(responses map[string]json.RawMessage) error {
+func (t *callTask) update(responses map[string]json.RawMessage) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.waiting() {
@@ -152,7 +152,7 @@ func readAnswer(q *sallyport.Question, text json.RawMessage) (sallyport.Answer, 
 }
 
 // cancel ends the run. A run that has ended already keeps its state.
-func (t *task) cancel() {
+func (t *callTask) cancel() {
 	t.mu.Lock()
 	p := t.call
 	if p != nil && !t.cancelled {
@@ -166,7 +166,7 @@ func (t *task) cancel() {
 
 // end stores how the call ended, if there is room for the result. A run that
 // finished its work before it noticed the cancellation has completed.
-func (t *task) end(p *suspendedCall, res sallyport.Result) {
+func (t *callTask) end(p *suspendedCall, res sallyport.Result) {
 	t.mu.Lock()
 	cancelled := t.cancelled
 	t.mu.Unlock()
@@ -237,7 +237,7 @@ type taskResult struct {
 }
 
 // view returns the current state of the task.
-func (t *task) view() *taskResult {
+func (t *callTask) view() *taskResult {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	v := &taskResult{
@@ -264,7 +264,7 @@ func (t *task) view() *taskResult {
 
 // handle returns the answer to the call that became a task: the task in its
 // initial state.
-func (t *task) handle() *taskResult {
+func (t *callTask) handle() *taskResult {
 	v := t.view()
 	v.ResultType, v.Status, v.Asks, v.Result, v.Error = "task", taskWorking, nil, nil, nil
 	return v

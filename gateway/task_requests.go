@@ -133,7 +133,7 @@ func (s *Server) task(ctx context.Context, method string, r *taskRequest) (mcp.R
 // principal in the same role over the same stream. It cancels the task and
 // returns nil if the principal's rights have changed since the call, or if the
 // call was revoked or stopped.
-func (s *Server) taskOf(ctx context.Context, caller *sallyport.Caller, p *taskParams) *task {
+func (s *Server) taskOf(ctx context.Context, caller *sallyport.Caller, p *taskParams) *callTask {
 	if p == nil {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (s *Server) taskOf(ctx context.Context, caller *sallyport.Caller, p *taskPa
 // detaches reports whether the call of this client may become a task. It
 // returns an error when the tool requires tasks and the client does not declare
 // them.
-func (c *client) detaches() (bool, error) {
+func (c *askableClient) detaches() (bool, error) {
 	if !c.rounds || c.q.Tool == "" {
 		return false, nil
 	}
@@ -169,7 +169,7 @@ func (c *client) detaches() (bool, error) {
 
 // sees reports whether a tool is listed for the caller. The gate refuses the
 // call of a tool that is not.
-func (c *client) sees(tool string) bool {
+func (c *askableClient) sees(tool string) bool {
 	_, ok := slices.BinarySearchFunc(c.gate.Definitions(c.caller), tool, func(d registry.Definition, name string) int {
 		return strings.Compare(d.Name, name)
 	})

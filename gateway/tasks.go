@@ -22,38 +22,38 @@ const (
 	maxTaskBytes, maxOwnTaskBytes = 64 << 20, 16 << 20
 )
 
-// tasks is the table of tasks that run or are kept. Each has an id of 130
+// taskSet is the table of tasks that run or are kept. Each has an id of 130
 // random bits.
-type tasks struct {
+type taskSet struct {
 	most, each           int // bounds on their number: in all, and of one principal
 	mostBytes, eachBytes int
 	mu                   sync.Mutex
-	byID                 map[string]*task
-	own                  map[string]*share // by principal
+	byID                 map[string]*callTask
+	own                  map[string]*taskShare // by principal
 	bytes                int
 	stopped              bool
 }
 
-func newTasks() tasks {
-	return tasks{
+func newTasks() taskSet {
+	return taskSet{
 		most: maxTasks, each: maxOwnTasks, mostBytes: maxTaskBytes, eachBytes: maxOwnTaskBytes,
-		byID: map[string]*task{}, own: map[string]*share{},
+		byID: map[string]*callTask{}, own: map[string]*taskShare{},
 	}
 }
 
-// share is what the tasks of one principal occupy.
-type share struct{ tasks, bytes int }
+// taskShare is what the tasks of one principal occupy.
+type taskShare struct{ tasks, bytes int }
 
 // put adds a call as a task. It returns nil when there is no room or the
 // arguments are long: the space for a long message is released with its
 // request.
-func (ts *tasks) put(p *suspendedCall, stream *connection) *task {
+func (ts *taskSet) put(p *suspendedCall, stream *streamConnection) *callTask {
 	t := newTask(p, rand.Text(), stream)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	own := ts.own[t.caller.Principal.Name]
 	if own == nil {
-		own = &share{}
+		own = &taskShare{}
 	}
 	if ts.stopped || t.bytes >= smallBytes || len(ts.byID) >= ts.most || own.tasks >= ts.each ||
 		ts.bytes+t.bytes > ts.mostBytes || own.bytes+t.bytes > ts.eachBytes/2 {
@@ -66,7 +66,7 @@ func (ts *tasks) put(p *suspendedCall, stream *connection) *task {
 	return t
 }
 
-func (ts *tasks) get(id string) *task {
+func (ts *taskSet) get(id string) *callTask {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.byID[id]
@@ -74,7 +74,7 @@ func (ts *tasks) get(id string) *task {
 
 // settle replaces the arguments of a task that ends with its result and starts
 // the task's expiry. It reports whether there is room for the result.
-func (ts *tasks) settle(t *task, bytes int) bool {
+func (ts *taskSet) settle(t *callTask, bytes int) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.byID[t.id] != t {
@@ -97,7 +97,7 @@ func (ts *tasks) settle(t *task, bytes int) bool {
 }
 
 // drop removes a task from the table.
-func (ts *tasks) drop(t *task) {
+func (ts *taskSet) drop(t *callTask) {
 	if ts.byID[t.id] != t {
 		return
 	}
@@ -116,21 +116,21 @@ func (ts *tasks) drop(t *task) {
 }
 
 // stop removes every task, cancels those that run, and accepts no more.
-func (ts *tasks) stop() {
+func (ts *taskSet) stop() {
 	ts.mu.Lock()
 	ts.stopped = true
 	ts.mu.Unlock()
-	ts.forget(func(*task) bool { return true })
+	ts.forget(func(*callTask) bool { return true })
 }
 
 // leave removes the tasks of a stream that has ended, and cancels those that
 // run.
-func (ts *tasks) leave(stream *connection) {
-	ts.forget(func(t *task) bool { return t.stream == stream })
+func (ts *taskSet) leave(stream *streamConnection) {
+	ts.forget(func(t *callTask) bool { return t.stream == stream })
 }
 
-func (ts *tasks) forget(which func(*task) bool) {
-	var gone []*task
+func (ts *taskSet) forget(which func(*callTask) bool) {
+	var gone []*callTask
 	ts.mu.Lock()
 	for _, t := range ts.byID {
 		if which(t) {
