@@ -21,7 +21,7 @@ const maxKeptAnswer = 64 << 10
 // call.
 type answerBuffers struct{ pool sync.Pool }
 
-func (a *answerBuffers) take() *[]byte {
+func (a *answerBuffers) getBuffer() *[]byte {
 	if b, ok := a.pool.Get().(*[]byte); ok {
 		return b
 	}
@@ -29,7 +29,7 @@ func (a *answerBuffers) take() *[]byte {
 	return &b
 }
 
-func (a *answerBuffers) give(b *[]byte) {
+func (a *answerBuffers) putBuffer(b *[]byte) {
 	if cap(*b) > maxKeptAnswer {
 		return
 	}

@@ -50,8 +50,8 @@ func (s *httpSurface) direct(x *httpExchange) bool {
 		ctx, session = own, x.session.id
 		d.elicits = x.session.elicits
 	}
-	text := s.server.answers.take()
-	defer s.server.answers.give(text)
+	text := s.server.answers.getBuffer()
+	defer s.server.answers.putBuffer(text)
 	var held *sallyport.Result
 	if *text, held = s.perform(ctx, x, &d, session, *text); held != nil {
 		s.ask(x, held)

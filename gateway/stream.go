@@ -46,8 +46,8 @@ func (l *stdioTransport) direct(e *messageEnvelope) bool {
 
 // perform makes a call or a listing and writes its answer.
 func (l *stdioTransport) perform(ctx context.Context, e *messageEnvelope, d *directRequest) {
-	text := l.server.answers.take()
-	defer l.server.answers.give(text)
+	text := l.server.answers.getBuffer()
+	defer l.server.answers.putBuffer(text)
 	caller := l.server.as(l.server.o.Principal(), d, l.stream.session)
 	answer, held := l.server.direct(ctx, l.stream.calls, caller, d, *text)
 	if held != nil {
