@@ -55,23 +55,23 @@ type clientQuestion struct {
 	task     *callTask // nil when the client has to answer
 }
 
-// meta returns the _meta of a call that was answered with a question. It
+// resultMeta returns the _meta of a call that was answered with a question. It
 // returns nil when the call has not ended.
-func (q *clientQuestion) meta(res *sallyport.Result) mcp.Meta {
+func (q *clientQuestion) resultMeta(res *sallyport.Result) mcp.Meta {
 	if res.CallID == "" {
 		return nil
 	}
 	return meta(res)
 }
 
-// elicits reports whether a client shows forms to a person. A client that names
+// canElicit reports whether a client shows forms to a person. A client that names
 // neither forms nor addresses supports forms.
-func elicits(c *mcp.ClientCapabilities) bool {
+func canElicit(c *mcp.ClientCapabilities) bool {
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
 }
 
-// asks reports whether a call is put before the person behind the client.
-func (s *Server) asks(caller *sallyport.Caller, id string) bool {
+// mayAskPerson reports whether a call is put before the person behind the client.
+func (s *Server) mayAskPerson(caller *sallyport.Caller, id string) bool {
 	return s.o.Desk != nil && s.gate.Asks(caller, id)
 }
 
@@ -103,9 +103,9 @@ func (s *Server) clientOf(req mcp.Request, caller *sallyport.Caller, q sallyport
 	return &askableClient{Server: s, session: session, able: able, rounds: rounds, caller: caller, q: q}
 }
 
-// bound returns the words that the state between two rounds is bound to: the
+// boundWords returns the words that the state between two rounds is bound to: the
 // principal, its role, the tool and the arguments.
-func (c *askableClient) bound() []string {
+func (c *askableClient) boundWords() []string {
 	return []string{c.caller.Principal.Name, c.caller.Personality, c.q.Tool, argsOf(c.q.Args)}
 }
 
@@ -122,21 +122,21 @@ type heldCall struct {
 // newHeld returns the call as one that a person may be asked about. It returns
 // nil when the client cannot ask a person or no person decides about the call.
 func (c *askableClient) newHeld(try callAttempt) *heldCall {
-	if !elicits(c.able) || !c.asks(c.caller, c.q.Tool) {
+	if !canElicit(c.able) || !c.mayAskPerson(c.caller, c.q.Tool) {
 		return nil
 	}
 	c.caller.Asks = true
 	return &heldCall{c, try}
 }
 
-// call makes the call. A call that is held is put before the person, either at
+// makeCall makes the call. A call that is held is put before the person, either at
 // once or by the question that it returns. id is the approval named by the
 // request's state, or empty.
-func (h *heldCall) call(ctx context.Context, in roundInput, id string) (sallyport.Result, *clientQuestion, error) {
+func (h *heldCall) makeCall(ctx context.Context, in roundInput, id string) (sallyport.Result, *clientQuestion, error) {
 	ask := true
 	if id != "" {
 		var err error
-		if ask, err = h.answered(ctx, in, id); err != nil {
+		if ask, err = h.takeAnswer(ctx, in, id); err != nil {
 			return sallyport.Result{}, nil, err
 		}
 	}
@@ -144,17 +144,17 @@ func (h *heldCall) call(ctx context.Context, in roundInput, id string) (sallypor
 	if !ask || asked != nil || err != nil {
 		return res, asked, err
 	}
-	return h.ask(ctx, res)
+	return h.askPerson(ctx, res)
 }
 
-// asking reports whether a result says that the call is held.
-func asking(res *sallyport.Result) bool {
+// isHeld reports whether a result says that the call is held.
+func isHeld(res *sallyport.Result) bool {
 	return res.Code == sallyport.CodeApprovalRequired && res.ApprovalID != ""
 }
 
-// ask puts a call before the person if its result says that it is held.
-func (h *heldCall) ask(ctx context.Context, res sallyport.Result) (sallyport.Result, *clientQuestion, error) {
-	if !asking(&res) {
+// askPerson puts a call before the person if its result says that it is held.
+func (h *heldCall) askPerson(ctx context.Context, res sallyport.Result) (sallyport.Result, *clientQuestion, error) {
+	if !isHeld(&res) {
 		return res, nil, nil
 	}
 	a, err := h.o.Desk.Get(ctx, res.ApprovalID)
@@ -165,24 +165,24 @@ func (h *heldCall) ask(ctx context.Context, res sallyport.Result) (sallyport.Res
 	if !h.rounds {
 		return h.askNow(ctx, &a, res)
 	}
-	state, err := h.seal.close(h.bound(), a.ID, a.Expires)
+	state, err := h.seal.close(h.boundWords(), a.ID, a.Expires)
 	if err != nil {
 		return sallyport.Result{}, nil, err
 	}
-	return res, &clientQuestion{requests: mcp.InputRequestMap{askKey: form(&a)}, state: state}, nil
+	return res, &clientQuestion{requests: mcp.InputRequestMap{askKey: approvalForm(&a)}, state: state}, nil
 }
 
 // askNow asks over the session while the call waits. It makes the call again
 // once there is a decision.
 func (h *heldCall) askNow(ctx context.Context, a *sallyport.Approval, before sallyport.Result) (sallyport.Result, *clientQuestion, error) {
-	if !h.decided(ctx, a) {
+	if !h.awaitDecision(ctx, a) {
 		return before, nil, nil
 	}
 	return h.make(ctx)
 }
 
-// decided asks over the session and reports whether there is a decision.
-func (h *heldCall) decided(ctx context.Context, a *sallyport.Approval) bool {
+// awaitDecision asks over the session and reports whether there is a decision.
+func (h *heldCall) awaitDecision(ctx context.Context, a *sallyport.Approval) bool {
 	waiting, done, ok := h.questions.Begin(ctx, h.caller.Principal.Name)
 	defer done()
 	if !ok {
@@ -190,7 +190,7 @@ func (h *heldCall) decided(ctx context.Context, a *sallyport.Approval) bool {
 	}
 	waiting, cancel := context.WithTimeout(waiting, min(askWait, time.Until(a.Expires)))
 	defer cancel()
-	answer, err := h.session.Elicit(waiting, form(a))
+	answer, err := h.session.Elicit(waiting, approvalForm(a))
 	if err != nil {
 		// A client that has gone, or whose answer does not fit the form, has
 		// decided nothing.
@@ -198,84 +198,84 @@ func (h *heldCall) decided(ctx context.Context, a *sallyport.Approval) bool {
 		return false
 	}
 	v, err := verdictOf(answer)
-	return err == nil && !v.silent && h.still(ctx) && h.asks(h.caller, h.q.Tool) && h.decide(ctx, a.ID, v) == nil
+	return err == nil && !v.silent && h.stillAuthorized(ctx) && h.mayAskPerson(h.caller, h.q.Tool) && h.decideApproval(ctx, a.ID, v) == nil
 }
 
-// still reports whether an answer that came while the call waited counts: the
+// stillAuthorized reports whether an answer that came while the call waited counts: the
 // principal must still have the rights that it had when it asked.
-func (c *askableClient) still(ctx context.Context) bool {
+func (c *askableClient) stillAuthorized(ctx context.Context) bool {
 	p, ok := c.sessions.latest(c.session.ID())
 	if connectionFrom(ctx) != nil {
 		p, ok = c.o.Principal(), true
 	}
-	return ok && unchanged(&p, &c.caller.Principal)
+	return ok && samePrincipal(&p, &c.caller.Principal)
 }
 
-// unchanged reports whether two requests came from the same principal with the
+// samePrincipal reports whether two requests came from the same principal with the
 // same rights.
-func unchanged(p, q *sallyport.Principal) bool {
+func samePrincipal(p, q *sallyport.Principal) bool {
 	return p.Name == q.Name && p.Person == q.Person && slices.Equal(p.Permissions, q.Permissions) &&
 		(p.Personalities == nil) == (q.Personalities == nil) && slices.Equal(p.Personalities, q.Personalities)
 }
 
-// answered reads the answer to the question of the previous round. It reports
+// takeAnswer reads the answer to the question of the previous round. It reports
 // whether the person may be asked again because there was no answer.
-func (h *heldCall) answered(ctx context.Context, in roundInput, id string) (again bool, err error) {
+func (h *heldCall) takeAnswer(ctx context.Context, in roundInput, id string) (again bool, err error) {
 	response, ok := in.responses[askKey]
 	if !ok {
 		return true, nil
 	}
 	answer, ok := response.(*mcp.ElicitResult)
 	if !ok {
-		return false, refused("inputResponses." + askKey + ": expected the result of an elicitation")
+		return false, refusalError("inputResponses." + askKey + ": expected the result of an elicitation")
 	}
 	v, err := verdictOf(answer)
 	if err != nil {
-		return false, refused("inputResponses." + askKey + ": " + err.Error())
+		return false, refusalError("inputResponses." + askKey + ": " + err.Error())
 	}
 	if v.silent {
 		return false, nil
 	}
-	if err := h.decide(ctx, id, v); err != nil {
+	if err := h.decideApproval(ctx, id, v); err != nil {
 		return false, err
 	}
 	return false, nil
 }
 
-// decide records a decision in the name of the person behind the client. If the
+// decideApproval records a decision in the name of the person behind the client. If the
 // approval was decided elsewhere in the meantime, that decision stands and the
 // next attempt of the call reports it.
-func (h *heldCall) decide(ctx context.Context, id string, v approvalVerdict) error {
+func (h *heldCall) decideApproval(ctx context.Context, id string, v approvalVerdict) error {
 	a, err := h.o.Desk.Get(ctx, id)
 	switch {
 	case errors.Is(err, sallyport.ErrApprovalUnknown):
-		return refused("this question is over; make the call again without requestState")
+		return refusalError("this question is over; make the call again without requestState")
 	case err != nil:
-		return h.undone(id, err)
+		return h.decisionFailed(id, err)
 	case a.Principal != h.caller.Principal.Name || a.Tool != h.q.Tool:
-		return refused("this question was about another call")
+		return refusalError("this question was about another call")
 	}
 	switch state := a.StateAt(time.Now()); {
 	case state == sallyport.ApprovalUsed, state == sallyport.ApprovalExpired:
-		return refused("this question is over; make the call again without requestState")
+		return refusalError("this question is over; make the call again without requestState")
 	case state == sallyport.ApprovalDenied, state == sallyport.ApprovalApproved && v.approve:
 		return nil
 	}
 	err = h.o.Desk.Decide(ctx, id, clientPrefix+h.caller.Principal.Name, v.approve, v.reason)
 	if err != nil && !errors.Is(err, sallyport.ErrApprovalClosed) {
-		return h.undone(id, err)
+		return h.decisionFailed(id, err)
 	}
 	return nil
 }
 
-// undone returns the answer to a decision that could not be recorded. The cause
+// decisionFailed returns the answer to a decision that could not be recorded. The cause
 // is logged for the operator.
-func (h *heldCall) undone(id string, err error) error {
+func (h *heldCall) decisionFailed(id string, err error) error {
 	h.o.Logger.Error("a decision was not taken", "approval", id, "error", err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the decision could not be taken: the call is still held (approval " + id + ")"}
 }
 
-func refused(text string) error {
+func refusalError(text string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
 }
 
@@ -311,9 +311,9 @@ func verdictOf(answer *mcp.ElicitResult) (approvalVerdict, error) {
 	return v, nil
 }
 
-// form returns the question about a held call. It shows the same facts as the
+// approvalForm returns the question about a held call. It shows the same facts as the
 // other places where held calls are decided.
-func form(a *sallyport.Approval) *mcp.ElicitParams {
+func approvalForm(a *sallyport.Approval) *mcp.ElicitParams {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Sallyport holds this call until somebody approves it.\n\nTool: %s\nArguments: %s\n", a.Tool, a.Args)
 	for _, target := range a.Targets {

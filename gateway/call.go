@@ -121,7 +121,7 @@ func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToo
 		}
 		return &mcp.CallToolResult{}, nil
 	case asked != nil:
-		return &mcp.CallToolResult{Meta: asked.meta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
+		return &mcp.CallToolResult{Meta: asked.resultMeta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
 	}
 	return result(res), nil
 }
@@ -158,11 +158,11 @@ func (s *Server) through(ctx context.Context, req mcp.Request, q sallyport.Reque
 	}
 	switch h := c.newHeld(try); {
 	case made && h != nil:
-		return h.ask(ctx, first)
+		return h.askPerson(ctx, first)
 	case made:
 		return first, nil, nil
 	case h != nil && !isParked(id):
-		return h.call(ctx, in, id)
+		return h.makeCall(ctx, in, id)
 	}
 	return try(ctx)
 }

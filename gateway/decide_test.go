@@ -32,13 +32,13 @@ func TestADecisionIsAboutTheCallersOwnCall(t *testing.T) {
 	for id, want := range map[string]sallyport.ApprovalState{
 		"own": sallyport.ApprovalApproved, "of-bob": sallyport.ApprovalPending, "of-another-tool": sallyport.ApprovalPending,
 	} {
-		err := h.decide(context.Background(), id, approvalVerdict{approve: true})
+		err := h.decideApproval(context.Background(), id, approvalVerdict{approve: true})
 		a, failed := desk.Get(t.Context(), id)
 		if failed != nil || a.State != want || (err == nil) != (want == sallyport.ApprovalApproved) {
 			t.Errorf("decide(%s) = %v and left %s, %v, want %s", id, err, a.State, failed, want)
 		}
 	}
-	if err := h.decide(t.Context(), "nobody's", approvalVerdict{approve: true}); err == nil {
+	if err := h.decideApproval(t.Context(), "nobody's", approvalVerdict{approve: true}); err == nil {
 		t.Error("decide() took a call that is not held")
 	}
 }

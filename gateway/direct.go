@@ -117,7 +117,7 @@ func (d *directRequest) describe(e *messageEnvelope) bool {
 		case mcp.MetaKeyClientCapabilities:
 			var c capabilities
 			able = fits(m.value, &c)
-			ok, d.elicits, d.tasks = able, elicits(&c.ClientCapabilities), knowsTasks(&c.ClientCapabilities)
+			ok, d.elicits, d.tasks = able, canElicit(&c.ClientCapabilities), knowsTasks(&c.ClientCapabilities)
 		case mcp.MetaKeyClientInfo:
 			ok = fits(m.value, &mcp.Implementation{})
 		case sessionMeta:
@@ -199,12 +199,12 @@ func (s *Server) direct(ctx context.Context, calls *running.Set, caller *sallypo
 		}
 		return s.appendPage(out, d, page), nil
 	}
-	caller.Asks = d.elicits && s.asks(caller, d.tool)
+	caller.Asks = d.elicits && s.mayAskPerson(caller, d.tool)
 	ctx, done, _ := calls.Begin(ctx, "")
 	res := s.gate.Call(ctx, caller, sallyport.Request{Tool: d.tool, Args: d.args})
 	gone := ctx.Err() != nil
 	done()
-	if caller.Asks && asking(&res) && !gone {
+	if caller.Asks && isHeld(&res) && !gone {
 		return out, &res
 	}
 	return s.appendResult(out, d, &res), nil

@@ -40,9 +40,9 @@ func (c *askableClient) attempt(ctx context.Context, in roundInput, relay *progr
 	if err != nil {
 		return nil, "", err
 	}
-	if c.rounds && in.state != "" && (inquires || elicits(c.able) && c.asks(c.caller, c.q.Tool)) {
-		if id, err = c.seal.open(c.bound(), in.state, time.Now()); err != nil {
-			return nil, "", refused("requestState: " + err.Error() + "; make the call again without it")
+	if c.rounds && in.state != "" && (inquires || canElicit(c.able) && c.mayAskPerson(c.caller, c.q.Tool)) {
+		if id, err = c.seal.open(c.boundWords(), in.state, time.Now()); err != nil {
+			return nil, "", refusalError("requestState: " + err.Error() + "; make the call again without it")
 		}
 	}
 	try = func(ctx context.Context) (sallyport.Result, *clientQuestion, error) {
@@ -70,7 +70,7 @@ func (c *askableClient) can(kind sallyport.InputKind) bool {
 	case c.able == nil:
 		return false
 	case kind == sallyport.InputPerson:
-		return elicits(c.able)
+		return canElicit(c.able)
 	case kind == sallyport.InputModel:
 		return c.able.Sampling != nil
 	default:
@@ -223,7 +223,7 @@ func (s *sessionElicitor) Ask(ctx context.Context, questions ...sallyport.Questi
 			return nil, unanswered("the client did not answer " + questions[i].Name)
 		}
 	}
-	if !s.still(s.request) {
+	if !s.stillAuthorized(s.request) {
 		return nil, &sallyport.Error{
 			Code: sallyport.CodePermissionDenied, Operation: "ask", Detail: "what the caller may do has changed while it was asked",
 		}

@@ -98,7 +98,7 @@ func (s *Server) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (*mcp.G
 	case err != nil:
 		return nil, err
 	case asked != nil:
-		return &mcp.GetPromptResult{Meta: asked.meta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
+		return &mcp.GetPromptResult{Meta: asked.resultMeta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
 	case res.Code == sallyport.CodeNotAvailable && strings.HasPrefix(res.Error, "Unknown "):
 		return nil, failure(&res, jsonrpc.CodeInvalidParams)
 	case !res.OK:

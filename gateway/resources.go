@@ -98,7 +98,7 @@ func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (
 	case err != nil:
 		return nil, err
 	case asked != nil:
-		return &mcp.ReadResourceResult{Meta: asked.meta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
+		return &mcp.ReadResourceResult{Meta: asked.resultMeta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
 	case !known && res.Code == sallyport.CodeNotAvailable:
 		return nil, noResource(r.ProtocolVersion(), uri)
 	case !res.OK:

@@ -222,7 +222,7 @@ func (p *suspendedCall) suspendCall() (sallyport.Result, *clientQuestion, error)
 	if !ok {
 		return p.finalResult(<-p.done)
 	}
-	state, err := p.seal.close(p.bound(), id, time.Now().Add(askWait))
+	state, err := p.seal.close(p.boundWords(), id, time.Now().Add(askWait))
 	if err != nil {
 		p.cancel()
 		return sallyport.Result{}, nil, err
@@ -241,11 +241,11 @@ func (p *suspendedCall) suspendCall() (sallyport.Result, *clientQuestion, error)
 func (c *askableClient) resumeCall(ctx context.Context, id string, in roundInput, relay *progressRelay) (sallyport.Result, *clientQuestion, error) {
 	p := c.Server.parked.popCall(id)
 	if p == nil {
-		return sallyport.Result{}, nil, refused("this question is over; make the call again without requestState")
+		return sallyport.Result{}, nil, refusalError("this question is over; make the call again without requestState")
 	}
-	if !unchanged(&p.caller.Principal, &c.caller.Principal) {
+	if !samePrincipal(&p.caller.Principal, &c.caller.Principal) {
 		p.cancel()
-		return sallyport.Result{}, nil, refused("what the caller may do has changed since it was asked; make the call again without requestState")
+		return sallyport.Result{}, nil, refusalError("what the caller may do has changed since it was asked; make the call again without requestState")
 	}
 	questions := p.pending.questions
 	answers := make([]sallyport.Answer, len(questions))
@@ -257,7 +257,7 @@ func (c *askableClient) resumeCall(ctx context.Context, id string, in roundInput
 		var err error
 		if answers[i], err = answerOf(&questions[i], response); err != nil {
 			c.Server.parked.restoreCall(p)
-			return sallyport.Result{}, nil, refused("inputResponses." + questions[i].Name + ": " + err.Error())
+			return sallyport.Result{}, nil, refusalError("inputResponses." + questions[i].Name + ": " + err.Error())
 		}
 	}
 	p.setRelay(ctx, relay)

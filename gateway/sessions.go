@@ -39,7 +39,7 @@ type httpSession struct {
 func (a *sessionSet) add(library *mcp.ServerSession, principal sallyport.Principal, begun *mcp.InitializeParams) {
 	s := &httpSession{
 		all: a, library: library, id: library.ID(), principal: principal, older: begun.ProtocolVersion < statelessSince,
-		elicits: elicits(begun.Capabilities),
+		elicits: canElicit(begun.Capabilities),
 		last:    time.Now(), waiting: map[any]context.CancelFunc{},
 	}
 	a.mu.Lock()

@@ -25,7 +25,7 @@ func (l *stdioTransport) direct(e *messageEnvelope) bool {
 		return false
 	}
 	if d.version == "" {
-		d.elicits = elicits(begun.Capabilities)
+		d.elicits = canElicit(begun.Capabilities)
 	}
 	ctx, cancel := context.WithCancel(l.ctx)
 	if !l.enter(d.key, cancel) {

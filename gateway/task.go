@@ -122,7 +122,7 @@ func (t *callTask) update(responses map[string]json.RawMessage) error {
 		if taken[i] == nil && ok {
 			a, err := readAnswer(&t.asks.questions[i], text)
 			if err != nil {
-				return refused("inputResponses." + t.key(i) + ": " + err.Error())
+				return refusalError("inputResponses." + t.key(i) + ": " + err.Error())
 			}
 			taken[i] = &a
 		}

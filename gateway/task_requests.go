@@ -64,7 +64,7 @@ func registerTasks(l *mcp.Server) error {
 
 // errUnknownTask is the answer to a caller that asks for a task that is not its
 // own. It does not reveal whether another caller has such a task.
-var errUnknownTask = refused("there is no such task, or it is kept no longer")
+var errUnknownTask = refusalError("there is no such task, or it is kept no longer")
 
 // knowsTasks reports whether a client declares the tasks extension.
 func knowsTasks(able *mcp.ClientCapabilities) bool {
@@ -142,7 +142,7 @@ func (s *Server) taskOf(ctx context.Context, caller *sallyport.Caller, p *taskPa
 		t.stream != connectionFrom(ctx) {
 		return nil
 	}
-	if !unchanged(&t.caller.Principal, &caller.Principal) || !s.gate.Stands(ctx, t.caller, t.tool, t.made) {
+	if !samePrincipal(&t.caller.Principal, &caller.Principal) || !s.gate.Stands(ctx, t.caller, t.tool, t.made) {
 		t.cancel()
 		return nil
 	}
