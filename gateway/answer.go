@@ -60,7 +60,7 @@ func (s *Server) appendResult(out []byte, d *directRequest, res *sallyport.Resul
 	out = rawjson.AppendText(append(out, `"sallyport/call":`...), res.CallID)
 	text := res.Value
 	if !res.OK {
-		text = coded(*res)
+		text = codedText(*res)
 		out = rawjson.AppendText(append(out, `,"sallyport/code":`...), string(res.Code))
 	}
 	out, err := appendRare(out, res)

@@ -31,7 +31,7 @@ func TestResultsAreWrittenAsTheLibraryDoes(t *testing.T) {
 		{Code: sallyport.CodeRateLimited},
 		{Error: "ask", Code: sallyport.CodeApprovalRequired, ApprovalID: "a\"1", ExpiresAt: at, CallID: "c"},
 	} {
-		text, err := json.Marshal(result(res))
+		text, err := json.Marshal(toolResult(res))
 		if err != nil {
 			t.Fatal(err)
 		}

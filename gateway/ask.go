@@ -61,7 +61,7 @@ func (q *clientQuestion) resultMeta(res *sallyport.Result) mcp.Meta {
 	if res.CallID == "" {
 		return nil
 	}
-	return meta(res)
+	return resultMeta(res)
 }
 
 // canElicit reports whether a client shows forms to a person. A client that names

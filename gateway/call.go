@@ -23,8 +23,8 @@ const (
 
 type nameKey struct{}
 
-// receive answers listings from the registry and redirects calls to dispatch.
-func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
+// routeRequest answers listings from the registry and redirects calls to dispatch.
+func (s *Server) routeRequest(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch r := req.(type) {
 		case *mcp.CallToolRequest:
@@ -66,7 +66,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return res, err
 		default:
-			if res, err := s.list(ctx, req); res != nil || err != nil {
+			if res, err := s.answerListing(ctx, req); res != nil || err != nil {
 				return res, err
 			}
 			return next(ctx, method, req)
@@ -74,8 +74,8 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// list answers a listing. It returns nil for any other request.
-func (s *Server) list(ctx context.Context, req mcp.Request) (mcp.Result, error) {
+// answerListing answers a listing. It returns nil for any other request.
+func (s *Server) answerListing(ctx context.Context, req mcp.Request) (mcp.Result, error) {
 	switch r := req.(type) {
 	case *mcp.ListToolsRequest:
 		if r.Params == nil {
@@ -106,12 +106,12 @@ func (s *Server) list(ctx context.Context, req mcp.Request) (mcp.Result, error) 
 	}
 }
 
-// call makes one call through the gate. A refusal or a failure of the tool is a
+// callTool makes one call through the gate. A refusal or a failure of the tool is a
 // result with isError, never a protocol error, so that the model reads it.
-func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+func (s *Server) callTool(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	name, _ := ctx.Value(nameKey{}).(string)
 	q := sallyport.Request{Tool: name, Args: r.Params.Arguments}
-	res, asked, err := s.through(ctx, r, q, roundInput{r.Params.InputResponses, r.Params.RequestState})
+	res, asked, err := s.callThroughGate(ctx, r, q, roundInput{r.Params.InputResponses, r.Params.RequestState})
 	switch {
 	case err != nil:
 		return nil, err
@@ -123,28 +123,28 @@ func (s *Server) call(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToo
 	case asked != nil:
 		return &mcp.CallToolResult{Meta: asked.resultMeta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
 	}
-	return result(res), nil
+	return toolResult(res), nil
 }
 
-// through makes one call of any form through the gate. When a person has to be
+// callThroughGate makes one call of any form through the gate. When a person has to be
 // asked first and the protocol asks in another round, it returns the question
 // instead of a result.
-func (s *Server) through(ctx context.Context, req mcp.Request, q sallyport.Request, in roundInput) (sallyport.Result, *clientQuestion, error) {
+func (s *Server) callThroughGate(ctx context.Context, req mcp.Request, q sallyport.Request, in roundInput) (sallyport.Result, *clientQuestion, error) {
 	caller, err := s.caller(ctx, req)
 	if err != nil {
 		return sallyport.Result{}, nil, err
 	}
 	if _, ok := req.(*mcp.CallToolRequest); ok {
-		caller.Exclude = forms(q.Tool)
+		caller.Exclude = excludedNonTools(q.Tool)
 	}
-	ctx, done, _ := s.calls(ctx).Begin(ctx, "")
+	ctx, done, _ := s.callSet(ctx).Begin(ctx, "")
 	defer done()
 	relay := s.newRelay(ctx, req)
 	if relay != nil {
 		caller.Progress = func(p sallyport.Progress) { relay.send(ctx, p) }
 		defer relay.close()
 	}
-	first, made := s.made(ctx, req)
+	first, made := s.precomputedResult(ctx, req)
 	c := s.clientOf(req, caller, q)
 	if c == nil {
 		if made {
@@ -167,48 +167,48 @@ func (s *Server) through(ctx context.Context, req mcp.Request, q sallyport.Reque
 	return try(ctx)
 }
 
-// made returns the result of a call that was made directly and is held.
-func (s *Server) made(ctx context.Context, req mcp.Request) (sallyport.Result, bool) {
+// precomputedResult returns the result of a call that was made directly and is held.
+func (s *Server) precomputedResult(ctx context.Context, req mcp.Request) (sallyport.Result, bool) {
 	if c := connectionFrom(ctx); c != nil {
 		return c.early.of(req)
 	}
 	return s.early.of(req)
 }
 
-// forms returns a list with the name of a prompt or a resource, and nil for the
+// excludedNonTools returns a list with the name of a prompt or a resource, and nil for the
 // name of a tool, which never has a colon. A person chooses prompts and
 // resources, and a model does not see them.
-func forms(name string) []string {
+func excludedNonTools(name string) []string {
 	if strings.IndexByte(name, ':') < 0 {
 		return nil
 	}
 	return []string{name}
 }
 
-// calls returns the set that a call belongs to: that of its stream, or the
+// callSet returns the set that a call belongs to: that of its stream, or the
 // server's over HTTP.
-func (s *Server) calls(ctx context.Context) *running.Set {
+func (s *Server) callSet(ctx context.Context) *running.Set {
 	if c := connectionFrom(ctx); c != nil {
 		return c.calls
 	}
 	return s.overHTTP
 }
 
-// result converts the gate's result into the protocol's form.
-func result(res sallyport.Result) *mcp.CallToolResult {
+// toolResult converts the gate's result into the protocol's form.
+func toolResult(res sallyport.Result) *mcp.CallToolResult {
 	text := res.Value
 	if !res.OK {
-		text = coded(res)
+		text = codedText(res)
 	}
-	out := &mcp.CallToolResult{Meta: meta(&res), IsError: !res.OK, Content: contents(text, res.Parts)}
+	out := &mcp.CallToolResult{Meta: resultMeta(&res), IsError: !res.OK, Content: contents(text, res.Parts)}
 	if res.Structured != nil {
 		out.StructuredContent = res.Structured
 	}
 	return out
 }
 
-// meta returns the facts about a result for which the protocol has no field.
-func meta(res *sallyport.Result) mcp.Meta {
+// resultMeta returns the facts about a result for which the protocol has no field.
+func resultMeta(res *sallyport.Result) mcp.Meta {
 	m := mcp.Meta{"sallyport/call": res.CallID}
 	if !res.OK {
 		m["sallyport/code"] = string(res.Code)
@@ -228,9 +228,9 @@ func meta(res *sallyport.Result) mcp.Meta {
 	return m
 }
 
-// failure converts a failure into a protocol error, for methods whose results
+// failureError converts a failure into a protocol error, for methods whose results
 // cannot express one. A code of 0 means the code that fits the failure.
-func failure(res *sallyport.Result, code int64) error {
+func failureError(res *sallyport.Result, code int64) error {
 	if code == 0 {
 		code = jsonrpc.CodeInternalError
 		if res.Code == sallyport.CodeInputInvalid {
@@ -238,14 +238,14 @@ func failure(res *sallyport.Result, code int64) error {
 		}
 	}
 	// The gate's results always marshal.
-	data, _ := json.Marshal(meta(res))
-	return &jsonrpc.Error{Code: code, Message: coded(*res), Data: data}
+	data, _ := json.Marshal(resultMeta(res))
+	return &jsonrpc.Error{Code: code, Message: codedText(*res), Data: data}
 }
 
-// coded returns the text of a failure with its code in front. It leaves a plain
+// codedText returns the text of a failure with its code in front. It leaves a plain
 // tool failure and a text that already begins with an accessor's code
 // unchanged.
-func coded(res sallyport.Result) string {
+func codedText(res sallyport.Result) string {
 	if res.Code == sallyport.CodeExecutionFailed || strings.HasPrefix(res.Error, string(res.Code)+":") {
 		return res.Error
 	}

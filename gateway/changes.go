@@ -34,7 +34,7 @@ const (
 // register registers with the library the tool, the prompt and the resource
 // that stand for everything that the gate offers.
 func (s *Server) register(l *mcp.Server) {
-	l.AddTool(&mcp.Tool{Name: dispatch, InputSchema: map[string]any{"type": "object"}}, s.call)
+	l.AddTool(&mcp.Tool{Name: dispatch, InputSchema: map[string]any{"type": "object"}}, s.callTool)
 	l.AddPrompt(&mcp.Prompt{Name: dispatch}, s.getPrompt)
 	l.AddResource(&mcp.Resource{Name: dispatch, URI: dispatchURI}, s.readResource)
 }

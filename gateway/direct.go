@@ -213,7 +213,7 @@ func (s *Server) direct(ctx context.Context, calls *running.Set, caller *sallypo
 // of returns the caller for a principal that calls a tool outside any session.
 func (s *Server) of(p sallyport.Principal, tool string) *sallyport.Caller {
 	return &sallyport.Caller{
-		Principal: p, Platform: sallyport.PlatformMCP, Personality: p.Role("", s.o.Personality), Exclude: forms(tool),
+		Principal: p, Platform: sallyport.PlatformMCP, Personality: p.Role("", s.o.Personality), Exclude: excludedNonTools(tool),
 	}
 }
 

@@ -93,18 +93,18 @@ func (s *Server) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (*mcp.G
 	}
 	name, _ := ctx.Value(nameKey{}).(string)
 	q := sallyport.Request{Tool: promptPrefix + name, Args: args}
-	res, asked, err := s.through(ctx, r, q, roundInput{r.Params.InputResponses, r.Params.RequestState})
+	res, asked, err := s.callThroughGate(ctx, r, q, roundInput{r.Params.InputResponses, r.Params.RequestState})
 	switch {
 	case err != nil:
 		return nil, err
 	case asked != nil:
 		return &mcp.GetPromptResult{Meta: asked.resultMeta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
 	case res.Code == sallyport.CodeNotAvailable && strings.HasPrefix(res.Error, "Unknown "):
-		return nil, failure(&res, jsonrpc.CodeInvalidParams)
+		return nil, failureError(&res, jsonrpc.CodeInvalidParams)
 	case !res.OK:
-		return nil, failure(&res, 0)
+		return nil, failureError(&res, 0)
 	}
-	return &mcp.GetPromptResult{Meta: meta(&res), Messages: messages(&res)}, nil
+	return &mcp.GetPromptResult{Meta: resultMeta(&res), Messages: messages(&res)}, nil
 }
 
 // messages converts the parts of a result into the messages of a prompt. The

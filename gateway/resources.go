@@ -93,7 +93,7 @@ func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (
 	}
 	// A string always marshals.
 	args, _ := json.Marshal(map[string]string{"uri": uri})
-	res, asked, err := s.through(ctx, r, sallyport.Request{Tool: id, Args: args}, roundInput{r.Params.InputResponses, r.Params.RequestState})
+	res, asked, err := s.callThroughGate(ctx, r, sallyport.Request{Tool: id, Args: args}, roundInput{r.Params.InputResponses, r.Params.RequestState})
 	switch {
 	case err != nil:
 		return nil, err
@@ -102,9 +102,9 @@ func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (
 	case !known && res.Code == sallyport.CodeNotAvailable:
 		return nil, noResource(r.ProtocolVersion(), uri)
 	case !res.OK:
-		return nil, failure(&res, 0)
+		return nil, failureError(&res, 0)
 	}
-	return &mcp.ReadResourceResult{Meta: meta(&res), Contents: read(&res)}, nil
+	return &mcp.ReadResourceResult{Meta: resultMeta(&res), Contents: read(&res)}, nil
 }
 
 // read converts the parts of a result into the contents of a resource. The gate

@@ -131,7 +131,7 @@ func (c *askableClient) withoutRequest() *askableClient {
 func (c *askableClient) beginCall(ctx context.Context, relay *progressRelay, detaches bool) (sallyport.Result, *clientQuestion, error) {
 	p := &suspendedCall{
 		askableClient: c.withoutRequest(), turn: make(chan struct{}, 1), asked: make(chan *inputRound), done: make(chan sallyport.Result, 1),
-		wants: make(chan struct{}, 1), made: time.Now(), set: c.calls(ctx), stream: connectionFrom(ctx),
+		wants: make(chan struct{}, 1), made: time.Now(), set: c.callSet(ctx), stream: connectionFrom(ctx),
 	}
 	p.setRelay(ctx, relay)
 	own, end, _ := p.set.Begin(context.WithoutCancel(ctx), "")

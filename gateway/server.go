@@ -185,7 +185,7 @@ func (s *Server) library(identity *mcp.Implementation) *mcp.Server {
 		},
 	})
 	s.register(l)
-	l.AddReceivingMiddleware(s.receive, s.levels)
+	l.AddReceivingMiddleware(s.routeRequest, s.levels)
 	return l
 }
 

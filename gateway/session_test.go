@@ -97,7 +97,7 @@ func TestCodedText(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := coded(tt.in); got != tt.want {
+			if got := codedText(tt.in); got != tt.want {
 				t.Errorf("coded() = %q, want %q", got, tt.want)
 			}
 		})
@@ -105,8 +105,8 @@ func TestCodedText(t *testing.T) {
 }
 
 func TestResultCarriesWhatTheProtocolHasNoPlaceFor(t *testing.T) {
-	limited := result(sallyport.Result{Code: sallyport.CodeRateLimited, Error: "Rate limit exceeded", RetryAfter: 1500 * time.Millisecond, CallID: "c"})
-	held := result(sallyport.Result{Code: sallyport.CodeApprovalRequired, ApprovalID: "a", ExpiresAt: time.Unix(0, 0).UTC(), CallID: "c"})
+	limited := toolResult(sallyport.Result{Code: sallyport.CodeRateLimited, Error: "Rate limit exceeded", RetryAfter: 1500 * time.Millisecond, CallID: "c"})
+	held := toolResult(sallyport.Result{Code: sallyport.CodeApprovalRequired, ApprovalID: "a", ExpiresAt: time.Unix(0, 0).UTC(), CallID: "c"})
 	if got := limited.Meta["sallyport/retry_after_ms"]; got != int64(1500) {
 		t.Errorf("retry_after_ms = %v, want 1500", got)
 	}

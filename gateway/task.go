@@ -193,9 +193,9 @@ func outcome(p *suspendedCall, res sallyport.Result, cancelled bool) (state stri
 		return taskCancelled, nil
 	case err != nil:
 	case res.Crashed:
-		err = failure(&res, 0)
+		err = failureError(&res, 0)
 	default:
-		if text, err = json.Marshal(result(res)); err == nil {
+		if text, err = json.Marshal(toolResult(res)); err == nil {
 			return taskCompleted, text
 		}
 		err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result cannot be encoded"}
