@@ -50,14 +50,14 @@ func (s *Server) routeRequest(next mcp.MethodHandler) mcp.MethodHandler {
 			own.Params, params.URI = &params, dispatchURI
 			return next(ctx, method, &own)
 		case *mcp.SubscribeRequest:
-			return s.follow(ctx, next, method, req)
+			return s.followResources(ctx, next, method, req)
 		case *mcp.SubscriptionsListenRequest:
 			if r.ProtocolVersion() < statelessSince {
 				// The library would let the request wait without ever ending
 				// it.
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "a session is told of changes without asking"}
 			}
-			return s.follow(ctx, next, method, req)
+			return s.followResources(ctx, next, method, req)
 		case *mcp.ServerRequest[*mcp.InitializeParams]:
 			res, err := next(ctx, method, req)
 			withoutTasks(res)
@@ -200,7 +200,7 @@ func toolResult(res sallyport.Result) *mcp.CallToolResult {
 	if !res.OK {
 		text = codedText(res)
 	}
-	out := &mcp.CallToolResult{Meta: resultMeta(&res), IsError: !res.OK, Content: contents(text, res.Parts)}
+	out := &mcp.CallToolResult{Meta: resultMeta(&res), IsError: !res.OK, Content: contentsOf(text, res.Parts)}
 	if res.Structured != nil {
 		out.StructuredContent = res.Structured
 	}

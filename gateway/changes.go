@@ -31,9 +31,9 @@ const (
 	changeWait = 10 * time.Millisecond
 )
 
-// register registers with the library the tool, the prompt and the resource
+// registerWithLibrary registers with the library the tool, the prompt and the resource
 // that stand for everything that the gate offers.
-func (s *Server) register(l *mcp.Server) {
+func (s *Server) registerWithLibrary(l *mcp.Server) {
 	l.AddTool(&mcp.Tool{Name: dispatch, InputSchema: map[string]any{"type": "object"}}, s.callTool)
 	l.AddPrompt(&mcp.Prompt{Name: dispatch}, s.getPrompt)
 	l.AddResource(&mcp.Resource{Name: dispatch, URI: dispatchURI}, s.readResource)
@@ -47,8 +47,8 @@ func (s *Server) ListChanged() {
 	// Registering the stand-ins again tells the library of a change. The
 	// library knows which clients listen in which generation of the protocol,
 	// and it waits briefly for further changes.
-	s.register(s.mcp)
-	s.followed.soon(func(uri string) {
+	s.registerWithLibrary(s.mcp)
+	s.followed.notifySoon(func(uri string) {
 		// An error would only say that a client has gone.
 		_ = s.mcp.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: uri})
 	})
@@ -61,8 +61,8 @@ type followedResources struct {
 	timer *time.Timer // for the next notification
 }
 
-// add records a resource and reports whether there was room for it.
-func (f *followedResources) add(principal, uri string) bool {
+// addResource records a resource and reports whether there was room for it.
+func (f *followedResources) addResource(principal, uri string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	own := f.by[principal]
@@ -80,10 +80,10 @@ func (f *followedResources) add(principal, uri string) bool {
 	return true
 }
 
-// soon reports a change of every followed resource by tell. It waits briefly
+// notifySoon reports a change of every followed resource by tell. It waits briefly
 // for further changes and runs tell on its own goroutine, because a client that
 // does not read must not delay a change.
-func (f *followedResources) soon(tell func(uri string)) {
+func (f *followedResources) notifySoon(tell func(uri string)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -92,15 +92,15 @@ func (f *followedResources) soon(tell func(uri string)) {
 		f.timer.Reset(changeWait)
 	default:
 		f.timer = time.AfterFunc(changeWait, func() {
-			for uri := range f.all() {
+			for uri := range f.listResources() {
 				tell(uri)
 			}
 		})
 	}
 }
 
-// all returns the followed resources of all principals.
-func (f *followedResources) all() map[string]struct{} {
+// listResources returns the followed resources of all principals.
+func (f *followedResources) listResources() map[string]struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := map[string]struct{}{}
@@ -115,8 +115,8 @@ func (f *followedResources) all() map[string]struct{} {
 // notifications names.
 type callerKey struct{}
 
-// follow passes a subscription on with its caller in the context.
-func (s *Server) follow(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
+// followResources passes a subscription on with its caller in the context.
+func (s *Server) followResources(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
 	caller, err := s.caller(ctx, req)
 	if err != nil {
 		return nil, err
@@ -124,9 +124,9 @@ func (s *Server) follow(ctx context.Context, next mcp.MethodHandler, method stri
 	return next(context.WithValue(ctx, callerKey{}, caller), method, req)
 }
 
-// subscribe records that a client follows a resource. The caller must be
+// subscribeResource records that a client follows a resource. The caller must be
 // allowed to see it.
-func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
+func (s *Server) subscribeResource(ctx context.Context, r *mcp.SubscribeRequest) error {
 	caller, ok := ctx.Value(callerKey{}).(*sallyport.Caller)
 	if !ok {
 		return errors.New("gateway: a subscription without a caller")
@@ -138,11 +138,11 @@ func (s *Server) subscribe(ctx context.Context, r *mcp.SubscribeRequest) error {
 	if _, known := s.gate.Reader(caller, uri); !known {
 		return noResource(r.ProtocolVersion(), uri)
 	}
-	if !s.followed.add(caller.Principal.Name, uri) {
+	if !s.followed.addResource(caller.Principal.Name, uri) {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "too many resources are followed"}
 	}
 	return nil
 }
 
-// unsubscribe does nothing: the library knows which session follows what.
-func (s *Server) unsubscribe(context.Context, *mcp.UnsubscribeRequest) error { return nil }
+// unsubscribeResource does nothing: the library knows which session follows what.
+func (s *Server) unsubscribeResource(context.Context, *mcp.UnsubscribeRequest) error { return nil }

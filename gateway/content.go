@@ -93,9 +93,9 @@ type writtenContent struct {
 // MarshalJSON returns the text.
 func (w writtenContent) MarshalJSON() ([]byte, error) { return w.text, nil }
 
-// contents returns the content of a result in the library's form. The text is
+// contentsOf returns the content of a result in the library's form. The text is
 // the same as that of [appendContent].
-func contents(text string, parts []sallyport.Part) []mcp.Content {
+func contentsOf(text string, parts []sallyport.Part) []mcp.Content {
 	out := make([]mcp.Content, 0, len(parts)+1)
 	if text != "" || len(parts) == 0 {
 		out = append(out, &mcp.TextContent{Text: text})

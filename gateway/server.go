@@ -175,8 +175,8 @@ func (s *Server) library(identity *mcp.Implementation) *mcp.Server {
 			Extensions:  map[string]any{tasksExtension: struct{}{}},
 		}),
 		CompletionHandler:  s.complete,
-		SubscribeHandler:   s.subscribe,
-		UnsubscribeHandler: s.unsubscribe,
+		SubscribeHandler:   s.subscribeResource,
+		UnsubscribeHandler: s.unsubscribeResource,
 		SetCacheable: func(_ context.Context, r mcp.Request, c *mcp.Cacheable) {
 			c.TTLMs, c.CacheScope = listTTL, listScope
 			if _, ok := r.(*mcp.ReadResourceRequest); ok {
@@ -184,7 +184,7 @@ func (s *Server) library(identity *mcp.Implementation) *mcp.Server {
 			}
 		},
 	})
-	s.register(l)
+	s.registerWithLibrary(l)
 	l.AddReceivingMiddleware(s.routeRequest, s.levels)
 	return l
 }
