@@ -170,9 +170,9 @@ func (s *Server) callThroughGate(ctx context.Context, req mcp.Request, q sallypo
 // precomputedResult returns the result of a call that was made directly and is held.
 func (s *Server) precomputedResult(ctx context.Context, req mcp.Request) (sallyport.Result, bool) {
 	if c := connectionFrom(ctx); c != nil {
-		return c.early.of(req)
+		return c.early.resultOfRequest(req)
 	}
-	return s.early.of(req)
+	return s.early.resultOfRequest(req)
 }
 
 // excludedNonTools returns a list with the name of a prompt or a resource, and nil for the

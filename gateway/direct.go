@@ -39,9 +39,9 @@ type directRequest struct {
 // is far below the depth at which decoders begin to differ.
 const maxDirectDepth = 900
 
-// direct returns the message as a direct request. ok is false when the library
+// asDirect returns the message as a direct request. ok is false when the library
 // has to answer it.
-func (e *messageEnvelope) direct() (d directRequest, ok bool) {
+func (e *messageEnvelope) asDirect() (d directRequest, ok bool) {
 	if e.id == nil || len(e.top) != 4 && (len(e.top) != 3 || e.params != nil) {
 		return d, false
 	}
@@ -51,17 +51,17 @@ func (e *messageEnvelope) direct() (d directRequest, ok bool) {
 	}
 	switch e.method {
 	case "tools/call":
-		ok = d.call(e)
+		ok = d.readCall(e)
 	case "tools/list":
-		ok = d.list(e)
+		ok = d.readListing(e)
 	default:
 		return d, false
 	}
-	return d, ok && d.describe(e) && !deep(e.params) && !huge(d.args)
+	return d, ok && d.readMeta(e) && !isDeep(e.params) && !hasHugeNumber(d.args)
 }
 
-// call reads the parameters of a call.
-func (d *directRequest) call(e *messageEnvelope) bool {
+// readCall reads the parameters of a call.
+func (d *directRequest) readCall(e *messageEnvelope) bool {
 	ok := false
 	for _, m := range e.in {
 		switch string(m.key) {
@@ -82,8 +82,8 @@ func (d *directRequest) call(e *messageEnvelope) bool {
 	return ok
 }
 
-// list reads the parameters of a listing.
-func (d *directRequest) list(e *messageEnvelope) bool {
+// readListing reads the parameters of a listing.
+func (d *directRequest) readListing(e *messageEnvelope) bool {
 	for _, m := range e.in {
 		switch string(m.key) {
 		case "cursor":
@@ -102,9 +102,9 @@ func (d *directRequest) list(e *messageEnvelope) bool {
 	return len(e.params) == 0 || e.params[0] == '{'
 }
 
-// describe reads _meta. A protocol without sessions requires the client's
+// readMeta reads _meta. A protocol without sessions requires the client's
 // capabilities there.
-func (d *directRequest) describe(e *messageEnvelope) bool {
+func (d *directRequest) readMeta(e *messageEnvelope) bool {
 	if m := of(e.in, "_meta"); m != nil && m[0] != '{' {
 		return false
 	}
@@ -116,10 +116,10 @@ func (d *directRequest) describe(e *messageEnvelope) bool {
 			ok = e.version == statelessSince
 		case mcp.MetaKeyClientCapabilities:
 			var c capabilities
-			able = fits(m.value, &c)
+			able = fitsType(m.value, &c)
 			ok, d.elicits, d.tasks = able, canElicit(&c.ClientCapabilities), knowsTasks(&c.ClientCapabilities)
 		case mcp.MetaKeyClientInfo:
-			ok = fits(m.value, &mcp.Implementation{})
+			ok = fitsType(m.value, &mcp.Implementation{})
 		case sessionMeta:
 			d.session, ok = plain(m.value)
 			ok = ok && d.session != "" && len(d.session) <= maxSessionBytes
@@ -144,21 +144,21 @@ type capabilities struct {
 	} `json:"roots"`
 }
 
-// fits reports whether an object decodes into the type that the library uses
+// fitsType reports whether an object decodes into the type that the library uses
 // for it. encoding/json ignores the case of keys and is the stricter of the two
 // decoders.
-func fits(object json.RawMessage, into any) bool {
+func fitsType(object json.RawMessage, into any) bool {
 	return object[0] == '{' && (len(object) == len("{}") || json.Unmarshal(object, into) == nil)
 }
 
-// deep reports whether a text may be nested too deeply for the direct path.
-func deep(text []byte) bool {
+// isDeep reports whether a text may be nested too deeply for the direct path.
+func isDeep(text []byte) bool {
 	return bytes.Count(text, []byte{'{'})+bytes.Count(text, []byte{'['}) > maxDirectDepth
 }
 
-// huge reports whether a text may hold a number beyond the range of a double.
+// hasHugeNumber reports whether a text may hold a number beyond the range of a double.
 // The library refuses some of those before the gate can.
-func huge(text []byte) bool {
+func hasHugeNumber(text []byte) bool {
 	const digits = 300 // a double has at most 309
 	run := 0
 	for i := 0; i < len(text); i++ {
@@ -188,10 +188,10 @@ func keyOfID(id json.RawMessage) (key any, ok bool) {
 	return n, err == nil && (n != 0 || len(id) == 1)
 }
 
-// direct answers a call or a listing and appends the answer to out. The call is
+// answerDirectly answers a call or a listing and appends the answer to out. The call is
 // counted in calls. If the call is held for the person behind the client, there
 // is no answer yet, and held is its result.
-func (s *Server) direct(ctx context.Context, calls *running.Set, caller *sallyport.Caller, d *directRequest, out []byte) (answer []byte, held *sallyport.Result) {
+func (s *Server) answerDirectly(ctx context.Context, calls *running.Set, caller *sallyport.Caller, d *directRequest, out []byte) (answer []byte, held *sallyport.Result) {
 	if d.tool == "" {
 		page, err := s.lists.page(s.gate.Definitions(caller), d.cursor)
 		if err != nil {
@@ -210,17 +210,17 @@ func (s *Server) direct(ctx context.Context, calls *running.Set, caller *sallypo
 	return s.appendResult(out, d, &res), nil
 }
 
-// of returns the caller for a principal that calls a tool outside any session.
-func (s *Server) of(p sallyport.Principal, tool string) *sallyport.Caller {
+// newCaller returns the caller for a principal that calls a tool outside any session.
+func (s *Server) newCaller(p sallyport.Principal, tool string) *sallyport.Caller {
 	return &sallyport.Caller{
 		Principal: p, Platform: sallyport.PlatformMCP, Personality: p.Role("", s.o.Personality), Exclude: excludedNonTools(tool),
 	}
 }
 
-// as returns the caller for a principal's direct request. session is that of a
+// callerFor returns the caller for a principal's direct request. session is that of a
 // protocol with sessions, or that of the stream.
-func (s *Server) as(p sallyport.Principal, d *directRequest, session string) *sallyport.Caller {
-	c := s.of(p, d.tool)
+func (s *Server) callerFor(p sallyport.Principal, d *directRequest, session string) *sallyport.Caller {
+	c := s.newCaller(p, d.tool)
 	switch {
 	case d.version == "":
 		c.Session = session

@@ -22,8 +22,8 @@ type precomputedResults struct {
 	kept map[string]sallyport.Result
 }
 
-// keep stores a result and returns the word for it.
-func (e *precomputedResults) keep(res sallyport.Result) string {
+// storeResult stores a result and returns the word for it.
+func (e *precomputedResults) storeResult(res sallyport.Result) string {
 	word := rand.Text()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -34,8 +34,8 @@ func (e *precomputedResults) keep(res sallyport.Result) string {
 	return word
 }
 
-// take returns the result for a word and deletes it.
-func (e *precomputedResults) take(word string) (res sallyport.Result, ok bool) {
+// popResult returns the result for a word and deletes it.
+func (e *precomputedResults) popResult(word string) (res sallyport.Result, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	res, ok = e.kept[word]
@@ -43,13 +43,13 @@ func (e *precomputedResults) take(word string) (res sallyport.Result, ok bool) {
 	return res, ok
 }
 
-// of returns the stored result that a request refers to.
-func (e *precomputedResults) of(req mcp.Request) (res sallyport.Result, ok bool) {
+// resultOfRequest returns the stored result that a request refers to.
+func (e *precomputedResults) resultOfRequest(req mcp.Request) (res sallyport.Result, ok bool) {
 	word, ok := req.GetParams().GetMeta()[earlyMeta].(string)
 	if !ok {
 		return res, false
 	}
-	return e.take(word)
+	return e.popResult(word)
 }
 
 // parametersWith returns the parameters of a call with a word for its result
@@ -72,8 +72,8 @@ func (e *messageEnvelope) parametersWith(word string) []byte {
 	return append(rawjson.AppendText(append(out, `":`...), word), `}}`...)
 }
 
-// with returns the whole message with a word for its result added.
-func (e *messageEnvelope) with(word string) []byte {
+// withResultWord returns the whole message with a word for its result added.
+func (e *messageEnvelope) withResultWord(word string) []byte {
 	out := append(appendHead(nil, e.id), `,"method":"tools/call","params":`...)
 	return append(append(out, e.parametersWith(word)...), '}')
 }

@@ -21,8 +21,8 @@ func TestAMessageWithAWordSaysTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		var before, after map[string]any
-		if err := errors.Join(json.Unmarshal([]byte(body), &before), json.Unmarshal(e.with("word"), &after)); err != nil {
-			t.Fatalf("%s: %v in %s", body, err, e.with("word"))
+		if err := errors.Join(json.Unmarshal([]byte(body), &before), json.Unmarshal(e.withResultWord("word"), &after)); err != nil {
+			t.Fatalf("%s: %v in %s", body, err, e.withResultWord("word"))
 		}
 		params := before["params"].(map[string]any)
 		meta, _ := params["_meta"].(map[string]any)

@@ -35,7 +35,7 @@ type httpExchange struct {
 // cancels a call only in protocols without sessions. If the session is closed
 // while a direct call runs, the call still gets its answer.
 func (s *httpSurface) direct(x *httpExchange) bool {
-	d, ok := x.message.direct()
+	d, ok := x.message.asDirect()
 	if !ok || !s.regular(x, &d) || s.server.lasts(&d) {
 		return false
 	}
@@ -72,14 +72,14 @@ func (s *httpSurface) perform(ctx context.Context, x *httpExchange, d *directReq
 	if x.session != nil {
 		defer x.session.leave(d.key)
 	}
-	return s.server.direct(ctx, s.server.overHTTP, s.server.as(x.principal, d, session), d, out)
+	return s.server.answerDirectly(ctx, s.server.overHTTP, s.server.callerFor(x.principal, d, session), d, out)
 }
 
 // ask hands a held call with its result to the library.
 func (s *httpSurface) ask(x *httpExchange, held *sallyport.Result) {
-	word := s.server.early.keep(*held)
-	defer s.server.early.take(word)
-	body := x.message.with(word)
+	word := s.server.early.storeResult(*held)
+	defer s.server.early.popResult(word)
+	body := x.message.withResultWord(word)
 	x.r.Body, x.r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	s.library(x)
 }

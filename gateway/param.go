@@ -52,7 +52,7 @@ func (s *Server) headers(x *httpExchange) error {
 	if !ok {
 		return nil // it names no tool; the library refuses it
 	}
-	if repeated := s.gate.Headers(s.of(x.principal, tool), tool); len(repeated) > 0 {
+	if repeated := s.gate.Headers(s.newCaller(x.principal, tool), tool); len(repeated) > 0 {
 		return repeats(repeated, x.r.Header, of(x.message.in, "arguments"))
 	}
 	return nil

@@ -18,7 +18,7 @@ func (l *stdioTransport) direct(e *messageEnvelope) bool {
 	if e.method == "notifications/cancelled" {
 		return l.cancel(anyID(of(e.in, "requestId")))
 	}
-	d, ok := e.direct()
+	d, ok := e.asDirect()
 	begun := session.InitializeParams()
 	if !ok || begun == nil || (d.version == "") != (begun.ProtocolVersion < statelessSince) ||
 		d.tool != "" && l.stream.messages.Load() || l.server.lasts(&d) {
@@ -48,8 +48,8 @@ func (l *stdioTransport) direct(e *messageEnvelope) bool {
 func (l *stdioTransport) perform(ctx context.Context, e *messageEnvelope, d *directRequest) {
 	text := l.server.answers.getBuffer()
 	defer l.server.answers.putBuffer(text)
-	caller := l.server.as(l.server.o.Principal(), d, l.stream.session)
-	answer, held := l.server.direct(ctx, l.stream.calls, caller, d, *text)
+	caller := l.server.callerFor(l.server.o.Principal(), d, l.stream.session)
+	answer, held := l.server.answerDirectly(ctx, l.stream.calls, caller, d, *text)
 	if held != nil {
 		l.ask(e, d, held)
 		return
@@ -74,7 +74,7 @@ func (l *stdioTransport) ask(e *messageEnvelope, d *directRequest, held *sallypo
 	if err != nil {
 		return // an id of a direct request always decodes
 	}
-	msg.Params = e.parametersWith(l.stream.early.keep(*held))
+	msg.Params = e.parametersWith(l.stream.early.storeResult(*held))
 	l.give(msg)
 }
 

@@ -96,7 +96,7 @@ func (e *messageEnvelope) listensInVain() *jsonrpc.Error {
 		return nil // the library reports the error
 	}
 	var able capabilities
-	if said := of(e.meta, mcp.MetaKeyClientCapabilities); said != nil && fits(said, &able) && knowsTasks(&able.ClientCapabilities) {
+	if said := of(e.meta, mcp.MetaKeyClientCapabilities); said != nil && fitsType(said, &able) && knowsTasks(&able.ClientCapabilities) {
 		return nil
 	}
 	return errNoTasks(e.method + " with taskIds")
