@@ -66,7 +66,7 @@ func (d *directRequest) readCall(e *messageEnvelope) bool {
 	for _, m := range e.in {
 		switch string(m.key) {
 		case "name":
-			if d.tool, ok = plain(m.value); !ok || d.tool == "" {
+			if d.tool, ok = plainText(m.value); !ok || d.tool == "" {
 				return false
 			}
 		case "arguments":
@@ -88,7 +88,7 @@ func (d *directRequest) readListing(e *messageEnvelope) bool {
 		switch string(m.key) {
 		case "cursor":
 			var ok bool
-			if d.cursor, ok = plain(m.value); !ok {
+			if d.cursor, ok = plainText(m.value); !ok {
 				return false
 			}
 			if _, err := base64.RawURLEncoding.DecodeString(d.cursor); err != nil {
@@ -105,7 +105,7 @@ func (d *directRequest) readListing(e *messageEnvelope) bool {
 // readMeta reads _meta. A protocol without sessions requires the client's
 // capabilities there.
 func (d *directRequest) readMeta(e *messageEnvelope) bool {
-	if m := of(e.in, "_meta"); m != nil && m[0] != '{' {
+	if m := valueOf(e.in, "_meta"); m != nil && m[0] != '{' {
 		return false
 	}
 	able := false
@@ -121,12 +121,12 @@ func (d *directRequest) readMeta(e *messageEnvelope) bool {
 		case mcp.MetaKeyClientInfo:
 			ok = fitsType(m.value, &mcp.Implementation{})
 		case sessionMeta:
-			d.session, ok = plain(m.value)
+			d.session, ok = plainText(m.value)
 			ok = ok && d.session != "" && len(d.session) <= maxSessionBytes
 		case "progressToken", earlyMeta:
 			ok = false
 		default:
-			_, ok = plain(m.value)
+			_, ok = plainText(m.value)
 		}
 		if !ok {
 			return false
@@ -181,7 +181,7 @@ func hasHugeNumber(text []byte) bool {
 // keyOfID returns an id in comparable form. ok is false for an id that the
 // library would spell differently.
 func keyOfID(id json.RawMessage) (key any, ok bool) {
-	if text, ok := plain(id); ok {
+	if text, ok := plainText(id); ok {
 		return text, true
 	}
 	n, err := strconv.ParseInt(string(id), 10, 64)

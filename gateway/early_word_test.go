@@ -16,7 +16,7 @@ func TestAMessageWithAWordSaysTheSame(t *testing.T) {
 		`{"id":"x y","params":{"arguments":{"a":"é\"<\u2028","b":[1e2,{}]},"name":"a","_meta":{}},"method":"tools/call","jsonrpc":"2.0"}`,
 		`{"jsonrpc":"2.0","id":-7,"method":"tools/call","params":{"_meta":{"a b":"\u0007c","io.modelcontextprotocol/protocolVersion":"2026-07-28"},"name":"a","arguments":{}}}`,
 	} {
-		e, err := open([]byte(body))
+		e, err := openEnvelope([]byte(body))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,8 +36,8 @@ type objectMember struct {
 	value json.RawMessage
 }
 
-// of returns the value of a key, or nil when it is absent.
-func of(object []objectMember, key string) json.RawMessage {
+// valueOf returns the value of a key, or nil when it is absent.
+func valueOf(object []objectMember, key string) json.RawMessage {
 	for i := range object {
 		if string(object[i].key) == key {
 			return object[i].value
@@ -56,9 +56,9 @@ type messageFault struct {
 
 func (f *messageFault) Error() string { return f.text }
 
-// reply returns the answer to a message with a fault. JSON-RPC 2.0 section 5
+// encodeReply returns the answer to a message with a fault. JSON-RPC 2.0 section 5
 // requires a null id when the id could not be read.
-func (f *messageFault) reply() []byte {
+func (f *messageFault) encodeReply() []byte {
 	id := f.id
 	if id == nil {
 		id = json.RawMessage("null")
@@ -76,8 +76,8 @@ type faultReply struct {
 	Error   jsonrpc.Error   `json:"error"`
 }
 
-// offered reports whether the server answers a method.
-func offered(method string) bool {
+// isOffered reports whether the server answers a method.
+func isOffered(method string) bool {
 	switch method {
 	case "initialize", "ping", "tools/list", "tools/call", "server/discover", "subscriptions/listen",
 		"prompts/list", "prompts/get", "completion/complete", "logging/setLevel",
@@ -90,8 +90,8 @@ func offered(method string) bool {
 	}
 }
 
-// open reads the envelope of one message. The error is a *fault.
-func open(message []byte) (messageEnvelope, error) {
+// openEnvelope reads the envelope of one message. The error is a *fault.
+func openEnvelope(message []byte) (messageEnvelope, error) {
 	var e messageEnvelope
 	text := bytes.TrimLeft(message, " \t\r\n")
 	switch {
@@ -103,26 +103,26 @@ func open(message []byte) (messageEnvelope, error) {
 		return e, &messageFault{code: jsonrpc.CodeInvalidRequest, text: "the message is not an object"}
 	}
 	invalid := &messageFault{code: jsonrpc.CodeInvalidRequest}
-	all, err := members(make([]objectMember, 0, usual), text)
+	all, err := appendMembers(make([]objectMember, 0, usual), text)
 	if err != nil {
 		invalid.text = err.Error()
 		return e, invalid
 	}
 	e.top = all
-	if id := of(all, "id"); id != nil {
+	if id := valueOf(all, "id"); id != nil {
 		if !usableID(id) {
 			invalid.text = "the id must be a string or a whole number"
 			return e, invalid
 		}
 		e.id, invalid.id = id, id
 	}
-	if err := cmp.Or(e.fill(), e.short(len(message))); err != nil {
-		if invalid.text = err.Error(); of(all, "method") == nil && of(all, "result") != nil {
+	if err := cmp.Or(e.readMembers(), e.short(len(message))); err != nil {
+		if invalid.text = err.Error(); valueOf(all, "method") == nil && valueOf(all, "result") != nil {
 			invalid.id = nil // the id of a question of this server; the client's ids differ
 		}
 		return e, invalid
 	}
-	if e.id != nil && e.method != "" && !offered(e.method) {
+	if e.id != nil && e.method != "" && !isOffered(e.method) {
 		return e, &messageFault{id: e.id, code: jsonrpc.CodeMethodNotFound, text: fmt.Sprintf("method %q is not offered", e.method)}
 	}
 	if why := e.listensInVain(); why != nil {
@@ -131,36 +131,38 @@ func open(message []byte) (messageEnvelope, error) {
 	return e, nil
 }
 
-// ignored reports whether a message is a notification that the server does not
+// isIgnored reports whether a message is a notification that the server does not
 // expect. It has no answer, not even an error.
-func (e *messageEnvelope) ignored() bool { return e.id == nil && e.method != "" && !offered(e.method) }
+func (e *messageEnvelope) isIgnored() bool {
+	return e.id == nil && e.method != "" && !isOffered(e.method)
+}
 
-// stateless reports whether the message names a protocol without sessions.
-func (e *messageEnvelope) stateless() bool { return e.version >= statelessSince }
+// isStateless reports whether the message names a protocol without sessions.
+func (e *messageEnvelope) isStateless() bool { return e.version >= statelessSince }
 
-// fill reads the members of a message into the envelope.
-func (e *messageEnvelope) fill() error {
-	if string(of(e.top, "jsonrpc")) != `"2.0"` {
+// readMembers reads the members of a message into the envelope.
+func (e *messageEnvelope) readMembers() error {
+	if string(valueOf(e.top, "jsonrpc")) != `"2.0"` {
 		return errors.New(`the member jsonrpc must be "2.0"`)
 	}
-	switch method := of(e.top, "method"); {
-	case method == nil && (e.id == nil || of(e.top, "result") == nil && of(e.top, "error") == nil):
+	switch method := valueOf(e.top, "method"); {
+	case method == nil && (e.id == nil || valueOf(e.top, "result") == nil && valueOf(e.top, "error") == nil):
 		return errors.New("the message is no request, notification or response")
 	case method == nil:
-		return once(of(e.top, "result"))
+		return once(valueOf(e.top, "result"))
 	default:
 		var ok bool
-		if e.method, ok = word(method); !ok || e.method == "" {
+		if e.method, ok = decodeString(method); !ok || e.method == "" {
 			return errors.New("the method must be a string")
 		}
 	}
-	e.params = of(e.top, "params")
-	return e.parameters()
+	e.params = valueOf(e.top, "params")
+	return e.readParameters()
 }
 
-// request returns the message in the library's form. The library's own decoder
+// libraryRequest returns the message in the library's form. The library's own decoder
 // would read the text twice more and keep a buffer each time.
-func (e *messageEnvelope) request() (*jsonrpc.Request, error) {
+func (e *messageEnvelope) libraryRequest() (*jsonrpc.Request, error) {
 	r := &jsonrpc.Request{Method: e.method, Params: e.params}
 	if e.id == nil {
 		return r, nil
@@ -174,40 +176,40 @@ func (e *messageEnvelope) request() (*jsonrpc.Request, error) {
 	return r, err
 }
 
-// parameters reads the protocol version in the parameters of a request. It
+// readParameters reads the protocol version in the parameters of a request. It
 // refuses parameters that repeat a key or whose tool name is not a string.
-func (e *messageEnvelope) parameters() error {
-	all, err := members(e.top, e.params)
+func (e *messageEnvelope) readParameters() error {
+	all, err := appendMembers(e.top, e.params)
 	if err != nil {
 		return err
 	}
 	e.in = all[len(e.top):]
-	if err := cmp.Or(e.named(), each(of(e.in, "inputResponses"))); err != nil {
+	if err := cmp.Or(e.checkName(), each(valueOf(e.in, "inputResponses"))); err != nil {
 		return err
 	}
-	if all, err = members(all, of(e.in, "_meta")); err != nil {
+	if all, err = appendMembers(all, valueOf(e.in, "_meta")); err != nil {
 		return err
 	}
 	e.meta = all[len(e.top)+len(e.in):]
-	if v := of(e.meta, mcp.MetaKeyProtocolVersion); v != nil && string(v) != "null" {
+	if v := valueOf(e.meta, mcp.MetaKeyProtocolVersion); v != nil && string(v) != "null" {
 		var ok bool
-		if e.version, ok = word(v); !ok {
+		if e.version, ok = decodeString(v); !ok {
 			return fmt.Errorf("_meta %s must be a string", mcp.MetaKeyProtocolVersion)
 		}
 	}
 	return nil
 }
 
-// named refuses a call whose name or URI is not a string. It also refuses a
+// checkName refuses a call whose name or URI is not a string. It also refuses a
 // prompt whose arguments repeat a key: the library decodes them into a map and
 // would take the last of two equal ones.
-func (e *messageEnvelope) named() error {
+func (e *messageEnvelope) checkName() error {
 	key, what := "name", "name of the tool"
 	switch e.method {
 	case "tools/call":
 	case "prompts/get":
 		what = "name of the prompt"
-		if _, err := members(nil, of(e.in, "arguments")); err != nil {
+		if _, err := appendMembers(nil, valueOf(e.in, "arguments")); err != nil {
 			return err
 		}
 	case "resources/read":
@@ -217,15 +219,15 @@ func (e *messageEnvelope) named() error {
 	default:
 		return nil
 	}
-	if text := of(e.in, key); len(text) == 0 || text[0] != '"' {
+	if text := valueOf(e.in, key); len(text) == 0 || text[0] != '"' {
 		return fmt.Errorf("the %s must be a string", what)
 	}
 	return nil
 }
 
-// word decodes a string in valid JSON text. ok is false for any other value.
-func word(value json.RawMessage) (text string, ok bool) {
-	if text, ok = plain(value); ok {
+// decodeString decodes a string in valid JSON text. ok is false for any other value.
+func decodeString(value json.RawMessage) (text string, ok bool) {
+	if text, ok = plainText(value); ok {
 		return text, true
 	}
 	if value[0] != '"' {
@@ -234,9 +236,9 @@ func word(value json.RawMessage) (text string, ok bool) {
 	return text, json.Unmarshal(value, &text) == nil
 }
 
-// plain returns the text of a string that every decoder reads in the same way:
+// plainText returns the text of a string that every decoder reads in the same way:
 // printable ASCII without escapes.
-func plain(value json.RawMessage) (text string, ok bool) {
+func plainText(value json.RawMessage) (text string, ok bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
 	}
@@ -268,11 +270,11 @@ const (
 	mostMembers = 100
 )
 
-// members appends the members of an object in valid JSON text, without looking
+// appendMembers appends the members of an object in valid JSON text, without looking
 // into their values. Two equal keys are an error, even if they are escaped
 // differently. An absent or null object has no members. Any other value is an
 // error.
-func members(to []objectMember, object []byte) ([]objectMember, error) {
+func appendMembers(to []objectMember, object []byte) ([]objectMember, error) {
 	switch {
 	case len(object) == 0 || object[0] == 'n':
 		return to, nil
@@ -281,12 +283,12 @@ func members(to []objectMember, object []byte) ([]objectMember, error) {
 	}
 	first := len(to)
 	for rest := rawjson.Blank(object[1:]); rest[0] != '}'; {
-		m, after, err := next(rest)
+		m, after, err := nextMember(rest)
 		switch {
 		case err != nil:
 			return nil, err
-		case of(to[first:], string(m.key)) != nil:
-			return nil, fmt.Errorf("the key %q is repeated", clip(string(m.key)))
+		case valueOf(to[first:], string(m.key)) != nil:
+			return nil, fmt.Errorf("the key %q is repeated", clipWord(string(m.key)))
 		case len(to)-first == mostMembers:
 			return nil, errors.New("an object has too many members")
 		}
@@ -295,14 +297,14 @@ func members(to []objectMember, object []byte) ([]objectMember, error) {
 	return to, nil
 }
 
-// next reads one member of an object and returns the text after it.
-func next(rest []byte) (m objectMember, after []byte, err error) {
+// nextMember reads one member of an object and returns the text after it.
+func nextMember(rest []byte) (m objectMember, after []byte, err error) {
 	m.key, m.value, after, err = rawjson.Next(rest)
 	return m, after, err
 }
 
-// clip shortens a word of the client for an error message to the client.
-func clip(s string) string {
+// clipWord shortens a word of the client for an error message to the client.
+func clipWord(s string) string {
 	const most = 64
 	if len(s) > most {
 		return s[:most]

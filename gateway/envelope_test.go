@@ -33,7 +33,7 @@ func TestMembers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := members(nil, []byte(tt.object))
+			got, err := appendMembers(nil, []byte(tt.object))
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("members(%s) = %v, want an error with %q", tt.object, err, tt.err)
@@ -63,7 +63,7 @@ func TestMembersAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := members(nil, text); err == nil {
+	if _, err := appendMembers(nil, text); err == nil {
 		t.Error("members() of 101 members = nil error, want one")
 	}
 }
@@ -92,13 +92,13 @@ func FuzzOpen(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, message []byte) {
-		e, err := open(message)
+		e, err := openEnvelope(message)
 		if err != nil {
 			refused := (*messageFault)(nil)
 			if !errors.As(err, &refused) {
 				t.Fatalf("open(%q) = %T, want a *fault", message, err)
 			}
-			if text := refused.reply(); !json.Valid(text) || bytes.ContainsRune(text, '\n') {
+			if text := refused.encodeReply(); !json.Valid(text) || bytes.ContainsRune(text, '\n') {
 				t.Errorf("reply() = %q, want one line of JSON", text)
 			}
 			return

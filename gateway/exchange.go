@@ -154,7 +154,7 @@ func (s *httpSurface) library(x *httpExchange) {
 	w := &statusRecorder{ResponseWriter: x.w}
 	handler.ServeHTTP(w, x.r)
 	if w.status == http.StatusAccepted {
-		x.session.cancel(anyID(of(x.message.in, "requestId")))
+		x.session.cancel(anyID(valueOf(x.message.in, "requestId")))
 	}
 }
 

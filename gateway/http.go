@@ -132,12 +132,12 @@ func (s *httpSurface) post(w http.ResponseWriter, r *http.Request, p sallyport.P
 		unread(w, err)
 		return nil
 	}
-	e, err := open(body)
+	e, err := openEnvelope(body)
 	x := &httpExchange{w: w, r: r, principal: p, message: &e, stateless: stateless(r, &e)}
 	switch refused := (*messageFault)(nil); {
 	case errors.As(err, &refused):
 		x.refuse(refused)
-	case e.ignored():
+	case e.isIgnored():
 		w.WriteHeader(http.StatusAccepted)
 	case !x.stateless && !s.admit(w, r, &p, &e):
 	default:
@@ -232,7 +232,7 @@ func (s *httpSurface) read(w http.ResponseWriter, r *http.Request, principal str
 // protocol without sessions it chooses that one, and the library then says what
 // the header should have been.
 func stateless(r *http.Request, e *messageEnvelope) bool {
-	return r.Header.Get("Mcp-Protocol-Version") >= statelessSince || e.stateless()
+	return r.Header.Get("Mcp-Protocol-Version") >= statelessSince || e.isStateless()
 }
 
 // admit decides whether a message without a session may open one.
@@ -274,7 +274,7 @@ func refuse(w http.ResponseWriter, f *messageFault, stateless bool) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	// The write fails if the client has gone.
-	_, _ = w.Write(f.reply())
+	_, _ = w.Write(f.encodeReply())
 }
 
 // unread answers a body that did not arrive completely.

@@ -33,7 +33,7 @@ func each(answers json.RawMessage) error {
 	if len(answers) == 0 || answers[0] != '{' {
 		return nil // the library reports the error
 	}
-	all, err := members(nil, answers)
+	all, err := appendMembers(nil, answers)
 	if err != nil {
 		return err
 	}
@@ -56,13 +56,13 @@ func once(answer json.RawMessage) error {
 	if len(answer) == 0 || answer[0] != '{' {
 		return nil // the library reports the error
 	}
-	all, err := members(nil, answer)
+	all, err := appendMembers(nil, answer)
 	if err != nil {
 		return err
 	}
 	kinds := 0
 	for _, kind := range [...]string{"action", "role", "roots"} {
-		if of(all, kind) != nil {
+		if valueOf(all, kind) != nil {
 			kinds++
 		}
 	}
@@ -72,13 +72,13 @@ func once(answer json.RawMessage) error {
 	if err := spelled(all, "action", "content", "role", "roots", "model", "stopReason"); err != nil {
 		return err
 	}
-	content := of(all, "content")
-	if of(all, "role") == nil {
+	content := valueOf(all, "content")
+	if valueOf(all, "role") == nil {
 		// The tool chooses the keys of a form.
 		if len(content) > 0 && content[0] == '{' {
-			_, err = members(nil, content)
+			_, err = appendMembers(nil, content)
 		}
-		return cmp.Or(err, eachSpelled(of(all, "roots"), "uri", "name"))
+		return cmp.Or(err, eachSpelled(valueOf(all, "roots"), "uri", "name"))
 	}
 	return eachSpelled(content, "type", "text")
 }
@@ -99,7 +99,7 @@ func eachSpelled(text json.RawMessage, known ...string) error {
 		if object[0] != '{' {
 			continue
 		}
-		all, err := members(nil, object)
+		all, err := appendMembers(nil, object)
 		if err == nil {
 			err = spelled(all, known...)
 		}
@@ -115,7 +115,7 @@ func spelled(all []objectMember, known ...string) error {
 	for i := range all {
 		for _, known := range known {
 			if key := string(all[i].key); key != known && strings.EqualFold(key, known) {
-				return fmt.Errorf("the key %q must be %q", clip(key), known)
+				return fmt.Errorf("the key %q must be %q", clipWord(key), known)
 			}
 		}
 	}

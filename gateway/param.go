@@ -40,7 +40,7 @@ func (s *Server) headers(x *httpExchange) error {
 		x.r.Header.Set(nameHeader, name)
 	}
 	if aboutTask(x.message.method) {
-		if id, ok := word(of(x.message.in, "taskId")); !ok || x.r.Header.Get(nameHeader) != id {
+		if id, ok := decodeString(valueOf(x.message.in, "taskId")); !ok || x.r.Header.Get(nameHeader) != id {
 			return errors.New(nameHeader + " is not the taskId")
 		}
 		return nil
@@ -48,12 +48,12 @@ func (s *Server) headers(x *httpExchange) error {
 	if x.message.method != "tools/call" {
 		return nil
 	}
-	tool, ok := word(of(x.message.in, "name"))
+	tool, ok := decodeString(valueOf(x.message.in, "name"))
 	if !ok {
 		return nil // it names no tool; the library refuses it
 	}
 	if repeated := s.gate.Headers(s.newCaller(x.principal, tool), tool); len(repeated) > 0 {
-		return repeats(repeated, x.r.Header, of(x.message.in, "arguments"))
+		return repeats(repeated, x.r.Header, valueOf(x.message.in, "arguments"))
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func collect(in []*headerParam, object json.RawMessage, depth int) error {
 		return nil
 	}
 	for rest := rawjson.Blank(object[1:]); rest[0] != '}'; {
-		m, after, err := next(rest)
+		m, after, err := nextMember(rest)
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func decoded(value string) (text string, ok bool) {
 func equal(text string, arg json.RawMessage) bool {
 	switch arg[0] {
 	case '"':
-		is, ok := word(arg)
+		is, ok := decodeString(arg)
 		return ok && is == text
 	case 't', 'f':
 		return string(arg) == text

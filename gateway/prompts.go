@@ -52,16 +52,16 @@ type promptArgument struct {
 // promptArguments reads the arguments of a prompt from its schema. It keeps the
 // order of the schema, because a form shows them in that order.
 func promptArguments(schema json.RawMessage) []promptArgument {
-	top, err := members(nil, rawjson.Blank(schema))
+	top, err := appendMembers(nil, rawjson.Blank(schema))
 	if err != nil {
 		return nil // the gate accepts no such schema
 	}
 	var required []string
-	if r := of(top, "required"); r != nil {
+	if r := valueOf(top, "required"); r != nil {
 		// A value that is not a list of names requires none.
 		_ = json.Unmarshal(r, &required)
 	}
-	properties, err := members(nil, of(top, "properties"))
+	properties, err := appendMembers(nil, valueOf(top, "properties"))
 	if err != nil {
 		return nil
 	}

@@ -176,13 +176,13 @@ func (l *stdioTransport) accept(line []byte, long bool) bool {
 		l.refuse(&messageFault{code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("the message is longer than %d bytes", maxMessageBytes)})
 		return true
 	}
-	e, err := open(line)
+	e, err := openEnvelope(line)
 	refused := (*messageFault)(nil)
 	switch {
 	case errors.As(err, &refused):
 		l.refuse(refused)
 		return true
-	case e.ignored():
+	case e.isIgnored():
 		return true
 	case e.method == "":
 		return l.answered(line)
@@ -190,7 +190,7 @@ func (l *stdioTransport) accept(line []byte, long bool) bool {
 	if l.direct(&e) {
 		return true
 	}
-	msg, err := e.request()
+	msg, err := e.libraryRequest()
 	if err != nil {
 		l.refuse(&messageFault{id: e.id, code: jsonrpc.CodeInvalidRequest, text: "the id cannot be read"})
 		return true
@@ -242,7 +242,7 @@ func (l *stdioTransport) over() bool {
 // refuse answers a line that never becomes a request.
 func (l *stdioTransport) refuse(f *messageFault) {
 	// The write fails if the client has gone; reading then ends as well.
-	_ = l.print(f.reply())
+	_ = l.print(f.encodeReply())
 }
 
 func (l *stdioTransport) print(text []byte) error { return l.write(append(text, '\n')) }

@@ -16,7 +16,7 @@ func (l *stdioTransport) direct(e *messageEnvelope) bool {
 		return false
 	}
 	if e.method == "notifications/cancelled" {
-		return l.cancel(anyID(of(e.in, "requestId")))
+		return l.cancel(anyID(valueOf(e.in, "requestId")))
 	}
 	d, ok := e.asDirect()
 	begun := session.InitializeParams()
@@ -70,7 +70,7 @@ func (l *stdioTransport) ask(e *messageEnvelope, d *directRequest, held *sallypo
 	l.mu.Lock()
 	l.ids[d.key] = nil
 	l.mu.Unlock()
-	msg, err := e.request()
+	msg, err := e.libraryRequest()
 	if err != nil {
 		return // an id of a direct request always decodes
 	}

@@ -88,15 +88,15 @@ func errNoTasks(what string) *jsonrpc.Error {
 // declaring the tasks extension, else nil. A client that does declare it learns
 // from the acknowledgement that there are no notifications about tasks.
 func (e *messageEnvelope) listensInVain() *jsonrpc.Error {
-	if e.method != methodListen || !e.stateless() {
+	if e.method != methodListen || !e.isStateless() {
 		return nil
 	}
-	wants, err := members(nil, of(e.in, "notifications"))
-	if err != nil || of(wants, "taskIds") == nil {
+	wants, err := appendMembers(nil, valueOf(e.in, "notifications"))
+	if err != nil || valueOf(wants, "taskIds") == nil {
 		return nil // the library reports the error
 	}
 	var able capabilities
-	if said := of(e.meta, mcp.MetaKeyClientCapabilities); said != nil && fitsType(said, &able) && knowsTasks(&able.ClientCapabilities) {
+	if said := valueOf(e.meta, mcp.MetaKeyClientCapabilities); said != nil && fitsType(said, &able) && knowsTasks(&able.ClientCapabilities) {
 		return nil
 	}
 	return errNoTasks(e.method + " with taskIds")
