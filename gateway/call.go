@@ -61,7 +61,7 @@ func (s *Server) routeRequest(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.ServerRequest[*mcp.InitializeParams]:
 			res, err := next(ctx, method, req)
 			withoutTasks(res)
-			if p, ok := bound(r.Extra); ok && err == nil && r.Session.ID() != "" {
+			if p, ok := boundPrincipal(r.Extra); ok && err == nil && r.Session.ID() != "" {
 				s.sessions.add(r.Session, p, r.Params)
 			}
 			return res, err

@@ -27,16 +27,16 @@ type httpExchange struct {
 	session   *httpSession // nil when there is none of that id
 }
 
-// direct answers a call or a listing without the library and reports whether it
+// answerDirectly answers a call or a listing without the library and reports whether it
 // did. It leaves every request that the library would refuse to the library, so
 // that errors are worded in one place. The answer is one JSON text: only a
 // result follows, and every client has to accept that form. As in the library,
 // the clients choose the order of the calls of a session. Closing the request
 // cancels a call only in protocols without sessions. If the session is closed
 // while a direct call runs, the call still gets its answer.
-func (s *httpSurface) direct(x *httpExchange) bool {
+func (s *httpSurface) answerDirectly(x *httpExchange) bool {
 	d, ok := x.message.asDirect()
-	if !ok || !s.regular(x, &d) || s.server.lasts(&d) {
+	if !ok || !s.isRegular(x, &d) || s.server.lasts(&d) {
 		return false
 	}
 	ctx, session := x.r.Context(), ""
@@ -44,7 +44,7 @@ func (s *httpSurface) direct(x *httpExchange) bool {
 		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
 		if !x.session.enter(d.key, cancel) {
-			x.refuse(&messageFault{id: d.id, code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("duplicate in-flight request ID %v", d.key)})
+			x.writeFault(&messageFault{id: d.id, code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("duplicate in-flight request ID %v", d.key)})
 			return true
 		}
 		ctx, session = own, x.session.id
@@ -53,8 +53,8 @@ func (s *httpSurface) direct(x *httpExchange) bool {
 	text := s.server.answers.getBuffer()
 	defer s.server.answers.putBuffer(text)
 	var held *sallyport.Result
-	if *text, held = s.perform(ctx, x, &d, session, *text); held != nil {
-		s.ask(x, held)
+	if *text, held = s.performRequest(ctx, x, &d, session, *text); held != nil {
+		s.askThroughLibrary(x, held)
 		return true
 	}
 	h := x.w.Header()
@@ -66,27 +66,27 @@ func (s *httpSurface) direct(x *httpExchange) bool {
 	return true
 }
 
-// perform makes the call or the listing. It frees the id before the answer is
+// performRequest makes the call or the listing. It frees the id before the answer is
 // written.
-func (s *httpSurface) perform(ctx context.Context, x *httpExchange, d *directRequest, session string, out []byte) (answer []byte, held *sallyport.Result) {
+func (s *httpSurface) performRequest(ctx context.Context, x *httpExchange, d *directRequest, session string, out []byte) (answer []byte, held *sallyport.Result) {
 	if x.session != nil {
 		defer x.session.leave(d.key)
 	}
 	return s.server.answerDirectly(ctx, s.server.overHTTP, s.server.callerFor(x.principal, d, session), d, out)
 }
 
-// ask hands a held call with its result to the library.
-func (s *httpSurface) ask(x *httpExchange, held *sallyport.Result) {
+// askThroughLibrary hands a held call with its result to the library.
+func (s *httpSurface) askThroughLibrary(x *httpExchange, held *sallyport.Result) {
 	word := s.server.early.storeResult(*held)
 	defer s.server.early.popResult(word)
 	body := x.message.withResultWord(word)
 	x.r.Body, x.r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	s.library(x)
+	s.passToLibrary(x)
 }
 
-// regular reports whether the library would pass a request on to its method:
+// isRegular reports whether the library would pass a request on to its method:
 // the headers are complete and agree with the body.
-func (s *httpSurface) regular(x *httpExchange, d *directRequest) bool {
+func (s *httpSurface) isRegular(x *httpExchange, d *directRequest) bool {
 	h := x.r.Header
 	if len(h.Values("Last-Event-Id")) > 0 || !isJSON(h.Get("Content-Type")) || !acceptsBoth(h.Values("Accept")) {
 		return false
@@ -127,12 +127,12 @@ func acceptsBoth(values []string) bool {
 	return text && stream
 }
 
-// library hands a request to the library. A cancellation that the library
+// passToLibrary hands a request to the library. A cancellation that the library
 // accepts also cancels direct calls, and a request with the id of a pending
 // direct call is refused. The server does not know which ids are pending in the
 // library. A client that uses the id of a call with progress for another call
 // at the same time gets both answers.
-func (s *httpSurface) library(x *httpExchange) {
+func (s *httpSurface) passToLibrary(x *httpExchange) {
 	handler := s.older
 	if x.stateless {
 		handler = s.newer
@@ -143,7 +143,7 @@ func (s *httpSurface) library(x *httpExchange) {
 	}
 	if id := x.message.id; id != nil && x.message.method != "" {
 		if key := anyID(id); x.session.busy(key) {
-			x.refuse(&messageFault{id: id, code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("duplicate in-flight request ID %v", key)})
+			x.writeFault(&messageFault{id: id, code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("duplicate in-flight request ID %v", key)})
 			return
 		}
 	}
@@ -158,8 +158,8 @@ func (s *httpSurface) library(x *httpExchange) {
 	}
 }
 
-// refuse answers with a fault.
-func (x *httpExchange) refuse(f *messageFault) { refuse(x.w, f, x.stateless) }
+// writeFault answers with a fault.
+func (x *httpExchange) writeFault(f *messageFault) { refuse(x.w, f, x.stateless) }
 
 // anyID decodes an id as the library does, with numbers as whole numbers. It
 // returns nil for a value that is not an id.

@@ -61,19 +61,19 @@ func (s *Server) Handler() http.Handler {
 	stateless.Stateless, stateless.PropagateRequestCancellation = true, true
 	return &httpSurface{
 		server: s, long: budget.New(longBytes),
-		newer: bind(mcp.NewStreamableHTTPHandler(server, &stateless)),
-		older: bind(mcp.NewStreamableHTTPHandler(server, &stateful)),
+		newer: bindPrincipal(mcp.NewStreamableHTTPHandler(server, &stateless)),
+		older: bindPrincipal(mcp.NewStreamableHTTPHandler(server, &stateful)),
 		versions: slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool {
 			return v >= statelessSince
 		}),
 	}
 }
 
-// bind passes the principal that the guard authenticated to the protocol
+// bindPrincipal passes the principal that the guard authenticated to the protocol
 // library in the library's own form. The library then carries it with each
 // message, also with those of a session that began in another request. It
 // refuses a session to every user except the one that opened it.
-func bind(next http.Handler) http.Handler {
+func bindPrincipal(next http.Handler) http.Handler {
 	verified := sdkauth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
 		p, ok := auth.PrincipalFrom(ctx)
 		if !ok || p.Name == "" {
@@ -89,8 +89,8 @@ func bind(next http.Handler) http.Handler {
 	})
 }
 
-// bound returns the principal that bind attached to a message.
-func bound(extra *mcp.RequestExtra) (sallyport.Principal, bool) {
+// boundPrincipal returns the principal that bind attached to a message.
+func boundPrincipal(extra *mcp.RequestExtra) (sallyport.Principal, bool) {
 	if extra == nil || extra.TokenInfo == nil {
 		return sallyport.Principal{}, false
 	}
@@ -108,35 +108,35 @@ func (s *httpSurface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method != http.MethodPost {
-		s.other(w, r)
+		s.serveOther(w, r)
 		return
 	}
-	if x := s.post(w, r, p); x != nil {
-		s.listen(x)
+	if x := s.servePost(w, r, p); x != nil {
+		s.serveListening(x)
 	}
 }
 
-// post reads a message and answers it. It returns a message that only opens a
+// servePost reads a message and answers it. It returns a message that only opens a
 // stream instead of answering it, because such a request does not count as
 // waiting for an answer.
-func (s *httpSurface) post(w http.ResponseWriter, r *http.Request, p sallyport.Principal) (opens *httpExchange) {
+func (s *httpSurface) servePost(w http.ResponseWriter, r *http.Request, p sallyport.Principal) (opens *httpExchange) {
 	_, done, ok := s.server.posts.Begin(r.Context(), p.Name)
 	if !ok {
 		busy(w, fmt.Sprintf("too many requests at once: %d of a principal, %d of all, and fewer the more run; try again", maxOwnPosts, maxPosts))
 		return nil
 	}
 	defer done()
-	body, held, err := s.read(w, r, p.Name)
+	body, held, err := s.readBody(w, r, p.Name)
 	defer held.Release()
 	if err != nil {
 		unread(w, err)
 		return nil
 	}
 	e, err := openEnvelope(body)
-	x := &httpExchange{w: w, r: r, principal: p, message: &e, stateless: stateless(r, &e)}
+	x := &httpExchange{w: w, r: r, principal: p, message: &e, stateless: isStateless(r, &e)}
 	switch refused := (*messageFault)(nil); {
 	case errors.As(err, &refused):
-		x.refuse(refused)
+		x.writeFault(refused)
 	case e.isIgnored():
 		w.WriteHeader(http.StatusAccepted)
 	case !x.stateless && !s.admit(w, r, &p, &e):
@@ -145,14 +145,14 @@ func (s *httpSurface) post(w http.ResponseWriter, r *http.Request, p sallyport.P
 		if x.stateless && e.method == methodListen {
 			return x
 		}
-		s.answer(x)
+		s.answerMessage(x)
 	}
 	return nil
 }
 
-// listen serves a stream of changes, which stays open until its client or the
+// serveListening serves a stream of changes, which stays open until its client or the
 // server ends it.
-func (s *httpSurface) listen(x *httpExchange) {
+func (s *httpSurface) serveListening(x *httpExchange) {
 	ctx, done, ok := s.server.listens.Begin(x.r.Context(), x.principal.Name)
 	if !ok {
 		busy(x.w, tooManyStreams)
@@ -160,34 +160,34 @@ func (s *httpSurface) listen(x *httpExchange) {
 	}
 	defer done()
 	x.r = x.r.WithContext(ctx)
-	s.library(x)
+	s.passToLibrary(x)
 }
 
-// answer answers a message. Until then its session does not count as idle.
-func (s *httpSurface) answer(x *httpExchange) {
+// answerMessage answers a message. Until then its session does not count as idle.
+func (s *httpSurface) answerMessage(x *httpExchange) {
 	if x.stateless {
 		if err := s.server.headers(x); err != nil {
-			x.refuse(&messageFault{id: x.message.id, code: mcp.CodeHeaderMismatch, text: "header mismatch: " + err.Error()})
+			x.writeFault(&messageFault{id: x.message.id, code: mcp.CodeHeaderMismatch, text: "header mismatch: " + err.Error()})
 			return
 		}
 	} else {
 		x.session = s.server.sessions.use(x.r.Header.Get("Mcp-Session-Id"), x.principal)
 		defer x.session.release()
 	}
-	if s.server.viaLibrary || !s.direct(x) {
-		s.library(x)
+	if s.server.viaLibrary || !s.answerDirectly(x) {
+		s.passToLibrary(x)
 	}
 }
 
-// other serves requests without a message: those that open a stream or end a
+// serveOther serves requests without a message: those that open a stream or end a
 // session.
-func (s *httpSurface) other(w http.ResponseWriter, r *http.Request) {
-	if stateless(r, &messageEnvelope{}) {
+func (s *httpSurface) serveOther(w http.ResponseWriter, r *http.Request) {
+	if isStateless(r, &messageEnvelope{}) {
 		s.newer.ServeHTTP(w, r)
 		return
 	}
 	if r.Method != http.MethodDelete {
-		s.stream(w, r)
+		s.serveStream(w, r)
 		return
 	}
 	ended := &statusRecorder{ResponseWriter: w}
@@ -197,8 +197,8 @@ func (s *httpSurface) other(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream serves a stream on which the client of a session listens.
-func (s *httpSurface) stream(w http.ResponseWriter, r *http.Request) {
+// serveStream serves a stream on which the client of a session listens.
+func (s *httpSurface) serveStream(w http.ResponseWriter, r *http.Request) {
 	p, _ := auth.PrincipalFrom(r.Context())
 	ctx, done, ok := s.server.listens.Begin(r.Context(), p.Name)
 	if !ok {
@@ -212,10 +212,10 @@ func (s *httpSurface) stream(w http.ResponseWriter, r *http.Request) {
 // tooManyStreams is the answer to a client that opens one stream too many.
 var tooManyStreams = fmt.Sprintf("too many streams are open: %d of a principal, %d of all; end one, or try again", maxOwnListens, maxListens)
 
-// read returns the body. The caller releases held once a long message is
+// readBody returns the body. The caller releases held once a long message is
 // answered. read does not wait for long messages of other requests: if there is
 // no room, the error is [budget.ErrFull].
-func (s *httpSurface) read(w http.ResponseWriter, r *http.Request, principal string) (body []byte, held *budget.Holding, err error) {
+func (s *httpSurface) readBody(w http.ResponseWriter, r *http.Request, principal string) (body []byte, held *budget.Holding, err error) {
 	all := http.MaxBytesReader(w, r.Body, maxMessageBytes)
 	// The announced length is not trusted with more than one page of memory.
 	begin := bytes.NewBuffer(make([]byte, 0, min(max(r.ContentLength, 0), 4<<10)+bytes.MinRead))
@@ -228,10 +228,10 @@ func (s *httpSurface) read(w http.ResponseWriter, r *http.Request, principal str
 	return body, held, err
 }
 
-// stateless chooses the protocol generation by the header. If the body names a
+// isStateless chooses the protocol generation by the header. If the body names a
 // protocol without sessions it chooses that one, and the library then says what
 // the header should have been.
-func stateless(r *http.Request, e *messageEnvelope) bool {
+func isStateless(r *http.Request, e *messageEnvelope) bool {
 	return r.Header.Get("Mcp-Protocol-Version") >= statelessSince || e.isStateless()
 }
 

@@ -92,7 +92,7 @@ func (s *Server) caller(ctx context.Context, req mcp.Request) (*sallyport.Caller
 	if stream != nil {
 		c.Principal = s.o.Principal()
 	} else {
-		p, ok := bound(req.GetExtra())
+		p, ok := boundPrincipal(req.GetExtra())
 		if !ok {
 			return nil, errors.New("gateway: a request without a principal")
 		}
