@@ -152,7 +152,7 @@ func (s *Server) callThroughGate(ctx context.Context, req mcp.Request, q sallypo
 		}
 		return s.gate.Call(ctx, caller, q), nil, nil
 	}
-	try, id, err := c.attempt(ctx, in, relay)
+	try, id, err := c.chooseAttempt(ctx, in, relay)
 	if err != nil {
 		return sallyport.Result{}, nil, err
 	}

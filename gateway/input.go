@@ -32,9 +32,9 @@ func (s *Server) lasts(d *directRequest) bool {
 	return tasks == sallyport.TaskRequired || tasks == sallyport.TaskOptional && d.tasks
 }
 
-// attempt returns how this call is made, and the id that the request's state
+// chooseAttempt returns how this call is made, and the id that the request's state
 // names. Only a tool that may ask gets access to its caller.
-func (c *askableClient) attempt(ctx context.Context, in roundInput, relay *progressRelay) (try callAttempt, id string, err error) {
+func (c *askableClient) chooseAttempt(ctx context.Context, in roundInput, relay *progressRelay) (try callAttempt, id string, err error) {
 	inquires := c.inquires(c.q.Tool)
 	detaches, err := c.detaches()
 	if err != nil {
@@ -64,8 +64,8 @@ func (c *askableClient) attempt(ctx context.Context, in roundInput, relay *progr
 	return try, id, nil
 }
 
-// can reports whether the client declares that it answers a kind of question.
-func (c *askableClient) can(kind sallyport.InputKind) bool {
+// canAnswer reports whether the client declares that it answers a kind of question.
+func (c *askableClient) canAnswer(kind sallyport.InputKind) bool {
 	switch {
 	case c.able == nil:
 		return false
@@ -78,11 +78,11 @@ func (c *askableClient) can(kind sallyport.InputKind) bool {
 	}
 }
 
-// unable returns the first kind of question that the client cannot answer, or
+// firstUnanswerable returns the first kind of question that the client cannot answer, or
 // "" when it can answer all of them.
-func (c *askableClient) unable(questions []sallyport.Question) sallyport.InputKind {
+func (c *askableClient) firstUnanswerable(questions []sallyport.Question) sallyport.InputKind {
 	for i := range questions {
-		if !c.can(questions[i].Kind) {
+		if !c.canAnswer(questions[i].Kind) {
 			return questions[i].Kind
 		}
 	}
@@ -92,16 +92,16 @@ func (c *askableClient) unable(questions []sallyport.Question) sallyport.InputKi
 // errUnable returns the tool's error for a kind of question that its client
 // cannot answer.
 func errUnable(kind sallyport.InputKind) error {
-	return unanswered("the tool asks for input of kind " + string(kind) + ", which this client does not offer")
+	return unansweredError("the tool asks for input of kind " + string(kind) + ", which this client does not offer")
 }
 
-func unanswered(text string) error {
+func unansweredError(text string) error {
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Operation: "ask", Detail: text}
 }
 
-// required returns the answer to a request whose client lacks the capability
+// capabilityRequired returns the answer to a request whose client lacks the capability
 // that the tool's question needs.
-func required(kind sallyport.InputKind) error {
+func capabilityRequired(kind sallyport.InputKind) error {
 	need := map[sallyport.InputKind]string{
 		sallyport.InputPerson: "elicitation", sallyport.InputModel: "sampling", sallyport.InputFolders: "roots",
 	}[kind]
@@ -144,17 +144,17 @@ func answerOf(q *sallyport.Question, response mcp.InputResponse) (a sallyport.An
 		case q.Kind != sallyport.InputPerson:
 			err = errors.New("expected no result of an elicitation")
 		case a.Action == sallyport.ActionAccept:
-			err = fitting(q, r.Content)
+			err = checkForm(q, r.Content)
 		case a.Action != sallyport.ActionDecline && a.Action != sallyport.ActionCancel:
 			err = errors.New("the action is none of accept, decline and cancel")
 		}
 	case *mcp.CreateMessageResult:
-		err = text(&a, q, r.Model, r.Content)
+		err = copyText(&a, q, r.Model, r.Content)
 	case *mcp.CreateMessageWithToolsResult:
 		if len(r.Content) != 1 {
 			return a, errors.New("expected one text")
 		}
-		err = text(&a, q, r.Model, r.Content[0])
+		err = copyText(&a, q, r.Model, r.Content[0])
 	case *mcp.ListRootsResult:
 		if q.Kind != sallyport.InputFolders {
 			return a, errors.New("expected no list of roots")
@@ -170,9 +170,9 @@ func answerOf(q *sallyport.Question, response mcp.InputResponse) (a sallyport.An
 	return a, err
 }
 
-// fitting checks a filled form against the question, so that the client learns
+// checkForm checks a filled form against the question, so that the client learns
 // of a mistake. The gate checks it again.
-func fitting(q *sallyport.Question, values map[string]any) error {
+func checkForm(q *sallyport.Question, values map[string]any) error {
 	form, err := schema.CompileForm(q.Schema)
 	if err != nil {
 		return err
@@ -181,8 +181,8 @@ func fitting(q *sallyport.Question, values map[string]any) error {
 	return err
 }
 
-// text copies the reply of a model into an answer.
-func text(a *sallyport.Answer, q *sallyport.Question, model string, content mcp.Content) error {
+// copyText copies the reply of a model into an answer.
+func copyText(a *sallyport.Answer, q *sallyport.Question, model string, content mcp.Content) error {
 	t, ok := content.(*mcp.TextContent)
 	if q.Kind != sallyport.InputModel || !ok {
 		return errors.New("expected no message, or one text")
@@ -197,10 +197,10 @@ type sessionElicitor struct {
 	request context.Context
 }
 
-func (s *sessionElicitor) Can(kind sallyport.InputKind) bool { return s.can(kind) }
+func (s *sessionElicitor) Can(kind sallyport.InputKind) bool { return s.canAnswer(kind) }
 
 func (s *sessionElicitor) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
-	if kind := s.unable(questions); kind != "" {
+	if kind := s.firstUnanswerable(questions); kind != "" {
 		return nil, errUnable(kind)
 	}
 	// The library sends a question along with the request that it belongs to.
@@ -210,17 +210,17 @@ func (s *sessionElicitor) Ask(ctx context.Context, questions ...sallyport.Questi
 	waiting, done, ok := s.questions.Begin(waiting, s.caller.Principal.Name)
 	defer done()
 	if !ok {
-		return nil, unanswered("too many questions wait for an answer")
+		return nil, unansweredError("too many questions wait for an answer")
 	}
 	answers := make([]sallyport.Answer, len(questions))
 	for i := range questions {
-		response, err := s.put(waiting, s.requestOf(&questions[i]))
+		response, err := s.sendQuestion(waiting, s.requestOf(&questions[i]))
 		if err == nil {
 			answers[i], err = answerOf(&questions[i], response)
 		}
 		if err != nil {
 			s.o.Logger.Warn("a question of a tool has no answer", "tool", s.q.Tool, "question", questions[i].Name, "error", err)
-			return nil, unanswered("the client did not answer " + questions[i].Name)
+			return nil, unansweredError("the client did not answer " + questions[i].Name)
 		}
 	}
 	if !s.stillAuthorized(s.request) {
@@ -231,8 +231,8 @@ func (s *sessionElicitor) Ask(ctx context.Context, questions ...sallyport.Questi
 	return answers, nil
 }
 
-// put sends one question and waits for its answer.
-func (s *sessionElicitor) put(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+// sendQuestion sends one question and waits for its answer.
+func (s *sessionElicitor) sendQuestion(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
 		return s.session.Elicit(ctx, q)

@@ -210,7 +210,7 @@ func (p *suspendedCall) finalResult(res sallyport.Result) (sallyport.Result, *cl
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.missing != "" && !res.OK {
-		return sallyport.Result{}, nil, required(p.missing)
+		return sallyport.Result{}, nil, capabilityRequired(p.missing)
 	}
 	return res, nil, nil
 }
@@ -266,12 +266,12 @@ func (c *askableClient) resumeCall(ctx context.Context, id string, in roundInput
 }
 
 // Can reports whether the client can be asked.
-func (p *suspendedCall) Can(kind sallyport.InputKind) bool { return p.can(kind) }
+func (p *suspendedCall) Can(kind sallyport.InputKind) bool { return p.canAnswer(kind) }
 
 // Ask hands questions to the current request and waits for the request that
 // brings the answers.
 func (p *suspendedCall) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
-	if kind := p.unable(questions); kind != "" {
+	if kind := p.firstUnanswerable(questions); kind != "" {
 		p.mu.Lock()
 		p.missing = kind
 		p.mu.Unlock()
@@ -279,14 +279,14 @@ func (p *suspendedCall) Ask(ctx context.Context, questions ...sallyport.Question
 	}
 	if len(p.q.Args) >= smallBytes {
 		// The space for a long message is released with its request.
-		return nil, unanswered("the call has arguments that are too long to be kept while it waits")
+		return nil, unansweredError("the call has arguments that are too long to be kept while it waits")
 	}
 	ctx, cancel := context.WithTimeout(ctx, askWait)
 	defer cancel()
 	ctx, done, ok := p.questions.Begin(ctx, p.caller.Principal.Name)
 	defer done()
 	if !ok {
-		return nil, unanswered("too many questions wait for an answer")
+		return nil, unansweredError("too many questions wait for an answer")
 	}
 	a := &inputRound{questions, make(chan []sallyport.Answer, 1), ctx.Done()}
 	if ctx.Err() != nil {
@@ -312,4 +312,4 @@ func (p *suspendedCall) Ask(ctx context.Context, questions ...sallyport.Question
 }
 
 // errSilent is the tool's error for a question without an answer in time.
-var errSilent = unanswered("nobody answered in time")
+var errSilent = unansweredError("nobody answered in time")
