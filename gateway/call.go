@@ -85,7 +85,7 @@ func (s *Server) answerListing(ctx context.Context, req mcp.Request) (mcp.Result
 		if err != nil {
 			return nil, err
 		}
-		return page(s.gate.Definitions(caller), r.Params.Cursor)
+		return toolsPage(s.gate.Definitions(caller), r.Params.Cursor)
 	case *mcp.ListPromptsRequest:
 		if r.Params == nil {
 			r.Params = &mcp.ListPromptsParams{}

@@ -193,7 +193,7 @@ func keyOfID(id json.RawMessage) (key any, ok bool) {
 // is no answer yet, and held is its result.
 func (s *Server) answerDirectly(ctx context.Context, calls *running.Set, caller *sallyport.Caller, d *directRequest, out []byte) (answer []byte, held *sallyport.Result) {
 	if d.tool == "" {
-		page, err := s.lists.page(s.gate.Definitions(caller), d.cursor)
+		page, err := s.lists.encodedPage(s.gate.Definitions(caller), d.cursor)
 		if err != nil {
 			return appendFault(out, d.id, err), nil
 		}

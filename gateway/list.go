@@ -34,21 +34,21 @@ const (
 // listCache is the cache policy of every list.
 var listCache = mcp.Cacheable{TTLMs: listTTL, CacheScope: listScope}
 
-// page answers a listing with the tools behind a cursor.
-func page(defs []registry.Definition, cursor string) (*mcp.ListToolsResult, error) {
-	rest, next, err := behind(defs, cursor, nameOf)
+// toolsPage answers a listing with the tools behind a cursor.
+func toolsPage(defs []registry.Definition, cursor string) (*mcp.ListToolsResult, error) {
+	rest, next, err := pageBehind(defs, cursor, nameOf)
 	if err != nil {
 		return nil, err
 	}
-	return paged(rest, next), nil
+	return toolsResult(rest, next), nil
 }
 
 func nameOf(d *registry.Definition) string { return d.Name }
 
-// behind returns the items of one page and the cursor of the next. Items come
+// pageBehind returns the items of one page and the cursor of the next. Items come
 // sorted by key. The cursor is the last key of the previous page, so it stays
 // valid when items are added or removed.
-func behind[T any](all []T, cursor string, key func(*T) string) (rest []T, next string, err *jsonrpc.Error) {
+func pageBehind[T any](all []T, cursor string, key func(*T) string) (rest []T, next string, err *jsonrpc.Error) {
 	last, failed := base64.RawURLEncoding.DecodeString(cursor)
 	if failed != nil {
 		return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server's"}
@@ -61,9 +61,9 @@ func behind[T any](all []T, cursor string, key func(*T) string) (rest []T, next 
 	return rest, next, nil
 }
 
-func paged(defs []registry.Definition, next string) *mcp.ListToolsResult {
+func toolsResult(defs []registry.Definition, next string) *mcp.ListToolsResult {
 	return &mcp.ListToolsResult{
-		Cacheable: listCache, NextCursor: next, Tools: listed(defs),
+		Cacheable: listCache, NextCursor: next, Tools: toolsOf(defs),
 	}
 }
 
@@ -81,38 +81,38 @@ type cachedPage struct {
 	text []byte
 }
 
-// page returns the encoded page behind a cursor. The caller must not change it.
-func (l *pageCache) page(defs []registry.Definition, cursor string) ([]byte, *jsonrpc.Error) {
-	rest, next, refused := behind(defs, cursor, nameOf)
+// encodedPage returns the encoded page behind a cursor. The caller must not change it.
+func (l *pageCache) encodedPage(defs []registry.Definition, cursor string) ([]byte, *jsonrpc.Error) {
+	rest, next, refused := pageBehind(defs, cursor, nameOf)
 	if refused != nil {
 		return nil, refused
 	}
-	if text := l.find(rest, next); text != nil {
+	if text := l.findPage(rest, next); text != nil {
 		return text, nil
 	}
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(paged(rest, next)); err != nil {
+	if err := enc.Encode(toolsResult(rest, next)); err != nil {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the list cannot be encoded"}
 	}
 	page := bytes.TrimSuffix(text.Bytes(), []byte{'\n'})
-	l.keep(cachedPage{rest, next, page})
+	l.storePage(cachedPage{rest, next, page})
 	return page, nil
 }
 
-func (l *pageCache) find(defs []registry.Definition, next string) []byte {
+func (l *pageCache) findPage(defs []registry.Definition, next string) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.kept {
-		if k := &l.kept[i]; k.next == next && slices.EqualFunc(k.defs, defs, same) {
+		if k := &l.kept[i]; k.next == next && slices.EqualFunc(k.defs, defs, sameDefinition) {
 			return k.text
 		}
 	}
 	return nil
 }
 
-func (l *pageCache) keep(k cachedPage) {
+func (l *pageCache) storePage(k cachedPage) {
 	if len(k.text) > maxKeptPage {
 		return
 	}
@@ -124,16 +124,16 @@ func (l *pageCache) keep(k cachedPage) {
 	l.kept = append(l.kept, k)
 }
 
-// same reports whether two definitions have the same text. The gate returns the
+// sameDefinition reports whether two definitions have the same text. The gate returns the
 // same slices again and again, so this mostly compares addresses.
-func same(a, b registry.Definition) bool {
+func sameDefinition(a, b registry.Definition) bool {
 	return a.Name == b.Name && a.Title == b.Title && a.Description == b.Description &&
 		bytes.Equal(a.Schema, b.Schema) && bytes.Equal(a.Returns, b.Returns) && (a.Returns == nil) == (b.Returns == nil) &&
 		a.ReadOnly == b.ReadOnly && a.Destructive == b.Destructive && a.Idempotent == b.Idempotent && a.OpenWorld == b.OpenWorld
 }
 
-// listed turns definitions into the protocol's form.
-func listed(defs []registry.Definition) []*mcp.Tool {
+// toolsOf turns definitions into the protocol's form.
+func toolsOf(defs []registry.Definition) []*mcp.Tool {
 	out := make([]*mcp.Tool, len(defs))
 	for i := range defs {
 		d := &defs[i]

@@ -26,7 +26,7 @@ func (s *Server) listPrompts(ctx context.Context, r *mcp.ListPromptsRequest) (*m
 	if err != nil {
 		return nil, err
 	}
-	rest, next, refused := behind(s.gate.Prompts(caller), r.Params.Cursor, nameOf)
+	rest, next, refused := pageBehind(s.gate.Prompts(caller), r.Params.Cursor, nameOf)
 	if refused != nil {
 		return nil, refused
 	}

@@ -69,7 +69,7 @@ func (s *Server) resources(ctx context.Context, r mcp.Request, cursor string, ke
 			all = append(all, v)
 		}
 	}
-	rest, next, refused := behind(all, cursor, key)
+	rest, next, refused := pageBehind(all, cursor, key)
 	if refused != nil {
 		return nil, "", refused
 	}
