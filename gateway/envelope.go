@@ -116,7 +116,7 @@ func openEnvelope(message []byte) (messageEnvelope, error) {
 		}
 		e.id, invalid.id = id, id
 	}
-	if err := cmp.Or(e.readMembers(), e.short(len(message))); err != nil {
+	if err := cmp.Or(e.readMembers(), e.checkLength(len(message))); err != nil {
 		if invalid.text = err.Error(); valueOf(all, "method") == nil && valueOf(all, "result") != nil {
 			invalid.id = nil // the id of a question of this server; the client's ids differ
 		}
@@ -149,7 +149,7 @@ func (e *messageEnvelope) readMembers() error {
 	case method == nil && (e.id == nil || valueOf(e.top, "result") == nil && valueOf(e.top, "error") == nil):
 		return errors.New("the message is no request, notification or response")
 	case method == nil:
-		return once(valueOf(e.top, "result"))
+		return checkAnswer(valueOf(e.top, "result"))
 	default:
 		var ok bool
 		if e.method, ok = decodeString(method); !ok || e.method == "" {
@@ -184,7 +184,7 @@ func (e *messageEnvelope) readParameters() error {
 		return err
 	}
 	e.in = all[len(e.top):]
-	if err := cmp.Or(e.checkName(), each(valueOf(e.in, "inputResponses"))); err != nil {
+	if err := cmp.Or(e.checkName(), checkAnswers(valueOf(e.in, "inputResponses"))); err != nil {
 		return err
 	}
 	if all, err = appendMembers(all, valueOf(e.in, "_meta")); err != nil {

@@ -15,12 +15,12 @@ import (
 // messageLevel is the level of what a tool tells the user.
 const messageLevel mcp.LoggingLevel = "info"
 
-// levels accepts the log level that a client of a protocol with sessions sets.
+// acceptLevels accepts the log level that a client of a protocol with sessions sets.
 // It does not offer levels to other clients.
-func (s *Server) levels(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *Server) acceptLevels(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		if r, ok := req.(*mcp.ServerRequest[*mcp.SetLoggingLevelParams]); ok {
-			if err := s.heed(ctx, r); err != nil {
+			if err := s.recordLevel(ctx, r); err != nil {
 				return nil, err
 			}
 		}
@@ -32,10 +32,10 @@ func (s *Server) levels(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// heed records that a client wants log messages. From then on the library
+// recordLevel records that a client wants log messages. From then on the library
 // answers the calls of that session, because it puts messages into their
 // streams.
-func (s *Server) heed(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLoggingLevelParams]) error {
+func (s *Server) recordLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLoggingLevelParams]) error {
 	known := []mcp.LoggingLevel{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 	if !slices.Contains(known, r.Params.Level) {
 		return &jsonrpc.Error{
@@ -51,8 +51,8 @@ func (s *Server) heed(ctx context.Context, r *mcp.ServerRequest[*mcp.SetLoggingL
 	return nil
 }
 
-// told reports whether the client of a session wants log messages.
-func (s *Server) told(ctx context.Context, session *mcp.ServerSession) bool {
+// wantsMessages reports whether the client of a session wants log messages.
+func (s *Server) wantsMessages(ctx context.Context, session *mcp.ServerSession) bool {
 	if begun := session.InitializeParams(); begun == nil || begun.ProtocolVersion >= statelessSince {
 		return false
 	}
@@ -62,9 +62,9 @@ func (s *Server) told(ctx context.Context, session *mcp.ServerSession) bool {
 	return s.sessions.told(session.ID())
 }
 
-// tell sends what a tool tells the user as a log message. The library drops
+// sendLogMessage sends what a tool tells the user as a log message. The library drops
 // messages below the client's level.
-func tell(ctx context.Context, session *mcp.ServerSession, p sallyport.Progress) {
+func sendLogMessage(ctx context.Context, session *mcp.ServerSession, p sallyport.Progress) {
 	// The call fails if the client has gone.
 	_ = session.Log(ctx, &mcp.LoggingMessageParams{Level: messageLevel, Logger: p.Tool, Data: p.Message})
 }

@@ -17,16 +17,16 @@ const (
 	maxKeptMessage = 64 << 10
 )
 
-// short refuses a message that would be kept and is too long for that.
-func (e *messageEnvelope) short(length int) error {
+// checkLength refuses a message that would be kept and is too long for that.
+func (e *messageEnvelope) checkLength(length int) error {
 	if (e.method == "initialize" || e.method == methodListen) && length > maxKeptMessage {
 		return fmt.Errorf("%s is longer than %d bytes", e.method, maxKeptMessage)
 	}
 	return nil
 }
 
-// each checks a set of answers by name: every one must pass [once].
-func each(answers json.RawMessage) error {
+// checkAnswers checks a set of answers by name: every one must pass [once].
+func checkAnswers(answers json.RawMessage) error {
 	if len(answers) > maxAnswersBytes {
 		return errors.New("the answers are too long")
 	}
@@ -38,18 +38,18 @@ func each(answers json.RawMessage) error {
 		return err
 	}
 	for i := range all {
-		if err := once(all[i].value); err != nil {
+		if err := checkAnswer(all[i].value); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// once refuses an answer that is too long or that can be read in two ways. The
+// checkAnswer refuses an answer that is too long or that can be read in two ways. The
 // answer may be a decision, and another reader of the same bytes may have taken
 // the other meaning. The library ignores the case of the keys of an answer and
 // takes the first kind of answer that fits.
-func once(answer json.RawMessage) error {
+func checkAnswer(answer json.RawMessage) error {
 	if len(answer) > maxAnswersBytes {
 		return errors.New("the answer is too long")
 	}
@@ -69,7 +69,7 @@ func once(answer json.RawMessage) error {
 	if kinds > 1 {
 		return errors.New("the answer is one of several kinds")
 	}
-	if err := spelled(all, "action", "content", "role", "roots", "model", "stopReason"); err != nil {
+	if err := checkSpelling(all, "action", "content", "role", "roots", "model", "stopReason"); err != nil {
 		return err
 	}
 	content := valueOf(all, "content")
@@ -101,7 +101,7 @@ func eachSpelled(text json.RawMessage, known ...string) error {
 		}
 		all, err := appendMembers(nil, object)
 		if err == nil {
-			err = spelled(all, known...)
+			err = checkSpelling(all, known...)
 		}
 		if err != nil {
 			return err
@@ -110,8 +110,8 @@ func eachSpelled(text json.RawMessage, known ...string) error {
 	return nil
 }
 
-// spelled refuses a key that equals a known one except for its case.
-func spelled(all []objectMember, known ...string) error {
+// checkSpelling refuses a key that equals a known one except for its case.
+func checkSpelling(all []objectMember, known ...string) error {
 	for i := range all {
 		for _, known := range known {
 			if key := string(all[i].key); key != known && strings.EqualFold(key, known) {

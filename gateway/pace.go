@@ -23,13 +23,13 @@ type slowClientWriter struct {
 
 // Write sets a deadline that fits the length and writes.
 func (p slowClientWriter) Write(text []byte) (int, error) {
-	p.within(p.wait + time.Duration(len(text)/slowest)*time.Second)
+	p.setDeadline(p.wait + time.Duration(len(text)/slowest)*time.Second)
 	return p.ResponseWriter.Write(text)
 }
 
 // FlushError sends what was written.
 func (p slowClientWriter) FlushError() error {
-	p.within(p.wait)
+	p.setDeadline(p.wait)
 	err := http.NewResponseController(p.ResponseWriter).Flush()
 	// A stream may be silent for a long time.
 	_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Time{})
@@ -39,7 +39,7 @@ func (p slowClientWriter) FlushError() error {
 // Unwrap is for http.ResponseController.
 func (p slowClientWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-func (p slowClientWriter) within(d time.Duration) {
+func (p slowClientWriter) setDeadline(d time.Duration) {
 	// Only writers of tests do not support deadlines.
 	_ = http.NewResponseController(p.ResponseWriter).SetWriteDeadline(time.Now().Add(d))
 }

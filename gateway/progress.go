@@ -34,7 +34,7 @@ func (s *Server) newRelay(ctx context.Context, req mcp.Request) *progressRelay {
 	if !ok {
 		return nil
 	}
-	l := &progressRelay{session: session, messages: s.told(ctx, session)}
+	l := &progressRelay{session: session, messages: s.wantsMessages(ctx, session)}
 	if p, ok := req.GetParams().(interface{ GetProgressToken() any }); ok {
 		switch token := p.GetProgressToken().(type) {
 		case string, float64:
@@ -65,7 +65,7 @@ func (l *progressRelay) send(ctx context.Context, p sallyport.Progress) {
 		_ = l.session.NotifyProgress(ctx, n)
 	}
 	if l.messages && p.Message != "" {
-		tell(ctx, l.session, p)
+		sendLogMessage(ctx, l.session, p)
 	}
 }
 

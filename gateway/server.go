@@ -185,7 +185,7 @@ func (s *Server) library(identity *mcp.Implementation) *mcp.Server {
 		},
 	})
 	s.registerWithLibrary(l)
-	l.AddReceivingMiddleware(s.routeRequest, s.levels)
+	l.AddReceivingMiddleware(s.routeRequest, s.acceptLevels)
 	return l
 }
 
