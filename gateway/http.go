@@ -166,7 +166,7 @@ func (s *httpSurface) serveListening(x *httpExchange) {
 // answerMessage answers a message. Until then its session does not count as idle.
 func (s *httpSurface) answerMessage(x *httpExchange) {
 	if x.stateless {
-		if err := s.server.headers(x); err != nil {
+		if err := s.server.checkHeaders(x); err != nil {
 			x.writeFault(&messageFault{id: x.message.id, code: mcp.CodeHeaderMismatch, text: "header mismatch: " + err.Error()})
 			return
 		}

@@ -27,13 +27,13 @@ const (
 // resource.
 const nameHeader = "Mcp-Name"
 
-// headers checks the headers of a request without a session against its body. A
+// checkHeaders checks the headers of a request without a session against its body. A
 // component that reads only headers, such as a proxy, must see which tool is
 // called with which arguments. The library compares only the method and the
 // undecoded name, and it knows no tool.
-func (s *Server) headers(x *httpExchange) error {
+func (s *Server) checkHeaders(x *httpExchange) error {
 	if coded := x.r.Header.Get(nameHeader); strings.HasPrefix(coded, codedPrefix) {
-		name, ok := decoded(coded)
+		name, ok := decodeHeader(coded)
 		if !ok {
 			return errors.New(nameHeader + " is not encoded as the protocol says")
 		}
@@ -53,7 +53,7 @@ func (s *Server) headers(x *httpExchange) error {
 		return nil // it names no tool; the library refuses it
 	}
 	if repeated := s.gate.Headers(s.newCaller(x.principal, tool), tool); len(repeated) > 0 {
-		return repeats(repeated, x.r.Header, valueOf(x.message.in, "arguments"))
+		return checkRepeated(repeated, x.r.Header, valueOf(x.message.in, "arguments"))
 	}
 	return nil
 }
@@ -65,29 +65,29 @@ type headerParam struct {
 	value json.RawMessage // nil when it is absent
 }
 
-// repeats checks the headers of a call against its arguments.
-func repeats(repeated []schema.Header, h http.Header, args json.RawMessage) error {
+// checkRepeated checks the headers of a call against its arguments.
+func checkRepeated(repeated []schema.Header, h http.Header, args json.RawMessage) error {
 	all := make([]headerParam, len(repeated))
 	in := make([]*headerParam, len(repeated))
 	for i := range repeated {
 		all[i].Header = &repeated[i]
 		in[i] = &all[i]
 	}
-	if err := collect(in, args, 0); err != nil {
+	if err := collectValues(in, args, 0); err != nil {
 		return err
 	}
 	for i := range all {
 		p := &all[i]
-		if why := p.differs(h[p.Name]); why != "" {
+		if why := p.differenceOf(h[p.Name]); why != "" {
 			return fmt.Errorf("%s %s the argument %q", p.Name, why, strings.Join(p.Path, "."))
 		}
 	}
 	return nil
 }
 
-// collect finds the values of arguments whose paths begin with the same names.
+// collectValues finds the values of arguments whose paths begin with the same names.
 // It refuses a name that occurs twice, as the gate does.
-func collect(in []*headerParam, object json.RawMessage, depth int) error {
+func collectValues(in []*headerParam, object json.RawMessage, depth int) error {
 	if len(object) == 0 || object[0] != '{' {
 		return nil
 	}
@@ -112,7 +112,7 @@ func collect(in []*headerParam, object json.RawMessage, depth int) error {
 			}
 		}
 		if len(inner) > 0 {
-			if err := collect(inner, m.value, depth+1); err != nil {
+			if err := collectValues(inner, m.value, depth+1); err != nil {
 				return err
 			}
 		}
@@ -120,9 +120,9 @@ func collect(in []*headerParam, object json.RawMessage, depth int) error {
 	return nil
 }
 
-// differs says how the headers of an argument contradict it; "" when they do
+// differenceOf says how the headers of an argument contradict it; "" when they do
 // not.
-func (p *headerParam) differs(values []string) string {
+func (p *headerParam) differenceOf(values []string) string {
 	if p.value == nil || string(p.value) == "null" {
 		if len(values) > 0 {
 			return "is there without"
@@ -136,19 +136,19 @@ func (p *headerParam) differs(values []string) string {
 	default:
 		return "is there more than once for"
 	}
-	text, ok := decoded(values[0])
+	text, ok := decodeHeader(values[0])
 	switch {
 	case !ok:
 		return "is not encoded as the protocol says, for"
-	case !equal(text, p.value):
+	case !equalsArgument(text, p.value):
 		return "is not"
 	default:
 		return ""
 	}
 }
 
-// decoded returns the text of a header's value.
-func decoded(value string) (text string, ok bool) {
+// decodeHeader returns the text of a header's value.
+func decodeHeader(value string) (text string, ok bool) {
 	if inside, ok := strings.CutPrefix(value, codedPrefix); ok {
 		if inside, ok = strings.CutSuffix(inside, codedSuffix); ok {
 			bytes, err := base64.StdEncoding.Strict().DecodeString(inside)
@@ -163,10 +163,10 @@ func decoded(value string) (text string, ok bool) {
 	return value, true
 }
 
-// equal reports whether a header's text equals an argument. Whole numbers
+// equalsArgument reports whether a header's text equals an argument. Whole numbers
 // compare as numbers, other values byte by byte. A list, an object and a number
 // that is not whole never equal a text.
-func equal(text string, arg json.RawMessage) bool {
+func equalsArgument(text string, arg json.RawMessage) bool {
 	switch arg[0] {
 	case '"':
 		is, ok := decodeString(arg)
@@ -176,15 +176,15 @@ func equal(text string, arg json.RawMessage) bool {
 	case '{', '[':
 		return false
 	default:
-		is, ok := whole(string(arg))
-		says, same := whole(text)
+		is, ok := wholeNumber(string(arg))
+		says, same := wholeNumber(text)
 		return ok && same && is == says
 	}
 }
 
-// whole returns the value of a JSON number that is whole and that a double
+// wholeNumber returns the value of a JSON number that is whole and that a double
 // holds exactly.
-func whole(text string) (n int64, ok bool) {
+func wholeNumber(text string) (n int64, ok bool) {
 	// longest exceeds any number in practice; a long exponent costs no time.
 	const most, longest = 1<<53 - 1, 40
 	if len(text) == 0 || len(text) > longest || text[0] != '-' && (text[0] < '0' || text[0] > '9') || !json.Valid([]byte(text)) {

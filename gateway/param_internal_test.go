@@ -28,7 +28,7 @@ func FuzzHeadersOfArguments(f *testing.F) {
 	marked := []schema.Header{{Name: "Mcp-Param-B", Path: []string{"a", "b"}}}
 	f.Fuzz(func(t *testing.T, args, value string) {
 		args = strings.TrimLeft(args, " \t\r\n")
-		if args == "" || !json.Valid([]byte(args)) || repeats(marked, http.Header{"Mcp-Param-B": {value}}, json.RawMessage(args)) != nil {
+		if args == "" || !json.Valid([]byte(args)) || checkRepeated(marked, http.Header{"Mcp-Param-B": {value}}, json.RawMessage(args)) != nil {
 			return
 		}
 		var outer, inner map[string]any
@@ -36,7 +36,7 @@ func FuzzHeadersOfArguments(f *testing.F) {
 			t.Fatalf("a header passed with %s: %v", args, err)
 		}
 		inner, _ = outer["a"].(map[string]any)
-		text, ok := decoded(value)
+		text, ok := decodeHeader(value)
 		switch is := inner["b"].(type) {
 		case string:
 			ok = ok && is == text
