@@ -141,8 +141,8 @@ func (s *Server) callThroughGate(ctx context.Context, req mcp.Request, q sallypo
 	defer done()
 	relay := s.newRelay(ctx, req)
 	if relay != nil {
-		caller.Progress = func(p sallyport.Progress) { relay.send(ctx, p) }
-		defer relay.close()
+		caller.Progress = func(p sallyport.Progress) { relay.sendProgress(ctx, p) }
+		defer relay.closeRelay()
 	}
 	first, made := s.precomputedResult(ctx, req)
 	c := s.clientOf(req, caller, q)

@@ -47,8 +47,8 @@ func (s *Server) newRelay(ctx context.Context, req mcp.Request) *progressRelay {
 	return l
 }
 
-// send passes on an event that is meant for the user.
-func (l *progressRelay) send(ctx context.Context, p sallyport.Progress) {
+// sendProgress passes on an event that is meant for the user.
+func (l *progressRelay) sendProgress(ctx context.Context, p sallyport.Progress) {
 	if p.VisibleTo() != sallyport.AudienceUser {
 		return
 	}
@@ -61,7 +61,7 @@ func (l *progressRelay) send(ctx context.Context, p sallyport.Progress) {
 	// If the client has gone, its call goes on until it is cancelled.
 	if l.token != nil {
 		n := &mcp.ProgressNotificationParams{ProgressToken: l.token, Message: p.Message}
-		n.Progress, n.Total = l.step(p.Percent)
+		n.Progress, n.Total = l.nextStep(p.Percent)
 		_ = l.session.NotifyProgress(ctx, n)
 	}
 	if l.messages && p.Message != "" {
@@ -69,10 +69,10 @@ func (l *progressRelay) send(ctx context.Context, p sallyport.Progress) {
 	}
 }
 
-// step returns the next value, which must grow with every notification, and the
+// nextStep returns the next value, which must grow with every notification, and the
 // total, which is 0 when it is unknown. A percentage that does not grow is sent
 // as slightly more than the last one.
-func (l *progressRelay) step(percent *float64) (progress, total float64) {
+func (l *progressRelay) nextStep(percent *float64) (progress, total float64) {
 	switch {
 	case percent == nil:
 		l.sent++
@@ -87,8 +87,8 @@ func (l *progressRelay) step(percent *float64) (progress, total float64) {
 	return l.sent, total
 }
 
-// close ends the relay: no notification may follow the result.
-func (l *progressRelay) close() {
+// closeRelay ends the relay: no notification may follow the result.
+func (l *progressRelay) closeRelay() {
 	l.mu.Lock()
 	l.over = true
 	l.mu.Unlock()

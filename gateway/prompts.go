@@ -104,12 +104,12 @@ func (s *Server) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (*mcp.G
 	case !res.OK:
 		return nil, failureError(&res, 0)
 	}
-	return &mcp.GetPromptResult{Meta: resultMeta(&res), Messages: messages(&res)}, nil
+	return &mcp.GetPromptResult{Meta: resultMeta(&res), Messages: promptMessages(&res)}, nil
 }
 
-// messages converts the parts of a result into the messages of a prompt. The
+// promptMessages converts the parts of a result into the messages of a prompt. The
 // gate ensures that each part has a role.
-func messages(res *sallyport.Result) []*mcp.PromptMessage {
+func promptMessages(res *sallyport.Result) []*mcp.PromptMessage {
 	out := make([]*mcp.PromptMessage, len(res.Parts))
 	for i := range res.Parts {
 		p := &res.Parts[i]
@@ -118,16 +118,16 @@ func messages(res *sallyport.Result) []*mcp.PromptMessage {
 	return out
 }
 
-// complete offers the values of an argument that the schema of its prompt
+// completeArgument offers the values of an argument that the schema of its prompt
 // lists. For other arguments it returns an empty answer.
-func (s *Server) complete(ctx context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+func (s *Server) completeArgument(ctx context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	caller, err := s.caller(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	found := []string{}
 	if r.Params.Ref.Type == "ref/prompt" {
-		found = completions(s.gate.Prompts(caller), r.Params)
+		found = listCompletions(s.gate.Prompts(caller), r.Params)
 	}
 	details := mcp.CompletionResultDetails{Total: len(found), Values: found}
 	if len(found) > maxCompletions {
@@ -136,7 +136,7 @@ func (s *Server) complete(ctx context.Context, r *mcp.CompleteRequest) (*mcp.Com
 	return &mcp.CompleteResult{Completion: details}, nil
 }
 
-func completions(prompts []registry.Definition, p *mcp.CompleteParams) []string {
+func listCompletions(prompts []registry.Definition, p *mcp.CompleteParams) []string {
 	found := []string{}
 	i, ok := slices.BinarySearchFunc(prompts, p.Ref.Name, func(d registry.Definition, name string) int {
 		return strings.Compare(d.Name, name)

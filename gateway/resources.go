@@ -24,7 +24,7 @@ const (
 
 // listResources answers a listing with the resources behind a cursor.
 func (s *Server) listResources(ctx context.Context, r *mcp.ListResourcesRequest) (*mcp.ListResourcesResult, error) {
-	rest, next, err := s.resources(ctx, r, r.Params.Cursor, func(res *sallyport.Resource) string { return res.URI })
+	rest, next, err := s.resourcesPage(ctx, r, r.Params.Cursor, func(res *sallyport.Resource) string { return res.URI })
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (s *Server) listResources(ctx context.Context, r *mcp.ListResourcesRequest)
 
 // listTemplates answers a listing with the resource templates behind a cursor.
 func (s *Server) listTemplates(ctx context.Context, r *mcp.ListResourceTemplatesRequest) (*mcp.ListResourceTemplatesResult, error) {
-	rest, next, err := s.resources(ctx, r, r.Params.Cursor, func(res *sallyport.Resource) string { return res.Template })
+	rest, next, err := s.resourcesPage(ctx, r, r.Params.Cursor, func(res *sallyport.Resource) string { return res.Template })
 	if err != nil {
 		return nil, err
 	}
@@ -56,9 +56,9 @@ func (s *Server) listTemplates(ctx context.Context, r *mcp.ListResourceTemplates
 	return out, nil
 }
 
-// resources returns one page of the resources that have a key, and the cursor
+// resourcesPage returns one page of the resources that have a key, and the cursor
 // of the next.
-func (s *Server) resources(ctx context.Context, r mcp.Request, cursor string, key func(*sallyport.Resource) string) ([]sallyport.Resource, string, error) {
+func (s *Server) resourcesPage(ctx context.Context, r mcp.Request, cursor string, key func(*sallyport.Resource) string) ([]sallyport.Resource, string, error) {
 	caller, err := s.caller(ctx, r)
 	if err != nil {
 		return nil, "", err
@@ -104,12 +104,12 @@ func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (
 	case !res.OK:
 		return nil, failureError(&res, 0)
 	}
-	return &mcp.ReadResourceResult{Meta: resultMeta(&res), Contents: read(&res)}, nil
+	return &mcp.ReadResourceResult{Meta: resultMeta(&res), Contents: resourceContents(&res)}, nil
 }
 
-// read converts the parts of a result into the contents of a resource. The gate
+// resourceContents converts the parts of a result into the contents of a resource. The gate
 // ensures that each part has a URI.
-func read(res *sallyport.Result) []*mcp.ResourceContents {
+func resourceContents(res *sallyport.Result) []*mcp.ResourceContents {
 	out := make([]*mcp.ResourceContents, len(res.Parts))
 	for i := range res.Parts {
 		p := &res.Parts[i]

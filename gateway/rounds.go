@@ -170,7 +170,7 @@ func (p *suspendedCall) relayProgress(e sallyport.Progress) {
 	case task != nil:
 		task.say(e)
 	case relay != nil:
-		relay.send(ctx, e)
+		relay.sendProgress(ctx, e)
 	}
 }
 

@@ -174,7 +174,7 @@ func (s *Server) library(identity *mcp.Implementation) *mcp.Server {
 			Completions: &mcp.CompletionCapabilities{},
 			Extensions:  map[string]any{tasksExtension: struct{}{}},
 		}),
-		CompletionHandler:  s.complete,
+		CompletionHandler:  s.completeArgument,
 		SubscribeHandler:   s.subscribeResource,
 		UnsubscribeHandler: s.unsubscribeResource,
 		SetCacheable: func(_ context.Context, r mcp.Request, c *mcp.Cacheable) {

@@ -61,7 +61,7 @@ func TestProgressSteps(t *testing.T) {
 	l := &progressRelay{}
 	last := 0.0
 	for _, p := range []*float64{nil, at(0), at(50), at(50), at(49), nil, at(100), at(100), nil} {
-		progress, total := l.step(p)
+		progress, total := l.nextStep(p)
 		if progress <= last {
 			t.Errorf("step(%v) = %v after %v, want it to grow", p, progress, last)
 		}
@@ -77,10 +77,10 @@ func TestProgressSteps(t *testing.T) {
 func TestProgressEndsWithTheCallAndIsBounded(t *testing.T) {
 	event := sallyport.Progress{Message: "late", Audience: sallyport.AudienceUser}
 	over := &progressRelay{}
-	over.close()
-	over.send(t.Context(), event)
+	over.closeRelay()
+	over.sendProgress(t.Context(), event)
 	full := &progressRelay{count: maxProgress}
-	full.send(t.Context(), event)
+	full.sendProgress(t.Context(), event)
 }
 
 func TestCodedText(t *testing.T) {
