@@ -165,7 +165,7 @@ func (h *heldCall) askPerson(ctx context.Context, res sallyport.Result) (sallypo
 	if !h.rounds {
 		return h.askNow(ctx, &a, res)
 	}
-	state, err := h.seal.close(h.boundWords(), a.ID, a.Expires)
+	state, err := h.seal.sealState(h.boundWords(), a.ID, a.Expires)
 	if err != nil {
 		return sallyport.Result{}, nil, err
 	}
@@ -204,7 +204,7 @@ func (h *heldCall) awaitDecision(ctx context.Context, a *sallyport.Approval) boo
 // stillAuthorized reports whether an answer that came while the call waited counts: the
 // principal must still have the rights that it had when it asked.
 func (c *askableClient) stillAuthorized(ctx context.Context) bool {
-	p, ok := c.sessions.latest(c.session.ID())
+	p, ok := c.sessions.latestPrincipal(c.session.ID())
 	if connectionFrom(ctx) != nil {
 		p, ok = c.o.Principal(), true
 	}

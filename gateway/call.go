@@ -62,7 +62,7 @@ func (s *Server) routeRequest(next mcp.MethodHandler) mcp.MethodHandler {
 			res, err := next(ctx, method, req)
 			withoutTasks(res)
 			if p, ok := boundPrincipal(r.Extra); ok && err == nil && r.Session.ID() != "" {
-				s.sessions.add(r.Session, p, r.Params)
+				s.sessions.addSession(r.Session, p, r.Params)
 			}
 			return res, err
 		default:
@@ -81,7 +81,7 @@ func (s *Server) answerListing(ctx context.Context, req mcp.Request) (mcp.Result
 		if r.Params == nil {
 			r.Params = &mcp.ListToolsParams{}
 		}
-		caller, err := s.caller(ctx, r)
+		caller, err := s.callerOf(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func (s *Server) callTool(ctx context.Context, r *mcp.CallToolRequest) (*mcp.Cal
 // asked first and the protocol asks in another round, it returns the question
 // instead of a result.
 func (s *Server) callThroughGate(ctx context.Context, req mcp.Request, q sallyport.Request, in roundInput) (sallyport.Result, *clientQuestion, error) {
-	caller, err := s.caller(ctx, req)
+	caller, err := s.callerOf(ctx, req)
 	if err != nil {
 		return sallyport.Result{}, nil, err
 	}

@@ -117,7 +117,7 @@ type callerKey struct{}
 
 // followResources passes a subscription on with its caller in the context.
 func (s *Server) followResources(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
-	caller, err := s.caller(ctx, req)
+	caller, err := s.callerOf(ctx, req)
 	if err != nil {
 		return nil, err
 	}

@@ -227,7 +227,7 @@ func (s *Server) callerFor(p sallyport.Principal, d *directRequest, session stri
 	case d.session != "":
 		c.Session = d.session
 	default:
-		c.Session = s.conversations.current(sallyport.SessionKey(p.Name, c.Personality))
+		c.Session = s.conversations.currentSession(sallyport.SessionKey(p.Name, c.Personality))
 	}
 	return c
 }

@@ -43,7 +43,7 @@ func (s *httpSurface) answerDirectly(x *httpExchange) bool {
 	if !x.stateless {
 		own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		defer cancel()
-		if !x.session.enter(d.key, cancel) {
+		if !x.session.beginRequest(d.key, cancel) {
 			x.writeFault(&messageFault{id: d.id, code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("duplicate in-flight request ID %v", d.key)})
 			return true
 		}
@@ -70,7 +70,7 @@ func (s *httpSurface) answerDirectly(x *httpExchange) bool {
 // written.
 func (s *httpSurface) performRequest(ctx context.Context, x *httpExchange, d *directRequest, session string, out []byte) (answer []byte, held *sallyport.Result) {
 	if x.session != nil {
-		defer x.session.leave(d.key)
+		defer x.session.endRequest(d.key)
 	}
 	return s.server.answerDirectly(ctx, s.server.overHTTP, s.server.callerFor(x.principal, d, session), d, out)
 }
@@ -142,7 +142,7 @@ func (s *httpSurface) passToLibrary(x *httpExchange) {
 		return
 	}
 	if id := x.message.id; id != nil && x.message.method != "" {
-		if key := anyID(id); x.session.busy(key) {
+		if key := anyID(id); x.session.isInFlight(key) {
 			x.writeFault(&messageFault{id: id, code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("duplicate in-flight request ID %v", key)})
 			return
 		}
@@ -154,7 +154,7 @@ func (s *httpSurface) passToLibrary(x *httpExchange) {
 	w := &statusRecorder{ResponseWriter: x.w}
 	handler.ServeHTTP(w, x.r)
 	if w.status == http.StatusAccepted {
-		x.session.cancel(anyID(valueOf(x.message.in, "requestId")))
+		x.session.cancelRequest(anyID(valueOf(x.message.in, "requestId")))
 	}
 }
 

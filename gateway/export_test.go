@@ -57,7 +57,7 @@ func (s *Server) KeptTasks() int {
 }
 
 // SessionsOf returns how many sessions of HTTP a principal has.
-func (s *Server) SessionsOf(principal string) int { return s.sessions.of(principal) }
+func (s *Server) SessionsOf(principal string) int { return s.sessions.countOf(principal) }
 
 // OpenSessions returns how many sessions of HTTP the library has.
 func (s *Server) OpenSessions() (n int) {

@@ -171,8 +171,8 @@ func (s *httpSurface) answerMessage(x *httpExchange) {
 			return
 		}
 	} else {
-		x.session = s.server.sessions.use(x.r.Header.Get("Mcp-Session-Id"), x.principal)
-		defer x.session.release()
+		x.session = s.server.sessions.useSession(x.r.Header.Get("Mcp-Session-Id"), x.principal)
+		defer x.session.releaseUse()
 	}
 	if s.server.viaLibrary || !s.answerDirectly(x) {
 		s.passToLibrary(x)
@@ -193,7 +193,7 @@ func (s *httpSurface) serveOther(w http.ResponseWriter, r *http.Request) {
 	ended := &statusRecorder{ResponseWriter: w}
 	s.older.ServeHTTP(ended, r)
 	if ended.status == http.StatusNoContent {
-		s.server.sessions.forget(r.Header.Get("Mcp-Session-Id"))
+		s.server.sessions.removeSession(r.Header.Get("Mcp-Session-Id"))
 	}
 }
 
@@ -253,7 +253,7 @@ func (s *httpSurface) admit(w http.ResponseWriter, r *http.Request, p *sallyport
 			open++
 		}
 	}
-	if s.server.sessions.of(p.Name) >= maxOwnSessions || open >= maxSessions && !s.server.sessions.makeRoom(p.Name) {
+	if s.server.sessions.countOf(p.Name) >= maxOwnSessions || open >= maxSessions && !s.server.sessions.makeRoom(p.Name) {
 		busy(w, fmt.Sprintf("too many sessions are open: %d of a principal, %d of all; end one with DELETE, or try again", maxOwnSessions, maxSessions))
 		return false
 	}

@@ -41,7 +41,7 @@ func (c *askableClient) chooseAttempt(ctx context.Context, in roundInput, relay 
 		return nil, "", err
 	}
 	if c.rounds && in.state != "" && (inquires || canElicit(c.able) && c.mayAskPerson(c.caller, c.q.Tool)) {
-		if id, err = c.seal.open(c.boundWords(), in.state, time.Now()); err != nil {
+		if id, err = c.seal.openState(c.boundWords(), in.state, time.Now()); err != nil {
 			return nil, "", refusalError("requestState: " + err.Error() + "; make the call again without it")
 		}
 	}

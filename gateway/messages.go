@@ -46,7 +46,7 @@ func (s *Server) recordLevel(ctx context.Context, r *mcp.ServerRequest[*mcp.SetL
 	if c := connectionFrom(ctx); c != nil {
 		c.messages.Store(true)
 	} else {
-		s.sessions.heed(r.Session.ID())
+		s.sessions.wantMessages(r.Session.ID())
 	}
 	return nil
 }
@@ -59,7 +59,7 @@ func (s *Server) wantsMessages(ctx context.Context, session *mcp.ServerSession) 
 	if c := connectionFrom(ctx); c != nil {
 		return c.messages.Load()
 	}
-	return s.sessions.told(session.ID())
+	return s.sessions.wantsMessages(session.ID())
 }
 
 // sendLogMessage sends what a tool tells the user as a log message. The library drops

@@ -22,7 +22,7 @@ const maxCompletions = 100
 
 // listPrompts answers a listing with the prompts behind a cursor.
 func (s *Server) listPrompts(ctx context.Context, r *mcp.ListPromptsRequest) (*mcp.ListPromptsResult, error) {
-	caller, err := s.caller(ctx, r)
+	caller, err := s.callerOf(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func promptMessages(res *sallyport.Result) []*mcp.PromptMessage {
 // completeArgument offers the values of an argument that the schema of its prompt
 // lists. For other arguments it returns an empty answer.
 func (s *Server) completeArgument(ctx context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-	caller, err := s.caller(ctx, r)
+	caller, err := s.callerOf(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (s *Server) listTemplates(ctx context.Context, r *mcp.ListResourceTemplates
 // resourcesPage returns one page of the resources that have a key, and the cursor
 // of the next.
 func (s *Server) resourcesPage(ctx context.Context, r mcp.Request, cursor string, key func(*sallyport.Resource) string) ([]sallyport.Resource, string, error) {
-	caller, err := s.caller(ctx, r)
+	caller, err := s.callerOf(ctx, r)
 	if err != nil {
 		return nil, "", err
 	}
@@ -83,7 +83,7 @@ func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (
 	if len(uri) > maxURIBytes || !strings.Contains(uri, ":") {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "expected an absolute URI"}
 	}
-	caller, err := s.caller(ctx, r)
+	caller, err := s.callerOf(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -222,7 +222,7 @@ func (p *suspendedCall) suspendCall() (sallyport.Result, *clientQuestion, error)
 	if !ok {
 		return p.finalResult(<-p.done)
 	}
-	state, err := p.seal.close(p.boundWords(), id, time.Now().Add(askWait))
+	state, err := p.seal.sealState(p.boundWords(), id, time.Now().Add(askWait))
 	if err != nil {
 		p.cancel()
 		return sallyport.Result{}, nil, err

@@ -41,19 +41,19 @@ func newSeal() (*stateSeal, error) {
 	return &stateSeal{aead}, nil
 }
 
-// close returns the state of a held call, bound to the given words.
-func (s *stateSeal) close(bound []string, id string, expires time.Time) (string, error) {
+// sealState returns the state of a held call, bound to the given words.
+func (s *stateSeal) sealState(bound []string, id string, expires time.Time) (string, error) {
 	text := binary.BigEndian.AppendUint64(nil, uint64(expires.UnixMilli()))
-	state := base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, append(text, id...), digest(bound)))
+	state := base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, append(text, id...), digestWords(bound)))
 	if len(state) > maxStateBytes {
 		return "", errors.New("gateway: the id of an approval is too long")
 	}
 	return state, nil
 }
 
-// open returns the id in a state that is bound to the same words and has not
+// openState returns the id in a state that is bound to the same words and has not
 // expired. The error does not tell a forger what was wrong.
-func (s *stateSeal) open(bound []string, state string, now time.Time) (id string, err error) {
+func (s *stateSeal) openState(bound []string, state string, now time.Time) (id string, err error) {
 	if len(state) > maxStateBytes {
 		return "", errors.New("it is not one of this server's for this call")
 	}
@@ -61,7 +61,7 @@ func (s *stateSeal) open(bound []string, state string, now time.Time) (id string
 	if err != nil {
 		return "", errors.New("it is not one of this server's for this call")
 	}
-	text, err := s.aead.Open(nil, nil, sealed, digest(bound))
+	text, err := s.aead.Open(nil, nil, sealed, digestWords(bound))
 	if err != nil || len(text) < 8 {
 		return "", errors.New("it is not one of this server's for this call")
 	}
@@ -71,9 +71,9 @@ func (s *stateSeal) open(bound []string, state string, now time.Time) (id string
 	return string(text[8:]), nil
 }
 
-// digest hashes a list of words. It writes each word after its length, so that
+// digestWords hashes a list of words. It writes each word after its length, so that
 // two different lists never hash the same bytes.
-func digest(words []string) []byte {
+func digestWords(words []string) []byte {
 	h := sha256.New()
 	for _, w := range words {
 		// A hash never fails.

@@ -17,7 +17,7 @@ func TestASealOpensOnlyForWhatItWasMade(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	bound := []string{"alice", "role", "held", argsOf([]byte(`{"a":1}`))}
-	state, err := s.close(bound, "an-id", now.Add(time.Minute))
+	state, err := s.sealState(bound, "an-id", now.Add(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,15 +35,15 @@ func TestASealOpensOnlyForWhatItWasMade(t *testing.T) {
 		{"words that run together", s, []string{"alicerole", "", "held", bound[3]}, now, "not one of this server's"},
 		{"fewer words", s, bound[:3], now, "not one of this server's"},
 	} {
-		id, err := tt.seal.open(tt.bound, state, tt.at)
+		id, err := tt.seal.openState(tt.bound, state, tt.at)
 		if tt.want == "" && (err != nil || id != "an-id") || tt.want != "" && (err == nil || id != "" || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("%s: open() = %q, %v, want %s", tt.name, id, err, tt.want)
 		}
 	}
-	if again, err := s.close(bound, "an-id", now.Add(time.Minute)); err != nil || again == state {
+	if again, err := s.sealState(bound, "an-id", now.Add(time.Minute)); err != nil || again == state {
 		t.Errorf("close() = %s twice, %v, want another text each time", again, err)
 	}
-	if _, err := s.close(bound, strings.Repeat("x", 400), now); err == nil {
+	if _, err := s.sealState(bound, strings.Repeat("x", 400), now); err == nil {
 		t.Error("close() took an id that open would refuse")
 	}
 }

@@ -154,17 +154,17 @@ func New(gate Gate, o *Options) (*Server, error) {
 	if s.seal, err = newSeal(); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	s.mcp = s.library(identity)
+	s.mcp = s.newLibraryServer(identity)
 	if err = registerTasks(s.mcp); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	return s, nil
 }
 
-// library returns the protocol library's server. It offers every kind of list
+// newLibraryServer returns the protocol library's server. It offers every kind of list
 // even when the list is empty now: the offer can change at any time, and a
 // client asks for capabilities only once.
-func (s *Server) library(identity *mcp.Implementation) *mcp.Server {
+func (s *Server) newLibraryServer(identity *mcp.Implementation) *mcp.Server {
 	l := mcp.NewServer(identity, &mcp.ServerOptions{
 		Logger: s.o.Logger,
 		Capabilities: withMessages(&mcp.ServerCapabilities{
@@ -214,6 +214,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		}
 	}
 	closing.Wait()
-	s.sessions.close()
+	s.sessions.closeAll()
 	return err
 }

@@ -54,15 +54,15 @@ type currentConversation struct {
 	last time.Time
 }
 
-// current returns the conversation of a key. It starts a new one when the last
+// currentSession returns the conversation of a key. It starts a new one when the last
 // call is too long ago.
-func (c *conversationSet) current(key string) string {
+func (c *conversationSet) currentSession(key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
 	v := c.idle[key]
 	if v == nil || now.Sub(v.last) > sessionIdle {
-		c.prune(now)
+		c.pruneExpired(now)
 		v = &currentConversation{id: newSession()}
 		c.idle[key] = v
 	}
@@ -70,9 +70,9 @@ func (c *conversationSet) current(key string) string {
 	return v.id
 }
 
-// prune forgets conversations that are over, so that the map holds only the
+// pruneExpired forgets conversations that are over, so that the map holds only the
 // principals of the last half hour.
-func (c *conversationSet) prune(now time.Time) {
+func (c *conversationSet) pruneExpired(now time.Time) {
 	for key, v := range c.idle {
 		if now.Sub(v.last) > sessionIdle {
 			delete(c.idle, key)
@@ -82,11 +82,11 @@ func (c *conversationSet) prune(now time.Time) {
 
 func newSession() string { return "mcp-" + rand.Text() }
 
-// caller returns the caller of a request: the authenticated principal over
+// callerOf returns the caller of a request: the authenticated principal over
 // HTTP, the local one on a stream. The personality is the server's, or the
 // principal's first one when the principal may not take the server's. The
 // client never chooses it.
-func (s *Server) caller(ctx context.Context, req mcp.Request) (*sallyport.Caller, error) {
+func (s *Server) callerOf(ctx context.Context, req mcp.Request) (*sallyport.Caller, error) {
 	c := &sallyport.Caller{Platform: sallyport.PlatformMCP}
 	stream := connectionFrom(ctx)
 	if stream != nil {
@@ -103,7 +103,7 @@ func (s *Server) caller(ctx context.Context, req mcp.Request) (*sallyport.Caller
 	if v, _ := meta[mcp.MetaKeyProtocolVersion].(string); v >= statelessSince {
 		named, err := namedSession(meta)
 		if c.Session = named; named == "" && err == nil {
-			c.Session = s.conversations.current(sallyport.SessionKey(c.Principal.Name, c.Personality))
+			c.Session = s.conversations.currentSession(sallyport.SessionKey(c.Principal.Name, c.Personality))
 		}
 		return c, err
 	}

@@ -12,16 +12,16 @@ import (
 func TestConversationEndsWhenIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &conversationSet{idle: map[string]*currentConversation{}}
-		first := c.current("a")
-		if other := c.current("b"); other == first {
+		first := c.currentSession("a")
+		if other := c.currentSession("b"); other == first {
 			t.Errorf("two callers share the conversation %s", first)
 		}
 		time.Sleep(sessionIdle)
-		if got := c.current("a"); got != first {
+		if got := c.currentSession("a"); got != first {
 			t.Errorf("after %v the conversation is %s, want %s", sessionIdle, got, first)
 		}
 		time.Sleep(sessionIdle + 1)
-		if got := c.current("a"); got == first {
+		if got := c.currentSession("a"); got == first {
 			t.Errorf("after more than %v the conversation is still %s", sessionIdle, got)
 		}
 		if len(c.idle) != 1 {

@@ -35,8 +35,8 @@ type httpSession struct {
 	waiting   map[any]context.CancelFunc // pending direct requests, by id
 }
 
-// add records a session that its first request has just opened.
-func (a *sessionSet) add(library *mcp.ServerSession, principal sallyport.Principal, begun *mcp.InitializeParams) {
+// addSession records a session that its first request has just opened.
+func (a *sessionSet) addSession(library *mcp.ServerSession, principal sallyport.Principal, begun *mcp.InitializeParams) {
 	s := &httpSession{
 		all: a, library: library, id: library.ID(), principal: principal, older: begun.ProtocolVersion < statelessSince,
 		elicits: canElicit(begun.Capabilities),
@@ -44,14 +44,14 @@ func (a *sessionSet) add(library *mcp.ServerSession, principal sallyport.Princip
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s.timer = time.AfterFunc(sessionIdle, s.expire)
+	s.timer = time.AfterFunc(sessionIdle, s.closeIfIdle)
 	a.open[s.id] = s
 }
 
-// use returns the session with this id if it belongs to the principal, else
+// useSession returns the session with this id if it belongs to the principal, else
 // nil; the library then explains the error. The session does not count as idle
 // until release.
-func (a *sessionSet) use(id string, principal sallyport.Principal) *httpSession {
+func (a *sessionSet) useSession(id string, principal sallyport.Principal) *httpSession {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.open[id]
@@ -65,8 +65,8 @@ func (a *sessionSet) use(id string, principal sallyport.Principal) *httpSession 
 	return s
 }
 
-// latest returns the principal of a session as of its last request.
-func (a *sessionSet) latest(id string) (p sallyport.Principal, ok bool) {
+// latestPrincipal returns the principal of a session as of its last request.
+func (a *sessionSet) latestPrincipal(id string) (p sallyport.Principal, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s := a.open[id]; s != nil {
@@ -75,8 +75,8 @@ func (a *sessionSet) latest(id string) (p sallyport.Principal, ok bool) {
 	return p, false
 }
 
-// of counts the sessions of a principal.
-func (a *sessionSet) of(principal string) (n int) {
+// countOf counts the sessions of a principal.
+func (a *sessionSet) countOf(principal string) (n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, s := range a.open {
@@ -120,8 +120,8 @@ func (a *sessionSet) makeRoom(comes string) bool {
 	return true
 }
 
-// release ends a use. It does nothing to a nil session.
-func (s *httpSession) release() {
+// releaseUse ends a use. It does nothing to a nil session.
+func (s *httpSession) releaseUse() {
 	if s == nil {
 		return
 	}
@@ -133,9 +133,9 @@ func (s *httpSession) release() {
 	}
 }
 
-// expire closes a session that was idle for too long. It checks again, because
+// closeIfIdle closes a session that was idle for too long. It checks again, because
 // the timer may have fired while a request took the session.
-func (s *httpSession) expire() {
+func (s *httpSession) closeIfIdle() {
 	s.all.mu.Lock()
 	over := s.posts == 0 && s.all.open[s.id] == s && time.Since(s.last) >= sessionIdle
 	if over {
@@ -148,8 +148,8 @@ func (s *httpSession) expire() {
 	}
 }
 
-// heed records that the client of a session wants log messages.
-func (a *sessionSet) heed(id string) {
+// wantMessages records that the client of a session wants log messages.
+func (a *sessionSet) wantMessages(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s := a.open[id]; s != nil {
@@ -157,16 +157,16 @@ func (a *sessionSet) heed(id string) {
 	}
 }
 
-// told reports whether the client of a session wants log messages.
-func (a *sessionSet) told(id string) bool {
+// wantsMessages reports whether the client of a session wants log messages.
+func (a *sessionSet) wantsMessages(id string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.open[id]
 	return s != nil && s.messages.Load()
 }
 
-// forget removes a session that the library has closed.
-func (a *sessionSet) forget(id string) {
+// removeSession removes a session that the library has closed.
+func (a *sessionSet) removeSession(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s := a.open[id]; s != nil {
@@ -175,8 +175,8 @@ func (a *sessionSet) forget(id string) {
 	}
 }
 
-// close forgets every session.
-func (a *sessionSet) close() {
+// closeAll forgets every session.
+func (a *sessionSet) closeAll() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for id, s := range a.open {
@@ -185,9 +185,9 @@ func (a *sessionSet) close() {
 	}
 }
 
-// enter records a direct request and the function that cancels it. It returns
+// beginRequest records a direct request and the function that cancels it. It returns
 // false when another request with that id is still pending.
-func (s *httpSession) enter(key any, cancel context.CancelFunc) bool {
+func (s *httpSession) beginRequest(key any, cancel context.CancelFunc) bool {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
 	if _, taken := s.waiting[key]; taken {
@@ -197,24 +197,24 @@ func (s *httpSession) enter(key any, cancel context.CancelFunc) bool {
 	return true
 }
 
-// busy reports whether a direct request with that id is still pending.
-func (s *httpSession) busy(key any) bool {
+// isInFlight reports whether a direct request with that id is still pending.
+func (s *httpSession) isInFlight(key any) bool {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
 	_, taken := s.waiting[key]
 	return taken
 }
 
-// leave frees an id. It runs before the answer is written, because the client
+// endRequest frees an id. It runs before the answer is written, because the client
 // may use the id again as soon as it reads the answer.
-func (s *httpSession) leave(key any) {
+func (s *httpSession) endRequest(key any) {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
 	delete(s.waiting, key)
 }
 
-// cancel cancels a direct request.
-func (s *httpSession) cancel(key any) {
+// cancelRequest cancels a direct request.
+func (s *httpSession) cancelRequest(key any) {
 	s.all.mu.Lock()
 	cancel := s.waiting[key]
 	s.all.mu.Unlock()

@@ -110,7 +110,7 @@ func (s *Server) task(ctx context.Context, method string, r *taskRequest) (mcp.R
 	if !knowsTasks(r.ClientCapabilities()) {
 		return nil, errNoTasks("a request about a task")
 	}
-	caller, err := s.caller(ctx, r)
+	caller, err := s.callerOf(ctx, r)
 	if err != nil {
 		return nil, err
 	}
