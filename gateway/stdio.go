@@ -51,8 +51,8 @@ func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	case err = <-ended:
 	case <-ctx.Done():
 		stream.calls.Stop()
-		lines.drain(stopWait)
-		lines.shut(session, ended)
+		lines.awaitCalls(stopWait)
+		lines.closeSession(session, ended)
 	}
 	stream.calls.Stop()
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
@@ -66,9 +66,9 @@ func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	return nil
 }
 
-// shut ends a session whose calls are over. It does not wait long, because a
+// closeSession ends a session whose calls are over. It does not wait long, because a
 // client that does not read can block a write for ever.
-func (l *stdioTransport) shut(session *mcp.ServerSession, ended <-chan error) {
+func (l *stdioTransport) closeSession(session *mcp.ServerSession, ended <-chan error) {
 	// The result of ending the session no longer matters.
 	go func() { _ = session.Close() }()
 	timer := time.NewTimer(stopWait)
@@ -116,38 +116,38 @@ func newLines(in io.ReadCloser, out io.WriteCloser) *stdioTransport {
 
 // Connect starts reading. It implements [mcp.Transport].
 func (l *stdioTransport) Connect(context.Context) (mcp.Connection, error) {
-	go l.receive()
+	go l.readLines()
 	return l, nil
 }
 
 // SessionID is empty: a stream is its own session.
 func (l *stdioTransport) SessionID() string { return "" }
 
-// receive reads lines until the input ends. It runs in its own goroutine,
+// readLines reads lines until the input ends. It runs in its own goroutine,
 // because closing a stream may not end a blocked read (os.Stdin).
-func (l *stdioTransport) receive() {
+func (l *stdioTransport) readLines() {
 	defer close(l.ended)
 	r := bufio.NewReader(l.in)
 	for {
 		line, long, err := readLine(r)
 		if len(bytes.TrimSpace(line)) > 0 || long {
-			if !l.accept(line, long) {
+			if !l.acceptLine(line, long) {
 				l.err = io.EOF
 				return
 			}
 		}
 		if err != nil {
-			l.drain(eofWait)
-			l.err = l.cause(err)
+			l.awaitCalls(eofWait)
+			l.err = l.readError(err)
 			return
 		}
 	}
 }
 
-// cause returns the error with which reading ended. It is io.EOF if this side
+// readError returns the error with which reading ended. It is io.EOF if this side
 // closed the stream.
-func (l *stdioTransport) cause(err error) error {
-	if l.over() {
+func (l *stdioTransport) readError(err error) error {
+	if l.isClosed() {
 		return io.EOF
 	}
 	return err
@@ -169,47 +169,47 @@ func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	}
 }
 
-// accept hands a line to the library, or answers it when it is not a message.
+// acceptLine hands a line to the library, or answers it when it is not a message.
 // It returns false when the connection is closed.
-func (l *stdioTransport) accept(line []byte, long bool) bool {
+func (l *stdioTransport) acceptLine(line []byte, long bool) bool {
 	if long {
-		l.refuse(&messageFault{code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("the message is longer than %d bytes", maxMessageBytes)})
+		l.writeFault(&messageFault{code: jsonrpc.CodeInvalidRequest, text: fmt.Sprintf("the message is longer than %d bytes", maxMessageBytes)})
 		return true
 	}
 	e, err := openEnvelope(line)
 	refused := (*messageFault)(nil)
 	switch {
 	case errors.As(err, &refused):
-		l.refuse(refused)
+		l.writeFault(refused)
 		return true
 	case e.isIgnored():
 		return true
 	case e.method == "":
-		return l.answered(line)
+		return l.deliverAnswer(line)
 	}
-	if l.direct(&e) {
+	if l.answerDirectly(&e) {
 		return true
 	}
 	msg, err := e.libraryRequest()
 	if err != nil {
-		l.refuse(&messageFault{id: e.id, code: jsonrpc.CodeInvalidRequest, text: "the id cannot be read"})
+		l.writeFault(&messageFault{id: e.id, code: jsonrpc.CodeInvalidRequest, text: "the id cannot be read"})
 		return true
 	}
 	if msg.IsCall() {
-		enter := l.enter
+		enter := l.beginRequest
 		if e.method == methodListen {
-			enter = l.listen
+			enter = l.beginListening
 		}
 		if !enter(msg.ID.Raw(), nil) {
 			return true
 		}
 	}
-	return l.give(msg)
+	return l.passToLibrary(msg)
 }
 
-// give hands a message to the library. It returns false when the connection is
+// passToLibrary hands a message to the library. It returns false when the connection is
 // closed.
-func (l *stdioTransport) give(msg jsonrpc.Message) bool {
+func (l *stdioTransport) passToLibrary(msg jsonrpc.Message) bool {
 	select {
 	case l.incoming <- msg:
 		return true
@@ -218,19 +218,19 @@ func (l *stdioTransport) give(msg jsonrpc.Message) bool {
 	}
 }
 
-// answered hands the client's answer to a question to the library, which drops
+// deliverAnswer hands the client's answer to a question to the library, which drops
 // answers to questions that it never asked.
-func (l *stdioTransport) answered(line []byte) bool {
+func (l *stdioTransport) deliverAnswer(line []byte) bool {
 	msg, err := jsonrpc.DecodeMessage(line)
 	if err != nil {
 		return true // it is not a request, so it has no answer
 	}
-	return l.give(msg)
+	return l.passToLibrary(msg)
 }
 
-// over reports whether the connection is closed. A line that a read still
+// isClosed reports whether the connection is closed. A line that a read still
 // returns after that is dropped.
-func (l *stdioTransport) over() bool {
+func (l *stdioTransport) isClosed() bool {
 	select {
 	case <-l.closed:
 		return true
@@ -239,36 +239,36 @@ func (l *stdioTransport) over() bool {
 	}
 }
 
-// refuse answers a line that never becomes a request.
-func (l *stdioTransport) refuse(f *messageFault) {
+// writeFault answers a line that never becomes a request.
+func (l *stdioTransport) writeFault(f *messageFault) {
 	// The write fails if the client has gone; reading then ends as well.
-	_ = l.print(f.encodeReply())
+	_ = l.writeLocked(f.encodeReply())
 }
 
-func (l *stdioTransport) print(text []byte) error { return l.write(append(text, '\n')) }
+func (l *stdioTransport) writeLocked(text []byte) error { return l.writeLine(append(text, '\n')) }
 
-// write sends one line.
-func (l *stdioTransport) write(line []byte) error {
+// writeLine sends one line.
+func (l *stdioTransport) writeLine(line []byte) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	_, err := l.out.Write(line)
 	return err
 }
 
-// enter records a request that wants an answer; cancel cancels it when it is a
+// beginRequest records a request that wants an answer; cancel cancels it when it is a
 // direct one. enter waits while too many requests are pending. If the id is in
 // use, it refuses the request and returns false.
-func (l *stdioTransport) enter(key any, cancel context.CancelFunc) bool {
-	if l.note(key, cancel) {
+func (l *stdioTransport) beginRequest(key any, cancel context.CancelFunc) bool {
+	if l.trackRequest(key, cancel) {
 		return true
 	}
-	l.refuse(&messageFault{code: jsonrpc.CodeInvalidRequest, text: "the id belongs to a request that has no answer yet"})
+	l.writeFault(&messageFault{code: jsonrpc.CodeInvalidRequest, text: "the id belongs to a request that has no answer yet"})
 	return false
 }
 
-// listen records a request that is answered only when its client cancels it.
+// beginListening records a request that is answered only when its client cancels it.
 // Neither the next call nor the end of the input waits for that answer.
-func (l *stdioTransport) listen(key any, _ context.CancelFunc) bool {
+func (l *stdioTransport) beginListening(key any, _ context.CancelFunc) bool {
 	l.mu.Lock()
 	_, taken := l.ids[key]
 	fits := len(l.listens) < maxStreamListens
@@ -278,17 +278,17 @@ func (l *stdioTransport) listen(key any, _ context.CancelFunc) bool {
 	l.mu.Unlock()
 	switch {
 	case taken:
-		l.refuse(&messageFault{code: jsonrpc.CodeInvalidRequest, text: "the id belongs to a request that has no answer yet"})
+		l.writeFault(&messageFault{code: jsonrpc.CodeInvalidRequest, text: "the id belongs to a request that has no answer yet"})
 	case !fits:
-		l.refuse(&messageFault{code: jsonrpc.CodeInvalidRequest, text: "too many requests wait for changes"})
+		l.writeFault(&messageFault{code: jsonrpc.CodeInvalidRequest, text: "too many requests wait for changes"})
 	}
 	return !taken && fits
 }
 
-func (l *stdioTransport) note(key any, cancel context.CancelFunc) bool {
+func (l *stdioTransport) trackRequest(key any, cancel context.CancelFunc) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.pending >= maxPending && l.await(nil) {
+	for l.pending >= maxPending && l.awaitChange(nil) {
 	}
 	if _, taken := l.ids[key]; taken {
 		return false
@@ -298,10 +298,10 @@ func (l *stdioTransport) note(key any, cancel context.CancelFunc) bool {
 	return true
 }
 
-// forget frees an id before its answer is written, because the client may use
+// endRequest frees an id before its answer is written, because the client may use
 // the id again as soon as it reads the answer. It reports whether the id counts
 // as pending until that write.
-func (l *stdioTransport) forget(key any) bool {
+func (l *stdioTransport) endRequest(key any) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, listens := l.listens[key]
@@ -310,8 +310,8 @@ func (l *stdioTransport) forget(key any) bool {
 	return !listens
 }
 
-// leave records that an answer is written.
-func (l *stdioTransport) leave() {
+// markWritten records that an answer is written.
+func (l *stdioTransport) markWritten() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pending--
@@ -321,9 +321,9 @@ func (l *stdioTransport) leave() {
 	}
 }
 
-// await waits, with the lock released, until a call is answered. It returns
+// awaitChange waits, with the lock released, until a call is answered. It returns
 // false when the connection is closed or the timer fires.
-func (l *stdioTransport) await(timer <-chan time.Time) bool {
+func (l *stdioTransport) awaitChange(timer <-chan time.Time) bool {
 	if l.change == nil {
 		l.change = make(chan struct{})
 	}
@@ -339,13 +339,13 @@ func (l *stdioTransport) await(timer <-chan time.Time) bool {
 	return false
 }
 
-// drain waits until every call is answered, but no longer than most.
-func (l *stdioTransport) drain(most time.Duration) {
+// awaitCalls waits until every call is answered, but no longer than most.
+func (l *stdioTransport) awaitCalls(most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.pending > 0 && l.await(timer.C) {
+	for l.pending > 0 && l.awaitChange(timer.C) {
 	}
 }
 
@@ -376,10 +376,10 @@ func (l *stdioTransport) Write(ctx context.Context, msg jsonrpc.Message) error {
 	if err != nil {
 		return fmt.Errorf("gateway: a message cannot be encoded: %w", err)
 	}
-	if ok && l.forget(response.ID.Raw()) {
-		defer l.leave()
+	if ok && l.endRequest(response.ID.Raw()) {
+		defer l.markWritten()
 	}
-	return l.print(text)
+	return l.writeLocked(text)
 }
 
 // withCode gives a JSON-RPC code to an error of the library that has none: such

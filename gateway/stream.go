@@ -6,17 +6,17 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// direct answers a call or a listing without the library, or cancels one. It
+// answerDirectly answers a call or a listing without the library, or cancels one. It
 // does so only after the library knows which protocol the stream speaks. It
 // returns false for a message that the library has to answer, such as one of
 // the other protocol generation.
-func (l *stdioTransport) direct(e *messageEnvelope) bool {
+func (l *stdioTransport) answerDirectly(e *messageEnvelope) bool {
 	session := l.library.Load()
-	if session == nil || l.server.viaLibrary || l.over() {
+	if session == nil || l.server.viaLibrary || l.isClosed() {
 		return false
 	}
 	if e.method == "notifications/cancelled" {
-		return l.cancel(anyID(valueOf(e.in, "requestId")))
+		return l.cancelRequest(anyID(valueOf(e.in, "requestId")))
 	}
 	d, ok := e.asDirect()
 	begun := session.InitializeParams()
@@ -28,7 +28,7 @@ func (l *stdioTransport) direct(e *messageEnvelope) bool {
 		d.elicits = canElicit(begun.Capabilities)
 	}
 	ctx, cancel := context.WithCancel(l.ctx)
-	if !l.enter(d.key, cancel) {
+	if !l.beginRequest(d.key, cancel) {
 		cancel()
 		return true
 	}
@@ -39,34 +39,34 @@ func (l *stdioTransport) direct(e *messageEnvelope) bool {
 	}
 	go func() {
 		defer cancel()
-		l.perform(ctx, whole, &d)
+		l.performRequest(ctx, whole, &d)
 	}()
 	return true
 }
 
-// perform makes a call or a listing and writes its answer.
-func (l *stdioTransport) perform(ctx context.Context, e *messageEnvelope, d *directRequest) {
+// performRequest makes a call or a listing and writes its answer.
+func (l *stdioTransport) performRequest(ctx context.Context, e *messageEnvelope, d *directRequest) {
 	text := l.server.answers.getBuffer()
 	defer l.server.answers.putBuffer(text)
 	caller := l.server.callerFor(l.server.o.Principal(), d, l.stream.session)
 	answer, held := l.server.answerDirectly(ctx, l.stream.calls, caller, d, *text)
 	if held != nil {
-		l.ask(e, d, held)
+		l.askThroughLibrary(e, d, held)
 		return
 	}
 	*text = append(answer, '\n')
-	l.forget(d.key)
-	defer l.leave()
-	if l.write(*text) != nil {
+	l.endRequest(d.key)
+	defer l.markWritten()
+	if l.writeLine(*text) != nil {
 		// The client no longer reads. The stream ends, as it does when the
 		// library cannot write.
 		_ = l.Close()
 	}
 }
 
-// ask hands a held call with its result to the library. From then on its id is
+// askThroughLibrary hands a held call with its result to the library. From then on its id is
 // the library's.
-func (l *stdioTransport) ask(e *messageEnvelope, d *directRequest, held *sallyport.Result) {
+func (l *stdioTransport) askThroughLibrary(e *messageEnvelope, d *directRequest, held *sallyport.Result) {
 	l.mu.Lock()
 	l.ids[d.key] = nil
 	l.mu.Unlock()
@@ -75,11 +75,11 @@ func (l *stdioTransport) ask(e *messageEnvelope, d *directRequest, held *sallypo
 		return // an id of a direct request always decodes
 	}
 	msg.Params = e.parametersWith(l.stream.early.storeResult(*held))
-	l.give(msg)
+	l.passToLibrary(msg)
 }
 
-// cancel cancels a direct request and reports whether there was one.
-func (l *stdioTransport) cancel(key any) bool {
+// cancelRequest cancels a direct request and reports whether there was one.
+func (l *stdioTransport) cancelRequest(key any) bool {
 	l.mu.Lock()
 	cancel := l.ids[key]
 	l.mu.Unlock()
