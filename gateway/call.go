@@ -117,7 +117,7 @@ func (s *Server) callTool(ctx context.Context, r *mcp.CallToolRequest) (*mcp.Cal
 		return nil, err
 	case asked != nil && asked.task != nil:
 		if handle, ok := ctx.Value(handleKey{}).(**taskResult); ok {
-			*handle = asked.task.handle()
+			*handle = asked.task.newHandle()
 		}
 		return &mcp.CallToolResult{}, nil
 	case asked != nil:

@@ -168,7 +168,7 @@ func (p *suspendedCall) relayProgress(e sallyport.Progress) {
 	p.mu.Unlock()
 	switch {
 	case task != nil:
-		task.say(e)
+		task.setStatus(e)
 	case relay != nil:
 		relay.sendProgress(ctx, e)
 	}

@@ -60,21 +60,21 @@ func newTask(p *suspendedCall, id string, stream *streamConnection) *callTask {
 	}
 }
 
-// follow records the questions of the call and its end.
-func (t *callTask) follow(p *suspendedCall) {
+// followCall records the questions of the call and its end.
+func (t *callTask) followCall(p *suspendedCall) {
 	for {
 		select {
 		case asks := <-p.asked:
-			t.ask(asks)
+			t.addQuestions(asks)
 		case res := <-p.done:
-			t.end(p, res)
+			t.storeOutcome(p, res)
 			return
 		}
 	}
 }
 
-// ask stores questions for the client to fetch.
-func (t *callTask) ask(asks *inputRound) {
+// addQuestions stores questions for the client to fetch.
+func (t *callTask) addQuestions(asks *inputRound) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asks, t.answers = asks, make([]*sallyport.Answer, len(asks.questions))
@@ -82,8 +82,8 @@ func (t *callTask) ask(asks *inputRound) {
 	t.changed = time.Now()
 }
 
-// say stores what the tool tells the user.
-func (t *callTask) say(e sallyport.Progress) {
+// setStatus stores what the tool tells the user.
+func (t *callTask) setStatus(e sallyport.Progress) {
 	if e.VisibleTo() != sallyport.AudienceUser || e.Message == "" {
 		return
 	}
@@ -92,12 +92,12 @@ func (t *callTask) say(e sallyport.Progress) {
 	t.message, t.changed = e.Message, time.Now()
 }
 
-// waiting reports whether the tool waits for answers.
-func (t *callTask) waiting() bool { return t.call != nil && !t.cancelled && t.asks.hasToWait() }
+// isWaiting reports whether the tool waits for answers.
+func (t *callTask) isWaiting() bool { return t.call != nil && !t.cancelled && t.asks.hasToWait() }
 
-// key names a question uniquely among all questions of the task. The name of a
+// questionKey names a question uniquely among all questions of the task. The name of a
 // question contains no dot.
-func (t *callTask) key(i int) string {
+func (t *callTask) questionKey(i int) string {
 	name := t.asks.questions[i].Name
 	if t.rounds == 1 {
 		return name
@@ -105,24 +105,24 @@ func (t *callTask) key(i int) string {
 	return fmt.Sprintf("%s.%d", name, t.rounds)
 }
 
-// update accepts answers. It ignores answers to questions that are not open. If
+// takeAnswers accepts answers. It ignores answers to questions that are not open. If
 // one answer does not fit, it accepts none, and the client may send all of them
 // again. The run goes on when every question has an answer.
-func (t *callTask) update(responses map[string]json.RawMessage) error {
+func (t *callTask) takeAnswers(responses map[string]json.RawMessage) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.waiting() {
+	if !t.isWaiting() {
 		return nil
 	}
 	taken := make([]*sallyport.Answer, len(t.answers))
 	missing := false
 	for i := range taken {
 		taken[i] = t.answers[i]
-		text, ok := responses[t.key(i)]
+		text, ok := responses[t.questionKey(i)]
 		if taken[i] == nil && ok {
 			a, err := readAnswer(&t.asks.questions[i], text)
 			if err != nil {
-				return refusalError("inputResponses." + t.key(i) + ": " + err.Error())
+				return refusalError("inputResponses." + t.questionKey(i) + ": " + err.Error())
 			}
 			taken[i] = &a
 		}
@@ -151,8 +151,8 @@ func readAnswer(q *sallyport.Question, text json.RawMessage) (sallyport.Answer, 
 	return answerOf(q, all["answer"])
 }
 
-// cancel ends the run. A run that has ended already keeps its state.
-func (t *callTask) cancel() {
+// cancelRun ends the run. A run that has ended already keeps its state.
+func (t *callTask) cancelRun() {
 	t.mu.Lock()
 	p := t.call
 	if p != nil && !t.cancelled {
@@ -164,15 +164,15 @@ func (t *callTask) cancel() {
 	}
 }
 
-// end stores how the call ended, if there is room for the result. A run that
+// storeOutcome stores how the call ended, if there is room for the result. A run that
 // finished its work before it noticed the cancellation has completed.
-func (t *callTask) end(p *suspendedCall, res sallyport.Result) {
+func (t *callTask) storeOutcome(p *suspendedCall, res sallyport.Result) {
 	t.mu.Lock()
 	cancelled := t.cancelled
 	t.mu.Unlock()
-	state, text := outcome(p, res, cancelled)
+	state, text := outcomeOf(p, res, cancelled)
 	if !p.tasks.settle(t, len(text)) {
-		state, text = outcome(p, unkept(&res, len(text)), cancelled)
+		state, text = outcomeOf(p, droppedResult(&res, len(text)), cancelled)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,9 +184,9 @@ func (t *callTask) end(p *suspendedCall, res sallyport.Result) {
 	}
 }
 
-// outcome returns the final state of a task, and the text of its result or
+// outcomeOf returns the final state of a task, and the text of its result or
 // error.
-func outcome(p *suspendedCall, res sallyport.Result, cancelled bool) (state string, text json.RawMessage) {
+func outcomeOf(p *suspendedCall, res sallyport.Result, cancelled bool) (state string, text json.RawMessage) {
 	res, _, err := p.finalResult(res)
 	switch {
 	case cancelled && !res.OK:
@@ -209,8 +209,8 @@ func outcome(p *suspendedCall, res sallyport.Result, cancelled bool) (state stri
 	return taskFailed, text
 }
 
-// unkept returns the result that replaces one for which there is no room.
-func unkept(res *sallyport.Result, length int) sallyport.Result {
+// droppedResult returns the result that replaces one for which there is no room.
+func droppedResult(res *sallyport.Result, length int) sallyport.Result {
 	if !res.OK && len(res.Parts) == 0 && res.Structured == nil {
 		return *res
 	}
@@ -236,13 +236,13 @@ type taskResult struct {
 	Error      json.RawMessage     `json:"error,omitempty"`
 }
 
-// view returns the current state of the task.
-func (t *callTask) view() *taskResult {
+// currentView returns the current state of the task.
+func (t *callTask) currentView() *taskResult {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	v := &taskResult{
 		ResultType: "complete", ID: t.id, Status: cmp.Or(t.state, taskWorking), Message: t.message,
-		Created: stamp(t.created), Changed: stamp(t.changed), Poll: taskPoll.Milliseconds(),
+		Created: formatTime(t.created), Changed: formatTime(t.changed), Poll: taskPoll.Milliseconds(),
 		Result: t.result, Error: t.fault,
 	}
 	// The task is kept for taskKeep after its end, which may still be to come.
@@ -251,23 +251,23 @@ func (t *callTask) view() *taskResult {
 		until = t.changed
 	}
 	v.TTL = (until.Sub(t.created) + taskKeep).Milliseconds()
-	if t.waiting() {
+	if t.isWaiting() {
 		v.Status, v.Asks = taskAsks, mcp.InputRequestMap{}
 		for i := range t.asks.questions {
 			if t.answers[i] == nil {
-				v.Asks[t.key(i)] = t.call.requestOf(&t.asks.questions[i])
+				v.Asks[t.questionKey(i)] = t.call.requestOf(&t.asks.questions[i])
 			}
 		}
 	}
 	return v
 }
 
-// handle returns the answer to the call that became a task: the task in its
+// newHandle returns the answer to the call that became a task: the task in its
 // initial state.
-func (t *callTask) handle() *taskResult {
-	v := t.view()
+func (t *callTask) newHandle() *taskResult {
+	v := t.currentView()
 	v.ResultType, v.Status, v.Asks, v.Result, v.Error = "task", taskWorking, nil, nil, nil
 	return v
 }
 
-func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
+func formatTime(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }

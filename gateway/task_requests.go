@@ -120,11 +120,11 @@ func (s *Server) task(ctx context.Context, method string, r *taskRequest) (mcp.R
 	}
 	switch method {
 	case methodTaskGet:
-		return t.view(), nil
+		return t.currentView(), nil
 	case methodTaskUpdate:
-		err = t.update(r.Params.Responses)
+		err = t.takeAnswers(r.Params.Responses)
 	default:
-		t.cancel()
+		t.cancelRun()
 	}
 	return &taskDone{ResultType: "complete"}, err
 }
@@ -143,7 +143,7 @@ func (s *Server) taskOf(ctx context.Context, caller *sallyport.Caller, p *taskPa
 		return nil
 	}
 	if !samePrincipal(&t.caller.Principal, &caller.Principal) || !s.gate.Stands(ctx, t.caller, t.tool, t.made) {
-		t.cancel()
+		t.cancelRun()
 		return nil
 	}
 	return t
@@ -189,16 +189,16 @@ func (p *suspendedCall) become(asks *inputRound) *clientQuestion {
 		return nil
 	}
 	if asks != nil {
-		t.ask(asks)
+		t.addQuestions(asks)
 	}
 	p.mu.Lock()
 	p.request, p.relay, p.task = context.Background(), nil, t
-	t.say(p.said)
+	t.setStatus(p.said)
 	p.mu.Unlock()
 	_, done, _ := p.set.Begin(context.Background(), "")
 	go func() {
 		defer done()
-		t.follow(p)
+		t.followCall(p)
 	}()
 	return &clientQuestion{task: t}
 }

@@ -140,6 +140,6 @@ func (ts *taskSet) forget(which func(*callTask) bool) {
 	}
 	ts.mu.Unlock()
 	for _, t := range gone {
-		t.cancel()
+		t.cancelRun()
 	}
 }
