@@ -38,7 +38,7 @@ func (s *Server) routeRequest(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return res, err
 		case *taskRequest:
-			return s.task(ctx, method, r)
+			return s.answerTask(ctx, method, r)
 		case *mcp.GetPromptRequest:
 			ctx = context.WithValue(ctx, nameKey{}, r.Params.Name)
 			own, params := *r, *r.Params

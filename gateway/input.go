@@ -36,7 +36,7 @@ func (s *Server) lasts(d *directRequest) bool {
 // names. Only a tool that may ask gets access to its caller.
 func (c *askableClient) chooseAttempt(ctx context.Context, in roundInput, relay *progressRelay) (try callAttempt, id string, err error) {
 	inquires := c.inquires(c.q.Tool)
-	detaches, err := c.detaches()
+	detaches, err := c.mayDetach()
 	if err != nil {
 		return nil, "", err
 	}

@@ -139,7 +139,7 @@ func (c *askableClient) beginCall(ctx context.Context, relay *progressRelay, det
 	caller := *c.caller
 	caller.Input, caller.Progress = p, p.relayProgress
 	if detaches {
-		caller.Detach = p.detach
+		caller.Detach = p.requestDetach
 	}
 	p.caller = &caller
 	go func() {
@@ -181,8 +181,8 @@ func (p *suspendedCall) awaitNext(ctx context.Context) (sallyport.Result, *clien
 	for {
 		select {
 		case asks := <-p.asked:
-			if p.wanted() {
-				if as := p.become(asks); as != nil {
+			if p.hasDetached() {
+				if as := p.becomeTask(asks); as != nil {
 					return sallyport.Result{}, as, nil
 				}
 			}
@@ -192,7 +192,7 @@ func (p *suspendedCall) awaitNext(ctx context.Context) (sallyport.Result, *clien
 			if len(p.done) > 0 || ctx.Err() != nil {
 				continue // no task is needed
 			}
-			if as := p.become(nil); as != nil {
+			if as := p.becomeTask(nil); as != nil {
 				return sallyport.Result{}, as, nil
 			}
 		case res := <-p.done:

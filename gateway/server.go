@@ -196,7 +196,7 @@ func (s *Server) newLibraryServer(identity *mcp.Implementation) *mcp.Server {
 // when calls had to be cancelled.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.questions.Stop()
-	s.tasks.stop()
+	s.tasks.stopAll()
 	err := s.overHTTP.Wait(ctx)
 	s.overHTTP.Stop()
 	s.listens.Stop()

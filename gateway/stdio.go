@@ -59,7 +59,7 @@ func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser
 	defer cancel()
 	// The gate waits for a tool that ignores the cancellation.
 	_ = stream.calls.Wait(stop)
-	s.tasks.leave(stream)
+	s.tasks.removeOfStream(stream)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("gateway: %w", err)
 	}

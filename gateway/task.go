@@ -171,7 +171,7 @@ func (t *callTask) storeOutcome(p *suspendedCall, res sallyport.Result) {
 	cancelled := t.cancelled
 	t.mu.Unlock()
 	state, text := outcomeOf(p, res, cancelled)
-	if !p.tasks.settle(t, len(text)) {
+	if !p.tasks.storeResult(t, len(text)) {
 		state, text = outcomeOf(p, droppedResult(&res, len(text)), cancelled)
 	}
 	t.mu.Lock()

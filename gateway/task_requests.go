@@ -102,8 +102,8 @@ func (e *messageEnvelope) listensInVain() *jsonrpc.Error {
 	return errNoTasks(e.method + " with taskIds")
 }
 
-// task answers a request about a task.
-func (s *Server) task(ctx context.Context, method string, r *taskRequest) (mcp.Result, error) {
+// answerTask answers a request about a task.
+func (s *Server) answerTask(ctx context.Context, method string, r *taskRequest) (mcp.Result, error) {
 	if r.ProtocolVersion() < statelessSince {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "a protocol with sessions has no tasks"}
 	}
@@ -137,7 +137,7 @@ func (s *Server) taskOf(ctx context.Context, caller *sallyport.Caller, p *taskPa
 	if p == nil {
 		return nil
 	}
-	t := s.tasks.get(p.ID)
+	t := s.tasks.findTask(p.ID)
 	if t == nil || t.caller.Principal.Name != caller.Principal.Name || t.caller.Personality != caller.Personality ||
 		t.stream != connectionFrom(ctx) {
 		return nil
@@ -149,10 +149,10 @@ func (s *Server) taskOf(ctx context.Context, caller *sallyport.Caller, p *taskPa
 	return t
 }
 
-// detaches reports whether the call of this client may become a task. It
+// mayDetach reports whether the call of this client may become a task. It
 // returns an error when the tool requires tasks and the client does not declare
 // them.
-func (c *askableClient) detaches() (bool, error) {
+func (c *askableClient) mayDetach() (bool, error) {
 	if !c.rounds || c.q.Tool == "" {
 		return false, nil
 	}
@@ -161,15 +161,15 @@ func (c *askableClient) detaches() (bool, error) {
 		return false, nil
 	}
 	knows := knowsTasks(c.able)
-	if !knows && support == sallyport.TaskRequired && c.sees(c.q.Tool) {
+	if !knows && support == sallyport.TaskRequired && c.isListed(c.q.Tool) {
 		return false, errNoTasks("tool " + c.q.Tool)
 	}
 	return knows, nil
 }
 
-// sees reports whether a tool is listed for the caller. The gate refuses the
+// isListed reports whether a tool is listed for the caller. The gate refuses the
 // call of a tool that is not.
-func (c *askableClient) sees(tool string) bool {
+func (c *askableClient) isListed(tool string) bool {
 	_, ok := slices.BinarySearchFunc(c.gate.Definitions(c.caller), tool, func(d registry.Definition, name string) int {
 		return strings.Compare(d.Name, name)
 	})
@@ -181,10 +181,10 @@ func (c *askableClient) sees(tool string) bool {
 // it.
 type handleKey struct{}
 
-// become turns a detached call into a task. It returns nil when there is no
+// becomeTask turns a detached call into a task. It returns nil when there is no
 // room; the request then keeps waiting.
-func (p *suspendedCall) become(asks *inputRound) *clientQuestion {
-	t := p.tasks.put(p, p.stream)
+func (p *suspendedCall) becomeTask(asks *inputRound) *clientQuestion {
+	t := p.tasks.addTask(p, p.stream)
 	if t == nil {
 		return nil
 	}
@@ -203,17 +203,17 @@ func (p *suspendedCall) become(asks *inputRound) *clientQuestion {
 	return &clientQuestion{task: t}
 }
 
-// detach asks for the current request, or the next one, to be answered with a
+// requestDetach asks for the current request, or the next one, to be answered with a
 // task.
-func (p *suspendedCall) detach() {
+func (p *suspendedCall) requestDetach() {
 	select {
 	case p.wants <- struct{}{}:
 	default:
 	}
 }
 
-// wanted reports whether the tool has detached since the last check.
-func (p *suspendedCall) wanted() bool {
+// hasDetached reports whether the tool has detached since the last check.
+func (p *suspendedCall) hasDetached() bool {
 	select {
 	case <-p.wants:
 		return true

@@ -44,10 +44,10 @@ func newTasks() taskSet {
 // taskShare is what the tasks of one principal occupy.
 type taskShare struct{ tasks, bytes int }
 
-// put adds a call as a task. It returns nil when there is no room or the
+// addTask adds a call as a task. It returns nil when there is no room or the
 // arguments are long: the space for a long message is released with its
 // request.
-func (ts *taskSet) put(p *suspendedCall, stream *streamConnection) *callTask {
+func (ts *taskSet) addTask(p *suspendedCall, stream *streamConnection) *callTask {
 	t := newTask(p, rand.Text(), stream)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
@@ -66,15 +66,15 @@ func (ts *taskSet) put(p *suspendedCall, stream *streamConnection) *callTask {
 	return t
 }
 
-func (ts *taskSet) get(id string) *callTask {
+func (ts *taskSet) findTask(id string) *callTask {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.byID[id]
 }
 
-// settle replaces the arguments of a task that ends with its result and starts
+// storeResult replaces the arguments of a task that ends with its result and starts
 // the task's expiry. It reports whether there is room for the result.
-func (ts *taskSet) settle(t *callTask, bytes int) bool {
+func (ts *taskSet) storeResult(t *callTask, bytes int) bool {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.byID[t.id] != t {
@@ -91,13 +91,13 @@ func (ts *taskSet) settle(t *callTask, bytes int) bool {
 	t.expire = time.AfterFunc(taskKeep, func() {
 		ts.mu.Lock()
 		defer ts.mu.Unlock()
-		ts.drop(t)
+		ts.dropTask(t)
 	})
 	return ok
 }
 
-// drop removes a task from the table.
-func (ts *taskSet) drop(t *callTask) {
+// dropTask removes a task from the table.
+func (ts *taskSet) dropTask(t *callTask) {
 	if ts.byID[t.id] != t {
 		return
 	}
@@ -115,27 +115,27 @@ func (ts *taskSet) drop(t *callTask) {
 	}
 }
 
-// stop removes every task, cancels those that run, and accepts no more.
-func (ts *taskSet) stop() {
+// stopAll removes every task, cancels those that run, and accepts no more.
+func (ts *taskSet) stopAll() {
 	ts.mu.Lock()
 	ts.stopped = true
 	ts.mu.Unlock()
-	ts.forget(func(*callTask) bool { return true })
+	ts.removeWhere(func(*callTask) bool { return true })
 }
 
-// leave removes the tasks of a stream that has ended, and cancels those that
+// removeOfStream removes the tasks of a stream that has ended, and cancels those that
 // run.
-func (ts *taskSet) leave(stream *streamConnection) {
-	ts.forget(func(t *callTask) bool { return t.stream == stream })
+func (ts *taskSet) removeOfStream(stream *streamConnection) {
+	ts.removeWhere(func(t *callTask) bool { return t.stream == stream })
 }
 
-func (ts *taskSet) forget(which func(*callTask) bool) {
+func (ts *taskSet) removeWhere(which func(*callTask) bool) {
 	var gone []*callTask
 	ts.mu.Lock()
 	for _, t := range ts.byID {
 		if which(t) {
 			gone = append(gone, t)
-			ts.drop(t)
+			ts.dropTask(t)
 		}
 	}
 	ts.mu.Unlock()
