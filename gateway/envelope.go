@@ -27,17 +27,17 @@ type messageEnvelope struct {
 	version string          // the protocol that the message itself names; mostly ""
 
 	// The members of the message, of its parameters and of their _meta.
-	top, in, meta []objectMember
+	top, in, meta []messageMember
 }
 
-// objectMember is one key of an object with its value, as it stands in the message.
-type objectMember struct {
+// messageMember is one key of an object with its value, as it stands in the message.
+type messageMember struct {
 	key   []byte // decoded
 	value json.RawMessage
 }
 
 // valueOf returns the value of a key, or nil when it is absent.
-func valueOf(object []objectMember, key string) json.RawMessage {
+func valueOf(object []messageMember, key string) json.RawMessage {
 	for i := range object {
 		if string(object[i].key) == key {
 			return object[i].value
@@ -103,7 +103,7 @@ func openEnvelope(message []byte) (messageEnvelope, error) {
 		return e, &messageFault{code: jsonrpc.CodeInvalidRequest, text: "the message is not an object"}
 	}
 	invalid := &messageFault{code: jsonrpc.CodeInvalidRequest}
-	all, err := appendMembers(make([]objectMember, 0, usual), text)
+	all, err := appendMembers(make([]messageMember, 0, usual), text)
 	if err != nil {
 		invalid.text = err.Error()
 		return e, invalid
@@ -274,7 +274,7 @@ const (
 // into their values. Two equal keys are an error, even if they are escaped
 // differently. An absent or null object has no members. Any other value is an
 // error.
-func appendMembers(to []objectMember, object []byte) ([]objectMember, error) {
+func appendMembers(to []messageMember, object []byte) ([]messageMember, error) {
 	switch {
 	case len(object) == 0 || object[0] == 'n':
 		return to, nil
@@ -298,7 +298,7 @@ func appendMembers(to []objectMember, object []byte) ([]objectMember, error) {
 }
 
 // nextMember reads one member of an object and returns the text after it.
-func nextMember(rest []byte) (m objectMember, after []byte, err error) {
+func nextMember(rest []byte) (m messageMember, after []byte, err error) {
 	m.key, m.value, after, err = rawjson.Next(rest)
 	return m, after, err
 }

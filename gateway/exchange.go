@@ -36,7 +36,7 @@ type httpExchange struct {
 // while a direct call runs, the call still gets its answer.
 func (s *httpSurface) answerDirectly(x *httpExchange) bool {
 	d, ok := x.message.asDirect()
-	if !ok || !s.isRegular(x, &d) || s.server.lasts(&d) {
+	if !ok || !s.isRegular(x, &d) || s.server.mayOutliveRequest(&d) {
 		return false
 	}
 	ctx, session := x.r.Context(), ""
@@ -159,7 +159,7 @@ func (s *httpSurface) passToLibrary(x *httpExchange) {
 }
 
 // writeFault answers with a fault.
-func (x *httpExchange) writeFault(f *messageFault) { refuse(x.w, f, x.stateless) }
+func (x *httpExchange) writeFault(f *messageFault) { writeRefusal(x.w, f, x.stateless) }
 
 // anyID decodes an id as the library does, with numbers as whole numbers. It
 // returns nil for a value that is not an id.

@@ -122,14 +122,14 @@ func (s *httpSurface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *httpSurface) servePost(w http.ResponseWriter, r *http.Request, p sallyport.Principal) (opens *httpExchange) {
 	_, done, ok := s.server.posts.Begin(r.Context(), p.Name)
 	if !ok {
-		busy(w, fmt.Sprintf("too many requests at once: %d of a principal, %d of all, and fewer the more run; try again", maxOwnPosts, maxPosts))
+		answerBusy(w, fmt.Sprintf("too many requests at once: %d of a principal, %d of all, and fewer the more run; try again", maxOwnPosts, maxPosts))
 		return nil
 	}
 	defer done()
 	body, held, err := s.readBody(w, r, p.Name)
 	defer held.Release()
 	if err != nil {
-		unread(w, err)
+		answerUnread(w, err)
 		return nil
 	}
 	e, err := openEnvelope(body)
@@ -139,7 +139,7 @@ func (s *httpSurface) servePost(w http.ResponseWriter, r *http.Request, p sallyp
 		x.writeFault(refused)
 	case e.isIgnored():
 		w.WriteHeader(http.StatusAccepted)
-	case !x.stateless && !s.admit(w, r, &p, &e):
+	case !x.stateless && !s.allowSession(w, r, &p, &e):
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		if x.stateless && e.method == methodListen {
@@ -155,7 +155,7 @@ func (s *httpSurface) servePost(w http.ResponseWriter, r *http.Request, p sallyp
 func (s *httpSurface) serveListening(x *httpExchange) {
 	ctx, done, ok := s.server.listens.Begin(x.r.Context(), x.principal.Name)
 	if !ok {
-		busy(x.w, tooManyStreams)
+		answerBusy(x.w, tooManyStreams)
 		return
 	}
 	defer done()
@@ -202,7 +202,7 @@ func (s *httpSurface) serveStream(w http.ResponseWriter, r *http.Request) {
 	p, _ := auth.PrincipalFrom(r.Context())
 	ctx, done, ok := s.server.listens.Begin(r.Context(), p.Name)
 	if !ok {
-		busy(w, tooManyStreams)
+		answerBusy(w, tooManyStreams)
 		return
 	}
 	defer done()
@@ -235,13 +235,13 @@ func isStateless(r *http.Request, e *messageEnvelope) bool {
 	return r.Header.Get("Mcp-Protocol-Version") >= statelessSince || e.isStateless()
 }
 
-// admit decides whether a message without a session may open one.
-func (s *httpSurface) admit(w http.ResponseWriter, r *http.Request, p *sallyport.Principal, e *messageEnvelope) bool {
+// allowSession decides whether a message without a session may open one.
+func (s *httpSurface) allowSession(w http.ResponseWriter, r *http.Request, p *sallyport.Principal, e *messageEnvelope) bool {
 	if r.Header.Get("Mcp-Session-Id") != "" {
 		return true
 	}
 	if e.method != "initialize" {
-		refuse(w, &messageFault{
+		writeRefusal(w, &messageFault{
 			id: e.id, code: jsonrpc.CodeInvalidRequest,
 			text: "there is no session: initialize, then send Mcp-Session-Id; or send Mcp-Protocol-Version " + statelessSince,
 		}, false)
@@ -254,16 +254,16 @@ func (s *httpSurface) admit(w http.ResponseWriter, r *http.Request, p *sallyport
 		}
 	}
 	if s.server.sessions.countOf(p.Name) >= maxOwnSessions || open >= maxSessions && !s.server.sessions.makeRoom(p.Name) {
-		busy(w, fmt.Sprintf("too many sessions are open: %d of a principal, %d of all; end one with DELETE, or try again", maxOwnSessions, maxSessions))
+		answerBusy(w, fmt.Sprintf("too many sessions are open: %d of a principal, %d of all; end one with DELETE, or try again", maxOwnSessions, maxSessions))
 		return false
 	}
 	return true
 }
 
-// refuse writes a fault. An unknown method is answered 404 in a protocol
+// writeRefusal writes a fault. An unknown method is answered 404 in a protocol
 // without sessions. With sessions it is an ordinary answer, because 404 there
 // means that the session is gone.
-func refuse(w http.ResponseWriter, f *messageFault, stateless bool) {
+func writeRefusal(w http.ResponseWriter, f *messageFault, stateless bool) {
 	status := http.StatusBadRequest
 	if f.code == jsonrpc.CodeMethodNotFound {
 		status = http.StatusOK
@@ -277,21 +277,21 @@ func refuse(w http.ResponseWriter, f *messageFault, stateless bool) {
 	_, _ = w.Write(f.encodeReply())
 }
 
-// unread answers a body that did not arrive completely.
-func unread(w http.ResponseWriter, err error) {
+// answerUnread answers a body that did not arrive completely.
+func answerUnread(w http.ResponseWriter, err error) {
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
 		http.Error(w, "the message is too long", http.StatusRequestEntityTooLarge)
 		return
 	}
 	if errors.Is(err, budget.ErrFull) {
-		busy(w, fmt.Sprintf("too many long messages at once: %d MiB in all, half of what is left for each principal; try again", longBytes>>20))
+		answerBusy(w, fmt.Sprintf("too many long messages at once: %d MiB in all, half of what is left for each principal; try again", longBytes>>20))
 		return
 	}
 	http.Error(w, "the message did not arrive whole", http.StatusBadRequest)
 }
 
-// busy answers a request that exceeds a bound.
-func busy(w http.ResponseWriter, why string) {
+// answerBusy answers a request that exceeds a bound.
+func answerBusy(w http.ResponseWriter, why string) {
 	w.Header().Set("Retry-After", "1")
 	http.Error(w, why, http.StatusServiceUnavailable)
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// inquires reports whether a tool may ask its caller for input.
-func (s *Server) inquires(tool string) bool { return tool != "" && s.gate.Inquires(tool) }
+// mayAskCaller reports whether a tool may ask its caller for input.
+func (s *Server) mayAskCaller(tool string) bool { return tool != "" && s.gate.Inquires(tool) }
 
-// lasts reports whether a call may be answered with something other than its
+// mayOutliveRequest reports whether a call may be answered with something other than its
 // result. Such calls go through the library, which carries questions and tasks.
-func (s *Server) lasts(d *directRequest) bool {
+func (s *Server) mayOutliveRequest(d *directRequest) bool {
 	switch {
-	case s.inquires(d.tool):
+	case s.mayAskCaller(d.tool):
 		return true
 	case d.tool == "" || d.version == "":
 		return false
@@ -35,7 +35,7 @@ func (s *Server) lasts(d *directRequest) bool {
 // chooseAttempt returns how this call is made, and the id that the request's state
 // names. Only a tool that may ask gets access to its caller.
 func (c *askableClient) chooseAttempt(ctx context.Context, in roundInput, relay *progressRelay) (try callAttempt, id string, err error) {
-	inquires := c.inquires(c.q.Tool)
+	inquires := c.mayAskCaller(c.q.Tool)
 	detaches, err := c.mayDetach()
 	if err != nil {
 		return nil, "", err

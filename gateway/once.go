@@ -111,7 +111,7 @@ func eachSpelled(text json.RawMessage, known ...string) error {
 }
 
 // checkSpelling refuses a key that equals a known one except for its case.
-func checkSpelling(all []objectMember, known ...string) error {
+func checkSpelling(all []messageMember, known ...string) error {
 	for i := range all {
 		for _, known := range known {
 			if key := string(all[i].key); key != known && strings.EqualFold(key, known) {

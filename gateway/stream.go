@@ -21,7 +21,7 @@ func (l *stdioTransport) answerDirectly(e *messageEnvelope) bool {
 	d, ok := e.asDirect()
 	begun := session.InitializeParams()
 	if !ok || begun == nil || (d.version == "") != (begun.ProtocolVersion < statelessSince) ||
-		d.tool != "" && l.stream.messages.Load() || l.server.lasts(&d) {
+		d.tool != "" && l.stream.messages.Load() || l.server.mayOutliveRequest(&d) {
 		return false
 	}
 	if d.version == "" {
