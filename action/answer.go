@@ -123,9 +123,9 @@ func (r *compiledRequest) newRefusal(resp *http.Response, body []byte, v *callVa
 	return res, nil
 }
 
-// cutExcerpt returns the beginning of a body in code points. The secrets of the
-// call are taken out of the whole first: half a secret is one that nobody
-// knows.
+// cutExcerpt returns the beginning of a body in code points. It removes the
+// secrets of the call from the whole body first, because the cleaner does not
+// recognise half a secret.
 func cutExcerpt(body []byte, secrets map[string]string) (string, error) {
 	s := strings.ToValidUTF8(string(body), "\ufffd")
 	if len(secrets) > 0 {

@@ -267,7 +267,7 @@ func (p *compiledExec) parseOutput(res *sallyport.ProcessResult) (sallyport.Resu
 }
 
 // cutTail returns the end of a text in code points. It begins with a whole
-// line, or word: half a secret is one that nobody knows.
+// line or word, because the cleaner does not recognise half a secret.
 func cutTail(text []byte) string {
 	s := []rune(strings.TrimSpace(strings.ToValidUTF8(string(text), "\ufffd")))
 	if len(s) <= stderrChars {

@@ -8,8 +8,9 @@ import (
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
-// TestC28_FailuresNameTheirSourceAndNoCommandLine has a request reach nobody,
-// and a program fail whose arguments the operator wrote.
+// TestC28_FailuresNameTheirSourceAndNoCommandLine sends a request to a
+// closed port, and runs a program that fails and whose arguments the operator
+// wrote.
 func TestC28_FailuresNameTheirSourceAndNoCommandLine(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

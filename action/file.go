@@ -42,9 +42,9 @@ func pinFile(path string) *pinnedFile {
 	return f
 }
 
-// checkUnchanged refuses a file that is another one than was loaded. Whoever may
-// write there, a tool of the agent among them, would otherwise choose what runs
-// with the reach that the operator gave to this action.
+// checkUnchanged refuses a file that differs from the one that was loaded. A
+// tool of the agent that may write there would otherwise choose what runs with
+// the reach that the operator gave to this action.
 func (f *pinnedFile) checkUnchanged() error {
 	if f.absent != "" {
 		return errors.New("the program was not there when the configuration was loaded: " + f.absent)

@@ -133,7 +133,7 @@ type callMessages struct {
 type errandKey struct{}
 
 // withCall puts a call into the context for the transport of a remote server.
-// The returned errand owns the memory of its messages.
+// The returned value owns the memory of the messages of the call.
 func withCall(ctx context.Context, c *sallyport.Call) (context.Context, *callMessages) {
 	e := &callMessages{call: c}
 	return context.WithValue(ctx, errandKey{}, e), e
@@ -144,7 +144,7 @@ func errandOf(ctx context.Context) *callMessages {
 	return e
 }
 
-// callOf returns the call of an errand, or nil when there is none.
+// callOf returns the call of a context, or nil when there is none.
 func callOf(ctx context.Context) *sallyport.Call {
 	if e := errandOf(ctx); e != nil {
 		return e.call
@@ -152,7 +152,7 @@ func callOf(ctx context.Context) *sallyport.Call {
 	return nil
 }
 
-// addHolding keeps a holding until the end of the errand.
+// addHolding keeps a holding until the end of the call.
 func (e *callMessages) addHolding(m *messageMemory, h *budget.Holding) {
 	if h == nil {
 		return
@@ -169,7 +169,7 @@ func (e *callMessages) addHolding(m *messageMemory, h *budget.Holding) {
 	m.releaseHolding(h)
 }
 
-// releaseAll frees what the errand holds.
+// releaseAll frees what the call holds.
 func (e *callMessages) releaseAll(m *messageMemory) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
