@@ -131,7 +131,7 @@ func (w *messageWire) sendAndWait(ctx context.Context, id int64, r *serverReques
 			return nil, ctx.Err()
 		}
 	}
-	errandOf(ctx).addHolding(w.l.s.m.memory, m.held)
+	callMessagesOf(ctx).addHolding(w.l.s.m.memory, m.held)
 	return m.Response, nil
 }
 
@@ -206,7 +206,7 @@ func (w *messageWire) runBeforeClose(do func()) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.over {
-		w.errands.Go(do)
+		w.background.Go(do)
 	}
 	return !w.over
 }

@@ -130,23 +130,23 @@ type callMessages struct {
 	held []*budget.Holding
 }
 
-type errandKey struct{}
+type callMessagesKey struct{}
 
 // withCall puts a call into the context for the transport of a remote server.
 // The returned value owns the memory of the messages of the call.
 func withCall(ctx context.Context, c *sallyport.Call) (context.Context, *callMessages) {
 	e := &callMessages{call: c}
-	return context.WithValue(ctx, errandKey{}, e), e
+	return context.WithValue(ctx, callMessagesKey{}, e), e
 }
 
-func errandOf(ctx context.Context) *callMessages {
-	e, _ := ctx.Value(errandKey{}).(*callMessages)
+func callMessagesOf(ctx context.Context) *callMessages {
+	e, _ := ctx.Value(callMessagesKey{}).(*callMessages)
 	return e
 }
 
 // callOf returns the call of a context, or nil when there is none.
 func callOf(ctx context.Context) *sallyport.Call {
-	if e := errandOf(ctx); e != nil {
+	if e := callMessagesOf(ctx); e != nil {
 		return e.call
 	}
 	return nil

@@ -187,7 +187,7 @@ func (l *connLink) roundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if err := l.boundBody(resp, errandOf(r.Context()), kind == "text/event-stream"); err != nil {
+	if err := l.boundBody(resp, callMessagesOf(r.Context()), kind == "text/event-stream"); err != nil {
 		return nil, err
 	}
 	return resp, nil

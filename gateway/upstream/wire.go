@@ -115,10 +115,10 @@ type messageWire struct {
 	count int64
 	calls sync.WaitGroup
 	// dead is why no more answers come. closing says that no more calls are
-	// accepted, and over that no more errands are.
+	// accepted, and over that no more background work is.
 	dead          error
 	closing, over bool
-	errands       sync.WaitGroup
+	background    sync.WaitGroup
 	// up ends with the connection, including when it breaks. No answer to the
 	// server waits longer.
 	up   context.Context
@@ -312,7 +312,7 @@ func (w *messageWire) respondToServer(ctx context.Context, m *jsonrpc.Request, c
 		return nil
 	}
 	w.refused++
-	w.errands.Go(func() {
+	w.background.Go(func() {
 		var asked context.Context
 		if inquires {
 			asked, r.Result, r.Error = w.l.answerQuestion(m, c)
@@ -343,6 +343,6 @@ func (w *messageWire) Close() error {
 	w.over = true
 	w.mu.Unlock()
 	w.down()
-	w.errands.Wait()
+	w.background.Wait()
 	return err
 }
