@@ -259,7 +259,7 @@ func (g *gate) newGuard(ctx context.Context, address string, s *serveFlags, mux 
 // request that does not end by itself.
 func serveUntilDone(ctx context.Context, l net.Listener, c *listening.Crowd, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
 	server := &http.Server{
-		Handler: c.Attend(guard.Protect(admitConnections(c, h))), ConnContext: c.Context,
+		Handler: listening.KeepAnswers(c.Attend(guard.Protect(admitConnections(c, h)))), ConnContext: c.Context,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		// Requests live as long as the server: the end of the context shuts the
