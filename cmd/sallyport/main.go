@@ -3,18 +3,6 @@
 // the gate.
 package main
 
-import (
-	"context"
-	"os"
-	"os/signal"
-	"syscall"
-)
+import "github.com/sallyport/sallyport/internal/command"
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal ends the program at once: the user insists.
-	context.AfterFunc(ctx, stop)
-	code := runCommand(ctx, os.Args[1:], systemEnvironment())
-	stop()
-	os.Exit(code)
-}
+func main() { command.Main() }

@@ -87,9 +87,9 @@ func namesID(name, id string) bool {
 func TestAttacksAreReallyRead(t *testing.T) {
 	const table = "<!-- attacks by id -->\n| id | a | b |\n| --- | --- | --- |\n%s<!-- end -->"
 	for row, want := range map[string]string{
-		"| CVE-2026-27896 | x | `cmd/sallyport TestCVE_2026_27896_CaseFoldedKeys` |\n":             "",
-		"| CVE-2026-27896, CVE-1999-1 | x | `cmd/sallyport TestCVE_2026_27896_CaseFoldedKeys` |\n": "CVE-1999-1 is in the name of no test",
-		"| CVE-2026-27896 | x | `cmd/sallyport TestCVE_2026_27896_Nothing` |\n":                    "cmd/sallyport has no TestCVE_2026_27896_Nothing",
+		"| CVE-2026-27896 | x | `internal/command TestCVE_2026_27896_CaseFoldedKeys` |\n":             "",
+		"| CVE-2026-27896, CVE-1999-1 | x | `internal/command TestCVE_2026_27896_CaseFoldedKeys` |\n": "CVE-1999-1 is in the name of no test",
+		"| CVE-2026-27896 | x | `internal/command TestCVE_2026_27896_Nothing` |\n":                    "internal/command has no TestCVE_2026_27896_Nothing",
 		"| CVE-2026-27896 | x |\n": "no 3 cells",
 	} {
 		_, faults := attackFaults(newSources(t), strings.Replace(table, "%s", row, 1))

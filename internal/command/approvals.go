@@ -1,0 +1,247 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// listedArgs bounds the arguments in a list, in characters. A call that the
+	// user names is shown whole.
+	listedArgs = 1000
+	// shortestID is the number of characters of an id that the user must give.
+	// They hold the time to a quarter of a second, so that a short id cannot
+	// come to mean a later call.
+	shortestID = 8
+)
+
+func approvalsCommand(env *environment, f *flags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "approvals",
+		Short: "List held calls and decide about them",
+		Long: `List held calls and decide about them. A call of a tool that a personality lists
+under approvals.require is held until somebody decides; the decision is for
+exactly this call, once. What MCP servers offer is approved with approve.`,
+		Example: `  sallyport approvals ls
+  sallyport approvals approve 06e2k7m9q4c1v8w3x5z0a2b4
+  sallyport approvals deny 06e2k7m9q4c1 --reason "not to this address"`,
+		RunE: groupCommand,
+	}
+	cmd.AddCommand(approvalsList(env, f), approvalsDecide(env, f, true), approvalsDecide(env, f, false))
+	return cmd
+}
+
+// withApprovals opens the state without building the gate and runs a command on
+// the held calls.
+func withApprovals(ctx context.Context, env *environment, f *flags, do func(s sallyport.ApprovalStore) error) error {
+	return withState(ctx, env, f, func(g *gate) error { return do(g.approvals) })
+}
+
+func approvalsList(env *environment, f *flags) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "ls [ID...]",
+		Short: "List the calls that wait for a decision, or for their one run",
+		Long: `List the calls that wait for a decision, and those that were approved and have
+not run yet. With ids only those are shown, with all of their arguments. Secrets
+are not shown, nor what would control the terminal.`,
+		Example: `  sallyport approvals ls
+  sallyport approvals ls 06e2k7m9q4c1
+  sallyport approvals ls --all --json`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withApprovals(cmd.Context(), env, f, func(s sallyport.ApprovalStore) error {
+				list, err := s.List(cmd.Context(), all || len(args) > 0)
+				if err != nil {
+					return usageError(err)
+				}
+				if len(args) > 0 {
+					if list, err = selectApprovals(list, args); err != nil {
+						return err
+					}
+				}
+				return printApprovals(env.newPrinter(f), list, time.Now(), len(args) > 0)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "also those that are over")
+	return cmd
+}
+
+func approvalsDecide(env *environment, f *flags, approve bool) *cobra.Command {
+	var reason, as string
+	verb, done, short, example := "approve", "approved", "Let a held call run once", "as agreed"
+	long := short + `. The decision is for exactly these arguments, this tool, grant and principal;
+a call that still waits runs at once, else the same call repeated does. A call is
+not approved in the name of the principal who made it.`
+	if !approve {
+		verb, done, short, example = "deny", "denied", "Refuse a held call", "not to this address"
+		long = short + `, or take back an approval that was not used yet. The same call is answered
+approval_denied until the request would have expired, and may then be held anew.`
+	}
+	cmd := &cobra.Command{
+		Use:     verb + " ID",
+		Short:   short,
+		Long:    long,
+		Example: fmt.Sprintf("  sallyport approvals %s 06e2k7m9q4c1v8w3x5z0a2b4 --reason %q", verb, example),
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if as == "" || len(as) > maxSessionBytes || as != escapeControls(as) || as != strings.TrimSpace(as) {
+				return usageError(errors.New("--as: expected a name of at most 256 visible characters, without blanks around it"))
+			}
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				a, err := g.decideApproval(cmd.Context(), args[0], as, approve, reason)
+				if err != nil {
+					return err
+				}
+				p := env.newPrinter(f)
+				if p.json {
+					return p.printJSON(a)
+				}
+				p.printLine("%s:", done)
+				return printApprovals(p, []sallyport.Approval{a}, time.Now(), true)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "a `TEXT` for the record; the caller is told why a call was denied")
+	cmd.Flags().StringVar(&as, "as", sallyport.LocalPrincipal, "decide as `NAME`")
+	return cmd
+}
+
+// decideApproval decides about the one held call that an id selects.
+func (g *gate) decideApproval(ctx context.Context, id, by string, approve bool, reason string) (sallyport.Approval, error) {
+	var none sallyport.Approval
+	list, err := g.approvals.List(ctx, true)
+	if err != nil {
+		return none, usageError(err)
+	}
+	found, err := selectApprovals(list, []string{id})
+	if err != nil {
+		return none, err
+	}
+	a := &found[0]
+	if err := g.recordDecision(ctx, a, by, approve, reason); err != nil {
+		return none, &exitError{code: exitFailed, err: err}
+	}
+	decided, err := g.approvals.Get(ctx, a.ID)
+	if err != nil {
+		return none, usageError(err)
+	}
+	return decided, nil
+}
+
+// selectApprovals returns the held calls with these ids. An id is complete or a unique
+// prefix.
+func selectApprovals(list []sallyport.Approval, ids []string) ([]sallyport.Approval, error) {
+	var out []sallyport.Approval
+	for _, id := range ids {
+		if len(id) < shortestID {
+			return nil, usageError(fmt.Errorf("%q: expected an id, or at least %d characters of one", id, shortestID))
+		}
+		var found []sallyport.Approval
+		for _, a := range list {
+			if a.ID == id {
+				found = []sallyport.Approval{a}
+				break
+			}
+			if strings.HasPrefix(a.ID, id) {
+				found = append(found, a)
+			}
+		}
+		switch len(found) {
+		case 0:
+			return nil, &exitError{code: exitFailed, err: fmt.Errorf("no held call has the id %q: 'sallyport approvals ls' lists them", id)}
+		case 1:
+			out = append(out, found[0])
+		default:
+			return nil, &exitError{code: exitFailed, err: fmt.Errorf("%d held calls have ids that begin with %q: give more of it", len(found), id)}
+		}
+	}
+	return out, nil
+}
+
+// printApprovals prints one block for each held call.
+func printApprovals(p *printer, list []sallyport.Approval, now time.Time, whole bool) error {
+	if p.json {
+		return p.printJSON(append([]sallyport.Approval{}, list...))
+	}
+	if len(list) == 0 {
+		p.printLine("no call is held")
+	}
+	for i := range list {
+		a := &list[i]
+		p.printLine("%s  %s  %s  %s  %s", a.ID, p.formatState(a.State), escapeControls(a.Tool), escapeControls(a.Principal+"/"+a.Personality), formatAge(a, now))
+		args := escapeControls(a.Args)
+		if short := truncateRunes(args, listedArgs); !whole && short != args {
+			args = fmt.Sprintf("%s [%d characters; 'sallyport approvals ls %s' shows them]", short, utf8.RuneCountInString(args), a.ID)
+		}
+		p.printLine("    %s", args)
+		for _, target := range a.Targets {
+			p.printLine("    uses: %s", escapeControls(target))
+		}
+		if a.Why != "" {
+			p.printLine("    why: %s", escapeControls(a.Why))
+		}
+		if a.Hidden > 0 {
+			p.printLine("    %s", p.colourBad(fmt.Sprintf("the arguments hold %d control or invisible characters that are not shown", a.Hidden)))
+		}
+		if a.DecidedBy != "" {
+			p.printLine("    %s", escapeControls(strings.TrimSuffix(fmt.Sprintf("decided by %s: %s", a.DecidedBy, a.Reason), ": ")))
+		}
+	}
+	return nil
+}
+
+// formatState returns the word for a state, in its colour.
+func (p *printer) formatState(s sallyport.ApprovalState) string {
+	switch s {
+	case sallyport.ApprovalApproved:
+		return p.colourGood(string(s))
+	case sallyport.ApprovalDenied:
+		return p.colourBad(string(s))
+	case sallyport.ApprovalUsed, sallyport.ApprovalExpired:
+		return p.colourDim(string(s))
+	default:
+		return string(s)
+	}
+}
+
+// formatAge returns the age of a held call and the time that is left to decide.
+func formatAge(a *sallyport.Approval, now time.Time) string {
+	age := max(now.Sub(a.Created), 0).Truncate(time.Second)
+	if a.State != sallyport.ApprovalPending && a.State != sallyport.ApprovalApproved {
+		return fmt.Sprintf("%s ago", age)
+	}
+	return fmt.Sprintf("%s ago, expires in %s", age, max(a.Expires.Sub(now), 0).Truncate(time.Second))
+}
+
+// escapeControls replaces characters that would control a terminal or deceive a
+// reader: the text of a held call comes from an agent. Line breaks become
+// blanks.
+func escapeControls(s string) string {
+	plain := func(r rune) bool { return r == ' ' || unicode.IsPrint(r) && r != utf8.RuneError }
+	if !slices.ContainsFunc([]rune(s), func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case plain(r):
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteByte(' ')
+		default:
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,145 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+)
+
+// lines is a writer that sends each match of a pattern in its text to a
+// channel.
+type lines struct {
+	pattern *regexp.Regexp
+	found   chan string
+
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Write(b)
+	if m := l.pattern.FindSubmatch(l.text.Bytes()); m != nil {
+		select {
+		case l.found <- string(m[1]):
+		default:
+		}
+	}
+	return len(b), nil
+}
+
+// closing is a buffer for the output of an environment.
+type closing struct{ bytes.Buffer }
+
+func (*closing) Close() error { return nil }
+
+// inFolder returns an environment in a folder with a configuration that holds
+// calls of write_file for approval.
+func inFolder(t *testing.T, dir string) (*environment, *closing) {
+	t.Helper()
+	out := &closing{}
+	return &environment{
+		stdin: io.NopCloser(bytes.NewReader(nil)), stdout: out, stderr: io.Discard, dir: dir, home: dir,
+		lookup: func(string) (string, bool) { return "", false }, pairs: func() []string { return nil },
+	}, out
+}
+
+func heldFolder(t *testing.T, wait string) string {
+	t.Helper()
+	dir := t.TempDir()
+	text := `version: 1
+state: sqlite:.sallyport/state.db
+personalities:
+  writer:
+    toolset: ["@file"]
+    fs_reach: {read: ["${workspace}"], write: ["${workspace}"]}
+    approvals: {require: [write_file], wait: ` + wait + "}\n"
+	if err := os.WriteFile(filepath.Join(dir, configName), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestACallWaitsForADecisionFromElsewhere(t *testing.T) {
+	for _, verb := range []string{"approve", "deny"} {
+		dir := heldFolder(t, "1h")
+		env, out := inFolder(t, dir)
+		told := &lines{pattern: regexp.MustCompile(`waits for approval (\w{24})`), found: make(chan string, 1)}
+		env.stderr = told
+		code := make(chan int)
+		go func() {
+			code <- runCommand(context.WithoutCancel(t.Context()), []string{"call", "write_file", `{"path":"a.txt","content":"a"}`}, env)
+		}()
+		id := <-told.found
+		desk, _ := inFolder(t, dir)
+		if got := runCommand(t.Context(), []string{"approvals", verb, id, "--as", "boss"}, desk); got != exitDone {
+			t.Fatalf("approvals %s = %d, want %d", verb, got, exitDone)
+		}
+		want := map[string]int{"approve": exitDone, "deny": exitFailed}[verb]
+		if got := <-code; got != want {
+			t.Errorf("the call after %s = %d %q, want %d", verb, got, out, want)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "a.txt")); errors.Is(err, os.ErrNotExist) != (verb == "deny") {
+			t.Errorf("the file after %s: %v", verb, err)
+		}
+	}
+}
+
+func TestAnInterruptedWaitKeepsTheRequest(t *testing.T) {
+	dir := heldFolder(t, "1h")
+	env, _ := inFolder(t, dir)
+	told := &lines{pattern: regexp.MustCompile(`waits for approval (\w{24})`), found: make(chan string, 1)}
+	env.stderr = told
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	code := make(chan int)
+	args := []string{"call", "write_file", `{"path":"a.txt","content":"a"}`}
+	go func() { code <- runCommand(ctx, args, env) }()
+	id := <-told.found
+	cancel()
+	if got := <-code; got != exitFailed {
+		t.Errorf("the interrupted call = %d, want %d", got, exitFailed)
+	}
+	again, _ := inFolder(t, dir)
+	if got := runCommand(t.Context(), []string{"approvals", "approve", id}, again); got != exitDone {
+		t.Fatalf("approvals approve = %d, want %d", got, exitDone)
+	}
+	if got := runCommand(t.Context(), args, again); got != exitDone {
+		t.Errorf("the repeat = %d, want %d", got, exitDone)
+	}
+}
+
+func TestLegible(t *testing.T) {
+	for in, want := range map[string]string{
+		"plain / äé 中":       "plain / äé 中",
+		"a\x1b[31m\r\nb":     `a\u{1b}[31m\u{d} b`,
+		"a\u202eb\u200b":     `a\u{202e}b\u{200b}`,
+		"bad \xff":           `bad \u{fffd}`,
+		"tab\t\u00a0\u2028x": `tab\u{9}\u{a0}\u{2028}x`,
+	} {
+		if got := escapeControls(in); got != want {
+			t.Errorf("legible(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestChosenNeedsOneCall(t *testing.T) {
+	list := []sallyport.Approval{{ID: "06gzxm32y72h1111"}, {ID: "06gzxm32y72h2222"}, {ID: "06gzxm32y72h22223"}}
+	for id, want := range map[string]string{
+		"06gzxm32y72h1": "06gzxm32y72h1111", "06gzxm32y72h2222": "06gzxm32y72h2222", "06gzxm32y72h": "", "06gzxm3": "", "": "", "07gzxm32y72h": "",
+	} {
+		got, err := selectApprovals(list, []string{id})
+		if (err == nil) != (want != "") || err == nil && got[0].ID != want {
+			t.Errorf("chosen(%q) = %v, %v, want %q", id, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,403 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport/audit"
+)
+
+func auditCommand(env *environment, f *flags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Read, verify, export and prune the record of calls and changes",
+		Example: `  sallyport audit tail
+  sallyport audit verify --head "$(cat head.txt)"
+  sallyport audit export > audit.jsonl`,
+		RunE: groupCommand,
+	}
+	cmd.AddCommand(
+		auditTail(env, f), auditShow(env, f), auditHead(env, f),
+		auditVerify(env, f), auditExport(env, f), auditPrune(env, f),
+	)
+	return cmd
+}
+
+// withState opens the state without building the gate and runs a command on the
+// record.
+func withState(ctx context.Context, env *environment, f *flags, do func(g *gate) error) (err error) {
+	c, builtin, err := loadConfig(env, f)
+	if err != nil {
+		return usageError(err)
+	}
+	g := &gate{deployment: &deployment{config: c}, builtin: builtin}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	open := g.openStore
+	if path := c.State.Path; path != "" {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			// A command that only reads must not create a state file.
+			fmt.Fprintf(env.stderr, "sallyport: no record yet: %s does not exist\n", path)
+			open = g.openMemory
+		}
+	}
+	if err := open(ctx); err != nil {
+		return usageError(err)
+	}
+	return do(g)
+}
+
+// auditFilter holds the flags that select records.
+type auditFilter struct {
+	tool, principal, since string
+	denied                 bool
+	last                   int
+}
+
+func (q *auditFilter) registerFlags(cmd *cobra.Command, last int) {
+	cmd.Flags().StringVar(&q.tool, "tool", "", "only what is about this `TOOL`")
+	cmd.Flags().StringVar(&q.principal, "principal", "", "only what `NAME` called or changed")
+	cmd.Flags().StringVar(&q.since, "since", "", "only from this `TIME` on: 2026-01-31, RFC 3339, or an age such as 24h")
+	cmd.Flags().BoolVar(&q.denied, "denied", false, "only calls that a step refused")
+	cmd.Flags().IntVarP(&q.last, "last", "n", last, "only the newest `N`; 0 means all")
+}
+
+func (q *auditFilter) newQuery(now time.Time) (audit.Query, error) {
+	out := audit.Query{Tool: q.tool, Principal: q.principal, Denied: q.denied, Last: q.last}
+	if q.last < 0 {
+		return out, errors.New("--last: expected 0 or more")
+	}
+	if q.since == "" {
+		return out, nil
+	}
+	var err error
+	out.Since, err = parseTime(q.since, now)
+	return out, err
+}
+
+// parseTime parses a day, a point in time or an age.
+func parseTime(s string, now time.Time) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	if t, err := time.Parse(time.DateOnly, s); err == nil {
+		return t, nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, fmt.Errorf("%q: expected a day (2026-01-31), a moment (RFC 3339) or an age (24h)", s)
+}
+
+func auditTail(env *environment, f *flags) *cobra.Command {
+	var q auditFilter
+	cmd := &cobra.Command{
+		Use:     "tail",
+		Short:   "Print the newest records",
+		Example: "  sallyport audit tail -n 50 --denied",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query, err := q.newQuery(time.Now())
+			if err != nil {
+				return usageError(err)
+			}
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				p := env.newPrinter(f)
+				for e, err := range audit.Events(cmd.Context(), g.state, query) {
+					if err != nil {
+						return usageError(err)
+					}
+					if err := printEvent(p, &e); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		},
+	}
+	q.registerFlags(cmd, 20)
+	return cmd
+}
+
+// printEvent prints one record on one line.
+func printEvent(p *printer, e *audit.Event) error {
+	if p.json {
+		return p.printJSON(e)
+	}
+	p.printLine("%6d %s %-8s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), outcomeWord(p, e), e.CallID, oneLine(describeEvent(e)))
+	return nil
+}
+
+// outcomeWord returns one word for the outcome of a call.
+func outcomeWord(p *printer, e *audit.Event) string {
+	switch {
+	case e.Kind == audit.KindIntent:
+		return p.colourDim("intent")
+	case e.Kind == audit.KindChange && e.Error != "":
+		return p.colourBad("refused")
+	case e.Kind == audit.KindChange:
+		return p.colourBad("change")
+	case e.DryRun:
+		return p.colourDim("dry-run")
+	case e.OK && e.Cached:
+		return p.colourGood("cached")
+	case e.OK:
+		return p.colourGood("ok")
+	case e.Denied():
+		return p.colourBad("denied")
+	default:
+		return p.colourBad("failed")
+	}
+}
+
+func describeEvent(e *audit.Event) string {
+	if e.Change != nil {
+		return describeChange(e)
+	}
+	text := fmt.Sprintf("%s %s/%s", e.Tool, e.Principal, e.Personality)
+	if e.Args != "" && e.Kind != audit.KindIntent {
+		text += " " + truncateRunes(e.Args, 100)
+	}
+	if e.Kind == audit.KindOutcome && !e.OK {
+		text += fmt.Sprintf(" -> %s: %s", e.Code, truncateRunes(oneLine(e.Error), 160))
+	}
+	return text
+}
+
+// oneLine replaces line breaks with blanks, so that a record stays on one line.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// truncateRunes cuts a text at a character boundary.
+func truncateRunes(s string, most int) string {
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return string(r[:most]) + "..."
+}
+
+func auditShow(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show ID",
+		Short:   "Print every record of one call or change",
+		Example: "  sallyport audit show 06e2k7m9q4c1v8w3x5z0a2b4",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				events, err := g.eventsOf(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				p := env.newPrinter(f)
+				if p.json {
+					return p.printJSON(events)
+				}
+				for i := range events {
+					if err := p.printJSON(events[i]); err != nil {
+						return err
+					}
+				}
+				if len(audit.Unfinished(events)) > 0 {
+					p.printLine("outcome unknown: the call still runs, or its process died before it could be recorded")
+				}
+				return nil
+			})
+		},
+	}
+}
+
+// eventsOf returns the records of one call. It is an error when there are none.
+func (g *gate) eventsOf(ctx context.Context, call string) ([]audit.Event, error) {
+	var events []audit.Event
+	for e, err := range audit.Events(ctx, g.state, audit.Query{Call: call}) {
+		if err != nil {
+			return nil, usageError(err)
+		}
+		events = append(events, e)
+	}
+	if len(events) == 0 {
+		return nil, &exitError{code: exitFailed, err: fmt.Errorf("no record of call %q", call)}
+	}
+	return events, nil
+}
+
+// newestRecord returns the newest record.
+func (g *gate) newestRecord(ctx context.Context) (audit.Head, error) {
+	return audit.Newest(ctx, g.state)
+}
+
+func auditHead(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "head",
+		Short: "Print seq:hash of the newest record",
+		Long: `Print seq:hash of the newest record. Keep it elsewhere: verify --head proves
+with it that nothing was cut off the end.`,
+		Example: "  sallyport audit head > /mnt/elsewhere/head.txt",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				head, err := audit.Settled(cmd.Context(), g.state)
+				if err != nil {
+					return usageError(err)
+				}
+				p := env.newPrinter(f)
+				if p.json {
+					return p.printJSON(map[string]any{"seq": head.Seq, "hash": head.Hash})
+				}
+				p.printLine("%s", head)
+				return nil
+			})
+		},
+	}
+}
+
+// damageChecker is implemented by a store that can find damage outside the records,
+// such as an index that no longer agrees with them.
+type damageChecker interface {
+	Check(ctx context.Context) error
+}
+
+func auditVerify(env *environment, f *flags) *cobra.Command {
+	var head string
+	cmd := &cobra.Command{
+		Use:   "verify [EXPORT]",
+		Short: "Check the chain and name the first bad record",
+		Long: `Check the chain of the state file, or of an exported file, and name the first
+bad record. With --head the end of the chain is proven too. The exit code is 1
+when a record is bad.`,
+		Example: `  sallyport audit verify
+  sallyport audit verify --head 42:9f2c...
+  sallyport audit verify audit.jsonl`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := &audit.VerifyOptions{}
+			if head != "" {
+				h, err := audit.ParseHead(strings.TrimSpace(head))
+				if err != nil {
+					return usageError(fmt.Errorf("--head: %w", err))
+				}
+				o.Head = &h
+			}
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				key, err := audit.ReadKey(g.keyPath())
+				if err != nil {
+					return usageError(err)
+				}
+				reader := audit.Reader(g.state)
+				if len(args) == 1 {
+					file, err := os.Open(args[0])
+					if err != nil {
+						return usageError(err)
+					}
+					defer file.Close()
+					reader = audit.ReadExport(file)
+				}
+				report, err := audit.Verify(cmd.Context(), reader, key, o)
+				if err != nil {
+					return &exitError{code: exitFailed, err: err}
+				}
+				if err := printReport(env.newPrinter(f), &report); err != nil {
+					return err
+				}
+				if file, ok := g.state.(damageChecker); ok && len(args) == 0 {
+					if err := file.Check(cmd.Context()); err != nil {
+						return &exitError{code: exitFailed, err: fmt.Errorf("%s: %w", g.config.State.Path, err)}
+					}
+				}
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&head, "head", "", "the `SEQ:HASH` that audit head printed earlier")
+	return cmd
+}
+
+// printReport prints what verify found and returns an error when a record is
+// bad.
+func printReport(p *printer, r *audit.Report) error {
+	if p.json {
+		answer := struct {
+			OK   bool   `json:"ok"`
+			Head string `json:"head"`
+			*audit.Report
+		}{r.OK(), r.Head.String(), r}
+		if err := p.printJSON(answer); err != nil {
+			return err
+		}
+	} else {
+		p.printLine("%s", r)
+	}
+	if !r.OK() {
+		return silentFailure()
+	}
+	return nil
+}
+
+func auditExport(env *environment, f *flags) *cobra.Command {
+	var q auditFilter
+	cmd := &cobra.Command{
+		Use:     "export",
+		Short:   "Write records as JSON Lines to standard output",
+		Example: "  sallyport audit export --since 2026-01-01 > audit.jsonl",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			query, err := q.newQuery(time.Now())
+			if err != nil {
+				return usageError(err)
+			}
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				if err := audit.Export(cmd.Context(), g.state, env.stdout, query); err != nil {
+					return usageError(err)
+				}
+				return nil
+			})
+		},
+	}
+	q.registerFlags(cmd, 0)
+	return cmd
+}
+
+func auditPrune(env *environment, f *flags) *cobra.Command {
+	var before string
+	cmd := &cobra.Command{
+		Use:   "prune --before TIME",
+		Short: "Remove old records and leave a signed checkpoint",
+		Long: `Remove the records at the old end of the chain and leave a signed checkpoint
+that verify accepts. What would be removed is verified first.`,
+		Example: "  sallyport audit prune --before 2026-01-01",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if before == "" {
+				return errors.New("prune: --before TIME is missing: records that are older are removed")
+			}
+			at, err := parseTime(before, time.Now())
+			if err != nil {
+				return usageError(fmt.Errorf("--before: %w", err))
+			}
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				key, err := audit.ReadKey(g.keyPath())
+				if err != nil {
+					return usageError(err)
+				}
+				n, err := audit.Prune(cmd.Context(), g.state, key, at)
+				if err != nil {
+					return usageError(err)
+				}
+				p := env.newPrinter(f)
+				if p.json {
+					return p.printJSON(map[string]any{"removed": n, "before": at})
+				}
+				p.printLine("removed %d records from before %s", n, at.Format(time.RFC3339))
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&before, "before", "", "the `TIME`: 2026-01-31, RFC 3339, or an age such as 2160h")
+	return cmd
+}

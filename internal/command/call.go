@@ -1,0 +1,139 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+)
+
+// maxStdin bounds the arguments on standard input, in bytes. The gate's own
+// bound on arguments is 8 MiB.
+const maxStdin = 9 << 20
+
+// callerFlags holds the flags that name the caller and its role.
+type callerFlags struct {
+	personality, principal, session string
+	dryRun                          bool
+}
+
+func (r *callerFlags) registerFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.personality, "personality", "", "the `ROLE` of the caller (default: the only one, else default)")
+	cmd.Flags().StringVar(&r.principal, "principal", "", "the `NAME` of the caller (default local)")
+	cmd.Flags().StringVar(&r.session, "session", "", "the `ID` of the conversation (default: a fresh one)")
+}
+
+// registerDry adds the flag --dry-run to a command that makes calls.
+func (r *callerFlags) registerDry(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "describe the call instead of making it")
+}
+
+// withGate opens a gate, creates the caller, runs do, and closes the gate.
+func (r *callerFlags) withGate(
+	ctx context.Context, env *environment, f *flags,
+	open func(context.Context, *environment, *flags) (*gate, error),
+	do func(g *gate, caller *sallyport.Caller) error,
+) (err error) {
+	g, err := open(ctx, env, f)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	caller, err := g.newCaller(ctx, r.personality, r.principal, r.session)
+	if err != nil {
+		return usageError(err)
+	}
+	caller.DryRun = r.dryRun
+	return do(g, caller)
+}
+
+func callCommand(env *environment, f *flags) *cobra.Command {
+	var r callerFlags
+	var attach []string
+	cmd := &cobra.Command{
+		Use:   "call TOOL [JSON|-]",
+		Short: "Make one call through the gate",
+		Long: `Make one call through the gate. The arguments are a JSON object, or "-" to read
+it from standard input. The value, or the error text, goes to standard output;
+the exit code is 1 when the answer is an error. Texts beside the value follow it,
+and a line for each picture, sound, file or link; --json has them whole. A prompt
+is called as prompt:NAME, a resource as resource:NAME with its uri.`,
+		Example: `  sallyport call read_file '{"path":"README.md"}'
+  echo '{"pattern":"TODO"}' | sallyport call search_files - --json
+  sallyport call resource:mcp__docs__resources '{"uri":"docs:///index.md"}'
+  sallyport call write_file '{"path":"a.txt","content":"hello"}' --dry-run`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.withGate(cmd.Context(), env, f, openGate, func(g *gate, caller *sallyport.Caller) error {
+				caller.Progress = env.showProgress
+				for _, path := range attach {
+					a, err := g.uploads.addFile(path)
+					if err != nil {
+						return usageError(err)
+					}
+					caller.Attachments = append(caller.Attachments, a)
+				}
+				text, err := readArguments(env, args[1:])
+				if err != nil {
+					return usageError(err)
+				}
+				g.findServers(cmd.Context(), env, caller, []string{serverOf(args[0])}, leftOf(args[0]))
+				defer g.followChanges(cmd.Context(), env)()
+				return printResult(env.newPrinter(f), g.registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
+			})
+		},
+	}
+	r.registerFlags(cmd)
+	r.registerDry(cmd)
+	cmd.Flags().StringArrayVar(&attach, "attach", nil, "bring a `FILE` along; may be repeated")
+	return cmd
+}
+
+// showProgress shows the progress that a tool reports to its user.
+func (e *environment) showProgress(p sallyport.Progress) {
+	if p.VisibleTo() == sallyport.AudienceUser {
+		fmt.Fprintf(e.stderr, "%s: %s\n", p.Tool, p.Message)
+	}
+}
+
+// readArguments returns the arguments of a call as JSON text. The command line
+// gives none, the text itself, or "-" for standard input.
+func readArguments(env *environment, args []string) ([]byte, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	if args[0] != "-" {
+		return []byte(args[0]), nil
+	}
+	text, err := io.ReadAll(io.LimitReader(env.stdin, maxStdin))
+	if err != nil {
+		return nil, fmt.Errorf("standard input: %w", err)
+	}
+	return text, nil
+}
+
+// printResult prints a result. It returns an error when the call failed.
+func printResult(p *printer, res sallyport.Result) error {
+	switch {
+	case p.json:
+		if err := p.printJSON(res); err != nil {
+			return err
+		}
+	case !res.OK:
+		p.printLine("%s", res.Error)
+		p.printParts(res.Parts)
+	default:
+		if res.Value != "" || len(res.Parts) == 0 {
+			p.printLine("%s", res.Value)
+		}
+		p.printParts(res.Parts)
+	}
+	if !res.OK {
+		return silentFailure()
+	}
+	return nil
+}

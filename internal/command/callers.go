@@ -1,0 +1,90 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/store/memory"
+)
+
+// openCallers finds the principals that may call: those of the configuration
+// and those of the state, without the stopped ones.
+func (g *gate) openCallers(ctx context.Context) (err error) {
+	if g.switches, err = auth.NewSwitches(g.desk.Switches()); err != nil {
+		return err
+	}
+	token := func(ctx context.Context) (string, error) {
+		hash, _, err := g.settings.Get(ctx, tokenSetting)
+		return hash, err
+	}
+	g.callers, err = auth.NewDirectory(ctx, recordsOf(g.config), g.desk.Principals(), &auth.Options{
+		DefaultPermissions: g.config.Security.DefaultPermissions, LocalToken: token, Logger: g.logger,
+	})
+	return err
+}
+
+// recordsOf returns the principals of a configuration as records of package
+// auth, sorted by name.
+func recordsOf(c *config.Config) []auth.Record {
+	var records []auth.Record
+	for _, name := range slices.Sorted(maps.Keys(c.Principals)) {
+		p := c.Principals[name]
+		records = append(records, auth.Record{
+			Name: p.Name, TokenSHA256: p.TokenSHA256, Expires: p.Expires,
+			Permissions: p.Permissions, Personalities: p.Personalities, Person: p.Person,
+		})
+	}
+	return records
+}
+
+// standingCheck checks whether an authenticated principal may still call.
+type standingCheck struct {
+	callers *auth.Directory
+	live    *atomic.Pointer[live]
+}
+
+// Stands implements registry.Standing. A principal of an issuer loses access
+// when its token ends, as long as the configuration trusts the issuer.
+func (s standingCheck) Stands(ctx context.Context, principal string, since time.Time) (bool, error) {
+	if strings.HasPrefix(principal, auth.OIDCPrefix) {
+		l := s.live.Load()
+		return l == nil || l.currentIssuer() != nil, nil
+	}
+	return s.callers.Stands(ctx, principal, since)
+}
+
+// openCounters chooses the store that counts rate limits.
+func (g *gate) openCounters() error {
+	g.counters = g.state
+	if g.config.Limits != config.LimitsMemory {
+		return nil
+	}
+	m, err := memory.New(nil)
+	if err != nil {
+		return err
+	}
+	g.counters = m
+	g.closers = append(g.closers, m.Close)
+	return nil
+}
+
+// findPrincipal returns the principal for a call at the command line: the local
+// user, or another one that the operator of this machine names.
+func (g *gate) findPrincipal(ctx context.Context, name string) (sallyport.Principal, error) {
+	if name == "" || name == sallyport.LocalPrincipal {
+		return g.callers.Local(), nil
+	}
+	p, ok, err := g.callers.Named(ctx, name)
+	if err == nil && !ok {
+		err = fmt.Errorf("--principal %s: no principal of this name may call; sallyport principals ls shows who there is, and who expired or was revoked", name)
+	}
+	return p, err
+}

@@ -1,0 +1,112 @@
+package command
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
+)
+
+// changeWait bounds how long the record of a change may take.
+const changeWait = 10 * time.Second
+
+// recordChange records a change that an operator made or tried to make. The principal
+// of the record is the local user unless the event names another one.
+func (g *gate) recordChange(ctx context.Context, e *audit.Event) error {
+	if g.log == nil {
+		if err := g.openLog(ctx); err != nil {
+			return err
+		}
+	}
+	e.Kind, e.Durable = audit.KindChange, true
+	if e.Principal == "" {
+		e.Principal = sallyport.LocalPrincipal
+	}
+	if e.CallID == "" {
+		e.CallID = "change-" + strings.ToLower(rand.Text())
+	}
+	e.Change.User = systemUser()
+	// Record the change even when the caller has stopped waiting.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait)
+	defer cancel()
+	return g.log.Record(ctx, e)
+}
+
+// keepDone records a change after it was made. Two kinds of changes use it:
+// those that take rights away, which a fault of the record must not hold up,
+// and those that give no rights before their answer is printed.
+func (g *gate) keepDone(ctx context.Context, e *audit.Event, unless string) error {
+	if err := g.recordChange(ctx, e); err != nil {
+		return fmt.Errorf("this is done, and there is no record of it%s: %w", unless, err)
+	}
+	return nil
+}
+
+// keepFirst records a change before it is made, and records it once more when
+// it fails. A change that gives rights is never made without a record.
+func (g *gate) keepFirst(ctx context.Context, e *audit.Event, change func() error) error {
+	if err := g.recordChange(ctx, e); err != nil {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	err := change()
+	if err == nil {
+		return nil
+	}
+	again, what := *e, *e.Change
+	again.Time, again.Change, again.Error = time.Time{}, &what, err.Error()
+	return errors.Join(err, g.recordChange(ctx, &again))
+}
+
+// changeEvent returns the event for a change.
+func changeEvent(action audit.Action, target, detail string) *audit.Event {
+	return &audit.Event{Change: &audit.Change{Action: action, Target: target, Detail: detail}}
+}
+
+// switchEvent returns the event for a kill switch.
+func switchEvent(action audit.Action, kind auth.SwitchKind, name, reason string) *audit.Event {
+	e := changeEvent(action, string(kind)+" "+name, reason)
+	if kind == auth.SwitchTool {
+		e.Tool = name
+	}
+	return e
+}
+
+// describeRecord describes what a principal holds. The text holds nothing of
+// its token.
+func describeRecord(r *auth.Record) string {
+	return fmt.Sprintf("permissions %q, personalities %q, expires %s", r.Permissions, r.Personalities, formatExpiry(r.Expires))
+}
+
+// describeChange describes a change on one line.
+func describeChange(e *audit.Event) string {
+	c := e.Change
+	text := fmt.Sprintf("%s %s by %s", c.Action, c.Target, e.Principal)
+	if c.User != "" {
+		text += " (user " + c.User + ")"
+	}
+	if c.Detail != "" {
+		text += ": " + c.Detail
+	}
+	if e.Error != "" {
+		text += " -> not done: " + truncateRunes(e.Error, 160)
+	}
+	// A reason or a session name is text from another party.
+	return escapeControls(text)
+}
+
+// systemUser returns the user of this process, for the record. The numeric id
+// comes first: without an account entry, the name comes from the environment.
+func systemUser() string {
+	u, err := user.Current()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(u.Uid + " " + u.Username)
+}

@@ -1,0 +1,147 @@
+package command
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport/registry"
+)
+
+func checkCommand(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check",
+		Short: "Check the configuration and every tool under every personality",
+		Long: `Check the configuration, every tool under every personality that can reach it,
+and print what this machine enforces. MCP servers are started to ask what they
+offer. The exit code is 1 when something does not fit or a server does not
+answer, 2 when the configuration cannot be loaded.`,
+		Example: `  sallyport check
+  sallyport check --config prod.yaml --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			g, err := checkGate(cmd.Context(), env, f)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.Close()) }()
+			g.servers.every = true
+			g.discoverServers(cmd.Context(), "", everyServer)
+			g.printWarnings(env)
+			env.warnOfCopies(g.config.Files...)
+			misfits := g.collectMisfits()
+			report := checkReport{
+				OK: len(misfits) == 0 && len(g.servers.failedServers()) == 0, Servers: g.servers.reportServers(), Files: g.config.Files, Workspace: g.config.Workspace,
+				Personalities: g.config.Names(), Misfits: misfits, Enforced: g.describeEnforcement(),
+			}
+			p := env.newPrinter(f)
+			if p.json {
+				err = p.printJSON(report)
+			} else {
+				report.printReport(p, g)
+			}
+			if err == nil && !report.OK {
+				err = silentFailure()
+			}
+			return err
+		},
+	}
+}
+
+// checkReport is the JSON answer of check.
+type checkReport struct {
+	OK            bool            `json:"ok"`
+	Files         []string        `json:"files"`
+	Workspace     string          `json:"workspace"`
+	Personalities []string        `json:"personalities"`
+	Servers       []serverReport  `json:"mcp_servers,omitempty"`
+	Misfits       registry.Faults `json:"misfits"`
+	Enforced      []enforcement   `json:"enforced"`
+}
+
+func (r *checkReport) printReport(p *printer, g *gate) {
+	if g.builtin {
+		p.printLine("configuration  built in (no %s)", configName)
+	}
+	for _, file := range r.Files {
+		p.printLine("configuration  %s", file)
+	}
+	p.printLine("workspace      %s", r.Workspace)
+	p.printLine("")
+	rows := [][]string{{"PERSONALITY", "TOOLS", "MISFITS"}}
+	for _, name := range r.Personalities {
+		rows = append(rows, g.roleRow(name, r.Misfits))
+	}
+	p.printTable(rows)
+	printServers(p, r.Servers)
+	for _, m := range r.Misfits {
+		p.printLine("%s %s", p.colourBad("misfit"), m)
+		if m.Source != "" {
+			p.printLine("       at %s", m.Source)
+		}
+		if m.Fix != "" {
+			p.printLine("       fix: %s", m.Fix)
+		}
+	}
+	p.printLine("")
+	printEnforcement(p, r.Enforced)
+}
+
+// collectMisfits collects the declarations that ask for more than their personality
+// grants.
+func (g *gate) collectMisfits() registry.Faults {
+	all := registry.Faults{}
+	for _, name := range g.config.Names() {
+		all = append(all, slices.DeleteFunc(g.registry.Misfits(name), func(m registry.Fault) bool { return serverOf(m.Tool) != "" })...)
+		all = append(all, g.misfitsOf(name)...)
+	}
+	return append(all, g.programFaults()...)
+}
+
+// enforcement is one line about a limit that this machine enforces.
+type enforcement struct {
+	What string `json:"what"`
+	How  string `json:"how"`
+	On   bool   `json:"on"`
+}
+
+// describeEnforcement lists the limits that are enforced here and those that are not.
+// The first lines hold on every system. A limit that needs the kernel is named
+// where the kernel lacks it.
+func (g *gate) describeEnforcement() []enforcement {
+	report := g.children.Report()
+	list := []enforcement{
+		{"files", "opened beneath the granted folders, links and races included; deny floor on the opened file", true},
+		{"network", "hosts of the grant; address floor on the dialled address; every redirect", true},
+		{"secrets", "granted references; values removed from everything that leaves", true},
+		{"record", "intent before, outcome after, denials included; keyed chain in " + orMemory(g.config.State.Path), true},
+		{"tools in this process", "Go code behind accessors, not confined by the kernel", false},
+	}
+	list = append(list, describeConfinement(&report, g.shown)...)
+	list = append(list, g.sharedRootEntries()...)
+	if runtime.GOOS == "windows" {
+		list = append(list, enforcement{"file modes", "state and key rely on the folder's access list, not on modes", false})
+	}
+	return list
+}
+
+func orMemory(path string) string {
+	if path == "" {
+		return "memory"
+	}
+	return path
+}
+
+func printEnforcement(p *printer, list []enforcement) {
+	rows := [][]string{}
+	for _, e := range list {
+		word := p.colourGood("enforced")
+		if !e.On {
+			word = p.colourBad("not confined")
+		}
+		rows = append(rows, []string{word, e.What, e.How})
+	}
+	p.printTable(rows)
+}

@@ -1,0 +1,50 @@
+package command
+
+import (
+	"net/http"
+
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/httpapi"
+	"github.com/sallyport/sallyport/internal/listening"
+)
+
+// Bounds of open connections. Connections without a valid token may take an
+// eighth of the descriptors that the process may open, and at most
+// maxStrangers. Connections with a valid token may take a quarter, and at most
+// maxKnown.
+const (
+	strangersShare, maxStrangers = 8, 512
+	knownShare, maxKnown         = 4, 10_000
+)
+
+// connectionBounds returns the bounds on the connections of serve.
+func connectionBounds() *listening.Crowd {
+	return listening.NewCrowd(listening.CrowdOptions{
+		Strangers: maxStrangers, StrangersShare: strangersShare, Known: maxKnown, KnownShare: knownShare,
+	})
+}
+
+// admitConnections assigns the connection of each request that the guard accepted to
+// the principal. It answers 503 when too many connections are open.
+func admitConnections(c *listening.Crowd, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p, ok := auth.PrincipalFrom(r.Context()); ok && !c.Admit(r.Context(), p.Name) {
+			w.Header().Set("Retry-After", "1")
+			w.Header().Set("Connection", "close")
+			httpapi.Refuse(w, http.StatusServiceUnavailable, "too many connections are open, of this principal or of all: close one, or try again")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// processBound returns how many processes of MCP servers may run at once: a
+// sixteenth of the number of descriptors that the process may open, since each
+// server takes a few of them.
+func processBound() int {
+	const most, least = 128, 4
+	if part := listening.Share(16); part > 0 {
+		return max(least, min(most, part))
+	}
+	return most
+}

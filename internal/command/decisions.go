@@ -1,0 +1,54 @@
+package command
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+)
+
+// approvalDesk lets the person behind a client decide about held calls. Each
+// decision is recorded like one of an operator.
+type approvalDesk struct{ g *gate }
+
+// List returns the held calls.
+func (d approvalDesk) List(ctx context.Context, all bool) ([]sallyport.Approval, error) {
+	return d.g.approvals.List(ctx, all)
+}
+
+// Get returns one held call.
+func (d approvalDesk) Get(ctx context.Context, id string) (sallyport.Approval, error) {
+	return d.g.approvals.Get(ctx, id)
+}
+
+// Decide approves or denies a held call and records the decision.
+func (d approvalDesk) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
+	a, err := d.g.approvals.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	return d.g.recordDecision(ctx, &a, by, approve, reason)
+}
+
+// recordDecision approves or denies a held call. An approval is recorded before it
+// takes effect.
+func (g *gate) recordDecision(ctx context.Context, a *sallyport.Approval, by string, approve bool, reason string) error {
+	decide := func() error {
+		err := g.approvals.Decide(ctx, a.ID, by, approve, reason)
+		if err != nil {
+			err = fmt.Errorf("approval %s: %w", a.ID, err)
+		}
+		return err
+	}
+	e := changeEvent(audit.ActionDeny, a.ID, reason)
+	e.CallID, e.Tool, e.Principal = a.CallID, a.Tool, by
+	if approve {
+		e.Change.Action = audit.ActionApprove
+		return g.keepFirst(ctx, e, decide)
+	}
+	if err := decide(); err != nil {
+		return err
+	}
+	return g.keepDone(ctx, e, "")
+}

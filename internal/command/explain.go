@@ -1,0 +1,370 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// explainQuestions holds the questions that explain answers besides the grant.
+type explainQuestions struct {
+	host, path, call string
+	write            bool
+}
+
+// checkFlags refuses flags that the command would otherwise ignore.
+func (q *explainQuestions) checkFlags(cmd *cobra.Command, args []string) error {
+	for _, name := range []string{"host", "path", "call"} {
+		if f := cmd.Flag(name); f.Changed && f.Value.String() == "" {
+			return fmt.Errorf("explain: --%s is empty: expected %s", name, strings.ToUpper(name))
+		}
+	}
+	switch {
+	case q.call == "" && len(args) == 0:
+		return errors.New("explain: expected a TOOL, or --call ID")
+	case q.call != "" && len(args) > 0:
+		return errors.New("explain: a TOOL and --call ID exclude each other")
+	case q.call != "" && (q.host != "" || q.path != "" || q.write):
+		return errors.New("explain: --host, --path and --write ask about a TOOL, not about a past call")
+	case q.write && q.path == "":
+		return errors.New("explain: --write asks about a --path PATH, which is missing")
+	case strings.Contains(q.host, "://"):
+		return fmt.Errorf("explain: --host %q: expected a host, such as api.github.com or localhost:8080, not a URL", q.host)
+	}
+	return nil
+}
+
+func explainCommand(env *environment, f *flags) *cobra.Command {
+	var r callerFlags
+	var q explainQuestions
+	cmd := &cobra.Command{
+		Use:   "explain [TOOL]",
+		Short: "Say what a tool gets, what was dropped, and why",
+		Long: `Print the grant of a tool under a personality, item by item, with what was
+dropped and why. --host and --path ask about one; --call tells why a past call
+went as it did, which rule refused it and the smallest change that would allow
+it. The exit code is 1 when the answer is no.`,
+		Example: `  sallyport explain read_file
+  sallyport explain fetch_url --host api.github.com
+  sallyport explain write_file --path notes/a.txt --write
+  sallyport explain --call 06e2k7m9q4c1v8w3x5z0a2b4`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := q.checkFlags(cmd, args); err != nil {
+				return err
+			}
+			if q.call != "" {
+				return withState(cmd.Context(), env, f, func(g *gate) error {
+					return g.explainCall(cmd.Context(), env.newPrinter(f), q.call)
+				})
+			}
+			open := viewGate
+			if serverOf(args[0]) != "" {
+				open = askGate
+			}
+			return r.withGate(cmd.Context(), env, f, open, func(g *gate, caller *sallyport.Caller) error {
+				g.findServers(cmd.Context(), env, caller, []string{serverOf(args[0])}, leftOf(args[0]))
+				return g.explainTool(cmd.Context(), env.newPrinter(f), caller, args[0], &q)
+			})
+		},
+	}
+	r.registerFlags(cmd)
+	cmd.Flags().StringVar(&q.host, "host", "", "ask about one `HOST` or host:port")
+	cmd.Flags().StringVar(&q.path, "path", "", "ask about one `PATH`")
+	cmd.Flags().BoolVar(&q.write, "write", false, "with --path: ask about writing")
+	cmd.Flags().StringVar(&q.call, "call", "", "explain the past call `ID`")
+	return cmd
+}
+
+// explanation is the JSON answer of explain.
+type explanation struct {
+	registry.Explanation
+	Questions []sallyport.Decision `json:"questions,omitempty"`
+}
+
+func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Caller, tool string, q *explainQuestions) error {
+	x, err := g.registry.Explain(caller, tool)
+	if err != nil {
+		return usageError(err)
+	}
+	answers, err := g.answerQuestions(ctx, caller, &x, q)
+	if err != nil {
+		return usageError(err)
+	}
+	if p.json {
+		err = p.printJSON(explanation{x, answers})
+	} else {
+		printExplanation(p, &x, answers)
+	}
+	for _, d := range append(x.Decisions, answers...) {
+		if err == nil && !d.Allowed {
+			err = silentFailure()
+		}
+	}
+	return err
+}
+
+// answerQuestions answers the question about one host or path.
+func (g *gate) answerQuestions(ctx context.Context, caller *sallyport.Caller, x *registry.Explanation, q *explainQuestions) ([]sallyport.Decision, error) {
+	var answers []sallyport.Decision
+	if q.host != "" {
+		host, port, err := reach.SplitHostPort(q.host)
+		if err != nil {
+			return nil, fmt.Errorf("--host: %w", err)
+		}
+		answers = append(answers, askHost(x, host, port))
+	}
+	if q.path != "" {
+		operation := "read"
+		if q.write {
+			operation = "write"
+		}
+		answers = append(answers, g.registry.Path(ctx, caller, x.Tool, operation, q.path))
+	}
+	return answers, nil
+}
+
+// askHost answers the question about a host and a port. A host without a port
+// means both default ports: the host is reachable when one of them is.
+func askHost(x *registry.Explanation, host string, port uint16) sallyport.Decision {
+	if port != 0 {
+		return x.Host(host, port)
+	}
+	d := x.Host(host, 443)
+	if plain := x.Host(host, 80); !d.Allowed && plain.Allowed {
+		plain.Why = "at port 80 only"
+		return plain
+	}
+	return d
+}
+
+func printExplanation(p *printer, x *registry.Explanation, answers []sallyport.Decision) {
+	p.printLine("%s for personality %s", x.Tool, orNone(x.Personality))
+	for _, d := range x.Decisions {
+		if !d.Allowed || d.Why != "" {
+			printDecision(p, d)
+		}
+	}
+	if x.Grant != nil {
+		p.printLine("")
+		printGrant(p, x)
+	}
+	printFacts(p, x.Facts)
+	for _, d := range answers {
+		p.printLine("")
+		printDecision(p, d)
+	}
+}
+
+// printFacts prints the facts that a call adds to its conversation.
+func printFacts(p *printer, f sallyport.Facts) {
+	words := map[sallyport.Fact]string{
+		sallyport.FactPrivate:   "may bring private data",
+		sallyport.FactUntrusted: "may bring untrusted content",
+		sallyport.FactOutward:   "may carry data out or write outside the workspace",
+	}
+	list := f.List()
+	if len(list) > 0 {
+		p.printLine("")
+	}
+	for _, fact := range list {
+		p.printLine("fact  %s: %s", fact, words[fact])
+	}
+}
+
+// printGrant prints what is granted, then what was dropped.
+func printGrant(p *printer, x *registry.Explanation) {
+	g := x.Grant
+	var rows [][]string
+	add := func(group string, items ...string) {
+		for _, item := range items {
+			rows = append(rows, []string{p.colourGood("grant"), group, item})
+		}
+	}
+	add("network", g.Network.Allow...)
+	if g.Network.ReadOnly {
+		add("network", "methods GET and HEAD only")
+	}
+	if g.Network.AllowPrivate {
+		add("network", "loopback, RFC 1918 and unique-local addresses")
+	}
+	for _, host := range g.Network.Deny {
+		rows = append(rows, []string{p.colourBad("deny"), "network", host})
+	}
+	add("secrets", g.Secrets...)
+	if g.Storage != nil {
+		add("storage", string(g.Storage.Scope))
+	}
+	add("fs_reach.read", g.FS.Read...)
+	add("fs_reach.write", g.FS.Write...)
+	for _, name := range slices.Sorted(maps.Keys(g.FS.Names)) {
+		rows = append(rows, []string{"", "name", name + " -> " + g.FS.Names[name]})
+	}
+	add("process", g.Process.Binaries...)
+	add("process.program", g.Process.Programs...)
+	add("attachments", attachmentKinds(g.Attachments)...)
+	if g.Database != nil {
+		add("database", g.Database.Connections...)
+	}
+	if g.Mail != nil {
+		add("mail", g.Mail.To...)
+	}
+	for _, kind := range g.Input {
+		add("input", string(kind))
+	}
+	for _, d := range g.Dropped {
+		row := []string{p.colourBad("drop"), d.Capability, d.Item, d.Why}
+		if d.Source != "" {
+			row[3] += " (" + d.Source + ")"
+		}
+		rows = append(rows, row)
+		if d.Fix != "" {
+			rows = append(rows, []string{"", "", "", "fix: " + d.Fix})
+		}
+	}
+	if len(rows) == 0 {
+		p.printLine("it touches nothing outside itself")
+		return
+	}
+	p.printTable(rows)
+}
+
+func attachmentKinds(a *sallyport.AttachmentsCapability) []string {
+	switch {
+	case a == nil:
+		return nil
+	case a.All:
+		return []string{"*"}
+	}
+	out := make([]string, len(a.Kinds))
+	for i, k := range a.Kinds {
+		out[i] = string(k)
+	}
+	return out
+}
+
+// printDecision prints the decision of one step.
+func printDecision(p *printer, d sallyport.Decision) {
+	words := []string{p.formatMark(d.Allowed), string(d.Step)}
+	if d.Resource != "" {
+		words = append(words, oneLine(d.Resource))
+	}
+	p.printLine("%s", strings.Join(words, " "))
+	// Text from a caller must not look like another line of this answer.
+	if d.Why != "" {
+		p.printLine("      why: %s", oneLine(d.Why))
+	}
+	if d.Source != "" {
+		p.printLine("      at:  %s", d.Source)
+	}
+	if d.Fix != "" {
+		p.printLine("      fix: %s", oneLine(d.Fix))
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return s
+}
+
+// explainCall explains a past call from its records.
+func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
+	events, err := g.eventsOf(ctx, call)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return p.printJSON(events)
+	}
+	var last *audit.Event
+	for i := range events {
+		if events[i].Kind != audit.KindChange {
+			last = &events[i]
+		}
+	}
+	if last == nil {
+		p.printLine("%s is no call but a change: %s", call, oneLine(describeChange(&events[0])))
+		return nil
+	}
+	p.printLine("call %s: %s by %s as %s at %s", last.CallID, oneLine(last.Tool), last.Principal,
+		orNone(last.Personality), last.Time.Local().Format("2006-01-02 15:04:05"))
+	if last.Args != "" {
+		p.printLine("arguments: %s", truncateRunes(last.Args, 1000))
+	}
+	explainOutcome(p, last)
+	for i := range events {
+		if events[i].Kind == audit.KindChange {
+			p.printLine("decision: %s", oneLine(describeChange(&events[i])))
+		}
+	}
+	return nil
+}
+
+// explainOutcome prints how a call ended.
+func explainOutcome(p *printer, last *audit.Event) {
+	if last.Kind == audit.KindIntent {
+		p.printLine("outcome unknown: the call still runs, or its process died before it could be recorded")
+		return
+	}
+	p.printLine("outcome: %s", outcomeWord(p, last))
+	if !last.OK {
+		p.printLine("         %s: %s", last.Code, oneLine(last.Error))
+	}
+	explainDecisions(p, last)
+}
+
+// explainDecisions prints what was refused and what the call used.
+func explainDecisions(p *printer, e *audit.Event) {
+	var used, changed []string
+	refusals, children := 0, false
+	for _, d := range e.Decisions {
+		switch {
+		case !d.Allowed:
+			refusals++
+			printDecision(p, d)
+		case d.Source == scoped.UnattributedSource:
+			changed = append(changed, oneLine(describeAccess(d)))
+		case d.Step == sallyport.StepAccess:
+			used = append(used, oneLine(describeAccess(d)))
+			children = children || d.Capability == "process"
+		}
+	}
+	if refusals == 0 {
+		p.printLine("no step refused")
+	}
+	if children {
+		p.printLine("children: confined at the level %s", e.Level)
+	}
+	printLines(p, "used:", used)
+	printLines(p, "changed at the same time:", changed)
+}
+
+// printLines prints lines under a heading. It prints nothing when there are no
+// lines.
+func printLines(p *printer, heading string, lines []string) {
+	if len(lines) > 0 {
+		p.printLine("%s", heading)
+	}
+	for _, line := range lines {
+		p.printLine("  %s", line)
+	}
+}
+
+// describeAccess describes one thing that a call used: its kind, its name and the kind
+// of access.
+func describeAccess(d sallyport.Decision) string {
+	return strings.TrimSpace(d.Capability + " " + d.Resource + ": " + d.Why)
+}

@@ -1,0 +1,288 @@
+package command
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// importer turns the servers of one client into declarations.
+type importer struct {
+	env    *environment
+	f      *flags
+	o      *importFlags
+	client clients.Client
+	// arg is the name of the client as the user gave it.
+	arg string
+	// config is the configuration in force, to which the servers are added.
+	config *config.Config
+	hosts  map[string][]string
+	pins   map[string][]string
+	plains map[string][]string
+	// taken maps each name to the server that has it.
+	taken map[string]*plannedServer
+}
+
+// importState is the outcome of the import of one server.
+type importState string
+
+const (
+	// importReady: the server is written.
+	importReady importState = "ready"
+	// importThere: the configuration already declares the server.
+	importThere importState = "there"
+	// importLeft: the server stays with the client.
+	importLeft importState = "left"
+	// importBlocked: the server cannot be carried over as it is.
+	importBlocked importState = "blocked"
+)
+
+// plannedServer is one server with the outcome of its import.
+type plannedServer struct {
+	from  clients.Server
+	name  string
+	state importState
+	// why holds the reasons why a server is left or blocked.
+	why   []string
+	entry serverEntry
+	// notes describe what differs from the client's declaration.
+	notes   []string
+	secrets []neededSecret
+	// folder is the folder from which the program probably loads its other
+	// files.
+	folder string
+	// veiled lists headers whose value came from a variable that looks like a
+	// secret.
+	veiled []string
+	// observed is true when the server was observed.
+	observed bool
+	// hostless is true when only the hosts of its secrets are missing.
+	hostless bool
+}
+
+// neededSecret is a secret that the user has to store.
+type neededSecret struct {
+	Name string `json:"name"`
+	Ref  string `json:"ref"`
+	Put  string `json:"put"`
+}
+
+// importPlan is the outcome for all servers of a client.
+type importPlan struct {
+	files   []*clients.File
+	role    string
+	servers []*plannedServer
+}
+
+func (p *plannedServer) addNote(format string, args ...any) {
+	p.notes = append(p.notes, printableLine(fmt.Sprintf(format, args...)))
+}
+
+func (p *plannedServer) blockServer(format string, args ...any) {
+	p.state = importBlocked
+	p.why = append(p.why, printableLine(fmt.Sprintf(format, args...)))
+}
+
+func newImporter(e *environment, f *flags, o *importFlags, c clients.Client, arg string) (*importer, error) {
+	i := &importer{env: e, f: f, o: o, client: c, arg: arg, taken: map[string]*plannedServer{}}
+	var err error
+	if i.config, _, err = loadConfig(e, f); err != nil {
+		return nil, err
+	}
+	if i.hosts, err = valuesOf("host", o.hosts); err != nil {
+		return nil, err
+	}
+	if i.plains, err = valuesOf("plain", o.plain); err != nil {
+		return nil, err
+	}
+	i.pins, err = valuesOf("pin", o.versions)
+	return i, err
+}
+
+// planServers decides about every server of the files.
+func (i *importer) planServers(ctx context.Context, files []*clients.File) (*importPlan, error) {
+	p := &importPlan{files: files, role: i.o.role}
+	if p.role == "" {
+		p.role = i.client.Name
+	}
+	for _, f := range files {
+		for _, s := range f.Servers() {
+			p.servers = append(p.servers, i.planServer(ctx, s))
+		}
+	}
+	return p, i.refuseUnusedFlags(p)
+}
+
+// refuseUnusedFlags refuses flags that name no server.
+func (i *importer) refuseUnusedFlags(p *importPlan) error {
+	named := slices.Clone(i.o.leave)
+	for _, m := range []map[string][]string{i.hosts, i.pins, i.plains} {
+		for name := range m {
+			named = append(named, name)
+		}
+	}
+	slices.Sort(named)
+	for _, name := range named {
+		if !slices.ContainsFunc(p.servers, func(s *plannedServer) bool { return s.hasName(name) }) {
+			return fmt.Errorf("%s has no server %q", i.client.Name, name)
+		}
+	}
+	return nil
+}
+
+// hasName reports whether a server has a name, in the configuration or at the
+// client.
+func (p *plannedServer) hasName(name string) bool { return name == p.name || name == p.from.Name }
+
+// flagValues returns the values that a flag gives for a server.
+func (p *plannedServer) flagValues(values map[string][]string) []string {
+	if v, ok := values[p.name]; ok {
+		return v
+	}
+	return values[p.from.Name]
+}
+
+// planServer decides about one server.
+func (i *importer) planServer(ctx context.Context, s clients.Server) *plannedServer {
+	p := &plannedServer{from: s, state: importReady, name: serverName(s.Name)}
+	switch {
+	case slices.ContainsFunc(i.o.leave, p.hasName):
+		p.state, p.why = importLeft, []string{"--leave: its calls do not pass the gate"}
+		return p
+	case s.Off:
+		p.state, p.why = importLeft, []string{"the client has it switched off"}
+		return p
+	case len(s.Faults) > 0:
+		for _, f := range s.Faults {
+			p.blockServer("%s", f)
+		}
+		return p
+	}
+	i.translateServer(p)
+	if other := i.taken[p.name]; other != nil {
+		if sameLaunch(&p.entry, &other.entry) {
+			p.state, p.why = importThere, []string{"the same as at " + other.from.At}
+			return p
+		}
+		p.name = numberName(p.name, s.In)
+		i.translateServer(p)
+	}
+	i.taken[p.name] = p
+	if i.o.observe && (p.state == importReady || p.hostless) {
+		i.observeServer(ctx, p)
+	}
+	p.proposalSource(filepath.Clean(i.env.home))
+	i.checkDeclaration(p)
+	return p
+}
+
+// translateServer creates the declaration.
+func (i *importer) translateServer(p *plannedServer) {
+	p.entry, p.notes, p.secrets, p.why, p.state, p.hostless = serverEntry{}, nil, nil, nil, importReady, false
+	if p.name != p.from.Name {
+		p.addNote("the client calls it %q", p.from.Name)
+	}
+	i.translateLaunch(p)
+	i.translateVariables(p)
+	i.translateHeaders(p)
+	i.proposeReach(p)
+	for _, key := range p.from.Unknown {
+		p.addNote("%s is not carried over: there is no such thing here", key)
+	}
+}
+
+// checkDeclaration checks a declaration with the reader of declarations and against the
+// present configuration.
+func (i *importer) checkDeclaration(p *plannedServer) {
+	if p.state != importReady {
+		return
+	}
+	text, err := json.Marshal(&p.entry)
+	if err != nil {
+		p.blockServer("%v", err)
+		return
+	}
+	o := &upstream.DecodeOptions{Dir: i.config.Dir, Workspace: i.config.Workspace, Home: i.env.home}
+	now, err := upstream.Decode(p.name, text, o)
+	if err != nil {
+		p.blockServer("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return
+	}
+	if pkg := now.Package; pkg != nil && pkg.Check() != nil {
+		p.addNote("%s names no exact version, without which it is not started: --pin %s=VERSION writes one, and sallyport lock names the newest", pkg.Name, p.name)
+	}
+	for k := range i.config.Servers {
+		part := &i.config.Servers[k]
+		if part.ID != p.name {
+			continue
+		}
+		was, err := upstream.Decode(part.ID, part.JSON, &upstream.DecodeOptions{Dir: part.Dir, Workspace: i.config.Workspace, Home: i.env.home})
+		if err == nil && was.URL == now.URL && was.Transport == now.Transport && slices.Equal(was.Command, now.Command) && reflect.DeepEqual(was.Env, now.Env) {
+			p.state, p.why = importThere, []string{"declared at " + part.Source("") + ", which stays as it is"}
+			return
+		}
+		p.blockServer("the name is another server's at %s: rename one of them, or --leave %s", part.Source(""), p.name)
+	}
+}
+
+// repeated matches separators that stand twice in a row.
+var repeated = regexp.MustCompile(`(_|-)[_-]+`)
+
+// maxServerName is the longest name of a server, in bytes (gateway/lock).
+const maxServerName = 40
+
+// serverName returns a valid server name. It replaces each character that a
+// name cannot hold with a dash.
+func serverName(name string) string {
+	out := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '-'
+	}, name)
+	out = repeated.ReplaceAllString(out, "$1")
+	out = strings.Trim(out, "_-")
+	if len(out) > maxServerName {
+		out = numberName(out, name)
+	}
+	if lock.CheckServer(out) != nil {
+		return numberName("server", name)
+	}
+	return out
+}
+
+// numberName makes a name unique with the digest of another text.
+func numberName(name, apart string) string {
+	sum := sha256.Sum256([]byte(apart))
+	end := "-" + hex.EncodeToString(sum[:3])
+	return strings.TrimRight(name[:min(len(name), maxServerName-len(end))], "_-") + end
+}
+
+// countState returns the number of servers in a state.
+func (p *importPlan) countState(state importState) (n int) {
+	for _, s := range p.servers {
+		if s.state == state {
+			n++
+		}
+	}
+	return n
+}
+
+// isTaken reports whether the import takes a server away from the client.
+func (p *importPlan) isTaken(s clients.Server) bool {
+	return slices.ContainsFunc(p.servers, func(other *plannedServer) bool {
+		return other.from.At == s.At && (other.state == importReady || other.state == importThere)
+	})
+}

@@ -1,0 +1,138 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+)
+
+// importedServer is a server as `import --json` reports it.
+type importedServer struct {
+	Name        string         `json:"name"`
+	Client      string         `json:"client_name,omitempty"`
+	At          string         `json:"at"`
+	State       importState    `json:"state"`
+	Why         []string       `json:"why,omitempty"`
+	Notes       []string       `json:"notes,omitempty"`
+	Secrets     []neededSecret `json:"secrets,omitempty"`
+	Declaration *serverEntry   `json:"declaration,omitempty"`
+}
+
+// importedServers is the JSON answer of import.
+type importedServers struct {
+	Client      string           `json:"client"`
+	Personality string           `json:"personality"`
+	Servers     []importedServer `json:"servers"`
+	// Config is the complete configuration text. It is empty after a write.
+	Config string `json:"config,omitempty"`
+	// Wrote and Copies list what a write changed.
+	Wrote  []string `json:"wrote,omitempty"`
+	Copies []string `json:"copies,omitempty"`
+}
+
+func (i *importer) newReport(p *importPlan) *importedServers {
+	r := &importedServers{Client: i.client.Name, Personality: p.role, Servers: []importedServer{}}
+	for _, s := range p.servers {
+		one := importedServer{Name: s.name, At: s.from.At, State: s.state, Why: s.why, Notes: s.notes, Secrets: s.secrets}
+		if s.from.Name != s.name {
+			one.Client = printableLine(s.from.Name)
+		}
+		if s.state == importReady {
+			one.Declaration = &s.entry
+		}
+		r.Servers = append(r.Servers, one)
+	}
+	return r
+}
+
+// printPreview prints what a write would change. The answer is a configuration.
+func (i *importer) printPreview(p *importPlan) error {
+	var titles []string
+	for _, f := range p.files {
+		titles = append(titles, f.Path)
+	}
+	text, err := p.yamlDocument(strings.Join(titles, " and "))
+	if err != nil {
+		return usageError(err)
+	}
+	out := i.env.newPrinter(i.f)
+	if out.json {
+		r := i.newReport(p)
+		r.Config = text
+		return out.printJSON(r)
+	}
+	if _, err := i.env.stdout.Write([]byte(text)); err != nil {
+		return usageError(err)
+	}
+	say := func(format string, args ...any) { fmt.Fprintf(i.env.stderr, format+"\n", args...) }
+	say("%s", p.summarizeStates())
+	i.printOtherFolders(p, say)
+	switch {
+	case p.countState(importBlocked) > 0:
+		say("nothing was written. What is blocked needs one of the changes above, or --leave SERVER")
+	case len(p.serverNames()) > 0:
+		say("nothing was written; next: %s", i.writeCommand())
+	default:
+		say("nothing to import")
+	}
+	return nil
+}
+
+// writeCommand returns the shell command that writes what was shown.
+func (i *importer) writeCommand() string {
+	words := []string{"sallyport", "import", i.arg}
+	add := func(flag string, values ...string) {
+		for _, v := range values {
+			words = append(words, "--"+flag, v)
+		}
+	}
+	add("config", i.f.config...)
+	if i.o.role != "" {
+		add("personality", i.o.role)
+	}
+	add("leave", i.o.leave...)
+	add("plain", i.o.plain...)
+	add("host", i.o.hosts...)
+	add("pin", i.o.versions...)
+	if i.o.observe {
+		words = append(words, "--observe")
+	}
+	for k := range words {
+		words[k] = shellWord(words[k])
+	}
+	return strings.Join(append(words, "--write"), " ")
+}
+
+// printOtherFolders names the servers that the files declare for other folders.
+func (i *importer) printOtherFolders(p *importPlan, say func(string, ...any)) {
+	for _, f := range p.files {
+		for k, dir := range f.Elsewhere {
+			if k == 5 {
+				say("and for %d other folders", len(f.Elsewhere)-k)
+				break
+			}
+			say("%s has servers for %s too: run this there", f.Path, printableLine(dir))
+		}
+	}
+}
+
+// summarizeStates counts the servers by their outcome.
+func (p *importPlan) summarizeStates() string {
+	parts := []string{}
+	for _, s := range []struct {
+		state importState
+		text  string
+	}{
+		{importReady, "ready"},
+		{importThere, "declared already"},
+		{importLeft, "left with the client"},
+		{importBlocked, "blocked"},
+	} {
+		if n := p.countState(s.state); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, s.text))
+		}
+	}
+	if len(parts) == 0 {
+		return "no servers but this one"
+	}
+	return "servers: " + strings.Join(parts, ", ")
+}

@@ -1,0 +1,133 @@
+package command
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sallyport/sallyport/internal/clients"
+)
+
+// rollBack restores the servers of one client, or of every client that has a
+// copy and starts this program.
+func (e *environment) rollBack(f *flags, o *importFlags, name string) error {
+	files, err := e.listRewritten(name)
+	if err != nil {
+		return usageError(err)
+	}
+	restored := []string{}
+	var faults []error
+	for _, file := range files {
+		done, err := e.restoreFile(o, file)
+		if err != nil {
+			faults = append(faults, err)
+		}
+		if done != "" {
+			restored = append(restored, file.Path)
+			if !f.json {
+				e.newPrinter(f).printLine("%s: %s", file.Path, done)
+			}
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return usageError(err)
+	}
+	if f.json {
+		return e.newPrinter(f).printJSON(map[string][]string{"restored": restored})
+	}
+	if len(restored) == 0 {
+		fmt.Fprintln(e.stderr, "nothing to bring back: no file of a client that starts this program has a copy"+e.lookedFor(files))
+		return nil
+	}
+	fmt.Fprintln(e.stderr, "the configuration still declares the servers: nobody starts them but this program")
+	return nil
+}
+
+// lookedFor names the copies that the rollback looked for.
+func (e *environment) lookedFor(files []*clients.File) string {
+	var names []string
+	for _, f := range files {
+		names = append(names, filepath.Join(e.copyDir(), copyPrefix(f.Path)+"*"+copyEnding))
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; looked for " + strings.Join(names, " and ")
+}
+
+// listRewritten lists the files of a client. Without a name it lists the files of
+// all clients that can be read.
+func (e *environment) listRewritten(name string) (files []*clients.File, err error) {
+	if name != "" {
+		_, files, err = e.settingsOf(name)
+		return files, err
+	}
+	folders := e.clientFolders()
+	for _, c := range clients.Known() {
+		for _, path := range c.Files(folders) {
+			if file, err := clients.Read(c, path, folders); err == nil && file.Text != nil {
+				files = append(files, file)
+			}
+		}
+	}
+	return files, nil
+}
+
+// restoreFile restores the servers of one file from the newest copy that declares
+// others. The text done describes the change; it is empty when there is nothing
+// to do.
+func (e *environment) restoreFile(o *importFlags, file *clients.File) (done string, err error) {
+	if !file.Connected() && !o.force {
+		return "", nil
+	}
+	folders := e.clientFolders()
+	for _, path := range e.copiesOf(file.Path) {
+		copied, err := clients.Read(file.Client, path, folders)
+		if err != nil {
+			return "", fmt.Errorf("the copy cannot be read: %w", err)
+		}
+		if bytes.Equal(copied.Text, file.Text) {
+			continue
+		}
+		// Restore keeps the sections of projects from the file, not from its
+		// copy.
+		text, err := file.Restore(copied)
+		switch {
+		case err == nil && bytes.Equal(text, file.Text):
+			continue
+		case errors.Is(err, clients.ErrChanged) && o.force:
+			text = copied.Text
+		case errors.Is(err, clients.ErrChanged):
+			return "", fmt.Errorf("%s: %w. Nothing was changed. Either take what is new out of it by hand, or put the copy %s back whole with --force, which loses what was changed since",
+				file.Path, err, path)
+		case err != nil:
+			return "", err
+		}
+		return e.writeRestored(file, text, copied, path)
+	}
+	return "", nil
+}
+
+// writeRestored writes the restored text. It removes a copy that equals the file again:
+// such a copy may hold secrets and has no further use.
+func (e *environment) writeRestored(file *clients.File, text []byte, copied *clients.File, path string) (string, error) {
+	if bytes.Equal(text, copied.Text) {
+		found, err := os.ReadFile(file.Path)
+		if err != nil {
+			return "", err
+		}
+		if !bytes.Equal(found, file.Text) {
+			return "", fmt.Errorf("%s was changed while it was read: nothing was done to it, try again", file.Path)
+		}
+		if err := replaceFile(file.Path, text); err != nil {
+			return "", err
+		}
+		return "is as it was; the copy is gone", os.Remove(path)
+	}
+	kept, err := e.changeFile(file.Path, file.Text, text, time.Now())
+	return "has its servers again, and what was changed elsewhere since (copy: " + kept + ")", err
+}

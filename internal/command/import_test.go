@@ -1,0 +1,241 @@
+package command
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// TestAChangedFileIsWholeAtAnyTime reads a file while it is replaced: an
+// interruption leaves the old text or the new one.
+func TestAChangedFileIsWholeAtAnyTime(t *testing.T) {
+	path, env := filepath.Join(t.TempDir(), "mcp.json"), &environment{home: t.TempDir()}
+	texts := []string{strings.Repeat("a", 200_000), strings.Repeat("b", 300_000)}
+	if err := os.WriteFile(path, []byte(texts[0]), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		for i := range 40 {
+			old, text := texts[i%2], texts[(i+1)%2]
+			if _, err := env.changeFile(path, []byte(old), []byte(text), time.Unix(int64(i), 0)); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for reading := true; reading; {
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+			reading = false
+		default:
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != texts[0] && string(got) != texts[1] {
+			t.Fatalf("the file has %d bytes (%v), want one of the texts", len(got), err)
+		}
+	}
+	copies := env.copiesOf(path)
+	if len(copies) != 40 {
+		t.Fatalf("%d copies, want 40", len(copies))
+	}
+	if got, err := os.ReadFile(copies[0]); err != nil || string(got) != texts[1] {
+		t.Errorf("the newest copy is not what was there before the last change: %v", err)
+	}
+	if info, err := os.Stat(copies[0]); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the copy has mode %v (%v), want one for its user alone", info.Mode(), err)
+	}
+}
+
+func TestAFileThatChangedMeanwhileIsLeftAlone(t *testing.T) {
+	path, env := filepath.Join(t.TempDir(), "mcp.json"), &environment{home: t.TempDir()}
+	if err := os.WriteFile(path, []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := env.changeFile(path, []byte("old"), []byte("ours"), time.Now()); err == nil || !strings.Contains(err.Error(), "was changed while it was read") {
+		t.Errorf("changeFile = %v", err)
+	}
+	if got, _ := os.ReadFile(path); string(got) != "new" || len(env.copiesOf(path)) != 0 {
+		t.Errorf("the file is %q with copies %v, want it left alone", got, env.copiesOf(path))
+	}
+}
+
+// TestWhatImportSaysNextCanBePasted uses paths that a shell would expand, and
+// flags without which the command would write something else.
+func TestWhatImportSaysNextCanBePasted(t *testing.T) {
+	i := &importer{arg: "it's here/mcp.json", f: &flags{config: []string{"a b.yaml"}}, o: &importFlags{
+		role: "r", leave: []string{"x"}, hosts: []string{"y=h:1"}, versions: []string{"z=1.2.3"}, observe: true,
+	}}
+	const want = `sallyport import 'it'\''s here/mcp.json' --config 'a b.yaml' --personality r --leave x --host y=h:1 --pin z=1.2.3 --observe --write`
+	if got := i.writeCommand(); got != want {
+		t.Errorf("again = %s, want %s", got, want)
+	}
+}
+
+// TestShownDrivesNoTerminal passes control sequences that a terminal would
+// execute.
+func TestShownDrivesNoTerminal(t *testing.T) {
+	if got := printableLine("a\x1b[1m\u009b31mb\u202ec\u2066d\u2028e\nf"); got != "a [1m 31mb c d e f" {
+		t.Errorf("shown = %q", got)
+	}
+}
+
+// FuzzFlow checks that a text of a client means the same in a configuration, or
+// is refused there.
+func FuzzFlow(f *testing.F) {
+	for _, s := range []string{"", "a b", `"\`, "# x", "{a: b}", "yes", "1e3", "é\u202e\x1b[0m\x00\ufeff\ufffd", "- a\n\tb\r", "${workspace}", "'", "\U0010ffff", "a: b", "\u2028"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if !utf8.ValidString(s) {
+			return
+		}
+		text := "version: 1\nmcp_servers:\n  a:\n    command: " + flowValue([]any{s}) + "\n    env: " + flowValue(map[string]any{s: s}) + "\n"
+		c, err := config.Parse("/d/sallyport.yaml", []byte(text), nil)
+		if err != nil {
+			return
+		}
+		var got struct {
+			Command []string
+			Env     map[string]string
+		}
+		if err := json.Unmarshal(c.Servers[0].JSON, &got); err != nil || got.Command[0] != s || got.Env[s] != s {
+			t.Errorf("%q is written as %s and read as %q, %v (%v)", s, text, got.Command, got.Env, err)
+		}
+	})
+}
+
+// FuzzServerName checks that every server gets a valid name.
+func FuzzServerName(f *testing.F) {
+	for _, s := range []string{"", "a", "GitHub (work)", "__a__", "a_-_b", strings.Repeat("x_", 40), "-", "日本"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		name := serverName(s)
+		if err := lock.CheckServer(name); err != nil {
+			t.Errorf("serverName(%q) = %q: %v", s, name, err)
+		}
+		if lock.CheckServer(s) == nil && name != s && strings.Trim(s, "_-") == s && !repeated.MatchString(s) {
+			t.Errorf("serverName(%q) = %q, want it kept", s, name)
+		}
+		if err := lock.CheckServer(numberName(name, s)); err != nil {
+			t.Errorf("numbered(%q) = %q: %v", name, numberName(name, s), err)
+		}
+	})
+}
+
+// TestSeenHostsAreNotGrantedBesideSecrets checks that a host which an observed
+// server reached is only named in a remark when its secrets would go there.
+func TestSeenHostsAreNotGrantedBesideSecrets(t *testing.T) {
+	for state, want := range map[importState]bool{importReady: true, importBlocked: false} {
+		p := &plannedServer{state: state}
+		(&importer{}).observedHosts(p, []string{"seen.example"})
+		if granted := p.entry.Capabilities.Network != nil; granted != want {
+			t.Errorf("a server that is %s: granted = %v, want %v", state, granted, want)
+		}
+		if said := strings.Contains(strings.Join(p.notes, " "), "seen.example"); said == want {
+			t.Errorf("a server that is %s: notes %q", state, p.notes)
+		}
+	}
+}
+
+// TestNothingElseIsChanged compares an extended configuration with the one
+// before.
+func TestNothingElseIsChanged(t *testing.T) {
+	load := func(text string) *config.Config {
+		t.Helper()
+		c, err := config.Parse("/d/sallyport.yaml", []byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	const roles = "version: 1\npersonalities:\n  default: {toolset: []}\n  cursor: {toolset: [], mcp_servers: [one]}\n"
+	const one, other = "  one: {command: [python3]}\n", "  mine: {command: [sh]}\n"
+	i := &importer{config: load("version: 1\npersonalities: {default: {toolset: []}}\nmcp_servers:\n" + other)}
+	p := &importPlan{role: "cursor", servers: []*plannedServer{{name: "one", state: importReady}}}
+	for _, tt := range []struct{ text, want string }{
+		{roles + "mcp_servers:\n" + one + other, ""},
+		{roles + "mcp_servers:\n" + one, "change the server mine"},
+		{roles + "mcp_servers:\n" + one + "  mine: {command: [bash]}\n", "change the server mine"},
+		{roles + "mcp_servers:\n" + one + other + "  more: {command: [sh]}\n", "another server"},
+		{strings.Replace(roles, "[one]", "[]", 1) + "mcp_servers:\n" + one + other, "not give the servers to the personality cursor"},
+		{strings.Replace(roles, "default: {toolset: []}", "default: {}", 1) + "mcp_servers:\n" + one + other, "change the personality default"},
+		{strings.Replace(roles, "  default: {toolset: []}\n", "", 1) + "mcp_servers:\n" + one + other, "remove the personality default"},
+		{roles + "  more: {toolset: []}\nmcp_servers:\n" + one + other, "make the personality more"},
+		{roles + "mcp_servers:\n" + one + other + "state: memory\n", "change state"},
+		{roles + "mcp_servers:\n" + one + other + "security: {require_auth: false}\n", "change security"},
+		{roles + "mcp_servers:\n" + one + other + "actions: [{id: a, description: d, handler: {exec: {command: [sh]}}}]\n", "change an action"},
+	} {
+		err := i.compareConfig(p, load(tt.text))
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("compare = %v, want %q, for\n%s", err, tt.want, tt.text)
+		}
+	}
+}
+
+// TestNoSecretOfAClientShows puts a secret at every place of a client's file
+// that may hold one, and searches all that import prints and writes.
+func TestNoSecretOfAClientShows(t *testing.T) {
+	const known, named = "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "hunter2-hunter2"
+	for _, server := range []string{
+		`{"command": "python3", "env": {"X": "` + known + `"}}`,
+		`{"command": "python3", "env": {"API_KEY": "` + named + `"}}`,
+		`{"command": "python3", "env": {"X": "${Y:-` + known + `}"}}`,
+		`{"command": "python3", "env": {"X": "https://me:` + named + `@x.example"}}`,
+		`{"command": "python3", "env": ["` + known + `"]}`,
+		`{"command": "python3", "env": {"X": {"` + known + `": 1}}}`,
+		`{"command": "python3", "env": {"B@D": "` + known + `"}}`,
+		`{"command": "python3", "env": {"NODE_OPTIONS": "` + known + `"}}`,
+		`{"command": "python3", "args": ["` + known + `"]}`,
+		`{"command": "python3", "args": ["--token", "` + named + `"]}`,
+		`{"command": "python3", "args": ["--apiKey=` + named + `"]}`,
+		`{"command": "python3", "args": ["${Y:-` + known + `}", "${API_KEY:-` + named + `}"]}`,
+		`{"command": "npx", "args": ["mcp-remote", "https://x.example/mcp?token=` + named + `"]}`,
+		`{"command": "npx", "args": ["mcp-remote", "https://x.example/mcp", "--header", "Authorization: Bearer ` + named + `"]}`,
+		`{"command": "npx", "args": ["mcp-remote", "https://x.example/mcp", "--header", "X-Api-Key:${K}"], "env": {"K": "` + named + `"}}`,
+		`{"command": "sudo", "args": ["` + known + `"]}`,
+		`{"url": "https://x.example/` + known + `/mcp"}`,
+		`{"url": "https://` + named + `:` + named + `@x.example/mcp"}`,
+		`{"url": "https://x.example/mcp", "headers": {"Authorization": "Bearer ` + named + `", "Cookie": "` + named + `", "X": "` + known + `"}}`,
+		`{"url": "https://x.example/mcp", "headers": {"X": "a ${Y:-` + known + `}"}}`,
+		`{"url": "https://x.example/mcp", "oauth": {"clientSecret": "` + named + `"}, "token": "` + known + `"}`,
+		`{"command": "python3", "cwd": "${Y:-` + known + `}"}`,
+	} {
+		dir := t.TempDir()
+		place(t, dir, configName, "version: 1\nsecrets: [{env: S_}]\npersonalities:\n  default: {toolset: []}\n")
+		place(t, dir, "mcp.json", `{"mcpServers": {"one": `+server+`}}`)
+		var said strings.Builder
+		for _, args := range [][]string{{}, {"--json"}, {"--host", "one=api.example"}, {"--write"}, {"--write", "--host", "one=api.example", "--json"}} {
+			before := said.Len()
+			code := runCommand(t.Context(), append([]string{"import", "./mcp.json"}, args...), &environment{
+				stdin: io.NopCloser(strings.NewReader("")), stdout: nopCloser{&said}, stderr: &said,
+				lookup: func(string) (string, bool) { return "", false }, pairs: func() []string { return nil },
+				dir: dir, home: dir,
+			})
+			if said.Len() == before {
+				t.Errorf("%s: %v said nothing: %d", server, args, code)
+			}
+		}
+		text, err := os.ReadFile(filepath.Join(dir, configName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{known, named} {
+			if strings.Contains(said.String()+string(text), secret) {
+				t.Errorf("%s shows its secret:\n%s\n%s", server, said.String(), text)
+			}
+		}
+	}
+}

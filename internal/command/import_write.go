@@ -1,0 +1,299 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamledit"
+)
+
+// writePlan adds the servers to the configuration and rewrites the client's files.
+// It writes the configuration first: after an interruption between the two, the
+// client is unchanged and the user runs the command again.
+func (i *importer) writePlan(ctx context.Context, p *importPlan) error {
+	paths := configPaths(i.env, i.f)
+	switch {
+	case p.countState(importBlocked) > 0:
+		return usageError(i.refuseBlocked(p))
+	case len(p.serverNames()) == 0:
+		fmt.Fprintf(i.env.stderr, "nothing to import: %s\n", p.summarizeStates())
+		return nil
+	case len(paths) == 0:
+		return usageError(fmt.Errorf("no %s in %s: run 'sallyport init' first", configName, i.env.dir))
+	}
+	if err := i.checkPersonality(p, paths[0]); err != nil {
+		return usageError(err)
+	}
+	entry, err := stdioEntry(i.env, i.f, &i.client, p.role)
+	if err != nil {
+		return usageError(err)
+	}
+	value, err := json.Marshal(entry)
+	if err != nil {
+		return usageError(err)
+	}
+	now, r := time.Now(), i.newReport(p)
+	if err := i.writeConfig(ctx, p, paths, now, r); err != nil {
+		return usageError(err)
+	}
+	for _, f := range p.files {
+		text, err := f.Rewrite(value, p.isTaken)
+		if err == nil && !bytes.Equal(text, f.Text) {
+			var copied string
+			if copied, err = i.env.changeFile(f.Path, f.Text, text, now); err == nil {
+				r.Wrote, r.Copies = append(r.Wrote, f.Path), append(r.Copies, copied)
+			}
+		}
+		if err != nil {
+			return usageError(fmt.Errorf("%w; written before: %s. Run the command again, or put the copies back: %s",
+				err, joinedOr(r.Wrote), joinedOr(r.Copies)))
+		}
+	}
+	return i.printDone(p, r)
+}
+
+func joinedOr(list []string) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, ", ")
+}
+
+// checkPersonality refuses a personality that would change the default: the personality
+// of a caller that names none.
+func (i *importer) checkPersonality(p *importPlan, path string) error {
+	names := i.config.Names()
+	switch _, there := i.config.Personalities[p.role]; {
+	case i.config.Implicit:
+		return fmt.Errorf("%s has no personalities, and %s would take the place of what is seen where nobody chooses: add one that is named default first", path, p.role)
+	case there || len(names) > 1 || names[0] == config.DefaultPersonality:
+		return nil
+	default:
+		return fmt.Errorf("%s has one personality, %s, which is taken where nobody chooses; beside %s none would be: name it default, or give the servers to it with --personality %s",
+			path, names[0], p.role, names[0])
+	}
+}
+
+// refuseBlocked returns the error that names the blocked servers.
+func (i *importer) refuseBlocked(p *importPlan) error {
+	text := "nothing was written: not every server can be carried over"
+	for _, s := range p.servers {
+		if s.state == importBlocked {
+			text += "\n  " + oneLine(s.describeState())
+		}
+	}
+	return errors.New(text + "\nchange what is named, or leave a server with the client, beside the gate: --leave SERVER")
+}
+
+// writeConfig adds the servers to the first file of the configuration.
+func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []string, now time.Time, r *importedServers) error {
+	path := paths[0]
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	text, err := i.addedText(p, string(old))
+	if errors.Is(err, yamledit.ErrStyle) {
+		return fmt.Errorf("%s: %w, so that nothing can be added to it: write it as a key with one line for each below it, or write what 'sallyport import %s' prints into a file for a further --config", path, err, shellWord(i.arg))
+	}
+	if err != nil || text == string(old) {
+		return err
+	}
+	if err := i.verifyText(ctx, p, path, paths, text); err != nil {
+		return err
+	}
+	copied, err := i.env.changeFile(path, old, []byte(text), now)
+	if err == nil {
+		r.Wrote, r.Copies = append(r.Wrote, path), append(r.Copies, copied)
+	}
+	return err
+}
+
+// addedText returns the text of the configuration with the servers and the
+// personality added.
+func (i *importer) addedText(p *importPlan, text string) (string, error) {
+	var err error
+	add := func(path []string, lines []string) {
+		if err == nil && len(lines) > 0 {
+			text, err = yamledit.Insert(text, path, lines)
+		}
+	}
+	for _, s := range p.readyServers() {
+		lines, lineErr := s.yamlLines()
+		if lineErr != nil {
+			return "", lineErr
+		}
+		add([]string{"mcp_servers"}, append([]string{"# Imported from " + printableLine(s.from.At)}, lines...))
+	}
+	old, there := i.config.Personalities[p.role]
+	if !there {
+		add([]string{"personalities"}, p.yamlPersonality())
+		return text, err
+	}
+	role := []string{"personalities", p.role}
+	add(append(role, "mcp_servers"), listItems("", removeItems(p.serverNames(), old.MCPServers)))
+	var reads, writes []string
+	if old.FSReach != nil {
+		reads, writes = old.FSReach.Read, old.FSReach.Write
+	}
+	add(append(role, "fs_reach", "read"), listItems("", removeItems(p.readFolders(), reads)))
+	add(append(role, "fs_reach", "write"), listItems("", removeItems(p.writeFolders(), writes)))
+	return text, err
+}
+
+// removeItems returns the items of a list that another list does not hold.
+func removeItems(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+}
+
+// verifyText parses the new text as the new configuration. It refuses a text that
+// means anything other than the plan.
+func (i *importer) verifyText(ctx context.Context, p *importPlan, path string, paths []string, text string) (err error) {
+	draft, err := os.CreateTemp(filepath.Dir(path), ".sallyport-import-*"+filepath.Ext(path))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(draft.Name())) }()
+	_, err = draft.WriteString(text)
+	if err := errors.Join(err, draft.Close()); err != nil {
+		return err
+	}
+	drafted := append([]string{draft.Name()}, paths[1:]...)
+	c, err := config.Load(drafted, configOptions(i.env))
+	if err == nil {
+		err = i.compareConfig(p, c)
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be extended: %s\nwrite what 'sallyport import %s' prints into a file for a further --config",
+			path, strings.ReplaceAll(err.Error(), draft.Name(), path), shellWord(i.arg))
+	}
+	g, err := viewGate(ctx, i.env, &flags{config: drafted})
+	if err != nil {
+		return fmt.Errorf("the result would not load: %s", strings.ReplaceAll(err.Error(), draft.Name(), path))
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	for _, m := range g.misfitsOf(p.role) {
+		fmt.Fprintf(i.env.stderr, "sallyport: warning: misfit %s\n", strings.ReplaceAll(fmt.Sprint(m), draft.Name(), path))
+	}
+	return nil
+}
+
+// compareConfig checks that a configuration differs from the old one only by the
+// servers and the personality of the plan.
+func (i *importer) compareConfig(p *importPlan, c *config.Config) error {
+	servers := map[string]string{}
+	for k := range c.Servers {
+		servers[c.Servers[k].ID] = string(c.Servers[k].JSON)
+	}
+	for k := range i.config.Servers {
+		if old := &i.config.Servers[k]; servers[old.ID] != string(old.JSON) {
+			return fmt.Errorf("it would change the server %s", old.ID)
+		}
+		delete(servers, i.config.Servers[k].ID)
+	}
+	for _, s := range p.readyServers() {
+		if _, ok := servers[s.name]; !ok {
+			return fmt.Errorf("it would not declare the server %s", s.name)
+		}
+		delete(servers, s.name)
+	}
+	if len(servers) > 0 {
+		return errors.New("it would declare another server")
+	}
+	if err := i.compareRoles(p, c); err != nil {
+		return err
+	}
+	a, b := reflect.ValueOf(i.config).Elem(), reflect.ValueOf(c).Elem()
+	for k := range a.NumField() {
+		field := a.Type().Field(k)
+		if !field.IsExported() || slices.Contains([]string{"Files", "Servers", "Personalities", "Digest", "Actions"}, field.Name) {
+			continue
+		}
+		if !reflect.DeepEqual(a.Field(k).Interface(), b.Field(k).Interface()) {
+			return fmt.Errorf("it would change %s", strings.ToLower(field.Name))
+		}
+	}
+	same := func(a, b config.Part) bool { return a.ID == b.ID && bytes.Equal(a.JSON, b.JSON) }
+	if !slices.EqualFunc(i.config.Actions, c.Actions, same) {
+		return errors.New("it would change an action")
+	}
+	return nil
+}
+
+// compareRoles is compare for the personalities.
+func (i *importer) compareRoles(p *importPlan, c *config.Config) error {
+	want := map[string]bool{p.role: true}
+	for name, old := range i.config.Personalities {
+		want[name] = true
+		role, ok := c.Personalities[name]
+		if !ok {
+			return fmt.Errorf("it would remove the personality %s", name)
+		}
+		if name == p.role {
+			now, was := *role, *old
+			now.MCPServers, was.MCPServers, now.FSReach, was.FSReach = nil, nil, nil, nil
+			role, old = &now, &was
+		}
+		if !sameRole(role, old) {
+			return fmt.Errorf("it would change the personality %s", name)
+		}
+	}
+	for name := range c.Personalities {
+		if !want[name] {
+			return fmt.Errorf("it would make the personality %s", name)
+		}
+	}
+	role := c.Personalities[p.role]
+	if role == nil || len(removeItems(p.serverNames(), role.MCPServers)) > 0 {
+		return fmt.Errorf("it would not give the servers to the personality %s", p.role)
+	}
+	return nil
+}
+
+// sameRole compares two personalities and ignores where they are defined.
+func sameRole(a, b *sallyport.Personality) bool {
+	x, y := *a, *b
+	x.Sources, y.Sources = nil, nil
+	return reflect.DeepEqual(x, y)
+}
+
+// printDone reports what was done and what the user still has to do.
+func (i *importer) printDone(p *importPlan, r *importedServers) error {
+	out := i.env.newPrinter(i.f)
+	if out.json {
+		return out.printJSON(r)
+	}
+	out.printLine("%s", p.summarizeStates())
+	for k, path := range r.Wrote {
+		out.printLine("wrote %s (copy: %s)", path, r.Copies[k])
+	}
+	for _, s := range p.servers {
+		if s.state != importReady {
+			out.printLine("%s, %s: %s", printableLine(s.from.Name), s.state, oneLine(strings.Join(s.why, "; ")))
+			continue
+		}
+		for _, n := range s.notes {
+			out.printLine("%s: %s", s.name, n)
+		}
+		for _, w := range s.secrets {
+			out.printLine("%s: the value of %s, which the copy of the client's file has, goes into %s", s.name, w.Name, w.Put)
+		}
+	}
+	out.printLine("next: sallyport lock, which installs and pins the servers, then start %s again", i.client.Title)
+	out.printLine("undo: sallyport import --rollback %s", shellWord(i.arg))
+	return nil
+}

@@ -1,0 +1,183 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// yamlLines returns the YAML of a declaration, one key on each line, below the name
+// of its server.
+func (p *plannedServer) yamlLines() ([]string, error) {
+	text, err := json.Marshal(&p.entry)
+	if err != nil {
+		return nil, err
+	}
+	var values map[string]any
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&values); err != nil {
+		return nil, err
+	}
+	lines := []string{p.name + ":"}
+	for _, key := range []string{"command", "cwd", "url", "transport", "headers", "env", "secret_env", "capabilities"} {
+		if v, ok := values[key]; ok {
+			lines = append(lines, "  "+key+": "+flowValue(v))
+		}
+	}
+	return lines, nil
+}
+
+// plainKey matches a key that needs no quotes.
+var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+// flowValue returns a value on one line. It quotes texts, so that YAML reads none of
+// them as another type, and escapes characters that do not print.
+func flowValue(v any) string {
+	switch v := v.(type) {
+	case map[string]any:
+		parts := make([]string, 0, len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			name := key
+			if !plainKey.MatchString(key) || slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}, strings.ToLower(key)) {
+				name = strconv.Quote(key)
+			}
+			parts = append(parts, name+": "+flowValue(v[key]))
+		}
+		return "{" + strings.Join(parts, ", ") + "}"
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = flowValue(v[i])
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	case string:
+		return strconv.Quote(v)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// yamlComments returns the comments about a server.
+func (p *plannedServer) yamlComments() (lines []string) {
+	lines = append(lines, "# "+printableLine(p.from.At))
+	for _, n := range p.notes {
+		lines = append(lines, "# "+oneLine(n))
+	}
+	for _, s := range p.secrets {
+		lines = append(lines, "# "+oneLine(printableLine("the value of "+s.Name+" goes into "+s.Put)))
+	}
+	return lines
+}
+
+// readFolders returns the folders that the personality has to reach for its servers.
+func (p *importPlan) readFolders() (list []string) {
+	for _, s := range p.readyServers() {
+		if fs := s.entry.Capabilities.FSReach; fs != nil {
+			list = append(list, fs.Read.Paths...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func (p *importPlan) writeFolders() (list []string) {
+	for _, s := range p.readyServers() {
+		if fs := s.entry.Capabilities.FSReach; fs != nil {
+			list = append(list, fs.Write.Paths...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// readyServers returns the servers that are written.
+func (p *importPlan) readyServers() (list []*plannedServer) {
+	for _, s := range p.servers {
+		if s.state == importReady {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// serverNames returns the servers of the plan that the personality may use.
+func (p *importPlan) serverNames() (list []string) {
+	for _, s := range p.servers {
+		if (s.state == importReady || s.state == importThere) && !slices.Contains(list, s.name) {
+			list = append(list, s.name)
+		}
+	}
+	return list
+}
+
+// yamlDocument returns the plan as a configuration file of its own, with remarks.
+func (p *importPlan) yamlDocument(title string) (string, error) {
+	var b strings.Builder
+	line := func(indent int, format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		b.WriteString(strings.Repeat(" ", indent) + text + "\n")
+	}
+	line(0, "# The MCP servers of %s, as `sallyport import` reads them.", printableLine(title))
+	line(0, "version: 1")
+	if len(p.readyServers()) > 0 {
+		line(0, "mcp_servers:")
+	}
+	for _, s := range p.servers {
+		if s.state != importReady {
+			line(2, "# %s, %s: %s", printableLine(s.from.Name), s.state, oneLine(strings.Join(s.why, "; ")))
+			continue
+		}
+		lines, err := s.yamlLines()
+		if err != nil {
+			return "", err
+		}
+		for _, l := range append(s.yamlComments(), lines...) {
+			line(2, "%s", l)
+		}
+	}
+	if len(p.serverNames()) == 0 {
+		return b.String(), nil
+	}
+	line(0, "personalities:")
+	for _, l := range p.yamlPersonality() {
+		line(2, "%s", l)
+	}
+	return b.String(), nil
+}
+
+// yamlPersonality returns the lines of a personality that may use these servers and
+// nothing else.
+func (p *importPlan) yamlPersonality() []string {
+	lines := []string{
+		p.role + ":",
+		"  description: " + strconv.Quote("The MCP servers of "+printableLine(p.files[0].Client.Title)+"."),
+		"  toolset: []",
+		"  mcp_servers:",
+	}
+	lines = append(lines, listItems("    ", p.serverNames())...)
+	reads, writes := p.readFolders(), p.writeFolders()
+	if len(reads)+len(writes) == 0 {
+		return lines
+	}
+	lines = append(lines, "  fs_reach:")
+	if len(reads) > 0 {
+		lines = append(append(lines, "    read:"), listItems("      ", reads)...)
+	}
+	if len(writes) > 0 {
+		lines = append(append(lines, "    write:"), listItems("      ", writes)...)
+	}
+	return lines
+}
+
+func listItems(indent string, list []string) (lines []string) {
+	for _, s := range list {
+		lines = append(lines, indent+"- "+strconv.Quote(s))
+	}
+	return lines
+}

@@ -1,0 +1,68 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+func initCommand(env *environment, f *flags) *cobra.Command {
+	var preset string
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Write a commented " + configName,
+		Long: `Write a commented ` + configName + ` that passes check. An existing file is never
+overwritten. The presets, from the narrowest: ` + strings.Join(config.PresetNames(), ", ") + `.`,
+		Example: `  sallyport init
+  sallyport init --preset locked`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			text, err := config.Preset(preset)
+			if err != nil {
+				return usageError(err)
+			}
+			path := filepath.Join(env.dir, configName)
+			if len(f.config) > 1 {
+				return usageError(errors.New("init writes one file: give --config once"))
+			}
+			if len(f.config) == 1 {
+				path = f.config[0]
+				if !filepath.IsAbs(path) {
+					path = filepath.Join(env.dir, path)
+				}
+			}
+			if err := writeNew(path, text); err != nil {
+				return usageError(err)
+			}
+			p := env.newPrinter(f)
+			if p.json {
+				return p.printJSON(map[string]string{"file": path, "preset": preset})
+			}
+			p.printLine("wrote %s (preset %s)", path, preset)
+			p.printLine("next: sallyport check, then sallyport serve")
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&preset, "preset", config.DefaultPreset, "what to allow: `"+strings.Join(config.PresetNames(), "|")+"`")
+	return cmd
+}
+
+// writeNew writes a file. It is an error when the file already exists.
+func writeNew(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists: it was left as it is", path)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
+}

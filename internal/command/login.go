@@ -1,0 +1,300 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/gateway/oauth"
+	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/secrets"
+)
+
+// loginWait bounds how long a user may take to consent.
+const loginWait = 5 * time.Minute
+
+// openTokens opens the vault when a server needs one, and puts it before the
+// secrets of the configuration.
+func (g *gate) openTokens(declared []upstream.Server, b *sallyport.Backends) (*oauth.Vault, error) {
+	if !slices.ContainsFunc(declared, func(s upstream.Server) bool { return s.OAuth != nil }) {
+		return nil, nil
+	}
+	vault, err := g.newVault()
+	if err != nil {
+		return nil, err
+	}
+	sources := []sallyport.SecretSource{vault}
+	if b.Secrets != nil {
+		sources = append(sources, b.Secrets)
+	}
+	b.Secrets = secrets.NewChain(sources...)
+	return vault, nil
+}
+
+// newVault stores tokens in the state. The key that seals them is not in the
+// state.
+func (g *gate) newVault() (*oauth.Vault, error) {
+	return oauth.NewVault(g.settings, g.key.Derive("oauth tokens"))
+}
+
+// loginFlags holds the flags of login and logout.
+type loginFlags struct {
+	principal, personality string
+	port                   int
+}
+
+func loginCommand(env *environment, f *flags) *cobra.Command {
+	var l loginFlags
+	cmd := &cobra.Command{
+		Use:   "login SERVER",
+		Short: "Log in at a remote MCP server",
+		Long: `Log in at a remote MCP server that wants OAuth. The command prints the page of
+the server's issuer, waits until somebody has consented there in a browser on
+this machine, and keeps the tokens, sealed, in the state. It starts no browser.
+Tokens are for one principal, the local user unless another is named, or for
+everybody where the server is shared. With --json it prints two lines: what to
+open, and what came of it.`,
+		Example: `  sallyport login github
+  sallyport login github --principal ci-agent
+  sallyport login github --port 8976    # for an issuer that wants the redirect URL http://127.0.0.1:8976/callback`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			g, err := openGate(cmd.Context(), env, f)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.Close()) }()
+			return g.logIn(cmd.Context(), env.newPrinter(f), args[0], &l)
+		},
+	}
+	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls use the tokens")
+	cmd.Flags().StringVar(&l.personality, "personality", "", "the `ROLE` whose grant the login keeps to (default: the first that lists the server)")
+	cmd.Flags().IntVar(&l.port, "port", 0, "the `PORT` at which to wait for the browser (default: any)")
+	return cmd
+}
+
+func logoutCommand(env *environment, f *flags) *cobra.Command {
+	var l loginFlags
+	cmd := &cobra.Command{
+		Use:   "logout SERVER",
+		Short: "Remove the tokens of a remote MCP server",
+		Long: `Remove the tokens of a principal at a remote MCP server from the state, and
+have the server's issuer revoke them where it takes revocations. They are
+removed whatever the issuer answers, and the command says what it did.`,
+		Example: `  sallyport logout github
+  sallyport logout github --principal ci-agent`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			g, err := openGate(cmd.Context(), env, f)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.Close()) }()
+			return g.logOut(cmd.Context(), env.newPrinter(f), args[0], l.principal)
+		},
+	}
+	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls used the tokens")
+	return cmd
+}
+
+// findOAuthServer returns a declared server that uses OAuth.
+func (t *deployment) findOAuthServer(name string) (*upstream.Server, error) {
+	var known []string
+	for i := range t.servers.declared {
+		s := &t.servers.declared[i]
+		switch {
+		case s.OAuth != nil && s.Name == name:
+			return s, nil
+		case s.Name == name:
+			return nil, fmt.Errorf("%s has no oauth in mcp_servers: nobody logs in there", name)
+		case s.OAuth != nil:
+			known = append(known, s.Name)
+		}
+	}
+	return nil, unknownName("server with oauth", name, known)
+}
+
+// loginRole returns the role whose grant bounds a login.
+func (t *deployment) loginRole(server, asked string) (string, error) {
+	roles := t.rolesWith(server)
+	switch {
+	case len(roles) == 0:
+		return "", fmt.Errorf("no personality lists %s in mcp_servers, so that nobody can use it", server)
+	case asked == "":
+		return roles[0], nil
+	case !slices.Contains(roles, asked):
+		return "", fmt.Errorf("--personality %s: expected one that lists %s in mcp_servers: %s", asked, server, strings.Join(roles, ", "))
+	default:
+		return asked, nil
+	}
+}
+
+// logIn logs a user in at a server.
+func (g *gate) logIn(ctx context.Context, p *printer, name string, l *loginFlags) error {
+	s, err := g.findOAuthServer(name)
+	if err != nil {
+		return usageError(err)
+	}
+	if g.passing {
+		return usageError(errors.New("login: the state is memory, so that the tokens would end with this command: write state: sqlite:PATH"))
+	}
+	if held := g.servers.pins.of[name]; held != nil && held.why != "" {
+		return usageError(fmt.Errorf("login %s: %s", name, held.why))
+	}
+	if l.principal != sallyport.LocalPrincipal {
+		if err := g.knownPrincipal(ctx, l.principal); err != nil {
+			return usageError(err)
+		}
+	}
+	role, err := g.loginRole(name, l.personality)
+	if err != nil {
+		return usageError(err)
+	}
+	status, err := g.askConsent(ctx, p, s, role, l)
+	if err != nil {
+		return err
+	}
+	return reportLogin(p, s, l.principal, &status)
+}
+
+// askConsent runs a login through the gate, in a role that may use the server. The
+// requests of the login are decided and recorded like calls.
+func (g *gate) askConsent(ctx context.Context, p *printer, s *upstream.Server, role string, l *loginFlags) (status oauth.Status, err error) {
+	back, err := listenBack(ctx, l.port)
+	if err != nil {
+		return status, usageError(err)
+	}
+	defer back.close()
+	ask := func(ctx context.Context, what oauth.Consent) (url.Values, error) {
+		if err := consentTo(p, s, l.principal, what, back.callbackURL()); err != nil {
+			return nil, err
+		}
+		return back.awaitAnswer(ctx, what.State, loginWait)
+	}
+	tool, err := g.servers.mounts.Login(s.Name, oauth.LoginOptions{Redirect: back.callbackURL(), Ask: ask}, func(got oauth.Status) { status = got })
+	if err == nil {
+		err = g.servers.finder.Register(tool)
+	}
+	if err != nil {
+		return status, usageError(err)
+	}
+	res := g.callFinder(ctx, role, tool.Name, argsOf(l.principal))
+	if !res.OK {
+		return status, fmt.Errorf("login %s: %s", s.Name, printableLine(res.Error))
+	}
+	return status, nil
+}
+
+// logOut removes tokens. It removes them first, so that neither a fault of the
+// record nor an answer of the issuer keeps them.
+func (g *gate) logOut(ctx context.Context, p *printer, name, principal string) error {
+	s, err := g.findOAuthServer(name)
+	if err != nil {
+		return usageError(err)
+	}
+	was, err := g.removeTokens(ctx, s, principal)
+	if err != nil {
+		return usageError(err)
+	}
+	out := map[string]any{"server": name, "principal": s.Holder(principal), "logged_out": was.LoggedIn}
+	switch {
+	case !was.LoggedIn && p.json:
+		return p.printJSON(out)
+	case !was.LoggedIn:
+		p.printLine("%s was not logged in at %s", holderName(s, principal), name)
+		return nil
+	}
+	r := g.revokeTokens(ctx, name, was)
+	if p.json {
+		out["revocation"] = r
+		return p.printJSON(out)
+	}
+	p.printLine("logged out: %s has no tokens for %s any more", holderName(s, principal), name)
+	p.printLine("%s", r.describeRevocation())
+	return nil
+}
+
+// revocation is the result of asking an issuer to revoke tokens that are no
+// longer used.
+type revocation struct {
+	// Outcome is revoked, unsupported or failed.
+	Outcome string `json:"outcome"`
+	Error   string `json:"error,omitempty"`
+}
+
+// describeRevocation describes the result for a user.
+func (r *revocation) describeRevocation() string {
+	const there = "end the access there too when the tokens may be known to somebody"
+	switch r.Outcome {
+	case "revoked":
+		return "its issuer has revoked them"
+	case "unsupported":
+		return "its issuer revokes no tokens: " + there
+	default:
+		return "its issuer has not revoked them: " + r.Error + ": " + there
+	}
+}
+
+// revokeTokens asks the issuer to revoke removed tokens, through the gate, in a role
+// that may use the server.
+func (g *gate) revokeTokens(ctx context.Context, name string, was oauth.Forgotten) revocation {
+	failed := func(err error) revocation { return revocation{Outcome: "failed", Error: printableLine(err.Error())} }
+	role, err := g.loginRole(name, "")
+	if err != nil {
+		return failed(err)
+	}
+	told := false
+	tool, err := g.servers.mounts.Logout(name, was, func(t bool) { told = t })
+	if err == nil {
+		err = g.servers.finder.Register(tool)
+	}
+	if err != nil {
+		return failed(err)
+	}
+	switch res := g.callFinder(ctx, role, tool.Name, nil); {
+	case !res.OK:
+		return failed(errors.New(res.Error))
+	case told:
+		return revocation{Outcome: "revoked"}
+	default:
+		return revocation{Outcome: "unsupported"}
+	}
+}
+
+// removeTokens removes the tokens of a principal at a server. It records the removal
+// when there were any.
+func (g *gate) removeTokens(ctx context.Context, s *upstream.Server, principal string) (oauth.Forgotten, error) {
+	vault, err := g.newVault()
+	if err != nil {
+		return oauth.Forgotten{}, err
+	}
+	was, err := vault.Forget(ctx, s.OAuth, s.Holder(principal))
+	if err != nil || !was.LoggedIn {
+		return was, err
+	}
+	return was, g.keepDone(ctx, changeEvent(audit.ActionLogout, s.Name, "of "+holderName(s, principal)), "")
+}
+
+// forgetEverywhere removes the tokens that belong to a principal alone: the
+// next principal with this name may be another person.
+func (g *gate) forgetEverywhere(ctx context.Context, env *environment, principal string) error {
+	declared, err := serversOf(g.config, env.home)
+	if err != nil {
+		return err
+	}
+	for i := range declared {
+		if s := &declared[i]; s.OAuth != nil && !s.Shared {
+			_, failed := g.removeTokens(ctx, s, principal)
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}

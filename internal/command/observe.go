@@ -1,0 +1,256 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/sandbox"
+)
+
+// observeFlags holds the flags of observe.
+type observeFlags struct {
+	workspace, output string
+	env               []string
+	private           bool
+}
+
+func observeCommand(env *environment, f *flags) *cobra.Command {
+	var o observeFlags
+	cmd := &cobra.Command{
+		Use:   "observe [flags] -- COMMAND [ARG...]",
+		Short: "Run a program and print the declaration it needs",
+		Long: `Run a program, note what it uses, and print the smallest capabilities with which
+it would have passed, for the definition of a tool or an MCP server.
+
+Nothing is refused and nothing is confined: the program has the rights of whoever
+runs this. It gets the environment and the search path of a confined child, a
+private home, and the network through the proxy, so that it does what it would
+do as a child. Its streams are passed through; the declaration goes to standard
+error, or with --output to a file. The exit code is the program's. Ctrl-C ends
+it, and what was seen until then is printed.
+
+One run shows what one run did. What the declaration cannot show is listed with
+it.`,
+		Example: `  sallyport observe -- git clone https://github.com/octocat/hello-world
+  sallyport observe --env API_URL -- python3 report.py
+  sallyport observe --json --output need.json -- npx -y @modelcontextprotocol/server-everything`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runObserve(cmd, env, f, &o, args)
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	cmd.Flags().StringVar(&o.workspace, "workspace", "", "run in `DIR` and call it ${workspace} (default: the working directory)")
+	cmd.Flags().StringVar(&o.output, "output", "", "write the declaration to `FILE` (default: standard error)")
+	cmd.Flags().StringArrayVar(&o.env, "env", nil, "give the program `NAME` of this environment, or NAME=VALUE; may be repeated")
+	cmd.Flags().BoolVar(&o.private, "allow-private", false, "let it reach private addresses, as allow_private_urls does")
+	return cmd
+}
+
+func runObserve(cmd *cobra.Command, env *environment, f *flags, o *observeFlags, args []string) error {
+	opts, done, err := o.newOptions(env)
+	if err != nil {
+		return usageError(err)
+	}
+	seen, err := sandbox.Observe(cmd.Context(), args, opts)
+	done()
+	if err != nil {
+		return usageError(err)
+	}
+	if err := o.writeDeclaration(env, f, seen, args); err != nil {
+		return usageError(fmt.Errorf("the declaration could not be written: %w", err))
+	}
+	if seen.ExitCode != 0 {
+		return &exitError{code: seen.ExitCode}
+	}
+	return nil
+}
+
+// newOptions returns the options of the run. The caller calls done when the
+// program has ended.
+func (o *observeFlags) newOptions(env *environment) (opts *sandbox.ObserveOptions, done func(), err error) {
+	opts = &sandbox.ObserveOptions{
+		Workspace: env.dir, Home: env.home, Env: map[string]string{}, AllowPrivate: o.private,
+		Toolchains: sandbox.Toolchains(env.home),
+	}
+	if o.workspace != "" {
+		opts.Workspace = o.workspace
+		if !filepath.IsAbs(o.workspace) {
+			opts.Workspace = filepath.Join(env.dir, o.workspace)
+		}
+	}
+	opts.Files = &sallyport.FileBackend{Home: env.home, Deny: []string{
+		filepath.Join(opts.Workspace, configName), filepath.Join(opts.Workspace, stateDir),
+	}}
+	for _, pair := range o.env {
+		name, value, given := strings.Cut(pair, "=")
+		if !given {
+			var set bool
+			if value, set = env.lookup(name); !set {
+				return nil, nil, fmt.Errorf("--env: %s is not set", name)
+			}
+		}
+		opts.Env[name] = value
+	}
+	opts.Stdin, _ = env.stdin.(*os.File)
+	out, outDone, err := pipeTo(env.stdout)
+	if err != nil {
+		return nil, nil, err
+	}
+	errs, errDone, err := pipeTo(env.stderr)
+	if err != nil {
+		outDone()
+		return nil, nil, err
+	}
+	opts.Stdout, opts.Stderr = out, errs
+	return opts, func() { outDone(); errDone() }, nil
+}
+
+// pipeTo returns a file that leads to a writer. It returns the writer's own
+// file where there is one, so that a terminal stays a terminal.
+func pipeTo(w io.Writer) (*os.File, func(), error) {
+	if r, ok := w.(*answerWriter); ok {
+		w = r.WriteCloser
+	}
+	if f, ok := w.(*os.File); ok {
+		return f, func() {}, nil
+	}
+	r, f, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		defer r.Close()
+		// The writer remembers its own failure.
+		_, _ = io.Copy(w, r)
+	}()
+	return f, func() { f.Close(); <-copied }, nil
+}
+
+// writeDeclaration prints the declaration to the file or output that the user chose.
+func (o *observeFlags) writeDeclaration(env *environment, f *flags, seen *sandbox.Observation, args []string) error {
+	var b bytes.Buffer
+	p := &printer{w: &b, json: f.json}
+	if f.json {
+		if err := p.printJSON(seen); err != nil {
+			return err
+		}
+	} else {
+		printObservation(p, seen, args)
+	}
+	if o.output == "" {
+		_, err := env.stderr.Write(b.Bytes())
+		return err
+	}
+	path := o.output
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(env.dir, path)
+	}
+	return os.WriteFile(path, b.Bytes(), 0o644)
+}
+
+// printObservation prints YAML that a user can paste: the declaration, and
+// everything else as comments.
+func printObservation(p *printer, seen *sandbox.Observation, args []string) {
+	remark := func(format string, a ...any) { p.printLine("# %s", oneLine(fmt.Sprintf(format, a...))) }
+	remark("what one run of this needed: %s", truncateRunes(strings.Join(args, " "), 200))
+	printCapabilities(p, &seen.Capabilities)
+	if more := seen.Binaries; len(more) > 1 {
+		remark("also started, which needs no declaration:")
+		printItems(p, more[1:])
+	}
+	for _, group := range []struct {
+		title string
+		floor bool
+	}{{"used, and never given to any child:", true}, {"used, and not declared:", false}} {
+		titled := false
+		for _, w := range seen.Withheld {
+			if w.Floor != group.floor {
+				continue
+			}
+			if !titled {
+				remark("%s", group.title)
+				titled = true
+			}
+			p.printLine("#   %s", oneLine(fmt.Sprintf("%s %s: %s", w.Kind, w.Item, w.Why)))
+		}
+	}
+	if len(seen.Missed) > 0 {
+		remark("looked for and not found, or not readable:")
+		printItems(p, seen.Missed)
+	}
+	for _, n := range seen.Notes {
+		remark("note: %s", n)
+	}
+	if seen.More {
+		remark("note: it used more than was kept: the declaration may be too small")
+	}
+	remark("cannot be seen in any run:")
+	printItems(p, seen.Unseen)
+}
+
+// printItems prints the first items of a list; --json prints all of them.
+func printItems(p *printer, list []string) {
+	const shown = 10
+	for i, item := range list {
+		if i == shown {
+			p.printLine("#   and %d more, with --json", len(list)-shown)
+			return
+		}
+		p.printLine("#   %s", oneLine(item))
+	}
+}
+
+// printCapabilities prints a declaration as YAML. It writes values as JSON
+// strings, which YAML reads unchanged.
+func printCapabilities(p *printer, c *sallyport.Capabilities) {
+	if c.Empty() {
+		p.printLine("capabilities: {}")
+		return
+	}
+	p.printLine("capabilities:")
+	list := func(key string, items []string) {
+		if len(items) == 0 {
+			return
+		}
+		p.printLine("    %s:", key)
+		for _, item := range items {
+			p.printLine("      - %s", quoteText(item))
+		}
+	}
+	if n := c.Network; n != nil {
+		p.printLine("  network:")
+		list("allowedHosts", n.AllowedHosts)
+	}
+	if fs := c.FSReach; fs != nil {
+		p.printLine("  fs_reach:")
+		list("read", fs.Read.Paths)
+		list("write", fs.Write.Paths)
+	}
+	if b := c.Process; b != nil {
+		p.printLine("  process:")
+		list("allowedBinaries", b.AllowedBinaries)
+		list("execFrom", b.ExecFrom)
+	}
+}
+
+// quoteText returns a string in double quotes.
+func quoteText(s string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		return `""` // marshalling a string cannot fail
+	}
+	return strings.TrimSpace(b.String())
+}

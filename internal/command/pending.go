@@ -1,0 +1,157 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/pending"
+)
+
+// pendingStore returns the store of changes that wait for a user to review them.
+func (g *gate) pendingStore(env *environment) pending.Store {
+	return pending.Store{Dir: filepath.Join(g.ownFolder(env.dir), "pending")}
+}
+
+func pendingCommand(env *environment, f *flags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pending",
+		Short: "Look at what children changed of configuration that runs commands",
+		Long: `Look at what children in overlay mode changed of a project's configuration that
+runs commands: of editors, agents, package managers and build tools. It is not
+carried over with the rest of what they wrote, but waits here for a person.`,
+		Example: `  sallyport pending ls
+  sallyport pending show 1f2e3d4c
+  sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f40516`,
+		RunE: groupCommand,
+	}
+	cmd.AddCommand(pendingList(env, f), pendingShow(env, f), pendingApply(env, f), pendingDrop(env, f))
+	return cmd
+}
+
+func pendingList(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use: "ls", Short: "List the changes that wait", Args: cobra.NoArgs,
+		Example: `  sallyport pending ls`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withCallers(cmd.Context(), env, f, false, func(g *gate) error {
+				list, err := g.pendingStore(env).List()
+				if err != nil {
+					return usageError(err)
+				}
+				p := env.newPrinter(f)
+				if p.json {
+					return p.printJSON(list)
+				}
+				if len(list) == 0 {
+					p.printLine("no change waits")
+				}
+				for i := range list {
+					for _, file := range list[i].Files {
+						p.printLine("%s  %s  %s  %q", list[i].ID, list[i].Time.Format("2006-01-02 15:04:05"), list[i].Binary, file.Path)
+					}
+				}
+				return nil
+			})
+		},
+	}
+}
+
+func pendingShow(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show the difference and the command that applies it", Args: cobra.ExactArgs(1),
+		Example: `  sallyport pending show 1f2e3d4c`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withCallers(cmd.Context(), env, f, false, func(g *gate) error {
+				b, err := g.pendingStore(env).Get(args[0])
+				if err != nil {
+					return usageError(err)
+				}
+				text, err := b.Difference()
+				if err != nil {
+					return usageError(err)
+				}
+				p := env.newPrinter(f)
+				if p.json {
+					return p.printJSON(map[string]any{"id": b.ID, "difference": text, "hash": b.Digest(), "files": b.Files})
+				}
+				p.printLine("%s", text)
+				p.printLine("apply it with: sallyport pending apply %s --expect %s", b.ID, b.Digest())
+				return nil
+			})
+		},
+	}
+}
+
+func pendingApply(env *environment, f *flags) *cobra.Command {
+	var expect string
+	cmd := &cobra.Command{
+		Use: "apply ID --expect HASH", Short: "Write a change that you have seen", Args: cobra.ExactArgs(1),
+		Long: `Write a change that you have seen. HASH is what show printed. Nothing is written
+when one of the files is not any more what it was when the child began.`,
+		Example: `  sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f40516`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				b, err := g.pendingStore(env).Get(args[0])
+				if err != nil {
+					return usageError(err)
+				}
+				if expect != b.Digest() {
+					return usageError(fmt.Errorf("%s is not the change with the hash %q: look at it with sallyport pending show %s", b.ID, expect, b.ID))
+				}
+				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionApply, b.ID, pathsOf(b)), func() error { return g.pendingStore(env).Apply(b) })
+				if errors.Is(err, pending.ErrChanged) {
+					return usageError(fmt.Errorf("%w; nothing is applied: drop the change with sallyport pending drop %s", err, b.ID))
+				}
+				if err != nil {
+					return usageError(err)
+				}
+				env.newPrinter(f).printLine("applied: %s", pathsOf(b))
+				return nil
+			})
+		},
+	}
+	cmd.Flags().StringVar(&expect, "expect", "", "the `HASH` that show printed")
+	_ = cmd.MarkFlagRequired("expect")
+	return cmd
+}
+
+func pendingDrop(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use: "drop ID", Short: "Forget a change", Args: cobra.ExactArgs(1),
+		Example: `  sallyport pending drop 1f2e3d4c`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				b, err := g.pendingStore(env).Get(args[0])
+				if err != nil {
+					return usageError(err)
+				}
+				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionDrop, b.ID, pathsOf(b)), func() error { return g.pendingStore(env).Drop(b.ID) })
+				if err != nil {
+					return usageError(err)
+				}
+				env.newPrinter(f).printLine("dropped: %s", pathsOf(b))
+				return nil
+			})
+		},
+	}
+}
+
+// pathsOf names the files of a change on one short line.
+func pathsOf(b *pending.Batch) string {
+	const most = 3
+	text := ""
+	for i, file := range b.Files[:min(len(b.Files), most)] {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%q", file.Path)
+	}
+	if n := len(b.Files) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}

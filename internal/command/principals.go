@@ -1,0 +1,298 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// defaultExpiry is the lifetime of a token when the user names none: a quarter
+// of a year, so that a forgotten token ends by itself.
+const defaultExpiry = "90d"
+
+// tokenWithheld is appended to the error when a token cannot be recorded. The
+// token is then shown to no user.
+const tokenWithheld = " and its token is not shown: rotate gives another"
+
+// never is the word for a token that does not expire.
+const never = "never"
+
+func principalsCommand(env *environment, f *flags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "principals",
+		Short: "Say who may call, and stop who may not any more",
+		Long: `Say who may call. Principals of the configuration are changed there; those of
+the state are changed here. A token is printed once and kept as a hash. Every
+change counts at once, also in a server that runs.`,
+		Example: `  sallyport principals ls
+  sallyport principals add ci-agent --permission http:read --expires 30d
+  sallyport principals stop ci-agent --reason "leaked its token"`,
+		RunE: groupCommand,
+	}
+	cmd.AddCommand(
+		principalsLs(env, f), principalsAdd(env, f), principalsRotate(env, f), principalsRevoke(env, f),
+		principalsStop(env, f), principalsStart(env, f), principalsForget(env, f),
+	)
+	return cmd
+}
+
+// withCallers opens the state without building the gate and runs a command on
+// the principals and kill switches. Only a change creates a state file.
+func withCallers(ctx context.Context, env *environment, f *flags, change bool, do func(g *gate) error) (err error) {
+	c, builtin, err := loadConfig(env, f)
+	if err != nil {
+		return usageError(err)
+	}
+	g := &gate{deployment: &deployment{config: c}, builtin: builtin}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	if change && c.State.Kind == config.StateMemory {
+		return usageError(errors.New("the configuration keeps its state in memory, where this change would end with the command: set state to a file"))
+	}
+	open := g.openStore
+	if _, err := os.Lstat(c.State.Path); !change && errors.Is(err, fs.ErrNotExist) {
+		open = g.openMemory
+	}
+	if err := open(ctx); err != nil {
+		return usageError(err)
+	}
+	if err := g.openCallers(ctx); err != nil {
+		return usageError(err)
+	}
+	return do(g)
+}
+
+// parseExpiry parses a day, a point in time, a lifetime, or never. The result
+// is in the future.
+func parseExpiry(s string, now time.Time) (time.Time, error) {
+	if s == never {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		at, err = time.Parse(time.RFC3339, s)
+	}
+	if err != nil {
+		var d time.Duration
+		if d, err = config.ParseDuration(s); err != nil {
+			return at, fmt.Errorf("--expires %q: expected a span (30d, 12h), a day (2027-01-01), a moment (RFC 3339) or %s", s, never)
+		}
+		at = now.Add(d)
+	}
+	if !now.Before(at) {
+		return at, fmt.Errorf("--expires %q is over", s)
+	}
+	return at, nil
+}
+
+// formatExpiry describes when a token ends.
+func formatExpiry(at time.Time) string {
+	if at.IsZero() {
+		return never
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+func principalsAdd(env *environment, f *flags) *cobra.Command {
+	var permissions, personalities []string
+	var expires string
+	cmd := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Make a principal and print its token once",
+		Long: `Make a principal and print its token once: standard output has the token and
+nothing else. It is kept as a hash, and rotate is the only way to another one.
+A name is given once: sessions and records belong to it.`,
+		Example: `  sallyport principals add ci-agent --permission http:read --permission file:read
+  TOKEN=$(sallyport principals add nightly --personality researcher --expires 2027-01-01)`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			at, err := parseExpiry(expires, time.Now())
+			if err != nil {
+				return usageError(err)
+			}
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				roles, err := g.rolesFor(personalities)
+				if err != nil {
+					return usageError(err)
+				}
+				r := auth.Record{Name: args[0], Expires: at, Permissions: permissions, Personalities: roles}
+				token, err := g.callers.Add(cmd.Context(), r)
+				if err == nil {
+					err = g.keepDone(cmd.Context(), changeEvent(audit.ActionAdd, r.Name, describeRecord(&r)), tokenWithheld)
+				}
+				if err != nil {
+					return usageError(err)
+				}
+				return printToken(env, f, &r, token)
+			})
+		},
+	}
+	cmd.Flags().StringArrayVar(&permissions, "permission", nil, "a `PERMISSION` beside the default ones; may be repeated")
+	cmd.Flags().StringArrayVar(&personalities, "personality", nil, "a `ROLE` that it may take; may be repeated (default: the only one, else default)")
+	cmd.Flags().StringVar(&expires, "expires", defaultExpiry, "when the token ends: a span (30d), a day (2027-01-01), a moment (RFC 3339) or never")
+	return cmd
+}
+
+// rolesFor checks the names of personalities. Without names it returns the
+// personality that the configuration uses by default.
+func (g *gate) rolesFor(names []string) ([]string, error) {
+	if len(names) == 0 {
+		p, err := g.config.Choose("")
+		if err != nil {
+			return nil, fmt.Errorf("--personality is missing: %w", err)
+		}
+		return []string{p.Name}, nil
+	}
+	for _, name := range names {
+		if _, ok := g.config.Personality(name); !ok {
+			return nil, unknownName("personality", name, g.config.Names())
+		}
+	}
+	return names, nil
+}
+
+// unknownName returns the error about an unknown name.
+func unknownName(what, name string, known []string) error {
+	text := fmt.Sprintf("no %s %q", what, name)
+	if near := config.Suggest(name, known); near != "" {
+		text += fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return errors.New(text)
+}
+
+// printToken prints a new token. It is shown only this once.
+func printToken(env *environment, f *flags, r *auth.Record, token string) error {
+	p := env.newPrinter(f)
+	if p.json {
+		return p.printJSON(map[string]any{
+			"name": r.Name, "token": token, "expires": formatExpiry(r.Expires),
+			"permissions": orEmpty(r.Permissions), "personalities": orEmpty(r.Personalities),
+		})
+	}
+	p.printLine("%s", token)
+	fmt.Fprintf(env.stderr, "sallyport: this is the token of %s; it is printed this once and kept as a hash. It ends: %s\n", r.Name, formatExpiry(r.Expires))
+	return nil
+}
+
+// orEmpty replaces a nil list by an empty one, so that JSON does not show null.
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+func principalsRotate(env *environment, f *flags) *cobra.Command {
+	var expires string
+	cmd := &cobra.Command{
+		Use:     "rotate NAME",
+		Short:   "Give a principal another token; the old one ends at once",
+		Example: "  sallyport principals rotate ci-agent --expires 30d",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var at time.Time
+			var err error
+			if expires == never {
+				return usageError(errors.New("--expires never: make a principal for that; a rotation may only set an end"))
+			}
+			if expires != "" {
+				if at, err = parseExpiry(expires, time.Now()); err != nil {
+					return usageError(err)
+				}
+			}
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				token, err := g.callers.Rotate(cmd.Context(), args[0], at)
+				if err != nil {
+					return usageError(g.suggestPrincipal(cmd.Context(), args[0], err))
+				}
+				e, err := g.findEntry(cmd.Context(), args[0])
+				if err == nil {
+					err = g.keepDone(cmd.Context(), changeEvent(audit.ActionRotate, e.Name, describeRecord(&e.Record)), tokenWithheld)
+				}
+				if err != nil {
+					return usageError(err)
+				}
+				return printToken(env, f, &e.Record, token)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&expires, "expires", "", "when the new token ends: a span (30d), a day (2027-01-01) or a moment (default: as before)")
+	return cmd
+}
+
+func principalsRevoke(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke NAME",
+		Short: "End a principal at once and for good",
+		Long: `End a principal at once and for good, with its logins at remote MCP servers. Its
+name stays taken. A principal of the configuration is removed there, after a
+logout for each of its logins; stop ends its calls meanwhile.`,
+		Example: "  sallyport principals revoke ci-agent",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				if err := g.callers.Revoke(cmd.Context(), args[0]); err != nil {
+					return usageError(g.suggestPrincipal(cmd.Context(), args[0], err))
+				}
+				err := g.keepDone(cmd.Context(), changeEvent(audit.ActionRevoke, args[0], ""), "")
+				if err = errors.Join(err, g.forgetEverywhere(cmd.Context(), env, args[0])); err != nil {
+					return usageError(err)
+				}
+				p := env.newPrinter(f)
+				if p.json {
+					return p.printJSON(map[string]any{"name": args[0], "revoked": true})
+				}
+				p.printLine("%s is revoked", args[0])
+				return nil
+			})
+		},
+	}
+}
+
+// findEntry returns a listed principal.
+func (g *gate) findEntry(ctx context.Context, name string) (auth.Entry, error) {
+	all, err := g.callers.Entries(ctx)
+	if err != nil {
+		return auth.Entry{}, err
+	}
+	var known []string
+	for _, e := range all {
+		if e.Name == name {
+			return e, nil
+		}
+		known = append(known, e.Name)
+	}
+	return auth.Entry{}, unknownName("principal", name, known)
+}
+
+// suggestPrincipal replaces the error about an unknown name by one that suggests a similar
+// name.
+func (g *gate) suggestPrincipal(ctx context.Context, name string, err error) error {
+	if !errors.Is(err, auth.ErrUnknown) {
+		return err
+	}
+	if _, missing := g.findEntry(ctx, name); missing != nil {
+		return missing
+	}
+	return err
+}
+
+// knownPrincipal reports an error unless the name belongs to a principal: a
+// listed one, the local user, or one of an issuer, whose names no list holds.
+func (g *gate) knownPrincipal(ctx context.Context, name string) error {
+	if name == sallyport.LocalPrincipal || strings.HasPrefix(name, auth.OIDCPrefix) && name != auth.OIDCPrefix {
+		return nil
+	}
+	_, err := g.findEntry(ctx, name)
+	return err
+}

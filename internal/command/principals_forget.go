@@ -1,0 +1,45 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport/audit"
+)
+
+func principalsForget(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "forget NAME",
+		Short: "Forget what the sessions of a principal have read",
+		Long: `Forget what the sessions of a principal have read, so that a call that may
+carry data out is not held because of it. What an agent still has in its
+conversation is not forgotten: use it when that is over.`,
+		Example: `  sallyport principals forget ci-agent`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := args[0]
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				if err := g.knownPrincipal(cmd.Context(), name); err != nil {
+					return usageError(err)
+				}
+				var was bool
+				err := g.keepFirst(cmd.Context(), changeEvent(audit.ActionForget, "principal "+name, ""), func() (err error) {
+					was, err = g.desk.Facts().Forget(cmd.Context(), name)
+					return err
+				})
+				if err != nil {
+					return usageError(err)
+				}
+				p := env.newPrinter(f)
+				if p.json {
+					return p.printJSON(map[string]any{"name": name, "forgotten": was})
+				}
+				if !was {
+					p.printLine("nothing was kept of %s", name)
+					return nil
+				}
+				p.printLine("what the sessions of %s have read is forgotten", name)
+				return nil
+			})
+		},
+	}
+}

@@ -1,0 +1,179 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// switchTarget is what stop and start act on: a principal, one of its sessions, a
+// tool or an MCP server for every principal, or everything.
+type switchTarget struct {
+	session, tool, server string
+	everything            bool
+}
+
+func (t *switchTarget) registerFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&t.session, "session", "", "only this session `ID` of the principal")
+	cmd.Flags().StringVar(&t.tool, "tool", "", "the `TOOL`, for everybody, instead of a principal")
+	cmd.Flags().StringVar(&t.server, "server", "", "the MCP `SERVER`, for everybody, instead of a principal")
+	cmd.Flags().BoolVar(&t.everything, "everything", false, "every call of everybody")
+	cmd.MarkFlagsMutuallyExclusive("session", "tool", "server", "everything")
+}
+
+// parseTarget returns the kind and name of the switch.
+func (t *switchTarget) parseTarget(args []string) (kind auth.SwitchKind, name string, err error) {
+	switch {
+	case (t.tool != "" || t.server != "" || t.everything) && (len(args) > 0 || t.session != ""):
+		return "", "", errors.New("--tool, --server and --everything are for everybody: they go with no principal and no --session")
+	case t.everything:
+		return auth.SwitchEverything, auth.Everything, nil
+	case t.server != "":
+		return auth.SwitchServer, t.server, nil
+	case t.tool != "":
+		return auth.SwitchTool, t.tool, nil
+	case len(args) == 0:
+		return "", "", errors.New("expected the NAME of a principal, --tool TOOL, --server SERVER or --everything")
+	case t.session != "":
+		return auth.SwitchSession, sallyport.SessionKey(args[0], t.session), nil
+	default:
+		return auth.SwitchPrincipal, args[0], nil
+	}
+}
+
+func principalsStop(env *environment, f *flags) *cobra.Command {
+	var t switchTarget
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "stop [NAME]",
+		Short: "Stop a principal, a session, a tool, an MCP server or everything",
+		Long: `Refuse every further call of a principal, of one of its sessions, of a tool or
+an MCP server for everybody, or every call, until start. It counts at once, in
+every process that uses the state, and what runs ends within a second: calls,
+background processes, MCP servers, streams. Each end is in the record. The local
+user and names of an issuer (oidc:...) can be stopped too.`,
+		Example: `  sallyport principals stop ci-agent --reason "token in a public log"
+  sallyport principals stop ci-agent --session 8f2c
+  sallyport principals stop --tool terminal
+  sallyport principals stop --everything`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, name, err := t.parseTarget(args)
+			if err != nil {
+				return usageError(err)
+			}
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				// A switch for an unknown name would stop nothing.
+				if kind == auth.SwitchServer && !slices.ContainsFunc(g.config.Servers, func(p config.Part) bool { return p.ID == name }) {
+					fmt.Fprintf(env.stderr, "sallyport: warning: the configuration has no MCP server %q; it is stopped should there be one\n", name)
+				}
+				if kind == auth.SwitchPrincipal || kind == auth.SwitchSession {
+					if err := g.knownPrincipal(cmd.Context(), args[0]); err != nil {
+						return usageError(err)
+					}
+				}
+				if err := g.switches.Stop(cmd.Context(), kind, name, reason); err != nil {
+					return usageError(err)
+				}
+				if err := g.keepDone(cmd.Context(), switchEvent(audit.ActionStop, kind, name, reason), ""); err != nil {
+					return usageError(err)
+				}
+				if kind == auth.SwitchTool {
+					warnOfTool(cmd.Context(), env, f, name)
+				}
+				return printSwitch(env.newPrinter(f), kind, name, true, "stopped")
+			})
+		},
+	}
+	t.registerFlags(cmd)
+	cmd.Flags().StringVar(&reason, "reason", "", "the `TEXT` that ls and explain show")
+	return cmd
+}
+
+// warnOfTool warns when no tool has the name. The command throws the switch
+// first, so that no other fault keeps it from working.
+func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
+	if serverOf(name) != "" {
+		return // this command does not ask the server that may offer the tool
+	}
+	quiet := *env
+	quiet.stderr = io.Discard
+	g, err := viewGate(ctx, &quiet, f)
+	if err != nil {
+		return
+	}
+	defer func() { _ = g.Close() }()
+	var known []string
+	for _, t := range g.registry.Tools() {
+		if t.ID() == name {
+			return
+		}
+		known = append(known, t.ID())
+	}
+	fmt.Fprintf(env.stderr, "sallyport: warning: %s; it is stopped should there be one\n", unknownName("tool", name, known))
+}
+
+func principalsStart(env *environment, f *flags) *cobra.Command {
+	var t switchTarget
+	cmd := &cobra.Command{
+		Use:   "start [NAME]",
+		Short: "Let go on what was stopped",
+		Example: `  sallyport principals start ci-agent
+  sallyport principals start --tool terminal`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kind, name, err := t.parseTarget(args)
+			if err != nil {
+				return usageError(err)
+			}
+			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+				if err := g.releaseSwitch(cmd.Context(), kind, name); err != nil {
+					return err
+				}
+				return printSwitch(env.newPrinter(f), kind, name, false, "started")
+			})
+		},
+	}
+	t.registerFlags(cmd)
+	return cmd
+}
+
+// releaseSwitch removes a switch, so that what it stopped may go on.
+func (g *gate) releaseSwitch(ctx context.Context, kind auth.SwitchKind, name string) error {
+	thrown, err := g.switches.All(ctx)
+	if err != nil {
+		return usageError(err)
+	}
+	if !slices.ContainsFunc(thrown, func(s auth.Switch) bool { return s.Kind == kind && s.Name == name }) {
+		return &exitError{code: exitFailed, err: fmt.Errorf("%s %s was not stopped", kind, name)}
+	}
+	err = g.keepFirst(ctx, switchEvent(audit.ActionStart, kind, name, ""), func() error {
+		_, err := g.switches.Start(ctx, kind, name)
+		return err
+	})
+	if err != nil {
+		return usageError(err)
+	}
+	return nil
+}
+
+func printSwitch(p *printer, kind auth.SwitchKind, name string, stopped bool, word string) error {
+	if p.json {
+		return p.printJSON(map[string]any{"kind": kind, "name": name, "stopped": stopped})
+	}
+	if kind == auth.SwitchEverything {
+		p.printLine("everything is %s", word)
+		return nil
+	}
+	p.printLine("%s %s is %s", kind, name, word)
+	return nil
+}

@@ -1,0 +1,91 @@
+package command
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+)
+
+func reachCommand(env *environment, f *flags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reach",
+		Short: "Where tools may write, or once could",
+		Long: `Show and forget the places in which tools may write, or could under an earlier
+configuration. No granted path may pass a symbolic link in one of them, because
+an agent may have made it.`,
+		Example: `  sallyport reach ls
+  sallyport reach forget /srv/old
+  sallyport reach accept action deploy`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(reachList(env, f), reachForget(env, f), reachAccept(env, f))
+	return cmd
+}
+
+func reachList(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls",
+		Short:   "List the places in which tools may write, or once could",
+		Long:    `List the places that the state remembers, with for whom, and when that was last in force.`,
+		Example: `  sallyport reach ls`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				all, err := g.desk.WritePlaces(cmd.Context())
+				if err != nil {
+					return usageError(err)
+				}
+				p := env.newPrinter(f)
+				if p.json {
+					if all == nil {
+						all = []sallyport.WritePlace{}
+					}
+					return p.printJSON(all)
+				}
+				rows := [][]string{{"PLACE", "FOR", "FIRST", "LAST"}}
+				for _, w := range all {
+					rows = append(rows, []string{oneLine(w.Path), w.By, w.First.Local().Format("2006-01-02"), w.Last.Local().Format("2006-01-02")})
+				}
+				p.printTable(rows)
+				return nil
+			})
+		},
+	}
+}
+
+func reachForget(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "forget PATH",
+		Short: "Forget that tools could write in a place",
+		Long: `Forget that tools could write in a place under an earlier configuration, so that
+symbolic links in it count as yours. Look at the links first: an agent may have
+made them. What the configuration in force lets tools write is kept again by the
+next command.`,
+		Example: `  sallyport reach forget /srv/old`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withState(cmd.Context(), env, f, func(g *gate) error {
+				found := false
+				err := g.keepFirst(cmd.Context(), changeEvent(audit.ActionForgetPlace, args[0], ""), func() (err error) {
+					found, err = g.desk.ForgetWritePlace(cmd.Context(), args[0])
+					return err
+				})
+				switch {
+				case err != nil:
+					return usageError(err)
+				case !found:
+					return usageError(fmt.Errorf("reach forget: %q is no place that the state knows: sallyport reach ls lists them", args[0]))
+				}
+				if p := env.newPrinter(f); p.json {
+					return p.printJSON(map[string]any{"path": args[0], "forgotten": true})
+				}
+				env.newPrinter(f).printLine("%s is forgotten", oneLine(args[0]))
+				return nil
+			})
+		},
+	}
+}

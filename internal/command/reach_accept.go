@@ -1,0 +1,48 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport/audit"
+)
+
+func reachAccept(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "accept action|server NAME",
+		Short: "Let a changed program run that lies where tools may write",
+		Long: `Let what an action or a server runs run as it is now, although it lies where
+tools may write and was changed since the gate first saw it. Look at the file
+first: an agent may have changed it. A running server takes it when the
+configuration is loaded again.`,
+		Example: `  sallyport reach accept action deploy`,
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			g, err := checkGate(cmd.Context(), env, f)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.Close()) }()
+			for _, w := range g.programs {
+				if w.kind != args[0] || w.name != args[1] {
+					continue
+				}
+				now := w.currentDigest()
+				err := g.keepFirst(cmd.Context(), changeEvent(audit.ActionAcceptProgram, w.kind+" "+w.name, now), func() error {
+					return g.settings.Put(cmd.Context(), w.stateKey(), now)
+				})
+				if err != nil {
+					return usageError(err)
+				}
+				if p := env.newPrinter(f); p.json {
+					return p.printJSON(map[string]any{"kind": w.kind, "name": w.name, "digest": now})
+				}
+				env.newPrinter(f).printLine("%s %s runs as it is now", w.kind, w.name)
+				return nil
+			}
+			return usageError(fmt.Errorf("reach accept: no %s %q runs anything that lies where tools may write", args[0], args[1]))
+		},
+	}
+}

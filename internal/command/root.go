@@ -1,0 +1,212 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// Exit codes of every command.
+const (
+	exitDone   = 0
+	exitFailed = 1 // the tool answered ok:false, or a check failed
+	exitUsage  = 2 // usage or configuration
+)
+
+// environment holds the inputs and outputs of a command, so that tests can
+// replace them.
+type environment struct {
+	stdin  io.ReadCloser
+	stdout io.WriteCloser
+	stderr io.Writer
+	lookup func(string) (string, bool)
+	// pairs lists NAME=value for backends that read the whole environment.
+	pairs func() []string
+	dir   string
+	home  string
+	// network says how hosts are reached, packages where packages come from;
+	// nil means the defaults.
+	network  *sallyport.NetworkBackend
+	packages *install.Options
+	// colour is true when stdout is a terminal that shows colours.
+	colour bool
+}
+
+// systemEnvironment returns the environment of the process.
+func systemEnvironment() *environment {
+	e := &environment{
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		lookup: os.LookupEnv, pairs: os.Environ,
+	}
+	// A working or home directory that cannot be found stays empty. The code
+	// that needs it reports the error.
+	e.dir, _ = os.Getwd()
+	e.home, _ = os.UserHomeDir()
+	_, plain := os.LookupEnv("NO_COLOR")
+	e.colour = !plain && term.IsTerminal(int(os.Stdout.Fd()))
+	return e
+}
+
+// exitError is an error with an exit code. A silent one prints nothing more.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// silentFailure ends a command whose answer is already on stdout.
+func silentFailure() error { return &exitError{code: exitFailed} }
+
+// usageError ends a command that cannot start.
+func usageError(err error) error { return &exitError{code: exitUsage, err: err} }
+
+// flags holds the flags that all commands share.
+type flags struct {
+	config []string
+	json   bool
+}
+
+// answerWriter is standard output. It remembers the first write that failed, so that a
+// command whose answer was lost does not report success. It is safe for
+// concurrent use.
+type answerWriter struct {
+	io.WriteCloser
+	mu  sync.Mutex
+	err error
+}
+
+// Write writes to standard output and remembers a failure.
+func (r *answerWriter) Write(text []byte) (int, error) {
+	n, err := r.WriteCloser.Write(text)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+	return n, err
+}
+
+// writeError returns the error of the first failed write. A reader that has closed
+// its end wants no more, which is no failure.
+func (r *answerWriter) writeError() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil || errors.Is(r.err, syscall.EPIPE) || errors.Is(r.err, io.ErrClosedPipe) {
+		return nil
+	}
+	return fmt.Errorf("the answer could not be written: %w", r.err)
+}
+
+// runCommand executes one command line and returns its exit code.
+func runCommand(ctx context.Context, args []string, env *environment) int {
+	out, own := &answerWriter{WriteCloser: env.stdout}, *env
+	own.stdout = out
+	cmd := newCommand(&own)
+	cmd.SetArgs(args)
+	ran, err := cmd.ExecuteContextC(ctx)
+	if lost := out.writeError(); lost != nil {
+		err = usageError(lost)
+	}
+	if err == nil {
+		return exitDone
+	}
+	code, text := exitUsage, err.Error()
+	if e, ok := errors.AsType[*exitError](err); ok {
+		code, text = e.code, e.Error()
+	} else {
+		text += fmt.Sprintf("\n\nRun '%s --help' for what it takes and examples.", ran.CommandPath())
+	}
+	if text != "" {
+		fmt.Fprintln(env.stderr, "sallyport: "+strings.TrimRight(text, "\n"))
+	}
+	return code
+}
+
+// newCommand builds the complete command tree. There are no package variables:
+// each test builds its own tree.
+func newCommand(env *environment) *cobra.Command {
+	f := &flags{}
+	root := &cobra.Command{
+		Use:   "sallyport",
+		Short: "Decide, confine and record the tool calls of agents",
+		Long: `Sallyport is the gate between an agent and its tools. A tool declares what it
+touches, an operator sets the ceiling for a role, and every call gets the
+intersection, nothing else, and a record.`,
+		Example: `  sallyport init
+  sallyport serve
+  sallyport call read_file '{"path":"README.md"}'
+  sallyport explain read_file --path /etc/passwd`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Version:       moduleVersion(),
+	}
+	root.SetIn(env.stdin)
+	root.SetOut(env.stdout)
+	root.SetErr(env.stderr)
+	root.PersistentFlags().StringArrayVar(&f.config, "config", nil,
+		"configuration `FILE`; may be repeated (default $SALLYPORT_CONFIG, else ./sallyport.yaml)")
+	root.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON")
+	root.AddCommand(
+		initCommand(env, f), serveCommand(env, f), connectCommand(env, f),
+		callCommand(env, f), batchCommand(env, f), toolsCommand(env, f),
+		checkCommand(env, f), explainCommand(env, f), observeCommand(env, f), auditCommand(env, f),
+		principalsCommand(env, f), reachCommand(env, f), importCommand(env, f),
+		approvalsCommand(env, f), pendingCommand(env, f), lockCommand(env, f), diffCommand(env, f), approveCommand(env, f),
+		loginCommand(env, f), logoutCommand(env, f),
+	)
+	root.SetHelpCommand(helpCommand(root))
+	explainUsage(root)
+	return root
+}
+
+// groupCommand answers for a command that only groups others. An unknown name
+// must not count as success, as in "audit verfy && deploy".
+func groupCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	var known []string
+	for _, c := range cmd.Commands() {
+		known = append(known, c.Name())
+	}
+	if near := config.Suggest(args[0], known); near != "" {
+		text += fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return usageError(errors.New(text))
+}
+
+// moduleVersion returns the module's version and revision as the linker recorded
+// them.
+func moduleVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "dev"
+	}
+	v := info.Main.Version
+	if v == "" || v == "(devel)" {
+		v = "dev"
+	}
+	return v
+}

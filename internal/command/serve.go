@@ -1,0 +1,390 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/gateway"
+	"github.com/sallyport/sallyport/httpapi"
+	"github.com/sallyport/sallyport/internal/listening"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// Bounds of the HTTP server. The time of a response has no bound of its own,
+// because a tool call may take minutes: the deadline of the call bounds it.
+const (
+	defaultListen  = "127.0.0.1:7331"
+	headerTimeout  = 10 * time.Second
+	bodyTimeout    = 60 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 64 << 10
+	// At the end of the server, calls have finishTimeout to finish. Those that
+	// are cancelled then have the rest of shutdownTimeout to be answered.
+	finishTimeout   = 10 * time.Second
+	shutdownTimeout = 15 * time.Second
+	// reserveShare is the part of the descriptors, a quarter, that connections
+	// leave for a reload, the state and the start of children.
+	reserveShare = 4
+)
+
+// tokenSetting is the state's key of the hash of the first token.
+const tokenSetting = "auth/local/token_sha256"
+
+// serveFlags holds the flags of serve.
+type serveFlags struct {
+	stdio, strict, newToken, json bool
+	listen, personality           string
+	hosts                         []string
+}
+
+func serveCommand(env *environment, f *flags) *cobra.Command {
+	var s serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the tools over MCP and HTTP",
+		Long: `Serve the tools over MCP: streamable HTTP at /mcp and the JSON API at /v1 with a
+bearer token, or stdio with --stdio. The token of the local user is made at the
+first start, printed once and kept as a hash; --new-token replaces it. Others
+come with tokens of their own: see principals. A changed configuration takes
+effect at once; one with faults does not, and the last good one stays in force.`,
+		Example: `  sallyport serve
+  sallyport serve --listen 127.0.0.1:8080 --personality researcher
+  sallyport serve --stdio`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if s.stdio && cmd.Flags().Changed("listen") {
+				return usageError(errors.New("serve: --stdio and --listen exclude each other"))
+			}
+			// A client that disconnects closes the pipe. Its calls still have
+			// to be recorded; the signal would end the process first.
+			signal.Ignore(syscall.SIGPIPE)
+			if err := checkHosts(s.hosts); err != nil {
+				return err
+			}
+			s.json = f.json
+			g, err := openGate(cmd.Context(), env, f)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, g.Close()) }()
+			return g.runServer(cmd.Context(), env, &s)
+		},
+	}
+	cmd.Flags().BoolVar(&s.stdio, "stdio", false, "speak MCP over standard input and output")
+	cmd.Flags().StringVar(&s.listen, "listen", defaultListen, "the `HOST:PORT` to listen at")
+	cmd.Flags().StringArrayVar(&s.hosts, "host", nil, "a further `HOST:PORT` by which clients may call this server; may be repeated")
+	cmd.Flags().StringVar(&s.personality, "personality", "", "the `ROLE` of callers that may take it (default: the only one, else default)")
+	cmd.Flags().BoolVar(&s.strict, "strict", false, "refuse to start when a tool does not fit its personality or an MCP server does not answer")
+	cmd.Flags().BoolVar(&s.newToken, "new-token", false, "replace the bearer token and print the new one")
+	return cmd
+}
+
+// checkHosts refuses names that no request can carry.
+func checkHosts(hosts []string) error {
+	for _, h := range hosts {
+		if p, err := reach.ParseHost(h); err != nil || strings.HasPrefix(p.String(), "*") {
+			return fmt.Errorf("serve: --host %q: expected a name or address, with its port unless that is 80 or 443", h)
+		}
+	}
+	return nil
+}
+
+func (g *gate) runServer(ctx context.Context, env *environment, s *serveFlags) error {
+	role, err := g.config.Choose(s.personality)
+	if err != nil {
+		return usageError(err)
+	}
+	g.discoverServers(ctx, role.Name, everyServer)
+	g.printWarnings(env)
+	misfits := g.collectMisfits()
+	for _, m := range misfits {
+		fmt.Fprintf(env.stderr, "sallyport: warning: misfit %s\n", m)
+	}
+	// A path that a link withholds must not stop a start: an agent may have
+	// made the link.
+	if s.strict && slices.ContainsFunc(misfits, func(m registry.Fault) bool { return !m.Linked }) {
+		return usageError(errors.New("serve: --strict, and the tools above do not fit: sallyport check shows the rules and what would change them"))
+	}
+	if failed := g.servers.failedServers(); s.strict && len(failed) > 0 {
+		return usageError(fmt.Errorf("serve: --strict, and these MCP servers do not answer, or are not what is pinned: %s", strings.Join(failed, ", ")))
+	}
+	g.children.KeepWarm(warmHelpers)
+	l := newLive(g.deployment)
+	l.callers, g.revision = g.callers, g.callers.Revision()
+	g.live.Store(l)
+	server, err := gateway.New(l, &gateway.Options{
+		Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Principal: g.callers.Local, Desk: approvalDesk{g},
+	})
+	if err != nil {
+		return usageError(err)
+	}
+	l.setListener(server.ListChanged)
+	renewing, stop := context.WithCancel(ctx)
+	var renewal sync.WaitGroup
+	renewal.Go(func() { g.renewPlaces(renewing, l) })
+	defer renewal.Wait()
+	defer stop()
+	if s.stdio {
+		defer g.followConfig(ctx, env, l, role.Name)()
+		if err := server.Stdio(ctx, env.stdin, env.stdout); err != nil {
+			return usageError(err)
+		}
+		return nil
+	}
+	return g.serveHTTP(ctx, env, s, role, l, server)
+}
+
+// serveHTTP listens, prints how to connect, and serves until the context ends.
+// Calls that run at that time finish or are cancelled, and are recorded either
+// way.
+func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serveFlags, role *sallyport.Personality, l *live, server *gateway.Server) error {
+	if err := auth.CheckExposure(s.listen, g.config.Security.RequireAuth); err != nil {
+		return usageError(fmt.Errorf("--listen: %w", err))
+	}
+	api, err := g.newAPI(l, role)
+	if err != nil {
+		return usageError(err)
+	}
+	mux, err := muxOf(api, server, l.protectedResource())
+	if err != nil {
+		return usageError(err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
+	if err != nil {
+		return usageError(fmt.Errorf("--listen: %w", err))
+	}
+	fail := func(err error) error { return usageError(errors.Join(err, listener.Close())) }
+	address := listener.Addr().String()
+	// Check a host name by the address to which it resolved.
+	if err := auth.CheckExposure(address, g.config.Security.RequireAuth); err != nil {
+		return fail(err)
+	}
+	guard, err := g.newGuard(ctx, address, s, mux, l)
+	if err != nil {
+		return fail(err)
+	}
+	// Create the token last: if a later step failed, the token would never be
+	// shown.
+	token, err := g.localToken(ctx, s.newToken)
+	if err != nil {
+		return fail(err)
+	}
+	if err := g.printAnnouncement(env, s, role, address, token); err != nil {
+		return fail(err)
+	}
+	defer g.followConfig(ctx, env, l, role.Name)()
+	return serveUntilDone(ctx, g.lastingListener(listener), connectionBounds(), guard, mux, func(ctx context.Context) error {
+		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
+	})
+}
+
+// lastingListener returns a listener that keeps running when resources are short. Its
+// connections leave the descriptors that everything else needs.
+func (g *gate) lastingListener(l net.Listener) net.Listener {
+	return listening.New(l, &listening.Options{Reserve: listening.Share(reserveShare), Logger: g.logger})
+}
+
+// muxOf returns the handler of everything that the server answers: nothing else
+// has a handler.
+func muxOf(api *httpapi.Server, server *gateway.Server, resource *auth.Resource) (*httpapi.Mux, error) {
+	routes := append(api.Routes(), httpapi.Route{
+		Pattern: resource.Path, Auth: true, Content: httpapi.ContentJSON,
+		Doc: "Model Context Protocol, streamable HTTP.", Handler: server.Handler(),
+	})
+	for _, path := range []string{auth.MetadataPath, auth.MetadataPath + resource.Path} {
+		routes = append(routes, httpapi.Route{
+			Method: http.MethodGet, Pattern: path,
+			Doc: "Whose tokens open " + resource.Path + " (RFC 9728).", Handler: resource,
+		})
+	}
+	return httpapi.NewMux(routes)
+}
+
+// newAPI returns the JSON API over the gate in force.
+func (g *gate) newAPI(l *live, role *sallyport.Personality) (*httpapi.Server, error) {
+	return httpapi.New(l, &httpapi.Options{
+		Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Uploads: g.uploads.addUpload,
+		Ready: (&readiness{g: g, now: time.Now}).checkFresh,
+	})
+}
+
+// newGuard admits requests with a token of the state, of the configuration, or of
+// the provider that the configuration names.
+func (g *gate) newGuard(ctx context.Context, address string, s *serveFlags, mux *httpapi.Mux, l *live) (*auth.Guard, error) {
+	tokens := auth.Tokens(g.callers)
+	if o := g.config.Security.OIDC; o != nil {
+		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
+			Issuer: o.Issuer, Audience: o.Audience, PermissionsClaim: o.PermissionsClaim, PrincipalClaim: o.PrincipalClaim,
+			Algorithms: o.Algorithms, DefaultPermissions: g.callers.DefaultPermissions,
+			Personalities: l.issuerRoles, Logger: g.logger,
+		})
+		if err != nil {
+			return nil, err
+		}
+		tokens = auth.Chain(tokens, issuerTokens{provider, l})
+	}
+	o := &auth.GuardOptions{
+		Hosts: s.hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: g.logger,
+		Resource: l.protectedResource(),
+		Stands: func(ctx context.Context, p *sallyport.Principal) (bool, error) {
+			kind, _, err := g.switches.Stopped(ctx, p.Name, "", "")
+			return kind == "", err
+		},
+	}
+	if !g.config.Security.RequireAuth {
+		o.Anonymous = g.callers.Local
+	}
+	return auth.NewGuard(address, tokens, o)
+}
+
+// serveUntilDone serves until the context ends, then waits for the running calls. It
+// calls finish to end the sessions: a stream on which a client listens is a
+// request that does not end by itself.
+func serveUntilDone(ctx context.Context, l net.Listener, c *listening.Crowd, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
+	server := &http.Server{
+		Handler: listening.KeepAnswers(c.Attend(guard.Protect(admitConnections(c, h)))), ConnContext: c.Context,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		// Requests live as long as the server: the end of the context shuts the
+		// server down in order instead of cutting every call.
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(c.Listener(l)) }()
+	select {
+	case err := <-ended:
+		return usageError(err)
+	case <-ctx.Done():
+	}
+	server.RegisterOnShutdown(func() {
+		calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+		defer cancel()
+		// The error reports cancelled calls, and so do their records.
+		_ = finish(calls)
+	})
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	err := server.Shutdown(stop)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close()
+	}
+	<-ended
+	return err
+}
+
+// localToken creates the bearer token of the local user at the first start, or when
+// the user asks for a new one, and returns it to be printed once. Otherwise it
+// returns an empty text.
+func (g *gate) localToken(ctx context.Context, replace bool) (token string, err error) {
+	token, hash := auth.NewToken()
+	stored := replace
+	if replace {
+		if err = g.settings.Put(ctx, tokenSetting, hash); err == nil {
+			err = g.keepDone(ctx, changeEvent(audit.ActionRotate, sallyport.LocalPrincipal, ""), tokenWithheld)
+		}
+	} else {
+		_, stored, err = g.settings.PutIfAbsent(ctx, tokenSetting, hash)
+	}
+	if err != nil || !stored {
+		return "", err
+	}
+	return token, nil
+}
+
+// announcement is what serve --json prints.
+type announcement struct {
+	URL         string        `json:"url"`
+	Workspace   string        `json:"workspace"`
+	Personality string        `json:"personality"`
+	Token       string        `json:"token,omitempty"` // at the first start, or a new one
+	Enforced    []enforcement `json:"enforced"`
+}
+
+// reachableAddress returns an address that a client can call. A listener on all
+// addresses of the machine has an address that no client can call.
+func reachableAddress(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
+		return net.JoinHostPort("localhost", port)
+	}
+	return address
+}
+
+// printAnnouncement prints where the server listens, how to connect, what to try, and
+// what is enforced.
+func (g *gate) printAnnouncement(env *environment, s *serveFlags, role *sallyport.Personality, address, token string) error {
+	p := &printer{w: env.stdout, colour: env.colour, json: s.json}
+	url := "http://" + reachableAddress(address) + "/mcp"
+	if s.json {
+		return p.printJSON(announcement{url, g.config.Workspace, role.Name, token, g.describeEnforcement()})
+	}
+	shown := token
+	p.printLine("sallyport serves %s", url)
+	p.printLine("workspace    %s", g.config.Workspace)
+	if role.Description != "" {
+		p.printLine("personality  %s: %s", role.Name, role.Description)
+	} else {
+		p.printLine("personality  %s", role.Name)
+	}
+	if token != "" {
+		p.printLine("token        %s", token)
+		p.printLine("             printed this once, kept as a hash; serve --new-token replaces it")
+	} else {
+		shown = "<token>"
+		p.printLine("token        made at the first start; serve --new-token replaces it")
+	}
+	p.printLine("")
+	p.printLine("paste into an MCP client:")
+	p.printLine("  %s", httpEntry(url, shown))
+	if g.builtin {
+		p.printLine("or let it start the server itself: sallyport init, then sallyport connect claude-code --print")
+	} else {
+		p.printLine("or let it start the server itself: sallyport connect claude-code --print")
+	}
+	p.printLine("")
+	p.printLine("try, from another terminal in %s:", env.dir)
+	self := programCommand()
+	p.printLine("  %s call read_file '{\"path\":\"README.md\",\"end_line\":5}'   # allowed", self)
+	p.printLine("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
+	p.printLine("  %s audit tail", self)
+	p.printLine("")
+	printEnforcement(p, g.describeEnforcement())
+	return nil
+}
+
+// programCommand returns the command that starts this program again. `go run`
+// builds into a folder that is removed afterwards.
+func programCommand() string {
+	exe, err := os.Executable()
+	if err != nil || isTemporary(exe) {
+		return "go run ./cmd/sallyport"
+	}
+	return "sallyport"
+}
+
+// httpEntry returns the line for a client that reads mcpServers as JSON.
+func httpEntry(url, token string) string {
+	entry := map[string]any{"sallyport": map[string]any{
+		"type": "http", "url": url, "headers": map[string]string{"Authorization": "Bearer " + token},
+	}}
+	// Marshalling maps of strings cannot fail.
+	text, _ := json.Marshal(map[string]any{"mcpServers": entry})
+	return string(text)
+}

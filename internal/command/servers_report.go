@@ -1,0 +1,122 @@
+package command
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+)
+
+// serverReport is what check reports about an upstream server.
+type serverReport struct {
+	Name    string `json:"name"`
+	Source  string `json:"source"`
+	Started bool   `json:"started"`
+	// Why is the reason why the server did not answer.
+	Why string `json:"why,omitempty"`
+	// Personality is the role in which the server was asked.
+	Personality string `json:"personality,omitempty"`
+	// Implied lists what the naming of the server grants, Declared what the
+	// operator wrote.
+	Implied  []string  `json:"implied"`
+	Declared []string  `json:"declared"`
+	Tools    []string  `json:"tools"`
+	Left     []leftOut `json:"left_out,omitempty"`
+	// Refused is true when the server was not started, because its launch
+	// differs from the pinned one.
+	Refused bool `json:"refused,omitempty"`
+	// Pinned is true when the lock file has the server, Quarantined when it
+	// offers a definition that differs from its pin.
+	Pinned      bool `json:"pinned"`
+	Quarantined bool `json:"quarantined,omitempty"`
+}
+
+// leftOut is a tool that is not mounted.
+type leftOut struct {
+	Tool string `json:"tool"`
+	Why  string `json:"why"`
+}
+
+// reportServers describes the servers that were asked.
+func (s *upstreamServers) reportServers() (list []serverReport) {
+	for _, f := range s.found {
+		implied := f.Implied()
+		r := serverReport{
+			Name: f.Name, Source: f.part.Source(""), Started: f.why == "", Why: f.why, Personality: f.role,
+			Implied: declaredItems(&implied), Declared: declaredItems(&f.Capabilities), Tools: append([]string{}, f.tools...),
+		}
+		for _, l := range f.left {
+			r.Left = append(r.Left, leftOut{l.Tool, l.Why})
+		}
+		_, r.Pinned = s.pins.pinnedServer(f.Name)
+		r.Quarantined, r.Refused = f.held, s.pins.lastRefusal(f.Name) != "" || s.pins.of[f.Name].why != ""
+		list = append(list, r)
+	}
+	return list
+}
+
+// declaredItems lists a declaration item by item.
+func declaredItems(c *sallyport.Capabilities) []string {
+	out := []string{}
+	add := func(group string, list ...string) {
+		for _, item := range list {
+			out = append(out, group+" "+item)
+		}
+	}
+	reach := func(group string, l sallyport.PathList) {
+		if l.FromPersonality {
+			add(group, "from-personality")
+		}
+		add(group, l.Paths...)
+	}
+	if c.Network != nil {
+		add("network", c.Network.AllowedHosts...)
+	}
+	add("secrets", c.Secrets...)
+	if c.FSReach != nil {
+		reach("fs_reach.read", c.FSReach.Read)
+		reach("fs_reach.write", c.FSReach.Write)
+	}
+	if c.Process != nil {
+		add("process", c.Process.AllowedBinaries...)
+		add("process.program", c.Process.Programs...)
+		add("process.execFrom", c.Process.ExecFrom...)
+	}
+	return out
+}
+
+// printServers prints what check reports about upstream servers.
+func printServers(p *printer, list []serverReport) {
+	if len(list) == 0 {
+		return
+	}
+	p.printLine("")
+	rows := [][]string{{"MCP SERVER", "STATE", "TOOLS", "IMPLIED", "DECLARED"}}
+	for i := range list {
+		r := &list[i]
+		state := p.colourGood("answers")
+		switch {
+		case r.Personality == "" || r.Refused:
+			state = p.colourBad("not started")
+		case !r.Started:
+			state = p.colourBad("does not answer")
+		}
+		rows = append(rows, []string{r.Name, state, strconv.Itoa(len(r.Tools)), orNothing(r.Implied), orNothing(r.Declared)})
+	}
+	p.printTable(rows)
+	for i := range list {
+		if r := &list[i]; !r.Started {
+			p.printLine("%s %s: %s", p.colourBad("server"), r.Name, r.Why)
+		}
+		for _, l := range list[i].Left {
+			p.printLine("%s %s of %s: %s", p.colourBad("left out"), l.Tool, list[i].Name, l.Why)
+		}
+	}
+}
+
+func orNothing(list []string) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,145 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/format"
+	"github.com/sallyport/sallyport/registry"
+)
+
+func toolsCommand(env *environment, f *flags) *cobra.Command {
+	var r callerFlags
+	var dialect, form string
+	var names bool
+	cmd := &cobra.Command{
+		Use:   "tools",
+		Short: "List what a personality sees",
+		Long: `List the tools that a personality sees. Its MCP servers are started to ask what
+they offer. With --format the definitions are printed in the form that a model's
+API takes: names within its limits, schemas within its subset. A name that had
+to be another is printed on standard error; --names prints these alone, from
+what the model calls to the name that a call here takes. With --form prompt or resource it lists those, by the names under
+which call takes them.`,
+		Example: `  sallyport tools
+  sallyport tools --format anthropic
+  sallyport tools --format gemini --names
+  sallyport tools --form prompt`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if names && dialect == "" {
+				return usageError(errors.New("tools: --names needs --format"))
+			}
+			return r.withGate(cmd.Context(), env, f, askGate, func(g *gate, caller *sallyport.Caller) error {
+				g.findServers(cmd.Context(), env, caller, g.serversOfRole(caller.Personality), everyLeft)
+				p := env.newPrinter(f)
+				if dialect != "" && form != "tool" {
+					return usageError(errors.New("--format is for tools: it goes with no --form"))
+				}
+				if dialect != "" {
+					return printDefinitions(env, p, dialect, names, g.registry.Definitions(caller))
+				}
+				return g.printForm(p, caller, form)
+			})
+		},
+	}
+	r.registerFlags(cmd)
+	cmd.Flags().StringVar(&dialect, "format", "", "print definitions for a model: `openai|anthropic|gemini|mcp`")
+	cmd.Flags().BoolVar(&names, "names", false, "with --format: print the names that are others there")
+	cmd.Flags().StringVar(&form, "form", "tool", "what to list: `tool|prompt|resource`")
+	return cmd
+}
+
+// toolLine is a tool as `tools --json` prints it.
+type toolLine struct {
+	Name         string                 `json:"name"`
+	Title        string                 `json:"title,omitempty"`
+	Toolset      string                 `json:"toolset,omitempty"`
+	Description  string                 `json:"description"`
+	Capabilities sallyport.Capabilities `json:"capabilities"`
+	Permissions  []string               `json:"permissions,omitempty"`
+	Parameters   json.RawMessage        `json:"parameters,omitempty"`
+	Returns      json.RawMessage        `json:"returns,omitempty"`
+	Untrusted    bool                   `json:"output_is_untrusted"`
+}
+
+func printTools(p *printer, tools []sallyport.Tool) error {
+	if p.json {
+		lines := make([]toolLine, len(tools))
+		for i := range tools {
+			t := &tools[i]
+			lines[i] = toolLine{
+				t.Name, t.Title, t.Toolset, t.Description, t.Capabilities,
+				t.Permissions, t.Schema, t.Returns, t.OutputIsUntrusted,
+			}
+		}
+		return p.printJSON(lines)
+	}
+	if len(tools) == 0 {
+		p.printLine("no tools: this personality sees none")
+		return nil
+	}
+	rows := [][]string{{"TOOL", "TOOLSET", "TOUCHES", "DESCRIPTION"}}
+	for i := range tools {
+		t := &tools[i]
+		about, _, _ := strings.Cut(t.Description, ". ")
+		rows = append(rows, []string{t.Name, t.Toolset, summarizeGroups(&t.Capabilities), strings.TrimSuffix(about, ".")})
+	}
+	p.printTable(rows)
+	return nil
+}
+
+// summarizeGroups names the declared groups in a few words.
+func summarizeGroups(c *sallyport.Capabilities) string {
+	var words []string
+	add := func(declared bool, word string) {
+		if declared {
+			words = append(words, word)
+		}
+	}
+	add(c.FSReach != nil && !c.FSReach.Read.IsZero(), "read")
+	add(c.FSReach != nil && !c.FSReach.Write.IsZero(), "write")
+	add(c.Network != nil, "network")
+	add(len(c.Secrets) > 0, "secrets")
+	add(c.Storage != nil, "storage")
+	add(c.Process != nil, "process")
+	add(c.Attachments != nil, "attachments")
+	add(c.Database != nil, "database")
+	add(c.Mail != nil, "mail")
+	add(len(c.Input) > 0, "input")
+	if len(words) == 0 {
+		return "nothing"
+	}
+	return strings.Join(words, ",")
+}
+
+// printDefinitions prints definitions in the form that a model's API accepts.
+// Standard output holds that form and nothing else; notes about differences go
+// to standard error.
+func printDefinitions(env *environment, p *printer, dialect string, names bool, defs []registry.Definition) error {
+	d, err := format.Parse(dialect)
+	if err != nil {
+		return usageError(err)
+	}
+	set, err := d.Tools(defs)
+	if err != nil {
+		return usageError(err)
+	}
+	if names {
+		return p.printJSON(set.Names)
+	}
+	for _, name := range slices.Sorted(maps.Keys(set.Names)) {
+		fmt.Fprintf(env.stderr, "sallyport: %s is called %s for %s: a call here takes the first\n", set.Names[name], name, d)
+	}
+	for _, n := range set.Notes {
+		fmt.Fprintf(env.stderr, "sallyport: %s: %s\n", n.Tool, n.Message)
+	}
+	return p.printJSON(set.Document)
+}
