@@ -53,7 +53,7 @@ type CodeSpec struct {
 	When string
 }
 
-// codes is the only table of codes. docs/errors.md is generated from it.
+// codes is the only table of codes. docs/reference/errors.md is generated from it.
 var codes = [...]CodeSpec{
 	{CodeInputInvalid, 400, "arguments fail the schema (all faults, with pointers), are not JSON, repeat a key, or the tool says so"},
 	{CodeNotAvailable, 404, "unknown tool, outside the personality or the surface, gated off; 503 when a backend is missing"},

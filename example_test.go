@@ -16,7 +16,7 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// The blocks of docs/tools.md stand here line for line; a test of
+// The blocks of docs/guides/tools.md stand here line for line; a test of
 // internal/house compares them.
 
 type countInput struct {

@@ -12,7 +12,7 @@ import (
 
 // TestThePageShowsActionsThatWork makes tools of the examples of the page.
 func TestThePageShowsActionsThatWork(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "docs", "actions.md"))
+	page, err := os.ReadFile(filepath.Join("..", "docs", "guides", "actions.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-var update = flag.Bool("update", false, "rewrite the table of attacks in docs/security.md")
+var update = flag.Bool("update", false, "rewrite the table of attacks in docs/guides/security.md")
 
 // spaces is the namespaces with the tree in them: one does not stand without
 // the other.
@@ -117,12 +117,12 @@ func TestWhatIsForWritingOnlyIsNotRead(t *testing.T) {
 }
 
 const (
-	securityPage = "../docs/security.md"
+	securityPage = "../docs/guides/security.md"
 	tableBegin   = "<!-- attacks: written by go test ./sandbox -run TestAttackTable -update -->\n"
 	tableEnd     = "<!-- attacks end -->\n"
 )
 
-// TestAttackTable holds the table of docs/security.md to what the program sees.
+// TestAttackTable holds the table of docs/guides/security.md to what the program sees.
 func TestAttackTable(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the columns of the table are those of root")

@@ -36,7 +36,7 @@ func runDay(t *testing.T, w *workplace, env map[string]string, day []workday) {
 	}
 }
 
-// TestA5_A20_AWorkingDayWithGit: each line of the table in docs/children.md.
+// TestA5_A20_AWorkingDayWithGit: each line of the table in docs/guides/children.md.
 func TestA5_A20_AWorkingDayWithGit(t *testing.T) {
 	t.Parallel()
 	installed(t, "git")

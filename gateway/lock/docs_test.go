@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestThePageListsTheRules holds the table of docs/lock.md to the code.
+// TestThePageListsTheRules holds the table of docs/guides/lock.md to the code.
 func TestThePageListsTheRules(t *testing.T) {
-	text, err := os.ReadFile("../../docs/lock.md")
+	text, err := os.ReadFile("../../docs/guides/lock.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,7 +18,7 @@ func TestThePageListsTheRules(t *testing.T) {
 		rows[i] = fmt.Sprintf("| %s | `%s` | %s |\n", r.severity, r.rule, r.message)
 	}
 	if table := strings.Join(rows, ""); !strings.Contains(string(text), table) {
-		t.Errorf("docs/lock.md does not hold the table\n%s", table)
+		t.Errorf("docs/guides/lock.md does not hold the table\n%s", table)
 	}
 }
 

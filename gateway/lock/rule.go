@@ -80,7 +80,7 @@ type ruleRow struct {
 	message  string
 }
 
-// ruleTable is the table that docs/lock.md prints.
+// ruleTable is the table that docs/guides/lock.md prints.
 var ruleTable = [...]ruleRow{
 	{RuleServerAdded, SeverityCritical, "a server is new"},
 	{RuleTransport, SeverityCritical, "the server is reached another way"},

@@ -11,7 +11,7 @@ import (
 
 // TestDocsLoad decodes each server that the page declares.
 func TestDocsLoad(t *testing.T) {
-	text, err := os.ReadFile("../../docs/mcp-servers.md")
+	text, err := os.ReadFile("../../docs/guides/mcp-servers.md")
 	if err != nil {
 		t.Fatal(err)
 	}

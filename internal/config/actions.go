@@ -28,7 +28,7 @@ func actionKeys() []row {
 	rows := []row{
 		list("actions", "Tools declared in this file. The actions of all files add up."),
 		{
-			KeyDoc: KeyDoc{actionKey + ".id", TypeText, true, true, "", "Name of the tool, 1 to 64 letters, digits, `_` or `-`, unique in all files. The other keys of an action are in [actions](../actions.md).", "get-weather"},
+			KeyDoc: KeyDoc{actionKey + ".id", TypeText, true, true, "", "Name of the tool, 1 to 64 letters, digits, `_` or `-`, unique in all files. The other keys of an action are in [actions](../guides/actions.md).", "get-weather"},
 			check:  (*scope).actionID,
 		},
 		{KeyDoc: KeyDoc{layersKey, TypeMapping, false, true, "", "Another spelling of `actions` and `security`. A JSON file with this key alone needs no `version`.", "{capabilities: {actions: []}}"}, adds: true},

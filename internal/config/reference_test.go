@@ -159,7 +159,7 @@ func TestSchemaAgrees(t *testing.T) {
 
 // TestGuideLoads loads each configuration that the guide shows.
 func TestGuideLoads(t *testing.T) {
-	const page = "../../docs/configuration.md"
+	const page = "../../docs/guides/configuration.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

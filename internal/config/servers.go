@@ -10,7 +10,7 @@ var shownOfServers = []string{"capabilities", "permissions", "rateLimit", "rate_
 func serverKeys() []row {
 	return []row{
 		{KeyDoc: KeyDoc{serversKey, TypeNames, false, true, "none", "Upstream MCP servers by name. The servers of all files add up.", "{notes: {command: [python3, ./notes.py]}}"}},
-		{KeyDoc: KeyDoc{serversKey + ".<name>", TypeServer, false, true, "", "One server; its tools are `mcp__<name>__<tool>`. Its keys are in [MCP servers](../mcp-servers.md).", "{command: [python3, ./notes.py]}"}, hide: true},
+		{KeyDoc: KeyDoc{serversKey + ".<name>", TypeServer, false, true, "", "One server; its tools are `mcp__<name>__<tool>`. Its keys are in [MCP servers](../guides/mcp-servers.md).", "{command: [python3, ./notes.py]}"}, hide: true},
 	}
 }
 

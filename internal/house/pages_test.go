@@ -198,16 +198,16 @@ func TestBrokenSeesBrokenLinks(t *testing.T) {
 		target string
 		want   bool
 	}{
-		{"a page", "README.md", "docs/concepts.md", false},
-		{"a sibling", "docs/security.md", "guarantees.md", false},
-		{"up and down", "docs/security.md", "../SECURITY.md", false},
-		{"a heading", "docs/security.md", "guarantees.md#g-net-bytes-leave-to-granted-hosts-only", false},
+		{"a page", "README.md", "docs/start/concepts.md", false},
+		{"a sibling", "docs/guides/security.md", "../guarantees.md", false},
+		{"up and down", "docs/guides/security.md", "../../SECURITY.md", false},
+		{"a heading", "docs/guides/security.md", "../guarantees.md#g-net-bytes-leave-to-granted-hosts-only", false},
 		{"a folder", "README.md", "docs", false},
 		{"its own heading", "docs/guarantees.md", "#guarantees", false},
 		{"no page", "README.md", "docs/nothing.md", true},
 		{"no heading", "README.md", "docs/guarantees.md#nothing", true},
 		{"outside", "README.md", "../x.md", true},
-		{"absolute", "README.md", "/docs/concepts.md", true},
+		{"absolute", "README.md", "/docs/start/concepts.md", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := broken(t, tt.from, tt.target); (got != "") != tt.want {
