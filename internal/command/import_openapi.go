@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sallyport/sallyport/action/openapi"
+	"github.com/sallyport/sallyport/internal/openapi"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 

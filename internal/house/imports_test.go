@@ -18,7 +18,7 @@ const (
 	inner                  // internal/…: may import root and each other
 	mechanism              // may import root, internal and each other
 	adapter                // may import what mechanisms may, never another adapter
-	wiring                 // cmd, examples: may import everything
+	wiring                 // cmd, examples, what only they use: may import everything
 )
 
 // layers maps a folder, or a folder of internal, to its layer. A directory that
@@ -31,6 +31,7 @@ var layers = map[string]layer{
 	"store": adapter, "secrets": adapter, "action": adapter, "tools": adapter, "gateway": adapter,
 	"httpapi": adapter, "dashboard": adapter, "telemetry": adapter,
 	"cmd": wiring, "examples": wiring, "internal/command": wiring,
+	"internal/openapi": wiring,
 }
 
 type pkg struct {

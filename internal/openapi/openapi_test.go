@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport/action"
-	"github.com/sallyport/sallyport/action/openapi"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/openapi"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

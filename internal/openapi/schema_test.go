@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sallyport/sallyport/action/openapi"
+	"github.com/sallyport/sallyport/internal/openapi"
 )
 
 // TestSchemas converts the schema of an argument.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport/action"
-	"github.com/sallyport/sallyport/action/openapi"
+	"github.com/sallyport/sallyport/internal/openapi"
 )
 
 // FuzzImport: a document is refused with an error that says something, or

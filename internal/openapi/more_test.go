@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/sallyport/sallyport/action/openapi"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/openapi"
 	"github.com/sallyport/sallyport/schema"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sallyport/sallyport/action/openapi"
+	"github.com/sallyport/sallyport/internal/openapi"
 )
 
 // TestParameters shows where each parameter ends up, and what is said about
