@@ -60,7 +60,10 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		return c.describeDryRun(ctx)
 	case !c.consumeLimit(ctx),
 		!c.resolveGrant(),
-		!c.checkFlow(ctx),
+		!c.checkTaint(ctx),
+		!c.awaitApproval(ctx),
+		!c.recordTaint(ctx),
+		!c.awaitNewApproval(ctx),
 		!c.checkStopped(ctx):
 		return c.finishRefused(ctx)
 	case c.answerFromCache():
@@ -90,17 +93,20 @@ type call struct {
 	ender   atomic.Pointer[context.CancelFunc]
 	ending  atomic.Pointer[Ended] // why the gate ended it; nil while it did not
 
-	late  bool // the registry is closed
-	entry *toolEntry
-	role  *compiledRole
-	doc   schema.Document
-	scope *scoped.Scope
-	grant *sallyport.Grant
-	level sallyport.Level // of the children; empty when none can be started
-	key   string          // of the cache; empty when the tool does not ask for it
-	facts sallyport.Facts // what the call does to its conversation
-	hold  flowHold        // what was read before holds the call
-	named []string        // what the names of the grant stand for; nil before that is asked
+	late   bool // the registry is closed
+	entry  *toolEntry
+	role   *compiledRole
+	doc    schema.Document
+	scope  *scoped.Scope
+	grant  *sallyport.Grant
+	level  sallyport.Level      // of the children; empty when none can be started
+	key    string               // of the cache; empty when the tool does not ask for it
+	facts  sallyport.Facts      // what the call does to its conversation
+	hold   flowHold             // what was read before holds the call
+	asked  string               // the key of the hold when awaitApproval looked at it
+	marks  []sallyport.FactMark // what was known to be read before
+	judged bool                 // some flow rule may apply to the call
+	named  []string             // what the names of the grant stand for; nil before that is asked
 
 	result sallyport.Result
 	bare   bool            // the error is the gate's or an accessor's own text

@@ -26,38 +26,48 @@ const (
 // decide and for the caller, and the key of the rule. Empty when it does not.
 type flowHold struct{ why, because, key string }
 
-// checkFlow applies the flow rules: a call that may carry data out, once
-// private data and untrusted content were read, is held or refused. What the
-// call itself brings in is kept before it runs, so that a call under way
-// counts, and a kept result like one that was made.
+// checkTaint applies the flow rules to what was read before: a call that may
+// carry data out, once private data and untrusted content were read, is held
+// or refused. One that is held has a reason afterwards, which awaitApproval
+// shows to people.
 //
 // Without a personality no flow rules apply.
-func (c *call) checkFlow(ctx context.Context) bool {
+func (c *call) checkTaint(ctx context.Context) bool {
 	if c.role.personality == nil || c.r.o.NoConversation {
-		return c.awaitApproval(ctx)
+		return true
 	}
 	c.facts = c.entry.tool.Facts(c.grant, c.level, workspaceUnder(c.grant, c.workspace()))
-	judged := c.hasFlowRule()
-	if !judged && !c.facts.Private && !c.facts.Untrusted {
-		return c.awaitApproval(ctx)
+	c.judged = c.hasFlowRule()
+	if !c.judged && !c.bringsFacts() {
+		return true
 	}
-	known, err := c.r.facts.knownMarks(ctx, c.caller)
+	var err error
+	c.marks, err = c.r.facts.knownMarks(ctx, c.caller)
 	switch {
-	case err != nil && (judged || ctx.Err() != nil):
+	case err != nil && (c.judged || ctx.Err() != nil):
 		return c.refuseUnknownFacts(ctx, err)
 	case err != nil:
 		c.logFault("session facts", err)
-	case judged && !c.applyFlowRules(known):
-		return false
+	case c.judged:
+		return c.applyFlowRules(c.marks)
 	}
-	if !c.awaitApproval(ctx) {
-		return false
+	return true
+}
+
+// bringsFacts reports whether the call adds to what its conversation has read.
+func (c *call) bringsFacts() bool { return c.facts.Private || c.facts.Untrusted }
+
+// recordTaint records what the call brings in, before it runs, so that a call
+// under way counts, and a kept result like one that was made.
+func (c *call) recordTaint(ctx context.Context) bool {
+	if !c.judged && !c.bringsFacts() {
+		return true
 	}
 	if c.hold.why != "" || c.role.requiresApproval(&c.entry.tool) {
-		return c.recordFacts(ctx, c.unrecordedMarks(nil), judged) // what was known may be old
+		return c.recordMarks(ctx, c.unrecordedMarks(nil)) // what was known may be old
 	}
-	marks := c.unrecordedMarks(known)
-	return len(marks) == 0 || c.recordFacts(ctx, marks, judged)
+	marks := c.unrecordedMarks(c.marks)
+	return len(marks) == 0 || c.recordMarks(ctx, marks)
 }
 
 // hasFlowRule reports whether some flow rule may apply to the call.
@@ -153,28 +163,24 @@ func (c *call) flowFix(key string) string {
 	return fmt.Sprintf("take what covers %s off personalities.%s.%s", c.entry.tool.Name, c.role.name(), key)
 }
 
-// recordFacts records what the call brings in, before it runs. Another call
-// may have begun at the same moment: of the two, one sees the other here.
+// recordMarks records marks and applies the flow rules again. Another call may
+// have begun at the same moment: of the two, one sees the other here.
 //
 // When the store cannot take it, a call that no rule is about goes on, and what
 // it brings in is kept in memory.
-func (c *call) recordFacts(ctx context.Context, marks []sallyport.FactMark, judged bool) bool {
+func (c *call) recordMarks(ctx context.Context, marks []sallyport.FactMark) bool {
 	before, err := c.r.facts.recordMarks(ctx, c.caller, marks)
-	if err != nil && !judged && ctx.Err() == nil {
+	if err != nil && !c.judged && ctx.Err() == nil {
 		c.logFault("session facts", err)
 		err = c.r.facts.rememberUnstored(ctx, c.caller, marks)
 	}
 	switch {
 	case err != nil:
 		return c.refuseUnknownFacts(ctx, err)
-	case !judged:
-		return true
+	case c.judged:
+		return c.applyFlowRules(before)
 	}
-	asked := c.hold.key
-	if !c.applyFlowRules(before) {
-		return false
-	}
-	return c.hold.key == "" || c.hold.key == asked || c.awaitApproval(ctx)
+	return true
 }
 
 // unrecordedMarks returns the marks of the call that are not recorded yet, or
