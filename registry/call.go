@@ -50,11 +50,15 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 	switch {
 	case !c.decodeArgs(),
 		!c.findTool(),
-		!c.checkVisible(ctx),
+		!c.checkStopped(ctx),
+		!c.assumeRole(),
+		!c.checkVisible(),
 		!c.checkReady(),
 		!c.checkBackends(),
+		!c.checkConfinement(),
 		!c.checkPermissions(),
-		!c.validateArgs():
+		!c.validateArgs(),
+		!c.checkResourceURI():
 		return c.finishRefused(ctx)
 	case caller.DryRun:
 		return c.describeDryRun(ctx)

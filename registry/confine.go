@@ -13,16 +13,16 @@ import (
 // runs with less. Tools that start nothing pay nothing.
 func (c *call) checkConfinement() bool {
 	if c.entry.tool.Capabilities.Process == nil {
-		return true
+		return c.allowStep(sallyport.StepBackends)
 	}
 	scope, err := c.r.scopeFor(c.entry, c.role)
 	if err != nil {
-		return true // what grants are refused for is told where they are
+		return c.allowStep(sallyport.StepBackends) // what grants are refused for is told where they are
 	}
 	level, err := c.r.confinementLevel(scope.Grant())
 	if err == nil {
 		c.level = level
-		return true
+		return c.allowStep(sallyport.StepBackends)
 	}
 	d := sallyport.Decision{Step: sallyport.StepBackends, Capability: "process", Why: err.Error()}
 	text := "Tool " + c.q.Tool + " is not currently available"

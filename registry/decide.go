@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,26 +56,10 @@ func (c *call) expectedReason() string {
 	return c.r.o.Expected(c.q.Tool)
 }
 
-// checkVisible refuses a caller who may not call at all: one that is stopped,
-// that may not assume its role, or whose role does not offer the tool.
-func (c *call) checkVisible(ctx context.Context) bool {
+// assumeRole finds the role of the call, and refuses a caller whose principal
+// may not take it.
+func (c *call) assumeRole() bool {
 	c.role = c.r.roleFor(c.caller.Personality)
-	if !c.checkStopped(ctx) || !c.checkRole() {
-		return false
-	}
-	d := c.role.decideVisible(&c.entry.tool, c.caller.Exclude)
-	if d.Allowed {
-		return c.allowStep(sallyport.StepVisible)
-	}
-	text := "Tool " + c.q.Tool + " is not permitted for this personality"
-	if isExcluded(&c.entry.tool, c.caller.Exclude) {
-		text = "Tool " + c.q.Tool + " is not available on this surface"
-	}
-	return c.refuse(d, sallyport.CodeNotAvailable, text)
-}
-
-// checkRole refuses a caller whose principal may not take the role.
-func (c *call) checkRole() bool {
 	p := &c.caller.Principal
 	if mayAssumeRole(p, c.caller.Personality) {
 		return true
@@ -87,6 +70,19 @@ func (c *call) checkRole() bool {
 		Fix:  fmt.Sprintf("add %s to principals.%s.personalities", c.caller.Personality, p.Name),
 	}
 	return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not permitted for this personality")
+}
+
+// checkVisible refuses a tool that the role or the surface does not offer.
+func (c *call) checkVisible() bool {
+	d := c.role.decideVisible(&c.entry.tool, c.caller.Exclude)
+	if d.Allowed {
+		return c.allowStep(sallyport.StepVisible)
+	}
+	text := "Tool " + c.q.Tool + " is not permitted for this personality"
+	if isExcluded(&c.entry.tool, c.caller.Exclude) {
+		text = "Tool " + c.q.Tool + " is not available on this surface"
+	}
+	return c.refuse(d, sallyport.CodeNotAvailable, text)
 }
 
 // checkReady refuses a tool that says that it cannot work now.
@@ -101,10 +97,10 @@ func (c *call) checkReady() bool {
 	return c.allowStep(sallyport.StepReady)
 }
 
-// checkBackends refuses a tool that lacks a backend or cannot be confined.
+// checkBackends refuses a tool that lacks a backend.
 func (c *call) checkBackends() bool {
 	if len(c.entry.missing) == 0 {
-		return c.checkConfinement() && c.allowStep(sallyport.StepBackends)
+		return true
 	}
 	d := sallyport.Decision{
 		Step: sallyport.StepBackends,
@@ -137,7 +133,7 @@ func (c *call) validateArgs() bool {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepValidate, Why: err.Error()},
 			sallyport.CodeInputInvalid, err.Error())
 	}
-	return c.checkResourceURI() && c.allowStep(sallyport.StepValidate)
+	return true
 }
 
 // resolveGrant finds the grant. It is computed once per tool and personality

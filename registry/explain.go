@@ -38,7 +38,7 @@ type Explanation struct {
 func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, error) {
 	x := Explanation{Tool: tool, Personality: caller.Personality}
 	c := r.newCall(caller, sallyport.Request{Tool: tool}, 0)
-	if c.findTool() && c.checkVisible(context.Background()) && c.checkReady() && c.checkBackends() && c.checkPermissions() {
+	if c.mayReachTool(context.Background()) && c.checkPermissions() {
 		c.predictApproval()
 	}
 	x.Decisions, x.Level = c.trail.decisions(), c.level
@@ -53,6 +53,13 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 		r.dropLinked(x.Grant, x.role)
 	}
 	return x, err
+}
+
+// mayReachTool takes the steps of [Registry.Call] that need neither arguments
+// nor permissions.
+func (c *call) mayReachTool(ctx context.Context) bool {
+	return c.findTool() && c.checkStopped(ctx) && c.assumeRole() && c.checkVisible() && c.checkReady() &&
+		c.checkBackends() && c.checkConfinement()
 }
 
 // predictApproval notes that a human will be asked, which no step before the
@@ -105,7 +112,7 @@ func (x *Explanation) Host(host string, port uint16) sallyport.Decision {
 func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, operation, path string) sallyport.Decision {
 	d := sallyport.Decision{Step: sallyport.StepAccess, Capability: "fs_reach." + operation, Resource: path}
 	c := r.newCall(caller, sallyport.Request{Tool: tool}, 0)
-	if !c.findTool() || !c.checkVisible(ctx) || !c.checkReady() || !c.checkBackends() || !c.resolveGrant() {
+	if !c.mayReachTool(ctx) || !c.resolveGrant() {
 		all := c.trail.decisions()
 		return all[len(all)-1]
 	}

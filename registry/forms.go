@@ -290,11 +290,11 @@ func (r *Registry) Asks(caller *sallyport.Caller, id string) bool {
 // where the arguments are, because it is one.
 func (c *call) checkResourceURI() bool {
 	if c.entry.reads == nil {
-		return true
+		return c.allowStep(sallyport.StepValidate)
 	}
 	uri, _ := c.doc.Value["uri"].(string)
 	if c.entry.reads.match(uri) != readsNot {
-		return true
+		return c.allowStep(sallyport.StepValidate)
 	}
 	return c.refuse(sallyport.Decision{
 		Step: sallyport.StepValidate, Resource: uri,
