@@ -71,16 +71,18 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		!c.checkStopped(ctx):
 		return c.finishRefused(ctx)
 	case c.answerFromCache():
-		return c.finishResult(ctx)
 	case !c.recordIntent(ctx), !c.runTool(ctx):
 		return c.finishRefused(ctx)
+	default:
+		c.checkReturns()
+		c.checkParts()
+		c.reduceResult()
+		c.cleanResult()
+		c.cacheResult()
 	}
-	c.checkReturns()
-	c.checkParts()
-	c.reduceResult()
-	c.cleanResult()
-	c.cacheResult()
-	return c.finishResult(ctx)
+	c.trimResult()
+	c.wrapUntrusted()
+	return c.recordOutcome(ctx)
 }
 
 // call is the state of one call on its way through the gate.

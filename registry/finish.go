@@ -118,26 +118,18 @@ func (c *call) cleanResult() {
 	c.cleanParts(cl)
 }
 
-// finishResult cuts the result to the budget, wraps what somebody else
-// controls, records the outcome and returns.
-func (c *call) finishResult(ctx context.Context) sallyport.Result {
-	t := &c.entry.tool
-	limit := c.limitChars()
-	res := c.result
+// trimResult cuts the result to the budget.
+func (c *call) trimResult() {
+	limit, res := c.limitChars(), &c.result
 	var cut, cutError bool
 	res.Value, cut = output.Trim(res.Value, limit)
 	res.Error, cutError = output.Trim(res.Error, limit)
-	if len(res.Parts) > 0 && c.trimParts(&res, limit) {
+	if len(res.Parts) > 0 && c.trimParts(res, limit) {
 		cut = true
 	}
 	if cut || cutError {
 		c.addDecision(sallyport.Decision{Step: sallyport.StepTrim, Allowed: true, Why: fmt.Sprintf("cut to %d characters", limit)})
 	}
-	if t.OutputIsUntrusted && !c.bare && t.Form == sallyport.FormTool {
-		c.wrapUntrusted(&res)
-	}
-	c.result = res
-	return c.recordOutcome(ctx, c.result)
 }
 
 // limitChars is the value's bound: the call's share of the batch and the
@@ -152,7 +144,11 @@ func (c *call) limitChars() int {
 
 // wrapUntrusted wraps a value or error whose text somebody else controls, and
 // the texts of the parts beside it.
-func (c *call) wrapUntrusted(res *sallyport.Result) {
+func (c *call) wrapUntrusted() {
+	t, res := &c.entry.tool, &c.result
+	if !t.OutputIsUntrusted || c.bare || t.Form != sallyport.FormTool {
+		return
+	}
 	source := res.Source
 	if source == "" {
 		source = output.Source(c.q.Tool, c.doc.Value)
@@ -181,7 +177,7 @@ func (c *call) wrapUntrusted(res *sallyport.Result) {
 // sent.
 func (c *call) finishRefused(ctx context.Context) sallyport.Result {
 	c.result.Error, _ = output.Trim(c.cleaner().Text(c.result.Error), c.budget)
-	return c.recordOutcome(ctx, c.result)
+	return c.recordOutcome(ctx)
 }
 
 // describeDryRun answers a dry run: no accessor is made and no limit consumed.
@@ -197,7 +193,7 @@ func (c *call) describeDryRun(ctx context.Context) sallyport.Result {
 	c.result.CallID = c.id
 	c.result.Value, _ = output.Trim(c.result.Value, c.budget)
 	c.allowStep(sallyport.StepDryRun)
-	return c.recordOutcome(ctx, c.result)
+	return c.recordOutcome(ctx)
 }
 
 // abridgeJSON shortens string literals of more than 500 characters in JSON

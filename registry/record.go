@@ -84,9 +84,10 @@ func (c *call) bindAccessors(ctx context.Context, clock *runClock) bool {
 // recordOutcome records the outcome and returns the result. The caller's
 // cancellation does not reach it: what happened is recorded whoever still
 // listens.
-func (c *call) recordOutcome(ctx context.Context, res sallyport.Result) sallyport.Result {
+func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
+	res := &c.result
 	if c.r.o.Recorder == nil {
-		return res
+		return *res
 	}
 	e := c.newEvent(audit.KindOutcome)
 	e.Decisions = c.trail.decisions()
@@ -110,7 +111,7 @@ func (c *call) recordOutcome(ctx context.Context, res sallyport.Result) sallypor
 	if err := c.r.o.Recorder.Record(ctx, e); err != nil {
 		c.logFault("outcome not recorded", err)
 	}
-	return res
+	return *res
 }
 
 // newEvent returns an event with what intent and outcome share.
