@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/schema"
 )

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // fixedHeaders are the headers that the transport writes and those of a single

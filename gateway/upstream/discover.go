@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // DiscoveryName is the name of the tool that asks a server what it offers.

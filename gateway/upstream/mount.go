@@ -37,8 +37,8 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
-	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/oauth"
+	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/output"
 )
 

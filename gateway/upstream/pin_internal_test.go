@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/oauth"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // TestAServerThatKnowsItsCallers may offer each of them something else: what

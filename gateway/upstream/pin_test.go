@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // list makes a script list these tools from now on.

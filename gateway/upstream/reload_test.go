@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // grants returns a function that describes the grant of every server in a role.

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/registry"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/schema"

@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/oauth"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // maxMessage bounds one message of a server, in bytes. It has room for a result

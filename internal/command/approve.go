@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/audit"
-	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 func approveCommand(env *environment, f *flags) *cobra.Command {

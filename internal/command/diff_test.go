@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // TestApprovalsCanBePasted uses names from another party in a command that the

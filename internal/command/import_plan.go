@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // importer turns the servers of one client into declarations.
@@ -240,7 +240,7 @@ func (i *importer) checkDeclaration(p *plannedServer) {
 // repeated matches separators that stand twice in a row.
 var repeated = regexp.MustCompile(`(_|-)[_-]+`)
 
-// maxServerName is the longest name of a server, in bytes (gateway/lock).
+// maxServerName is the longest name of a server, in bytes (internal/lock).
 const maxServerName = 40
 
 // serverName returns a valid server name. It replaces each character that a

@@ -10,8 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // TestAChangedFileIsWholeAtAnyTime reads a file while it is replaced: an

@@ -14,10 +14,10 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
-	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/digest"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // lockName is the name of the file that pins upstream servers. It lies beside

@@ -12,9 +12,9 @@ import (
 	"unicode"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/registry"
 )

@@ -32,6 +32,7 @@ var layers = map[string]layer{
 	"httpapi": adapter, "dashboard": adapter, "telemetry": adapter,
 	"cmd": wiring, "examples": wiring, "internal/command": wiring,
 	"internal/openapi": wiring,
+	"internal/lock": mechanism,
 }
 
 type pkg struct {

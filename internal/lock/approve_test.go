@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 func TestApprovePinsWhatTheDigestNames(t *testing.T) {

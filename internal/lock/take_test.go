@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/output"
 )
 

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // words are few, so that two draws are often equal, and hold what cleaning

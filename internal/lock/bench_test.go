@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // crowd is a server with as many tools as a large one has.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 var nameForm = regexp.MustCompile(`^mcp__[a-zA-Z0-9_-]{1,40}__[a-zA-Z0-9_-]+$`)

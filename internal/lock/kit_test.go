@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/lock"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // zero is a digest of the right form.
