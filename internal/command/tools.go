@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/format"
+	"github.com/sallyport/sallyport/internal/modelformat"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -124,7 +124,7 @@ func summarizeGroups(c *sallyport.Capabilities) string {
 // Standard output holds that form and nothing else; notes about differences go
 // to standard error.
 func printDefinitions(env *environment, p *printer, dialect string, names bool, defs []registry.Definition) error {
-	d, err := format.Parse(dialect)
+	d, err := modelformat.Parse(dialect)
 	if err != nil {
 		return usageError(err)
 	}

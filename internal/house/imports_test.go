@@ -32,7 +32,7 @@ var layers = map[string]layer{
 	"httpapi": adapter, "dashboard": adapter, "telemetry": adapter,
 	"cmd": wiring, "examples": wiring, "internal/command": wiring,
 	"internal/openapi": wiring,
-	"internal/lock": mechanism,
+	"internal/lock":    mechanism, "internal/modelformat": mechanism,
 }
 
 type pkg struct {

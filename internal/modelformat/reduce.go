@@ -1,4 +1,4 @@
-package format
+package modelformat
 
 import (
 	"encoding/json"

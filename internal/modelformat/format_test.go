@@ -1,4 +1,4 @@
-package format_test
+package modelformat_test
 
 import (
 	"encoding/json"
@@ -10,21 +10,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/sallyport/sallyport/gateway/format"
+	"github.com/sallyport/sallyport/internal/modelformat"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/schema"
 )
 
 // patterns are the names that each interface documents.
-var patterns = map[format.Dialect]*regexp.Regexp{
-	format.OpenAI:    regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
-	format.Anthropic: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
-	format.Gemini:    regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`),
-	format.MCP:       regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`),
+var patterns = map[modelformat.Dialect]*regexp.Regexp{
+	modelformat.OpenAI:    regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+	modelformat.Anthropic: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
+	modelformat.Gemini:    regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`),
+	modelformat.MCP:       regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`),
 }
 
 // namesOf finds the name of each tool in a document.
-func namesOf(t interface{ Fatal(...any) }, s *format.Set) (names []string) {
+func namesOf(t interface{ Fatal(...any) }, s *modelformat.Set) (names []string) {
 	text, err := json.Marshal(s.Document)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func check(t *rapid.T, d format.Dialect, pattern *regexp.Regexp, originals []string) {
+func check(t *rapid.T, d modelformat.Dialect, pattern *regexp.Regexp, originals []string) {
 	defs := make([]registry.Definition, len(originals))
 	back := make([]registry.Definition, len(originals))
 	for i, name := range originals {
@@ -109,7 +109,7 @@ func check(t *rapid.T, d format.Dialect, pattern *regexp.Regexp, originals []str
 }
 
 // shaped is what a dialect makes of a schema.
-func shaped(t *testing.T, d format.Dialect, text string) (parameters json.RawMessage, strict bool, notes string) {
+func shaped(t *testing.T, d modelformat.Dialect, text string) (parameters json.RawMessage, strict bool, notes string) {
 	t.Helper()
 	set, err := d.Tools([]registry.Definition{{Name: "t", Description: "d", Schema: json.RawMessage(text)}})
 	if err != nil {
@@ -128,7 +128,7 @@ func shaped(t *testing.T, d format.Dialect, text string) (parameters json.RawMes
 		InputSchema          json.RawMessage `json:"input_schema"`
 		ParametersJSONSchema json.RawMessage `json:"parametersJsonSchema"`
 	}
-	if d == format.Gemini {
+	if d == modelformat.Gemini {
 		if err := json.Unmarshal(out, &tool); err != nil {
 			t.Fatal(err)
 		}
@@ -147,63 +147,63 @@ func TestSchemas(t *testing.T) {
 	const open = `{"type":"object","properties":{"b":{"type":"string"},"a":{"type":"integer"}},"required":["b"]}`
 	for _, tt := range []struct {
 		name, text, want string
-		dialects         []format.Dialect
+		dialects         []modelformat.Dialect
 		notes            string
 	}{
-		{"as it is", open, open, []format.Dialect{format.OpenAI, format.Anthropic, format.Gemini}, ""},
-		{"no type", `{"properties":{}}`, `{"properties":{},"type":"object"}`, []format.Dialect{format.OpenAI, format.Anthropic, format.Gemini}, ""},
-		{"none", `true`, `{"properties":{},"type":"object"}`, []format.Dialect{format.OpenAI}, ""},
+		{"as it is", open, open, []modelformat.Dialect{modelformat.OpenAI, modelformat.Anthropic, modelformat.Gemini}, ""},
+		{"no type", `{"properties":{}}`, `{"properties":{},"type":"object"}`, []modelformat.Dialect{modelformat.OpenAI, modelformat.Anthropic, modelformat.Gemini}, ""},
+		{"none", `true`, `{"properties":{},"type":"object"}`, []modelformat.Dialect{modelformat.OpenAI}, ""},
 		{
 			"alternatives at the top", `{"type":"object","properties":{"a":{"type":"string"}},"oneOf":[{"required":["a"]},{"properties":{"b":{},"a":{"type":"null"}},"required":["b"]}]}`,
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}]},"b":{}}}`,
-			[]format.Dialect{format.OpenAI, format.Anthropic, format.Gemini},
+			[]modelformat.Dialect{modelformat.OpenAI, modelformat.Anthropic, modelformat.Gemini},
 			"oneOf",
 		},
 		{
 			"all of them at the top", `{"type":"object","allOf":[{"properties":{"a":{}},"required":["a"]},{"required":["b"]}]}`,
 			`{"type":"object","properties":{"a":{}},"required":["a","b"]}`,
-			[]format.Dialect{format.OpenAI, format.Anthropic},
+			[]modelformat.Dialect{modelformat.OpenAI, modelformat.Anthropic},
 			"allOf",
 		},
 		{
 			"closed at the top", `{"type":"object","properties":{},"additionalProperties":false,"anyOf":[{"properties":{"a":{}}}]}`,
 			`{"type":"object","properties":{},"additionalProperties":false}`,
-			[]format.Dialect{format.OpenAI},
+			[]modelformat.Dialect{modelformat.OpenAI},
 			"anyOf",
 		},
 		{
 			"a reference at the top", `{"$ref":"#/$defs/A","$defs":{"A":{"type":"object","properties":{"x":{"type":"string"}}}}}`,
 			`{"type":"object","properties":{"x":{"type":"string"}},"$defs":{"A":{"type":"object","properties":{"x":{"type":"string"}}}}}`,
-			[]format.Dialect{format.OpenAI, format.Anthropic, format.Gemini},
+			[]modelformat.Dialect{modelformat.OpenAI, modelformat.Anthropic, modelformat.Gemini},
 			"",
 		},
 		{
 			"a list of anything", `{"type":"object","properties":{"a":{"type":"array"}}}`,
 			`{"type":"object","properties":{"a":{"type":"array","items":{}}}}`,
-			[]format.Dialect{format.OpenAI, format.Gemini},
+			[]modelformat.Dialect{modelformat.OpenAI, modelformat.Gemini},
 			"",
 		},
 		{
 			"keywords", `{"type":"object","$schema":"x","properties":{"a":{"type":"string","pattern":"^a","minLength":1,"default":"a"},"b":{"const":"x"},"c":{"type":"integer","exclusiveMinimum":0},"d":{"enum":[true,"x"]},"e":{"$ref":"#/definitions/E","title":"t"}},"definitions":{"E":{"allOf":[{"type":"string"}]}}}`,
 			`{"type":"object","properties":{"a":{"type":"string"},"b":{"enum":["x"]},"c":{"type":"integer","minimum":0},"d":{},"e":{"$ref":"#/$defs/E"}},"$defs":{"E":{"type":"string"}}}`,
-			[]format.Dialect{format.Gemini},
+			[]modelformat.Dialect{modelformat.Gemini},
 			"enum, exclusiveMinimum, minLength, pattern, title",
 		},
 		{
 			"what a pattern lets through", `{"type":"object","properties":{"a":{}},"patternProperties":{"^x":{}},"additionalProperties":false}`,
 			`{"type":"object","properties":{"a":{}}}`,
-			[]format.Dialect{format.Gemini},
+			[]modelformat.Dialect{modelformat.Gemini},
 			"additionalProperties, patternProperties",
 		},
 		{
 			"closed by one of all", `{"type":"object","properties":{"a":{"properties":{"y":{}},"allOf":[{"properties":{"x":{}},"additionalProperties":false}]}}}`,
 			`{"type":"object","properties":{"a":{"properties":{"y":{}}}}}`,
-			[]format.Dialect{format.Gemini},
+			[]modelformat.Dialect{modelformat.Gemini},
 			"",
 		},
 		{
 			"the name of an argument", `{"type":"object","properties":{"a b":{}}}`, `{"type":"object","properties":{"a b":{}}}`,
-			[]format.Dialect{format.Anthropic},
+			[]modelformat.Dialect{modelformat.Anthropic},
 			"the name of an argument",
 		},
 	} {
@@ -218,13 +218,13 @@ func TestSchemas(t *testing.T) {
 			}
 		}
 	}
-	if got, _, _ := shaped(t, format.OpenAI, open); string(got) != open {
+	if got, _, _ := shaped(t, modelformat.OpenAI, open); string(got) != open {
 		t.Errorf("what fits is written as %s, want its own order", got)
 	}
-	if _, err := format.OpenAI.Tools([]registry.Definition{{Name: "t", Schema: json.RawMessage(`[]`)}}); err == nil {
+	if _, err := modelformat.OpenAI.Tools([]registry.Definition{{Name: "t", Schema: json.RawMessage(`[]`)}}); err == nil {
 		t.Error("a schema that is a list is taken")
 	}
-	if _, err := format.Parse("yaml"); err == nil {
+	if _, err := modelformat.Parse("yaml"); err == nil {
 		t.Error("Parse(yaml) succeeds")
 	}
 }
@@ -249,7 +249,7 @@ func TestStrict(t *testing.T) {
 		{`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"object","properties":{"x":{"type":"string"}},"required":["x"]}]}},"required":["a"],"additionalProperties":false}`, false},
 		{`{"type":"object","properties":{"a":{"type":"string","default":"x"}},"required":["a"],"additionalProperties":false}`, false},
 	} {
-		if _, got, _ := shaped(t, format.OpenAI, tt.text); got != tt.want {
+		if _, got, _ := shaped(t, modelformat.OpenAI, tt.text); got != tt.want {
 			t.Errorf("strict(%s) = %v, want %v", tt.text, got, tt.want)
 		}
 	}
@@ -267,7 +267,7 @@ func TestNothingThatPassesIsKeptFromAModel(t *testing.T) {
 		`"patternProperties":{"^x":{"type":"integer"}}`, `"additionalProperties":false`, `"properties":{"x":{"const":1}}`, `"required":["x"]`,
 		`"if":{"type":"string"}`, `"then":{"minLength":2}`, `"propertyNames":{"pattern":"^x"}`, `"$ref":"#/definitions/D"`,
 	})
-	for _, d := range []format.Dialect{format.OpenAI, format.Anthropic, format.Gemini} {
+	for _, d := range []modelformat.Dialect{modelformat.OpenAI, modelformat.Anthropic, modelformat.Gemini} {
 		t.Run(string(d), func(t *testing.T) {
 			rapid.Check(t, func(r *rapid.T) {
 				one := func(label string) string {

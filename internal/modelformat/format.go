@@ -1,4 +1,4 @@
-// Package format writes the definitions of tools as the programming interfaces
+// Package modelformat writes the definitions of tools as the programming interfaces
 // of models take them: names within their limits, schemas within their subset
 // of JSON Schema.
 //
@@ -6,7 +6,7 @@
 // more: the gate holds arguments to the whole schema, whatever a model was
 // told. What was left out, and which names are others, is said beside the
 // definitions.
-package format
+package modelformat
 
 import (
 	"bytes"
