@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/definition"
-	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // fixedHeaders are the headers that the transport writes and those of a single
@@ -23,10 +22,10 @@ func (d *serverDecoder) decodeRemote(top *definition.Object, local bool) {
 		switch text, _ := v.(string); {
 		case local:
 			d.Fault(at, "belongs to a url: a command speaks on standard input and output")
-		case text != string(lock.TransportHTTP) && text != string(lock.TransportSSE):
+		case text != string(TransportHTTP) && text != string(TransportSSE):
 			d.Fault(at, "expected http, which is streamable HTTP, or sse, the older transport")
 		default:
-			d.s.Transport = lock.Transport(text)
+			d.s.Transport = Transport(text)
 		}
 	}
 	v, at, ok := top.Take("headers", "")

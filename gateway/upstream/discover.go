@@ -62,7 +62,7 @@ func (s *mountedServer) discoverOffer(ctx context.Context, c *sallyport.Call) (*
 func (n *serverListing) summarizeOffer() string {
 	var parts []string
 	for _, kind := range kinds {
-		if count := len(n.all[kind]); count > 0 || kind == lock.KindTool {
+		if count := len(n.all[kind]); count > 0 || kind == KindTool {
 			parts = append(parts, fmt.Sprintf("%d %ss", count, kind))
 		}
 	}
@@ -74,7 +74,7 @@ type Left struct {
 	// Server is the name of its server.
 	Server string
 	// Kind is the kind of the definition.
-	Kind lock.Kind
+	Kind Kind
 	// Tool is the name, URI or template that the server uses for it; "*" means
 	// all of its kind.
 	Tool string
@@ -106,7 +106,7 @@ func (m *Mounts) Tools() (tools []sallyport.Tool, left []Left) {
 
 // mountTools makes tools of what a server offers.
 func (s *mountedServer) mountTools(n *serverListing) (tools []sallyport.Tool, left []Left) {
-	leave := func(kind lock.Kind, name, why string) {
+	leave := func(kind Kind, name, why string) {
 		left = append(left, Left{Server: s.Name, Kind: kind, Tool: cmp.Or(name, "*"), Why: s.m.o.Cleaner.Text(why)})
 	}
 	for _, kind := range kinds {
@@ -146,7 +146,7 @@ func (s *mountedServer) mountTools(n *serverListing) (tools []sallyport.Tool, le
 
 // mountDefinition makes a tool or a resource of a definition.
 func (s *mountedServer) mountDefinition(d *offering, tools *[]sallyport.Tool, resources *[]sallyport.Resource) error {
-	if d.kind == lock.KindResource || d.kind == lock.KindTemplate {
+	if d.kind == KindResource || d.kind == KindTemplate {
 		r, err := s.newResource(d)
 		if err == nil {
 			*resources = append(*resources, r)
@@ -166,7 +166,7 @@ func (s *mountedServer) mountDefinition(d *offering, tools *[]sallyport.Tool, re
 // forms differ.
 func findConflicts(server string, known []*offering) map[definitionKey]string {
 	refused := map[definitionKey]string{}
-	for _, kind := range [...]lock.Kind{lock.KindTool, lock.KindPrompt} {
+	for _, kind := range [...]Kind{KindTool, KindPrompt} {
 		var refs []lock.Ref
 		for _, d := range known {
 			if d.kind == kind {

@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/internal/lock"
 )
 
 const (
@@ -31,14 +30,14 @@ const (
 
 // kinds are the kinds of definitions that servers list, in the order in which
 // they are requested.
-var kinds = [...]lock.Kind{lock.KindTool, lock.KindPrompt, lock.KindResource, lock.KindTemplate}
+var kinds = [...]Kind{KindTool, KindPrompt, KindResource, KindTemplate}
 
 // maxOffers returns how many definitions of a kind a server may offer.
-func maxOffers(kind lock.Kind) int {
+func maxOffers(kind Kind) int {
 	switch kind {
-	case lock.KindTool:
+	case KindTool:
 		return maxTools
-	case lock.KindPrompt:
+	case KindPrompt:
 		return maxPrompts
 	default:
 		return maxResources
@@ -51,7 +50,7 @@ type serverListing struct {
 	identity     json.RawMessage
 	instructions string
 	// all holds every definition as received, in the order of arrival.
-	all map[lock.Kind][]json.RawMessage
+	all map[Kind][]json.RawMessage
 	// known holds the definitions that have a key, in order and by key. If
 	// several have the same key, it holds one of them, with a fault.
 	known  []*offering
@@ -59,7 +58,7 @@ type serverListing struct {
 	// nameless holds the faults of the definitions without a key.
 	nameless []*offering
 	// failed says why nothing is known about a kind.
-	failed map[lock.Kind]string
+	failed map[Kind]string
 	// values is the number of values in all definitions.
 	values int
 }
@@ -69,7 +68,7 @@ var errLost = errors.New("no answer")
 
 // listOffers requests everything that the server declares to have.
 func (l *connLink) listOffers(ctx context.Context) (*serverListing, error) {
-	n := &serverListing{all: map[lock.Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
+	n := &serverListing{all: map[Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[Kind]string{}}
 	n.identity, n.instructions = decodeGreeting(l.greeting.rawResult())
 	left := maxListed
 	held, covered := l.holdMemory(nil), int64(0)
@@ -85,7 +84,7 @@ func (l *connLink) listOffers(ctx context.Context) (*serverListing, error) {
 		switch {
 		case err != nil && (ctx.Err() != nil || errors.Is(err, errLost)):
 			return nil, err
-		case kind == lock.KindTemplate && unknownMethod(err):
+		case kind == KindTemplate && unknownMethod(err):
 			// Many servers have resources but no templates, and do not know the
 			// request for templates.
 		case err != nil:
@@ -94,23 +93,23 @@ func (l *connLink) listOffers(ctx context.Context) (*serverListing, error) {
 			n.addDefinitions(kind, raws)
 		}
 	}
-	if over := len(n.all[lock.KindResource]) + len(n.all[lock.KindTemplate]); over > maxResources {
-		n.dropKind(lock.KindResource, tooMany(lock.KindResource))
-		n.dropKind(lock.KindTemplate, tooMany(lock.KindTemplate))
+	if over := len(n.all[KindResource]) + len(n.all[KindTemplate]); over > maxResources {
+		n.dropKind(KindResource, tooMany(KindResource))
+		n.dropKind(KindTemplate, tooMany(KindTemplate))
 	}
 	return n, nil
 }
 
 // offersKind reports whether the server declares that it lists a kind.
-func (l *connLink) offersKind(kind lock.Kind) bool {
+func (l *connLink) offersKind(kind Kind) bool {
 	r := l.session.InitializeResult()
 	if r == nil || r.Capabilities == nil {
 		return false
 	}
 	switch kind {
-	case lock.KindTool:
+	case KindTool:
 		return r.Capabilities.Tools != nil
-	case lock.KindPrompt:
+	case KindPrompt:
 		return r.Capabilities.Prompts != nil
 	default:
 		return r.Capabilities.Resources != nil
@@ -119,7 +118,7 @@ func (l *connLink) offersKind(kind lock.Kind) bool {
 
 // listKind requests all pages of one kind. left is the number of bytes that the
 // lists may still take.
-func (l *connLink) listKind(ctx context.Context, kind lock.Kind, left *int) ([]json.RawMessage, error) {
+func (l *connLink) listKind(ctx context.Context, kind Kind, left *int) ([]json.RawMessage, error) {
 	var all []json.RawMessage
 	cursor := ""
 	for range maxPages {
@@ -144,25 +143,25 @@ func (l *connLink) listKind(ctx context.Context, kind lock.Kind, left *int) ([]j
 	return nil, fmt.Errorf("its list of %ss has more than %d pages", kind, maxPages)
 }
 
-func tooMany(kind lock.Kind) error {
-	if kind == lock.KindTemplate {
-		kind = lock.KindResource
+func tooMany(kind Kind) error {
+	if kind == KindTemplate {
+		kind = KindResource
 	}
 	return fmt.Errorf("the server offers more than %d %ss", maxOffers(kind), kind)
 }
 
 // listPage requests one page.
-func (l *connLink) listPage(ctx context.Context, kind lock.Kind, cursor string) (items []json.RawMessage, next string, err error) {
+func (l *connLink) listPage(ctx context.Context, kind Kind, cursor string) (items []json.RawMessage, next string, err error) {
 	ctx, answer := withAnswer(ctx)
 	var key, method string
 	switch kind {
-	case lock.KindTool:
+	case KindTool:
 		key, method = "tools", "tools/list"
 		_, err = l.session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
-	case lock.KindPrompt:
+	case KindPrompt:
 		key, method = "prompts", "prompts/list"
 		_, err = l.session.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
-	case lock.KindResource:
+	case KindResource:
 		key, method = "resources", "resources/list"
 		_, err = l.session.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor})
 	default:
@@ -213,7 +212,7 @@ func decodeGreeting(raw json.RawMessage) (identity json.RawMessage, instructions
 }
 
 // addDefinitions adds the definitions of one kind.
-func (n *serverListing) addDefinitions(kind lock.Kind, raws []json.RawMessage) {
+func (n *serverListing) addDefinitions(kind Kind, raws []json.RawMessage) {
 	before := n.values
 	n.all[kind] = raws
 	for _, raw := range raws {
@@ -257,7 +256,7 @@ func valuesIn(v any) int {
 }
 
 // dropKind removes a kind that has too much in it.
-func (n *serverListing) dropKind(kind lock.Kind, why error) {
+func (n *serverListing) dropKind(kind Kind, why error) {
 	n.failed[kind] = why.Error()
 	delete(n.all, kind)
 	n.known = slices.DeleteFunc(n.known, func(d *offering) bool { return d.kind == kind })

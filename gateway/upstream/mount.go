@@ -56,8 +56,8 @@ const (
 // Server is one upstream server, as the operator declares it. Exactly one of
 // Command and URL is set.
 type Server struct {
-	// Name is the middle of the names of its tools. It must pass
-	// [lock.CheckServer].
+	// Name is the middle of the names of its tools: 1 to 40 letters, digits, "_"
+	// or "-", without "__" and without a "_" at the end.
 	Name string
 	// Command is the binary, found on the fixed search path, and its arguments.
 	// Naming the binary grants it.
@@ -81,10 +81,10 @@ type Server struct {
 	Secrets []sallyport.ChildSecret
 	// URL is the address of a remote server. Naming its host grants it.
 	URL string
-	// Transport is the protocol of the server at URL: [lock.TransportHTTP],
-	// which is also the meaning of empty, or the older [lock.TransportSSE]. It
+	// Transport is the protocol of the server at URL: [TransportHTTP],
+	// which is also the meaning of empty, or the older [TransportSSE]. It
 	// is empty for a Command.
-	Transport lock.Transport
+	Transport Transport
 	// Headers are sent with each request to URL.
 	Headers []Header
 	// OAuth says how tokens for URL are obtained; nil sends none.
@@ -138,7 +138,7 @@ type Options struct {
 	// a server is listed again, from many goroutines. nil accepts what servers
 	// offer when they are discovered. Whatever Judge says, a mounted definition
 	// can only be used while the server still offers exactly the same one.
-	Judge func(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string)
+	Judge func(server string, kind Kind, definition json.RawMessage) (ok bool, why string)
 	// Pinned says that Judge compares each definition with one that the
 	// operator has approved. Without it, nothing that a server says about its
 	// tools counts: a server that wants to evade a rule would say whatever
@@ -331,7 +331,7 @@ func (s *Server) checkDeclaration() error {
 	switch {
 	case (len(s.Command) == 0) == (s.URL == ""):
 		return fmt.Errorf("upstream: server %s: expected either a command or a URL", s.Name)
-	case s.Transport != "" && (s.URL == "" || s.Transport != lock.TransportHTTP && s.Transport != lock.TransportSSE):
+	case s.Transport != "" && (s.URL == "" || s.Transport != TransportHTTP && s.Transport != TransportSSE):
 		return fmt.Errorf("upstream: server %s: transport %s: expected http or sse, for a URL", s.Name, quoteName(string(s.Transport)))
 	case s.Package != nil:
 		return fmt.Errorf("upstream: server %s: the package %s is not installed", s.Name, s.Package)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -17,7 +16,7 @@ var definitionLimits = schema.Limits{Depth: 48, Bytes: 1 << 20, Nodes: 20_000}
 // definitionKey names a definition: a tool and a prompt by its name, a resource by its
 // URI or its template.
 type definitionKey struct {
-	kind lock.Kind
+	kind Kind
 	key  string
 }
 
@@ -36,7 +35,7 @@ type offering struct {
 
 // newOffering reads a definition strictly. A repeated key, or anything beyond the
 // limits, is a fault of this definition only.
-func newOffering(kind lock.Kind, raw json.RawMessage) *offering {
+func newOffering(kind Kind, raw json.RawMessage) *offering {
 	d := &offering{definitionKey: definitionKey{kind: kind}, raw: raw}
 	v, err := schema.Decode(raw, &definitionLimits)
 	if err != nil {
@@ -86,7 +85,7 @@ func (d *offering) isReadOnly() bool {
 // it does not. It applies even if the server gets no headers, because the
 // clients of the gate send them.
 func (d *offering) unfitReason() string {
-	if d.kind != lock.KindTool {
+	if d.kind != KindTool {
 		return ""
 	}
 	if _, err := schema.Headers(d.tree["inputSchema"]); err != nil {

@@ -283,25 +283,25 @@ func (s *mountedServer) refuseRequest(l *connLink, name string, needs []definiti
 }
 
 // offeredDefinitions returns what the discovered servers offer, as received.
-func (s *mountedServer) offeredDefinitions() *lock.Offer {
+func (s *mountedServer) offeredDefinitions() *Offer {
 	s.mu.Lock()
 	n := s.latest
 	s.mu.Unlock()
 	if n == nil {
 		return nil
 	}
-	return &lock.Offer{
+	return &Offer{
 		Launch: s.Launch(), Identity: n.identity, Instructions: n.instructions,
-		Tools: n.all[lock.KindTool], Prompts: n.all[lock.KindPrompt],
-		Resources: n.all[lock.KindResource], Templates: n.all[lock.KindTemplate],
+		Tools: n.all[KindTool], Prompts: n.all[KindPrompt],
+		Resources: n.all[KindResource], Templates: n.all[KindTemplate],
 	}
 }
 
 // Offers returns what each discovered server says it is and offers, as
-// received, by name. Package lock pins it. The caller adds the resolved binary
-// to each launch.
-func (m *Mounts) Offers() map[string]*lock.Offer {
-	all := map[string]*lock.Offer{}
+// received, by name. The caller adds the resolved binary to each launch and
+// pins it.
+func (m *Mounts) Offers() map[string]*Offer {
+	all := map[string]*Offer{}
 	for _, s := range m.servers {
 		if o := s.offeredDefinitions(); o != nil {
 			all[s.Name] = o
@@ -310,12 +310,12 @@ func (m *Mounts) Offers() map[string]*lock.Offer {
 	return all
 }
 
-// Launch describes how the server is started or reached, in the form of package
-// lock, without its resolved binary.
-func (s *Server) Launch() lock.Launch {
-	l := lock.Launch{Transport: lock.TransportStdio, Command: s.Command, URL: s.URL, Capabilities: s.allCapabilities()}
+// Launch describes how the server is started or reached, without its resolved
+// binary.
+func (s *Server) Launch() Launch {
+	l := Launch{Transport: lock.TransportStdio, Command: s.Command, URL: s.URL, Capabilities: s.allCapabilities()}
 	if s.URL != "" {
-		l.Transport = cmp.Or(s.Transport, lock.TransportHTTP)
+		l.Transport = cmp.Or(s.Transport, TransportHTTP)
 	}
 	for name := range s.Env {
 		l.Env = append(l.Env, name)

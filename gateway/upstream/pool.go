@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/internal/lock"
 )
 
 const (
@@ -114,7 +113,7 @@ func (s *mountedServer) keyOf(c *sallyport.Call) connKey {
 	if s.Shared {
 		k.principal = ""
 	}
-	if s.Transport == lock.TransportSSE {
+	if s.Transport == TransportSSE {
 		k.call = c.ID
 	}
 	return k

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -32,7 +31,7 @@ func (s *mountedServer) newResource(d *offering) (sallyport.Resource, error) {
 			r.Size = max(n, 0)
 		}
 	}
-	if d.kind == lock.KindTemplate {
+	if d.kind == KindTemplate {
 		r.Template, r.Size = d.key, 0
 	} else {
 		r.URI = d.key
@@ -50,7 +49,7 @@ func (s *mountedServer) newResourceTool(list []sallyport.Resource) sallyport.Too
 		things = append(things, thingOf(&list[i]))
 	}
 	t.IsAvailable = func() bool { return s.isAvailable(things...) }
-	templates := slices.DeleteFunc(slices.Clone(things), func(t definitionKey) bool { return t.kind != lock.KindTemplate })
+	templates := slices.DeleteFunc(slices.Clone(things), func(t definitionKey) bool { return t.kind != KindTemplate })
 	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		return s.readResource(ctx, c, things, templates)
 	}
@@ -59,9 +58,9 @@ func (s *mountedServer) newResourceTool(list []sallyport.Resource) sallyport.Too
 
 func thingOf(r *sallyport.Resource) definitionKey {
 	if r.Template != "" {
-		return definitionKey{lock.KindTemplate, r.Template}
+		return definitionKey{KindTemplate, r.Template}
 	}
-	return definitionKey{lock.KindResource, r.URI}
+	return definitionKey{KindResource, r.URI}
 }
 
 // readResource asks the server for a resource. A URI that is not listed belongs to some
@@ -75,7 +74,7 @@ func (s *mountedServer) readResource(ctx context.Context, c *sallyport.Call, thi
 		return sallyport.Result{}, err
 	}
 	needs := families
-	if listed := (definitionKey{lock.KindResource, args.URI}); slices.Contains(things, listed) {
+	if listed := (definitionKey{KindResource, args.URI}); slices.Contains(things, listed) {
 		needs = []definitionKey{listed}
 	}
 	tree, err := s.sendRequest(ctx, c, resourceRead(args.URI), needs...)

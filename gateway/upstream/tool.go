@@ -105,7 +105,7 @@ func (s *mountedServer) newNamedTool(d *offering) (sallyport.Tool, error) {
 	t.Title = s.m.o.Cleaner.Text(d.displayTitle())
 	t.Description, _ = output.Trim(s.m.o.Cleaner.Text(d.textOf("description")), maxDescription)
 	t.IsAvailable = func() bool { return s.isAvailable(d.definitionKey) }
-	if d.kind == lock.KindPrompt {
+	if d.kind == KindPrompt {
 		t.Form = sallyport.FormPrompt
 		t.Schema, err = s.promptSchema(d)
 		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) { return s.fillPrompt(ctx, c, d) }

@@ -17,7 +17,6 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/oauth"
-	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // maxMessage bounds one message of a server, in bytes. It has room for a result
@@ -116,7 +115,7 @@ func (w *stderrLog) lastLine() string {
 // with its call.
 func (l *connLink) remoteTransport() mcp.Transport {
 	client := &http.Client{Transport: roundTripper{l}}
-	if l.s.Transport == lock.TransportSSE {
+	if l.s.Transport == TransportSSE {
 		return &mcp.SSEClientTransport{Endpoint: l.s.URL, MaxEventSize: maxMessage, HTTPClient: client}
 	}
 	return &mcp.StreamableClientTransport{
@@ -126,7 +125,7 @@ func (l *connLink) remoteTransport() mcp.Transport {
 
 // usesPosts reports whether each message to the server is an HTTP request with its
 // own answer, so that sessions have to be ended by a request.
-func (s *mountedServer) usesPosts() bool { return s.URL != "" && s.Transport != lock.TransportSSE }
+func (s *mountedServer) usesPosts() bool { return s.URL != "" && s.Transport != TransportSSE }
 
 // versionHeader names the agreed version of the protocol.
 const versionHeader = "Mcp-Protocol-Version"
