@@ -15,4 +15,8 @@
 // behind accessors, and nothing stops it from going around them. What is
 // promised, where it is enforced and which test holds it stands in
 // docs/guarantees.md, entry by entry: start with G-DECIDE and G-GRANT.
+//
+// Exported names of this module are stable from the first tagged release on.
+// Until then a name may go or change; CHANGELOG.md lists each one with its
+// successor.
 package sallyport
