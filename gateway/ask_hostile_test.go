@@ -240,7 +240,7 @@ func TestAnAnswerCountsOnlyWhereItMay(t *testing.T) {
 		t.Errorf("where only the operator decides: answered %+v, want approval_required", r)
 	}
 	a.role.Approvals.OperatorOnly = false
-	if err := a.Approvals.Decide(t.Context(), held[0].ID, "boss", false, "not today"); err != nil {
+	if err := a.ApprovalStore.Decide(t.Context(), held[0].ID, "boss", false, "not today"); err != nil {
 		t.Fatal(err)
 	}
 	if r := a.call("alice", "held", yes(`{"a":1}`, state)); r.code() != "approval_denied" || a.ran.Load() != 0 || a.decisions() != nil {
@@ -250,7 +250,7 @@ func TestAnAnswerCountsOnlyWhereItMay(t *testing.T) {
 	if held, err = a.List(t.Context(), false); err != nil || len(held) != 1 {
 		t.Fatalf("List() = %v, %v, want one", held, err)
 	}
-	if err := a.Approvals.Decide(t.Context(), held[0].ID, "boss", true, ""); err != nil {
+	if err := a.ApprovalStore.Decide(t.Context(), held[0].ID, "boss", true, ""); err != nil {
 		t.Fatal(err)
 	}
 	declined := strings.Replace(yes(`{"a":2}`, state), `"action":"accept","content":{"approve":true}`, `"action":"decline"`, 1)

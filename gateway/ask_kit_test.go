@@ -21,7 +21,7 @@ import (
 // keeps the decisions.
 type desk struct {
 	*kit
-	*memory.Approvals
+	sallyport.ApprovalStore
 	ran  atomic.Int32
 	role *sallyport.Personality
 
@@ -44,7 +44,7 @@ func (d *desk) Decide(ctx context.Context, id, by string, approve bool, reason s
 		return d.broken
 	}
 	d.decided = append(d.decided, decision{by, reason, approve})
-	return d.Approvals.Decide(ctx, id, by, approve, reason)
+	return d.ApprovalStore.Decide(ctx, id, by, approve, reason)
 }
 
 // decisions returns the decisions since the last call.
@@ -63,7 +63,7 @@ func (r roles) Personality(name string) (*sallyport.Personality, bool) { return 
 
 func newDesk(t *testing.T, edit func(*sallyport.Approvals)) *desk {
 	t.Helper()
-	d := &desk{Approvals: memory.NewApprovals(nil), kit: &kit{record: &record{}, started: make(chan string, 10), ended: make(chan error, 10)}}
+	d := &desk{ApprovalStore: memory.NewApprovals(nil), kit: &kit{record: &record{}, started: make(chan string, 10), ended: make(chan error, 10)}}
 	d.role = &sallyport.Personality{Name: "role", Approvals: &sallyport.Approvals{
 		Require: []string{"held", "other"}, Wait: 50 * time.Millisecond,
 	}}
@@ -73,7 +73,7 @@ func newDesk(t *testing.T, edit func(*sallyport.Approvals)) *desk {
 	var err error
 	d.registry, err = registry.New(&sallyport.Backends{
 		Personalities: roles{d.role}, Secrets: known{"a/key": "hunter2-Zq9xY7w"},
-	}, &registry.Options{Recorder: d.record, Workspace: t.TempDir(), Approvals: d.Approvals})
+	}, &registry.Options{Recorder: d.record, Workspace: t.TempDir(), Approvals: d.ApprovalStore})
 	if err != nil {
 		t.Fatal(err)
 	}

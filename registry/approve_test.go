@@ -20,7 +20,7 @@ import (
 // desk is a gate whose tool "held" needs an approval.
 type desk struct {
 	*gate
-	store *memory.Approvals
+	store sallyport.ApprovalStore
 	roles *swap
 	ran   atomic.Int32
 }
@@ -53,7 +53,7 @@ func newDesk(t *testing.T, p *sallyport.Personality) *desk {
 	})
 }
 
-func newDeskOf(t *testing.T, p *sallyport.Personality, store *memory.Approvals, b *sallyport.Backends) *desk {
+func newDeskOf(t *testing.T, p *sallyport.Personality, store sallyport.ApprovalStore, b *sallyport.Backends) *desk {
 	t.Helper()
 	d := &desk{gate: &gate{t: t, recorder: &recorder{}, role: p.Name}, store: store, roles: &swap{}}
 	d.roles.p.Store(p)

@@ -21,7 +21,7 @@ import (
 // somebody's words, and what carries out.
 type flows struct {
 	*gate
-	approvals *memory.Approvals
+	approvals sallyport.ApprovalStore
 	role      *sallyport.Personality
 	ran       map[string]*atomic.Int32
 }

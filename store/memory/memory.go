@@ -30,9 +30,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Store is the state. It implements audit.Store, audit.Pruner,
-// sallyport.KVFactory, sallyport.ReadMemory and sallyport.Limiter. It is safe
-// for concurrent use.
+// Store implements store.State in memory. It is safe for concurrent use.
 type Store struct {
 	limits store.Limits
 	now    func() time.Time
@@ -47,9 +45,11 @@ type Store struct {
 	who      callerState
 	counters limitTable
 
-	approvals *Approvals
+	approvals sallyport.ApprovalStore
 	facts     *facts.Memory
 }
+
+var _ store.State = (*Store)(nil)
 
 type kvEntry struct {
 	value   string

@@ -7,14 +7,12 @@ import (
 )
 
 // Settings returns the named values of the program itself.
-func (s *Store) Settings() *Settings { return &Settings{s} }
+func (s *Store) Settings() store.Settings { return settingStore{s} }
 
-// Settings is a table of named values, such as the hash of a token. It is
-// safe for concurrent use.
-type Settings struct{ s *Store }
+type settingStore struct{ s *Store }
 
-// Get returns a value; ok is false when there is none.
-func (t *Settings) Get(ctx context.Context, name string) (value string, ok bool, err error) {
+// Get implements store.Settings.
+func (t settingStore) Get(ctx context.Context, name string) (value string, ok bool, err error) {
 	t.s.mu.RLock()
 	defer t.s.mu.RUnlock()
 	if t.s.closed {
@@ -24,8 +22,8 @@ func (t *Settings) Get(ctx context.Context, name string) (value string, ok bool,
 	return value, ok, ctx.Err()
 }
 
-// Put stores or replaces a value.
-func (t *Settings) Put(ctx context.Context, name, value string) error {
+// Put implements store.Settings.
+func (t settingStore) Put(ctx context.Context, name, value string) error {
 	unlock, err := t.s.lockOpen(ctx)
 	if err != nil {
 		return err
@@ -35,9 +33,8 @@ func (t *Settings) Put(ctx context.Context, name, value string) error {
 	return nil
 }
 
-// PutIfAbsent stores a value unless the name has one, which it returns then.
-// Of several callers at once, one stores.
-func (t *Settings) PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error) {
+// PutIfAbsent implements store.Swapper.
+func (t settingStore) PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error) {
 	unlock, err := t.s.lockOpen(ctx)
 	if err != nil {
 		return "", false, err
@@ -50,9 +47,8 @@ func (t *Settings) PutIfAbsent(ctx context.Context, name, value string) (existin
 	return "", true, nil
 }
 
-// Swap replaces a value when it still is old; swapped is false when it is
-// not or there is none.
-func (t *Settings) Swap(ctx context.Context, name, old, value string) (swapped bool, err error) {
+// Swap implements store.Swapper.
+func (t settingStore) Swap(ctx context.Context, name, old, value string) (swapped bool, err error) {
 	unlock, err := t.s.lockOpen(ctx)
 	if err != nil {
 		return false, err
@@ -65,8 +61,8 @@ func (t *Settings) Swap(ctx context.Context, name, old, value string) (swapped b
 	return true, nil
 }
 
-// Delete removes a value. A missing name is no error.
-func (t *Settings) Delete(ctx context.Context, name string) error {
+// Delete implements store.Settings.
+func (t settingStore) Delete(ctx context.Context, name string) error {
 	unlock, err := t.s.lockOpen(ctx)
 	if err != nil {
 		return err

@@ -46,17 +46,12 @@ const (
 )
 
 // Approvals returns the held calls of this file.
-func (db *DB) Approvals() *Approvals { return &Approvals{db} }
+func (db *DB) Approvals() sallyport.ApprovalStore { return approvalStore{db} }
 
-// Approvals keeps held calls. It implements sallyport.ApprovalStore and is
-// safe for concurrent use, also by several processes. Its errors are those of
-// package sallyport for the request, and those of package store for the file.
-// Those who wait see a decision made through the same DB at once, any other
-// within a fraction of a second.
-type Approvals struct{ db *DB }
+type approvalStore struct{ db *DB }
 
 // Ask implements sallyport.ApprovalQueue.
-func (s *Approvals) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Approval, error) {
+func (s approvalStore) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Approval, error) {
 	if err := a.Check(); err != nil {
 		return a, err
 	}
@@ -128,14 +123,14 @@ func (c *conn) sweepApprovals(now time.Time) error {
 }
 
 // Wait implements sallyport.ApprovalQueue.
-func (s *Approvals) Wait(ctx context.Context, id string) (sallyport.Approval, error) {
+func (s approvalStore) Wait(ctx context.Context, id string) (sallyport.Approval, error) {
 	return approvals.Await(ctx, &s.db.decided, approvalPoll, s.db.o.Now, func(ctx context.Context) (sallyport.Approval, error) {
 		return s.Get(ctx, id)
 	})
 }
 
 // Use implements sallyport.ApprovalQueue.
-func (s *Approvals) Use(ctx context.Context, id string) (ok bool, err error) {
+func (s approvalStore) Use(ctx context.Context, id string) (ok bool, err error) {
 	err = s.db.inWriteTx(ctx, true, func(c *conn) error {
 		a, found, err := c.findApproval(`WHERE id = ?1`, id)
 		if err != nil || !found || !a.Use(s.db.o.Now()) {
@@ -154,7 +149,7 @@ func (s *Approvals) Use(ctx context.Context, id string) (ok bool, err error) {
 }
 
 // List implements sallyport.ApprovalDesk.
-func (s *Approvals) List(ctx context.Context, all bool) (out []sallyport.Approval, err error) {
+func (s approvalStore) List(ctx context.Context, all bool) (out []sallyport.Approval, err error) {
 	now := s.db.o.Now()
 	sql, args := approvalColumns+` ORDER BY seq`, []any(nil)
 	if !all {
@@ -177,7 +172,7 @@ func (s *Approvals) List(ctx context.Context, all bool) (out []sallyport.Approva
 }
 
 // Get implements sallyport.ApprovalDesk.
-func (s *Approvals) Get(ctx context.Context, id string) (a sallyport.Approval, err error) {
+func (s approvalStore) Get(ctx context.Context, id string) (a sallyport.Approval, err error) {
 	err = s.db.runQueries(ctx, func(c *conn) (err error) {
 		a, err = c.requireApproval(id)
 		return err
@@ -187,7 +182,7 @@ func (s *Approvals) Get(ctx context.Context, id string) (a sallyport.Approval, e
 }
 
 // Decide implements sallyport.ApprovalDesk.
-func (s *Approvals) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
+func (s approvalStore) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
 	err := s.db.inWriteTx(ctx, true, func(c *conn) error {
 		a, err := c.requireApproval(id)
 		if err != nil {

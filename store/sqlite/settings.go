@@ -4,17 +4,17 @@ import (
 	"context"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/sallyport/sallyport/store"
 )
 
 // Settings returns the named values of the program itself.
-func (db *DB) Settings() *Settings { return &Settings{db} }
+func (db *DB) Settings() store.Settings { return settingStore{db} }
 
-// Settings is a table of named values, such as the hash of a token. It is
-// safe for concurrent use, also by several processes.
-type Settings struct{ db *DB }
+type settingStore struct{ db *DB }
 
-// Get returns a value; ok is false when there is none.
-func (t *Settings) Get(ctx context.Context, name string) (value string, ok bool, err error) {
+// Get implements store.Settings.
+func (t settingStore) Get(ctx context.Context, name string) (value string, ok bool, err error) {
 	return t.db.settings.lookUpOrAsk(ctx, t.db, name, func(c *conn) (string, bool, error) { return c.readSetting(name) })
 }
 
@@ -26,8 +26,8 @@ func (c *conn) readSetting(name string) (value string, ok bool, err error) {
 	return value, ok, err
 }
 
-// Put stores or replaces a value.
-func (t *Settings) Put(ctx context.Context, name, value string) error {
+// Put implements store.Settings.
+func (t settingStore) Put(ctx context.Context, name, value string) error {
 	return t.db.changeLeased(ctx, func(c *conn) error { return c.writeSetting(name, value) })
 }
 
@@ -37,9 +37,8 @@ func (c *conn) writeSetting(name, value string) error {
 	return err
 }
 
-// PutIfAbsent stores a value unless the name has one, which it returns then.
-// Of several callers at once, one stores.
-func (t *Settings) PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error) {
+// PutIfAbsent implements store.Swapper.
+func (t settingStore) PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error) {
 	err = t.db.inWriteTx(ctx, true, func(c *conn) error {
 		have, ok, err := c.readSetting(name)
 		if err != nil || ok {
@@ -55,9 +54,8 @@ func (t *Settings) PutIfAbsent(ctx context.Context, name, value string) (existin
 	return existing, stored, nil
 }
 
-// Swap replaces a value when it still is old; swapped is false when it is
-// not or there is none.
-func (t *Settings) Swap(ctx context.Context, name, old, value string) (swapped bool, err error) {
+// Swap implements store.Swapper.
+func (t settingStore) Swap(ctx context.Context, name, old, value string) (swapped bool, err error) {
 	err = t.db.changeLeased(ctx, func(c *conn) error {
 		n, err := c.exec(`UPDATE settings SET value = ?3 WHERE name = ?1 AND value = ?2`, name, old, value)
 		swapped = n > 0
@@ -66,8 +64,8 @@ func (t *Settings) Swap(ctx context.Context, name, old, value string) (swapped b
 	return swapped && err == nil, err
 }
 
-// Delete removes a value. A missing name is no error.
-func (t *Settings) Delete(ctx context.Context, name string) error {
+// Delete implements store.Settings.
+func (t settingStore) Delete(ctx context.Context, name string) error {
 	return t.db.changeLeased(ctx, func(c *conn) error {
 		_, err := c.exec(`DELETE FROM settings WHERE name = ?1`, name)
 		return err

@@ -63,9 +63,9 @@ type Options struct {
 	logPages int
 }
 
-// DB is an open state file. It implements audit.Store, audit.Pruner,
-// sallyport.KVFactory and sallyport.ReadMemory. It is safe for concurrent
-// use.
+// DB is an open state file. It implements store.State, store.DamageChecker and
+// store.FullReporter. It is safe for concurrent use, also by several processes
+// that have the file open.
 type DB struct {
 	path   string
 	limits store.Limits
@@ -93,6 +93,12 @@ type DB struct {
 	tokens   answerLeases[string, auth.Record] // by hash
 	switches answerLeases[struct{}, []auth.Switch]
 }
+
+var (
+	_ store.State         = (*DB)(nil)
+	_ store.DamageChecker = (*DB)(nil)
+	_ store.FullReporter  = (*DB)(nil)
+)
 
 // Open opens the state file at path and creates or migrates it when needed.
 // The errors match store.ErrDamaged, store.ErrForeign, store.ErrNewer,
