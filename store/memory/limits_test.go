@@ -8,18 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/store"
-	"github.com/sallyport/sallyport/store/storetest"
 )
-
-func TestLimits(t *testing.T) {
-	storetest.RunLimits(t, func(t testing.TB, now func() time.Time) storetest.Limiter {
-		s, err := New(&Options{Now: now})
-		if err != nil {
-			t.Fatalf("New = %v", err)
-		}
-		return storetest.Limiter{Limiter: s, Close: s.Close}
-	})
-}
 
 // TestLimitsAreBounded uses every key there may be. Those in use stay, and the
 // room of the others is found when their windows are over.

@@ -9,12 +9,12 @@ import (
 )
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t testing.TB, o storetest.Options) storetest.Opened {
+	storetest.Run(t, func(t testing.TB, o storetest.Options) store.State {
 		s, err := memory.New(&memory.Options{Limits: o.Limits, Now: o.Now})
 		if err != nil {
 			t.Fatalf("New = %v", err)
 		}
-		return storetest.Opened{Backend: s, Settings: s.Settings(), Close: s.Close}
+		return s
 	})
 }
 

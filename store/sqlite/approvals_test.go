@@ -12,14 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/store/sqlite"
-	"github.com/sallyport/sallyport/store/storetest"
 )
-
-func TestApprovals(t *testing.T) {
-	storetest.RunApprovals(t, func(t testing.TB, now func() time.Time) sallyport.ApprovalStore {
-		return open(t, filepath.Join(t.TempDir(), "state.db"), &sqlite.Options{Now: now}).Approvals()
-	})
-}
 
 // childApprovals serves one store to a parent that writes a request a line:
 // what to do and about what.

@@ -14,14 +14,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/store/sqlite"
-	"github.com/sallyport/sallyport/store/storetest"
 )
-
-func TestFacts(t *testing.T) {
-	storetest.RunFacts(t, func(t testing.TB) sallyport.FactStore {
-		return open(t, filepath.Join(t.TempDir(), "state.db"), nil).Facts()
-	})
-}
 
 // childFacts serves one store to a parent that writes a fact a line, and
 // answers with how many were kept before.

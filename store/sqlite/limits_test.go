@@ -15,15 +15,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/store/sqlite"
-	"github.com/sallyport/sallyport/store/storetest"
 )
-
-func TestLimits(t *testing.T) {
-	storetest.RunLimits(t, func(t testing.TB, now func() time.Time) storetest.Limiter {
-		db := open(t, filepath.Join(t.TempDir(), "state.db"), &sqlite.Options{Now: now})
-		return storetest.Limiter{Limiter: db, Close: db.Close}
-	})
-}
 
 // TestLimitsSurviveRestart opens the file anew for every call, as single calls
 // of the command line do.

@@ -4,14 +4,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/store/sqlite"
 	"github.com/sallyport/sallyport/store/storetest"
 )
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t testing.TB, o storetest.Options) storetest.Opened {
-		db := open(t, filepath.Join(t.TempDir(), "state.db"), &sqlite.Options{Limits: o.Limits, Now: o.Now})
-		return storetest.Opened{Backend: db, Settings: db.Settings(), Close: db.Close}
+	storetest.Run(t, func(t testing.TB, o storetest.Options) store.State {
+		return open(t, filepath.Join(t.TempDir(), "state.db"), &sqlite.Options{Limits: o.Limits, Now: o.Now})
 	})
 }
 

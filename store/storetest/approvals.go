@@ -14,13 +14,9 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// RunApprovals runs the suite of held calls. Open opens an empty store with a
-// clock, which may be nil for time.Now.
-func RunApprovals(t *testing.T, open func(t testing.TB, now func() time.Time) sallyport.ApprovalStore) {
-	suite := []struct {
-		name string
-		run  func(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore)
-	}{
+// testApprovals runs the suite of held calls.
+func testApprovals(t *testing.T, open opener) {
+	runParts(t, open, []part{
 		{"Ask", testApprovalAsk},
 		{"Decide", testApprovalDecide},
 		{"Expiry", testApprovalExpiry},
@@ -29,10 +25,7 @@ func RunApprovals(t *testing.T, open func(t testing.TB, now func() time.Time) sa
 		{"Wait", testApprovalWait},
 		{"List", testApprovalList},
 		{"Cancelled", testApprovalCancelled},
-	}
-	for _, part := range suite {
-		t.Run(part.name, func(t *testing.T) { part.run(t, open) })
-	}
+	})
 }
 
 // newHeldCall is a request that lives for an hour.
@@ -67,9 +60,9 @@ func useApproval(t testing.TB, s sallyport.ApprovalStore, id string, want bool) 
 	}
 }
 
-func testApprovalAsk(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
+func testApprovalAsk(t *testing.T, open opener) {
 	c := newManualClock()
-	s := open(t, c.Now)
+	s := open(t, Options{Now: c.Now}).Approvals()
 	want := newHeldCall("a1", "d1", c.Now())
 	want.State = sallyport.ApprovalPending
 	if diff := cmp.Diff(want, askApproval(t, s, newHeldCall("a1", "d1", c.Now()))); diff != "" {
@@ -99,9 +92,9 @@ func testApprovalAsk(t *testing.T, open func(testing.TB, func() time.Time) sally
 	}
 }
 
-func testApprovalDecide(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
+func testApprovalDecide(t *testing.T, open opener) {
 	c := newManualClock()
-	s := open(t, c.Now)
+	s := open(t, Options{Now: c.Now}).Approvals()
 	states := func(id string, want sallyport.ApprovalState) {
 		t.Helper()
 		if got, err := s.Get(t.Context(), id); got.State != want || err != nil {
@@ -163,10 +156,10 @@ func testApprovalDecide(t *testing.T, open func(testing.TB, func() time.Time) sa
 	}
 }
 
-func testApprovalExpiry(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
+func testApprovalExpiry(t *testing.T, open opener) {
 	for _, decision := range []string{"none", "approved", "denied"} {
 		c := newManualClock()
-		s := open(t, c.Now)
+		s := open(t, Options{Now: c.Now}).Approvals()
 		askApproval(t, s, newHeldCall("a", "d", c.Now()))
 		if decision != "none" {
 			decideApproval(t, s, "a", decision == "approved")
@@ -195,9 +188,9 @@ func testApprovalExpiry(t *testing.T, open func(testing.TB, func() time.Time) sa
 	}
 }
 
-func testApprovalBounds(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
+func testApprovalBounds(t *testing.T, open opener) {
 	c := newManualClock()
-	s := open(t, c.Now)
+	s := open(t, Options{Now: c.Now}).Approvals()
 	n := 0
 	add := func(principal string) error {
 		n++
@@ -237,8 +230,8 @@ func testApprovalBounds(t *testing.T, open func(testing.TB, func() time.Time) sa
 	}
 }
 
-func testApprovalOnce(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
-	s := open(t, nil)
+func testApprovalOnce(t *testing.T, open opener) {
+	s := open(t, Options{}).Approvals()
 	const callers = 16
 	var wg sync.WaitGroup
 	ids, used := make([]string, callers), make([]bool, callers)
@@ -276,8 +269,8 @@ func testApprovalOnce(t *testing.T, open func(testing.TB, func() time.Time) sall
 	}
 }
 
-func testApprovalWait(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
-	s := open(t, nil)
+func testApprovalWait(t *testing.T, open opener) {
+	s := open(t, Options{}).Approvals()
 	askApproval(t, s, newHeldCall("a", "d", time.Now()))
 	const waiters = 4
 	states := make(chan sallyport.ApprovalState, waiters)
@@ -313,9 +306,9 @@ func testApprovalWait(t *testing.T, open func(testing.TB, func() time.Time) sall
 	}
 }
 
-func testApprovalList(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
+func testApprovalList(t *testing.T, open opener) {
 	c := newManualClock()
-	s := open(t, c.Now)
+	s := open(t, Options{Now: c.Now}).Approvals()
 	for _, id := range []string{"late", "used", "denied", "approved"} {
 		askApproval(t, s, newHeldCall(id, id, c.Now()))
 	}
@@ -350,8 +343,8 @@ func testApprovalList(t *testing.T, open func(testing.TB, func() time.Time) sall
 	}
 }
 
-func testApprovalCancelled(t *testing.T, open func(testing.TB, func() time.Time) sallyport.ApprovalStore) {
-	s := open(t, nil)
+func testApprovalCancelled(t *testing.T, open opener) {
+	s := open(t, Options{}).Approvals()
 	askApproval(t, s, newHeldCall("a", "d", time.Now()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

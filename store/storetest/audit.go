@@ -79,7 +79,7 @@ func wantGood(t testing.TB, r audit.Report, records int64) {
 	}
 }
 
-func testAuditChain(t *testing.T, open func(testing.TB, Options) Opened) {
+func testAuditChain(t *testing.T, open opener) {
 	db := open(t, Options{})
 	r := Verify(t, db, nil)
 	wantGood(t, r, 0)
@@ -105,7 +105,7 @@ func testAuditChain(t *testing.T, open func(testing.TB, Options) Opened) {
 	}
 }
 
-func testAuditQueries(t *testing.T, open func(testing.TB, Options) Opened) {
+func testAuditQueries(t *testing.T, open opener) {
 	db := open(t, Options{})
 	l := Log(t, db)
 	start := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -153,7 +153,7 @@ func testAuditQueries(t *testing.T, open func(testing.TB, Options) Opened) {
 	}
 }
 
-func testAuditConcurrent(t *testing.T, open func(testing.TB, Options) Opened) {
+func testAuditConcurrent(t *testing.T, open opener) {
 	db := open(t, Options{})
 	// Two logs stand for two processes.
 	logs := []*audit.Log{Log(t, db), Log(t, db)}
@@ -182,7 +182,7 @@ func testAuditConcurrent(t *testing.T, open func(testing.TB, Options) Opened) {
 	}
 }
 
-func testAuditSealFails(t *testing.T, open func(testing.TB, Options) Opened) {
+func testAuditSealFails(t *testing.T, open opener) {
 	db := open(t, Options{})
 	head := Record(t, Log(t, db), db, "c", 2)
 	reason := errors.New("no")
@@ -206,7 +206,7 @@ func testAuditSealFails(t *testing.T, open func(testing.TB, Options) Opened) {
 	wantGood(t, Verify(t, db, &audit.VerifyOptions{Head: &head}), 4)
 }
 
-func testAuditPrune(t *testing.T, open func(testing.TB, Options) Opened) {
+func testAuditPrune(t *testing.T, open opener) {
 	db := open(t, Options{})
 	l := Log(t, db)
 	start := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -250,7 +250,7 @@ func testAuditPrune(t *testing.T, open func(testing.TB, Options) Opened) {
 	wantGood(t, Verify(t, db, nil), 4)
 }
 
-func testAuditPruneRefuses(t *testing.T, open func(testing.TB, Options) Opened) {
+func testAuditPruneRefuses(t *testing.T, open opener) {
 	db := open(t, Options{})
 	head := Record(t, Log(t, db), db, "c", 10)
 	if n, err := audit.Prune(t.Context(), db, Key(t, "other"), time.Now().Add(time.Hour)); n != 0 || !errors.Is(err, audit.ErrBadChain) {
@@ -268,7 +268,7 @@ func testAuditPruneRefuses(t *testing.T, open func(testing.TB, Options) Opened) 
 }
 
 // testAuditSlowReader appends and prunes while a reader stands still.
-func testAuditSlowReader(t *testing.T, open func(testing.TB, Options) Opened) {
+func testAuditSlowReader(t *testing.T, open opener) {
 	db := open(t, Options{})
 	l := Log(t, db)
 	Record(t, l, db, "c", 600)
@@ -296,7 +296,7 @@ func testAuditSlowReader(t *testing.T, open func(testing.TB, Options) Opened) {
 	}
 }
 
-func testAuditExport(t *testing.T, open func(testing.TB, Options) Opened) {
+func testAuditExport(t *testing.T, open opener) {
 	db := open(t, Options{})
 	l := Log(t, db)
 	e := newEvent(audit.KindOutcome, "odd")
@@ -329,7 +329,7 @@ func testAuditExport(t *testing.T, open func(testing.TB, Options) Opened) {
 	}
 }
 
-func testClosed(t *testing.T, open func(testing.TB, Options) Opened) {
+func testClosed(t *testing.T, open opener) {
 	db := open(t, Options{})
 	l := Log(t, db)
 	kv := openKV(t, db, "tool:a")
@@ -346,7 +346,7 @@ func testClosed(t *testing.T, open func(testing.TB, Options) Opened) {
 	_, listErr := kv.List(t.Context(), "")
 	_, _, recallErr := db.Recall(t.Context(), "s", "p", "")
 	_, readErr := audit.Newest(t.Context(), db)
-	_, _, settingErr := db.Settings.Get(t.Context(), "n")
+	_, _, settingErr := db.Settings().Get(t.Context(), "n")
 	for name, err := range map[string]error{
 		"Get": getErr, "List": listErr, "Recall": recallErr, "Read": readErr, "Settings.Get": settingErr,
 		"Set":      kv.Set(t.Context(), "k", "v", 0),
@@ -359,7 +359,7 @@ func testClosed(t *testing.T, open func(testing.TB, Options) Opened) {
 	}
 }
 
-func testCancelled(t *testing.T, open func(testing.TB, Options) Opened) {
+func testCancelled(t *testing.T, open opener) {
 	db := open(t, Options{})
 	l := Log(t, db)
 	kv := openKV(t, db, "tool:a")

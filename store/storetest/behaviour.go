@@ -25,7 +25,7 @@ type behaviourCase struct {
 	} `json:"expect"`
 }
 
-func testBehaviour(t *testing.T, open func(testing.TB, Options) Opened) {
+func testBehaviour(t *testing.T, open opener) {
 	var cases []behaviourCase
 	if err := json.Unmarshal(behaviour, &cases); err != nil || len(cases) == 0 {
 		t.Fatalf("testdata/behaviour.json: %d cases, %v", len(cases), err)

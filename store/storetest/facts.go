@@ -14,8 +14,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// RunFacts runs the suite of session facts. Open opens an empty store.
-func RunFacts(t *testing.T, open func(t testing.TB) sallyport.FactStore) {
+// testFacts runs the suite of session facts.
+func testFacts(t *testing.T, open opener) {
 	suite := []struct {
 		name string
 		run  func(t *testing.T, s sallyport.FactStore)
@@ -29,7 +29,7 @@ func RunFacts(t *testing.T, open func(t testing.TB) sallyport.FactStore) {
 		{"Cancelled", testFactsCancelled},
 	}
 	for _, part := range suite {
-		t.Run(part.name, func(t *testing.T) { part.run(t, open(t)) })
+		t.Run(part.name, func(t *testing.T) { part.run(t, open(t, Options{}).Facts()) })
 	}
 }
 

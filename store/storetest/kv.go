@@ -16,7 +16,7 @@ import (
 	"github.com/sallyport/sallyport/store"
 )
 
-func testKV(t *testing.T, open func(testing.TB, Options) Opened) {
+func testKV(t *testing.T, open opener) {
 	kv := openKV(t, open(t, Options{}), "tool:a")
 	wantGet(t, kv, "k", "", false)
 	setValue(t, kv, "k", "v", 0)
@@ -35,7 +35,7 @@ func testKV(t *testing.T, open func(testing.TB, Options) Opened) {
 	}
 }
 
-func testKVScopes(t *testing.T, open func(testing.TB, Options) Opened) {
+func testKVScopes(t *testing.T, open opener) {
 	db := open(t, Options{})
 	scopes := []string{"tool:usage_counter", "tool:Usage_counter", "session:a/s1", "session:b/s1", "personality:researcher"}
 	for i, scope := range scopes {
@@ -60,7 +60,7 @@ func testKVScopes(t *testing.T, open func(testing.TB, Options) Opened) {
 	}
 }
 
-func testKVExpiry(t *testing.T, open func(testing.TB, Options) Opened) {
+func testKVExpiry(t *testing.T, open opener) {
 	c := newManualClock()
 	kv := openKV(t, open(t, Options{Now: c.Now}), "tool:a")
 	setValue(t, kv, "short", "v", time.Second)
@@ -99,7 +99,7 @@ func wantKeys(t testing.TB, kv sallyport.KV, prefix string, keys ...string) {
 	}
 }
 
-func testKVPrefix(t *testing.T, open func(testing.TB, Options) Opened) {
+func testKVPrefix(t *testing.T, open opener) {
 	kv := openKV(t, open(t, Options{}), "tool:a")
 	for _, key := range []string{"a%b", "aXb", "a_b", "a*b", "A%b", "a", "b", "a\xff", "a\xff\xff", "a\xffz", "\xff", "\xff\xff", "ä", "a[b]"} {
 		setValue(t, kv, key, "v", 0)
@@ -115,7 +115,7 @@ func testKVPrefix(t *testing.T, open func(testing.TB, Options) Opened) {
 	wantKeys(t, kv, "", "A%b", "a", "a%b", "a*b", "aXb", "a[b]", "a_b", "a\xff", "a\xffz", "a\xff\xff", "b", "ä", "\xff", "\xff\xff")
 }
 
-func testKVBounds(t *testing.T, open func(testing.TB, Options) Opened) {
+func testKVBounds(t *testing.T, open opener) {
 	kv := openKV(t, open(t, Options{}), "tool:a")
 	key, big := strings.Repeat("k", 512), strings.Repeat("v", 1<<20)
 	setValue(t, kv, key, big, 0)
@@ -151,7 +151,7 @@ func testKVBounds(t *testing.T, open func(testing.TB, Options) Opened) {
 	wantGet(t, small, "kk", "vvv", true)
 }
 
-func testKVConcurrent(t *testing.T, open func(testing.TB, Options) Opened) {
+func testKVConcurrent(t *testing.T, open opener) {
 	db := open(t, Options{})
 	const workers, each = 8, 25
 	var wg sync.WaitGroup
@@ -182,7 +182,7 @@ func testKVConcurrent(t *testing.T, open func(testing.TB, Options) Opened) {
 }
 
 // testKVModel compares the store with a map under random operations.
-func testKVModel(t *testing.T, open func(testing.TB, Options) Opened) {
+func testKVModel(t *testing.T, open opener) {
 	c := newManualClock()
 	db := open(t, Options{Now: c.Now})
 	run := 0

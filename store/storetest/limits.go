@@ -17,20 +17,9 @@ import (
 	"github.com/sallyport/sallyport/store"
 )
 
-// Limiter is a limiter under test.
-type Limiter struct {
-	sallyport.Limiter
-	// Close closes it; the errors afterwards match store.ErrClosed.
-	Close func() error
-}
-
-// RunLimits runs the suite of limiters. Open opens one without a past that
-// lives as long as t; now is its clock, and nil means time.Now.
-func RunLimits(t *testing.T, open func(t testing.TB, now func() time.Time) Limiter) {
-	suite := []struct {
-		name string
-		run  func(t *testing.T, open func(t testing.TB, now func() time.Time) Limiter)
-	}{
+// testLimits runs the suite of rate limits.
+func testLimits(t *testing.T, open opener) {
+	runParts(t, open, []part{
 		{"Window", testLimitWindow},
 		{"Keys", testLimitKeys},
 		{"Changed", testLimitChanged},
@@ -39,10 +28,7 @@ func RunLimits(t *testing.T, open func(t testing.TB, now func() time.Time) Limit
 		{"Model", testLimitModel},
 		{"Concurrent", testLimitConcurrent},
 		{"Refused", testLimitRefused},
-	}
-	for _, part := range suite {
-		t.Run(part.name, func(t *testing.T) { part.run(t, open) })
-	}
+	})
 }
 
 // wantWait checks how long one call has to wait.
@@ -54,9 +40,9 @@ func wantWait(t testing.TB, l sallyport.Limiter, key string, limit sallyport.Rat
 	}
 }
 
-func testLimitWindow(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
+func testLimitWindow(t *testing.T, open opener) {
 	c := newManualClock()
-	l := open(t, c.Now)
+	l := open(t, Options{Now: c.Now})
 	for _, w := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour} {
 		limit := sallyport.RateLimit{Requests: 3, Window: w}
 		key := w.String()
@@ -80,8 +66,8 @@ func testLimitWindow(t *testing.T, open func(testing.TB, func() time.Time) Limit
 	}
 }
 
-func testLimitKeys(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
-	l := open(t, newManualClock().Now)
+func testLimitKeys(t *testing.T, open opener) {
+	l := open(t, Options{Now: newManualClock().Now})
 	limit := sallyport.RateLimit{Requests: 1, Window: time.Hour}
 	long := strings.Repeat("k", window.MaxKeyBytes)
 	for _, key := range []string{"a", "A", "a\x00", "a\x00b", "\xff", "a/b", "%", long} {
@@ -90,9 +76,9 @@ func testLimitKeys(t *testing.T, open func(testing.TB, func() time.Time) Limiter
 	}
 }
 
-func testLimitChanged(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
+func testLimitChanged(t *testing.T, open opener) {
 	c := newManualClock()
-	l := open(t, c.Now)
+	l := open(t, Options{Now: c.Now})
 	of := func(n int, w time.Duration) sallyport.RateLimit { return sallyport.RateLimit{Requests: n, Window: w} }
 	wantWait(t, l, "k", of(2, time.Hour), 0)
 	wantWait(t, l, "k", of(2, time.Hour), 0)
@@ -119,10 +105,10 @@ func testLimitChanged(t *testing.T, open func(testing.TB, func() time.Time) Limi
 }
 
 // testLimitClock sets the clock back by less and by more than the window.
-func testLimitClock(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
+func testLimitClock(t *testing.T, open opener) {
 	limit := sallyport.RateLimit{Requests: 2, Window: time.Minute}
 	c := newManualClock()
-	l := open(t, c.Now)
+	l := open(t, Options{Now: c.Now})
 
 	wantWait(t, l, "near", limit, 0)
 	c.advance(-30 * time.Second)
@@ -154,9 +140,9 @@ func testLimitClock(t *testing.T, open func(testing.TB, func() time.Time) Limite
 }
 
 // testLimitForgotten uses many keys once and comes back after long.
-func testLimitForgotten(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
+func testLimitForgotten(t *testing.T, open opener) {
 	c := newManualClock()
-	l := open(t, c.Now)
+	l := open(t, Options{Now: c.Now})
 	short := sallyport.RateLimit{Requests: 1, Window: time.Second}
 	week := sallyport.RateLimit{Requests: 1, Window: 7 * 24 * time.Hour}
 	wantWait(t, l, "week", week, 0)
@@ -180,9 +166,9 @@ func testLimitForgotten(t *testing.T, open func(testing.TB, func() time.Time) Li
 
 // testLimitModel compares the answers of few keys with those of lists of all
 // admissions.
-func testLimitModel(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
+func testLimitModel(t *testing.T, open opener) {
 	c := newManualClock()
-	l := open(t, c.Now)
+	l := open(t, Options{Now: c.Now})
 	run := 0
 	rapid.Check(t, func(r *rapid.T) {
 		run++
@@ -209,8 +195,8 @@ func testLimitModel(t *testing.T, open func(testing.TB, func() time.Time) Limite
 	})
 }
 
-func testLimitConcurrent(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
-	l := open(t, nil)
+func testLimitConcurrent(t *testing.T, open opener) {
+	l := open(t, Options{})
 	limit := sallyport.RateLimit{Requests: 50, Window: time.Hour}
 	var admitted atomic.Int64
 	var wg sync.WaitGroup
@@ -234,8 +220,8 @@ func testLimitConcurrent(t *testing.T, open func(testing.TB, func() time.Time) L
 }
 
 // testLimitRefused asks what cannot be counted. None of it is an admission.
-func testLimitRefused(t *testing.T, open func(testing.TB, func() time.Time) Limiter) {
-	l := open(t, newManualClock().Now)
+func testLimitRefused(t *testing.T, open opener) {
+	l := open(t, Options{Now: newManualClock().Now})
 	good := sallyport.RateLimit{Requests: 1, Window: time.Hour}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

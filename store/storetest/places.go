@@ -12,8 +12,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// RunPlaces runs the suite of write places. Open opens an empty store.
-func RunPlaces(t *testing.T, open func(t testing.TB) sallyport.PlaceLedger) {
+// testPlaces runs the suite of write places.
+func testPlaces(t *testing.T, open opener) {
 	suite := []struct {
 		name string
 		run  func(t *testing.T, s sallyport.PlaceLedger)
@@ -25,7 +25,7 @@ func RunPlaces(t *testing.T, open func(t testing.TB) sallyport.PlaceLedger) {
 		{"Cancelled", testPlacesCancelled},
 	}
 	for _, part := range suite {
-		t.Run(part.name, func(t *testing.T) { part.run(t, open(t)) })
+		t.Run(part.name, func(t *testing.T) { part.run(t, open(t, Options{})) })
 	}
 }
 

@@ -14,25 +14,6 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// Who is what a store that keeps principals and kill switches implements
-// beside Backend.
-type Who interface {
-	// Principals returns the principals that the command line made.
-	Principals() auth.Store
-	// Switches returns the kill switches.
-	Switches() auth.SwitchStore
-}
-
-func openPrincipals(t *testing.T, open func(testing.TB, Options) Opened) (Who, func() error) {
-	t.Helper()
-	opened := open(t, Options{})
-	w, ok := opened.Backend.(Who)
-	if !ok {
-		t.Skip("this store keeps no principals")
-	}
-	return w, opened.Close
-}
-
 func newRecord(name, token string) auth.Record {
 	return auth.Record{
 		Name: name, TokenSHA256: auth.HashToken(token), Permissions: []string{"file:read", "http:read"},
@@ -49,8 +30,8 @@ func sameRecord(t *testing.T, what string, got, want any) {
 	}
 }
 
-func testPrincipals(t *testing.T, open func(testing.TB, Options) Opened) {
-	w, shut := openPrincipals(t, open)
+func testPrincipals(t *testing.T, open opener) {
+	w := open(t, Options{})
 	s, ctx := w.Principals(), t.Context()
 	byToken := func(token string, want auth.Record, ok bool) {
 		t.Helper()
@@ -89,7 +70,7 @@ func testPrincipals(t *testing.T, open func(testing.TB, Options) Opened) {
 		}
 	}
 	testUpdates(t, s, a)
-	if err := shut(); err != nil {
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := s.ByToken(ctx, a.TokenSHA256); err == nil {
@@ -142,8 +123,8 @@ func testUpdates(t *testing.T, s auth.Store, a auth.Record) {
 	}
 }
 
-func testPrincipalsConcurrent(t *testing.T, open func(testing.TB, Options) Opened) {
-	w, _ := openPrincipals(t, open)
+func testPrincipalsConcurrent(t *testing.T, open opener) {
+	w := open(t, Options{})
 	s := w.Principals()
 	var wg sync.WaitGroup
 	errs := make([]error, 12)
@@ -168,8 +149,8 @@ func testPrincipalsConcurrent(t *testing.T, open func(testing.TB, Options) Opene
 	}
 }
 
-func testSwitches(t *testing.T, open func(testing.TB, Options) Opened) {
-	w, shut := openPrincipals(t, open)
+func testSwitches(t *testing.T, open opener) {
+	w := open(t, Options{})
 	s, ctx := w.Switches(), t.Context()
 	since := time.Unix(1_700_000_000, 9)
 	stop := func(kind auth.SwitchKind, name, reason string, at time.Time) {
@@ -243,7 +224,7 @@ func testSwitches(t *testing.T, open func(testing.TB, Options) Opened) {
 			t.Errorf("Stop(%+v) = nil, want an error", bad)
 		}
 	}
-	if err := shut(); err != nil {
+	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := s.Stopped(ctx, "p", "p/s", "tool"); err == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/sallyport/sallyport/store"
 )
 
-func testReads(t *testing.T, open func(testing.TB, Options) Opened) {
+func testReads(t *testing.T, open opener) {
 	c := newManualClock()
 	db := open(t, Options{Now: c.Now})
 	read := func(path, identity string, content byte) sallyport.ReadRecord {
@@ -54,7 +54,7 @@ func testReads(t *testing.T, open func(testing.TB, Options) Opened) {
 	recall("local/s", "/w/other", "", none, false)
 }
 
-func testReadsBounded(t *testing.T, open func(testing.TB, Options) Opened) {
+func testReadsBounded(t *testing.T, open opener) {
 	c := newManualClock()
 	db := open(t, Options{Now: c.Now, Limits: store.Limits{Reads: 10, ReadAge: time.Hour}})
 	has := func(session string, i int) bool {
@@ -86,8 +86,8 @@ func testReadsBounded(t *testing.T, open func(testing.TB, Options) Opened) {
 	}
 }
 
-func testSettings(t *testing.T, open func(testing.TB, Options) Opened) {
-	s, ctx := open(t, Options{}).Settings, t.Context()
+func testSettings(t *testing.T, open opener) {
+	s, ctx := open(t, Options{}).Settings(), t.Context()
 	check := func(value string, ok bool) {
 		t.Helper()
 		got, have, err := s.Get(ctx, "token")
@@ -125,8 +125,8 @@ func testSettings(t *testing.T, open func(testing.TB, Options) Opened) {
 	}
 }
 
-func testSettingsConcurrent(t *testing.T, open func(testing.TB, Options) Opened) {
-	s := open(t, Options{}).Settings
+func testSettingsConcurrent(t *testing.T, open opener) {
+	s := open(t, Options{}).Settings()
 	const callers = 16
 	var wg sync.WaitGroup
 	winners := make([]bool, callers)

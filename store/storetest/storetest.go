@@ -1,70 +1,39 @@
-// Package storetest is the suite that every state backend passes.
+// Package storetest checks that a state backend satisfies the contract of
+// [store.State].
 //
-// A backend's test calls [Run] with a function that opens an empty store.
+// A backend's test calls [Run] with a function that opens an empty state.
 package storetest
 
 import (
-	"context"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/store"
 )
 
-// Backend is what a store implements.
-type Backend interface {
-	audit.Store
-	audit.Pruner
-	sallyport.KVFactory
-	sallyport.ReadMemory
-}
-
-// Settings is the table of named values of a store. All methods are safe for
-// concurrent use and fail with the errors of package store.
-type Settings interface {
-	// Get returns a value; ok is false when there is none.
-	Get(ctx context.Context, name string) (value string, ok bool, err error)
-	// Put stores or replaces a value.
-	Put(ctx context.Context, name, value string) error
-	// PutIfAbsent stores a value unless the name has one, which it returns.
-	PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error)
-	Swapper
-}
-
-// Swapper is the rest of Settings.
-type Swapper interface {
-	// Swap replaces a value when it still is old.
-	Swap(ctx context.Context, name, old, value string) (swapped bool, err error)
-	// Delete removes a value; a missing name is no error.
-	Delete(ctx context.Context, name string) error
-}
-
-// Options is what a test asks of the store that it opens.
+// Options is what a test asks of the state that it opens.
 type Options struct {
-	// Limits bounds what is kept.
+	// Limits bounds what is stored.
 	Limits store.Limits
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Opened is a store under test.
-type Opened struct {
-	Backend
-	// Settings is its table of named values.
-	Settings Settings
-	// Close closes it.
-	Close func() error
+// opener opens an empty state.
+type opener = func(t testing.TB, o Options) store.State
+
+// part is one part of the suite.
+type part struct {
+	name string
+	run  func(t *testing.T, open opener)
 }
 
-// Run runs the suite. Open opens an empty store that lives as long as t.
-func Run(t *testing.T, open func(t testing.TB, o Options) Opened) {
-	suite := []struct {
-		name string
-		run  func(t *testing.T, open func(t testing.TB, o Options) Opened)
-	}{
+// Run runs the suite. Open opens an empty state that lives as long as t and
+// that shares nothing with another one.
+func Run(t *testing.T, open func(t testing.TB, o Options) store.State) {
+	runParts(t, open, []part{
 		{"KV", testKV},
 		{"KVScopes", testKVScopes},
 		{"KVExpiry", testKVExpiry},
@@ -80,6 +49,10 @@ func Run(t *testing.T, open func(t testing.TB, o Options) Opened) {
 		{"Principals", testPrincipals},
 		{"PrincipalsConcurrent", testPrincipalsConcurrent},
 		{"Switches", testSwitches},
+		{"Approvals", testApprovals},
+		{"Facts", testFacts},
+		{"Limits", testLimits},
+		{"Places", testPlaces},
 		{"AuditChain", testAuditChain},
 		{"AuditQueries", testAuditQueries},
 		{"AuditConcurrent", testAuditConcurrent},
@@ -90,9 +63,12 @@ func Run(t *testing.T, open func(t testing.TB, o Options) Opened) {
 		{"AuditExport", testAuditExport},
 		{"Closed", testClosed},
 		{"Cancelled", testCancelled},
-	}
-	for _, part := range suite {
-		t.Run(part.name, func(t *testing.T) { part.run(t, open) })
+	})
+}
+
+func runParts(t *testing.T, open opener, parts []part) {
+	for _, p := range parts {
+		t.Run(p.name, func(t *testing.T) { p.run(t, open) })
 	}
 }
 
