@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/store"
 )
 
 func auditCommand(env *environment, f *flags) *cobra.Command {
@@ -257,12 +258,6 @@ with it that nothing was cut off the end.`,
 	}
 }
 
-// damageChecker is implemented by a store that can find damage outside the records,
-// such as an index that no longer agrees with them.
-type damageChecker interface {
-	Check(ctx context.Context) error
-}
-
 func auditVerify(env *environment, f *flags) *cobra.Command {
 	var head string
 	cmd := &cobra.Command{
@@ -305,7 +300,7 @@ when a record is bad.`,
 				if err := printReport(env.newPrinter(f), &report); err != nil {
 					return err
 				}
-				if file, ok := g.state.(damageChecker); ok && len(args) == 0 {
+				if file, ok := g.state.(store.DamageChecker); ok && len(args) == 0 {
 					if err := file.Check(cmd.Context()); err != nil {
 						return &exitError{code: exitFailed, err: fmt.Errorf("%s: %w", g.config.State.Path, err)}
 					}

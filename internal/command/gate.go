@@ -18,43 +18,12 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/sandbox"
-	"github.com/sallyport/sallyport/store/memory"
-	"github.com/sallyport/sallyport/store/sqlite"
+	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 
 // closeWait bounds how long a command waits at its end for running tools.
 const closeWait = 10 * time.Second
-
-// stateStore is what a store must implement to hold the state of a gate.
-type stateStore interface {
-	audit.Store
-	audit.Reader
-	audit.Pruner
-	sallyport.KVFactory
-	sallyport.ReadMemory
-	sallyport.Limiter
-	accessStore
-	Close() error
-}
-
-// accessStore stores the principals, the kill switches, and the facts about what
-// sessions have read.
-type accessStore interface {
-	sallyport.PlaceLedger
-	Principals() auth.Store
-	Switches() auth.SwitchStore
-	Facts() sallyport.FactStore
-}
-
-// settingStore stores small named values.
-type settingStore interface {
-	Get(ctx context.Context, name string) (value string, ok bool, err error)
-	PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error)
-	Put(ctx context.Context, name, value string) error
-	Swap(ctx context.Context, name, old, value string) (swapped bool, err error)
-	Delete(ctx context.Context, name string) error
-}
 
 // gate holds everything that a command needs. The parts that depend on the
 // configuration alone are in its turn, which a server replaces when the
@@ -64,12 +33,12 @@ type gate struct {
 	builtin  bool // no file: this is the configuration that init would write
 	passing  bool // the state ends with the command
 	views    bool // the command only looks
-	state    stateStore
-	settings settingStore
-	trusted  settingStore // of the state that the configuration names; nil for settings
+	state    store.State
+	settings store.Settings
+	trusted  store.Settings // of the state that the configuration names; nil for settings
 	// desk belongs to the state of the configuration, even in a view, which
 	// uses nothing else of that state.
-	desk accessStore
+	desk store.Access
 	// approvals holds calls for a human, counters counts rate limits, switches
 	// stops what an operator stopped, callers authenticates principals.
 	approvals sallyport.ApprovalStore
@@ -238,56 +207,6 @@ func (g *gate) openLog(ctx context.Context) (err error) {
 		return err
 	}
 	g.closers = append(g.closers, g.log.Close)
-	return nil
-}
-
-// openStore opens the state that the configuration names.
-func (g *gate) openStore(ctx context.Context) error {
-	if g.config.State.Kind == config.StateMemory {
-		return g.openMemory(ctx)
-	}
-	db, err := sqlite.Open(ctx, g.config.State.Path, &sqlite.Options{Logger: g.logger})
-	if err != nil {
-		return err
-	}
-	g.state, g.desk, g.settings, g.approvals = db, db, db.Settings(), db.Approvals()
-	g.closers = append(g.closers, g.state.Close)
-	return nil
-}
-
-// openMemory opens a state that ends with the command.
-func (g *gate) openMemory(context.Context) error {
-	m, err := memory.New(nil)
-	if err != nil {
-		return err
-	}
-	g.state, g.desk, g.settings, g.approvals, g.passing = m, m, m.Settings(), m.Approvals(), true
-	g.closers = append(g.closers, g.state.Close)
-	return nil
-}
-
-// openView opens a state that ends with the command. It takes the principals
-// and kill switches from the state of the configuration.
-func (g *gate) openView(ctx context.Context) error {
-	if err := g.openMemory(ctx); err != nil {
-		return err
-	}
-	path := g.config.State.Path
-	if g.config.State.Kind == config.StateMemory {
-		return nil
-	}
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	db, err := sqlite.Open(ctx, path, nil)
-	if err != nil {
-		// A state of another owner must not keep the command from describing a
-		// configuration.
-		g.logger.Warn("the state cannot be read: what is stopped, and principals of the state, are left out", "error", err)
-		return nil
-	}
-	g.desk, g.trusted = db, db.Settings()
-	g.closers = append(g.closers, db.Close)
 	return nil
 }
 

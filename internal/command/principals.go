@@ -56,7 +56,7 @@ func withCallers(ctx context.Context, env *environment, f *flags, change bool, d
 	}
 	g := &gate{deployment: &deployment{config: c}, builtin: builtin}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	if change && c.State.Kind == config.StateMemory {
+	if change && c.State.Path == "" {
 		return usageError(errors.New("the configuration keeps its state in memory, where this change would end with the command: set state to a file"))
 	}
 	open := g.openStore

@@ -59,7 +59,7 @@ func (g *gate) tryState(ctx context.Context) error {
 		return notReady(httpapi.ReasonState, err)
 	}
 	// A small write can succeed where the next record does not fit.
-	if s, ok := g.state.(interface{ Full() bool }); ok && s.Full() {
+	if s, ok := g.state.(store.FullReporter); ok && s.Full() {
 		return notReady(httpapi.ReasonState, store.ErrFull)
 	}
 	if _, err := g.newestRecord(ctx); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/store"
 )
 
 // readyz asks until it gets the wanted status: the server repeats an answer for
@@ -95,7 +96,7 @@ func stateAt(t *testing.T, dir, where string) {
 
 // failing is a state that counts its syncs and fails each.
 type failing struct {
-	stateStore
+	store.State
 	syncs int
 }
 
@@ -104,7 +105,7 @@ func (f *failing) Sync(context.Context) error { f.syncs++; return errors.New("lo
 func (*failing) Append(context.Context, func(audit.Head) ([]audit.Record, error)) error { return nil }
 
 // memorySettings accepts every value.
-type memorySettings struct{ settingStore }
+type memorySettings struct{ store.Settings }
 
 func (memorySettings) Put(context.Context, string, string) error { return nil }
 

@@ -88,7 +88,8 @@ const (
 type State struct {
 	// Kind is the kind of store.
 	Kind StateKind
-	// Path is the absolute path of the SQLite file; empty otherwise.
+	// Path is the absolute path of the file; empty when the state ends with
+	// the process.
 	Path string
 }
 

@@ -225,7 +225,7 @@ func (s *scope) checkRelay(key string) {
 
 // ownState refuses to hand out the gate's own state as a database.
 func (l *loader) ownState() {
-	if l.cfg.State.Kind != StateSQLite {
+	if l.cfg.State.Path == "" {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.cfg.Databases)) {

@@ -63,7 +63,7 @@ type reservedFolder struct{ path, what string }
 // the gate's own.
 func (c *Config) reservedFolders() []reservedFolder {
 	list := []reservedFolder{{c.Workspace, "the workspace"}}
-	if c.State.Kind == StateSQLite {
+	if c.State.Path != "" {
 		list = append(list, reservedFolder{filepath.Dir(c.State.Path), "the folder of the state"})
 	}
 	for _, b := range c.Secrets {

@@ -1,0 +1,83 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/store/memory"
+	"github.com/sallyport/sallyport/store/sqlite"
+)
+
+// stateBackend opens a state of one kind. The path is empty for a kind without
+// a file.
+type stateBackend func(ctx context.Context, path string, logger *slog.Logger) (store.State, error)
+
+// stateBackends returns the backends of the kinds of state that a configuration
+// may name.
+func stateBackends() map[config.StateKind]stateBackend {
+	return map[config.StateKind]stateBackend{
+		config.StateMemory: func(context.Context, string, *slog.Logger) (store.State, error) { return memory.New(nil) },
+		config.StateSQLite: func(ctx context.Context, path string, logger *slog.Logger) (store.State, error) {
+			return sqlite.Open(ctx, path, &sqlite.Options{Logger: logger})
+		},
+	}
+}
+
+func openState(ctx context.Context, s config.State, logger *slog.Logger) (store.State, error) {
+	open, ok := stateBackends()[s.Kind]
+	if !ok {
+		return nil, fmt.Errorf("no backend stores state of the kind %q", s.Kind)
+	}
+	return open(ctx, s.Path, logger)
+}
+
+// openStore opens the state that the configuration names.
+func (g *gate) openStore(ctx context.Context) error { return g.useState(ctx, g.config.State) }
+
+// openMemory opens a state that ends with the command.
+func (g *gate) openMemory(ctx context.Context) error {
+	return g.useState(ctx, config.State{Kind: config.StateMemory})
+}
+
+// useState opens a state and makes it the state of the gate.
+func (g *gate) useState(ctx context.Context, s config.State) error {
+	state, err := openState(ctx, s, g.logger)
+	if err != nil {
+		return err
+	}
+	g.state, g.desk, g.settings, g.approvals = state, state, state.Settings(), state.Approvals()
+	g.passing = s.Path == ""
+	g.closers = append(g.closers, state.Close)
+	return nil
+}
+
+// openView opens a state that ends with the command. It takes the principals
+// and kill switches from the state of the configuration.
+func (g *gate) openView(ctx context.Context) error {
+	if err := g.openMemory(ctx); err != nil {
+		return err
+	}
+	path := g.config.State.Path
+	if path == "" {
+		return nil
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	state, err := openState(ctx, g.config.State, nil)
+	if err != nil {
+		// A state of another owner must not keep the command from describing a
+		// configuration.
+		g.logger.Warn("the state cannot be read: what is stopped, and principals of the state, are left out", "error", err)
+		return nil
+	}
+	g.desk, g.trusted = state, state.Settings()
+	g.closers = append(g.closers, state.Close)
+	return nil
+}
