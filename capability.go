@@ -2,7 +2,6 @@ package sallyport
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 )
 
@@ -39,218 +38,154 @@ func (c Capabilities) Empty() bool {
 		c.Process == nil && c.Attachments == nil && c.Database == nil && c.Mail == nil && len(c.Input) == 0
 }
 
-// NetworkCapability declares hosts.
-type NetworkCapability struct {
-	// AllowedHosts lists exact hosts, "*.example.com" for any name below it, or
-	// "*" for every host that the personality allows. An entry may name a port;
-	// without one it means the ports 80 and 443.
-	AllowedHosts []string `json:"allowedHosts"`
+// Grant is declaration ∩ personality ∩ connected backends, for one tool under
+// one personality: the most that a call may touch. Its lists are in canonical
+// form and sorted. It is immutable once computed.
+type Grant struct {
+	// Network is the network policy with the hosts that may be reached.
+	Network NetworkGrant `json:"network,omitzero"`
+	// Secrets lists the references and "prefix/*" patterns that may be read.
+	Secrets []string `json:"secrets,omitempty"`
+	// Storage is the store; nil when there is none.
+	Storage *StorageGrant `json:"storage,omitempty"`
+	// FS is the paths that may be read and written.
+	FS FSGrant `json:"fs_reach,omitzero"`
+	// Process is the binaries that may be started.
+	Process ProcessGrant `json:"process,omitzero"`
+	// Attachments is the kinds that may be opened; nil when there are none.
+	Attachments *AttachmentsCapability `json:"attachments,omitempty"`
+	// Database is the connections that may be used; nil when there are none.
+	Database *DatabaseCapability `json:"database,omitempty"`
+	// Mail is the relay that may be used; nil when there is none.
+	Mail *MailCapability `json:"mail,omitempty"`
+	// Input lists what the call may ask behind its caller.
+	Input []InputKind `json:"input,omitempty"`
+	// Dropped lists what was declared and not granted, with the reasons.
+	Dropped []Dropped `json:"dropped,omitempty"`
 }
 
-// StorageScope says which calls share a key-value store.
-type StorageScope string
-
-// The storage scopes.
-const (
-	// ScopeToolPrivate is shared by all calls of one tool.
-	ScopeToolPrivate StorageScope = "tool-private"
-	// ScopeSession is shared by all tools of one session.
-	ScopeSession StorageScope = "session"
-	// ScopePersonality is shared by all sessions of one personality. Without a
-	// personality it is the same as ScopeSession.
-	ScopePersonality StorageScope = "personality"
-)
-
-// Valid reports whether s is one of the scopes.
-func (s StorageScope) Valid() bool {
-	switch s {
-	case ScopeToolPrivate, ScopeSession, ScopePersonality:
-		return true
-	default:
-		return false
-	}
+// Dropped is one declared item that the grant does not hold.
+type Dropped struct {
+	// Capability names the group: network, fs_reach.read, secrets, …
+	Capability string `json:"capability"`
+	// Item is the declared item.
+	Item string `json:"item"`
+	// Why is the reason, for the operator.
+	Why string `json:"why"`
+	// Source is the rule's place as file:line:column; it may be empty.
+	Source string `json:"source,omitempty"`
+	// Fix is the smallest change that would grant the item.
+	Fix string `json:"fix,omitempty"`
+	// Linked is true when the item is granted, but a symbolic link on its path
+	// prevents its use at this moment.
+	Linked bool `json:"linked,omitempty"`
 }
 
-// StorageCapability declares a key-value store.
-type StorageCapability struct {
-	// Scope says which calls share the store.
-	Scope StorageScope `json:"scope"`
-	// Kind is always "kv".
-	Kind string `json:"kind"`
-	// TTLSecondsDefault is the lifetime in seconds of an entry that is set
-	// without one; 0 means that entries do not expire.
-	TTLSecondsDefault int64 `json:"ttlSecondsDefault,omitempty"`
+// Backends holds what the operator connected, given once when the gate is
+// built. A nil field means that the backend is missing: a tool that declares
+// its capability answers not_available and never runs. Each backend is asked at
+// most once per call.
+type Backends struct {
+	// Personalities finds the ceiling of a role. nil means that there are no
+	// roles, and declarations stand on their own.
+	Personalities Personalities
+	// Places decides where granted paths lead. With nil the registry decides,
+	// from the tools and roles that it has seen.
+	Places Places
+	// Network reaches hosts.
+	Network *NetworkBackend
+	// Files reaches the file system of this machine.
+	Files *FileBackend
+	// Secrets finds secret values.
+	Secrets SecretSource
+	// KV opens key-value stores.
+	KV KVFactory
+	// Process starts confined children.
+	Process ProcessRunner
+	// Databases runs queries.
+	Databases DatabaseBackend
+	// Mail hands messages to relays.
+	Mail MailBackend
+	// Attachments opens the attachments of a turn.
+	Attachments AttachmentStore
 }
 
-// FSMode says how writes of a child process reach the disk.
-type FSMode string
+// Call is what a tool receives: the facts of the call and the accessors of its
+// grant. An accessor that was not granted is never nil: it refuses each use,
+// with the reason. A Call is valid until Run returns; a tool must not keep it.
+type Call struct {
+	// ID is the id under which the call is recorded.
+	ID string
+	// ToolCallID is the caller's own id; it may be empty.
+	ToolCallID string
+	// Tool is the ID under which the tool was called.
+	Tool string
+	// Args holds the arguments, validated and with defaults filled in. It is
+	// read only.
+	Args json.RawMessage
+	// Checked is true when Args was decoded strictly and satisfies the tool's
+	// schema. The gate sets it; when it is false, a typed tool checks again.
+	Checked bool
+	// Session is the caller's session id. SessionKey is unique over all
+	// principals.
+	Session, SessionKey string
+	// Principal is the identity that calls.
+	Principal Principal
+	// Personality is the name of the role; it may be empty.
+	Personality string
+	// Platform is the surface.
+	Platform Platform
+	// Agent and Team identify the agent in a larger deployment.
+	Agent, Team string
+	// Workspace is the absolute folder to which relative paths are relative.
+	Workspace string
+	// Turn and Messages are those of [Caller]; 0 means unknown.
+	Turn, Messages int
+	// MemoryScope is the id under which memory tools store what they learn.
+	MemoryScope string
+	// ResultBudget is the number of Unicode code points after which the gate
+	// cuts the value.
+	ResultBudget int
+	// DryRun is true when the call is only described. The gate does not call
+	// Run then; the field is for code that a tool shares with a preview.
+	DryRun bool
+	// NetworkPolicy is the granted network policy, for display only.
+	NetworkPolicy NetworkGrant
+	// Emit reports progress. It is never nil.
+	Emit func(Progress)
+	// Detach says that the caller need not wait any longer: it gets a task and
+	// asks for the result later, while the run goes on. Detach has no effect
+	// where there are no tasks, when too many tasks are stored, and for a tool
+	// without [Tool.Tasks]. It is never nil and returns at once. It does not
+	// change the timeout of the tool.
+	Detach func()
+	// Outlive announces something that goes on after the call, such as a
+	// connection that is kept. Set shared when it serves other principals too.
+	// The gate calls end on a goroutine of its own when the caller may no
+	// longer use it: the principal is revoked or stopped, or its grant has lost
+	// it. The tool calls over when it has ended. Children that [Process] starts
+	// are tracked without it. It is nil outside the gate.
+	Outlive func(what string, shared bool, end func(why error)) (over func())
 
-// The modes of file reach. The empty mode means direct.
-const (
-	// FSDirect writes in place.
-	FSDirect FSMode = "direct"
-	// FSOverlay writes to a private layer that is committed when the child
-	// ends.
-	FSOverlay FSMode = "overlay"
-)
-
-// FSCapability declares file reach.
-type FSCapability struct {
-	// Read lists what the tool may read. The zero value reads nothing.
-	Read PathList `json:"read,omitzero"`
-	// Write lists what the tool may write. The zero value writes nothing.
-	Write PathList `json:"write,omitzero"`
-	// Mode is direct when empty.
-	Mode FSMode `json:"mode,omitempty"`
-}
-
-// PathList is a list of absolute paths, or the word "from-personality". A path
-// may also begin with a variable, as in "${workspace}/docs". The zero value is
-// the empty list.
-type PathList struct {
-	// FromPersonality means the personality's fs_reach; Paths is then empty.
-	FromPersonality bool
-	// Paths is the explicit list.
-	Paths []string
-}
-
-const fromPersonality = "from-personality"
-
-// FromPersonality returns the list that defers to the personality.
-func FromPersonality() PathList { return PathList{FromPersonality: true} }
-
-// Paths returns an explicit list.
-func Paths(paths ...string) PathList { return PathList{Paths: paths} }
-
-// IsZero reports whether the list declares nothing.
-func (l PathList) IsZero() bool { return !l.FromPersonality && len(l.Paths) == 0 }
-
-// MarshalJSON writes the word or the list.
-func (l PathList) MarshalJSON() ([]byte, error) {
-	if l.FromPersonality {
-		return json.Marshal(fromPersonality)
-	}
-	if l.Paths == nil {
-		return []byte("[]"), nil
-	}
-	return json.Marshal(l.Paths)
-}
-
-// UnmarshalJSON reads the word or the list and refuses any other word.
-func (l *PathList) UnmarshalJSON(data []byte) error {
-	word, list, err := wordOrList(data, fromPersonality)
-	*l = PathList{FromPersonality: word, Paths: list}
-	return err
-}
-
-// ProcessCapability declares binaries.
-type ProcessCapability struct {
-	// AllowedBinaries lists names on the fixed search path, or "*" for any of
-	// them.
-	AllowedBinaries []string `json:"allowedBinaries"`
-	// ExecFrom lists writable paths whose files may also be executed; empty
-	// means none.
-	ExecFrom []string `json:"execFrom,omitempty"`
-	// Programs lists absolute paths that children may read and execute in
-	// addition to the personality's file reach: files that the operator's
-	// configuration names as what runs, such as the script of an interpreter,
-	// and installed packages, which are folders directly in
-	// [FileBackend.Packages]. The tool itself gains nothing. The field has no
-	// spelling: code sets it. A path that the tool may write is refused.
-	Programs []string `json:"-"`
-}
-
-// AttachmentKind is the kind of a file that is attached to a turn.
-type AttachmentKind string
-
-// The attachment kinds.
-const (
-	// KindImage is a picture.
-	KindImage AttachmentKind = "image"
-	// KindFile is anything else.
-	KindFile AttachmentKind = "file"
-)
-
-// AttachmentsCapability declares kinds of attachments.
-type AttachmentsCapability struct {
-	// All means every kind, spelled "*"; Kinds is then empty.
-	All bool
-	// Kinds is the explicit list.
-	Kinds []AttachmentKind
-}
-
-// MarshalJSON writes {"kinds": "*"} or {"kinds": […]}.
-func (a AttachmentsCapability) MarshalJSON() ([]byte, error) {
-	if a.All {
-		return []byte(`{"kinds":"*"}`), nil
-	}
-	if a.Kinds == nil {
-		return []byte(`{"kinds":[]}`), nil
-	}
-	return json.Marshal(map[string]any{"kinds": a.Kinds})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes and refuses any other key: a
-// decoder that refuses unknown keys does not check them inside this type.
-func (a *AttachmentsCapability) UnmarshalJSON(data []byte) error {
-	var w map[string]json.RawMessage
-	if err := json.Unmarshal(data, &w); err != nil {
-		return err
-	}
-	kinds, ok := w["kinds"]
-	if !ok || len(w) != 1 {
-		return errors.New("expected the key kinds and no other")
-	}
-	all, list, err := wordOrList(kinds, "*")
-	if err != nil {
-		return err
-	}
-	*a = AttachmentsCapability{All: all}
-	for _, k := range list {
-		a.Kinds = append(a.Kinds, AttachmentKind(k))
-	}
-	return nil
-}
-
-// Has reports whether the declaration covers a kind.
-func (a AttachmentsCapability) Has(k AttachmentKind) bool {
-	if a.All {
-		return true
-	}
-	for _, have := range a.Kinds {
-		if have == k {
-			return true
-		}
-	}
-	return false
-}
-
-// AccessMode says whether a database is only read or also written.
-type AccessMode string
-
-// The access modes. The empty mode means read.
-const (
-	// ModeRead allows reading only; the database engine enforces it.
-	ModeRead AccessMode = "read"
-	// ModeWrite allows changes of data.
-	ModeWrite AccessMode = "write"
-)
-
-// DatabaseCapability declares named connections.
-type DatabaseCapability struct {
-	// Connections lists connection names of the operator's configuration.
-	Connections []string `json:"connections"`
-	// Mode is read when empty.
-	Mode AccessMode `json:"mode,omitempty"`
-}
-
-// MailCapability declares a relay and recipients.
-type MailCapability struct {
-	// Relay is the name of a relay in the operator's configuration; empty means
-	// default.
-	Relay string `json:"relay,omitempty"`
-	// To lists addresses, or "*@example.com" for a whole domain.
-	To []string `json:"to"`
+	// Network is the way to hosts.
+	Network Network
+	// FS is the way to files.
+	FS FS
+	// Secrets is the way to secret values.
+	Secrets Secrets
+	// KV is the key-value store of the declared scope.
+	KV KV
+	// Process is the way to child processes.
+	Process Process
+	// Attachments gives access to the attachments of the turn, filtered by
+	// kind.
+	Attachments Attachments
+	// Databases is the way to the operator's database connections.
+	Databases Databases
+	// Mail is the way to the operator's mail relay.
+	Mail Mail
+	// Input puts questions to the caller.
+	Input Input
 }
 
 // wordOrList decodes either the given word or a list of strings.

@@ -46,30 +46,6 @@ type Personality struct {
 	Sources map[string]string
 }
 
-// Reach is the file ceiling of a personality. Its paths are absolute.
-type Reach struct {
-	// Read lists what may be read.
-	Read []string
-	// Write lists what may be written.
-	Write []string
-	// Mode says how writes of child processes reach the disk. With FSOverlay
-	// the writes of every tool go to a private layer first. Empty means the
-	// mode that the tool declares.
-	Mode FSMode
-}
-
-// NetworkPolicy is the network ceiling of a personality.
-type NetworkPolicy struct {
-	// Allow lists host patterns. nil means that there is no list, and an empty
-	// list allows no host. "*" allows any public host.
-	Allow []string
-	// Deny lists host patterns that take precedence over Allow.
-	Deny []string
-	// AllowPrivate also allows loopback, RFC 1918 and unique-local addresses.
-	// Metadata and link-local addresses stay refused.
-	AllowPrivate bool
-}
-
 // Approvals says which calls a human has to approve.
 type Approvals struct {
 	// Require lists tools by name.
@@ -101,4 +77,11 @@ func (p *Personality) Source(key string) string {
 		}
 		key = key[:i]
 	}
+}
+
+// Personalities finds a personality by name; ok is false when there is none.
+// The result never changes afterwards: a reload returns another pointer. It
+// must be safe for concurrent use.
+type Personalities interface {
+	Personality(name string) (p *Personality, ok bool)
 }

@@ -6,6 +6,34 @@ import (
 	"time"
 )
 
+// ProcessCapability declares binaries.
+type ProcessCapability struct {
+	// AllowedBinaries lists names on the fixed search path, or "*" for any of
+	// them.
+	AllowedBinaries []string `json:"allowedBinaries"`
+	// ExecFrom lists writable paths whose files may also be executed; empty
+	// means none.
+	ExecFrom []string `json:"execFrom,omitempty"`
+	// Programs lists absolute paths that children may read and execute in
+	// addition to the personality's file reach: files that the operator's
+	// configuration names as what runs, such as the script of an interpreter,
+	// and installed packages, which are folders directly in
+	// [FileBackend.Packages]. The tool itself gains nothing. The field has no
+	// spelling: code sets it. A path that the tool may write is refused.
+	Programs []string `json:"-"`
+}
+
+// ProcessGrant is the resolved process reach of a call.
+type ProcessGrant struct {
+	// Binaries lists names; "*" means any on the fixed search path.
+	Binaries []string `json:"binaries,omitempty"`
+	// ExecFrom lists writable paths whose files may be executed.
+	ExecFrom []string `json:"execFrom,omitempty"`
+	// Programs lists files and installed packages that children may read and
+	// execute in addition to the file reach.
+	Programs []string `json:"programs,omitempty"`
+}
+
 // Process is the process accessor. Errors match ErrBinaryNotAllowed. It is
 // safe for concurrent use.
 type Process interface {

@@ -229,7 +229,7 @@ func TestTheRegisterIsReallyRead(t *testing.T) {
 		text string
 		want int
 	}{
-		{"all there", "`call.go: SessionKey` `tool.go: Tool.Server` `error.go: codes` `. TestServer` `go test . -run TestServer`", 0},
+		{"all there", "`caller.go: SessionKey` `tool.go: Tool.Server` `error.go: codes` `. TestServer` `go test . -run TestServer`", 0},
 		{"no file", "`nowhere.go: X`", 1},
 		{"no file alone", "`egress/nowhere.go` `egress/dial.go`", 1},
 		{"no symbol", "`call.go: SessionLock`", 1},
