@@ -71,7 +71,7 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
 			return r.withGate(cmd.Context(), env, f, openGate, func(g *gate, caller *sallyport.Caller) error {
 				caller.Progress = env.showProgress
 				for _, path := range attach {
-					a, err := g.uploads.addFile(path)
+					a, err := g.uploads.AddFile(path)
 					if err != nil {
 						return usageError(err)
 					}

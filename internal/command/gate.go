@@ -19,6 +19,7 @@ import (
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/sandbox"
 	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/store/attachments"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 
@@ -48,7 +49,7 @@ type gate struct {
 	runs      *registry.Runs // what runs, under this configuration or an earlier one
 	key       audit.Key
 	log       *audit.Log
-	uploads   *uploadStore
+	uploads   *attachments.Folder
 	files     *sallyport.FileBackend
 	network   *sallyport.NetworkBackend
 	store     *install.Store // of packages
@@ -176,7 +177,7 @@ func openWith(ctx context.Context, env *environment, f *flags, open func(*gate, 
 // openHands opens the parts that tools work with and that no reload replaces:
 // files, network, children and attachments.
 func (g *gate) openHands(env *environment) (err error) {
-	if g.uploads, err = newUploads(); err != nil {
+	if g.uploads, err = attachments.New(nil); err != nil {
 		return err
 	}
 	g.closers = append(g.closers, g.uploads.Close)

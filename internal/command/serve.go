@@ -220,7 +220,7 @@ func muxOf(api *httpapi.Server, server *gateway.Server, resource *auth.Resource)
 // newAPI returns the JSON API over the gate in force.
 func (g *gate) newAPI(l *live, role *sallyport.Personality) (*httpapi.Server, error) {
 	return httpapi.New(l, &httpapi.Options{
-		Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Uploads: g.uploads.addUpload,
+		Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Uploads: g.uploads.AddUpload,
 		Ready: (&readiness{g: g, now: time.Now}).checkFresh,
 	})
 }
