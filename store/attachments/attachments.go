@@ -116,7 +116,7 @@ func (d *Folder) Add(name string, in io.Reader) (a sallyport.Attachment, err err
 		return a, fmt.Errorf("%s: more than %s", name, formatBytes(d.maxBytes))
 	}
 	a = sallyport.Attachment{Ref: ref, Kind: sallyport.KindFile, Name: name, Bytes: n}
-	if a.MediaType, err = detectType(filepath.Join(d.dir, ref)); err != nil {
+	if a.MediaType, err = detectType(out.Name()); err != nil {
 		return a, err
 	}
 	if strings.HasPrefix(a.MediaType, "image/") {
