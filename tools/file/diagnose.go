@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -175,7 +175,7 @@ type letterPairs struct {
 // countLetterPairs counts the pairs of the first previewChars bytes.
 func countLetterPairs(s string) letterPairs {
 	var p letterPairs
-	s = cut.Bytes(s, previewChars)
+	s = text.FirstBytes(s, previewChars)
 	for i := 0; i+1 < len(s); i++ {
 		h := s[i]*31 + s[i+1]
 		if p.counts[h] < 255 {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -164,7 +164,7 @@ func clipAround(line []byte, at int) string {
 		}
 	}
 	window := string(line[from:min(len(line), from+4*maxLineChars)])
-	shown := cut.Chars(window, maxLineChars)
+	shown := text.FirstChars(window, maxLineChars)
 	cut := len(shown) < len(line)-from
 	shown = strings.ToValidUTF8(shown, "\ufffd")
 	if from > 0 {

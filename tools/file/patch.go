@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // maxListedMatches bounds the places that are listed when old_text is not
@@ -183,7 +183,7 @@ const previewChars = 160
 // shortenLine shortens a line.
 func shortenLine(line string) string {
 	line = strings.ToValidUTF8(strings.TrimRight(line, "\r"), "\ufffd")
-	if short := cut.Chars(line, previewChars); len(short) < len(line) {
+	if short := text.FirstChars(line, previewChars); len(short) < len(line) {
 		return short + "..."
 	}
 	return line

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -202,7 +202,7 @@ func (p *passage) newResult(size, budget int) sallyport.Result {
 	if !whole {
 		fit, fitLines = p.fitContent(budget - utf8.RuneCountInString(head) - hintChars)
 		head += p.continueHint(fitLines)
-		pass = cut.Bytes(pass, max(readPassBytes, 4*budget))
+		pass = text.FirstBytes(pass, max(readPassBytes, 4*budget))
 	}
 	r := sallyport.OK("[" + p.name + "] " + head + "\n\n" + pass)
 	r.Structured = map[string]any{
@@ -256,7 +256,7 @@ func (p *passage) continueHint(fitLines int) string {
 // points, and a part of the first line when not even that fits.
 func (p *passage) fitContent(chars int) (content string, lines int) {
 	chars = max(chars-utf8.RuneCountInString(p.name), 0)
-	head := cut.Chars(p.content, chars)
+	head := text.FirstChars(p.content, chars)
 	if i := strings.LastIndexByte(head, '\n'); i >= 0 {
 		head = head[:i+1]
 		return head, strings.Count(head, "\n")
@@ -304,5 +304,5 @@ func oneLine(s string) string {
 		}
 		return r
 	}, s)
-	return cut.Chars(s, 200)
+	return text.FirstChars(s, 200)
 }

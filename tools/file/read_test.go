@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/tools/internal/expect"
 )
 
@@ -155,7 +155,7 @@ func TestReadFileContinues(t *testing.T) {
 		r := run(t, c, "read_file", map[string]any{"path": "long", "start_line": start})
 		expect.OK(t, r)
 		piece := r.Structured["content"].(string)
-		cut := cut.Chars(r.Value, c.ResultBudget)
+		cut := text.FirstChars(r.Value, c.ResultBudget)
 		if !strings.Contains(cut, piece) {
 			t.Fatalf("the first %d characters of the value do not hold the structured content", c.ResultBudget)
 		}

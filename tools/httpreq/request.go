@@ -11,7 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/tools/internal/reply"
 )
 
@@ -46,7 +46,7 @@ func setHeaders(h http.Header, given map[string]string) error {
 	}
 	bytes := 0
 	for name, value := range given {
-		shown := strconv.Quote(cut.Chars(name, 100))
+		shown := strconv.Quote(text.FirstChars(name, 100))
 		bytes += len(name) + len(value)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):

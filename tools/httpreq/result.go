@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/tools/internal/reply"
 )
 
@@ -30,11 +30,11 @@ const (
 // newAnswerResult renders an answer: the body as the value, below the status when that
 // is not 200, and {url, status, headers, body} beside it.
 func newAnswerResult(a *reply.Answer, h http.Header) sallyport.Result {
-	text, body, encoding, whole := contentOf(a)
+	shown, body, encoding, whole := contentOf(a)
 	if a.Status != http.StatusOK {
-		text = strings.TrimSpace(fmt.Sprintf("HTTP %d %s", a.Status, http.StatusText(a.Status))) + "\n\n" + text
+		shown = strings.TrimSpace(fmt.Sprintf("HTTP %d %s", a.Status, http.StatusText(a.Status))) + "\n\n" + shown
 	}
-	r := sallyport.OK(cut.Bytes(text, passBytes))
+	r := sallyport.OK(text.FirstBytes(shown, passBytes))
 	r.Source = a.URL
 	r.Structured = map[string]any{"url": a.URL, "status": a.Status, "headers": joinHeaders(h), "body": body}
 	if encoding != "" {
@@ -72,9 +72,9 @@ func contentOf(a *reply.Answer) (text string, body any, encoding string, whole b
 // fitAsJSON cuts a text so that it is short enough as JSON, where one character may
 // become six.
 func fitAsJSON(s string) string {
-	s = cut.Bytes(s, structuredBytes)
+	s = text.FirstBytes(s, structuredBytes)
 	for n := jsonLength(s); n > structuredBytes; n = jsonLength(s) {
-		s = cut.Bytes(s, len(s)*structuredBytes/n)
+		s = text.FirstBytes(s, len(s)*structuredBytes/n)
 	}
 	return s
 }

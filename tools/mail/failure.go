@@ -9,7 +9,7 @@ import (
 	"regexp"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // deliveryStep is how far a mail got.
@@ -45,7 +45,7 @@ func (e *stepError) Error() string {
 		return fmt.Sprintf("step %d", e.step)
 	}
 	// A reply is as long as the relay likes.
-	return fmt.Sprintf("step %d: %q", e.step, cut.Bytes(e.err.Error(), maxLogBytes))
+	return fmt.Sprintf("step %d: %q", e.step, text.FirstBytes(e.err.Error(), maxLogBytes))
 }
 
 // maxLogBytes is how much of a relay's words goes to the log.

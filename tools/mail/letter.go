@@ -17,7 +17,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -60,7 +60,7 @@ func composeLetter(from sender, m sallyport.Message) (*letter, error) {
 	for _, to := range m.To {
 		address, wide, err := canonicalAddress(to)
 		if err != nil {
-			return nil, fmt.Errorf("recipient %s: %w", strconv.Quote(cut.Chars(to, maxAddressChars)), err)
+			return nil, fmt.Errorf("recipient %s: %w", strconv.Quote(text.FirstChars(to, maxAddressChars)), err)
 		}
 		l.to, l.utf8 = append(l.to, address), l.utf8 || wide
 		list = append(list, &mail.Address{Address: address})
@@ -150,7 +150,7 @@ func encodeSubject(s string) string {
 	}
 	var words []string
 	for s != "" {
-		part := cut.Bytes(s, wordBytes)
+		part := text.FirstBytes(s, wordBytes)
 		words = append(words, "=?UTF-8?B?"+base64.StdEncoding.EncodeToString([]byte(part))+"?=")
 		s = s[len(part):]
 	}

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/schema"
 	"github.com/sallyport/sallyport/tools/internal/args"
-	"github.com/sallyport/sallyport/tools/internal/cut"
 )
 
 const (
@@ -227,7 +227,7 @@ func (f *Family) listProcesses(_ context.Context, c *sallyport.Call, _ listInput
 	list := []any{}
 	for _, p := range f.table.listSession(c.SessionKey) {
 		s := f.table.stateOf(p)
-		command := cut.Chars(p.command, maxShownCommand)
+		command := text.FirstChars(p.command, maxShownCommand)
 		line := p.id + ": " + s.describe()
 		if p.label != "" {
 			line += " [" + oneLine(p.label) + "]"

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -59,7 +59,7 @@ func (s *testSummary) structuredData() map[string]any {
 
 // addFailure adds a failing test, once.
 func (s *testSummary) addFailure(name string, lines []string) {
-	name = cut.Chars(strings.TrimSpace(name), maxLineChars)
+	name = text.FirstChars(strings.TrimSpace(name), maxLineChars)
 	for i := range s.failures {
 		if s.failures[i].name != name {
 			continue
@@ -81,7 +81,7 @@ func firstLines(lines []string) []string {
 		if strings.TrimSpace(l) == "" {
 			continue
 		}
-		if kept = append(kept, cut.Chars(strings.TrimRight(l, " \t\r\n"), maxLineChars)); len(kept) == maxFailureLines {
+		if kept = append(kept, text.FirstChars(strings.TrimRight(l, " \t\r\n"), maxLineChars)); len(kept) == maxFailureLines {
 			break
 		}
 	}

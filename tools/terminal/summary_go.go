@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -75,7 +75,7 @@ func (r *goRun) addEvent(e *goEvent) {
 	if e.Package == "" {
 		return // build-fail; the package fails as well.
 	}
-	t := r.findOrAddTest(e.Package, cut.Bytes(e.Test, maxGoName))
+	t := r.findOrAddTest(e.Package, text.FirstBytes(e.Test, maxGoName))
 	switch e.Action {
 	case "output":
 		t.output = append(t.output, e.Output)

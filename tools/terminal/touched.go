@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -27,7 +27,7 @@ func changedOnFloor(t sallyport.Touched) []string {
 	}
 	var names []string
 	for _, p := range t.ChangedOnFloor[:min(len(t.ChangedOnFloor), maxOnFloor)] {
-		names = append(names, oneLine(cut.Chars(p, maxOnFloorChars)))
+		names = append(names, oneLine(text.FirstChars(p, maxOnFloorChars)))
 	}
 	line := "on the deny floor, changed at the same time, by an unknown writer: " + strings.Join(names, ", ")
 	if n := len(t.ChangedOnFloor) - maxOnFloor; n > 0 {
@@ -42,7 +42,7 @@ func withheldLines(t sallyport.Touched) []string {
 	if len(t.Withheld) == 0 {
 		return nil
 	}
-	line := "shown in part, because too much lies in it: " + oneLine(cut.Chars(t.Withheld[0], maxOnFloorChars))
+	line := "shown in part, because too much lies in it: " + oneLine(text.FirstChars(t.Withheld[0], maxOnFloorChars))
 	if n := len(t.Withheld) - 1; n > 0 {
 		line += fmt.Sprintf(" and %d more", n)
 	}
@@ -101,7 +101,7 @@ func touchedData(t sallyport.Touched) map[string]any {
 func toAnyList(list []string) []any {
 	var out []any
 	for _, s := range list {
-		out = append(out, cut.Chars(s, maxTouchedChars))
+		out = append(out, text.FirstChars(s, maxTouchedChars))
 	}
 	return out
 }

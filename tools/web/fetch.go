@@ -9,7 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/tools/internal/reply"
 )
 
@@ -90,7 +90,7 @@ func (d *fetchedPage) newResult(offset, maxChars, budget int) (sallyport.Result,
 	if maxChars > 0 {
 		room = min(room, maxChars)
 	}
-	fit := cut.Chars(rest, room)
+	fit := text.FirstChars(rest, room)
 	head := d.headerLine()
 	next := offset + utf8.RuneCountInString(fit)
 	if offset > 0 || next < total {
@@ -98,7 +98,7 @@ func (d *fetchedPage) newResult(offset, maxChars, budget int) (sallyport.Result,
 	}
 	if next < total {
 		head += fmt.Sprintf("; continue with offset=%d", next)
-		rest = cut.Bytes(rest, passBytes)
+		rest = text.FirstBytes(rest, passBytes)
 	}
 	if maxChars > 0 {
 		rest = fit
@@ -118,7 +118,7 @@ func (d *fetchedPage) newResult(offset, maxChars, budget int) (sallyport.Result,
 func (d *fetchedPage) headerLine() string {
 	head := fmt.Sprintf("%d %s", d.Status, d.ContentType)
 	if d.title != "" {
-		head += ", " + cut.Chars(d.title, headChars/2)
+		head += ", " + text.FirstChars(d.title, headChars/2)
 	}
 	if d.Cut {
 		head += fmt.Sprintf(" (only the first %d MiB were read)", reply.MaxBodyBytes>>20)
@@ -129,11 +129,11 @@ func (d *fetchedPage) headerLine() string {
 // newFailureResult renders an answer with an error status: the status and the
 // beginning of what the server says about it.
 func (d *fetchedPage) newFailureResult() sallyport.Result {
-	text := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", d.Status, http.StatusText(d.Status))) + " from " + d.URL
+	answer := strings.TrimSpace(fmt.Sprintf("HTTP %d %s", d.Status, http.StatusText(d.Status))) + " from " + d.URL
 	if d.text != "" {
-		text += "\n\n" + cut.Chars(d.text, errorChars)
+		answer += "\n\n" + text.FirstChars(d.text, errorChars)
 	}
-	r := sallyport.Err(text, sallyport.CodeExecutionFailed)
+	r := sallyport.Err(answer, sallyport.CodeExecutionFailed)
 	r.Source = d.URL
 	return r
 }
@@ -147,4 +147,4 @@ func resultBudget(c *sallyport.Call) int {
 }
 
 // dropChars returns s without its first n code points.
-func dropChars(s string, n int) string { return s[len(cut.Chars(s, n)):] }
+func dropChars(s string, n int) string { return s[len(text.FirstChars(s, n)):] }

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/tools/internal/expect"
 	"github.com/sallyport/sallyport/tools/internal/reply"
 )
@@ -263,7 +263,7 @@ func TestFetchContinues(t *testing.T) {
 		r := run(t, t.Context(), c, map[string]any{"url": srv.URL, "offset": offset})
 		expect.OK(t, r)
 		piece := r.Structured["content"].(string)
-		if !strings.Contains(cut.Chars(r.Value, c.ResultBudget), piece) || piece == "" {
+		if !strings.Contains(text.FirstChars(r.Value, c.ResultBudget), piece) || piece == "" {
 			t.Fatalf("the first %d characters of the value do not hold the structured content", c.ResultBudget)
 		}
 		got.WriteString(piece)

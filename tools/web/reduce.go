@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -190,7 +190,7 @@ func (r *pageReducer) limitSpan(value string) string {
 // holdsContent reports whether an address is a script or carries its data
 // itself, neither of which a reader can follow.
 func holdsContent(address string) bool {
-	address = lowerASCII(cut.Bytes(strings.TrimSpace(address), 40))
+	address = lowerASCII(text.FirstBytes(strings.TrimSpace(address), 40))
 	return strings.HasPrefix(address, "javascript:") || strings.HasPrefix(address, "data:") || strings.HasPrefix(address, "vbscript:")
 }
 

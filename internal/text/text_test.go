@@ -1,14 +1,14 @@
-package cut_test
+package text_test
 
 import (
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/sallyport/sallyport/tools/internal/cut"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
-func TestCut(t *testing.T) {
+func TestFirst(t *testing.T) {
 	for _, tt := range []struct {
 		s            string
 		n            int
@@ -22,27 +22,27 @@ func TestCut(t *testing.T) {
 		{"aé", 2, "aé", "a"},
 		{"\xff\xff", 1, "\xff", "\xff"},
 	} {
-		if got := cut.Chars(tt.s, tt.n); got != tt.chars {
-			t.Errorf("Chars(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.chars)
+		if got := text.FirstChars(tt.s, tt.n); got != tt.chars {
+			t.Errorf("FirstChars(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.chars)
 		}
-		if got := cut.Bytes(tt.s, tt.n); got != tt.bytes {
-			t.Errorf("Bytes(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.bytes)
+		if got := text.FirstBytes(tt.s, tt.n); got != tt.bytes {
+			t.Errorf("FirstBytes(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.bytes)
 		}
 	}
 }
 
-func FuzzCut(f *testing.F) {
+func FuzzFirst(f *testing.F) {
 	f.Add("aéz", 2)
 	f.Fuzz(func(t *testing.T, s string, n int) {
 		if n < 0 {
 			return
 		}
-		chars, bytes := cut.Chars(s, n), cut.Bytes(s, n)
+		chars, bytes := text.FirstChars(s, n), text.FirstBytes(s, n)
 		if !strings.HasPrefix(s, chars) || utf8.RuneCountInString(chars) > n {
-			t.Errorf("Chars(%q, %d) = %q", s, n, chars)
+			t.Errorf("FirstChars(%q, %d) = %q", s, n, chars)
 		}
 		if !strings.HasPrefix(s, bytes) || len(bytes) > n || utf8.ValidString(s) && !utf8.ValidString(bytes) {
-			t.Errorf("Bytes(%q, %d) = %q", s, n, bytes)
+			t.Errorf("FirstBytes(%q, %d) = %q", s, n, bytes)
 		}
 	})
 }
