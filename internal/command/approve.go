@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 func approveCommand(env *environment, f *flags) *cobra.Command {
@@ -107,7 +108,7 @@ func (a *approvedReport) printReport(p *printer) error {
 	if p.json {
 		return p.printJSON(a)
 	}
-	p.printLine("pinned %s as it is: %s, digest %s", printableLine(a.Scope), countOf(len(a.Changes), "change"), a.SHA256)
+	p.printLine("pinned %s as it is: %s, digest %s", text.PrintableLine(a.Scope), countOf(len(a.Changes), "change"), a.SHA256)
 	printChanges(p, a.Changes, func(string) {})
 	if a.Next != "" {
 		p.printLine("%s", a.Next)

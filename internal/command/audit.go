@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -131,7 +132,7 @@ func printEvent(p *printer, e *audit.Event) error {
 	if p.json {
 		return p.printJSON(e)
 	}
-	p.printLine("%6d %s %-8s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), outcomeWord(p, e), e.CallID, oneLine(describeEvent(e)))
+	p.printLine("%6d %s %-8s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), outcomeWord(p, e), e.CallID, text.OneLine(describeEvent(e)))
 	return nil
 }
 
@@ -161,18 +162,15 @@ func describeEvent(e *audit.Event) string {
 	if e.Change != nil {
 		return describeChange(e)
 	}
-	text := fmt.Sprintf("%s %s/%s", e.Tool, e.Principal, e.Personality)
+	line := fmt.Sprintf("%s %s/%s", e.Tool, e.Principal, e.Personality)
 	if e.Args != "" && e.Kind != audit.KindIntent {
-		text += " " + truncateRunes(e.Args, 100)
+		line += " " + truncateRunes(e.Args, 100)
 	}
 	if e.Kind == audit.KindOutcome && !e.OK {
-		text += fmt.Sprintf(" -> %s: %s", e.Code, truncateRunes(oneLine(e.Error), 160))
+		line += fmt.Sprintf(" -> %s: %s", e.Code, truncateRunes(text.OneLine(e.Error), 160))
 	}
-	return text
+	return line
 }
-
-// oneLine replaces line breaks with blanks, so that a record stays on one line.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // truncateRunes cuts a text at a character boundary.
 func truncateRunes(s string, most int) string {

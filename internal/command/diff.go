@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 func diffCommand(env *environment, f *flags) *cobra.Command {
@@ -68,7 +68,7 @@ func (g *gate) compareLock(ctx context.Context, f *flags, s lock.Scope) (*lockDi
 	}
 	_, pinned := p.pinnedServer(s.Server)
 	if s.Server != "" && !pinned && p.of[s.Server] == nil {
-		return nil, usageError(fmt.Errorf("%s is neither declared nor pinned", printableLine(s.Server)))
+		return nil, usageError(fmt.Errorf("%s is neither declared nor pinned", text.PrintableLine(s.Server)))
 	}
 	now := g.lookAt(ctx, func(server string) bool { return s.Server == "" || s.Server == server })
 	d := &lockDiff{File: p.path, Changes: g.markChanges(f, now), now: now, Tools: map[string]string{}}
@@ -128,23 +128,12 @@ func (g *gate) markChanges(f *flags, now *observedLock) []lock.Change {
 func approvalCommand(f *flags, s lock.Scope, digest string) string {
 	words := []string{"sallyport", "approve"}
 	for _, path := range f.config {
-		words = append(words, "--config", shellWord(path))
+		words = append(words, "--config", text.ShellWord(path))
 	}
 	if s.Server != "" {
-		words = append(words, shellWord(s.String()))
+		words = append(words, text.ShellWord(s.String()))
 	}
 	return strings.Join(append(words, "--expect", digest), " ")
-}
-
-var plainWord = regexp.MustCompile(`^[a-zA-Z0-9_./:@%+-][a-zA-Z0-9_./:@%+=-]*$`)
-
-// shellWord quotes a word for a shell. Another party may have chosen the word,
-// and a user pastes the command.
-func shellWord(s string) string {
-	if plainWord.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // printDiff prints the changes, the most serious change of each server first.
@@ -210,7 +199,7 @@ func (d *lockDiff) printApprovals(p *printer, server string) {
 	for _, c := range d.Changes {
 		one := lock.Scope{Server: c.Server, Tool: c.Name}.String()
 		if command := d.Tools[one]; c.Server == server && command != "" {
-			p.printLine("  approve %s alone: %s", printableLine(c.Name), command)
+			p.printLine("  approve %s alone: %s", text.PrintableLine(c.Name), command)
 			delete(d.Tools, one)
 		}
 	}
@@ -224,13 +213,13 @@ func printChange(p *printer, c *lock.Change) {
 	what := []string{string(c.Kind)}
 	for _, s := range []string{c.Name, c.Field} {
 		if s != "" {
-			what = append(what, printableLine(s))
+			what = append(what, text.PrintableLine(s))
 		}
 	}
 	p.printLine("  %s %s: %s", severity, strings.Join(what, " "), c.Message)
 	for _, side := range []struct{ word, text string }{{"was", c.Was}, {"is ", c.Is}} {
 		if side.text != "" {
-			p.printLine("    %s %s", side.word, printableLine(side.text))
+			p.printLine("    %s %s", side.word, text.PrintableLine(side.text))
 		}
 	}
 	if c.Cut {

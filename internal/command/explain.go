@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/scoped"
 )
@@ -258,18 +259,18 @@ func attachmentKinds(a *sallyport.AttachmentsCapability) []string {
 func printDecision(p *printer, d sallyport.Decision) {
 	words := []string{p.formatMark(d.Allowed), string(d.Step)}
 	if d.Resource != "" {
-		words = append(words, oneLine(d.Resource))
+		words = append(words, text.OneLine(d.Resource))
 	}
 	p.printLine("%s", strings.Join(words, " "))
 	// Text from a caller must not look like another line of this answer.
 	if d.Why != "" {
-		p.printLine("      why: %s", oneLine(d.Why))
+		p.printLine("      why: %s", text.OneLine(d.Why))
 	}
 	if d.Source != "" {
 		p.printLine("      at:  %s", d.Source)
 	}
 	if d.Fix != "" {
-		p.printLine("      fix: %s", oneLine(d.Fix))
+		p.printLine("      fix: %s", text.OneLine(d.Fix))
 	}
 }
 
@@ -296,10 +297,10 @@ func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
 		}
 	}
 	if last == nil {
-		p.printLine("%s is no call but a change: %s", call, oneLine(describeChange(&events[0])))
+		p.printLine("%s is no call but a change: %s", call, text.OneLine(describeChange(&events[0])))
 		return nil
 	}
-	p.printLine("call %s: %s by %s as %s at %s", last.CallID, oneLine(last.Tool), last.Principal,
+	p.printLine("call %s: %s by %s as %s at %s", last.CallID, text.OneLine(last.Tool), last.Principal,
 		orNone(last.Personality), last.Time.Local().Format("2006-01-02 15:04:05"))
 	if last.Args != "" {
 		p.printLine("arguments: %s", truncateRunes(last.Args, 1000))
@@ -307,7 +308,7 @@ func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
 	explainOutcome(p, last)
 	for i := range events {
 		if events[i].Kind == audit.KindChange {
-			p.printLine("decision: %s", oneLine(describeChange(&events[i])))
+			p.printLine("decision: %s", text.OneLine(describeChange(&events[i])))
 		}
 	}
 	return nil
@@ -321,7 +322,7 @@ func explainOutcome(p *printer, last *audit.Event) {
 	}
 	p.printLine("outcome: %s", outcomeWord(p, last))
 	if !last.OK {
-		p.printLine("         %s: %s", last.Code, oneLine(last.Error))
+		p.printLine("         %s: %s", last.Code, text.OneLine(last.Error))
 	}
 	explainDecisions(p, last)
 }
@@ -336,9 +337,9 @@ func explainDecisions(p *printer, e *audit.Event) {
 			refusals++
 			printDecision(p, d)
 		case d.Source == scoped.UnattributedSource:
-			changed = append(changed, oneLine(describeAccess(d)))
+			changed = append(changed, text.OneLine(describeAccess(d)))
 		case d.Step == sallyport.StepAccess:
-			used = append(used, oneLine(describeAccess(d)))
+			used = append(used, text.OneLine(describeAccess(d)))
 			children = children || d.Capability == "process"
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // importFlags holds the flags of import.
@@ -165,7 +166,7 @@ func (e *environment) listClients(f *flags) error {
 			} else {
 				one.Connected, one.Elsewhere = file.Connected(), file.Elsewhere
 				for _, s := range file.Servers() {
-					one.Servers = append(one.Servers, printableLine(s.Name))
+					one.Servers = append(one.Servers, text.PrintableLine(s.Name))
 				}
 			}
 			found = append(found, one)
@@ -210,7 +211,7 @@ func printFound(p *printer, found []foundClient) {
 	}
 	p.printTable(rows)
 	for _, r := range slices.Compact(remarks) {
-		p.printLine("%s", oneLine(r))
+		p.printLine("%s", text.OneLine(r))
 	}
 	if next != "" {
 		p.printLine("next: sallyport import %s", next)

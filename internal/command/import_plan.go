@@ -16,6 +16,7 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // importer turns the servers of one client into declarations.
@@ -87,12 +88,12 @@ type importPlan struct {
 }
 
 func (p *plannedServer) addNote(format string, args ...any) {
-	p.notes = append(p.notes, printableLine(fmt.Sprintf(format, args...)))
+	p.notes = append(p.notes, text.PrintableLine(fmt.Sprintf(format, args...)))
 }
 
 func (p *plannedServer) blockServer(format string, args ...any) {
 	p.state = importBlocked
-	p.why = append(p.why, printableLine(fmt.Sprintf(format, args...)))
+	p.why = append(p.why, text.PrintableLine(fmt.Sprintf(format, args...)))
 }
 
 func newImporter(e *environment, f *flags, o *importFlags, c clients.Client, arg string) (*importer, error) {

@@ -3,6 +3,8 @@ package command
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // importedServer is a server as `import --json` reports it.
@@ -34,7 +36,7 @@ func (i *importer) newReport(p *importPlan) *importedServers {
 	for _, s := range p.servers {
 		one := importedServer{Name: s.name, At: s.from.At, State: s.state, Why: s.why, Notes: s.notes, Secrets: s.secrets}
 		if s.from.Name != s.name {
-			one.Client = printableLine(s.from.Name)
+			one.Client = text.PrintableLine(s.from.Name)
 		}
 		if s.state == importReady {
 			one.Declaration = &s.entry
@@ -97,7 +99,7 @@ func (i *importer) writeCommand() string {
 		words = append(words, "--observe")
 	}
 	for k := range words {
-		words[k] = shellWord(words[k])
+		words[k] = text.ShellWord(words[k])
 	}
 	return strings.Join(append(words, "--write"), " ")
 }
@@ -110,7 +112,7 @@ func (i *importer) printOtherFolders(p *importPlan, say func(string, ...any)) {
 				say("and for %d other folders", len(f.Elsewhere)-k)
 				break
 			}
-			say("%s has servers for %s too: run this there", f.Path, printableLine(dir))
+			say("%s has servers for %s too: run this there", f.Path, text.PrintableLine(dir))
 		}
 	}
 }

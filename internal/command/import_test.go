@@ -83,14 +83,6 @@ func TestWhatImportSaysNextCanBePasted(t *testing.T) {
 	}
 }
 
-// TestShownDrivesNoTerminal passes control sequences that a terminal would
-// execute.
-func TestShownDrivesNoTerminal(t *testing.T) {
-	if got := printableLine("a\x1b[1m\u009b31mb\u202ec\u2066d\u2028e\nf"); got != "a [1m 31mb c d e f" {
-		t.Errorf("shown = %q", got)
-	}
-}
-
 // FuzzFlow checks that a text of a client means the same in a configuration, or
 // is refused there.
 func FuzzFlow(f *testing.F) {

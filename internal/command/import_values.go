@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/scoped"
 	"github.com/sallyport/sallyport/secrets"
 )
@@ -277,5 +278,5 @@ func programFolder(script string) string {
 
 // describeState returns the state of a server on one line.
 func (p *plannedServer) describeState() string {
-	return fmt.Sprintf("%s: %s", printableLine(p.from.Name), strings.Join(p.why, "; "))
+	return fmt.Sprintf("%s: %s", text.PrintableLine(p.from.Name), strings.Join(p.why, "; "))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/internal/yamledit"
 )
 
@@ -87,13 +88,13 @@ func (i *importer) checkPersonality(p *importPlan, path string) error {
 
 // refuseBlocked returns the error that names the blocked servers.
 func (i *importer) refuseBlocked(p *importPlan) error {
-	text := "nothing was written: not every server can be carried over"
+	message := "nothing was written: not every server can be carried over"
 	for _, s := range p.servers {
 		if s.state == importBlocked {
-			text += "\n  " + oneLine(s.describeState())
+			message += "\n  " + text.OneLine(s.describeState())
 		}
 	}
-	return errors.New(text + "\nchange what is named, or leave a server with the client, beside the gate: --leave SERVER")
+	return errors.New(message + "\nchange what is named, or leave a server with the client, beside the gate: --leave SERVER")
 }
 
 // writeConfig adds the servers to the first file of the configuration.
@@ -106,17 +107,17 @@ func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []strin
 	if err != nil {
 		return err
 	}
-	text, err := i.addedText(p, string(old))
+	content, err := i.addedText(p, string(old))
 	if errors.Is(err, yamledit.ErrStyle) {
-		return fmt.Errorf("%s: %w, so that nothing can be added to it: write it as a key with one line for each below it, or write what 'sallyport import %s' prints into a file for a further --config", path, err, shellWord(i.arg))
+		return fmt.Errorf("%s: %w, so that nothing can be added to it: write it as a key with one line for each below it, or write what 'sallyport import %s' prints into a file for a further --config", path, err, text.ShellWord(i.arg))
 	}
-	if err != nil || text == string(old) {
+	if err != nil || content == string(old) {
 		return err
 	}
-	if err := i.verifyText(ctx, p, path, paths, text); err != nil {
+	if err := i.verifyText(ctx, p, path, paths, content); err != nil {
 		return err
 	}
-	copied, err := i.env.changeFile(path, old, []byte(text), now)
+	copied, err := i.env.changeFile(path, old, []byte(content), now)
 	if err == nil {
 		r.Wrote, r.Copies = append(r.Wrote, path), append(r.Copies, copied)
 	}
@@ -125,11 +126,11 @@ func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []strin
 
 // addedText returns the text of the configuration with the servers and the
 // personality added.
-func (i *importer) addedText(p *importPlan, text string) (string, error) {
+func (i *importer) addedText(p *importPlan, content string) (string, error) {
 	var err error
 	add := func(path []string, lines []string) {
 		if err == nil && len(lines) > 0 {
-			text, err = yamledit.Insert(text, path, lines)
+			content, err = yamledit.Insert(content, path, lines)
 		}
 	}
 	for _, s := range p.readyServers() {
@@ -137,12 +138,12 @@ func (i *importer) addedText(p *importPlan, text string) (string, error) {
 		if lineErr != nil {
 			return "", lineErr
 		}
-		add([]string{"mcp_servers"}, append([]string{"# Imported from " + printableLine(s.from.At)}, lines...))
+		add([]string{"mcp_servers"}, append([]string{"# Imported from " + text.PrintableLine(s.from.At)}, lines...))
 	}
 	old, there := i.config.Personalities[p.role]
 	if !there {
 		add([]string{"personalities"}, p.yamlPersonality())
-		return text, err
+		return content, err
 	}
 	role := []string{"personalities", p.role}
 	add(append(role, "mcp_servers"), listItems("", removeItems(p.serverNames(), old.MCPServers)))
@@ -152,7 +153,7 @@ func (i *importer) addedText(p *importPlan, text string) (string, error) {
 	}
 	add(append(role, "fs_reach", "read"), listItems("", removeItems(p.readFolders(), reads)))
 	add(append(role, "fs_reach", "write"), listItems("", removeItems(p.writeFolders(), writes)))
-	return text, err
+	return content, err
 }
 
 // removeItems returns the items of a list that another list does not hold.
@@ -162,13 +163,13 @@ func removeItems(list, other []string) []string {
 
 // verifyText parses the new text as the new configuration. It refuses a text that
 // means anything other than the plan.
-func (i *importer) verifyText(ctx context.Context, p *importPlan, path string, paths []string, text string) (err error) {
+func (i *importer) verifyText(ctx context.Context, p *importPlan, path string, paths []string, content string) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".sallyport-import-*"+filepath.Ext(path))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(draft.Name())) }()
-	_, err = draft.WriteString(text)
+	_, err = draft.WriteString(content)
 	if err := errors.Join(err, draft.Close()); err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func (i *importer) verifyText(ctx context.Context, p *importPlan, path string, p
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be extended: %s\nwrite what 'sallyport import %s' prints into a file for a further --config",
-			path, strings.ReplaceAll(err.Error(), draft.Name(), path), shellWord(i.arg))
+			path, strings.ReplaceAll(err.Error(), draft.Name(), path), text.ShellWord(i.arg))
 	}
 	g, err := viewGate(ctx, i.env, &flags{config: drafted})
 	if err != nil {
@@ -283,7 +284,7 @@ func (i *importer) printDone(p *importPlan, r *importedServers) error {
 	}
 	for _, s := range p.servers {
 		if s.state != importReady {
-			out.printLine("%s, %s: %s", printableLine(s.from.Name), s.state, oneLine(strings.Join(s.why, "; ")))
+			out.printLine("%s, %s: %s", text.PrintableLine(s.from.Name), s.state, text.OneLine(strings.Join(s.why, "; ")))
 			continue
 		}
 		for _, n := range s.notes {
@@ -294,6 +295,6 @@ func (i *importer) printDone(p *importPlan, r *importedServers) error {
 		}
 	}
 	out.printLine("next: sallyport lock, which installs and pins the servers, then start %s again", i.client.Title)
-	out.printLine("undo: sallyport import --rollback %s", shellWord(i.arg))
+	out.printLine("undo: sallyport import --rollback %s", text.ShellWord(i.arg))
 	return nil
 }

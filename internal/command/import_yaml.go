@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // yamlLines returns the YAML of a declaration, one key on each line, below the name
@@ -65,12 +67,12 @@ func flowValue(v any) string {
 
 // yamlComments returns the comments about a server.
 func (p *plannedServer) yamlComments() (lines []string) {
-	lines = append(lines, "# "+printableLine(p.from.At))
+	lines = append(lines, "# "+text.PrintableLine(p.from.At))
 	for _, n := range p.notes {
-		lines = append(lines, "# "+oneLine(n))
+		lines = append(lines, "# "+text.OneLine(n))
 	}
 	for _, s := range p.secrets {
-		lines = append(lines, "# "+oneLine(printableLine("the value of "+s.Name+" goes into "+s.Put)))
+		lines = append(lines, "# "+text.OneLine(text.PrintableLine("the value of "+s.Name+" goes into "+s.Put)))
 	}
 	return lines
 }
@@ -123,14 +125,14 @@ func (p *importPlan) yamlDocument(title string) (string, error) {
 		text := fmt.Sprintf(format, args...)
 		b.WriteString(strings.Repeat(" ", indent) + text + "\n")
 	}
-	line(0, "# The MCP servers of %s, as `sallyport import` reads them.", printableLine(title))
+	line(0, "# The MCP servers of %s, as `sallyport import` reads them.", text.PrintableLine(title))
 	line(0, "version: 1")
 	if len(p.readyServers()) > 0 {
 		line(0, "mcp_servers:")
 	}
 	for _, s := range p.servers {
 		if s.state != importReady {
-			line(2, "# %s, %s: %s", printableLine(s.from.Name), s.state, oneLine(strings.Join(s.why, "; ")))
+			line(2, "# %s, %s: %s", text.PrintableLine(s.from.Name), s.state, text.OneLine(strings.Join(s.why, "; ")))
 			continue
 		}
 		lines, err := s.yamlLines()
@@ -156,7 +158,7 @@ func (p *importPlan) yamlDocument(title string) (string, error) {
 func (p *importPlan) yamlPersonality() []string {
 	lines := []string{
 		p.role + ":",
-		"  description: " + strconv.Quote("The MCP servers of "+printableLine(p.files[0].Client.Title)+"."),
+		"  description: " + strconv.Quote("The MCP servers of "+text.PrintableLine(p.files[0].Client.Title)+"."),
 		"  toolset: []",
 		"  mcp_servers:",
 	}

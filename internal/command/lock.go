@@ -15,6 +15,7 @@ import (
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 func lockCommand(env *environment, f *flags) *cobra.Command {
@@ -196,7 +197,7 @@ func (st *serverState) dropConflicting(s *lock.Server, conflicts map[string]stri
 	tools := map[string]lock.Pin{}
 	for name, pin := range s.Tools {
 		if why := conflicts[pin.Name]; why != "" {
-			st.Left = append(st.Left, leftOut{"tool " + printableLine(name), printableLine(why) + ": sallyport diff " + st.Server + " says how to approve it"})
+			st.Left = append(st.Left, leftOut{"tool " + text.PrintableLine(name), text.PrintableLine(why) + ": sallyport diff " + st.Server + " says how to approve it"})
 			st.Offers--
 			continue
 		}
@@ -272,10 +273,10 @@ func printPinned(p *printer, path string, states []serverState, added int) error
 // printState prints the fault of a server.
 func printState(p *printer, st *serverState) {
 	if st.Why != "" {
-		p.printLine("%s %s: %s", p.colourBad(st.State), st.Server, printableLine(st.Why))
+		p.printLine("%s %s: %s", p.colourBad(st.State), st.Server, text.PrintableLine(st.Why))
 	}
 	for _, l := range st.Left {
-		p.printLine("%s %s of %s: %s", p.colourBad("left out"), printableLine(l.Tool), st.Server, printableLine(l.Why))
+		p.printLine("%s %s of %s: %s", p.colourBad("left out"), text.PrintableLine(l.Tool), st.Server, text.PrintableLine(l.Why))
 	}
 }
 

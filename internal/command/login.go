@@ -15,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/gateway/oauth"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/secrets"
 )
 
@@ -188,7 +189,7 @@ func (g *gate) askConsent(ctx context.Context, p *printer, s *upstream.Server, r
 	}
 	res := g.callFinder(ctx, role, tool.Name, argsOf(l.principal))
 	if !res.OK {
-		return status, fmt.Errorf("login %s: %s", s.Name, printableLine(res.Error))
+		return status, fmt.Errorf("login %s: %s", s.Name, text.PrintableLine(res.Error))
 	}
 	return status, nil
 }
@@ -246,7 +247,9 @@ func (r *revocation) describeRevocation() string {
 // revokeTokens asks the issuer to revoke removed tokens, through the gate, in a role
 // that may use the server.
 func (g *gate) revokeTokens(ctx context.Context, name string, was oauth.Forgotten) revocation {
-	failed := func(err error) revocation { return revocation{Outcome: "failed", Error: printableLine(err.Error())} }
+	failed := func(err error) revocation {
+		return revocation{Outcome: "failed", Error: text.PrintableLine(err.Error())}
+	}
 	role, err := g.loginRole(name, "")
 	if err != nil {
 		return failed(err)

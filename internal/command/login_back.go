@@ -16,6 +16,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/oauth"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/listening"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // loginCallback waits on the loopback interface for the browser that returns from an
@@ -114,14 +115,14 @@ func consentTo(p *printer, s *upstream.Server, principal string, what oauth.Cons
 			"scopes": orEmpty(what.Scopes), "redirect": redirect, "wait_seconds": int(loginWait.Seconds()),
 		})
 	}
-	p.printLine("Open this page of %s to let %s use the MCP server %s:", printableLine(what.Host), holderName(s, principal), s.Name)
+	p.printLine("Open this page of %s to let %s use the MCP server %s:", text.PrintableLine(what.Host), holderName(s, principal), s.Name)
 	p.printLine("")
 	p.printLine("  %s", what.URL)
 	p.printLine("")
 	if len(what.Scopes) > 0 {
 		p.printLine("scopes   %s", strings.Join(what.Scopes, " "))
 	}
-	p.printLine("issuer   %s", printableLine(what.Issuer))
+	p.printLine("issuer   %s", text.PrintableLine(what.Issuer))
 	p.printLine("waiting  at %s, for %s", redirect, loginWait)
 	return nil
 }

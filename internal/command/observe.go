@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/sandbox"
 )
 
@@ -162,7 +163,7 @@ func (o *observeFlags) writeDeclaration(env *environment, f *flags, seen *sandbo
 // printObservation prints YAML that a user can paste: the declaration, and
 // everything else as comments.
 func printObservation(p *printer, seen *sandbox.Observation, args []string) {
-	remark := func(format string, a ...any) { p.printLine("# %s", oneLine(fmt.Sprintf(format, a...))) }
+	remark := func(format string, a ...any) { p.printLine("# %s", text.OneLine(fmt.Sprintf(format, a...))) }
 	remark("what one run of this needed: %s", truncateRunes(strings.Join(args, " "), 200))
 	printCapabilities(p, &seen.Capabilities)
 	if more := seen.Binaries; len(more) > 1 {
@@ -182,7 +183,7 @@ func printObservation(p *printer, seen *sandbox.Observation, args []string) {
 				remark("%s", group.title)
 				titled = true
 			}
-			p.printLine("#   %s", oneLine(fmt.Sprintf("%s %s: %s", w.Kind, w.Item, w.Why)))
+			p.printLine("#   %s", text.OneLine(fmt.Sprintf("%s %s: %s", w.Kind, w.Item, w.Why)))
 		}
 	}
 	if len(seen.Missed) > 0 {
@@ -207,7 +208,7 @@ func printItems(p *printer, list []string) {
 			p.printLine("#   and %d more, with --json", len(list)-shown)
 			return
 		}
-		p.printLine("#   %s", oneLine(item))
+		p.printLine("#   %s", text.OneLine(item))
 	}
 }
 

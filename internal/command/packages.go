@@ -17,6 +17,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -122,7 +123,7 @@ func (i *packageInstaller) installPackage(ctx context.Context, s *upstream.Serve
 	pkg.Before = before
 	is, err := pkg.Installed(i.callOnce(ctx, s.Name, i.store.Tool(pkg)))
 	if err != nil {
-		return nil, errors.New(printableLine(unwrapText(err.Error())))
+		return nil, errors.New(text.PrintableLine(unwrapText(err.Error())))
 	}
 	o, err := i.store.Open(is.Package, is.Digest)
 	if err != nil {
@@ -140,7 +141,7 @@ func (i *packageInstaller) suggestVersion(ctx context.Context, s *upstream.Serve
 	}
 	found, err := s.Package.Resolved(i.callOnce(ctx, s.Name, i.store.Resolve(*s.Package)))
 	if err != nil {
-		return missing.Error() + "; the registry was asked for the newest: " + printableLine(unwrapText(err.Error()))
+		return missing.Error() + "; the registry was asked for the newest: " + text.PrintableLine(unwrapText(err.Error()))
 	}
 	sign := "@"
 	if found.Registry == install.PyPI {

@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // printer writes answers: text for users, JSON for programs.
@@ -77,7 +78,7 @@ func aboutPart(part *sallyport.Part) string {
 	if part.Role != "" && part.Text == "" {
 		words = append([]string{string(part.Role) + ":"}, words...)
 	}
-	return "[" + oneLine(strings.Join(words, " ")) + "]"
+	return "[" + text.OneLine(strings.Join(words, " ")) + "]"
 }
 
 // colourGood returns s in the green of the terminal, so that the user chooses the

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 func reachCommand(env *environment, f *flags) *cobra.Command {
@@ -48,7 +49,7 @@ func reachList(env *environment, f *flags) *cobra.Command {
 				}
 				rows := [][]string{{"PLACE", "FOR", "FIRST", "LAST"}}
 				for _, w := range all {
-					rows = append(rows, []string{oneLine(w.Path), w.By, w.First.Local().Format("2006-01-02"), w.Last.Local().Format("2006-01-02")})
+					rows = append(rows, []string{text.OneLine(w.Path), w.By, w.First.Local().Format("2006-01-02"), w.Last.Local().Format("2006-01-02")})
 				}
 				p.printTable(rows)
 				return nil
@@ -83,7 +84,7 @@ next command.`,
 				if p := env.newPrinter(f); p.json {
 					return p.printJSON(map[string]any{"path": args[0], "forgotten": true})
 				}
-				env.newPrinter(f).printLine("%s is forgotten", oneLine(args[0]))
+				env.newPrinter(f).printLine("%s is forgotten", text.OneLine(args[0]))
 				return nil
 			})
 		},

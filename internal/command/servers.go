@@ -6,15 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -204,10 +203,10 @@ func (t *deployment) askServer(ctx context.Context, f *foundServer, role string)
 	for _, name := range roles {
 		res := t.callFinder(ctx, name, upstream.DiscoveryName(f.Name), nil)
 		if !res.OK {
-			f.refused[name] = printableLine(res.Error)
+			f.refused[name] = text.PrintableLine(res.Error)
 		}
 		if f.why != "" {
-			f.role, f.why = name, printableLine(res.Error)
+			f.role, f.why = name, text.PrintableLine(res.Error)
 		}
 		refused := t.servers.pins.lastRefusal(f.Name) != ""
 		if refused {
@@ -348,16 +347,6 @@ func toolsNamed(server string) string { return "mcp__" + server + "__*" }
 func serverOf(id string) string {
 	_, name := sallyport.ParseID(id)
 	return (&sallyport.Tool{Name: name}).Server()
-}
-
-// printableLine turns text from another party into one line for a terminal.
-func printableLine(text string) string {
-	return oneLine(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) {
-			return ' '
-		}
-		return r
-	}, text))
 }
 
 // faultsIn returns the faults of a declaration with their positions.

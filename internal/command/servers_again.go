@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // againPause is the wait before an upstream server is asked again when it did
@@ -142,7 +143,7 @@ func (f *configFollower) attendServers(ctx context.Context) {
 	now := m.Unavailable()
 	for name, why := range now {
 		if f.away[name] == "" {
-			fmt.Fprintf(f.env.stderr, "sallyport: the tools of the MCP server %s are not available: %s\n", name, printableLine(why))
+			fmt.Fprintf(f.env.stderr, "sallyport: the tools of the MCP server %s are not available: %s\n", name, text.PrintableLine(why))
 		}
 	}
 	for name := range f.away {

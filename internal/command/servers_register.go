@@ -8,6 +8,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -67,7 +68,7 @@ func (t *deployment) leaveOut(byName map[string]*foundServer, left []upstream.Le
 		case quarantined:
 			l.Why += t.servers.pins.hintFor(l.Server)
 		}
-		l.Tool, l.Why = printableLine(l.Tool), printableLine(l.Why)
+		l.Tool, l.Why = text.PrintableLine(l.Tool), text.PrintableLine(l.Why)
 		f.left, f.held = append(f.left, l), f.held || quarantined
 	}
 }

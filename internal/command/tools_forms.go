@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -41,7 +42,7 @@ func printPrompts(p *printer, prompts []registry.Definition) error {
 		d := &prompts[i]
 		tool := sallyport.Tool{Name: d.Name, Form: sallyport.FormPrompt}
 		lines[i] = promptLine{tool.ID(), d.Title, d.Description, d.Schema}
-		rows = append(rows, []string{lines[i].ID, strings.Join(argumentsOf(d.Schema), ","), printableLine(d.Description)})
+		rows = append(rows, []string{lines[i].ID, strings.Join(argumentsOf(d.Schema), ","), text.PrintableLine(d.Description)})
 	}
 	switch {
 	case p.json:
@@ -111,7 +112,7 @@ func printResources(p *printer, lines []resourceLine) error {
 	rows := [][]string{{"RESOURCE", "READ BY", "TYPE", "NAME"}}
 	for i := range lines {
 		l := &lines[i]
-		rows = append(rows, []string{l.URI + l.Template, l.ID, l.MediaType, printableLine(l.Name)})
+		rows = append(rows, []string{l.URI + l.Template, l.ID, l.MediaType, text.PrintableLine(l.Name)})
 	}
 	switch {
 	case p.json:

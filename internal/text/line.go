@@ -1,0 +1,34 @@
+package text
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// OneLine puts a text on one line: each run of white space becomes a blank.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// PrintableLine puts a text from another party on one line for a terminal.
+// Control characters and characters that change the direction of the text
+// become blanks.
+func PrintableLine(s string) string {
+	return OneLine(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control) {
+			return ' '
+		}
+		return r
+	}, s))
+}
+
+// plainWord matches a word that a shell does not expand.
+var plainWord = regexp.MustCompile(`^[a-zA-Z0-9_./:@%+-][a-zA-Z0-9_./:@%+=-]*$`)
+
+// ShellWord quotes a word for a shell where it needs quotes. Another party may
+// have chosen the word, and a user pastes the command that holds it.
+func ShellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
