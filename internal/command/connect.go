@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -148,24 +147,4 @@ func (e *environment) addEntry(c *clients.Client, path string, entry map[string]
 	}
 	_, err = e.changeFile(file.Path, file.Text, text, time.Now())
 	return err
-}
-
-// replaceFile writes a temporary file beside the file and renames it, so that a
-// client never reads a partial file.
-func replaceFile(path string, text []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".sallyport-*")
-	if err != nil {
-		return err
-	}
-	if st, statErr := os.Stat(path); statErr == nil {
-		err = tmp.Chmod(st.Mode().Perm())
-	}
-	_, writeErr := tmp.Write(text)
-	if err = errors.Join(err, writeErr, tmp.Sync(), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/fsx"
 )
 
 // The names of copies hold the time of the change. A copy may hold the secrets
@@ -52,7 +53,7 @@ func (e *environment) changeFile(path string, old, text []byte, now time.Time) (
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return "", err
 		}
-		return "", replaceFile(path, text)
+		return "", fsx.ReplaceFile(path, text)
 	case err != nil:
 		return "", err
 	case !bytes.Equal(found, old):
@@ -61,7 +62,7 @@ func (e *environment) changeFile(path string, old, text []byte, now time.Time) (
 	if copied, err = e.copyFile(path, old, now); err != nil {
 		return "", fmt.Errorf("no copy of %s can be kept: %w", path, err)
 	}
-	if err := replaceFile(path, text); err != nil {
+	if err := fsx.ReplaceFile(path, text); err != nil {
 		// Remove the copy: it may hold secrets, and the file itself is
 		// unchanged.
 		return "", errors.Join(err, os.Remove(copied))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/openapi"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
@@ -98,14 +99,14 @@ func builtinNames() ([]string, error) {
 func readDocument(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, errors.New(reasonOf(err))
+		return nil, errors.New(fsx.Reason(err))
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("expected a regular file")
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, errors.New(reasonOf(err))
+		return nil, errors.New(fsx.Reason(err))
 	}
 	defer file.Close()
 	return io.ReadAll(io.LimitReader(file, openapi.MaxBytes+1))
@@ -115,7 +116,7 @@ func readDocument(path string) ([]byte, error) {
 func (e *environment) writeLayer(f *flags, l *openapi.Layer, out string) error {
 	p := e.newPrinter(f)
 	if out != "" {
-		if err := writeNew(e.absolutePath(out), l.YAML); err != nil {
+		if err := fsx.WriteNew(e.absolutePath(out), l.YAML); err != nil {
 			return usageError(err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/fsx"
 )
 
 // rollBack restores the servers of one client, or of every client that has a
@@ -123,7 +124,7 @@ func (e *environment) writeRestored(file *clients.File, text []byte, copied *cli
 		if !bytes.Equal(found, file.Text) {
 			return "", fmt.Errorf("%s was changed while it was read: nothing was done to it, try again", file.Path)
 		}
-		if err := replaceFile(file.Path, text); err != nil {
+		if err := fsx.ReplaceFile(file.Path, text); err != nil {
 			return "", err
 		}
 		return "is as it was; the copy is gone", os.Remove(path)

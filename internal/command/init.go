@@ -2,15 +2,13 @@ package command
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/fsx"
 )
 
 func initCommand(env *environment, f *flags) *cobra.Command {
@@ -38,7 +36,7 @@ overwritten. The presets, from the narrowest: ` + strings.Join(config.PresetName
 					path = filepath.Join(env.dir, path)
 				}
 			}
-			if err := writeNew(path, text); err != nil {
+			if err := fsx.WriteNew(path, text); err != nil {
 				return usageError(err)
 			}
 			p := env.newPrinter(f)
@@ -52,17 +50,4 @@ overwritten. The presets, from the narrowest: ` + strings.Join(config.PresetName
 	}
 	cmd.Flags().StringVar(&preset, "preset", config.DefaultPreset, "what to allow: `"+strings.Join(config.PresetNames(), "|")+"`")
 	return cmd
-}
-
-// writeNew writes a file. It is an error when the file already exists.
-func writeNew(path string, text []byte) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists: it was left as it is", path)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	return errors.Join(err, file.Close())
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/tools/database"
 	"github.com/sallyport/sallyport/tools/mail"
@@ -60,20 +60,12 @@ func (t *deployment) checkWorkspace() {
 	why := "it is not a folder"
 	switch {
 	case err != nil:
-		why = reasonOf(err)
+		why = fsx.Reason(err)
 	case info.IsDir():
 		return
 	}
 	t.warnings = append(t.warnings, t.config.Fault("", "workspace", -1,
 		"workspace: "+t.config.Workspace+": "+why+"; nothing below it is in reach until the folder is there").Error())
-}
-
-// reasonOf returns the message of a system error without its path.
-func reasonOf(err error) string {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err
-	}
-	return err.Error()
 }
 
 // unconnectedTools lists the built-in tools that exist only with a connection.

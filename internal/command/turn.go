@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/fsx"
 	places "github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/secrets"
@@ -211,7 +212,7 @@ func (t *deployment) secretSource(env *environment) (sallyport.SecretSource, err
 		}
 		source, err := secrets.OpenDir(b.Dir)
 		if err != nil {
-			return nil, t.config.Fault("", "secrets", i, fmt.Sprintf("secrets.%d.dir: %s cannot be opened: %s: make the folder, closed to other users", i, b.Dir, reasonOf(err)))
+			return nil, t.config.Fault("", "secrets", i, fmt.Sprintf("secrets.%d.dir: %s cannot be opened: %s: make the folder, closed to other users", i, b.Dir, fsx.Reason(err)))
 		}
 		t.closers = append(t.closers, source.Close)
 		sources = append(sources, source)

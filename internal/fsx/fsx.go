@@ -1,0 +1,54 @@
+// Package fsx writes files so that a reader finds the old text or the new one,
+// and never a part.
+package fsx
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ReplaceFile gives a file another text. It writes a temporary file beside the
+// file and renames it. The mode of the file stays; a new file is for its owner
+// alone.
+func ReplaceFile(path string, text []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".sallyport-*")
+	if err != nil {
+		return err
+	}
+	if st, statErr := os.Stat(path); statErr == nil {
+		err = tmp.Chmod(st.Mode().Perm())
+	}
+	_, writeErr := tmp.Write(text)
+	if err = errors.Join(err, writeErr, tmp.Sync(), tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp.Name()))
+	}
+	return nil
+}
+
+// WriteNew writes a file that does not exist yet. It is an error when it does.
+func WriteNew(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s exists: it was left as it is", path)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
+}
+
+// Reason returns the message of a system error without its path, which the
+// caller names in its own words.
+func Reason(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	}
+	return err.Error()
+}
