@@ -138,6 +138,14 @@ func (c *Client) Files(f *Folders) []string {
 	return files
 }
 
+// AllFiles lists where the servers of every known client may be.
+func AllFiles(f *Folders) (paths []string) {
+	for _, c := range Known() {
+		paths = append(paths, c.Files(f)...)
+	}
+	return paths
+}
+
 // Main is the file to which one more server is added.
 func (c *Client) Main(f *Folders) string {
 	if c.first {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/copies"
 )
 
 func connectCommand(env *environment, f *flags) *cobra.Command {
@@ -58,6 +59,12 @@ func (e *environment) clientFolders() *clients.Folders {
 	f.AppData, _ = e.lookup("APPDATA")
 	f.Config, _ = e.lookup("XDG_CONFIG_HOME")
 	return f
+}
+
+// warnOfCopies names the copies that earlier versions left where git finds
+// them: beside the files of clients and beside further files.
+func (e *environment) warnOfCopies(further ...string) {
+	copies.FolderOf(e.home).WarnOfOld(e.stderr, append(further, clients.AllFiles(e.clientFolders())...)...)
 }
 
 // connectClient adds the entry to the file of a client, or prints it.
@@ -145,6 +152,6 @@ func (e *environment) addEntry(c *clients.Client, path string, entry map[string]
 	if err != nil || bytes.Equal(text, file.Text) {
 		return err // the copy holds the file as it was before the entry
 	}
-	_, err = e.changeFile(file.Path, file.Text, text, time.Now())
+	_, err = copies.FolderOf(e.home).ChangeFile(file.Path, file.Text, text, time.Now())
 	return err
 }

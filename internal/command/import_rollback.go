@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/copies"
 	"github.com/sallyport/sallyport/internal/fsx"
 )
 
@@ -52,7 +52,7 @@ func (e *environment) rollBack(f *flags, o *importFlags, name string) error {
 func (e *environment) lookedFor(files []*clients.File) string {
 	var names []string
 	for _, f := range files {
-		names = append(names, filepath.Join(e.copyDir(), copyPrefix(f.Path)+"*"+copyEnding))
+		names = append(names, copies.FolderOf(e.home).Pattern(f.Path))
 	}
 	if len(names) == 0 {
 		return ""
@@ -86,7 +86,7 @@ func (e *environment) restoreFile(o *importFlags, file *clients.File) (done stri
 		return "", nil
 	}
 	folders := e.clientFolders()
-	for _, path := range e.copiesOf(file.Path) {
+	for _, path := range copies.FolderOf(e.home).ListOf(file.Path) {
 		copied, err := clients.Read(file.Client, path, folders)
 		if err != nil {
 			return "", fmt.Errorf("the copy cannot be read: %w", err)
@@ -129,6 +129,6 @@ func (e *environment) writeRestored(file *clients.File, text []byte, copied *cli
 		}
 		return "is as it was; the copy is gone", os.Remove(path)
 	}
-	kept, err := e.changeFile(file.Path, file.Text, text, time.Now())
+	kept, err := copies.FolderOf(e.home).ChangeFile(file.Path, file.Text, text, time.Now())
 	return "has its servers again, and what was changed elsewhere since (copy: " + kept + ")", err
 }

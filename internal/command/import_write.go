@@ -15,6 +15,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/copies"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/internal/yamledit"
 )
@@ -52,7 +53,7 @@ func (i *importer) writePlan(ctx context.Context, p *importPlan) error {
 		text, err := f.Rewrite(value, p.isTaken)
 		if err == nil && !bytes.Equal(text, f.Text) {
 			var copied string
-			if copied, err = i.env.changeFile(f.Path, f.Text, text, now); err == nil {
+			if copied, err = copies.FolderOf(i.env.home).ChangeFile(f.Path, f.Text, text, now); err == nil {
 				r.Wrote, r.Copies = append(r.Wrote, f.Path), append(r.Copies, copied)
 			}
 		}
@@ -117,7 +118,7 @@ func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []strin
 	if err := i.verifyText(ctx, p, path, paths, content); err != nil {
 		return err
 	}
-	copied, err := i.env.changeFile(path, old, []byte(content), now)
+	copied, err := copies.FolderOf(i.env.home).ChangeFile(path, old, []byte(content), now)
 	if err == nil {
 		r.Wrote, r.Copies = append(r.Wrote, path), append(r.Copies, copied)
 	}

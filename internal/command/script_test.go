@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/sallyport/sallyport/internal/copies"
 )
 
 func TestMain(m *testing.M) {
@@ -28,7 +30,7 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		UpdateScripts: *update,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"callid": callID, "approvalid": approvalID, "digestof": digestOf, "copies": copies},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"callid": callID, "approvalid": approvalID, "digestof": digestOf, "copies": countCopies},
 	})
 }
 
@@ -69,13 +71,13 @@ func approvalID(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], res.ID)
 }
 
-// copies counts the stored copies of a file and puts the newest one into
+// countCopies counts the stored copies of a file and puts the newest one into
 // latest.bak.
-func copies(ts *testscript.TestScript, neg bool, args []string) {
+func countCopies(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: copies FILE COUNT")
 	}
-	list := (&environment{home: ts.Getenv("HOME")}).copiesOf(ts.MkAbs(args[0]))
+	list := copies.FolderOf(ts.Getenv("HOME")).ListOf(ts.MkAbs(args[0]))
 	if strconv.Itoa(len(list)) != args[1] {
 		ts.Fatalf("%s has the copies %v, want %s", args[0], list, args[1])
 	}

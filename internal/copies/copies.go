@@ -1,0 +1,158 @@
+// Package copies keeps what a file held before a command changed it: the files
+// of MCP clients and the configuration.
+package copies
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sallyport/sallyport/internal/fsx"
+	"github.com/sallyport/sallyport/internal/text"
+)
+
+// The name of a copy ends in the time of the change.
+const (
+	timeStamp  = "20060102T150405.000Z"
+	nameEnding = ".bak"
+	// maxBase bounds the part of the original file name that a copy's name
+	// holds, in bytes.
+	maxBase = 100
+)
+
+// Folder is the folder in which the copies of a user lie. A copy may hold the
+// secrets of a client. The folder is therefore on the deny floor, so that
+// neither an agent nor git reads it.
+type Folder struct{ dir string }
+
+// FolderOf returns the folder for the user with a home directory.
+func FolderOf(home string) Folder {
+	return Folder{filepath.Join(home, ".local", "state", "sallyport", "copies")}
+}
+
+// Pattern returns the pattern of the paths of all copies of one file.
+func (f Folder) Pattern(path string) string {
+	return filepath.Join(f.dir, namePrefix(path)+"*"+nameEnding)
+}
+
+// namePrefix returns the prefix of the names of all copies of one file.
+func namePrefix(path string) string {
+	base := text.FirstBytes(filepath.Base(path), maxBase)
+	sum := sha256.Sum256([]byte(path))
+	return base + "." + hex.EncodeToString(sum[:8]) + "."
+}
+
+// ChangeFile replaces the text of a file, provided that the file still holds
+// the old text. It keeps a copy of the old text and returns the path of the
+// copy, or an empty path when the file is new: old is nil for a new file.
+func (f Folder) ChangeFile(path string, old, content []byte, now time.Time) (copied string, err error) {
+	found, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && old == nil:
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return "", err
+		}
+		return "", fsx.ReplaceFile(path, content)
+	case err != nil:
+		return "", err
+	case !bytes.Equal(found, old):
+		return "", fmt.Errorf("%s was changed while it was read: nothing was done to it, try again", path)
+	}
+	if copied, err = f.writeCopy(path, old, now); err != nil {
+		return "", fmt.Errorf("no copy of %s can be kept: %w", path, err)
+	}
+	if err := fsx.ReplaceFile(path, content); err != nil {
+		// Remove the copy: it may hold secrets, and the file itself is
+		// unchanged.
+		return "", errors.Join(err, os.Remove(copied))
+	}
+	return copied, nil
+}
+
+// writeCopy writes a copy that only the user may read.
+func (f Folder) writeCopy(path string, content []byte, now time.Time) (copied string, err error) {
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return "", err
+	}
+	for _, folder := range []string{filepath.Dir(f.dir), f.dir} {
+		// A link would put the copy in a folder that another party chose.
+		if info, err := os.Lstat(folder); err != nil || !info.IsDir() {
+			return "", errors.Join(err, fmt.Errorf("%s: expected a folder", folder))
+		}
+	}
+	if err := os.Chmod(f.dir, 0o700); err != nil {
+		return "", err
+	}
+	copied = filepath.Join(f.dir, namePrefix(path)+now.UTC().Format(timeStamp)+nameEnding)
+	file, err := os.OpenFile(copied, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	_, writeErr := file.Write(content)
+	if err := errors.Join(writeErr, file.Sync(), file.Close()); err != nil {
+		// An incomplete copy cannot restore the file.
+		return "", errors.Join(err, os.Remove(copied))
+	}
+	return copied, nil
+}
+
+// ListOf lists the copies of a file, the newest first. The list includes the
+// copies that earlier versions left beside the file.
+func (f Folder) ListOf(path string) []string {
+	list := append(listCopies(f.dir, namePrefix(path)), copiesBeside(path)...)
+	stamp := func(name string) string {
+		name = strings.TrimSuffix(name, nameEnding)
+		return name[max(0, len(name)-len(timeStamp)):]
+	}
+	slices.SortStableFunc(list, func(a, b string) int { return strings.Compare(stamp(b), stamp(a)) })
+	return list
+}
+
+// copiesBeside lists the copies that earlier versions left in the folder of a
+// file.
+func copiesBeside(path string) []string {
+	return listCopies(filepath.Dir(path), filepath.Base(path)+".")
+}
+
+// listCopies lists the copies in a folder whose names begin with a prefix.
+func listCopies(dir, prefix string) (list []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // a folder that cannot be listed offers no copy
+	}
+	for _, entry := range entries {
+		stamp, ok := strings.CutPrefix(entry.Name(), prefix)
+		stamp, ends := strings.CutSuffix(stamp, nameEnding)
+		if _, err := time.Parse(timeStamp, stamp); ok && ends && err == nil {
+			list = append(list, filepath.Join(dir, entry.Name()))
+		}
+	}
+	return list
+}
+
+// WarnOfOld names the copies that earlier versions left beside files, where git
+// finds them. Each copy is named once.
+func (f Folder) WarnOfOld(w io.Writer, paths ...string) {
+	seen := map[string]bool{}
+	for _, path := range paths {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
+		}
+		for _, copied := range copiesBeside(path) {
+			if !seen[copied] {
+				seen[copied] = true
+				fmt.Fprintf(w, "sallyport: warning: %s is a copy that an earlier version left; it may hold secrets, and git would take it in: remove it, or move it to %s\n",
+					copied, filepath.Join(f.dir, namePrefix(path)+strings.TrimPrefix(filepath.Base(copied), filepath.Base(path)+".")))
+			}
+		}
+	}
+}
