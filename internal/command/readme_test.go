@@ -7,28 +7,41 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport"
 )
 
-// block returns the first fenced block of a language in the README.
-func block(t *testing.T, language string) string {
+// fenced matches a fenced block and captures its language and its lines.
+var fenced = regexp.MustCompile("(?ms)^```([a-z]+)\n(.*?)^```$")
+
+// block returns the first fenced block of a language in a page.
+func block(t *testing.T, page, language string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
+	for _, m := range fenced.FindAllStringSubmatch(readPage(t, page), -1) {
+		if m[1] == language {
+			return m[2]
+		}
+	}
+	t.Fatalf("%s has no %s block", page, language)
+	return ""
+}
+
+// readPage reads a page by its path from the root of the repository.
+func readPage(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(string(text), "```"+language+"\n")
-	body, _, closed := strings.Cut(rest, "```")
-	if !ok || !closed {
-		t.Fatalf("README.md has no %s block", language)
-	}
-	return body
+	return string(text)
 }
 
 func TestReadmeProgramRuns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(path, []byte(block(t, "go")), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(block(t, "README.md", "go")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "run", path).CombinedOutput()
@@ -37,33 +50,67 @@ func TestReadmeProgramRuns(t *testing.T) {
 	}
 }
 
-// TestReadmeTranscript runs each command of the transcript and searches its
-// output for the lines that follow it. A line "..." stands for any lines.
+// TestReadmeTranscript runs the commands of README.md.
 func TestReadmeTranscript(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "README.md"), []byte("# Sallyport\n"), 0o600); err != nil {
+	newReader(t, t.TempDir()).follow(t, block(t, "README.md", "console"))
+}
+
+// pageHome and pageProject are the folders that pages show.
+const (
+	pageHome    = "/home/ada"
+	pageProject = pageHome + "/project"
+)
+
+// reader runs the commands of a page in a project folder.
+type reader struct {
+	home, project string
+	network       *sallyport.NetworkBackend
+}
+
+// newReader makes a home and in it a project with a README.md.
+func newReader(t *testing.T, home string) *reader {
+	t.Helper()
+	r := &reader{home: home, project: filepath.Join(home, "project")}
+	if err := os.Mkdir(r.project, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	var out string
-	for line := range strings.Lines(block(t, "console")) {
+	place(t, r.project, "README.md", "# Hello\n")
+	return r
+}
+
+// localize puts the reader's folders in the place of those of the page.
+func (r *reader) localize(text string) string {
+	return strings.ReplaceAll(text, pageHome, r.home)
+}
+
+// follow runs each command of a transcript and searches its output for the
+// lines that follow it, in their order. A line "..." stands for any lines, and
+// "…" in a line for any text.
+func (r *reader) follow(t *testing.T, transcript string) {
+	t.Helper()
+	var command, rest string
+	for line := range strings.Lines(r.localize(transcript)) {
 		line = strings.TrimSuffix(line, "\n")
-		command, isCommand := strings.CutPrefix(line, "$ sallyport ")
+		next, isCommand := strings.CutPrefix(line, "$ sallyport ")
 		switch {
 		case isCommand:
-			out = transcript(t, dir, command)
-		case line == "...":
+			command, rest = next, r.run(t, next)
+		case line == "..." || line == "":
 		default:
-			want := strings.ReplaceAll(line, "/work/", dir+"/")
-			if !strings.Contains(out, want+"\n") {
-				t.Errorf("the transcript of README.md has %q; the answer was:\n%s", want, out)
+			pattern := strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*")
+			at := regexp.MustCompile("(?m)^" + pattern + "$").FindStringIndex(rest)
+			if at == nil {
+				t.Errorf("sallyport %s: the page has %q; the rest of the answer is:\n%s", command, line, rest)
+				continue
 			}
+			rest = rest[at[1]:]
 		}
 	}
 }
 
-// transcript runs one command line of the README. Words in single quotes are
-// one word, and a pipe to tail is ignored.
-func transcript(t *testing.T, dir, line string) string {
+// run runs one command line and returns what it prints. Words in single quotes
+// are one word, and a pipe to tail is ignored.
+func (r *reader) run(t *testing.T, line string) string {
 	t.Helper()
 	line, _, _ = strings.Cut(line, " | ")
 	var args []string
@@ -76,9 +123,9 @@ func transcript(t *testing.T, dir, line string) string {
 	}
 	var out bytes.Buffer
 	env := &environment{
-		stdin: io.NopCloser(strings.NewReader("")), stdout: nopCloser{&out}, stderr: io.Discard,
+		stdin: io.NopCloser(strings.NewReader("")), stdout: nopCloser{&out}, stderr: &out,
 		lookup: func(string) (string, bool) { return "", false }, pairs: func() []string { return nil },
-		dir: dir, home: dir,
+		dir: r.project, home: r.home, network: r.network,
 	}
 	runCommand(context.WithoutCancel(t.Context()), args, env)
 	return out.String()
