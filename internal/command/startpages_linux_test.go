@@ -16,7 +16,7 @@ var pageFile = regexp.MustCompile("(?ms)^`([^`\n]+)`:\n\n```[a-z]+\n(.*?)^```$")
 // it writes the files and runs the commands of the page in one project. The
 // sections that use an MCP server fetch it from npm.
 func TestStartPages(t *testing.T) {
-	for page, commands := range map[string]int{"quick-start.md": 10} {
+	for page, commands := range map[string]int{"quick-start.md": 10, "first-role.md": 5} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			p := packageFolderOver(t, "registry.npmjs.org:443", nil)
