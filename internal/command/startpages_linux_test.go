@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // pageFile matches a block that a line with a path introduces: the text of that
@@ -16,7 +18,8 @@ var pageFile = regexp.MustCompile("(?ms)^`([^`\n]+)`:\n\n```[a-z]+\n(.*?)^```$")
 // it writes the files and runs the commands of the page in one project. The
 // sections that use an MCP server fetch it from npm.
 func TestStartPages(t *testing.T) {
-	for page, commands := range map[string]int{"quick-start.md": 10, "first-role.md": 5} {
+	needs.Programs(t, "python3")
+	for page, commands := range map[string]int{"quick-start.md": 10, "first-role.md": 5, "first-tool.md": 4} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			p := packageFolderOver(t, "registry.npmjs.org:443", nil)
