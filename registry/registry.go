@@ -87,6 +87,11 @@ type Options struct {
 	// means that there is none. A call of an expected tool is told that it is not
 	// currently available. nil expects nothing.
 	Expected func(tool string) (why string)
+	// Refresh returns a caller with the rights that it has under the
+	// configuration of this registry. [Live] uses it, where a caller may have
+	// been authenticated before the registry was in force; nil leaves callers
+	// as they are. It must not change the caller that it is given.
+	Refresh func(ctx context.Context, caller *sallyport.Caller) *sallyport.Caller
 	// Logger receives what callers must not see: panics, backends' errors;
 	// nil discards it.
 	Logger *slog.Logger
