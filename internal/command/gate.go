@@ -169,6 +169,7 @@ func openWith(ctx context.Context, env *environment, f *flags, open func(*gate, 
 	if err != nil {
 		return g, err
 	}
+	t.revision = g.callers.Revision()
 	g.deployment = t
 	g.closers = append(g.closers, func() error { return g.deployment.Close() })
 	return g, nil

@@ -51,10 +51,8 @@ func (g *gate) renewPlaces(ctx context.Context, l *live) {
 			return
 		case <-tick.C:
 		}
-		t := l.acquireDeployment()
-		if err := t.places.Renew(ctx); err != nil && ctx.Err() == nil {
+		if err := l.deployment.Load().places.Renew(ctx); err != nil && ctx.Err() == nil {
 			g.logger.Error("where paths lead could not be looked at anew", "error", err)
 		}
-		l.releaseDeployment(t)
 	}
 }

@@ -179,14 +179,14 @@ func (f *configFollower) swapDeployment(ctx context.Context, next *deployment) e
 	})
 	f.stopAsking()
 	f.stopProbing()
-	before := f.live.swapDeployment(next, put)
+	before, idle := f.g.deployment, f.live.swapDeployment(next, put)
 	f.g.deployment = next
 	f.live.listChanged()
 	// A call that waits for a human has to be asked for again under the new
 	// configuration.
 	before.registry.StopWaiting()
 	f.g.reviewRuns(ctx, before, next)
-	f.closeWhenIdle(before)
+	f.closeWhenIdle(before, idle)
 	return nil
 }
 
@@ -249,10 +249,10 @@ func (f *configFollower) recordReload(ctx context.Context, refused string) {
 	}
 }
 
-// closeWhenIdle closes a turn when the last call in it has ended.
-func (f *configFollower) closeWhenIdle(t *deployment) {
+// closeWhenIdle closes a deployment when the last call in it has ended.
+func (f *configFollower) closeWhenIdle(t *deployment, idle <-chan struct{}) {
 	f.old.Go(func() {
-		<-t.idle
+		<-idle
 		if err := t.Close(); err != nil {
 			f.g.logger.Warn("the configuration before could not be closed", "error", err)
 		}

@@ -127,7 +127,6 @@ func (g *gate) runServer(ctx context.Context, env *environment, s *serveFlags) e
 	}
 	g.children.KeepWarm(warmHelpers)
 	l := newLive(g.deployment)
-	l.callers, g.revision = g.callers, g.callers.Revision()
 	g.live.Store(l)
 	server, err := gateway.New(l, &gateway.Options{
 		Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Principal: g.callers.Local, Desk: approvalDesk{g},
@@ -238,7 +237,7 @@ func (g *gate) newGuard(ctx context.Context, address string, s *serveFlags, mux 
 		if err != nil {
 			return nil, err
 		}
-		tokens = auth.Chain(tokens, issuerTokens{provider, l})
+		tokens = auth.Chain(tokens, issuerTokens{provider, l, g.callers})
 	}
 	o := &auth.GuardOptions{
 		Hosts: s.hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: g.logger,

@@ -171,9 +171,10 @@ func (f *configFollower) probeServer(ctx context.Context, m *upstream.Mounts, na
 		cancel()
 		return
 	}
-	asked, t := &foundServer{Server: s.found[i].Server, part: s.found[i].part}, f.live.acquireDeployment()
+	asked, t := &foundServer{Server: s.found[i].Server, part: s.found[i].part}, f.g.deployment
+	_, release := f.live.Acquire()
 	f.old.Go(func() {
-		defer f.live.releaseDeployment(t)
+		defer release()
 		defer f.probing.Delete(name)
 		defer cancel()
 		m.Probe(ctx, name, func(ctx context.Context) { t.askServer(ctx, asked, f.role) })
@@ -239,11 +240,12 @@ func (f *configFollower) discoverOffers(ctx context.Context) {
 // its place. The caller has marked the turn as asking: only one such function
 // may run at a time.
 func (f *configFollower) inBackground(ctx context.Context, ask func(ctx context.Context, t *deployment)) {
-	t := f.live.acquireDeployment()
+	t := f.g.deployment
+	_, release := f.live.Acquire()
 	f.stopAsking()
 	ctx, f.stopAsking = context.WithCancel(ctx)
 	f.old.Go(func() {
-		defer f.live.releaseDeployment(t)
+		defer release()
 		defer t.asking.Store(false)
 		ask(ctx, t)
 	})

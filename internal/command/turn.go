@@ -38,11 +38,6 @@ type deployment struct {
 	withdrawn []string
 	// asking is true while upstream servers are being asked what they offer.
 	asking atomic.Bool
-
-	// uses counts the calls that run in this turn, guarded by live.mu.
-	uses    int
-	retired bool
-	idle    chan struct{} // closed when the turn is retired and no call runs in it
 }
 
 // Close releases everything in the reverse order of opening.
@@ -82,6 +77,9 @@ func (g *gate) newDeployment(ctx context.Context, env *environment, c *config.Co
 		Facts:  g.state.Facts(),
 		Logger: g.logger, Workspace: c.Workspace,
 		Variables: pathVariables(env, c), Expected: t.expectedReason,
+		Refresh: func(ctx context.Context, caller *sallyport.Caller) *sallyport.Caller {
+			return t.refreshCaller(ctx, g.callers, caller)
+		},
 	})
 	if err != nil {
 		return nil, err
