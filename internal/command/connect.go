@@ -15,6 +15,7 @@ import (
 
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/copies"
+	"github.com/sallyport/sallyport/internal/fsx"
 )
 
 func connectCommand(env *environment, f *flags) *cobra.Command {
@@ -123,11 +124,11 @@ func configPaths(env *environment, f *flags) []string {
 	if v, ok := env.lookup("SALLYPORT_CONFIG"); len(paths) == 0 && ok && v != "" {
 		paths = []string{v}
 	}
-	if _, err := os.Lstat(env.absolutePath(configName)); len(paths) == 0 && err == nil {
+	if _, err := os.Lstat(fsx.Absolute(env.dir, configName)); len(paths) == 0 && err == nil {
 		paths = []string{configName}
 	}
 	for i := range paths {
-		paths[i] = env.absolutePath(paths[i])
+		paths[i] = fsx.Absolute(env.dir, paths[i])
 	}
 	return paths
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/text"
@@ -39,13 +38,7 @@ func (p *printer) printLine(format string, args ...any) {
 }
 
 // printTable prints rows in aligned columns.
-func (p *printer) printTable(rows [][]string) {
-	t := tabwriter.NewWriter(p.w, 0, 4, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(t, strings.Join(row, "\t"))
-	}
-	t.Flush()
-}
+func (p *printer) printTable(rows [][]string) { fmt.Fprint(p.w, text.Table(rows)) }
 
 // printParts prints texts unchanged, and one line for each other part.
 func (p *printer) printParts(parts []sallyport.Part) {

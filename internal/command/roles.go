@@ -19,7 +19,7 @@ import (
 // The names of the configuration file, and of the folder beside it that holds
 // state and key.
 const (
-	configName = "sallyport.yaml"
+	configName = config.FileName
 	stateDir   = ".sallyport"
 )
 

@@ -9,6 +9,9 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
+// FileName is the name of the configuration file in a folder.
+const FileName = "sallyport.yaml"
+
 // DefaultPersonality is the name of the personality that is chosen when
 // nobody chooses, and of the implicit one.
 const DefaultPersonality = "default"

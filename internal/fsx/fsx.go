@@ -52,3 +52,11 @@ func Reason(err error) string {
 	}
 	return err.Error()
 }
+
+// Absolute returns the absolute path of a file that a user named from a folder.
+func Absolute(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
