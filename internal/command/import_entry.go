@@ -262,7 +262,7 @@ func (i *importer) pinVersion(p *plannedServer) {
 // resolveReferences translates a value of the client with its references. A value that
 // cannot be translated blocks the server. No message repeats the value.
 func (i *importer) resolveReferences(p *plannedServer, key, value string) (string, bool) {
-	text, refs := i.client.Expand(value, i.env.home, p.from.Project)
+	text, refs := i.client.Expand(value, i.env.Home, p.from.Project)
 	for _, r := range refs {
 		if !r.HasDefault || clients.SecretName(r.Name) {
 			p.blockServer("%s refers to %s: write the value in its place", key, r)

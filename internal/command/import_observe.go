@@ -38,7 +38,7 @@ func (i *importer) observeServer(ctx context.Context, p *plannedServer) {
 		p.addNote("not observed: it runs elsewhere")
 		return
 	}
-	fmt.Fprintf(i.env.stderr, "observing %s: it runs as the client runs it, unconfined\n", p.name)
+	fmt.Fprintf(i.env.Err, "observing %s: it runs as the client runs it, unconfined\n", p.name)
 	ctx, cancel := context.WithTimeout(ctx, observeWait)
 	defer cancel()
 	seen, err := i.watchServer(ctx, p)
@@ -157,9 +157,9 @@ func (i *importer) watchServer(ctx context.Context, p *plannedServer) (*sandbox.
 		return nil, err
 	}
 	opts := &sandbox.ObserveOptions{
-		Workspace: cmp.Or(i.clientFolder(p), i.config.Workspace), Home: i.env.home, Env: i.clientVariables(p),
-		Stdin: s.in, Stdout: s.out, Stderr: s.errs, Toolchains: sandbox.Toolchains(i.env.home),
-		Files: &sallyport.FileBackend{Home: i.env.home, Deny: i.config.Files},
+		Workspace: cmp.Or(i.clientFolder(p), i.config.Workspace), Home: i.env.Home, Env: i.clientVariables(p),
+		Stdin: s.in, Stdout: s.out, Stderr: s.errs, Toolchains: sandbox.Toolchains(i.env.Home),
+		Files: &sallyport.FileBackend{Home: i.env.Home, Deny: i.config.Files},
 	}
 	type end struct {
 		seen *sandbox.Observation
@@ -171,7 +171,7 @@ func (i *importer) watchServer(ctx context.Context, p *plannedServer) (*sandbox.
 		s.closeServerEnds()
 		ended <- end{seen, err}
 	}()
-	talkErr := listTools(ctx, &mcp.IOTransport{Reader: s.fromServer, Writer: s.toServer})
+	talkErr := i.listTools(ctx, &mcp.IOTransport{Reader: s.fromServer, Writer: s.toServer})
 	timer := time.AfterFunc(leaveWait, cancel)
 	defer timer.Stop()
 	e := <-ended
@@ -241,8 +241,8 @@ func lastWords(r io.Reader) string {
 
 // listTools talks to a server until it has listed its tools, then ends the
 // server's input.
-func listTools(ctx context.Context, t mcp.Transport) error {
-	session, err := mcp.NewClient(&mcp.Implementation{Name: clients.Own, Version: moduleVersion()}, nil).Connect(ctx, t, nil)
+func (i *importer) listTools(ctx context.Context, t mcp.Transport) error {
+	session, err := mcp.NewClient(&mcp.Implementation{Name: clients.Own, Version: i.env.Version}, nil).Connect(ctx, t, nil)
 	if err != nil {
 		return err
 	}
@@ -257,9 +257,9 @@ func listTools(ctx context.Context, t mcp.Transport) error {
 func (i *importer) clientVariables(p *plannedServer) map[string]string {
 	env := map[string]string{}
 	for _, v := range p.from.Env {
-		text, refs := i.client.Expand(v.Value, i.env.home, p.from.Project)
+		text, refs := i.client.Expand(v.Value, i.env.Home, p.from.Project)
 		for _, r := range refs {
-			value, _ := i.env.lookup(r.Name)
+			value, _ := i.env.Lookup(r.Name)
 			text = strings.Replace(text, r.Text, cmp.Or(value, r.Default), 1)
 		}
 		env[v.Name] = text

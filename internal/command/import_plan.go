@@ -21,12 +21,9 @@ import (
 
 // importer turns the servers of one client into declarations.
 type importer struct {
-	env    *environment
-	f      *flags
-	o      *importFlags
+	env    *Environment
+	o      *Options
 	client clients.Client
-	// arg is the name of the client as the user gave it.
-	arg string
 	// config is the configuration in force, to which the servers are added.
 	config *config.Config
 	hosts  map[string][]string
@@ -96,25 +93,56 @@ func (p *plannedServer) blockServer(format string, args ...any) {
 	p.why = append(p.why, text.PrintableLine(fmt.Sprintf(format, args...)))
 }
 
-func newImporter(e *environment, f *flags, o *importFlags, c clients.Client, arg string) (*importer, error) {
-	i := &importer{env: e, f: f, o: o, client: c, arg: arg, taken: map[string]*plannedServer{}}
-	var err error
-	if i.config, _, err = loadConfig(e, f); err != nil {
-		return nil, err
+// newImporter returns the importer for the client that the options name, and
+// its files.
+func newImporter(e *Environment, o *Options) (*importer, []*clients.File, error) {
+	c, files, err := e.settingsOf(o.Name)
+	if err != nil {
+		return nil, nil, err
 	}
-	if i.hosts, err = valuesOf("host", o.hosts); err != nil {
-		return nil, err
+	for _, file := range files {
+		e.warnOfCopies(file.Path)
 	}
-	if i.plains, err = valuesOf("plain", o.plain); err != nil {
-		return nil, err
+	i := &importer{env: e, o: o, client: c, taken: map[string]*plannedServer{}}
+	if i.config, err = e.LoadConfig(); err != nil {
+		return nil, nil, err
 	}
-	i.pins, err = valuesOf("pin", o.versions)
-	return i, err
+	if i.hosts, err = valuesOf("host", o.Hosts); err != nil {
+		return nil, nil, err
+	}
+	if i.plains, err = valuesOf("plain", o.Plain); err != nil {
+		return nil, nil, err
+	}
+	i.pins, err = valuesOf("pin", o.Pins)
+	return i, files, err
+}
+
+// valuesOf parses a list of NAME=VALUE.
+func valuesOf(flag string, list []string) (map[string][]string, error) {
+	values := map[string][]string{}
+	for _, s := range list {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok || name == "" || value == "" {
+			return nil, fmt.Errorf("--%s %s: expected SERVER=%s", flag, s, map[string]string{"host": "HOST", "pin": "VERSION"}[flag])
+		}
+		values[name] = append(values[name], value)
+	}
+	return values, nil
+}
+
+// planImport reads the files of a client and decides about their servers.
+func planImport(ctx context.Context, e *Environment, o *Options) (*importer, *importPlan, error) {
+	i, files, err := newImporter(e, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := i.planServers(ctx, files)
+	return i, p, err
 }
 
 // planServers decides about every server of the files.
 func (i *importer) planServers(ctx context.Context, files []*clients.File) (*importPlan, error) {
-	p := &importPlan{files: files, role: i.o.role}
+	p := &importPlan{files: files, role: i.o.Personality}
 	if p.role == "" {
 		p.role = i.client.Name
 	}
@@ -128,7 +156,7 @@ func (i *importer) planServers(ctx context.Context, files []*clients.File) (*imp
 
 // refuseUnusedFlags refuses flags that name no server.
 func (i *importer) refuseUnusedFlags(p *importPlan) error {
-	named := slices.Clone(i.o.leave)
+	named := slices.Clone(i.o.Leave)
 	for _, m := range []map[string][]string{i.hosts, i.pins, i.plains} {
 		for name := range m {
 			named = append(named, name)
@@ -159,7 +187,7 @@ func (p *plannedServer) flagValues(values map[string][]string) []string {
 func (i *importer) planServer(ctx context.Context, s clients.Server) *plannedServer {
 	p := &plannedServer{from: s, state: importReady, name: serverName(s.Name)}
 	switch {
-	case slices.ContainsFunc(i.o.leave, p.hasName):
+	case slices.ContainsFunc(i.o.Leave, p.hasName):
 		p.state, p.why = importLeft, []string{"--leave: its calls do not pass the gate"}
 		return p
 	case s.Off:
@@ -181,10 +209,10 @@ func (i *importer) planServer(ctx context.Context, s clients.Server) *plannedSer
 		i.translateServer(p)
 	}
 	i.taken[p.name] = p
-	if i.o.observe && (p.state == importReady || p.hostless) {
+	if i.o.Observe && (p.state == importReady || p.hostless) {
 		i.observeServer(ctx, p)
 	}
-	p.proposalSource(filepath.Clean(i.env.home))
+	p.proposalSource(filepath.Clean(i.env.Home))
 	i.checkDeclaration(p)
 	return p
 }
@@ -215,7 +243,7 @@ func (i *importer) checkDeclaration(p *plannedServer) {
 		p.blockServer("%v", err)
 		return
 	}
-	o := &upstream.DecodeOptions{Dir: i.config.Dir, Workspace: i.config.Workspace, Home: i.env.home}
+	o := &upstream.DecodeOptions{Dir: i.config.Dir, Workspace: i.config.Workspace, Home: i.env.Home}
 	now, err := upstream.Decode(p.name, text, o)
 	if err != nil {
 		p.blockServer("%s", strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -229,7 +257,7 @@ func (i *importer) checkDeclaration(p *plannedServer) {
 		if part.ID != p.name {
 			continue
 		}
-		was, err := upstream.Decode(part.ID, part.JSON, &upstream.DecodeOptions{Dir: part.Dir, Workspace: i.config.Workspace, Home: i.env.home})
+		was, err := upstream.Decode(part.ID, part.JSON, &upstream.DecodeOptions{Dir: part.Dir, Workspace: i.config.Workspace, Home: i.env.Home})
 		if err == nil && was.URL == now.URL && was.Transport == now.Transport && slices.Equal(was.Command, now.Command) && reflect.DeepEqual(was.Env, now.Env) {
 			p.state, p.why = importThere, []string{"declared at " + part.Source("") + ", which stays as it is"}
 			return

@@ -1,7 +1,9 @@
 package command
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/text"
@@ -46,7 +48,17 @@ func (i *importer) newReport(p *importPlan) *importedServers {
 	return r
 }
 
-// printPreview prints what a write would change. The answer is a configuration.
+// PreviewServers prints what WriteServers would write, as a configuration with
+// remarks. It changes nothing.
+func PreviewServers(ctx context.Context, e *Environment, o *Options) error {
+	i, p, err := planImport(ctx, e, o)
+	if err != nil {
+		return err
+	}
+	return i.printPreview(p)
+}
+
+// printPreview prints a plan as a configuration.
 func (i *importer) printPreview(p *importPlan) error {
 	var titles []string
 	for _, f := range p.files {
@@ -54,18 +66,17 @@ func (i *importer) printPreview(p *importPlan) error {
 	}
 	text, err := p.yamlDocument(strings.Join(titles, " and "))
 	if err != nil {
-		return usageError(err)
+		return err
 	}
-	out := i.env.newPrinter(i.f)
-	if out.json {
+	if i.env.JSON {
 		r := i.newReport(p)
 		r.Config = text
-		return out.printJSON(r)
+		return i.env.printJSON(r)
 	}
-	if _, err := i.env.stdout.Write([]byte(text)); err != nil {
-		return usageError(err)
+	if _, err := io.WriteString(i.env.Out, text); err != nil {
+		return err
 	}
-	say := func(format string, args ...any) { fmt.Fprintf(i.env.stderr, format+"\n", args...) }
+	say := func(format string, args ...any) { fmt.Fprintf(i.env.Err, format+"\n", args...) }
 	say("%s", p.summarizeStates())
 	i.printOtherFolders(p, say)
 	switch {
@@ -81,21 +92,21 @@ func (i *importer) printPreview(p *importPlan) error {
 
 // writeCommand returns the shell command that writes what was shown.
 func (i *importer) writeCommand() string {
-	words := []string{"sallyport", "import", i.arg}
+	words := []string{"sallyport", "import", i.o.Name}
 	add := func(flag string, values ...string) {
 		for _, v := range values {
 			words = append(words, "--"+flag, v)
 		}
 	}
-	add("config", i.f.config...)
-	if i.o.role != "" {
-		add("personality", i.o.role)
+	add("config", i.env.ConfigFlags...)
+	if i.o.Personality != "" {
+		add("personality", i.o.Personality)
 	}
-	add("leave", i.o.leave...)
-	add("plain", i.o.plain...)
-	add("host", i.o.hosts...)
-	add("pin", i.o.versions...)
-	if i.o.observe {
+	add("leave", i.o.Leave...)
+	add("plain", i.o.Plain...)
+	add("host", i.o.Hosts...)
+	add("pin", i.o.Pins...)
+	if i.o.Observe {
 		words = append(words, "--observe")
 	}
 	for k := range words {

@@ -13,12 +13,12 @@ import (
 	"github.com/sallyport/sallyport/internal/fsx"
 )
 
-// rollBack restores the servers of one client, or of every client that has a
-// copy and starts this program.
-func (e *environment) rollBack(f *flags, o *importFlags, name string) error {
-	files, err := e.listRewritten(name)
+// RollBack restores the servers of the client that the options name, or of
+// every client that has a copy and starts this program.
+func RollBack(e *Environment, o *Options) error {
+	files, err := e.listRewritten(o.Name)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	restored := []string{}
 	var faults []error
@@ -29,30 +29,30 @@ func (e *environment) rollBack(f *flags, o *importFlags, name string) error {
 		}
 		if done != "" {
 			restored = append(restored, file.Path)
-			if !f.json {
-				e.newPrinter(f).printLine("%s: %s", file.Path, done)
+			if !e.JSON {
+				e.printLine("%s: %s", file.Path, done)
 			}
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
-		return usageError(err)
+		return err
 	}
-	if f.json {
-		return e.newPrinter(f).printJSON(map[string][]string{"restored": restored})
+	if e.JSON {
+		return e.printJSON(map[string][]string{"restored": restored})
 	}
 	if len(restored) == 0 {
-		fmt.Fprintln(e.stderr, "nothing to bring back: no file of a client that starts this program has a copy"+e.lookedFor(files))
+		fmt.Fprintln(e.Err, "nothing to bring back: no file of a client that starts this program has a copy"+e.lookedFor(files))
 		return nil
 	}
-	fmt.Fprintln(e.stderr, "the configuration still declares the servers: nobody starts them but this program")
+	fmt.Fprintln(e.Err, "the configuration still declares the servers: nobody starts them but this program")
 	return nil
 }
 
 // lookedFor names the copies that the rollback looked for.
-func (e *environment) lookedFor(files []*clients.File) string {
+func (e *Environment) lookedFor(files []*clients.File) string {
 	var names []string
 	for _, f := range files {
-		names = append(names, copies.FolderOf(e.home).Pattern(f.Path))
+		names = append(names, copies.FolderOf(e.Home).Pattern(f.Path))
 	}
 	if len(names) == 0 {
 		return ""
@@ -62,15 +62,14 @@ func (e *environment) lookedFor(files []*clients.File) string {
 
 // listRewritten lists the files of a client. Without a name it lists the files of
 // all clients that can be read.
-func (e *environment) listRewritten(name string) (files []*clients.File, err error) {
+func (e *Environment) listRewritten(name string) (files []*clients.File, err error) {
 	if name != "" {
 		_, files, err = e.settingsOf(name)
 		return files, err
 	}
-	folders := e.clientFolders()
 	for _, c := range clients.Known() {
-		for _, path := range c.Files(folders) {
-			if file, err := clients.Read(c, path, folders); err == nil && file.Text != nil {
+		for _, path := range c.Files(e.Folders) {
+			if file, err := clients.Read(c, path, e.Folders); err == nil && file.Text != nil {
 				files = append(files, file)
 			}
 		}
@@ -81,13 +80,12 @@ func (e *environment) listRewritten(name string) (files []*clients.File, err err
 // restoreFile restores the servers of one file from the newest copy that declares
 // others. The text done describes the change; it is empty when there is nothing
 // to do.
-func (e *environment) restoreFile(o *importFlags, file *clients.File) (done string, err error) {
-	if !file.Connected() && !o.force {
+func (e *Environment) restoreFile(o *Options, file *clients.File) (done string, err error) {
+	if !file.Connected() && !o.Force {
 		return "", nil
 	}
-	folders := e.clientFolders()
-	for _, path := range copies.FolderOf(e.home).ListOf(file.Path) {
-		copied, err := clients.Read(file.Client, path, folders)
+	for _, path := range copies.FolderOf(e.Home).ListOf(file.Path) {
+		copied, err := clients.Read(file.Client, path, e.Folders)
 		if err != nil {
 			return "", fmt.Errorf("the copy cannot be read: %w", err)
 		}
@@ -100,7 +98,7 @@ func (e *environment) restoreFile(o *importFlags, file *clients.File) (done stri
 		switch {
 		case err == nil && bytes.Equal(text, file.Text):
 			continue
-		case errors.Is(err, clients.ErrChanged) && o.force:
+		case errors.Is(err, clients.ErrChanged) && o.Force:
 			text = copied.Text
 		case errors.Is(err, clients.ErrChanged):
 			return "", fmt.Errorf("%s: %w. Nothing was changed. Either take what is new out of it by hand, or put the copy %s back whole with --force, which loses what was changed since",
@@ -115,7 +113,7 @@ func (e *environment) restoreFile(o *importFlags, file *clients.File) (done stri
 
 // writeRestored writes the restored text. It removes a copy that equals the file again:
 // such a copy may hold secrets and has no further use.
-func (e *environment) writeRestored(file *clients.File, text []byte, copied *clients.File, path string) (string, error) {
+func (e *Environment) writeRestored(file *clients.File, text []byte, copied *clients.File, path string) (string, error) {
 	if bytes.Equal(text, copied.Text) {
 		found, err := os.ReadFile(file.Path)
 		if err != nil {
@@ -129,6 +127,6 @@ func (e *environment) writeRestored(file *clients.File, text []byte, copied *cli
 		}
 		return "is as it was; the copy is gone", os.Remove(path)
 	}
-	kept, err := copies.FolderOf(e.home).ChangeFile(file.Path, file.Text, text, time.Now())
+	kept, err := copies.FolderOf(e.Home).ChangeFile(file.Path, file.Text, text, time.Now())
 	return "has its servers again, and what was changed elsewhere since (copy: " + kept + ")", err
 }

@@ -16,8 +16,8 @@ import (
 // TestWhatImportSaysNextCanBePasted uses paths that a shell would expand, and
 // flags without which the command would write something else.
 func TestWhatImportSaysNextCanBePasted(t *testing.T) {
-	i := &importer{arg: "it's here/mcp.json", f: &flags{config: []string{"a b.yaml"}}, o: &importFlags{
-		role: "r", leave: []string{"x"}, hosts: []string{"y=h:1"}, versions: []string{"z=1.2.3"}, observe: true,
+	i := &importer{env: &Environment{ConfigFlags: []string{"a b.yaml"}}, o: &Options{
+		Name: "it's here/mcp.json", Personality: "r", Leave: []string{"x"}, Hosts: []string{"y=h:1"}, Pins: []string{"z=1.2.3"}, Observe: true,
 	}}
 	const want = `sallyport import 'it'\''s here/mcp.json' --config 'a b.yaml' --personality r --leave x --host y=h:1 --pin z=1.2.3 --observe --write`
 	if got := i.writeCommand(); got != want {

@@ -26,7 +26,7 @@ func (i *importer) translateVariables(p *plannedServer) {
 	}
 	hosts := p.flagValues(i.hosts)
 	for _, v := range p.from.Env {
-		text, refs := i.client.Expand(v.Value, i.env.home, p.from.Project)
+		text, refs := i.client.Expand(v.Value, i.env.Home, p.from.Project)
 		switch {
 		case v.Value == "":
 			// Most programs treat an empty variable like a missing one.
@@ -180,7 +180,7 @@ func (i *importer) translateHeaders(p *plannedServer) {
 // translateHeader translates one header. The secret is the whole value, or the part
 // behind the name of a scheme.
 func (i *importer) translateHeader(p *plannedServer, name, value string) {
-	text, refs := i.client.Expand(value, i.env.home, p.from.Project)
+	text, refs := i.client.Expand(value, i.env.Home, p.from.Project)
 	begin, rest := "", text
 	for _, s := range schemes {
 		if after, ok := strings.CutPrefix(text, s); ok {

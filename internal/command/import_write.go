@@ -20,46 +20,56 @@ import (
 	"github.com/sallyport/sallyport/internal/yamledit"
 )
 
+// WriteServers adds the servers of a client to the configuration, and makes the
+// client start this program in their place. It reports what it wrote.
+func WriteServers(ctx context.Context, e *Environment, o *Options) error {
+	i, p, err := planImport(ctx, e, o)
+	if err != nil {
+		return err
+	}
+	return i.writePlan(ctx, p)
+}
+
 // writePlan adds the servers to the configuration and rewrites the client's files.
 // It writes the configuration first: after an interruption between the two, the
 // client is unchanged and the user runs the command again.
 func (i *importer) writePlan(ctx context.Context, p *importPlan) error {
-	paths := configPaths(i.env, i.f)
+	paths := i.env.ConfigFiles
 	switch {
 	case p.countState(importBlocked) > 0:
-		return usageError(i.refuseBlocked(p))
+		return i.refuseBlocked(p)
 	case len(p.serverNames()) == 0:
-		fmt.Fprintf(i.env.stderr, "nothing to import: %s\n", p.summarizeStates())
+		fmt.Fprintf(i.env.Err, "nothing to import: %s\n", p.summarizeStates())
 		return nil
 	case len(paths) == 0:
-		return usageError(fmt.Errorf("no %s in %s: run 'sallyport init' first", configName, i.env.dir))
+		return fmt.Errorf("no %s in %s: run 'sallyport init' first", config.FileName, i.env.Dir)
 	}
 	if err := i.checkPersonality(p, paths[0]); err != nil {
-		return usageError(err)
+		return err
 	}
-	entry, err := stdioEntry(i.env, i.f, &i.client, p.role)
+	entry, err := i.env.ClientEntry(&i.client, p.role)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	value, err := json.Marshal(entry)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	now, r := time.Now(), i.newReport(p)
 	if err := i.writeConfig(ctx, p, paths, now, r); err != nil {
-		return usageError(err)
+		return err
 	}
 	for _, f := range p.files {
 		text, err := f.Rewrite(value, p.isTaken)
 		if err == nil && !bytes.Equal(text, f.Text) {
 			var copied string
-			if copied, err = copies.FolderOf(i.env.home).ChangeFile(f.Path, f.Text, text, now); err == nil {
+			if copied, err = copies.FolderOf(i.env.Home).ChangeFile(f.Path, f.Text, text, now); err == nil {
 				r.Wrote, r.Copies = append(r.Wrote, f.Path), append(r.Copies, copied)
 			}
 		}
 		if err != nil {
-			return usageError(fmt.Errorf("%w; written before: %s. Run the command again, or put the copies back: %s",
-				err, joinedOr(r.Wrote), joinedOr(r.Copies)))
+			return fmt.Errorf("%w; written before: %s. Run the command again, or put the copies back: %s",
+				err, joinedOr(r.Wrote), joinedOr(r.Copies))
 		}
 	}
 	return i.printDone(p, r)
@@ -110,7 +120,7 @@ func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []strin
 	}
 	content, err := i.addedText(p, string(old))
 	if errors.Is(err, yamledit.ErrStyle) {
-		return fmt.Errorf("%s: %w, so that nothing can be added to it: write it as a key with one line for each below it, or write what 'sallyport import %s' prints into a file for a further --config", path, err, text.ShellWord(i.arg))
+		return fmt.Errorf("%s: %w, so that nothing can be added to it: write it as a key with one line for each below it, or write what 'sallyport import %s' prints into a file for a further --config", path, err, text.ShellWord(i.o.Name))
 	}
 	if err != nil || content == string(old) {
 		return err
@@ -118,7 +128,7 @@ func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []strin
 	if err := i.verifyText(ctx, p, path, paths, content); err != nil {
 		return err
 	}
-	copied, err := copies.FolderOf(i.env.home).ChangeFile(path, old, []byte(content), now)
+	copied, err := copies.FolderOf(i.env.Home).ChangeFile(path, old, []byte(content), now)
 	if err == nil {
 		r.Wrote, r.Copies = append(r.Wrote, path), append(r.Copies, copied)
 	}
@@ -175,21 +185,20 @@ func (i *importer) verifyText(ctx context.Context, p *importPlan, path string, p
 		return err
 	}
 	drafted := append([]string{draft.Name()}, paths[1:]...)
-	c, err := config.Load(drafted, configOptions(i.env))
+	c, err := i.env.ReadConfig(drafted)
 	if err == nil {
 		err = i.compareConfig(p, c)
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be extended: %s\nwrite what 'sallyport import %s' prints into a file for a further --config",
-			path, strings.ReplaceAll(err.Error(), draft.Name(), path), text.ShellWord(i.arg))
+			path, strings.ReplaceAll(err.Error(), draft.Name(), path), text.ShellWord(i.o.Name))
 	}
-	g, err := viewGate(ctx, i.env, &flags{config: drafted})
+	misfits, err := i.env.FindMisfits(ctx, drafted, p.role)
 	if err != nil {
 		return fmt.Errorf("the result would not load: %s", strings.ReplaceAll(err.Error(), draft.Name(), path))
 	}
-	defer func() { err = errors.Join(err, g.Close()) }()
-	for _, m := range g.misfitsOf(p.role) {
-		fmt.Fprintf(i.env.stderr, "sallyport: warning: misfit %s\n", strings.ReplaceAll(fmt.Sprint(m), draft.Name(), path))
+	for _, m := range misfits {
+		fmt.Fprintf(i.env.Err, "sallyport: warning: misfit %s\n", strings.ReplaceAll(fmt.Sprint(m), draft.Name(), path))
 	}
 	return nil
 }
@@ -275,27 +284,26 @@ func sameRole(a, b *sallyport.Personality) bool {
 
 // printDone reports what was done and what the user still has to do.
 func (i *importer) printDone(p *importPlan, r *importedServers) error {
-	out := i.env.newPrinter(i.f)
-	if out.json {
-		return out.printJSON(r)
+	if i.env.JSON {
+		return i.env.printJSON(r)
 	}
-	out.printLine("%s", p.summarizeStates())
+	i.env.printLine("%s", p.summarizeStates())
 	for k, path := range r.Wrote {
-		out.printLine("wrote %s (copy: %s)", path, r.Copies[k])
+		i.env.printLine("wrote %s (copy: %s)", path, r.Copies[k])
 	}
 	for _, s := range p.servers {
 		if s.state != importReady {
-			out.printLine("%s, %s: %s", text.PrintableLine(s.from.Name), s.state, text.OneLine(strings.Join(s.why, "; ")))
+			i.env.printLine("%s, %s: %s", text.PrintableLine(s.from.Name), s.state, text.OneLine(strings.Join(s.why, "; ")))
 			continue
 		}
 		for _, n := range s.notes {
-			out.printLine("%s: %s", s.name, n)
+			i.env.printLine("%s: %s", s.name, n)
 		}
 		for _, w := range s.secrets {
-			out.printLine("%s: the value of %s, which the copy of the client's file has, goes into %s", s.name, w.Name, w.Put)
+			i.env.printLine("%s: the value of %s, which the copy of the client's file has, goes into %s", s.name, w.Name, w.Put)
 		}
 	}
-	out.printLine("next: sallyport lock, which installs and pins the servers, then start %s again", i.client.Title)
-	out.printLine("undo: sallyport import --rollback %s", text.ShellWord(i.arg))
+	i.env.printLine("next: sallyport lock, which installs and pins the servers, then start %s again", i.client.Title)
+	i.env.printLine("undo: sallyport import --rollback %s", text.ShellWord(i.o.Name))
 	return nil
 }

@@ -1,0 +1,89 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/copies"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// Environment is what an import needs of the machine and of the program. Every
+// field is required unless its comment says otherwise.
+type Environment struct {
+	// Home is the user's folder, Dir the working directory.
+	Home, Dir string
+	// Lookup returns an environment variable.
+	Lookup func(name string) (value string, ok bool)
+	// Folders say where clients keep their settings.
+	Folders *clients.Folders
+	// Out receives the answer, Err what is said beside it.
+	Out, Err io.Writer
+	// JSON selects an answer for programs.
+	JSON bool
+	// Version is the version of this program, which an observed server is told.
+	Version string
+	// ConfigFlags are the configuration files as the user named them; none
+	// means the usual file.
+	ConfigFlags []string
+	// ConfigFiles are the absolute paths of the configuration files. Import adds
+	// servers to the first one. Without one it writes nothing.
+	ConfigFiles []string
+	// LoadConfig returns the configuration in force.
+	LoadConfig func() (*config.Config, error)
+	// ReadConfig reads configuration files as LoadConfig does.
+	ReadConfig func(paths []string) (*config.Config, error)
+	// FindMisfits loads configuration files as a gate does, and returns what the
+	// servers of a personality declare beyond its grant.
+	FindMisfits func(ctx context.Context, paths []string, personality string) (registry.Faults, error)
+	// ClientEntry returns the entry with which a client starts this program.
+	ClientEntry func(c *clients.Client, personality string) (map[string]any, error)
+}
+
+// Options are the wishes of the user.
+type Options struct {
+	// Name is the name of a client, or the path of a file.
+	Name string
+	// Personality may use the servers; empty means the one named like the
+	// client.
+	Personality string
+	// Leave lists servers that stay with the client.
+	Leave []string
+	// Hosts lists SERVER=HOST: hosts that a server may reach.
+	Hosts []string
+	// Pins lists SERVER=VERSION: versions of packages.
+	Pins []string
+	// Plain lists SERVER=NAME: variables and headers that hold no secret.
+	Plain []string
+	// Observe starts each server once, unconfined, to see what it needs.
+	Observe bool
+	// Force restores a copy whole, whatever was changed since.
+	Force bool
+}
+
+// SelectsServers reports whether an option is about the servers of one client.
+func (o *Options) SelectsServers() bool {
+	return o.Observe || len(o.Leave)+len(o.Hosts)+len(o.Pins)+len(o.Plain) > 0
+}
+
+// warnOfCopies names the copies that earlier versions left where git finds
+// them: beside the files of clients and beside further files.
+func (e *Environment) warnOfCopies(further ...string) {
+	copies.FolderOf(e.Home).WarnOfOld(e.Err, append(further, clients.AllFiles(e.Folders)...)...)
+}
+
+// printJSON prints v as one JSON document.
+func (e *Environment) printJSON(v any) error {
+	enc := json.NewEncoder(e.Out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// printLine prints a line of the answer.
+func (e *Environment) printLine(format string, args ...any) {
+	fmt.Fprintf(e.Out, format+"\n", args...)
+}
