@@ -137,7 +137,7 @@ func cutExcerpt(body []byte, secrets map[string]string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		s = cleaner.Text(s)
+		s = string(cleaner.Text(s))
 	}
 	s = strings.TrimSpace(s)
 	if utf8.RuneCountInString(s) <= excerptChars {

@@ -1,5 +1,7 @@
 package audit
 
+import "github.com/sallyport/sallyport/output"
+
 // Action says what an operator did, or what the gate did because of it.
 type Action string
 
@@ -55,9 +57,9 @@ type Change struct {
 	// Target is what it was done to: a principal, the kind and name of what
 	// is stopped, the id of a held call, the fingerprint of a configuration,
 	// the part of a lock file.
-	Target string `json:"target"`
+	Target output.Clean `json:"target"`
 	// Detail is what else is known of it, in words.
-	Detail string `json:"detail,omitempty"`
+	Detail output.Clean `json:"detail,omitempty"`
 	// User is the user of the operating system who did it; empty when it is
 	// not known.
 	User string `json:"user,omitempty"`
@@ -66,7 +68,7 @@ type Change struct {
 // boundedCopy returns the copy that is recorded.
 func (c *Change) boundedCopy() *Change {
 	return &Change{
-		Action: Action(clipText(string(c.Action), MaxName)), Target: clipText(c.Target, MaxName),
+		Action: clipText(c.Action, MaxName), Target: clipText(c.Target, MaxName),
 		Detail: clipText(c.Detail, MaxReason), User: clipText(c.User, MaxName),
 	}
 }

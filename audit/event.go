@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/output"
 )
 
 // Version is the format of the records that this package writes.
@@ -54,25 +55,25 @@ type Event struct {
 	// about, else one of its own.
 	CallID string `json:"call_id"`
 	// ToolCallID is the caller's own id; it may be empty.
-	ToolCallID string `json:"tool_call_id,omitempty"`
+	ToolCallID output.Clean `json:"tool_call_id,omitempty"`
 	// Tool is the name that was called, whether or not it exists. It is
 	// empty for a change that is about no tool.
-	Tool string `json:"tool"`
+	Tool output.Clean `json:"tool"`
 	// Principal is who called, or who changed something.
 	Principal string `json:"principal"`
 	// Session is the caller's session id; it may be empty.
-	Session string `json:"session,omitempty"`
+	Session output.Clean `json:"session,omitempty"`
 	// Personality is the name of the role; it may be empty.
-	Personality string `json:"personality,omitempty"`
+	Personality output.Clean `json:"personality,omitempty"`
 	// Platform is the surface.
 	Platform sallyport.Platform `json:"platform,omitempty"`
 	// Agent and Team identify the agent; they may be empty.
-	Agent string `json:"agent,omitempty"`
+	Agent output.Clean `json:"agent,omitempty"`
 	// Team is the agent's team; it may be empty.
-	Team string `json:"team,omitempty"`
+	Team output.Clean `json:"team,omitempty"`
 	// Args is the arguments as canonical JSON without secrets; empty when
 	// they could not be decoded or are too long.
-	Args string `json:"args,omitempty"`
+	Args output.Clean `json:"args,omitempty"`
 	// ArgsDigest is the SHA-256 of the canonical arguments in hex.
 	ArgsDigest string `json:"args_digest,omitempty"`
 	// Definition is the digest of the tool's declaration.
@@ -91,7 +92,7 @@ type Event struct {
 	// Stage is the step that refused; empty when none did.
 	Stage sallyport.Step `json:"stage,omitempty"`
 	// Error is the text of a failure. A change that has one was not made.
-	Error string `json:"error,omitempty"`
+	Error output.Clean `json:"error,omitempty"`
 	// Decisions is the trail of the call; nil on an intent.
 	Decisions []sallyport.Decision `json:"decisions,omitempty"`
 	// DryRun is true when the call was only described.
@@ -117,7 +118,7 @@ type Event struct {
 	// change, which has none.
 	Level sallyport.Level `json:"level,omitempty"`
 	// Full is the value before a reducer shortened it; empty when none did.
-	Full string `json:"full,omitempty"`
+	Full output.Clean `json:"full,omitempty"`
 	// Durable makes Record wait for the disk: what the event announces must
 	// not happen without a record, whatever else fails. Others survive the
 	// death of the process at once, and a loss of power with the next
@@ -204,8 +205,8 @@ func (e *Event) boundedCopy() (Event, error) {
 		b.Level = sallyport.LevelNone
 	}
 	for _, s := range [...]*string{
-		&b.CallID, &b.ToolCallID, &b.Tool, &b.Principal, &b.Session, &b.Personality, (*string)(&b.Platform),
-		&b.Agent, &b.Team, &b.ArgsDigest, &b.Definition, (*string)(&b.Code), (*string)(&b.Stage), (*string)(&b.Level),
+		&b.CallID, (*string)(&b.ToolCallID), (*string)(&b.Tool), &b.Principal, (*string)(&b.Session), (*string)(&b.Personality),
+		(*string)(&b.Platform), (*string)(&b.Agent), (*string)(&b.Team), &b.ArgsDigest, &b.Definition, (*string)(&b.Code), (*string)(&b.Stage), (*string)(&b.Level),
 	} {
 		*s = clipText(*s, MaxName)
 	}
@@ -278,15 +279,16 @@ func clipDecisions(list []sallyport.Decision) []sallyport.Decision {
 
 // clipText makes s valid UTF-8 of at most n bytes, cutting between code points
 // and saying how long it was. It looks at no more than n bytes.
-func clipText(s string, n int) string {
+func clipText[T ~string](text T, n int) T {
+	s := string(text)
 	if len(s) <= n {
 		if utf8.ValidString(s) {
-			return s
+			return text
 		}
 		// A replacement is longer than what it replaces.
 		s = strings.ToValidUTF8(s, "\uFFFD")
 		if len(s) <= n {
-			return s
+			return T(s)
 		}
 	}
 	mark := " [cut -- " + strconv.Itoa(len(s)) + " bytes total]"
@@ -295,7 +297,7 @@ func clipText(s string, n int) string {
 		cut--
 	}
 	// "?" is no longer than what it replaces.
-	return strings.ToValidUTF8(s[:cut], "?") + mark
+	return T(strings.ToValidUTF8(s[:cut], "?") + mark)
 }
 
 // appendBody writes the JSON of a bounded event, without a sequence number

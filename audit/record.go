@@ -108,7 +108,7 @@ func (r *Record) Event() (Event, error) {
 // setFields sets the searchable fields from an event.
 func (r *Record) setFields(e *Event) {
 	r.Time, r.Kind, r.Denied = e.Time.UnixNano(), e.Kind, e.Denied()
-	r.Call, r.Tool, r.Principal = e.CallID, e.Tool, e.Principal
+	r.Call, r.Tool, r.Principal = e.CallID, string(e.Tool), e.Principal
 }
 
 // sealDomain separates the hashes of records from everything else that the

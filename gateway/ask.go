@@ -306,7 +306,7 @@ func verdictOf(answer *mcp.ElicitResult) (approvalVerdict, error) {
 		if v.reason, ok = given.(string); !ok || utf8.RuneCountInString(v.reason) > reasonChars {
 			return approvalVerdict{}, fmt.Errorf("reason must be a text of at most %d characters", reasonChars)
 		}
-		v.reason = strings.TrimSpace(wordCleaner().Text(v.reason))
+		v.reason = strings.TrimSpace(string(wordCleaner().Text(v.reason)))
 	}
 	return v, nil
 }

@@ -55,7 +55,7 @@ func (r *record) outcomes(tool string) []audit.Event {
 	defer r.mu.Unlock()
 	var out []audit.Event
 	for _, e := range r.events {
-		if e.Kind == audit.KindOutcome && (tool == "" || e.Tool == tool) {
+		if e.Kind == audit.KindOutcome && (tool == "" || string(e.Tool) == tool) {
 			out = append(out, e)
 		}
 	}

@@ -248,7 +248,7 @@ func TestAClientThatIsGoneCancelsItsCall(t *testing.T) {
 			k.record.mu.Lock()
 			defer k.record.mu.Unlock()
 			last := k.record.events[len(k.record.events)-1]
-			if last.Code != sallyport.CodeExecutionFailed || !strings.Contains(last.Error, "cancelled by the caller") {
+			if last.Code != sallyport.CodeExecutionFailed || !strings.Contains(string(last.Error), "cancelled by the caller") {
 				t.Errorf("recorded %s %q, want a cancellation", last.Code, last.Error)
 			}
 		})

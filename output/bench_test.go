@@ -159,7 +159,7 @@ func BenchmarkWrap(b *testing.B) {
 	text := fillTo(prose)[:20000]
 	b.ReportAllocs()
 	for b.Loop() {
-		output.Wrap(text, "file:/work/README.md", "read_file")
+		output.Wrap(output.Clean(text), "file:/work/README.md", "read_file")
 	}
 }
 

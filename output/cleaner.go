@@ -150,7 +150,13 @@ func compileCleaner(values map[string]struct{}) (*Cleaner, error) {
 // template tokens are replaced as the package comment says.
 //
 // Text(Text(s)) is Text(s). The time is linear in the length of s.
-func (c *Cleaner) Text(s string) string {
+func (c *Cleaner) Text(s string) Clean { return Clean(c.cleanText(s)) }
+
+// Accepts reports whether [Cleaner.Text] leaves s as it is.
+func (c *Cleaner) Accepts(s string) bool { return c.cleanText(s) == s }
+
+// cleanText is Text.
+func (c *Cleaner) cleanText(s string) string {
 	if len(c.values) > 0 && toPlainText(s) != s {
 		// The end of a terminal sequence may be the first letter of a value:
 		// what is known goes before the sequence takes a part of it.

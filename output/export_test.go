@@ -1,4 +1,4 @@
 package output
 
-// Plain is the first step of [Cleaner.Text] alone.
-var Plain = toPlainText
+// PlainText is the first step of [Cleaner.Text] alone.
+var PlainText = toPlainText

@@ -18,7 +18,7 @@ func TestH4_TokensOfTailscaleAndNetrc(t *testing.T) {
 		"a\ndefault login anonymous password ada@x":          "a\ndefault login anonymous password [REDACTED:credential]",
 		"machine a login b account c password d":             "machine a login b account c password [REDACTED:credential]",
 	} {
-		if got := c.Text(in); got != want {
+		if got := c.cleanText(in); got != want {
 			t.Errorf("Text(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -26,7 +26,7 @@ func TestH4_TokensOfTailscaleAndNetrc(t *testing.T) {
 		"the machine a.example password was changed", "login with your password today", "password reset",
 		"by default password rules hold", "machine a login b password",
 	} {
-		if got := c.Text(in); got != in {
+		if got := c.cleanText(in); got != in {
 			t.Errorf("Text(%q) = %q, want it unchanged", in, got)
 		}
 	}
@@ -42,15 +42,15 @@ func TestH5_H6_TokensInsideOfLines(t *testing.T) {
 		"<function=ls>", "<invoke\nname='x'>", "<use_mcp_tool>",
 	} {
 		in := "a line with " + token + " inside"
-		if got := c.Text(in); strings.Contains(got, token) || !strings.Contains(got, "[STRIPPED-TEMPLATE-TOKEN] inside") {
+		if got := c.cleanText(in); strings.Contains(got, token) || !strings.Contains(got, "[STRIPPED-TEMPLATE-TOKEN] inside") {
 			t.Errorf("Text(%q) = %q", in, got)
 		}
 	}
-	if got := c.Text(`a <invoke name="x"`); strings.Contains(got, "<invoke") {
+	if got := c.cleanText(`a <invoke name="x"`); strings.Contains(got, "<invoke") {
 		t.Errorf("a tag without an end: %q", got)
 	}
 	for _, in := range []string{"x[args]", "a[prefix]", "<invoker>", "<parameter name=\"a\">", "x [gmask]", "a < function", "<invoke_all>"} {
-		if got := c.Text(in); got != in {
+		if got := c.cleanText(in); got != in {
 			t.Errorf("Text(%q) = %q, want it unchanged", in, got)
 		}
 	}

@@ -15,27 +15,27 @@ const NoLimit = -1
 // Trim cuts text to at most limit code points and then appends
 // "\n[truncated -- N chars total]", N being the full length; it reports
 // whether it did. The marker comes on top of the limit. A limit below 0 is
-// taken as 0, and an empty text is never cut.
-func Trim(text string, limit int) (string, bool) {
+// taken as 0, and an empty text is never cut. A [Clean] text stays one.
+func Trim[T string | Clean](text T, limit int) (T, bool) {
 	if limit < 0 {
 		limit = 0
 	}
 	if len(text) <= limit {
 		return text, false
 	}
-	total := utf8.RuneCountInString(text)
+	total := utf8.RuneCountInString(string(text))
 	if total <= limit {
 		return text, false
 	}
 	cut := 0
 	for range limit {
-		_, n := utf8.DecodeRuneInString(text[cut:])
+		_, n := utf8.DecodeRuneInString(string(text[cut:]))
 		cut += n
 	}
 	out := make([]byte, 0, cut+len("\n[truncated --  chars total]")+20)
 	out = append(append(out, text[:cut]...), "\n[truncated -- "...)
 	out = strconv.AppendInt(out, int64(total), 10)
-	return string(append(out, " chars total]"...)), true
+	return T(append(out, " chars total]"...)), true
 }
 
 // Budget returns what one of calls calls may return of a batch's total, in

@@ -42,6 +42,13 @@ func (c *Cleaner) Value(v any) any {
 	return out
 }
 
+// JSON returns the JSON text of what [Cleaner.Value] makes of v. The error is
+// that of encoding/json.
+func (c *Cleaner) JSON(v any) (Clean, error) {
+	text, err := json.Marshal(c.Value(v))
+	return Clean(text), err
+}
+
 // valueCleaner counts what one walk has seen.
 type valueCleaner struct {
 	c     *Cleaner
@@ -84,14 +91,14 @@ func (w *valueCleaner) cleanTyped(v any, depth int) (any, bool) {
 	switch v := v.(type) {
 	case []string:
 		for i, s := range v {
-			if w.c.Text(s) != s {
+			if w.c.cleanText(s) != s {
 				return w.cleanStrings(v, i), true
 			}
 		}
 		return nil, false
 	case map[string]string:
 		for k, s := range v {
-			if w.c.Text(k) != k || w.c.Text(s) != s {
+			if w.c.cleanText(k) != k || w.c.cleanText(s) != s {
 				m := make(map[string]any, len(v))
 				for k, s := range v {
 					m[k] = s
@@ -102,10 +109,10 @@ func (w *valueCleaner) cleanTyped(v any, depth int) (any, bool) {
 		return nil, false
 	case []byte:
 		text := base64.StdEncoding.EncodeToString(v)
-		if w.c.Text(text) == text && w.c.Text(string(v)) == strings.ToValidUTF8(string(v), replacement) {
+		if w.c.cleanText(text) == text && w.c.cleanText(string(v)) == strings.ToValidUTF8(string(v), replacement) {
 			return nil, false
 		}
-		return w.c.Text(string(v)), true
+		return w.c.cleanText(string(v)), true
 	case float32:
 		return w.cleanFloat(float64(v), 32)
 	case int8, int16, uint8, uint16:
@@ -119,7 +126,7 @@ func (w *valueCleaner) cleanTyped(v any, depth int) (any, bool) {
 func (w *valueCleaner) cleanStrings(v []string, i int) []string {
 	out := slices.Clone(v)
 	for ; i < len(out); i++ {
-		out[i] = w.c.Text(out[i])
+		out[i] = w.c.cleanText(out[i])
 	}
 	return out
 }
@@ -152,7 +159,7 @@ func (w *valueCleaner) cleanObject(v map[string]any, depth int) (any, bool) {
 			changes[k] = y
 			clean = false
 		}
-		clean = clean && w.c.Text(k) == k
+		clean = clean && w.c.cleanText(k) == k
 	}
 	if clean {
 		return nil, false
@@ -168,10 +175,10 @@ func (w *valueCleaner) cleanObject(v map[string]any, depth int) (any, bool) {
 		if !changed {
 			x = v[k]
 		}
-		name := w.c.Text(k)
+		name := w.c.cleanText(k)
 		if name != k {
 			for n := 2; isKeyTaken(out, v, name); n++ {
-				name = w.c.Text(k) + "#" + strconv.Itoa(n)
+				name = w.c.cleanText(k) + "#" + strconv.Itoa(n)
 			}
 		}
 		out[name] = x
@@ -212,7 +219,7 @@ func (w *valueCleaner) cleanNumber(text string) (any, bool) {
 
 // cleanText cleans a string; one that stays is not put into an interface.
 func (w *valueCleaner) cleanText(s string) (any, bool) {
-	if t := w.c.Text(s); t != s {
+	if t := w.c.cleanText(s); t != s {
 		return t, true
 	}
 	return nil, false

@@ -98,8 +98,8 @@ func checkVector(t *testing.T, v *vector) {
 		values = append(values, s)
 	}
 	c := cleaner(t, values...)
-	got := c.Text(in)
-	if again := c.Text(got); again != got {
+	got := string(c.Text(in))
+	if again := string(c.Text(got)); again != got {
 		t.Errorf("Text(Text(%q)) = %q, want %q", in, again, got)
 	}
 	if v.Limit > 0 {
@@ -109,7 +109,7 @@ func checkVector(t *testing.T, v *vector) {
 	if v.Source != "" {
 		source, tool = v.Source, v.Tool
 	}
-	wrapped := output.Wrap(got, source, tool)
+	wrapped := string(output.Wrap(output.Clean(got), output.Clean(source), tool))
 	judged := got
 	if v.Wrap {
 		_, judged, _ = strings.Cut(wrapped, ">\n")
@@ -181,7 +181,7 @@ func behaveSanitize(t *testing.T, b *behaviour) {
 		t.Skip("the program offers no classifier of prompt injection")
 	}
 	in := b.Input["text"].(string)
-	got := cleaner(t).Text(in)
+	got := string(cleaner(t).Text(in))
 	checks := 0
 	if want, ok := b.Expect["text"]; ok {
 		checks++
@@ -217,7 +217,7 @@ func behaveRedact(t *testing.T, b *behaviour) {
 		t.Skip("the program offers no redaction of personal data")
 	}
 	in := b.Input["text"].(string)
-	got := cleaner(t).Text(in)
+	got := string(cleaner(t).Text(in))
 	if want, ok := b.Expect["text"]; ok && got != want {
 		t.Errorf("Text(%q) = %q, want %q", in, got, want)
 	}
@@ -239,7 +239,7 @@ func behaveWrap(t *testing.T, b *behaviour) {
 		}
 		return
 	}
-	got := output.Wrap(text("content"), text("source"), text("tool"))
+	got := string(output.Wrap(output.Clean(text("content")), output.Clean(text("source")), text("tool")))
 	if want, ok := b.Expect["text"]; ok && got != want {
 		t.Errorf("Wrap(%q) = %q, want %q", text("content"), got, want)
 	}

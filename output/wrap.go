@@ -17,32 +17,33 @@ const untrusted = "untrusted"
 //	text
 //	</untrusted>
 //
-// The text is expected to come from [Cleaner.Text], cut or not. Whatever in it
+// The text may be cut. Whatever in it
 // reads as an opening or closing tag of the wrapper, complete or not, in any
 // case, with blanks, line breaks or hidden characters inside, or with other
 // characters that look like angle brackets, has its first character replaced
 // by &lt;. Source and tool lose what an attribute cannot hold and are cut to
-// 256 code points each; an empty source is "unknown". A source that may hold
-// a secret goes through [Cleaner.Text] first.
-func Wrap(text, source, tool string) string {
+// 256 code points each; an empty source is "unknown".
+func Wrap(clean, source Clean, tool string) Clean {
 	if source == "" {
 		source = unknown
 	}
+	text := string(clean)
 	if len(text) > 0 && (text[0] == '\n' || text[0] == '\r') {
 		text = breakChatMarker(text)
 	}
 	text = escapeTags(text)
-	source, tool = attributeText(source), attributeText(tool)
+	tool = attributeText(tool)
+	from := attributeText(string(source))
 	var b strings.Builder
-	b.Grow(len(text) + len(source) + len(tool) + 64)
+	b.Grow(len(text) + len(from) + len(tool) + 64)
 	b.WriteString(`<untrusted source="`)
-	b.WriteString(source)
+	b.WriteString(from)
 	b.WriteString(`" tool="`)
 	b.WriteString(tool)
 	b.WriteString("\">\n")
 	b.WriteString(text)
 	b.WriteString("\n</untrusted>")
-	return b.String()
+	return Clean(b.String())
 }
 
 // attributeText makes s fit for an attribute: line ends become spaces, angle

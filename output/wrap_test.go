@@ -35,7 +35,7 @@ func TestWrapEscapesTags(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			want := "<untrusted source=\"s\" tool=\"t\">\n" + tt.want + "\n</untrusted>"
-			if got := output.Wrap(tt.in, "s", "t"); got != want {
+			if got := string(output.Wrap(output.Clean(tt.in), "s", "t")); got != want {
 				t.Errorf("Wrap(%q) = %q, want %q", tt.in, got, want)
 			}
 		})
@@ -53,7 +53,7 @@ func TestWrapAttributes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			want := fmt.Sprintf("<untrusted source=\"%s\" tool=\"t\">\nx\n</untrusted>", tt.want)
-			if got := output.Wrap("x", tt.in, "t"); got != want {
+			if got := string(output.Wrap("x", output.Clean(tt.in), "t")); got != want {
 				t.Errorf("Wrap(source %q) = %q, want %q", tt.in, got, want)
 			}
 		})

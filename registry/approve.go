@@ -200,8 +200,8 @@ func (h *heldCall) approvalRequest() sallyport.Approval {
 	return sallyport.Approval{
 		ID: newID(now), Digest: h.digest, Tool: h.q.Tool, Why: h.hold.why,
 		Args: shownArgs(cl, h.doc.Value), Hidden: countHidden(h.doc.Value),
-		Targets: cleanWords(cl, h.named), Principal: h.caller.Principal.Name, Personality: cleanWord(cl, h.caller.Personality),
-		Session: cleanWord(cl, h.session), CallID: h.id, Created: now, Expires: now.Add(lifetime),
+		Targets: cleanWords(cl, h.named), Principal: h.caller.Principal.Name, Personality: string(cleanWord(cl, h.caller.Personality)),
+		Session: string(cleanWord(cl, h.session)), CallID: h.id, Created: now, Expires: now.Add(lifetime),
 	}
 }
 

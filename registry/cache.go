@@ -28,7 +28,7 @@ type resultCache struct {
 
 type cachedResult struct {
 	key     string
-	result  sallyport.Result // cleaned, not yet cut
+	result  sallyport.Result // was clean when it was stored, not yet cut
 	expires time.Time
 }
 
@@ -98,17 +98,17 @@ func (c *call) answerFromCache() bool {
 // cacheResult stores a success. Errors are never kept, nor is what is so long
 // that a cache full of it would exhaust the memory.
 func (c *call) cacheResult() {
-	if c.key == "" || !c.result.OK {
+	if c.key == "" || !c.cleaned.rest.OK {
 		return
 	}
-	if _, size := partsSize(c.result.Parts); int64(len(c.result.Value))+size > maxKept {
+	kept := c.cleaned.result()
+	if _, size := partsSize(kept.Parts); int64(len(kept.Value))+size > maxKept {
 		return
 	}
 	ttl := c.entry.tool.Cache.TTL
 	if ttl <= 0 {
 		ttl = defaultTTL
 	}
-	kept := c.result
 	kept.Structured, kept.Parts = cloneObject(kept.Structured), cloneParts(kept.Parts)
 	c.r.cache.storeResult(&cachedResult{key: c.key, result: kept, expires: c.start.Add(ttl)})
 }

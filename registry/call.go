@@ -114,12 +114,13 @@ type call struct {
 	judged bool                 // some flow rule may apply to the call
 	named  []string             // what the names of the grant stand for; nil before that is asked
 
-	result sallyport.Result
-	bare   bool            // the error is the gate's or an accessor's own text
-	full   string          // the value before the reducer, when that changed it
-	from   *cachedResult   // set when the result came out of the cache
-	stage  sallyport.Step  // the step that refused
-	binder *scoped.Binding // what the accessors handed out; nil before bindAccessors
+	result  sallyport.Result // as the tool or a step left it
+	cleaned cleanedResult    // as it leaves; set by cleanResult
+	bare    bool             // the error is the gate's or an accessor's own text
+	full    string           // the value before the reducer, when that changed it
+	from    *cachedResult    // set when the result came out of the cache
+	stage   sallyport.Step   // the step that refused
+	binder  *scoped.Binding  // what the accessors handed out; nil before bindAccessors
 
 	trail trail
 	out   sallyport.Call // the tool's: it may outlive the gate's interest

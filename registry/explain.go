@@ -168,7 +168,7 @@ func (r *Registry) definitionsOf(entries []*toolEntry) []Definition {
 	for i, e := range entries {
 		t := &e.tool
 		out[i] = Definition{
-			Name: t.Name, Title: t.Title, Description: cleaner.Text(t.Description),
+			Name: t.Name, Title: t.Title, Description: string(cleaner.Text(t.Description)),
 			Schema: t.Schema, Returns: t.Returns,
 			ReadOnly: !t.Effects(), Destructive: t.Destructive(),
 			Idempotent: t.Idempotent || !t.Effects(), OpenWorld: t.OpenWorld(),

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -104,79 +103,12 @@ func (c *call) runReducer(red *sallyport.Reducer) (res sallyport.Result, ok bool
 	return red.Reduce(own, sallyport.ReducerContext{Args: args, Turn: c.caller.Turn}), true
 }
 
-// cleanResult removes secrets, control sequences and template tokens from
-// everything that leaves the gate.
-func (c *call) cleanResult() {
-	cl := c.cleaner()
-	c.result.Value = cl.Text(c.result.Value)
-	c.result.Error = cl.Text(c.result.Error)
-	c.result.Source = cl.Text(c.result.Source)
-	c.full = cl.Text(c.full)
-	if c.result.Structured != nil {
-		c.result.Structured, _ = cl.Value(c.result.Structured).(map[string]any)
-	}
-	c.cleanParts(cl)
-}
-
-// trimResult cuts the result to the budget.
-func (c *call) trimResult() {
-	limit, res := c.limitChars(), &c.result
-	var cut, cutError bool
-	res.Value, cut = output.Trim(res.Value, limit)
-	res.Error, cutError = output.Trim(res.Error, limit)
-	if len(res.Parts) > 0 && c.trimParts(res, limit) {
-		cut = true
-	}
-	if cut || cutError {
-		c.addDecision(sallyport.Decision{Step: sallyport.StepTrim, Allowed: true, Why: fmt.Sprintf("cut to %d characters", limit)})
-	}
-}
-
-// limitChars is the value's bound: the call's share of the batch and the
-// tool's own bound.
-func (c *call) limitChars() int {
-	own := c.entry.tool.MaxResultChars
-	if own == 0 || own > c.budget {
-		return c.budget
-	}
-	return own
-}
-
-// wrapUntrusted wraps a value or error whose text somebody else controls, and
-// the texts of the parts beside it.
-func (c *call) wrapUntrusted() {
-	t, res := &c.entry.tool, &c.result
-	if !t.OutputIsUntrusted || c.bare || t.Form != sallyport.FormTool {
-		return
-	}
-	source := res.Source
-	if source == "" {
-		source = output.Source(c.q.Tool, c.doc.Value)
-	}
-	source = c.cleaner().Text(source)
-	for i := range res.Parts {
-		p := &res.Parts[i]
-		for _, text := range [...]*string{&p.Text, &p.Description} {
-			if *text != "" {
-				*text = output.Wrap(*text, cmp.Or(p.URI, source), c.q.Tool)
-			}
-		}
-	}
-	switch {
-	case res.OK && res.Value == "" && len(res.Parts) > 0:
-		// There is no value beside the parts to be marked.
-	case res.OK:
-		res.Value = output.Wrap(res.Value, source, c.q.Tool)
-	default:
-		res.Error = output.Wrap(res.Error, source, c.q.Tool)
-	}
-}
-
 // finishRefused finishes a call that a step stopped. The gate's own texts are
 // not wrapped; they are cleaned, because they may repeat what the caller
 // sent.
 func (c *call) finishRefused(ctx context.Context) sallyport.Result {
-	c.result.Error, _ = output.Trim(c.cleaner().Text(c.result.Error), c.budget)
+	c.cleanResult()
+	c.cleaned.err, _ = output.Trim(c.cleaned.err, c.budget)
 	return c.recordOutcome(ctx)
 }
 
@@ -191,7 +123,8 @@ func (c *call) describeDryRun(ctx context.Context) sallyport.Result {
 	clean := c.cleaner().Text("[dry-run] " + c.q.Tool + " would be called with: " + args.String())
 	c.result = sallyport.OK(string(abridgeJSON([]byte(clean))))
 	c.result.CallID = c.id
-	c.result.Value, _ = output.Trim(c.result.Value, c.budget)
+	c.cleanResult()
+	c.cleaned.value, _ = output.Trim(c.cleaned.value, c.budget)
 	c.allowStep(sallyport.StepDryRun)
 	return c.recordOutcome(ctx)
 }

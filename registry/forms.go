@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
@@ -171,7 +170,7 @@ func checkURI(uri string) error {
 		return fmt.Errorf("a URI has at most %d bytes", maxURI)
 	case !ok || rest == "" || !uriScheme.MatchString(scheme):
 		return errors.New("expected an absolute URI such as file:///notes.txt")
-	case !utf8.ValidString(uri) || strings.ContainsAny(uri, " \t\n\"<>\\") || shapeless().Text(uri) != uri:
+	case !utf8.ValidString(uri) || strings.ContainsAny(uri, " \t\n\"<>\\") || !output.Plain().Accepts(uri):
 		return errors.New("the URI has characters that a URI cannot hold")
 	}
 	return nil
@@ -179,15 +178,6 @@ func checkURI(uri string) error {
 
 // uriScheme is a scheme (RFC 3986, 3.1).
 var uriScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
-
-// shapeless cleans without knowing any secret.
-var shapeless = sync.OnceValue(func() *output.Cleaner {
-	c, err := output.New(nil)
-	if err != nil {
-		panic(err) // there is nothing that it could refuse
-	}
-	return c
-})
 
 // resourceKey tells resources apart: no URI is a template.
 func resourceKey(res *sallyport.Resource) string {
@@ -240,10 +230,10 @@ func (r *Registry) Resources(caller *sallyport.Caller) []sallyport.Resource {
 	out := []sallyport.Resource{}
 	for _, e := range entries {
 		for _, res := range e.tool.Resources {
-			if count[resourceKey(&res)] > 1 || cl.Text(res.URI) != res.URI || cl.Text(res.Template) != res.Template {
+			if count[resourceKey(&res)] > 1 || !cl.Accepts(res.URI) || !cl.Accepts(res.Template) {
 				continue
 			}
-			res.Name, res.Title, res.Description = cl.Text(res.Name), cl.Text(res.Title), cl.Text(res.Description)
+			res.Name, res.Title, res.Description = string(cl.Text(res.Name)), string(cl.Text(res.Title)), string(cl.Text(res.Description))
 			out = append(out, res)
 		}
 	}

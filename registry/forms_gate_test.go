@@ -67,7 +67,7 @@ func TestFormsPassTheSameGates(t *testing.T) {
 				{Tool: "prompt:" + name}, {Tool: "resource:" + name, Args: json.RawMessage(`{"uri":"mem:` + name + `"}`)},
 			} {
 				res := g.Call(t.Context(), caller, q)
-				if e := g.recorder.last(); res.Code != tt.code || res.OK != (tt.code == "") || e.Stage != tt.stage || e.Tool != q.Tool {
+				if e := g.recorder.last(); res.Code != tt.code || res.OK != (tt.code == "") || e.Stage != tt.stage || string(e.Tool) != q.Tool {
 					t.Errorf("Call(%s) = %+v at %q, want %s at %q", q.Tool, res, e.Stage, tt.code, tt.stage)
 				}
 			}

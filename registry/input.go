@@ -105,10 +105,10 @@ func (a *asker) cleanQuestions(questions []sallyport.Question) error {
 	cl := a.call.cleaner()
 	for i := range questions {
 		q := &questions[i]
-		if cl.Text(q.Name) != q.Name {
+		if !cl.Accepts(q.Name) {
 			return sallyport.InputInvalid("the name of a question holds what may not leave")
 		}
-		q.Message, q.System = cl.Text(q.Message), cl.Text(q.System)
+		q.Message, q.System = string(cl.Text(q.Message)), string(cl.Text(q.System))
 		if q.Message == "" && q.Kind != sallyport.InputFolders {
 			return sallyport.InputInvalid("question " + q.Name + ": its message has nothing to read")
 		}

@@ -60,6 +60,7 @@ func (c *call) outliveCall(what string, shared bool, end func(why error)) (over 
 // session of its principal, and every principal where it is shared.
 func (c *call) registerOutliving(what string, shared bool, end func(why error), narrow func(sallyport.NetworkGrant) bool) (over func()) {
 	run := new(c.newRun(what))
+	run.cleaner = c.cleaner()
 	if server := c.entry.tool.Server(); server != "" {
 		run.Tool, run.Session, run.SessionKey = ServerRun(server), "", ""
 	}

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/output"
 )
 
 // maxParts bounds the parts of one result: more than a screen of pictures, and
@@ -235,75 +234,6 @@ func cloneParts(parts []sallyport.Part) []sallyport.Part {
 		out[i].Data = bytes.Clone(out[i].Data)
 	}
 	return out
-}
-
-// cleanParts cleans every text of the parts. Data that holds a secret goes.
-func (c *call) cleanParts(cl *output.Cleaner) {
-	lost := 0
-	for i := range c.result.Parts {
-		p := &c.result.Parts[i]
-		if cl.Holds(p.Data) {
-			*p = c.omittedPart(p, fmt.Sprintf("%d bytes were left out: they hold a secret", len(p.Data)))
-			lost++
-		}
-		p.Text, p.Description = cl.Text(p.Text), cl.Text(p.Description)
-		p.Name, p.Title, p.URI = shortenName(cl.Text(p.Name)), shortenName(cl.Text(p.Title)), encodeURI(cl.Text(p.URI))
-		if cl.Text(p.MediaType) != p.MediaType {
-			p.MediaType = ""
-		}
-	}
-	c.noteLostParts(lost)
-}
-
-// shortenName returns a name on one line, cut to what a name may have: it is
-// shown as it is, and is no place for a text to a model.
-func shortenName(name string) string {
-	name = strings.Join(strings.Fields(name), " ")
-	if runes := []rune(name); len(runes) > maxPartName {
-		return string(runes[:maxPartName]) + "…"
-	}
-	return name
-}
-
-// encodeURI escapes what no URI can hold, so that it does not read as a text.
-func encodeURI(uri string) string {
-	var b strings.Builder
-	for i := range len(uri) {
-		if c := uri[i]; c <= ' ' || c == 0x7f || strings.IndexByte("\"<>", c) >= 0 {
-			fmt.Fprintf(&b, "%%%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
-// trimParts cuts texts of the parts to what the value left of the call's
-// characters, and reports whether it did. Names and URIs are never cut: from
-// the first part for which there is no room, nothing follows but a text that
-// says so.
-func (c *call) trimParts(res *sallyport.Result, limit int) (cut bool) {
-	left := limit - utf8.RuneCountInString(res.Value) - utf8.RuneCountInString(res.Error)
-	left = max(left, 0)
-	for i := range res.Parts {
-		p := &res.Parts[i]
-		for _, text := range [...]string{p.URI, p.Name, p.Title, p.Description} {
-			left -= utf8.RuneCountInString(text)
-		}
-		if left < 0 {
-			why := fmt.Sprintf("%d parts were left out: the result has no room for their names", len(res.Parts)-i)
-			*p = c.omittedPart(p, why)
-			res.Parts = res.Parts[:i+1]
-			return true
-		}
-		var short bool
-		if p.Text, short = output.Trim(p.Text, left); short {
-			cut, left = true, 0
-			continue
-		}
-		left -= utf8.RuneCountInString(p.Text)
-	}
-	return cut
 }
 
 // partsSize returns the number of parts and the bytes of their text and data.

@@ -40,7 +40,8 @@ func (p *progressReporter) emitReport(e sallyport.Progress) {
 			e.Percent = &n
 		}
 	}
-	e.Message, _ = output.Trim(c.cleaner().Text(e.Message), maxMessage)
+	message, _ := output.Trim(c.cleaner().Text(e.Message), maxMessage)
+	e.Message = string(message)
 	if p.beginReport() {
 		defer p.endReport()
 		p.sink(e)

@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -85,9 +83,9 @@ func (c *call) bindAccessors(ctx context.Context, clock *runClock) bool {
 // cancellation does not reach it: what happened is recorded whoever still
 // listens.
 func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
-	res := &c.result
+	res := c.cleaned.result()
 	if c.r.o.Recorder == nil {
-		return *res
+		return res
 	}
 	e := c.newEvent(audit.KindOutcome)
 	e.Decisions = c.trail.decisions()
@@ -96,22 +94,24 @@ func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 		// A tool chooses what it asks for, and may ask for a host or path
 		// that holds a secret.
 		d := &e.Decisions[i]
-		d.Resource, d.Why, d.Source, d.Fix = cl.Text(d.Resource), cl.Text(d.Why), cl.Text(d.Source), cl.Text(d.Fix)
+		for _, text := range [...]*string{&d.Resource, &d.Why, &d.Source, &d.Fix} {
+			*text = string(cl.Text(*text))
+		}
 	}
-	e.OK, e.Code, e.Error = res.OK, res.Code, res.Error
+	e.OK, e.Code, e.Error = res.OK, res.Code, c.cleaned.err
 	e.Stage, e.DryRun, e.Cached = c.stage, c.caller.DryRun, c.from != nil
 	e.ValueChars = utf8.RuneCountInString(res.Value)
 	e.Parts, e.PartBytes = partsSize(res.Parts)
 	e.CostUSD = res.CostUSD
 	e.Duration = c.elapsedTime()
-	e.Full, _ = output.Trim(c.full, recordFull)
+	e.Full, _ = output.Trim(c.cleaned.full, recordFull)
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
 	defer cancel()
 	if err := c.r.o.Recorder.Record(ctx, e); err != nil {
 		c.logFault("outcome not recorded", err)
 	}
-	return *res
+	return res
 }
 
 // newEvent returns an event with what intent and outcome share.
@@ -135,19 +135,23 @@ func (c *call) newEvent(kind audit.Kind) *audit.Event {
 
 // cleanWord cleans and bounds a word that a caller chose: cleaning comes
 // first, so that no cut leaves half of a secret.
-func cleanWord(cl *output.Cleaner, s string) string {
-	const most = 256
-	if s = cl.Text(s); len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "")
+func cleanWord(cl *output.Cleaner, s string) output.Clean {
+	most := 256
+	word := cl.Text(s)
+	if len(word) <= most {
+		return word
 	}
-	return s
+	for !utf8.RuneStart(word[most]) {
+		most--
+	}
+	return word[:most]
 }
 
 // cleanWords is cleanWord for a list; nil for an empty one.
 func cleanWords(cl *output.Cleaner, list []string) []string {
 	var clean []string
 	for _, s := range list {
-		clean = append(clean, cleanWord(cl, s))
+		clean = append(clean, string(cleanWord(cl, s)))
 	}
 	return clean
 }
@@ -156,19 +160,18 @@ func cleanWords(cl *output.Cleaner, list []string) []string {
 // backends may hold a secret there too.
 func (c *call) logFault(what string, why any, more ...any) {
 	cl := c.cleaner()
-	c.r.o.Logger.With("call", c.id, "tool", cleanWord(cl, c.q.Tool)).
-		Error(what, append([]any{"error", cl.Text(fmt.Sprint(why))}, more...)...)
+	c.r.o.Logger.With("call", c.id, "tool", string(cleanWord(cl, c.q.Tool))).
+		Error(what, append([]any{"error", string(cl.Text(fmt.Sprint(why)))}, more...)...)
 }
 
 // redactedArgs is the arguments as JSON without secrets, bounded; longer ones
 // are recorded by their digest alone.
-func (c *call) redactedArgs() string {
-	clean := c.cleaner().Value(c.doc.Value)
-	text, err := json.Marshal(clean)
+func (c *call) redactedArgs() output.Clean {
+	text, err := c.cleaner().JSON(c.doc.Value)
 	if err != nil || len(text) > recordArgs {
 		return ""
 	}
-	return string(text)
+	return text
 }
 
 // knownSecrets is the cleaner over every value that the secrets backend could

@@ -54,10 +54,10 @@ func (j *toolJob) runWithRetries() {
 // noteAttempt adds a failed attempt to the trail. Words of a tool may hold a
 // secret: they are cleaned before they are cut, so that no half is left.
 func (c *call) noteAttempt(n int, why string, wait time.Duration) {
-	why, _ = output.Trim(c.cleaner().Text(why), attemptChars)
+	clean, _ := output.Trim(c.cleaner().Text(why), attemptChars)
 	c.addDecision(sallyport.Decision{
 		Step: sallyport.StepRun,
-		Why:  fmt.Sprintf("attempt %d failed, the next one follows after %v: %s", n, wait.Round(time.Millisecond), why),
+		Why:  fmt.Sprintf("attempt %d failed, the next one follows after %v: %s", n, wait.Round(time.Millisecond), clean),
 	})
 }
 

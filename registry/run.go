@@ -145,7 +145,7 @@ func (c *call) finalizeOutcome(ended string, o *runOutcome) {
 	res := o.result
 	switch {
 	case o.panic != nil:
-		c.logFault("tool panicked", o.panic, "stack", c.cleaner().Text(string(o.stack)))
+		c.logFault("tool panicked", o.panic, "stack", string(c.cleaner().Text(string(o.stack))))
 		d.Why = "the tool panicked"
 		c.bare = true
 		res = sallyport.Err("The tool failed unexpectedly (call "+c.id+")", sallyport.CodeExecutionFailed)

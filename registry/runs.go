@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/scoped"
 )
 
@@ -53,6 +55,9 @@ type Run struct {
 	narrow func(sallyport.NetworkGrant) bool // false: it has to end instead
 	// narrowed is what it was narrowed to, nil when it was not.
 	narrowed *sallyport.NetworkGrant
+	// cleaner cleans what is recorded of what a call has left running; nil for
+	// a call, which has its own record.
+	cleaner *output.Cleaner
 }
 
 // Ended is why something that ran was ended by the gate.
@@ -256,10 +261,11 @@ func (r *Runs) recordChange(run *Run, action audit.Action, why string) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), recordWait)
 	defer cancel()
+	cl := cmp.Or(run.cleaner, output.Plain())
 	err := r.o.Recorder.Record(ctx, &audit.Event{
-		Kind: audit.KindChange, Time: time.Now(), CallID: id, Tool: run.Tool, Principal: run.Principal.Name, Session: run.Session,
-		Personality: run.Personality, Platform: run.Platform, Durable: true,
-		Change: &audit.Change{Action: action, Target: run.What + " of call " + run.CallID, Detail: why},
+		Kind: audit.KindChange, Time: time.Now(), CallID: id, Tool: cl.Text(run.Tool), Principal: run.Principal.Name, Session: cl.Text(run.Session),
+		Personality: cl.Text(run.Personality), Platform: run.Platform, Durable: true,
+		Change: &audit.Change{Action: action, Target: cl.Text(run.What + " of call " + run.CallID), Detail: cl.Text(why)},
 	})
 	if err != nil {
 		r.o.Logger.Error("there is no record of what was ended", "call", run.CallID, "error", err)

@@ -167,12 +167,12 @@ func checkEnds(t *testing.T, r *recorder, tools []string, why string) {
 	defer r.mu.Unlock()
 	for _, tool := range tools {
 		found := slices.ContainsFunc(r.events, func(e audit.Event) bool {
-			if e.Tool != tool || e.Principal != "tester" {
+			if string(e.Tool) != tool || e.Principal != "tester" {
 				return false
 			}
 			if tool == "leaves" {
-				return e.Change != nil && e.Change.Action == audit.ActionEnd && strings.Contains(e.Change.Detail, why) &&
-					e.Change.Target == "something of call "+e.CallID
+				return e.Change != nil && e.Change.Action == audit.ActionEnd && strings.Contains(string(e.Change.Detail), why) &&
+					string(e.Change.Target) == "something of call "+e.CallID
 			}
 			return e.Kind == audit.KindOutcome && !e.OK && slices.ContainsFunc(e.Decisions, func(d sallyport.Decision) bool {
 				return !d.Allowed && strings.Contains(d.Why, why)

@@ -207,7 +207,7 @@ func checkText(t *testing.T, c *processCase, o *outcome) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := clean.Text(string(o.Result.Stdout) + string(o.Result.Stderr) + o.Err)
+	text := string(clean.Text(string(o.Result.Stdout) + string(o.Result.Stderr) + o.Err))
 	for _, s := range c.Check.ResultNot {
 		if strings.Contains(text, s) {
 			t.Errorf("the result holds %q: %q", s, text)

@@ -91,7 +91,7 @@ func (s *mountedServer) exchangeMessages(ctx context.Context, l *connLink, c *sa
 // redactText cleans text that a server caused, for people and the log. It removes
 // the secrets that the server may have been sent, including its tokens.
 func (s *mountedServer) redactText(text string) string {
-	text = s.m.o.Cleaner.Text(text)
+	text = string(s.m.o.Cleaner.Text(text))
 	if s.authority == nil {
 		return text
 	}
@@ -100,7 +100,7 @@ func (s *mountedServer) redactText(text string) string {
 	if err != nil || bad != nil {
 		return "what it says cannot be cleaned of its tokens"
 	}
-	return cleaner.Text(text)
+	return string(cleaner.Text(text))
 }
 
 // explainLostCall says why a call has no answer. An error that the server itself answered

@@ -107,7 +107,7 @@ func (m *Mounts) Tools() (tools []sallyport.Tool, left []Left) {
 // mountTools makes tools of what a server offers.
 func (s *mountedServer) mountTools(n *serverListing) (tools []sallyport.Tool, left []Left) {
 	leave := func(kind Kind, name, why string) {
-		left = append(left, Left{Server: s.Name, Kind: kind, Tool: cmp.Or(name, "*"), Why: s.m.o.Cleaner.Text(why)})
+		left = append(left, Left{Server: s.Name, Kind: kind, Tool: cmp.Or(name, "*"), Why: string(s.m.o.Cleaner.Text(why))})
 	}
 	for _, kind := range kinds {
 		if why := n.failed[kind]; why != "" {

@@ -83,7 +83,7 @@ func (s *mountedServer) compareDefinition(d *offering, n *serverListing) (why st
 	case now == nil:
 		return "the server does not offer it any more", true
 	case now.fault != "":
-		return s.m.o.Cleaner.Text(now.fault), false
+		return string(s.m.o.Cleaner.Text(now.fault)), false
 	case now.digest != d.digest:
 		return "its definition is not the one that was accepted", false
 	}
@@ -180,7 +180,9 @@ func (s *mountedServer) updateHeld() (changed bool) {
 }
 
 // logName returns the name of a thing for the log.
-func (s *mountedServer) logName(t definitionKey) string { return quoteName(s.m.o.Cleaner.Text(t.key)) }
+func (s *mountedServer) logName(t definitionKey) string {
+	return quoteName(string(s.m.o.Cleaner.Text(t.key)))
+}
 
 // isAvailable reports whether at least one of the things may be used.
 func (s *mountedServer) isAvailable(things ...definitionKey) bool {

@@ -30,7 +30,7 @@ func (s *mountedServer) promptSchema(d *offering) (json.RawMessage, error) {
 		a, _ := item.(map[string]any)
 		name, _ := a["name"].(string)
 		switch {
-		case name == "" || s.m.o.Cleaner.Text(name) != name:
+		case name == "" || !s.m.o.Cleaner.Accepts(name):
 			return nil, fmt.Errorf("argument %d has no name that can be shown", i+1)
 		case seen[name]:
 			return nil, errors.New("two of its arguments have one name")
@@ -43,7 +43,7 @@ func (s *mountedServer) promptSchema(d *offering) (json.RawMessage, error) {
 		}{Type: "string"}
 		title, _ := a["title"].(string)
 		description, _ := a["description"].(string)
-		property.Title, property.Description = s.m.o.Cleaner.Text(title), s.m.o.Cleaner.Text(description)
+		property.Title, property.Description = string(s.m.o.Cleaner.Text(title)), string(s.m.o.Cleaner.Text(description))
 		if must, _ := a["required"].(bool); must {
 			required = append(required, name)
 		}

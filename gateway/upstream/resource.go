@@ -16,13 +16,13 @@ import (
 // exactly this URI, so a URI that would have to be cleaned is refused.
 func (s *mountedServer) newResource(d *offering) (sallyport.Resource, error) {
 	cl := s.m.o.Cleaner
-	if cl.Text(d.key) != d.key {
+	if !cl.Accepts(d.key) {
 		return sallyport.Resource{}, errors.New("its URI holds characters that are not shown, or a secret")
 	}
 	r := sallyport.Resource{
-		Name: cl.Text(d.textOf("name")), Title: cl.Text(d.displayTitle()), MediaType: cl.Text(d.textOf("mimeType")),
+		Name: string(cl.Text(d.textOf("name"))), Title: string(cl.Text(d.displayTitle())), MediaType: string(cl.Text(d.textOf("mimeType"))),
 	}
-	r.Description, _ = output.Trim(cl.Text(d.textOf("description")), maxDescription)
+	r.Description, _ = output.Trim(string(cl.Text(d.textOf("description"))), maxDescription)
 	if _, _, err := mime.ParseMediaType(r.MediaType); err != nil {
 		r.MediaType = ""
 	}

@@ -102,8 +102,8 @@ func (s *mountedServer) newNamedTool(d *offering) (sallyport.Tool, error) {
 		return sallyport.Tool{}, err
 	}
 	t := s.newTool(name)
-	t.Title = s.m.o.Cleaner.Text(d.displayTitle())
-	t.Description, _ = output.Trim(s.m.o.Cleaner.Text(d.textOf("description")), maxDescription)
+	t.Title = string(s.m.o.Cleaner.Text(d.displayTitle()))
+	t.Description, _ = output.Trim(string(s.m.o.Cleaner.Text(d.textOf("description"))), maxDescription)
 	t.IsAvailable = func() bool { return s.isAvailable(d.definitionKey) }
 	if d.kind == KindPrompt {
 		t.Form = sallyport.FormPrompt

@@ -164,10 +164,10 @@ func describeEvent(e *audit.Event) string {
 	}
 	line := fmt.Sprintf("%s %s/%s", e.Tool, e.Principal, e.Personality)
 	if e.Args != "" && e.Kind != audit.KindIntent {
-		line += " " + truncateRunes(e.Args, 100)
+		line += " " + truncateRunes(string(e.Args), 100)
 	}
 	if e.Kind == audit.KindOutcome && !e.OK {
-		line += fmt.Sprintf(" -> %s: %s", e.Code, truncateRunes(text.OneLine(e.Error), 160))
+		line += fmt.Sprintf(" -> %s: %s", e.Code, truncateRunes(text.OneLine(string(e.Error)), 160))
 	}
 	return line
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/output"
 )
 
 // changeWait bounds how long the record of a change may take.
@@ -60,20 +61,21 @@ func (g *gate) keepFirst(ctx context.Context, e *audit.Event, change func() erro
 		return nil
 	}
 	again, what := *e, *e.Change
-	again.Time, again.Change, again.Error = time.Time{}, &what, err.Error()
+	again.Time, again.Change, again.Error = time.Time{}, &what, output.Plain().Text(err.Error())
 	return errors.Join(err, g.recordChange(ctx, &again))
 }
 
 // changeEvent returns the event for a change.
 func changeEvent(action audit.Action, target, detail string) *audit.Event {
-	return &audit.Event{Change: &audit.Change{Action: action, Target: target, Detail: detail}}
+	clean := output.Plain()
+	return &audit.Event{Change: &audit.Change{Action: action, Target: clean.Text(target), Detail: clean.Text(detail)}}
 }
 
 // switchEvent returns the event for a kill switch.
 func switchEvent(action audit.Action, kind auth.SwitchKind, name, reason string) *audit.Event {
 	e := changeEvent(action, string(kind)+" "+name, reason)
 	if kind == auth.SwitchTool {
-		e.Tool = name
+		e.Tool = output.Plain().Text(name)
 	}
 	return e
 }
@@ -92,10 +94,10 @@ func describeChange(e *audit.Event) string {
 		text += " (user " + c.User + ")"
 	}
 	if c.Detail != "" {
-		text += ": " + c.Detail
+		text += ": " + string(c.Detail)
 	}
 	if e.Error != "" {
-		text += " -> not done: " + truncateRunes(e.Error, 160)
+		text += " -> not done: " + truncateRunes(string(e.Error), 160)
 	}
 	// A reason or a session name is text from another party.
 	return escapeControls(text)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/output"
 )
 
 // approvalDesk lets the person behind a client decide about held calls. Each
@@ -42,7 +43,7 @@ func (g *gate) recordDecision(ctx context.Context, a *sallyport.Approval, by str
 		return err
 	}
 	e := changeEvent(audit.ActionDeny, a.ID, reason)
-	e.CallID, e.Tool, e.Principal = a.CallID, a.Tool, by
+	e.CallID, e.Tool, e.Principal = a.CallID, output.Plain().Text(a.Tool), by
 	if approve {
 		e.Change.Action = audit.ActionApprove
 		return g.keepFirst(ctx, e, decide)

@@ -300,10 +300,10 @@ func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
 		p.printLine("%s is no call but a change: %s", call, text.OneLine(describeChange(&events[0])))
 		return nil
 	}
-	p.printLine("call %s: %s by %s as %s at %s", last.CallID, text.OneLine(last.Tool), last.Principal,
-		orNone(last.Personality), last.Time.Local().Format("2006-01-02 15:04:05"))
+	p.printLine("call %s: %s by %s as %s at %s", last.CallID, text.OneLine(string(last.Tool)), last.Principal,
+		orNone(string(last.Personality)), last.Time.Local().Format("2006-01-02 15:04:05"))
 	if last.Args != "" {
-		p.printLine("arguments: %s", truncateRunes(last.Args, 1000))
+		p.printLine("arguments: %s", truncateRunes(string(last.Args), 1000))
 	}
 	explainOutcome(p, last)
 	for i := range events {
@@ -322,7 +322,7 @@ func explainOutcome(p *printer, last *audit.Event) {
 	}
 	p.printLine("outcome: %s", outcomeWord(p, last))
 	if !last.OK {
-		p.printLine("         %s: %s", last.Code, text.OneLine(last.Error))
+		p.printLine("         %s: %s", last.Code, text.OneLine(string(last.Error)))
 	}
 	explainDecisions(p, last)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/output"
 )
 
 const (
@@ -243,7 +244,7 @@ func (f *configFollower) readFingerprint() (string, error) {
 // away must not wait for the record.
 func (f *configFollower) recordReload(ctx context.Context, refused string) {
 	e := changeEvent(audit.ActionReload, f.seen, strings.Join(f.g.config.Files, " "))
-	e.Error = refused
+	e.Error = output.Plain().Text(refused)
 	if err := f.g.recordChange(ctx, e); err != nil {
 		f.g.logger.Error("there is no record of a changed configuration", "error", err)
 	}

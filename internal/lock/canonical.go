@@ -5,9 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"sync"
 
-	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -48,15 +46,6 @@ func digestOf(v any) string {
 	}
 	return sha256Hex(text)
 }
-
-// plainCleaner returns the cleaner that knows no secrets.
-var plainCleaner = sync.OnceValue(func() *output.Cleaner {
-	c, err := output.New(nil)
-	if err != nil {
-		panic("lock: a cleaner without secrets: " + err.Error())
-	}
-	return c
-})
 
 // decodeObject decodes a definition.
 func decodeObject(raw json.RawMessage) (map[string]any, error) {

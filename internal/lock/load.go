@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -128,7 +129,7 @@ func (c *fileChecker) checkServer(name string, w serverEntry) Server {
 		return Server{}
 	}
 	s := w.Server
-	launch, err := s.Launch.normalized(plainCleaner())
+	launch, err := s.Launch.normalized(output.Plain())
 	if err != nil {
 		c.addFault(at, "%v", err)
 	}
@@ -185,7 +186,7 @@ func (c *fileChecker) checkPin(at []string, p Pin) Pin {
 			c.addFault(append(at, "hidden"), "names a field that the definition does not have")
 		}
 	}
-	fresh, err := newPin(m, plainCleaner())
+	fresh, err := newPin(m, output.Plain())
 	if err != nil {
 		c.addFault(append(at, "definition"), "%v", err)
 		return p

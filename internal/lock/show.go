@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/output"
 )
 
 const (
@@ -74,7 +76,7 @@ func toShownText(v any) string {
 	if err := e.Encode(v); err != nil {
 		return ""
 	}
-	return plainCleaner().Text(strings.TrimSuffix(b.String(), "\n"))
+	return string(output.Plain().Text(strings.TrimSuffix(b.String(), "\n")))
 }
 
 // truncateName cuts a name.
@@ -86,4 +88,4 @@ func truncateName(s string) string {
 }
 
 // cleanName returns a name as a message holds it.
-func cleanName(s string) string { return truncateName(plainCleaner().Text(s)) }
+func cleanName(s string) string { return truncateName(string(output.Plain().Text(s))) }

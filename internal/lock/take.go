@@ -84,7 +84,7 @@ type Refused struct {
 // itself. The error is about the server as a whole: its name or launch.
 func Take(server string, o *Offer, c *output.Cleaner) (Server, []Refused, error) {
 	if c == nil {
-		c = plainCleaner()
+		c = output.Plain()
 	}
 	if err := CheckServer(server); err != nil {
 		return Server{}, nil, err
@@ -161,7 +161,7 @@ func pinDefinitions(server string, k Kind, list []json.RawMessage, c *output.Cle
 			err = errors.New("is listed twice")
 		}
 		if err != nil {
-			refused = append(refused, Refused{Kind: k, Name: truncateName(c.Text(name)), Why: err.Error()})
+			refused = append(refused, Refused{Kind: k, Name: truncateName(string(c.Text(name))), Why: err.Error()})
 			continue
 		}
 		pins[name] = p
@@ -184,7 +184,7 @@ func pinDefinition(server string, k Kind, raw json.RawMessage, c *output.Cleaner
 		return "", Pin{}, fmt.Errorf("has no %s", k.Key())
 	case len(name) > maxKey:
 		return "", Pin{}, fmt.Errorf("%s is longer than %d bytes", k.Key(), maxKey)
-	case c.Text(name) != name:
+	case !c.Accepts(name):
 		return name, Pin{}, fmt.Errorf("%s %w", k.Key(), errHidden)
 	}
 	p, err := newPin(m, c)
@@ -199,7 +199,7 @@ func newPin(m map[string]any, c *output.Cleaner) (Pin, error) {
 	p := Pin{SHA256: digestOf(m)}
 	clean := make(map[string]any, len(m))
 	for field, v := range m {
-		if c.Text(field) != field {
+		if !c.Accepts(field) {
 			return Pin{}, fmt.Errorf("the name of a field %w", errHidden)
 		}
 		clean[field] = c.Value(v)
@@ -221,7 +221,7 @@ func newPin(m map[string]any, c *output.Cleaner) (Pin, error) {
 // than it is run.
 func (l Launch) normalized(c *output.Cleaner) (Launch, error) {
 	if !l.Transport.Valid() {
-		return Launch{}, fmt.Errorf("transport %q: expected stdio, http or sse", truncateName(c.Text(string(l.Transport))))
+		return Launch{}, fmt.Errorf("transport %q: expected stdio, http or sse", truncateName(string(c.Text(string(l.Transport)))))
 	}
 	if u, err := url.Parse(l.URL); err != nil || u.User != nil {
 		return Launch{}, errors.New("url: expected a URL without user info")

@@ -62,13 +62,13 @@ func (t *textCleaner) removeUnsafe(s string, limit int) string {
 	s = joinLines(s)
 	// A removal may complete what the former one looked for.
 	for range 4 {
-		next := joinLines(t.cleaner.Text(s))
+		next := joinLines(string(t.cleaner.Text(s)))
 		if next == s {
 			break
 		}
 		s = next
 	}
-	if joinLines(t.cleaner.Text(s)) != s {
+	if joinLines(string(t.cleaner.Text(s))) != s {
 		return ""
 	}
 	if utf8.RuneCountInString(s) <= limit {
@@ -86,7 +86,7 @@ func (t *textCleaner) isExact(s string) bool {
 	if ok, known := t.exact[s]; known {
 		return ok
 	}
-	ok := len(s) <= maxName && !strings.ContainsFunc(s, isUnsafeRune) && t.cleaner.Text(s) == s
+	ok := len(s) <= maxName && !strings.ContainsFunc(s, isUnsafeRune) && t.cleaner.Accepts(s)
 	if len(t.exact) < maxKept {
 		t.exact[s] = ok
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/store/sqlite"
 	"github.com/sallyport/sallyport/store/storetest"
 )
@@ -27,7 +28,7 @@ func crowd(t testing.TB, l *audit.Log, writers, each, bytes int) {
 			for i := range each {
 				e := audit.Event{
 					Kind: audit.KindOutcome, CallID: fmt.Sprintf("%d-%d", w, i), OK: true, Durable: i%2 == 0,
-					Args: strings.Repeat("x", bytes),
+					Args: output.Clean(strings.Repeat("x", bytes)),
 				}
 				if err := l.Record(t.Context(), &e); err != nil {
 					t.Errorf("Record = %v", err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/store/sqlite"
 	"github.com/sallyport/sallyport/store/storetest"
@@ -123,7 +124,7 @@ func TestPruneGivesSpaceBack(t *testing.T) {
 	db := open(t, path, nil)
 	l := storetest.Log(t, db)
 	for i := range 300 {
-		e := audit.Event{Kind: audit.KindOutcome, CallID: fmt.Sprint(i), Args: strings.Repeat("x", 8<<10)}
+		e := audit.Event{Kind: audit.KindOutcome, CallID: fmt.Sprint(i), Args: output.Clean(strings.Repeat("x", 8<<10))}
 		if err := l.Record(t.Context(), &e); err != nil {
 			t.Fatal(err)
 		}

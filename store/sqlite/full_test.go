@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/store/sqlite"
 	"github.com/sallyport/sallyport/store/storetest"
@@ -54,7 +55,7 @@ func (f *filled) set(t *testing.T, i int) error {
 // kept.
 func (f *filled) record(t *testing.T) bool {
 	t.Helper()
-	e := audit.Event{Kind: audit.KindOutcome, CallID: "full", Full: strings.Repeat("x", 200<<10)}
+	e := audit.Event{Kind: audit.KindOutcome, CallID: "full", Full: output.Clean(strings.Repeat("x", 200<<10))}
 	err := f.log.Record(t.Context(), &e)
 	if err != nil && (!errors.Is(err, audit.ErrNotKept) || !errors.Is(err, store.ErrFull)) {
 		t.Errorf("Record = %v, want ErrNotKept and ErrFull", err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -112,7 +113,7 @@ func testAuditQueries(t *testing.T, open opener) {
 	for i := range 40 {
 		e := newEvent(audit.KindOutcome, fmt.Sprintf("call%d", i/2))
 		e.Time = start.Add(time.Duration(i) * time.Minute)
-		e.Tool = []string{"read_file", "fetch_url"}[i%2]
+		e.Tool = []output.Clean{"read_file", "fetch_url"}[i%2]
 		e.Principal = []string{"local", "ci", "Local"}[i%3]
 		if i%4 == 3 {
 			e.OK, e.Code, e.Stage, e.Error = false, sallyport.CodeNotAvailable, sallyport.StepVisible, "no"
