@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"sort"
 	"strings"
 )
@@ -82,26 +81,30 @@ func (fs Faults) Unwrap() []error {
 	return errs
 }
 
-// faultCollector gathers faults of several files.
+// faultCollector gathers faults of several texts. The zero value is empty.
 type faultCollector struct {
 	faults []rankedFault
 	more   bool
 }
 
-// rankedFault is a fault with its file. The snippet is made at the end, when it is
+// rankedFault is a fault with its text. The snippet is made at the end, when it is
 // known which values of a line must not show.
 type rankedFault struct {
 	Fault
-	file *file
+	file *source
 }
 
-func (c *faultCollector) add(f *file, fault Fault) {
+// add adds a fault. Only the first thousand are kept.
+func (c *faultCollector) add(f *source, fault Fault) {
 	if len(c.faults) >= maxFaults {
 		c.more = true
 		return
 	}
 	c.faults = append(c.faults, rankedFault{fault, f})
 }
+
+// isFull reports whether faults are no longer kept.
+func (c *faultCollector) isFull() bool { return c.more }
 
 // joinFaults returns the faults in order, or nil when there are none.
 func (c *faultCollector) joinFaults() error {
@@ -133,64 +136,4 @@ func (c *faultCollector) joinFaults() error {
 		fs = append(fs, last)
 	}
 	return fs
-}
-
-// userinfo finds the credentials of a URL, which no message may show.
-var userinfo = regexp.MustCompile(`://[^/\s"'@]*@`)
-
-// sourceSnippet returns the source line with a caret below the place, "" when there
-// is nothing to show or the place is behind a value that must not show.
-func (f *file) sourceSnippet(at pos) string {
-	cut, hidden := f.cuts[at.line]
-	return f.snippetTo(at, cut, hidden)
-}
-
-// snippetTo is snippet with the line ending behind cut code points when it is
-// hidden from there on.
-func (f *file) snippetTo(at pos, cut int, hidden bool) string {
-	if at.line < 1 || at.line > len(f.lines) || strings.TrimSpace(f.lines[at.line-1]) == "" {
-		return ""
-	}
-	if hidden && at.col > cut+1 {
-		return ""
-	}
-	line := userinfo.ReplaceAllStringFunc(f.lines[at.line-1], func(s string) string {
-		return "://" + strings.Repeat("*", len([]rune(s))-4) + "@"
-	})
-	text, left := []rune(strings.Map(toVisible, line)), at.col-1
-	start, end := "", ""
-	if hidden && cut < len(text) {
-		text, end = text[:cut], "…"
-	}
-	if from := left - snippetRunes*2/3; from > 0 && len(text) > snippetRunes {
-		text, left, start = text[from:], left-from+1, "…"
-	}
-	if len(text) > snippetRunes {
-		text, end = text[:snippetRunes], "…"
-	}
-	body := strings.TrimRight(start+string(text)+end, " ")
-	number := fmt.Sprintf("%5d", at.line)
-	return number + " | " + body + "\n" + strings.Repeat(" ", len(number)) + " | " + strings.Repeat(" ", left) + "^"
-}
-
-// hideFrom hides what follows a number of code points of a line from snippets.
-func (f *file) hideFrom(line, cut int) {
-	if before, ok := f.cuts[line]; !ok || cut < before {
-		if f.cuts == nil {
-			f.cuts = map[int]int{}
-		}
-		f.cuts[line] = cut
-	}
-}
-
-// toVisible replaces what would move the caret or act on a terminal.
-func toVisible(r rune) rune {
-	switch {
-	case r == '\t':
-		return ' '
-	case badRune(r) != "":
-		return '?'
-	default:
-		return r
-	}
 }

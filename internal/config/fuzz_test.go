@@ -143,8 +143,8 @@ func checkPaths(t *testing.T, c *Config) {
 
 // checkJSON loads the JSON form of a good configuration.
 func checkJSON(t *testing.T, c *Config, data []byte) {
-	text, _ := decodeText(data)
-	root, faults := parseYAML(text)
+	text, _ := decodeText(data, maxFileBytes)
+	root, faults := parseYAML(text, maxYAMLKeys)
 	if len(faults) > 0 {
 		return // JSON that is no YAML, such as one with tabs.
 	}
@@ -172,11 +172,11 @@ func stripped(c *Config) *Config {
 func FuzzTree(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		text, faults := decodeText(data)
+		text, faults := decodeText(data, maxFileBytes)
 		if len(faults) > 0 || len(data) > 1<<14 {
 			return
 		}
-		root, faults := parseYAML(text)
+		root, faults := parseYAML(text, maxYAMLKeys)
 		if root == nil || len(faults) > 0 {
 			return
 		}

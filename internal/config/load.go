@@ -15,8 +15,16 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// maxFiles bounds the files of one configuration.
-const maxFiles = 64
+const (
+	// maxFiles bounds the files of one configuration.
+	maxFiles = 64
+	// maxFileBytes bounds one file. A hand-written policy is a few
+	// kilobytes; a mebibyte leaves room for thousands of actions.
+	maxFileBytes = 1 << 20
+	// maxYAMLKeys bounds the keys of one file: the parser takes quadratic
+	// time in the keys of a mapping (0.7 s for 20,000).
+	maxYAMLKeys = 20_000
+)
 
 // Options say what a configuration may know of its surroundings. nil means
 // the zero Options.
@@ -35,17 +43,10 @@ type Options struct {
 
 // file is one file of a configuration.
 type file struct {
-	// name is as the user gave it, abs absolute, dir the folder of abs.
-	name, abs, dir string
-	// rank is the place in the order of the files.
-	rank   int
-	lines  []string
-	digest [sha256.Size]byte
-	root   *node
-	// cuts holds, by line, after how many code points a snippet ends.
-	cuts map[int]int
-	// json is true for a file that is read as JSON.
-	json bool
+	*source // its name is as the user gave it
+	// abs is the absolute name, dir the folder of abs.
+	abs, dir string
+	digest   [sha256.Size]byte
 }
 
 // Load reads the files of a configuration, later ones adding keys to earlier
@@ -64,7 +65,7 @@ func Load(paths []string, o *Options) (*Config, error) {
 		}
 		data, err := readFile(f.abs)
 		if err != nil {
-			l.faults.add(f, Fault{File: f.name, Message: "cannot be read: " + causeText(err), Err: err})
+			l.faults.add(f.source, Fault{File: f.name, Message: "cannot be read: " + causeText(err), Err: err})
 			continue
 		}
 		l.cfg.Files = append(l.cfg.Files, f.abs)
@@ -129,7 +130,7 @@ func newLoader(rows []row, o *Options) *loader {
 
 // openFile adds a file and checks that it is not given twice.
 func (l *loader) openFile(name string) (*file, bool) {
-	f := &file{name: name, abs: name, rank: len(l.files)}
+	f := &file{source: &source{name: name, rank: len(l.files)}, abs: name}
 	if !filepath.IsAbs(name) {
 		f.abs = filepath.Join(l.opts.Dir, name)
 	}
@@ -137,13 +138,13 @@ func (l *loader) openFile(name string) (*file, bool) {
 	f.dir = filepath.Dir(f.abs)
 	for _, other := range l.files {
 		if other.abs == f.abs {
-			l.faults.add(f, Fault{File: name, Message: "the same file is given twice"})
+			l.faults.add(f.source, Fault{File: name, Message: "the same file is given twice"})
 			return nil, false
 		}
 	}
 	l.files = append(l.files, f)
 	if !filepath.IsAbs(f.abs) {
-		l.faults.add(f, Fault{File: name, Message: "a relative file name needs a folder to start from"})
+		l.faults.add(f.source, Fault{File: name, Message: "a relative file name needs a folder to start from"})
 		return nil, false
 	}
 	return f, true
@@ -179,15 +180,7 @@ func causeText(err error) string {
 // parseFile reads the text of a file into its tree.
 func (l *loader) parseFile(f *file, data []byte) {
 	f.digest = sha256.Sum256(data)
-	text, faults := decodeText(data)
-	f.lines = text.lines
-	if len(faults) == 0 {
-		if f.json = isJSON(f.name, text.text); f.json {
-			f.root, faults = parseJSON(text.text)
-		} else {
-			f.root, faults = parseYAML(text)
-		}
-	}
+	faults := f.parse(data, Bounds{Bytes: maxFileBytes, YAMLBytes: maxFileBytes, YAMLKeys: maxYAMLKeys})
 	for _, tf := range faults {
 		l.addFault(f, tf.at, "", "%s", tf.message)
 	}
@@ -308,27 +301,4 @@ func (l *loader) setDefaults() {
 		sums[i] = f.digest
 	}
 	c.Digest = combineDigests(sums)
-}
-
-// positionText returns a position as text.
-func (f *file) positionText(at pos) string { return fmt.Sprintf("%s:%d:%d", f.name, at.line, at.col) }
-
-// keyEnd returns the column of the colon that ends the key at a place.
-func (f *file) keyEnd(at pos) int {
-	if at.line < 1 || at.line > len(f.lines) {
-		return 1
-	}
-	i, quote := 0, rune(0)
-	for _, r := range f.lines[at.line-1] {
-		switch i++; {
-		case i < at.col:
-		case i == at.col && (r == '"' || r == '\''):
-			quote = r
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && r == ':':
-			return i
-		}
-	}
-	return i
 }

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // kind classifies a node of the document tree.
 type kind int
@@ -71,4 +74,32 @@ func checkText(s string) string {
 		}
 	}
 	return ""
+}
+
+// splitPointer splits a JSON pointer. A first part that is not empty is taken
+// for a segment too.
+func splitPointer(pointer string) []string {
+	pointer = strings.TrimPrefix(pointer, "/")
+	if pointer == "" {
+		return nil
+	}
+	parts := strings.Split(pointer, "/")
+	for i, p := range parts {
+		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(p)
+	}
+	return parts
+}
+
+// childAt returns what a segment of a pointer names, its place, and whether that
+// is a key; nil and what was given for what is not there.
+func (n *node) childAt(segment string, at pos, key bool) (*node, pos, bool) {
+	for _, f := range n.fields {
+		if f.name == segment {
+			return f.value, f.at, true
+		}
+	}
+	if i, err := strconv.Atoi(segment); err == nil && i >= 0 && i < len(n.items) {
+		return n.items[i], n.items[i].at, false
+	}
+	return nil, at, key
 }

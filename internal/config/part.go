@@ -1,10 +1,6 @@
 package config
 
-import (
-	"encoding/json"
-	"strconv"
-	"strings"
-)
+import "encoding/json"
 
 // Part is one thing that a file declares and that is judged elsewhere: an
 // action or an upstream server. The keys inside it are judged by whoever makes
@@ -37,17 +33,10 @@ func (p Part) Fault(pointer, message string) Fault {
 		return Fault{Key: p.key, Message: message}
 	}
 	at, key, named := p.findPosition(pointer)
-	cut, hidden := p.file.cuts[at.line]
 	if named {
-		// The value is not understood here, so it may be a secret.
-		if end := p.file.keyEnd(at); !hidden || end < cut {
-			cut, hidden = end, true
-		}
+		return p.file.faultAtKey(at, key, key+": "+message)
 	}
-	return Fault{
-		File: p.file.name, Line: at.line, Column: at.col, Key: key,
-		Message: key + ": " + message, Snippet: p.file.snippetTo(at, cut, hidden),
-	}
+	return p.file.faultAt(at, key, key+": "+message)
 }
 
 // Source returns the place of a JSON pointer inside the part, or of its
@@ -75,32 +64,4 @@ func (p Part) findPosition(pointer string) (at pos, key string, named bool) {
 		}
 	}
 	return at, key, named
-}
-
-// splitPointer splits a JSON pointer. A first part that is not empty is taken
-// for a segment too.
-func splitPointer(pointer string) []string {
-	pointer = strings.TrimPrefix(pointer, "/")
-	if pointer == "" {
-		return nil
-	}
-	parts := strings.Split(pointer, "/")
-	for i, p := range parts {
-		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(p)
-	}
-	return parts
-}
-
-// childAt returns what a segment of a pointer names, its place, and whether that
-// is a key; nil and what was given for what is not there.
-func (n *node) childAt(segment string, at pos, key bool) (*node, pos, bool) {
-	for _, f := range n.fields {
-		if f.name == segment {
-			return f.value, f.at, true
-		}
-	}
-	if i, err := strconv.Atoi(segment); err == nil && i >= 0 && i < len(n.items) {
-		return n.items[i], n.items[i].at, false
-	}
-	return nil, at, key
 }

@@ -136,8 +136,8 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 	for _, tt := range texts {
 		t.Run(tt.name, func(t *testing.T) {
-			text, _ := decodeText([]byte(tt.text))
-			root, faults := parseYAML(text)
+			text, _ := decodeText([]byte(tt.text), maxFileBytes)
+			root, faults := parseYAML(text, maxYAMLKeys)
 			if faults != nil {
 				t.Fatal(faults)
 			}

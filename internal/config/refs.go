@@ -12,7 +12,7 @@ type nameReference struct {
 func (l *loader) reportDangling() {
 	defined := map[string][]string{}
 	for _, ref := range l.refs {
-		if l.faults.more {
+		if l.faults.isFull() {
 			return
 		}
 		names, known := defined[ref.target]

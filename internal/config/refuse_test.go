@@ -91,8 +91,8 @@ func TestParseAccepts(t *testing.T) {
 // TestColonsInLists: inside braces, too, only a colon before a blank separates
 // a key from its value, and what is in braces stays a mapping.
 func TestColonsInLists(t *testing.T) {
-	text, _ := decodeText([]byte("{x: [weather:read, a:b:c, 01:2, smtp:25, g:true, a:b  c , {c:d}, e: f, \"q\":r, q:\"r\", ~:a], y: [a:b, [c:d],\n e:f\n]}"))
-	root, faults := parseYAML(text)
+	text, _ := decodeText([]byte("{x: [weather:read, a:b:c, 01:2, smtp:25, g:true, a:b  c , {c:d}, e: f, \"q\":r, q:\"r\", ~:a], y: [a:b, [c:d],\n e:f\n]}"), maxFileBytes)
+	root, faults := parseYAML(text, maxYAMLKeys)
 	if faults != nil {
 		t.Fatal(faults)
 	}

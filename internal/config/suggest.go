@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 )
 
@@ -47,6 +48,14 @@ func suggestNames(word string, names, expected []string) string {
 		return ""
 	}
 	return ": expected " + oneOf(expected)
+}
+
+// quoteShort quotes a word of the text for a message, shortened.
+func quoteShort(s string) string {
+	if runes := []rune(s); len(runes) > 64 {
+		s = string(runes[:64]) + "…"
+	}
+	return strconv.Quote(s)
 }
 
 // oneOf returns "a", "a or b", "a, b or c".

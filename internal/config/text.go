@@ -7,15 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-const (
-	// maxFileBytes bounds one file. A hand-written policy is a few
-	// kilobytes; a mebibyte leaves room for thousands of actions.
-	maxFileBytes = 1 << 20
-	// maxBlankLines bounds blank lines in a row: the YAML scanner takes
-	// quadratic time in the blank lines that end a block scalar (10 s for
-	// 64 KiB of them).
-	maxBlankLines = 256
-)
+// maxBlankLines bounds blank lines in a row: the YAML scanner takes quadratic
+// time in the blank lines that end a block scalar (10 s for 64 KiB of them).
+const maxBlankLines = 256
 
 // fileText is the checked text of one file.
 type fileText struct {
@@ -25,13 +19,9 @@ type fileText struct {
 	lines []string
 }
 
-// decodeText checks the bytes of a file and returns its text. A fault means
-// that the text cannot be parsed.
-func decodeText(data []byte) (fileText, []textFault) {
-	return decodeBounded(data, maxFileBytes)
-}
-
-func decodeBounded(data []byte, most int) (fileText, []textFault) {
+// decodeText checks the bytes of a file, of which there may be most, and returns
+// its text. A fault means that the text cannot be parsed.
+func decodeText(data []byte, most int) (fileText, []textFault) {
 	if len(data) > most {
 		return fileText{}, []textFault{{pos{1, 1}, fmt.Sprintf("the file is larger than %d bytes", most)}}
 	}
@@ -42,12 +32,6 @@ func decodeBounded(data []byte, most int) (fileText, []textFault) {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	t := fileText{text: s, lines: strings.Split(s, "\n")}
 	return t, checkLines(t.lines)
-}
-
-// textFault is a fault before its file is known.
-type textFault struct {
-	at      pos
-	message string
 }
 
 // checkLines reports the first bad character of each line.

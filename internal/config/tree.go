@@ -5,37 +5,17 @@ import (
 	"strings"
 )
 
-// Bounds are the limits of a text that is read with [ReadDocument].
-type Bounds struct {
-	// Bytes bounds the text, YAMLBytes one that is not JSON, whose parser
-	// takes more time.
-	Bytes, YAMLBytes int
-	// YAMLKeys bounds the keys of a text that is not JSON.
-	YAMLKeys int
-}
-
 // Document is a YAML or JSON text that is no configuration, read as strictly
 // as one: one document, UTF-8, no key twice, no anchors and tags. It is
 // immutable.
-type Document struct{ file *file }
+type Document struct{ source *source }
 
 // ReadDocument reads a text. name is what faults call it. The error is
 // [Faults].
 func ReadDocument(name string, data []byte, b Bounds) (*Document, error) {
-	f := &file{name: name}
+	f := &source{name: name}
 	var c faultCollector
-	text, faults := decodeBounded(data, b.Bytes)
-	f.lines = text.lines
-	if len(faults) == 0 {
-		switch f.json = isJSON(name, text.text); {
-		case f.json:
-			f.root, faults = parseJSON(text.text)
-		case len(text.text) > b.YAMLBytes:
-			faults = []textFault{{pos{1, 1}, fmt.Sprintf("the file is larger than %d bytes, the bound for YAML: JSON may have %d", b.YAMLBytes, b.Bytes)}}
-		default:
-			f.root, faults = parseYAMLBounded(text, b.YAMLKeys)
-		}
-	}
+	faults := f.parse(data, b)
 	if f.root == nil && len(faults) == 0 {
 		faults = []textFault{{pos{1, 1}, "the file is empty"}}
 	}
@@ -70,15 +50,15 @@ func duplicateKeys(n *node) (faults []textFault) {
 }
 
 // Root is the value of the text.
-func (d *Document) Root() Node { return Node{d.file.root, d.file.root.at} }
+func (d *Document) Root() Node { return Node{d.source.root, d.source.root.at} }
 
 // Fault is a fault at the place of a value, with its source line.
 func (d *Document) Fault(n Node, message string) Fault {
-	return filePosition{d.file, n.at}.newFault("", message)
+	return d.source.faultAt(n.at, "", message)
 }
 
 // Place is where a value stands, as file:line:column.
-func (d *Document) Place(n Node) string { return d.file.positionText(n.at) }
+func (d *Document) Place(n Node) string { return d.source.positionText(n.at) }
 
 // Node is one value of a [Document]. The zero Node is a value that is not
 // there: every question about it is answered with no.

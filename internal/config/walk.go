@@ -32,26 +32,23 @@ func (p filePosition) String() string { return p.file.positionText(p.at) }
 
 // newFault makes a fault with its snippet.
 func (p filePosition) newFault(key, message string) Fault {
-	return Fault{
-		File: p.file.name, Line: p.at.line, Column: p.at.col,
-		Key: key, Message: message, Snippet: p.file.sourceSnippet(p.at),
-	}
+	return p.file.faultAt(p.at, key, message)
 }
 
 // addFault reports something at a position.
 func (l *loader) addFault(f *file, at pos, key, format string, args ...any) {
-	l.faults.add(f, Fault{File: f.name, Line: at.line, Column: at.col, Key: key, Message: fmt.Sprintf(format, args...)})
+	l.faults.add(f.source, Fault{File: f.name, Line: at.line, Column: at.col, Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
 // keyFault reports something about a key. Its value is not understood, so it
 // may be a secret and is kept out of snippets.
 func (l *loader) keyFault(f *file, at pos, key, format string, args ...any) {
-	if l.faults.more {
+	if l.faults.isFull() {
 		// Nobody reads this one; where its value begins is not worth a search.
 		f.hideFrom(at.line, 0)
 		return
 	}
-	f.hideFrom(at.line, f.keyEnd(at))
+	f.hideAfterKey(at)
 	l.addFault(f, at, key, format, args...)
 }
 
@@ -307,7 +304,7 @@ func (s scope) reportDuplicate(seen map[string]pos, f field, full string) bool {
 
 func (s scope) reportUnknown(pattern, key string, f field) {
 	names := s.table.below[pattern]
-	if s.faults.more {
+	if s.faults.isFull() {
 		names = nil
 	}
 	help := suggestNames(f.name, names, s.table.supportedBelow(pattern))
@@ -385,12 +382,4 @@ func joinKey(key, name string) string {
 		return name
 	}
 	return key + "." + name
-}
-
-// quoteShort quotes a word of the file for a message, shortened.
-func quoteShort(s string) string {
-	if runes := []rune(s); len(runes) > 64 {
-		s = string(runes[:64]) + "…"
-	}
-	return strconv.Quote(s)
 }

@@ -19,20 +19,12 @@ const (
 	// parser recurses, and a Go stack that overflows cannot be recovered.
 	maxFlowDepth   = 64
 	maxBlockColumn = 256
-	// maxYAMLKeys bounds the keys of one file: the parser takes quadratic
-	// time in the keys of a mapping (0.7 s for 20,000).
-	maxYAMLKeys = 20_000
 )
 
 // parseYAML returns the tree of the first document. It goes on after a
 // construct that is refused, whose node is opaque; after a syntax error the
-// tree is nil.
-func parseYAML(text fileText) (root *node, faults []textFault) {
-	return parseYAMLBounded(text, maxYAMLKeys)
-}
-
-// parseYAMLBounded is parseYAML with another bound for the keys of the text.
-func parseYAMLBounded(text fileText, most int) (root *node, faults []textFault) {
+// tree is nil. The text may have most keys.
+func parseYAML(text fileText, most int) (root *node, faults []textFault) {
 	defer func() {
 		// The parser is a dependency that reads text from outside; a panic
 		// in it is a file that cannot be read, not the end of a server.
