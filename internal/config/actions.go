@@ -41,39 +41,39 @@ func actionKeys() []row {
 // onlyLayers reports whether a file is the documents' form, which has no
 // version.
 func (f *file) onlyLayers() bool {
-	for _, fd := range f.root.fields {
-		if fd.name != layersKey {
+	for _, fd := range f.Root.Fields {
+		if fd.Name != layersKey {
 			return false
 		}
 	}
-	return f.json && len(f.root.fields) > 0
+	return f.JSON && len(f.Root.Fields) > 0
 }
 
 func (s *scope) actionID(v string) (string, error) {
 	switch {
 	case strings.HasPrefix(v, "mcp__"):
-		return "", fmt.Errorf("%s: names that begin with mcp__ are those of MCP servers' tools", quoteShort(v))
+		return "", fmt.Errorf("%s: names that begin with mcp__ are those of MCP servers' tools", Quote(v))
 	case !nameOK(v):
-		return "", fmt.Errorf("%s is not a name: expected %s", quoteShort(v), nameForm)
+		return "", fmt.Errorf("%s is not a name: expected %s", Quote(v), nameForm)
 	}
 	return v, nil
 }
 
 // readActions reads a list of actions. One that is at fault is left out.
-func (s scope) readActions(key string, n *node) {
-	for i, item := range n.items {
+func (s scope) readActions(key string, n *Value) {
+	for i, item := range n.Items {
 		at := key + "." + strconv.Itoa(i)
 		if s.declared++; s.declared > maxActions {
-			s.addFault(s.file, item.at, at, "%s: expected at most %d actions in all files", key, maxActions)
+			s.addFault(s.file, item.At, at, "%s: expected at most %d actions in all files", key, maxActions)
 			return
 		}
-		if s.expectKind(s.table.byKey[actionKey+".id"], at, item, kindMap) {
+		if s.expectKind(s.table.byKey[actionKey+".id"], at, item, KindMapping) {
 			s.readAction(at, item)
 		}
 	}
 }
 
-func (s scope) readAction(key string, n *node) {
+func (s scope) readAction(key string, n *Value) {
 	a, ok := s.readPart("action", key, n, shownOfActions)
 	id, known := s.readActionID(key, n)
 	if !ok || !known {
@@ -84,15 +84,15 @@ func (s scope) readAction(key string, n *node) {
 }
 
 // readActionID reads the id of an action.
-func (s scope) readActionID(key string, n *node) (string, bool) {
+func (s scope) readActionID(key string, n *Value) (string, bool) {
 	r, key := s.table.byKey[actionKey+".id"], key+".id"
-	i := slices.IndexFunc(n.fields, func(f field) bool { return f.name == "id" })
+	i := slices.IndexFunc(n.Fields, func(f Field) bool { return f.Name == "id" })
 	if i < 0 {
-		s.addFault(s.file, n.at, key, "missing key %s: expected id: %s", key, r.Example)
+		s.addFault(s.file, n.At, key, "missing key %s: expected id: %s", key, r.Example)
 		return "", false
 	}
-	v := n.fields[i].value
-	if !s.expectKind(r, key, v, kindText) {
+	v := n.Fields[i].Value
+	if !s.expectKind(r, key, v, KindText) {
 		return "", false
 	}
 	id, ok := s.parseText(r, key, v)
@@ -100,9 +100,9 @@ func (s scope) readActionID(key string, n *node) (string, bool) {
 		return "", false
 	}
 	if first, dup := s.ids[id]; dup {
-		s.addFault(s.file, v.at, key, "%s: an action %s is already defined at %s: expected an id of its own", key, quoteShort(id), first)
+		s.addFault(s.file, v.At, key, "%s: an action %s is already defined at %s: expected an id of its own", key, Quote(id), first)
 		return "", false
 	}
-	s.ids[id] = filePosition{s.file, v.at}
+	s.ids[id] = filePosition{s.file, v.At}
 	return id, true
 }

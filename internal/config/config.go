@@ -131,17 +131,17 @@ func (c *Config) Choose(name string) (*sallyport.Personality, error) {
 	if name == "" {
 		name = DefaultPersonality
 		if _, ok := c.Personalities[name]; !ok {
-			return nil, fmt.Errorf("no personality is chosen and none is named %q: expected %s", name, oneOf(names))
+			return nil, fmt.Errorf("no personality is chosen and none is named %q: expected %s", name, OneOf(names))
 		}
 	}
 	if p, ok := c.Personalities[name]; ok {
 		return p, nil
 	}
-	text := "no personality " + quoteShort(name)
+	text := "no personality " + Quote(name)
 	if near := Suggest(name, names); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}
-	return nil, errors.New(text + ": expected " + oneOf(names))
+	return nil, errors.New(text + ": expected " + OneOf(names))
 }
 
 // Source returns the place of a full dotted key, such as "state" or
@@ -175,5 +175,5 @@ func (c *Config) Fault(personality, key string, index int, message string) Fault
 			return p.newFault(full, message)
 		}
 	}
-	return filePosition{c.first, pos{1, 1}}.newFault(full, message)
+	return filePosition{c.first, Position{1, 1}}.newFault(full, message)
 }

@@ -58,7 +58,7 @@ func durationCheck(least, most time.Duration) func(*scope, string) (string, erro
 		case err != nil && !errors.Is(err, errLongDuration):
 			return "", err
 		case err != nil || d < least || d > most:
-			return "", fmt.Errorf("%s is out of range: expected %s to %s", quoteShort(v), inUnits(least), inUnits(most))
+			return "", fmt.Errorf("%s is out of range: expected %s to %s", Quote(v), inUnits(least), inUnits(most))
 		}
 		return strconv.FormatInt(int64(d), 10), nil
 	}

@@ -20,7 +20,7 @@ const (
 
 // readPart reads a value whose keys are checked elsewhere. The word says what
 // it is to messages.
-func (s scope) readPart(word, key string, n *node, shown []string) (Part, bool) {
+func (s scope) readPart(word, key string, n *Value, shown []string) (Part, bool) {
 	e := partEncoder{scope: s, top: n, shown: shown, ok: true}
 	e.encodeValue(key, n, 1, false)
 	if e.ok && e.b.Len() > maxPartBytes {
@@ -33,7 +33,7 @@ func (s scope) readPart(word, key string, n *node, shown []string) (Part, bool) 
 // two ways.
 type partEncoder struct {
 	scope
-	top *node
+	top *Value
 	// shown lists the keys of the part whose values snippets may show. What
 	// stands under another one, such as the headers of a handler, may be a
 	// secret that somebody wrote by mistake.
@@ -44,26 +44,26 @@ type partEncoder struct {
 
 var errNumber = errors.New("expected a number as JSON writes it, such as 10 or 1.5")
 
-func (e *partEncoder) encodeValue(key string, n *node, depth int, hidden bool) {
-	if hidden && (n.kind == kindText || n.kind == kindNumber) {
-		e.file.hideFrom(n.at.line, n.at.col-1)
+func (e *partEncoder) encodeValue(key string, n *Value, depth int, hidden bool) {
+	if hidden && (n.Kind == KindText || n.Kind == KindNumber) {
+		e.file.HideFrom(n.At.Line, n.At.Column-1)
 	}
-	switch n.kind {
-	case kindText:
-		e.reportFault(key, n, checkText(n.text))
-		e.writeString(n.text)
-	case kindNumber:
-		if !json.Valid([]byte(n.text)) {
+	switch n.Kind {
+	case KindText:
+		e.reportFault(key, n, CheckText(n.Text))
+		e.writeString(n.Text)
+	case KindNumber:
+		if !json.Valid([]byte(n.Text)) {
 			e.reportFault(key, n, errNumber.Error())
 		}
-		e.b.WriteString(n.text)
-	case kindBool:
-		e.b.WriteString(strconv.FormatBool(n.isTrue()))
-	case kindNull:
+		e.b.WriteString(n.Text)
+	case KindBool:
+		e.b.WriteString(strconv.FormatBool(n.IsTrue()))
+	case KindNull:
 		e.b.WriteString("null")
-	case kindList, kindMap:
-		if depth > maxJSONDepth {
-			e.reportFault(key, n, fmt.Sprintf("nested too deep: at most %d levels", maxJSONDepth))
+	case KindList, KindMapping:
+		if depth > MaxDepth {
+			e.reportFault(key, n, fmt.Sprintf("nested too deep: at most %d levels", MaxDepth))
 			return
 		}
 		e.encodeChildren(key, n, depth, hidden)
@@ -73,37 +73,37 @@ func (e *partEncoder) encodeValue(key string, n *node, depth int, hidden bool) {
 	}
 }
 
-func (e *partEncoder) encodeChildren(key string, n *node, depth int, hidden bool) {
-	if n.kind == kindList {
+func (e *partEncoder) encodeChildren(key string, n *Value, depth int, hidden bool) {
+	if n.Kind == KindList {
 		e.b.WriteByte('[')
-		for i, item := range n.items {
+		for i, item := range n.Items {
 			e.writeComma(i)
 			e.encodeValue(key+"."+strconv.Itoa(i), item, depth+1, hidden)
 		}
 		e.b.WriteByte(']')
 		return
 	}
-	seen := map[string]pos{}
+	seen := map[string]Position{}
 	e.b.WriteByte('{')
-	for i, f := range n.fields {
-		full := joinKey(key, f.name)
+	for i, f := range n.Fields {
+		full := joinKey(key, f.Name)
 		if e.reportDuplicate(seen, f, full) {
 			e.ok = false
 		}
-		if why := checkKey(f.name); why != "" {
-			e.keyFault(e.file, f.at, full, "%s: a key with %s", key, why)
+		if why := checkKey(f.Name); why != "" {
+			e.keyFault(e.file, f.At, full, "%s: a key with %s", key, why)
 			e.ok = false
 			continue
 		}
 		e.writeComma(i)
-		e.writeString(f.name)
+		e.writeString(f.Name)
 		e.b.WriteByte(':')
-		e.encodeValue(full, f.value, depth+1, hidden || n == e.top && e.maySecret(f))
+		e.encodeValue(full, f.Value, depth+1, hidden || n == e.top && e.maySecret(f))
 	}
 	e.b.WriteByte('}')
 }
 
-// checkKey is checkText for a key, which messages repeat as it stands.
+// checkKey is CheckText for a key, which messages repeat as it stands.
 func checkKey(name string) string {
 	switch {
 	case len(name) > maxKeyBytes:
@@ -111,19 +111,19 @@ func checkKey(name string) string {
 	case strings.ContainsAny(name, "\n\t"):
 		return "a line feed or tab"
 	default:
-		return checkText(name)
+		return CheckText(name)
 	}
 }
 
 // maySecret reports whether what stands under a key of a part is kept out of
 // snippets. A handler that is a path is shown.
-func (e *partEncoder) maySecret(f field) bool {
-	return !slices.Contains(e.shown, f.name) && (f.name != "handler" || f.value.kind != kindText)
+func (e *partEncoder) maySecret(f Field) bool {
+	return !slices.Contains(e.shown, f.Name) && (f.Name != "handler" || f.Value.Kind != KindText)
 }
 
-func (e *partEncoder) reportFault(key string, n *node, why string) {
+func (e *partEncoder) reportFault(key string, n *Value, why string) {
 	if why != "" {
-		e.addFault(e.file, n.at, key, "%s: %s", key, why)
+		e.addFault(e.file, n.At, key, "%s: %s", key, why)
 		e.ok = false
 	}
 }

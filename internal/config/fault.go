@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// maxSnippets is how many faults show their source line; a long list
+	// MaxSnippets is how many faults show their source line; a long list
 	// reads better without.
-	maxSnippets = 10
-	// maxFaults bounds the faults that are kept of one load, so that a file
+	MaxSnippets = 10
+	// MaxFaults bounds the faults that are kept of one load, so that a file
 	// of the wrong kind does not give a hundred thousand lines.
-	maxFaults = 1000
+	MaxFaults = 1000
 	// snippetRunes is the width of a shown source line.
 	snippetRunes = 100
 )
@@ -64,7 +64,7 @@ func (fs Faults) Error() string {
 			b.WriteByte('\n')
 		}
 		b.WriteString(f.Error())
-		if i < maxSnippets && f.Snippet != "" {
+		if i < MaxSnippets && f.Snippet != "" {
 			b.WriteByte('\n')
 			b.WriteString(f.Snippet)
 		}
@@ -81,8 +81,8 @@ func (fs Faults) Unwrap() []error {
 	return errs
 }
 
-// faultCollector gathers faults of several texts. The zero value is empty.
-type faultCollector struct {
+// Collector gathers faults of several texts. The zero value is empty.
+type Collector struct {
 	faults []rankedFault
 	more   bool
 }
@@ -91,31 +91,31 @@ type faultCollector struct {
 // known which values of a line must not show.
 type rankedFault struct {
 	Fault
-	file *source
+	file *Source
 }
 
-// add adds a fault. Only the first thousand are kept.
-func (c *faultCollector) add(f *source, fault Fault) {
-	if len(c.faults) >= maxFaults {
+// Add adds a fault. Only the first MaxFaults are kept.
+func (c *Collector) Add(f *Source, fault Fault) {
+	if len(c.faults) >= MaxFaults {
 		c.more = true
 		return
 	}
 	c.faults = append(c.faults, rankedFault{fault, f})
 }
 
-// isFull reports whether faults are no longer kept.
-func (c *faultCollector) isFull() bool { return c.more }
+// IsFull reports whether faults are no longer kept.
+func (c *Collector) IsFull() bool { return c.more }
 
-// joinFaults returns the faults in order, or nil when there are none.
-func (c *faultCollector) joinFaults() error {
+// Join returns the faults in order, or nil when there are none.
+func (c *Collector) Join() error {
 	if len(c.faults) == 0 {
 		return nil
 	}
 	sort.SliceStable(c.faults, func(i, j int) bool {
 		a, b := &c.faults[i], &c.faults[j]
 		switch {
-		case a.file.rank != b.file.rank:
-			return a.file.rank < b.file.rank
+		case a.file.Rank != b.file.Rank:
+			return a.file.Rank < b.file.Rank
 		case a.Line != b.Line:
 			return a.Line < b.Line
 		default:
@@ -125,14 +125,14 @@ func (c *faultCollector) joinFaults() error {
 	fs := make(Faults, 0, len(c.faults)+1)
 	for i, f := range c.faults {
 		// The others are not shown, and a line may be a whole file.
-		if i < maxSnippets {
-			f.Snippet = f.file.sourceSnippet(pos{f.Line, f.Column})
+		if i < MaxSnippets {
+			f.Snippet = f.file.sourceSnippet(Position{f.Line, f.Column})
 		}
 		fs = append(fs, f.Fault)
 	}
 	if c.more {
 		last := fs[len(fs)-1]
-		last.Message, last.Snippet = fmt.Sprintf("only the first %d faults are shown", maxFaults), ""
+		last.Message, last.Snippet = fmt.Sprintf("only the first %d faults are shown", MaxFaults), ""
 		fs = append(fs, last)
 	}
 	return fs

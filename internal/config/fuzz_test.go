@@ -13,46 +13,46 @@ import (
 )
 
 // toJSON prints a tree as JSON; numbers that JSON does not know print as 0.
-func toJSON(n *node) string {
+func toJSON(n *Value) string {
 	var b strings.Builder
 	writeJSON(&b, n)
 	return b.String()
 }
 
-func writeJSON(b *strings.Builder, n *node) {
+func writeJSON(b *strings.Builder, n *Value) {
 	text := func(s string) {
 		data, _ := json.Marshal(s)
 		b.Write(data)
 	}
-	switch n.kind {
-	case kindText:
-		text(n.text)
-	case kindNumber:
-		if json.Valid([]byte(n.text)) {
-			b.WriteString(n.text)
+	switch n.Kind {
+	case KindText:
+		text(n.Text)
+	case KindNumber:
+		if json.Valid([]byte(n.Text)) {
+			b.WriteString(n.Text)
 		} else {
 			b.WriteByte('0')
 		}
-	case kindBool:
-		b.WriteString(strings.ToLower(n.text))
-	case kindList:
+	case KindBool:
+		b.WriteString(strings.ToLower(n.Text))
+	case KindList:
 		b.WriteByte('[')
-		for i, item := range n.items {
+		for i, item := range n.Items {
 			if i > 0 {
 				b.WriteString(", ")
 			}
 			writeJSON(b, item)
 		}
 		b.WriteByte(']')
-	case kindMap:
+	case KindMapping:
 		b.WriteByte('{')
-		for i, f := range n.fields {
+		for i, f := range n.Fields {
 			if i > 0 {
 				b.WriteString(",\n\t")
 			}
-			text(f.name)
+			text(f.Name)
 			b.WriteString(": ")
-			writeJSON(b, f.value)
+			writeJSON(b, f.Value)
 		}
 		b.WriteByte('}')
 	default:
@@ -61,7 +61,7 @@ func writeJSON(b *strings.Builder, n *node) {
 }
 
 // shape prints a tree without positions and in the form that toJSON keeps.
-func shape(n *node) string { return toJSON(n) }
+func shape(n *Value) string { return toJSON(n) }
 
 func seeds(f *testing.F) {
 	for _, name := range PresetNames() {
@@ -189,23 +189,23 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
-func checkPlaces(t *testing.T, n *node, lines []string) {
-	for _, f := range n.fields {
-		if f.at.line > len(lines) {
-			t.Fatalf("key %q stands at line %d of %d", f.name, f.at.line, len(lines))
+func checkPlaces(t *testing.T, n *Value, lines []string) {
+	for _, f := range n.Fields {
+		if f.At.Line > len(lines) {
+			t.Fatalf("key %q stands at line %d of %d", f.Name, f.At.Line, len(lines))
 		}
-		line := []rune(lines[f.at.line-1])
-		if f.at.col > len(line)+1 {
-			t.Fatalf("key %q stands at column %d of %q", f.name, f.at.col, string(line))
+		line := []rune(lines[f.At.Line-1])
+		if f.At.Column > len(line)+1 {
+			t.Fatalf("key %q stands at column %d of %q", f.Name, f.At.Column, string(line))
 		}
-		rest := string(line[f.at.col-1:])
-		first, _, _ := strings.Cut(f.name, " ")
+		rest := string(line[f.At.Column-1:])
+		first, _, _ := strings.Cut(f.Name, " ")
 		if !strings.HasPrefix(rest, first) && !strings.HasPrefix(rest, `"`) && !strings.HasPrefix(rest, "'") && !strings.HasPrefix(rest, "|") && !strings.HasPrefix(rest, ">") {
-			t.Errorf("key %q stands at %d:%d, where the file says %q", f.name, f.at.line, f.at.col, rest)
+			t.Errorf("key %q stands at %d:%d, where the file says %q", f.Name, f.At.Line, f.At.Column, rest)
 		}
-		checkPlaces(t, f.value, lines)
+		checkPlaces(t, f.Value, lines)
 	}
-	for _, item := range n.items {
+	for _, item := range n.Items {
 		checkPlaces(t, item, lines)
 	}
 }

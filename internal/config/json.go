@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// maxJSONDepth bounds nesting, as maxFlowDepth does for YAML.
-const maxJSONDepth = maxFlowDepth
+// MaxDepth bounds the nesting of lists and mappings in JSON, and that of
+// brackets in YAML.
+const MaxDepth = maxFlowDepth
 
 // isJSON reports whether a file is read as JSON: by its name, or because it
 // is JSON. JSON has a reader of its own since a YAML reader refuses the tabs
@@ -20,7 +21,7 @@ func isJSON(name, text string) bool {
 
 // parseJSON returns the tree of a JSON text, nil after a syntax error or for a
 // text without a value.
-func parseJSON(text string) (*node, []textFault) {
+func parseJSON(text string) (*Value, []TextFault) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
@@ -28,16 +29,16 @@ func parseJSON(text string) (*node, []textFault) {
 	j.dec.UseNumber()
 	var whole json.RawMessage
 	if err := json.Unmarshal([]byte(text), &whole); err != nil {
-		return nil, []textFault{j.syntaxFault(err)}
+		return nil, []TextFault{j.syntaxFault(err)}
 	}
 	n, err := j.decodeValue(0)
 	if err != nil {
-		return nil, []textFault{{pos{j.line, j.col}, err.Error()}}
+		return nil, []TextFault{{Position{j.line, j.col}, err.Error()}}
 	}
 	return n, nil
 }
 
-var errDeep = fmt.Errorf("nested too deep: at most %d brackets", maxJSONDepth)
+var errDeep = fmt.Errorf("nested too deep: at most %d brackets", MaxDepth)
 
 // jsonReader walks the tokens of the standard decoder and keeps positions,
 // which the decoder gives as the offset behind a token only.
@@ -50,14 +51,14 @@ type jsonReader struct {
 
 // syntaxFault positions a fault of the decoder, whose texts are constant
 // words and at most one quoted character.
-func (j *jsonReader) syntaxFault(err error) textFault {
+func (j *jsonReader) syntaxFault(err error) TextFault {
 	off := len(j.text)
 	if s, ok := errors.AsType[*json.SyntaxError](err); ok && !strings.Contains(s.Error(), "unexpected end") {
 		// The offset of the decoder counts the offending byte.
 		off = min(max(int(s.Offset)-1, 0), off)
 	}
 	j.advanceTo(off)
-	return textFault{pos{j.line, j.col}, "not JSON: " + err.Error()}
+	return TextFault{Position{j.line, j.col}, "not JSON: " + err.Error()}
 }
 
 // advanceTo counts lines and columns up to an offset.
@@ -73,41 +74,41 @@ func (j *jsonReader) advanceTo(off int) {
 }
 
 // nextToken returns the next token and its place.
-func (j *jsonReader) nextToken() (json.Token, pos, error) {
+func (j *jsonReader) nextToken() (json.Token, Position, error) {
 	start := int(j.dec.InputOffset())
 	for start < len(j.text) && strings.IndexByte(" \t\n\r,:", j.text[start]) >= 0 {
 		start++
 	}
 	tk, err := j.dec.Token()
 	if err != nil {
-		return nil, pos{}, err
+		return nil, Position{}, err
 	}
 	j.advanceTo(start)
-	return tk, pos{j.line, j.col}, nil
+	return tk, Position{j.line, j.col}, nil
 }
 
-func (j *jsonReader) decodeValue(depth int) (*node, error) {
+func (j *jsonReader) decodeValue(depth int) (*Value, error) {
 	tk, at, err := j.nextToken()
 	if err != nil {
 		return nil, err
 	}
-	n := &node{at: at}
+	n := &Value{At: at}
 	switch v := tk.(type) {
 	case nil:
-		n.kind = kindNull
+		n.Kind = KindNull
 	case string:
-		n.kind, n.text = kindText, v
+		n.Kind, n.Text = KindText, v
 	case json.Number:
-		n.kind, n.text = kindNumber, v.String()
+		n.Kind, n.Text = KindNumber, v.String()
 	case bool:
-		n.kind, n.text = kindBool, fmt.Sprint(v)
+		n.Kind, n.Text = KindBool, fmt.Sprint(v)
 	case json.Delim:
-		if depth >= maxJSONDepth {
+		if depth >= MaxDepth {
 			return nil, errDeep
 		}
-		n.kind = kindList
+		n.Kind = KindList
 		if v == '{' {
-			n.kind = kindMap
+			n.Kind = KindMapping
 		}
 		return n, j.decodeElements(n, depth)
 	}
@@ -115,25 +116,25 @@ func (j *jsonReader) decodeValue(depth int) (*node, error) {
 }
 
 // decodeElements reads the elements of a list or mapping and the closing bracket.
-func (j *jsonReader) decodeElements(n *node, depth int) error {
+func (j *jsonReader) decodeElements(n *Value, depth int) error {
 	for j.dec.More() {
-		var f field
-		if n.kind == kindMap {
+		var f Field
+		if n.Kind == KindMapping {
 			tk, at, err := j.nextToken()
 			if err != nil {
 				return err
 			}
-			f.name, _ = tk.(string)
-			f.at = at
+			f.Name, _ = tk.(string)
+			f.At = at
 		}
 		v, err := j.decodeValue(depth + 1)
 		if err != nil {
 			return err
 		}
-		if f.value = v; n.kind == kindMap {
-			n.fields = append(n.fields, f)
+		if f.Value = v; n.Kind == KindMapping {
+			n.Fields = append(n.Fields, f)
 		} else {
-			n.items = append(n.items, v)
+			n.Items = append(n.Items, v)
 		}
 	}
 	_, _, err := j.nextToken()

@@ -43,7 +43,7 @@ type Options struct {
 
 // file is one file of a configuration.
 type file struct {
-	*source // its name is as the user gave it
+	*Source // its name is as the user gave it
 	// abs is the absolute name, dir the folder of abs.
 	abs, dir string
 	digest   [sha256.Size]byte
@@ -65,7 +65,7 @@ func Load(paths []string, o *Options) (*Config, error) {
 		}
 		data, err := readFile(f.abs)
 		if err != nil {
-			l.faults.add(f.source, Fault{File: f.name, Message: "cannot be read: " + causeText(err), Err: err})
+			l.faults.Add(f.Source, Fault{File: f.Name, Message: "cannot be read: " + causeText(err), Err: err})
 			continue
 		}
 		l.cfg.Files = append(l.cfg.Files, f.abs)
@@ -94,7 +94,7 @@ type loader struct {
 	table  *table
 	cfg    *Config
 	files  []*file
-	faults faultCollector
+	faults Collector
 	// places holds where each key stands, by its full dotted name.
 	places map[string]filePosition
 	refs   []nameReference
@@ -130,7 +130,7 @@ func newLoader(rows []row, o *Options) *loader {
 
 // openFile adds a file and checks that it is not given twice.
 func (l *loader) openFile(name string) (*file, bool) {
-	f := &file{source: &source{name: name, rank: len(l.files)}, abs: name}
+	f := &file{Source: &Source{Name: name, Rank: len(l.files)}, abs: name}
 	if !filepath.IsAbs(name) {
 		f.abs = filepath.Join(l.opts.Dir, name)
 	}
@@ -138,13 +138,13 @@ func (l *loader) openFile(name string) (*file, bool) {
 	f.dir = filepath.Dir(f.abs)
 	for _, other := range l.files {
 		if other.abs == f.abs {
-			l.faults.add(f.source, Fault{File: name, Message: "the same file is given twice"})
+			l.faults.Add(f.Source, Fault{File: name, Message: "the same file is given twice"})
 			return nil, false
 		}
 	}
 	l.files = append(l.files, f)
 	if !filepath.IsAbs(f.abs) {
-		l.faults.add(f.source, Fault{File: name, Message: "a relative file name needs a folder to start from"})
+		l.faults.Add(f.Source, Fault{File: name, Message: "a relative file name needs a folder to start from"})
 		return nil, false
 	}
 	return f, true
@@ -180,27 +180,27 @@ func causeText(err error) string {
 // parseFile reads the text of a file into its tree.
 func (l *loader) parseFile(f *file, data []byte) {
 	f.digest = sha256.Sum256(data)
-	faults := f.parse(data, Bounds{Bytes: maxFileBytes, YAMLBytes: maxFileBytes, YAMLKeys: maxYAMLKeys})
+	faults := f.Parse(data, Bounds{Bytes: maxFileBytes, YAMLBytes: maxFileBytes, YAMLKeys: maxYAMLKeys})
 	for _, tf := range faults {
-		l.addFault(f, tf.at, "", "%s", tf.message)
+		l.addFault(f, tf.At, "", "%s", tf.Message)
 	}
-	if f.root == nil && len(faults) == 0 {
-		l.addFault(f, pos{1, 1}, "", "the file is empty: expected version: 1")
+	if f.Root == nil && len(faults) == 0 {
+		l.addFault(f, Position{1, 1}, "", "the file is empty: expected version: 1")
 	}
-	if f.root != nil && f.root.kind != kindMap && f.root.kind != kindOpaque {
-		l.addFault(f, f.root.at, "", "expected a mapping of keys, found %s", f.root.kind)
-		f.root = nil
+	if f.Root != nil && f.Root.Kind != KindMapping && f.Root.Kind != KindOpaque {
+		l.addFault(f, f.Root.At, "", "expected a mapping of keys, found %s", f.Root.Kind)
+		f.Root = nil
 	}
 }
 
 // buildConfig checks all trees and returns the configuration or the faults.
 func (l *loader) buildConfig() (*Config, error) {
-	seen := make([]map[string]pos, len(l.files))
+	seen := make([]map[string]Position, len(l.files))
 	for i, f := range l.files {
-		if f.root == nil {
+		if f.Root == nil {
 			continue
 		}
-		seen[i] = map[string]pos{}
+		seen[i] = map[string]Position{}
 		l.checkTop(f, seen[i])
 	}
 	// The rows are read in the order of the table, each in all files, since
@@ -214,13 +214,13 @@ func (l *loader) buildConfig() (*Config, error) {
 		}
 	}
 	l.reportDangling()
-	if err := l.faults.joinFaults(); err != nil {
+	if err := l.faults.Join(); err != nil {
 		return nil, err
 	}
 	l.setDefaults()
 	l.checkToolchains()
 	l.ownState()
-	if err := l.faults.joinFaults(); err != nil {
+	if err := l.faults.Join(); err != nil {
 		return nil, err
 	}
 	return l.cfg, nil
@@ -228,40 +228,40 @@ func (l *loader) buildConfig() (*Config, error) {
 
 // checkTop reports unknown, duplicate and missing keys of the top level and
 // remembers where each known key stands first.
-func (l *loader) checkTop(f *file, seen map[string]pos) {
+func (l *loader) checkTop(f *file, seen map[string]Position) {
 	s := scope{loader: l, file: f}
-	for _, fd := range f.root.fields {
-		if s.reportDuplicate(seen, fd, fd.name) || fd.value.kind == kindOpaque {
+	for _, fd := range f.Root.Fields {
+		if s.reportDuplicate(seen, fd, fd.Name) || fd.Value.Kind == KindOpaque {
 			continue
 		}
-		if l.table.childRow("", fd.name) == nil {
+		if l.table.childRow("", fd.Name) == nil {
 			s.reportUnknown("", "", fd)
 		}
 	}
 	for _, name := range l.table.below[""] {
 		r := l.table.byKey[name]
-		if _, has := seen[name]; r.Required && !has && f.root.kind == kindMap && !f.onlyLayers() {
-			l.addFault(f, pos{1, 1}, r.Key, "missing key %s: expected %s: %s", r.Key, r.Key, r.Example)
+		if _, has := seen[name]; r.Required && !has && f.Root.Kind == KindMapping && !f.onlyLayers() {
+			l.addFault(f, Position{1, 1}, r.Key, "missing key %s: expected %s: %s", r.Key, r.Key, r.Example)
 		}
 	}
 }
 
 // readTop reads one key of the top level in all files.
-func (l *loader) readTop(r *row, seen []map[string]pos) {
+func (l *loader) readTop(r *row, seen []map[string]Position) {
 	for i, f := range l.files {
-		if f.root == nil {
+		if f.Root == nil {
 			continue
 		}
-		for _, fd := range f.root.fields {
-			if fd.name != r.Key || seen[i][fd.name] != fd.at {
+		for _, fd := range f.Root.Fields {
+			if fd.Name != r.Key || seen[i][fd.Name] != fd.At {
 				continue
 			}
 			first, dup := l.places[r.Key]
 			if dup && r.Supported && !r.Required && r.Type != TypeNames && !r.adds {
-				l.keyFault(f, fd.at, r.Key, "%s is already defined at %s: later files add keys and never override", r.Key, first)
+				l.keyFault(f, fd.At, r.Key, "%s is already defined at %s: later files add keys and never override", r.Key, first)
 				continue
 			}
-			scope{loader: l, file: f}.readValue(r, r.Key, fd.at, fd.value)
+			scope{loader: l, file: f}.readValue(r, r.Key, fd.At, fd.Value)
 		}
 	}
 }
@@ -293,7 +293,7 @@ func (l *loader) setDefaults() {
 	}
 	c.setDefaultRoles()
 	slices.SortStableFunc(c.Actions, func(a, b Part) int {
-		return cmp.Or(cmp.Compare(a.file.rank, b.file.rank), cmp.Compare(a.node.at.line, b.node.at.line), cmp.Compare(a.node.at.col, b.node.at.col))
+		return cmp.Or(cmp.Compare(a.file.Rank, b.file.Rank), cmp.Compare(a.node.At.Line, b.node.At.Line), cmp.Compare(a.node.At.Column, b.node.At.Column))
 	})
 	slices.SortFunc(c.Servers, func(a, b Part) int { return strings.Compare(a.ID, b.ID) })
 	sums := make([][sha256.Size]byte, len(l.files))

@@ -5,69 +5,86 @@ import (
 	"strings"
 )
 
-// kind classifies a node of the document tree.
-type kind int
+// Kind classifies a node of the document tree.
+type Kind int
 
+// The kinds.
 const (
-	kindNull kind = iota
-	kindText
-	kindNumber
-	kindBool
-	kindList
-	kindMap
-	// kindOpaque is a place that is already at fault, such as an alias. It
+	// KindNull is a key without a value, or null.
+	KindNull Kind = iota
+	// KindText is a text.
+	KindText
+	// KindNumber is a number as JSON or YAML writes it.
+	KindNumber
+	// KindBool is true or false.
+	KindBool
+	// KindList is a list.
+	KindList
+	// KindMapping is a mapping.
+	KindMapping
+	// KindOpaque is a place that is already at fault, such as an alias. It
 	// is skipped, so that one mistake is reported once.
-	kindOpaque
+	KindOpaque
 )
 
-func (k kind) String() string {
+// String names the kind in a message.
+func (k Kind) String() string {
 	switch k {
-	case kindNull:
+	case KindNull:
 		return "nothing"
-	case kindText:
+	case KindText:
 		return "text"
-	case kindNumber:
+	case KindNumber:
 		return "a number"
-	case kindBool:
+	case KindBool:
 		return "true or false"
-	case kindList:
+	case KindList:
 		return "a list"
-	case kindMap:
+	case KindMapping:
 		return "a mapping"
 	default:
 		return "something else"
 	}
 }
 
-// pos is a place in a file. Lines and columns count from 1, columns in
+// Position is a place in a file. Lines and columns count from 1, columns in
 // Unicode code points.
-type pos struct{ line, col int }
+type Position struct {
+	// Line and Column are 0 in the zero Position, which is no place.
+	Line, Column int
+}
 
-// node is one value of a document, the same for YAML and JSON.
-type node struct {
-	kind kind
-	at   pos
-	// text is the decoded text, or the literal of a number or truth value.
-	text string
-	// items are the elements of a list, fields the pairs of a mapping in
+// Value is one value of a document, the same for YAML and JSON.
+type Value struct {
+	// Kind says which of the other fields count.
+	Kind Kind
+	// At is where the value begins.
+	At Position
+	// Text is the decoded text, or the literal of a number or truth value.
+	Text string
+	// Items are the elements of a list, Fields the pairs of a mapping in
 	// the order of the file, duplicates included.
-	items  []*node
-	fields []field
+	Items  []*Value
+	Fields []Field
 }
 
-type field struct {
-	name  string
-	at    pos
-	value *node
+// Field is one key of a mapping with its value.
+type Field struct {
+	// Name is the decoded key.
+	Name string
+	// At is where the key begins.
+	At Position
+	// Value is never nil.
+	Value *Value
 }
 
-// isTrue reports whether a kindBool node says true.
-func (n *node) isTrue() bool { return strings.EqualFold(n.text, "true") }
+// IsTrue reports whether a value of KindBool says true.
+func (n *Value) IsTrue() bool { return strings.EqualFold(n.Text, "true") }
 
-// checkText reports the first character of decoded text that no value of a
+// CheckText reports the first character of decoded text that no value of a
 // configuration may hold, in words; it is empty for good text. Escapes can
 // bring characters that the check of the raw file cannot see.
-func checkText(s string) string {
+func CheckText(s string) string {
 	for _, r := range s {
 		if why := badRune(r); why != "" {
 			return why
@@ -76,9 +93,9 @@ func checkText(s string) string {
 	return ""
 }
 
-// splitPointer splits a JSON pointer. A first part that is not empty is taken
+// SplitPointer splits a JSON pointer. A first part that is not empty is taken
 // for a segment too.
-func splitPointer(pointer string) []string {
+func SplitPointer(pointer string) []string {
 	pointer = strings.TrimPrefix(pointer, "/")
 	if pointer == "" {
 		return nil
@@ -90,16 +107,16 @@ func splitPointer(pointer string) []string {
 	return parts
 }
 
-// childAt returns what a segment of a pointer names, its place, and whether that
+// Child returns what a segment of a pointer names, its place, and whether that
 // is a key; nil and what was given for what is not there.
-func (n *node) childAt(segment string, at pos, key bool) (*node, pos, bool) {
-	for _, f := range n.fields {
-		if f.name == segment {
-			return f.value, f.at, true
+func (n *Value) Child(segment string, at Position, key bool) (*Value, Position, bool) {
+	for _, f := range n.Fields {
+		if f.Name == segment {
+			return f.Value, f.At, true
 		}
 	}
-	if i, err := strconv.Atoi(segment); err == nil && i >= 0 && i < len(n.items) {
-		return n.items[i], n.items[i].at, false
+	if i, err := strconv.Atoi(segment); err == nil && i >= 0 && i < len(n.Items) {
+		return n.Items[i], n.Items[i].At, false
 	}
 	return nil, at, key
 }

@@ -19,9 +19,9 @@ type Part struct {
 	// key is the dotted key of the part, file and node where it stands.
 	key  string
 	file *file
-	node *node
+	node *Value
 	// name is where its name stands when that is a key.
-	name pos
+	name Position
 }
 
 // Fault returns a fault at a JSON pointer (RFC 6901) inside the part, whose
@@ -34,9 +34,9 @@ func (p Part) Fault(pointer, message string) Fault {
 	}
 	at, key, named := p.findPosition(pointer)
 	if named {
-		return p.file.faultAtKey(at, key, key+": "+message)
+		return p.file.FaultAtKey(at, key, key+": "+message)
 	}
-	return p.file.faultAt(at, key, key+": "+message)
+	return p.file.FaultAt(at, key, key+": "+message)
 }
 
 // Source returns the place of a JSON pointer inside the part, or of its
@@ -46,21 +46,21 @@ func (p Part) Source(pointer string) string {
 		return ""
 	}
 	at, _, _ := p.findPosition(pointer)
-	return p.file.positionText(at)
+	return p.file.PositionText(at)
 }
 
 // findPosition returns the place of a pointer, its dotted key, and whether a key
 // stands at that place.
-func (p Part) findPosition(pointer string) (at pos, key string, named bool) {
+func (p Part) findPosition(pointer string) (at Position, key string, named bool) {
 	n := p.node
-	at, key = n.at, p.key
-	if p.name != (pos{}) {
+	at, key = n.At, p.key
+	if p.name != (Position{}) {
 		at, named = p.name, true
 	}
-	for _, segment := range splitPointer(pointer) {
+	for _, segment := range SplitPointer(pointer) {
 		key = joinKey(key, segment)
 		if n != nil {
-			n, at, named = n.childAt(segment, at, named)
+			n, at, named = n.Child(segment, at, named)
 		}
 	}
 	return at, key, named

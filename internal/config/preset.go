@@ -24,5 +24,5 @@ func Preset(name string) ([]byte, error) {
 		}
 	}
 	names := PresetNames()
-	return nil, fmt.Errorf("no preset %s%s", quoteShort(name), suggestNames(name, names, names))
+	return nil, fmt.Errorf("no preset %s%s", Quote(name), AdviseName(name, names, names))
 }

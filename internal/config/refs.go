@@ -12,7 +12,7 @@ type nameReference struct {
 func (l *loader) reportDangling() {
 	defined := map[string][]string{}
 	for _, ref := range l.refs {
-		if l.faults.isFull() {
+		if l.faults.IsFull() {
 			return
 		}
 		names, known := defined[ref.target]
@@ -21,7 +21,7 @@ func (l *loader) reportDangling() {
 			defined[ref.target] = names
 		}
 		if _, ok := slices.BinarySearch(names, ref.name); !ok {
-			l.addFault(ref.file, ref.at, ref.key, "%s: %s is not defined under %s%s", ref.key, quoteShort(ref.name), ref.target, suggestNames(ref.name, names, names))
+			l.addFault(ref.file, ref.at, ref.key, "%s: %s is not defined under %s%s", ref.key, Quote(ref.name), ref.target, AdviseName(ref.name, names, names))
 		}
 	}
 }

@@ -101,7 +101,7 @@ func TestColonsInLists(t *testing.T) {
 	if got := toJSON(root); got != want {
 		t.Errorf("tree = %s, want %s", got, want)
 	}
-	if got, want := root.fields[1].value.items[2].at, (pos{2, 2}); got != want {
+	if got, want := root.Fields[1].Value.Items[2].At, (Position{2, 2}); got != want {
 		t.Errorf("e:f stands at %v, want %v", got, want)
 	}
 }
@@ -138,7 +138,7 @@ func TestReads(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &tokenPositions{lines: strings.Split(tt.source, "\n")}
-			if got := p.matchesSource(pos{1, 1}, tt.value, tt.style); got != tt.want {
+			if got := p.matchesSource(Position{1, 1}, tt.value, tt.style); got != tt.want {
 				t.Errorf("reads(%q as %q) = %t, want %t", tt.source, tt.value, got, tt.want)
 			}
 		})
@@ -207,16 +207,16 @@ func TestSnippetsHideSecrets(t *testing.T) {
 
 func TestFaultsAreBounded(t *testing.T) {
 	var b strings.Builder
-	for i := range 2 * maxFaults {
+	for i := range 2 * MaxFaults {
 		fmt.Fprintf(&b, "k%d: 1\n", i)
 	}
 	_, err := Parse("s.yaml", []byte(b.String()), testOptions())
 	fs, ok := errors.AsType[Faults](err)
-	if !ok || len(fs) != maxFaults+1 || fs[maxFaults].Message != "only the first 1000 faults are shown" {
-		t.Fatalf("Parse gives %d faults, the last %v, want %d", len(fs), fs[len(fs)-1], maxFaults+1)
+	if !ok || len(fs) != MaxFaults+1 || fs[MaxFaults].Message != "only the first 1000 faults are shown" {
+		t.Fatalf("Parse gives %d faults, the last %v, want %d", len(fs), fs[len(fs)-1], MaxFaults+1)
 	}
-	if n := strings.Count(err.Error(), " | ") / 2; n != maxSnippets {
-		t.Errorf("error shows %d source lines, want %d", n, maxSnippets)
+	if n := strings.Count(err.Error(), " | ") / 2; n != MaxSnippets {
+		t.Errorf("error shows %d source lines, want %d", n, MaxSnippets)
 	}
 }
 

@@ -15,7 +15,7 @@ func serverKeys() []row {
 }
 
 // readServer reads an upstream server. One that is at fault is left out.
-func (s scope) readServer(key string, n *node) {
+func (s scope) readServer(key string, n *Value) {
 	p, ok := s.readPart("server", key, n, shownOfServers)
 	if !ok {
 		return

@@ -15,60 +15,65 @@ type Bounds struct {
 	YAMLKeys int
 }
 
-// source is one YAML or JSON text: its tree, and what messages show of its
+// Source is one YAML or JSON text: its tree, and what messages show of its
 // lines. Its name is given before it is read, so that it can be at fault.
-type source struct {
-	// name is what faults call the text.
-	name string
-	// rank is the place among the texts whose faults are listed together.
-	rank int
-	// json is true for a text that was read as JSON.
-	json bool
-	// root is the value of the text; nil after a syntax error, and for a text
+type Source struct {
+	// Name is what faults call the text.
+	Name string
+	// Rank is the place among the texts whose faults are listed together.
+	Rank int
+	// JSON is true for a text that was read as JSON.
+	JSON bool
+	// Root is the value of the text; nil after a syntax error, and for a text
 	// without a value.
-	root  *node
+	Root  *Value
 	lines []string
 	// cuts holds, by line, after how many code points a snippet ends.
 	cuts map[int]int
 }
 
-// textFault is a fault before its file is known.
-type textFault struct {
-	at      pos
-	message string
+// TextFault is a fault before its text has a name.
+type TextFault struct {
+	// At is where it is.
+	At Position
+	// Message says what is wrong and what was expected.
+	Message string
 }
 
-// parse reads the text into its tree.
-func (f *source) parse(data []byte, b Bounds) []textFault {
+// Parse reads the text into its tree. It does not look for keys that stand twice
+// in a mapping; [ReadDocument] does.
+func (f *Source) Parse(data []byte, b Bounds) []TextFault {
 	text, faults := decodeText(data, b.Bytes)
 	f.lines = text.lines
 	if len(faults) > 0 {
 		return faults
 	}
-	switch f.json = isJSON(f.name, text.text); {
-	case f.json:
-		f.root, faults = parseJSON(text.text)
+	switch f.JSON = isJSON(f.Name, text.text); {
+	case f.JSON:
+		f.Root, faults = parseJSON(text.text)
 	case len(text.text) > b.YAMLBytes:
-		faults = []textFault{{pos{1, 1}, fmt.Sprintf("the file is larger than %d bytes, the bound for YAML: JSON may have %d", b.YAMLBytes, b.Bytes)}}
+		faults = []TextFault{{Position{1, 1}, fmt.Sprintf("the file is larger than %d bytes, the bound for YAML: JSON may have %d", b.YAMLBytes, b.Bytes)}}
 	default:
-		f.root, faults = parseYAML(text, b.YAMLKeys)
+		f.Root, faults = parseYAML(text, b.YAMLKeys)
 	}
 	return faults
 }
 
-// positionText returns a position as text.
-func (f *source) positionText(at pos) string { return fmt.Sprintf("%s:%d:%d", f.name, at.line, at.col) }
+// PositionText returns a position as file:line:column.
+func (f *Source) PositionText(at Position) string {
+	return fmt.Sprintf("%s:%d:%d", f.Name, at.Line, at.Column)
+}
 
 // keyEnd returns the column of the colon that ends the key at a place.
-func (f *source) keyEnd(at pos) int {
-	if at.line < 1 || at.line > len(f.lines) {
+func (f *Source) keyEnd(at Position) int {
+	if at.Line < 1 || at.Line > len(f.lines) {
 		return 1
 	}
 	i, quote := 0, rune(0)
-	for _, r := range f.lines[at.line-1] {
+	for _, r := range f.lines[at.Line-1] {
 		switch i++; {
-		case i < at.col:
-		case i == at.col && (r == '"' || r == '\''):
+		case i < at.Column:
+		case i == at.Column && (r == '"' || r == '\''):
 			quote = r
 		case quote != 0 && r == quote:
 			quote = 0
@@ -79,19 +84,19 @@ func (f *source) keyEnd(at pos) int {
 	return i
 }
 
-// faultAt returns a fault with its source line.
-func (f *source) faultAt(at pos, key, message string) Fault {
-	return Fault{File: f.name, Line: at.line, Column: at.col, Key: key, Message: message, Snippet: f.sourceSnippet(at)}
+// FaultAt returns a fault with its source line.
+func (f *Source) FaultAt(at Position, key, message string) Fault {
+	return Fault{File: f.Name, Line: at.Line, Column: at.Column, Key: key, Message: message, Snippet: f.sourceSnippet(at)}
 }
 
-// faultAtKey is faultAt for the place of a key. Its value is not understood, so
+// FaultAtKey is FaultAt for the place of a key. Its value is not understood, so
 // it may be a secret and is left out of the source line.
-func (f *source) faultAtKey(at pos, key, message string) Fault {
-	cut, hidden := f.cuts[at.line]
+func (f *Source) FaultAtKey(at Position, key, message string) Fault {
+	cut, hidden := f.cuts[at.Line]
 	if end := f.keyEnd(at); !hidden || end < cut {
 		cut, hidden = end, true
 	}
-	return Fault{File: f.name, Line: at.line, Column: at.col, Key: key, Message: message, Snippet: f.snippetTo(at, cut, hidden)}
+	return Fault{File: f.Name, Line: at.Line, Column: at.Column, Key: key, Message: message, Snippet: f.snippetTo(at, cut, hidden)}
 }
 
 // userinfo finds the credentials of a URL, which no message may show.
@@ -99,24 +104,24 @@ var userinfo = regexp.MustCompile(`://[^/\s"'@]*@`)
 
 // sourceSnippet returns the source line with a caret below the place, "" when there
 // is nothing to show or the place is behind a value that must not show.
-func (f *source) sourceSnippet(at pos) string {
-	cut, hidden := f.cuts[at.line]
+func (f *Source) sourceSnippet(at Position) string {
+	cut, hidden := f.cuts[at.Line]
 	return f.snippetTo(at, cut, hidden)
 }
 
-// snippetTo is snippet with the line ending behind cut code points when it is
+// snippetTo is sourceSnippet with the line ending behind cut code points when it is
 // hidden from there on.
-func (f *source) snippetTo(at pos, cut int, hidden bool) string {
-	if at.line < 1 || at.line > len(f.lines) || strings.TrimSpace(f.lines[at.line-1]) == "" {
+func (f *Source) snippetTo(at Position, cut int, hidden bool) string {
+	if at.Line < 1 || at.Line > len(f.lines) || strings.TrimSpace(f.lines[at.Line-1]) == "" {
 		return ""
 	}
-	if hidden && at.col > cut+1 {
+	if hidden && at.Column > cut+1 {
 		return ""
 	}
-	line := userinfo.ReplaceAllStringFunc(f.lines[at.line-1], func(s string) string {
+	line := userinfo.ReplaceAllStringFunc(f.lines[at.Line-1], func(s string) string {
 		return "://" + strings.Repeat("*", len([]rune(s))-4) + "@"
 	})
-	text, left := []rune(strings.Map(toVisible, line)), at.col-1
+	text, left := []rune(strings.Map(toVisible, line)), at.Column-1
 	start, end := "", ""
 	if hidden && cut < len(text) {
 		text, end = text[:cut], "…"
@@ -128,15 +133,15 @@ func (f *source) snippetTo(at pos, cut int, hidden bool) string {
 		text, end = text[:snippetRunes], "…"
 	}
 	body := strings.TrimRight(start+string(text)+end, " ")
-	number := fmt.Sprintf("%5d", at.line)
+	number := fmt.Sprintf("%5d", at.Line)
 	return number + " | " + body + "\n" + strings.Repeat(" ", len(number)) + " | " + strings.Repeat(" ", left) + "^"
 }
 
-// hideAfterKey hides what follows the key at a place from snippets.
-func (f *source) hideAfterKey(at pos) { f.hideFrom(at.line, f.keyEnd(at)) }
+// HideAfterKey hides what follows the key at a place from snippets.
+func (f *Source) HideAfterKey(at Position) { f.HideFrom(at.Line, f.keyEnd(at)) }
 
-// hideFrom hides what follows a number of code points of a line from snippets.
-func (f *source) hideFrom(line, cut int) {
+// HideFrom hides what follows a number of code points of a line from snippets.
+func (f *Source) HideFrom(line, cut int) {
 	if before, ok := f.cuts[line]; !ok || cut < before {
 		if f.cuts == nil {
 			f.cuts = map[int]int{}

@@ -38,28 +38,28 @@ func Suggest(word string, names []string) string {
 // of help.
 const maxExpected = 16
 
-// suggestNames returns "; did you mean …?" for a word near one of the names, else
+// AdviseName returns "; did you mean …?" for a word near one of the names, else
 // ": expected …" with the expected ones, else "".
-func suggestNames(word string, names, expected []string) string {
+func AdviseName(word string, names, expected []string) string {
 	if near := Suggest(word, names); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	if len(expected) == 0 || len(expected) > maxExpected {
 		return ""
 	}
-	return ": expected " + oneOf(expected)
+	return ": expected " + OneOf(expected)
 }
 
-// quoteShort quotes a word of the text for a message, shortened.
-func quoteShort(s string) string {
+// Quote quotes a word of the text for a message, shortened.
+func Quote(s string) string {
 	if runes := []rune(s); len(runes) > 64 {
 		s = string(runes[:64]) + "…"
 	}
 	return strconv.Quote(s)
 }
 
-// oneOf returns "a", "a or b", "a, b or c".
-func oneOf(names []string) string {
+// OneOf returns "a", "a or b", "a, b or c".
+func OneOf(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}

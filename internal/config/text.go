@@ -21,12 +21,12 @@ type fileText struct {
 
 // decodeText checks the bytes of a file, of which there may be most, and returns
 // its text. A fault means that the text cannot be parsed.
-func decodeText(data []byte, most int) (fileText, []textFault) {
+func decodeText(data []byte, most int) (fileText, []TextFault) {
 	if len(data) > most {
-		return fileText{}, []textFault{{pos{1, 1}, fmt.Sprintf("the file is larger than %d bytes", most)}}
+		return fileText{}, []TextFault{{Position{1, 1}, fmt.Sprintf("the file is larger than %d bytes", most)}}
 	}
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
-		return fileText{}, []textFault{{pos{1, 1}, "the file is UTF-16: expected UTF-8"}}
+		return fileText{}, []TextFault{{Position{1, 1}, "the file is UTF-16: expected UTF-8"}}
 	}
 	s := strings.TrimPrefix(string(data), "\ufeff")
 	s = strings.ReplaceAll(s, "\r\n", "\n")
@@ -35,17 +35,17 @@ func decodeText(data []byte, most int) (fileText, []textFault) {
 }
 
 // checkLines reports the first bad character of each line.
-func checkLines(lines []string) []textFault {
-	var faults []textFault
+func checkLines(lines []string) []TextFault {
+	var faults []TextFault
 	blank := 0
 	for i, line := range lines {
 		if strings.TrimSpace(line) != "" {
 			blank = 0
 		} else if blank++; blank == maxBlankLines+1 {
-			faults = append(faults, textFault{pos{i + 1, 1}, fmt.Sprintf("more than %d blank lines in a row", maxBlankLines)})
+			faults = append(faults, TextFault{Position{i + 1, 1}, fmt.Sprintf("more than %d blank lines in a row", maxBlankLines)})
 		}
 		if col, why := badColumn(line); why != "" {
-			faults = append(faults, textFault{pos{i + 1, col}, why})
+			faults = append(faults, TextFault{Position{i + 1, col}, why})
 		}
 	}
 	return faults

@@ -43,7 +43,7 @@ func checkNarrow(path, home string) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%s %w", quoteShort(path), errWide)
+	return fmt.Errorf("%s %w", Quote(path), errWide)
 }
 
 // parseToolchain reads a folder that children see.
@@ -134,7 +134,7 @@ func checkApart(dir string, list []reservedFolder, follow func(string) string) e
 		default:
 			continue
 		}
-		return fmt.Errorf("%s %s %s: expected a folder apart from it, which no tool can change", quoteShort(dir), how, k.what)
+		return fmt.Errorf("%s %s %s: expected a folder apart from it, which no tool can change", Quote(dir), how, k.what)
 	}
 	return nil
 }

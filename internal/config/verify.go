@@ -23,7 +23,7 @@ const (
 // the same words with space between the same ones. A policy must not change on
 // the way. What follows an escape is not compared, since its source has another
 // form.
-func (p *tokenPositions) matchesSource(at pos, value string, s textStyle) bool {
+func (p *tokenPositions) matchesSource(at Position, value string, s textStyle) bool {
 	src := p.sourceAt(at)
 	switch s {
 	case styleSingle, styleDouble:
@@ -80,17 +80,17 @@ func (s *sourceReader) endsText(st textStyle) bool {
 // weather:read, that the library took for a mapping: in YAML (1.2.2, section
 // 7.3.3) only a colon before a blank separates, but inside braces the library
 // separates at any. An element in braces or with quotes is left as it is.
-func (y *yamlReader) rejoinText(item ast.Node, n *node) {
+func (y *yamlReader) rejoinText(item ast.Node, n *Value) {
 	m, ok := item.(*ast.MappingNode)
-	if !ok || m.IsFlowStyle || len(m.Values) != 1 || len(n.fields) != 1 {
+	if !ok || m.IsFlowStyle || len(m.Values) != 1 || len(n.Fields) != 1 {
 		return
 	}
 	key, value := m.Values[0].Key.GetToken(), m.Values[0].Value.GetToken()
-	at, text := n.fields[0].at, key.Value+":"+value.Value
+	at, text := n.Fields[0].At, key.Value+":"+value.Value
 	if !isPlain(key) || !isPlain(value) || !strings.HasPrefix(string(y.at.restOfLine(at)), text) {
 		return
 	}
-	*n = node{kind: kindText, at: at, text: text}
+	*n = Value{Kind: KindText, At: at, Text: text}
 	y.verifyText(n, key)
 }
 
@@ -110,7 +110,7 @@ func isPlain(tk *token.Token) bool {
 }
 
 // restOfLine returns the line from a position on.
-func (p *tokenPositions) restOfLine(at pos) []rune {
+func (p *tokenPositions) restOfLine(at Position) []rune {
 	s := p.sourceAt(at)
 	return s.runes[min(s.i, len(s.runes)):]
 }
@@ -142,11 +142,11 @@ type sourceReader struct {
 	i     int
 }
 
-func (p *tokenPositions) sourceAt(at pos) *sourceReader {
-	if at.line != p.line {
-		p.line, p.runes = at.line, []rune(p.lines[at.line-1])
+func (p *tokenPositions) sourceAt(at Position) *sourceReader {
+	if at.Line != p.line {
+		p.line, p.runes = at.Line, []rune(p.lines[at.Line-1])
 	}
-	return &sourceReader{lines: p.lines, line: at.line, runes: p.runes, i: at.col - 1}
+	return &sourceReader{lines: p.lines, line: at.Line, runes: p.runes, i: at.Column - 1}
 }
 
 func (s *sourceReader) nextRune() (rune, bool) {

@@ -25,54 +25,54 @@ type scope struct {
 // filePosition is a position in a file.
 type filePosition struct {
 	file *file
-	at   pos
+	at   Position
 }
 
-func (p filePosition) String() string { return p.file.positionText(p.at) }
+func (p filePosition) String() string { return p.file.PositionText(p.at) }
 
 // newFault makes a fault with its snippet.
 func (p filePosition) newFault(key, message string) Fault {
-	return p.file.faultAt(p.at, key, message)
+	return p.file.FaultAt(p.at, key, message)
 }
 
 // addFault reports something at a position.
-func (l *loader) addFault(f *file, at pos, key, format string, args ...any) {
-	l.faults.add(f.source, Fault{File: f.name, Line: at.line, Column: at.col, Key: key, Message: fmt.Sprintf(format, args...)})
+func (l *loader) addFault(f *file, at Position, key, format string, args ...any) {
+	l.faults.Add(f.Source, Fault{File: f.Name, Line: at.Line, Column: at.Column, Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
 // keyFault reports something about a key. Its value is not understood, so it
 // may be a secret and is kept out of snippets.
-func (l *loader) keyFault(f *file, at pos, key, format string, args ...any) {
-	if l.faults.isFull() {
+func (l *loader) keyFault(f *file, at Position, key, format string, args ...any) {
+	if l.faults.IsFull() {
 		// Nobody reads this one; where its value begins is not worth a search.
-		f.hideFrom(at.line, 0)
+		f.HideFrom(at.Line, 0)
 		return
 	}
-	f.hideAfterKey(at)
+	f.HideAfterKey(at)
 	l.addFault(f, at, key, format, args...)
 }
 
 // valueFault reports something about the value of a key.
-func (s scope) valueFault(r *row, at pos, key, format string, args ...any) {
+func (s scope) valueFault(r *row, at Position, key, format string, args ...any) {
 	if r.hide {
-		s.file.hideFrom(at.line, at.col-1)
+		s.file.HideFrom(at.Line, at.Column-1)
 	}
 	s.addFault(s.file, at, key, format, args...)
 }
 
 // readValue checks a value against the row of its key and stores it. The
 // pattern is the key in the table, key the real one.
-func (s scope) readValue(r *row, key string, keyAt pos, n *node) {
+func (s scope) readValue(r *row, key string, keyAt Position, n *Value) {
 	s.recordPosition(key, keyAt)
 	switch {
-	case n.kind == kindOpaque:
+	case n.Kind == KindOpaque:
 		return
 	case !r.Supported:
 		s.keyFault(s.file, keyAt, key, "not supported yet: %s", key)
 		return
 	}
-	if r.hide && n.kind != kindList && n.kind != kindMap {
-		s.file.hideFrom(n.at.line, n.at.col-1)
+	if r.hide && n.Kind != KindList && n.Kind != KindMapping {
+		s.file.HideFrom(n.At.Line, n.At.Column-1)
 	}
 	switch r.Type {
 	case TypeText, TypeNumber, TypeDecimal, TypeBool:
@@ -80,7 +80,7 @@ func (s scope) readValue(r *row, key string, keyAt pos, n *node) {
 	case TypeTexts:
 		s.readTexts(r, key, n)
 	case TypeMapping:
-		if s.expectKind(r, key, n, kindMap) {
+		if s.expectKind(r, key, n, KindMapping) {
 			s.storeValue(r, value{})
 			s.readMapping(r.Key, key, n)
 			if r.done != nil {
@@ -90,20 +90,20 @@ func (s scope) readValue(r *row, key string, keyAt pos, n *node) {
 	case TypeTextOrMapping:
 		s.readTextOrMapping(r, key, n)
 	case TypeNames:
-		if s.expectKind(r, key, n, kindMap) {
+		if s.expectKind(r, key, n, KindMapping) {
 			s.readNames(r, key, n)
 		}
 	case TypeChoices:
-		if s.expectKind(r, key, n, kindList) {
+		if s.expectKind(r, key, n, KindList) {
 			s.storeValue(r, value{})
 			s.readChoices(r, key, n)
 		}
 	case TypeActions:
-		if s.expectKind(r, key, n, kindList) {
+		if s.expectKind(r, key, n, KindList) {
 			s.readActions(key, n)
 		}
 	case TypeServer:
-		if s.expectKind(r, key, n, kindMap) {
+		if s.expectKind(r, key, n, KindMapping) {
 			s.readServer(key, n)
 		}
 	default:
@@ -114,7 +114,7 @@ func (s scope) readValue(r *row, key string, keyAt pos, n *node) {
 }
 
 // recordPosition remembers where a key is.
-func (s scope) recordPosition(key string, at pos) {
+func (s scope) recordPosition(key string, at Position) {
 	here := filePosition{s.file, at}
 	if _, twice := s.places[key]; !twice {
 		s.places[key] = here
@@ -131,29 +131,29 @@ func (s scope) storeValue(r *row, v value) {
 }
 
 // expectKind reports whether a value has the kind that a key needs.
-func (s scope) expectKind(r *row, key string, n *node, want kind) bool {
-	if n.kind == want {
+func (s scope) expectKind(r *row, key string, n *Value, want Kind) bool {
+	if n.Kind == want {
 		return true
 	}
-	if n.kind == kindOpaque {
+	if n.Kind == KindOpaque {
 		return false
 	}
-	s.valueFault(r, n.at, key, "%s: expected %s, found %s%s", key, want, n.kind, adviseKind(want, n, r.Example))
+	s.valueFault(r, n.At, key, "%s: expected %s, found %s%s", key, want, n.Kind, adviseKind(want, n, r.Example))
 	return false
 }
 
 // adviseKind says how to write a value whose kind is wrong.
-func adviseKind(want kind, n *node, example string) string {
+func adviseKind(want Kind, n *Value, example string) string {
 	switch {
-	case n.kind == kindNumber && want == kindText && hasUnit(example):
+	case n.Kind == KindNumber && want == KindText && hasUnit(example):
 		return "; write it with its unit, such as " + example
-	case n.kind == kindNull && want == kindList:
+	case n.Kind == KindNull && want == KindList:
 		return "; write [] for an empty list"
-	case n.kind == kindNull && want == kindMap:
+	case n.Kind == KindNull && want == KindMapping:
 		return "; write {} for an empty mapping"
-	case n.kind == kindText && want == kindList:
+	case n.Kind == KindText && want == KindList:
 		return "; write it in brackets"
-	case (n.kind == kindNumber || n.kind == kindBool) && want == kindText:
+	case (n.Kind == KindNumber || n.Kind == KindBool) && want == KindText:
 		return "; write it in quotes"
 	default:
 		return ""
@@ -167,74 +167,74 @@ func hasUnit(example string) bool {
 }
 
 // readTextOrMapping reads a mapping, or the text of one of its keys in its place.
-func (s scope) readTextOrMapping(r *row, key string, n *node) {
-	switch n.kind {
-	case kindText:
-		s.recordPosition(r.short, n.at)
+func (s scope) readTextOrMapping(r *row, key string, n *Value) {
+	switch n.Kind {
+	case KindText:
+		s.recordPosition(r.short, n.At)
 		s.readScalar(s.table.byKey[r.short], key, n)
-	case kindMap:
+	case KindMapping:
 		s.storeValue(r, value{})
 		s.readMapping(r.Key, key, n)
-	case kindOpaque:
+	case KindOpaque:
 	default:
-		s.valueFault(r, n.at, key, "%s: expected a mapping or text, found %s", key, n.kind)
+		s.valueFault(r, n.At, key, "%s: expected a mapping or text, found %s", key, n.Kind)
 	}
 }
 
-func (s scope) readScalar(r *row, key string, n *node) {
-	want := kindText
+func (s scope) readScalar(r *row, key string, n *Value) {
+	want := KindText
 	switch r.Type {
 	case TypeNumber, TypeDecimal:
-		want = kindNumber
+		want = KindNumber
 	case TypeBool:
-		want = kindBool
+		want = KindBool
 	}
 	if !s.expectKind(r, key, n, want) {
 		return
 	}
 	if text, ok := s.parseText(r, key, n); ok {
-		s.storeValue(r, value{text: text, flag: n.kind == kindBool && n.isTrue()})
+		s.storeValue(r, value{text: text, flag: n.Kind == KindBool && n.IsTrue()})
 	}
 }
 
 // parseText checks one text and returns the form in which it is stored.
-func (s scope) parseText(r *row, key string, n *node) (string, bool) {
-	if why := checkText(n.text); why != "" {
-		s.valueFault(r, n.at, key, "%s: %s", key, why)
+func (s scope) parseText(r *row, key string, n *Value) (string, bool) {
+	if why := CheckText(n.Text); why != "" {
+		s.valueFault(r, n.At, key, "%s: %s", key, why)
 		return "", false
 	}
-	if r.words != nil && !slices.Contains(r.words, n.text) {
-		s.valueFault(r, n.at, key, "%s: %s is not known%s", key, quoteShort(n.text), suggestNames(n.text, r.words, r.words))
+	if r.words != nil && !slices.Contains(r.words, n.Text) {
+		s.valueFault(r, n.At, key, "%s: %s is not known%s", key, Quote(n.Text), AdviseName(n.Text, r.words, r.words))
 		return "", false
 	}
 	if r.check == nil {
-		return n.text, true
+		return n.Text, true
 	}
-	text, err := r.check(&s, n.text)
+	text, err := r.check(&s, n.Text)
 	switch {
 	case err == nil:
 		return text, true
 	case errors.Is(err, errNotYet):
-		s.valueFault(r, n.at, key, "%s", err)
+		s.valueFault(r, n.At, key, "%s", err)
 	case !errors.Is(err, errReported):
-		s.valueFault(r, n.at, key, "%s: %s", key, err)
+		s.valueFault(r, n.At, key, "%s: %s", key, err)
 	}
 	return "", false
 }
 
-func (s scope) readTexts(r *row, key string, n *node) {
-	if !s.expectKind(r, key, n, kindList) {
+func (s scope) readTexts(r *row, key string, n *Value) {
+	if !s.expectKind(r, key, n, KindList) {
 		return
 	}
-	if r.refersTo != "" && len(n.items) > 0 && !s.table.isSupported(r.refersTo) {
-		s.addFault(s.file, n.at, key, "not supported yet: %s", key)
+	if r.refersTo != "" && len(n.Items) > 0 && !s.table.isSupported(r.refersTo) {
+		s.addFault(s.file, n.At, key, "not supported yet: %s", key)
 		return
 	}
-	list := make([]string, 0, len(n.items))
-	for i, item := range n.items {
+	list := make([]string, 0, len(n.Items))
+	for i, item := range n.Items {
 		at := key + "." + strconv.Itoa(i)
-		s.recordPosition(at, item.at)
-		if !s.expectKind(r, at, item, kindText) {
+		s.recordPosition(at, item.At)
+		if !s.expectKind(r, at, item, KindText) {
 			continue
 		}
 		text, ok := s.parseText(r, at, item)
@@ -243,29 +243,29 @@ func (s scope) readTexts(r *row, key string, n *node) {
 		}
 		list = append(list, text)
 		if r.refersTo != "" {
-			s.refs = append(s.refs, nameReference{filePosition{s.file, item.at}, at, text, r.refersTo})
+			s.refs = append(s.refs, nameReference{filePosition{s.file, item.At}, at, text, r.refersTo})
 		}
 	}
 	s.storeValue(r, value{list: list})
 }
 
 // readMapping reads the keys of a mapping against the table.
-func (s scope) readMapping(pattern, key string, n *node) {
-	seen := map[string]pos{}
-	for _, f := range n.fields {
-		full := joinKey(key, f.name)
-		if s.reportDuplicate(seen, f, full) || f.value.kind == kindOpaque {
+func (s scope) readMapping(pattern, key string, n *Value) {
+	seen := map[string]Position{}
+	for _, f := range n.Fields {
+		full := joinKey(key, f.Name)
+		if s.reportDuplicate(seen, f, full) || f.Value.Kind == KindOpaque {
 			continue
 		}
-		if r := s.table.childRow(pattern, f.name); r != nil {
+		if r := s.table.childRow(pattern, f.Name); r != nil {
 			s.readField(r, full, f)
 		} else {
 			s.reportUnknown(pattern, key, f)
 		}
 	}
 	for _, name := range s.table.below[pattern] {
-		if r := s.table.byKey[joinKey(pattern, name)]; r.Required && seen[name] == (pos{}) {
-			full, at := joinKey(key, name), n.at
+		if r := s.table.byKey[joinKey(pattern, name)]; r.Required && seen[name] == (Position{}) {
+			full, at := joinKey(key, name), n.At
 			if p, ok := s.places[key]; ok && p.file == s.file {
 				at = p.at
 			}
@@ -276,66 +276,66 @@ func (s scope) readMapping(pattern, key string, n *node) {
 
 // readField reads a key of a mapping. Another file may have it where mappings add
 // up, or this one in another spelling.
-func (s scope) readField(r *row, full string, f field) {
+func (s scope) readField(r *row, full string, f Field) {
 	same := full
 	if r.means != "" {
 		same = r.means
 	}
 	if first, dup := s.places[same]; dup && !r.adds {
-		s.keyFault(s.file, f.at, full, "%s is already defined at %s: later files add keys and never override", full, first)
+		s.keyFault(s.file, f.At, full, "%s is already defined at %s: later files add keys and never override", full, first)
 		return
 	}
-	s.recordPosition(same, f.at)
-	s.readValue(r, full, f.at, f.value)
+	s.recordPosition(same, f.At)
+	s.readValue(r, full, f.At, f.Value)
 }
 
 // reportDuplicate reports a key that is in its mapping already.
-func (s scope) reportDuplicate(seen map[string]pos, f field, full string) bool {
-	first, dup := seen[f.name]
+func (s scope) reportDuplicate(seen map[string]Position, f Field, full string) bool {
+	first, dup := seen[f.Name]
 	if !dup {
-		seen[f.name] = f.at
+		seen[f.Name] = f.At
 		return false
 	}
-	if f.value.kind != kindOpaque {
-		s.keyFault(s.file, f.at, full, "duplicate key %s: first defined at %s", quoteShort(f.name), s.file.positionText(first))
+	if f.Value.Kind != KindOpaque {
+		s.keyFault(s.file, f.At, full, "duplicate key %s: first defined at %s", Quote(f.Name), s.file.PositionText(first))
 	}
 	return true
 }
 
-func (s scope) reportUnknown(pattern, key string, f field) {
+func (s scope) reportUnknown(pattern, key string, f Field) {
 	names := s.table.below[pattern]
-	if s.faults.isFull() {
+	if s.faults.IsFull() {
 		names = nil
 	}
-	help := suggestNames(f.name, names, s.table.supportedBelow(pattern))
-	if right := s.table.findElsewhere(f.name); right != "" && Suggest(f.name, names) == "" && !strings.HasPrefix(pattern, layersKey) {
+	help := AdviseName(f.Name, names, s.table.supportedBelow(pattern))
+	if right := s.table.findElsewhere(f.Name); right != "" && Suggest(f.Name, names) == "" && !strings.HasPrefix(pattern, layersKey) {
 		help = "; it belongs at " + right
 	}
-	s.keyFault(s.file, f.at, joinKey(key, f.name), "unknown key %s%s", quoteShort(f.name), help)
+	s.keyFault(s.file, f.At, joinKey(key, f.Name), "unknown key %s%s", Quote(f.Name), help)
 }
 
 // readNames reads a mapping whose keys the operator chooses.
-func (s scope) readNames(r *row, key string, n *node) {
+func (s scope) readNames(r *row, key string, n *Value) {
 	below := s.table.byKey[r.Key+".<name>"]
-	if r.some && len(n.fields) == 0 {
-		s.addFault(s.file, n.at, key, "%s: expected at least one name; remove the key for the default", key)
+	if r.some && len(n.Fields) == 0 {
+		s.addFault(s.file, n.At, key, "%s: expected at least one name; remove the key for the default", key)
 	}
-	seen := map[string]pos{}
-	for _, f := range n.fields {
-		full := joinKey(key, f.name)
-		if s.reportDuplicate(seen, f, full) || f.value.kind == kindOpaque {
+	seen := map[string]Position{}
+	for _, f := range n.Fields {
+		full := joinKey(key, f.Name)
+		if s.reportDuplicate(seen, f, full) || f.Value.Kind == KindOpaque {
 			continue
 		}
-		if !nameOK(f.name) {
-			s.keyFault(s.file, f.at, full, "%s is not a name: expected %s", quoteShort(f.name), nameForm)
+		if !nameOK(f.Name) {
+			s.keyFault(s.file, f.At, full, "%s is not a name: expected %s", Quote(f.Name), nameForm)
 			continue
 		}
 		if first, dup := s.places[full]; dup {
-			s.keyFault(s.file, f.at, full, "%s is already defined at %s: later files add keys and never override", full, first)
+			s.keyFault(s.file, f.At, full, "%s is already defined at %s: later files add keys and never override", full, first)
 			continue
 		}
 		if s.loader.named[r.Key]++; s.loader.named[r.Key] > maxNames {
-			s.keyFault(s.file, f.at, full, "%s: expected at most %d names in all files", key, maxNames)
+			s.keyFault(s.file, f.At, full, "%s: expected at most %d names in all files", key, maxNames)
 			return
 		}
 		s.readNamed(r.Key, below, full, f)
@@ -347,31 +347,31 @@ func (s scope) readNames(r *row, key string, n *node) {
 const maxNames = 1000
 
 // readNamed reads what stands under a chosen name.
-func (s scope) readNamed(key string, below *row, full string, f field) {
+func (s scope) readNamed(key string, below *row, full string, f Field) {
 	if below == nil {
-		s.recordPosition(full, f.at)
+		s.recordPosition(full, f.At)
 		return
 	}
-	s.name = f.name
+	s.name = f.Name
 	if key == "personalities" {
-		s.p, s.prefix = &sallyport.Personality{Name: f.name, Sources: map[string]string{}}, full+"."
-		s.p.Sources[""] = filePosition{s.file, f.at}.String()
-		s.cfg.Personalities[f.name] = s.p
+		s.p, s.prefix = &sallyport.Personality{Name: f.Name, Sources: map[string]string{}}, full+"."
+		s.p.Sources[""] = filePosition{s.file, f.At}.String()
+		s.cfg.Personalities[f.Name] = s.p
 	}
-	s.readValue(below, full, f.at, f.value)
+	s.readValue(below, full, f.At, f.Value)
 }
 
 // readChoices reads a list of mappings with exactly one key each.
-func (s scope) readChoices(r *row, key string, n *node) {
+func (s scope) readChoices(r *row, key string, n *Value) {
 	pattern := r.Key + "[]"
-	for i, item := range n.items {
+	for i, item := range n.Items {
 		at := key + "." + strconv.Itoa(i)
-		s.recordPosition(at, item.at)
-		if !s.expectKind(r, at, item, kindMap) {
+		s.recordPosition(at, item.At)
+		if !s.expectKind(r, at, item, KindMapping) {
 			continue
 		}
-		if len(item.fields) != 1 {
-			s.valueFault(r, item.at, at, "%s: expected exactly one key, %s", at, oneOf(s.table.below[pattern]))
+		if len(item.Fields) != 1 {
+			s.valueFault(r, item.At, at, "%s: expected exactly one key, %s", at, OneOf(s.table.below[pattern]))
 		}
 		s.readMapping(pattern, at, item)
 	}

@@ -24,12 +24,12 @@ const (
 // parseYAML returns the tree of the first document. It goes on after a
 // construct that is refused, whose node is opaque; after a syntax error the
 // tree is nil. The text may have most keys.
-func parseYAML(text fileText, most int) (root *node, faults []textFault) {
+func parseYAML(text fileText, most int) (root *Value, faults []TextFault) {
 	defer func() {
 		// The parser is a dependency that reads text from outside; a panic
 		// in it is a file that cannot be read, not the end of a server.
 		if p := recover(); p != nil {
-			root, faults = nil, append(faults, textFault{pos{1, 1}, "the file cannot be read as YAML"})
+			root, faults = nil, append(faults, TextFault{Position{1, 1}, "the file cannot be read as YAML"})
 		}
 	}()
 	text, faults, ok := plainLines(text)
@@ -55,7 +55,7 @@ func parseYAML(text fileText, most int) (root *node, faults []textFault) {
 	}
 	faults = append(faults, y.faults...)
 	if lost := y.findLost(tokens); lost != nil && len(faults) == 0 {
-		faults = append(faults, textFault{at.positionOf(lost), "this text belongs to no key: check the indentation and quotes"})
+		faults = append(faults, TextFault{at.positionOf(lost), "this text belongs to no key: check the indentation and quotes"})
 	}
 	return root, faults
 }
@@ -66,7 +66,7 @@ func parseYAML(text fileText, most int) (root *node, faults []textFault) {
 // text is returned with spaces in their place, so that the rest of the file is
 // judged too, and without blanks at the ends of lines, behind which the library
 // miscounts as well; ok is false when the indentation is lost.
-func plainLines(text fileText) (out fileText, faults []textFault, ok bool) {
+func plainLines(text fileText) (out fileText, faults []TextFault, ok bool) {
 	out.lines, ok = make([]string, len(text.lines)), true
 	for i, line := range text.lines {
 		out.lines[i] = strings.ReplaceAll(line, "\t", " ")
@@ -82,13 +82,13 @@ func plainLines(text fileText) (out fileText, faults []textFault, ok bool) {
 		if rest == "" || rest[0] == '#' {
 			continue
 		}
-		at := pos{i + 1, utf8.RuneCountInString(line[:tab]) + 1}
+		at := Position{i + 1, utf8.RuneCountInString(line[:tab]) + 1}
 		if strings.TrimLeft(line[:tab], " -") == "" {
 			ok = false
-			faults = append(faults, textFault{at, "a tab in the indentation: expected spaces"})
+			faults = append(faults, TextFault{at, "a tab in the indentation: expected spaces"})
 			continue
 		}
-		faults = append(faults, textFault{at, `a tab: expected spaces, or "\t" in double quotes`})
+		faults = append(faults, TextFault{at, `a tab: expected spaces, or "\t" in double quotes`})
 	}
 	out.text = strings.Join(out.lines, "\n")
 	return out, faults, ok
@@ -97,12 +97,12 @@ func plainLines(text fileText) (out fileText, faults []textFault, ok bool) {
 // scanTokens refuses what a configuration does not need and what would cost
 // the parser too much. It returns the number of tokens of the first document;
 // ok is false when the parser must not run.
-func scanTokens(places *tokenPositions, tokens token.Tokens, most int) (end int, faults []textFault, ok bool) {
+func scanTokens(places *tokenPositions, tokens token.Tokens, most int) (end int, faults []TextFault, ok bool) {
 	var depth, keys, directiveLine int
 	var content, closed bool
 	for i, tk := range tokens {
 		at := places.positionOf(tk)
-		refuse := func(message string) { faults = append(faults, textFault{at, message}) }
+		refuse := func(message string) { faults = append(faults, TextFault{at, message}) }
 		if closed && tk.Type != token.CommentType && tk.Type != token.DocumentEndType {
 			refuse("a second document: expected one document per file")
 			return i, faults, true
@@ -124,7 +124,7 @@ func scanTokens(places *tokenPositions, tokens token.Tokens, most int) (end int,
 		case token.TagType:
 			refuse("tags are not accepted: write the plain value")
 		case token.DirectiveType:
-			directiveLine = at.line
+			directiveLine = at.Line
 			refuse("directives are not accepted: remove this line")
 		case token.MappingKeyType:
 			refuse(`explicit keys are not accepted: write "key: value"`)
@@ -139,7 +139,7 @@ func scanTokens(places *tokenPositions, tokens token.Tokens, most int) (end int,
 			refuse(why)
 			return 0, faults, false
 		}
-		content = content || at.line != directiveLine && tk.Type != token.DocumentHeaderType
+		content = content || at.Line != directiveLine && tk.Type != token.DocumentHeaderType
 	}
 	return len(tokens), faults, true
 }
@@ -167,22 +167,22 @@ type tokenPositions struct {
 }
 
 // positionOf returns the place of a token.
-func (p *tokenPositions) positionOf(tk *token.Token) pos {
+func (p *tokenPositions) positionOf(tk *token.Token) Position {
 	if tk == nil || tk.Position == nil {
-		return pos{1, 1}
+		return Position{1, 1}
 	}
-	at := pos{max(tk.Position.Line, 1), max(tk.Position.Column, 1)}
-	if at.line > len(p.lines) {
-		return pos{len(p.lines), 1}
+	at := Position{max(tk.Position.Line, 1), max(tk.Position.Column, 1)}
+	if at.Line > len(p.lines) {
+		return Position{len(p.lines), 1}
 	}
 	return at
 }
 
-func syntaxFault(at *tokenPositions, err error) textFault {
+func syntaxFault(at *tokenPositions, err error) TextFault {
 	if e, ok := errors.AsType[*yaml.SyntaxError](err); ok {
-		return textFault{at.positionOf(e.Token), "not YAML: " + e.Message}
+		return TextFault{at.positionOf(e.Token), "not YAML: " + e.Message}
 	}
-	return textFault{pos{1, 1}, "not YAML"}
+	return TextFault{Position{1, 1}, "not YAML"}
 }
 
 // yamlReader turns the library's tree into nodes and remembers which tokens
@@ -190,7 +190,7 @@ func syntaxFault(at *tokenPositions, err error) textFault {
 type yamlReader struct {
 	at     *tokenPositions
 	seen   map[*token.Token]bool
-	faults []textFault
+	faults []TextFault
 }
 
 // findLost returns the first token with content that is in no node. The parser
@@ -209,71 +209,71 @@ func (y *yamlReader) findLost(tokens token.Tokens) *token.Token {
 	return nil
 }
 
-func (y *yamlReader) convertNode(n ast.Node) *node {
+func (y *yamlReader) convertNode(n ast.Node) *Value {
 	if n == nil {
-		return &node{kind: kindOpaque, at: pos{1, 1}}
+		return &Value{Kind: KindOpaque, At: Position{1, 1}}
 	}
 	tk := n.GetToken()
 	y.seen[tk] = true
-	out := &node{at: y.at.positionOf(tk)}
+	out := &Value{At: y.at.positionOf(tk)}
 	switch n := n.(type) {
 	case *ast.NullNode:
-		out.kind = kindNull
+		out.Kind = KindNull
 	case *ast.StringNode:
-		out.kind, out.text = kindText, n.Value
+		out.Kind, out.Text = KindText, n.Value
 		y.verifyText(out, tk)
 		// The library takes 1e3 for text, which is a number (YAML 1.2.2,
 		// section 10.3.2).
 		if tk.Type == token.StringType && isNumber(n.Value) {
-			out.kind = kindNumber
+			out.Kind = KindNumber
 		}
 	case *ast.LiteralNode:
-		out.kind = kindText
+		out.Kind = KindText
 		if n.Value != nil {
 			y.seen[n.Value.GetToken()] = true
-			out.text = n.Value.Value
+			out.Text = n.Value.Value
 			y.verifyText(out, tk)
 		}
 	case *ast.BoolNode:
-		out.kind, out.text = kindBool, tk.Value
+		out.Kind, out.Text = KindBool, tk.Value
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
-		out.kind, out.text = kindNumber, tk.Value
+		out.Kind, out.Text = KindNumber, tk.Value
 	case *ast.SequenceNode:
-		out.kind = kindList
+		out.Kind = KindList
 		for _, item := range n.Values {
 			read := y.convertNode(item)
 			if n.IsFlowStyle {
 				y.rejoinText(item, read)
 			}
-			out.items = append(out.items, read)
+			out.Items = append(out.Items, read)
 		}
 	case *ast.MappingNode:
-		out.kind = kindMap
+		out.Kind = KindMapping
 		for _, pair := range n.Values {
 			y.convertPair(out, pair)
 		}
-		if !n.IsFlowStyle && len(out.fields) > 0 {
-			out.at = out.fields[0].at
+		if !n.IsFlowStyle && len(out.Fields) > 0 {
+			out.At = out.Fields[0].At
 		}
 	case *ast.MappingValueNode:
-		out.kind = kindMap
+		out.Kind = KindMapping
 		y.convertPair(out, n)
-		out.at = out.fields[0].at
+		out.At = out.Fields[0].At
 	case *ast.AnchorNode:
 		return y.convertWrapped(n.Name, n.Value)
 	case *ast.TagNode:
 		return y.convertWrapped(nil, n.Value)
 	case *ast.AliasNode:
 		y.convertWrapped(nil, n.Value)
-		out.kind = kindOpaque
+		out.Kind = KindOpaque
 	default:
-		out.kind = kindOpaque
+		out.Kind = KindOpaque
 	}
 	return out
 }
 
 // verifyText refuses a text that the library did not read as it stands.
-func (y *yamlReader) verifyText(n *node, tk *token.Token) {
+func (y *yamlReader) verifyText(n *Value, tk *token.Token) {
 	s := stylePlain
 	switch tk.Type {
 	case token.SingleQuoteType:
@@ -283,14 +283,14 @@ func (y *yamlReader) verifyText(n *node, tk *token.Token) {
 	case token.LiteralType, token.FoldedType:
 		s = styleBlock
 	}
-	if !y.at.matchesSource(n.at, n.text, s) {
-		y.faults = append(y.faults, textFault{n.at, "this text cannot be read as it stands: write it on one line in double quotes"})
+	if !y.at.matchesSource(n.At, n.Text, s) {
+		y.faults = append(y.faults, TextFault{n.At, "this text cannot be read as it stands: write it on one line in double quotes"})
 	}
 }
 
 // convertWrapped reads the value behind a refused anchor or tag, whose faults the
 // user wants to hear too.
-func (y *yamlReader) convertWrapped(name, value ast.Node) *node {
+func (y *yamlReader) convertWrapped(name, value ast.Node) *Value {
 	if name != nil {
 		y.seen[name.GetToken()] = true
 	}
@@ -299,28 +299,28 @@ func (y *yamlReader) convertWrapped(name, value ast.Node) *node {
 
 // convertPair appends one key and value. A key that is not text keeps its literal
 // and is judged by whoever knows which names are valid.
-func (y *yamlReader) convertPair(out *node, pair *ast.MappingValueNode) {
+func (y *yamlReader) convertPair(out *Value, pair *ast.MappingValueNode) {
 	key := y.convertKey(pair.Key)
 	value := y.convertNode(pair.Value)
-	if key.kind == kindOpaque {
-		value.kind = kindOpaque
+	if key.Kind == KindOpaque {
+		value.Kind = KindOpaque
 	}
-	out.fields = append(out.fields, field{name: key.text, at: key.at, value: value})
+	out.Fields = append(out.Fields, Field{Name: key.Text, At: key.At, Value: value})
 }
 
-func (y *yamlReader) convertKey(k ast.MapKeyNode) *node {
+func (y *yamlReader) convertKey(k ast.MapKeyNode) *Value {
 	y.seen[k.GetToken()] = true
 	if explicit, ok := k.(*ast.MappingKeyNode); ok {
 		key := y.convertNode(explicit.Value)
-		key.kind = kindOpaque
+		key.Kind = KindOpaque
 		return key
 	}
 	if merge, ok := k.(*ast.MergeKeyNode); ok {
-		return &node{kind: kindOpaque, at: y.at.positionOf(merge.GetToken())}
+		return &Value{Kind: KindOpaque, At: y.at.positionOf(merge.GetToken())}
 	}
 	key := y.convertNode(k)
-	if key.kind != kindText {
-		key.text = k.GetToken().Value
+	if key.Kind != KindText {
+		key.Text = k.GetToken().Value
 	}
 	return key
 }
