@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/fsx"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/tools/database"
 	"github.com/sallyport/sallyport/tools/mail"
@@ -34,7 +35,7 @@ func (t *deployment) checkNames() error {
 	// A rule about a tool that needs a connection may exist before the
 	// connection does.
 	held := append(slices.Clone(names), unconnectedTools()...)
-	var faults config.Faults
+	var faults yamldoc.Faults
 	for _, role := range t.config.Names() {
 		p, _ := t.config.Personality(role)
 		faults = append(faults, t.findUnknown(role, "toolset", p.Toolset, append(labels, names...))...)
@@ -77,7 +78,7 @@ func unconnectedTools() []string {
 }
 
 // findUnknown returns a fault for each unknown entry in a list of a personality.
-func (t *deployment) findUnknown(role, key string, list, known []string) (faults config.Faults) {
+func (t *deployment) findUnknown(role, key string, list, known []string) (faults yamldoc.Faults) {
 	for i, item := range list {
 		if slices.Contains(known, item) || strings.HasPrefix(item, "mcp__") {
 			continue
@@ -86,7 +87,7 @@ func (t *deployment) findUnknown(role, key string, list, known []string) (faults
 		if strings.HasPrefix(item, "@") {
 			text = fmt.Sprintf("%q is no label of a tool", item)
 		}
-		if near := config.Suggest(item, known); near != "" {
+		if near := yamldoc.Suggest(item, known); near != "" {
 			text += fmt.Sprintf(" (did you mean %q?)", near)
 		} else {
 			text += ": expected " + strings.Join(known, ", ")
@@ -98,7 +99,7 @@ func (t *deployment) findUnknown(role, key string, list, known []string) (faults
 
 // unknownConnections returns a fault for each database and relay that an action
 // declares and the configuration lacks.
-func (t *deployment) unknownConnections() (faults config.Faults) {
+func (t *deployment) unknownConnections() (faults yamldoc.Faults) {
 	databases := slices.Sorted(maps.Keys(t.config.Databases))
 	relays := slices.Sorted(maps.Keys(t.config.Mail))
 	for _, a := range t.config.Actions {
@@ -140,7 +141,7 @@ func (t *deployment) locateFault(err error) error {
 	if !ok {
 		return err
 	}
-	var faults config.Faults
+	var faults yamldoc.Faults
 	for _, f := range found {
 		p, pointer := t.findDeclaration(f.Tool)
 		if p == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // defaultExpiry is the lifetime of a token when the user names none: a quarter
@@ -164,7 +165,7 @@ func (g *gate) rolesFor(names []string) ([]string, error) {
 // unknownName returns the error about an unknown name.
 func unknownName(what, name string, known []string) error {
 	text := fmt.Sprintf("no %s %q", what, name)
-	if near := config.Suggest(name, known); near != "" {
+	if near := yamldoc.Suggest(name, known); near != "" {
 		text += fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return errors.New(text)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
-	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // Exit codes of every command.
@@ -191,7 +191,7 @@ func groupCommand(cmd *cobra.Command, args []string) error {
 	for _, c := range cmd.Commands() {
 		known = append(known, c.Name())
 	}
-	if near := config.Suggest(args[0], known); near != "" {
+	if near := yamldoc.Suggest(args[0], known); near != "" {
 		text += fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return usageError(errors.New(text))

@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/text"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -66,10 +67,10 @@ type foundServer struct {
 }
 
 // serversOf reads the upstream servers that a configuration declares. The error
-// is config.Faults, each with its position.
+// is yamldoc.Faults, each with its position.
 func serversOf(c *config.Config, home string) ([]upstream.Server, error) {
 	var list []upstream.Server
-	var faults config.Faults
+	var faults yamldoc.Faults
 	for i := range c.Servers {
 		p := &c.Servers[i]
 		s, err := upstream.Decode(p.ID, p.JSON, &upstream.DecodeOptions{Dir: p.Dir, Workspace: c.Workspace, Home: home})
@@ -350,10 +351,10 @@ func serverOf(id string) string {
 }
 
 // faultsIn returns the faults of a declaration with their positions.
-func faultsIn(p *config.Part, err error) (faults config.Faults) {
+func faultsIn(p *config.Part, err error) (faults yamldoc.Faults) {
 	found, ok := errors.AsType[upstream.Faults](err)
 	if !ok {
-		return config.Faults{p.Fault("", err.Error())}
+		return yamldoc.Faults{p.Fault("", err.Error())}
 	}
 	for _, f := range found {
 		faults = append(faults, p.Fault(f.Pointer, f.Message))

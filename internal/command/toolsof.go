@@ -8,6 +8,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/action"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 	"github.com/sallyport/sallyport/tools/database"
 	"github.com/sallyport/sallyport/tools/file"
 	"github.com/sallyport/sallyport/tools/httpreq"
@@ -70,9 +71,9 @@ func domainOf(from string) string {
 }
 
 // actionsOf creates tools from the actions that a configuration declares. The
-// error is config.Faults, each with its position.
+// error is yamldoc.Faults, each with its position.
 func actionsOf(c *config.Config, home string) (tools []sallyport.Tool, warnings []string, err error) {
-	var faults config.Faults
+	var faults yamldoc.Faults
 	for _, a := range c.Actions {
 		def, err := action.Decode(a.JSON, &action.DecodeOptions{Dir: a.Dir, Workspace: c.Workspace, Home: home})
 		if err == nil {

@@ -7,9 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sallyport/sallyport/internal/yamldoc"
 	"github.com/spf13/cobra"
-
-	"github.com/sallyport/sallyport/internal/config"
 )
 
 // flagName matches the names of flags in the usage text of a command.
@@ -60,7 +59,7 @@ func wrongFlag(c *cobra.Command, err error) error {
 			known = append(known, m[1])
 		}
 		wrong := fmt.Errorf("%s: %w", c.Name(), err)
-		if near := config.Suggest(unknown.GetSpecifiedName(), known); near != "" {
+		if near := yamldoc.Suggest(unknown.GetSpecifiedName(), known); near != "" {
 			return fmt.Errorf("%w (did you mean --%s?)", wrong, near)
 		}
 		return wrong

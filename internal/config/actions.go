@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 const (
@@ -52,28 +54,28 @@ func (f *file) onlyLayers() bool {
 func (s *scope) actionID(v string) (string, error) {
 	switch {
 	case strings.HasPrefix(v, "mcp__"):
-		return "", fmt.Errorf("%s: names that begin with mcp__ are those of MCP servers' tools", Quote(v))
+		return "", fmt.Errorf("%s: names that begin with mcp__ are those of MCP servers' tools", yamldoc.Quote(v))
 	case !nameOK(v):
-		return "", fmt.Errorf("%s is not a name: expected %s", Quote(v), nameForm)
+		return "", fmt.Errorf("%s is not a name: expected %s", yamldoc.Quote(v), nameForm)
 	}
 	return v, nil
 }
 
 // readActions reads a list of actions. One that is at fault is left out.
-func (s scope) readActions(key string, n *Value) {
+func (s scope) readActions(key string, n *yamldoc.Value) {
 	for i, item := range n.Items {
 		at := key + "." + strconv.Itoa(i)
 		if s.declared++; s.declared > maxActions {
 			s.addFault(s.file, item.At, at, "%s: expected at most %d actions in all files", key, maxActions)
 			return
 		}
-		if s.expectKind(s.table.byKey[actionKey+".id"], at, item, KindMapping) {
+		if s.expectKind(s.table.byKey[actionKey+".id"], at, item, yamldoc.KindMapping) {
 			s.readAction(at, item)
 		}
 	}
 }
 
-func (s scope) readAction(key string, n *Value) {
+func (s scope) readAction(key string, n *yamldoc.Value) {
 	a, ok := s.readPart("action", key, n, shownOfActions)
 	id, known := s.readActionID(key, n)
 	if !ok || !known {
@@ -84,15 +86,15 @@ func (s scope) readAction(key string, n *Value) {
 }
 
 // readActionID reads the id of an action.
-func (s scope) readActionID(key string, n *Value) (string, bool) {
+func (s scope) readActionID(key string, n *yamldoc.Value) (string, bool) {
 	r, key := s.table.byKey[actionKey+".id"], key+".id"
-	i := slices.IndexFunc(n.Fields, func(f Field) bool { return f.Name == "id" })
+	i := slices.IndexFunc(n.Fields, func(f yamldoc.Field) bool { return f.Name == "id" })
 	if i < 0 {
 		s.addFault(s.file, n.At, key, "missing key %s: expected id: %s", key, r.Example)
 		return "", false
 	}
 	v := n.Fields[i].Value
-	if !s.expectKind(r, key, v, KindText) {
+	if !s.expectKind(r, key, v, yamldoc.KindText) {
 		return "", false
 	}
 	id, ok := s.parseText(r, key, v)
@@ -100,7 +102,7 @@ func (s scope) readActionID(key string, n *Value) (string, bool) {
 		return "", false
 	}
 	if first, dup := s.ids[id]; dup {
-		s.addFault(s.file, v.At, key, "%s: an action %s is already defined at %s: expected an id of its own", key, Quote(id), first)
+		s.addFault(s.file, v.At, key, "%s: an action %s is already defined at %s: expected an id of its own", key, yamldoc.Quote(id), first)
 		return "", false
 	}
 	s.ids[id] = filePosition{s.file, v.At}

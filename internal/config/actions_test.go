@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 const actionYAML = `version: 1
@@ -159,7 +161,7 @@ func TestSecretsOfCallersAreHidden(t *testing.T) {
 // configuration at all.
 func TestBadFileLeavesNothing(t *testing.T) {
 	c, err := Parse("s.yaml", []byte("version: 1\nactions: [{id: good}, {id: bad/}]\n"), testOptions())
-	if fs, ok := errors.AsType[Faults](err); c != nil || !ok || len(fs) != 1 {
+	if fs, ok := errors.AsType[yamldoc.Faults](err); c != nil || !ok || len(fs) != 1 {
 		t.Errorf("Parse = %v, %v, want one fault and nothing else", c, err)
 	}
 }

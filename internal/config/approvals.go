@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 const (
@@ -24,7 +26,7 @@ func (s *scope) toolName(v string) (string, error) {
 	case strings.HasPrefix(v, "@"):
 		return "", errors.New("labels are not accepted here: expected the name of a tool")
 	case !nameOK(v):
-		return "", fmt.Errorf("%s is not a tool: expected a name of %s", Quote(v), nameForm)
+		return "", fmt.Errorf("%s is not a tool: expected a name of %s", yamldoc.Quote(v), nameForm)
 	}
 	return v, nil
 }
@@ -37,7 +39,7 @@ func (s *scope) ruledTool(v string) (string, error) {
 		name = strings.TrimSuffix(rest, "__*")
 	}
 	if v != "*" && !nameOK(name) {
-		return "", fmt.Errorf(`%s is not a tool: expected a name, a label such as "@file", a server as "mcp__notes__*", or "*"; names are %s`, Quote(v), nameForm)
+		return "", fmt.Errorf(`%s is not a tool: expected a name, a label such as "@file", a server as "mcp__notes__*", or "*"; names are %s`, yamldoc.Quote(v), nameForm)
 	}
 	return v, nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // nameForm describes what nameOK accepts: the alphabet of tool names
@@ -47,7 +48,7 @@ func nameOK(s string) bool {
 
 func (s *scope) checkVersion(v string) (string, error) {
 	if v != "1" {
-		return "", fmt.Errorf("%s is not known: expected 1", Quote(v))
+		return "", fmt.Errorf("%s is not known: expected 1", yamldoc.Quote(v))
 	}
 	return v, nil
 }
@@ -68,7 +69,7 @@ func (s *scope) resolvePath(v string) (string, error) {
 	case strings.HasPrefix(v, "~"):
 		return "", errors.New(`"~" is not a variable: write ${home}`)
 	case strings.HasPrefix(v, "$") && !strings.HasPrefix(v, "${"):
-		return "", fmt.Errorf("a variable is written in braces: expected %s", OneOf(variableNames()))
+		return "", fmt.Errorf("a variable is written in braces: expected %s", yamldoc.OneOf(variableNames()))
 	case strings.Contains(v[1:], "${"):
 		return "", errors.New("a variable stands at the beginning of a path only")
 	case strings.ContainsAny(v, "\n\t"):
@@ -108,11 +109,11 @@ func (s *scope) expandVariable(v string) (string, error) {
 	case "self":
 		value = s.file.dir
 	default:
-		help := ": expected " + OneOf(variableNames())
-		if near := Suggest(name, []string{"workspace", "home", "self"}); near != "" {
+		help := ": expected " + yamldoc.OneOf(variableNames())
+		if near := yamldoc.Suggest(name, []string{"workspace", "home", "self"}); near != "" {
 			help = "; did you mean ${" + near + "}?"
 		}
-		return "", fmt.Errorf("unknown variable %s%s", Quote("${"+name+"}"), help)
+		return "", fmt.Errorf("unknown variable %s%s", yamldoc.Quote("${"+name+"}"), help)
 	}
 	if !filepath.IsAbs(value) {
 		return "", fmt.Errorf("${%s} is empty or not absolute", name)
@@ -176,7 +177,7 @@ func (s *scope) toolEntry(v string) (string, error) {
 		return "", errors.New("tools of MCP servers are chosen by mcp_servers, not here")
 	}
 	if !nameOK(strings.TrimPrefix(v, "@")) {
-		return "", fmt.Errorf(`%s is not a tool: expected a name, or a label such as "@file", of %s`, Quote(v), nameForm)
+		return "", fmt.Errorf(`%s is not a tool: expected a name, or a label such as "@file", of %s`, yamldoc.Quote(v), nameForm)
 	}
 	return v, nil
 }
@@ -192,7 +193,7 @@ func (s *scope) parseHost(v string) (string, error) {
 func (s *scope) secretRef(v string) (string, error) {
 	r, err := reach.ParseRef(v)
 	if err != nil {
-		return "", fmt.Errorf("%s is not a secret reference: %w", Quote(v), err)
+		return "", fmt.Errorf("%s is not a secret reference: %w", yamldoc.Quote(v), err)
 	}
 	return r.String(), nil
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // FileName is the name of the configuration file in a folder.
@@ -131,17 +132,17 @@ func (c *Config) Choose(name string) (*sallyport.Personality, error) {
 	if name == "" {
 		name = DefaultPersonality
 		if _, ok := c.Personalities[name]; !ok {
-			return nil, fmt.Errorf("no personality is chosen and none is named %q: expected %s", name, OneOf(names))
+			return nil, fmt.Errorf("no personality is chosen and none is named %q: expected %s", name, yamldoc.OneOf(names))
 		}
 	}
 	if p, ok := c.Personalities[name]; ok {
 		return p, nil
 	}
-	text := "no personality " + Quote(name)
-	if near := Suggest(name, names); near != "" {
+	text := "no personality " + yamldoc.Quote(name)
+	if near := yamldoc.Suggest(name, names); near != "" {
 		text += fmt.Sprintf("; did you mean %q?", near)
 	}
-	return nil, errors.New(text + ": expected " + OneOf(names))
+	return nil, errors.New(text + ": expected " + yamldoc.OneOf(names))
 }
 
 // Source returns the place of a full dotted key, such as "state" or
@@ -159,7 +160,7 @@ func (c *Config) Source(key string) string {
 // element of a list. An empty personality means a key of the top level. A key
 // that is in no file is placed at its nearest parent, else at the top of the
 // first file.
-func (c *Config) Fault(personality, key string, index int, message string) Fault {
+func (c *Config) Fault(personality, key string, index int, message string) yamldoc.Fault {
 	full := key
 	if personality != "" {
 		full = "personalities." + personality
@@ -175,5 +176,5 @@ func (c *Config) Fault(personality, key string, index int, message string) Fault
 			return p.newFault(full, message)
 		}
 	}
-	return filePosition{c.first, Position{1, 1}}.newFault(full, message)
+	return filePosition{c.first, yamldoc.Position{Line: 1, Column: 1}}.newFault(full, message)
 }

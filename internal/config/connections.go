@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // maxAddressBytes is the longest path of RFC 5321, section 4.5.3.1.3, and room
@@ -155,10 +156,10 @@ func (s *scope) hostPort(v string) (string, error) {
 		return "", err
 	}
 	if strings.HasPrefix(v, "*") {
-		return "", fmt.Errorf("%s: expected one host, not a pattern", Quote(v))
+		return "", fmt.Errorf("%s: expected one host, not a pattern", yamldoc.Quote(v))
 	}
 	if _, port, err := reach.SplitHostPort(v); err != nil || port == 0 {
-		return "", fmt.Errorf("%s has no port: expected host:port, such as smtp.example.com:587", Quote(v))
+		return "", fmt.Errorf("%s has no port: expected host:port, such as smtp.example.com:587", yamldoc.Quote(v))
 	}
 	return p.String(), nil
 }
@@ -167,7 +168,7 @@ func (s *scope) hostPort(v string) (string, error) {
 func (s *scope) parseSender(v string) (string, error) {
 	a, err := mail.ParseAddress(v)
 	if err != nil || len(v) > maxAddressBytes || strings.ContainsAny(v, "\n\t") {
-		return "", fmt.Errorf("%s is not an address: expected one such as agent@example.com", Quote(v))
+		return "", fmt.Errorf("%s is not an address: expected one such as agent@example.com", yamldoc.Quote(v))
 	}
 	if a.Name == "" {
 		return a.Address, nil
@@ -183,7 +184,7 @@ func (s *scope) parseRecipient(v string) (string, error) {
 	}
 	a, err := mail.ParseAddress(bare)
 	if err != nil || a.Name != "" || a.Address != bare || len(v) > maxAddressBytes || strings.Contains(bare, "*") {
-		return "", fmt.Errorf("%s is no recipient: expected an address such as ada@example.com, or *@example.com", Quote(v))
+		return "", fmt.Errorf("%s is no recipient: expected an address such as ada@example.com, or *@example.com", yamldoc.Quote(v))
 	}
 	return v, nil
 }

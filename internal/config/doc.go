@@ -1,14 +1,13 @@
 // Package config reads sallyport.yaml: what an operator allows, as data with
 // positions.
 //
-// [Load] reads the files of a configuration and returns a [Config], or
-// [Faults] that list everything that is wrong in all of them, each with file,
-// line, column, what was expected and, where near, what was probably meant.
-// Nothing is half loaded. The keys are rows of one table; [Reference],
+// [Load] reads the files of a configuration with package yamldoc and returns a
+// [Config], or yamldoc.Faults that list everything that is wrong in all of
+// them. Nothing is half loaded. The keys are rows of one table; [Reference],
 // [WriteReference] and [Schema] print the same table for people and editors.
 //
-// The keys inside an action are judged by whoever makes a tool of it; an
-// [Action] keeps its text as JSON and places such faults. [Fingerprint] and
+// The keys inside an action or a server are checked by the package that makes
+// tools of it: a [Part] has the text as JSON and places the faults. [Fingerprint] and
 // [Config.Changed] tell a server when to load again; what it has stays as it
 // is.
 //

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // maxDuration bounds a duration: ten years are longer than anything that a
@@ -58,7 +60,7 @@ func durationCheck(least, most time.Duration) func(*scope, string) (string, erro
 		case err != nil && !errors.Is(err, errLongDuration):
 			return "", err
 		case err != nil || d < least || d > most:
-			return "", fmt.Errorf("%s is out of range: expected %s to %s", Quote(v), inUnits(least), inUnits(most))
+			return "", fmt.Errorf("%s is out of range: expected %s to %s", yamldoc.Quote(v), inUnits(least), inUnits(most))
 		}
 		return strconv.FormatInt(int64(d), 10), nil
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 
 // readPart reads a value whose keys are checked elsewhere. The word says what
 // it is to messages.
-func (s scope) readPart(word, key string, n *Value, shown []string) (Part, bool) {
+func (s scope) readPart(word, key string, n *yamldoc.Value, shown []string) (Part, bool) {
 	e := partEncoder{scope: s, top: n, shown: shown, ok: true}
 	e.encodeValue(key, n, 1, false)
 	if e.ok && e.b.Len() > maxPartBytes {
@@ -33,7 +35,7 @@ func (s scope) readPart(word, key string, n *Value, shown []string) (Part, bool)
 // two ways.
 type partEncoder struct {
 	scope
-	top *Value
+	top *yamldoc.Value
 	// shown lists the keys of the part whose values snippets may show. What
 	// stands under another one, such as the headers of a handler, may be a
 	// secret that somebody wrote by mistake.
@@ -44,26 +46,26 @@ type partEncoder struct {
 
 var errNumber = errors.New("expected a number as JSON writes it, such as 10 or 1.5")
 
-func (e *partEncoder) encodeValue(key string, n *Value, depth int, hidden bool) {
-	if hidden && (n.Kind == KindText || n.Kind == KindNumber) {
+func (e *partEncoder) encodeValue(key string, n *yamldoc.Value, depth int, hidden bool) {
+	if hidden && (n.Kind == yamldoc.KindText || n.Kind == yamldoc.KindNumber) {
 		e.file.HideFrom(n.At.Line, n.At.Column-1)
 	}
 	switch n.Kind {
-	case KindText:
-		e.reportFault(key, n, CheckText(n.Text))
+	case yamldoc.KindText:
+		e.reportFault(key, n, yamldoc.CheckText(n.Text))
 		e.writeString(n.Text)
-	case KindNumber:
+	case yamldoc.KindNumber:
 		if !json.Valid([]byte(n.Text)) {
 			e.reportFault(key, n, errNumber.Error())
 		}
 		e.b.WriteString(n.Text)
-	case KindBool:
+	case yamldoc.KindBool:
 		e.b.WriteString(strconv.FormatBool(n.IsTrue()))
-	case KindNull:
+	case yamldoc.KindNull:
 		e.b.WriteString("null")
-	case KindList, KindMapping:
-		if depth > MaxDepth {
-			e.reportFault(key, n, fmt.Sprintf("nested too deep: at most %d levels", MaxDepth))
+	case yamldoc.KindList, yamldoc.KindMapping:
+		if depth > yamldoc.MaxDepth {
+			e.reportFault(key, n, fmt.Sprintf("nested too deep: at most %d levels", yamldoc.MaxDepth))
 			return
 		}
 		e.encodeChildren(key, n, depth, hidden)
@@ -73,8 +75,8 @@ func (e *partEncoder) encodeValue(key string, n *Value, depth int, hidden bool) 
 	}
 }
 
-func (e *partEncoder) encodeChildren(key string, n *Value, depth int, hidden bool) {
-	if n.Kind == KindList {
+func (e *partEncoder) encodeChildren(key string, n *yamldoc.Value, depth int, hidden bool) {
+	if n.Kind == yamldoc.KindList {
 		e.b.WriteByte('[')
 		for i, item := range n.Items {
 			e.writeComma(i)
@@ -83,7 +85,7 @@ func (e *partEncoder) encodeChildren(key string, n *Value, depth int, hidden boo
 		e.b.WriteByte(']')
 		return
 	}
-	seen := map[string]Position{}
+	seen := map[string]yamldoc.Position{}
 	e.b.WriteByte('{')
 	for i, f := range n.Fields {
 		full := joinKey(key, f.Name)
@@ -111,17 +113,17 @@ func checkKey(name string) string {
 	case strings.ContainsAny(name, "\n\t"):
 		return "a line feed or tab"
 	default:
-		return CheckText(name)
+		return yamldoc.CheckText(name)
 	}
 }
 
 // maySecret reports whether what stands under a key of a part is kept out of
 // snippets. A handler that is a path is shown.
-func (e *partEncoder) maySecret(f Field) bool {
-	return !slices.Contains(e.shown, f.Name) && (f.Name != "handler" || f.Value.Kind != KindText)
+func (e *partEncoder) maySecret(f yamldoc.Field) bool {
+	return !slices.Contains(e.shown, f.Name) && (f.Name != "handler" || f.Value.Kind != yamldoc.KindText)
 }
 
-func (e *partEncoder) reportFault(key string, n *Value, why string) {
+func (e *partEncoder) reportFault(key string, n *yamldoc.Value, why string) {
 	if why != "" {
 		e.addFault(e.file, n.At, key, "%s: %s", key, why)
 		e.ok = false

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // FuzzDocumentsForm: a text that begins as the documents' form never panics; an
@@ -36,7 +38,7 @@ func FuzzDocumentsForm(f *testing.F) {
 		}
 		c, err := Parse("s.json", []byte(text), testOptions())
 		if err != nil {
-			fs, ok := err.(Faults)
+			fs, ok := err.(yamldoc.Faults)
 			if c != nil || !ok || len(fs) == 0 || fs[0].Line < 1 {
 				t.Fatalf("Parse = %v, %#v, want faults with places", c, err)
 			}

@@ -10,58 +10,45 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
-// toJSON prints a tree as JSON; numbers that JSON does not know print as 0.
-func toJSON(n *Value) string {
-	var b strings.Builder
-	writeJSON(&b, n)
-	return b.String()
+// readTree reads a text that is good YAML or JSON, nil for any other.
+func readTree(data []byte) *yamldoc.Value {
+	text := yamldoc.Source{Name: "s.yaml"}
+	if faults := text.Parse(data, yamldoc.Bounds{Bytes: maxFileBytes, YAMLBytes: maxFileBytes, YAMLKeys: maxYAMLKeys}); len(faults) > 0 {
+		return nil
+	}
+	return text.Root
 }
 
-func writeJSON(b *strings.Builder, n *Value) {
-	text := func(s string) {
+// toJSON prints a tree as JSON, with tabs between its keys.
+func toJSON(n *yamldoc.Value) string {
+	text := func(s string) string {
 		data, _ := json.Marshal(s)
-		b.Write(data)
+		return string(data)
 	}
+	var parts []string
 	switch n.Kind {
-	case KindText:
-		text(n.Text)
-	case KindNumber:
-		if json.Valid([]byte(n.Text)) {
-			b.WriteString(n.Text)
-		} else {
-			b.WriteByte('0')
+	case yamldoc.KindText:
+		return text(n.Text)
+	case yamldoc.KindNumber, yamldoc.KindBool:
+		return strings.ToLower(n.Text)
+	case yamldoc.KindList:
+		for _, item := range n.Items {
+			parts = append(parts, toJSON(item))
 		}
-	case KindBool:
-		b.WriteString(strings.ToLower(n.Text))
-	case KindList:
-		b.WriteByte('[')
-		for i, item := range n.Items {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			writeJSON(b, item)
+		return "[" + strings.Join(parts, ", ") + "]"
+	case yamldoc.KindMapping:
+		for _, f := range n.Fields {
+			parts = append(parts, text(f.Name)+": "+toJSON(f.Value))
 		}
-		b.WriteByte(']')
-	case KindMapping:
-		b.WriteByte('{')
-		for i, f := range n.Fields {
-			if i > 0 {
-				b.WriteString(",\n\t")
-			}
-			text(f.Name)
-			b.WriteString(": ")
-			writeJSON(b, f.Value)
-		}
-		b.WriteByte('}')
+		return "{" + strings.Join(parts, ",\n\t") + "}"
 	default:
-		b.WriteString("null")
+		return "null"
 	}
 }
-
-// shape prints a tree without positions and in the form that toJSON keeps.
-func shape(n *Value) string { return toJSON(n) }
 
 func seeds(f *testing.F) {
 	for _, name := range PresetNames() {
@@ -110,7 +97,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func checkFaults(t *testing.T, err error, lines int) {
-	fs, ok := errors.AsType[Faults](err)
+	fs, ok := errors.AsType[yamldoc.Faults](err)
 	if !ok || len(fs) == 0 {
 		t.Fatalf("Parse error = %#v, want faults", err)
 	}
@@ -143,10 +130,9 @@ func checkPaths(t *testing.T, c *Config) {
 
 // checkJSON loads the JSON form of a good configuration.
 func checkJSON(t *testing.T, c *Config, data []byte) {
-	text, _ := decodeText(data, maxFileBytes)
-	root, faults := parseYAML(text, maxYAMLKeys)
-	if len(faults) > 0 {
-		return // JSON that is no YAML, such as one with tabs.
+	root := readTree(data)
+	if root == nil {
+		t.Fatal("a good configuration has no tree")
 	}
 	again, err := Parse("s.json", []byte(toJSON(root)), testOptions())
 	if err != nil {
@@ -164,50 +150,6 @@ func stripped(c *Config) *Config {
 		p.Sources = nil
 	}
 	return &out
-}
-
-// FuzzTree: the YAML reader drops nothing in silence and places are right:
-// the source at the place of a plain key begins with that key, and the JSON
-// form of a tree reads back as the same tree.
-func FuzzTree(f *testing.F) {
-	seeds(f)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		text, faults := decodeText(data, maxFileBytes)
-		if len(faults) > 0 || len(data) > 1<<14 {
-			return
-		}
-		root, faults := parseYAML(text, maxYAMLKeys)
-		if root == nil || len(faults) > 0 {
-			return
-		}
-		checkPlaces(t, root, text.lines)
-		form := toJSON(root)
-		again, faults := parseJSON(form)
-		if len(faults) > 0 || shape(again) != form {
-			t.Errorf("JSON form reads back as %v %v, want %s", again, faults, form)
-		}
-	})
-}
-
-func checkPlaces(t *testing.T, n *Value, lines []string) {
-	for _, f := range n.Fields {
-		if f.At.Line > len(lines) {
-			t.Fatalf("key %q stands at line %d of %d", f.Name, f.At.Line, len(lines))
-		}
-		line := []rune(lines[f.At.Line-1])
-		if f.At.Column > len(line)+1 {
-			t.Fatalf("key %q stands at column %d of %q", f.Name, f.At.Column, string(line))
-		}
-		rest := string(line[f.At.Column-1:])
-		first, _, _ := strings.Cut(f.Name, " ")
-		if !strings.HasPrefix(rest, first) && !strings.HasPrefix(rest, `"`) && !strings.HasPrefix(rest, "'") && !strings.HasPrefix(rest, "|") && !strings.HasPrefix(rest, ">") {
-			t.Errorf("key %q stands at %d:%d, where the file says %q", f.Name, f.At.Line, f.At.Column, rest)
-		}
-		checkPlaces(t, f.Value, lines)
-	}
-	for _, item := range n.Items {
-		checkPlaces(t, item, lines)
-	}
 }
 
 func BenchmarkParse(b *testing.B) {

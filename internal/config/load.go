@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 const (
@@ -43,14 +44,14 @@ type Options struct {
 
 // file is one file of a configuration.
 type file struct {
-	*Source // its name is as the user gave it
+	*yamldoc.Source // its name is as the user gave it
 	// abs is the absolute name, dir the folder of abs.
 	abs, dir string
 	digest   [sha256.Size]byte
 }
 
 // Load reads the files of a configuration, later ones adding keys to earlier
-// ones. The error is [Faults] and lists what is wrong in all of them; a file
+// ones. The error is [yamldoc.Faults] and lists what is wrong in all of them; a file
 // that is not there matches fs.ErrNotExist. No file, or more than 64, is an
 // error of another type.
 func Load(paths []string, o *Options) (*Config, error) {
@@ -65,7 +66,7 @@ func Load(paths []string, o *Options) (*Config, error) {
 		}
 		data, err := readFile(f.abs)
 		if err != nil {
-			l.faults.Add(f.Source, Fault{File: f.Name, Message: "cannot be read: " + causeText(err), Err: err})
+			l.faults.Add(f.Source, yamldoc.Fault{File: f.Name, Message: "cannot be read: " + causeText(err), Err: err})
 			continue
 		}
 		l.cfg.Files = append(l.cfg.Files, f.abs)
@@ -75,7 +76,7 @@ func Load(paths []string, o *Options) (*Config, error) {
 }
 
 // Parse reads one configuration from memory as if it were the file of that
-// name. Config.Files stays empty. The error is [Faults].
+// name. Config.Files stays empty. The error is [yamldoc.Faults].
 func Parse(name string, data []byte, o *Options) (*Config, error) {
 	return parseWith(allKeys(), name, data, o)
 }
@@ -94,7 +95,7 @@ type loader struct {
 	table  *table
 	cfg    *Config
 	files  []*file
-	faults Collector
+	faults yamldoc.Collector
 	// places holds where each key stands, by its full dotted name.
 	places map[string]filePosition
 	refs   []nameReference
@@ -130,7 +131,7 @@ func newLoader(rows []row, o *Options) *loader {
 
 // openFile adds a file and checks that it is not given twice.
 func (l *loader) openFile(name string) (*file, bool) {
-	f := &file{Source: &Source{Name: name, Rank: len(l.files)}, abs: name}
+	f := &file{Source: &yamldoc.Source{Name: name, Rank: len(l.files)}, abs: name}
 	if !filepath.IsAbs(name) {
 		f.abs = filepath.Join(l.opts.Dir, name)
 	}
@@ -138,13 +139,13 @@ func (l *loader) openFile(name string) (*file, bool) {
 	f.dir = filepath.Dir(f.abs)
 	for _, other := range l.files {
 		if other.abs == f.abs {
-			l.faults.Add(f.Source, Fault{File: name, Message: "the same file is given twice"})
+			l.faults.Add(f.Source, yamldoc.Fault{File: name, Message: "the same file is given twice"})
 			return nil, false
 		}
 	}
 	l.files = append(l.files, f)
 	if !filepath.IsAbs(f.abs) {
-		l.faults.Add(f.Source, Fault{File: name, Message: "a relative file name needs a folder to start from"})
+		l.faults.Add(f.Source, yamldoc.Fault{File: name, Message: "a relative file name needs a folder to start from"})
 		return nil, false
 	}
 	return f, true
@@ -180,14 +181,14 @@ func causeText(err error) string {
 // parseFile reads the text of a file into its tree.
 func (l *loader) parseFile(f *file, data []byte) {
 	f.digest = sha256.Sum256(data)
-	faults := f.Parse(data, Bounds{Bytes: maxFileBytes, YAMLBytes: maxFileBytes, YAMLKeys: maxYAMLKeys})
+	faults := f.Parse(data, yamldoc.Bounds{Bytes: maxFileBytes, YAMLBytes: maxFileBytes, YAMLKeys: maxYAMLKeys})
 	for _, tf := range faults {
 		l.addFault(f, tf.At, "", "%s", tf.Message)
 	}
 	if f.Root == nil && len(faults) == 0 {
-		l.addFault(f, Position{1, 1}, "", "the file is empty: expected version: 1")
+		l.addFault(f, yamldoc.Position{Line: 1, Column: 1}, "", "the file is empty: expected version: 1")
 	}
-	if f.Root != nil && f.Root.Kind != KindMapping && f.Root.Kind != KindOpaque {
+	if f.Root != nil && f.Root.Kind != yamldoc.KindMapping && f.Root.Kind != yamldoc.KindOpaque {
 		l.addFault(f, f.Root.At, "", "expected a mapping of keys, found %s", f.Root.Kind)
 		f.Root = nil
 	}
@@ -195,12 +196,12 @@ func (l *loader) parseFile(f *file, data []byte) {
 
 // buildConfig checks all trees and returns the configuration or the faults.
 func (l *loader) buildConfig() (*Config, error) {
-	seen := make([]map[string]Position, len(l.files))
+	seen := make([]map[string]yamldoc.Position, len(l.files))
 	for i, f := range l.files {
 		if f.Root == nil {
 			continue
 		}
-		seen[i] = map[string]Position{}
+		seen[i] = map[string]yamldoc.Position{}
 		l.checkTop(f, seen[i])
 	}
 	// The rows are read in the order of the table, each in all files, since
@@ -228,10 +229,10 @@ func (l *loader) buildConfig() (*Config, error) {
 
 // checkTop reports unknown, duplicate and missing keys of the top level and
 // remembers where each known key stands first.
-func (l *loader) checkTop(f *file, seen map[string]Position) {
+func (l *loader) checkTop(f *file, seen map[string]yamldoc.Position) {
 	s := scope{loader: l, file: f}
 	for _, fd := range f.Root.Fields {
-		if s.reportDuplicate(seen, fd, fd.Name) || fd.Value.Kind == KindOpaque {
+		if s.reportDuplicate(seen, fd, fd.Name) || fd.Value.Kind == yamldoc.KindOpaque {
 			continue
 		}
 		if l.table.childRow("", fd.Name) == nil {
@@ -240,14 +241,14 @@ func (l *loader) checkTop(f *file, seen map[string]Position) {
 	}
 	for _, name := range l.table.below[""] {
 		r := l.table.byKey[name]
-		if _, has := seen[name]; r.Required && !has && f.Root.Kind == KindMapping && !f.onlyLayers() {
-			l.addFault(f, Position{1, 1}, r.Key, "missing key %s: expected %s: %s", r.Key, r.Key, r.Example)
+		if _, has := seen[name]; r.Required && !has && f.Root.Kind == yamldoc.KindMapping && !f.onlyLayers() {
+			l.addFault(f, yamldoc.Position{Line: 1, Column: 1}, r.Key, "missing key %s: expected %s: %s", r.Key, r.Key, r.Example)
 		}
 	}
 }
 
 // readTop reads one key of the top level in all files.
-func (l *loader) readTop(r *row, seen []map[string]Position) {
+func (l *loader) readTop(r *row, seen []map[string]yamldoc.Position) {
 	for i, f := range l.files {
 		if f.Root == nil {
 			continue

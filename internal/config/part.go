@@ -1,6 +1,10 @@
 package config
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/sallyport/sallyport/internal/yamldoc"
+)
 
 // Part is one thing that a file declares and that is judged elsewhere: an
 // action or an upstream server. The keys inside it are judged by whoever makes
@@ -19,18 +23,18 @@ type Part struct {
 	// key is the dotted key of the part, file and node where it stands.
 	key  string
 	file *file
-	node *Value
+	node *yamldoc.Value
 	// name is where its name stands when that is a key.
-	name Position
+	name yamldoc.Position
 }
 
 // Fault returns a fault at a JSON pointer (RFC 6901) inside the part, whose
 // text begins with the dotted key as all texts of this package do. It stands
 // at the key that the pointer ends with, or at that element of a list; what is
 // not in the file is placed at its nearest parent.
-func (p Part) Fault(pointer, message string) Fault {
+func (p Part) Fault(pointer, message string) yamldoc.Fault {
 	if p.file == nil {
-		return Fault{Key: p.key, Message: message}
+		return yamldoc.Fault{Key: p.key, Message: message}
 	}
 	at, key, named := p.findPosition(pointer)
 	if named {
@@ -51,13 +55,13 @@ func (p Part) Source(pointer string) string {
 
 // findPosition returns the place of a pointer, its dotted key, and whether a key
 // stands at that place.
-func (p Part) findPosition(pointer string) (at Position, key string, named bool) {
+func (p Part) findPosition(pointer string) (at yamldoc.Position, key string, named bool) {
 	n := p.node
 	at, key = n.At, p.key
-	if p.name != (Position{}) {
+	if p.name != (yamldoc.Position{}) {
 		at, named = p.name, true
 	}
-	for _, segment := range SplitPointer(pointer) {
+	for _, segment := range yamldoc.SplitPointer(pointer) {
 		key = joinKey(key, segment)
 		if n != nil {
 			n, at, named = n.Child(segment, at, named)

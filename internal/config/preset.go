@@ -3,6 +3,8 @@ package config
 import (
 	"embed"
 	"fmt"
+
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 //go:embed presets/*.yaml
@@ -24,5 +26,5 @@ func Preset(name string) ([]byte, error) {
 		}
 	}
 	names := PresetNames()
-	return nil, fmt.Errorf("no preset %s%s", Quote(name), AdviseName(name, names, names))
+	return nil, fmt.Errorf("no preset %s%s", yamldoc.Quote(name), yamldoc.AdviseName(name, names, names))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 const (
@@ -100,9 +101,9 @@ func (s *scope) parseExpiry(v string) (string, error) {
 	}
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%s is no date: expected one such as 2027-01-01 or 2027-01-01T12:00:00Z", Quote(v))
+		return "", fmt.Errorf("%s is no date: expected one such as 2027-01-01 or 2027-01-01T12:00:00Z", yamldoc.Quote(v))
 	case t.Year() < firstYear:
-		return "", fmt.Errorf("%s is out of range: expected the year %d or later", Quote(v), firstYear)
+		return "", fmt.Errorf("%s is out of range: expected the year %d or later", yamldoc.Quote(v), firstYear)
 	}
 	return t.UTC().Format(time.RFC3339Nano), nil
 }
@@ -111,7 +112,7 @@ func (s *scope) parseExpiry(v string) (string, error) {
 // compared as it is.
 func (s *scope) parsePermission(v string) (string, error) {
 	if strings.Contains(v, "*") {
-		return "", fmt.Errorf("%s: a permission has no wildcards: expected a word such as weather:read", Quote(v))
+		return "", fmt.Errorf("%s: a permission has no wildcards: expected a word such as weather:read", yamldoc.Quote(v))
 	}
 	ok := v != "" && len(v) <= maxPermissionBytes
 	for i := range len(v) {
@@ -120,7 +121,7 @@ func (s *scope) parsePermission(v string) (string, error) {
 		ok = ok && (letter || i > 0 && strings.IndexByte(":._-/", c) >= 0)
 	}
 	if !ok {
-		return "", fmt.Errorf("%s is not a permission: expected a word such as weather:read, of 1 to %d letters, digits or : . _ - /", Quote(v), maxPermissionBytes)
+		return "", fmt.Errorf("%s is not a permission: expected a word such as weather:read, of 1 to %d letters, digits or : . _ - /", yamldoc.Quote(v), maxPermissionBytes)
 	}
 	return v, nil
 }

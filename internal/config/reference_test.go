@@ -136,10 +136,9 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 	for _, tt := range texts {
 		t.Run(tt.name, func(t *testing.T) {
-			text, _ := decodeText([]byte(tt.text), maxFileBytes)
-			root, faults := parseYAML(text, maxYAMLKeys)
-			if faults != nil {
-				t.Fatal(faults)
+			root := readTree([]byte(tt.text))
+			if root == nil {
+				t.Fatal("the text has no tree")
 			}
 			v, err := jsonschema.UnmarshalJSON(strings.NewReader(toJSON(root)))
 			if err != nil {

@@ -1,6 +1,10 @@
 package config
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/sallyport/sallyport/internal/yamldoc"
+)
 
 // nameReference is a name that must exist under another key.
 type nameReference struct {
@@ -21,7 +25,7 @@ func (l *loader) reportDangling() {
 			defined[ref.target] = names
 		}
 		if _, ok := slices.BinarySearch(names, ref.name); !ok {
-			l.addFault(ref.file, ref.at, ref.key, "%s: %s is not defined under %s%s", ref.key, Quote(ref.name), ref.target, AdviseName(ref.name, names, names))
+			l.addFault(ref.file, ref.at, ref.key, "%s: %s is not defined under %s%s", ref.key, yamldoc.Quote(ref.name), ref.target, yamldoc.AdviseName(ref.name, names, names))
 		}
 	}
 }

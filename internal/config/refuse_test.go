@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/token"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 func TestParseRefusesText(t *testing.T) {
@@ -36,7 +36,7 @@ func TestParseRefusesText(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Parse(tt.file, []byte(tt.text), testOptions())
-			fs, ok := errors.AsType[Faults](err)
+			fs, ok := errors.AsType[yamldoc.Faults](err)
 			if !ok || fs[0].Error() != tt.want {
 				t.Errorf("Parse error = %.300v, want %s", err, tt.want)
 			}
@@ -51,7 +51,7 @@ func TestParseIsBounded(t *testing.T) {
 	for _, text := range []string{
 		"a: &a [1]\nb: &b [*a, *a]\nc: &c [*b, *b]\n",
 		strings.Repeat("? ", 100_000),
-		"a: |\n" + strings.Repeat(strings.Repeat("\n", maxBlankLines)+"  x\n", 200),
+		"a: |\n" + strings.Repeat(strings.Repeat("\n", 256)+"  x\n", 200),
 		"a: |\n" + strings.Repeat("\n", maxFileBytes-10),
 		"a: [" + strings.Repeat("é,", maxFileBytes/30) + "]",
 	} {
@@ -88,76 +88,6 @@ func TestParseAccepts(t *testing.T) {
 	}
 }
 
-// TestColonsInLists: inside braces, too, only a colon before a blank separates
-// a key from its value, and what is in braces stays a mapping.
-func TestColonsInLists(t *testing.T) {
-	text, _ := decodeText([]byte("{x: [weather:read, a:b:c, 01:2, smtp:25, g:true, a:b  c , {c:d}, e: f, \"q\":r, q:\"r\", ~:a], y: [a:b, [c:d],\n e:f\n]}"), maxFileBytes)
-	root, faults := parseYAML(text, maxYAMLKeys)
-	if faults != nil {
-		t.Fatal(faults)
-	}
-	want := `{"x": ["weather:read", "a:b:c", "01:2", "smtp:25", "g:true", "a:b  c", {"c": "d"}, {"e": "f"}, {"q": "r"}, {"q": "r"}, "~:a"],` +
-		"\n\t" + `"y": ["a:b", ["c:d"], "e:f"]}`
-	if got := toJSON(root); got != want {
-		t.Errorf("tree = %s, want %s", got, want)
-	}
-	if got, want := root.Fields[1].Value.Items[2].At, (Position{2, 2}); got != want {
-		t.Errorf("e:f stands at %v, want %v", got, want)
-	}
-}
-
-// TestReads holds the check of a text against its source to find what a
-// library may do to it.
-func TestReads(t *testing.T) {
-	tests := []struct {
-		name, source, value string
-		style               textStyle
-		want                bool
-	}{
-		{"same", "a b", "a b", stylePlain, true},
-		{"folded", "a\n\n  b", "a b", stylePlain, true},
-		{"end dropped", "/data/x", "/data/", stylePlain, false},
-		{"word dropped", "a b", "a", stylePlain, false},
-		{"end dropped in quotes", "'ab'", "a", styleSingle, false},
-		{"before a comma", "a , b", "a", stylePlain, true},
-		{"blank at the end", "\"a \n \"", "a ", styleDouble, true},
-		{"letter dropped", "/data/x", "/dat/x", stylePlain, false},
-		{"letter added", "/data", "/data/x", stylePlain, false},
-		{"space dropped", "a b", "ab", stylePlain, false},
-		{"space added", "ab", "a b", stylePlain, false},
-		{"beginning dropped", "ab", "b", stylePlain, false},
-		{"single quotes", "'it''s \"x\"'", "it's \"x\"", styleSingle, true},
-		{"single quotes, other", "'it''s'", "its", styleSingle, false},
-		{"double quotes", "\"a 'b'\"", "a 'b'", styleDouble, true},
-		{"double quotes, escaped", "\"a\\x62\"", "ab", styleDouble, true},
-		{"double quotes, other before the escape", "\"a\\x62\"", "cb", styleDouble, false},
-		{"block", "|-\n  a\n   b", "a\n b", styleBlock, true},
-		{"block, other", "|-\n  a\n  b", "a\nc", styleBlock, false},
-		{"empty", "''", "", styleSingle, true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			p := &tokenPositions{lines: strings.Split(tt.source, "\n")}
-			if got := p.matchesSource(Position{1, 1}, tt.value, tt.style); got != tt.want {
-				t.Errorf("reads(%q as %q) = %t, want %t", tt.source, tt.value, got, tt.want)
-			}
-		})
-	}
-}
-
-// TestLostTokens holds the reader to notice content that is in no node.
-func TestLostTokens(t *testing.T) {
-	tokens := lexer.Tokenize("a: b\n# c\n")
-	y := yamlReader{seen: map[*token.Token]bool{tokens[0]: true}}
-	if got := y.findLost(tokens); got != tokens[2] {
-		t.Errorf("lost = %v, want the token b", got)
-	}
-	y.seen[tokens[2]] = true
-	if got := y.findLost(tokens); got != nil {
-		t.Errorf("lost = %v, want none", got)
-	}
-}
-
 func TestStateIsRefused(t *testing.T) {
 	tests := []struct{ name, state, want string }{
 		{"postgres", "postgres://ann:hunter2@db/x", "not supported yet: state: postgres"},
@@ -173,7 +103,7 @@ func TestStateIsRefused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Parse("s.yaml", []byte(fmt.Sprintf("version: 1\nstate: %q\n", tt.state)), testOptions())
-			fs, ok := errors.AsType[Faults](err)
+			fs, ok := errors.AsType[yamldoc.Faults](err)
 			if !ok || len(fs) != 1 || fs[0].Message != tt.want {
 				t.Fatalf("Parse(state: %s) error = %v, want %s", tt.state, err, tt.want)
 			}
@@ -207,16 +137,16 @@ func TestSnippetsHideSecrets(t *testing.T) {
 
 func TestFaultsAreBounded(t *testing.T) {
 	var b strings.Builder
-	for i := range 2 * MaxFaults {
+	for i := range 2 * yamldoc.MaxFaults {
 		fmt.Fprintf(&b, "k%d: 1\n", i)
 	}
 	_, err := Parse("s.yaml", []byte(b.String()), testOptions())
-	fs, ok := errors.AsType[Faults](err)
-	if !ok || len(fs) != MaxFaults+1 || fs[MaxFaults].Message != "only the first 1000 faults are shown" {
-		t.Fatalf("Parse gives %d faults, the last %v, want %d", len(fs), fs[len(fs)-1], MaxFaults+1)
+	fs, ok := errors.AsType[yamldoc.Faults](err)
+	if !ok || len(fs) != yamldoc.MaxFaults+1 || fs[yamldoc.MaxFaults].Message != "only the first 1000 faults are shown" {
+		t.Fatalf("Parse gives %d faults, the last %v, want %d", len(fs), fs[len(fs)-1], yamldoc.MaxFaults+1)
 	}
-	if n := strings.Count(err.Error(), " | ") / 2; n != MaxSnippets {
-		t.Errorf("error shows %d source lines, want %d", n, MaxSnippets)
+	if n := strings.Count(err.Error(), " | ") / 2; n != yamldoc.MaxSnippets {
+		t.Errorf("error shows %d source lines, want %d", n, yamldoc.MaxSnippets)
 	}
 }
 
@@ -230,35 +160,12 @@ func TestUnjudgedRowIsRefused(t *testing.T) {
 }
 
 func faultLines(err error) []string {
-	fs, _ := errors.AsType[Faults](err)
+	fs, _ := errors.AsType[yamldoc.Faults](err)
 	var lines []string
 	for _, f := range fs {
 		lines = append(lines, f.Error())
 	}
 	return lines
-}
-
-func TestSuggest(t *testing.T) {
-	names := []string{"toolset", "fs_reach", "safety", "allow_private_urls", "read", "write", "deny"}
-	tests := []struct{ name, word, want string }{
-		{"swap", "tolset", "toolset"},
-		{"transposed", "raed", "read"},
-		{"camel case", "allowPrivateUrls", "allow_private_urls"},
-		{"hyphen", "fs-reach", "fs_reach"},
-		{"upper case", "SAFETY", "safety"},
-		{"exact", "deny", "deny"},
-		{"far", "network", ""},
-		{"short words need more", "rd", ""},
-		{"empty", "", ""},
-		{"long", strings.Repeat("x", 100), ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := Suggest(tt.word, names); got != tt.want {
-				t.Errorf("Suggest(%q) = %q, want %q", tt.word, got, tt.want)
-			}
-		})
-	}
 }
 
 // TestNamesAreBounded feeds more names and dangling ones than a person writes;
@@ -277,7 +184,7 @@ func TestNamesAreBounded(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Parse("s.json", []byte(tt.text), testOptions())
-			fs, ok := errors.AsType[Faults](err)
+			fs, ok := errors.AsType[yamldoc.Faults](err)
 			if !ok || fs[0].Message != tt.want {
 				t.Errorf("Parse error = %.300v, want %s", err, tt.want)
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // Sandbox says how child processes are confined. Of each limit, zero means
@@ -125,7 +126,7 @@ func sizeCheck(least int64) func(*scope, string) (string, error) {
 		case err != nil:
 			return "", err
 		case n < least || n > maxBytes:
-			return "", fmt.Errorf("%s is out of range: expected %dMiB to 1TiB", Quote(v), least>>20)
+			return "", fmt.Errorf("%s is out of range: expected %dMiB to 1TiB", yamldoc.Quote(v), least>>20)
 		}
 		return strconv.FormatInt(n, 10), nil
 	}
@@ -188,7 +189,7 @@ func (s *scope) parseCPUs(v string) (string, error) {
 func (s *scope) parseBinary(v string) (string, error) {
 	b, err := reach.ParseBinary(v)
 	if err != nil {
-		return "", fmt.Errorf("%s is not a binary that may be started: %w", Quote(v), err)
+		return "", fmt.Errorf("%s is not a binary that may be started: %w", yamldoc.Quote(v), err)
 	}
 	return b.String(), nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 const (
@@ -133,7 +134,7 @@ func (s *scope) checkRecord(v string) (string, error) {
 func (s *scope) parseWord(v string) (string, error) {
 	bad := strings.IndexFunc(v, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 	if v == "" || len(v) > maxWordBytes || bad >= 0 {
-		return "", fmt.Errorf("%s: expected 1 to %d ASCII characters without blanks", Quote(v), maxWordBytes)
+		return "", fmt.Errorf("%s: expected 1 to %d ASCII characters without blanks", yamldoc.Quote(v), maxWordBytes)
 	}
 	return v, nil
 }

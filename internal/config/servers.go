@@ -1,5 +1,7 @@
 package config
 
+import "github.com/sallyport/sallyport/internal/yamldoc"
+
 // serversKey is the key of the upstream servers.
 const serversKey = "mcp_servers"
 
@@ -15,7 +17,7 @@ func serverKeys() []row {
 }
 
 // readServer reads an upstream server. One that is at fault is left out.
-func (s scope) readServer(key string, n *Value) {
+func (s scope) readServer(key string, n *yamldoc.Value) {
 	p, ok := s.readPart("server", key, n, shownOfServers)
 	if !ok {
 		return

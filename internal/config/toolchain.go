@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // crowded lists system folders below which everything of a kind lives: no
@@ -43,7 +44,7 @@ func checkNarrow(path, home string) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%s %w", Quote(path), errWide)
+	return fmt.Errorf("%s %w", yamldoc.Quote(path), errWide)
 }
 
 // parseToolchain reads a folder that children see.
@@ -134,7 +135,7 @@ func checkApart(dir string, list []reservedFolder, follow func(string) string) e
 		default:
 			continue
 		}
-		return fmt.Errorf("%s %s %s: expected a folder apart from it, which no tool can change", Quote(dir), how, k.what)
+		return fmt.Errorf("%s %s %s: expected a folder apart from it, which no tool can change", yamldoc.Quote(dir), how, k.what)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // scope is where the walk is: what a row's check and set work on.
@@ -25,24 +26,24 @@ type scope struct {
 // filePosition is a position in a file.
 type filePosition struct {
 	file *file
-	at   Position
+	at   yamldoc.Position
 }
 
 func (p filePosition) String() string { return p.file.PositionText(p.at) }
 
 // newFault makes a fault with its snippet.
-func (p filePosition) newFault(key, message string) Fault {
+func (p filePosition) newFault(key, message string) yamldoc.Fault {
 	return p.file.FaultAt(p.at, key, message)
 }
 
 // addFault reports something at a position.
-func (l *loader) addFault(f *file, at Position, key, format string, args ...any) {
-	l.faults.Add(f.Source, Fault{File: f.Name, Line: at.Line, Column: at.Column, Key: key, Message: fmt.Sprintf(format, args...)})
+func (l *loader) addFault(f *file, at yamldoc.Position, key, format string, args ...any) {
+	l.faults.Add(f.Source, yamldoc.Fault{File: f.Name, Line: at.Line, Column: at.Column, Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
 // keyFault reports something about a key. Its value is not understood, so it
 // may be a secret and is kept out of snippets.
-func (l *loader) keyFault(f *file, at Position, key, format string, args ...any) {
+func (l *loader) keyFault(f *file, at yamldoc.Position, key, format string, args ...any) {
 	if l.faults.IsFull() {
 		// Nobody reads this one; where its value begins is not worth a search.
 		f.HideFrom(at.Line, 0)
@@ -53,7 +54,7 @@ func (l *loader) keyFault(f *file, at Position, key, format string, args ...any)
 }
 
 // valueFault reports something about the value of a key.
-func (s scope) valueFault(r *row, at Position, key, format string, args ...any) {
+func (s scope) valueFault(r *row, at yamldoc.Position, key, format string, args ...any) {
 	if r.hide {
 		s.file.HideFrom(at.Line, at.Column-1)
 	}
@@ -62,16 +63,16 @@ func (s scope) valueFault(r *row, at Position, key, format string, args ...any) 
 
 // readValue checks a value against the row of its key and stores it. The
 // pattern is the key in the table, key the real one.
-func (s scope) readValue(r *row, key string, keyAt Position, n *Value) {
+func (s scope) readValue(r *row, key string, keyAt yamldoc.Position, n *yamldoc.Value) {
 	s.recordPosition(key, keyAt)
 	switch {
-	case n.Kind == KindOpaque:
+	case n.Kind == yamldoc.KindOpaque:
 		return
 	case !r.Supported:
 		s.keyFault(s.file, keyAt, key, "not supported yet: %s", key)
 		return
 	}
-	if r.hide && n.Kind != KindList && n.Kind != KindMapping {
+	if r.hide && n.Kind != yamldoc.KindList && n.Kind != yamldoc.KindMapping {
 		s.file.HideFrom(n.At.Line, n.At.Column-1)
 	}
 	switch r.Type {
@@ -80,7 +81,7 @@ func (s scope) readValue(r *row, key string, keyAt Position, n *Value) {
 	case TypeTexts:
 		s.readTexts(r, key, n)
 	case TypeMapping:
-		if s.expectKind(r, key, n, KindMapping) {
+		if s.expectKind(r, key, n, yamldoc.KindMapping) {
 			s.storeValue(r, value{})
 			s.readMapping(r.Key, key, n)
 			if r.done != nil {
@@ -90,20 +91,20 @@ func (s scope) readValue(r *row, key string, keyAt Position, n *Value) {
 	case TypeTextOrMapping:
 		s.readTextOrMapping(r, key, n)
 	case TypeNames:
-		if s.expectKind(r, key, n, KindMapping) {
+		if s.expectKind(r, key, n, yamldoc.KindMapping) {
 			s.readNames(r, key, n)
 		}
 	case TypeChoices:
-		if s.expectKind(r, key, n, KindList) {
+		if s.expectKind(r, key, n, yamldoc.KindList) {
 			s.storeValue(r, value{})
 			s.readChoices(r, key, n)
 		}
 	case TypeActions:
-		if s.expectKind(r, key, n, KindList) {
+		if s.expectKind(r, key, n, yamldoc.KindList) {
 			s.readActions(key, n)
 		}
 	case TypeServer:
-		if s.expectKind(r, key, n, KindMapping) {
+		if s.expectKind(r, key, n, yamldoc.KindMapping) {
 			s.readServer(key, n)
 		}
 	default:
@@ -114,7 +115,7 @@ func (s scope) readValue(r *row, key string, keyAt Position, n *Value) {
 }
 
 // recordPosition remembers where a key is.
-func (s scope) recordPosition(key string, at Position) {
+func (s scope) recordPosition(key string, at yamldoc.Position) {
 	here := filePosition{s.file, at}
 	if _, twice := s.places[key]; !twice {
 		s.places[key] = here
@@ -131,11 +132,11 @@ func (s scope) storeValue(r *row, v value) {
 }
 
 // expectKind reports whether a value has the kind that a key needs.
-func (s scope) expectKind(r *row, key string, n *Value, want Kind) bool {
+func (s scope) expectKind(r *row, key string, n *yamldoc.Value, want yamldoc.Kind) bool {
 	if n.Kind == want {
 		return true
 	}
-	if n.Kind == KindOpaque {
+	if n.Kind == yamldoc.KindOpaque {
 		return false
 	}
 	s.valueFault(r, n.At, key, "%s: expected %s, found %s%s", key, want, n.Kind, adviseKind(want, n, r.Example))
@@ -143,17 +144,17 @@ func (s scope) expectKind(r *row, key string, n *Value, want Kind) bool {
 }
 
 // adviseKind says how to write a value whose kind is wrong.
-func adviseKind(want Kind, n *Value, example string) string {
+func adviseKind(want yamldoc.Kind, n *yamldoc.Value, example string) string {
 	switch {
-	case n.Kind == KindNumber && want == KindText && hasUnit(example):
+	case n.Kind == yamldoc.KindNumber && want == yamldoc.KindText && hasUnit(example):
 		return "; write it with its unit, such as " + example
-	case n.Kind == KindNull && want == KindList:
+	case n.Kind == yamldoc.KindNull && want == yamldoc.KindList:
 		return "; write [] for an empty list"
-	case n.Kind == KindNull && want == KindMapping:
+	case n.Kind == yamldoc.KindNull && want == yamldoc.KindMapping:
 		return "; write {} for an empty mapping"
-	case n.Kind == KindText && want == KindList:
+	case n.Kind == yamldoc.KindText && want == yamldoc.KindList:
 		return "; write it in brackets"
-	case (n.Kind == KindNumber || n.Kind == KindBool) && want == KindText:
+	case (n.Kind == yamldoc.KindNumber || n.Kind == yamldoc.KindBool) && want == yamldoc.KindText:
 		return "; write it in quotes"
 	default:
 		return ""
@@ -167,44 +168,44 @@ func hasUnit(example string) bool {
 }
 
 // readTextOrMapping reads a mapping, or the text of one of its keys in its place.
-func (s scope) readTextOrMapping(r *row, key string, n *Value) {
+func (s scope) readTextOrMapping(r *row, key string, n *yamldoc.Value) {
 	switch n.Kind {
-	case KindText:
+	case yamldoc.KindText:
 		s.recordPosition(r.short, n.At)
 		s.readScalar(s.table.byKey[r.short], key, n)
-	case KindMapping:
+	case yamldoc.KindMapping:
 		s.storeValue(r, value{})
 		s.readMapping(r.Key, key, n)
-	case KindOpaque:
+	case yamldoc.KindOpaque:
 	default:
 		s.valueFault(r, n.At, key, "%s: expected a mapping or text, found %s", key, n.Kind)
 	}
 }
 
-func (s scope) readScalar(r *row, key string, n *Value) {
-	want := KindText
+func (s scope) readScalar(r *row, key string, n *yamldoc.Value) {
+	want := yamldoc.KindText
 	switch r.Type {
 	case TypeNumber, TypeDecimal:
-		want = KindNumber
+		want = yamldoc.KindNumber
 	case TypeBool:
-		want = KindBool
+		want = yamldoc.KindBool
 	}
 	if !s.expectKind(r, key, n, want) {
 		return
 	}
 	if text, ok := s.parseText(r, key, n); ok {
-		s.storeValue(r, value{text: text, flag: n.Kind == KindBool && n.IsTrue()})
+		s.storeValue(r, value{text: text, flag: n.Kind == yamldoc.KindBool && n.IsTrue()})
 	}
 }
 
 // parseText checks one text and returns the form in which it is stored.
-func (s scope) parseText(r *row, key string, n *Value) (string, bool) {
-	if why := CheckText(n.Text); why != "" {
+func (s scope) parseText(r *row, key string, n *yamldoc.Value) (string, bool) {
+	if why := yamldoc.CheckText(n.Text); why != "" {
 		s.valueFault(r, n.At, key, "%s: %s", key, why)
 		return "", false
 	}
 	if r.words != nil && !slices.Contains(r.words, n.Text) {
-		s.valueFault(r, n.At, key, "%s: %s is not known%s", key, Quote(n.Text), AdviseName(n.Text, r.words, r.words))
+		s.valueFault(r, n.At, key, "%s: %s is not known%s", key, yamldoc.Quote(n.Text), yamldoc.AdviseName(n.Text, r.words, r.words))
 		return "", false
 	}
 	if r.check == nil {
@@ -222,8 +223,8 @@ func (s scope) parseText(r *row, key string, n *Value) (string, bool) {
 	return "", false
 }
 
-func (s scope) readTexts(r *row, key string, n *Value) {
-	if !s.expectKind(r, key, n, KindList) {
+func (s scope) readTexts(r *row, key string, n *yamldoc.Value) {
+	if !s.expectKind(r, key, n, yamldoc.KindList) {
 		return
 	}
 	if r.refersTo != "" && len(n.Items) > 0 && !s.table.isSupported(r.refersTo) {
@@ -234,7 +235,7 @@ func (s scope) readTexts(r *row, key string, n *Value) {
 	for i, item := range n.Items {
 		at := key + "." + strconv.Itoa(i)
 		s.recordPosition(at, item.At)
-		if !s.expectKind(r, at, item, KindText) {
+		if !s.expectKind(r, at, item, yamldoc.KindText) {
 			continue
 		}
 		text, ok := s.parseText(r, at, item)
@@ -250,11 +251,11 @@ func (s scope) readTexts(r *row, key string, n *Value) {
 }
 
 // readMapping reads the keys of a mapping against the table.
-func (s scope) readMapping(pattern, key string, n *Value) {
-	seen := map[string]Position{}
+func (s scope) readMapping(pattern, key string, n *yamldoc.Value) {
+	seen := map[string]yamldoc.Position{}
 	for _, f := range n.Fields {
 		full := joinKey(key, f.Name)
-		if s.reportDuplicate(seen, f, full) || f.Value.Kind == KindOpaque {
+		if s.reportDuplicate(seen, f, full) || f.Value.Kind == yamldoc.KindOpaque {
 			continue
 		}
 		if r := s.table.childRow(pattern, f.Name); r != nil {
@@ -264,7 +265,7 @@ func (s scope) readMapping(pattern, key string, n *Value) {
 		}
 	}
 	for _, name := range s.table.below[pattern] {
-		if r := s.table.byKey[joinKey(pattern, name)]; r.Required && seen[name] == (Position{}) {
+		if r := s.table.byKey[joinKey(pattern, name)]; r.Required && seen[name] == (yamldoc.Position{}) {
 			full, at := joinKey(key, name), n.At
 			if p, ok := s.places[key]; ok && p.file == s.file {
 				at = p.at
@@ -276,7 +277,7 @@ func (s scope) readMapping(pattern, key string, n *Value) {
 
 // readField reads a key of a mapping. Another file may have it where mappings add
 // up, or this one in another spelling.
-func (s scope) readField(r *row, full string, f Field) {
+func (s scope) readField(r *row, full string, f yamldoc.Field) {
 	same := full
 	if r.means != "" {
 		same = r.means
@@ -290,44 +291,44 @@ func (s scope) readField(r *row, full string, f Field) {
 }
 
 // reportDuplicate reports a key that is in its mapping already.
-func (s scope) reportDuplicate(seen map[string]Position, f Field, full string) bool {
+func (s scope) reportDuplicate(seen map[string]yamldoc.Position, f yamldoc.Field, full string) bool {
 	first, dup := seen[f.Name]
 	if !dup {
 		seen[f.Name] = f.At
 		return false
 	}
-	if f.Value.Kind != KindOpaque {
-		s.keyFault(s.file, f.At, full, "duplicate key %s: first defined at %s", Quote(f.Name), s.file.PositionText(first))
+	if f.Value.Kind != yamldoc.KindOpaque {
+		s.keyFault(s.file, f.At, full, "duplicate key %s: first defined at %s", yamldoc.Quote(f.Name), s.file.PositionText(first))
 	}
 	return true
 }
 
-func (s scope) reportUnknown(pattern, key string, f Field) {
+func (s scope) reportUnknown(pattern, key string, f yamldoc.Field) {
 	names := s.table.below[pattern]
 	if s.faults.IsFull() {
 		names = nil
 	}
-	help := AdviseName(f.Name, names, s.table.supportedBelow(pattern))
-	if right := s.table.findElsewhere(f.Name); right != "" && Suggest(f.Name, names) == "" && !strings.HasPrefix(pattern, layersKey) {
+	help := yamldoc.AdviseName(f.Name, names, s.table.supportedBelow(pattern))
+	if right := s.table.findElsewhere(f.Name); right != "" && yamldoc.Suggest(f.Name, names) == "" && !strings.HasPrefix(pattern, layersKey) {
 		help = "; it belongs at " + right
 	}
-	s.keyFault(s.file, f.At, joinKey(key, f.Name), "unknown key %s%s", Quote(f.Name), help)
+	s.keyFault(s.file, f.At, joinKey(key, f.Name), "unknown key %s%s", yamldoc.Quote(f.Name), help)
 }
 
 // readNames reads a mapping whose keys the operator chooses.
-func (s scope) readNames(r *row, key string, n *Value) {
+func (s scope) readNames(r *row, key string, n *yamldoc.Value) {
 	below := s.table.byKey[r.Key+".<name>"]
 	if r.some && len(n.Fields) == 0 {
 		s.addFault(s.file, n.At, key, "%s: expected at least one name; remove the key for the default", key)
 	}
-	seen := map[string]Position{}
+	seen := map[string]yamldoc.Position{}
 	for _, f := range n.Fields {
 		full := joinKey(key, f.Name)
-		if s.reportDuplicate(seen, f, full) || f.Value.Kind == KindOpaque {
+		if s.reportDuplicate(seen, f, full) || f.Value.Kind == yamldoc.KindOpaque {
 			continue
 		}
 		if !nameOK(f.Name) {
-			s.keyFault(s.file, f.At, full, "%s is not a name: expected %s", Quote(f.Name), nameForm)
+			s.keyFault(s.file, f.At, full, "%s is not a name: expected %s", yamldoc.Quote(f.Name), nameForm)
 			continue
 		}
 		if first, dup := s.places[full]; dup {
@@ -347,7 +348,7 @@ func (s scope) readNames(r *row, key string, n *Value) {
 const maxNames = 1000
 
 // readNamed reads what stands under a chosen name.
-func (s scope) readNamed(key string, below *row, full string, f Field) {
+func (s scope) readNamed(key string, below *row, full string, f yamldoc.Field) {
 	if below == nil {
 		s.recordPosition(full, f.At)
 		return
@@ -362,16 +363,16 @@ func (s scope) readNamed(key string, below *row, full string, f Field) {
 }
 
 // readChoices reads a list of mappings with exactly one key each.
-func (s scope) readChoices(r *row, key string, n *Value) {
+func (s scope) readChoices(r *row, key string, n *yamldoc.Value) {
 	pattern := r.Key + "[]"
 	for i, item := range n.Items {
 		at := key + "." + strconv.Itoa(i)
 		s.recordPosition(at, item.At)
-		if !s.expectKind(r, at, item, KindMapping) {
+		if !s.expectKind(r, at, item, yamldoc.KindMapping) {
 			continue
 		}
 		if len(item.Fields) != 1 {
-			s.valueFault(r, item.At, at, "%s: expected exactly one key, %s", at, OneOf(s.table.below[pattern]))
+			s.valueFault(r, item.At, at, "%s: expected exactly one key, %s", at, yamldoc.OneOf(s.table.below[pattern]))
 		}
 		s.readMapping(pattern, at, item)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // maxFaults bounds a list of faults. Who repairs a file does not read more at
@@ -62,7 +62,7 @@ func Below(pointer, key string) string {
 // Meant returns a hint at the name that was probably meant, "" when none is
 // near.
 func Meant(word string, names []string) string {
-	if near := config.Suggest(word, names); near != "" {
+	if near := yamldoc.Suggest(word, names); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // wholeBody is the argument that is the whole of a body.
@@ -53,7 +53,7 @@ func (im *importer) bodyOf(op *operation) (b requestBody, err error) {
 
 // fillBody makes arguments of the members of a plain object, else one of the
 // whole.
-func (im *importer) fillBody(b *requestBody, at config.Node, required bool) {
+func (im *importer) fillBody(b *requestBody, at yamldoc.Node, required bool) {
 	v := orderedObject{}
 	if at.Present() {
 		var cut bool
@@ -167,7 +167,7 @@ var mediaType = regexp.MustCompile(`^[a-z0-9!#$&^_.+-]+/[a-z0-9!#$&^_.+-]+$`)
 
 // jsonContent returns the JSON of a content: application/json before the
 // others, which are taken in the order of the document.
-func jsonContent(content config.Node) (media string, n config.Node) {
+func jsonContent(content yamldoc.Node) (media string, n yamldoc.Node) {
 	for _, m := range content.Members() {
 		name, _, _ := strings.Cut(strings.ToLower(m.Name), ";")
 		name = strings.TrimSpace(name)
@@ -184,7 +184,7 @@ func jsonContent(content config.Node) (media string, n config.Node) {
 }
 
 // contentTypes names the content types that there are.
-func contentTypes(content config.Node) string {
+func contentTypes(content yamldoc.Node) string {
 	var names []string
 	for _, m := range content.Members() {
 		names = append(names, m.Name)
@@ -198,7 +198,7 @@ func contentTypes(content config.Node) string {
 // answerSchema returns the schema of the answer: of the only one of success,
 // where it is an object of JSON.
 func (im *importer) answerSchema(op *operation, most int) (v orderedObject, accept string) {
-	var ok []config.Node
+	var ok []yamldoc.Node
 	for _, m := range op.Get("responses").Members() {
 		if strings.HasPrefix(m.Name, "2") {
 			ok = append(ok, m.Node)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport/action"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // builtAction is an action with what is said about it.
@@ -79,7 +80,7 @@ func (im *importer) fitsBounds(actions []builtAction) bool {
 
 // firstFault returns the first of the faults of a configuration.
 func firstFault(err error) error {
-	if faults, ok := errors.AsType[config.Faults](err); ok {
+	if faults, ok := errors.AsType[yamldoc.Faults](err); ok {
 		return errors.New(faults[0].Message)
 	}
 	return err
@@ -225,7 +226,7 @@ func (im *importer) newDefinition(op *operation, args []argument, a *operationAu
 
 // describeOperation returns what a model reads: the summary and what follows
 // it.
-func (im *importer) describeOperation(n config.Node) string {
+func (im *importer) describeOperation(n yamldoc.Node) string {
 	summary, _ := n.Get("summary").Text()
 	about, _ := n.Get("description").Text()
 	summary, about = im.texts.cleanText(summary, maxArgument), im.texts.cleanText(about, maxDescription)
@@ -283,7 +284,7 @@ func argumentSchema(args []argument) orderedObject {
 
 // verifyAction reads an action back with the readers that will read it. One whose
 // answer alone is at fault loses the schema of it.
-func (im *importer) verifyAction(m *builtAction, at config.Node) error {
+func (im *importer) verifyAction(m *builtAction, at yamldoc.Node) error {
 	err := decodeBack(m.text)
 	if faults, ok := errors.AsType[action.Faults](err); ok && !slices.ContainsFunc(faults, func(f action.Fault) bool { return !strings.HasPrefix(f.Pointer, "/returns") }) {
 		im.addNote(at, Changed, "the schema of the answer is left out: %s", faults[0].Message)

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // keywordReader reads the keywords of one schema.
 type keywordReader struct {
 	c     *schemaConversion
-	n     config.Node
+	n     yamldoc.Node
 	depth int
 
 	v    orderedObject
@@ -21,7 +21,7 @@ type keywordReader struct {
 	open bool
 }
 
-func (k *keywordReader) noteDropped(n config.Node, format string, args ...any) {
+func (k *keywordReader) noteDropped(n yamldoc.Node, format string, args ...any) {
 	k.weak = k.c.noteDropped(n, format, args...)
 }
 
@@ -85,10 +85,10 @@ func (k *keywordReader) describeDefault() {
 
 var jsonTypes = []string{"string", "number", "integer", "boolean", "object", "array", "null"}
 
-func (k *keywordReader) readTypes(n config.Node) {
+func (k *keywordReader) readTypes(n yamldoc.Node) {
 	list := n.Items()
 	if !n.IsList() {
-		list = []config.Node{n}
+		list = []yamldoc.Node{n}
 	}
 	var types []any
 	for _, item := range list {
@@ -113,7 +113,7 @@ func (k *keywordReader) readTypes(n config.Node) {
 	}
 }
 
-func (k *keywordReader) readValues(m config.Member) {
+func (k *keywordReader) readValues(m yamldoc.Member) {
 	if !k.c.request {
 		k.weak = true
 		return
@@ -145,7 +145,7 @@ func removeDuplicates(list []any) []any {
 	return out
 }
 
-func (k *keywordReader) readNumber(m config.Member) {
+func (k *keywordReader) readNumber(m yamldoc.Member) {
 	if !k.c.request {
 		k.weak = true
 		return
@@ -167,7 +167,7 @@ func (k *keywordReader) readNumber(m config.Member) {
 
 // readExclusive reads the truth value of OpenAPI 3.0 beside minimum and
 // maximum.
-func (k *keywordReader) readExclusive(m config.Member, is bool) {
+func (k *keywordReader) readExclusive(m yamldoc.Member, is bool) {
 	bound := strings.ToLower(strings.TrimPrefix(m.Name, "exclusive"))
 	s, ok := k.n.Get(bound).Number()
 	if !is || !ok || !isNumber(s) || !strings.HasPrefix(m.Name, "exclusive") {
@@ -179,7 +179,7 @@ func (k *keywordReader) readExclusive(m config.Member, is bool) {
 // formats are those that a model can keep to.
 var formats = []string{"date-time", "date", "time", "duration", "email", "uuid", "uri", "hostname", "ipv4", "ipv6"}
 
-func (k *keywordReader) readText(m config.Member) {
+func (k *keywordReader) readText(m yamldoc.Member) {
 	s, ok := m.Text()
 	switch {
 	case m.Name == "format":

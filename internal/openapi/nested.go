@@ -3,12 +3,12 @@ package openapi
 import (
 	"slices"
 
-	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // readNested reads a keyword that holds schemas. Where the schema is cut it is
 // left out, and with it what refers to it.
-func (k *keywordReader) readNested(m config.Member) {
+func (k *keywordReader) readNested(m yamldoc.Member) {
 	if k.depth >= k.c.depth {
 		k.weak, k.c.cut = true, true
 		return
@@ -42,13 +42,13 @@ func (k *keywordReader) readNested(m config.Member) {
 	}
 }
 
-func (k *keywordReader) readChild(m config.Member) {
+func (k *keywordReader) readChild(m yamldoc.Member) {
 	v, weak := k.c.convertNode(m.Node, k.depth+1)
 	k.weak = k.weak || weak
 	k.v.addMember(m.Name, v)
 }
 
-func (k *keywordReader) readList(m config.Member) {
+func (k *keywordReader) readList(m yamldoc.Member) {
 	if len(m.Items()) == 0 {
 		k.noteDropped(m.Node, "%s: expected a list of schemas: it is left out", m.Name)
 		return
@@ -75,7 +75,7 @@ func (k *keywordReader) readList(m config.Member) {
 
 // readProperties reads the properties without those that the other side alone
 // may write.
-func (k *keywordReader) readProperties(n config.Node) {
+func (k *keywordReader) readProperties(n yamldoc.Node) {
 	if !n.IsMapping() {
 		k.noteDropped(n, "properties: expected a mapping, found %s", n.Kind())
 		k.open = true
@@ -102,7 +102,7 @@ func (k *keywordReader) readProperties(n config.Node) {
 }
 
 // isMarked reports whether a property is for one direction only.
-func (c *schemaConversion) isMarked(n config.Node, mark string) bool {
+func (c *schemaConversion) isMarked(n yamldoc.Node, mark string) bool {
 	if is, ok := n.Get(mark).Bool(); ok {
 		return is
 	}
@@ -111,7 +111,7 @@ func (c *schemaConversion) isMarked(n config.Node, mark string) bool {
 	return err == nil && is
 }
 
-func (k *keywordReader) readRequired(n config.Node) {
+func (k *keywordReader) readRequired(n yamldoc.Node) {
 	// On a property of its own, where older drafts had it, it is a truth value.
 	if _, ok := n.Bool(); ok {
 		return

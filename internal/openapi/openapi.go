@@ -21,7 +21,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -104,16 +104,16 @@ const MaxBytes = 24 << 20
 
 // bounds are what a document may have. The largest API that is published with
 // its schemas has 13 MiB of JSON; YAML of more keys takes its parser seconds.
-var bounds = config.Bounds{Bytes: MaxBytes, YAMLBytes: 4 << 20, YAMLKeys: 40_000}
+var bounds = yamldoc.Bounds{Bytes: MaxBytes, YAMLBytes: 4 << 20, YAMLKeys: 40_000}
 
 // Import reads a document and makes actions of its operations. name is what
-// notes and errors call the document. The error is [config.Faults] where the
+// notes and errors call the document. The error is [yamldoc.Faults] where the
 // document is at fault.
 func Import(name string, data []byte, o *Options) (*Layer, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	doc, err := config.ReadDocument(name, data, bounds)
+	doc, err := yamldoc.ReadDocument(name, data, bounds)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func Import(name string, data []byte, o *Options) (*Layer, error) {
 	}
 	im := &importer{
 		o: o, doc: doc, texts: textCleaner{cleaner: cleaner, exact: map[string]bool{}, cleaned: map[limitedText]string{}},
-		targets: map[string]config.Node{}, noted: map[string]bool{}, headers: map[string]bool{}, patterns: map[string]bool{},
+		targets: map[string]yamldoc.Node{}, noted: map[string]bool{}, headers: map[string]bool{}, patterns: map[string]bool{},
 	}
 	if err := im.readHead(); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func Import(name string, data []byte, o *Options) (*Layer, error) {
 // importer is the state of one import.
 type importer struct {
 	o     *Options
-	doc   *config.Document
+	doc   *yamldoc.Document
 	texts textCleaner
 	// old is true for OpenAPI 3.0, whose schemas are a dialect of their own.
 	old            bool
@@ -154,7 +154,7 @@ type importer struct {
 	api     string
 	server  layerServer
 	secured []securityScheme
-	targets map[string]config.Node
+	targets map[string]yamldoc.Node
 	// noted holds what was said already, by place and text.
 	noted map[string]bool
 	notes []Note
@@ -169,7 +169,7 @@ type importer struct {
 
 // addNote says something about a place, once to the user and once above each
 // action that it is about.
-func (im *importer) addNote(n config.Node, v Verdict, format string, args ...any) {
+func (im *importer) addNote(n yamldoc.Node, v Verdict, format string, args ...any) {
 	text := im.texts.cleanLine(fmt.Sprintf(format, args...))
 	if v == Changed && !slices.Contains(im.remarks, text) {
 		im.remarks = append(im.remarks, text)
@@ -202,8 +202,8 @@ func (im *importer) dropNotes(m noteMark) {
 }
 
 // newFault returns the error of a document that cannot be imported at all.
-func (im *importer) newFault(n config.Node, format string, args ...any) error {
-	return config.Faults{im.doc.Fault(n, im.texts.cleanLine(fmt.Sprintf(format, args...)))}
+func (im *importer) newFault(n yamldoc.Node, format string, args ...any) error {
+	return yamldoc.Faults{im.doc.Fault(n, im.texts.cleanLine(fmt.Sprintf(format, args...)))}
 }
 
 // readHead reads what the document says of itself.
@@ -240,7 +240,7 @@ func (im *importer) readHead() error {
 
 // followRef returns what a reference leads to, and the value itself when it is
 // none. Nothing outside the document is looked at.
-func (im *importer) followRef(n config.Node) (config.Node, error) {
+func (im *importer) followRef(n yamldoc.Node) (yamldoc.Node, error) {
 	const maxChain = 16
 	for range maxChain {
 		ref, ok := n.Get("$ref").Text()

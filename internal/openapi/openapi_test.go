@@ -15,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport/action"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/openapi"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -135,7 +136,7 @@ func TestBadDocumentsAreRefusedAtTheirPlaces(t *testing.T) {
 
 func TestFaultsShowTheirLine(t *testing.T) {
 	_, err := openapi.Import("doc.yaml", []byte("openapi: 3.1.0\nservers: [{url: https://a.example}]\npaths: []"), nil)
-	faults, ok := errors.AsType[config.Faults](err)
+	faults, ok := errors.AsType[yamldoc.Faults](err)
 	if !ok || len(faults) != 1 || faults[0].Line != 3 || !strings.Contains(faults[0].Snippet, "paths: []") {
 		t.Errorf("Import = %v, want one fault that shows line 3", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // maxOperations bounds the operations of a document.
@@ -22,9 +22,9 @@ var methods = map[string]string{
 
 // operation is one operation of the document.
 type operation struct {
-	config.Node
+	yamldoc.Node
 	method, path string
-	holder       config.Node // the path item
+	holder       yamldoc.Node // the path item
 	// name is the operationId, id the name of the action.
 	name, id string
 	tags     []string
@@ -72,7 +72,7 @@ func (im *importer) listOperations() ([]operation, error) {
 }
 
 // pathOperations lists the operations of one path.
-func (im *importer) pathOperations(path string, item config.Node) (found []operation, err error) {
+func (im *importer) pathOperations(path string, item yamldoc.Node) (found []operation, err error) {
 	for _, m := range item.Members() {
 		method, known := methods[m.Name]
 		switch {
@@ -181,7 +181,7 @@ func (im *importer) nearestName(want string, all []operation) string {
 	for _, op := range all {
 		names = append(append(names, op.name, op.id), op.tags...)
 	}
-	if s := config.Suggest(want, names); s != "" {
+	if s := yamldoc.Suggest(want, names); s != "" {
 		return fmt.Sprintf("; did you mean %s?", im.texts.cleanLine(quoteShort(s)))
 	}
 	return ""

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport/action"
-	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // argument is one argument of an action: a parameter of the operation, a
@@ -24,14 +24,14 @@ type argument struct {
 
 // unfitError says why an operation cannot be an action.
 type unfitError struct {
-	at   config.Node
+	at   yamldoc.Node
 	text string
 }
 
 func (u *unfitError) Error() string { return u.text }
 
 // newUnfit returns the error of an operation that cannot be an action.
-func newUnfit(at config.Node, format string, args ...any) error {
+func newUnfit(at yamldoc.Node, format string, args ...any) error {
 	return &unfitError{at, fmt.Sprintf(format, args...)}
 }
 
@@ -40,9 +40,9 @@ const maxParameters = 200
 
 // listParameters lists the parameters of an operation and those of its path that it
 // does not override.
-func (im *importer) listParameters(op *operation) (list []config.Node, err error) {
+func (im *importer) listParameters(op *operation) (list []yamldoc.Node, err error) {
 	seen := map[string]bool{}
-	for _, holder := range []config.Node{op.Node, op.holder} {
+	for _, holder := range []yamldoc.Node{op.Node, op.holder} {
 		at := holder.Get("parameters")
 		if at.Present() && !at.IsList() {
 			return nil, newUnfit(at, "parameters: expected a list, found %s", at.Kind())
@@ -71,7 +71,7 @@ func (im *importer) listParameters(op *operation) (list []config.Node, err error
 }
 
 // parameterKey returns what tells parameters of one operation apart.
-func parameterKey(n config.Node) (in, name string) {
+func parameterKey(n yamldoc.Node) (in, name string) {
 	in, _ = n.Get("in").Text()
 	name, _ = n.Get("name").Text()
 	return in, name
@@ -85,14 +85,14 @@ func (im *importer) readParameters(op *operation, a *operationAuth) (out []argum
 		return nil, err
 	}
 	places := []string{"path", "query", "header"}
-	rank := func(n config.Node) int {
+	rank := func(n yamldoc.Node) int {
 		in, _ := parameterKey(n)
 		if i := slices.Index(places, in); i >= 0 {
 			return i
 		}
 		return len(places)
 	}
-	slices.SortStableFunc(list, func(a, b config.Node) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(list, func(a, b yamldoc.Node) int { return rank(a) - rank(b) })
 	for _, n := range list {
 		in, name := parameterKey(n)
 		arg, why := im.readParameter(n, in, a)
@@ -109,7 +109,7 @@ func (im *importer) readParameters(op *operation, a *operationAuth) (out []argum
 }
 
 // readParameter reads one parameter; why says why an action cannot have it.
-func (im *importer) readParameter(n config.Node, in string, a *operationAuth) (arg argument, why string) {
+func (im *importer) readParameter(n yamldoc.Node, in string, a *operationAuth) (arg argument, why string) {
 	arg.in = in
 	arg.wire, _ = n.Get("name").Text()
 	arg.required, _ = n.Get("required").Bool()
@@ -184,7 +184,7 @@ func (im *importer) mayHold(header, template string) bool {
 }
 
 // checkStyle checks how a value is written.
-func (im *importer) checkStyle(n config.Node, arg *argument) (why string) {
+func (im *importer) checkStyle(n yamldoc.Node, arg *argument) (why string) {
 	style, _ := n.Get("style").Text()
 	explode, given := n.Get("explode").Bool()
 	if onlyTypes(arg.schema, "object", "null") {

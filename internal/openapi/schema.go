@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -31,11 +31,11 @@ type schemaConversion struct {
 	nodes       int
 	cut         bool
 	// path is the references that are being followed.
-	path []config.Node
+	path []yamldoc.Node
 }
 
 // convertSchema converts a schema within the bounds: the deepest one that fits.
-func (im *importer) convertSchema(n config.Node, request bool, most int) (v orderedObject, cut bool) {
+func (im *importer) convertSchema(n yamldoc.Node, request bool, most int) (v orderedObject, cut bool) {
 	for _, depth := range []int{maxNesting, 8, 6, 5, 4, 3, 2, 1} {
 		c, before := schemaConversion{im: im, request: request, depth: depth, most: most}, im.markNotes()
 		v, _ = c.convertNode(n, 0)
@@ -49,7 +49,7 @@ func (im *importer) convertSchema(n config.Node, request bool, most int) (v orde
 
 // convertNode returns the schema of a node; weak is true when it accepts more than
 // the document says.
-func (c *schemaConversion) convertNode(n config.Node, depth int) (v orderedObject, weak bool) {
+func (c *schemaConversion) convertNode(n yamldoc.Node, depth int) (v orderedObject, weak bool) {
 	if c.nodes++; c.isFull() {
 		c.cut = true
 		return orderedObject{}, true
@@ -75,13 +75,13 @@ func (c *schemaConversion) convertNode(n config.Node, depth int) (v orderedObjec
 func (c *schemaConversion) isFull() bool { return c.nodes > c.most }
 
 // noteDropped notes what is left out of a schema.
-func (c *schemaConversion) noteDropped(n config.Node, format string, args ...any) (weak bool) {
+func (c *schemaConversion) noteDropped(n yamldoc.Node, format string, args ...any) (weak bool) {
 	c.im.addNote(n, Changed, format, args...)
 	return true
 }
 
 // inlineReference puts the target in the place of a reference.
-func (c *schemaConversion) inlineReference(n config.Node, depth int) (v orderedObject, weak bool) {
+func (c *schemaConversion) inlineReference(n yamldoc.Node, depth int) (v orderedObject, weak bool) {
 	to, err := c.im.followRef(n)
 	if err != nil {
 		return orderedObject{}, c.noteDropped(n, "the schema %v: anything is accepted here", err)
@@ -109,8 +109,8 @@ func (c *schemaConversion) inlineReference(n config.Node, depth int) (v orderedO
 }
 
 // hasConstraints reports whether more than annotations stand beside a reference.
-func hasConstraints(n config.Node) bool {
-	return slices.ContainsFunc(n.Members(), func(m config.Member) bool {
+func hasConstraints(n yamldoc.Node) bool {
+	return slices.ContainsFunc(n.Members(), func(m yamldoc.Member) bool {
 		switch m.Name {
 		case "$ref", "description", "summary", "title", "default", "deprecated", "example", "examples", "readOnly", "writeOnly", "$comment":
 			return false
@@ -121,7 +121,7 @@ func hasConstraints(n config.Node) bool {
 
 // plainValue returns a value of the document as it is; ok is false for one that
 // cannot be shown so.
-func (c *schemaConversion) plainValue(n config.Node, depth int) (v any, ok bool) {
+func (c *schemaConversion) plainValue(n yamldoc.Node, depth int) (v any, ok bool) {
 	if s, is := n.Text(); is {
 		return s, c.im.texts.isExact(s)
 	}

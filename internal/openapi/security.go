@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // securityScheme is one security scheme of the document.
@@ -61,7 +61,7 @@ func (im *importer) suggestScheme(word string) string {
 	for _, s := range im.secured {
 		names = append(names, s.name)
 	}
-	if near := config.Suggest(word, names); near != "" {
+	if near := yamldoc.Suggest(word, names); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	if len(names) == 0 {
@@ -79,7 +79,7 @@ func (im *importer) schemeOf(name string) (securityScheme, bool) {
 }
 
 // readScheme reads one security scheme, with {} in the place of the secret.
-func (im *importer) readScheme(name string, n config.Node) securityScheme {
+func (im *importer) readScheme(name string, n yamldoc.Node) securityScheme {
 	s := securityScheme{name: name, text: "{}"}
 	kind, _ := n.Get("type").Text()
 	s.in, _ = n.Get("in").Text()
@@ -110,7 +110,7 @@ type operationAuth struct {
 
 // authOf chooses the first alternative of an operation that can be sent
 // whole; an empty one counts.
-func (im *importer) authOf(op config.Node) (operationAuth, config.Node, error) {
+func (im *importer) authOf(op yamldoc.Node) (operationAuth, yamldoc.Node, error) {
 	at := op.Get("security")
 	if !at.Present() {
 		at = im.doc.Root().Get("security")
@@ -134,7 +134,7 @@ func (im *importer) authOf(op config.Node) (operationAuth, config.Node, error) {
 
 // readAlternative reads one alternative of an operation's security; why says
 // why it cannot be sent.
-func (im *importer) readAlternative(n config.Node) (a operationAuth, why string, err error) {
+func (im *importer) readAlternative(n yamldoc.Node) (a operationAuth, why string, err error) {
 	places := map[string]bool{}
 	for _, m := range n.Members() {
 		s, ok := im.schemeOf(m.Name)

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport/egress"
-	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // layerServer is where all requests of a layer go.
@@ -125,7 +125,7 @@ func containsServer(list []string, base string) bool {
 
 // otherServers returns the servers of an operation's own, or of its path, when
 // the layer's is none of them.
-func (im *importer) otherServers(holders ...config.Node) (config.Node, bool) {
+func (im *importer) otherServers(holders ...yamldoc.Node) (yamldoc.Node, bool) {
 	for _, holder := range holders {
 		at := holder.Get("servers")
 		if len(at.Items()) == 0 {
@@ -138,7 +138,7 @@ func (im *importer) otherServers(holders ...config.Node) (config.Node, bool) {
 		}
 		return at, !containsServer(listed, im.server.base)
 	}
-	return config.Node{}, false
+	return yamldoc.Node{}, false
 }
 
 // escapePath writes the fixed text of a path: what a URL may not hold is

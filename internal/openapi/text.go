@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/yamldoc"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -143,14 +143,14 @@ func toWord(s, also string) string {
 }
 
 // findTarget returns where a reference leads within the document.
-func (im *importer) findTarget(ref string) config.Node {
+func (im *importer) findTarget(ref string) yamldoc.Node {
 	fragment, local := strings.CutPrefix(ref, "#")
 	if !local || len(ref) > 4096 {
-		return config.Node{}
+		return yamldoc.Node{}
 	}
 	pointer, err := url.PathUnescape(fragment)
 	if err != nil {
-		return config.Node{}
+		return yamldoc.Node{}
 	}
 	return im.doc.Root().Find(pointer)
 }

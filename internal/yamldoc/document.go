@@ -1,12 +1,12 @@
-package config
+package yamldoc
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Document is a YAML or JSON text that is no configuration, read as strictly
-// as one: one document, UTF-8, no key twice, no anchors and tags. It is
+// Document is a YAML or JSON text that stands alone, read as strictly as a
+// configuration: one document, UTF-8, no key twice, no anchors and tags. It is
 // immutable.
 type Document struct{ source *Source }
 

@@ -1,4 +1,4 @@
-package config
+package yamldoc
 
 import (
 	"errors"
@@ -94,7 +94,7 @@ func plainLines(text fileText) (out fileText, faults []TextFault, ok bool) {
 	return out, faults, ok
 }
 
-// scanTokens refuses what a configuration does not need and what would cost
+// scanTokens refuses what no text needs and what would cost
 // the parser too much. It returns the number of tokens of the first document;
 // ok is false when the parser must not run.
 func scanTokens(places *tokenPositions, tokens token.Tokens, most int) (end int, faults []TextFault, ok bool) {

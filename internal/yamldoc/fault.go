@@ -1,4 +1,4 @@
-package config
+package yamldoc
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ const (
 	snippetRunes = 100
 )
 
-// Fault is one thing that is wrong in a configuration. It is an error of its
+// Fault is one thing that is wrong in a text. It is an error of its
 // own; [Faults] collects them. The zero Fault means nothing.
 type Fault struct {
 	// File is the name of the file as the user gave it.
@@ -51,8 +51,8 @@ func (f Fault) Error() string { return f.Place() + ": " + f.Message }
 // Unwrap returns the cause, nil when there is none.
 func (f Fault) Unwrap() error { return f.Err }
 
-// Faults is everything that is wrong in a configuration, in the order of the
-// files and lines. It is the error of [Load] and [Parse].
+// Faults is everything that is wrong in the texts of one load, in the order of the
+// texts and lines.
 type Faults []Fault
 
 // Error returns one line per fault; the first ones are followed by their

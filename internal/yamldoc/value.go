@@ -1,4 +1,4 @@
-package config
+package yamldoc
 
 import (
 	"strconv"
@@ -62,9 +62,10 @@ type Value struct {
 	At Position
 	// Text is the decoded text, or the literal of a number or truth value.
 	Text string
-	// Items are the elements of a list, Fields the pairs of a mapping in
-	// the order of the file, duplicates included.
-	Items  []*Value
+	// Items are the elements of a list.
+	Items []*Value
+	// Fields are the pairs of a mapping in the order of the text, duplicates
+	// included.
 	Fields []Field
 }
 
@@ -81,8 +82,8 @@ type Field struct {
 // IsTrue reports whether a value of KindBool says true.
 func (n *Value) IsTrue() bool { return strings.EqualFold(n.Text, "true") }
 
-// CheckText reports the first character of decoded text that no value of a
-// configuration may hold, in words; it is empty for good text. Escapes can
+// CheckText reports the first character of decoded text that no value may
+// hold, in words; it is empty for good text. Escapes can
 // bring characters that the check of the raw file cannot see.
 func CheckText(s string) string {
 	for _, r := range s {
