@@ -9,11 +9,12 @@ import (
 
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/importer"
 	"github.com/sallyport/sallyport/registry"
 )
 
 func importCommand(env *environment, f *flags) *cobra.Command {
-	var o Options
+	var o importer.Options
 	var write, rollback bool
 	cmd := &cobra.Command{
 		Use:   "import [CLIENT|FILE]",
@@ -67,29 +68,29 @@ it is named like.`,
 }
 
 // importServers runs the action that the flags select.
-func (e *environment) importServers(ctx context.Context, f *flags, o *Options, write, rollback bool) error {
+func (e *environment) importServers(ctx context.Context, f *flags, o *importer.Options, write, rollback bool) error {
 	env := e.importEnvironment(f)
 	switch {
 	case rollback && (write || o.Observe):
 		return errors.New("import: --rollback excludes --write and --observe")
 	case rollback:
-		return RollBack(env, o)
+		return importer.RollBack(env, o)
 	case o.Force:
 		return errors.New("import: --force belongs to --rollback")
 	case o.Name == "" && (write || o.SelectsServers()):
 		return errors.New("import: name a client: without one, import lists what it finds")
 	case o.Name == "":
-		return ListClients(env)
+		return importer.ListClients(env)
 	case write:
-		return WriteServers(ctx, env, o)
+		return importer.WriteServers(ctx, env, o)
 	default:
-		return PreviewServers(ctx, env, o)
+		return importer.PreviewServers(ctx, env, o)
 	}
 }
 
 // importEnvironment returns what the importer needs of this program.
-func (e *environment) importEnvironment(f *flags) *Environment {
-	return &Environment{
+func (e *environment) importEnvironment(f *flags) *importer.Environment {
+	return &importer.Environment{
 		Home: e.home, Dir: e.dir, Lookup: e.lookup, Folders: e.clientFolders(),
 		Out: e.stdout, Err: e.stderr, JSON: f.json, Version: moduleVersion(),
 		ConfigFlags: f.config, ConfigFiles: configPaths(e, f),

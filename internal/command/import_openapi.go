@@ -3,11 +3,12 @@ package command
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/sallyport/sallyport/internal/importer"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 
 func importOpenAPI(env *environment, f *flags) *cobra.Command {
-	var o DocumentOptions
+	var o importer.DocumentOptions
 	cmd := &cobra.Command{
 		Use:   "openapi FILE",
 		Short: "Make http actions of an OpenAPI 3.0 or 3.1 document",
@@ -21,7 +22,7 @@ taken, left out and changed is printed on stderr with its place.`,
 		RunE: func(_ *cobra.Command, args []string) (err error) {
 			if o.Actions.Taken, err = builtinNames(); err == nil {
 				o.Name = args[0]
-				err = ImportDocument(env.importEnvironment(f), &o)
+				err = importer.ImportDocument(env.importEnvironment(f), &o)
 			}
 			if err != nil {
 				return usageError(err)

@@ -144,7 +144,12 @@ func largeDocument() string {
 func TestALargeDocumentPassesCheck(t *testing.T) {
 	dir := t.TempDir()
 	place(t, dir, "things.yaml", largeDocument())
-	var report importReport
+	var report struct {
+		Config     string
+		Operations int
+		Actions    []string
+		Notes      []any
+	}
 	if err := json.Unmarshal([]byte(runSallyport(t, dir, "import", "openapi", "things.yaml", "--json")), &report); err != nil {
 		t.Fatal(err)
 	}

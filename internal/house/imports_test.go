@@ -31,8 +31,8 @@ var layers = map[string]layer{
 	"store": adapter, "secrets": adapter, "action": adapter, "tools": adapter, "gateway": adapter,
 	"httpapi": adapter, "dashboard": adapter, "telemetry": adapter,
 	"cmd": wiring, "examples": wiring, "internal/command": wiring,
-	"internal/openapi": wiring,
-	"internal/lock":    mechanism, "internal/modelformat": mechanism,
+	"internal/importer": wiring, "internal/openapi": wiring,
+	"internal/lock": mechanism, "internal/modelformat": mechanism,
 }
 
 type pkg struct {
