@@ -10,12 +10,6 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// The two directions of file reach, as refusals name them.
-const (
-	opRead  = "read"
-	opWrite = "write"
-)
-
 // FloorClass says what may ever change a path of the floor.
 type FloorClass string
 
@@ -352,20 +346,20 @@ var sidecars = [...]string{"-wal", "-shm", "-journal", "-mj", ".tmp", ".bak", ".
 // coversPath reports whether path is the own path, lies below it, or is one of its
 // side files.
 func (o *ownPath) coversPath(path string) bool {
-	if sameName(o.path, path) {
+	if SameName(o.path, path) {
 		return true
 	}
-	if len(path) > len(o.path) && os.IsPathSeparator(path[len(o.path)]) && sameName(o.path, path[:len(o.path)]) {
+	if len(path) > len(o.path) && os.IsPathSeparator(path[len(o.path)]) && SameName(o.path, path[:len(o.path)]) {
 		return true
 	}
-	if len(path) <= len(o.dir)+1 || !sameName(o.dir, path[:len(o.dir)]) {
+	if len(path) <= len(o.dir)+1 || !SameName(o.dir, path[:len(o.dir)]) {
 		return false
 	}
 	name, _, _ := strings.Cut(strings.TrimPrefix(path[len(o.dir):], string(filepath.Separator)), string(filepath.Separator))
 	// Editors and writers put a dot before a temporary name.
 	name = strings.TrimPrefix(name, ".")
 	base := strings.TrimPrefix(o.base, ".")
-	if len(name) <= len(base) || !sameName(base, name[:len(base)]) {
+	if len(name) <= len(base) || !SameName(base, name[:len(base)]) {
 		return false
 	}
 	for _, s := range sidecars {

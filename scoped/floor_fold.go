@@ -11,8 +11,8 @@ import (
 // caseBlind is true where the usual file systems ignore case.
 const caseBlind = runtime.GOOS == "darwin" || runtime.GOOS == "windows" || runtime.GOOS == "ios"
 
-// sameName compares names of files as the system does.
-func sameName(a, b string) bool {
+// SameName compares names of files as the system does.
+func SameName(a, b string) bool {
 	if caseBlind {
 		return strings.EqualFold(a, b)
 	}

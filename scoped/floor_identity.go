@@ -27,11 +27,14 @@ type fileIdentities struct {
 	files []fs.FileInfo
 }
 
-// denyIdentity reports whether a file with several names is one of the
+// CheckIdentity reports whether a file with several names is one of the
 // protected files: the runtime's own, and the literal entries of the floor in
 // the home directory, one level deep. A path cannot tell, so a hard link made
 // inside the reach would open them.
-func (d *DenyFloor) denyIdentity(info fs.FileInfo) (reason string, denied bool) {
+func (d *DenyFloor) CheckIdentity(info fs.FileInfo) (reason string, denied bool) {
+	if linkCount(info) < 2 {
+		return "", false
+	}
 	for _, p := range d.Linked() {
 		if os.SameFile(p, info) {
 			return identityReason, true

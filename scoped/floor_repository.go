@@ -153,8 +153,8 @@ func (d *DenyFloor) CheckPlace(op, path string) (reason string, denied bool) {
 	return d.checkAround(path)
 }
 
-// checkDir is CheckPlace for a directory that is made or entered.
-func (d *DenyFloor) checkDir(op, path string) (reason string, denied bool) {
+// CheckDir is CheckPlace for a directory that is made or entered.
+func (d *DenyFloor) CheckDir(op, path string) (reason string, denied bool) {
 	if reason, denied := d.Check(op, path); denied || op == opRead {
 		return reason, denied
 	}

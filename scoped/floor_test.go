@@ -161,14 +161,22 @@ func TestFloorTakesRelativePathsFromTheProcessFolder(t *testing.T) {
 	}
 }
 
-func TestFloorKnowsOwnFilesBehindLinks(t *testing.T) {
+// linkedDir makes a directory "real" and a link to it, and returns where both
+// lie.
+func linkedDir(t *testing.T, link string) string {
+	t.Helper()
 	dir := realPath(t.TempDir())
 	if err := os.Mkdir(filepath.Join(dir, "real"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
+	if err := os.Symlink("real", filepath.Join(dir, link)); err != nil {
 		t.Fatal(err)
 	}
+	return dir
+}
+
+func TestFloorKnowsOwnFilesBehindLinks(t *testing.T) {
+	dir := linkedDir(t, "link")
 	d := Floor(&sallyport.FileBackend{Deny: []string{filepath.Join(dir, "link", "state.db")}})
 	if _, denied := d.Check(opRead, filepath.Join(dir, "real", "state.db-wal")); !denied {
 		t.Error("Check of the own file by its real path = allowed, want denied")
@@ -224,7 +232,7 @@ func TestFoldsOfOtherSystems(t *testing.T) {
 }
 
 func TestFloorFollowsTheHomeOfTheProcess(t *testing.T) {
-	dir := tree(t, map[string]string{"real/": "", "home": "->real"})
+	dir := linkedDir(t, "home")
 	t.Setenv("HOME", filepath.Join(dir, "home"))
 	d := Floor(nil)
 	for _, p := range []string{"home/.npmrc", "real/.npmrc"} {

@@ -17,6 +17,12 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
+// The two directions of file reach, as refusals name them.
+const (
+	opRead  = "read"
+	opWrite = "write"
+)
+
 // defaultMaxFileBytes bounds a file that is read whole. It is far above any
 // text a model can use and far below what would hurt the process.
 const defaultMaxFileBytes = 64 << 20

@@ -31,7 +31,7 @@ type openedFile struct {
 // ReadFile implements fs.ReadFileFS. What it returns is what the session has
 // seen for the stale-write check. A hard link is read like any other name: no
 // path tells where its file has other names, and shared package stores consist
-// of hard links; see denyIdentity for the exception.
+// of hard links; see [DenyFloor.CheckIdentity] for the exception.
 func (b *boundFiles) ReadFile(name string) ([]byte, error) {
 	o, err := b.openFile(name)
 	if err != nil {
@@ -177,10 +177,8 @@ func (b *boundFiles) checkFile(o *openedFile, h *rootHandle) (_ *openedFile, err
 	if err := b.checkOpened(opRead, o.path, filepath.Join(h.real, h.only), o.real); err != nil {
 		return nil, err
 	}
-	if linkCount(o.info) > 1 {
-		if reason, denied := b.f.floor.denyIdentity(o.info); denied {
-			return nil, b.refuseFloor(opRead, o.path, reason)
-		}
+	if reason, denied := b.f.floor.CheckIdentity(o.info); denied {
+		return nil, b.refuseFloor(opRead, o.path, reason)
 	}
 	return o, nil
 }

@@ -245,7 +245,7 @@ func (b *boundFiles) checkOpened(op, asked, base, real string) error {
 	if !reach.Within(base, real) {
 		return b.refusePath(op, asked, "what was opened lies outside the granted reach")
 	}
-	if reason, denied := b.f.floor.checkDir(op, real); denied {
+	if reason, denied := b.f.floor.CheckDir(op, real); denied {
 		return b.refuseFloor(op, asked, reason)
 	}
 	return nil

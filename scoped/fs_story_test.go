@@ -16,12 +16,23 @@ import (
 	places "github.com/sallyport/sallyport/internal/place"
 )
 
+// realTempDir makes a temporary directory and returns it without links in its
+// name.
+func realTempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // tree makes files below a fresh directory without links in its name: a value
 // is the content, "->target" makes a symbolic link, a name that ends in a
 // slash a directory. "$T" in a target is the directory.
 func tree(t testing.TB, content map[string]string) string {
 	t.Helper()
-	dir := realPath(t.TempDir())
+	dir := realTempDir(t)
 	for name, body := range content {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

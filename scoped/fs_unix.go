@@ -32,14 +32,6 @@ func idOf(info fs.FileInfo) fileID {
 // isSame reports whether two identities are of one file.
 func (id fileID) isSame(o fileID) bool { return id == o }
 
-// linkCount returns the number of names of a file.
-func linkCount(info fs.FileInfo) uint64 {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return uint64(st.Nlink)
-	}
-	return 1
-}
-
 // keepOwner gives f the owner of the file that it will replace. Only a
 // privileged process may; for the others the replacement is their own, as with
 // every editor.

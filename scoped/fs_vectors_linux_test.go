@@ -72,7 +72,7 @@ func runPathCase(t *testing.T, c pathCase) {
 	if slices.Contains(c.Needs, "root") && os.Getuid() != 0 {
 		t.Skip("needs root to make a device node")
 	}
-	dir := realPath(t.TempDir())
+	dir := realTempDir(t)
 	home := filepath.Join(dir, "home")
 	cfg := filepath.Join(home, ".runtime")
 	expand := strings.NewReplacer("$T", dir, "$HOME", home, "$CFG", cfg).Replace

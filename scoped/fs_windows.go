@@ -26,10 +26,6 @@ func idOf(info fs.FileInfo) fileID { return fileID{info} }
 // isSame reports whether two identities are of one file.
 func (id fileID) isSame(o fileID) bool { return os.SameFile(id.info, o.info) }
 
-// linkCount returns the number of names of a file, which is not looked up
-// here.
-func linkCount(fs.FileInfo) uint64 { return 1 }
-
 // keepOwner does nothing: a new file inherits from its directory.
 func keepOwner(*os.File, fs.FileInfo) {}
 

@@ -77,10 +77,8 @@ func (b *boundFiles) checkReadable(p string, old *os.File) (fs.FileInfo, error) 
 	if err != nil {
 		return nil, newPathError(opRead, p, err)
 	}
-	if linkCount(info) > 1 {
-		if reason, denied := b.f.floor.denyIdentity(info); denied {
-			return nil, b.refuseFloor(opRead, p, reason)
-		}
+	if reason, denied := b.f.floor.CheckIdentity(info); denied {
+		return nil, b.refuseFloor(opRead, p, reason)
 	}
 	return info, nil
 }
@@ -233,7 +231,7 @@ func (b *boundFiles) createAround(p string, e *grantedEntry, path string) error 
 		if err != nil {
 			return b.openError(opWrite, p, err)
 		}
-		if cur = next; !sameName(cur.real, want) {
+		if cur = next; !SameName(cur.real, want) {
 			cur.closeBoth()
 			return b.refuseWithheld(opWrite, p, e)
 		}
