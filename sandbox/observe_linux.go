@@ -18,10 +18,10 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/internal/denyfloor"
 	"github.com/sallyport/sallyport/internal/scratch"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 // observer runs one program that is watched and not confined.
@@ -103,7 +103,7 @@ func (b *observer) prepareDirs() (err error) {
 		b.scratch.Close()
 		return err
 	}
-	b.sights = newObservedAccess(scoped.Floor(b.o.Files), b.o.Workspace, b.freeDirs())
+	b.sights = newObservedAccess(denyfloor.Floor(b.o.Files), b.o.Workspace, b.freeDirs())
 	return nil
 }
 

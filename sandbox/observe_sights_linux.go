@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sallyport/sallyport/internal/denyfloor"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 // the call. What fails then, for want of a file or a permission, would have
 // failed without us, and is no need.
 type observedAccess struct {
-	floor *scoped.DenyFloor
+	floor *denyfloor.DenyFloor
 	free  []string
 	// tmp are the folders that a child has empty and may write.
 	tmp  []string
@@ -77,7 +77,7 @@ func (l *boundedSet) add(s string, limit int) (full bool) {
 	return false
 }
 
-func newObservedAccess(floor *scoped.DenyFloor, work string, free []string) *observedAccess {
+func newObservedAccess(floor *denyfloor.DenyFloor, work string, free []string) *observedAccess {
 	return &observedAccess{
 		floor: floor, free: free, work: work, tmp: []string{tmpDir, varTmpDir, "/dev/shm"},
 		read: map[string]pathUse{}, write: map[string]pathUse{}, exec: map[string]pathUse{}, entered: map[string]pathUse{},

@@ -4,15 +4,15 @@ import (
 	"slices"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/denyfloor"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 // addProgram adds a file that runs beside the reach. What the child might write
 // is none, unless execFrom lets it run from there, and what the floor denies or
 // does not exist would only be missed.
-func (p *reachPlan) addProgram(path string, floor *scoped.DenyFloor) error {
+func (p *reachPlan) addProgram(path string, floor *denyfloor.DenyFloor) error {
 	if floor.Package(path) {
 		return p.addPackage(path)
 	}

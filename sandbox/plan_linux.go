@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/denyfloor"
 	places "github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/sandbox/internal/overlay"
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 // reachArea is one path of the reach as a child gets it.
@@ -96,7 +96,7 @@ func (r *Runner) planReach(ctx context.Context, g *sallyport.Grant) (*reachPlan,
 		// In a layer of its own a child may change them, and make what is not there;
 		// the commit holds it.
 		p.masks = slices.DeleteFunc(p.masks, func(m survey.Mask) bool {
-			return m.Missing || m.Closed || m.Open || m.Class == scoped.FloorProject && m.WriteOnly
+			return m.Missing || m.Closed || m.Open || m.Class == denyfloor.FloorProject && m.WriteOnly
 		})
 	}
 	// What is on the floor as a whole is not shown at all, nor is a part of it

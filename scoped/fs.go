@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/denyfloor"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -39,7 +40,7 @@ type fileReach struct {
 	names map[string]string
 	// places says why a granted place is withheld; nil knows no reasons.
 	places   sallyport.Places
-	floor    *DenyFloor
+	floor    *denyfloor.DenyFloor
 	maxBytes int64
 	reads    sallyport.ReadMemory
 
@@ -56,7 +57,7 @@ func newFileReach(g sallyport.FSGrant, b *sallyport.FileBackend) (*fileReach, er
 	if b.MaxFileBytes < 0 {
 		return nil, fmt.Errorf("file backend: MaxFileBytes is %d, want 0 or more", b.MaxFileBytes)
 	}
-	f := &fileReach{names: g.Names, floor: Floor(b), maxBytes: b.MaxFileBytes, reads: b.Reads}
+	f := &fileReach{names: g.Names, floor: denyfloor.Floor(b), maxBytes: b.MaxFileBytes, reads: b.Reads}
 	if f.maxBytes == 0 {
 		f.maxBytes = defaultMaxFileBytes
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/denyfloor"
 )
 
 // steered makes a folder with repositories of every shape: of a project, of
@@ -31,7 +32,7 @@ func steered(t *testing.T) string {
 func TestA5_RepositoriesAreNotSteeredAtAnyDepth(t *testing.T) {
 	dir := steered(t)
 	f := bindTo(t, reachOf(t, dir, []string{"."}, []string{"."}, nil), dir)
-	names := append(Steering(), "hooks/pre-commit", "remotes/origin", "rebase-merge/git-rebase-todo", "Config", "HOOKS/x")
+	names := append(denyfloor.Steering(), "hooks/pre-commit", "remotes/origin", "rebase-merge/git-rebase-todo", "Config", "HOOKS/x")
 	for _, repo := range []string{
 		"p/.git", "p/.git/modules/m", "p/.git/modules/a/b/c/d/e", "p/.git/modules/m/modules/inner/modules/innermost",
 		"p/.git/modules/refs/odd", "p/.git/worktrees/w", "bare.git", "p/nested/.git",
@@ -88,7 +89,7 @@ func TestA5_LinksOfARepositorySteerIt(t *testing.T) {
 }
 
 func TestA5_OtherNamesOfGitAreGit(t *testing.T) {
-	d := Floor(&sallyport.FileBackend{Home: "/home/a"})
+	d := denyfloor.Floor(&sallyport.FileBackend{Home: "/home/a"})
 	for _, name := range []string{
 		".git", ".GIT", ".Git", "git~1", "GIT~1", ".git.", ".git ", ".git. .", ".git::$INDEX_ALLOCATION", ".g\u200cit",
 		".\u00adgit", "\ufeff.git", ".gi\u2063t",
@@ -133,7 +134,7 @@ func TestA20_ConfigurationOfProjectsIsClosedForWriting(t *testing.T) {
 			}
 		}
 		rule, denied := fs.floor.Rule(opWrite, filepath.Join(dir, name), true)
-		if !denied || rule.Class != FloorProject || rule.Source == "" {
+		if !denied || rule.Class != denyfloor.FloorProject || rule.Source == "" {
 			t.Errorf("Rule(%s) = %+v, %v, want one of the class project", name, rule, denied)
 		}
 	}
@@ -154,7 +155,7 @@ func TestA20_ConfigurationOfProjectsIsClosedForWriting(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, ".sallyport/.vscode"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := fs.floor.Rule(opWrite, filepath.Join(dir, ".sallyport/.vscode/x"), true); r.Class != FloorAbsolute {
+	if r, _ := fs.floor.Rule(opWrite, filepath.Join(dir, ".sallyport/.vscode/x"), true); r.Class != denyfloor.FloorAbsolute {
 		t.Errorf("Rule of the gate's own folder = %+v, want the class absolute", r)
 	}
 }

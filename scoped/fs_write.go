@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/denyfloor"
 	places "github.com/sallyport/sallyport/internal/place"
 )
 
@@ -231,7 +232,7 @@ func (b *boundFiles) createAround(p string, e *grantedEntry, path string) error 
 		if err != nil {
 			return b.openError(opWrite, p, err)
 		}
-		if cur = next; !SameName(cur.real, want) {
+		if cur = next; !denyfloor.SameName(cur.real, want) {
 			cur.closeBoth()
 			return b.refuseWithheld(opWrite, p, e)
 		}

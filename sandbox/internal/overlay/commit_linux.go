@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/denyfloor"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 // Why a change is not carried over, after the code where there is one.
@@ -38,7 +38,7 @@ const (
 //
 // The error is that of reading the layer or of the context; what was committed
 // until then stays, and is marked in the result.
-func (v *Overlay) Commit(ctx context.Context, floor *scoped.DenyFloor) ([]sallyport.Change, error) {
+func (v *Overlay) Commit(ctx context.Context, floor *denyfloor.DenyFloor) ([]sallyport.Change, error) {
 	steps, err := v.planSteps(ctx)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (v *Overlay) syncDirs(steps []*step) error {
 type commitChecker struct {
 	*Overlay
 	ctx     context.Context
-	floor   *scoped.DenyFloor
+	floor   *denyfloor.DenyFloor
 	masks   []survey.Mask
 	visited int
 }
@@ -208,12 +208,12 @@ func (j *commitChecker) steeringReason(s *step) string {
 		dir = filepath.Dir(dir)
 		rel, err := filepath.Rel(dir, s.rel)
 		if err != nil {
-			return "on the always-deny floor: " + scoped.ReasonRepository
+			return "on the always-deny floor: " + denyfloor.ReasonRepository
 		}
 		entry, _, _ := strings.Cut(rel, "/")
 		lower, both := s.layer.entryLookups(dir)
-		if _, denied := j.floor.InRepository(rel); denied && scoped.GitDirectory(both) || scoped.Completes(entry, lower, both) {
-			return "on the always-deny floor: " + scoped.ReasonRepository
+		if _, denied := j.floor.InRepository(rel); denied && denyfloor.GitDirectory(both) || denyfloor.Completes(entry, lower, both) {
+			return "on the always-deny floor: " + denyfloor.ReasonRepository
 		}
 	}
 	return ""

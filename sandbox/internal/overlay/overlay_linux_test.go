@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/scoped"
+	"github.com/sallyport/sallyport/internal/denyfloor"
 )
 
 func must(t testing.TB, err error) {
@@ -340,7 +340,7 @@ func tellStories(t *testing.T, scratchTop string) {
 			if d := cmp.Diff(before, tree(t, ws)); d != "" {
 				t.Errorf("Diff changed the base:\n%s", d)
 			}
-			got, err := v.Commit(t.Context(), scoped.Floor(nil))
+			got, err := v.Commit(t.Context(), denyfloor.Floor(nil))
 			must(t, err)
 			if d := cmp.Diff(tt.tree, tree(t, ws), cmpopts.EquateEmpty()); d != "" {
 				t.Errorf("the tree afterwards (-want +got):\n%s", d)

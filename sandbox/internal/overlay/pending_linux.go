@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io"
 
+	"github.com/sallyport/sallyport/internal/denyfloor"
 	"github.com/sallyport/sallyport/internal/pending"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 // whyWaits begins the reason of a change that waits for a person.
@@ -13,20 +13,20 @@ const whyWaits = "waits for a person: "
 
 // projectRule is the rule for configuration of a project, when that is all that
 // is against a path.
-func (j *commitChecker) projectRule(l *layer, rel string) (scoped.FloorRule, bool) {
+func (j *commitChecker) projectRule(l *layer, rel string) (denyfloor.FloorRule, bool) {
 	path := l.lower + "/" + rel
-	var found scoped.FloorRule
+	var found denyfloor.FloorRule
 	for _, name := range j.namesOf(path) {
 		if r, denied := j.floor.Rule("write", name, true); denied {
-			if r.Class != scoped.FloorProject {
-				return scoped.FloorRule{}, false
+			if r.Class != denyfloor.FloorProject {
+				return denyfloor.FloorRule{}, false
 			}
 			found = r
 		}
 	}
 	for i := range j.masks {
-		if m := &j.masks[i]; m.Class != scoped.FloorProject && (m.Path == path || !m.Link && !m.Kept && m.Covers(path)) {
-			return scoped.FloorRule{}, false
+		if m := &j.masks[i]; m.Class != denyfloor.FloorProject && (m.Path == path || !m.Link && !m.Kept && m.Covers(path)) {
+			return denyfloor.FloorRule{}, false
 		}
 	}
 	return found, found.Class != ""

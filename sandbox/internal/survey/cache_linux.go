@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sallyport/sallyport/scoped"
+	"github.com/sallyport/sallyport/internal/denyfloor"
 )
 
 // defaultCacheBytes holds about 200,000 directories of a usual tree.
@@ -15,7 +15,7 @@ const defaultCacheBytes = 64 << 20
 // dirKey names a directory and how it is judged. The verdict on a name depends
 // on the whole path, so a directory that was moved is another one.
 type dirKey struct {
-	floor *scoped.DenyFloor
+	floor *denyfloor.DenyFloor
 	place surveyedDir
 	write bool
 }

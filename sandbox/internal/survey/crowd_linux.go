@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sallyport/sallyport/internal/denyfloor"
 	"github.com/sallyport/sallyport/internal/reach"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 // Bounds of what is shown of a withheld directory: so many entries, which take
@@ -126,7 +126,7 @@ func (w *walker) withholdDir(p surveyedDir, write bool, depth int) error {
 	if err != nil {
 		return w.handleUnlisted(p, write, err)
 	}
-	m := Mask{Path: p.real, Dir: true, Class: scoped.FloorAbsolute}
+	m := Mask{Path: p.real, Dir: true, Class: denyfloor.FloorAbsolute}
 	m.Why = fmt.Sprintf(whyCrowded, w.limit.directories, w.limit.masks, w.limit.aliases)
 	whole := w.bounds
 	last := surveyBounds{
@@ -193,7 +193,7 @@ func (w *walker) surveyEntry(p surveyedDir, e dirEntry, write bool, depth int, l
 
 // isRepository looks for the marks of a repository in a directory.
 func isRepository(dir string) bool {
-	return scoped.GitDirectory(func(name string) bool {
+	return denyfloor.GitDirectory(func(name string) bool {
 		var st unix.Stat_t
 		return unix.Lstat(joinPath(dir, name), &st) == nil
 	})

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sallyport/sallyport/internal/denyfloor"
 	"github.com/sallyport/sallyport/internal/reach"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 // whyKernel is the reason of a mask over what is no file system for files.
@@ -117,5 +117,5 @@ func (w *walker) maskMount(path string) {
 		return // It lies under another mount.
 	}
 	w.kernel[path] = true
-	w.addMask(Mask{Path: path, Dir: info.IsDir(), Class: scoped.FloorAbsolute, Why: whyKernel})
+	w.addMask(Mask{Path: path, Dir: info.IsDir(), Class: denyfloor.FloorAbsolute, Why: whyKernel})
 }

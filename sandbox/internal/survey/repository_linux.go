@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sallyport/sallyport/scoped"
+	"github.com/sallyport/sallyport/internal/denyfloor"
 )
 
 // repositoryMarks are the names by which git knows the directory of a repository.
@@ -25,7 +25,7 @@ func (m *repositoryMarks) recordName(name string) {
 }
 
 func (m *repositoryMarks) isRepository() bool {
-	return scoped.GitDirectory(func(name string) bool {
+	return denyfloor.GitDirectory(func(name string) bool {
 		switch name {
 		case "HEAD":
 			return m.head
@@ -55,7 +55,7 @@ var neverInWorktree = []string{"modules", "config.worktree", "commondir"}
 func (w *walker) maskRepository(p surveyedDir, depth int) error {
 	// Another child's placeholder may come or go at any moment: one look decides.
 	found := map[string]bool{}
-	for _, rel := range scoped.Steering() {
+	for _, rel := range denyfloor.Steering() {
 		c := surveyedDir{joinPath(p.real, rel), joinPath(p.judged, rel)}
 		h, there, err := w.statHit(c.real)
 		switch {
@@ -63,7 +63,7 @@ func (w *walker) maskRepository(p surveyedDir, depth int) error {
 			return err
 		case there:
 			found[rel] = true
-			h.writeOnly, h.class, h.why = true, scoped.FloorRepository, scoped.ReasonRepository
+			h.writeOnly, h.class, h.why = true, denyfloor.FloorRepository, denyfloor.ReasonRepository
 			if err := w.maskHit(c, h, true, depth); err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func (w *walker) maskRepository(p surveyedDir, depth int) error {
 		if !found[rel] {
 			w.addIfInReach(Mask{
 				Path: joinPath(p.real, rel), WriteOnly: true, Missing: true, Repository: p.real,
-				Class: scoped.FloorRepository, Why: scoped.ReasonRepository,
+				Class: denyfloor.FloorRepository, Why: denyfloor.ReasonRepository,
 			})
 		}
 	}
@@ -95,7 +95,7 @@ func (w *walker) maskRepository(p surveyedDir, depth int) error {
 		} else if there && h.dir {
 			w.addIfInReach(Mask{
 				Path: joinPath(p.real, name), Dir: true, WriteOnly: true, Kept: true,
-				Class: scoped.FloorRepository, Why: scoped.ReasonRepository,
+				Class: denyfloor.FloorRepository, Why: denyfloor.ReasonRepository,
 			})
 		}
 	}
@@ -108,7 +108,7 @@ func (w *walker) maskRepository(p surveyedDir, depth int) error {
 func (w *walker) guardSubmodules(p surveyedDir, l *dirListing) {
 	w.addIfInReach(Mask{
 		Path: p.real, Dir: true, WriteOnly: true, Kept: true, Closed: !l.repository, Open: l.repository,
-		Class: scoped.FloorRepository, Why: scoped.ReasonRepository,
+		Class: denyfloor.FloorRepository, Why: denyfloor.ReasonRepository,
 	})
 	if l.repository {
 		return

@@ -1,4 +1,7 @@
-package scoped
+// Package denyfloor is the list of paths that no grant reaches, whoever holds it:
+// [Floor] compiles it, [DenyFloor.Check] asks it about one path. The accessors
+// of scoped and the confinement of children hold to the same list.
+package denyfloor
 
 import (
 	"os"
@@ -8,6 +11,12 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
+)
+
+// The two directions of file reach.
+const (
+	opRead  = "read"
+	opWrite = "write"
 )
 
 // FloorClass says what may ever change a path of the floor.

@@ -1,4 +1,4 @@
-package scoped
+package denyfloor
 
 // projectRow is a file or folder of a project that makes a program run
 // commands.

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package scoped
+package denyfloor
 
 import (
 	"io/fs"

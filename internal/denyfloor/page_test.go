@@ -1,4 +1,4 @@
-package scoped
+package denyfloor
 
 import (
 	"flag"
@@ -14,7 +14,7 @@ var updateFloor = flag.Bool("update-floor", false, "rewrite docs/reference/floor
 
 // TestFloorPage holds the page of the floor to the table in code.
 func TestFloorPage(t *testing.T) {
-	const path = "../docs/reference/floor.md"
+	const path = "../../docs/reference/floor.md"
 	want := floorPage()
 	if *updateFloor {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
@@ -23,7 +23,7 @@ func TestFloorPage(t *testing.T) {
 	}
 	got, err := os.ReadFile(path)
 	if err != nil || string(got) != want {
-		t.Errorf("%s is not what the table says (%v); run go generate ./scoped", path, err)
+		t.Errorf("%s is not what the table says (%v); run go generate ./internal/denyfloor", path, err)
 	}
 }
 
@@ -31,7 +31,7 @@ func floorPage() string {
 	var b strings.Builder
 	b.WriteString(`# The deny floor
 
-Generated from the tables in ` + "`scoped/floor_*.go`" + `; do not edit. No grant reaches these paths. ` + "`~/`" + ` is the home of any user,
+Generated from the tables in ` + "`internal/denyfloor`" + `; do not edit. No grant reaches these paths. ` + "`~/`" + ` is the home of any user,
 ` + "`**/`" + ` any depth, ` + "`<git>/`" + ` any directory that git takes for that of a repository: one named ` + "`.git`" + `, those of submodules and worktrees,
 bare ones. A regular file ` + "`.git`" + ` is closed for writing by tools, and by children where it exists. Names are compared without regard to case.
 

@@ -1,4 +1,4 @@
-package scoped
+package denyfloor
 
 import (
 	"path/filepath"

@@ -1,4 +1,4 @@
-package scoped
+package denyfloor
 
 // floorGroup is a part of the always-deny floor with one reason and one source.
 type floorGroup struct {
@@ -11,8 +11,8 @@ type floorGroup struct {
 // floorTable is the always-deny floor: what no grant reaches, with the reason.
 // The notation is that of [FloorRule.Path]; elements are in lower case, the
 // form in which paths are compared. What steers a repository is in
-// floor_repository.go, what agents, editors, package managers and build tools
-// obey in a project is in floor_project.go.
+// repository.go, what agents, editors, package managers and build tools
+// obey in a project is in project.go.
 //
 // A name that is harmless in a project (.aws, .npmrc, .profile) is denied in
 // home directories only; one that is a credential wherever it lies (.ssh,
