@@ -103,7 +103,7 @@ func (b *observer) prepareDirs() (err error) {
 		b.scratch.Close()
 		return err
 	}
-	b.sights = newObservedAccess(denyfloor.Floor(b.o.Files), b.o.Workspace, b.freeDirs())
+	b.sights = newObservedAccess(denyfloor.New(b.o.Files), b.o.Workspace, b.freeDirs())
 	return nil
 }
 

@@ -30,7 +30,7 @@ const (
 // the call. What fails then, for want of a file or a permission, would have
 // failed without us, and is no need.
 type observedAccess struct {
-	floor *denyfloor.DenyFloor
+	floor *denyfloor.Floor
 	free  []string
 	// tmp are the folders that a child has empty and may write.
 	tmp  []string
@@ -77,7 +77,7 @@ func (l *boundedSet) add(s string, limit int) (full bool) {
 	return false
 }
 
-func newObservedAccess(floor *denyfloor.DenyFloor, work string, free []string) *observedAccess {
+func newObservedAccess(floor *denyfloor.Floor, work string, free []string) *observedAccess {
 	return &observedAccess{
 		floor: floor, free: free, work: work, tmp: []string{tmpDir, varTmpDir, "/dev/shm"},
 		read: map[string]pathUse{}, write: map[string]pathUse{}, exec: map[string]pathUse{}, entered: map[string]pathUse{},

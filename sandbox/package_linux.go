@@ -12,7 +12,7 @@ import (
 // addProgram adds a file that runs beside the reach. What the child might write
 // is none, unless execFrom lets it run from there, and what the floor denies or
 // does not exist would only be missed.
-func (p *reachPlan) addProgram(path string, floor *denyfloor.DenyFloor) error {
+func (p *reachPlan) addProgram(path string, floor *denyfloor.Floor) error {
 	if floor.Package(path) {
 		return p.addPackage(path)
 	}

@@ -95,7 +95,7 @@ func TestAPackageIsShownToWhoIsGrantedItAlone(t *testing.T) {
 // around the store for writing only.
 func TestPackagesRunSideBySide(t *testing.T) {
 	w, store := packaged(t, &Options{})
-	w.r.floor = denyfloor.Floor(&sallyport.FileBackend{Packages: store})
+	w.r.floor = denyfloor.New(&sallyport.FileBackend{Packages: store})
 	w.grant.FS = sallyport.FSGrant{Read: []string{w.dir}, Write: []string{w.dir}}
 	w.grant.Process.Programs = []string{filepath.Join(store, "one"), filepath.Join(store, "two")}
 	res, err := tryRun(w, "sh", "-c", `sh $1/one/main.sh; sh $1/two/main.sh; cat $1/.stage/main.sh

@@ -96,7 +96,7 @@ func (r *Runner) planReach(ctx context.Context, g *sallyport.Grant) (*reachPlan,
 		// In a layer of its own a child may change them, and make what is not there;
 		// the commit holds it.
 		p.masks = slices.DeleteFunc(p.masks, func(m survey.Mask) bool {
-			return m.Missing || m.Closed || m.Open || m.Class == denyfloor.FloorProject && m.WriteOnly
+			return m.Missing || m.Closed || m.Open || m.Class == denyfloor.Project && m.WriteOnly
 		})
 	}
 	// What is on the floor as a whole is not shown at all, nor is a part of it

@@ -135,7 +135,7 @@ type Runner struct {
 	o        Options
 	asked    Limits // as they were given; those of o have the defaults
 	logger   *slog.Logger
-	floor    *denyfloor.DenyFloor
+	floor    *denyfloor.Floor
 	denied   *egress.DeniedNames
 	scratch  *scratch.Space
 	sweeping sync.WaitGroup
@@ -159,7 +159,7 @@ func New(o *Options) (*Runner, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	r := &Runner{o: *o, asked: o.Limits, logger: o.Logger, floor: denyfloor.Floor(o.Files), children: map[*childProcess]struct{}{}, layers: map[string]int{}}
+	r := &Runner{o: *o, asked: o.Limits, logger: o.Logger, floor: denyfloor.New(o.Files), children: map[*childProcess]struct{}{}, layers: map[string]int{}}
 	r.o.Level = cmp.Or(o.Level, sallyport.LevelFull)
 	r.o.Limits = o.Limits.withDefaults()
 	if r.o.Warm == 0 {

@@ -40,7 +40,7 @@ type fileReach struct {
 	names map[string]string
 	// places says why a granted place is withheld; nil knows no reasons.
 	places   sallyport.Places
-	floor    *denyfloor.DenyFloor
+	floor    *denyfloor.Floor
 	maxBytes int64
 	reads    sallyport.ReadMemory
 
@@ -57,7 +57,7 @@ func newFileReach(g sallyport.FSGrant, b *sallyport.FileBackend) (*fileReach, er
 	if b.MaxFileBytes < 0 {
 		return nil, fmt.Errorf("file backend: MaxFileBytes is %d, want 0 or more", b.MaxFileBytes)
 	}
-	f := &fileReach{names: g.Names, floor: denyfloor.Floor(b), maxBytes: b.MaxFileBytes, reads: b.Reads}
+	f := &fileReach{names: g.Names, floor: denyfloor.New(b), maxBytes: b.MaxFileBytes, reads: b.Reads}
 	if f.maxBytes == 0 {
 		f.maxBytes = defaultMaxFileBytes
 	}

@@ -61,7 +61,7 @@ func runReachCase(t *testing.T, c reachCase) {
 	}
 	b := &sallyport.FileBackend{Home: filepath.Join(dir, "home")}
 	if name := c.Input.DefaultContains; name != "" {
-		checkDefaultDeny(t, denyfloor.Floor(b), strings.Replace(name, "~", b.Home, 1))
+		checkDefaultDeny(t, denyfloor.New(b), strings.Replace(name, "~", b.Home, 1))
 		return
 	}
 	for _, p := range c.Input.AlwaysDeny {
@@ -114,7 +114,7 @@ func errText(err error) string {
 	return err.Error()
 }
 
-func checkDefaultDeny(t *testing.T, d *denyfloor.DenyFloor, path string) {
+func checkDefaultDeny(t *testing.T, d *denyfloor.Floor, path string) {
 	t.Helper()
 	for _, p := range []string{path, filepath.Join(path, "child")} {
 		for _, op := range []string{opRead, opWrite} {

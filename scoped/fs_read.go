@@ -31,7 +31,7 @@ type openedFile struct {
 // ReadFile implements fs.ReadFileFS. What it returns is what the session has
 // seen for the stale-write check. A hard link is read like any other name: no
 // path tells where its file has other names, and shared package stores consist
-// of hard links; see [denyfloor.DenyFloor.CheckIdentity] for the exception.
+// of hard links; see [denyfloor.Floor.CheckIdentity] for the exception.
 func (b *boundFiles) ReadFile(name string) ([]byte, error) {
 	o, err := b.openFile(name)
 	if err != nil {

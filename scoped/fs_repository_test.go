@@ -89,7 +89,7 @@ func TestA5_LinksOfARepositorySteerIt(t *testing.T) {
 }
 
 func TestA5_OtherNamesOfGitAreGit(t *testing.T) {
-	d := denyfloor.Floor(&sallyport.FileBackend{Home: "/home/a"})
+	d := denyfloor.New(&sallyport.FileBackend{Home: "/home/a"})
 	for _, name := range []string{
 		".git", ".GIT", ".Git", "git~1", "GIT~1", ".git.", ".git ", ".git. .", ".git::$INDEX_ALLOCATION", ".g\u200cit",
 		".\u00adgit", "\ufeff.git", ".gi\u2063t",
@@ -134,7 +134,7 @@ func TestA20_ConfigurationOfProjectsIsClosedForWriting(t *testing.T) {
 			}
 		}
 		rule, denied := fs.floor.Rule(opWrite, filepath.Join(dir, name), true)
-		if !denied || rule.Class != denyfloor.FloorProject || rule.Source == "" {
+		if !denied || rule.Class != denyfloor.Project || rule.Source == "" {
 			t.Errorf("Rule(%s) = %+v, %v, want one of the class project", name, rule, denied)
 		}
 	}
@@ -155,7 +155,7 @@ func TestA20_ConfigurationOfProjectsIsClosedForWriting(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, ".sallyport/.vscode"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if r, _ := fs.floor.Rule(opWrite, filepath.Join(dir, ".sallyport/.vscode/x"), true); r.Class != denyfloor.FloorAbsolute {
+	if r, _ := fs.floor.Rule(opWrite, filepath.Join(dir, ".sallyport/.vscode/x"), true); r.Class != denyfloor.Absolute {
 		t.Errorf("Rule of the gate's own folder = %+v, want the class absolute", r)
 	}
 }

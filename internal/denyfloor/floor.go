@@ -1,5 +1,5 @@
 // Package denyfloor is the list of paths that no grant reaches, whoever holds it:
-// [Floor] compiles it, [DenyFloor.Check] asks it about one path. The accessors
+// [New] compiles it, [Floor.Check] asks it about one path. The accessors
 // of scoped and the confinement of children hold to the same list.
 package denyfloor
 
@@ -19,23 +19,23 @@ const (
 	opWrite = "write"
 )
 
-// FloorClass says what may ever change a path of the floor.
-type FloorClass string
+// Class says what may ever change a path of the floor.
+type Class string
 
 const (
-	// FloorAbsolute paths are closed to tools and children, always.
-	FloorAbsolute FloorClass = "absolute"
-	// FloorRepository paths steer an existing repository. They are closed to
+	// Absolute paths are closed to tools and children, always.
+	Absolute Class = "absolute"
+	// Repository paths steer an existing repository. They are closed to
 	// tools and children, always; a repository that a child makes is its own.
-	FloorRepository FloorClass = "repository"
-	// FloorProject paths are configuration of a project that runs commands.
+	Repository Class = "repository"
+	// Project paths are configuration of a project that runs commands.
 	// They are closed to tools and children; what a child changes of them in
 	// an overlay waits for a person.
-	FloorProject FloorClass = "project"
+	Project Class = "project"
 )
 
-// FloorRule is one line of the always-deny floor.
-type FloorRule struct {
+// Rule is one line of the always-deny floor.
+type Rule struct {
 	// Path is a sequence of path elements. It begins with "/" when it is
 	// absolute, with "~/" when it lies in the home directory of any user,
 	// with "**/" when it may begin at any element, and with "<git>/" when it
@@ -47,7 +47,7 @@ type FloorRule struct {
 	// Tools is true when children may write the path all the same.
 	Tools bool
 	// Class says what may ever change the path.
-	Class FloorClass
+	Class Class
 	// Reason says for operators what is protected.
 	Reason string
 	// Source is where the program that the path belongs to documents it, or
@@ -55,11 +55,11 @@ type FloorRule struct {
 	Source string
 }
 
-// DenyFloor is the list of paths that no grant reaches: keys, credentials,
+// Floor is the list of paths that no grant reaches: keys, credentials,
 // histories, files that make another program run something, other processes,
-// devices and the runtime's own files. Build it with [Floor]. It is immutable
+// devices and the runtime's own files. Build it with [New]. It is immutable
 // and safe for concurrent use.
-type DenyFloor struct {
+type Floor struct {
 	rules   *floorRules
 	homes   []string
 	ownHome string
@@ -80,13 +80,13 @@ type floorRules struct {
 // endingRule is a rule for every name with an ending.
 type endingRule struct {
 	text string
-	rule *FloorRule
+	rule *Rule
 }
 
 // compiledFloor compiles the table once per process; it never changes.
 var compiledFloor = sync.OnceValue(func() *floorRules {
 	c := &floorRules{}
-	for _, r := range FloorRules() {
+	for _, r := range Rules() {
 		switch {
 		case strings.HasPrefix(r.Path, "~/"):
 			c.home.addRule(r.Path[2:], r)
@@ -108,15 +108,15 @@ var compiledFloor = sync.OnceValue(func() *floorRules {
 // ownPath is one path of FileBackend.Deny, in every spelling that leads there.
 type ownPath struct{ path, dir, base string }
 
-// Floor compiles the always-deny floor of a backend; nil stands for the zero
+// New compiles the always-deny floor of a backend; nil stands for the zero
 // backend. An empty Home means the current user's home directory. A relative
 // Home or Deny path is taken from the process's folder, since leaving it out
 // would open what it was meant to close.
-func Floor(b *sallyport.FileBackend) *DenyFloor {
+func New(b *sallyport.FileBackend) *Floor {
 	if b == nil {
 		b = &sallyport.FileBackend{}
 	}
-	d := &DenyFloor{rules: compiledFloor(), ids: &fileIdentities{}}
+	d := &Floor{rules: compiledFloor(), ids: &fileIdentities{}}
 	home := b.Home
 	if home == "" {
 		// Without a home of its own the process still has the floor of
@@ -144,31 +144,31 @@ func Floor(b *sallyport.FileBackend) *DenyFloor {
 	return d
 }
 
-// FloorRules returns the fixed table of the floor, for documentation, explain
+// Rules returns the fixed table of the floor, for documentation, explain
 // and whoever confines child processes. The caller owns the slice.
-func FloorRules() []FloorRule {
-	var out []FloorRule
+func Rules() []Rule {
+	var out []Rule
 	for _, g := range floorTable {
 		for _, p := range g.paths {
-			out = append(out, FloorRule{
-				Path: p, WriteOnly: g.writeOnly, Class: FloorAbsolute, Reason: g.reason, Source: g.source,
+			out = append(out, Rule{
+				Path: p, WriteOnly: g.writeOnly, Class: Absolute, Reason: g.reason, Source: g.source,
 			})
 		}
 	}
 	for _, r := range repositoryTable {
-		out = append(out, FloorRule{
-			Path: r.path, WriteOnly: true, Class: FloorRepository, Reason: ReasonRepository, Source: r.source,
+		out = append(out, Rule{
+			Path: r.path, WriteOnly: true, Class: Repository, Reason: RepositoryReason, Source: r.source,
 		})
 	}
 	for _, r := range toolRows {
-		out = append(out, FloorRule{
-			Path: r.path, WriteOnly: true, Tools: true, Class: FloorRepository, Reason: ReasonRepository, Source: r.source,
+		out = append(out, Rule{
+			Path: r.path, WriteOnly: true, Tools: true, Class: Repository, Reason: RepositoryReason, Source: r.source,
 		})
 	}
 	for _, g := range projectTable {
 		for _, r := range g.rows {
-			out = append(out, FloorRule{
-				Path: r.path, WriteOnly: true, Class: FloorProject, Reason: g.reason, Source: r.source,
+			out = append(out, Rule{
+				Path: r.path, WriteOnly: true, Class: Project, Reason: g.reason, Source: r.source,
 			})
 		}
 	}
@@ -177,7 +177,7 @@ func FloorRules() []FloorRule {
 
 // Own returns the runtime's own paths on the floor, with symbolic links
 // followed where that makes a difference. The caller owns the slice.
-func (d *DenyFloor) Own() []string {
+func (d *Floor) Own() []string {
 	out := make([]string, 0, len(d.own))
 	for _, o := range d.own {
 		out = append(out, o.path)
@@ -189,7 +189,7 @@ func (d *DenyFloor) Own() []string {
 // "read" or "write", and why in the operator's words. Any other operation is
 // judged like a write. It is lexical: callers ask it about the name that was
 // given and again about the file that was opened.
-func (d *DenyFloor) Check(op, path string) (reason string, denied bool) {
+func (d *Floor) Check(op, path string) (reason string, denied bool) {
 	r := d.findRule(op, path)
 	if r == nil {
 		return "", false
@@ -197,32 +197,32 @@ func (d *DenyFloor) Check(op, path string) (reason string, denied bool) {
 	return r.Reason, true
 }
 
-// Rule is [DenyFloor.Check], or for a file [DenyFloor.CheckFile], with the
+// Rule is [Floor.Check], or for a file [Floor.CheckFile], with the
 // whole rule that denies. Where several do, it is the strictest: one of the
-// class [FloorProject] comes last.
-func (d *DenyFloor) Rule(op, path string, file bool) (FloorRule, bool) {
+// class [Project] comes last.
+func (d *Floor) Rule(op, path string, file bool) (Rule, bool) {
 	r := d.findRule(op, path)
 	if file {
 		r = d.findFileRule(op, path)
 	}
 	if r == nil {
-		return FloorRule{}, false
+		return Rule{}, false
 	}
 	return *r, true
 }
 
 // The rules that are in no table.
 var (
-	ruleEmpty = &FloorRule{Class: FloorAbsolute, Reason: "an empty path"}
-	ruleOwn   = &FloorRule{Class: FloorAbsolute, Reason: "the runtime's own configuration, state, key and audit files"}
+	ruleEmpty = &Rule{Class: Absolute, Reason: "an empty path"}
+	ruleOwn   = &Rule{Class: Absolute, Reason: "the runtime's own configuration, state, key and audit files"}
 	// A file .git names the directory whose hooks and configuration git obeys
 	// (gitrepository-layout(5)).
-	ruleGitFile = &FloorRule{Path: "**/.git", WriteOnly: true, Class: FloorRepository, Reason: ReasonRepository}
+	ruleGitFile = &Rule{Path: "**/.git", WriteOnly: true, Class: Repository, Reason: RepositoryReason}
 )
 
 // findRule returns the rule that denies an operation on a path, nil when none
 // does.
-func (d *DenyFloor) findRule(op, path string) *FloorRule {
+func (d *Floor) findRule(op, path string) *Rule {
 	if path == "" {
 		return ruleEmpty
 	}
@@ -239,14 +239,14 @@ func (d *DenyFloor) findRule(op, path string) *FloorRule {
 	if r := d.matchHome(p, write); r != nil {
 		return r
 	}
-	var project *FloorRule
+	var project *Rule
 	for i := 0; i < len(p); i++ {
 		if p[i] != '/' {
 			continue
 		}
 		switch r := d.rules.any.findMatch(p[i+1:], write); {
 		case r == nil:
-		case r.Class != FloorProject:
+		case r.Class != Project:
 			return r
 		case project == nil && !strings.Contains(p[:i+1], installed):
 			project = r
@@ -265,7 +265,7 @@ func (d *DenyFloor) findRule(op, path string) *FloorRule {
 }
 
 // matchEnding looks for an element with one of the endings.
-func (r *floorRules) matchEnding(p string) *FloorRule {
+func (r *floorRules) matchEnding(p string) *Rule {
 	for _, e := range r.endings {
 		at := strings.Index(p, e.text)
 		if at < 0 || strings.Contains(p[:at], installed) {
@@ -281,7 +281,7 @@ func (r *floorRules) matchEnding(p string) *FloorRule {
 // CheckFile is Check for what is, or will be, a regular file: a file .git is
 // closed for writing, while a directory of this name is judged by what is in
 // it.
-func (d *DenyFloor) CheckFile(op, path string) (reason string, denied bool) {
+func (d *Floor) CheckFile(op, path string) (reason string, denied bool) {
 	r := d.findFileRule(op, path)
 	if r == nil {
 		return "", false
@@ -289,9 +289,9 @@ func (d *DenyFloor) CheckFile(op, path string) (reason string, denied bool) {
 	return r.Reason, true
 }
 
-func (d *DenyFloor) findFileRule(op, path string) *FloorRule {
+func (d *Floor) findFileRule(op, path string) *Rule {
 	r := d.findRule(op, path)
-	if (r == nil || r.Class == FloorProject) && op != opRead && strings.HasSuffix(foldPath(path), "/.git") {
+	if (r == nil || r.Class == Project) && op != opRead && strings.HasSuffix(foldPath(path), "/.git") {
 		return ruleGitFile
 	}
 	return r
@@ -300,7 +300,7 @@ func (d *DenyFloor) findFileRule(op, path string) *FloorRule {
 // isOwnHome reports whether a rule denies the home directory of another user
 // who is in fact the current one: the administrator's home is closed to
 // everybody else.
-func (d *DenyFloor) isOwnHome(r *FloorRule, p string) bool {
+func (d *Floor) isOwnHome(r *Rule, p string) bool {
 	return r.Path == rootHome && d.ownHome == rootHome && reach.Within(d.ownHome, p)
 }
 
@@ -312,7 +312,7 @@ var homeParents = [...]string{"/home/", "/users/", "/var/home/", "/export/home/"
 
 // matchHome tries the rules of home directories below the configured home and
 // below every directory that is some user's home by convention.
-func (d *DenyFloor) matchHome(p string, write bool) *FloorRule {
+func (d *Floor) matchHome(p string, write bool) *Rule {
 	for _, h := range d.homes {
 		if rest, ok := cutBase(h, p); ok {
 			if r := d.rules.home.findMatch(rest, write); r != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 func TestFloorCheck(t *testing.T) {
-	d := Floor(&sallyport.FileBackend{
+	d := New(&sallyport.FileBackend{
 		Home: "/srv/agents/Ann",
 		Deny: []string{"/srv/state/state.db", "/srv/state/keys/"},
 	})
@@ -130,14 +130,14 @@ func TestFloorCheck(t *testing.T) {
 }
 
 func TestFloorOpensTheHomeOfItsOwnUserOnly(t *testing.T) {
-	own := Floor(&sallyport.FileBackend{Home: "/root"})
+	own := New(&sallyport.FileBackend{Home: "/root"})
 	if reason, denied := own.Check(opRead, "/root/notes.txt"); denied {
 		t.Errorf("Check of a file in one's own home = %q, want allowed", reason)
 	}
 	if _, denied := own.Check(opRead, "/root/.ssh/id_rsa"); !denied {
 		t.Error("Check of a key in one's own home = allowed, want denied")
 	}
-	other := Floor(&sallyport.FileBackend{Home: "/home/ann"})
+	other := New(&sallyport.FileBackend{Home: "/home/ann"})
 	if _, denied := other.Check(opRead, "/root/notes.txt"); !denied {
 		t.Error("Check of a file in the administrator's home = allowed, want denied")
 	}
@@ -145,7 +145,7 @@ func TestFloorOpensTheHomeOfItsOwnUserOnly(t *testing.T) {
 
 func TestFloorTakesRelativePathsFromTheProcessFolder(t *testing.T) {
 	t.Chdir(t.TempDir())
-	d := Floor(&sallyport.FileBackend{Deny: []string{"state.db", ""}})
+	d := New(&sallyport.FileBackend{Deny: []string{"state.db", ""}})
 	wd, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -177,15 +177,15 @@ func linkedDir(t *testing.T, link string) string {
 
 func TestFloorKnowsOwnFilesBehindLinks(t *testing.T) {
 	dir := linkedDir(t, "link")
-	d := Floor(&sallyport.FileBackend{Deny: []string{filepath.Join(dir, "link", "state.db")}})
+	d := New(&sallyport.FileBackend{Deny: []string{filepath.Join(dir, "link", "state.db")}})
 	if _, denied := d.Check(opRead, filepath.Join(dir, "real", "state.db-wal")); !denied {
 		t.Error("Check of the own file by its real path = allowed, want denied")
 	}
 }
 
 func TestFloorTableIsWellFormed(t *testing.T) {
-	rules := FloorRules()
-	seen := make(map[FloorRule]bool)
+	rules := Rules()
+	seen := make(map[Rule]bool)
 	for _, r := range rules {
 		switch {
 		case seen[r]:
@@ -212,7 +212,7 @@ func TestFloorTableIsWellFormed(t *testing.T) {
 		}
 	}
 	if len(rules) < 400 {
-		t.Errorf("FloorRules() has %d rules, want the whole table", len(rules))
+		t.Errorf("Rules() has %d rules, want the whole table", len(rules))
 	}
 }
 
@@ -234,7 +234,7 @@ func TestFoldsOfOtherSystems(t *testing.T) {
 func TestFloorFollowsTheHomeOfTheProcess(t *testing.T) {
 	dir := linkedDir(t, "home")
 	t.Setenv("HOME", filepath.Join(dir, "home"))
-	d := Floor(nil)
+	d := New(nil)
 	for _, p := range []string{"home/.npmrc", "real/.npmrc"} {
 		if _, denied := d.Check(opRead, filepath.Join(dir, p)); !denied {
 			t.Errorf("Check(%q) = allowed, want denied", p)
@@ -252,7 +252,7 @@ func FuzzFloorCheck(f *testing.F) {
 	for _, s := range []string{"/root/.ssh/x", "/etc/passwd", "/home/a/.bashrc", "/a/.git/hooks/x", "/proc/1/mem", "/srv/own/x-wal"} {
 		f.Add(s, "child")
 	}
-	d := Floor(&sallyport.FileBackend{Home: "/home/a", Deny: []string{"/srv/own/x"}})
+	d := New(&sallyport.FileBackend{Home: "/home/a", Deny: []string{"/srv/own/x"}})
 	f.Fuzz(func(t *testing.T, p, child string) {
 		p = filepath.Clean("/" + p)
 		if strings.ContainsAny(child, "/\x00") || child == "" || child == "." || child == ".." {
@@ -276,7 +276,7 @@ func FuzzFloorCheck(f *testing.F) {
 }
 
 func BenchmarkFloorCheck(b *testing.B) {
-	d := Floor(&sallyport.FileBackend{Home: "/home/a", Deny: []string{"/home/a/p/sallyport.yaml", "/home/a/p/.sallyport"}})
+	d := New(&sallyport.FileBackend{Home: "/home/a", Deny: []string{"/home/a/p/sallyport.yaml", "/home/a/p/.sallyport"}})
 	b.ReportAllocs()
 	for b.Loop() {
 		d.Check(opRead, "/home/a/p/docs/guide/readme.md")
@@ -290,7 +290,7 @@ func TestInstalledPackagesStayOnTheFloor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := Floor(&sallyport.FileBackend{Home: "/home/u", Packages: store})
+	d := New(&sallyport.FileBackend{Home: "/home/u", Packages: store})
 	for name, want := range map[string]bool{
 		"": false, "a": true, "@s+b@1.0.0-0123": true, ".stage-1": false, "a/b": false, "..": false, "../a": false,
 	} {
@@ -304,7 +304,7 @@ func TestInstalledPackagesStayOnTheFloor(t *testing.T) {
 			}
 		}
 	}
-	if Floor(nil).Package("/a") || Floor(nil).Package("a") {
+	if New(nil).Package("/a") || New(nil).Package("a") {
 		t.Error("a floor without packages has one")
 	}
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // fileIdentities are the protected files that exist, by identity. It belongs to
-// one DenyFloor.
+// one Floor.
 type fileIdentities struct {
 	mu    sync.Mutex
 	made  time.Time
@@ -31,7 +31,7 @@ type fileIdentities struct {
 // protected files: the runtime's own, and the literal entries of the floor in
 // the home directory, one level deep. A path cannot tell, so a hard link made
 // inside the reach would open them.
-func (d *DenyFloor) CheckIdentity(info fs.FileInfo) (reason string, denied bool) {
+func (d *Floor) CheckIdentity(info fs.FileInfo) (reason string, denied bool) {
 	if linkCount(info) < 2 {
 		return "", false
 	}
@@ -47,7 +47,7 @@ func (d *DenyFloor) CheckIdentity(info fs.FileInfo) (reason string, denied bool)
 // for whoever has to find the other names: the runtime's own, and the literal
 // entries of the floor in the home directory, one level deep. The list is at
 // most a second old. The caller must not change it.
-func (d *DenyFloor) Linked() []fs.FileInfo {
+func (d *Floor) Linked() []fs.FileInfo {
 	d.ids.mu.Lock()
 	defer d.ids.mu.Unlock()
 	if d.ids.made.IsZero() || time.Since(d.ids.made) > identityLife {
@@ -59,7 +59,7 @@ func (d *DenyFloor) Linked() []fs.FileInfo {
 
 // protectedFiles lists the protected files that have more than one name; the
 // others cannot be what was opened under another one.
-func (d *DenyFloor) protectedFiles() []fs.FileInfo {
+func (d *Floor) protectedFiles() []fs.FileInfo {
 	var out []fs.FileInfo
 	keep := func(path string) (dir bool) {
 		info, err := os.Lstat(path)

@@ -17,10 +17,10 @@ type ruleSet struct {
 
 type compiledRule struct {
 	elems []string
-	rule  *FloorRule
+	rule  *Rule
 }
 
-func (s *ruleSet) addRule(path string, r FloorRule) {
+func (s *ruleSet) addRule(path string, r Rule) {
 	if s.byFirst == nil {
 		s.byFirst = make(map[string][]compiledRule)
 	}
@@ -35,7 +35,7 @@ func (s *ruleSet) addRule(path string, r FloorRule) {
 
 // findMatch returns the rule that covers the relative path p, nil when none
 // does.
-func (s *ruleSet) findMatch(p string, write bool) *FloorRule {
+func (s *ruleSet) findMatch(p string, write bool) *Rule {
 	if p == "" || !s.begins[p[0]] {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (s *ruleSet) findMatch(p string, write bool) *FloorRule {
 	return matchRules(s.patterns, p, write)
 }
 
-func matchRules(rules []compiledRule, p string, write bool) *FloorRule {
+func matchRules(rules []compiledRule, p string, write bool) *Rule {
 	for i := range rules {
 		if (write || !rules[i].rule.WriteOnly) && rules[i].matchesPath(p) {
 			return rules[i].rule

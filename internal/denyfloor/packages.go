@@ -14,6 +14,6 @@ func ownPaths(b *sallyport.FileBackend) []string { return append(slices.Clip(b.D
 // entry of the folder of packages whose name does not begin with a dot, as
 // those of unfinished ones do. The floor covers it all the same; it may be
 // shown to a child whose grant names it.
-func (d *DenyFloor) Package(path string) bool {
+func (d *Floor) Package(path string) bool {
 	return filepath.Base(path)[0] != '.' && slices.Contains(d.packages, filepath.Dir(path))
 }

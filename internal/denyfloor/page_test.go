@@ -44,9 +44,9 @@ bare ones. A regular file ` + "`.git`" + ` is closed for writing by tools, and b
 No rows are the files that people and agents edit and that an install or a build writes: ` + "`package.json`, `go.mod`, `Cargo.toml`, `pyproject.toml`, `Makefile`" + `, lock
 files, ` + "`.pnp.cjs`, `.bundle/config`" + `. Nor are those of services that run elsewhere after a push.
 `)
-	for _, class := range []FloorClass{FloorRepository, FloorProject, FloorAbsolute} {
+	for _, class := range []Class{Repository, Project, Absolute} {
 		fmt.Fprintf(&b, "\n## %s\n\n| path | closed for | what it is | source |\n| --- | --- | --- | --- |\n", class)
-		for _, r := range FloorRules() {
+		for _, r := range Rules() {
 			if r.Class != class {
 				continue
 			}

@@ -9,9 +9,9 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// ReasonRepository is the reason of the rules for what is in the directory of
+// RepositoryReason is the reason of the rules for what is in the directory of
 // a repository.
-const ReasonRepository = "a repository's hooks and configuration run commands"
+const RepositoryReason = "a repository's hooks and configuration run commands"
 
 // inRepository begins the rules that count in every directory of a repository:
 // one named .git, any below .git/modules or .git/worktrees, and any directory
@@ -69,7 +69,7 @@ func GitDirectory(has func(name string) bool) bool {
 
 // matchSteering returns the row that covers a path relative to the directory of
 // a repository, in the folded form.
-func (r *floorRules) matchSteering(rel string, tool bool) *FloorRule {
+func (r *floorRules) matchSteering(rel string, tool bool) *Rule {
 	if rule := r.git.findMatch(rel, true); rule != nil || !tool {
 		return rule
 	}
@@ -79,7 +79,7 @@ func (r *floorRules) matchSteering(rel string, tool bool) *FloorRule {
 // matchRepository looks for a directory of a repository in a folded path by
 // its name alone: .git, and what lies in the folders for those of submodules
 // and worktrees, however deep. Branches and objects may have any name.
-func (r *floorRules) matchRepository(p string) *FloorRule {
+func (r *floorRules) matchRepository(p string) *Rule {
 	at := strings.Index(p, "/.git/")
 	for at >= 0 {
 		rest := p[at+len("/.git/"):]
@@ -105,7 +105,7 @@ func (r *floorRules) matchRepository(p string) *FloorRule {
 // whose first elements are names of submodules and worktrees. These may be those
 // of a repository's own folders, such as logs; below one that is not the first,
 // names are those of branches.
-func (r *floorRules) matchNested(rel string) *FloorRule {
+func (r *floorRules) matchNested(rel string) *Rule {
 	for depth := 0; ; depth++ {
 		first, rest, more := strings.Cut(rel, "/")
 		if !more {
@@ -135,18 +135,18 @@ func Steering() []string {
 
 // InRepository judges a path relative to the directory of a repository, as a
 // child's write. It does not look at the disk.
-func (d *DenyFloor) InRepository(rel string) (FloorRule, bool) {
+func (d *Floor) InRepository(rel string) (Rule, bool) {
 	if r := d.rules.matchSteering(foldPath("/" + filepath.ToSlash(rel))[1:], false); r != nil {
 		return *r, true
 	}
-	return FloorRule{}, false
+	return Rule{}, false
 }
 
-// CheckPlace is [DenyFloor.CheckFile] for a path without symbolic links at
+// CheckPlace is [Floor.CheckFile] for a path without symbolic links at
 // which a tool is about to write, and looks at the disk: a directory may be
 // that of a repository under any name. Nor may the last piece be put to a
 // directory that becomes one, with configuration or hooks that are there.
-func (d *DenyFloor) CheckPlace(op, path string) (reason string, denied bool) {
+func (d *Floor) CheckPlace(op, path string) (reason string, denied bool) {
 	if reason, denied := d.CheckFile(op, path); denied || op == opRead {
 		return reason, denied
 	}
@@ -154,7 +154,7 @@ func (d *DenyFloor) CheckPlace(op, path string) (reason string, denied bool) {
 }
 
 // CheckDir is CheckPlace for a directory that is made or entered.
-func (d *DenyFloor) CheckDir(op, path string) (reason string, denied bool) {
+func (d *Floor) CheckDir(op, path string) (reason string, denied bool) {
 	if reason, denied := d.Check(op, path); denied || op == opRead {
 		return reason, denied
 	}
@@ -162,12 +162,12 @@ func (d *DenyFloor) CheckDir(op, path string) (reason string, denied bool) {
 }
 
 // checkAround asks the disk whether a path lies where a repository is steered.
-func (d *DenyFloor) checkAround(path string) (reason string, denied bool) {
+func (d *Floor) checkAround(path string) (reason string, denied bool) {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		rel := foldPath(strings.TrimPrefix(path, dir))
 		rel = strings.TrimLeft(rel, "/")
 		if d.rules.matchSteering(rel, true) != nil && isRepository(dir) || completesRepository(dir, rel) || linksTo(filepath.Join(dir, ".git"), path) {
-			return ReasonRepository, true
+			return RepositoryReason, true
 		}
 		if dir == filepath.Dir(dir) {
 			return "", false

@@ -9,7 +9,7 @@ type floorGroup struct {
 }
 
 // floorTable is the always-deny floor: what no grant reaches, with the reason.
-// The notation is that of [FloorRule.Path]; elements are in lower case, the
+// The notation is that of [Rule.Path]; elements are in lower case, the
 // form in which paths are compared. What steers a repository is in
 // repository.go, what agents, editors, package managers and build tools
 // obey in a project is in project.go.

@@ -38,7 +38,7 @@ const (
 //
 // The error is that of reading the layer or of the context; what was committed
 // until then stays, and is marked in the result.
-func (v *Overlay) Commit(ctx context.Context, floor *denyfloor.DenyFloor) ([]sallyport.Change, error) {
+func (v *Overlay) Commit(ctx context.Context, floor *denyfloor.Floor) ([]sallyport.Change, error) {
 	steps, err := v.planSteps(ctx)
 	if err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (v *Overlay) syncDirs(steps []*step) error {
 type commitChecker struct {
 	*Overlay
 	ctx     context.Context
-	floor   *denyfloor.DenyFloor
+	floor   *denyfloor.Floor
 	masks   []survey.Mask
 	visited int
 }
@@ -208,12 +208,12 @@ func (j *commitChecker) steeringReason(s *step) string {
 		dir = filepath.Dir(dir)
 		rel, err := filepath.Rel(dir, s.rel)
 		if err != nil {
-			return "on the always-deny floor: " + denyfloor.ReasonRepository
+			return "on the always-deny floor: " + denyfloor.RepositoryReason
 		}
 		entry, _, _ := strings.Cut(rel, "/")
 		lower, both := s.layer.entryLookups(dir)
 		if _, denied := j.floor.InRepository(rel); denied && denyfloor.GitDirectory(both) || denyfloor.Completes(entry, lower, both) {
-			return "on the always-deny floor: " + denyfloor.ReasonRepository
+			return "on the always-deny floor: " + denyfloor.RepositoryReason
 		}
 	}
 	return ""

@@ -340,7 +340,7 @@ func tellStories(t *testing.T, scratchTop string) {
 			if d := cmp.Diff(before, tree(t, ws)); d != "" {
 				t.Errorf("Diff changed the base:\n%s", d)
 			}
-			got, err := v.Commit(t.Context(), denyfloor.Floor(nil))
+			got, err := v.Commit(t.Context(), denyfloor.New(nil))
 			must(t, err)
 			if d := cmp.Diff(tt.tree, tree(t, ws), cmpopts.EquateEmpty()); d != "" {
 				t.Errorf("the tree afterwards (-want +got):\n%s", d)

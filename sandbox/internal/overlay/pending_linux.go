@@ -13,20 +13,20 @@ const whyWaits = "waits for a person: "
 
 // projectRule is the rule for configuration of a project, when that is all that
 // is against a path.
-func (j *commitChecker) projectRule(l *layer, rel string) (denyfloor.FloorRule, bool) {
+func (j *commitChecker) projectRule(l *layer, rel string) (denyfloor.Rule, bool) {
 	path := l.lower + "/" + rel
-	var found denyfloor.FloorRule
+	var found denyfloor.Rule
 	for _, name := range j.namesOf(path) {
 		if r, denied := j.floor.Rule("write", name, true); denied {
-			if r.Class != denyfloor.FloorProject {
-				return denyfloor.FloorRule{}, false
+			if r.Class != denyfloor.Project {
+				return denyfloor.Rule{}, false
 			}
 			found = r
 		}
 	}
 	for i := range j.masks {
-		if m := &j.masks[i]; m.Class != denyfloor.FloorProject && (m.Path == path || !m.Link && !m.Kept && m.Covers(path)) {
-			return denyfloor.FloorRule{}, false
+		if m := &j.masks[i]; m.Class != denyfloor.Project && (m.Path == path || !m.Link && !m.Kept && m.Covers(path)) {
+			return denyfloor.Rule{}, false
 		}
 	}
 	return found, found.Class != ""

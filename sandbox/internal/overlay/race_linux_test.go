@@ -147,7 +147,7 @@ func TestA7_AFileThatIsBeingWrittenIsNotReplaced(t *testing.T) {
 	}
 	v := begin(t, scratch, ws)
 	child(t, v, ws, "echo child >f; rm gone")
-	got, err := v.Commit(t.Context(), denyfloor.Floor(nil))
+	got, err := v.Commit(t.Context(), denyfloor.New(nil))
 	must(t, err)
 	for i, c := range got {
 		if c.Committed || !strings.HasPrefix(c.Why, staleOpen) {
@@ -172,7 +172,7 @@ func TestA7_AReaderIsNoWriter(t *testing.T) {
 	defer f.Close()
 	v := begin(t, scratch, ws)
 	child(t, v, ws, "echo child >f")
-	got, err := v.Commit(t.Context(), denyfloor.Floor(nil))
+	got, err := v.Commit(t.Context(), denyfloor.New(nil))
 	if err != nil || len(got) != 1 || !got[0].Committed || got[0].Kept != "" {
 		t.Errorf("Commit = %+v, %v, want it committed", got, err)
 	}
@@ -241,7 +241,7 @@ func TestA7_NoEditOfAnyMomentIsLost(t *testing.T) {
 				}
 			})
 		}
-		got, err := v.Commit(t.Context(), denyfloor.Floor(nil))
+		got, err := v.Commit(t.Context(), denyfloor.New(nil))
 		close(stop)
 		group.Wait()
 		must(t, err)

@@ -44,7 +44,7 @@ func TestBoundsOfWhatAChildMayLeave(t *testing.T) {
 		for _, n := range []string{"a", "b", "c", "d"} {
 			must(t, os.WriteFile(filepath.Join(v.layers[0].upper, n), make([]byte, 100), 0o600))
 		}
-		_, err = v.Commit(t.Context(), denyfloor.Floor(nil))
+		_, err = v.Commit(t.Context(), denyfloor.New(nil))
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 			t.Errorf("Commit with %+v = %v, want %q", tt.o, err, tt.want)
 		}
@@ -62,7 +62,7 @@ func TestADeadContextCommitsNothing(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(v.layers[0].upper, "b"), []byte("2"), 0o644))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := v.Commit(ctx, denyfloor.Floor(nil)); !errors.Is(err, context.Canceled) {
+	if _, err := v.Commit(ctx, denyfloor.New(nil)); !errors.Is(err, context.Canceled) {
 		t.Errorf("Commit() = %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(ws, "b")); err == nil {
@@ -129,7 +129,7 @@ func TestA5_RepositoriesAreNotMadeOfWhatWasThere(t *testing.T) {
 			ws, scratch := workspace(t, tt.base)
 			v := begin(t, scratch, ws)
 			child(t, v, ws, tt.child)
-			got, err := v.Commit(t.Context(), denyfloor.Floor(nil))
+			got, err := v.Commit(t.Context(), denyfloor.New(nil))
 			must(t, err)
 			if d := cmp.Diff(tt.want, brief(ws, got)); d != "" {
 				t.Errorf("Commit() (-want +got):\n%s", d)

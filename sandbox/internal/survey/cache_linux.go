@@ -15,7 +15,7 @@ const defaultCacheBytes = 64 << 20
 // dirKey names a directory and how it is judged. The verdict on a name depends
 // on the whole path, so a directory that was moved is another one.
 type dirKey struct {
-	floor *denyfloor.DenyFloor
+	floor *denyfloor.Floor
 	place surveyedDir
 	write bool
 }

@@ -39,7 +39,7 @@ func (c *cache) entries() int {
 
 func TestADirectoryThatHasSettledIsRememberedUntilItChanges(t *testing.T) {
 	top := plant(t, "ws/a/b/x", "ws/a/y")
-	s, floor, ws := New(nil), denyfloor.Floor(nil), []string{filepath.Join(top, "ws")}
+	s, floor, ws := New(nil), denyfloor.New(nil), []string{filepath.Join(top, "ws")}
 	survey := func() []string {
 		t.Helper()
 		got, err := s.Floor(t.Context(), floor, ws, nil)
@@ -74,13 +74,13 @@ func TestADirectoryThatHasSettledIsRememberedUntilItChanges(t *testing.T) {
 func TestWhatIsRememberedBelongsToOneFloorPathAndDirection(t *testing.T) {
 	top := plant(t, "ws/sub/.git/config", "ws/sub/own")
 	s := New(nil)
-	plain := denyfloor.Floor(nil)
-	own := denyfloor.Floor(&sallyport.FileBackend{Deny: []string{filepath.Join(top, "ws/sub/own")}})
+	plain := denyfloor.New(nil)
+	own := denyfloor.New(&sallyport.FileBackend{Deny: []string{filepath.Join(top, "ws/sub/own")}})
 	settle(t, filepath.Join(top, "ws/sub/.git"))
 	ws := []string{filepath.Join(top, "ws")}
 	for range 2 {
 		for _, tt := range []struct {
-			floor       *denyfloor.DenyFloor
+			floor       *denyfloor.Floor
 			read, write []string
 			want        int
 		}{{plain, ws, nil, 0}, {plain, nil, ws, 1}, {own, ws, nil, 1}, {own, nil, ws, 2}} {
@@ -110,7 +110,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	for _, size := range []int64{-1, 4096} {
 		s := New(&Options{CacheBytes: size})
 		for range 2 {
-			got, err := s.Floor(t.Context(), denyfloor.Floor(nil), []string{top}, nil)
+			got, err := s.Floor(t.Context(), denyfloor.New(nil), []string{top}, nil)
 			if err != nil || len(got) != 50 {
 				t.Errorf("with %d bytes: %d masks, %v; want 50", size, len(got), err)
 			}
@@ -124,7 +124,7 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestSurveysRunSideBySide(t *testing.T) {
 	top := plant(t, "ws/a/.netrc", "ws/b/c/.ssh/k", "ws/d/e/f/g")
 	settle(t, filepath.Join(top, "ws/d/e/f"))
-	s, floor := New(nil), denyfloor.Floor(nil)
+	s, floor := New(nil), denyfloor.New(nil)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -163,7 +163,7 @@ func BenchmarkFloor(b *testing.B) {
 	top := benchTree(b)
 	settle(b, filepath.Join(top, "ws/.git/hooks"))
 	settle(b, filepath.Join(top, "ws/pkg19"))
-	floor := denyfloor.Floor(nil)
+	floor := denyfloor.New(nil)
 	run := func(b *testing.B, s *Surveyor) {
 		if got, err := s.Floor(b.Context(), floor, nil, []string{top}); err != nil || len(got) != 2 {
 			b.Fatal(got, err)

@@ -67,13 +67,13 @@ func TestADirectoryThatCannotBeListedIsMaskedWhenItCanBeEntered(t *testing.T) {
 		{name: "the reach itself", read: []string{"solo"}, want: []string{"d solo"}},
 	}
 	for _, tt := range tests {
-		got, err := New(nil).Floor(t.Context(), denyfloor.Floor(nil), under(top, tt.read), under(top, tt.write))
+		got, err := New(nil).Floor(t.Context(), denyfloor.New(nil), under(top, tt.read), under(top, tt.write))
 		must(t, err)
 		if diff := cmp.Diff(tt.want, brief(top, got), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: Floor() (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	_, err := New(nil).Floor(t.Context(), denyfloor.Floor(nil), under(top, []string{"ws", "ws/through/.ssh"}), nil)
+	_, err := New(nil).Floor(t.Context(), denyfloor.New(nil), under(top, []string{"ws", "ws/through/.ssh"}), nil)
 	if err == nil || !strings.Contains(err.Error(), "cannot be listed, so that nothing in it can be judged and contains") {
 		t.Errorf("a part of the reach behind a closed door: Floor() = %v", err)
 	}

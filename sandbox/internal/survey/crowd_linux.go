@@ -126,7 +126,7 @@ func (w *walker) withholdDir(p surveyedDir, write bool, depth int) error {
 	if err != nil {
 		return w.handleUnlisted(p, write, err)
 	}
-	m := Mask{Path: p.real, Dir: true, Class: denyfloor.FloorAbsolute}
+	m := Mask{Path: p.real, Dir: true, Class: denyfloor.Absolute}
 	m.Why = fmt.Sprintf(whyCrowded, w.limit.directories, w.limit.masks, w.limit.aliases)
 	whole := w.bounds
 	last := surveyBounds{

@@ -180,7 +180,7 @@ func TestFloorFindsWhatExistsOnTheFloor(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			top := plant(t, tt.tree...)
-			floor := denyfloor.Floor(&sallyport.FileBackend{
+			floor := denyfloor.New(&sallyport.FileBackend{
 				Home: filepath.Join(top, "home"),
 				Deny: under(top, []string{"ws/state", "ws/gate.yaml", "ws/lnk/state"}),
 			})
@@ -204,7 +204,7 @@ func TestFloorFindsWhatExistsOnTheFloor(t *testing.T) {
 func TestFloorPinsEveryLinkOfAChain(t *testing.T) {
 	top := plant(t, "ws/repo/config", "ws/in/l2 -> ../repo", "ws/l1 -> TOP/ws/in/l2", "ws/.git -> l1", "ws/sub/.git -> ../mid/repo",
 		"ws/mid -> .", "out/l4 -> TOP/ws/repo", "ws/other/.git -> TOP/out/l4", "ws/circle/.git -> .git", "ws/plain -> l1")
-	got, err := New(nil).Floor(t.Context(), denyfloor.Floor(nil), nil, under(top, []string{"ws"}))
+	got, err := New(nil).Floor(t.Context(), denyfloor.New(nil), nil, under(top, []string{"ws"}))
 	must(t, err)
 	want := []string{"lw ws/.git", "lw ws/in/l2", "lw ws/l1", "lw ws/mid", "lw ws/other/.git", "fw ws/repo/config", "lw ws/sub/.git"}
 	if diff := cmp.Diff(want, brief(top, got)); diff != "" {
@@ -295,7 +295,7 @@ func TestFloorFollowsSymbolicLinksToTheirTargets(t *testing.T) {
 			if tt.name == "a home that is a link" {
 				home = "homes/me"
 			}
-			floor := denyfloor.Floor(&sallyport.FileBackend{Home: filepath.Join(top, home)})
+			floor := denyfloor.New(&sallyport.FileBackend{Home: filepath.Join(top, home)})
 			got, err := New(nil).Floor(t.Context(), floor, under(top, tt.read), under(top, tt.write))
 			must(t, err)
 			if diff := cmp.Diff(tt.want, brief(top, got), cmpopts.EquateEmpty()); diff != "" {
@@ -307,11 +307,11 @@ func TestFloorFollowsSymbolicLinksToTheirTargets(t *testing.T) {
 
 func TestFloorFindsHardLinksOfProtectedFiles(t *testing.T) {
 	top := plant(t, "home/.ssh/id_work", "ws/a", "ws/sub/b", "state/key")
-	floor := func() *denyfloor.DenyFloor {
-		return denyfloor.Floor(&sallyport.FileBackend{Home: filepath.Join(top, "home"), Deny: []string{filepath.Join(top, "state")}})
+	floor := func() *denyfloor.Floor {
+		return denyfloor.New(&sallyport.FileBackend{Home: filepath.Join(top, "home"), Deny: []string{filepath.Join(top, "state")}})
 	}
 	s, f := New(nil), floor()
-	survey := func(f *denyfloor.DenyFloor) []string {
+	survey := func(f *denyfloor.Floor) []string {
 		t.Helper()
 		got, err := s.Floor(t.Context(), f, under(top, []string{"ws", "ws/a"}), nil)
 		must(t, err)
@@ -350,7 +350,7 @@ func TestPinsAreAlsoPathsOfTheReachWithinAnother(t *testing.T) {
 
 func TestPlantedIsAlsoWhatTookThePlace(t *testing.T) {
 	top := plant(t, "ws/.git/config", "ws/.git/hooks/x", "ws/.mcp.json")
-	s, floor, ws := New(nil), denyfloor.Floor(nil), []string{filepath.Join(top, "ws")}
+	s, floor, ws := New(nil), denyfloor.New(nil), []string{filepath.Join(top, "ws")}
 	before, err := s.Floor(t.Context(), floor, nil, ws)
 	must(t, err)
 	must(t, os.Rename(filepath.Join(top, "ws/.git"), filepath.Join(top, "ws/old")))
@@ -365,7 +365,7 @@ func TestPlantedIsAlsoWhatTookThePlace(t *testing.T) {
 
 func TestPlantedIsWhatWasNotThereBefore(t *testing.T) {
 	top := plant(t, "ws/.git/config", "ws/.git/hooks/")
-	s, floor, ws := New(nil), denyfloor.Floor(nil), []string{filepath.Join(top, "ws")}
+	s, floor, ws := New(nil), denyfloor.New(nil), []string{filepath.Join(top, "ws")}
 	before, err := s.Floor(t.Context(), floor, nil, ws)
 	must(t, err)
 	for _, l := range []string{"ws/new/.git/config", "ws/new/.git/hooks/pre-commit", "ws/.git/commondir", "ws/.vscode -> x", "ws/y"} {
@@ -383,12 +383,12 @@ func TestWhatIsTooDeepIsMasked(t *testing.T) {
 	top := plant(t, "ws/1/2/3/4/5/.netrc", "ws/1/2/.ssh/x", "ws/1/2/3/.netrc")
 	s := New(nil)
 	s.limit.depth = 3
-	got, err := s.Floor(t.Context(), denyfloor.Floor(nil), nil, under(top, []string{"ws"}))
+	got, err := s.Floor(t.Context(), denyfloor.New(nil), nil, under(top, []string{"ws"}))
 	must(t, err)
 	if diff := cmp.Diff([]string{"d ws/1/2/.ssh", "f ws/1/2/3/.netrc", "d ws/1/2/3/4"}, brief(top, got)); diff != "" {
 		t.Errorf("Floor() (-want +got):\n%s", diff)
 	}
-	_, err = s.Floor(t.Context(), denyfloor.Floor(nil), under(top, []string{"ws/1/2/3/4/5"}), under(top, []string{"ws"}))
+	_, err = s.Floor(t.Context(), denyfloor.New(nil), under(top, []string{"ws/1/2/3/4/5"}), under(top, []string{"ws"}))
 	if err == nil || !strings.Contains(err.Error(), "ws/1/2/3/4 is a directory too deep") {
 		t.Errorf("a part of the reach below: Floor() = %v", err)
 	}
@@ -414,7 +414,7 @@ func TestA12_WhatIsTooMuchIsWithheld(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := New(nil)
 			s.limit = tt.limit
-			masks, err := s.Floor(t.Context(), denyfloor.Floor(nil), nil, ws)
+			masks, err := s.Floor(t.Context(), denyfloor.New(nil), nil, ws)
 			must(t, err)
 			var flood *Mask
 			config := false
@@ -433,7 +433,7 @@ func TestA12_WhatIsTooMuchIsWithheld(t *testing.T) {
 			if flood.Covers(top+"/ws/flood/old/a") || !flood.Covers(top+"/ws/flood/l59") {
 				t.Errorf("%d entries are shown, of which one should not be", len(flood.But))
 			}
-			planted, err := s.Planted(t.Context(), denyfloor.Floor(nil), ws, nil)
+			planted, err := s.Planted(t.Context(), denyfloor.New(nil), ws, nil)
 			if err != nil || len(planted) == 0 {
 				t.Errorf("Planted() = %v, %v", brief(top, planted), err)
 			}
@@ -445,7 +445,7 @@ func TestASurveyEndsWithItsContext(t *testing.T) {
 	top := plant(t, "ws/")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := New(nil).Floor(ctx, denyfloor.Floor(nil), []string{top}, nil); err != context.Canceled {
+	if _, err := New(nil).Floor(ctx, denyfloor.New(nil), []string{top}, nil); err != context.Canceled {
 		t.Errorf("with a dead context: Floor() = %v", err)
 	}
 }
@@ -472,7 +472,7 @@ func TestA13_APlaceThatComesAndGoesIsCovered(t *testing.T) {
 	}()
 	s := New(nil)
 	for range 2000 {
-		masks, err := s.Floor(t.Context(), denyfloor.Floor(nil), nil, []string{top})
+		masks, err := s.Floor(t.Context(), denyfloor.New(nil), nil, []string{top})
 		must(t, err)
 		if !slices.ContainsFunc(masks, func(m Mask) bool { return m.Path == path && m.Repository == dir }) {
 			t.Error("nothing covers commondir")

@@ -54,7 +54,7 @@ func (w *walker) hitLink(p surveyedDir, h floorHit, write bool) error {
 
 // pinLink keeps a link from being replaced, and every further link by which it
 // leads to its end.
-func (w *walker) pinLink(link string, write bool, class denyfloor.FloorClass, why string) {
+func (w *walker) pinLink(link string, write bool, class denyfloor.Class, why string) {
 	for _, l := range linkChain(link) {
 		if l == link && write || l != link && w.isWritable(l) {
 			w.addMask(Mask{Path: l, WriteOnly: true, Link: true, Class: class, Why: why})
@@ -107,7 +107,7 @@ func (w *walker) followLink(p surveyedDir, write bool) error {
 		return err
 	}
 	if w.found > before {
-		w.pinLink(p.real, write, denyfloor.FloorAbsolute, "leads to what is protected under this name")
+		w.pinLink(p.real, write, denyfloor.Absolute, "leads to what is protected under this name")
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ type rulePrefix struct {
 	rest  string
 }
 
-func compilePrefixes(rules []denyfloor.FloorRule) *rulePrefixes {
+func compilePrefixes(rules []denyfloor.Rule) *rulePrefixes {
 	x := &rulePrefixes{byLast: make(map[string][]rulePrefix)}
 	for _, r := range rules {
 		for _, path := range byName(r.Path) {
@@ -243,7 +243,7 @@ func (x *rulePrefixes) matchName(path string) (out []rulePrefix) {
 // Reserved reports whether the floor denies writing something below a path, so
 // that a link of this name would put what it leads to on the floor: .git
 // anywhere, .config in a home.
-func (s *Surveyor) Reserved(floor *denyfloor.DenyFloor, path string) bool {
+func (s *Surveyor) Reserved(floor *denyfloor.Floor, path string) bool {
 	for _, p := range s.names.matchName(path) {
 		// A star matches any text; an example will do.
 		rest := strings.ReplaceAll(p.rest, "*", "x")

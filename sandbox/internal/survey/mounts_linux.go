@@ -117,5 +117,5 @@ func (w *walker) maskMount(path string) {
 		return // It lies under another mount.
 	}
 	w.kernel[path] = true
-	w.addMask(Mask{Path: path, Dir: info.IsDir(), Class: denyfloor.FloorAbsolute, Why: whyKernel})
+	w.addMask(Mask{Path: path, Dir: info.IsDir(), Class: denyfloor.Absolute, Why: whyKernel})
 }

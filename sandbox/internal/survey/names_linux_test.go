@@ -22,7 +22,7 @@ func TestEveryNameOnTheFloorIsCovered(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		top := randomTree(t, r)
 		write := seed%2 == 0
-		floor := denyfloor.Floor(&sallyport.FileBackend{Home: filepath.Join(top, "home")})
+		floor := denyfloor.New(&sallyport.FileBackend{Home: filepath.Join(top, "home")})
 		roots := []string{filepath.Join(top, "home"), filepath.Join(top, "ws")}
 		read, writes, ops := roots, []string(nil), []string{opRead}
 		if write {
@@ -66,7 +66,7 @@ func randomTree(t *testing.T, r *rand.Rand) string {
 // namer follows names up to seven elements below a root.
 type namer struct {
 	t     *testing.T
-	floor *denyfloor.DenyFloor
+	floor *denyfloor.Floor
 	roots []string
 	masks []Mask
 	left  int
@@ -117,7 +117,7 @@ func (n *namer) covered(op, real string) bool {
 }
 
 func TestPrefixesOfRules(t *testing.T) {
-	w := &walker{Surveyor: New(nil), floor: denyfloor.Floor(&sallyport.FileBackend{Home: "/srv/me", Deny: []string{"/opt/gate/state/x"}})}
+	w := &walker{Surveyor: New(nil), floor: denyfloor.New(&sallyport.FileBackend{Home: "/srv/me", Deny: []string{"/opt/gate/state/x"}})}
 	tests := []struct {
 		path string
 		want bool

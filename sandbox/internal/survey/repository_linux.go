@@ -63,7 +63,7 @@ func (w *walker) maskRepository(p surveyedDir, depth int) error {
 			return err
 		case there:
 			found[rel] = true
-			h.writeOnly, h.class, h.why = true, denyfloor.FloorRepository, denyfloor.ReasonRepository
+			h.writeOnly, h.class, h.why = true, denyfloor.Repository, denyfloor.RepositoryReason
 			if err := w.maskHit(c, h, true, depth); err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func (w *walker) maskRepository(p surveyedDir, depth int) error {
 		if !found[rel] {
 			w.addIfInReach(Mask{
 				Path: joinPath(p.real, rel), WriteOnly: true, Missing: true, Repository: p.real,
-				Class: denyfloor.FloorRepository, Why: denyfloor.ReasonRepository,
+				Class: denyfloor.Repository, Why: denyfloor.RepositoryReason,
 			})
 		}
 	}
@@ -95,7 +95,7 @@ func (w *walker) maskRepository(p surveyedDir, depth int) error {
 		} else if there && h.dir {
 			w.addIfInReach(Mask{
 				Path: joinPath(p.real, name), Dir: true, WriteOnly: true, Kept: true,
-				Class: denyfloor.FloorRepository, Why: denyfloor.ReasonRepository,
+				Class: denyfloor.Repository, Why: denyfloor.RepositoryReason,
 			})
 		}
 	}
@@ -108,7 +108,7 @@ func (w *walker) maskRepository(p surveyedDir, depth int) error {
 func (w *walker) guardSubmodules(p surveyedDir, l *dirListing) {
 	w.addIfInReach(Mask{
 		Path: p.real, Dir: true, WriteOnly: true, Kept: true, Closed: !l.repository, Open: l.repository,
-		Class: denyfloor.FloorRepository, Why: denyfloor.ReasonRepository,
+		Class: denyfloor.Repository, Why: denyfloor.RepositoryReason,
 	})
 	if l.repository {
 		return

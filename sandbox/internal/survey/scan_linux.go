@@ -48,7 +48,7 @@ type floorHit struct {
 	name      string
 	dir, link bool
 	writeOnly bool
-	class     denyfloor.FloorClass
+	class     denyfloor.Class
 	why       string
 }
 
@@ -142,7 +142,7 @@ func (w *walker) classifyEntry(l *dirListing, p surveyedDir, e fs.DirEntry, writ
 	case kind.IsRegular() && len(w.linked) > 0:
 		info, err := e.Info()
 		if err == nil && w.isLinked(info) {
-			l.hits = append(l.hits, floorHit{name: name, class: denyfloor.FloorAbsolute, why: whyLinked})
+			l.hits = append(l.hits, floorHit{name: name, class: denyfloor.Absolute, why: whyLinked})
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (w *walker) isLinked(info fs.FileInfo) bool {
 
 // linkedFiles returns the protected files that have several names, and a key
 // that is equal for equal sets.
-func linkedFiles(floor *denyfloor.DenyFloor) ([]fs.FileInfo, string) {
+func linkedFiles(floor *denyfloor.Floor) ([]fs.FileInfo, string) {
 	files := floor.Linked()
 	var key strings.Builder
 	for _, f := range files {

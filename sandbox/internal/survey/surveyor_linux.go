@@ -44,7 +44,7 @@ type Mask struct {
 	// Dev and Ino are the file that was judged; zero when it was gone at once.
 	Dev, Ino uint64
 	// Class is that of the rule on the floor.
-	Class denyfloor.FloorClass
+	Class denyfloor.Class
 	// Repository is the directory of a repository that the path steers, when
 	// the path is in the write reach.
 	Repository string
@@ -105,7 +105,7 @@ func New(o *Options) *Surveyor {
 	}
 	return &Surveyor{
 		cache: newCache(size),
-		names: compilePrefixes(denyfloor.FloorRules()),
+		names: compilePrefixes(denyfloor.Rules()),
 		limit: surveyBounds{maxDirectories, maxDepth, maxMasks, maxAliases},
 
 		mounts: readMounts,
@@ -137,7 +137,7 @@ var errChanged = errors.New("the tree below the reach keeps changing while it is
 // directory is withheld, except for what was in it first ([Mask.But]).
 //
 // The error is that of the context or of the file system.
-func (s *Surveyor) Floor(ctx context.Context, floor *denyfloor.DenyFloor, read, write []string) ([]Mask, error) {
+func (s *Surveyor) Floor(ctx context.Context, floor *denyfloor.Floor, read, write []string) ([]Mask, error) {
 	masks, err := s.retrySurvey(ctx, floor, read, write)
 	if err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (s *Surveyor) Floor(ctx context.Context, floor *denyfloor.DenyFloor, read, 
 
 // retrySurvey surveys until the tree holds still and the bounds are kept. Beside
 // an error it returns what it had found.
-func (s *Surveyor) retrySurvey(ctx context.Context, floor *denyfloor.DenyFloor, read, write []string) ([]Mask, error) {
+func (s *Surveyor) retrySurvey(ctx context.Context, floor *denyfloor.Floor, read, write []string) ([]Mask, error) {
 	crowded := make(map[string]bool)
 	for changes := 0; ; {
 		masks, err := s.surveyOnce(ctx, floor, read, write, crowded)
@@ -170,7 +170,7 @@ func (s *Surveyor) retrySurvey(ctx context.Context, floor *denyfloor.DenyFloor, 
 // the hooks of a new repository, or took the place of what was there. It does
 // not say by whom. Symbolic links are reported like files. Beside an error it
 // returns what it had found.
-func (s *Surveyor) Planted(ctx context.Context, floor *denyfloor.DenyFloor, write []string, before []Mask) ([]Mask, error) {
+func (s *Surveyor) Planted(ctx context.Context, floor *denyfloor.Floor, write []string, before []Mask) ([]Mask, error) {
 	now, err := s.retrySurvey(ctx, floor, nil, write)
 	known := make(map[string]Mask, len(before))
 	for _, m := range before {
@@ -209,7 +209,7 @@ func isInside(roots []string, p string) bool {
 }
 
 // surveyOnce is one attempt. Beside an error it returns what it had found.
-func (s *Surveyor) surveyOnce(ctx context.Context, floor *denyfloor.DenyFloor, read, write []string, crowded map[string]bool) ([]Mask, error) {
+func (s *Surveyor) surveyOnce(ctx context.Context, floor *denyfloor.Floor, read, write []string, crowded map[string]bool) ([]Mask, error) {
 	w := &walker{Surveyor: s, ctx: ctx, floor: floor, masks: make(map[string]Mask), aliased: make(map[string]bool)}
 	w.crowded, w.bounds = crowded, s.limit
 	w.kernel, w.modules = make(map[string]bool), make(map[string]bool)

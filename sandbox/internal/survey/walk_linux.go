@@ -29,7 +29,7 @@ type reachRoot struct{ given, real, op string }
 type walker struct {
 	*Surveyor
 	ctx         context.Context
-	floor       *denyfloor.DenyFloor
+	floor       *denyfloor.Floor
 	reach       []string
 	write       []string
 	masks       map[string]Mask
@@ -85,7 +85,7 @@ func (w *walker) addRoot(roots []reachRoot, given, op string) []reachRoot {
 	case errors.Is(err, fs.ErrNotExist):
 		return roots
 	case err != nil:
-		w.addMask(Mask{Path: given, Class: denyfloor.FloorAbsolute, Why: whyUnreadable})
+		w.addMask(Mask{Path: given, Class: denyfloor.Absolute, Why: whyUnreadable})
 		return roots
 	}
 	return append(roots, reachRoot{given, real, op})
@@ -144,7 +144,7 @@ func (w *walker) checkName(name string, write, file bool) (Mask, bool) {
 
 func (w *walker) checkIdentity(path string, info fs.FileInfo) error {
 	if w.isLinked(info) {
-		w.addMask(Mask{Path: path, Class: denyfloor.FloorAbsolute, Why: whyLinked})
+		w.addMask(Mask{Path: path, Class: denyfloor.Absolute, Why: whyLinked})
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func (w *walker) addMask(m Mask) {
 	case ok && m.Repository == "":
 		m.Repository = old.Repository
 	}
-	if ok && old.Class != denyfloor.FloorProject && m.Class == denyfloor.FloorProject {
+	if ok && old.Class != denyfloor.Project && m.Class == denyfloor.Project {
 		m.Class, m.Why = old.Class, old.Why
 	}
 	w.masks[m.Path] = m
@@ -292,7 +292,7 @@ func (w *walker) maskWhole(dir, why string) error {
 	if err := w.rejectInner(dir, why); err != nil {
 		return err
 	}
-	w.addIfInReach(Mask{Path: dir, Dir: true, Class: denyfloor.FloorAbsolute, Why: why})
+	w.addIfInReach(Mask{Path: dir, Dir: true, Class: denyfloor.Absolute, Why: why})
 	return nil
 }
 
