@@ -2,6 +2,7 @@ package helper
 
 import (
 	"errors"
+	"runtime"
 	"syscall"
 )
 
@@ -144,6 +145,11 @@ func (w *guardedProcesses) dropExited() {
 // has no parent death signal, since it outlives the runtime by what it takes to
 // kill the helpers and what has become of them.
 func runLauncher() error {
+	// The first lock starts the thread that makes further threads. It starts
+	// here, because a thread that starts while this one is in the control group
+	// of a child stays there, and all in the group is killed with the child. A
+	// program that is linked with C has started it before.
+	runtime.LockOSThread()
 	var w guardedProcesses
 	quit, err := w.serveRequests()
 	w.killAll()
