@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,12 +21,14 @@ import (
 // and the number of calls of one principal that are admitted.
 type crowd struct{ principals, clients, limit int }
 
+// crowdOf returns a small crowd, which shows the same faults, or with
+// SALLYPORT_TEST_LOAD=1 a large one.
 func crowdOf(t *testing.T) crowd {
 	t.Helper()
-	if testing.Short() || raceEnabled {
-		return crowd{principals: 5, clients: 20, limit: 15}
+	if os.Getenv("SALLYPORT_TEST_LOAD") == "1" {
+		return crowd{principals: 20, clients: 100, limit: 60}
 	}
-	return crowd{principals: 20, clients: 100, limit: 60}
+	return crowd{principals: 5, clients: 20, limit: 15}
 }
 
 func crowdName(i int) string { return fmt.Sprintf("crowd%d", i) }

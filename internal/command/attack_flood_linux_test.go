@@ -115,7 +115,7 @@ actions: [{id: bomb, handler: {http: {url: "`+bomb.URL+`/"}}}]
 	}
 	running.Wait()
 	most := 512
-	if raceEnabled {
+	if os.Getenv(raceChildren) == "1" {
 		most *= 4 // the race detector's shadow memory
 	}
 	if mb := peakMB(t, s.cmd.Process.Pid); mb > most {

@@ -31,8 +31,8 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// sallyportCommand returns the command that runs this test binary as the
-// program, in a folder. TestMain puts the binary on PATH.
+// sallyportCommand returns the command that runs the program in a folder.
+// TestMain puts the program on PATH.
 func sallyportCommand(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command("sallyport", args...)
 	cmd.Dir = dir

@@ -19,10 +19,8 @@ import (
 func release(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "sallyport")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, ".")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.Fatalf("go build: %v\n%s", err, out)
+	if err := buildProgram(path, false); err != nil {
+		b.Fatal(err)
 	}
 	return path
 }

@@ -13,10 +13,6 @@ import (
 	"github.com/sallyport/sallyport/internal/copies"
 )
 
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"sallyport": Main})
-}
-
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
