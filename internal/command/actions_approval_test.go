@@ -40,6 +40,7 @@ actions:
 }
 
 func TestActionApprovalCountsOnceOverHTTP(t *testing.T) {
+	t.Parallel()
 	dir, orders := orderDesk(t)
 	s := serveHTTP(t, dir)
 	const tea = `{"item":"tea"}`
@@ -96,6 +97,7 @@ func TestActionApprovalCountsOnceOverHTTP(t *testing.T) {
 // TestActionApprovalSurvivesTheServer kills the server between the decision and
 // the call.
 func TestActionApprovalSurvivesTheServer(t *testing.T) {
+	t.Parallel()
 	dir, orders := orderDesk(t)
 	s := serveHTTP(t, dir)
 	const tea = `{"item":"tea"}`

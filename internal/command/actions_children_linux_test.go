@@ -16,6 +16,7 @@ import (
 // TestActionChildrenEndWithAKilledServer kills the server while a program of an
 // action runs.
 func TestActionChildrenEndWithAKilledServer(t *testing.T) {
+	t.Parallel()
 	arrived := make(chan struct{}, 1)
 	bell := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived <- struct{}{} }))
 	t.Cleanup(bell.Close)

@@ -18,6 +18,7 @@ import (
 // TestActionRolesOfAPrincipal asks for roles that a principal may take and for
 // roles that it may not take.
 func TestActionRolesOfAPrincipal(t *testing.T) {
+	t.Parallel()
 	station := newWeatherStation(t)
 	dir := configured(t, `version: 1
 state: sqlite:.sallyport/state.db
@@ -63,6 +64,7 @@ actions:
 // TestActionSecretsStayInside has an upstream that returns what it was sent, in
 // each form in which a secret may travel.
 func TestActionSecretsStayInside(t *testing.T) {
+	t.Parallel()
 	const secret = "zq9-Xy7w/Hunter2+oQe81"
 	var sent atomic.Value
 	mirror := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -111,6 +113,7 @@ actions:
 // TestActionsCountOnceForTheLimit dry-runs, breaks and retries calls: only
 // admitted calls count.
 func TestActionsCountOnceForTheLimit(t *testing.T) {
+	t.Parallel()
 	var asked atomic.Int64
 	shaky := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if asked.Add(1)%2 == 1 {

@@ -184,6 +184,7 @@ func (sum *tally) note(t *testing.T, p int, nonce string, call func() (actionAns
 // call at once with equal ids. With -short and with the race detector it uses
 // fewer calls, because the full number would take minutes.
 func TestActionLoadIsAnsweredEachToItsOwn(t *testing.T) {
+	t.Parallel()
 	c := crowdOf(t)
 	upstream := newEchoes(t, -1)
 	dir := crowdFolder(t, c, upstream)
@@ -207,6 +208,7 @@ func TestActionLoadIsAnsweredEachToItsOwn(t *testing.T) {
 // TestActionLoadSurvivesKill kills the server while the crowd calls. The crowd
 // continues with a second server, and one more principal joins it.
 func TestActionLoadSurvivesKill(t *testing.T) {
+	t.Parallel()
 	c := crowdOf(t)
 	early := c
 	early.principals--

@@ -92,6 +92,7 @@ func ask(t *testing.T, h http.Handler, site *httptest.Server, method, path, toke
 // TestEveryRouteAsksWhoCalls walks the table of the server. The list below
 // names the open routes: a route that opens by mistake fails the test.
 func TestEveryRouteAsksWhoCalls(t *testing.T) {
+	t.Parallel()
 	mux, site := wiredServer(t)
 	open := mux.Open()
 	slices.Sort(open)
@@ -139,6 +140,7 @@ func TestEveryRouteAsksWhoCalls(t *testing.T) {
 
 // TestNothingIsServedBesideTheTable asks for paths that other servers have.
 func TestNothingIsServedBesideTheTable(t *testing.T) {
+	t.Parallel()
 	mux, site := wiredServer(t)
 	named := map[string]bool{}
 	for _, r := range mux.Routes() {

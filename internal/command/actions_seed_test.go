@@ -36,6 +36,7 @@ func refused(t *testing.T, dir string, args ...string) string {
 }
 
 func TestActionsOfTheDocumentsLoadUnchangedAndAreDenied(t *testing.T) {
+	t.Parallel()
 	dir := agentFolder(t)
 	out := runSallyport(t, dir, "--config", "agent.json", "check")
 	if !strings.Contains(out, "default") {
@@ -54,6 +55,7 @@ func TestActionsOfTheDocumentsLoadUnchangedAndAreDenied(t *testing.T) {
 // TestActionsOfTheDocumentsRunForPrincipals adds a second file and leaves the
 // first one unchanged.
 func TestActionsOfTheDocumentsRunForPrincipals(t *testing.T) {
+	t.Parallel()
 	dir := agentFolder(t)
 	place(t, dir, "ops.yaml", `version: 1
 principals:
@@ -88,6 +90,7 @@ principals:
 }
 
 func TestActionRateLimitOfTheDocuments(t *testing.T) {
+	t.Parallel()
 	dir, station := weatherFolder(t)
 	s := serveHTTP(t, dir)
 	// The order follows the steps: a call that is refused before the limit does
@@ -130,6 +133,7 @@ func TestActionRateLimitOfTheDocuments(t *testing.T) {
 // TestActionRateLimitIsSharedAndSurvives calls a server, then processes beside
 // it, then the next server, all as one principal.
 func TestActionRateLimitIsSharedAndSurvives(t *testing.T) {
+	t.Parallel()
 	dir, station := weatherFolder(t)
 	const limit, commands = 100, 6
 	s := serveHTTP(t, dir)

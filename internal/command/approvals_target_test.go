@@ -12,6 +12,7 @@ import (
 // TestB6_AnApprovedStatementRunsOnTheShownDatabaseOnly approves a statement on
 // one file, then points the name at another file.
 func TestB6_AnApprovedStatementRunsOnTheShownDatabaseOnly(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"a.db", "b.db"} {
 		script := "import sqlite3,sys; c=sqlite3.connect(sys.argv[1]); c.execute('CREATE TABLE t(n)'); c.commit()"

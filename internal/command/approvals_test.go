@@ -70,6 +70,7 @@ personalities:
 }
 
 func TestACallWaitsForADecisionFromElsewhere(t *testing.T) {
+	t.Parallel()
 	for _, verb := range []string{"approve", "deny"} {
 		dir := heldFolder(t, "1h")
 		env, out := inFolder(t, dir)
@@ -95,6 +96,7 @@ func TestACallWaitsForADecisionFromElsewhere(t *testing.T) {
 }
 
 func TestAnInterruptedWaitKeepsTheRequest(t *testing.T) {
+	t.Parallel()
 	dir := heldFolder(t, "1h")
 	env, _ := inFolder(t, dir)
 	told := &lines{pattern: regexp.MustCompile(`waits for approval (\w{24})`), found: make(chan string, 1)}
@@ -119,6 +121,7 @@ func TestAnInterruptedWaitKeepsTheRequest(t *testing.T) {
 }
 
 func TestLegible(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"plain / äé 中":       "plain / äé 中",
 		"a\x1b[31m\r\nb":     `a\u{1b}[31m\u{d} b`,
@@ -133,6 +136,7 @@ func TestLegible(t *testing.T) {
 }
 
 func TestChosenNeedsOneCall(t *testing.T) {
+	t.Parallel()
 	list := []sallyport.Approval{{ID: "06gzxm32y72h1111"}, {ID: "06gzxm32y72h2222"}, {ID: "06gzxm32y72h22223"}}
 	for id, want := range map[string]string{
 		"06gzxm32y72h1": "06gzxm32y72h1111", "06gzxm32y72h2222": "06gzxm32y72h2222", "06gzxm32y72h": "", "06gzxm3": "", "": "", "07gzxm32y72h": "",

@@ -25,6 +25,7 @@ import (
 // Clients of several principals call at once, all with the same id. A session's
 // id that another principal uses opens nothing and ends nothing.
 func TestCVE_2026_25536_GHSA_345p_7cg4_v4c7_CVE_2026_52869_CVE_2026_52870_CrossedAnswers(t *testing.T) {
+	t.Parallel()
 	upstream := newEchoes(t, -1)
 	c := crowd{principals: 4, clients: 30, limit: 1000}
 	dir := crowdFolder(t, c, upstream)
@@ -120,6 +121,7 @@ paths:
 // scheme, host, port, path segments, query keys and headers come from the
 // document.
 func TestCVE_2026_32871_CVE_2026_29791_GHSA_v2x6_wwfw_r2rq_ArgumentsStayInTheirPlaces(t *testing.T) {
+	t.Parallel()
 	upstream := newWitness(t)
 	host := strings.TrimPrefix(upstream.URL, "http://")
 	dir := t.TempDir()
@@ -179,6 +181,7 @@ func checkPlaces(t *testing.T, place, evil string, got echoedRequest) {
 // The gate forwards only the call itself to an upstream, and only the result of
 // the upstream to the caller. The list holds everything that is sent.
 func TestTH_6235_HeadersStayHere(t *testing.T) {
+	t.Parallel()
 	upstream := newWitness(t)
 	host := strings.TrimPrefix(upstream.URL, "http://")
 	dir := configured(t, `version: 1
@@ -254,6 +257,7 @@ func (s *service) answersWith(t *testing.T, path, body string, header map[string
 
 // A token for another audience admits no caller here.
 func TestCVE_2026_13341_Audience(t *testing.T) {
+	t.Parallel()
 	p, other := newProvider(t), newProvider(t)
 	dir := configured(t, issuedText(p, `"file:read"`, "reader"))
 	s := serveHTTP(t, dir, "--personality", "reader")
@@ -289,6 +293,7 @@ func TestCVE_2026_13341_Audience(t *testing.T) {
 // Keys are created at the first start, from random bytes, for their owner
 // alone. They appear in no argument, environment, output or record.
 func TestGHSA_g53w_w6mj_hrpp_KeysAreOwnAndShowNowhere(t *testing.T) {
+	t.Parallel()
 	var keys [][]byte
 	for range 2 {
 		dir := folder(t)

@@ -21,6 +21,7 @@ import (
 // One pattern keeps a backtracking matcher busy for ever, and some documents
 // nest without end. Every surface refuses them and keeps running.
 func TestDoS_PatternsAndDepth(t *testing.T) {
+	t.Parallel()
 	upstream := newRecorder(t)
 	dir := noteFolder(t, upstream)
 	text := configText(t, dir)
@@ -53,6 +54,7 @@ func TestDoS_PatternsAndDepth(t *testing.T) {
 
 // The server cuts off a message without an end and answers the next one.
 func TestDoS_MessagesWithoutEnd(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	s := serveHTTP(t, dir)
 	long := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"` + strings.Repeat("x", 10<<20) + `"}}}`
@@ -77,6 +79,7 @@ func TestDoS_MessagesWithoutEnd(t *testing.T) {
 // An upstream sends small compressed answers that unpack to large ones, to many
 // calls at once. The memory of the server must stay bounded.
 func TestDoS_CompressedAnswers(t *testing.T) {
+	t.Parallel()
 	var member bytes.Buffer // of an archive: 1 MiB of zeros
 	z := gzip.NewWriter(&member)
 	if _, err := z.Write(make([]byte, 1<<20)); err != nil {
@@ -143,6 +146,7 @@ func peakMB(t *testing.T, pid int) int {
 // Schemas of a server may refer to other addresses or to themselves without
 // end. They affect their own tool at most, and nothing is fetched.
 func TestDoS_SchemasOfServers(t *testing.T) {
+	t.Parallel()
 	var fetched sync.Map
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/mcp" {
@@ -221,6 +225,7 @@ func bombs(base string) []string {
 // An attacker has the state file but not the key. Each change of the record
 // must be found: a tail cut off, two records exchanged, one copied, one forged.
 func TestAudit_TamperedRecords(t *testing.T) {
+	t.Parallel()
 	for name, edit := range map[string]string{
 		"the tail cut off": `DELETE FROM audit WHERE seq > (SELECT max(seq) - 2 FROM audit)`,
 		"two exchanged":    `UPDATE audit SET body = (SELECT o.body FROM audit o WHERE o.seq = CASE audit.seq WHEN 3 THEN 4 ELSE 3 END) WHERE seq IN (3, 4)`,

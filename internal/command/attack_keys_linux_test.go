@@ -72,6 +72,7 @@ actions:
 // another. Every surface refuses a key in another case, with a letter that
 // folds to it, or given twice, at any depth.
 func TestCVE_2026_27896_CaseFoldedKeys(t *testing.T) {
+	t.Parallel()
 	needs.Programs(t, "python3")
 	upstream := newRecorder(t)
 	dir := noteFolder(t, upstream)
@@ -94,6 +95,7 @@ func TestCVE_2026_27896_CaseFoldedKeys(t *testing.T) {
 
 // The same checks apply to the message around the arguments.
 func TestCVE_2026_27896_CaseFoldedEnvelopes(t *testing.T) {
+	t.Parallel()
 	upstream := newRecorder(t)
 	dir := noteFolder(t, upstream)
 	s := serveHTTP(t, dir)
@@ -156,6 +158,7 @@ const statelessMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-
 // The forwarded value is the one that was decided and recorded, whatever its
 // spelling was.
 func TestCVE_2026_27896_ForwardedIsWhatWasDecided(t *testing.T) {
+	t.Parallel()
 	upstream := newRecorder(t)
 	dir := noteFolder(t, upstream)
 	surfaces := surfacesOf(t, dir)

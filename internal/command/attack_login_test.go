@@ -14,6 +14,7 @@ import (
 // An issuer names the page that a person has to open. An address that is no web
 // page is neither printed nor given to any program.
 func TestCVE_2025_6514_CVE_2025_53967_PagesToOpen(t *testing.T) {
+	t.Parallel()
 	g := newGuarded(t)
 	var page atomic.Value
 	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -21,6 +21,7 @@ import (
 // The test tries every special range in every spelling of an address. With
 // every host allowed, only the floor refuses them.
 func TestCVE_2026_44430_CVE_2026_26118_SpecialAddresses(t *testing.T) {
+	t.Parallel()
 	dir := configured(t, `version: 1
 state: sqlite:.sallyport/state.db
 personalities:
@@ -56,6 +57,7 @@ principals: {local: {permissions: ["http:read"], personalities: [web]}}
 // A granted server redirects elsewhere, with an HTTP redirect or with the
 // address of a server of the protocol. Each hop is checked like a request.
 func TestCVE_2026_45609_GHSA_3768_rwj3_38p2_RedirectsAreJudged(t *testing.T) {
+	t.Parallel()
 	var reached atomic.Int64
 	inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	t.Cleanup(inner.Close)
@@ -131,6 +133,7 @@ const theSecret = "what nobody was granted"
 // Links, and neighbours with the same name prefix, lead out of the granted
 // folder. No surface reads, lists, searches or writes anything outside it.
 func TestCVE_2025_53109_CVE_2025_53110_LinksAndPrefixes(t *testing.T) {
+	t.Parallel()
 	dir, data := reachFolder(t)
 	surfaces := surfacesOf(t, dir)
 	for _, path := range []string{
@@ -173,6 +176,7 @@ func TestCVE_2025_53109_CVE_2025_53110_LinksAndPrefixes(t *testing.T) {
 
 // An attacker keeps replacing a file by a link that leads out of the folder.
 func TestCVE_2025_53109_RacingLinks(t *testing.T) {
+	t.Parallel()
 	dir, data := reachFolder(t)
 	library := librarySurface(t, dir)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -208,6 +212,7 @@ func TestCVE_2025_53109_RacingLinks(t *testing.T) {
 // Values that look like options stay values: they reach no command line. Where
 // a tool passes names on, it refuses those that begin like options.
 func TestCVE_2025_68143_CVE_2025_68144_CVE_2025_68145_CVE_2026_27735_CVE_2026_7812_Options(t *testing.T) {
+	t.Parallel()
 	needs.Programs(t, "python3")
 	dir := configured(t, `version: 1
 state: sqlite:.sallyport/state.db

@@ -143,6 +143,7 @@ func walk(v any, visit func(string)) {
 // invisible letters and template tokens into every field of a server that can
 // hold text, and reads every answer of every surface.
 func TestUnicode_HiddenTextInEveryField(t *testing.T) {
+	t.Parallel()
 	far := newHostileServer(t)
 	host := strings.TrimPrefix(far.URL, "http://")
 	dir := configured(t, `version: 1

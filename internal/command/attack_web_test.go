@@ -60,6 +60,7 @@ func onEveryRoute(t *testing.T, status int, attacks []webAttack) {
 // DNS rebinding: a page whose name resolves to this machine sends its own name
 // as the Host.
 func TestCVE_2025_66414_GHSA_w48q_cv73_mx4w_ReboundHost(t *testing.T) {
+	t.Parallel()
 	onEveryRoute(t, 403, []webAttack{
 		{"a name", []string{"Host", "evil.example"}},
 		{"a name and the port", []string{"Host", "evil.example:PORT"}},
@@ -72,6 +73,7 @@ func TestCVE_2025_66414_GHSA_w48q_cv73_mx4w_ReboundHost(t *testing.T) {
 // In the library of the report, one of several entry points lacked the check.
 // This test asks every route, with every form of this machine's name.
 func TestCVE_2026_34742_FormsOfThisHost(t *testing.T) {
+	t.Parallel()
 	onEveryRoute(t, 403, []webAttack{
 		{"every address", []string{"Host", "0.0.0.0:PORT"}},
 		{"every address of version 6", []string{"Host", "[::]:PORT"}},
@@ -86,6 +88,7 @@ func TestCVE_2026_34742_FormsOfThisHost(t *testing.T) {
 
 // A page of another origin sends its Origin.
 func TestCVE_2026_42559_GHSA_89vp_x53w_74fx_ForeignOrigin(t *testing.T) {
+	t.Parallel()
 	onEveryRoute(t, 403, []webAttack{
 		{"another site", []string{"Origin", "https://evil.example"}},
 		{"no origin's name", []string{"Origin", "null"}},
@@ -99,6 +102,7 @@ func TestCVE_2026_42559_GHSA_89vp_x53w_74fx_ForeignOrigin(t *testing.T) {
 // A browser that sends no Origin shows by its fetch metadata that the request
 // comes from a page of another site.
 func TestCVE_2025_64443_FetchMetadata(t *testing.T) {
+	t.Parallel()
 	onEveryRoute(t, 403, []webAttack{
 		{"another site", []string{"Sec-Fetch-Site", "cross-site"}},
 		{"another origin of the site", []string{"Sec-Fetch-Site", "same-site"}},
@@ -110,6 +114,7 @@ func TestCVE_2025_64443_FetchMetadata(t *testing.T) {
 // that address is no name of the server, and a valid name alone gives no
 // access.
 func TestCVE_2025_49596_EveryAddressAndNoToken(t *testing.T) {
+	t.Parallel()
 	mux, site := wiredServer(t)
 	for _, route := range mux.Routes() {
 		if method := methodOf(route.Method); route.Auth {
@@ -134,6 +139,7 @@ func methodOf(method string) string {
 // A server that listens on all addresses and requires no authentication does
 // not start.
 func TestCVE_2026_23744_NoOpenServer(t *testing.T) {
+	t.Parallel()
 	dir := configured(t, "version: 1\nsecurity: {require_auth: false}\n")
 	for _, address := range []string{"0.0.0.0:0", "[::]:0", ":0"} {
 		out, err := sallyportCommand(dir, "serve", "--listen", address).CombinedOutput()
@@ -145,6 +151,7 @@ func TestCVE_2026_23744_NoOpenServer(t *testing.T) {
 
 // Browsers open WebSockets to any origin. No route has one.
 func TestCVE_2026_59950_NoWebSocket(t *testing.T) {
+	t.Parallel()
 	upgrade := []string{
 		"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==",
 	}
@@ -176,6 +183,7 @@ func TestCVE_2026_59950_NoWebSocket(t *testing.T) {
 // A form of another site is sent without a preflight request when its content
 // type is one of three.
 func TestCVE_2026_33252_SimpleRequests(t *testing.T) {
+	t.Parallel()
 	onEveryRoute(t, 403, []webAttack{
 		{"a form's text", []string{"Content-Type", "text/plain", "Origin", "https://evil.example"}},
 		{"JSON", []string{"Origin", "https://evil.example"}},
@@ -200,6 +208,7 @@ func TestCVE_2026_33252_SimpleRequests(t *testing.T) {
 
 // An empty token, and the hash of a token, give no access.
 func TestGHSA_wvr4_3wq4_gpc5_CVE_2026_32211_EmptyTokens(t *testing.T) {
+	t.Parallel()
 	mux, site := wiredServer(t)
 	for _, route := range mux.Routes() {
 		if !route.Auth {

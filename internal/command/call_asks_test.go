@@ -11,6 +11,7 @@ import (
 // TestAToolThatAsksAtATerminal calls a tool that asks. The tool learns that it
 // cannot ask at a terminal, and the user learns what to do.
 func TestAToolThatAsksAtATerminal(t *testing.T) {
+	t.Parallel()
 	env, out := inFolder(t, heldFolder(t, "1h"))
 	asks := func(ctx context.Context, env *environment, f *flags) (*gate, error) {
 		g, err := openGate(ctx, env, f)

@@ -15,6 +15,7 @@ import (
 // A held call does not run when its principal was revoked or got another token
 // after the call, even when an operator approves it later.
 func TestRevocationReachesAHeldCall(t *testing.T) {
+	t.Parallel()
 	for _, change := range []string{"revoke", "rotate"} {
 		t.Run(change, func(t *testing.T) { testHeldCallAfter(t, change) })
 	}

@@ -18,6 +18,7 @@ import (
 // A permission that a reload withdraws is gone at once, also for a caller
 // without a token.
 func TestReloadTakesPermissionsFromEverybody(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	path := filepath.Join(dir, configName)
 	write := func(permissions string) {

@@ -16,6 +16,7 @@ import (
 // a mounted server, receive its progress and cancel a call, with each version
 // of the protocol and on each transport.
 func TestClientsOfEveryVersion(t *testing.T) {
+	t.Parallel()
 	needs.Programs(t, "python3")
 	script, err := os.ReadFile("testdata/patient.py")
 	if err != nil {

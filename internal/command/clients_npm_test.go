@@ -15,6 +15,7 @@ var agentPackages = []string{"ai@7.0.173", "@ai-sdk/mcp@2.0.99", "zod@4.1.8"}
 // stdio and over HTTP. Both answers must reach the model, and both calls the
 // record.
 func TestAgentOfNPM(t *testing.T) {
+	t.Parallel()
 	needNPX(t)
 	store := t.TempDir()
 	install := exec.CommandContext(t.Context(), "npm", append([]string{"install", "--ignore-scripts", "--no-audit", "--no-fund"}, agentPackages...)...)

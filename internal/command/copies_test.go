@@ -14,6 +14,7 @@ const copiedSecret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 // the secret of the client's file: only the user may read it, and no call reads
 // it.
 func TestC1_ImportLeavesNoCopyForAgentsOrGit(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	path := filepath.Join(dir, ".mcp.json")
 	before := `{"mcpServers": {"hub": {"command": "cat", "env": {"GITHUB_TOKEN": "` + copiedSecret + `"}}}}`

@@ -36,6 +36,7 @@ var waits = regexp.MustCompile(`\d+(\.\d+)?(ms|s|m|h|d)+\b|\d+ seconds?`)
 // TestCVE_2026_7663_TheSameDenialOnEverySurface makes the same forbidden call
 // on each surface. Code, text and the recorded stage must be the same.
 func TestCVE_2026_7663_TheSameDenialOnEverySurface(t *testing.T) {
+	t.Parallel()
 	dir := configured(t, denialsConfig)
 	place(t, dir, "script.py", "print('{}')")
 	byCommand(t, dir, "counted", `{}`) // uses up the only admitted call

@@ -10,6 +10,7 @@ import (
 // TestApprovalsCanBePasted uses names from another party in a command that the
 // user pastes into a shell.
 func TestApprovalsCanBePasted(t *testing.T) {
+	t.Parallel()
 	digest := strings.Repeat("a", 64)
 	for _, tt := range []struct {
 		scope lock.Scope
@@ -30,6 +31,7 @@ func TestApprovalsCanBePasted(t *testing.T) {
 // TestNextNamesEveryServerThatWasNotStarted requires every name: with only one,
 // the launches of the others would stay unapproved.
 func TestNextNamesEveryServerThatWasNotStarted(t *testing.T) {
+	t.Parallel()
 	d := &lockDiff{Servers: []serverState{{Server: "a", State: stateChanged}, {Server: "b", State: statePinned}}}
 	if got := d.nextServers(lock.Scope{}); !strings.Contains(got, "sallyport diff a shows what it offers") {
 		t.Errorf("next = %s", got)
@@ -45,6 +47,7 @@ func TestNextNamesEveryServerThatWasNotStarted(t *testing.T) {
 }
 
 func TestScopes(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]lock.Scope{
 		"notes": {Server: "notes"}, "notes/add": {Server: "notes", Tool: "add"}, "notes/a/b": {Server: "notes", Tool: "a/b"},
 	} {
@@ -60,6 +63,7 @@ func TestScopes(t *testing.T) {
 }
 
 func TestUnwrapped(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"plain": "plain",
 		"<untrusted source=\"unknown\" tool=\"a\">\nit failed\n</untrusted>": "it failed",

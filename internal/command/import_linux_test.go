@@ -85,6 +85,7 @@ func answerOf(t *testing.T, session *mcp.ClientSession, tool string, args map[st
 // TestTheImportedServerIsServed imports a server and calls it as the client
 // does after the import.
 func TestTheImportedServerIsServed(t *testing.T) {
+	t.Parallel()
 	needs.Programs(t, "python3")
 	dir := t.TempDir()
 	script, err := filepath.Abs("../../gateway/upstream/testdata/server.py")
@@ -111,6 +112,7 @@ func TestTheImportedServerIsServed(t *testing.T) {
 // TestTheImportedPackageIsServed imports a server that the client fetches as a
 // package. Here it runs from the copy that lock installed.
 func TestTheImportedPackageIsServed(t *testing.T) {
+	t.Parallel()
 	p := newPackageFolder(t, newNPMStandIn(t, "1.2.3"))
 	place(t, p.dir, "mcp.json", `{"mcpServers": {"one": {"command": "npx", "args": ["-y", "notes-server", "--all"]}}}`)
 	p.says(0, "wrote ", "init")

@@ -73,6 +73,7 @@ func fetched(t *testing.T, url, path string) {
 // TestImportedActionsAreCalled imports the description of a server and calls
 // the actions that result.
 func TestImportedActionsAreCalled(t *testing.T) {
+	t.Parallel()
 	shop, dir := newShop(t), configured(t, `version: 1
 secrets: [{dir: secrets}]
 personalities: {agent: {toolset: ["@action"], safety: {network: {allow_private_urls: true}}}}
@@ -142,6 +143,7 @@ func largeDocument() string {
 }
 
 func TestALargeDocumentPassesCheck(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	place(t, dir, "things.yaml", largeDocument())
 	var report struct {

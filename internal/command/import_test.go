@@ -11,6 +11,7 @@ import (
 // TestNoSecretOfAClientShows puts a secret at every place of a client's file
 // that may hold one, and searches all that import prints and writes.
 func TestNoSecretOfAClientShows(t *testing.T) {
+	t.Parallel()
 	const known, named = "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "hunter2-hunter2"
 	for _, server := range []string{
 		`{"command": "python3", "env": {"X": "` + known + `"}}`,

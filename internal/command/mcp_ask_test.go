@@ -31,6 +31,7 @@ func connectStdio(t *testing.T, dir, version string, o *mcp.ClientOptions) *mcp.
 // TestTheClientsPersonDecides checks the question, the run and the record of
 // the decision, in both generations of the protocol.
 func TestTheClientsPersonDecides(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(version, func(t *testing.T) {
 			dir := heldFolder(t, "0s")
@@ -78,6 +79,7 @@ func TestTheClientsPersonDecides(t *testing.T) {
 // TestClientsHearOfAReload checks that clients learn of changed lists when a
 // configuration comes into force.
 func TestClientsHearOfAReload(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"2026-07-28", "2025-11-25"} {
 		t.Run(version, func(t *testing.T) {
 			dir := heldFolder(t, "0s")

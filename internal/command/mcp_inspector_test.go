@@ -61,6 +61,7 @@ func inspector(t *testing.T, dir string, args ...string) (out string, refused bo
 // protocol. Each call must be in the record, and the record must verify until
 // one byte of it is edited.
 func TestInspector(t *testing.T) {
+	t.Parallel()
 	needNPX(t)
 	dir := folder(t)
 	calls := 0
@@ -142,6 +143,7 @@ func outcomes(t *testing.T, dir string) []outcome {
 }
 
 func TestVerifyFindsOneEditedByte(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	for range 3 {
 		runSallyport(t, dir, "call", "read_file", `{"path":"README.md"}`)

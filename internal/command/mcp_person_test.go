@@ -18,6 +18,7 @@ import (
 // the client with the local user's token, get no question, and the call stays
 // held.
 func TestC6_OverHTTPOnlyAPersonsClientIsAsked(t *testing.T) {
+	t.Parallel()
 	dir := heldFolder(t, "0s")
 	agent, agentHash := auth.NewToken()
 	person, personHash := auth.NewToken()

@@ -20,6 +20,7 @@ import (
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
 
 func TestServeLetsOnlyItsOwnRequestsIn(t *testing.T) {
+	t.Parallel()
 	s := serveHTTP(t, folder(t))
 	tests := []struct {
 		name    string
@@ -63,6 +64,7 @@ func TestServeLetsOnlyItsOwnRequestsIn(t *testing.T) {
 }
 
 func TestServeTokenIsPrintedOnceAndReplaced(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	first := serveHTTP(t, dir)
 	if first.token == "" {
@@ -115,6 +117,7 @@ func stateOf(t *testing.T, dir string) []byte {
 }
 
 func TestServeWithoutAuthenticationIsForThisMachineOnly(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	const open = "open.yaml"
 	if err := os.WriteFile(filepath.Join(dir, open), []byte("version: 1\nsecurity: {require_auth: false}\n"), 0o600); err != nil {
@@ -132,6 +135,7 @@ func TestServeWithoutAuthenticationIsForThisMachineOnly(t *testing.T) {
 // TestServeEndsWhileAClientListens keeps a session's stream open: the end of
 // the server must not wait for it.
 func TestServeEndsWhileAClientListens(t *testing.T) {
+	t.Parallel()
 	s := serveHTTP(t, folder(t))
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
 	transport := &mcp.StreamableClientTransport{Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: presenting{s.token}}}
@@ -161,6 +165,7 @@ func (p presenting) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestServeSpeaksEveryVersionOverHTTP lets the official client read one file
 // and be refused another, with each version of the protocol, at one address.
 func TestServeSpeaksEveryVersionOverHTTP(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	s := serveHTTP(t, dir)
 	for _, version := range []string{"2026-07-28", "2025-11-25", "2025-06-18"} {
@@ -199,6 +204,7 @@ func reads(t *testing.T, session *mcp.ClientSession) {
 // TestServeStdioPrintsOnlyTheProtocol writes messages and invalid text, ends
 // the input, and reads all the output.
 func TestServeStdioPrintsOnlyTheProtocol(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	cmd := sallyportCommand(dir, "serve", "--stdio")
 	cmd.Stdin = strings.NewReader(strings.Join([]string{
@@ -239,6 +245,7 @@ func TestServeStdioPrintsOnlyTheProtocol(t *testing.T) {
 }
 
 func TestServeStdioEndsOnSignal(t *testing.T) {
+	t.Parallel()
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		t.Run(signal.String(), func(t *testing.T) {
 			cmd := sallyportCommand(folder(t), "serve", "--stdio")
@@ -271,6 +278,7 @@ func TestServeStdioEndsOnSignal(t *testing.T) {
 // A client that disconnects without notice must not lose the record: the
 // decision is recorded although its answer cannot be written.
 func TestServeStdioRecordsForAClientThatIsGone(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	cmd := sallyportCommand(dir, "serve", "--stdio")
 	in, err := cmd.StdinPipe()
@@ -304,6 +312,7 @@ func TestServeStdioRecordsForAClientThatIsGone(t *testing.T) {
 // TestServeAndCallsShareOneChain lets a server and command lines write at the
 // same time: the chain must stay valid.
 func TestServeAndCallsShareOneChain(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	s := serveHTTP(t, dir)
 	var group sync.WaitGroup

@@ -15,6 +15,7 @@ import (
 // The output is YAML with comments, whatever names the program gave its files,
 // and equals the declaration.
 func TestPrintObservation(t *testing.T) {
+	t.Parallel()
 	hostile := "${workspace}/a\n#b: \"c\" \x1b[31m: - {d}"
 	for _, tt := range []struct {
 		name string

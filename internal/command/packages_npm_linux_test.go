@@ -11,6 +11,7 @@ import (
 // name, and pins them. The arguments of the file server allow it everything; it
 // reads only what its role reaches.
 func TestPackagesOfNPM(t *testing.T) {
+	t.Parallel()
 	needNPX(t)
 	p := packageFolderOver(t, "registry.npmjs.org:443", nil)
 	outside := t.TempDir()

@@ -11,6 +11,7 @@ import (
 )
 
 func TestAnswerPrintsWhatIsBesideTheValue(t *testing.T) {
+	t.Parallel()
 	picture := sallyport.Part{Kind: sallyport.PartImage, MediaType: "image/png", Data: []byte("1234")}
 	for _, tt := range []struct {
 		name string
@@ -57,6 +58,7 @@ func TestAnswerPrintsWhatIsBesideTheValue(t *testing.T) {
 }
 
 func TestServersAreFoundBehindEveryForm(t *testing.T) {
+	t.Parallel()
 	for id, want := range map[string]string{
 		"mcp__docs__page": "docs", "prompt:mcp__docs__page": "docs", "resource:mcp__docs__all": "docs", "prompt:own": "", "own": "",
 	} {

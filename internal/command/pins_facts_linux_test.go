@@ -11,6 +11,7 @@ import (
 // reviewed. It could claim that its tools only read, and would then receive
 // whatever its own text requested.
 func TestWordsOfAServerCountOnlyPinned(t *testing.T) {
+	t.Parallel()
 	p := newPinnedFolder(t, "get", "Gets.")
 	p.write(configName, `version: 1
 mcp_servers:

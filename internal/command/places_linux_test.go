@@ -99,6 +99,7 @@ const withheldHere = "passes the symbolic link"
 // a folder by a link. Other roles have a grant for the name of that folder. The
 // test asks every later process, and one that is already running.
 func TestA1_AFolderBecomesALinkForTheNextProcess(t *testing.T) {
+	t.Parallel()
 	dir := sharedFolder(t, writerRole+readerRole)
 	s := serveHTTP(t, dir, "--personality", "writer")
 	if out := say(dir, "call", "show", "{}", "--personality", "reader"); !strings.Contains(out, "fine") {
@@ -186,6 +187,7 @@ func TestA1_AFolderBecomesALinkForTheNextProcess(t *testing.T) {
 // tools may write the workspace, removes the role that writes, and starts
 // again.
 func TestA1_ANarrowerConfigurationRemembersWhereToolsCouldWrite(t *testing.T) {
+	t.Parallel()
 	dir := sharedFolder(t, writerRole+readerRole)
 	text, err := os.ReadFile(filepath.Join(dir, configName))
 	if err != nil {
@@ -221,6 +223,7 @@ func TestA1_ANarrowerConfigurationRemembersWhereToolsCouldWrite(t *testing.T) {
 // TestA2_ALinkOfTheWorkspaceIsNoGrant has a link in the workspace from the
 // start, and points it elsewhere while a server runs.
 func TestA2_ALinkOfTheWorkspaceIsNoGrant(t *testing.T) {
+	t.Parallel()
 	dir := sharedFolder(t, writerRole+readerRole)
 	ws := filepath.Join(dir, "ws")
 	if err := os.Rename(filepath.Join(ws, "data"), filepath.Join(ws, "store")); err != nil {
@@ -256,6 +259,7 @@ func TestA2_ALinkOfTheWorkspaceIsNoGrant(t *testing.T) {
 // TestA1_TheOperatorsOwnLinksAreFollowed reaches the workspace through a link
 // that lies outside of what tools may write.
 func TestA1_TheOperatorsOwnLinksAreFollowed(t *testing.T) {
+	t.Parallel()
 	dir := sharedFolder(t, writerRole+readerRole)
 	if err := os.Rename(filepath.Join(dir, "ws"), filepath.Join(dir, "disk")); err != nil {
 		t.Fatal(err)

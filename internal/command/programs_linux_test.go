@@ -52,6 +52,7 @@ personalities:
 // TestA14_AChangedHandlerDoesNotRun lets an agent change what an action runs,
 // by writing the file and by replacing it with a link.
 func TestA14_AChangedHandlerDoesNotRun(t *testing.T) {
+	t.Parallel()
 	for how, attack := range map[string]string{
 		"written":          `cp evil.sh tools/greet.sh`,
 		"replaced by link": `ln -sf ../evil.sh tools/greet.sh`,
@@ -107,6 +108,7 @@ func TestA14_AChangedHandlerDoesNotRun(t *testing.T) {
 // TestA14_ExecFromLetsAgentsChooseWhatRuns allows the folder of the handler by
 // execFrom.
 func TestA14_ExecFromLetsAgentsChooseWhatRuns(t *testing.T) {
+	t.Parallel()
 	dir := handlerFolder(t, `{command: [sh, "DIR/ws/tools/greet.sh"]}`, `, write: ["${workspace}/tools"]}, process: {allowedBinaries: [sh], execFrom: ["${workspace}/tools"]}`)
 	if out := say(dir, "check"); strings.Contains(out, "can change what runs") {
 		t.Errorf("check names a handler that execFrom lets run:\n%s", out)
@@ -122,6 +124,7 @@ func TestA14_ExecFromLetsAgentsChooseWhatRuns(t *testing.T) {
 // TestA14_AChangedServerScriptIsNotStarted lets an agent change the script of a
 // server that is not pinned, and then pins it.
 func TestA14_AChangedServerScriptIsNotStarted(t *testing.T) {
+	t.Parallel()
 	needs.Programs(t, "python3")
 	script, err := os.ReadFile("../../gateway/upstream/testdata/server.py")
 	if err != nil {
@@ -174,6 +177,7 @@ personalities:
 // remove another, and remove the only file before a server starts. In neither
 // case does the state treat the handler as new.
 func TestA14_WhatIsMissingIsHeldToo(t *testing.T) {
+	t.Parallel()
 	t.Run("one of two", func(t *testing.T) {
 		dir := handlerFolder(t, `{command: [sh, tools/greet.sh, tools/more.sh]}`, "}")
 		place(t, filepath.Join(dir, "ws", "tools"), "more.sh", "")
@@ -206,6 +210,7 @@ func TestA14_WhatIsMissingIsHeldToo(t *testing.T) {
 // place of a handler that are no programs: the action is gone, and everything
 // else works.
 func TestA14_WhatLiesInAHandlersPlaceStopsNothing(t *testing.T) {
+	t.Parallel()
 	for _, attack := range []string{
 		"rm tools/greet.sh", "rm tools/greet.sh; mkfifo tools/greet.sh", "rm tools/greet.sh; mkdir tools/greet.sh",
 		"ln -sf greet.sh tools/greet.sh", "rm -r tools; touch tools",

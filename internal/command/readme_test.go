@@ -40,6 +40,7 @@ func readPage(t *testing.T, page string) string {
 }
 
 func TestReadmeProgramRuns(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(path, []byte(block(t, "README.md", "go")), 0o600); err != nil {
 		t.Fatal(err)
@@ -52,6 +53,7 @@ func TestReadmeProgramRuns(t *testing.T) {
 
 // TestReadmeTranscript runs the commands of README.md.
 func TestReadmeTranscript(t *testing.T) {
+	t.Parallel()
 	newReader(t, t.TempDir()).follow(t, block(t, "README.md", "console"))
 }
 

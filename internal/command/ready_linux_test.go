@@ -29,6 +29,7 @@ func readyz(t *testing.T, s *service, want int) (text string) {
 }
 
 func TestB10_NotReadyOnAFullDisk(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	small := filepath.Join(dir, "small")
 	if err := os.Mkdir(small, 0o700); err != nil {
@@ -60,6 +61,7 @@ func TestB10_NotReadyOnAFullDisk(t *testing.T) {
 }
 
 func TestB10_NotReadyWithoutTheKey(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	s := serveHTTP(t, dir)
 	readyz(t, s, 200)
@@ -112,6 +114,7 @@ func (memorySettings) Put(context.Context, string, string) error { return nil }
 // TestB10_ReadinessIsBounded checks that frequent requests do not cause
 // frequent writes.
 func TestB10_ReadinessIsBounded(t *testing.T) {
+	t.Parallel()
 	f := &failing{}
 	now := time.Now()
 	r := &readiness{g: &gate{state: f, settings: memorySettings{}}, now: func() time.Time { return now }}

@@ -27,6 +27,7 @@ var update = flag.Bool("update", false, "rewrite the reference pages")
 // TestReferencePages compares the generated pages of docs/reference with what
 // the source would generate now.
 func TestReferencePages(t *testing.T) {
+	t.Parallel()
 	for name, write := range map[string]func(io.Writer){
 		"cli.md": writeCommands, "tools.md": writeTools, "errors.md": writeErrors,
 	} {

@@ -11,6 +11,7 @@ import (
 // listens. A token that this start created would never be shown, and a token
 // that it replaced would lock the clients out.
 func TestServeKeepsItsTokenWhenThePortIsTaken(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -44,6 +45,7 @@ func TestServeKeepsItsTokenWhenThePortIsTaken(t *testing.T) {
 // be reached, so that no token can be checked. The first start that serves
 // shows the first token.
 func TestServeKeepsItsTokenWhenTheProviderIsGone(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	text := configText(t, dir)
 	place(t, dir, configName, text+"security: {oidc: {issuer: \"http://127.0.0.1:9\", audience: a, permissions_claim: p}}\n")
@@ -63,6 +65,7 @@ func TestServeKeepsItsTokenWhenTheProviderIsGone(t *testing.T) {
 // TestServeAnnouncesItselfAsJSON checks the output for a program that starts
 // the server.
 func TestServeAnnouncesItselfAsJSON(t *testing.T) {
+	t.Parallel()
 	dir := folder(t)
 	cmd := sallyportCommand(dir, "serve", "--json", "--listen", "127.0.0.1:0")
 	out, err := cmd.StdoutPipe()

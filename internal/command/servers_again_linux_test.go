@@ -43,6 +43,7 @@ func TestReloadKeepsServers(t *testing.T) {
 // TestServersAreAskedAgain uses a server that answers only after the start: its
 // tools are registered once.
 func TestServersAreAskedAgain(t *testing.T) {
+	t.Parallel()
 	dir, text := serverFolder(t)
 	place(t, dir, configName, text+`mcp_servers:
   notes: {command: [python3, ./server.py]}

@@ -18,6 +18,7 @@ import (
 // TestAServerOfNPMAsks lets a server ask a person and a model through the gate.
 // The answers must reach it, with clients of both generations of the protocol.
 func TestAServerOfNPMAsks(t *testing.T) {
+	t.Parallel()
 	needNPX(t)
 	needs.Programs(t, "node")
 	dir, err := filepath.EvalSymlinks(t.TempDir())

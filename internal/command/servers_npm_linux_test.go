@@ -91,6 +91,7 @@ func npmFolder(t *testing.T, host string) (work, outside string) {
 // TestServersOfNPM mounts published servers, all at once, and lets a client
 // list and call them.
 func TestServersOfNPM(t *testing.T) {
+	t.Parallel()
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprintf(w, "<title>A page</title><h1>Hello from %s</h1>", r.Host)
