@@ -23,6 +23,9 @@ var (
 	// testCommand matches `go test ./package -run NAMES`.
 	testCommand = regexp.MustCompile("`go test (\\.[\\w./]*)([^`]*)`")
 	testNames   = regexp.MustCompile(`^ -run '?([\w|]+)'?$`)
+	// benchmarkPattern matches the flags that run benchmarks only, and captures
+	// the pattern of their names.
+	benchmarkPattern = regexp.MustCompile(`^ -run '\^\$' -bench '?([\w$]+)`)
 	// fileRef matches `path/file.go` alone.
 	fileRef = regexp.MustCompile("`([\\w./-]+/[\\w.-]+\\.go)`")
 	// anyGoFile matches references that the forms above would miss.
@@ -131,6 +134,12 @@ func (s *sources) faults(text string) []string {
 func (s *sources) commandFaults(text string) []string {
 	var faults []string
 	for _, m := range testCommand.FindAllStringSubmatch(text, -1) {
+		if pattern := benchmarkPattern.FindStringSubmatch(m[2]); pattern != nil {
+			if !s.hasBenchmark(m[1], pattern[1]) {
+				faults = append(faults, m[1]+" has no benchmark "+pattern[1])
+			}
+			continue
+		}
 		names := testNames.FindStringSubmatch(m[2])
 		if names == nil {
 			faults = append(faults, m[0]+": want -run and the names of tests")
@@ -220,6 +229,17 @@ func (s *sources) testsIn(dir string) map[string]bool {
 	return found
 }
 
+// hasBenchmark reports whether a folder has a benchmark that -bench would run.
+func (s *sources) hasBenchmark(dir, pattern string) bool {
+	matches := regexp.MustCompile(pattern)
+	for name := range s.testsIn(dir) {
+		if strings.HasPrefix(name, "Benchmark") && matches.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
+
 // TestTheRegisterIsReallyRead tests the check itself: it must refuse a page
 // that names missing code.
 func TestTheRegisterIsReallyRead(t *testing.T) {
@@ -240,6 +260,10 @@ func TestTheRegisterIsReallyRead(t *testing.T) {
 		{"no test in a command", "`go test ./schema -run 'TestDecodeRefuses|TestNothing'`", 1},
 		{"a command without names", "`go test ./schema`", 1},
 		{"no package", "`go test ./nowhere -run TestServer`", 1},
+		{"a benchmark", "`go test ./registry -run '^$' -bench Call/ratio -benchmem`", 0},
+		{"the end of a name", "`go test ./internal/reach -run '^$' -bench 'Match$'`", 0},
+		{"no benchmark", "`go test ./registry -run '^$' -bench 'Match$'`", 1},
+		{"no package of a benchmark", "`go test ./nowhere -run '^$' -bench Call`", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tree.faults(tt.text); len(got) != tt.want {
