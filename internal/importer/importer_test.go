@@ -13,7 +13,7 @@ import (
 // TestWhatImportSaysNextCanBePasted uses paths that a shell would expand, and
 // flags without which the command would write something else.
 func TestWhatImportSaysNextCanBePasted(t *testing.T) {
-	i := &importer{env: &Environment{ConfigFlags: []string{"a b.yaml"}}, o: &Options{
+	i := &clientImport{env: &Environment{ConfigFlags: []string{"a b.yaml"}}, o: &Options{
 		Name: "it's here/mcp.json", Personality: "r", Leave: []string{"x"}, Hosts: []string{"y=h:1"}, Pins: []string{"z=1.2.3"}, Observe: true,
 	}}
 	const want = `sallyport import 'it'\''s here/mcp.json' --config 'a b.yaml' --personality r --leave x --host y=h:1 --pin z=1.2.3 --observe --write`
@@ -22,9 +22,9 @@ func TestWhatImportSaysNextCanBePasted(t *testing.T) {
 	}
 }
 
-// FuzzFlow checks that a text of a client means the same in a configuration, or
+// FuzzRenderValue checks that a text of a client means the same in a configuration, or
 // is refused there.
-func FuzzFlow(f *testing.F) {
+func FuzzRenderValue(f *testing.F) {
 	for _, s := range []string{"", "a b", `"\`, "# x", "{a: b}", "yes", "1e3", "é\u202e\x1b[0m\x00\ufeff\ufffd", "- a\n\tb\r", "${workspace}", "'", "\U0010ffff", "a: b", "\u2028"} {
 		f.Add(s)
 	}
@@ -32,7 +32,7 @@ func FuzzFlow(f *testing.F) {
 		if !utf8.ValidString(s) {
 			return
 		}
-		text := "version: 1\nmcp_servers:\n  a:\n    command: " + flowValue([]any{s}) + "\n    env: " + flowValue(map[string]any{s: s}) + "\n"
+		text := "version: 1\nmcp_servers:\n  a:\n    command: " + renderValue([]any{s}) + "\n    env: " + renderValue(map[string]any{s: s}) + "\n"
 		c, err := config.Parse("/d/sallyport.yaml", []byte(text), nil)
 		if err != nil {
 			return
@@ -57,7 +57,7 @@ func FuzzServerName(f *testing.F) {
 		if err := lock.CheckServer(name); err != nil {
 			t.Errorf("serverName(%q) = %q: %v", s, name, err)
 		}
-		if lock.CheckServer(s) == nil && name != s && strings.Trim(s, "_-") == s && !repeated.MatchString(s) {
+		if lock.CheckServer(s) == nil && name != s && strings.Trim(s, "_-") == s && !repeatedSign.MatchString(s) {
 			t.Errorf("serverName(%q) = %q, want it kept", s, name)
 		}
 		if err := lock.CheckServer(numberName(name, s)); err != nil {
@@ -69,9 +69,9 @@ func FuzzServerName(f *testing.F) {
 // TestSeenHostsAreNotGrantedBesideSecrets checks that a host which an observed
 // server reached is only named in a remark when its secrets would go there.
 func TestSeenHostsAreNotGrantedBesideSecrets(t *testing.T) {
-	for state, want := range map[importState]bool{importReady: true, importBlocked: false} {
+	for state, want := range map[serverState]bool{stateReady: true, stateBlocked: false} {
 		p := &plannedServer{state: state}
-		(&importer{}).observedHosts(p, []string{"seen.example"})
+		(&clientImport{}).addObservedHosts(p, []string{"seen.example"})
 		if granted := p.entry.Capabilities.Network != nil; granted != want {
 			t.Errorf("a server that is %s: granted = %v, want %v", state, granted, want)
 		}
@@ -94,8 +94,8 @@ func TestNothingElseIsChanged(t *testing.T) {
 	}
 	const roles = "version: 1\npersonalities:\n  default: {toolset: []}\n  cursor: {toolset: [], mcp_servers: [one]}\n"
 	const one, other = "  one: {command: [python3]}\n", "  mine: {command: [sh]}\n"
-	i := &importer{config: load("version: 1\npersonalities: {default: {toolset: []}}\nmcp_servers:\n" + other)}
-	p := &importPlan{role: "cursor", servers: []*plannedServer{{name: "one", state: importReady}}}
+	i := &clientImport{config: load("version: 1\npersonalities: {default: {toolset: []}}\nmcp_servers:\n" + other)}
+	p := &serverPlan{role: "cursor", servers: []*plannedServer{{name: "one", state: stateReady}}}
 	for _, tt := range []struct{ text, want string }{
 		{roles + "mcp_servers:\n" + one + other, ""},
 		{roles + "mcp_servers:\n" + one, "change the server mine"},

@@ -38,15 +38,15 @@ type secretHeader struct {
 	Prefix string `json:"prefix,omitempty"`
 }
 
-// sameLaunch reports whether two declarations start the same server.
-func sameLaunch(a, b *serverEntry) bool {
+// isSameLaunch reports whether two declarations start the same server.
+func isSameLaunch(a, b *serverEntry) bool {
 	return a.URL == b.URL && a.Transport == b.Transport && a.Cwd == b.Cwd && slices.Equal(a.Command, b.Command) && reflect.DeepEqual(a.Env, b.Env)
 }
 
 // translateLaunch sets what the declaration starts, or the address of a remote server.
-func (i *importer) translateLaunch(p *plannedServer) {
+func (i *clientImport) translateLaunch(p *plannedServer) {
 	s := &p.from
-	command := i.withoutShell(append([]string{s.Command}, s.Args...))
+	command := i.stripShell(append([]string{s.Command}, s.Args...))
 	switch {
 	case s.Command == "" && s.URL == "":
 		p.blockServer("it has neither a command nor a url")
@@ -60,8 +60,8 @@ func (i *importer) translateLaunch(p *plannedServer) {
 	}
 }
 
-// withoutShell removes the shell that Windows needs to start a script of npm.
-func (i *importer) withoutShell(command []string) []string {
+// stripShell removes the shell that Windows needs to start a script of npm.
+func (i *clientImport) stripShell(command []string) []string {
 	if len(command) > 2 && strings.EqualFold(programName(command[0]), "cmd") && strings.EqualFold(command[1], "/c") {
 		return command[2:]
 	}
@@ -78,7 +78,7 @@ func programName(path string) string {
 }
 
 // translateRemote sets the address of a remote server.
-func (i *importer) translateRemote(p *plannedServer, address string) {
+func (i *clientImport) translateRemote(p *plannedServer, address string) {
 	text, ok := i.resolveReferences(p, "url", address)
 	switch {
 	case !ok:
@@ -97,7 +97,7 @@ func (i *importer) translateRemote(p *plannedServer, address string) {
 
 // translateBridge finds the address of a remote server in a command that only forwards
 // messages to it.
-func (i *importer) translateBridge(p *plannedServer, command []string) bool {
+func (i *clientImport) translateBridge(p *plannedServer, command []string) bool {
 	pkg, args, err := install.Parse(command)
 	if pkg.Name != "mcp-remote" || pkg.Registry != install.NPM || len(args) == 0 || err != nil && pkg.Version != "" && pkg.Version != "latest" {
 		return false
@@ -115,7 +115,7 @@ func (i *importer) translateBridge(p *plannedServer, command []string) bool {
 				}
 				value = strings.ReplaceAll(value, "${"+v.Name+"}", v.Value)
 				if !clients.Harmless(v.Name, v.Value) {
-					p.veiled = append(p.veiled, textproto.CanonicalMIMEHeaderKey(name))
+					p.secretHeaders = append(p.secretHeaders, textproto.CanonicalMIMEHeaderKey(name))
 				}
 			}
 			p.from.Headers = append(p.from.Headers, clients.Pair{Name: name, Value: strings.TrimSpace(value)})
@@ -136,7 +136,7 @@ func nextArgument(args []string, i int) string {
 }
 
 // translateLocal sets the command and its arguments.
-func (i *importer) translateLocal(p *plannedServer, command []string) {
+func (i *clientImport) translateLocal(p *plannedServer, command []string) {
 	binary, ok := i.resolveReferences(p, "command", command[0])
 	if !ok {
 		return
@@ -172,7 +172,7 @@ var interpreters = []string{
 
 // isOnSearchPath reports whether a program may be started by its name, from the search
 // path, in place of its path.
-func (i *importer) isOnSearchPath(p *plannedServer, path, name string) bool {
+func (i *clientImport) isOnSearchPath(p *plannedServer, path, name string) bool {
 	dir := filepath.Dir(path)
 	_, err := os.Stat(filepath.Join(filepath.Dir(dir), "pyvenv.cfg"))
 	system := slices.Contains([]string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"}, dir)
@@ -190,7 +190,7 @@ func (i *importer) isOnSearchPath(p *plannedServer, path, name string) bool {
 
 // translateArgument translates one argument. It expands what is relative to a folder of
 // the client.
-func (i *importer) translateArgument(p *plannedServer, text string) string {
+func (i *clientImport) translateArgument(p *plannedServer, text string) string {
 	option, path, ok := strings.Cut(text, "=")
 	if !ok || !strings.HasPrefix(text, "-") {
 		option, path = "", text
@@ -211,7 +211,7 @@ func (i *importer) translateArgument(p *plannedServer, text string) string {
 
 // clientFolder returns the folder in which the client starts a server, or an empty path
 // when it is not known.
-func (i *importer) clientFolder(p *plannedServer) string {
+func (i *clientImport) clientFolder(p *plannedServer) string {
 	if p.entry.Cwd != "" {
 		return p.entry.Cwd
 	}
@@ -220,7 +220,7 @@ func (i *importer) clientFolder(p *plannedServer) string {
 
 // absoluteFolder returns an absolute path for a path that is relative to a folder of
 // the client.
-func (i *importer) absoluteFolder(p *plannedServer, path string) string {
+func (i *clientImport) absoluteFolder(p *plannedServer, path string) string {
 	switch {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path)
@@ -233,7 +233,7 @@ func (i *importer) absoluteFolder(p *plannedServer, path string) string {
 }
 
 // pinVersion writes the version from --pin into the command.
-func (i *importer) pinVersion(p *plannedServer) {
+func (i *clientImport) pinVersion(p *plannedServer) {
 	versions := p.flagValues(i.pins)
 	if len(versions) == 0 {
 		return
@@ -261,7 +261,7 @@ func (i *importer) pinVersion(p *plannedServer) {
 
 // resolveReferences translates a value of the client with its references. A value that
 // cannot be translated blocks the server. No message repeats the value.
-func (i *importer) resolveReferences(p *plannedServer, key, value string) (string, bool) {
+func (i *clientImport) resolveReferences(p *plannedServer, key, value string) (string, bool) {
 	text, refs := i.client.Expand(value, i.env.Home, p.from.Project)
 	for _, r := range refs {
 		if !r.HasDefault || clients.SecretName(r.Name) {

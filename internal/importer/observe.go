@@ -33,7 +33,7 @@ var registries = []string{"registry.npmjs.org", "pypi.org", "files.pythonhosted.
 
 // observeServer starts a server as the client does, asks what it offers, and adds
 // what it used to the proposal.
-func (i *importer) observeServer(ctx context.Context, p *plannedServer) {
+func (i *clientImport) observeServer(ctx context.Context, p *plannedServer) {
 	if len(p.entry.Command) == 0 {
 		p.addNote("not observed: it runs elsewhere")
 		return
@@ -43,34 +43,34 @@ func (i *importer) observeServer(ctx context.Context, p *plannedServer) {
 	defer cancel()
 	seen, err := i.watchServer(ctx, p)
 	if err != nil {
-		p.addNote("not observed: %s", i.withoutSecrets(p, err.Error()))
+		p.addNote("not observed: %s", i.redactSecrets(p, err.Error()))
 		return
 	}
 	p.addNote("observed while it started and listed its tools: what their calls need was not seen")
 	p.observed = true
-	p.dropGuess()
-	i.addObserved(p, seen)
+	p.dropGuessedFolder()
+	i.addObservedUse(p, seen)
 	for k, w := range seen.Withheld {
 		if k == 5 {
 			p.addNote("and %d more that no declaration gives", len(seen.Withheld)-k)
 			break
 		}
-		p.addNote("it used what no declaration gives: %s %s: %s", w.Kind, i.withoutSecrets(p, w.Item), w.Why)
+		p.addNote("it used what no declaration gives: %s %s: %s", w.Kind, i.redactSecrets(p, w.Item), w.Why)
 	}
 	if seen.AllowPrivate {
 		p.addNote("it reached a private address, for which the personality needs allow_private_urls")
 	}
 }
 
-// addObserved adds what a server used to the proposal.
-func (i *importer) addObserved(p *plannedServer, seen *sandbox.Observation) {
+// addObservedUse adds what a server used to the proposal.
+func (i *clientImport) addObservedUse(p *plannedServer, seen *sandbox.Observation) {
 	c, hosts := &p.entry.Capabilities, seen.Capabilities.Network
 	_, _, launched := install.Parse(p.entry.Command)
 	if hosts != nil {
 		list := slices.DeleteFunc(slices.Clone(hosts.AllowedHosts), func(host string) bool {
 			return !errors.Is(launched, install.ErrNotLauncher) && slices.Contains(registries, host)
 		})
-		i.observedHosts(p, list)
+		i.addObservedHosts(p, list)
 	}
 	if fs := seen.Capabilities.FSReach; fs != nil {
 		c.FSReach = joinPaths(c.FSReach, &sallyport.FSCapability{
@@ -82,14 +82,14 @@ func (i *importer) addObserved(p *plannedServer, seen *sandbox.Observation) {
 	}
 }
 
-// dropGuess withdraws the guess about the folder of a program: the observation
+// dropGuessedFolder withdraws the guess about the folder of a program: the observation
 // shows what the program loads.
-func (p *plannedServer) dropGuess() {
+func (p *plannedServer) dropGuessedFolder() {
 	fs := p.entry.Capabilities.FSReach
-	if fs == nil || p.folder == "" {
+	if fs == nil || p.guessedFolder == "" {
 		return
 	}
-	fs.Read.Paths = slices.DeleteFunc(fs.Read.Paths, func(path string) bool { return path == p.folder })
+	fs.Read.Paths = slices.DeleteFunc(fs.Read.Paths, func(path string) bool { return path == p.guessedFolder })
 	if len(fs.Read.Paths) == 0 {
 		p.entry.Capabilities.FSReach = nil
 	}
@@ -97,7 +97,7 @@ func (p *plannedServer) dropGuess() {
 
 // spellPaths returns paths in the spelling of the configuration. Its workspace may
 // differ from the folder in which the server was observed.
-func (i *importer) spellPaths(p *plannedServer, paths []string) []string {
+func (i *clientImport) spellPaths(p *plannedServer, paths []string) []string {
 	out := slices.Clone(paths)
 	base := i.clientFolder(p)
 	if base == "" || base == i.config.Workspace {
@@ -111,12 +111,12 @@ func (i *importer) spellPaths(p *plannedServer, paths []string) []string {
 	return out
 }
 
-// observedHosts proposes the hosts that the server reached. It only names them
+// addObservedHosts proposes the hosts that the server reached. It only names them
 // in a note where a secret would go to them.
-func (i *importer) observedHosts(p *plannedServer, hosts []string) {
+func (i *clientImport) addObservedHosts(p *plannedServer, hosts []string) {
 	switch {
 	case len(hosts) == 0:
-	case p.state != importReady:
+	case p.state != stateReady:
 		p.addNote("it was seen to reach %s", strings.Join(hosts, ", "))
 	default:
 		c := &p.entry.Capabilities
@@ -149,7 +149,7 @@ func joinPaths(a, b *sallyport.FSCapability) *sallyport.FSCapability {
 }
 
 // watchServer runs a server until it has listed what it offers.
-func (i *importer) watchServer(ctx context.Context, p *plannedServer) (*sandbox.Observation, error) {
+func (i *clientImport) watchServer(ctx context.Context, p *plannedServer) (*sandbox.Observation, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s, err := openStreams()
@@ -175,12 +175,12 @@ func (i *importer) watchServer(ctx context.Context, p *plannedServer) (*sandbox.
 	timer := time.AfterFunc(leaveWait, cancel)
 	defer timer.Stop()
 	e := <-ended
-	said := <-s.said
+	tail := <-s.stderrTail
 	if e.err != nil {
 		return nil, e.err
 	}
 	if talkErr != nil {
-		return nil, fmt.Errorf("it did not say what it offers (exit code %d): %w%s", e.seen.ExitCode, talkErr, said)
+		return nil, fmt.Errorf("it did not say what it offers (exit code %d): %w%s", e.seen.ExitCode, talkErr, tail)
 	}
 	return e.seen, nil
 }
@@ -190,12 +190,12 @@ func (i *importer) watchServer(ctx context.Context, p *plannedServer) (*sandbox.
 type watchedStreams struct {
 	in, out, errs        *os.File
 	toServer, fromServer *os.File
-	// said receives the end of what the server wrote to standard error.
-	said chan string
+	// stderrTail receives the end of what the server wrote to standard error.
+	stderrTail chan string
 }
 
 func openStreams() (*watchedStreams, error) {
-	s := &watchedStreams{said: make(chan string, 1)}
+	s := &watchedStreams{stderrTail: make(chan string, 1)}
 	var fromErrs *os.File
 	for _, pair := range [][2]**os.File{{&s.in, &s.toServer}, {&s.fromServer, &s.out}, {&fromErrs, &s.errs}} {
 		r, w, err := os.Pipe()
@@ -207,7 +207,7 @@ func openStreams() (*watchedStreams, error) {
 	}
 	go func() {
 		defer fromErrs.Close()
-		s.said <- lastWords(fromErrs)
+		s.stderrTail <- readTail(fromErrs)
 	}()
 	return s, nil
 }
@@ -220,8 +220,8 @@ func (s *watchedStreams) closeServerEnds() {
 	}
 }
 
-// lastWords reads to the end and returns the last part of the text.
-func lastWords(r io.Reader) string {
+// readTail reads to the end and returns the last part of the text.
+func readTail(r io.Reader) string {
 	const kept = 300
 	var end []byte
 	for buf := make([]byte, 4096); ; {
@@ -241,7 +241,7 @@ func lastWords(r io.Reader) string {
 
 // listTools talks to a server until it has listed its tools, then ends the
 // server's input.
-func (i *importer) listTools(ctx context.Context, t mcp.Transport) error {
+func (i *clientImport) listTools(ctx context.Context, t mcp.Transport) error {
 	session, err := mcp.NewClient(&mcp.Implementation{Name: clients.Own, Version: i.env.Version}, nil).Connect(ctx, t, nil)
 	if err != nil {
 		return err
@@ -254,7 +254,7 @@ func (i *importer) listTools(ctx context.Context, t mcp.Transport) error {
 
 // clientVariables returns the variables that the client sets, secrets included, so
 // that the server behaves as it does there.
-func (i *importer) clientVariables(p *plannedServer) map[string]string {
+func (i *clientImport) clientVariables(p *plannedServer) map[string]string {
 	env := map[string]string{}
 	for _, v := range p.from.Env {
 		text, refs := i.client.Expand(v.Value, i.env.Home, p.from.Project)
@@ -267,9 +267,9 @@ func (i *importer) clientVariables(p *plannedServer) map[string]string {
 	return env
 }
 
-// withoutSecrets removes the secrets that a server was given from what it
+// redactSecrets removes the secrets that a server was given from what it
 // wrote.
-func (i *importer) withoutSecrets(p *plannedServer, text string) string {
+func (i *clientImport) redactSecrets(p *plannedServer, text string) string {
 	values := i.clientVariables(p)
 	for _, v := range p.from.Env {
 		// Treat the value of a reference as a secret wherever it appears.

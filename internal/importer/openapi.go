@@ -84,7 +84,7 @@ func (e *Environment) writeLayer(l *openapi.Layer, out string) error {
 		}
 	}
 	if e.JSON {
-		report := importReport{File: out, Operations: l.Operations, Actions: l.IDs, Notes: l.Notes}
+		report := documentReport{File: out, Operations: l.Operations, Actions: l.IDs, Notes: l.Notes}
 		if out == "" {
 			report.Config = string(l.YAML)
 		}
@@ -103,8 +103,8 @@ func (e *Environment) writeLayer(l *openapi.Layer, out string) error {
 	return err
 }
 
-// importReport is the JSON answer of an import.
-type importReport struct {
+// documentReport is the JSON answer of an import.
+type documentReport struct {
 	File       string         `json:"file,omitempty"`
 	Config     string         `json:"config,omitempty"`
 	Operations int            `json:"operations"`

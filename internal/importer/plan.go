@@ -19,8 +19,8 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-// importer turns the servers of one client into declarations.
-type importer struct {
+// clientImport turns the servers of one client into declarations.
+type clientImport struct {
 	env    *Environment
 	o      *Options
 	client clients.Client
@@ -29,45 +29,45 @@ type importer struct {
 	hosts  map[string][]string
 	pins   map[string][]string
 	plains map[string][]string
-	// taken maps each name to the server that has it.
-	taken map[string]*plannedServer
+	// byName maps each name to the server that has it.
+	byName map[string]*plannedServer
 }
 
-// importState is the outcome of the import of one server.
-type importState string
+// serverState is the outcome of the import of one server.
+type serverState string
 
 const (
-	// importReady: the server is written.
-	importReady importState = "ready"
-	// importThere: the configuration already declares the server.
-	importThere importState = "there"
-	// importLeft: the server stays with the client.
-	importLeft importState = "left"
-	// importBlocked: the server cannot be carried over as it is.
-	importBlocked importState = "blocked"
+	// stateReady: the server is written.
+	stateReady serverState = "ready"
+	// stateDeclared: the configuration already declares the server.
+	stateDeclared serverState = "there"
+	// stateLeft: the server stays with the client.
+	stateLeft serverState = "left"
+	// stateBlocked: the server cannot be carried over as it is.
+	stateBlocked serverState = "blocked"
 )
 
 // plannedServer is one server with the outcome of its import.
 type plannedServer struct {
 	from  clients.Server
 	name  string
-	state importState
+	state serverState
 	// why holds the reasons why a server is left or blocked.
 	why   []string
 	entry serverEntry
 	// notes describe what differs from the client's declaration.
 	notes   []string
 	secrets []neededSecret
-	// folder is the folder from which the program probably loads its other
+	// guessedFolder is the folder from which the program probably loads its other
 	// files.
-	folder string
-	// veiled lists headers whose value came from a variable that looks like a
+	guessedFolder string
+	// secretHeaders lists headers whose value came from a variable that looks like a
 	// secret.
-	veiled []string
+	secretHeaders []string
 	// observed is true when the server was observed.
 	observed bool
-	// hostless is true when only the hosts of its secrets are missing.
-	hostless bool
+	// lacksHosts is true when only the hosts of its secrets are missing.
+	lacksHosts bool
 }
 
 // neededSecret is a secret that the user has to store.
@@ -77,8 +77,8 @@ type neededSecret struct {
 	Put  string `json:"put"`
 }
 
-// importPlan is the outcome for all servers of a client.
-type importPlan struct {
+// serverPlan is the outcome for all servers of a client.
+type serverPlan struct {
 	files   []*clients.File
 	role    string
 	servers []*plannedServer
@@ -89,36 +89,36 @@ func (p *plannedServer) addNote(format string, args ...any) {
 }
 
 func (p *plannedServer) blockServer(format string, args ...any) {
-	p.state = importBlocked
+	p.state = stateBlocked
 	p.why = append(p.why, text.PrintableLine(fmt.Sprintf(format, args...)))
 }
 
-// newImporter returns the importer for the client that the options name, and
+// newClientImport returns the importer for the client that the options name, and
 // its files.
-func newImporter(e *Environment, o *Options) (*importer, []*clients.File, error) {
-	c, files, err := e.settingsOf(o.Name)
+func newClientImport(e *Environment, o *Options) (*clientImport, []*clients.File, error) {
+	c, files, err := e.readSettings(o.Name)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, file := range files {
 		e.warnOfCopies(file.Path)
 	}
-	i := &importer{env: e, o: o, client: c, taken: map[string]*plannedServer{}}
+	i := &clientImport{env: e, o: o, client: c, byName: map[string]*plannedServer{}}
 	if i.config, err = e.LoadConfig(); err != nil {
 		return nil, nil, err
 	}
-	if i.hosts, err = valuesOf("host", o.Hosts); err != nil {
+	if i.hosts, err = parsePairs("host", o.Hosts); err != nil {
 		return nil, nil, err
 	}
-	if i.plains, err = valuesOf("plain", o.Plain); err != nil {
+	if i.plains, err = parsePairs("plain", o.Plain); err != nil {
 		return nil, nil, err
 	}
-	i.pins, err = valuesOf("pin", o.Pins)
+	i.pins, err = parsePairs("pin", o.Pins)
 	return i, files, err
 }
 
-// valuesOf parses a list of NAME=VALUE.
-func valuesOf(flag string, list []string) (map[string][]string, error) {
+// parsePairs parses a list of NAME=VALUE.
+func parsePairs(flag string, list []string) (map[string][]string, error) {
 	values := map[string][]string{}
 	for _, s := range list {
 		name, value, ok := strings.Cut(s, "=")
@@ -131,8 +131,8 @@ func valuesOf(flag string, list []string) (map[string][]string, error) {
 }
 
 // planImport reads the files of a client and decides about their servers.
-func planImport(ctx context.Context, e *Environment, o *Options) (*importer, *importPlan, error) {
-	i, files, err := newImporter(e, o)
+func planImport(ctx context.Context, e *Environment, o *Options) (*clientImport, *serverPlan, error) {
+	i, files, err := newClientImport(e, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -141,8 +141,8 @@ func planImport(ctx context.Context, e *Environment, o *Options) (*importer, *im
 }
 
 // planServers decides about every server of the files.
-func (i *importer) planServers(ctx context.Context, files []*clients.File) (*importPlan, error) {
-	p := &importPlan{files: files, role: i.o.Personality}
+func (i *clientImport) planServers(ctx context.Context, files []*clients.File) (*serverPlan, error) {
+	p := &serverPlan{files: files, role: i.o.Personality}
 	if p.role == "" {
 		p.role = i.client.Name
 	}
@@ -155,7 +155,7 @@ func (i *importer) planServers(ctx context.Context, files []*clients.File) (*imp
 }
 
 // refuseUnusedFlags refuses flags that name no server.
-func (i *importer) refuseUnusedFlags(p *importPlan) error {
+func (i *clientImport) refuseUnusedFlags(p *serverPlan) error {
 	named := slices.Clone(i.o.Leave)
 	for _, m := range []map[string][]string{i.hosts, i.pins, i.plains} {
 		for name := range m {
@@ -184,14 +184,14 @@ func (p *plannedServer) flagValues(values map[string][]string) []string {
 }
 
 // planServer decides about one server.
-func (i *importer) planServer(ctx context.Context, s clients.Server) *plannedServer {
-	p := &plannedServer{from: s, state: importReady, name: serverName(s.Name)}
+func (i *clientImport) planServer(ctx context.Context, s clients.Server) *plannedServer {
+	p := &plannedServer{from: s, state: stateReady, name: serverName(s.Name)}
 	switch {
 	case slices.ContainsFunc(i.o.Leave, p.hasName):
-		p.state, p.why = importLeft, []string{"--leave: its calls do not pass the gate"}
+		p.state, p.why = stateLeft, []string{"--leave: its calls do not pass the gate"}
 		return p
 	case s.Off:
-		p.state, p.why = importLeft, []string{"the client has it switched off"}
+		p.state, p.why = stateLeft, []string{"the client has it switched off"}
 		return p
 	case len(s.Faults) > 0:
 		for _, f := range s.Faults {
@@ -200,26 +200,26 @@ func (i *importer) planServer(ctx context.Context, s clients.Server) *plannedSer
 		return p
 	}
 	i.translateServer(p)
-	if other := i.taken[p.name]; other != nil {
-		if sameLaunch(&p.entry, &other.entry) {
-			p.state, p.why = importThere, []string{"the same as at " + other.from.At}
+	if other := i.byName[p.name]; other != nil {
+		if isSameLaunch(&p.entry, &other.entry) {
+			p.state, p.why = stateDeclared, []string{"the same as at " + other.from.At}
 			return p
 		}
 		p.name = numberName(p.name, s.In)
 		i.translateServer(p)
 	}
-	i.taken[p.name] = p
-	if i.o.Observe && (p.state == importReady || p.hostless) {
+	i.byName[p.name] = p
+	if i.o.Observe && (p.state == stateReady || p.lacksHosts) {
 		i.observeServer(ctx, p)
 	}
-	p.proposalSource(filepath.Clean(i.env.Home))
+	p.noteProposal(filepath.Clean(i.env.Home))
 	i.checkDeclaration(p)
 	return p
 }
 
 // translateServer creates the declaration.
-func (i *importer) translateServer(p *plannedServer) {
-	p.entry, p.notes, p.secrets, p.why, p.state, p.hostless = serverEntry{}, nil, nil, nil, importReady, false
+func (i *clientImport) translateServer(p *plannedServer) {
+	p.entry, p.notes, p.secrets, p.why, p.state, p.lacksHosts = serverEntry{}, nil, nil, nil, stateReady, false
 	if p.name != p.from.Name {
 		p.addNote("the client calls it %q", p.from.Name)
 	}
@@ -234,8 +234,8 @@ func (i *importer) translateServer(p *plannedServer) {
 
 // checkDeclaration checks a declaration with the reader of declarations and against the
 // present configuration.
-func (i *importer) checkDeclaration(p *plannedServer) {
-	if p.state != importReady {
+func (i *clientImport) checkDeclaration(p *plannedServer) {
+	if p.state != stateReady {
 		return
 	}
 	text, err := json.Marshal(&p.entry)
@@ -259,15 +259,15 @@ func (i *importer) checkDeclaration(p *plannedServer) {
 		}
 		was, err := upstream.Decode(part.ID, part.JSON, &upstream.DecodeOptions{Dir: part.Dir, Workspace: i.config.Workspace, Home: i.env.Home})
 		if err == nil && was.URL == now.URL && was.Transport == now.Transport && slices.Equal(was.Command, now.Command) && reflect.DeepEqual(was.Env, now.Env) {
-			p.state, p.why = importThere, []string{"declared at " + part.Source("") + ", which stays as it is"}
+			p.state, p.why = stateDeclared, []string{"declared at " + part.Source("") + ", which stays as it is"}
 			return
 		}
 		p.blockServer("the name is another server's at %s: rename one of them, or --leave %s", part.Source(""), p.name)
 	}
 }
 
-// repeated matches separators that stand twice in a row.
-var repeated = regexp.MustCompile(`(_|-)[_-]+`)
+// repeatedSign matches separators that stand twice in a row.
+var repeatedSign = regexp.MustCompile(`(_|-)[_-]+`)
 
 // maxServerName is the longest name of a server, in bytes (internal/lock).
 const maxServerName = 40
@@ -281,7 +281,7 @@ func serverName(name string) string {
 		}
 		return '-'
 	}, name)
-	out = repeated.ReplaceAllString(out, "$1")
+	out = repeatedSign.ReplaceAllString(out, "$1")
 	out = strings.Trim(out, "_-")
 	if len(out) > maxServerName {
 		out = numberName(out, name)
@@ -300,7 +300,7 @@ func numberName(name, apart string) string {
 }
 
 // countState returns the number of servers in a state.
-func (p *importPlan) countState(state importState) (n int) {
+func (p *serverPlan) countState(state serverState) (n int) {
 	for _, s := range p.servers {
 		if s.state == state {
 			n++
@@ -309,9 +309,9 @@ func (p *importPlan) countState(state importState) (n int) {
 	return n
 }
 
-// isTaken reports whether the import takes a server away from the client.
-func (p *importPlan) isTaken(s clients.Server) bool {
+// takesServer reports whether the import takes a server away from the client.
+func (p *serverPlan) takesServer(s clients.Server) bool {
 	return slices.ContainsFunc(p.servers, func(other *plannedServer) bool {
-		return other.from.At == s.At && (other.state == importReady || other.state == importThere)
+		return other.from.At == s.At && (other.state == stateReady || other.state == stateDeclared)
 	})
 }

@@ -9,23 +9,23 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-// importedServer is a server as `import --json` reports it.
-type importedServer struct {
+// reportedServer is a server as `import --json` reports it.
+type reportedServer struct {
 	Name        string         `json:"name"`
 	Client      string         `json:"client_name,omitempty"`
 	At          string         `json:"at"`
-	State       importState    `json:"state"`
+	State       serverState    `json:"state"`
 	Why         []string       `json:"why,omitempty"`
 	Notes       []string       `json:"notes,omitempty"`
 	Secrets     []neededSecret `json:"secrets,omitempty"`
 	Declaration *serverEntry   `json:"declaration,omitempty"`
 }
 
-// importedServers is the JSON answer of import.
-type importedServers struct {
+// planReport is the JSON answer of import.
+type planReport struct {
 	Client      string           `json:"client"`
 	Personality string           `json:"personality"`
-	Servers     []importedServer `json:"servers"`
+	Servers     []reportedServer `json:"servers"`
 	// Config is the complete configuration text. It is empty after a write.
 	Config string `json:"config,omitempty"`
 	// Wrote and Copies list what a write changed.
@@ -33,14 +33,14 @@ type importedServers struct {
 	Copies []string `json:"copies,omitempty"`
 }
 
-func (i *importer) newReport(p *importPlan) *importedServers {
-	r := &importedServers{Client: i.client.Name, Personality: p.role, Servers: []importedServer{}}
+func (i *clientImport) newReport(p *serverPlan) *planReport {
+	r := &planReport{Client: i.client.Name, Personality: p.role, Servers: []reportedServer{}}
 	for _, s := range p.servers {
-		one := importedServer{Name: s.name, At: s.from.At, State: s.state, Why: s.why, Notes: s.notes, Secrets: s.secrets}
+		one := reportedServer{Name: s.name, At: s.from.At, State: s.state, Why: s.why, Notes: s.notes, Secrets: s.secrets}
 		if s.from.Name != s.name {
 			one.Client = text.PrintableLine(s.from.Name)
 		}
-		if s.state == importReady {
+		if s.state == stateReady {
 			one.Declaration = &s.entry
 		}
 		r.Servers = append(r.Servers, one)
@@ -59,12 +59,12 @@ func PreviewServers(ctx context.Context, e *Environment, o *Options) error {
 }
 
 // printPreview prints a plan as a configuration.
-func (i *importer) printPreview(p *importPlan) error {
+func (i *clientImport) printPreview(p *serverPlan) error {
 	var titles []string
 	for _, f := range p.files {
 		titles = append(titles, f.Path)
 	}
-	text, err := p.yamlDocument(strings.Join(titles, " and "))
+	text, err := p.renderDocument(strings.Join(titles, " and "))
 	if err != nil {
 		return err
 	}
@@ -80,9 +80,9 @@ func (i *importer) printPreview(p *importPlan) error {
 	say("%s", p.summarizeStates())
 	i.printOtherFolders(p, say)
 	switch {
-	case p.countState(importBlocked) > 0:
+	case p.countState(stateBlocked) > 0:
 		say("nothing was written. What is blocked needs one of the changes above, or --leave SERVER")
-	case len(p.serverNames()) > 0:
+	case len(p.grantedServers()) > 0:
 		say("nothing was written; next: %s", i.writeCommand())
 	default:
 		say("nothing to import")
@@ -91,7 +91,7 @@ func (i *importer) printPreview(p *importPlan) error {
 }
 
 // writeCommand returns the shell command that writes what was shown.
-func (i *importer) writeCommand() string {
+func (i *clientImport) writeCommand() string {
 	words := []string{"sallyport", "import", i.o.Name}
 	add := func(flag string, values ...string) {
 		for _, v := range values {
@@ -116,7 +116,7 @@ func (i *importer) writeCommand() string {
 }
 
 // printOtherFolders names the servers that the files declare for other folders.
-func (i *importer) printOtherFolders(p *importPlan, say func(string, ...any)) {
+func (i *clientImport) printOtherFolders(p *serverPlan, say func(string, ...any)) {
 	for _, f := range p.files {
 		for k, dir := range f.Elsewhere {
 			if k == 5 {
@@ -129,16 +129,16 @@ func (i *importer) printOtherFolders(p *importPlan, say func(string, ...any)) {
 }
 
 // summarizeStates counts the servers by their outcome.
-func (p *importPlan) summarizeStates() string {
+func (p *serverPlan) summarizeStates() string {
 	parts := []string{}
 	for _, s := range []struct {
-		state importState
+		state serverState
 		text  string
 	}{
-		{importReady, "ready"},
-		{importThere, "declared already"},
-		{importLeft, "left with the client"},
-		{importBlocked, "blocked"},
+		{stateReady, "ready"},
+		{stateDeclared, "declared already"},
+		{stateLeft, "left with the client"},
+		{stateBlocked, "blocked"},
 	} {
 		if n := p.countState(s.state); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, s.text))

@@ -16,7 +16,7 @@ import (
 // RollBack restores the servers of the client that the options name, or of
 // every client that has a copy and starts this program.
 func RollBack(e *Environment, o *Options) error {
-	files, err := e.listRewritten(o.Name)
+	files, err := e.readFiles(o.Name)
 	if err != nil {
 		return err
 	}
@@ -41,15 +41,15 @@ func RollBack(e *Environment, o *Options) error {
 		return e.printJSON(map[string][]string{"restored": restored})
 	}
 	if len(restored) == 0 {
-		fmt.Fprintln(e.Err, "nothing to bring back: no file of a client that starts this program has a copy"+e.lookedFor(files))
+		fmt.Fprintln(e.Err, "nothing to bring back: no file of a client that starts this program has a copy"+e.describeCopies(files))
 		return nil
 	}
 	fmt.Fprintln(e.Err, "the configuration still declares the servers: nobody starts them but this program")
 	return nil
 }
 
-// lookedFor names the copies that the rollback looked for.
-func (e *Environment) lookedFor(files []*clients.File) string {
+// describeCopies names the copies that the rollback looked for.
+func (e *Environment) describeCopies(files []*clients.File) string {
 	var names []string
 	for _, f := range files {
 		names = append(names, copies.FolderOf(e.Home).Pattern(f.Path))
@@ -60,11 +60,11 @@ func (e *Environment) lookedFor(files []*clients.File) string {
 	return "; looked for " + strings.Join(names, " and ")
 }
 
-// listRewritten lists the files of a client. Without a name it lists the files of
+// readFiles lists the files of a client. Without a name it lists the files of
 // all clients that can be read.
-func (e *Environment) listRewritten(name string) (files []*clients.File, err error) {
+func (e *Environment) readFiles(name string) (files []*clients.File, err error) {
 	if name != "" {
-		_, files, err = e.settingsOf(name)
+		_, files, err = e.readSettings(name)
 		return files, err
 	}
 	for _, c := range clients.Known() {

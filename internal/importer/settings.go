@@ -10,8 +10,8 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-// settingsOf reads the files of a client, or one file.
-func (e *Environment) settingsOf(name string) (clients.Client, []*clients.File, error) {
+// readSettings reads the files of a client, or one file.
+func (e *Environment) readSettings(name string) (clients.Client, []*clients.File, error) {
 	c, ok := clients.Find(name)
 	paths := []string{}
 	if ok {

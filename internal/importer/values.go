@@ -17,7 +17,7 @@ import (
 )
 
 // translateVariables translates the environment variables of a program.
-func (i *importer) translateVariables(p *plannedServer) {
+func (i *clientImport) translateVariables(p *plannedServer) {
 	if len(p.entry.Command) == 0 {
 		return
 	}
@@ -44,14 +44,14 @@ func (i *importer) translateVariables(p *plannedServer) {
 
 // isHarmless reports whether a value may be copied: either its name is known to
 // hold no secret, or the user says so.
-func (i *importer) isHarmless(p *plannedServer, name, value string) bool {
+func (i *clientImport) isHarmless(p *plannedServer, name, value string) bool {
 	return clients.Harmless(name, value) ||
 		slices.ContainsFunc(p.flagValues(i.plains), func(plain string) bool { return strings.EqualFold(plain, name) })
 }
 
 // resolveDefaults replaces references by their defaults. It returns false when a
 // reference has no default.
-func (i *importer) resolveDefaults(p *plannedServer, name string, text *string, refs []clients.Ref) bool {
+func (i *clientImport) resolveDefaults(p *plannedServer, name string, text *string, refs []clients.Ref) bool {
 	if clients.SecretName(name) {
 		return false
 	}
@@ -68,7 +68,7 @@ func (i *importer) resolveDefaults(p *plannedServer, name string, text *string, 
 }
 
 // addPlainVariable adds a variable whose value every user may read.
-func (i *importer) addPlainVariable(p *plannedServer, name, text string) {
+func (i *clientImport) addPlainVariable(p *plannedServer, name, text string) {
 	if strings.Contains(text, "${") {
 		p.addNote("%s is not carried over: ${ would be a variable here", name)
 		return
@@ -81,7 +81,7 @@ func (i *importer) addPlainVariable(p *plannedServer, name, text string) {
 
 // secretVariable adds a variable that holds a stand-in. A stand-in is of no use
 // without a host that gets the value.
-func (i *importer) secretVariable(p *plannedServer, name, text string, refs []clients.Ref, hosts []string) {
+func (i *clientImport) secretVariable(p *plannedServer, name, text string, refs []clients.Ref, hosts []string) {
 	what := name + " looks like a secret"
 	if !clients.SecretPair(name, text) {
 		what = name + " is not known to be harmless"
@@ -90,7 +90,7 @@ func (i *importer) secretVariable(p *plannedServer, name, text string, refs []cl
 		what = name + " refers to " + refs[0].String()
 	}
 	if len(hosts) == 0 {
-		p.hostless = p.hostless || p.state == importReady
+		p.lacksHosts = p.lacksHosts || p.state == stateReady
 		p.blockServer("%s, and is not copied: say which hosts get its value, with --host %s=HOST%s, or that it is none, with --plain %s=%s", what, p.name, suggestHost(name), p.name, name)
 		return
 	}
@@ -102,10 +102,10 @@ func (i *importer) secretVariable(p *plannedServer, name, text string, refs []cl
 	p.secrets = append(p.secrets, neededSecret{Name: name, Ref: ref, Put: i.secretInstruction(ref)})
 }
 
-// services maps prefixes of well-known variables to the hosts that take their
+// serviceHosts maps prefixes of well-known variables to the hosts that take their
 // keys, as the makers document. Import proposes these hosts and never grants
 // them by itself.
-var services = []struct{ begin, host string }{
+var serviceHosts = []struct{ begin, host string }{
 	{"ANTHROPIC_", "api.anthropic.com"},
 	{"BRAVE_", "api.search.brave.com"},
 	{"EXA_", "api.exa.ai"},
@@ -124,7 +124,7 @@ var services = []struct{ begin, host string }{
 
 // suggestHost returns the usual host for a variable of this name.
 func suggestHost(name string) string {
-	for _, s := range services {
+	for _, s := range serviceHosts {
 		if strings.HasPrefix(name, s.begin) {
 			return " (often " + s.host + ")"
 		}
@@ -133,7 +133,7 @@ func suggestHost(name string) string {
 }
 
 // secretInstruction describes how the user stores the value of a secret.
-func (i *importer) secretInstruction(ref string) string {
+func (i *clientImport) secretInstruction(ref string) string {
 	prefix := ""
 	for _, b := range i.config.Secrets {
 		if b.Dir != "" {
@@ -157,11 +157,11 @@ func (i *importer) secretInstruction(ref string) string {
 // inShell quotes a word for a shell.
 func inShell(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// schemes lists the prefixes of header values that hold a secret.
-var schemes = []string{"Bearer ", "Basic ", "Token ", "token ", "ApiKey ", "bearer "}
+// authSchemes lists the prefixes of header values that hold a secret.
+var authSchemes = []string{"Bearer ", "Basic ", "Token ", "token ", "ApiKey ", "bearer "}
 
 // translateHeaders translates the headers that the client sends to a remote server.
-func (i *importer) translateHeaders(p *plannedServer) {
+func (i *clientImport) translateHeaders(p *plannedServer) {
 	if p.entry.URL == "" {
 		if len(p.from.Headers) > 0 {
 			p.addNote("headers are not carried over: they belong to a url")
@@ -179,10 +179,10 @@ func (i *importer) translateHeaders(p *plannedServer) {
 
 // translateHeader translates one header. The secret is the whole value, or the part
 // behind the name of a scheme.
-func (i *importer) translateHeader(p *plannedServer, name, value string) {
+func (i *clientImport) translateHeader(p *plannedServer, name, value string) {
 	text, refs := i.client.Expand(value, i.env.Home, p.from.Project)
 	begin, rest := "", text
-	for _, s := range schemes {
+	for _, s := range authSchemes {
 		if after, ok := strings.CutPrefix(text, s); ok {
 			begin, rest = s, after
 		}
@@ -194,7 +194,7 @@ func (i *importer) translateHeader(p *plannedServer, name, value string) {
 			return
 		}
 	}
-	if begin == "" && !whole && i.isHarmless(p, name, rest) && !slices.Contains(p.veiled, name) {
+	if begin == "" && !whole && i.isHarmless(p, name, rest) && !slices.Contains(p.secretHeaders, name) {
 		p.entry.Headers[name] = rest
 		return
 	}
@@ -203,12 +203,12 @@ func (i *importer) translateHeader(p *plannedServer, name, value string) {
 	p.secrets = append(p.secrets, neededSecret{Name: name, Ref: ref, Put: i.secretInstruction(ref)})
 }
 
-// manifests lists the files that mark the folder of a program.
-var manifests = []string{"package.json", "pyproject.toml", "requirements.txt", "Gemfile", "composer.json"}
+// manifestNames lists the files that mark the folder of a program.
+var manifestNames = []string{"package.json", "pyproject.toml", "requirements.txt", "Gemfile", "composer.json"}
 
 // proposeReach proposes what a server may touch: read access to the folders and files
 // that its arguments name, the hosts that a flag names, and nothing else.
-func (i *importer) proposeReach(p *plannedServer) {
+func (i *clientImport) proposeReach(p *plannedServer) {
 	var reads []string
 	add := func(path string) {
 		if !slices.Contains(reads, path) {
@@ -228,8 +228,8 @@ func (i *importer) proposeReach(p *plannedServer) {
 			continue
 		}
 		if info.Mode().IsRegular() && filepath.Ext(path) != "" && k == 1 {
-			path = programFolder(path)
-			p.folder = path
+			path = findProgramFolder(path)
+			p.guessedFolder = path
 		}
 		add(filepath.Clean(path))
 	}
@@ -246,8 +246,8 @@ func (i *importer) proposeReach(p *plannedServer) {
 	}
 }
 
-// proposalSource describes the origin of the proposed capabilities of a program.
-func (p *plannedServer) proposalSource(home string) {
+// noteProposal describes the origin of the proposed capabilities of a program.
+func (p *plannedServer) noteProposal(home string) {
 	c := &p.entry.Capabilities
 	switch {
 	case p.entry.URL != "" || p.observed:
@@ -263,11 +263,11 @@ func (p *plannedServer) proposalSource(home string) {
 	}
 }
 
-// programFolder returns the folder from which a script loads the rest of its
+// findProgramFolder returns the folder from which a script loads the rest of its
 // program: the nearest folder with a manifest, or else its own folder.
-func programFolder(script string) string {
+func findProgramFolder(script string) string {
 	for dir := filepath.Dir(script); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		for _, name := range manifests {
+		for _, name := range manifestNames {
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 				return dir
 			}

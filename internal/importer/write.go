@@ -33,12 +33,12 @@ func WriteServers(ctx context.Context, e *Environment, o *Options) error {
 // writePlan adds the servers to the configuration and rewrites the client's files.
 // It writes the configuration first: after an interruption between the two, the
 // client is unchanged and the user runs the command again.
-func (i *importer) writePlan(ctx context.Context, p *importPlan) error {
+func (i *clientImport) writePlan(ctx context.Context, p *serverPlan) error {
 	paths := i.env.ConfigFiles
 	switch {
-	case p.countState(importBlocked) > 0:
+	case p.countState(stateBlocked) > 0:
 		return i.refuseBlocked(p)
-	case len(p.serverNames()) == 0:
+	case len(p.grantedServers()) == 0:
 		fmt.Fprintf(i.env.Err, "nothing to import: %s\n", p.summarizeStates())
 		return nil
 	case len(paths) == 0:
@@ -60,7 +60,7 @@ func (i *importer) writePlan(ctx context.Context, p *importPlan) error {
 		return err
 	}
 	for _, f := range p.files {
-		text, err := f.Rewrite(value, p.isTaken)
+		text, err := f.Rewrite(value, p.takesServer)
 		if err == nil && !bytes.Equal(text, f.Text) {
 			var copied string
 			if copied, err = copies.FolderOf(i.env.Home).ChangeFile(f.Path, f.Text, text, now); err == nil {
@@ -69,13 +69,13 @@ func (i *importer) writePlan(ctx context.Context, p *importPlan) error {
 		}
 		if err != nil {
 			return fmt.Errorf("%w; written before: %s. Run the command again, or put the copies back: %s",
-				err, joinedOr(r.Wrote), joinedOr(r.Copies))
+				err, joinOrNothing(r.Wrote), joinOrNothing(r.Copies))
 		}
 	}
 	return i.printDone(p, r)
 }
 
-func joinedOr(list []string) string {
+func joinOrNothing(list []string) string {
 	if len(list) == 0 {
 		return "nothing"
 	}
@@ -84,7 +84,7 @@ func joinedOr(list []string) string {
 
 // checkPersonality refuses a personality that would change the default: the personality
 // of a caller that names none.
-func (i *importer) checkPersonality(p *importPlan, path string) error {
+func (i *clientImport) checkPersonality(p *serverPlan, path string) error {
 	names := i.config.Names()
 	switch _, there := i.config.Personalities[p.role]; {
 	case i.config.Implicit:
@@ -98,10 +98,10 @@ func (i *importer) checkPersonality(p *importPlan, path string) error {
 }
 
 // refuseBlocked returns the error that names the blocked servers.
-func (i *importer) refuseBlocked(p *importPlan) error {
+func (i *clientImport) refuseBlocked(p *serverPlan) error {
 	message := "nothing was written: not every server can be carried over"
 	for _, s := range p.servers {
-		if s.state == importBlocked {
+		if s.state == stateBlocked {
 			message += "\n  " + text.OneLine(s.describeState())
 		}
 	}
@@ -109,7 +109,7 @@ func (i *importer) refuseBlocked(p *importPlan) error {
 }
 
 // writeConfig adds the servers to the first file of the configuration.
-func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []string, now time.Time, r *importedServers) error {
+func (i *clientImport) writeConfig(ctx context.Context, p *serverPlan, paths []string, now time.Time, r *planReport) error {
 	path := paths[0]
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -118,7 +118,7 @@ func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []strin
 	if err != nil {
 		return err
 	}
-	content, err := i.addedText(p, string(old))
+	content, err := i.extendText(p, string(old))
 	if errors.Is(err, yamledit.ErrStyle) {
 		return fmt.Errorf("%s: %w, so that nothing can be added to it: write it as a key with one line for each below it, or write what 'sallyport import %s' prints into a file for a further --config", path, err, text.ShellWord(i.o.Name))
 	}
@@ -135,9 +135,9 @@ func (i *importer) writeConfig(ctx context.Context, p *importPlan, paths []strin
 	return err
 }
 
-// addedText returns the text of the configuration with the servers and the
+// extendText returns the text of the configuration with the servers and the
 // personality added.
-func (i *importer) addedText(p *importPlan, content string) (string, error) {
+func (i *clientImport) extendText(p *serverPlan, content string) (string, error) {
 	var err error
 	add := func(path []string, lines []string) {
 		if err == nil && len(lines) > 0 {
@@ -145,7 +145,7 @@ func (i *importer) addedText(p *importPlan, content string) (string, error) {
 		}
 	}
 	for _, s := range p.readyServers() {
-		lines, lineErr := s.yamlLines()
+		lines, lineErr := s.renderServer()
 		if lineErr != nil {
 			return "", lineErr
 		}
@@ -153,28 +153,28 @@ func (i *importer) addedText(p *importPlan, content string) (string, error) {
 	}
 	old, there := i.config.Personalities[p.role]
 	if !there {
-		add([]string{"personalities"}, p.yamlPersonality())
+		add([]string{"personalities"}, p.renderPersonality())
 		return content, err
 	}
 	role := []string{"personalities", p.role}
-	add(append(role, "mcp_servers"), listItems("", removeItems(p.serverNames(), old.MCPServers)))
+	add(append(role, "mcp_servers"), renderItems("", withoutItems(p.grantedServers(), old.MCPServers)))
 	var reads, writes []string
 	if old.FSReach != nil {
 		reads, writes = old.FSReach.Read, old.FSReach.Write
 	}
-	add(append(role, "fs_reach", "read"), listItems("", removeItems(p.readFolders(), reads)))
-	add(append(role, "fs_reach", "write"), listItems("", removeItems(p.writeFolders(), writes)))
+	add(append(role, "fs_reach", "read"), renderItems("", withoutItems(p.readPaths(), reads)))
+	add(append(role, "fs_reach", "write"), renderItems("", withoutItems(p.writePaths(), writes)))
 	return content, err
 }
 
-// removeItems returns the items of a list that another list does not hold.
-func removeItems(list, other []string) []string {
+// withoutItems returns the items of a list that another list does not hold.
+func withoutItems(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }
 
 // verifyText parses the new text as the new configuration. It refuses a text that
 // means anything other than the plan.
-func (i *importer) verifyText(ctx context.Context, p *importPlan, path string, paths []string, content string) (err error) {
+func (i *clientImport) verifyText(ctx context.Context, p *serverPlan, path string, paths []string, content string) (err error) {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".sallyport-import-*"+filepath.Ext(path))
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (i *importer) verifyText(ctx context.Context, p *importPlan, path string, p
 
 // compareConfig checks that a configuration differs from the old one only by the
 // servers and the personality of the plan.
-func (i *importer) compareConfig(p *importPlan, c *config.Config) error {
+func (i *clientImport) compareConfig(p *serverPlan, c *config.Config) error {
 	servers := map[string]string{}
 	for k := range c.Servers {
 		servers[c.Servers[k].ID] = string(c.Servers[k].JSON)
@@ -246,7 +246,7 @@ func (i *importer) compareConfig(p *importPlan, c *config.Config) error {
 }
 
 // compareRoles is compare for the personalities.
-func (i *importer) compareRoles(p *importPlan, c *config.Config) error {
+func (i *clientImport) compareRoles(p *serverPlan, c *config.Config) error {
 	want := map[string]bool{p.role: true}
 	for name, old := range i.config.Personalities {
 		want[name] = true
@@ -269,7 +269,7 @@ func (i *importer) compareRoles(p *importPlan, c *config.Config) error {
 		}
 	}
 	role := c.Personalities[p.role]
-	if role == nil || len(removeItems(p.serverNames(), role.MCPServers)) > 0 {
+	if role == nil || len(withoutItems(p.grantedServers(), role.MCPServers)) > 0 {
 		return fmt.Errorf("it would not give the servers to the personality %s", p.role)
 	}
 	return nil
@@ -283,7 +283,7 @@ func sameRole(a, b *sallyport.Personality) bool {
 }
 
 // printDone reports what was done and what the user still has to do.
-func (i *importer) printDone(p *importPlan, r *importedServers) error {
+func (i *clientImport) printDone(p *serverPlan, r *planReport) error {
 	if i.env.JSON {
 		return i.env.printJSON(r)
 	}
@@ -292,7 +292,7 @@ func (i *importer) printDone(p *importPlan, r *importedServers) error {
 		i.env.printLine("wrote %s (copy: %s)", path, r.Copies[k])
 	}
 	for _, s := range p.servers {
-		if s.state != importReady {
+		if s.state != stateReady {
 			i.env.printLine("%s, %s: %s", text.PrintableLine(s.from.Name), s.state, text.OneLine(strings.Join(s.why, "; ")))
 			continue
 		}

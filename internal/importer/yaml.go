@@ -13,9 +13,9 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-// yamlLines returns the YAML of a declaration, one key on each line, below the name
+// renderServer returns the YAML of a declaration, one key on each line, below the name
 // of its server.
-func (p *plannedServer) yamlLines() ([]string, error) {
+func (p *plannedServer) renderServer() ([]string, error) {
 	text, err := json.Marshal(&p.entry)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (p *plannedServer) yamlLines() ([]string, error) {
 	lines := []string{p.name + ":"}
 	for _, key := range []string{"command", "cwd", "url", "transport", "headers", "env", "secret_env", "capabilities"} {
 		if v, ok := values[key]; ok {
-			lines = append(lines, "  "+key+": "+flowValue(v))
+			lines = append(lines, "  "+key+": "+renderValue(v))
 		}
 	}
 	return lines, nil
@@ -38,9 +38,9 @@ func (p *plannedServer) yamlLines() ([]string, error) {
 // plainKey matches a key that needs no quotes.
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
-// flowValue returns a value on one line. It quotes texts, so that YAML reads none of
+// renderValue returns a value on one line. It quotes texts, so that YAML reads none of
 // them as another type, and escapes characters that do not print.
-func flowValue(v any) string {
+func renderValue(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
 		parts := make([]string, 0, len(v))
@@ -49,13 +49,13 @@ func flowValue(v any) string {
 			if !plainKey.MatchString(key) || slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}, strings.ToLower(key)) {
 				name = strconv.Quote(key)
 			}
-			parts = append(parts, name+": "+flowValue(v[key]))
+			parts = append(parts, name+": "+renderValue(v[key]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case []any:
 		parts := make([]string, len(v))
 		for i := range v {
-			parts[i] = flowValue(v[i])
+			parts[i] = renderValue(v[i])
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	case string:
@@ -65,8 +65,8 @@ func flowValue(v any) string {
 	}
 }
 
-// yamlComments returns the comments about a server.
-func (p *plannedServer) yamlComments() (lines []string) {
+// renderComments returns the comments about a server.
+func (p *plannedServer) renderComments() (lines []string) {
 	lines = append(lines, "# "+text.PrintableLine(p.from.At))
 	for _, n := range p.notes {
 		lines = append(lines, "# "+text.OneLine(n))
@@ -77,8 +77,8 @@ func (p *plannedServer) yamlComments() (lines []string) {
 	return lines
 }
 
-// readFolders returns the folders that the personality has to reach for its servers.
-func (p *importPlan) readFolders() (list []string) {
+// readPaths returns the folders that the personality has to reach for its servers.
+func (p *serverPlan) readPaths() (list []string) {
 	for _, s := range p.readyServers() {
 		if fs := s.entry.Capabilities.FSReach; fs != nil {
 			list = append(list, fs.Read.Paths...)
@@ -88,7 +88,7 @@ func (p *importPlan) readFolders() (list []string) {
 	return slices.Compact(list)
 }
 
-func (p *importPlan) writeFolders() (list []string) {
+func (p *serverPlan) writePaths() (list []string) {
 	for _, s := range p.readyServers() {
 		if fs := s.entry.Capabilities.FSReach; fs != nil {
 			list = append(list, fs.Write.Paths...)
@@ -99,27 +99,27 @@ func (p *importPlan) writeFolders() (list []string) {
 }
 
 // readyServers returns the servers that are written.
-func (p *importPlan) readyServers() (list []*plannedServer) {
+func (p *serverPlan) readyServers() (list []*plannedServer) {
 	for _, s := range p.servers {
-		if s.state == importReady {
+		if s.state == stateReady {
 			list = append(list, s)
 		}
 	}
 	return list
 }
 
-// serverNames returns the servers of the plan that the personality may use.
-func (p *importPlan) serverNames() (list []string) {
+// grantedServers returns the servers of the plan that the personality may use.
+func (p *serverPlan) grantedServers() (list []string) {
 	for _, s := range p.servers {
-		if (s.state == importReady || s.state == importThere) && !slices.Contains(list, s.name) {
+		if (s.state == stateReady || s.state == stateDeclared) && !slices.Contains(list, s.name) {
 			list = append(list, s.name)
 		}
 	}
 	return list
 }
 
-// yamlDocument returns the plan as a configuration file of its own, with remarks.
-func (p *importPlan) yamlDocument(title string) (string, error) {
+// renderDocument returns the plan as a configuration file of its own, with remarks.
+func (p *serverPlan) renderDocument(title string) (string, error) {
 	var b strings.Builder
 	line := func(indent int, format string, args ...any) {
 		text := fmt.Sprintf(format, args...)
@@ -131,53 +131,53 @@ func (p *importPlan) yamlDocument(title string) (string, error) {
 		line(0, "mcp_servers:")
 	}
 	for _, s := range p.servers {
-		if s.state != importReady {
+		if s.state != stateReady {
 			line(2, "# %s, %s: %s", text.PrintableLine(s.from.Name), s.state, text.OneLine(strings.Join(s.why, "; ")))
 			continue
 		}
-		lines, err := s.yamlLines()
+		lines, err := s.renderServer()
 		if err != nil {
 			return "", err
 		}
-		for _, l := range append(s.yamlComments(), lines...) {
+		for _, l := range append(s.renderComments(), lines...) {
 			line(2, "%s", l)
 		}
 	}
-	if len(p.serverNames()) == 0 {
+	if len(p.grantedServers()) == 0 {
 		return b.String(), nil
 	}
 	line(0, "personalities:")
-	for _, l := range p.yamlPersonality() {
+	for _, l := range p.renderPersonality() {
 		line(2, "%s", l)
 	}
 	return b.String(), nil
 }
 
-// yamlPersonality returns the lines of a personality that may use these servers and
+// renderPersonality returns the lines of a personality that may use these servers and
 // nothing else.
-func (p *importPlan) yamlPersonality() []string {
+func (p *serverPlan) renderPersonality() []string {
 	lines := []string{
 		p.role + ":",
 		"  description: " + strconv.Quote("The MCP servers of "+text.PrintableLine(p.files[0].Client.Title)+"."),
 		"  toolset: []",
 		"  mcp_servers:",
 	}
-	lines = append(lines, listItems("    ", p.serverNames())...)
-	reads, writes := p.readFolders(), p.writeFolders()
+	lines = append(lines, renderItems("    ", p.grantedServers())...)
+	reads, writes := p.readPaths(), p.writePaths()
 	if len(reads)+len(writes) == 0 {
 		return lines
 	}
 	lines = append(lines, "  fs_reach:")
 	if len(reads) > 0 {
-		lines = append(append(lines, "    read:"), listItems("      ", reads)...)
+		lines = append(append(lines, "    read:"), renderItems("      ", reads)...)
 	}
 	if len(writes) > 0 {
-		lines = append(append(lines, "    write:"), listItems("      ", writes)...)
+		lines = append(append(lines, "    write:"), renderItems("      ", writes)...)
 	}
 	return lines
 }
 
-func listItems(indent string, list []string) (lines []string) {
+func renderItems(indent string, list []string) (lines []string) {
 	for _, s := range list {
 		lines = append(lines, indent+"- "+strconv.Quote(s))
 	}
