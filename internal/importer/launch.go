@@ -4,44 +4,12 @@ import (
 	"net/textproto"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
-	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/clients"
 )
-
-// serverEntry is the declaration of a server. Its JSON is the input of the reader of
-// declarations, with the keys in the order in which people write them.
-type serverEntry struct {
-	Command      []string               `json:"command,omitempty"`
-	Cwd          string                 `json:"cwd,omitempty"`
-	URL          string                 `json:"url,omitempty"`
-	Transport    string                 `json:"transport,omitempty"`
-	Headers      map[string]any         `json:"headers,omitempty"`
-	Env          map[string]string      `json:"env,omitempty"`
-	SecretEnv    map[string]secretEnv   `json:"secret_env,omitempty"`
-	Capabilities sallyport.Capabilities `json:"capabilities"`
-}
-
-// secretEnv is an environment variable that holds a stand-in for a secret.
-type secretEnv struct {
-	Secret string   `json:"secret"`
-	Hosts  []string `json:"hosts"`
-}
-
-// secretHeader is a header that ends in a secret.
-type secretHeader struct {
-	Secret string `json:"secret"`
-	Prefix string `json:"prefix,omitempty"`
-}
-
-// isSameLaunch reports whether two declarations start the same server.
-func isSameLaunch(a, b *serverEntry) bool {
-	return a.URL == b.URL && a.Transport == b.Transport && a.Cwd == b.Cwd && slices.Equal(a.Command, b.Command) && reflect.DeepEqual(a.Env, b.Env)
-}
 
 // translateLaunch sets what the declaration starts, or the address of a remote server.
 func (i *clientImport) translateLaunch(p *plannedServer) {
@@ -66,15 +34,6 @@ func (i *clientImport) stripShell(command []string) []string {
 		return command[2:]
 	}
 	return command
-}
-
-// programName returns the name of a program without its folder and extension.
-func programName(path string) string {
-	name := filepath.Base(strings.ReplaceAll(path, `\`, "/"))
-	for _, ending := range []string{".exe", ".cmd", ".bat"} {
-		name = strings.TrimSuffix(name, ending)
-	}
-	return name
 }
 
 // translateRemote sets the address of a remote server.
@@ -188,6 +147,15 @@ func (i *clientImport) isOnSearchPath(p *plannedServer, path, name string) bool 
 	return false
 }
 
+// programName returns the name of a program without its folder and extension.
+func programName(path string) string {
+	name := filepath.Base(strings.ReplaceAll(path, `\`, "/"))
+	for _, ending := range []string{".exe", ".cmd", ".bat"} {
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
+}
+
 // translateArgument translates one argument. It expands what is relative to a folder of
 // the client.
 func (i *clientImport) translateArgument(p *plannedServer, text string) string {
@@ -207,15 +175,6 @@ func (i *clientImport) translateArgument(p *plannedServer, text string) string {
 		p.blockServer("an argument is relative to a folder that the client does not name: write it out")
 	}
 	return text
-}
-
-// clientFolder returns the folder in which the client starts a server, or an empty path
-// when it is not known.
-func (i *clientImport) clientFolder(p *plannedServer) string {
-	if p.entry.Cwd != "" {
-		return p.entry.Cwd
-	}
-	return p.from.Project
 }
 
 // absoluteFolder returns an absolute path for a path that is relative to a folder of

@@ -2,132 +2,22 @@ package importer
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/clients"
-	"github.com/sallyport/sallyport/internal/config"
-	"github.com/sallyport/sallyport/internal/lock"
-	"github.com/sallyport/sallyport/internal/text"
 )
-
-// clientImport turns the servers of one client into declarations.
-type clientImport struct {
-	env    *Environment
-	o      *Options
-	client clients.Client
-	// config is the configuration in force, to which the servers are added.
-	config *config.Config
-	hosts  map[string][]string
-	pins   map[string][]string
-	plains map[string][]string
-	// byName maps each name to the server that has it.
-	byName map[string]*plannedServer
-}
-
-// serverState is the outcome of the import of one server.
-type serverState string
-
-const (
-	// stateReady: the server is written.
-	stateReady serverState = "ready"
-	// stateDeclared: the configuration already declares the server.
-	stateDeclared serverState = "there"
-	// stateLeft: the server stays with the client.
-	stateLeft serverState = "left"
-	// stateBlocked: the server cannot be carried over as it is.
-	stateBlocked serverState = "blocked"
-)
-
-// plannedServer is one server with the outcome of its import.
-type plannedServer struct {
-	from  clients.Server
-	name  string
-	state serverState
-	// why holds the reasons why a server is left or blocked.
-	why   []string
-	entry serverEntry
-	// notes describe what differs from the client's declaration.
-	notes   []string
-	secrets []neededSecret
-	// guessedFolder is the folder from which the program probably loads its other
-	// files.
-	guessedFolder string
-	// secretHeaders lists headers whose value came from a variable that looks like a
-	// secret.
-	secretHeaders []string
-	// observed is true when the server was observed.
-	observed bool
-	// lacksHosts is true when only the hosts of its secrets are missing.
-	lacksHosts bool
-}
-
-// neededSecret is a secret that the user has to store.
-type neededSecret struct {
-	Name string `json:"name"`
-	Ref  string `json:"ref"`
-	Put  string `json:"put"`
-}
 
 // serverPlan is the outcome for all servers of a client.
 type serverPlan struct {
 	files   []*clients.File
 	role    string
 	servers []*plannedServer
-}
-
-func (p *plannedServer) addNote(format string, args ...any) {
-	p.notes = append(p.notes, text.PrintableLine(fmt.Sprintf(format, args...)))
-}
-
-func (p *plannedServer) blockServer(format string, args ...any) {
-	p.state = stateBlocked
-	p.why = append(p.why, text.PrintableLine(fmt.Sprintf(format, args...)))
-}
-
-// newClientImport returns the importer for the client that the options name, and
-// its files.
-func newClientImport(e *Environment, o *Options) (*clientImport, []*clients.File, error) {
-	c, files, err := e.readSettings(o.Name)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, file := range files {
-		e.warnOfCopies(file.Path)
-	}
-	i := &clientImport{env: e, o: o, client: c, byName: map[string]*plannedServer{}}
-	if i.config, err = e.LoadConfig(); err != nil {
-		return nil, nil, err
-	}
-	if i.hosts, err = parsePairs("host", o.Hosts); err != nil {
-		return nil, nil, err
-	}
-	if i.plains, err = parsePairs("plain", o.Plain); err != nil {
-		return nil, nil, err
-	}
-	i.pins, err = parsePairs("pin", o.Pins)
-	return i, files, err
-}
-
-// parsePairs parses a list of NAME=VALUE.
-func parsePairs(flag string, list []string) (map[string][]string, error) {
-	values := map[string][]string{}
-	for _, s := range list {
-		name, value, ok := strings.Cut(s, "=")
-		if !ok || name == "" || value == "" {
-			return nil, fmt.Errorf("--%s %s: expected SERVER=%s", flag, s, map[string]string{"host": "HOST", "pin": "VERSION"}[flag])
-		}
-		values[name] = append(values[name], value)
-	}
-	return values, nil
 }
 
 // planImport reads the files of a client and decides about their servers.
@@ -169,18 +59,6 @@ func (i *clientImport) refuseUnusedFlags(p *serverPlan) error {
 		}
 	}
 	return nil
-}
-
-// hasName reports whether a server has a name, in the configuration or at the
-// client.
-func (p *plannedServer) hasName(name string) bool { return name == p.name || name == p.from.Name }
-
-// flagValues returns the values that a flag gives for a server.
-func (p *plannedServer) flagValues(values map[string][]string) []string {
-	if v, ok := values[p.name]; ok {
-		return v
-	}
-	return values[p.from.Name]
 }
 
 // planServer decides about one server.
@@ -266,37 +144,50 @@ func (i *clientImport) checkDeclaration(p *plannedServer) {
 	}
 }
 
-// repeatedSign matches separators that stand twice in a row.
-var repeatedSign = regexp.MustCompile(`(_|-)[_-]+`)
-
-// maxServerName is the longest name of a server, in bytes (internal/lock).
-const maxServerName = 40
-
-// serverName returns a valid server name. It replaces each character that a
-// name cannot hold with a dash.
-func serverName(name string) string {
-	out := strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-' {
-			return r
+// readPaths returns the folders that the personality has to reach for its servers.
+func (p *serverPlan) readPaths() (list []string) {
+	for _, s := range p.readyServers() {
+		if fs := s.entry.Capabilities.FSReach; fs != nil {
+			list = append(list, fs.Read.Paths...)
 		}
-		return '-'
-	}, name)
-	out = repeatedSign.ReplaceAllString(out, "$1")
-	out = strings.Trim(out, "_-")
-	if len(out) > maxServerName {
-		out = numberName(out, name)
 	}
-	if lock.CheckServer(out) != nil {
-		return numberName("server", name)
-	}
-	return out
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
-// numberName makes a name unique with the digest of another text.
-func numberName(name, apart string) string {
-	sum := sha256.Sum256([]byte(apart))
-	end := "-" + hex.EncodeToString(sum[:3])
-	return strings.TrimRight(name[:min(len(name), maxServerName-len(end))], "_-") + end
+func (p *serverPlan) writePaths() (list []string) {
+	for _, s := range p.readyServers() {
+		if fs := s.entry.Capabilities.FSReach; fs != nil {
+			list = append(list, fs.Write.Paths...)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// readyServers returns the servers that are written.
+func (p *serverPlan) readyServers() (list []*plannedServer) {
+	for _, s := range p.servers {
+		if s.state == stateReady {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// grantedServers returns the servers of the plan that the personality may use.
+func (p *serverPlan) grantedServers() (list []string) {
+	for _, s := range p.servers {
+		if (s.state == stateReady || s.state == stateDeclared) && !slices.Contains(list, s.name) {
+			list = append(list, s.name)
+		}
+	}
+	return list
+}
+
+// withoutItems returns the items of a list that another list does not hold.
+func withoutItems(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }
 
 // countState returns the number of servers in a state.

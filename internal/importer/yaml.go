@@ -13,6 +13,84 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
+// renderDocument returns the plan as a configuration file of its own, with remarks.
+func (p *serverPlan) renderDocument(title string) (string, error) {
+	var b strings.Builder
+	line := func(indent int, format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		b.WriteString(strings.Repeat(" ", indent) + text + "\n")
+	}
+	line(0, "# The MCP servers of %s, as `sallyport import` reads them.", text.PrintableLine(title))
+	line(0, "version: 1")
+	if len(p.readyServers()) > 0 {
+		line(0, "mcp_servers:")
+	}
+	for _, s := range p.servers {
+		if s.state != stateReady {
+			line(2, "# %s, %s: %s", text.PrintableLine(s.from.Name), s.state, text.OneLine(strings.Join(s.why, "; ")))
+			continue
+		}
+		lines, err := s.renderServer()
+		if err != nil {
+			return "", err
+		}
+		for _, l := range append(s.renderComments(), lines...) {
+			line(2, "%s", l)
+		}
+	}
+	if len(p.grantedServers()) == 0 {
+		return b.String(), nil
+	}
+	line(0, "personalities:")
+	for _, l := range p.renderPersonality() {
+		line(2, "%s", l)
+	}
+	return b.String(), nil
+}
+
+// renderComments returns the comments about a server.
+func (p *plannedServer) renderComments() (lines []string) {
+	lines = append(lines, "# "+text.PrintableLine(p.from.At))
+	for _, n := range p.notes {
+		lines = append(lines, "# "+text.OneLine(n))
+	}
+	for _, s := range p.secrets {
+		lines = append(lines, "# "+text.OneLine(text.PrintableLine("the value of "+s.Name+" goes into "+s.Put)))
+	}
+	return lines
+}
+
+// renderPersonality returns the lines of a personality that may use these servers and
+// nothing else.
+func (p *serverPlan) renderPersonality() []string {
+	lines := []string{
+		p.role + ":",
+		"  description: " + strconv.Quote("The MCP servers of "+text.PrintableLine(p.files[0].Client.Title)+"."),
+		"  toolset: []",
+		"  mcp_servers:",
+	}
+	lines = append(lines, renderItems("    ", p.grantedServers())...)
+	reads, writes := p.readPaths(), p.writePaths()
+	if len(reads)+len(writes) == 0 {
+		return lines
+	}
+	lines = append(lines, "  fs_reach:")
+	if len(reads) > 0 {
+		lines = append(append(lines, "    read:"), renderItems("      ", reads)...)
+	}
+	if len(writes) > 0 {
+		lines = append(append(lines, "    write:"), renderItems("      ", writes)...)
+	}
+	return lines
+}
+
+func renderItems(indent string, list []string) (lines []string) {
+	for _, s := range list {
+		lines = append(lines, indent+"- "+strconv.Quote(s))
+	}
+	return lines
+}
+
 // renderServer returns the YAML of a declaration, one key on each line, below the name
 // of its server.
 func (p *plannedServer) renderServer() ([]string, error) {
@@ -63,123 +141,4 @@ func renderValue(v any) string {
 	default:
 		return fmt.Sprint(v)
 	}
-}
-
-// renderComments returns the comments about a server.
-func (p *plannedServer) renderComments() (lines []string) {
-	lines = append(lines, "# "+text.PrintableLine(p.from.At))
-	for _, n := range p.notes {
-		lines = append(lines, "# "+text.OneLine(n))
-	}
-	for _, s := range p.secrets {
-		lines = append(lines, "# "+text.OneLine(text.PrintableLine("the value of "+s.Name+" goes into "+s.Put)))
-	}
-	return lines
-}
-
-// readPaths returns the folders that the personality has to reach for its servers.
-func (p *serverPlan) readPaths() (list []string) {
-	for _, s := range p.readyServers() {
-		if fs := s.entry.Capabilities.FSReach; fs != nil {
-			list = append(list, fs.Read.Paths...)
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-func (p *serverPlan) writePaths() (list []string) {
-	for _, s := range p.readyServers() {
-		if fs := s.entry.Capabilities.FSReach; fs != nil {
-			list = append(list, fs.Write.Paths...)
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-// readyServers returns the servers that are written.
-func (p *serverPlan) readyServers() (list []*plannedServer) {
-	for _, s := range p.servers {
-		if s.state == stateReady {
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
-// grantedServers returns the servers of the plan that the personality may use.
-func (p *serverPlan) grantedServers() (list []string) {
-	for _, s := range p.servers {
-		if (s.state == stateReady || s.state == stateDeclared) && !slices.Contains(list, s.name) {
-			list = append(list, s.name)
-		}
-	}
-	return list
-}
-
-// renderDocument returns the plan as a configuration file of its own, with remarks.
-func (p *serverPlan) renderDocument(title string) (string, error) {
-	var b strings.Builder
-	line := func(indent int, format string, args ...any) {
-		text := fmt.Sprintf(format, args...)
-		b.WriteString(strings.Repeat(" ", indent) + text + "\n")
-	}
-	line(0, "# The MCP servers of %s, as `sallyport import` reads them.", text.PrintableLine(title))
-	line(0, "version: 1")
-	if len(p.readyServers()) > 0 {
-		line(0, "mcp_servers:")
-	}
-	for _, s := range p.servers {
-		if s.state != stateReady {
-			line(2, "# %s, %s: %s", text.PrintableLine(s.from.Name), s.state, text.OneLine(strings.Join(s.why, "; ")))
-			continue
-		}
-		lines, err := s.renderServer()
-		if err != nil {
-			return "", err
-		}
-		for _, l := range append(s.renderComments(), lines...) {
-			line(2, "%s", l)
-		}
-	}
-	if len(p.grantedServers()) == 0 {
-		return b.String(), nil
-	}
-	line(0, "personalities:")
-	for _, l := range p.renderPersonality() {
-		line(2, "%s", l)
-	}
-	return b.String(), nil
-}
-
-// renderPersonality returns the lines of a personality that may use these servers and
-// nothing else.
-func (p *serverPlan) renderPersonality() []string {
-	lines := []string{
-		p.role + ":",
-		"  description: " + strconv.Quote("The MCP servers of "+text.PrintableLine(p.files[0].Client.Title)+"."),
-		"  toolset: []",
-		"  mcp_servers:",
-	}
-	lines = append(lines, renderItems("    ", p.grantedServers())...)
-	reads, writes := p.readPaths(), p.writePaths()
-	if len(reads)+len(writes) == 0 {
-		return lines
-	}
-	lines = append(lines, "  fs_reach:")
-	if len(reads) > 0 {
-		lines = append(append(lines, "    read:"), renderItems("      ", reads)...)
-	}
-	if len(writes) > 0 {
-		lines = append(append(lines, "    write:"), renderItems("      ", writes)...)
-	}
-	return lines
-}
-
-func renderItems(indent string, list []string) (lines []string) {
-	for _, s := range list {
-		lines = append(lines, indent+"- "+strconv.Quote(s))
-	}
-	return lines
 }

@@ -6,39 +6,8 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/clients"
-	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/text"
 )
-
-// readSettings reads the files of a client, or one file.
-func (e *Environment) readSettings(name string) (clients.Client, []*clients.File, error) {
-	c, ok := clients.Find(name)
-	paths := []string{}
-	if ok {
-		paths = c.Files(e.Folders)
-	} else {
-		if !strings.ContainsAny(name, `./\`) {
-			return c, nil, fmt.Errorf("client %q is not known: expected one of %s, or the path of a file", name, strings.Join(clients.Names(), ", "))
-		}
-		paths = append(paths, fsx.Absolute(e.Dir, name))
-		c = clients.Of(paths[0], e.Folders)
-	}
-	var files []*clients.File
-	for _, path := range paths {
-		file, err := clients.Read(c, path, e.Folders)
-		if err != nil {
-			return c, nil, fmt.Errorf("%w; nothing was changed", err)
-		}
-		if file.Text != nil {
-			files = append(files, file)
-			c = file.Client // the file has told which key it uses
-		}
-	}
-	if len(files) == 0 {
-		return c, nil, fmt.Errorf("%s has no settings here: looked for %s", c.Title, strings.Join(paths, " and "))
-	}
-	return c, files, nil
-}
 
 // foundClient is one file as `import` lists it.
 type foundClient struct {

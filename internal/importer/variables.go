@@ -1,0 +1,100 @@
+package importer
+
+import (
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// translateVariables translates the environment variables of a program.
+func (i *clientImport) translateVariables(p *plannedServer) {
+	if len(p.entry.Command) == 0 {
+		return
+	}
+	if p.from.EnvFile != "" {
+		p.addNote("envFile is not carried over: write its lines under env, and its secrets under secret_env")
+	}
+	hosts := p.flagValues(i.hosts)
+	for _, v := range p.from.Env {
+		text, refs := i.client.Expand(v.Value, i.env.Home, p.from.Project)
+		switch {
+		case v.Value == "":
+			// Most programs treat an empty variable like a missing one.
+		case !reach.IsEnvName(v.Name):
+			p.addNote("a variable is not carried over: %q is not a name of one", v.Name)
+		case scoped.ReservedEnv(v.Name):
+			p.addNote("%s is not carried over: it steers a child from outside, so that no child gets it", v.Name)
+		case len(refs) > 0 && !i.resolveDefaults(p, v.Name, &text, refs) || !i.isHarmless(p, v.Name, text):
+			i.secretVariable(p, v.Name, text, refs, hosts)
+		default:
+			i.addPlainVariable(p, v.Name, text)
+		}
+	}
+}
+
+// addPlainVariable adds a variable whose value every user may read.
+func (i *clientImport) addPlainVariable(p *plannedServer, name, text string) {
+	if strings.Contains(text, "${") {
+		p.addNote("%s is not carried over: ${ would be a variable here", name)
+		return
+	}
+	if p.entry.Env == nil {
+		p.entry.Env = map[string]string{}
+	}
+	p.entry.Env[name] = text
+}
+
+// secretVariable adds a variable that holds a stand-in. A stand-in is of no use
+// without a host that gets the value.
+func (i *clientImport) secretVariable(p *plannedServer, name, text string, refs []clients.Ref, hosts []string) {
+	what := name + " looks like a secret"
+	if !clients.SecretPair(name, text) {
+		what = name + " is not known to be harmless"
+	}
+	if len(refs) > 0 {
+		what = name + " refers to " + refs[0].String()
+	}
+	if len(hosts) == 0 {
+		p.lacksHosts = p.lacksHosts || p.state == stateReady
+		p.blockServer("%s, and is not copied: say which hosts get its value, with --host %s=HOST%s, or that it is none, with --plain %s=%s", what, p.name, suggestHost(name), p.name, name)
+		return
+	}
+	ref := "mcp/" + p.name + "/" + name
+	if p.entry.SecretEnv == nil {
+		p.entry.SecretEnv = map[string]secretEnv{}
+	}
+	p.entry.SecretEnv[name] = secretEnv{Secret: ref, Hosts: hosts}
+	p.secrets = append(p.secrets, neededSecret{Name: name, Ref: ref, Put: i.secretInstruction(ref)})
+}
+
+// serviceHosts maps prefixes of well-known variables to the hosts that take their
+// keys, as the makers document. Import proposes these hosts and never grants
+// them by itself.
+var serviceHosts = []struct{ begin, host string }{
+	{"ANTHROPIC_", "api.anthropic.com"},
+	{"BRAVE_", "api.search.brave.com"},
+	{"EXA_", "api.exa.ai"},
+	{"FIRECRAWL_", "api.firecrawl.dev"},
+	{"GEMINI_", "generativelanguage.googleapis.com"},
+	{"GITHUB_", "api.github.com"},
+	{"GITLAB_", "gitlab.com"},
+	{"LINEAR_", "api.linear.app"},
+	{"NOTION_", "api.notion.com"},
+	{"OPENAI_", "api.openai.com"},
+	{"SENTRY_", "sentry.io"},
+	{"SLACK_", "slack.com"},
+	{"STRIPE_", "api.stripe.com"},
+	{"TAVILY_", "api.tavily.com"},
+}
+
+// suggestHost returns the usual host for a variable of this name.
+func suggestHost(name string) string {
+	for _, s := range serviceHosts {
+		if strings.HasPrefix(name, s.begin) {
+			return " (often " + s.host + ")"
+		}
+	}
+	return ""
+}
