@@ -132,7 +132,7 @@ func choose(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		Schema: json.RawMessage(`{"type":"object","properties":{"file":{"type":"string","enum":["mine","theirs"]}},"required":["file"]}`),
 	})
 	if err != nil {
-		return sallyport.Result{}, err // nobody can be asked, or nobody answered
+		return sallyport.Result{}, err // no person can be asked, or none answered
 	}
 	if answers[0].Action != sallyport.ActionAccept {
 		return sallyport.OK("nothing was changed"), nil
