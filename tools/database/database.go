@@ -256,7 +256,7 @@ func (b *Backend) newAddressSource(name string, c Connection) (func(context.Cont
 // floats, string, []byte, [time.Time] and [encoding/json.Number]. The empty
 // mode means read. The rows hold nil, bool, int64, float64, string and, for
 // bytes that are no text, map[string]any{"base64": …}; see the package's
-// documentation of values in docs/guides/tools.md. Errors are [*sallyport.Error]s
+// documentation of values in docs/guides/built-in-tools.md. Errors are [*sallyport.Error]s
 // whose text holds what the engine says about the SQL and nothing about the
 // connection.
 func (b *Backend) Query(ctx context.Context, connection string, mode sallyport.AccessMode, query string, args []any) (sallyport.Table, error) {
