@@ -14,7 +14,6 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 // Fault is one thing wrong with a tool, or with a tool under a personality.
@@ -329,7 +328,7 @@ func (c *declarationChecker) checkSmallGroups() {
 			c.addFault("mail", "to is empty: list recipients, or leave mail out")
 		}
 		for _, to := range m.To {
-			if err := scoped.CheckRecipient(to); err != nil {
+			if _, err := reach.ParseRecipients([]string{to}); err != nil {
 				c.addFault("mail", "%v", err)
 			}
 		}

@@ -44,7 +44,7 @@ type Scope struct {
 	// display is a copy for tools to look at: one that writes into it changes
 	// nothing that is enforced.
 	display    sallyport.NetworkGrant
-	recipients []recipient
+	recipients []reach.Recipient
 	maxValue   int64
 	// running is the children of calls that wait for them.
 	running childSet
@@ -98,7 +98,7 @@ func (s *Scope) compileGroups() (err error) {
 		s.files.places = s.backends.Places
 	}
 	if s.grant.Mail != nil {
-		if s.recipients, err = parseRecipients(s.grant.Mail.To); err != nil {
+		if s.recipients, err = reach.ParseRecipients(s.grant.Mail.To); err != nil {
 			return fmt.Errorf("%s: %w", capMail, err)
 		}
 	}
