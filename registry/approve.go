@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -274,7 +275,7 @@ func (ro *compiledRole) mayElicit() bool {
 func listsTool(list []string, t *sallyport.Tool) bool {
 	server := t.Server()
 	return slices.ContainsFunc(list, func(item string) bool {
-		return item == t.Name || item == everything || t.Toolset != "" && item == "@"+t.Toolset ||
+		return item == t.Name || item == group.Everything || t.Toolset != "" && item == "@"+t.Toolset ||
 			server != "" && item == "mcp__"+server+"__*"
 	})
 }

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -13,7 +12,7 @@ import (
 	"io"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/scoped"
+	"github.com/sallyport/sallyport/internal/group"
 )
 
 // approvalDigest binds a decision to what it was made about: the exact
@@ -59,13 +58,14 @@ func (c *call) grantTargets(ctx context.Context) []string {
 		return c.named
 	}
 	c.named = []string{}
-	if d := c.grant.Database; d != nil {
-		for _, name := range d.Connections {
-			c.addTarget(ctx, c.r.backends.Databases, name)
+	for _, g := range group.All() {
+		if g.Targets == nil {
+			continue
 		}
-	}
-	if m := c.grant.Mail; m != nil {
-		c.addTarget(ctx, c.r.backends.Mail, cmp.Or(m.Relay, scoped.DefaultRelay))
+		namer, names := g.Targets(c.grant, &c.r.backends)
+		for _, name := range names {
+			c.addTarget(ctx, namer, name)
+		}
 	}
 	return c.named
 }

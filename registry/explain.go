@@ -7,6 +7,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/scoped"
 )
@@ -45,7 +46,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	if c.entry == nil {
 		return x, nil
 	}
-	x.Declared = cloneCapabilities(&c.entry.tool.Capabilities)
+	x.Declared = group.Clone(&c.entry.tool.Capabilities)
 	var err error
 	x.role, x.entry = r.roleFor(caller.Personality), &c.entry.tool
 	if x.Grant, err = r.grantOf(&c.entry.tool, x.role); err == nil {

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // grantResolver computes one grant: declaration ∩ personality, item by item,
-// with the reason for everything that is dropped.
+// with the reason for group.Everything that is dropped.
 type grantResolver struct {
 	tool  *sallyport.Tool
 	role  *compiledRole
@@ -30,20 +30,11 @@ func (r *Registry) grantOf(t *sallyport.Tool, ro *compiledRole) (*sallyport.Gran
 // cannot be read here, such as an empty variable.
 func computeGrant(t *sallyport.Tool, ro *compiledRole, vars map[string]string, places sallyport.Places) (*sallyport.Grant, error) {
 	r := grantResolver{tool: t, role: ro, vars: vars, at: placeFinder{places: places, names: map[string]string{}, first: map[string]string{}}}
-	for _, step := range []func() error{r.resolveNetwork, r.resolveSecrets, r.resolveFiles, r.resolveProcess, r.resolveInput} {
-		if err := step(); err != nil {
+	for i := range group.All() {
+		if err := r.resolveGroup(&group.All()[i]); err != nil {
 			return nil, err
 		}
 	}
-	c := &t.Capabilities
-	if s := c.Storage; s != nil {
-		r.grant.Storage = &sallyport.StorageGrant{
-			Scope: s.Scope, TTL: time.Duration(s.TTLSecondsDefault) * time.Second,
-		}
-	}
-	// These groups have no ceiling in a personality: what the operator wired
-	// is the ceiling, and the accessor holds to the declaration.
-	r.grant.Attachments, r.grant.Database, r.grant.Mail = c.Attachments, c.Database, c.Mail
 	return &r.grant, nil
 }
 
@@ -51,7 +42,7 @@ func computeGrant(t *sallyport.Tool, ro *compiledRole, vars map[string]string, p
 func (r *grantResolver) dropItem(capability, item, why, key string) {
 	d := sallyport.Dropped{Capability: capability, Item: item, Why: why, Source: r.role.sourceOf(key)}
 	if p := r.role.personality; p != nil {
-		if item == everything || item == fromPersonality {
+		if item == group.Everything || item == group.FromPersonality {
 			item = "what the tool may reach"
 		}
 		d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, p.Name, key)
@@ -59,20 +50,53 @@ func (r *grantResolver) dropItem(capability, item, why, key string) {
 	r.grant.Dropped = append(r.grant.Dropped, d)
 }
 
-// Declared items that mean "whatever the personality gives".
-const (
-	everything      = "*"
-	fromPersonality = "from-personality"
-)
+// resolveGroup resolves one group. Of hosts and paths more than two lists
+// decide. Of the others the declaration stands, unless a list of the
+// personality bounds it; where there is none, what the operator wired is the
+// ceiling, and the accessor holds to the declaration.
+func (r *grantResolver) resolveGroup(g *group.Group) error {
+	c := &r.tool.Capabilities
+	if !g.Declared(c) {
+		return nil
+	}
+	switch g.Name {
+	case "network":
+		return r.resolveNetwork()
+	case "fs_reach":
+		return r.resolveFiles()
+	case "process":
+		if err := r.resolveExecFrom(c.Process.ExecFrom); err != nil {
+			return err
+		}
+	}
+	g.Grant(c, &r.grant)
+	for i := range g.Reaches {
+		r.boundReach(&g.Reaches[i])
+	}
+	return nil
+}
+
+// boundReach holds a list of the grant to that of the personality.
+func (r *grantResolver) boundReach(list *group.Reach) {
+	ceiling := &list.Ceiling
+	if ceiling.List == nil || r.role.personality == nil {
+		return
+	}
+	allowed := ceiling.List(r.role.personality)
+	if allowed == nil {
+		return
+	}
+	granted, dropped := list.Meet(list.Declared(&r.tool.Capabilities), allowed)
+	ceiling.Set(&r.grant, granted)
+	for _, item := range dropped {
+		r.dropItem(list.Name, item, fmt.Sprintf(ceiling.Reason, item), ceiling.Key)
+	}
+}
 
 // resolveNetwork intersects hosts. Without a network block, or with one that
 // has no allow list, exact hosts and wildcards stand and "*" gives nothing.
 func (r *grantResolver) resolveNetwork() error {
-	n := r.tool.Capabilities.Network
-	if n == nil {
-		return nil
-	}
-	g := &r.grant.Network
+	n, g := r.tool.Capabilities.Network, &r.grant.Network
 	g.ReadOnly = r.tool.ReadOnly
 	declared, err := reach.ParseHosts(n.AllowedHosts)
 	if err != nil {
@@ -86,7 +110,7 @@ func (r *grantResolver) resolveNetwork() error {
 	if policy.Allow == nil {
 		for _, d := range declared {
 			if d.Any() {
-				r.dropItem("network", everything, "* means what the personality allows, and it has no network allow list", "safety.network.allow")
+				r.dropItem("network", group.Everything, "* means what the personality allows, and it has no network allow list", "safety.network.allow")
 				continue
 			}
 			g.Allow = append(g.Allow, d.String())
@@ -112,31 +136,9 @@ func (r *grantResolver) resolveNetwork() error {
 	return nil
 }
 
-// resolveSecrets intersects references of secrets.
-func (r *grantResolver) resolveSecrets() error {
-	declared := r.tool.Capabilities.Secrets
-	if len(declared) == 0 {
-		return nil
-	}
-	p := r.role.personality
-	if p == nil || p.Secrets == nil {
-		r.grant.Secrets = slices.Sorted(slices.Values(declared))
-		return nil
-	}
-	granted, dropped := reach.IntersectRefs(declared, p.Secrets)
-	r.grant.Secrets = granted
-	for _, ref := range dropped {
-		r.dropItem("secrets", ref, fmt.Sprintf("secret %q is not covered by personality safety.secrets.allow", ref), "safety.secrets.allow")
-	}
-	return nil
-}
-
 // resolveFiles intersects the paths for reading and for writing.
 func (r *grantResolver) resolveFiles() (err error) {
 	f := r.tool.Capabilities.FSReach
-	if f == nil {
-		return nil
-	}
 	var ceiling sallyport.Reach
 	bounded := r.role.personality != nil
 	if bounded && r.role.personality.FSReach != nil {
@@ -196,7 +198,7 @@ func (r *grantResolver) resolvePaths(direction string, l sallyport.PathList, cei
 	key := "fs_reach." + direction
 	if l.FromPersonality {
 		if len(ceiling) == 0 {
-			r.dropItem(key, fromPersonality, "the personality has no "+key, key)
+			r.dropItem(key, group.FromPersonality, "the personality has no "+key, key)
 		}
 		ceiling = r.placesOf(key, ceiling)
 		granted, _ := reach.IntersectPaths(ceiling, ceiling)
@@ -233,44 +235,6 @@ func (r *grantResolver) placesOf(key string, paths []string) []string {
 		}
 	}
 	return led
-}
-
-// resolveProcess intersects programs and where they may be started from.
-func (r *grantResolver) resolveProcess() error {
-	p := r.tool.Capabilities.Process
-	if p == nil {
-		return nil
-	}
-	g := &r.grant.Process
-	// The operator named them as what runs, which is narrower than any reach:
-	// a personality without files can still be given such a tool.
-	g.Programs = slices.Sorted(slices.Values(p.Programs))
-	if err := r.resolveExecFrom(p.ExecFrom); err != nil {
-		return err
-	}
-	if r.role.personality == nil || r.role.personality.Process == nil {
-		g.Binaries = slices.Sorted(slices.Values(p.AllowedBinaries))
-		return nil
-	}
-	var dropped []string
-	g.Binaries, dropped = reach.IntersectNames(p.AllowedBinaries, r.role.personality.Process)
-	for _, b := range dropped {
-		r.dropItem("process", b, fmt.Sprintf("binary %q is not in personality safety.process.allow", b), "safety.process.allow")
-	}
-	return nil
-}
-
-// resolveInput intersects the kinds of questions that a tool may ask.
-func (r *grantResolver) resolveInput() error {
-	for _, kind := range r.tool.Capabilities.Input {
-		if p := r.role.personality; p != nil && p.Input != nil && !slices.Contains(p.Input, kind) {
-			r.dropItem("input", string(kind), fmt.Sprintf("input of kind %q is not in personality safety.input.allow", kind), "safety.input.allow")
-			continue
-		}
-		r.grant.Input = append(r.grant.Input, kind)
-	}
-	slices.Sort(r.grant.Input)
-	return nil
 }
 
 // resolveExecFrom resolves the write reach that may be executed. What may not
@@ -328,7 +292,7 @@ func (r *Registry) Misfits(personality string) Faults {
 			})
 		}
 		for _, d := range g.Dropped {
-			if d.Item == everything || d.Item == fromPersonality {
+			if d.Item == group.Everything || d.Item == group.FromPersonality {
 				continue
 			}
 			faults = append(faults, Fault{

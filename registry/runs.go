@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/scoped"
 )
@@ -297,7 +298,7 @@ func (r *Runs) reviewOne(run *Run, judge func(run *Run) (now *sallyport.Grant, w
 	}
 	r.mu.Unlock()
 	if why == "" && now != nil && was != nil {
-		why = lostItem(was, now)
+		why = group.Lost(was, now)
 	}
 	switch {
 	case why != "":

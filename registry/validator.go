@@ -5,15 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/group"
 )
 
 // Fault is one thing wrong with a tool, or with a tool under a personality.
@@ -74,15 +70,9 @@ func (r *Registry) compileTool(t *sallyport.Tool) (*toolEntry, Faults) {
 	c := declarationChecker{tool: t}
 	c.checkIdentity()
 	args, reads := c.checkForm(), c.compileResources()
-	c.checkNetwork()
-	c.checkSecrets()
-	c.checkStorage()
-	c.checkFiles()
-	c.checkProcess()
-	c.checkSmallGroups()
-	c.checkInput()
+	c.checkGroups()
 	c.checkTouches()
-	e := &toolEntry{tool: *t, id: t.ID(), reads: reads, missing: missingBackends(&t.Capabilities, &r.backends)}
+	e := &toolEntry{tool: *t, id: t.ID(), reads: reads, missing: group.Unwired(&t.Capabilities, &r.backends)}
 	if t.RateLimit != nil && r.o.Limiter == nil {
 		e.missing = append(e.missing, "rateLimit")
 	}
@@ -152,220 +142,39 @@ func (c *declarationChecker) checkIdentity() {
 			c.addFault("", "permission %q: expected a word such as http:read", p)
 		}
 	}
-	if p := &t.Capabilities; t.ReadOnly && (p.Process != nil || p.Mail != nil ||
-		p.FSReach != nil && !p.FSReach.Write.IsZero() ||
-		p.Database != nil && p.Database.Mode == sallyport.ModeWrite) {
+}
+
+// checkGroups checks the capability groups of a declaration.
+func (c *declarationChecker) checkGroups() {
+	changes := false
+	for _, g := range group.All() {
+		g.Check(&c.tool.Capabilities, c.addFault)
+		changes = changes || g.Changes != nil && g.Changes(&c.tool.Capabilities)
+	}
+	if changes && c.tool.ReadOnly {
 		c.addFault("", "ReadOnly contradicts a declaration of writes, processes or mail")
 	}
-}
-
-// checkNetwork checks the hosts of a declaration.
-func (c *declarationChecker) checkNetwork() {
-	n := c.tool.Capabilities.Network
-	if n == nil {
-		return
-	}
-	if len(n.AllowedHosts) == 0 {
-		c.addFault("network", "allowedHosts is empty: list hosts, or leave network out")
-	}
-	for _, h := range n.AllowedHosts {
-		if _, err := reach.ParseHost(h); err != nil {
-			c.addFault("network", "%v", err)
-		}
-	}
-}
-
-// checkSecrets checks the references of a declaration.
-func (c *declarationChecker) checkSecrets() {
-	for _, ref := range c.tool.Capabilities.Secrets {
-		if _, err := reach.ParseRef(ref); err != nil {
-			c.addFault("secrets", "%v", err)
-		}
-	}
-}
-
-// checkStorage checks the storage of a declaration.
-func (c *declarationChecker) checkStorage() {
-	s := c.tool.Capabilities.Storage
-	if s == nil {
-		return
-	}
-	if !s.Scope.Valid() {
-		c.addFault("storage", "scope %q: expected tool-private, session or personality", s.Scope)
-	}
-	if s.Kind != "kv" {
-		c.addFault("storage", `kind %q: expected "kv"`, s.Kind)
-	}
-	if most := int64(math.MaxInt64 / time.Second); s.TTLSecondsDefault < 0 || s.TTLSecondsDefault > most {
-		c.addFault("storage", "ttlSecondsDefault: expected 0 to %d", most)
-	}
-}
-
-// checkFiles checks the paths of a declaration.
-func (c *declarationChecker) checkFiles() {
-	f := c.tool.Capabilities.FSReach
-	if f == nil {
-		return
-	}
-	if f.Read.IsZero() && f.Write.IsZero() {
-		c.addFault("fs_reach", "neither read nor write is declared")
-	}
-	c.checkPaths("fs_reach.read", f.Read)
-	c.checkPaths("fs_reach.write", f.Write)
-	switch f.Mode {
-	case "", sallyport.FSDirect:
-	case sallyport.FSOverlay:
-		c.checkOverlay(f)
-	default:
-		c.addFault("fs_reach", "mode %q: expected direct or overlay", f.Mode)
+	// What a person answers is no argument, so that a kept result would be that
+	// of another answer.
+	if len(c.tool.Capabilities.Input) > 0 && c.tool.Cache != nil {
+		c.addFault("input", "a tool that asks cannot have its results kept: leave Cache or input out")
 	}
 }
 
 // checkTouches checks what the tool says that it reaches for against what it
 // declares.
 func (c *declarationChecker) checkTouches() {
-	p := &c.tool.Capabilities
 	for _, t := range c.tool.Touches {
-		declared, known := map[string]bool{
-			"network": p.Network != nil, "process": p.Process != nil, "secrets": p.Secrets != nil, "database": p.Database != nil, "mail": p.Mail != nil,
-			"fs_reach.read": p.FSReach != nil, "fs_reach.write": p.FSReach != nil,
-		}[t.Capability]
+		r, known := group.FindReach(t.Capability)
 		switch {
-		case !known:
-			c.addFault("", "Touches %q: expected network, fs_reach.read, fs_reach.write, process, secrets, database or mail", t.Capability)
-		case !declared:
+		case !known || !r.Probed:
+			c.addFault("", "Touches %q: expected one of %s", t.Capability, strings.Join(group.Probed(), ", "))
+		case !group.Names(&c.tool.Capabilities, t.Capability):
 			c.addFault(t.Capability, "Touches names it and the capabilities do not declare it")
 		case (t.Argument == "") == (t.Item == ""):
 			c.addFault(t.Capability, "Touches: expected exactly one of Argument and Item")
 		}
 	}
-}
-
-// checkOverlay checks that the mode fits what has a layer: the writes of
-// children. Those of the accessor are single files that are replaced whole,
-// and go to the disk.
-func (c *declarationChecker) checkOverlay(f *sallyport.FSCapability) {
-	if c.tool.Capabilities.Process == nil {
-		c.addFault("fs_reach", "mode overlay without process: only what child processes write goes to a layer")
-	}
-	if f.Write.IsZero() {
-		c.addFault("fs_reach", "mode overlay without write: there is nothing to carry over")
-	}
-}
-
-func (c *declarationChecker) checkPaths(capability string, l sallyport.PathList) {
-	if l.FromPersonality && len(l.Paths) > 0 {
-		c.addFault(capability, "from-personality and a list exclude each other")
-	}
-	for _, p := range l.Paths {
-		if _, err := reach.Expand(p, anyVariables()); err != nil {
-			c.addFault(capability, "%v", err)
-		}
-	}
-}
-
-// anyVariables gives every variable of a declared path some value: at
-// registration only their names matter.
-func anyVariables() map[string]string {
-	return map[string]string{"workspace": "/workspace", "home": "/home", "self": "/self"}
-}
-
-// checkProcess checks the programs of a declaration.
-func (c *declarationChecker) checkProcess() {
-	p := c.tool.Capabilities.Process
-	if p == nil {
-		return
-	}
-	if len(p.AllowedBinaries) == 0 {
-		c.addFault("process", "allowedBinaries is empty: list binaries, or leave process out")
-	}
-	for _, b := range p.AllowedBinaries {
-		if _, err := reach.ParseBinary(b); err != nil {
-			c.addFault("process", "binary %q: %v", b, err)
-		}
-	}
-	for _, path := range p.Programs {
-		if !filepath.IsAbs(path) || filepath.Clean(path) != path {
-			c.addFault("process", "program %q: expected a clean absolute path", path)
-		}
-	}
-	c.checkPaths("process.execFrom", sallyport.Paths(p.ExecFrom...))
-	if f := c.tool.Capabilities.FSReach; len(p.ExecFrom) > 0 && (f == nil || f.Write.IsZero()) {
-		c.addFault("process.execFrom", "execFrom without fs_reach.write: it lists write reach that may also be executed")
-	}
-}
-
-// checkSmallGroups checks the groups that are short.
-func (c *declarationChecker) checkSmallGroups() {
-	p := &c.tool.Capabilities
-	if a := p.Attachments; a != nil {
-		if !a.All && len(a.Kinds) == 0 {
-			c.addFault("attachments", `kinds is empty: expected "*", image or file`)
-		}
-		for _, k := range a.Kinds {
-			if k != sallyport.KindImage && k != sallyport.KindFile {
-				c.addFault("attachments", "kind %q: expected image or file", k)
-			}
-		}
-	}
-	if d := p.Database; d != nil {
-		if len(d.Connections) == 0 {
-			c.addFault("database", "connections is empty")
-		}
-		for _, name := range d.Connections {
-			if name == "" {
-				c.addFault("database", "a connection's name is empty")
-			}
-		}
-		switch d.Mode {
-		case "", sallyport.ModeRead, sallyport.ModeWrite:
-		default:
-			c.addFault("database", "mode %q: expected read or write", d.Mode)
-		}
-	}
-	if m := p.Mail; m != nil {
-		if len(m.To) == 0 {
-			c.addFault("mail", "to is empty: list recipients, or leave mail out")
-		}
-		for _, to := range m.To {
-			if _, err := reach.ParseRecipients([]string{to}); err != nil {
-				c.addFault("mail", "%v", err)
-			}
-		}
-	}
-}
-
-// checkInput checks whom the tool asks. What somebody answers is no argument,
-// so that a kept result would be that of another answer.
-func (c *declarationChecker) checkInput() {
-	kinds := c.tool.Capabilities.Input
-	for i, k := range kinds {
-		if !k.Valid() || slices.Contains(kinds[:i], k) {
-			c.addFault("input", "kind %q: expected each of person, model and folders at most once", k)
-		}
-	}
-	if len(kinds) > 0 && c.tool.Cache != nil {
-		c.addFault("input", "a tool that asks cannot have its results kept: leave Cache or input out")
-	}
-}
-
-// missingBackends names the declared groups for which nothing is wired.
-func missingBackends(c *sallyport.Capabilities, b *sallyport.Backends) []string {
-	var missing []string
-	need := func(declared, wired bool, group string) {
-		if declared && !wired {
-			missing = append(missing, group)
-		}
-	}
-	need(c.Network != nil, b.Network != nil, "network")
-	need(len(c.Secrets) > 0, b.Secrets != nil, "secrets")
-	need(c.Storage != nil, b.KV != nil, "storage")
-	need(c.FSReach != nil, b.Files != nil, "fs_reach")
-	need(c.Process != nil, b.Process != nil, "process")
-	need(c.Attachments != nil, b.Attachments != nil, "attachments")
-	need(c.Database != nil, b.Databases != nil, "database")
-	need(c.Mail != nil, b.Mail != nil, "mail")
-	return missing
 }
 
 // definitionDigest identifies what a reviewer read: everything of the tool

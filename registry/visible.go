@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/scoped"
 )
@@ -98,19 +99,6 @@ func (ro *compiledRole) name() string {
 // sourceOf returns the source of a key of this personality.
 func (ro *compiledRole) sourceOf(key string) string { return ro.personality.Source(key) }
 
-// ceilingKey returns the personality's key that bounds a capability, "" when
-// there is none.
-func ceilingKey(capability string) string {
-	switch capability {
-	case "fs_reach.read", "fs_reach.write":
-		return capability
-	case "network", "secrets", "process":
-		return "safety." + capability + ".allow"
-	default:
-		return ""
-	}
-}
-
 // explainRefusal adds to an accessor's refusal the source of the rule and the
 // smallest change, where the accessor did not know them. A floor has a source
 // and no change.
@@ -120,12 +108,15 @@ func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) 
 		d.Fix = fmt.Sprintf("take what covers %s off personalities.%s.safety.network.deny", d.Resource, ro.name())
 		return d
 	}
-	key := ceilingKey(d.Capability)
+	var key string
+	deferred := false
+	if r, ok := group.FindReach(d.Capability); ok {
+		key, deferred = r.Ceiling.Key, r.Defers(&t.Capabilities)
+	}
 	if d.Source == scoped.LinkSource {
 		d.Source = ro.sourceOf(key)
 		return d
 	}
-	deferred := defersGroup(&t.Capabilities, d.Capability)
 	dropped := deferred && d.Fix != "" // the personality gives the group nothing at all
 	if key == "" || d.Resource == "" || !dropped && (d.Source != "" || d.Fix != "") {
 		return d
@@ -172,24 +163,8 @@ func (ro *compiledRole) deniesHost(d sallyport.Decision) bool {
 	return deny.Match(host, 443) || deny.Match(host, 80)
 }
 
-// defersGroup reports whether a declaration leaves a group to the personality.
-func defersGroup(c *sallyport.Capabilities, capability string) bool {
-	switch capability {
-	case "network":
-		return c.Network != nil && slices.Contains(c.Network.AllowedHosts, everything)
-	case "process":
-		return c.Process != nil && slices.Contains(c.Process.AllowedBinaries, everything)
-	case "fs_reach.read":
-		return c.FSReach != nil && c.FSReach.Read.FromPersonality
-	case "fs_reach.write":
-		return c.FSReach != nil && c.FSReach.Write.FromPersonality
-	default:
-		return false
-	}
-}
-
 // decideVisible decides whether the personality and the surface offer a tool. A
-// surface's exclusion beats everything; then the list that is responsible
+// surface's exclusion beats group.Everything; then the list that is responsible
 // for the tool's origin decides.
 func (ro *compiledRole) decideVisible(t *sallyport.Tool, exclude []string) sallyport.Decision {
 	d := sallyport.Decision{Step: sallyport.StepVisible}
