@@ -13,7 +13,12 @@ const maxAddressBytes = 254
 
 // Recipient is a mail address in canonical form, or a whole domain when Local
 // is empty.
-type Recipient struct{ Local, Domain string }
+type Recipient struct {
+	// Local is what stands before the @, in lower case.
+	Local string
+	// Domain is a canonical host.
+	Domain string
+}
 
 // ParseRecipients reads addresses and "*@domain" patterns.
 func ParseRecipients(list []string) ([]Recipient, error) {
