@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/group"
 )
 
 // minExpect is the fewest digits of a digest that name it: 64 bits, which
@@ -106,13 +108,13 @@ func (s *Server) digestAs(name string) string {
 // may touch: everything that is known before it runs.
 func (l *Launch) Digest() string {
 	n := *l
-	n.Command, n.Env, n.Capabilities = append([]string{}, l.Command...), sortedSet(l.Env), normalizeCapabilities(l.Capabilities)
+	n.Command, n.Env, n.Capabilities = append([]string{}, l.Command...), sortedSet(l.Env), group.Normal(&l.Capabilities)
 	n.Programs, n.Package = normalizePrograms(l.Programs), l.Package.withoutBefore()
 	return digestOf(n)
 }
 
 // CapabilitiesDigest returns the digest of the effective declaration.
-func (l *Launch) CapabilitiesDigest() string { return digestOf(normalizeCapabilities(l.Capabilities)) }
+func (l *Launch) CapabilitiesDigest() string { return digestOf(group.Normal(&l.Capabilities)) }
 
 // Approve returns a copy of the file in which a part is pinned as it is now.
 // expect is the digest of that part of now, or at least its first 16 digits,
@@ -179,7 +181,7 @@ func (f *File) clone() *File {
 
 func (l Launch) clone() Launch {
 	l.Command, l.Env = slices.Clone(l.Command), slices.Clone(l.Env)
-	l.Capabilities, l.Programs = normalizeCapabilities(l.Capabilities), normalizePrograms(l.Programs)
+	l.Capabilities, l.Programs = group.Normal(&l.Capabilities), normalizePrograms(l.Programs)
 	if l.Binary != nil {
 		l.Binary = new(*l.Binary)
 	}

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/output"
 )
@@ -232,7 +232,7 @@ func (l Launch) normalized(c *output.Cleaner) (Launch, error) {
 	}
 	l.Command = slices.Clone(l.Command)
 	l.Env = sortedSet(l.Env)
-	l.Capabilities = normalizeCapabilities(l.Capabilities)
+	l.Capabilities = group.Normal(&l.Capabilities)
 	if len(l.Command) == 0 {
 		l.Command = nil
 	}
@@ -250,35 +250,6 @@ func (l Launch) normalized(c *output.Cleaner) (Launch, error) {
 	return l, nil
 }
 
-// normalizeCapabilities returns a copy whose lists are sorted sets, never nil in
-// a declared group.
-func normalizeCapabilities(c sallyport.Capabilities) sallyport.Capabilities {
-	c.Secrets = sortedSet(c.Secrets)
-	if c.Network != nil {
-		c.Network = &sallyport.NetworkCapability{AllowedHosts: nonNilSet(c.Network.AllowedHosts)}
-	}
-	if c.Storage != nil {
-		c.Storage = new(*c.Storage)
-	}
-	if f := c.FSReach; f != nil {
-		c.FSReach = &sallyport.FSCapability{Read: normalizePaths(f.Read), Write: normalizePaths(f.Write), Mode: f.Mode}
-	}
-	if p := c.Process; p != nil {
-		c.Process = &sallyport.ProcessCapability{AllowedBinaries: nonNilSet(p.AllowedBinaries), ExecFrom: sortedSet(p.ExecFrom)}
-	}
-	if a := c.Attachments; a != nil {
-		c.Attachments = &sallyport.AttachmentsCapability{All: a.All, Kinds: sortedSet(a.Kinds)}
-	}
-	if d := c.Database; d != nil {
-		c.Database = &sallyport.DatabaseCapability{Connections: nonNilSet(d.Connections), Mode: d.Mode}
-	}
-	if m := c.Mail; m != nil {
-		c.Mail = &sallyport.MailCapability{Relay: m.Relay, To: nonNilSet(m.To)}
-	}
-	c.Input = sortedSet(c.Input)
-	return c
-}
-
 // normalizePrograms returns a sorted copy without repetitions, nil for none.
 func normalizePrograms(list []Binary) []Binary {
 	list = slices.SortedFunc(slices.Values(list), func(a, b Binary) int {
@@ -287,17 +258,10 @@ func normalizePrograms(list []Binary) []Binary {
 	return slices.Compact(list)
 }
 
-func normalizePaths(l sallyport.PathList) sallyport.PathList {
-	return sallyport.PathList{FromPersonality: l.FromPersonality, Paths: sortedSet(l.Paths)}
-}
-
 // sortedSet returns the sorted distinct entries, nil for none.
 func sortedSet[T ~string](list []T) []T {
 	return slices.Sorted(maps.Keys(setOf(list)))
 }
-
-// nonNilSet returns the sorted distinct entries, an empty list for none.
-func nonNilSet(list []string) []string { return append([]string{}, sortedSet(list)...) }
 
 func setOf[T ~string](list []T) map[T]bool {
 	m := make(map[T]bool, len(list))
