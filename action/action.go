@@ -21,10 +21,10 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 )
 
 // Toolset is the label of the tools of this package.
@@ -129,24 +129,8 @@ func (b *toolBuilder) buildTool() sallyport.Tool {
 // refuseUnusable faults the declared capabilities that this kind of handler has
 // no way to use: a declaration that grants nothing hides what is meant.
 func (b *toolBuilder) refuseUnusable(kind, expected string, usable ...string) {
-	c := &b.d.Capabilities
-	for _, group := range []struct {
-		name     string
-		declared bool
-	}{
-		{"network", c.Network != nil},
-		{"secrets", c.Secrets != nil},
-		{"storage", c.Storage != nil},
-		{"fs_reach", c.FSReach != nil},
-		{"process", c.Process != nil},
-		{"attachments", c.Attachments != nil},
-		{"database", c.Database != nil},
-		{"mail", c.Mail != nil},
-		{"input", c.Input != nil},
-	} {
-		if group.declared && !slices.Contains(usable, group.name) {
-			b.addFault("/capabilities/"+group.name, "%s cannot use it: expected %s", kind, expected)
-		}
+	for _, name := range group.Unusable(&b.d.Capabilities, usable...) {
+		b.addFault("/capabilities/"+name, "%s cannot use it: expected %s", kind, expected)
 	}
 }
 

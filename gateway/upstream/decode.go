@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/schema"
@@ -135,12 +136,8 @@ func (d *serverDecoder) decodeLocal(top *definition.Object, remote bool) {
 // refuseMeaningless refuses keys that have no effect on this kind of server.
 func (d *serverDecoder) refuseMeaningless(remote bool) {
 	c := &d.s.Capabilities
-	for key, declared := range map[string]bool{
-		"storage": c.Storage != nil, "attachments": c.Attachments != nil, "database": c.Database != nil, "mail": c.Mail != nil,
-	} {
-		if declared {
-			d.Fault("/capabilities/"+key, "an MCP server has no use for it: expected network, secrets, fs_reach, process or input")
-		}
+	for _, name := range group.Unusable(c, "network", "secrets", "fs_reach", "process", "input") {
+		d.Fault("/capabilities/"+name, "an MCP server has no use for it: expected network, secrets, fs_reach, process or input")
 	}
 	if c.Input != nil && d.s.Shared {
 		d.Fault("/capabilities/input", "a shared process works for several principals, and a question could reach another one's caller: leave one of both out")

@@ -5,30 +5,8 @@ import (
 	"errors"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 )
-
-// keysOf are the keys of a capability, nil for one that is a list. Who adds a
-// group to the type in Go adds it here.
-func keysOf(group string) []string {
-	switch group {
-	case "network":
-		return []string{"allowedHosts"}
-	case "storage":
-		return []string{"scope", "kind", "ttlSecondsDefault"}
-	case "fs_reach":
-		return []string{"read", "write", "mode"}
-	case "process":
-		return []string{"allowedBinaries", "execFrom"}
-	case "attachments":
-		return []string{"kinds"}
-	case "database":
-		return []string{"connections", "mode"}
-	case "mail":
-		return []string{"relay", "to"}
-	default:
-		return nil
-	}
-}
 
 // Capabilities reads a declaration. What it says is judged at registration.
 func (d *Decoder) Capabilities(at string, v any) (c sallyport.Capabilities) {
@@ -36,31 +14,27 @@ func (d *Decoder) Capabilities(at string, v any) (c sallyport.Capabilities) {
 	if o == nil {
 		return c
 	}
-	into := map[string]any{
-		"network": &c.Network, "secrets": &c.Secrets, "storage": &c.Storage, "fs_reach": &c.FSReach, "process": &c.Process,
-		"attachments": &c.Attachments, "database": &c.Database, "mail": &c.Mail, "input": &c.Input,
-	}
-	for key, target := range into {
-		v, at, ok := o.Take(key, "")
+	for _, g := range group.All() {
+		v, at, ok := o.Take(g.Name, "")
 		if !ok {
 			continue
 		}
-		if keys := keysOf(key); keys != nil {
-			group := d.Object(at, v)
-			if group == nil {
+		if g.Keys != nil {
+			object := d.Object(at, v)
+			if object == nil {
 				continue
 			}
-			for _, k := range keys {
-				if v, at, ok := group.Take(k, ""); ok && v == nil {
+			for _, k := range g.Keys {
+				if v, at, ok := object.Take(k, ""); ok && v == nil {
 					d.Fault(at, "expected a value, not null")
 				}
 			}
-			group.Done()
+			object.Done()
 		} else if v == nil {
 			d.Fault(at, "expected a list of texts")
 			continue
 		}
-		if err := json.Unmarshal(d.Raw(at, v), target); err != nil {
+		if err := json.Unmarshal(d.Raw(at, v), g.Field(&c)); err != nil {
 			d.Fault(at, "%s", describeWrongType(err))
 		}
 	}
