@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
@@ -188,41 +189,8 @@ func printFacts(p *printer, f sallyport.Facts) {
 func printGrant(p *printer, x *registry.Explanation) {
 	g := x.Grant
 	var rows [][]string
-	add := func(group string, items ...string) {
-		for _, item := range items {
-			rows = append(rows, []string{p.colourGood("grant"), group, item})
-		}
-	}
-	add("network", g.Network.Allow...)
-	if g.Network.ReadOnly {
-		add("network", "methods GET and HEAD only")
-	}
-	if g.Network.AllowPrivate {
-		add("network", "loopback, RFC 1918 and unique-local addresses")
-	}
-	for _, host := range g.Network.Deny {
-		rows = append(rows, []string{p.colourBad("deny"), "network", host})
-	}
-	add("secrets", g.Secrets...)
-	if g.Storage != nil {
-		add("storage", string(g.Storage.Scope))
-	}
-	add("fs_reach.read", g.FS.Read...)
-	add("fs_reach.write", g.FS.Write...)
-	for _, name := range slices.Sorted(maps.Keys(g.FS.Names)) {
-		rows = append(rows, []string{"", "name", name + " -> " + g.FS.Names[name]})
-	}
-	add("process", g.Process.Binaries...)
-	add("process.program", g.Process.Programs...)
-	add("attachments", attachmentKinds(g.Attachments)...)
-	if g.Database != nil {
-		add("database", g.Database.Connections...)
-	}
-	if g.Mail != nil {
-		add("mail", g.Mail.To...)
-	}
-	for _, kind := range g.Input {
-		add("input", string(kind))
+	for i := range group.All() {
+		rows = append(rows, groupRows(p, &group.All()[i], g)...)
 	}
 	for _, d := range g.Dropped {
 		row := []string{p.colourBad("drop"), d.Capability, d.Item, d.Why}
@@ -241,18 +209,30 @@ func printGrant(p *printer, x *registry.Explanation) {
 	p.printTable(rows)
 }
 
-func attachmentKinds(a *sallyport.AttachmentsCapability) []string {
-	switch {
-	case a == nil:
-		return nil
-	case a.All:
-		return []string{"*"}
+// groupRows returns the rows of what a grant holds of a group: what it allows,
+// how, and what it keeps out.
+func groupRows(p *printer, one *group.Group, g *sallyport.Grant) (rows [][]string) {
+	add := func(denied bool, verdict string) {
+		for _, r := range one.Reaches {
+			if r.Granted == nil || r.Denied != denied {
+				continue
+			}
+			for _, item := range r.Granted(g) {
+				rows = append(rows, []string{verdict, r.Name, item})
+			}
+		}
 	}
-	out := make([]string, len(a.Kinds))
-	for i, k := range a.Kinds {
-		out[i] = string(k)
+	add(false, p.colourGood("grant"))
+	for _, note := range one.Notes(g) {
+		rows = append(rows, []string{p.colourGood("grant"), one.Name, note})
 	}
-	return out
+	add(true, p.colourBad("deny"))
+	if one.Name == "fs_reach" {
+		for _, name := range slices.Sorted(maps.Keys(g.FS.Names)) {
+			rows = append(rows, []string{"", "name", name + " -> " + g.FS.Names[name]})
+		}
+	}
+	return rows
 }
 
 // printDecision prints the decision of one step.

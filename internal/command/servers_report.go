@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 )
 
 // serverReport is what check reports about an upstream server.
@@ -58,29 +59,15 @@ func (s *upstreamServers) reportServers() (list []serverReport) {
 // declaredItems lists a declaration item by item.
 func declaredItems(c *sallyport.Capabilities) []string {
 	out := []string{}
-	add := func(group string, list ...string) {
-		for _, item := range list {
-			out = append(out, group+" "+item)
+	for _, g := range group.All() {
+		for _, r := range g.Reaches {
+			if r.Granted == nil || r.Denied {
+				continue
+			}
+			for _, item := range r.Declared(c) {
+				out = append(out, r.Name+" "+item)
+			}
 		}
-	}
-	reach := func(group string, l sallyport.PathList) {
-		if l.FromPersonality {
-			add(group, "from-personality")
-		}
-		add(group, l.Paths...)
-	}
-	if c.Network != nil {
-		add("network", c.Network.AllowedHosts...)
-	}
-	add("secrets", c.Secrets...)
-	if c.FSReach != nil {
-		reach("fs_reach.read", c.FSReach.Read)
-		reach("fs_reach.write", c.FSReach.Write)
-	}
-	if c.Process != nil {
-		add("process", c.Process.AllowedBinaries...)
-		add("process.program", c.Process.Programs...)
-		add("process.execFrom", c.Process.ExecFrom...)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/modelformat"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -98,26 +99,24 @@ func printTools(p *printer, tools []sallyport.Tool) error {
 
 // summarizeGroups names the declared groups in a few words.
 func summarizeGroups(c *sallyport.Capabilities) string {
-	var words []string
-	add := func(declared bool, word string) {
-		if declared {
-			words = append(words, word)
-		}
-	}
-	add(c.FSReach != nil && !c.FSReach.Read.IsZero(), "read")
-	add(c.FSReach != nil && !c.FSReach.Write.IsZero(), "write")
-	add(c.Network != nil, "network")
-	add(len(c.Secrets) > 0, "secrets")
-	add(c.Storage != nil, "storage")
-	add(c.Process != nil, "process")
-	add(c.Attachments != nil, "attachments")
-	add(c.Database != nil, "database")
-	add(c.Mail != nil, "mail")
-	add(len(c.Input) > 0, "input")
+	words := group.Words(c)
+	// What may be read and written comes first.
+	slices.SortStableFunc(words, func(a, b string) int { return rankWord(a) - rankWord(b) })
 	if len(words) == 0 {
 		return "nothing"
 	}
 	return strings.Join(words, ",")
+}
+
+func rankWord(word string) int {
+	switch word {
+	case "read":
+		return 0
+	case "write":
+		return 1
+	default:
+		return 2
+	}
 }
 
 // printDefinitions prints definitions in the form that a model's API accepts.

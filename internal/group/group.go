@@ -66,6 +66,9 @@ type Group struct {
 	Targets func(*sallyport.Grant, *sallyport.Backends) (namer any, names []string)
 	// Reaches are the lists of the group.
 	Reaches []Reach
+	// notes says in words what bounds or widens the lists of a grant; nil says
+	// nothing.
+	notes func(*sallyport.Grant) []string
 	// lost names what the first grant holds, besides lists that meet, and the
 	// second does not; nil looks at the lists alone.
 	lost func(was, now *sallyport.Grant) string
@@ -240,6 +243,14 @@ func gone(name, item string) string { return name + " " + item + " is not grante
 func (g *Group) Declared(c *sallyport.Capabilities) bool {
 	field := reflect.ValueOf(g.Field(c)).Elem()
 	return !field.IsNil() && (field.Kind() != reflect.Slice || field.Len() > 0)
+}
+
+// Notes says in words what bounds or widens the lists of a grant.
+func (g *Group) Notes(grant *sallyport.Grant) []string {
+	if g.notes == nil {
+		return nil
+	}
+	return g.notes(grant)
 }
 
 // Named reports whether a declaration names the group, be it with an empty

@@ -28,6 +28,11 @@ var table = [...]Group{
 		},
 		Wired:   func(b *sallyport.Backends) bool { return b.Network != nil },
 		Granted: func(g *sallyport.Grant) bool { return len(g.Network.Allow) > 0 },
+		notes: func(g *sallyport.Grant) []string {
+			return slices.Concat(
+				oneIf(g.Network.ReadOnly, "methods GET and HEAD only"),
+				oneIf(g.Network.AllowPrivate, "loopback, RFC 1918 and unique-local addresses"))
+		},
 		Reaches: []Reach{
 			{
 				Name: "network", Pointer: "network", Accessed: true, Probed: true, Covers: coversHost,
