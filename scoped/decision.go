@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 )
 
 const (
@@ -57,7 +58,7 @@ func (b *Binding) recordRefusal(capability, resource string, matches func(entry 
 // is not in the grant.
 func (s *Scope) explainDropped(d sallyport.Decision, matches func(entry string) bool) sallyport.Decision {
 	for _, lost := range s.grant.Dropped {
-		if inGroup(lost, d.Capability) && matches(lost.Item) {
+		if group.Within(lost.Capability, d.Capability) && matches(lost.Item) {
 			d.Why += ": " + lost.Why
 			d.Source, d.Fix = lost.Source, lost.Fix
 			return d

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -15,8 +16,6 @@ const (
 	// maxRecipients is what every SMTP server has to take (RFC 5321, section
 	// 4.5.3.1.8).
 	maxRecipients = 100
-	// DefaultRelay is the relay of a mail declaration that names none.
-	DefaultRelay = "default"
 )
 
 // mailAccessor is the mail accessor of a call.
@@ -36,7 +35,7 @@ func (m mailAccessor) Send(ctx context.Context, msg sallyport.Message) error {
 	}
 	relay := m.b.scope.grant.Mail.Relay
 	if relay == "" {
-		relay = DefaultRelay
+		relay = group.DefaultRelay
 	}
 	m.b.recordAllowed(capMail, relay, "send to "+strconv.Itoa(len(msg.To))+" recipients")
 	return hideBackendError(m.b.scope.backends.Mail.Send(ctx, relay, msg), "the mail could not be sent")

@@ -2,9 +2,11 @@ package scoped
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/internal/group"
 )
 
 // Probe decides about one thing as the accessors of a bound call would, and
@@ -14,24 +16,15 @@ import (
 // it; nil means that the grant covers the thing, as far as that can be told
 // beforehand.
 func Probe(c *sallyport.Call, capability, item string) error {
-	switch capability {
-	case capFS + "." + opRead:
-		return probeWith(c.FS, opRead, item)
-	case capFS + "." + opWrite:
-		return probeWith(c.FS, opWrite, item)
-	case capNetwork:
-		return probeWith(c.Network, "", item)
-	case capProcess:
-		return probeWith(c.Process, "", item)
-	case capSecrets:
-		return probeWith(c.Secrets, "", item)
-	case capDatabase:
-		return probeWith(c.Databases, "", item)
-	case capMail:
-		return probeWith(c.Mail, "", item)
-	default:
-		return fmt.Errorf("%s: no accessor decides about single things", capability)
+	name, operation, _ := strings.Cut(capability, ".")
+	if list, ok := group.FindReach(capability); ok && list.Probed {
+		for i := range accessors {
+			if accessors[i].group == name {
+				return probeWith(accessors[i].of(c), operation, item)
+			}
+		}
 	}
+	return fmt.Errorf("%s: no accessor decides about single things", capability)
 }
 
 // probeWith asks an accessor that this package made. Another one, which a test

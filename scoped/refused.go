@@ -16,19 +16,6 @@ import (
 // The refusing accessors are one pointer wide, so that an interface holds them
 // without an allocation: a tool that touches nothing pays nothing.
 
-// refuseAll sets accessors that refuse everything.
-func refuseAll(c *sallyport.Call, note func(sallyport.Decision)) {
-	c.Network = refusedNetwork{note}
-	c.FS = refusedFS[undeclaredPath]{undeclaredPath{c}}
-	c.Secrets = refusedSecrets{note}
-	c.KV = refusedKV{note}
-	c.Process = refusedProcess{note}
-	c.Attachments = refusedAttachments{note}
-	c.Databases = refusedDatabases{note}
-	c.Mail = refusedMail{note}
-	c.Input = refusedInput{note}
-}
-
 type refusedNetwork struct{ note func(sallyport.Decision) }
 
 // Client returns a client that refuses every host. It is a fresh one each

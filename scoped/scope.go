@@ -13,13 +13,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// The capability groups, as grants and decisions name them.
+// The capability groups, as grants and decisions name them. The table of
+// accessors has a row for each.
 const (
 	capNetwork     = "network"
 	capSecrets     = "secrets"
@@ -74,9 +75,7 @@ func New(tool string, g *sallyport.Grant, b *sallyport.Backends) (*Scope, error)
 	}
 	s.display = g.Network
 	s.display.Allow, s.display.Deny = slices.Clone(g.Network.Allow), slices.Clone(g.Network.Deny)
-	s.bare = len(g.Dropped) == 0 && len(g.Network.Allow) == 0 && len(g.Secrets) == 0 && g.Storage == nil &&
-		!reachesFiles(g) && len(g.Process.Binaries) == 0 && g.Attachments == nil && g.Database == nil && g.Mail == nil &&
-		len(g.Input) == 0
+	s.bare = len(g.Dropped) == 0 && !holdsAnything(g)
 	if err := s.compileGroups(); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("tool %s: %w", tool, err)
@@ -108,27 +107,22 @@ func (s *Scope) compileGroups() (err error) {
 // missingBackend returns the first group that is granted without a backend. The
 // gate asks the same earlier and with better words; this is the last line.
 func (s *Scope) missingBackend() string {
-	g, b := s.grant, &s.backends
-	switch {
-	case len(g.Network.Allow) > 0 && b.Network == nil:
-		return capNetwork
-	case len(g.Secrets) > 0 && b.Secrets == nil:
-		return capSecrets
-	case g.Storage != nil && b.KV == nil:
-		return capStorage
-	case reachesFiles(g) && b.Files == nil:
-		return capFS
-	case len(g.Process.Binaries) > 0 && b.Process == nil:
-		return capProcess
-	case g.Attachments != nil && b.Attachments == nil:
-		return capAttachments
-	case g.Database != nil && b.Databases == nil:
-		return capDatabase
-	case g.Mail != nil && b.Mail == nil:
-		return capMail
-	default:
-		return ""
+	for i := range group.All() {
+		if g := &group.All()[i]; g.Granted(s.grant) && g.Wired != nil && !g.Wired(&s.backends) {
+			return g.Name
+		}
 	}
+	return ""
+}
+
+// holdsAnything reports whether a grant holds something of any group.
+func holdsAnything(grant *sallyport.Grant) bool {
+	for i := range group.All() {
+		if group.All()[i].Granted(grant) {
+			return true
+		}
+	}
+	return false
 }
 
 // Grant returns the grant that was compiled. It must not be changed.
@@ -170,7 +164,9 @@ type Turn struct {
 func (s *Scope) Bind(
 	ctx context.Context, c *sallyport.Call, turn Turn, note func(sallyport.Decision),
 ) (*Binding, error) {
-	refuseAll(c, note)
+	for i := range accessors {
+		accessors[i].refuse(c, note)
+	}
 	c.NetworkPolicy = s.display
 	if s.bare {
 		return nil, nil
@@ -179,67 +175,15 @@ func (s *Scope) Bind(
 		scope: s, call: ctx, session: c.SessionKey, personality: c.Personality, principal: c.Principal.Name,
 		workspace: c.Workspace, turn: turn, out: note,
 	}
-	b.bindHostsAndFiles(ctx, c)
-	b.bindSmallGroups(c)
+	for i := range accessors {
+		accessors[i].bind(ctx, b, c)
+	}
 	return b, nil
-}
-
-// bindHostsAndFiles binds hosts and files, granted or dropped.
-func (b *Binding) bindHostsAndFiles(ctx context.Context, c *sallyport.Call) {
-	s, note := b.scope, b.recordDecision
-	switch {
-	case s.network != nil:
-		c.Network = s.network.bindCall(ctx, note)
-	case s.hasDropped(capNetwork):
-		c.Network = refusedNetwork{func(d sallyport.Decision) { b.recordDecision(s.explainDropped(d, matchesAnything)) }}
-	}
-	switch {
-	case s.files != nil:
-		c.FS = s.files.bindCall(ctx, c.Workspace, c.SessionKey, note)
-	case s.hasDropped(capFS):
-		c.FS = refusedFS[*droppedPath]{&droppedPath{b: b, folder: c.Workspace}}
-	}
-}
-
-// bindSmallGroups binds the groups whose accessors are small. A list of which
-// nothing is left still knows why it refuses.
-func (b *Binding) bindSmallGroups(c *sallyport.Call) {
-	s, g := b.scope, b.scope.grant
-	b.secrets.b = b
-	if len(g.Secrets) > 0 || s.hasDropped(capSecrets) {
-		c.Secrets = &b.secrets
-	}
-	if len(g.Process.Binaries) > 0 || s.hasDropped(capProcess) {
-		c.Process = processAccessor{b}
-	}
-	if g.Storage != nil {
-		b.kv.b = b
-		c.KV = &b.kv
-	}
-	if g.Attachments != nil {
-		c.Attachments = turnFiles{b}
-	}
-	if g.Database != nil {
-		c.Databases = databaseAccessor{b}
-	}
-	if g.Mail != nil {
-		c.Mail = mailAccessor{b}
-	}
-	if len(g.Input) > 0 || s.hasDropped(capInput) {
-		c.Input = &inputAccessor{b: b}
-	}
 }
 
 // hasDropped reports whether something of a group was declared and not granted.
 func (s *Scope) hasDropped(capability string) bool {
-	return slices.ContainsFunc(s.grant.Dropped, func(d sallyport.Dropped) bool { return inGroup(d, capability) })
-}
-
-// inGroup reports whether an item belongs to a group: "fs_reach.read" is of
-// the group "fs_reach".
-func inGroup(d sallyport.Dropped, capability string) bool {
-	rest, ok := strings.CutPrefix(d.Capability, capability)
-	return ok && (rest == "" || rest[0] == '.')
+	return slices.ContainsFunc(s.grant.Dropped, func(d sallyport.Dropped) bool { return group.Within(d.Capability, capability) })
 }
 
 // matchesAnything is for groups whose dropped entries name no item.
