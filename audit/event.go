@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -236,26 +237,19 @@ func (e *Event) boundGrant() error {
 // calls would pay for in vain.
 func grantSize(g *sallyport.Grant) int {
 	n := 512
-	for _, list := range [...][]string{
-		g.Network.Allow, g.Network.Deny, g.Secrets, g.FS.Read, g.FS.Write, g.Process.Binaries, g.Process.ExecFrom,
-	} {
-		for _, s := range list {
-			n += len(s) + 3
+	for i := range group.All() {
+		for _, r := range group.All()[i].Reaches {
+			if r.Granted == nil {
+				continue
+			}
+			for _, s := range r.Granted(g) {
+				n += len(s) + 3
+			}
 		}
 	}
 	for i := range g.Dropped {
 		d := &g.Dropped[i]
 		n += len(d.Capability) + len(d.Item) + len(d.Why) + len(d.Source) + len(d.Fix) + 64
-	}
-	if g.Database != nil {
-		for _, s := range g.Database.Connections {
-			n += len(s) + 3
-		}
-	}
-	if g.Mail != nil {
-		for _, s := range g.Mail.To {
-			n += len(s) + 3
-		}
 	}
 	return n
 }

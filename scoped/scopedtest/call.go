@@ -18,11 +18,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/scoped"
 )
@@ -125,14 +124,10 @@ func NewCall(t TB, o *Options) *sallyport.Call {
 // hosts that receive a child's secrets.
 func (r *Record) newGrant(o *Options) (*sallyport.Grant, error) {
 	d := o.Capabilities
-	g := &sallyport.Grant{
-		Secrets:     slices.Clone(d.Secrets),
-		Attachments: d.Attachments, Database: d.Database, Mail: d.Mail,
-		Input: slices.Clone(d.Input),
-	}
-	if d.Storage != nil {
-		g.Storage = &sallyport.StorageGrant{
-			Scope: d.Storage.Scope, TTL: time.Duration(d.Storage.TTLSecondsDefault) * time.Second,
+	g := &sallyport.Grant{}
+	for _, one := range group.All() {
+		if one.Grant != nil {
+			one.Grant(&d, g)
 		}
 	}
 	if d.Network != nil {
@@ -143,9 +138,6 @@ func (r *Record) newGrant(o *Options) (*sallyport.Grant, error) {
 		for _, h := range hosts {
 			g.Network.Allow = append(g.Network.Allow, h.String())
 		}
-	}
-	if d.Process != nil {
-		g.Process.Binaries = d.Process.AllowedBinaries
 	}
 	if d.FSReach != nil {
 		var err error

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -94,50 +95,21 @@ func (r *Record) Unused() []Touch {
 // declaredItems lists the declaration item by item.
 func (r *Record) declaredItems() []Touch {
 	var list []Touch
-	add := func(capability string, items ...string) {
-		for _, item := range items {
-			list = append(list, Touch{Capability: capability, Item: item})
+	declared := &r.declared
+	for _, g := range group.All() {
+		for _, r := range g.Reaches {
+			if !r.Accessed {
+				continue
+			}
+			for _, item := range r.Declared(declared) {
+				if item == group.FromPersonality {
+					item = workspaceVariable
+				}
+				list = append(list, Touch{Capability: r.Name, Item: item})
+			}
 		}
-	}
-	d := &r.declared
-	if d.Network != nil {
-		add("network", d.Network.AllowedHosts...)
-	}
-	add("secrets", d.Secrets...)
-	if d.Storage != nil {
-		add("storage", "*")
-	}
-	if d.FSReach != nil {
-		add("fs_reach.read", declaredPaths(d.FSReach.Read)...)
-		add("fs_reach.write", declaredPaths(d.FSReach.Write)...)
-	}
-	if d.Process != nil {
-		add("process", d.Process.AllowedBinaries...)
-	}
-	if a := d.Attachments; a != nil && a.All {
-		add("attachments", "*")
-	} else if a != nil {
-		for _, k := range a.Kinds {
-			add("attachments", string(k))
-		}
-	}
-	if d.Database != nil {
-		add("database", d.Database.Connections...)
-	}
-	if d.Mail != nil {
-		add("mail", d.Mail.To...)
-	}
-	for _, kind := range d.Input {
-		add("input", string(kind))
 	}
 	return list
-}
-
-func declaredPaths(l sallyport.PathList) []string {
-	if l.FromPersonality {
-		return []string{workspaceVariable}
-	}
-	return l.Paths
 }
 
 // coversTouch reports whether a touched thing falls under a declared item.
