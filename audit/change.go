@@ -40,7 +40,7 @@ const (
 	ActionEnd Action = "run.end"
 	// ActionNarrow took hosts from what runs.
 	ActionNarrow Action = "run.narrow"
-	// ActionLogout removed the tokens of somebody at an MCP server.
+	// ActionLogout removed the tokens of a principal at an MCP server.
 	ActionLogout Action = "login.remove"
 	// ActionAcceptProgram: what an action or a server runs was changed where tools
 	// may write, and may run as it is now.

@@ -99,8 +99,8 @@ type PrunableStore interface {
 	Pruner
 }
 
-// pruneStep is how many records one transaction removes, so that nobody who
-// records waits for more than a moment.
+// pruneStep is how many records one transaction removes, so that no call that
+// is recorded waits for more than a moment.
 const pruneStep = 10_000
 
 // Prune removes the records at the old end of the chain that are older than
@@ -109,7 +109,7 @@ const pruneStep = 10_000
 // works in steps, each of which leaves a whole chain. What is removed is
 // verified first: the error matches [ErrBadChain] when that fails, and
 // neither the bad record nor what follows it is removed. Records that are
-// appended meanwhile stay.
+// appended during the removal stay.
 func Prune(ctx context.Context, s PrunableStore, key Key, before time.Time) (int64, error) {
 	if key.IsZero() {
 		return 0, errors.New("audit: prune needs a key")

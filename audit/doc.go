@@ -1,6 +1,6 @@
 // Package audit keeps the record of what tools were asked to do and what
 // came of it: an intent before a call runs, an outcome after it, denials
-// included, and what an operator changed meanwhile, in one chain that shows
+// included, and what an operator changed in between, in one chain that shows
 // tampering.
 //
 // Start with [LoadKey] and [New]; [Log.Record] returns when a record is
@@ -29,10 +29,10 @@
 //
 // # What it proves
 //
-// Without the key, nobody can change, swap, insert, remove or repeat a
+// Without the key, no one can change, swap, insert, remove or repeat a
 // record without [Verify] naming the first bad one. The newest records can
 // be cut off, or the whole store put back to an older state, without a
 // trace in the store itself: keep the [Head] elsewhere and give it to
-// Verify, which then proves the tail too. Whoever holds the key can forge
+// Verify, which then proves the tail too. A holder of the key can forge
 // everything; it lives in a file of its own.
 package audit

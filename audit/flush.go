@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// diskSyncer brings commits to the disk. Whoever waits does it, for all who
-// have committed until then; others go on committing meanwhile. It is safe
+// diskSyncer brings commits to the disk. One of those who wait does it, for all who
+// have committed until then; others go on committing. It is safe
 // for concurrent use.
 type diskSyncer struct {
 	store   Store

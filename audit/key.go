@@ -142,7 +142,7 @@ func readKey(path string) (k Key, empty bool, err error) {
 }
 
 // createKey writes a fresh key to a private temporary file and links it to
-// path, so that nobody ever sees half of it. The error matches fs.ErrExist
+// path, so that no process ever sees half of it. The error matches fs.ErrExist
 // when another process was first.
 func createKey(path string) error {
 	var secret [KeyBytes]byte

@@ -19,7 +19,7 @@ func openKey(path string) (*os.File, error) {
 // checkPrivate refuses a file that the group or the world may use.
 func checkPrivate(info fs.FileInfo) error {
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return fmt.Errorf("may be used by others (mode %04o): chmod 600 it, and replace it if somebody may have read it", mode)
+		return fmt.Errorf("may be used by others (mode %04o): chmod 600 it, and replace it if it may have been read", mode)
 	}
 	return nil
 }

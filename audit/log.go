@@ -46,11 +46,11 @@ type Options struct {
 	Waiting int
 	// Batch is how many records one commit may hold; 0 means 512.
 	Batch int
-	// Settle is how long a record that nobody asked to be durable may be
+	// Settle is how long a record that need not be durable may be
 	// kept from the disk; 0 means 50 ms.
 	Settle time.Duration
-	// Timeout bounds one commit; 0 means 10 seconds. Records that wait
-	// meanwhile fail with it.
+	// Timeout bounds one commit; 0 means 10 seconds. Records that wait for
+	// it fail with it.
 	Timeout time.Duration
 }
 
@@ -337,7 +337,7 @@ func (l *Log) appendBatch() error {
 	})
 }
 
-// failWaiting gives the error of a commit to everybody who waited meanwhile,
+// failWaiting gives the error of a commit to all who wait for the next one,
 // so that a store that hangs costs each record one timeout and not one per
 // batch.
 func (l *Log) failWaiting(err error) {

@@ -11,7 +11,7 @@ type Reader interface {
 	// Read yields the records that q asks for, by ascending number. The
 	// sequence ends after an error. A record may be kept. Read must not
 	// block writers for as long as the consumer takes; when records are
-	// pruned meanwhile it may end with an error.
+	// pruned during the read it may end with an error.
 	Read(ctx context.Context, q Query) iter.Seq2[Record, error]
 }
 
@@ -26,8 +26,8 @@ type Store interface {
 	// twice, nor keep a Body after it returned: it copies.
 	Append(ctx context.Context, seal func(head Head) ([]Record, error)) error
 	// Sync returns when everything that was appended before, by anybody,
-	// survives a loss of power. Others may append meanwhile. After an error
-	// nobody knows what does, and no later Sync may say that it knows: what
+	// survives a loss of power. Others may append at the same time. After an error
+	// it is not known what does, and no later Sync may report success: what
 	// a system could not write it may forget.
 	Sync(ctx context.Context) error
 }

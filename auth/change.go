@@ -22,7 +22,7 @@ type Entry struct {
 }
 
 // Entries returns every principal, sorted by name. Those of the state come
-// with their hash, which is no secret: nobody can make the token from it.
+// with their hash, which is no secret: the token cannot be made from it.
 func (d *Directory) Entries(ctx context.Context) ([]Entry, error) {
 	kept, err := d.storedRecords(ctx)
 	if err != nil {

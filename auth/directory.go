@@ -180,8 +180,8 @@ func (d *Directory) Principal(ctx context.Context, token string) (p sallyport.Pr
 	if ok, err := d.isLocal(ctx, hash); ok || err != nil {
 		return s.localPrincipal(), ok, err
 	}
-	// Looking a hash up takes a time that depends on the hash. Whoever sends
-	// tokens learns nothing from it: SHA-256 does not let them choose the
+	// Looking a hash up takes a time that depends on the hash. Those who send
+	// tokens learn nothing from it: SHA-256 does not let them choose the
 	// hash that is looked up. The comparison after it says in constant time
 	// that the index answered what it was asked.
 	if r := s.byHash[hash]; r != nil && equalHashes(hash, r.TokenSHA256) {
@@ -247,7 +247,7 @@ func (s *staticDirectory) principalOf(r *Record) sallyport.Principal {
 // the slice.
 func (d *Directory) DefaultPermissions() []string { return slices.Clone(d.static.Load().defaults) }
 
-// Local returns the principal of whoever runs the program: the command line
+// Local returns the principal of the user who runs the program: the command line
 // and a client that started the server itself. There it is a person; behind
 // the local user's token over HTTP anything may be.
 func (d *Directory) Local() sallyport.Principal {
@@ -272,8 +272,8 @@ func (d *Directory) Named(ctx context.Context, name string) (p sallyport.Princip
 }
 
 // Stands reports whether a principal who was let in at a moment may still call:
-// it is there, and has the token that it had then. Whoever rotates a token that
-// leaked ends what was begun with it.
+// it is there, and has the token that it had then. Rotating a token that
+// leaked ends what was begun with the old one.
 func (d *Directory) Stands(ctx context.Context, name string, since time.Time) (bool, error) {
 	if name == sallyport.LocalPrincipal {
 		return true, nil

@@ -57,8 +57,8 @@ type GuardOptions struct {
 	// at; 0 means [DefaultStandingPause].
 	Pause time.Duration
 	// Stands reports whether a principal whose token counts may go on listening:
-	// it is asked while a request is answered. An error says that nobody can
-	// tell, which ends the request when it lasts. nil lets every one go on.
+	// it is asked while a request is answered. An error means that this is not
+	// known, which ends the request when it lasts. nil lets every request go on.
 	Stands func(ctx context.Context, p *sallyport.Principal) (bool, error)
 	// Resource is named to a request to its path without a good token, so that
 	// a client finds out where tokens come from; nil names nothing.
@@ -87,7 +87,7 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 	}
 	ip := net.ParseIP(host)
 	if g.every = host == "" || ip != nil && ip.IsUnspecified(); g.every {
-		// Browsers take 0.0.0.0 for this machine: it is nobody's name.
+		// Browsers take 0.0.0.0 for this machine, but it names no host.
 		g.allowHost("localhost", port)
 	} else {
 		g.allowHost(host, port)
@@ -217,8 +217,8 @@ func (g *Guard) newPrincipalCheck(r *http.Request) principalCheck {
 	}
 }
 
-// isForwarded reports whether a proxy says that it passed a request on: whoever
-// is behind it need not be on this machine.
+// isForwarded reports whether a proxy says that it passed a request on: the client
+// behind it need not be on this machine.
 func isForwarded(h http.Header) bool {
 	for _, key := range [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
 		if len(h.Values(key)) > 0 {

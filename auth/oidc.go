@@ -26,7 +26,7 @@ const OIDCPrefix = "oidc:"
 const oidcLeeway = 30 * time.Second
 
 // acceptedAlgorithms returns the signatures that may be accepted. The
-// symmetric ones are not there: with them whoever can check a token can make
+// symmetric ones are not there: with them, a key that checks a token also makes
 // one.
 func acceptedAlgorithms() []string {
 	return []string{
@@ -114,7 +114,7 @@ func NewOIDC(ctx context.Context, o OIDCOptions) (*OIDC, error) {
 func (o *OIDCOptions) fillDefaults() error {
 	faults := []error{checkIssuer(o.Issuer)}
 	if o.Audience == "" {
-		faults = append(faults, errors.New("audience is missing: any token of the issuer would do, whoever it was made for"))
+		faults = append(faults, errors.New("audience is missing: any token of the issuer would do, whatever it was made for"))
 	}
 	if len(o.Algorithms) == 0 {
 		o.Algorithms = []string{oidc.RS256, oidc.ES256}

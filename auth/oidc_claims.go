@@ -51,7 +51,7 @@ func (c tokenClaims) checkParties(issuer, audience string) error {
 			return nil
 		}
 	}
-	return errors.New("aud is somebody else")
+	return errors.New("aud names another audience")
 }
 
 // checkTimes checks that the token is valid now. Without an end it counts

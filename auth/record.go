@@ -90,7 +90,7 @@ const maxName = 64
 
 // CheckName refuses a name that a principal of the configuration or of the
 // command line cannot have. There is no colon in a name: those such as
-// oidc:alice come from an issuer, and nobody can configure one.
+// oidc:alice come from an issuer and cannot be configured.
 func CheckName(name string) error {
 	if name == "" || len(name) > maxName || !consistsOf(name, "_-") {
 		return fmt.Errorf("%q is no name of a principal: expected 1 to %d letters, digits, '_' and '-'", clipText(name), maxName)

@@ -163,7 +163,7 @@ func (s *Switches) All(ctx context.Context) ([]Switch, error) { return s.store.A
 
 // Stopped returns the kind of the first switch that stops a call, in the order of
 // [SwitchTargets], and why in words for the operator. An empty kind
-// means that nothing does. An error means that nobody can say, which refuses.
+// means that nothing does. An error means that it is not known, which refuses.
 func (s *Switches) Stopped(ctx context.Context, principal, sessionKey, tool string) (kind, why string, err error) {
 	sw, ok, err := s.store.Stopped(ctx, principal, sessionKey, tool)
 	if err != nil || !ok {

@@ -50,7 +50,7 @@ func HashToken(token string) string {
 // Tokens finds principals by token. It must be safe for concurrent use.
 type Tokens interface {
 	// Principal returns whose token this is; ok is false for any other text.
-	// An error means that nobody can say, which lets nobody in.
+	// An error means that it is not known; then no caller is let in.
 	Principal(ctx context.Context, token string) (p sallyport.Principal, ok bool, err error)
 }
 

@@ -33,7 +33,7 @@ const (
 // any number of dialers. It is safe for concurrent use.
 //
 // A name whose addresses cannot be found out is refused by name alone, which is
-// logged: an address that nobody knows must not end all traffic.
+// logged: an unknown address must not end all traffic.
 type DeniedNames struct {
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	logger  *slog.Logger

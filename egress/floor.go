@@ -33,7 +33,7 @@ func newLiftable(prefix, what string) floorRange {
 	return s
 }
 
-// metadata lists where clouds serve credentials to whoever asks from inside,
+// metadata lists where clouds serve credentials to every process inside,
 // and the platform services beside them. It beats every grant. Some of these
 // are in ranges that allow_private_urls lifts, and one looks public.
 var metadata = [...]netip.Prefix{

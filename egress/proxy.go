@@ -75,7 +75,7 @@ type ProxyOptions struct {
 // inner name of an encrypted one, whose outer name must be the host's. A
 // read-only grant opens no tunnels but those that are read here.
 //
-// Whoever can connect to the listener is the child: it lies in the child's
+// Only the child can connect to the listener: it lies in the child's
 // network namespace, so that a password would prove nothing. Credentials for
 // a proxy are accepted and dropped.
 //
@@ -86,7 +86,7 @@ type ProxyOptions struct {
 // cookie, a parameter of the query or of a form, a string of a JSON body. A
 // request that has it anywhere else in what is read here is refused: a server
 // that reads the value together with what stands beside it gives back something
-// in which nobody knows it again. The value is
+// in which it is not recognised. The value is
 // taken out of the answer again, in the forms in which servers usually repeat
 // what they were told; a server that transforms it otherwise, or a secret
 // cut by the server, is not caught. Answers have to come uncompressed and

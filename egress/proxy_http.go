@@ -98,7 +98,7 @@ func (p *Proxy) forwardRequest(ctx context.Context, c *childConn, h requestHead,
 	again := h.minor == 1 && !req.Close && !up.isUnfinished()
 	err = writeReply(c, req, resp, s, again)
 	if up.isUnfinished() {
-		// Somebody may still read the body, and nobody waits for its rest.
+		// The server may still read the body, and the proxy does not wait for it.
 		c.shared = true
 		if err == nil {
 			c.awaitLastRead()
@@ -122,7 +122,7 @@ func (p *Proxy) exchangeRequest(out *http.Request, to origin, s *hostSwap, t *tu
 }
 
 // fillRequest puts the values into a request. One with a stand-in in another
-// place is refused: nobody could say what a server would make of it.
+// place is refused: what a server would make of it cannot be known.
 func (p *Proxy) fillRequest(out *http.Request, to origin, s *hostSwap) error {
 	if s == nil {
 		return nil
@@ -250,7 +250,7 @@ func checkAnswer(resp *http.Response, where string, s *hostSwap) error {
 }
 
 // requestUpload is the body of a request. It tells a child that waits for it to go
-// on, once somebody reads.
+// on, once the body is read.
 type requestUpload struct {
 	rc io.ReadCloser
 	c  *childConn

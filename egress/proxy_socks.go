@@ -164,7 +164,7 @@ func readBytes(r io.Reader, n int) ([]byte, error) {
 	return b, err
 }
 
-// socksReply answers; the bound address is nobody's business.
+// socksReply answers without the bound address, which no client needs.
 func socksReply(w io.Writer, code byte) error {
 	_, err := w.Write([]byte{socksVersion, code, 0, socksIPv4, 0, 0, 0, 0, 0, 0})
 	return err

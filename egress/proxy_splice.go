@@ -198,12 +198,12 @@ func (s *hostSwap) insertValues(r *http.Request) misplacedAt {
 
 // partial lists the fields that ask for a part of an answer, a difference to
 // one, or its text in another encoding (RFC 9110, section 14; RFC 3229; what
-// object stores read instead of Range). A value cut in two is seen by nobody.
+// object stores read instead of Range). A value cut in two would not be found.
 var partial = [...]string{
 	"Range", "If-Range", "Request-Range", "X-Ms-Range", "X-Goog-Range", "A-Im", "Accept-Charset",
 }
 
-// isPartial reports whether an answer is a part of something, whoever asked for it:
+// isPartial reports whether an answer is a part of something, asked for or not:
 // a child that reads it byte by byte would put a value together.
 func (s *hostSwap) isPartial(resp *http.Response) bool {
 	if resp.StatusCode == http.StatusPartialContent || resp.StatusCode == http.StatusIMUsed {

@@ -18,7 +18,7 @@ const (
 	DefaultUpload = 64 << 20
 
 	// maxUploads bounds the multipart requests that are read and answered at
-	// once, whose files are on the disk meanwhile, maxOwnUploads those of one
+	// once, while their files are on the disk, maxOwnUploads those of one
 	// principal, and maxFiles the files of one.
 	maxUploads, maxOwnUploads = 32, 16
 	maxFiles                  = 16

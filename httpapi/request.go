@@ -118,7 +118,7 @@ func clipWord(s string) string {
 var errTooLong = errors.New("the body is too long")
 
 // readBody returns the whole body. What a long one holds is to be released when it
-// is answered. Nobody waits for those of others: the error is then
+// is answered. No request waits for those of others: the error is then
 // [budget.ErrFull].
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request, principal string) (text []byte, held *budget.Holding, err error) {
 	defer boundArrival(r.Context(), w)()

@@ -175,7 +175,7 @@ func (s *Server) Handler() http.Handler { return s.mux }
 
 // Shutdown waits for the requests that run until the context ends, and cancels
 // the rest; their calls are recorded either way. Requests that arrive
-// meanwhile are decided, recorded and cancelled. The error is the context's
+// during the wait are decided, recorded and cancelled. The error is the context's
 // when calls had to be cancelled.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.running.Wait(ctx)

@@ -51,7 +51,7 @@ func (c *actionCall) streamResult() {
 			return
 		}
 		if e.gone {
-			// Nobody reads any more. The call is recorded as cancelled.
+			// The client has stopped reading. The call is recorded as cancelled.
 			cancel()
 			<-ended
 			return

@@ -6,8 +6,8 @@
 // and invisible characters, replaces secrets in their usual encodings and
 // well-known token formats by [REDACTED:<kind>], and template tokens of model
 // families by [STRIPPED-TEMPLATE-TOKEN]. [Cleaner.Value] does the same for
-// structured data. [Trim] cuts to a budget and [Wrap] marks text that somebody
-// else controls, in this order.
+// structured data. [Trim] cuts to a budget and [Wrap] marks text that another party
+// controls, in this order.
 //
 // The work is one sweep over the text with a shift register of the last ten
 // symbols, whatever the number of secrets, formats and tokens is; only where
@@ -20,7 +20,7 @@
 //
 // The package does not judge meaning: it is no detector of prompt injection.
 // It leaves Markdown and HTML alone, because a model that reads a README.md
-// and then patches it needs the text as it is; whoever renders text to a
+// and then patches it needs the text as it is; code that shows text to a
 // person escapes it there. It removes what it knows: a secret in an encoding
 // that [Cleaner.Text] does not list passes.
 package output

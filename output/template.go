@@ -323,7 +323,7 @@ func findBracket(s string, start int) (markedSpan, bool) {
 
 // findChatMarker looks for a name that opens a turn: alone at the beginning
 // of a line after an empty one, its colon before end. The beginning of the
-// text counts as an empty line, since whoever shows the text may put one
+// text counts as an empty line, since the code that shows the text may put one
 // there.
 func findChatMarker(s string, end int, name string) (markedSpan, bool) {
 	i := end - 1

@@ -11,7 +11,7 @@ const maxAttribute = 256
 // untrusted is the name of the wrapper's tag.
 const untrusted = "untrusted"
 
-// Wrap returns text marked as controlled by somebody else:
+// Wrap returns text marked as controlled by another party:
 //
 //	<untrusted source="S" tool="T">
 //	text

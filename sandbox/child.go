@@ -173,7 +173,7 @@ func (c *childProcess) awaitEnd(ctx context.Context) {
 		defer timer.Stop()
 	}
 	state, err := c.reap()
-	// Whoever comes later comes too late.
+	// A later call finds the child ended.
 	c.once.Do(func() {})
 	if c.stdin != nil {
 		c.stdin.Close()

@@ -28,7 +28,7 @@ func (r *Runner) landlockRules(j *childJob) *helper.Landlock {
 		rule(dir, llRead|llExec)
 	}
 	if r.platform.namespaces {
-		// The tree's own; the host's hold much that is nobody's business.
+		// These are the tree's own. Those of the host say too much about it.
 		rule("/proc", llRead)
 		rule("/etc", llRead)
 		if !slices.ContainsFunc(j.plan.areas, func(a reachArea) bool { return !a.read }) {

@@ -21,7 +21,7 @@ const commitWait = 2 * time.Minute
 
 // addLayer gives a child in overlay mode a private layer, and has the end of the
 // child decide about it: carried over when it ended by itself with exit code 0
-// and nobody asked to throw it away, dropped otherwise.
+// and its owner did not ask to throw it away, dropped otherwise.
 //
 // The layer is memory that the helper mounts with a size. A folder of the host
 // has no bound that an unprivileged user could set on it as it is written, and

@@ -39,7 +39,7 @@ func (r *Runner) openLimits() error {
 
 // newGroup makes the control group of a helper, nil when there are none, and
 // returns what removes it when the tree is gone. The kernel may need a moment
-// for that, for which nobody waits but Close. The next helper finds one ready.
+// for that, and only Close waits for it. The next helper finds one ready.
 func (r *Runner) newGroup() (g *cgroup.Group, gone func(), err error) {
 	p := &r.platform
 	if p.groups == nil || p.groups.Kind() == "" {

@@ -77,7 +77,7 @@ type Withheld struct {
 	Item string `json:"item"`
 	// Why is the reason in words.
 	Why string `json:"why"`
-	// Floor is true for what no grant reaches, whoever asks.
+	// Floor is true for what no grant reaches.
 	Floor bool `json:"floor,omitempty"`
 }
 
@@ -91,7 +91,7 @@ const (
 )
 
 // unseen is what no observation shows. The list is part of the answer, so that
-// nobody takes the declaration for more than it is.
+// no reader takes the declaration for more than it is.
 var unseen = []string{
 	"environment variables that were read: secrets are declared by hand",
 	"files that were only asked about (stat, readlink, access) and not opened",

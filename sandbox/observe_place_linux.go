@@ -28,7 +28,7 @@ type observedPath struct {
 func statPath(path string, follow bool) observedPath {
 	p := observedPath{}
 	if path == "" || strings.HasPrefix(path, "/proc/") {
-		// Links of /proc are those of whoever follows them.
+		// Links of /proc mean something else to each process that follows them.
 		return observedPath{real: path, exists: path != ""}
 	}
 	parent, err := filepath.EvalSymlinks(filepath.Dir(path))

@@ -11,8 +11,8 @@ import (
 )
 
 // maxSiblings is how many entries of one folder are named one by one. Beyond
-// it the folder is: whoever used four of its files uses others with another
-// input.
+// it the folder itself is named: a program that used four of its files uses others
+// with another input.
 const maxSiblings = 3
 
 // rootReducer makes short lists of roots out of many paths.
@@ -22,7 +22,7 @@ type rootReducer struct {
 }
 
 // tooWide says why a folder is never proposed; empty when it may be. A folder
-// of the first level is a part of the system, not of somebody's work.
+// of the first level belongs to the system, not to a project.
 func (r *rootReducer) tooWide(dir string) string {
 	const advice = ": declare a part of it"
 	switch {

@@ -57,7 +57,7 @@ func (c *outputCapture) end() {
 	}
 }
 
-// cutOff ends the stream although somebody holds the other end.
+// cutOff ends the stream although a process holds the other end.
 func (c *outputCapture) cutOff() {
 	c.end()
 	if c.file != nil {

@@ -128,7 +128,7 @@ func (p *reachPlan) rejectWriteOnlyTemp() error {
 
 // addPath opens one path of the reach without following a link. A path that
 // does not exist gives nothing, never its parent; nor does one on which there
-// is a link: whoever may write around it could show a child whatever he likes
+// is a link: a process that may write beside it could show a child any content
 // under its name.
 func (p *reachPlan) addPath(path string, a reachArea) error {
 	if path == "/" {

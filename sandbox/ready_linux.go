@@ -48,7 +48,7 @@ func (r *Runner) systemStamp() systemStamp {
 	return systemStamp{st.Mtim, st.Ctim, r.platform.mounts.countChanges()}
 }
 
-// discard ends a helper that nobody needs. The end of its control socket
+// discard ends a helper that is not needed. The end of its control socket
 // would do; the signal does not wait for it to look.
 func (h *readyHelper) discard() {
 	h.close()

@@ -15,7 +15,7 @@ const reportWait = 5 * time.Second
 // child ran, and what of it is on the deny floor: a child can make a repository
 // of its own, with hooks that a person may run later. In direct mode the child
 // writes where a person and the gate write too, and nothing that an ordinary
-// user may ask the kernel tells whose a change is. So nobody is named, and
+// user may ask the kernel tells whose a change is. So no process is named, and
 // nothing is done about what changed: it may be a person's work.
 func (r *Runner) reportChanges(c *childProcess, p *reachPlan) {
 	if list := p.withheldDirs(); len(list) > 0 {

@@ -19,7 +19,7 @@ import (
 const stampSeconds = 1_000_000_007
 
 // commonSelf is what a placeholder commondir holds: the directory itself, by a
-// spelling that nobody writes by hand.
+// spelling that people do not write.
 const commonSelf = "./././.\n"
 
 // addPlaceholders puts something harmless in each place from which a repository

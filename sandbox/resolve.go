@@ -49,8 +49,8 @@ func (r *Runner) resolveProgram(name string, writes []string) (*resolvedProgram,
 	}
 }
 
-// programOf returns the program of a spawn, which whoever asked for it has
-// looked at.
+// programOf returns the program of a spawn. The process accessor has already
+// checked it.
 func (r *Runner) programOf(s *sallyport.Spawn, writes []string) (*resolvedProgram, error) {
 	prog, err := r.resolveProgram(s.Binary, writes)
 	if err == nil && s.Options.Check != nil {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// maxCached bounds a cache. Beyond it the cache starts anew: whoever holds a
+// maxCached bounds a cache. Beyond it the cache starts anew: a holder of a
 // schema keeps it, and a server that never stops sending new ones does not
 // fill the memory.
 const maxCached = 4096

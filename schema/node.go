@@ -11,7 +11,7 @@ import (
 
 // maxReach bounds how many subschemas apply to one place through references
 // and combinations, over the whole schema. Real schemas stay below a few
-// hundred; a chain of thousands is an attack on whoever validates.
+// hundred; a chain of thousands is an attack on the validator.
 const maxReach = 50_000
 
 // node is one subschema: what it says about children, for the walks that the

@@ -20,7 +20,7 @@ func parseDecimal(n string) (d decimal, ok bool) {
 	if i := strings.IndexAny(n, "eE"); i >= 0 {
 		e, err := strconv.Atoi(strings.TrimPrefix(n[i+1:], "+"))
 		if err != nil || e > 1<<20 || e < -1<<20 {
-			// Zero stays zero whatever its exponent, but nobody writes it so.
+			// Zero stays zero whatever its exponent, but people do not write it so.
 			return d, false
 		}
 		n, d.exp = n[:i], e

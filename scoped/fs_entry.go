@@ -14,7 +14,7 @@ import (
 // single file. It is shared by both directions when both grant it.
 type grantedEntry struct {
 	// path is absolute and clean. No link on it is followed, whenever it is
-	// opened: whoever made one since the grant was computed was meant to be bound
+	// opened: the process that made one since the grant was computed was meant to be bound
 	// by it.
 	path string
 	// parent is the narrowest granted directory around this one.
@@ -119,7 +119,7 @@ func openDir(path string) (*rootHandle, error) {
 }
 
 // openRoot opens a directory that was just found at a path without links, which
-// is held open: what has another identity took its place meanwhile.
+// is held open: what has another identity took its place.
 func openRoot(path string, id fileID) (*rootHandle, error) {
 	// The dot makes the system insist on a directory: a FIFO that was put in
 	// its place would otherwise block the open.

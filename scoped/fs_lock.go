@@ -48,7 +48,7 @@ func (b *boundFiles) lockCurrent(p string, dir *writeFolder, base string) (old *
 	return nil, nil, newPathError(opWrite, p, errUnsteady)
 }
 
-// openOld opens the file to be replaced, nil when there is none. Whoever may
+// openOld opens the file to be replaced, nil when there is none. A process that may
 // not write the file may not replace it either, though the directory would
 // permit that.
 func (b *boundFiles) openOld(p string, dir *writeFolder, base string) (*os.File, error) {

@@ -240,7 +240,7 @@ func splitElements(p string) []string {
 }
 
 // checkOpened decides about what was opened: the file must lie where the grant
-// says and must not be on the floor, whatever happened to its name meanwhile.
+// says and must not be on the floor, whatever happened to its name in between.
 func (b *boundFiles) checkOpened(op, asked, base, real string) error {
 	if !reach.Within(base, real) {
 		return b.refusePath(op, asked, "what was opened lies outside the granted reach")

@@ -374,7 +374,7 @@ func (b *boundFiles) swapIn(p, real string, dir *writeFolder, base string, old *
 	return syncDir(dir.dir)
 }
 
-// tempName returns a name that nobody can guess and that says whose it is.
+// tempName returns a name that cannot be guessed and that says whose it is.
 func tempName() string {
 	var r [12]byte
 	rand.Read(r[:]) // Never fails; see crypto/rand.

@@ -23,7 +23,7 @@ const (
 	maxFolders = 1000
 )
 
-// inputAccessor asks whoever called.
+// inputAccessor asks the caller.
 type inputAccessor struct {
 	b     *Binding
 	asked atomic.Int32
@@ -53,7 +53,7 @@ func (in *inputAccessor) Ask(ctx context.Context, questions ...sallyport.Questio
 	for i := range questions {
 		in.b.recordAllowed(capInput, string(questions[i].Kind), "ask "+questions[i].Name)
 	}
-	// Nobody is asked for a call that is over, whatever context the tool uses.
+	// A call that is over asks no questions, whatever context the tool uses.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(in.b.call, cancel)()

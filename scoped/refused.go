@@ -193,7 +193,7 @@ func (m refusedMail) refuseMessage() error {
 
 type refusedInput struct{ note func(sallyport.Decision) }
 
-// Can reports false: a tool that declares nothing may ask nobody.
+// Can reports false: a tool that declares nothing may ask no questions.
 func (refusedInput) Can(sallyport.InputKind) bool { return false }
 
 func (in refusedInput) Ask(context.Context, ...sallyport.Question) ([]sallyport.Answer, error) {

@@ -142,7 +142,7 @@ func (s *Scope) Close() {
 type Turn struct {
 	// Attachments is the files of the turn.
 	Attachments []sallyport.Attachment
-	// Input is the way to whoever called; nil when there is none.
+	// Input asks the caller; nil when it cannot be asked.
 	Input sallyport.Input
 	// Outlive is told of children that may outlive the call: see
 	// [sallyport.Call.Outlive]. narrow has a child reach less, and reports whether

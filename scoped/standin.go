@@ -19,7 +19,7 @@ const (
 	// standInPrefix makes a stand-in known to people who find one in a log.
 	standInPrefix = "sallyport-"
 	// standInBytes is the entropy of a stand-in. 128 bits cannot be guessed,
-	// so that nobody but the child can make the proxy put a secret anywhere.
+	// so that only the child can make the proxy put a secret anywhere.
 	standInBytes = 16
 )
 

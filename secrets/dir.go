@@ -23,7 +23,7 @@ const (
 	maxFiles = 4096
 	// knownFor is how long a listing stands. A value that was handed out in
 	// the meantime is added at once, so that the delay concerns only values
-	// that nobody has seen.
+	// that no caller has seen.
 	knownFor = time.Second
 )
 

@@ -17,7 +17,7 @@ const openFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 // Reading by the group is how containers give a mounted secret to a user.
 const openToOthers = 0o026
 
-// checkPrivate refuses a file that somebody else could read or could have
+// checkPrivate refuses a file that another user could read or could have
 // written.
 func checkPrivate(name string, st fs.FileInfo) error {
 	if mode := st.Mode().Perm(); mode&openToOthers != 0 {

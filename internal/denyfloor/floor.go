@@ -145,7 +145,7 @@ func New(b *sallyport.FileBackend) *Floor {
 }
 
 // Rules returns the fixed table of the floor, for documentation, explain
-// and whoever confines child processes. The caller owns the slice.
+// and the sandbox. The caller owns the slice.
 func Rules() []Rule {
 	var out []Rule
 	for _, g := range floorTable {

@@ -20,7 +20,7 @@ func SameName(a, b string) bool {
 }
 
 // foldPath brings a path into the form in which rules are written: lower case,
-// for a case-insensitive file system may be mounted anywhere and nobody needs
+// since a case-insensitive file system may be mounted anywhere and no tool needs
 // "~/.SSH"; slashes; without the decorations by which Windows, macOS and
 // folders of Linux that ignore case give one file several names.
 func foldPath(p string) string {

@@ -44,7 +44,7 @@ func (d *Floor) CheckIdentity(info fs.FileInfo) (reason string, denied bool) {
 }
 
 // Linked returns the protected files that have more than one name at present,
-// for whoever has to find the other names: the runtime's own, and the literal
+// for the sandbox, which has to find the other names: the runtime's own, and the literal
 // entries of the floor in the home directory, one level deep. The list is at
 // most a second old. The caller must not change it.
 func (d *Floor) Linked() []fs.FileInfo {

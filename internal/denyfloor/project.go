@@ -19,7 +19,7 @@ type projectGroup struct {
 // builds write all day: package.json, go.mod, Cargo.toml, pyproject.toml,
 // Makefile, lock files, .pnp.cjs, .bundle/config. Nor are those of services
 // that run elsewhere after a push. Below node_modules, which installs write as
-// a whole and nobody opens as a project, no row of this table counts.
+// a whole and people do not open as a project, no row of this table counts.
 var projectTable = [...]projectGroup{
 	{"an editor's configuration runs commands", []projectRow{
 		{"**/.vscode", "https://code.visualstudio.com/docs/editing/workspaces/workspace-trust; CVE-2025-53773"},

@@ -284,7 +284,7 @@ func (m *memoryReads) Recall(_ context.Context, session, path, identity string) 
 // playedCaller is a caller whom a test plays.
 type playedCaller func(sallyport.Question) sallyport.Answer
 
-// newCaller returns who is asked, nil when nobody can be.
+// newCaller returns the caller that is asked, nil when it cannot be.
 func (o *Options) newCaller() sallyport.Input {
 	if o.Answer == nil {
 		return nil

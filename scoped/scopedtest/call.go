@@ -56,7 +56,7 @@ type Options struct {
 	Spawn func(context.Context, Spawned) (sallyport.ProcessResult, error)
 	// Query plays the databases; nil means empty answers.
 	Query func(Queried) (sallyport.Table, error)
-	// Answer plays whoever called; nil means that nobody can be asked.
+	// Answer plays the caller; nil means that the caller cannot be asked.
 	Answer func(sallyport.Question) sallyport.Answer
 	// Attachments is what the turn brings.
 	Attachments []sallyport.Attachment

@@ -21,7 +21,7 @@ const (
 	sqlColumns = `SELECT seq, time, kind, call, tool, principal, denied, hash, body FROM audit`
 
 	// chunkRows and chunkBytes bound what one snapshot reads: a reader that
-	// stops to write to a slow pipe holds no snapshot meanwhile, which would
+	// stops to write to a slow pipe holds no snapshot during the wait, which would
 	// let the write-ahead log grow.
 	chunkRows  = 512
 	chunkBytes = 1 << 20

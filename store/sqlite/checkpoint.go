@@ -92,7 +92,7 @@ func (k *checkpointer) emptyLog() error {
 	}
 	rest, err := k.moveLog(sqlite3.CHECKPOINT_PASSIVE)
 	if err != nil || rest > restPages {
-		return err // or somebody reads an old state for long
+		return err // or a long read holds an old state
 	}
 	if err := k.syncFiles(); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (k *checkpointer) openFiles() error {
 	return nil
 }
 
-// moveLog moves what nobody needs in the log any more, and returns how many pages
+// moveLog moves what the log no longer needs, and returns how many pages
 // are left. Another process may be doing the same, which is as good.
 func (k *checkpointer) moveLog(mode sqlite3.CheckpointMode) (rest int, err error) {
 	length, moved, err := k.conn.WALCheckpoint("main", mode)

@@ -36,7 +36,7 @@ func (c *conn) wrapError(ctx context.Context, err error) error {
 		return cause
 	}
 	// The engine cleans up before it reports a failed write, and the
-	// driver forgets the system's word for it meanwhile: look again.
+	// driver forgets the system's error on the way: look again.
 	if errors.Is(err, sqlite3.IOERR) && diskFull(c.path) {
 		return &store.Error{Reason: store.ErrFull, Err: err}
 	}

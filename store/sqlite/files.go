@@ -79,7 +79,7 @@ func makeCompanionsPrivate(path string) error {
 }
 
 // createFile builds a new file under another name and links it to path, so that
-// of several processes nobody ever sees half of one.
+// of several processes none ever sees half of one.
 func createFile(ctx context.Context, path string) (fileState, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-new-*")
 	if err != nil {
@@ -109,7 +109,7 @@ func createFile(ctx context.Context, path string) (fileState, error) {
 	return blank, empty.Close()
 }
 
-// writeEmptyState writes an empty state into a file that nobody else knows.
+// writeEmptyState writes an empty state into a file that no other process knows.
 func writeEmptyState(ctx context.Context, path string) error {
 	raw, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE)
 	if err != nil {
@@ -129,7 +129,7 @@ type fileState int
 
 const (
 	missing fileState = iota
-	// blank is a file without a byte, which nobody has written yet.
+	// blank is a file without a byte, which was not written yet.
 	blank
 	// written is a file that begins as a SQLite file does.
 	written

@@ -32,7 +32,7 @@ type leasedAnswer[V any] struct {
 }
 
 // lookUpOrAsk returns the stored answer to key, or else that of ask. One that
-// is not there is not kept, so that what somebody guesses fills nothing.
+// is not there is not stored, so that guesses fill nothing.
 func (l *answerLeases[K, V]) lookUpOrAsk(ctx context.Context, db *DB, key K, ask func(c *conn) (V, bool, error)) (value V, ok bool, err error) {
 	now := time.Now()
 	l.mu.Lock()
@@ -61,7 +61,7 @@ func (l *answerLeases[K, V]) storeAnswer(key K, answer leasedAnswer[V]) {
 }
 
 // changeLeased runs a durable write transaction on what is leased. It returns
-// when nobody uses any more what was there before.
+// when the former value is no longer in use.
 func (db *DB) changeLeased(ctx context.Context, fn func(c *conn) error) error {
 	err := db.inWriteTx(ctx, true, fn)
 	time.Sleep(lease)

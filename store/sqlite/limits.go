@@ -200,7 +200,7 @@ func (c *conn) forgetExpiredLimit(now int64) (more bool, err error) {
 	if err != nil || id == 0 {
 		return false, err
 	}
-	// Whoever comes back meanwhile takes the newest time for those that are
+	// A principal that comes back takes the newest time for those that are
 	// gone.
 	if _, err := c.exec(`UPDATE limits SET dropped = last WHERE id = ?1`, id); err != nil {
 		return false, err

@@ -30,7 +30,7 @@ import (
 
 const (
 	// defaultBusy is how long a writer waits for another process. A commit
-	// takes a millisecond; who waits seconds waits for somebody who hangs.
+	// takes a millisecond; a wait of seconds means that the other process hangs.
 	defaultBusy = 5 * time.Second
 	// maxReaders bounds the connections beside the writer's.
 	maxReaders = 3
@@ -71,7 +71,7 @@ type DB struct {
 	limits store.Limits
 	o      Options
 
-	// writer holds the one connection that writes; whoever takes it out owns
+	// writer holds the one connection that writes; the receiver owns
 	// it. nil stands for one that has to be opened again.
 	writer chan *conn
 	log    logSyncer
@@ -79,7 +79,7 @@ type DB struct {
 	grown   chan struct{}
 	settled chan struct{}
 	// readers holds a token for each further connection that may be open,
-	// idle those that nobody uses: opening one costs a hundred reads.
+	// idle those that are not in use: opening one costs a hundred reads.
 	readers chan struct{}
 	idle    chan *conn
 

@@ -7,7 +7,7 @@ import (
 )
 
 // syncData brings the content of a file to the disk, without the time of its
-// last change, which nobody needs.
+// last change, which is not needed.
 func syncData(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // logSyncer brings the write-ahead log to the disk, beside the engine: a commit that
-// waits for the disk inside the engine keeps every other writer out meanwhile.
+// waits for the disk inside the engine keeps every other writer out until then.
 // It is safe for concurrent use.
 type logSyncer struct {
 	path string
@@ -36,7 +36,7 @@ func (w *logSyncer) sync() error {
 	return w.lost
 }
 
-// open opens the file, so that a failure of somebody else's sync from now on is
+// open opens the file, so that a failure of another process's sync from now on is
 // reported to the next of ours.
 func (w *logSyncer) open() error {
 	w.mu.Lock()

@@ -196,7 +196,7 @@ func (e *sqliteEngine) isDenied(path string, seen fs.FileInfo) bool {
 }
 
 // sameFile reports an error when the file that was opened is not the one that
-// was looked at: somebody has replaced it in between.
+// was checked: it was replaced in between.
 func sameFile(c *sqlite3.Conn, seen fs.FileInfo) error {
 	p, err := c.FileControl("main", sqlite3.FCNTL_FILE_POINTER)
 	if err != nil {

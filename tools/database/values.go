@@ -115,7 +115,7 @@ func textValue(s string) any {
 }
 
 // binaryValue returns the text that bytes are, if they are one without control
-// characters, else their Base64 form in an object of its own, so that nobody
+// characters, else their Base64 form in an object of its own, so that no reader
 // takes one for the other.
 func binaryValue(b []byte) any {
 	if !utf8.Valid(b) {

@@ -124,7 +124,7 @@ func (l *ignoreLevel) isIgnored(path, name string, dir bool) bool {
 
 // alwaysIgnored reports whether tools of this kind never look into a
 // directory of this name: stores of version control, of installed packages
-// and of build products that nobody edits.
+// and of build products that people do not edit.
 func alwaysIgnored(name string) bool {
 	switch name {
 	case ".git", ".hg", ".svn", ".jj", ".bzr",

@@ -179,7 +179,7 @@ func (w *walk) visitEntry(ctx context.Context, p walkedDir, e fs.DirEntry, visit
 	}
 	mode := e.Type()
 	if !dir && !mode.IsRegular() && mode&fs.ModeSymlink == 0 {
-		return nil // A pipe, a socket or a device is nobody's text.
+		return nil // A pipe, a socket or a device holds no text.
 	}
 	v := walkEntry{
 		name: filepath.Join(p.name, name), shown: path.Join(p.shown, name), below: path.Join(p.below, name),

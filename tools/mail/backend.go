@@ -134,7 +134,7 @@ func notConfigured(name string) error {
 	}
 }
 
-// credentials are what a relay wants to know; the zero value is nobody.
+// credentials are what a relay wants to know; the zero value means no login.
 type credentials struct{ user, password sallyport.Secret }
 
 // readCredentials reads the relay's credentials now, so that a rotated one counts.

@@ -27,8 +27,8 @@ const (
 	stepSender
 	stepRecipient
 	stepContent
-	// stepVerdict is the answer to the whole letter: without one, nobody
-	// knows whether the relay has it.
+	// stepVerdict is the answer to the whole letter: without one, it is not
+	// known whether the relay has it.
 	stepVerdict
 )
 

@@ -68,7 +68,7 @@ func composeLetter(from sender, m sallyport.Message) (*letter, error) {
 	msg.ToMailAddress(list...)
 	msg.Subject(encodeSubject(m.Subject))
 	msg.SetDateWithValue(time.Now())
-	// The name of this machine is nobody's business: the id is random.
+	// The name of this machine stays private: the id is random.
 	msg.SetMessageIDWithValue(rand.Text() + "@" + from.domain)
 	// Machines do not answer what says that it comes from one (RFC 3834).
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")

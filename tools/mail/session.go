@@ -81,7 +81,7 @@ func (s *relaySession) greetRelay(ctx context.Context, conn net.Conn, config *tl
 }
 
 // greetingName returns how this machine calls itself: by its address, because
-// the name that it has inside is nobody's business (RFC 5321, section 4.1.3).
+// the name that it has inside stays private (RFC 5321, section 4.1.3).
 func greetingName(c net.Conn) string {
 	a, err := netip.ParseAddrPort(c.LocalAddr().String())
 	switch ip := a.Addr().Unmap().WithZone(""); {

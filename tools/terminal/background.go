@@ -21,7 +21,7 @@ const (
 	// left, and there is one for the sixth.
 	maxPerSession = 8
 	maxProcesses  = 64
-	// idleTime is how long a process lives that nobody asks about, and how
+	// idleTime is how long a process lives without a question about it, and how
 	// long the output of a finished one is kept: an agent that went away does
 	// not come back for it.
 	idleTime = 30 * time.Minute
@@ -40,7 +40,7 @@ type backgroundProcess struct {
 	timeStarted                            time.Time
 	out                                    *outputRing
 	child                                  sallyport.Child // nil while it starts
-	// polled tells the watcher that somebody asked.
+	// polled tells the watcher that a caller asked.
 	polled chan struct{}
 
 	// Guarded by the table's mutex.
@@ -146,8 +146,8 @@ func (t *processTable) startChild(p *backgroundProcess, begin func() (sallyport.
 	return err
 }
 
-// watchChild waits for the end of a child, ends it when nobody asks, and forgets
-// it when nobody asks about its output.
+// watchChild waits for the end of a child, ends it when no caller asks, and forgets
+// it when no caller asks about its output.
 func (t *processTable) watchChild(p *backgroundProcess) {
 	defer t.watch.Done()
 	idle := time.NewTimer(idleTime)
@@ -171,7 +171,7 @@ func (t *processTable) watchChild(p *backgroundProcess) {
 				t.mu.Unlock()
 				return
 			}
-			t.stopChild(p, "nobody asked about it for 30 minutes", stopGrace)
+			t.stopChild(p, "no caller asked about it for 30 minutes", stopGrace)
 		case <-t.closing:
 			t.stopChild(p, "the runtime stopped", closeGrace)
 			return
@@ -212,7 +212,7 @@ func (t *processTable) findOwned(session, id string) (*backgroundProcess, error)
 	return nil, sallyport.InputInvalid("no background process has the id " + oneLine(id) + "; process_list shows them")
 }
 
-// signalPoll tells the watcher that somebody asked. It is called under the
+// signalPoll tells the watcher that a caller asked. It is called under the
 // lock, which keeps it from a channel that forgetProcess closes.
 func (p *backgroundProcess) signalPoll() {
 	select {

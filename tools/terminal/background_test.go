@@ -340,7 +340,7 @@ func TestIdleProcessEnds(t *testing.T) {
 		if !ended(child) {
 			t.Fatal("nobody asked, and it still runs")
 		}
-		if got := table.stateOf(p).describe(); got != "ended with exit code 143: nobody asked about it for 30 minutes" {
+		if got := table.stateOf(p).describe(); got != "ended with exit code 143: no caller asked about it for 30 minutes" {
 			t.Errorf("words = %q", got)
 		}
 		time.Sleep(2 * idleTime)

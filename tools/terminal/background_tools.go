@@ -36,7 +36,7 @@ func (f *Family) startTool() sallyport.Tool {
 	return schema.MustTool(sallyport.Tool{
 		Name: "process_start", Title: "Start process", Toolset: toolset,
 		Description: "Start a shell command in the background inside the sandbox, such as a server or a watcher. Answers with an id for " +
-			"process_output and process_stop. It ends after 30 minutes in which nobody asks about it, after 8 hours, and with the " +
+			"process_output and process_stop. It ends after 30 minutes without a question about it, after 8 hours, and with the " +
 			"runtime. At most 8 in a session.",
 		Schema: args.Schema[startInput](func(get func(string) args.Property) {
 			get("command").Length(1, maxCommandChars)

@@ -84,7 +84,7 @@ const (
 	classInstall outputClass = "install-output"
 )
 
-// maxJudged bounds a command that is judged, in bytes: nobody types a longer
+// maxJudged bounds a command that is judged, in bytes: people do not type a longer
 // one of the kinds that are known.
 const maxJudged = 2000
 

@@ -112,7 +112,7 @@ func (c *textConverter) convertToMarkdown(ctx context.Context, page string, at *
 }
 
 // recoverPanic turns a panic into an error: the libraries are not ours, the page is
-// somebody else's, and there is another way to read it.
+// foreign, and there is another way to read it.
 func recoverPanic(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -5,7 +5,7 @@
 // which hosts, addresses and redirects are allowed is decided there. The
 // tools turn what a server answers into text that a model can use, and bound
 // the size, the nesting and the time of that work, because the page is
-// written by somebody else.
+// written by other people.
 //
 // The package runs no scripts and keeps no cookies, no cache and no history.
 package web

@@ -12,8 +12,8 @@ func openCounters() (int, error) {
 	return fd, wrapError("counters", err)
 }
 
-// limitCounters sets the limits of the namespace, which nobody without
-// CAP_SYS_RESOURCE in it changes.
+// limitCounters sets the limits of the namespace. A process without
+// CAP_SYS_RESOURCE in it cannot change them.
 func limitCounters(dir int, counters []Counter) error {
 	for i := range counters {
 		c := &counters[i]

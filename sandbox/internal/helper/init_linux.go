@@ -142,7 +142,7 @@ func spawnProgram(base *Base, spec *Spec, init int) error {
 }
 
 // shieldInit closes this process to the program, which may run before the init
-// does: nobody traces it or looks into it, and signals do nothing. The usual
+// does: no process can trace it or read its memory, and signals do nothing. The usual
 // action of a signal would not do: while the fork holds signals back, the
 // kernel gives one to another thread, and that ends even the first process of a
 // namespace. In the child, the fork puts back the usual action of what Go has

@@ -251,8 +251,8 @@ func joinGroups(doors []int) (err error) {
 
 // launchHelper starts one helper.
 func (w *guardedProcesses) launchHelper(l *Launch, control int) (pid int, err error) {
-	// A fork whose execve fails leaves a child of the runtime's that nobody
-	// knows. What is known to fail is not tried.
+	// A fork whose execve fails leaves a child of the runtime that it does not
+	// know. What is known to fail is not tried.
 	if err := syscall.Access(l.Path, 1); err != nil {
 		return 0, err
 	}

@@ -258,7 +258,7 @@ func Unpack(kind byte, header, body []byte, v any) error {
 	return wrapError("specification", decodeMessage(body, w))
 }
 
-// checksumBody detects accidents; nobody but the runtime can write the body. It
+// checksumBody detects accidents; only the runtime can write the body. It
 // is FNV-1a over words of eight bytes instead of single ones, which is eight
 // times as fast: every step is a bijection, so no change of one word goes
 // unnoticed.

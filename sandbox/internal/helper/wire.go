@@ -35,7 +35,7 @@ func encodeMessage(v wireMessage) []byte {
 
 // decodeMessage reads all of a message.
 func decodeMessage(b []byte, v wireMessage) error {
-	// Not copied: nobody changes what was received.
+	// Not copied: what was received is never changed.
 	c := codec{reading: true, in: unsafe.String(unsafe.SliceData(b), len(b))}
 	v.codeFields(&c)
 	if c.err == nil && c.in != "" {
@@ -139,7 +139,7 @@ func (c *codec) codeBytes(v *[]byte) {
 	}
 }
 
-// markInvalid records that a value is one that nobody writes.
+// markInvalid records that the runtime never writes such a value.
 func (c *codec) markInvalid() {
 	if c.err == nil {
 		c.err = errValue

@@ -22,7 +22,7 @@ func (l *layer) openBase(rel string) (*os.File, error) {
 		if err == nil {
 			return os.NewFile(uintptr(fd), filepath.Join(l.lower, rel)), nil
 		}
-		// EAGAIN means that something was renamed meanwhile; see openat2(2).
+		// EAGAIN means that something was renamed during the call; see openat2(2).
 		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
 			return nil, &fs.PathError{Op: "open", Path: filepath.Join(l.lower, rel), Err: err}
 		}

@@ -101,7 +101,7 @@ func failureReason(err error) string {
 // tempName returns a name for what has not taken its place yet.
 func tempName() string { return randomName("", ".tmp") }
 
-// randomName returns a name that nobody can guess and that says whose it is.
+// randomName returns a name that cannot be guessed and that says whose it is.
 func randomName(prefix, suffix string) string {
 	var r [12]byte
 	rand.Read(r[:]) // Never fails; see crypto/rand.
@@ -253,7 +253,7 @@ func (p *placing) copyFile() (err error) {
 	if err != nil {
 		return err
 	}
-	// Nobody else may open it before it has its owner and mode.
+	// No other process may open it before it has its owner and mode.
 	fd, err := unix.Openat(p.dirFD(), p.tmp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		return err

@@ -131,7 +131,7 @@ func (j *commitChecker) findReason(s *step) (string, error) {
 	}
 	if s.do == placeLink || s.do == placeFile && strings.EqualFold(filepath.Base(s.rel), ".git") {
 		// A link or a file "gitdir: …" by which another directory becomes
-		// the repository, whose hooks and configuration nobody judged.
+		// the repository, whose hooks and configuration were not checked.
 		reserved := func(name string) bool { return j.surveyor.Reserved(j.floor, name) }
 		if slices.ContainsFunc(j.namesOf(s.Path), reserved) {
 			return whyLeads, nil

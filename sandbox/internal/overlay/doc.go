@@ -1,7 +1,7 @@
 // Package overlay gives a child a private copy of what it may write, and
 // carries over afterwards what may be.
 //
-// Start with [New]; whoever builds the child's tree makes the directories, in
+// Start with [New]. The builder of the child's tree makes the directories, in
 // memory of a bounded size, mounts each of [Overlay.Mounts] with overlayfs and
 // the option userxattr, in the child's user namespace, and hands the folder
 // over to [Overlay.Attach]. When the child and all its descendants are gone,
@@ -20,7 +20,7 @@
 // removed when no program has it open for writing; else it gets its place back
 // and a copy of what the child wrote is kept beside it. Names are
 // looked up without following symbolic links, so one that is put in the place
-// of a directory meanwhile makes the commit of that file fail.
+// of a directory during the commit makes the commit of that file fail.
 //
 // Contents, permission bits, symbolic links, directories, removals and the
 // modification time are carried over. Setuid, setgid and sticky bits, extended
@@ -33,7 +33,7 @@
 // without privileges can set. File systems take it from the clock's last tick,
 // so New waits for the next tick, at most 10 ms: what was written before New
 // is older than the start, and what is written after it is not. If the clock
-// was set back meanwhile, everything counts as changed. A server's clock may
+// was set back since New, everything counts as changed. A server's clock may
 // differ: a network file system as lower layer is judged by that clock.
 //
 // A file that the child wrote in place and the host removed is known by the

@@ -34,7 +34,7 @@ type Options struct {
 	// runs commands, until a person has seen it. The zero value takes nothing,
 	// and then it is left out.
 	Pending pending.Store
-	// Binary is what was started, for whoever looks at what is pending.
+	// Binary is the program that was started, shown with what is pending.
 	Binary string
 	// Surveyor finds what the floor protects under a second name; nil means a
 	// new one, which remembers nothing yet.

@@ -76,7 +76,7 @@ func (s *step) pendingFile() (pending.File, error) {
 	// It is what was judged: the host may have changed it since.
 	now, err := s.layer.statLower(s.rel)
 	if err != nil || now.exists != s.base.exists || now.st.Ino != s.base.st.Ino || now.st.Ctim != s.base.st.Ctim {
-		return f, errors.Join(errors.New("it was changed on the host meanwhile"), err)
+		return f, errors.Join(errors.New("it was changed on the host since then"), err)
 	}
 	if f.Removed {
 		return f, nil

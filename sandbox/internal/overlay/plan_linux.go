@@ -113,7 +113,7 @@ func (r *layerReader) countEntry(bytes int64) error {
 	return nil
 }
 
-// readDir reads one directory of an upper layer. Nobody writes there any more.
+// readDir reads one directory of an upper layer. Nothing writes there any more.
 func (r *layerReader) readDir(l *layer, rel string) error {
 	entries, err := l.listUpper(rel)
 	if err != nil {

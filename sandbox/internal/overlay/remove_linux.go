@@ -32,7 +32,7 @@ const maxTree = 512
 var errDeep = errors.New("the directory is too deep")
 
 // walkTree calls visit for all in a directory, what is in a directory before the
-// directory itself. Each is judged before, and a file held meanwhile.
+// directory itself. Each is checked first, and a file stays open until then.
 func (c *carrier) walkTree(parent *os.File, name string, depth int, visit func(dir *os.File, name string, isDir bool) error) error {
 	if depth > maxTree {
 		return errDeep

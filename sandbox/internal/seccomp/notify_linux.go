@@ -167,7 +167,7 @@ func (l *Listener) Next() (Event, error) {
 }
 
 // handleCall describes a call and lets it go on, even when describing it fails in
-// a way that nobody foresaw. It is not ok when the caller is gone.
+// an unexpected way. It is not ok when the caller is gone.
 func (l *Listener) handleCall(n notification) (e Event, ok bool) {
 	defer func() {
 		if !l.letProceed(n.id) {

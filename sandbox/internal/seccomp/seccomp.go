@@ -39,7 +39,7 @@ type Options struct {
 	// children in a process namespace of their own, which ends with its first
 	// process; without one, the process group is all that can be killed.
 	Sessions bool
-	// Notify asks for a notification of execve and execveat. Whoever installs
+	// Notify asks for a notification of execve and execveat. The process that installs
 	// the filter must then have a [Listener] running until the last filtered
 	// process is gone: without one these calls fail with ENOSYS.
 	Notify bool

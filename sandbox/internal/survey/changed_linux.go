@@ -25,7 +25,7 @@ const clockTick = 10 * time.Millisecond
 
 // Changed returns what below the write reach was created or changed since a
 // moment, by the time of the last change, sorted and at most limit paths. It
-// does not say by whom: whoever else may write there has the same times. What
+// does not say by whom: other processes that write there leave the same times. What
 // was removed or renamed away shows in its directory only, which is reported
 // when nothing in it is. Changes up to 10 ms before the moment may be among
 // them. more means that there is more, or that not everything could be seen.

@@ -1,4 +1,4 @@
-// Package survey walks trees of the host for whoever confines children: before
+// Package survey walks trees of the host for the sandbox: before
 // a run it finds what of the always-deny floor exists below the reach, so that
 // mounts can cover it, and after a run what was written there.
 //

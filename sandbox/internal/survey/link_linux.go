@@ -278,7 +278,7 @@ func (w *walker) holdsOwn(path string) bool {
 	return slices.ContainsFunc(w.floor.Own(), func(own string) bool { return reach.Within(path, own) })
 }
 
-// isHome reports whether the floor treats a directory as somebody's home. It
+// isHome reports whether the floor treats a directory as a home directory. It
 // does not say so itself, but a rule that counts in homes only does.
 func (w *walker) isHome(path string) bool {
 	_, denied := w.floor.Check(opRead, joinPath(path, ".vault-token"))

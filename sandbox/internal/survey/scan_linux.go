@@ -78,7 +78,7 @@ func openDir(at int, path string) (*os.File, error) {
 		if err == nil {
 			return os.NewFile(uintptr(fd), path), nil
 		}
-		// EAGAIN means that something was renamed meanwhile; see openat2(2).
+		// EAGAIN means that something was renamed during the call; see openat2(2).
 		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) {
 			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 		}

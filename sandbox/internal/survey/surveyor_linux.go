@@ -244,7 +244,7 @@ func (s *Surveyor) surveyOnce(ctx context.Context, floor *denyfloor.Floor, read,
 	return w.sortedMasks()
 }
 
-// shortenPath cuts the middle out of a path that nobody would read.
+// shortenPath cuts the middle out of a path that is too long to read.
 func shortenPath(path string) string {
 	const most = 300
 	if len(path) <= most {
