@@ -48,7 +48,7 @@ var (
 	// ErrApprovalClosed: the call can no longer be decided.
 	ErrApprovalClosed = errors.New("the held call cannot be decided any more")
 	// ErrApprovalOwn: the approver is the principal that made the call.
-	ErrApprovalOwn = errors.New("nobody approves a call of their own")
+	ErrApprovalOwn = errors.New("a principal cannot approve its own call")
 	// ErrApprovalsFull: too many calls already wait for a decision.
 	ErrApprovalsFull = errors.New("too many calls wait for a decision")
 )

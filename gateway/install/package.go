@@ -8,7 +8,7 @@
 // memory of its own. What it made is unpacked, judged and digested by this
 // package alone. [Store.Open] finds the copy, compares it with the digest that
 // was pinned and says what to run. [Store.Resolve] asks a registry which
-// version is the newest, for whoever has yet to pin one.
+// version is the newest, for an operator who has yet to pin one.
 //
 // Scripts of packages are not run. A package that needs them to build
 // something does not work, and says so itself when it is started.

@@ -47,7 +47,7 @@ func findLauncher(name string) (packageLauncher, bool) {
 }
 
 // others are launchers that this package does not read, with what to write
-// instead. To start them would install what nobody pinned.
+// instead. To start them would install what is not pinned.
 var others = map[string]string{
 	"npm exec": "npx", "npm x": "npx", "npm init": "npx", "pnpm dlx": "npx", "pnpx ": "npx", "yarn dlx": "npx",
 	"bun x": "bunx", "deno run": "npx",

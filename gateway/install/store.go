@@ -24,13 +24,13 @@ const (
 	// installWait bounds an installation, which takes ten seconds on a small
 	// machine and minutes on a slow line.
 	installWait = 10 * time.Minute
-	// stageLife is how old a stage is that nobody works on any more: no
+	// stageLife is how old an abandoned stage is: no
 	// installation lives so long.
 	stageLife = 2 * installWait
 	// publicNPM and publicPyPI are the registries that everybody uses.
 	publicNPM, publicPyPI = "https://registry.npmjs.org/", "https://pypi.org/simple/"
 	// stagePrefix begins the names of what is not finished. A name that begins
-	// with a dot is no package to whoever shows packages to children.
+	// with a dot is not shown to children as a package.
 	stagePrefix = ".stage-"
 )
 
@@ -152,8 +152,8 @@ func (s *Store) sweepStages(before time.Time) error {
 // nowhere.
 func (s *Store) newStagePath() string { return filepath.Join(s.dir, stagePrefix+rand.Text()) }
 
-// storeInstalled moves what was unpacked to its name. A copy that somebody else has made
-// meanwhile is the same; one that was damaged, by a crash of the machine say, is
+// storeInstalled moves what was unpacked to its name. A copy that another process has made
+// in between is the same; one that was damaged, by a crash of the machine say, is
 // replaced.
 func (s *Store) storeInstalled(unpacked string, p Package, digest string) error {
 	folder := filepath.Join(s.dir, p.folderName(digest))

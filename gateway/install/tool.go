@@ -91,7 +91,7 @@ func (s *Store) recipeFor(p Package) installRecipe {
 // reach the registry and has no file reach at all: it works in the memory that
 // every child has to itself, which bounds what it can take, and prints what it
 // made. The result is read with [Package.Installed]. A machine without the
-// programs that are needed answers not_available. Whoever registers several
+// programs that are needed answers not_available. A caller that registers several
 // gives them names of their own.
 func (s *Store) Tool(p Package) sallyport.Tool {
 	how := s.recipeFor(p)
@@ -136,7 +136,7 @@ func (s *Store) runRecipe(ctx context.Context, c *sallyport.Call, p Package, how
 	go func() {
 		u := unpackedArchive{stage: s.newStagePath()}
 		u.digest, u.err = s.unpackArchive(archive, u.stage)
-		// What is left of the archive is for nobody; nor is the child held up.
+		// What is left of the archive is not read, and the child is not held up.
 		archive.CloseWithError(cmp.Or(u.err, io.ErrClosedPipe))
 		done <- u
 	}()

@@ -49,8 +49,8 @@ func New(s Server, v *Vault) (*Authority, error) {
 
 // Do sends a request to the server with a token of the principal who, when
 // there is one. A token that has ended is renewed, once; a server that wants
-// more gets a wider one when nobody has to consent. The error matches
-// [ErrLogin] when somebody has to log in.
+// more gets a wider one when no person has to consent. The error matches
+// [ErrLogin] when a person has to log in.
 func (a *Authority) Do(r *http.Request, c *sallyport.Call, who string) (*http.Response, error) {
 	ctx := r.Context()
 	if r.Body != nil {
@@ -88,7 +88,7 @@ func (a *Authority) Do(r *http.Request, c *sallyport.Call, who string) (*http.Re
 	}
 }
 
-// isFromServer reports whether an answer is the server's, and not of somebody to whom
+// isFromServer reports whether an answer is the server's, and not of another host to which
 // it redirected.
 func (a *Authority) isFromServer(resp *http.Response) bool {
 	return resp.Request != nil && originOf(resp.Request.URL.String()) == originOf(a.URL)
@@ -131,7 +131,7 @@ func (a *Authority) sendOnce(r *http.Request, c *sallyport.Call, held tokenWithK
 }
 
 // AtHome returns a copy of a client that follows the redirects of a server to
-// its own origin only: whoever it names elsewhere would get the arguments of a
+// its own origin only: a host that it names elsewhere would get the arguments of a
 // call, and answer in its place. The error is a [sallyport.Error].
 func AtHome(client *http.Client, server, home string) *http.Client {
 	own := *client
@@ -186,7 +186,7 @@ func (a *Authority) renewToken(ctx context.Context, c *sallyport.Call, who, refu
 	err = a.changeTokens(ctx, c, who, func(t *tokens) error {
 		switch {
 		case t.Access != "" && t.Access != refused:
-			return nil // somebody else renewed it meanwhile
+			return nil // another call has renewed it
 		case a.Grant != AuthorizationCode:
 			return a.requestGrant(ctx, c, t, said, said.scopes)
 		case t.Refresh == "":
@@ -243,12 +243,12 @@ func (a *Authority) widenScopes(ctx context.Context, c *sallyport.Call, who, lac
 // principalName returns the name of a principal for a message.
 func principalName(who string) string {
 	if who == "" {
-		return "whoever uses it"
+		return "every caller"
 	}
 	return who
 }
 
-// changeTokens changes somebody's tokens, one at a time, and hands the token that
+// changeTokens changes the tokens of a principal, one at a time, and hands the token that
 // holds then to the call. What a failed change noted is kept as well.
 func (a *Authority) changeTokens(ctx context.Context, c *sallyport.Call, who string, step func(*tokens) error, held *tokenWithKey) error {
 	name := a.recordName(who)
@@ -284,7 +284,7 @@ func (a *Authority) changeTokens(ctx context.Context, c *sallyport.Call, who str
 }
 
 // saveFailedChange saves what a failed change left of t, unless another program
-// on the same state, or a login, has changed the record meanwhile. Tokens that
+// on the same state, or a login, has changed the record since. Tokens that
 // came of that are used instead: then nothing failed.
 func (a *Authority) saveFailedChange(ctx context.Context, name, stored, refused string, t tokens, failed error) (tokens, error) {
 	if done, err := a.vault.saveIfUnchanged(ctx, name, stored, t); err != nil || done {

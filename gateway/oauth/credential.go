@@ -9,7 +9,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// A credential of the operator is good for years and for whoever has it, so that
+// A credential of the operator is good for years and for every holder, so that
 // nothing a server says may choose who gets it. It goes to the issuer that is
 // written beside it, at that issuer's origin or at the endpoint that is written
 // too; tokens, which the issuer itself made, go where its metadata says.

@@ -11,5 +11,5 @@
 // server's metadata leads nowhere that the call's grant does not reach. A token
 // is for one server, one principal and the issuer that made it, and it is a
 // secret: it is sent in the Authorization header of requests to that server and
-// to nobody else, and the gate removes it from whatever a call returns.
+// nowhere else, and the gate removes it from whatever a call returns.
 package oauth

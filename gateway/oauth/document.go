@@ -12,7 +12,7 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// jsonDocument is a JSON object that somebody else wrote. Its keys are compared
+// jsonDocument is a JSON object that another party wrote. Its keys are compared
 // exactly, none is there twice, and a value of another type than expected is a
 // fault instead of nothing.
 type jsonDocument struct {

@@ -44,7 +44,7 @@ type LoginOptions struct {
 // error says what went wrong; nothing is kept then.
 func (a *Authority) Login(ctx context.Context, c *sallyport.Call, who string, o LoginOptions) (Status, error) {
 	if a.Grant != AuthorizationCode {
-		return Status{}, a.newFault("nobody logs in there: oauth.grant is %s", a.Grant)
+		return Status{}, a.newFault("a login is not needed there: oauth.grant is %s", a.Grant)
 	}
 	said, err := a.probeChallenge(ctx, c)
 	if err != nil {

@@ -24,7 +24,7 @@ const proofAlgorithm = string(jose.ES256)
 const wantsNonce = "use_dpop_nonce"
 
 // tokenWithKey is what a request to the server carries: an access token, and
-// the key to which it is bound, nil for a token that whoever has it may use.
+// the key to which it is bound, nil for a token that every holder may use.
 type tokenWithKey struct {
 	token string
 	key   []byte

@@ -13,7 +13,7 @@ import (
 
 // Revoke tells the issuer that made tokens that they are not used any more (RFC
 // 7009). told is false when the issuer takes no revocations, or there was nothing
-// to revoke. The tokens are sent to nobody else than the issuer says in its
+// to revoke. The tokens are sent only where the issuer says in its
 // metadata.
 func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) (told bool, err error) {
 	t := f.tokens

@@ -19,11 +19,11 @@ type Grant string
 
 // The grants.
 const (
-	// AuthorizationCode is a person's consent: somebody logs in once.
+	// AuthorizationCode is a person's consent, given once by a login.
 	AuthorizationCode Grant = "authorization_code"
 	// ClientCredentials is the gate's own account at the issuer.
 	ClientCredentials Grant = "client_credentials"
-	// JWTBearer is what somebody else says about who calls: the identity of a
+	// JWTBearer is what another issuer says about the caller: the identity of a
 	// workload, or of a person whose identity provider vouches for them.
 	JWTBearer Grant = "jwt_bearer"
 )
@@ -242,7 +242,7 @@ func missingScopes(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }
 
-// clipQuote quotes and shortens a text of somebody else, for a message.
+// clipQuote quotes and shortens a text of another party, for a message.
 func clipQuote(text string) string {
 	const most = 120
 	if len(text) > most {
@@ -252,14 +252,14 @@ func clipQuote(text string) string {
 }
 
 // ErrLogin is matched by errors of calls that need a person to log in first.
-var ErrLogin = errors.New("oauth: nobody is logged in")
+var ErrLogin = errors.New("oauth: a login is missing")
 
 // newFault makes a failure that the caller may read.
 func (s *Server) newFault(format string, args ...any) error {
 	return sallyport.Err("the MCP server "+s.Name+": "+fmt.Sprintf(format, args...), "").Err()
 }
 
-// newLoginFault makes the failure of a call that needs somebody to log in.
+// newLoginFault makes the failure of a call that needs a login.
 func (s *Server) newLoginFault(format string, args ...any) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Err: ErrLogin,

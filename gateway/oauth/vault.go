@@ -110,7 +110,7 @@ func (v *Vault) giveToken(ctx context.Context, c *sallyport.Call, server, kind, 
 }
 
 // tokens is what is known of one principal at one server. The zero value is
-// that of somebody who never logged in.
+// that of a principal who never logged in.
 type tokens struct {
 	// Issuer made the tokens, for Resource and for ClientID.
 	Issuer   string `json:"issuer,omitempty"`
@@ -189,7 +189,7 @@ func (v *Vault) saveIfUnchanged(ctx context.Context, name, stored string, t toke
 	return v.store.Swap(ctx, name, stored, text)
 }
 
-// Status is what may be said of somebody's tokens.
+// Status is what may be said of a principal's tokens.
 type Status struct {
 	// LoggedIn is true while there is a token.
 	LoggedIn bool

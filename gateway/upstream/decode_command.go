@@ -61,7 +61,7 @@ func (d *serverDecoder) checkBinary(at string, argv []string) {
 		d.Fault(at, "expected the name of a binary on the search path, such as node or python3, without a folder; a script is its argument")
 	case d.decodeLauncher(at, argv):
 	case len(argv) > 1 && slices.Contains(fetchers[:], name+" "+argv[1]):
-		d.Fault(at, "%s %s fetches what nobody pinned: write npx, bunx, uvx or pipx with a package and its exact version", name, argv[1])
+		d.Fault(at, "%s %s fetches what is not pinned: write npx, bunx, uvx or pipx with a package and its exact version", name, argv[1])
 	case reach.Launcher(name) != "":
 		d.Fault(at, "%s %s: write the server's own program, which is confined here", name, reach.Launcher(name))
 	case err != nil || name == string(reach.AnyBinary):

@@ -108,7 +108,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"", `{"command": ["npx", "-y", "./server"]}`, "/command/0: npx: \"./server\" is not the name of a package"},
 		{"", `{"command": ["npx", "-c", "server@1.2.3"]}`, "/command/0: npx: option \"-c\" is not supported"},
 		{"", `{"command": ["npm", "exec", "server"]}`, "/command/0: npm exec: write it with npx"},
-		{"", `{"command": ["npm", "create", "server"]}`, "/command/0: npm create fetches what nobody pinned"},
+		{"", `{"command": ["npm", "create", "server"]}`, "/command/0: npm create fetches what is not pinned"},
 		{"", `{"command": ["node"], "env": {"NODE_OPTIONS": "--require=/x"}}`, "/env/NODE_OPTIONS: the variable steers a child from outside"},
 		{"", `{"command": ["node"], "secret_env": {"LD_PRELOAD": {"secret": "a/b", "hosts": ["a.example"]}}}`, "/secret_env/LD_PRELOAD: the variable steers"},
 		{"", `{"command": ["docker", "run", "x"]}`, "/command/0: docker asks a service"},

@@ -27,7 +27,7 @@ func endless(w io.Writer, line string) (n int64) {
 // available, with the reason. The server is used again when it starts and
 // answers.
 func TestB4_AnIdleServerThatFloodsIsEnded(t *testing.T) {
-	const messages = "it sends without end while nobody calls it"
+	const messages = "it sends without end while it has no call"
 	long := strings.Repeat("x", 64<<10)
 	for name, tt := range map[string]struct {
 		line string
@@ -39,11 +39,11 @@ func TestB4_AnIdleServerThatFloodsIsEnded(t *testing.T) {
 		"long messages":  {`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + long + `"}}` + "\n", false, 1000, messages},
 		"progress":       {`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1}}` + "\n", false, 5000, messages},
 		"changes":        {`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` + "\n", false, 5000, messages},
-		"pings":          {`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n", false, 5000, "while nobody calls it"},
+		"pings":          {`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n", false, 5000, "while it has no call"},
 		"answers":        {`{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", false, 5000, messages},
 		"later answers":  {`{"jsonrpc":"2.0","id":1000000000,"result":{}}` + "\n", false, 5000, messages},
-		"standard error": {"it complains\n", true, 500_000, "it writes to standard error without end while nobody calls it"},
-		"a long line":    {long, true, 2000, "it writes to standard error without end while nobody calls it"},
+		"standard error": {"it complains\n", true, 500_000, "it writes to standard error without end while it has no call"},
+		"a long line":    {long, true, 2000, "it writes to standard error without end while it has no call"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestB4_AFloodBesideOthers(t *testing.T) {
 		if why := g.mounts.Unavailable(); len(why) != 0 {
 			t.Errorf("not available: %q", why)
 		}
-		if res := g.call("test__a", nil); res.OK || !strings.Contains(res.Error, "it sends without end while nobody calls it") || !strings.Contains(res.Error, "left alone until") {
+		if res := g.call("test__a", nil); res.OK || !strings.Contains(res.Error, "it sends without end while it has no call") || !strings.Contains(res.Error, "left alone until") {
 			t.Errorf("a call of its principal = %+v", res)
 		}
 		if res := g.as(t.Context(), "bob", "some", "test__a", object{}); inside(res) != "fine" {

@@ -26,11 +26,11 @@ var (
 
 var (
 	errAsks          = &limitError{floods: true, text: "it asks faster than it reads the answers"}
-	errAsksIdle      = &limitError{floods: true, idle: true, text: "it asks faster than it reads the answers while nobody calls it"}
-	errIdleFloods    = &limitError{floods: true, idle: true, text: fmt.Sprintf("it sends without end while nobody calls it: more than %.0f messages, or %d KiB, a second", whileIdle.messages, int(whileIdle.bytes)>>10)}
+	errAsksIdle      = &limitError{floods: true, idle: true, text: "it asks faster than it reads the answers while it has no call"}
+	errIdleFloods    = &limitError{floods: true, idle: true, text: fmt.Sprintf("it sends without end while it has no call: more than %.0f messages, or %d KiB, a second", whileIdle.messages, int(whileIdle.bytes)>>10)}
 	errWorkFloods    = &limitError{floods: true, text: fmt.Sprintf("it sends without end beside its answers: more than %.0f messages, or %d MiB, a second", whileWorking.messages, int(whileWorking.bytes)>>20)}
 	errStreamFloods  = &limitError{floods: true, text: fmt.Sprintf("it sends events without end: more than %.0f, or %d MiB, a second", whileWorking.messages, int(whileWorking.bytes)>>20)}
-	errComplainsIdle = &limitError{floods: true, idle: true, text: fmt.Sprintf("it writes to standard error without end while nobody calls it: more than %d KiB a second", int(complaintsIdle.bytes)>>10)}
+	errComplainsIdle = &limitError{floods: true, idle: true, text: fmt.Sprintf("it writes to standard error without end while it has no call: more than %d KiB a second", int(complaintsIdle.bytes)>>10)}
 	errComplains     = &limitError{floods: true, text: fmt.Sprintf("it writes to standard error without end: more than %d MiB a second", int(complaintsWorking.bytes)>>20)}
 )
 

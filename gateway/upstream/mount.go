@@ -270,7 +270,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 		})
 	}
 	if opts.Previous != nil && opts.Grant == nil {
-		errs = append(errs, errors.New("upstream: Previous needs Grant: without it nobody can say which processes still have their grant"))
+		errs = append(errs, errors.New("upstream: Previous needs Grant: without it, it is not known which processes still have their grant"))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	"github.com/sallyport/sallyport/internal/jsonc"
 )
 
-// maxServers bounds the servers of one file. Nobody has a tenth of it.
+// maxServers bounds the servers of one file: ten times what people have.
 const maxServers = 256
 
 // File is the settings of a client.
@@ -66,7 +66,7 @@ func (f *File) Connected() bool {
 // on.
 func Read(c Client, path string, folders *Folders) (*File, error) {
 	f := &File{Client: c, Path: path}
-	// A link to where somebody keeps such files stays a link.
+	// A link to where a person keeps such files stays a link.
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		f.Path = real
 	}

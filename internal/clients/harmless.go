@@ -194,7 +194,7 @@ func bareName(word string) bool {
 	return slices.Contains(bareWords, strings.ToLower(word)) || strings.ToUpper(word) == word && strongName(word) && !strings.ContainsAny(word, "$/@.=")
 }
 
-// isWebhook reports whether a text is an address whose path lets whoever knows it
+// isWebhook reports whether a text is an address whose path is a secret: it lets its holder
 // in.
 func isWebhook(text string) bool {
 	u, err := url.Parse(text)

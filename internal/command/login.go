@@ -115,7 +115,7 @@ func (t *deployment) findOAuthServer(name string) (*upstream.Server, error) {
 		case s.OAuth != nil && s.Name == name:
 			return s, nil
 		case s.Name == name:
-			return nil, fmt.Errorf("%s has no oauth in mcp_servers: nobody logs in there", name)
+			return nil, fmt.Errorf("%s has no oauth in mcp_servers: a login is not needed there", name)
 		case s.OAuth != nil:
 			known = append(known, s.Name)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// newAskingTools returns the tools, and the prompt, that ask whoever called.
+// newAskingTools returns the tools, and the prompt, that ask the caller.
 func newAskingTools() []sallyport.Tool {
 	name := newFormQuestion("user_name", "What is your name?", `{"name":{"type":"string"}}`, "name")
 	confirm := newFormQuestion("confirm", "Please confirm", `{"ok":{"type":"boolean"}}`, "ok")
@@ -47,7 +47,7 @@ func newAskingTools() []sallyport.Tool {
 						return askCaller(ctx, c, q)
 					}
 				}
-				return sallyport.OK("nobody can be asked"), nil
+				return sallyport.OK("the caller cannot be asked"), nil
 			},
 		},
 		newAskingTool("test_missing_capability", nil, repeatQuestions(capital)),
@@ -93,7 +93,7 @@ func repeatQuestions(q ...sallyport.Question) questionRound {
 // newAskingTool makes a tool that asks in rounds and returns the last answers.
 func newAskingTool(name string, schema json.RawMessage, rounds ...questionRound) sallyport.Tool {
 	return sallyport.Tool{
-		Name: name, Description: "Asks whoever called.", Schema: schema, Capabilities: everyone,
+		Name: name, Description: "Asks the caller.", Schema: schema, Capabilities: everyone,
 		Run: func(ctx context.Context, c *sallyport.Call) (res sallyport.Result, err error) {
 			var args map[string]string
 			if err := json.Unmarshal(c.Args, &args); err != nil {

@@ -16,7 +16,7 @@ func newTaskTools() []sallyport.Tool {
 	parallel := []sallyport.Question{newFormQuestion("first", "The first answer?", both), newFormQuestion("second", "The second answer?", both)}
 	anything := json.RawMessage(`{"type":"object"}`)
 	return []sallyport.Tool{
-		{Name: "greet", Description: "Greets somebody.", Schema: newTextSchema("name"), Run: greetCaller},
+		{Name: "greet", Description: "Greets a person.", Schema: newTextSchema("name"), Run: greetCaller},
 		{
 			Name: "slow_compute", Description: "Takes some seconds.", Schema: anything, Tasks: sallyport.TaskOptional,
 			Timeout: 2 * time.Minute, Run: computeForSeconds,

@@ -43,7 +43,7 @@ func (o *Object) Take(key, alias string) (v any, at string, ok bool) {
 	return v, Below(o.at, key), ok
 }
 
-// Done reports what nobody took.
+// Done reports the keys that were not read.
 func (o *Object) Done() {
 	for key := range o.members {
 		if !slices.Contains(o.known, key) {

@@ -28,7 +28,7 @@ var scripts = [...]string{".js", ".mjs", ".cjs", ".ts", ".py", ".rb", ".pl", ".p
 func IsScript(path string) bool { return slices.Contains(scripts[:], filepath.Ext(path)) }
 
 // File returns the SHA-256 of a regular file of at most that many bytes. It
-// looks at what it has opened, and waits for nobody who might write to a FIFO.
+// checks what it has opened, and does not wait for a writer of a FIFO.
 func File(path string, most int64) (sum [sha256.Size]byte, err error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

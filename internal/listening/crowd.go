@@ -11,7 +11,7 @@ import (
 
 // CrowdOptions bound the connections of a server. Each bound has to be positive.
 type CrowdOptions struct {
-	// Strangers is how many connections may be open that nobody has shown to be
+	// Strangers is how many connections may be open that no principal has shown to be
 	// theirs yet. The one that waits for longest makes room for another.
 	Strangers int
 	// Known is how many others may be open; an owner may have three quarters.

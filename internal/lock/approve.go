@@ -12,7 +12,7 @@ import (
 )
 
 // minExpect is the fewest digits of a digest that name it: 64 bits, which
-// nobody finds a second definition for by trying within the life of a review.
+// no search finds a second definition for within the life of a review.
 const minExpect = 16
 
 // Scope is a part of a file: one tool, one server, or all of it.
@@ -118,12 +118,12 @@ func (l *Launch) CapabilitiesDigest() string { return digestOf(group.Normal(&l.C
 
 // Approve returns a copy of the file in which a part is pinned as it is now.
 // expect is the digest of that part of now, or at least its first 16 digits,
-// as whoever approves was shown it; for any other the error is a [*Mismatch]
+// as the reviewer was shown it; for any other the error is a [*Mismatch]
 // and nothing is pinned. A tool can be pinned only on a server that is. Neither
 // file is changed, and the result shares nothing with now that may change.
 func (f *File) Approve(now *File, s Scope, expect string) (*File, error) {
 	// What is pinned is a copy made before the digest is taken: what changes
-	// while somebody approves is not approved.
+	// during an approval is not approved.
 	now = now.clone()
 	found, err := now.Digest(s)
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exclusive does something while nobody else does anything under the same
-// folder, which has to be there and out of the reach of whoever might hold it
+// Exclusive does something while no other process does anything under the same
+// folder, which has to be there and out of the reach of processes that might hold it
 // for ever: between looking at a file and writing it, say. It waits for its
-// turn. Elsewhere than on Unix nobody waits for anybody.
+// turn. Elsewhere than on Unix it does not wait.
 func Exclusive(folder string, do func() error) error {
 	f, err := os.Open(folder)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package lock remembers what upstream MCP servers offered when somebody
-// looked at it, and says what has changed since.
+// Package lock remembers what upstream MCP servers offered when an operator
+// reviewed it, and says what has changed since.
 //
 // Start with [Take], which turns the [Offer] of a server into a [Server] as a
 // [File] holds it; [Load] and [File.Save] keep the file, sallyport.lock.
@@ -11,7 +11,7 @@
 // Digests are those of what the server sent, before anything is cleaned: two
 // definitions with one digest are equal as JSON values. What the file shows is
 // the cleaned text; where cleaning took something away, the digest of the
-// original stands beside it, so that a difference nobody can see is a change
+// original stands beside it, so that a difference that cannot be seen is a change
 // like any other.
 //
 // The package decides nothing about calls and starts nothing. It does not

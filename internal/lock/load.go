@@ -88,7 +88,7 @@ func Load(path string) (*File, error) {
 // it, and a name that is not what [MapName] gives are errors, and nothing is
 // loaded by halves. name is for messages. The error is [Faults].
 //
-// What a definition holds that is not shown is noted under Hidden, whoever
+// What a definition holds that is not shown is noted under Hidden, no matter who
 // wrote the file.
 func Parse(name string, data []byte) (*File, error) {
 	l := faultLocator{name: name, data: data}

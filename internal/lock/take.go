@@ -145,7 +145,7 @@ func pinIdentity(o *Offer, c *output.Cleaner) (*Pin, error) {
 }
 
 // pinDefinitions pins the definitions of one kind. Of two with one name neither is
-// taken: nobody can say which of them a call would mean.
+// taken: it is not known which of them a call would mean.
 func pinDefinitions(server string, k Kind, list []json.RawMessage, c *output.Cleaner) (map[string]Pin, []Refused) {
 	pins := make(map[string]Pin, len(list))
 	twice := map[string]bool{}

@@ -24,7 +24,7 @@ var geminiKeywords = []string{
 	"minItems", "minimum", "oneOf", "prefixItems", "properties", "required", "title", "type",
 }
 
-// remarks are keywords that refuse nothing, so that nobody misses them.
+// remarks are keywords that refuse nothing, so that leaving them out changes nothing.
 var remarks = []string{"$comment", "$schema", "default", "deprecated", "examples", "readOnly", "writeOnly"}
 
 // anthropicProperty is what Anthropic takes for the name of an argument.

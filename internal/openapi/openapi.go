@@ -6,7 +6,7 @@
 // configuration, and [Note]s that say what was taken, what was left out and
 // why, each with its place in the document.
 //
-// The document is somebody else's. It promises that nothing is fetched, that
+// The document is not trusted. The package promises that nothing is fetched, that
 // sizes, depths and cycles are bounded, that every text which a model will see
 // went through package output, and that each action was read back by the
 // reader of the configuration and by package action before it is printed. It
@@ -39,12 +39,12 @@ type Options struct {
 	// Permissions is what each action asks for; nil means http:read for GET
 	// and HEAD, and API:write for the others. API is Prefix without dashes at
 	// its end, or else the host of the server: the document does not choose it,
-	// since it could choose what is somebody else's.
+	// since it could choose the permissions of other actions.
 	Permissions []string
 	// Secrets maps names of security schemes to references; a scheme that is
 	// not there gets providers/API/SCHEME.
 	Secrets map[string]string
-	// Taken lists ids that are somebody else's; an operation of that name is
+	// Taken lists ids that are in use; an operation of that name is
 	// numbered.
 	Taken []string
 }

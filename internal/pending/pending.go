@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// Bounds of what waits: configuration is small, and what nobody looks at must
+// Bounds of what waits: configuration is small, and what is not reviewed must
 // not fill the disk.
 const (
 	MaxBatches = 100
@@ -77,7 +77,7 @@ func Digest(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Digest names what a batch changes, for whoever has seen it and says so.
+// Digest names what a batch changes, so that a decision is about what was shown.
 func (b *Batch) Digest() string {
 	text, _ := json.Marshal(b.Files) // A slice of plain values always encodes.
 	return Digest(text)[:16]

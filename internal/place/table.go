@@ -24,7 +24,7 @@ type Write struct {
 // Input is what a table is computed from, besides the disk.
 type Input struct {
 	// Workspace is the folder whose content comes from others: a clone, a pull
-	// request. Its links are nobody's. Empty means none.
+	// request. Its links are not the operator's. Empty means none.
 	Workspace string
 	// Writes is where the configuration in force lets tools write.
 	Writes []Write
@@ -56,7 +56,7 @@ type writeGround struct {
 	by   string
 	// until is when it was last in force; zero while it is.
 	until time.Time
-	// workspace is true for the workspace, in which nobody need be able to write.
+	// workspace is true for the workspace, even if no tool can write there.
 	workspace bool
 }
 

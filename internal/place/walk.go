@@ -70,7 +70,7 @@ func (t *Table) walkPath(path string) (w walkResult) {
 			continue
 		}
 		if why := untrustedReason(at, info); why != "" {
-			// Whoever made it is neither this user nor the system's: a path through
+			// It was made by neither this user nor the system: a path through
 			// it is taken as it is spelled, and does not open.
 			w.path = filepath.Join(next, filepath.Join(pending...))
 			return w

@@ -66,7 +66,7 @@ var launchers = [...]launcherRule{
 }
 
 // Launcher says why a binary, a name or a path, is never started; it is empty
-// for any other. The names are a courtesy to whoever declares one, not a
+// for any other. The names help the author of a declaration and are no
 // boundary: what holds a child is its confinement, by whatever name a program
 // goes.
 func Launcher(binary string) (why string) {

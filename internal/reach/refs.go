@@ -15,7 +15,7 @@ const (
 	// shorter one could not be removed from a text without tearing it apart.
 	MinSecretBytes = 8
 	// maxRefBytes bounds a reference. The longest path that a directory of
-	// secrets can serve is PATH_MAX, 4096 bytes; nobody needs a tenth of it.
+	// secrets can serve is PATH_MAX, 4096 bytes; a tenth of it is enough.
 	maxRefBytes = 512
 	// maxNameBytes is NAME_MAX of Linux and macOS: the longest file name.
 	maxNameBytes = 255

@@ -3,7 +3,7 @@
 //
 // Start with [New]. All folders of a [Space] lie in one of its own, which it
 // holds a lock on: the lock ends with the process, by whatever end, and
-// [Sweep] removes what nobody holds. Where the system has no such locks,
+// [Sweep] removes what no process holds. Where the system has no such locks,
 // nothing is swept.
 package scratch
 
@@ -128,7 +128,7 @@ func Sweep(base string) error {
 func sweepSpace(path string) error {
 	lock, err := openLock(filepath.Join(path, lockName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return removeFolder(path) // Somebody was killed while removing it.
+		return removeFolder(path) // A process was killed while removing it.
 	}
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func sweepSpace(path string) error {
 }
 
 // removeFolder removes a folder in which a child may have closed some to
-// itself. The lock goes last: what is left without it is nobody's.
+// itself. The lock goes last: what is left without it is abandoned.
 func removeFolder(path string) error {
 	_ = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		if d == nil || !d.IsDir() {

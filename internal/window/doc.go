@@ -11,7 +11,7 @@
 // clock that is set back never admits more: while it is behind the newest
 // admission by at most a window, time stands still for the key; when it is
 // further behind, time goes on from the newest admission, so that a clock that
-// was wrong by a year holds nobody up for one. A clock that is set forward
+// was wrong by a year holds no caller up for one. A clock that is set forward
 // ages the admissions, as waiting does.
 package window
 

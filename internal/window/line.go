@@ -21,8 +21,8 @@ type Line struct {
 }
 
 // Nth returns the number of the admission whose time decides: the N-th newest.
-// ok is false while there are fewer than N. Whoever does not keep its time any
-// more takes Dropped for it.
+// ok is false while there are fewer than N. A store that no longer keeps its time
+// takes Dropped for it.
 func (l Line) Nth(limit sallyport.RateLimit) (number int64, ok bool) {
 	number = l.Count - int64(limit.Requests)
 	return number, number >= 0

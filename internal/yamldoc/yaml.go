@@ -298,7 +298,7 @@ func (y *yamlReader) convertWrapped(name, value ast.Node) *Value {
 }
 
 // convertPair appends one key and value. A key that is not text keeps its literal
-// and is judged by whoever knows which names are valid.
+// and is checked by the code that knows which names are valid.
 func (y *yamlReader) convertPair(out *Value, pair *ast.MappingValueNode) {
 	key := y.convertKey(pair.Key)
 	value := y.convertNode(pair.Value)

@@ -2,7 +2,7 @@
 // no byte of what is there.
 //
 // [Insert] is all of it. It knows block style alone, and it does not read YAML:
-// whoever calls it reads the result, and compares what it says with what was
+// the caller reads the result, and compares what it says with what was
 // meant.
 package yamledit
 
