@@ -13,7 +13,7 @@ func TestPostgresAddress(t *testing.T) {
 	t.Setenv("PGSSLMODE", "disable")
 	t.Setenv("PGOPTIONS", "-c search_path=evil")
 	t.Setenv("PGPASSWORD", "of-the-environment")
-	e := &postgresEngine{o: &Options{Dial: new(net.Dialer).DialContext}}
+	e := &postgresEngine{engineSettings{dial: new(net.Dialer).DialContext}}
 	for _, c := range []struct {
 		address  string
 		tls, ok  bool

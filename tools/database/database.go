@@ -65,10 +65,6 @@ const (
 	// maxConcurrent is how many queries run on one connection at once; more
 	// wait. Servers often admit a hundred sessions for everybody.
 	maxConcurrent = 8
-	// maxQueryBytes bounds the text of a query.
-	maxQueryBytes = 1 << 20
-	// maxArgs bounds the arguments; SQLite and PostgreSQL know 32,766.
-	maxArgs = 1000
 )
 
 // Connection says how one named database is reached.
@@ -108,16 +104,6 @@ type Options struct {
 	// Logger gets the causes of failures, without credentials; nil drops
 	// them.
 	Logger *slog.Logger
-}
-
-// engine runs queries on one configured connection.
-type engine interface {
-	// runQuery runs one statement and gives rows to c until c has enough.
-	runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, c *rowCollector) (affected int64, err error)
-	// checkAccount connects and judges the account.
-	checkAccount(ctx context.Context, mode sallyport.AccessMode) error
-	// describeTarget names server, database and account, without the password.
-	describeTarget(ctx context.Context) (string, error)
 }
 
 // Backend implements [sallyport.DatabaseBackend]. It is safe for concurrent
@@ -200,7 +186,8 @@ func (o *Options) applyDefaults() error {
 }
 
 // newEngine checks a connection's settings and makes its engine.
-func (b *Backend) newEngine(name string, c Connection) (engine, error) {
+func (b *Backend) newEngine(name string, c Connection) (_ engine, err error) {
+	settings := engineSettings{deny: b.o.Deny, dial: b.o.Dial, maxBytes: b.o.MaxBytes}
 	switch c.Driver {
 	case DriverSQLite:
 		if c.URL != nil || c.SecretRef != "" {
@@ -209,16 +196,16 @@ func (b *Backend) newEngine(name string, c Connection) (engine, error) {
 		if !filepath.IsAbs(c.Path) {
 			return nil, fmt.Errorf("path %q: expected an absolute path", c.Path)
 		}
-		return &sqliteEngine{path: filepath.Clean(c.Path), maxBytes: b.o.MaxBytes, deny: b.o.Deny}, nil
+		settings.path = filepath.Clean(c.Path)
+		return &sqliteEngine{settings}, nil
 	case DriverPostgres, DriverMySQL:
-		address, err := b.newAddressSource(name, c)
-		if err != nil {
+		if settings.address, err = b.newAddressSource(name, c); err != nil {
 			return nil, err
 		}
 		if c.Driver == DriverPostgres {
-			return &postgresEngine{address: address, o: &b.o}, nil
+			return &postgresEngine{settings}, nil
 		}
-		return &mysqlEngine{address: address, o: &b.o}, nil
+		return &mysqlEngine{settings}, nil
 	default:
 		return nil, fmt.Errorf("driver %q: expected postgres, mysql or sqlite", c.Driver)
 	}
@@ -294,6 +281,16 @@ func (b *Backend) Check(ctx context.Context, connection string, mode sallyport.A
 
 // Connections returns the sorted names of the connections.
 func (b *Backend) Connections() []string { return slices.Sorted(maps.Keys(b.conns)) }
+
+// Target implements [sallyport.TargetNamer]. It reads the address, as a query
+// does, and connects to nothing.
+func (b *Backend) Target(ctx context.Context, connection string) (string, error) {
+	c := b.conns[connection]
+	if c == nil {
+		return "", newNotAvailable(connection, "connection "+clipMessage(connection)+" is not configured")
+	}
+	return c.engine.describeTarget(ctx)
+}
 
 // Close stops what runs, waits for it and refuses further queries. It may be
 // called more than once.

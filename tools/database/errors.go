@@ -3,7 +3,6 @@ package database
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/sallyport/sallyport"
@@ -12,32 +11,6 @@ import (
 // maxMessage bounds what is repeated of an engine's message, which may quote
 // a whole value.
 const maxMessage = 500
-
-// errRowTooLarge says that not even one row fits into an answer.
-var errRowTooLarge = errors.New("one row is larger than a result may be: select fewer columns or a part of the value")
-
-// sqlError is what the engine says about the statement. Its text may be read
-// by the caller.
-type sqlError struct {
-	text  string
-	cause error
-}
-
-func (e *sqlError) Error() string { return e.text }
-func (e *sqlError) Unwrap() error { return e.cause }
-
-// connectError is a connection that could not be made or broke off. Its cause
-// may name hosts and users and goes to the log only.
-type connectError struct{ cause error }
-
-func (e *connectError) Error() string { return "cannot be reached" }
-func (e *connectError) Unwrap() error { return e.cause }
-
-// accountError refuses the account of a connection. Its text names rights and
-// no account.
-type accountError struct{ text string }
-
-func (e *accountError) Error() string { return e.text }
 
 // toCallerError turns what an engine returned into what a caller may read, and logs
 // the cause.
@@ -75,9 +48,6 @@ func (b *Backend) toCallerError(ctx context.Context, name string, err error) err
 	return f
 }
 
-// errUnknownOutcome is a connection that broke while a change was being kept.
-var errUnknownOutcome = errors.New("the connection broke off while the change was being kept: look whether it was")
-
 // causeText returns the text for the log.
 func causeText(err error) string {
 	if e, ok := errors.AsType[*connectError](err); ok {
@@ -100,18 +70,4 @@ func clipMessage(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxMessage], "") + " …"
-}
-
-// redactPassword removes a password from a message: an engine should never
-// repeat one, and this holds even if it does.
-func redactPassword(text, password string) string {
-	if password == "" {
-		return text
-	}
-	return strings.ReplaceAll(text, password, "[redacted]")
-}
-
-// newWrongCount says how many arguments a statement wants.
-func newWrongCount(want, got int) error {
-	return &sqlError{text: fmt.Sprintf("the query has %d placeholders and params has %d values", want, got)}
 }

@@ -21,8 +21,7 @@ const killTime = 3 * time.Second
 
 // mysqlEngine runs queries on a MySQL or MariaDB server.
 type mysqlEngine struct {
-	address func(context.Context) (string, error)
-	o       *Options
+	engineSettings
 }
 
 // mysqlSession is one connection.

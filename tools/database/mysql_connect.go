@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"database/sql"
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"strings"
@@ -24,10 +25,10 @@ func (e *mysqlEngine) openSession(ctx context.Context) (*mysqlSession, error) {
 		return nil, &connectError{cause: err}
 	}
 	// Another connection, that which stops this one, is dialled without it.
-	config.DialFunc = e.o.Dial
-	s := &mysqlSession{config: config.Clone(), meter: &readMeter{max: 2*e.o.MaxBytes + 64<<10}}
+	config.DialFunc = e.dial
+	s := &mysqlSession{config: config.Clone(), meter: &readMeter{max: 2*e.maxBytes + 64<<10}}
 	config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := e.o.Dial(ctx, network, addr)
+		c, err := e.dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
@@ -58,6 +59,18 @@ func (s *mysqlSession) acquireConn(ctx context.Context) (err error) {
 	}
 	s.maria = strings.Contains(version, "MariaDB")
 	return nil
+}
+
+func (e *mysqlEngine) describeTarget(ctx context.Context) (string, error) {
+	address, err := e.address(ctx)
+	if err != nil {
+		return "", err
+	}
+	config, err := mysqlConfig(address)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("mysql %s/%s as %s", config.Addr, config.DBName, config.User), nil
 }
 
 // mysqlConfig reads an address, a URL or what the driver calls a DSN, and

@@ -28,8 +28,7 @@ const (
 
 // postgresEngine runs queries on a PostgreSQL server.
 type postgresEngine struct {
-	address func(context.Context) (string, error)
-	o       *Options
+	engineSettings
 }
 
 func (e *postgresEngine) checkAccount(ctx context.Context, mode sallyport.AccessMode) error {
@@ -138,24 +137,12 @@ func (c *pgSession) readByCursor(ctx context.Context, sql string, args []any, ro
 	if err != nil {
 		return c.statementError(err, len([]rune(declare)))
 	}
-	for page := firstPage; ; page = rows.nextPageSize() {
+	for page := firstPage; ; page = rows.nextPageSize(firstPage) {
 		got, more, err := c.fetchRows(ctx, "FETCH FORWARD "+strconv.Itoa(page)+" FROM sallyport_rows", nil, rows)
 		if err != nil || !more || got < page {
 			return err
 		}
 	}
-}
-
-// nextPageSize returns how many rows to fetch next: as many as will fit if they
-// are as long as those so far, and one more, which tells whether there are
-// more.
-func (c *rowCollector) nextPageSize() int {
-	n := len(c.table.Rows)
-	if n == 0 {
-		return firstPage
-	}
-	average := c.bytes/int64(n) + 1
-	return max(1, min(c.maxRows+1-n, int((c.maxBytes-c.bytes)/average)+1))
 }
 
 // writeAndCommit runs one statement and commits.

@@ -3,10 +3,10 @@ package database
 import (
 	"context"
 	"errors"
-	"net"
-	"net/netip"
+	"fmt"
 	"net/url"
-	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -68,14 +68,37 @@ func (e *postgresEngine) parseConfig(address string) (*pgconn.Config, error) {
 		return nil, errors.New("the address holds what is not understood or not allowed")
 	}
 	dropAmbientConfig(config, u)
-	config.DialFunc = e.o.Dial
+	config.DialFunc = e.dial
 	config.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
 	// The text form of bytes is twice as long as they are.
-	config.MaxProtocolMessageBodyLen = int(2*e.o.MaxBytes) + 64<<10
+	config.MaxProtocolMessageBodyLen = int(2*e.maxBytes) + 64<<10
 	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: time.Second}
 	}
 	return config, nil
+}
+
+func (e *postgresEngine) describeTarget(ctx context.Context) (string, error) {
+	address, err := e.address(ctx)
+	if err != nil {
+		return "", err
+	}
+	config, err := e.parseConfig(address)
+	if err != nil {
+		return "", err
+	}
+	hosts := []string{fmt.Sprintf("%s:%d", config.Host, config.Port)}
+	for _, f := range config.Fallbacks {
+		// One host may stand there twice, with TLS and without.
+		if host := fmt.Sprintf("%s:%d", f.Host, f.Port); !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	text := fmt.Sprintf("postgres %s/%s as %s", strings.Join(hosts, ","), config.Database, config.User)
+	if path, ok := config.RuntimeParams["search_path"]; ok {
+		text += fmt.Sprintf(" with search_path %q", path)
+	}
+	return text, nil
 }
 
 // dropAmbientConfig removes what this machine's environment and files added.
@@ -90,17 +113,4 @@ func dropAmbientConfig(config *pgconn.Config, u *url.URL) {
 			config.RuntimeParams[key] = q.Get(key)
 		}
 	}
-}
-
-// isLocalHost reports whether a host is this machine: a loopback address or a
-// socket.
-func isLocalHost(host string) bool {
-	if host == "localhost" || filepath.IsAbs(host) {
-		return true
-	}
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback()
 }

@@ -34,9 +34,7 @@ const (
 
 // sqliteEngine runs queries on a file.
 type sqliteEngine struct {
-	path     string
-	maxBytes int64
-	deny     []string
+	engineSettings
 }
 
 func (e *sqliteEngine) checkAccount(ctx context.Context, mode sallyport.AccessMode) error {
@@ -169,6 +167,15 @@ func (e *sqliteEngine) openConn(ctx context.Context, mode sallyport.AccessMode) 
 		return nil, &connectError{cause: err}
 	}
 	return c, nil
+}
+
+// describeTarget follows links, so that an exchanged one is another target.
+func (e *sqliteEngine) describeTarget(context.Context) (string, error) {
+	path, err := filepath.EvalSymlinks(e.path)
+	if err != nil {
+		return "", errors.Join(errors.New("the file is not there"), err)
+	}
+	return "sqlite " + path, nil
 }
 
 // isDenied reports whether a file, whose path is free of links but for the last

@@ -2,8 +2,6 @@ package database
 
 import (
 	"encoding/base64"
-	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -56,6 +54,19 @@ func (c *rowCollector) addRow(row []any) (more bool, err error) {
 	c.bytes += size
 	c.table.Rows = append(c.table.Rows, row)
 	return true, nil
+}
+
+// nextPageSize returns how many rows to fetch next: first for the first page, then
+// as many as will fit if they
+// are as long as those so far, and one more, which tells whether there are
+// more.
+func (c *rowCollector) nextPageSize(first int) int {
+	n := len(c.table.Rows)
+	if n == 0 {
+		return first
+	}
+	average := c.bytes/int64(n) + 1
+	return max(1, min(c.maxRows+1-n, int((c.maxBytes-c.bytes)/average)+1))
 }
 
 // sizeOf estimates the length of a value as JSON.
@@ -149,38 +160,4 @@ func timeValue(s, zone string) any {
 		return textValue(s)
 	}
 	return out
-}
-
-// plainArgs makes arguments nil, bool, int64, float64, string, []byte, or
-// json.Number for a number that is not one of these exactly.
-func plainArgs(args []any) ([]any, error) {
-	plain := make([]any, len(args))
-	for i, a := range args {
-		switch v := a.(type) {
-		case nil, bool, int64, string, []byte:
-			plain[i] = v
-		case int:
-			plain[i] = int64(v)
-		case int32:
-			plain[i] = int64(v)
-		case float64:
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, sallyport.InputInvalid(fmt.Sprintf("params[%d]: not a finite number", i))
-			}
-			plain[i] = v
-		case time.Time:
-			plain[i] = v.Format(time.RFC3339Nano)
-		case json.Number:
-			if n, err := v.Int64(); err == nil {
-				plain[i] = n
-			} else if f, err := v.Float64(); err == nil && !math.IsInf(f, 0) {
-				plain[i] = v
-			} else {
-				return nil, sallyport.InputInvalid(fmt.Sprintf("params[%d]: not a number in range", i))
-			}
-		default:
-			return nil, sallyport.InputInvalid(fmt.Sprintf("params[%d]: expected text, a number, true, false or null", i))
-		}
-	}
-	return plain, nil
 }
