@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
 func TestPostgresAddress(t *testing.T) {
 	t.Setenv("PGSSLMODE", "disable")
 	t.Setenv("PGOPTIONS", "-c search_path=evil")
 	t.Setenv("PGPASSWORD", "of-the-environment")
-	e := &postgresEngine{engineSettings{dial: new(net.Dialer).DialContext}}
+	e := &postgresEngine{engine.Settings{Dial: new(net.Dialer).DialContext}}
 	for _, c := range []struct {
 		address  string
 		tls, ok  bool
@@ -133,7 +134,7 @@ func TestSecretByReference(t *testing.T) {
 	if !ok {
 		t.Fatalf("engine = %T", b.conns["db"].engine)
 	}
-	if got, err := e.address(t.Context()); err != nil || got != "address of db/main" {
+	if got, err := e.Address(t.Context()); err != nil || got != "address of db/main" {
 		t.Errorf("address() = %q, %v", got, err)
 	}
 }

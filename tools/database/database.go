@@ -40,6 +40,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
 // The drivers of a [Connection].
@@ -123,7 +124,7 @@ type Backend struct {
 // may run.
 type engineConnection struct {
 	name   string
-	engine engine
+	engine engine.Engine
 	slots  chan struct{}
 }
 
@@ -186,8 +187,8 @@ func (o *Options) applyDefaults() error {
 }
 
 // newEngine checks a connection's settings and makes its engine.
-func (b *Backend) newEngine(name string, c Connection) (_ engine, err error) {
-	settings := engineSettings{deny: b.o.Deny, dial: b.o.Dial, maxBytes: b.o.MaxBytes}
+func (b *Backend) newEngine(name string, c Connection) (_ engine.Engine, err error) {
+	settings := engine.Settings{Deny: b.o.Deny, Dial: b.o.Dial, MaxBytes: b.o.MaxBytes}
 	switch c.Driver {
 	case DriverSQLite:
 		if c.URL != nil || c.SecretRef != "" {
@@ -196,10 +197,10 @@ func (b *Backend) newEngine(name string, c Connection) (_ engine, err error) {
 		if !filepath.IsAbs(c.Path) {
 			return nil, fmt.Errorf("path %q: expected an absolute path", c.Path)
 		}
-		settings.path = filepath.Clean(c.Path)
+		settings.Path = filepath.Clean(c.Path)
 		return &sqliteEngine{settings}, nil
 	case DriverPostgres, DriverMySQL:
-		if settings.address, err = b.newAddressSource(name, c); err != nil {
+		if settings.Address, err = b.newAddressSource(name, c); err != nil {
 			return nil, err
 		}
 		if c.Driver == DriverPostgres {
@@ -233,7 +234,7 @@ func (b *Backend) newAddressSource(name string, c Connection) (func(context.Cont
 	return func(ctx context.Context) (string, error) {
 		s, err := ask(ctx)
 		if err != nil {
-			return "", &connectError{cause: fmt.Errorf("address of database %s: %w", name, err)}
+			return "", &engine.ConnectError{Cause: fmt.Errorf("address of database %s: %w", name, err)}
 		}
 		return s.Reveal(), nil
 	}, nil
@@ -251,31 +252,31 @@ func (b *Backend) Query(ctx context.Context, connection string, mode sallyport.A
 	if err != nil {
 		return sallyport.Table{}, err
 	}
-	rows := &rowCollector{maxRows: b.o.MaxRows, maxBytes: b.o.MaxBytes}
-	err = b.withEngine(ctx, connection, func(ctx context.Context, e engine) error {
+	rows := &engine.Collector{MaxRows: b.o.MaxRows, MaxBytes: b.o.MaxBytes}
+	err = b.withEngine(ctx, connection, func(ctx context.Context, e engine.Engine) error {
 		mode, err := modeOrRead(mode)
 		if err != nil {
 			return err
 		}
-		rows.table.Affected, err = e.runQuery(ctx, mode, query, args, rows)
+		rows.Table.Affected, err = e.RunQuery(ctx, mode, query, args, rows)
 		return err
 	})
 	if err != nil {
 		return sallyport.Table{}, err
 	}
-	return rows.table, nil
+	return rows.Table, nil
 }
 
 // Check connects and judges the account of a connection without running
 // anything of a caller's, for a check at the start. The error is for the
 // operator and holds no credentials.
 func (b *Backend) Check(ctx context.Context, connection string, mode sallyport.AccessMode) error {
-	return b.withEngine(ctx, connection, func(ctx context.Context, e engine) error {
+	return b.withEngine(ctx, connection, func(ctx context.Context, e engine.Engine) error {
 		mode, err := modeOrRead(mode)
 		if err != nil {
 			return err
 		}
-		return e.checkAccount(ctx, mode)
+		return e.CheckAccount(ctx, mode)
 	})
 }
 
@@ -289,7 +290,7 @@ func (b *Backend) Target(ctx context.Context, connection string) (string, error)
 	if c == nil {
 		return "", newNotAvailable(connection, "connection "+clipMessage(connection)+" is not configured")
 	}
-	return c.engine.describeTarget(ctx)
+	return c.engine.DescribeTarget(ctx)
 }
 
 // Close stops what runs, waits for it and refuses further queries. It may be
@@ -304,7 +305,7 @@ func (b *Backend) Close() error {
 }
 
 // withEngine calls f with the engine of a connection, within the time limit.
-func (b *Backend) withEngine(ctx context.Context, name string, f func(context.Context, engine) error) error {
+func (b *Backend) withEngine(ctx context.Context, name string, f func(context.Context, engine.Engine) error) error {
 	c, ok := b.conns[name]
 	if !ok {
 		return newNotAvailable(name, "there is no connection "+name)
@@ -354,14 +355,14 @@ func validateQuery(query string, args []any) ([]any, error) {
 	switch {
 	case strings.TrimSpace(query) == "":
 		return nil, sallyport.InputInvalid("query: expected a statement")
-	case len(query) > maxQueryBytes:
-		return nil, sallyport.InputInvalid(fmt.Sprintf("query: longer than %d bytes", maxQueryBytes))
+	case len(query) > engine.MaxQueryBytes:
+		return nil, sallyport.InputInvalid(fmt.Sprintf("query: longer than %d bytes", engine.MaxQueryBytes))
 	case !utf8.ValidString(query) || strings.ContainsRune(query, 0):
 		// Two of the protocols end a text at a NUL byte: what follows would
 		// be read as something else.
 		return nil, sallyport.InputInvalid("query: not UTF-8 text, or holds a NUL character")
-	case len(args) > maxArgs:
-		return nil, sallyport.InputInvalid(fmt.Sprintf("params: more than %d", maxArgs))
+	case len(args) > engine.MaxArgs:
+		return nil, sallyport.InputInvalid(fmt.Sprintf("params: more than %d", engine.MaxArgs))
 	}
 	return plainArgs(args)
 }

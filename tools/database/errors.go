@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
 // maxMessage bounds what is repeated of an engine's message, which may quote
@@ -23,22 +24,22 @@ func (b *Backend) toCallerError(ctx context.Context, name string, err error) err
 	}
 	f := &sallyport.Error{Code: sallyport.CodeExecutionFailed, Resource: name, Operation: "query", Err: err}
 	stopped := ctx.Err()
-	sql, isSQL := errors.AsType[*sqlError](err)
-	account, isAccount := errors.AsType[*accountError](err)
-	_, isConnect := errors.AsType[*connectError](err)
+	sql, isSQL := errors.AsType[*engine.SQLError](err)
+	account, isAccount := errors.AsType[*engine.AccountError](err)
+	_, isConnect := errors.AsType[*engine.ConnectError](err)
 	switch {
 	case isAccount:
-		f.Code, f.Detail = sallyport.CodeNotAvailable, "connection "+name+" is refused: "+account.text
-	case errors.Is(err, errUnknownOutcome):
-		f.Detail = "the query on " + name + " failed: " + errUnknownOutcome.Error()
-	case errors.Is(err, errRowTooLarge):
-		f.Detail = "the query on " + name + " failed: " + errRowTooLarge.Error()
+		f.Code, f.Detail = sallyport.CodeNotAvailable, "connection "+name+" is refused: "+account.Text
+	case errors.Is(err, engine.ErrUnknownOutcome):
+		f.Detail = "the query on " + name + " failed: " + engine.ErrUnknownOutcome.Error()
+	case errors.Is(err, engine.ErrRowTooLarge):
+		f.Detail = "the query on " + name + " failed: " + engine.ErrRowTooLarge.Error()
 	case errors.Is(stopped, context.DeadlineExceeded):
 		f.Detail, f.Err = "the query on "+name+" failed: the time is up", errors.Join(stopped, err)
 	case stopped != nil:
 		f.Detail, f.Err = "the query on "+name+" failed: the call was cancelled", errors.Join(stopped, err)
 	case isSQL:
-		f.Detail = "the query on " + name + " failed: " + clipMessage(sql.text)
+		f.Detail = "the query on " + name + " failed: " + clipMessage(sql.Text)
 	case isConnect:
 		f.Detail = "connection " + name + " cannot be reached"
 	default:
@@ -50,11 +51,11 @@ func (b *Backend) toCallerError(ctx context.Context, name string, err error) err
 
 // causeText returns the text for the log.
 func causeText(err error) string {
-	if e, ok := errors.AsType[*connectError](err); ok {
-		return e.cause.Error()
+	if e, ok := errors.AsType[*engine.ConnectError](err); ok {
+		return e.Cause.Error()
 	}
-	if e, ok := errors.AsType[*sqlError](err); ok && e.cause != nil {
-		return e.cause.Error()
+	if e, ok := errors.AsType[*engine.SQLError](err); ok && e.Cause != nil {
+		return e.Cause.Error()
 	}
 	return err.Error()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
 // killTime bounds the connection that stops a query on the server.
@@ -21,7 +22,7 @@ const killTime = 3 * time.Second
 
 // mysqlEngine runs queries on a MySQL or MariaDB server.
 type mysqlEngine struct {
-	engineSettings
+	engine.Settings
 }
 
 // mysqlSession is one connection.
@@ -34,7 +35,7 @@ type mysqlSession struct {
 	maria  bool
 }
 
-func (e *mysqlEngine) checkAccount(ctx context.Context, mode sallyport.AccessMode) error {
+func (e *mysqlEngine) CheckAccount(ctx context.Context, mode sallyport.AccessMode) error {
 	s, err := e.openSession(ctx)
 	if err != nil {
 		return err
@@ -43,7 +44,7 @@ func (e *mysqlEngine) checkAccount(ctx context.Context, mode sallyport.AccessMod
 	return s.beginTransaction(ctx, mode)
 }
 
-func (e *mysqlEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, query string, args []any, rows *rowCollector) (affected int64, err error) {
+func (e *mysqlEngine) RunQuery(ctx context.Context, mode sallyport.AccessMode, query string, args []any, rows *engine.Collector) (affected int64, err error) {
 	s, err := e.openSession(ctx)
 	if err != nil {
 		return 0, err
@@ -91,7 +92,7 @@ func (s *mysqlSession) beginTransaction(ctx context.Context, mode sallyport.Acce
 	}
 	for _, statement := range own {
 		if _, err := s.ExecContext(ctx, statement); err != nil {
-			return &connectError{cause: err}
+			return &engine.ConnectError{Cause: err}
 		}
 	}
 	return nil
@@ -120,25 +121,25 @@ func (s *mysqlSession) requireQuery(ctx context.Context, query string) error {
 	case ok && e.Number == mysqlViewHidden:
 		return nil
 	case ok && e.Number == mysqlSyntax:
-		return &sqlError{text: explainRefusal(query, s.statementError(err).Error()), cause: err}
+		return &engine.SQLError{Text: engine.ExplainRefusal(query, s.statementError(err).Error()), Cause: err}
 	default:
 		return s.statementError(err)
 	}
 }
 
 // writeAndCommit runs one statement and commits.
-func (s *mysqlSession) writeAndCommit(ctx context.Context, query string, args []any, rows *rowCollector) (affected int64, err error) {
+func (s *mysqlSession) writeAndCommit(ctx context.Context, query string, args []any, rows *engine.Collector) (affected int64, err error) {
 	if err := s.runStatement(ctx, query, args, rows, true); err != nil {
 		return 0, err
 	}
 	if err := s.QueryRowContext(ctx, "SELECT ROW_COUNT()").Scan(&affected); err != nil {
-		return 0, &connectError{cause: err}
+		return 0, &engine.ConnectError{Cause: err}
 	}
 	if _, err := s.ExecContext(ctx, "COMMIT"); err != nil {
 		if _, ok := errors.AsType[*mysql.MySQLError](err); ok {
 			return 0, s.statementError(err)
 		}
-		return 0, errors.Join(errUnknownOutcome, err)
+		return 0, errors.Join(engine.ErrUnknownOutcome, err)
 	}
 	return max(affected, 0), nil
 }
@@ -146,7 +147,7 @@ func (s *mysqlSession) writeAndCommit(ctx context.Context, query string, args []
 // runStatement runs a prepared statement, which is one statement by the protocol, and
 // gives its rows to the collector. With all, rows that are not kept are read
 // on, so that the statement comes to its end.
-func (s *mysqlSession) runStatement(ctx context.Context, query string, args []any, c *rowCollector, all bool) error {
+func (s *mysqlSession) runStatement(ctx context.Context, query string, args []any, c *engine.Collector, all bool) error {
 	s.meter.reset()
 	stmt, err := s.PrepareContext(ctx, query)
 	if err != nil {
@@ -156,12 +157,12 @@ func (s *mysqlSession) runStatement(ctx context.Context, query string, args []an
 	rows, err := stmt.QueryContext(ctx, mysqlArgs(args)...)
 	if err != nil {
 		if strings.HasPrefix(err.Error(), "sql: expected") {
-			return &sqlError{text: strings.TrimPrefix(err.Error(), "sql: "), cause: err}
+			return &engine.SQLError{Text: strings.TrimPrefix(err.Error(), "sql: "), Cause: err}
 		}
 		return s.statementError(err)
 	}
 	err = s.readRows(rows, c, all)
-	if err == nil && c.table.More && !all {
+	if err == nil && c.Table.More && !all {
 		// Closing the rows would read the rest of them first.
 		s.cutConn()
 		_ = rows.Close() // The connection is gone.
@@ -170,7 +171,7 @@ func (s *mysqlSession) runStatement(ctx context.Context, query string, args []an
 	return errors.Join(err, s.statementError(rows.Close()))
 }
 
-func (s *mysqlSession) readRows(rows *sql.Rows, c *rowCollector, all bool) error {
+func (s *mysqlSession) readRows(rows *sql.Rows, c *engine.Collector, all bool) error {
 	types, err := rows.ColumnTypes()
 	if err != nil {
 		return s.statementError(err)
@@ -179,20 +180,20 @@ func (s *mysqlSession) readRows(rows *sql.Rows, c *rowCollector, all bool) error
 	for i, t := range types {
 		names[i], into[i] = t.Name(), &values[i]
 	}
-	c.setColumns(names)
+	c.SetColumns(names)
 	for rows.Next() {
 		s.meter.reset()
-		if c.table.More {
+		if c.Table.More {
 			continue
 		}
 		if err := rows.Scan(into...); err != nil {
-			return &connectError{cause: err}
+			return &engine.ConnectError{Cause: err}
 		}
 		row := make([]any, len(values))
 		for i, v := range values {
 			row[i] = mysqlValue(types[i].DatabaseTypeName(), v)
 		}
-		more, err := c.addRow(row)
+		more, err := c.AddRow(row)
 		if err != nil {
 			s.cutConn()
 			return err
@@ -256,14 +257,14 @@ func (s *mysqlSession) statementError(err error) error {
 		return nil
 	}
 	if s.meter.isExceeded() {
-		return errRowTooLarge
+		return engine.ErrRowTooLarge
 	}
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	if !ok || mysqlAboutServer(e.Number) {
-		return &connectError{cause: err}
+		return &engine.ConnectError{Cause: err}
 	}
-	said := account.ReplaceAllString(redactPassword(e.Message, s.config.Passwd), "this account")
-	return &sqlError{text: fmt.Sprintf("%s (error %d)", said, e.Number), cause: err}
+	said := account.ReplaceAllString(engine.RedactPassword(e.Message, s.config.Passwd), "this account")
+	return &engine.SQLError{Text: fmt.Sprintf("%s (error %d)", said, e.Number), Cause: err}
 }
 
 // mysqlAboutServer reports errors about the connection: too many of them, a

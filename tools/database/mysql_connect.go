@@ -12,23 +12,25 @@ import (
 	"sync"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
 // openSession opens a connection.
 func (e *mysqlEngine) openSession(ctx context.Context) (*mysqlSession, error) {
-	address, err := e.address(ctx)
+	address, err := e.Address(ctx)
 	if err != nil {
 		return nil, err
 	}
 	config, err := mysqlConfig(address)
 	if err != nil {
-		return nil, &connectError{cause: err}
+		return nil, &engine.ConnectError{Cause: err}
 	}
 	// Another connection, that which stops this one, is dialled without it.
-	config.DialFunc = e.dial
-	s := &mysqlSession{config: config.Clone(), meter: &readMeter{max: 2*e.maxBytes + 64<<10}}
+	config.DialFunc = e.Dial
+	s := &mysqlSession{config: config.Clone(), meter: &readMeter{max: 2*e.MaxBytes + 64<<10}}
 	config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := e.dial(ctx, network, addr)
+		c, err := e.Dial(ctx, network, addr)
 		if err != nil {
 			return nil, err
 		}
@@ -36,13 +38,13 @@ func (e *mysqlEngine) openSession(ctx context.Context) (*mysqlSession, error) {
 	}
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
-		return nil, &connectError{cause: errors.New("the address is not understood")}
+		return nil, &engine.ConnectError{Cause: errors.New("the address is not understood")}
 	}
 	s.db = sql.OpenDB(connector)
 	s.db.SetMaxOpenConns(1)
 	if err := s.acquireConn(ctx); err != nil {
 		_ = s.db.Close()
-		return nil, &connectError{cause: err}
+		return nil, &engine.ConnectError{Cause: err}
 	}
 	return s, nil
 }
@@ -61,8 +63,8 @@ func (s *mysqlSession) acquireConn(ctx context.Context) (err error) {
 	return nil
 }
 
-func (e *mysqlEngine) describeTarget(ctx context.Context) (string, error) {
-	address, err := e.address(ctx)
+func (e *mysqlEngine) DescribeTarget(ctx context.Context) (string, error) {
+	address, err := e.Address(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -83,7 +85,7 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 	if config.User == "" {
 		return nil, errors.New("the address lacks a user")
 	}
-	if config.TLSConfig == "" && config.Net == "tcp" && !isLocalHost(config.Addr) {
+	if config.TLSConfig == "" && config.Net == "tcp" && !engine.IsLocalHost(config.Addr) {
 		config.TLSConfig = "true"
 	}
 	encrypted := config.TLSConfig != "" && config.TLSConfig != "false" && config.TLSConfig != "preferred"

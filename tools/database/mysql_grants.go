@@ -10,6 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
 // mysqlReadRights is what an account of a connection that only reads may
@@ -30,19 +31,19 @@ var mysqlWriteRights = []string{
 func (s *mysqlSession) checkGrants(ctx context.Context, mode sallyport.AccessMode) error {
 	grants, err := s.queryTexts(ctx, "SHOW GRANTS")
 	if err != nil {
-		return &connectError{cause: err}
+		return &engine.ConnectError{Cause: err}
 	}
 	if s.maria {
 		// What everybody holds. Servers before 10.11 do not know it.
 		public, err := s.queryTexts(ctx, "SHOW GRANTS FOR PUBLIC")
 		if e, ok := errors.AsType[*mysql.MySQLError](err); err != nil && (!ok || mysqlAboutServer(e.Number)) {
-			return &connectError{cause: err}
+			return &engine.ConnectError{Cause: err}
 		}
 		grants = append(grants, public...)
 	}
 	for _, grant := range grants {
 		if text := checkGrant(grant, mode); text != "" {
-			return &accountError{text}
+			return &engine.AccountError{Text: text}
 		}
 	}
 	return s.checkPasswordGrants(ctx)
@@ -56,9 +57,9 @@ func (s *mysqlSession) checkPasswordGrants(ctx context.Context) error {
 		e, ok := errors.AsType[*mysql.MySQLError](err)
 		switch {
 		case err == nil:
-			return &accountError{"its account may read the passwords of others: grant SELECT on the databases it needs, not on *.*"}
+			return &engine.AccountError{Text: "its account may read the passwords of others: grant SELECT on the databases it needs, not on *.*"}
 		case !ok || mysqlAboutServer(e.Number):
-			return &connectError{cause: err}
+			return &engine.ConnectError{Cause: err}
 		}
 	}
 	return nil

@@ -3,6 +3,8 @@ package database
 import (
 	"strconv"
 	"strings"
+
+	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
 // mysqlValue turns what the driver read into what a caller gets. The type is
@@ -12,15 +14,15 @@ func mysqlValue(kind string, v any) any {
 	case nil:
 		return nil
 	case int64:
-		return integerValue(v)
+		return engine.IntegerValue(v)
 	case uint64:
-		return unsignedValue(v)
+		return engine.UnsignedValue(v)
 	case float32:
 		// The shortest text that is this number, not the digits of a wider one.
 		f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
-		return floatValue(f)
+		return engine.FloatValue(f)
 	case float64:
-		return floatValue(v)
+		return engine.FloatValue(v)
 	case []byte:
 		return mysqlBytes(kind, v)
 	case string:
@@ -34,18 +36,18 @@ func mysqlBytes(kind string, b []byte) any {
 	switch strings.TrimPrefix(kind, "UNSIGNED ") {
 	case "TIMESTAMP":
 		// The session's zone is UTC.
-		return timeValue(string(b), "Z")
+		return engine.TimeValue(string(b), "Z")
 	case "DATETIME":
-		return timeValue(string(b), "")
+		return engine.TimeValue(string(b), "")
 	case "BIT":
 		var n uint64
 		for _, c := range b {
 			n = n<<8 | uint64(c)
 		}
-		return unsignedValue(n)
+		return engine.UnsignedValue(n)
 	case "BLOB", "TINYBLOB", "MEDIUMBLOB", "LONGBLOB", "BINARY", "VARBINARY", "GEOMETRY":
-		return binaryValue(b)
+		return engine.BinaryValue(b)
 	default:
-		return textValue(string(b))
+		return engine.TextValue(string(b))
 	}
 }

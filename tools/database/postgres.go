@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
 const (
@@ -28,10 +29,10 @@ const (
 
 // postgresEngine runs queries on a PostgreSQL server.
 type postgresEngine struct {
-	engineSettings
+	engine.Settings
 }
 
-func (e *postgresEngine) checkAccount(ctx context.Context, mode sallyport.AccessMode) error {
+func (e *postgresEngine) CheckAccount(ctx context.Context, mode sallyport.AccessMode) error {
 	c, err := e.beginSession(ctx, mode)
 	if err != nil {
 		return err
@@ -40,7 +41,7 @@ func (e *postgresEngine) checkAccount(ctx context.Context, mode sallyport.Access
 	return nil
 }
 
-func (e *postgresEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *rowCollector) (affected int64, err error) {
+func (e *postgresEngine) RunQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *engine.Collector) (affected int64, err error) {
 	c, err := e.beginSession(ctx, mode)
 	if err != nil {
 		return 0, err
@@ -98,7 +99,7 @@ func (c *pgSession) beginTransaction(ctx context.Context, mode sallyport.AccessM
 		return err
 	}
 	if refused != "" {
-		return &accountError{"its account " + refused + "; use an account that can only do what the queries need"}
+		return &engine.AccountError{Text: "its account " + refused + "; use an account that can only do what the queries need"}
 	}
 	return nil
 }
@@ -128,16 +129,16 @@ const pgAccount = `SELECT COALESCE((SELECT CASE
 	CASE WHEN pg_catalog.has_table_privilege('pg_catalog.pg_authid', 'SELECT') THEN 'may read the passwords of others' END, '')`
 
 // readByCursor runs a query through a cursor and fetches until there are enough rows.
-func (c *pgSession) readByCursor(ctx context.Context, sql string, args []any, rows *rowCollector) error {
+func (c *pgSession) readByCursor(ctx context.Context, sql string, args []any, rows *engine.Collector) error {
 	// Never the simple protocol: it would run what follows a semicolon.
 	_, err := c.conn.ExecParams(ctx, declare+sql, pgArgs(args), nil, nil, nil).Close()
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == pgSyntax {
-		return &sqlError{text: explainRefusal(sql, c.statementError(err, len([]rune(declare))).Error()), cause: err}
+		return &engine.SQLError{Text: engine.ExplainRefusal(sql, c.statementError(err, len([]rune(declare))).Error()), Cause: err}
 	}
 	if err != nil {
 		return c.statementError(err, len([]rune(declare)))
 	}
-	for page := firstPage; ; page = rows.nextPageSize(firstPage) {
+	for page := firstPage; ; page = rows.NextPageSize(firstPage) {
 		got, more, err := c.fetchRows(ctx, "FETCH FORWARD "+strconv.Itoa(page)+" FROM sallyport_rows", nil, rows)
 		if err != nil || !more || got < page {
 			return err
@@ -146,7 +147,7 @@ func (c *pgSession) readByCursor(ctx context.Context, sql string, args []any, ro
 }
 
 // writeAndCommit runs one statement and commits.
-func (c *pgSession) writeAndCommit(ctx context.Context, sql string, args []any, rows *rowCollector) (affected int64, err error) {
+func (c *pgSession) writeAndCommit(ctx context.Context, sql string, args []any, rows *engine.Collector) (affected int64, err error) {
 	r := c.conn.ExecParams(ctx, sql, pgArgs(args), nil, nil, nil)
 	_, _, err = c.readRows(r, rows)
 	tag, closeErr := r.Close()
@@ -154,7 +155,7 @@ func (c *pgSession) writeAndCommit(ctx context.Context, sql string, args []any, 
 		return 0, err
 	}
 	if c.conn.TxStatus() != 'T' {
-		return 0, &sqlError{text: "the statement ended the transaction: BEGIN, COMMIT and ROLLBACK are not for the caller"}
+		return 0, &engine.SQLError{Text: "the statement ended the transaction: BEGIN, COMMIT and ROLLBACK are not for the caller"}
 	}
 	if !tag.Select() {
 		affected = tag.RowsAffected()
@@ -164,16 +165,16 @@ func (c *pgSession) writeAndCommit(ctx context.Context, sql string, args []any, 
 		if _, ok := errors.AsType[*pgconn.PgError](err); ok {
 			return 0, c.statementError(err, 0)
 		}
-		return 0, errors.Join(errUnknownOutcome, err)
+		return 0, errors.Join(engine.ErrUnknownOutcome, err)
 	}
 	if len(tags) != 1 || tags[0].CommandTag.String() != "COMMIT" {
-		return 0, &sqlError{text: "the change was not kept"}
+		return 0, &engine.SQLError{Text: "the change was not kept"}
 	}
 	return affected, nil
 }
 
 // fetchRows runs a statement and gives its rows to the collector.
-func (c *pgSession) fetchRows(ctx context.Context, sql string, args []any, rows *rowCollector) (got int, more bool, err error) {
+func (c *pgSession) fetchRows(ctx context.Context, sql string, args []any, rows *engine.Collector) (got int, more bool, err error) {
 	r := c.conn.ExecParams(ctx, sql, pgArgs(args), nil, nil, nil)
 	got, more, err = c.readRows(r, rows)
 	_, closeErr := r.Close()
@@ -182,7 +183,7 @@ func (c *pgSession) fetchRows(ctx context.Context, sql string, args []any, rows 
 
 // readRows gives rows to the collector. What it does not take is read on without
 // being kept.
-func (c *pgSession) readRows(r *pgconn.ResultReader, rows *rowCollector) (got int, more bool, err error) {
+func (c *pgSession) readRows(r *pgconn.ResultReader, rows *engine.Collector) (got int, more bool, err error) {
 	more = true
 	for r.NextRow() {
 		got++
@@ -194,14 +195,14 @@ func (c *pgSession) readRows(r *pgconn.ResultReader, rows *rowCollector) (got in
 		for i, v := range r.Values() {
 			row[i] = pgValue(fields[i].DataTypeOID, v)
 		}
-		more, err = rows.addRow(row)
+		more, err = rows.AddRow(row)
 	}
-	if rows.table.Columns == nil {
+	if rows.Table.Columns == nil {
 		names := make([]string, len(r.FieldDescriptions()))
 		for i, f := range r.FieldDescriptions() {
 			names[i] = f.Name
 		}
-		rows.setColumns(names)
+		rows.SetColumns(names)
 	}
 	return got, more, err
 }
@@ -210,7 +211,7 @@ func (c *pgSession) readRows(r *pgconn.ResultReader, rows *rowCollector) (got in
 func (c *pgSession) runConstant(ctx context.Context, sql string) error {
 	_, err := c.conn.Exec(ctx, sql).ReadAll()
 	if err != nil {
-		return &connectError{cause: err}
+		return &engine.ConnectError{Cause: err}
 	}
 	return nil
 }
@@ -219,7 +220,7 @@ func (c *pgSession) runConstant(ctx context.Context, sql string) error {
 func (c *pgSession) queryText(ctx context.Context, sql string) (string, error) {
 	r := c.conn.ExecParams(ctx, sql, nil, nil, nil, nil).Read()
 	if r.Err != nil || len(r.Rows) != 1 {
-		return "", &connectError{cause: errors.Join(errors.New("the account cannot be judged"), r.Err)}
+		return "", &engine.ConnectError{Cause: errors.Join(errors.New("the account cannot be judged"), r.Err)}
 	}
 	return string(r.Rows[0][0]), nil
 }
@@ -247,15 +248,15 @@ func (c *pgSession) statementError(err error, prefix int) error {
 		return nil
 	}
 	if _, ok := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); ok {
-		return errRowTooLarge
+		return engine.ErrRowTooLarge
 	}
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if ok && e.Code == pgProtocol {
 		// The drivers' half of the protocol is right; the other cause is ours.
-		return &sqlError{text: "the query has another number of placeholders than params has values", cause: err}
+		return &engine.SQLError{Text: "the query has another number of placeholders than params has values", Cause: err}
 	}
 	if !ok || len(e.Code) != 5 || !strings.Contains(pgClasses, " "+e.Code[:2]+" ") {
-		return &connectError{cause: err}
+		return &engine.ConnectError{Cause: err}
 	}
 	said := e.Message
 	if at := int(e.Position) - prefix; at > 0 {
@@ -265,7 +266,7 @@ func (c *pgSession) statementError(err error, prefix int) error {
 	if e.Hint != "" {
 		said += "; " + e.Hint
 	}
-	return &sqlError{text: redactPassword(said, c.password), cause: err}
+	return &engine.SQLError{Text: engine.RedactPassword(said, c.password), Cause: err}
 }
 
 // pgProtocol is the code of a message that does not fit the statement, pgSyntax

@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+
+	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
 // pgKeys is what an address may hold. It names no file besides certificates,
@@ -22,17 +24,17 @@ var pgKeys = []string{
 
 // openSession opens a connection.
 func (e *postgresEngine) openSession(ctx context.Context) (*pgSession, error) {
-	address, err := e.address(ctx)
+	address, err := e.Address(ctx)
 	if err != nil {
 		return nil, err
 	}
 	config, err := e.parseConfig(address)
 	if err != nil {
-		return nil, &connectError{cause: err}
+		return nil, &engine.ConnectError{Cause: err}
 	}
 	conn, err := pgconn.ConnectConfig(ctx, config)
 	if err != nil {
-		return nil, &connectError{cause: err}
+		return nil, &engine.ConnectError{Cause: err}
 	}
 	return &pgSession{conn: conn, password: config.Password}, nil
 }
@@ -57,7 +59,7 @@ func (e *postgresEngine) parseConfig(address string) (*pgconn.Config, error) {
 	}
 	if !q.Has("sslmode") {
 		q.Set("sslmode", "verify-full")
-		if isLocalHost(host) {
+		if engine.IsLocalHost(host) {
 			q.Set("sslmode", "prefer")
 		}
 	}
@@ -68,18 +70,18 @@ func (e *postgresEngine) parseConfig(address string) (*pgconn.Config, error) {
 		return nil, errors.New("the address holds what is not understood or not allowed")
 	}
 	dropAmbientConfig(config, u)
-	config.DialFunc = e.dial
+	config.DialFunc = e.Dial
 	config.LookupFunc = func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }
 	// The text form of bytes is twice as long as they are.
-	config.MaxProtocolMessageBodyLen = int(2*e.maxBytes) + 64<<10
+	config.MaxProtocolMessageBodyLen = int(2*e.MaxBytes) + 64<<10
 	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: time.Second}
 	}
 	return config, nil
 }
 
-func (e *postgresEngine) describeTarget(ctx context.Context) (string, error) {
-	address, err := e.address(ctx)
+func (e *postgresEngine) DescribeTarget(ctx context.Context) (string, error) {
+	address, err := e.Address(ctx)
 	if err != nil {
 		return "", err
 	}

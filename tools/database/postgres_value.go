@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+
+	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
 // Object identifiers of PostgreSQL's types (pg_type.dat): they never change.
@@ -36,25 +38,25 @@ func pgValue(oid uint32, v []byte) any {
 		}
 	case oidInt2, oidInt4, oidInt8, oidOID:
 		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-			return integerValue(n)
+			return engine.IntegerValue(n)
 		}
 	case oidFloat4, oidFloat8:
 		if f, err := strconv.ParseFloat(s, 64); err == nil {
-			return floatValue(f)
+			return engine.FloatValue(f)
 		}
 	case oidBytea:
 		if h, ok := strings.CutPrefix(s, `\x`); ok {
 			if b, err := hex.DecodeString(h); err == nil {
-				return binaryValue(b)
+				return engine.BinaryValue(b)
 			}
 		}
 	case oidTimestamp:
-		return timeValue(s, "")
+		return engine.TimeValue(s, "")
 	case oidTimestampTZ:
 		// The session's zone is UTC.
 		if at, ok := strings.CutSuffix(s, "+00"); ok {
-			return timeValue(at, "Z")
+			return engine.TimeValue(at, "Z")
 		}
 	}
-	return textValue(s)
+	return engine.TextValue(s)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
 const (
@@ -34,17 +35,17 @@ const (
 
 // sqliteEngine runs queries on a file.
 type sqliteEngine struct {
-	engineSettings
+	engine.Settings
 }
 
-func (e *sqliteEngine) checkAccount(ctx context.Context, mode sallyport.AccessMode) error {
+func (e *sqliteEngine) CheckAccount(ctx context.Context, mode sallyport.AccessMode) error {
 	return e.withConn(ctx, mode, func(c *sqlite3.Conn) error {
 		s, _, err := c.Prepare("SELECT count(*) FROM sqlite_schema")
 		return errors.Join(sqliteError(err), s.Close())
 	})
 }
 
-func (e *sqliteEngine) runQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *rowCollector) (affected int64, err error) {
+func (e *sqliteEngine) RunQuery(ctx context.Context, mode sallyport.AccessMode, sql string, args []any, rows *engine.Collector) (affected int64, err error) {
 	err = e.withConn(ctx, mode, func(c *sqlite3.Conn) error {
 		if mode == sallyport.ModeRead {
 			return e.runStatement(c, sqliteReads, sql, args, rows)
@@ -89,9 +90,9 @@ func closeSQLite(c *sqlite3.Conn) {
 func recoverPanic(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &connectError{cause: fmt.Errorf("sqlite: %v", r)}
+			err = &engine.ConnectError{Cause: fmt.Errorf("sqlite: %v", r)}
 			if strings.Contains(fmt.Sprint(r), "out of memory") {
-				err = &sqlError{text: fmt.Sprintf("out of memory: the query needs more than %d MiB", sqliteHeap>>20), cause: err}
+				err = &engine.SQLError{Text: fmt.Sprintf("out of memory: the query needs more than %d MiB", sqliteHeap>>20), Cause: err}
 			}
 		}
 	}()
@@ -100,7 +101,7 @@ func recoverPanic(f func() error) (err error) {
 
 // runStatement runs the caller's statement under an authorizer, which is taken off
 // again for our own.
-func (e *sqliteEngine) runStatement(c *sqlite3.Conn, allow actionAuthorizer, sql string, args []any, rows *rowCollector) error {
+func (e *sqliteEngine) runStatement(c *sqlite3.Conn, allow actionAuthorizer, sql string, args []any, rows *engine.Collector) error {
 	if err := c.SetAuthorizer(allow); err != nil {
 		return err
 	}
@@ -110,13 +111,13 @@ func (e *sqliteEngine) runStatement(c *sqlite3.Conn, allow actionAuthorizer, sql
 	}
 	defer func() { _ = recoverPanic(s.Close) }()
 	if s == nil {
-		return &sqlError{text: "the query holds no statement"}
+		return &engine.SQLError{Text: "the query holds no statement"}
 	}
 	for tail != "" {
 		next, rest, err := c.Prepare(tail)
 		if err != nil || next != nil {
 			_ = next.Close()
-			return &sqlError{text: "only one statement is allowed", cause: err}
+			return &engine.SQLError{Text: "only one statement is allowed", Cause: err}
 		}
 		if rest == tail {
 			break
@@ -134,11 +135,11 @@ func (e *sqliteEngine) runStatement(c *sqlite3.Conn, allow actionAuthorizer, sql
 
 // openConn opens the file. It exists and is a regular file, and no link.
 func (e *sqliteEngine) openConn(ctx context.Context, mode sallyport.AccessMode) (_ *sqlite3.Conn, err error) {
-	dir, err := filepath.EvalSymlinks(filepath.Dir(e.path))
+	dir, err := filepath.EvalSymlinks(filepath.Dir(e.Path))
 	if err != nil {
-		return nil, &connectError{cause: err}
+		return nil, &engine.ConnectError{Cause: err}
 	}
-	path := filepath.Join(dir, filepath.Base(e.path))
+	path := filepath.Join(dir, filepath.Base(e.Path))
 	seen, err := os.Lstat(path)
 	if err == nil && !seen.Mode().IsRegular() {
 		err = errors.New("not a regular file")
@@ -147,7 +148,7 @@ func (e *sqliteEngine) openConn(ctx context.Context, mode sallyport.AccessMode) 
 		err = errors.New("the file is the runtime's own")
 	}
 	if err != nil {
-		return nil, &connectError{cause: err}
+		return nil, &engine.ConnectError{Cause: err}
 	}
 	flags := sqlite3.OPEN_READONLY | sqlite3.OPEN_NOFOLLOW
 	if mode == sallyport.ModeWrite {
@@ -156,7 +157,7 @@ func (e *sqliteEngine) openConn(ctx context.Context, mode sallyport.AccessMode) 
 	// A plain path and no URI: no part of it is taken for an option.
 	c, err := sqlite3.OpenFlags(path, flags)
 	if err != nil {
-		return nil, &connectError{cause: err}
+		return nil, &engine.ConnectError{Cause: err}
 	}
 	c.SetInterrupt(ctx)
 	if err := errors.Join(sameFile(c, seen), e.confineConn(c)); err != nil {
@@ -164,14 +165,14 @@ func (e *sqliteEngine) openConn(ctx context.Context, mode sallyport.AccessMode) 
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, &connectError{cause: err}
+		return nil, &engine.ConnectError{Cause: err}
 	}
 	return c, nil
 }
 
-// describeTarget follows links, so that an exchanged one is another target.
-func (e *sqliteEngine) describeTarget(context.Context) (string, error) {
-	path, err := filepath.EvalSymlinks(e.path)
+// DescribeTarget follows links, so that an exchanged one is another target.
+func (e *sqliteEngine) DescribeTarget(context.Context) (string, error) {
+	path, err := filepath.EvalSymlinks(e.Path)
 	if err != nil {
 		return "", errors.Join(errors.New("the file is not there"), err)
 	}
@@ -182,7 +183,7 @@ func (e *sqliteEngine) describeTarget(context.Context) (string, error) {
 // part, is one that is never opened or stands in such a folder. Files are
 // compared and not names: a link leads to the same one.
 func (e *sqliteEngine) isDenied(path string, seen fs.FileInfo) bool {
-	for _, name := range e.deny {
+	for _, name := range e.Deny {
 		own, err := os.Stat(name)
 		if err != nil {
 			continue // What is not there is not the file that is.
@@ -228,12 +229,12 @@ func sameFile(c *sqlite3.Conn, seen fs.FileInfo) error {
 
 // confineConn sets limits and removes what reaches beyond the file.
 func (e *sqliteEngine) confineConn(c *sqlite3.Conn) error {
-	length := int(max(2*e.maxBytes, 2<<20))
+	length := int(max(2*e.MaxBytes, 2<<20))
 	for id, value := range map[sqlite3.LimitCategory]int{
 		sqlite3.LIMIT_ATTACHED:            0,
 		sqlite3.LIMIT_LENGTH:              length,
-		sqlite3.LIMIT_SQL_LENGTH:          maxQueryBytes,
-		sqlite3.LIMIT_VARIABLE_NUMBER:     maxArgs,
+		sqlite3.LIMIT_SQL_LENGTH:          engine.MaxQueryBytes,
+		sqlite3.LIMIT_VARIABLE_NUMBER:     engine.MaxArgs,
 		sqlite3.LIMIT_VDBE_OP:             sqliteOps,
 		sqlite3.LIMIT_LIKE_PATTERN_LENGTH: sqlitePattern,
 		sqlite3.LIMIT_EXPR_DEPTH:          200,
@@ -316,7 +317,7 @@ func sqliteWrites(action sqlite3.AuthorizerActionCode, name3rd, name4th, schema,
 // bindSQLite sets the arguments.
 func bindSQLite(s *sqlite3.Stmt, args []any) error {
 	if n := s.BindCount(); n != len(args) {
-		return newWrongCount(n, len(args))
+		return engine.NewWrongCount(n, len(args))
 	}
 	for i, arg := range args {
 		var err error
@@ -347,18 +348,18 @@ func bindSQLite(s *sqlite3.Stmt, args []any) error {
 // readSQLite steps through a statement. Rows beyond what is kept are counted
 // as left out; a change is made completely all the same, since SQLite makes it
 // before it returns the first row.
-func readSQLite(s *sqlite3.Stmt, rows *rowCollector) error {
+func readSQLite(s *sqlite3.Stmt, rows *engine.Collector) error {
 	names := make([]string, s.ColumnCount())
 	for i := range names {
 		names[i] = s.ColumnName(i)
 	}
-	rows.setColumns(names)
+	rows.SetColumns(names)
 	for s.Step() {
 		row := make([]any, len(names))
 		for i := range row {
 			row[i] = sqliteValue(s, i)
 		}
-		if more, err := rows.addRow(row); err != nil || !more {
+		if more, err := rows.AddRow(row); err != nil || !more {
 			return err
 		}
 	}
@@ -368,13 +369,13 @@ func readSQLite(s *sqlite3.Stmt, rows *rowCollector) error {
 func sqliteValue(s *sqlite3.Stmt, col int) any {
 	switch s.ColumnType(col) {
 	case sqlite3.INTEGER:
-		return integerValue(s.ColumnInt64(col))
+		return engine.IntegerValue(s.ColumnInt64(col))
 	case sqlite3.FLOAT:
-		return floatValue(s.ColumnFloat(col))
+		return engine.FloatValue(s.ColumnFloat(col))
 	case sqlite3.TEXT:
-		return textValue(s.ColumnText(col))
+		return engine.TextValue(s.ColumnText(col))
 	case sqlite3.BLOB:
-		return binaryValue(s.ColumnRawBlob(col))
+		return engine.BinaryValue(s.ColumnRawBlob(col))
 	default:
 		return nil
 	}
@@ -388,13 +389,13 @@ func sqliteError(err error) error {
 	}
 	code, ok := errors.AsType[sqlite3.ErrorCode](err)
 	if !ok {
-		return &connectError{cause: err}
+		return &engine.ConnectError{Cause: err}
 	}
 	switch code {
 	case sqlite3.ERROR, sqlite3.AUTH, sqlite3.CONSTRAINT, sqlite3.MISMATCH, sqlite3.TOOBIG, sqlite3.RANGE,
 		sqlite3.READONLY, sqlite3.FULL, sqlite3.BUSY, sqlite3.LOCKED, sqlite3.INTERRUPT, sqlite3.SCHEMA:
-		return &sqlError{text: strings.TrimPrefix(err.Error(), "sqlite3: "), cause: err}
+		return &engine.SQLError{Text: strings.TrimPrefix(err.Error(), "sqlite3: "), Cause: err}
 	default:
-		return &connectError{cause: err}
+		return &engine.ConnectError{Cause: err}
 	}
 }

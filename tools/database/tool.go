@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/schema"
+	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
 const (
@@ -74,7 +75,7 @@ func inputSchema(connections []string) json.RawMessage {
 	properties := map[string]any{
 		"query": map[string]any{"type": "string", "minLength": 1, "maxLength": 100_000, "description": "One SQL statement."},
 		"params": map[string]any{
-			"type": "array", "maxItems": maxArgs, "description": "Values for the placeholders, in order.",
+			"type": "array", "maxItems": engine.MaxArgs, "description": "Values for the placeholders, in order.",
 			"items": map[string]any{"type": []string{"string", "number", "boolean", "null"}},
 		},
 	}

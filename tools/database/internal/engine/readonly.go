@@ -1,4 +1,4 @@
-package database
+package engine
 
 import (
 	"slices"
@@ -11,11 +11,11 @@ const onlyReads = "a connection that only reads takes queries (SELECT) and nothi
 // queryWords are the words with which a query begins, in every dialect.
 func queryWords() []string { return []string{"SELECT", "WITH", "VALUES", "TABLE"} }
 
-// explainRefusal words an engine's syntax error on a connection that only
+// ExplainRefusal words an engine's syntax error on a connection that only
 // reads. The statement was put behind words of ours (DECLARE, EXPLAIN), so the
 // engine calls a statement that is no query a syntax error, which sends the
 // caller looking for one. It decides nothing: the engine has refused already.
-func explainRefusal(query, said string) string {
+func ExplainRefusal(query, said string) string {
 	if slices.Contains(queryWords(), firstWordOf(query)) {
 		return said
 	}

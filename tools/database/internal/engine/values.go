@@ -1,4 +1,4 @@
-package database
+package engine
 
 import (
 	"encoding/base64"
@@ -11,32 +11,35 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// rowCollector gathers rows until there are enough.
-type rowCollector struct {
-	maxRows  int
-	maxBytes int64
-	bytes    int64
-	table    sallyport.Table
+// Collector gathers rows until there are enough.
+type Collector struct {
+	// MaxRows bounds the rows, MaxBytes their values together.
+	MaxRows  int
+	MaxBytes int64
+	// Table holds the rows; More is set when there are others.
+	Table sallyport.Table
+
+	bytes int64
 }
 
-// setColumns sets the names.
-func (c *rowCollector) setColumns(names []string) {
+// SetColumns sets the names.
+func (c *Collector) SetColumns(names []string) {
 	for i, name := range names {
 		names[i] = strings.ToValidUTF8(name, "\ufffd")
 	}
-	c.table.Columns = names
+	c.Table.Columns = names
 }
 
 // isFull reports whether no row fits any more; then More is set.
-func (c *rowCollector) isFull() bool {
-	if len(c.table.Rows) >= c.maxRows {
-		c.table.More = true
+func (c *Collector) isFull() bool {
+	if len(c.Table.Rows) >= c.MaxRows {
+		c.Table.More = true
 	}
-	return c.table.More
+	return c.Table.More
 }
 
-// addRow adds a row, which it retains. It returns false when there are enough.
-func (c *rowCollector) addRow(row []any) (more bool, err error) {
+// AddRow adds a row, which it retains. It returns false when there are enough.
+func (c *Collector) AddRow(row []any) (more bool, err error) {
 	if c.isFull() {
 		return false, nil
 	}
@@ -44,29 +47,28 @@ func (c *rowCollector) addRow(row []any) (more bool, err error) {
 	for _, v := range row {
 		size += sizeOf(v)
 	}
-	if c.bytes+size > c.maxBytes {
-		if len(c.table.Rows) == 0 {
-			return false, errRowTooLarge
+	if c.bytes+size > c.MaxBytes {
+		if len(c.Table.Rows) == 0 {
+			return false, ErrRowTooLarge
 		}
-		c.table.More = true
+		c.Table.More = true
 		return false, nil
 	}
 	c.bytes += size
-	c.table.Rows = append(c.table.Rows, row)
+	c.Table.Rows = append(c.Table.Rows, row)
 	return true, nil
 }
 
-// nextPageSize returns how many rows to fetch next: first for the first page, then
-// as many as will fit if they
-// are as long as those so far, and one more, which tells whether there are
-// more.
-func (c *rowCollector) nextPageSize(first int) int {
-	n := len(c.table.Rows)
+// NextPageSize returns how many rows to fetch next: first for the first page,
+// then as many as will fit if they are as long as those so far, and one more,
+// which tells whether there are more.
+func (c *Collector) NextPageSize(first int) int {
+	n := len(c.Table.Rows)
 	if n == 0 {
 		return first
 	}
 	average := c.bytes/int64(n) + 1
-	return max(1, min(c.maxRows+1-n, int((c.maxBytes-c.bytes)/average)+1))
+	return max(1, min(c.MaxRows+1-n, int((c.MaxBytes-c.bytes)/average)+1))
 }
 
 // sizeOf estimates the length of a value as JSON.
@@ -86,25 +88,25 @@ func sizeOf(v any) int64 {
 // float64, which is what most readers of JSON make of a number.
 const maxExact = 1<<53 - 1
 
-// integerValue returns a number where every reader of JSON gets it exactly,
+// IntegerValue returns a number where every reader of JSON gets it exactly,
 // else text.
-func integerValue(n int64) any {
+func IntegerValue(n int64) any {
 	if n > maxExact || n < -maxExact {
 		return strconv.FormatInt(n, 10)
 	}
 	return n
 }
 
-// unsignedValue is [integerValue] for unsigned numbers.
-func unsignedValue(n uint64) any {
+// UnsignedValue is [IntegerValue] for unsigned numbers.
+func UnsignedValue(n uint64) any {
 	if n > maxExact {
 		return strconv.FormatUint(n, 10)
 	}
 	return int64(n)
 }
 
-// floatValue returns a number, or text for those that JSON does not have.
-func floatValue(f float64) any {
+// FloatValue returns a number, or text for those that JSON does not have.
+func FloatValue(f float64) any {
 	switch {
 	case math.IsNaN(f):
 		return "NaN"
@@ -117,18 +119,18 @@ func floatValue(f float64) any {
 	}
 }
 
-// textValue returns a text, or bytes when it is not UTF-8.
-func textValue(s string) any {
+// TextValue returns a text, or bytes when it is not UTF-8.
+func TextValue(s string) any {
 	if utf8.ValidString(s) {
 		return s
 	}
 	return base64Value([]byte(s))
 }
 
-// binaryValue returns the text that bytes are, if they are one without control
+// BinaryValue returns the text that bytes are, if they are one without control
 // characters, else their Base64 form in an object of its own, so that no reader
 // takes one for the other.
-func binaryValue(b []byte) any {
+func BinaryValue(b []byte) any {
 	if !utf8.Valid(b) {
 		return base64Value(b)
 	}
@@ -144,12 +146,12 @@ func base64Value(b []byte) any {
 	return map[string]any{"base64": base64.StdEncoding.EncodeToString(b)}
 }
 
-// timeValue turns "2006-01-02 15:04:05.999" into RFC 3339. A zone of "" is a
+// TimeValue turns "2006-01-02 15:04:05.999" into RFC 3339. A zone of "" is a
 // time without one, which stays without. What is no such time stays as it is.
-func timeValue(s, zone string) any {
+func TimeValue(s, zone string) any {
 	date, clock, ok := strings.Cut(s, " ")
 	if !ok || len(date) != len(time.DateOnly) || len(clock) < len(time.TimeOnly) {
-		return textValue(s)
+		return TextValue(s)
 	}
 	out := date + "T" + clock + zone
 	layout := "2006-01-02T15:04:05.999999999"
@@ -157,7 +159,7 @@ func timeValue(s, zone string) any {
 		layout = time.RFC3339Nano
 	}
 	if _, err := time.Parse(layout, out); err != nil {
-		return textValue(s)
+		return TextValue(s)
 	}
 	return out
 }
