@@ -14,6 +14,9 @@ import (
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/secrets"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/mysql"
+	"github.com/sallyport/sallyport/tools/database/postgres"
+	"github.com/sallyport/sallyport/tools/database/sqlite"
 	"github.com/sallyport/sallyport/tools/mail"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
@@ -137,12 +140,22 @@ func (g *gate) newBackends(env *environment, t *deployment) (*sallyport.Backends
 	return b, t.openConnections(b, g.logger)
 }
 
+// databaseDrivers returns the drivers of the kinds of database that a
+// configuration may name.
+func databaseDrivers() map[string]database.Driver {
+	return map[string]database.Driver{
+		config.DriverPostgres: postgres.Driver(),
+		config.DriverMySQL:    mysql.Driver(),
+		config.DriverSQLite:   sqlite.Driver(),
+	}
+}
+
 // openConnections opens the databases and mail relays of the configuration.
 func (t *deployment) openConnections(b *sallyport.Backends, logger *slog.Logger) error {
 	if len(t.config.Databases) > 0 {
 		conns := map[string]database.Connection{}
 		for name, d := range t.config.Databases {
-			conns[name] = database.Connection{Driver: d.Driver, SecretRef: d.URLSecret, Path: d.Path}
+			conns[name] = database.Connection{Driver: databaseDrivers()[d.Driver], SecretRef: d.URLSecret, Path: d.Path}
 		}
 		db, err := database.Open(conns, &database.Options{Secrets: b.Secrets, Logger: logger, Deny: b.Files.Deny})
 		if err != nil {

@@ -14,6 +14,9 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/mysql"
+	"github.com/sallyport/sallyport/tools/database/postgres"
+	"github.com/sallyport/sallyport/tools/database/sqlite"
 )
 
 // server is one of the three databases with both kinds of account.
@@ -34,20 +37,20 @@ type server struct {
 func servers(t testing.TB) []server {
 	t.Helper()
 	p, m, path := newPostgres(t), newMaria(t), newSQLite(t)
-	lite := database.Connection{Driver: "sqlite", Path: path}
+	lite := database.Connection{Driver: sqlite.Driver(), Path: path}
 	reader := open(t, lite, nil)
 	return []server{
 		{
 			name: "postgres", word: p.word, items: p.name + ".items",
-			read:   database.Connection{Driver: "postgres", URL: fixed(p.readURL)},
-			write:  database.Connection{Driver: "postgres", URL: fixed(p.wrtURL)},
+			read:   database.Connection{Driver: postgres.Driver(), URL: fixed(p.readURL)},
+			write:  database.Connection{Driver: postgres.Driver(), URL: fixed(p.wrtURL)},
 			many:   "SELECT g, repeat('x', 200) FROM generate_series(1, 1000000) g",
 			insert: "INSERT INTO items VALUES ($1, $2, 5), ($3, $4, 6)",
 		},
 		{
 			name: "mariadb", word: m.word, items: m.name + ".items",
-			read:   database.Connection{Driver: "mysql", URL: fixed(m.url(m.reader))},
-			write:  database.Connection{Driver: "mysql", URL: fixed(m.url(m.writer))},
+			read:   database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(m.reader))},
+			write:  database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(m.writer))},
 			many:   "SELECT seq, REPEAT('x', 200) FROM seq_1_to_1000000",
 			insert: "INSERT INTO items VALUES (?, ?, 5), (?, ?, 6)",
 		},
@@ -187,7 +190,7 @@ func TestAWrongNumberOfArgumentsIsSaid(t *testing.T) {
 
 func TestAWriterReadsNoFiles(t *testing.T) {
 	m := newMaria(t)
-	b := open(t, database.Connection{Driver: "mysql", URL: fixed(m.url(m.writer))}, nil)
+	b := open(t, database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(m.writer))}, nil)
 	for _, q := range []string{
 		"LOAD DATA LOCAL INFILE '/etc/hostname' REPLACE INTO TABLE items", "LOAD DATA INFILE '/etc/hostname' REPLACE INTO TABLE items",
 		"SELECT * INTO OUTFILE '/tmp/" + m.name + "' FROM items", "SET GLOBAL local_infile = 1", "GRANT ALL ON *.* TO CURRENT_USER()",
@@ -204,7 +207,7 @@ func TestAWriterReadsNoFiles(t *testing.T) {
 
 func TestStatementsOfAWriterEndNothing(t *testing.T) {
 	p := newPostgres(t)
-	b := open(t, database.Connection{Driver: "postgres", URL: fixed(p.wrtURL)}, &database.Options{Timeout: time.Second})
+	b := open(t, database.Connection{Driver: postgres.Driver(), URL: fixed(p.wrtURL)}, &database.Options{Timeout: time.Second})
 	for _, q := range []string{
 		"COMMIT", "ROLLBACK", "DELETE FROM items; COMMIT", "COPY items FROM STDIN", "COPY items FROM PROGRAM 'id'",
 		"COPY items TO '/tmp/x'", "VACUUM", "INSERT INTO items VALUES (1, 'x', 1)",
@@ -230,19 +233,19 @@ func TestErrorsTellNothingOfTheConnection(t *testing.T) {
 		name, want string
 		c          database.Connection
 	}{
-		{"postgres, wrong database", "connection db cannot be reached", database.Connection{Driver: "postgres", URL: fixed("postgres://hidden:" + password + "@" + p.host + "/hidden")}},
-		{"postgres, no server", "connection db cannot be reached", database.Connection{Driver: "postgres", URL: fixed("postgres://hidden:" + password + "@127.0.0.1:1/hidden")}},
-		{"postgres, no url", "connection db cannot be reached", database.Connection{Driver: "postgres", URL: fixed("hidden " + password)}},
-		{"postgres, service file", "connection db cannot be reached", database.Connection{Driver: "postgres", URL: fixed("postgres://hidden:" + password + "@" + p.host + "/hidden?servicefile=/etc/passwd&service=x")}},
-		{"mysql, wrong password", "connection db cannot be reached", database.Connection{Driver: "mysql", URL: fixed("mysql://" + m.reader + ":hidden" + password + "@" + m.host + "/hidden")}},
-		{"mysql, no server", "connection db cannot be reached", database.Connection{Driver: "mysql", URL: fixed("mysql://hidden:" + password + "@127.0.0.1:1/hidden")}},
-		{"mysql, no url", "connection db cannot be reached", database.Connection{Driver: "mysql", URL: fixed("hidden " + password)}},
-		{"mysql, silent", "the query on db failed: the time is up", database.Connection{Driver: "mysql", URL: fixed("mysql://hidden:" + password + "@" + silent.Addr().String() + "/hidden")}},
-		{"postgres, silent", "the query on db failed: the time is up", database.Connection{Driver: "postgres", URL: fixed("postgres://hidden:" + password + "@" + silent.Addr().String() + "/hidden")}},
-		{"sqlite, no file", "connection db cannot be reached", database.Connection{Driver: "sqlite", Path: filepath.Join(filepath.Dir(path), "hidden.db")}},
-		{"sqlite, a folder", "connection db cannot be reached", database.Connection{Driver: "sqlite", Path: filepath.Dir(path)}},
-		{"sqlite, a device", "connection db cannot be reached", database.Connection{Driver: "sqlite", Path: "/dev/zero"}},
-		{"secret that fails", "connection db cannot be reached", database.Connection{Driver: "mysql", URL: func(context.Context) (sallyport.Secret, error) {
+		{"postgres, wrong database", "connection db cannot be reached", database.Connection{Driver: postgres.Driver(), URL: fixed("postgres://hidden:" + password + "@" + p.host + "/hidden")}},
+		{"postgres, no server", "connection db cannot be reached", database.Connection{Driver: postgres.Driver(), URL: fixed("postgres://hidden:" + password + "@127.0.0.1:1/hidden")}},
+		{"postgres, no url", "connection db cannot be reached", database.Connection{Driver: postgres.Driver(), URL: fixed("hidden " + password)}},
+		{"postgres, service file", "connection db cannot be reached", database.Connection{Driver: postgres.Driver(), URL: fixed("postgres://hidden:" + password + "@" + p.host + "/hidden?servicefile=/etc/passwd&service=x")}},
+		{"mysql, wrong password", "connection db cannot be reached", database.Connection{Driver: mysql.Driver(), URL: fixed("mysql://" + m.reader + ":hidden" + password + "@" + m.host + "/hidden")}},
+		{"mysql, no server", "connection db cannot be reached", database.Connection{Driver: mysql.Driver(), URL: fixed("mysql://hidden:" + password + "@127.0.0.1:1/hidden")}},
+		{"mysql, no url", "connection db cannot be reached", database.Connection{Driver: mysql.Driver(), URL: fixed("hidden " + password)}},
+		{"mysql, silent", "the query on db failed: the time is up", database.Connection{Driver: mysql.Driver(), URL: fixed("mysql://hidden:" + password + "@" + silent.Addr().String() + "/hidden")}},
+		{"postgres, silent", "the query on db failed: the time is up", database.Connection{Driver: postgres.Driver(), URL: fixed("postgres://hidden:" + password + "@" + silent.Addr().String() + "/hidden")}},
+		{"sqlite, no file", "connection db cannot be reached", database.Connection{Driver: sqlite.Driver(), Path: filepath.Join(filepath.Dir(path), "hidden.db")}},
+		{"sqlite, a folder", "connection db cannot be reached", database.Connection{Driver: sqlite.Driver(), Path: filepath.Dir(path)}},
+		{"sqlite, a device", "connection db cannot be reached", database.Connection{Driver: sqlite.Driver(), Path: "/dev/zero"}},
+		{"secret that fails", "connection db cannot be reached", database.Connection{Driver: mysql.Driver(), URL: func(context.Context) (sallyport.Secret, error) {
 			return sallyport.Secret{}, errors.New("hidden")
 		}}},
 	} {
@@ -270,14 +273,14 @@ func TestCancelAndClose(t *testing.T) {
 		idle    func(*testing.T)
 	}{
 		"postgres": {
-			database.Connection{Driver: "postgres", URL: fixed(p.readURL)},
+			database.Connection{Driver: postgres.Driver(), URL: fixed(p.readURL)},
 			"SELECT pg_sleep(600)",
 			func() bool {
 				return p.word("SELECT COUNT(*) FROM pg_stat_activity WHERE usename = '"+p.reader+"' AND query LIKE 'FETCH%'") == "1"
 			}, p.idle,
 		},
 		"mariadb": {
-			database.Connection{Driver: "mysql", URL: fixed(m.url(m.reader))},
+			database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(m.reader))},
 			"SELECT SLEEP(600)",
 			func() bool {
 				return m.word("SELECT COUNT(*) FROM information_schema.processlist WHERE user = '"+m.reader+"' AND info LIKE 'SELECT SLEEP%'") == "1"
@@ -311,16 +314,16 @@ func TestCancelAndClose(t *testing.T) {
 
 func TestOpenReportsEveryFault(t *testing.T) {
 	_, err := database.Open(map[string]database.Connection{
-		"a": {Driver: "oracle"},
-		"b": {Driver: "sqlite", Path: "relative.db"},
-		"c": {Driver: "postgres"},
-		"d": {Driver: "mysql", SecretRef: "db/d"},
-		"e": {Driver: "postgres", URL: fixed("x"), SecretRef: "db/e"},
-		"f": {Driver: "sqlite", Path: "/x.db", SecretRef: "db/f"},
-		"g": {Driver: "postgres", URL: fixed("x"), Path: "/x"},
+		"a": {},
+		"b": {Driver: sqlite.Driver(), Path: "relative.db"},
+		"c": {Driver: postgres.Driver()},
+		"d": {Driver: mysql.Driver(), SecretRef: "db/d"},
+		"e": {Driver: postgres.Driver(), URL: fixed("x"), SecretRef: "db/e"},
+		"f": {Driver: sqlite.Driver(), Path: "/x.db", SecretRef: "db/f"},
+		"g": {Driver: postgres.Driver(), URL: fixed("x"), Path: "/x"},
 	}, &database.Options{MaxRows: -1})
 	want := `databases: MaxRows, MaxBytes and Timeout must not be negative
-database a: driver "oracle": expected postgres, mysql or sqlite
+database a: no driver: expected that of package postgres, mysql or sqlite
 database b: path "relative.db": expected an absolute path
 database c: expected either a url or a reference to a secret
 database d: secret db/d: no secrets are configured
@@ -336,7 +339,7 @@ database g: a postgres connection has a url and no path`
 }
 
 func TestInputIsChecked(t *testing.T) {
-	b := open(t, database.Connection{Driver: "sqlite", Path: newSQLite(t)}, nil)
+	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, nil)
 	for _, c := range []struct {
 		name, query string
 		mode        sallyport.AccessMode

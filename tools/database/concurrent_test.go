@@ -7,6 +7,8 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/mysql"
+	"github.com/sallyport/sallyport/tools/database/postgres"
 )
 
 // TestCallsDoNotSeeEachOther runs more queries at once than there are places.
@@ -44,8 +46,8 @@ func TestSettingsEndWithTheQuery(t *testing.T) {
 		c         database.Connection
 		set, read string
 	}{
-		{database.Connection{Driver: "mysql", URL: fixed(m.url(m.reader))}, "SELECT @left := 'secret'", "SELECT @left"},
-		{database.Connection{Driver: "postgres", URL: fixed(p.readURL)}, "SELECT set_config('my.left', 'secret', false)", "SELECT NULLIF(current_setting('my.left', true), '')"},
+		{database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(m.reader))}, "SELECT @left := 'secret'", "SELECT @left"},
+		{database.Connection{Driver: postgres.Driver(), URL: fixed(p.readURL)}, "SELECT set_config('my.left', 'secret', false)", "SELECT NULLIF(current_setting('my.left', true), '')"},
 	} {
 		b := open(t, c.c, nil)
 		if _, err := query(t, b, "", c.set); err != nil {

@@ -1,6 +1,7 @@
 // Package database runs queries of agents on databases that the operator
 // named: PostgreSQL, MySQL and MariaDB, and SQLite files. [Open] makes the
-// backend behind the database accessor, [Tool] the tool db-query.
+// backend behind the database accessor, [Tool] the tool db-query. The folder has
+// a package with a [Driver] for each kind of database.
 //
 // That a connection only reads is enforced by the engine and never by a look
 // at the SQL, because no parser of ours would equal the engine's: a read-only
@@ -43,16 +44,6 @@ import (
 	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
-// The drivers of a [Connection].
-const (
-	// DriverPostgres is PostgreSQL.
-	DriverPostgres = "postgres"
-	// DriverMySQL is MySQL or MariaDB.
-	DriverMySQL = "mysql"
-	// DriverSQLite is an SQLite file.
-	DriverSQLite = "sqlite"
-)
-
 const (
 	// DefaultMaxRows is the number of rows of an answer: more than anybody
 	// reads, and a hint to aggregate in the query.
@@ -68,10 +59,22 @@ const (
 	maxConcurrent = 8
 )
 
+// Driver is one kind of database: what a function Driver of package postgres,
+// mysql or sqlite below returns. A program depends on the modules of those
+// packages only that it imports.
+type Driver interface {
+	// Name is the word for the kind of database in messages.
+	Name() string
+	// OnFile reports whether a connection has a path and no address.
+	OnFile() bool
+	// Open makes the engine of one connection. It reaches nothing.
+	Open(s engine.Settings) engine.Engine
+}
+
 // Connection says how one named database is reached.
 type Connection struct {
-	// Driver is one of the constants.
-	Driver string
+	// Driver is the kind of database.
+	Driver Driver
 	// URL returns the address with user and password; it is asked for every
 	// query, so that a rotated password is used at once. For PostgreSQL and
 	// MySQL either URL or SecretRef is given; see [Open] for the forms.
@@ -189,27 +192,21 @@ func (o *Options) applyDefaults() error {
 // newEngine checks a connection's settings and makes its engine.
 func (b *Backend) newEngine(name string, c Connection) (_ engine.Engine, err error) {
 	settings := engine.Settings{Deny: b.o.Deny, Dial: b.o.Dial, MaxBytes: b.o.MaxBytes}
-	switch c.Driver {
-	case DriverSQLite:
-		if c.URL != nil || c.SecretRef != "" {
-			return nil, errors.New("an sqlite connection has a path and no url")
-		}
-		if !filepath.IsAbs(c.Path) {
-			return nil, fmt.Errorf("path %q: expected an absolute path", c.Path)
-		}
-		settings.Path = filepath.Clean(c.Path)
-		return &sqliteEngine{settings}, nil
-	case DriverPostgres, DriverMySQL:
+	switch {
+	case c.Driver == nil:
+		return nil, errors.New("no driver: expected that of package postgres, mysql or sqlite")
+	case !c.Driver.OnFile():
 		if settings.Address, err = b.newAddressSource(name, c); err != nil {
 			return nil, err
 		}
-		if c.Driver == DriverPostgres {
-			return &postgresEngine{settings}, nil
-		}
-		return &mysqlEngine{settings}, nil
+	case c.URL != nil || c.SecretRef != "":
+		return nil, fmt.Errorf("an %s connection has a path and no url", c.Driver.Name())
+	case !filepath.IsAbs(c.Path):
+		return nil, fmt.Errorf("path %q: expected an absolute path", c.Path)
 	default:
-		return nil, fmt.Errorf("driver %q: expected postgres, mysql or sqlite", c.Driver)
+		settings.Path = filepath.Clean(c.Path)
 	}
+	return c.Driver.Open(settings), nil
 }
 
 // newAddressSource returns the function that finds a connection's URL.
@@ -217,7 +214,7 @@ func (b *Backend) newAddressSource(name string, c Connection) (func(context.Cont
 	ask := c.URL
 	switch {
 	case c.Path != "":
-		return nil, fmt.Errorf("a %s connection has a url and no path", c.Driver)
+		return nil, fmt.Errorf("a %s connection has a url and no path", c.Driver.Name())
 	case (c.URL == nil) == (c.SecretRef == ""):
 		return nil, errors.New("expected either a url or a reference to a secret")
 	case c.SecretRef != "" && b.o.Secrets == nil:

@@ -69,8 +69,8 @@ func query(t testing.TB, b *database.Backend, mode sallyport.AccessMode, q strin
 	return b.Query(t.Context(), "db", mode, q, args)
 }
 
-// postgres is a schema with a table and accounts of its own.
-type postgres struct {
+// postgresServer is a schema with a table and accounts of its own.
+type postgresServer struct {
 	t               testing.TB
 	admin           *pgconn.PgConn
 	name, host      string
@@ -78,14 +78,14 @@ type postgres struct {
 	readURL, wrtURL string
 }
 
-func newPostgres(t testing.TB) *postgres {
+func newPostgres(t testing.TB) *postgresServer {
 	t.Helper()
 	host := env("SALLYPORT_TEST_POSTGRES", "127.0.0.1:5432")
 	admin, err := pgconn.Connect(t.Context(), "postgres://postgres@"+host+"/postgres?sslmode=disable")
 	if err != nil {
 		missing(t, "PostgreSQL at "+host, err)
 	}
-	p := &postgres{t: t, admin: admin, name: unique(), host: host}
+	p := &postgresServer{t: t, admin: admin, name: unique(), host: host}
 	p.reader, p.writer = p.name+"_ro", p.name+"_rw"
 	t.Cleanup(p.drop)
 	p.exec(`CREATE ROLE ` + p.reader + ` LOGIN PASSWORD '` + password + `';
@@ -99,7 +99,7 @@ func newPostgres(t testing.TB) *postgres {
 	return p
 }
 
-func (p *postgres) url(user string) string {
+func (p *postgresServer) url(user string) string {
 	u := url.URL{
 		Scheme: "postgres", User: url.UserPassword(user, password), Host: p.host, Path: "/postgres",
 		RawQuery: "sslmode=disable&search_path=" + p.name,
@@ -107,7 +107,7 @@ func (p *postgres) url(user string) string {
 	return u.String()
 }
 
-func (p *postgres) exec(q string) {
+func (p *postgresServer) exec(q string) {
 	p.t.Helper()
 	if _, err := p.admin.Exec(context.Background(), q).ReadAll(); err != nil {
 		p.t.Fatalf("%s: %v", q, err)
@@ -115,7 +115,7 @@ func (p *postgres) exec(q string) {
 }
 
 // word gives one value of one row.
-func (p *postgres) word(q string) string {
+func (p *postgresServer) word(q string) string {
 	p.t.Helper()
 	r := p.admin.ExecParams(context.Background(), q, nil, nil, nil, nil).Read()
 	if r.Err != nil || len(r.Rows) != 1 {
@@ -124,7 +124,7 @@ func (p *postgres) word(q string) string {
 	return string(r.Rows[0][0])
 }
 
-func (p *postgres) drop() {
+func (p *postgresServer) drop() {
 	ctx := context.Background()
 	for _, q := range []string{
 		"DROP SCHEMA IF EXISTS " + p.name + " CASCADE", "DROP OWNED BY " + p.reader + ", " + p.writer,

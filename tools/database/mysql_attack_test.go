@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/mysql"
 )
 
 // mysqlAttacks must all fail on a connection that reads.
@@ -76,7 +77,7 @@ func TestMySQLAttacksAreRefused(t *testing.T) {
 	m := newMaria(t)
 	m.exec("USE " + m.name + "; CREATE PROCEDURE wipe() SQL SECURITY DEFINER DELETE FROM items")
 	m.exec("CREATE FUNCTION " + m.name + ".wiped() RETURNS INT SQL SECURITY DEFINER BEGIN DELETE FROM items; RETURN 1; END")
-	b := open(t, database.Connection{Driver: "mysql", URL: fixed(m.url(m.reader))}, &database.Options{Timeout: time.Second})
+	b := open(t, database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(m.reader))}, &database.Options{Timeout: time.Second})
 	state := func() string {
 		return m.word("SELECT CONCAT((SELECT GROUP_CONCAT(id, name, price ORDER BY id) FROM " + m.name + ".items), '|', (SELECT GROUP_CONCAT(table_name) FROM information_schema.tables WHERE table_schema = '" + m.name + "'), (SELECT COUNT(*) FROM mysql.user WHERE user = 'evil' OR user LIKE '" + m.name + "%'), @@max_connections, (SELECT authentication_string FROM mysql.user WHERE user = '" + m.reader + "'))")
 	}
@@ -111,7 +112,7 @@ func (m *maria) idle(t *testing.T) {
 func TestMySQLReadsQueries(t *testing.T) {
 	m := newMaria(t)
 	m.exec("CREATE VIEW " + m.name + ".cheap AS SELECT id FROM " + m.name + ".items WHERE price < 2")
-	b := open(t, database.Connection{Driver: "mysql", URL: fixed(m.url(m.reader))}, nil)
+	b := open(t, database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(m.reader))}, nil)
 	for _, q := range []string{
 		"SELECT id FROM cheap", "VALUES (1)", "WITH n AS (SELECT 1) SELECT * FROM n", "(SELECT 1) UNION (SELECT 1)",
 		"-- why\nSELECT 1", "SELECT 1 /* why */;", "SELECT ? AS n",
@@ -129,7 +130,7 @@ func TestMySQLReadsQueries(t *testing.T) {
 // TestMySQLFilesStayClosed asks for what the engine answers with NULL.
 func TestMySQLFilesStayClosed(t *testing.T) {
 	m := newMaria(t)
-	b := open(t, database.Connection{Driver: "mysql", URL: fixed(m.url(m.reader))}, nil)
+	b := open(t, database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(m.reader))}, nil)
 	got, err := query(t, b, "", "SELECT LOAD_FILE('/etc/passwd'), LOAD_FILE('/etc/hostname')")
 	if err != nil || len(got.Rows) != 1 || got.Rows[0][0] != nil || got.Rows[0][1] != nil {
 		t.Errorf("Query() = %v, %v, want NULL", got, err)
@@ -167,7 +168,7 @@ func TestMySQLRefusesAccounts(t *testing.T) {
 				m.user(user, rights)
 			}
 			m.exec("GRANT SELECT ON " + m.name + ".* TO '" + user + "'@'%'") // To get in.
-			b := open(t, database.Connection{Driver: "mysql", URL: fixed(m.url(user))}, nil)
+			b := open(t, database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(user))}, nil)
 			m.refuses(t, b, sallyport.ModeRead, c.want)
 			if c.write {
 				m.refuses(t, b, sallyport.ModeWrite, c.want)
@@ -194,7 +195,7 @@ func TestMySQLRefusesRoles(t *testing.T) {
 	m.exec("CREATE ROLE " + role)
 	t.Cleanup(func() { m.exec("DROP ROLE " + role) })
 	m.exec("GRANT ALL ON *.* TO " + role + "; GRANT " + role + " TO '" + m.reader + "'@'%'")
-	b := open(t, database.Connection{Driver: "mysql", URL: fixed(m.url(m.reader))}, nil)
+	b := open(t, database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(m.reader))}, nil)
 	m.refuses(t, b, sallyport.ModeRead, "has a role")
 }
 
@@ -202,6 +203,6 @@ func TestMySQLRefusesWhatEverybodyMay(t *testing.T) {
 	m := newMaria(t)
 	m.exec("GRANT INSERT ON " + m.name + ".* TO PUBLIC")
 	t.Cleanup(func() { m.exec("REVOKE INSERT ON " + m.name + ".* FROM PUBLIC") })
-	b := open(t, database.Connection{Driver: "mysql", URL: fixed(m.url(m.reader))}, nil)
+	b := open(t, database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(m.reader))}, nil)
 	m.refuses(t, b, sallyport.ModeRead, "the right INSERT")
 }

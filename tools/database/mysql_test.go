@@ -7,12 +7,13 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/mysql"
 )
 
 func TestMySQLReads(t *testing.T) {
 	m := newMaria(t)
 	var d dialled
-	b := open(t, database.Connection{Driver: "mysql", URL: fixed(m.url(m.reader))}, &database.Options{Dial: d.dial})
+	b := open(t, database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(m.reader))}, &database.Options{Dial: d.dial})
 	got, err := query(t, b, "", "SELECT id, name, price FROM items WHERE id < ? AND name <> ? ORDER BY id", int64(3), "pear")
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/postgres"
 )
 
 // pgAttacks must all fail on a connection that reads, although the account
@@ -67,7 +68,7 @@ func TestPostgresAttacksAreRefused(t *testing.T) {
 	p.exec(`SET search_path = ` + p.name + `;
 		CREATE FUNCTION wipe() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'DELETE FROM ` + p.name + `.items; SELECT 1';
 		CREATE PROCEDURE danger() LANGUAGE sql SECURITY DEFINER AS 'DELETE FROM ` + p.name + `.items'`)
-	b := open(t, database.Connection{Driver: "postgres", URL: fixed(p.readURL)}, &database.Options{Timeout: time.Second})
+	b := open(t, database.Connection{Driver: postgres.Driver(), URL: fixed(p.readURL)}, &database.Options{Timeout: time.Second})
 	state := func() string {
 		return p.word(`SELECT (SELECT string_agg(i::text, ';' ORDER BY id) FROM ` + p.name + `.items i) || '|' ||
 			(SELECT string_agg(relname, ',' ORDER BY relname) FROM pg_class WHERE relnamespace = '` + p.name + `'::regnamespace) || '|' ||
@@ -90,7 +91,7 @@ func TestPostgresAttacksAreRefused(t *testing.T) {
 }
 
 // idle waits until no session of the accounts is left on the server.
-func (p *postgres) idle(t *testing.T) {
+func (p *postgresServer) idle(t *testing.T) {
 	t.Helper()
 	until(t, "the end of every session", func() bool {
 		return p.word(`SELECT count(*) FROM pg_stat_activity WHERE usename LIKE '`+p.name+`%'`) == "0"
@@ -101,7 +102,7 @@ func (p *postgres) idle(t *testing.T) {
 // to be gone afterwards.
 func TestPostgresLeavesNothing(t *testing.T) {
 	p := newPostgres(t)
-	b := open(t, database.Connection{Driver: "postgres", URL: fixed(p.readURL)}, nil)
+	b := open(t, database.Connection{Driver: postgres.Driver(), URL: fixed(p.readURL)}, nil)
 	objects := p.word("SELECT count(*) FROM pg_largeobject_metadata")
 	for _, q := range []string{
 		"SELECT lo_create(0)", "SELECT lo_from_bytea(0, 'x')", "SELECT pg_notify('channel', 'x')",
@@ -139,7 +140,7 @@ func TestPostgresRefusesAccounts(t *testing.T) {
 			user := unique()
 			p.exec("CREATE ROLE " + user + " LOGIN PASSWORD '" + password + "'; " + strings.ReplaceAll(c.grant, "%s", user))
 			t.Cleanup(func() { p.exec("DROP ROLE " + user) })
-			b := open(t, database.Connection{Driver: "postgres", URL: fixed(p.url(user))}, nil)
+			b := open(t, database.Connection{Driver: postgres.Driver(), URL: fixed(p.url(user))}, nil)
 			for _, mode := range []sallyport.AccessMode{sallyport.ModeRead, sallyport.ModeWrite} {
 				err := b.Check(t.Context(), "db", mode)
 				_, queryErr := query(t, b, mode, "SELECT 1")

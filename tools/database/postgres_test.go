@@ -7,12 +7,13 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/postgres"
 )
 
 func TestPostgresReads(t *testing.T) {
 	p := newPostgres(t)
 	var d dialled
-	b := open(t, database.Connection{Driver: "postgres", URL: fixed(p.readURL)}, &database.Options{Dial: d.dial})
+	b := open(t, database.Connection{Driver: postgres.Driver(), URL: fixed(p.readURL)}, &database.Options{Dial: d.dial})
 	got, err := query(t, b, "", "SELECT id, name, price FROM items WHERE id < $1 AND name <> $2 ORDER BY id;", int64(3), "pear")
 	if err != nil {
 		t.Fatal(err)

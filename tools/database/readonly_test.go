@@ -6,6 +6,8 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/mysql"
+	"github.com/sallyport/sallyport/tools/database/postgres"
 )
 
 // TestC19_ReadModeSaysWhyItRefuses runs statements that are no queries, and a
@@ -28,10 +30,10 @@ func TestC19_ReadModeSaysWhyItRefuses(t *testing.T) {
 		}
 	}
 	t.Run("postgres", func(t *testing.T) {
-		refuses(t, open(t, database.Connection{Driver: "postgres", URL: fixed(newPostgres(t).readURL)}, nil))
+		refuses(t, open(t, database.Connection{Driver: postgres.Driver(), URL: fixed(newPostgres(t).readURL)}, nil))
 	})
 	t.Run("mysql", func(t *testing.T) {
 		m := newMaria(t)
-		refuses(t, open(t, database.Connection{Driver: "mysql", URL: fixed(m.url(m.reader))}, nil))
+		refuses(t, open(t, database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(m.reader))}, nil))
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/sqlite"
 )
 
 // content is every file below a folder with its digest.
@@ -90,7 +91,7 @@ func TestSQLiteAttacksAreRefused(t *testing.T) {
 	path := newSQLite(t)
 	dir := filepath.Dir(path)
 	before := content(t, dir)
-	b := open(t, database.Connection{Driver: "sqlite", Path: path}, &database.Options{Timeout: time.Second})
+	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: path}, &database.Options{Timeout: time.Second})
 	for _, a := range sqliteAttacks {
 		t.Run(a.name, func(t *testing.T) {
 			q := strings.ReplaceAll(a.query, "%s", dir)
@@ -112,7 +113,7 @@ func TestSQLiteAttacksAreRefused(t *testing.T) {
 func TestSQLiteWriteStaysInTheFile(t *testing.T) {
 	path := newSQLite(t)
 	dir := filepath.Dir(path)
-	b := open(t, database.Connection{Driver: "sqlite", Path: path}, nil)
+	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: path}, nil)
 	for _, a := range []struct{ name, query string }{
 		{"attach", "ATTACH '%s/new.db' AS n"},
 		{"pragma", "PRAGMA journal_mode = WAL"},
@@ -149,7 +150,7 @@ func TestSQLiteLeavesTheRuntimeAlone(t *testing.T) {
 	}
 	for _, deny := range []string{path, filepath.Dir(path)} {
 		for name, refused := range map[string]bool{path: true, filepath.Join(dir, "link", "items.db"): true, filepath.Join(dir, "hard.db"): deny == path} {
-			b := open(t, database.Connection{Driver: "sqlite", Path: name}, &database.Options{Deny: []string{"/nonexistent", deny}})
+			b := open(t, database.Connection{Driver: sqlite.Driver(), Path: name}, &database.Options{Deny: []string{"/nonexistent", deny}})
 			for _, mode := range []sallyport.AccessMode{sallyport.ModeRead, sallyport.ModeWrite} {
 				_, err := query(t, b, mode, "SELECT 1")
 				if refused != (err != nil) {

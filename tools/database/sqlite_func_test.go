@@ -9,12 +9,13 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/sqlite"
 )
 
 // TestSQLiteFunctionsMeanTheSame compares what replaces functions of the
 // engine with what its manual says of them.
 func TestSQLiteFunctionsMeanTheSame(t *testing.T) {
-	b := open(t, database.Connection{Driver: "sqlite", Path: newSQLite(t)}, nil)
+	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, nil)
 	for expression, want := range map[string]any{
 		"instr('höher', 'h')":              int64(1),
 		"instr('höher', 'er')":             int64(4),
@@ -55,7 +56,7 @@ func TestSQLiteFunctionsMeanTheSame(t *testing.T) {
 // the product of their lengths, and which no deadline would interrupt. It
 // fails by the time limit of the tests.
 func TestSQLiteFunctionsEnd(t *testing.T) {
-	b := open(t, database.Connection{Driver: "sqlite", Path: newSQLite(t)}, &database.Options{Timeout: 10 * time.Second})
+	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, &database.Options{Timeout: 10 * time.Second})
 	const zeros = "hex(zeroblob(900000))"
 	for _, q := range []string{
 		"instr(" + zeros + ", hex(zeroblob(450000)) || '1')",

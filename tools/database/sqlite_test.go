@@ -7,10 +7,11 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/sqlite"
 )
 
 func TestSQLiteReads(t *testing.T) {
-	b := open(t, database.Connection{Driver: "sqlite", Path: newSQLite(t)}, nil)
+	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, nil)
 	got, err := query(t, b, "", "SELECT id, name, price FROM items WHERE id < ? AND name <> ? ORDER BY id; -- done", int64(3), "pear")
 	if err != nil {
 		t.Fatal(err)

@@ -7,17 +7,20 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/mysql"
+	"github.com/sallyport/sallyport/tools/database/postgres"
+	"github.com/sallyport/sallyport/tools/database/sqlite"
 )
 
 // TestTargetNamesServerAndAccount and nothing of the password.
 func TestTargetNamesServerAndAccount(t *testing.T) {
 	file := newSQLite(t)
 	b, err := database.Open(map[string]database.Connection{
-		"pg":     {Driver: "postgres", URL: fixed("postgres://ann:hunter2-Zq9@db.example:6543/shop")},
-		"maria":  {Driver: "mysql", URL: fixed("mysql://ann:hunter2-Zq9@db.example/shop")},
-		"file":   {Driver: "sqlite", Path: file},
-		"absent": {Driver: "sqlite", Path: file + "-none"},
-		"broken": {Driver: "postgres", URL: fixed("hunter2-Zq9")},
+		"pg":     {Driver: postgres.Driver(), URL: fixed("postgres://ann:hunter2-Zq9@db.example:6543/shop")},
+		"maria":  {Driver: mysql.Driver(), URL: fixed("mysql://ann:hunter2-Zq9@db.example/shop")},
+		"file":   {Driver: sqlite.Driver(), Path: file},
+		"absent": {Driver: sqlite.Driver(), Path: file + "-none"},
+		"broken": {Driver: postgres.Driver(), URL: fixed("hunter2-Zq9")},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +53,7 @@ func TestB6_TargetNamesAllThatAStatementMeets(t *testing.T) {
 		address + "/shop?sslmode=prefer":      "postgres db.example:5432/shop as ann",
 		address + "/shop?application_name=it": "postgres db.example:5432/shop as ann",
 	} {
-		b, err := database.Open(map[string]database.Connection{"pg": {Driver: "postgres", URL: fixed(url)}}, nil)
+		b, err := database.Open(map[string]database.Connection{"pg": {Driver: postgres.Driver(), URL: fixed(url)}}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

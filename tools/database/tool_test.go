@@ -10,6 +10,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/sqlite"
 )
 
 // gate registers a tool over a backend.
@@ -31,7 +32,7 @@ func gate(t *testing.T, b sallyport.DatabaseBackend, tool sallyport.Tool) func(a
 
 func TestTool(t *testing.T) {
 	b, err := database.Open(map[string]database.Connection{
-		"shop": {Driver: "sqlite", Path: newSQLite(t)}, "other": {Driver: "sqlite", Path: newSQLite(t)},
+		"shop": {Driver: sqlite.Driver(), Path: newSQLite(t)}, "other": {Driver: sqlite.Driver(), Path: newSQLite(t)},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +76,7 @@ func TestTool(t *testing.T) {
 // several, and names them.
 func TestC10_OneConnectionNeedsNoName(t *testing.T) {
 	b, err := database.Open(map[string]database.Connection{
-		"analytics": {Driver: "sqlite", Path: newSQLite(t)}, "billing": {Driver: "sqlite", Path: newSQLite(t)},
+		"analytics": {Driver: sqlite.Driver(), Path: newSQLite(t)}, "billing": {Driver: sqlite.Driver(), Path: newSQLite(t)},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +95,7 @@ func TestC10_OneConnectionNeedsNoName(t *testing.T) {
 }
 
 func TestToolCutsBothPartsAlike(t *testing.T) {
-	b := open(t, database.Connection{Driver: "sqlite", Path: newSQLite(t)}, nil)
+	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, nil)
 	call := gate(t, b, database.Tool([]string{"db"}, sallyport.ModeRead))
 	res := call(`{"query":"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT 900) SELECT printf('%.1000c', 'x') FROM n"}`, "database:read")
 	rows, _ := res.Structured["rows"].([]any)
@@ -104,7 +105,7 @@ func TestToolCutsBothPartsAlike(t *testing.T) {
 }
 
 func TestToolThatWrites(t *testing.T) {
-	b := open(t, database.Connection{Driver: "sqlite", Path: newSQLite(t)}, nil)
+	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, nil)
 	tool := database.Tool([]string{"db"}, sallyport.ModeWrite)
 	if tool.ReadOnly || !tool.Destructive() {
 		t.Errorf("Tool(write) says read-only %t, destructive %t", tool.ReadOnly, tool.Destructive())

@@ -13,6 +13,9 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/mysql"
+	"github.com/sallyport/sallyport/tools/database/postgres"
+	"github.com/sallyport/sallyport/tools/database/sqlite"
 )
 
 // base64 is bytes that are no text.
@@ -43,7 +46,7 @@ func checkCells(t *testing.T, b *database.Backend, cells []cell) {
 
 func TestPostgresValues(t *testing.T) {
 	p := newPostgres(t)
-	b := open(t, database.Connection{Driver: "postgres", URL: fixed(p.readURL)}, nil)
+	b := open(t, database.Connection{Driver: postgres.Driver(), URL: fixed(p.readURL)}, nil)
 	checkCells(t, b, []cell{
 		{"NULL", nil},
 		{"true", true},
@@ -86,7 +89,7 @@ func TestMySQLValues(t *testing.T) {
 	m.exec("CREATE TABLE " + m.name + ".v (i BIGINT, u BIGINT UNSIGNED, f FLOAT, d DATETIME(3), ts TIMESTAMP, n DECIMAL(30,9), y YEAR, bits BIT(9), b BLOB, j JSON, t TIME, day DATE)")
 	m.exec("SET time_zone = '+02:00'")
 	m.exec("INSERT INTO " + m.name + ".v VALUES (-9223372036854775808, 18446744073709551615, 1.1, '2026-01-02 03:04:05.678', '2026-01-02 03:04:05', 12345678901234567890.123456789, 2026, b'101010101', X'00FF', '{\"a\": 1}', '03:04:05', '2026-01-02')")
-	b := open(t, database.Connection{Driver: "mysql", URL: fixed(m.url(m.reader))}, nil)
+	b := open(t, database.Connection{Driver: mysql.Driver(), URL: fixed(m.url(m.reader))}, nil)
 	checkCells(t, b, []cell{
 		{"NULL", nil},
 		{"1 = 1", int64(1)},
@@ -135,7 +138,7 @@ func stamp(t *testing.T, m *maria) (seconds int64) {
 }
 
 func TestSQLiteValues(t *testing.T) {
-	b := open(t, database.Connection{Driver: "sqlite", Path: newSQLite(t)}, nil)
+	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, nil)
 	checkCells(t, b, []cell{
 		{"NULL", nil},
 		{"9007199254740991", int64(9007199254740991)},
@@ -162,7 +165,7 @@ func TestSQLiteOpensOneRegularFile(t *testing.T) {
 		t.Skip(err) // Some systems do not let everybody make links.
 	}
 	for _, p := range []string{link, filepath.Join(dir, "file:items.db"), path + "?mode=rw"} {
-		b := open(t, database.Connection{Driver: "sqlite", Path: p}, nil)
+		b := open(t, database.Connection{Driver: sqlite.Driver(), Path: p}, nil)
 		if _, err := query(t, b, "", "SELECT 1"); err == nil || err.Error() != "connection db cannot be reached" {
 			t.Errorf("%s: Query() = %v, want a refusal", p, err)
 		}
@@ -179,7 +182,7 @@ func TestSQLiteClosesItsFiles(t *testing.T) {
 		}
 		return len(open)
 	}
-	b := open(t, database.Connection{Driver: "sqlite", Path: newSQLite(t)}, nil)
+	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, nil)
 	before := count()
 	for range 3 {
 		_, err := query(t, b, "", "WITH RECURSIVE n (i, b) AS (SELECT 1, randomblob(1000000) UNION SELECT i+1, randomblob(1000000) FROM n LIMIT 100) SELECT count(*) FROM n")
@@ -203,7 +206,7 @@ func TestSQLiteReadsBesideAWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = c.Close() }()
-	b := open(t, database.Connection{Driver: "sqlite", Path: path}, nil)
+	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: path}, nil)
 	if err := c.Exec("PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; DELETE FROM items"); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,9 @@ import (
 
 // Collector gathers rows until there are enough.
 type Collector struct {
-	// MaxRows bounds the rows, MaxBytes their values together.
-	MaxRows  int
+	// MaxRows bounds the rows.
+	MaxRows int
+	// MaxBytes bounds their values together.
 	MaxBytes int64
 	// Table holds the rows; More is set when there are others.
 	Table sallyport.Table

@@ -1,4 +1,10 @@
-package database
+// Package sqlite runs queries of agents on SQLite files. It is a kind of
+// database for package database; start with [Driver].
+//
+// A connection that only reads opens the file for reading, and an authorizer
+// refuses what is no query. The file exists, is a regular file and no link, and
+// is none of the runtime's own.
+package sqlite
 
 import (
 	"context"
@@ -16,6 +22,7 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/database"
 	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
@@ -32,6 +39,21 @@ const (
 	// sqliteBusy is the pause between looks at a lock.
 	sqliteBusy = 5 * time.Millisecond
 )
+
+// Driver returns the driver of SQLite files, for the field Driver of a
+// database.Connection.
+func Driver() database.Driver { return sqliteDriver{} }
+
+type sqliteDriver struct{}
+
+// Name implements database.Driver.
+func (sqliteDriver) Name() string { return "sqlite" }
+
+// OnFile implements database.Driver.
+func (sqliteDriver) OnFile() bool { return true }
+
+// Open implements database.Driver.
+func (sqliteDriver) Open(s engine.Settings) engine.Engine { return &sqliteEngine{s} }
 
 // sqliteEngine runs queries on a file.
 type sqliteEngine struct {

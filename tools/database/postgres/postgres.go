@@ -1,4 +1,13 @@
-package database
+// Package postgres runs queries of agents on PostgreSQL. It is a kind of
+// database for package database; start with [Driver].
+//
+// A connection that only reads runs a query by a cursor, whose grammar admits
+// nothing but queries, in a read-only transaction that is rolled back. An
+// account that could step around this, a superuser for example, is refused. An
+// address is "postgres://user:password@host:5432/name", with sslmode and
+// sslrootcert as in libpq; nothing of the environment and of files of this
+// machine is read.
+package postgres
 
 import (
 	"context"
@@ -13,6 +22,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/database"
 	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
@@ -26,6 +36,21 @@ const (
 	// endTime bounds the end of a transaction after the caller's deadline.
 	endTime = 2 * time.Second
 )
+
+// Driver returns the driver of PostgreSQL, for the field Driver of a
+// database.Connection.
+func Driver() database.Driver { return pgDriver{} }
+
+type pgDriver struct{}
+
+// Name implements database.Driver.
+func (pgDriver) Name() string { return "postgres" }
+
+// OnFile implements database.Driver.
+func (pgDriver) OnFile() bool { return false }
+
+// Open implements database.Driver.
+func (pgDriver) Open(s engine.Settings) engine.Engine { return &postgresEngine{s} }
 
 // postgresEngine runs queries on a PostgreSQL server.
 type postgresEngine struct {
@@ -84,7 +109,7 @@ func (c *pgSession) beginTransaction(ctx context.Context, mode sallyport.AccessM
 	if err := c.runConstant(ctx, begin); err != nil {
 		return err
 	}
-	left := DefaultTimeout
+	left := database.DefaultTimeout
 	if deadline, ok := ctx.Deadline(); ok {
 		left = time.Until(deadline)
 	}

@@ -1,4 +1,12 @@
-package database
+// Package mysql runs queries of agents on MySQL and MariaDB. It is a kind of
+// database for package database; start with [Driver].
+//
+// A connection that only reads needs an account without any right to write, and
+// runs what EXPLAIN takes in a read-only session. An account with other rights
+// is refused. An address is "mysql://user:password@host:3306/name", with
+// "tls=skip-verify" or "tls=false" where the server's certificate is not
+// trusted.
+package mysql
 
 import (
 	"context"
@@ -14,11 +22,27 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/database"
 	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
 // killTime bounds the connection that stops a query on the server.
 const killTime = 3 * time.Second
+
+// Driver returns the driver of MySQL and MariaDB, for the field Driver of a
+// database.Connection.
+func Driver() database.Driver { return mysqlDriver{} }
+
+type mysqlDriver struct{}
+
+// Name implements database.Driver.
+func (mysqlDriver) Name() string { return "mysql" }
+
+// OnFile implements database.Driver.
+func (mysqlDriver) OnFile() bool { return false }
+
+// Open implements database.Driver.
+func (mysqlDriver) Open(s engine.Settings) engine.Engine { return &mysqlEngine{s} }
 
 // mysqlEngine runs queries on a MySQL or MariaDB server.
 type mysqlEngine struct {
@@ -71,7 +95,7 @@ func (s *mysqlSession) beginTransaction(ctx context.Context, mode sallyport.Acce
 	if err := s.checkGrants(ctx, mode); err != nil {
 		return err
 	}
-	left := DefaultTimeout
+	left := database.DefaultTimeout
 	if deadline, ok := ctx.Deadline(); ok {
 		left = max(time.Until(deadline), 0)
 	}

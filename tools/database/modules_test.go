@@ -1,0 +1,31 @@
+package database_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestADriverBringsItsOwnModuleOnly checks what a program depends on that uses
+// one kind of database.
+func TestADriverBringsItsOwnModuleOnly(t *testing.T) {
+	const here = "github.com/sallyport/sallyport/tools/database"
+	modules := []string{"github.com/jackc/pgx", "github.com/go-sql-driver/mysql", "github.com/ncruces/go-sqlite3"}
+	for _, tt := range []struct{ pkg, module string }{
+		{here, ""},
+		{here + "/postgres", "github.com/jackc/pgx"},
+		{here + "/mysql", "github.com/go-sql-driver/mysql"},
+		{here + "/sqlite", "github.com/ncruces/go-sqlite3"},
+	} {
+		out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", tt.pkg).Output()
+		if err != nil {
+			t.Fatalf("go list -deps %s: %v", tt.pkg, err)
+		}
+		for _, module := range modules {
+			has := strings.Contains("\n"+string(out), "\n"+module)
+			if want := module == tt.module; has != want {
+				t.Errorf("%s depends on %s: %t, want %t", tt.pkg, module, has, want)
+			}
+		}
+	}
+}
