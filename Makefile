@@ -1,19 +1,29 @@
 # The two commands of the README, and what CI runs on top of them.
 GO ?= go
+# A test run fails when either end of its pipe does.
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
 
-.PHONY: run test build check fuzz bench generate
+.PHONY: run test race build check fuzz bench generate
 
 # run starts the gate over this folder on loopback, with the defaults that
 # `sallyport init` would write. No service and no configuration is needed.
 run:
 	$(GO) run ./cmd/sallyport serve
 
-# test runs every test that needs no service. A program with the race detector
-# sleeps for a second at its end unless it is told not to, and the tests run
-# hundreds of them.
-test: export GORACE = atexit_sleep_ms=20
+# test runs every test that needs no service, and prints at its end the slowest
+# tests and how many ran. Many tests wait for another process, so that more of
+# them run at once than there are processors.
 test:
-	$(GO) test -race -shuffle=on -timeout 40m ./...
+	$(GO) test -json -shuffle=on -p 4 -parallel 4 -timeout 20m $(TESTFLAGS) ./... | $(GO) run ./.ci/testsum $(SUMFLAGS)
+
+# race runs the same tests with the race detector, which takes four times as
+# long; SALLYPORT_TEST_RACE_CHILDREN=1 gives it to the program that they start,
+# too. A program with the race detector sleeps for a second at its end unless it
+# is told not to.
+race: export GORACE = atexit_sleep_ms=20
+race:
+	@$(MAKE) test TESTFLAGS='-race $(TESTFLAGS)'
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/sallyport ./cmd/sallyport
@@ -34,10 +44,6 @@ generate:
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-# fuzz gives each fuzz target a short run: FUZZTIME is a time, or a number of
-# inputs such as 2000x, which ends the same on a slow machine.
+# fuzz gives each fuzz target a short run; .ci/fuzz says how long.
 fuzz:
-	@for p in $$($(GO) list ./...); do \
-	  for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-10s} -fuzzminimizetime 10x $$p || exit 1; \
-	  done; done
+	.ci/fuzz
