@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 const (
@@ -245,84 +244,4 @@ func (w *valueCleaner) cleanFloat(f float64, size int) (any, bool) {
 		return s, true
 	}
 	return w.cleanNumber(strconv.FormatFloat(f, 'g', -1, size))
-}
-
-// Bytes returns the length of structured data as JSON, not escaped for HTML,
-// and whether it is at most limit. It stops counting soon after the limit, so
-// the length of what does not fit is a lower bound. It looks at what
-// [Cleaner.Value] walks without encoding it; another type counts with its JSON
-// form, and one that has none does not fit.
-func Bytes(v any, limit int) (n int, fits bool) {
-	n = countJSON(v, limit, 0)
-	return n, n <= limit
-}
-
-// countJSON adds up the JSON form of v. It stops once the sum is over limit.
-func countJSON(v any, limit, depth int) int {
-	if depth > maxDepth {
-		return limit + 1
-	}
-	switch v := v.(type) {
-	case nil:
-		return len("null")
-	case bool:
-		if v {
-			return len("true")
-		}
-		return len("false")
-	case string:
-		return quotedLength(v)
-	case json.Number:
-		return len(v)
-	case map[string]any:
-		n := 2
-		for k, x := range v {
-			if n > limit {
-				return n
-			}
-			n += quotedLength(k) + 2 + countJSON(x, limit-n, depth+1)
-		}
-		return max(2, n-1)
-	case []any:
-		n := 2
-		for _, x := range v {
-			if n > limit {
-				return n
-			}
-			n += 1 + countJSON(x, limit-n, depth+1)
-		}
-		return max(2, n-1)
-	default:
-		text, err := json.Marshal(v)
-		if err != nil {
-			return limit + 1
-		}
-		return len(text)
-	}
-}
-
-// quotedLength returns the length of a JSON string as encoding/json writes it
-// without escaping HTML.
-func quotedLength(s string) int {
-	n := len(s) + 2
-	for i := 0; i < len(s); {
-		b := s[i]
-		if b >= utf8.RuneSelf {
-			r, k := decodeRune(s, i)
-			switch {
-			case r == utf8.RuneError && k == 1, r == '\u2028', r == '\u2029':
-				n += 6 - k
-			}
-			i += k
-			continue
-		}
-		switch {
-		case b == '"' || b == '\\' || b == '\n' || b == '\r' || b == '\t' || b == '\b' || b == '\f':
-			n++
-		case b < ' ':
-			n += 5
-		}
-		i++
-	}
-	return n
 }

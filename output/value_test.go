@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/sallyport/sallyport/output"
 )
 
 func TestValue(t *testing.T) {
@@ -85,33 +83,5 @@ func TestValueIsBounded(t *testing.T) {
 	text, _ := json.Marshal(c.Value(wide))
 	if n := strings.Count(string(text), "[REMOVED:too many values]"); n == 0 || n > 20 {
 		t.Errorf("Value of 2^20+10 values has %d markers, want about 11", n)
-	}
-}
-
-func TestBytes(t *testing.T) {
-	for _, v := range []any{
-		nil, true, false, 1.5, 12, json.Number("1e9"), "a\"\\\n\x01é\u2028😀\xff",
-		[]any{},
-		map[string]any{},
-		[]any{"a", nil, []any{1.0}},
-		map[string]any{"a": 1.0, "b\n": []any{"x"}, "c": map[string]any{"d": "<&>"}},
-		[]string{"x", "y"},
-	} {
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(v); err != nil {
-			t.Fatal(err)
-		}
-		want := b.Len() - 1
-		if n, fits := output.Bytes(v, want); n != want || !fits {
-			t.Errorf("Bytes(%v, %d) = %d, %v, want %d, true", v, want, n, fits, want)
-		}
-		if n, fits := output.Bytes(v, want-1); n < want || fits {
-			t.Errorf("Bytes(%v, %d) = %d, %v, want more, false", v, want-1, n, fits)
-		}
-	}
-	if _, fits := output.Bytes(func() {}, 1000); fits {
-		t.Error("Bytes(func) fits, want what has no JSON form not to")
 	}
 }
