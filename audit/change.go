@@ -68,7 +68,7 @@ type Change struct {
 // boundedCopy returns the copy that is recorded.
 func (c *Change) boundedCopy() *Change {
 	return &Change{
-		Action: clipText(c.Action, MaxName), Target: clipText(c.Target, MaxName),
-		Detail: clipText(c.Detail, MaxReason), User: clipText(c.User, MaxName),
+		Action: clipText(c.Action, maxName), Target: clipText(c.Target, maxName),
+		Detail: clipText(c.Detail, maxReason), User: clipText(c.User, maxName),
 	}
 }

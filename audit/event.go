@@ -173,20 +173,20 @@ func (e *Event) Denied() bool { return e.Kind == KindOutcome && !e.OK && e.Stage
 // Bounds of the parts of one record, in bytes unless stated. A record is
 // evidence, not a copy of the data: what is longer is cut and says so.
 const (
-	// MaxName bounds every id and name.
-	MaxName = 512
-	// MaxArgs bounds Args.
-	MaxArgs = 16 << 10
-	// MaxError bounds Error.
-	MaxError = 4 << 10
-	// MaxDecisions bounds the number of decisions.
-	MaxDecisions = 128
-	// MaxReason bounds each text of a decision.
-	MaxReason = 1 << 10
-	// MaxGrant bounds the JSON of a grant; a larger one leaves its digest.
-	MaxGrant = 32 << 10
-	// MaxFull bounds Full: 64 Ki code points of four bytes and a marker.
-	MaxFull = 260 << 10
+	// maxName bounds every id and name.
+	maxName = 512
+	// maxArgs bounds Args.
+	maxArgs = 16 << 10
+	// maxError bounds Error.
+	maxError = 4 << 10
+	// maxDecisions bounds the number of decisions.
+	maxDecisions = 128
+	// maxReason bounds each text of a decision.
+	maxReason = 1 << 10
+	// maxGrant bounds the JSON of a grant; a larger one leaves its digest.
+	maxGrant = 32 << 10
+	// maxFull bounds Full: 64 Ki code points of four bytes and a marker.
+	maxFull = 260 << 10
 )
 
 // boundedCopy returns the copy of e that is recorded.
@@ -209,16 +209,16 @@ func (e *Event) boundedCopy() (Event, error) {
 		&b.CallID, (*string)(&b.ToolCallID), (*string)(&b.Tool), &b.Principal, (*string)(&b.Session), (*string)(&b.Personality),
 		(*string)(&b.Platform), (*string)(&b.Agent), (*string)(&b.Team), &b.ArgsDigest, &b.Definition, (*string)(&b.Code), (*string)(&b.Stage), (*string)(&b.Level),
 	} {
-		*s = clipText(*s, MaxName)
+		*s = clipText(*s, maxName)
 	}
-	b.Args, b.Error, b.Full = clipText(b.Args, MaxArgs), clipText(b.Error, MaxError), clipText(b.Full, MaxFull)
+	b.Args, b.Error, b.Full = clipText(b.Args, maxArgs), clipText(b.Error, maxError), clipText(b.Full, maxFull)
 	b.Decisions = clipDecisions(b.Decisions)
 	return b, b.boundGrant()
 }
 
 // boundGrant replaces a grant that is too large by its digest.
 func (e *Event) boundGrant() error {
-	if e.Grant == nil || grantSize(e.Grant) <= MaxGrant/2 {
+	if e.Grant == nil || grantSize(e.Grant) <= maxGrant/2 {
 		// What passes here grows by escaping, at most to three times the
 		// bound, which still is one.
 		return nil
@@ -227,7 +227,7 @@ func (e *Event) boundGrant() error {
 	if err != nil {
 		return fmt.Errorf("audit: grant: %w", err)
 	}
-	if len(text) > MaxGrant {
+	if len(text) > maxGrant {
 		e.GrantDigest, e.Grant = digestOf(text), nil
 	}
 	return nil
@@ -255,18 +255,18 @@ func grantSize(g *sallyport.Grant) int {
 }
 
 func clipDecisions(list []sallyport.Decision) []sallyport.Decision {
-	long := len(list) > MaxDecisions
+	long := len(list) > maxDecisions
 	for i := range list {
 		d := &list[i]
-		long = long || len(d.Why) > MaxReason || len(d.Source) > MaxReason || len(d.Fix) > MaxReason
+		long = long || len(d.Why) > maxReason || len(d.Source) > maxReason || len(d.Fix) > maxReason
 	}
 	if !long {
 		return list
 	}
-	list = append([]sallyport.Decision(nil), list[:min(len(list), MaxDecisions)]...)
+	list = append([]sallyport.Decision(nil), list[:min(len(list), maxDecisions)]...)
 	for i := range list {
 		d := &list[i]
-		d.Why, d.Source, d.Fix = clipText(d.Why, MaxReason), clipText(d.Source, MaxReason), clipText(d.Fix, MaxReason)
+		d.Why, d.Source, d.Fix = clipText(d.Why, maxReason), clipText(d.Source, maxReason), clipText(d.Fix, maxReason)
 	}
 	return list
 }
