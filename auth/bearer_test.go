@@ -62,7 +62,7 @@ func FuzzClaims(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if name, err := c.readName("sub"); err == nil && CheckName(OIDCPrefix+name) == nil {
+		if name, err := c.readName("sub"); err == nil && checkName(OIDCPrefix+name) == nil {
 			t.Errorf("the issuer named %q", name)
 		}
 		held, err := c.readPermissions("p")

@@ -70,7 +70,7 @@ func NewDirectory(ctx context.Context, records []Record, store Store, o *Options
 		d.o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if d.o.LocalSHA256 != "" {
-		if err := CheckHash(d.o.LocalSHA256); err != nil {
+		if err := checkHash(d.o.LocalSHA256); err != nil {
 			return nil, fmt.Errorf("auth: principal %s: %w", sallyport.LocalPrincipal, err)
 		}
 	}

@@ -6,19 +6,19 @@ import (
 	"net"
 )
 
-// MinTokenChars is the least length of a token that an operator chose: 32
+// minTokenChars is the least length of a token that an operator chose: 32
 // characters, which is 128 bits when they are random hexadecimal digits.
-const MinTokenChars = 32
+const minTokenChars = 32
 
-// CheckToken refuses a token that an operator chose and that could be guessed
+// checkToken refuses a token that an operator chose and that could be guessed
 // or that no client could send.
-func CheckToken(token string) error {
+func checkToken(token string) error {
 	switch {
 	case token == "":
 		return errors.New("the token is empty")
-	case len(token) < MinTokenChars:
+	case len(token) < minTokenChars:
 		return fmt.Errorf("the token has %d characters, expected at least %d: make one with "+
-			"'openssl rand -hex 32'", len(token), MinTokenChars)
+			"'openssl rand -hex 32'", len(token), minTokenChars)
 	case len(token) > maxTokenBytes || !tokenText(token):
 		return fmt.Errorf("the token: expected at most %d letters, digits and the characters - . _ ~ + /", maxTokenBytes)
 	}
@@ -36,7 +36,7 @@ func CheckExposure(address string, authenticated bool, chosen ...string) error {
 		return fmt.Errorf("auth: address %q: expected host:port", address)
 	}
 	for _, token := range chosen {
-		if err := CheckToken(token); err != nil {
+		if err := checkToken(token); err != nil {
 			return fmt.Errorf("auth: %w", err)
 		}
 	}

@@ -54,7 +54,7 @@ type GuardOptions struct {
 	// can reach, and a request that a proxy passed on needs a token.
 	Anonymous func() sallyport.Principal
 	// Pause is how often the token of a request that is being answered is looked
-	// at; 0 means [DefaultStandingPause].
+	// at; 0 means 250 ms.
 	Pause time.Duration
 	// Stands reports whether a principal whose token counts may go on listening:
 	// it is asked while a request is answered. An error means that this is not
@@ -81,7 +81,7 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 	g := &Guard{
 		tokens: tokens, hosts: map[string]bool{}, open: map[string]bool{}, logger: slog.New(slog.DiscardHandler),
 		multipart: func(*http.Request) bool { return false },
-		pause:     DefaultStandingPause,
+		pause:     defaultStandingPause,
 		stands:    func(context.Context, *sallyport.Principal) (bool, error) { return true, nil },
 		answer:    func(w http.ResponseWriter, status int, why string) { http.Error(w, why, status) },
 	}

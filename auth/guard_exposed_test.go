@@ -14,7 +14,7 @@ import (
 )
 
 func TestCheckExposure(t *testing.T) {
-	long := strings.Repeat("k", auth.MinTokenChars)
+	long := strings.Repeat("k", 32)
 	for _, tt := range []struct {
 		name          string
 		address       string

@@ -34,7 +34,7 @@ var (
 // Record is a principal as it is kept: in the configuration, or in the state
 // when the command line made it.
 type Record struct {
-	// Name identifies the principal; see [CheckName].
+	// Name identifies the principal; see [Record.Check].
 	Name string
 	// TokenSHA256 is what [HashToken] returns for the token. Empty means that
 	// no token leads to the principal.
@@ -65,9 +65,9 @@ func (r *Record) Live(now time.Time) bool {
 
 // Check reports everything that is wrong with a record.
 func (r *Record) Check() error {
-	faults := []error{CheckName(r.Name)}
+	faults := []error{checkName(r.Name)}
 	if r.TokenSHA256 != "" {
-		faults = append(faults, CheckHash(r.TokenSHA256))
+		faults = append(faults, checkHash(r.TokenSHA256))
 	}
 	faults = append(faults, checkPermissions(r.Permissions), checkListed("personalities", r.Personalities))
 	for i, err := range faults {
@@ -88,10 +88,10 @@ func (r *Record) clone() Record {
 // maxName bounds the name of a principal, in bytes.
 const maxName = 64
 
-// CheckName refuses a name that a principal of the configuration or of the
+// checkName refuses a name that a principal of the configuration or of the
 // command line cannot have. There is no colon in a name: those such as
 // oidc:alice come from an issuer and cannot be configured.
-func CheckName(name string) error {
+func checkName(name string) error {
 	if name == "" || len(name) > maxName || !consistsOf(name, "_-") {
 		return fmt.Errorf("%q is no name of a principal: expected 1 to %d letters, digits, '_' and '-'", clipText(name), maxName)
 	}
@@ -122,9 +122,9 @@ func checkPermissions(list []string) error {
 	return checkListed("permissions", list)
 }
 
-// CheckHash refuses what cannot be the hash of a token: anything but 64 lower
+// checkHash refuses what cannot be the hash of a token: anything but 64 lower
 // case hexadecimal digits, and the hash of nothing.
-func CheckHash(hash string) error {
+func checkHash(hash string) error {
 	b, err := hex.DecodeString(hash)
 	switch {
 	case err != nil || len(b) != 32 || hash != strings.ToLower(hash):

@@ -16,9 +16,9 @@ const (
 	// bodyFresh is how long after its head a body may end without another
 	// look at the token. Bodies that come at once cost nothing more.
 	bodyFresh = 100 * time.Millisecond
-	// DefaultStandingPause is how often the token of a request that is being
+	// defaultStandingPause is how often the token of a request that is being
 	// answered is looked at.
-	DefaultStandingPause = 250 * time.Millisecond
+	defaultStandingPause = 250 * time.Millisecond
 	// unknownWait is how long such a request goes on while the state, which says
 	// whether its token counts, cannot be read.
 	unknownWait = 5 * time.Second
