@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// DefaultMaxResponseBytes bounds a response body, decompressed, unless
+	// defaultMaxResponseBytes bounds a response body, decompressed, unless
 	// configured: enough for any document that a model will be shown a part
 	// of, and few enough to be held in memory by several calls at once.
-	DefaultMaxResponseBytes = 64 << 20
-	// DefaultTimeout bounds an exchange, redirects and body included, unless
+	defaultMaxResponseBytes = 64 << 20
+	// defaultTimeout bounds an exchange, redirects and body included, unless
 	// configured.
-	DefaultTimeout = 100 * time.Second
-	// MaxRedirects is how many redirects are followed, as many as net/http
+	defaultTimeout = 100 * time.Second
+	// maxRedirects is how many redirects are followed, as many as net/http
 	// and most browsers' libraries follow by default.
-	MaxRedirects = 10
+	maxRedirects = 10
 
 	// maxHeaderBytes bounds the header of a response. Servers in the wild
 	// stay below 64 KiB.
@@ -43,10 +43,10 @@ const (
 type Options struct {
 	DialOptions
 	// MaxResponseBytes bounds a response body after decompression; 0 means
-	// [DefaultMaxResponseBytes].
+	// 64 MiB.
 	MaxResponseBytes int64
 	// Timeout bounds a whole exchange including redirects and the body; 0
-	// means [DefaultTimeout].
+	// means 100 s.
 	Timeout time.Duration
 	// RootCAs is whom to trust for https; nil means the system's pool.
 	RootCAs *x509.CertPool
@@ -82,10 +82,10 @@ func New(g sallyport.NetworkGrant, o *Options) (*Client, error) {
 		maxBytes: o.MaxResponseBytes, timeout: o.Timeout,
 	}
 	if c.maxBytes == 0 {
-		c.maxBytes = DefaultMaxResponseBytes
+		c.maxBytes = defaultMaxResponseBytes
 	}
 	if c.timeout == 0 {
-		c.timeout = DefaultTimeout
+		c.timeout = defaultTimeout
 	}
 	c.transport = &http.Transport{
 		// A proxy would receive the request and connect where it likes.

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// DefaultProxyConnections is how many connections of one child a proxy
+	// defaultProxyConnections is how many connections of one child a proxy
 	// serves at once unless configured: a package manager opens some dozens.
-	DefaultProxyConnections = 256
-	// DefaultHeadTimeout bounds the time in which a request, or the greeting
+	defaultProxyConnections = 256
+	// defaultHeadTimeout bounds the time in which a request, or the greeting
 	// of a protocol, has to arrive unless configured.
-	DefaultHeadTimeout = 30 * time.Second
-	// DefaultProxyIdle ends a connection over which nothing came or went
+	defaultHeadTimeout = 30 * time.Second
+	// defaultProxyIdle ends a connection over which nothing came or went
 	// unless configured. Long polls answer within a minute or two.
-	DefaultProxyIdle = 5 * time.Minute
+	defaultProxyIdle = 5 * time.Minute
 	// acceptPause is how long a process without free descriptors waits at most
 	// before it accepts again.
 	acceptPause = 50 * time.Millisecond
@@ -46,12 +46,12 @@ type ProxyOptions struct {
 	// is replaced; nil means no log.
 	Logger *slog.Logger
 	// MaxConnections bounds the connections of the child; 0 means
-	// [DefaultProxyConnections]. Those beyond it are answered with 503.
+	// 256. Those beyond it are answered with 503.
 	MaxConnections int
 	// HeadTimeout bounds the arrival of a request's head; 0 means
-	// [DefaultHeadTimeout].
+	// 30 s.
 	HeadTimeout time.Duration
-	// IdleTimeout ends a silent connection; 0 means [DefaultProxyIdle].
+	// IdleTimeout ends a silent connection; 0 means 5 min.
 	IdleTimeout time.Duration
 }
 
@@ -145,13 +145,13 @@ func NewProxy(p *Policy, d *DialOptions, o *ProxyOptions) (*Proxy, error) {
 		headTimeout: o.HeadTimeout, idle: o.IdleTimeout, listeners: map[net.Listener]struct{}{},
 	}
 	if x.maxConns == 0 {
-		x.maxConns = DefaultProxyConnections
+		x.maxConns = defaultProxyConnections
 	}
 	if x.headTimeout == 0 {
-		x.headTimeout = DefaultHeadTimeout
+		x.headTimeout = defaultHeadTimeout
 	}
 	if x.idle == 0 {
-		x.idle = DefaultProxyIdle
+		x.idle = defaultProxyIdle
 	}
 	x.uses.logger = o.Logger
 	x.life, x.end = context.WithCancel(context.Background())

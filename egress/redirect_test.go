@@ -224,7 +224,7 @@ func TestNoBodyWithoutEncryption(t *testing.T) {
 
 func TestRedirectsAreBounded(t *testing.T) {
 	for _, sdk := range []bool{false, true} {
-		for n, ok := range map[int]bool{MaxRedirects: true, MaxRedirects + 1: false} {
+		for n, ok := range map[int]bool{maxRedirects: true, maxRedirects + 1: false} {
 			r := &route{to: map[string]string{}}
 			for i := range n {
 				r.to["a.example/"+strconv.Itoa(i)] = "302 /" + strconv.Itoa(i+1)
@@ -240,8 +240,8 @@ func TestRedirectsAreBounded(t *testing.T) {
 			if (err == nil) != ok {
 				t.Errorf("%d redirects (sdk %t): %v, want ok %t", n, sdk, err, ok)
 			}
-			if !ok && len(r.seen) != MaxRedirects+1 {
-				t.Errorf("%d requests, want %d", len(r.seen), MaxRedirects+1)
+			if !ok && len(r.seen) != maxRedirects+1 {
+				t.Errorf("%d requests, want %d", len(r.seen), maxRedirects+1)
 			}
 		}
 	}
@@ -283,8 +283,8 @@ func TestTimeBoundSpansRedirects(t *testing.T) {
 		})
 		start := time.Now()
 		_, err := get(bind(w.client(t, allow("a.example"), Options{}), nil), "http://a.example/")
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != DefaultTimeout || hops.Load() != 3 {
-			t.Errorf("Get = %v after %s and %d hops, want the bound after %s in the third", err, time.Since(start), hops.Load(), DefaultTimeout)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != defaultTimeout || hops.Load() != 3 {
+			t.Errorf("Get = %v after %s and %d hops, want the bound after %s in the third", err, time.Since(start), hops.Load(), defaultTimeout)
 		}
 	})
 }

@@ -100,8 +100,8 @@ func historyOf(req *http.Request, to origin) (requestHistory, error) {
 		if err != nil {
 			return h, err
 		}
-		if h.hops++; h.hops > MaxRedirects {
-			return h, newDialError(targetText(to.host, to.port), fmt.Sprintf("redirects more than %d times", MaxRedirects), nil)
+		if h.hops++; h.hops > maxRedirects {
+			return h, newDialError(targetText(to.host, to.port), fmt.Sprintf("redirects more than %d times", maxRedirects), nil)
 		}
 		if h.hops == 1 {
 			h.deadline, _ = prev.Context().Deadline()
