@@ -27,7 +27,7 @@ func (s *Server) Occupy(principals ...string) (release func()) {
 	for _, p := range principals {
 		for {
 			h := s.long.Hold("", p, nil)
-			if h.Grow(DefaultBody) != nil {
+			if h.Grow(defaultBody) != nil {
 				break
 			}
 			releases = append(releases, h.Release)

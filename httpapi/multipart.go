@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// DefaultUpload bounds a multipart body, in bytes: two attachments of the
+	// defaultUpload bounds a multipart body, in bytes: two attachments of the
 	// largest size that the command keeps.
-	DefaultUpload = 64 << 20
+	defaultUpload = 64 << 20
 
 	// maxUploads bounds the multipart requests that are read and answered at
 	// once, while their files are on the disk, maxOwnUploads those of one

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	// DefaultBody bounds a JSON body, in bytes: the largest arguments that
+	// defaultBody bounds a JSON body, in bytes: the largest arguments that
 	// the gate decodes, and room for what stands around them.
-	DefaultBody = 9 << 20
-	// DefaultHeartbeat is the time between comments in a silent stream. Half
+	defaultBody = 9 << 20
+	// defaultHeartbeat is the time between comments in a silent stream. Half
 	// a minute is what intermediaries allow a silent connection at least.
-	DefaultHeartbeat = 15 * time.Second
+	defaultHeartbeat = 15 * time.Second
 
 	// maxRequests bounds the requests for actions that run at once, maxEach
 	// those of one principal, so that one cannot shut the others out, and
@@ -74,13 +74,13 @@ type Options struct {
 	Logger *slog.Logger
 	// Uploads keeps the files of multipart requests; nil serves none.
 	Uploads Uploads
-	// MaxBody bounds a JSON body in bytes; 0 means DefaultBody.
+	// MaxBody bounds a JSON body in bytes; 0 means 9 MiB.
 	MaxBody int64
 	// MaxUpload bounds a multipart body in bytes, everything included; 0
-	// means DefaultUpload.
+	// means 64 MiB.
 	MaxUpload int64
 	// Heartbeat is the time between comments in a silent stream; 0 means
-	// DefaultHeartbeat.
+	// 15 s.
 	Heartbeat time.Duration
 	// Ready reports whether calls can be served; nil means always. The error
 	// is logged; of an [*Unready] its reason is shown.
@@ -123,13 +123,13 @@ func (o *Options) setDefaults() error {
 		return errors.New("httpapi: MaxBody, MaxUpload and Heartbeat must not be negative")
 	}
 	if o.MaxBody == 0 {
-		o.MaxBody = DefaultBody
+		o.MaxBody = defaultBody
 	}
 	if o.MaxUpload == 0 {
-		o.MaxUpload = DefaultUpload
+		o.MaxUpload = defaultUpload
 	}
 	if o.Heartbeat == 0 {
-		o.Heartbeat = DefaultHeartbeat
+		o.Heartbeat = defaultHeartbeat
 	}
 	if o.Version == "" {
 		o.Version = "dev"
