@@ -11,9 +11,9 @@ import (
 // argument; the node count keeps a text of many tiny values from costing a
 // hundred times its size in memory.
 const (
-	DefaultDepth = 64
+	defaultDepth = 64
 	DefaultBytes = 8 << 20
-	DefaultNodes = 200_000
+	defaultNodes = 200_000
 )
 
 // A number has at most maxNumberBytes bytes, and its first digit stands for
@@ -37,7 +37,7 @@ type Limits struct {
 
 // orDefault returns the limits with every zero replaced.
 func (l *Limits) orDefault() Limits {
-	d := Limits{Depth: DefaultDepth, Bytes: DefaultBytes, Nodes: DefaultNodes}
+	d := Limits{Depth: defaultDepth, Bytes: DefaultBytes, Nodes: defaultNodes}
 	if l == nil {
 		return d
 	}

@@ -95,7 +95,7 @@ func TestDecodeLimits(t *testing.T) {
 		{"bytes", `[1] `, Limits{Bytes: 3}, "is larger than 3 bytes"},
 		{"nodes kept", `[1,2]`, Limits{Nodes: 3}, ""},
 		{"nodes", `[1,2,3]`, Limits{Nodes: 3}, "/2: has too many values"},
-		{"default nodes", "[" + strings.Repeat("0,", DefaultNodes) + "0]", Limits{}, "/199999: has too many values"},
+		{"default nodes", "[" + strings.Repeat("0,", defaultNodes) + "0]", Limits{}, "/199999: has too many values"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

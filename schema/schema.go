@@ -297,7 +297,7 @@ func tooCostly() Faults { return oneFault("", "takes too long to validate agains
 
 // normalizeValue turns Go values into what Decode returns.
 func normalizeValue(v any) (any, error) {
-	if isDecoded(v, DefaultDepth) {
+	if isDecoded(v, defaultDepth) {
 		return v, nil
 	}
 	data, err := json.Marshal(v)
