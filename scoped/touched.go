@@ -15,10 +15,10 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// CommitSource stands for the place of a rule, like [FloorSource], in
+// commitSource stands for the place of a rule, like [FloorSource], in
 // decisions about what a child wrote in overlay mode and was not carried over:
 // the file is within reach, and no declaration would change it.
-const CommitSource = "overlay commit"
+const commitSource = "overlay commit"
 
 // UnattributedSource stands for the place of a rule in decisions about what
 // changed while a child ran, by an unknown writer: it was not seen to be used.
@@ -262,7 +262,7 @@ func newAccessDecision(capability, resource string, allowed bool, why string) sa
 // newLayerDecision says that a private layer accepted no more.
 func newLayerDecision(binary, bound string) sallyport.Decision {
 	d := newAccessDecision(capFS+".write", binary, false, "the private layer of a child of "+binary+" is full: "+bound)
-	d.Source = CommitSource
+	d.Source = commitSource
 	d.Fix = "raise sandbox.layer or sandbox.layer_files in the configuration"
 	return d
 }
@@ -332,7 +332,7 @@ func newChangeDecision(s *sallyport.Spawn, c *sallyport.Change) sallyport.Decisi
 	}
 	d := newAccessDecision(touchedGroups[changed], c.Path, c.Committed || s.Options.Discard, why)
 	if !d.Allowed {
-		d.Source = CommitSource
+		d.Source = commitSource
 	}
 	return d
 }
