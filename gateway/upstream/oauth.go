@@ -59,8 +59,8 @@ func loginNeeded(err error) (e *sallyport.Error, ok bool) {
 	return nil, false
 }
 
-// LoginName is the name of the tool that logs a user in at a server.
-func LoginName(server string) string { return "login-" + server }
+// loginName is the name of the tool that logs a user in at a server.
+func loginName(server string) string { return "login-" + server }
 
 // Login returns a tool that logs a principal in at a server: its one argument
 // is {"principal": NAME}. Run it in a separate gate, in a role that may use the
@@ -71,7 +71,7 @@ func (m *Mounts) Login(name string, o oauth.LoginOptions, done func(oauth.Status
 		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoteName(name))
 	}
 	s := m.servers[i]
-	t := s.newTool(LoginName(name))
+	t := s.newTool(loginName(name))
 	t.AlwaysInclude, t.OutputIsUntrusted = true, false
 	t.Description = "Logs a principal in at the MCP server " + name + "."
 	t.Timeout, t.Permissions, t.RateLimit = loginWait, nil, nil
@@ -93,8 +93,8 @@ func (m *Mounts) Login(name string, o oauth.LoginOptions, done func(oauth.Status
 	return t, nil
 }
 
-// LogoutName is the name of the tool that revokes tokens at a server's issuer.
-func LogoutName(server string) string { return "logout-" + server }
+// logoutName is the name of the tool that revokes tokens at a server's issuer.
+func logoutName(server string) string { return "logout-" + server }
 
 // Logout returns a tool that asks the issuer of a server to revoke tokens that
 // were removed. Run it in a separate gate, as with [Mounts.Login]. done is told
@@ -105,7 +105,7 @@ func (m *Mounts) Logout(name string, f oauth.Forgotten, done func(told bool)) (s
 		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoteName(name))
 	}
 	s := m.servers[i]
-	t := s.newTool(LogoutName(name))
+	t := s.newTool(logoutName(name))
 	t.AlwaysInclude, t.OutputIsUntrusted = true, false
 	t.Description = "Revokes tokens at the issuer of the MCP server " + name + "."
 	t.Timeout, t.Permissions, t.RateLimit = logoutWait, nil, nil
