@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sallyport/sallyport/registry"
-
 	"github.com/sallyport/sallyport"
 )
 
@@ -246,7 +244,7 @@ func TestA6_ATaskEndsWithItsCaller(t *testing.T) {
 		j.still.mu.Lock()
 		j.still.revoked["alice"] = true
 		j.still.mu.Unlock()
-		time.Sleep(2 * registry.DefaultRunsPause)
+		time.Sleep(500 * time.Millisecond) // Twice the pause of the registry.
 		synctest.Wait()
 		if got := j.record.outcomes(""); len(got) != 2 {
 			t.Errorf("recorded %d ends, want those of the tasks of alice", len(got))

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// DefaultApprovalExpiry is how long a held call may be decided, and the
+	// defaultApprovalExpiry is how long a held call may be decided, and the
 	// decision used, when the personality says nothing: an hour is a meeting.
-	DefaultApprovalExpiry = time.Hour
-	// DefaultApprovalWait is how long a call waits for its decision when the
+	defaultApprovalExpiry = time.Hour
+	// defaultApprovalWait is how long a call waits for its decision when the
 	// personality says nothing of approvals.
-	DefaultApprovalWait = 30 * time.Second
+	defaultApprovalWait = 30 * time.Second
 	// approvalArgs bounds the arguments that people are shown, in code
 	// points. Nobody reads more before they decide.
 	approvalArgs = 16 << 10
@@ -196,7 +196,7 @@ func (h *heldCall) approvalRequest() sallyport.Approval {
 	now, cl := time.Now().UTC(), h.cleaner()
 	lifetime := h.role.approvalRules().Expires
 	if lifetime <= 0 {
-		lifetime = DefaultApprovalExpiry
+		lifetime = defaultApprovalExpiry
 	}
 	return sallyport.Approval{
 		ID: newID(now), Digest: h.digest, Tool: h.q.Tool, Why: h.hold.why,
@@ -283,7 +283,7 @@ func listsTool(list []string, t *sallyport.Tool) bool {
 // approvalRules returns how calls are held.
 func (ro *compiledRole) approvalRules() sallyport.Approvals {
 	if ro.personality.Approvals == nil {
-		return sallyport.Approvals{Wait: DefaultApprovalWait}
+		return sallyport.Approvals{Wait: defaultApprovalWait}
 	}
 	return *ro.personality.Approvals
 }

@@ -17,8 +17,8 @@ import (
 
 // Bounds of what a tool of another form lists.
 const (
-	// MaxResources bounds the resources of one tool.
-	MaxResources = 1000
+	// maxResources bounds the resources of one tool.
+	maxResources = 1000
 	// maxURI bounds a URI in bytes: what servers and proxies accept as one.
 	maxURI = 8 << 10
 	// maxResourceText bounds the name, title and description of a resource,
@@ -105,8 +105,8 @@ func (c *declarationChecker) compileResources() *resourceMatcher {
 	if t.Form != sallyport.FormResource {
 		return nil
 	}
-	if n := len(t.Resources); n == 0 || n > MaxResources {
-		c.addFault("", "Resources: expected 1 to %d, found %d", MaxResources, n)
+	if n := len(t.Resources); n == 0 || n > maxResources {
+		c.addFault("", "Resources: expected 1 to %d, found %d", maxResources, n)
 		return nil
 	}
 	out, seen := &resourceMatcher{exact: map[string]bool{}}, map[string]bool{}

@@ -34,22 +34,22 @@ import (
 
 // Defaults of [Options].
 const (
-	// DefaultBudget is the number of code points that the values of one
+	// defaultBudget is the number of code points that the values of one
 	// batch have together.
-	DefaultBudget = output.DefaultBudget
-	// DefaultTimeout bounds a call of a tool that sets none. Two minutes is
+	defaultBudget = output.DefaultBudget
+	// defaultTimeout bounds a call of a tool that sets none. Two minutes is
 	// longer than the network accessor's own bound, so that the tool sees
 	// its error first.
-	DefaultTimeout = 2 * time.Minute
-	// DefaultParallel bounds the calls of a batch that run at once.
-	DefaultParallel = 8
-	// DefaultStructuredBytes bounds Structured as JSON.
-	DefaultStructuredBytes = 256 << 10
-	// DefaultPartBytes bounds the data of all parts of a result: a few
+	defaultTimeout = 2 * time.Minute
+	// defaultParallel bounds the calls of a batch that run at once.
+	defaultParallel = 8
+	// defaultStructuredBytes bounds Structured as JSON.
+	defaultStructuredBytes = 256 << 10
+	// defaultPartBytes bounds the data of all parts of a result: a few
 	// photographs, and a third more as the base64 that clients are sent.
-	DefaultPartBytes = 8 << 20
-	// DefaultCacheEntries bounds the result cache.
-	DefaultCacheEntries = 1000
+	defaultPartBytes = 8 << 20
+	// defaultCacheEntries bounds the result cache.
+	defaultCacheEntries = 1000
 )
 
 // Recorder keeps the record of calls. Record returns when the event is
@@ -100,18 +100,18 @@ type Options struct {
 	Workspace string
 	// Variables are further variables of declared paths, such as "home".
 	Variables map[string]string
-	// Budget is the number of code points of a batch; 0 means DefaultBudget.
+	// Budget is the number of code points of a batch; 0 means 80,000.
 	Budget int
-	// Timeout bounds a call; 0 means DefaultTimeout.
+	// Timeout bounds a call; 0 means 2 min.
 	Timeout time.Duration
-	// Parallel bounds a batch; 0 means DefaultParallel.
+	// Parallel bounds a batch; 0 means 8.
 	Parallel int
-	// StructuredBytes bounds Structured; 0 means DefaultStructuredBytes.
+	// StructuredBytes bounds Structured; 0 means 256 KiB.
 	StructuredBytes int
 	// PartBytes bounds the data of the parts of one result together; 0 means
-	// DefaultPartBytes.
+	// 8 MiB.
 	PartBytes int
-	// CacheEntries bounds the result cache; 0 means DefaultCacheEntries.
+	// CacheEntries bounds the result cache; 0 means 1000.
 	CacheEntries int
 	// Level is recorded for calls that can start no children: how the tools
 	// themselves are confined, around the whole process. Empty means none.
@@ -205,16 +205,16 @@ func (o *Options) fillDefaults() error {
 			*v = otherwise
 		}
 	}
-	positive("Budget", &o.Budget, DefaultBudget)
-	positive("Parallel", &o.Parallel, DefaultParallel)
-	positive("StructuredBytes", &o.StructuredBytes, DefaultStructuredBytes)
-	positive("PartBytes", &o.PartBytes, DefaultPartBytes)
-	positive("CacheEntries", &o.CacheEntries, DefaultCacheEntries)
+	positive("Budget", &o.Budget, defaultBudget)
+	positive("Parallel", &o.Parallel, defaultParallel)
+	positive("StructuredBytes", &o.StructuredBytes, defaultStructuredBytes)
+	positive("PartBytes", &o.PartBytes, defaultPartBytes)
+	positive("CacheEntries", &o.CacheEntries, defaultCacheEntries)
 	if o.Timeout < 0 {
 		faults = append(faults, errors.New("registry: Timeout is negative"))
 	}
 	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
+		o.Timeout = defaultTimeout
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// DefaultRunsPause is how often what runs is looked at: what an operator
+	// defaultRunsPause is how often what runs is looked at: what an operator
 	// stops ends within a second, in every process that uses the state.
-	DefaultRunsPause = 250 * time.Millisecond
+	defaultRunsPause = 250 * time.Millisecond
 	// unknownWait is how long what runs goes on while the state, which says whether
 	// it may, cannot be read.
 	unknownWait = 5 * time.Second
@@ -80,7 +80,7 @@ type RunsOptions struct {
 	Recorder Recorder
 	// Logger receives what was ended; nil discards it.
 	Logger *slog.Logger
-	// Pause is how often what runs is looked at; 0 means DefaultRunsPause.
+	// Pause is how often what runs is looked at; 0 means 250 ms.
 	Pause time.Duration
 }
 
@@ -110,7 +110,7 @@ func NewRuns(o *RunsOptions) *Runs {
 		r.o = *o
 	}
 	if r.o.Pause <= 0 {
-		r.o.Pause = DefaultRunsPause
+		r.o.Pause = defaultRunsPause
 	}
 	if r.o.Logger == nil {
 		r.o.Logger = slog.New(slog.DiscardHandler)

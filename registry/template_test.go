@@ -93,7 +93,7 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 // and has the agent ask for long URIs.
 func TestMatchingIsBounded(t *testing.T) {
 	slow := &declarationChecker{tool: &sallyport.Tool{Name: "slow", Form: sallyport.FormResource}}
-	for i := range MaxResources {
+	for i := range maxResources {
 		slow.tool.Resources = append(slow.tool.Resources, sallyport.Resource{Name: "n", Template: fmt.Sprintf("mem:{+a,b,c,d,e,f,g,h*}!%d", i)})
 	}
 	plain := &declarationChecker{tool: &sallyport.Tool{Name: "plain", Form: sallyport.FormResource, Resources: []sallyport.Resource{
