@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 const (
@@ -87,7 +88,7 @@ func (p processAccessor) filterEnvironment(asked map[string]string) (map[string]
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00") {
 			return nil, sallyport.InputInvalid("an environment variable has no name, a NUL byte, or an equals sign in its name")
 		}
-		if reservedEnv(name) {
+		if reach.ReservedEnv(name) {
 			reserved = append(reserved, name)
 			delete(env, name)
 		}

@@ -72,7 +72,7 @@ func checkStandInName(name string, env map[string]string) error {
 	switch _, taken := env[name]; {
 	case !reach.IsEnvName(name):
 		return sallyport.InputInvalid("the variable of a secret has no portable name")
-	case reservedEnv(name):
+	case reach.ReservedEnv(name):
 		return sallyport.InputInvalid("the variable " + clipItem(name) + " steers a child from outside and cannot hold a secret")
 	case taken:
 		return sallyport.InputInvalid("the variable " + clipItem(name) + " is given twice")

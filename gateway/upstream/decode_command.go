@@ -13,7 +13,6 @@ import (
 	"github.com/sallyport/sallyport/internal/definition"
 	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/reach"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 // fetchers are commands that fetch a package and run it, and that
@@ -130,7 +129,7 @@ func (d *serverDecoder) decodeEnv(at string, v any) {
 		switch {
 		case !reach.IsEnvName(name):
 			d.Fault(at, "not the name of a variable")
-		case scoped.ReservedEnv(name):
+		case reach.ReservedEnv(name):
 			d.Fault(at, errSteers)
 		case !ok || strings.Contains(text, "\x00"):
 			d.Fault(at, "expected a text, a number, true or false; a secret belongs under secret_env")
@@ -164,7 +163,7 @@ func (d *serverDecoder) secretEnv(at string, v any) {
 		switch {
 		case !reach.IsEnvName(name):
 			d.Fault(at, "not the name of a variable")
-		case scoped.ReservedEnv(name):
+		case reach.ReservedEnv(name):
 			d.Fault(at, errSteers)
 		case twice:
 			d.Fault(at, "is a variable of env already")

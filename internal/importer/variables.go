@@ -5,7 +5,6 @@ import (
 
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/reach"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 // translateVariables translates the environment variables of a program.
@@ -24,7 +23,7 @@ func (i *clientImport) translateVariables(p *plannedServer) {
 			// Most programs treat an empty variable like a missing one.
 		case !reach.IsEnvName(v.Name):
 			p.addNote("a variable is not carried over: %q is not a name of one", v.Name)
-		case scoped.ReservedEnv(v.Name):
+		case reach.ReservedEnv(v.Name):
 			p.addNote("%s is not carried over: it steers a child from outside, so that no child gets it", v.Name)
 		case len(refs) > 0 && !i.resolveDefaults(p, v.Name, &text, refs) || !i.isHarmless(p, v.Name, text):
 			i.secretVariable(p, v.Name, text, refs, hosts)

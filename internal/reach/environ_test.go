@@ -1,4 +1,4 @@
-package scoped
+package reach
 
 import (
 	"slices"
@@ -28,8 +28,8 @@ func TestReservedEnv(t *testing.T) {
 		"HELM_PLUGINS", "CLOUDSDK_PYTHON", "TF_CLI_ARGS", "TF_CLI_ARGS_plan", "SYSTEM_WGETRC", "DISPLAY", "WAYLAND_DISPLAY",
 		"SOMETOOL_ARGS", "SOME_RSH", "SOMEOPTS", "CAML_LD_LIBRARY_PATH", "COLLECT_LTO_WRAPPER", "DEPENDENCIES_OUTPUT",
 	} {
-		if !reservedEnv(name) {
-			t.Errorf("reservedEnv(%q) = false, want true", name)
+		if !ReservedEnv(name) {
+			t.Errorf("ReservedEnv(%q) = false, want true", name)
 		}
 	}
 	for _, name := range []string{
@@ -39,8 +39,8 @@ func TestReservedEnv(t *testing.T) {
 		"LC_CTYPE", "LINES", "LOGNAME", "PWD", "SHLVL", "SOURCE_DATE_EPOCH", "OPTION", "ARGS", "ARGSUSED", "CCC", "ASSET",
 		"API_KEY", "DATABASE_URL", "MAKER", "PATHS", "MY_PATH", "R_VALUE", "PHPUNIT",
 	} {
-		if reservedEnv(name) {
-			t.Errorf("reservedEnv(%q) = true, want false", name)
+		if ReservedEnv(name) {
+			t.Errorf("ReservedEnv(%q) = true, want false", name)
 		}
 	}
 }
@@ -52,12 +52,12 @@ func FuzzReservedEnv(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		got := reservedEnv(name)
-		if got != reservedEnv(strings.ToUpper(name)) && isASCII(name) {
-			t.Errorf("reservedEnv(%q) = %t depends on the case", name, got)
+		got := ReservedEnv(name)
+		if got != ReservedEnv(strings.ToUpper(name)) && isASCII(name) {
+			t.Errorf("ReservedEnv(%q) = %t depends on the case", name, got)
 		}
 		if !got && strings.ContainsAny(name, "=%() \x00\n") || !got && !isASCII(name) {
-			t.Errorf("reservedEnv(%q) = false, want true for a name that no shell writes", name)
+			t.Errorf("ReservedEnv(%q) = false, want true for a name that no shell writes", name)
 		}
 	})
 }

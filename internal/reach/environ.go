@@ -1,22 +1,16 @@
-package scoped
+package reach
 
 import (
 	"slices"
 	"strings"
-
-	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // ReservedEnv reports whether a variable is kept from a child when a tool sets
-// it, whatever the grant: one that steers the child from outside, or whose name
-// is not portable. A configuration that names one is refused.
-func ReservedEnv(name string) bool { return reservedEnv(name) }
-
-// reservedEnv reports whether a variable is kept from a child when a tool sets
 // it: one that loads code, runs commands, names configuration that does, finds
 // other programs, or goes around the proxy and its certificates; and one whose
 // name is not portable, the form in which shells export functions. Names are
-// compared in upper case, because curl and npm read lower case too.
+// compared in upper case, because curl and npm read lower case too. No grant
+// changes it, and a configuration that names one is refused.
 //
 // The tables grew from glibc's list for privileged programs
 // (sysdeps/generic/unsecvars.h), sudo's initial_badenv_table
@@ -26,8 +20,8 @@ func ReservedEnv(name string) bool { return reservedEnv(name) }
 // build tools, test runners, package managers, pagers, editors and archivers
 // that are found on developers' machines and run a command, load a library or
 // read a file that a variable names.
-func reservedEnv(name string) bool {
-	if !reach.IsEnvName(name) {
+func ReservedEnv(name string) bool {
+	if !IsEnvName(name) {
 		return true
 	}
 	name = strings.ToUpper(name)
