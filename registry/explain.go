@@ -103,7 +103,7 @@ func (x *Explanation) Host(host string, port uint16) sallyport.Decision {
 	}
 	d.Why = refusal.Detail
 	if !scoped.OutsideGrant(refusal) {
-		d.Source = scoped.FloorSource
+		d.Source = reach.FloorSource
 	}
 	return x.role.explainRefusal(x.entry, d)
 }

@@ -103,7 +103,7 @@ func (ro *compiledRole) sourceOf(key string) string { return ro.personality.Sour
 // smallest change, where the accessor did not know them. A floor has a source
 // and no change.
 func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) sallyport.Decision {
-	if d.Source == scoped.FloorSource && ro.deniesHost(d) {
+	if d.Source == reach.FloorSource && ro.deniesHost(d) {
 		d.Source = ro.sourceOf("safety.network.deny")
 		d.Fix = fmt.Sprintf("take what covers %s off personalities.%s.safety.network.deny", d.Resource, ro.name())
 		return d
@@ -113,7 +113,7 @@ func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) 
 	if r, ok := group.FindReach(d.Capability); ok {
 		key, deferred = r.Ceiling.Key, r.Defers(&t.Capabilities)
 	}
-	if d.Source == scoped.LinkSource {
+	if d.Source == reach.LinkSource {
 		d.Source = ro.sourceOf(key)
 		return d
 	}

@@ -173,7 +173,7 @@ func (b *boundFiles) checkName(op, name string) (string, error) {
 	case !covered && denied:
 		// The text is that of any path outside the grant; the operator
 		// learns that a wider grant would change nothing.
-		b.recordDecision(op, p, false, ": outside the granted "+op+" reach, and on the always-deny floor: "+reason, FloorSource)
+		b.recordDecision(op, p, false, ": outside the granted "+op+" reach, and on the always-deny floor: "+reason, reach.FloorSource)
 		return "", sallyport.PathError(op, p)
 	case !covered:
 		return "", b.refusePath(op, p, "outside the granted "+op+" reach")
@@ -235,14 +235,6 @@ func (f *fileReach) findEntry(op, p string) *grantedEntry {
 	return best
 }
 
-// FloorSource stands for the place of a rule that no configuration holds, in
-// a decision about a path or host that no grant reaches.
-const FloorSource = "always-deny floor"
-
-// LinkSource stands for the place of a rule in a decision about what a symbolic
-// link withholds: the path is granted, and the decision brings its own fix.
-const LinkSource = "symbolic link"
-
 // recordDecision reports a decision about a path.
 func (b *boundFiles) recordDecision(op, path string, allowed bool, why, source string) {
 	if b.note == nil {
@@ -260,7 +252,7 @@ func (b *boundFiles) recordFixable(op, path, why, fix string) {
 		return
 	}
 	b.note(sallyport.Decision{
-		Step: sallyport.StepAccess, Capability: capFS + "." + op, Resource: path, Why: op + " " + path + ": " + why, Source: LinkSource, Fix: fix,
+		Step: sallyport.StepAccess, Capability: capFS + "." + op, Resource: path, Why: op + " " + path + ": " + why, Source: reach.LinkSource, Fix: fix,
 	})
 }
 
@@ -273,7 +265,7 @@ func (b *boundFiles) refusePath(op, path, why string) error {
 // refuseFloor records and returns a refusal by the floor, which no
 // configuration turns around.
 func (b *boundFiles) refuseFloor(op, path, reason string) error {
-	b.recordDecision(op, path, false, ": always-deny floor: "+reason, FloorSource)
+	b.recordDecision(op, path, false, ": always-deny floor: "+reason, reach.FloorSource)
 	return sallyport.PathFloorError(op, path)
 }
 
@@ -282,7 +274,7 @@ func (b *boundFiles) refuseKind(op, path string, mode fs.FileMode) error {
 	if mode.IsDir() {
 		return newPathError(op, path, syscall.EISDIR)
 	}
-	b.recordDecision(op, path, false, ": not a regular file", FloorSource)
+	b.recordDecision(op, path, false, ": not a regular file", reach.FloorSource)
 	err := sallyport.PathError(op, path)
 	err.Detail += ": not a regular file"
 	return err

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // maxNotes bounds how many decisions of either kind one call adds to its
@@ -120,7 +121,7 @@ func newHostRefusal(target string, e *sallyport.Error) sallyport.Decision {
 		d.Why += " (" + e.Err.Error() + ")"
 	}
 	if !OutsideGrant(e) {
-		d.Source = FloorSource
+		d.Source = reach.FloorSource
 	}
 	return d
 }

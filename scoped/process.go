@@ -121,7 +121,7 @@ func (p processAccessor) checkBinary(binary string) error {
 	if why := reach.Launcher(binary); why != "" {
 		p.b.recordDecision(sallyport.Decision{
 			Step: sallyport.StepAccess, Capability: capProcess, Resource: clipItem(binary),
-			Why: clipItem(binary) + " " + why, Source: FloorSource,
+			Why: clipItem(binary) + " " + why, Source: reach.FloorSource,
 		})
 		return sallyport.BinaryError(binary, why)
 	}

@@ -97,7 +97,7 @@ func (p processAccessor) filterEnvironment(asked map[string]string) (map[string]
 		slices.Sort(reserved)
 		p.b.recordDecision(sallyport.Decision{
 			Step: sallyport.StepAccess, Capability: capProcess, Resource: clipItem(strings.Join(reserved, ", ")),
-			Why: "environment variables that steer a child from outside are not passed on", Source: FloorSource,
+			Why: "environment variables that steer a child from outside are not passed on", Source: reach.FloorSource,
 		})
 	}
 	return env, nil

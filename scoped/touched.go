@@ -15,15 +15,6 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// commitSource stands for the place of a rule, like [FloorSource], in
-// decisions about what a child wrote in overlay mode and was not carried over:
-// the file is within reach, and no declaration would change it.
-const commitSource = "overlay commit"
-
-// UnattributedSource stands for the place of a rule in decisions about what
-// changed while a child ran, by an unknown writer: it was not seen to be used.
-const UnattributedSource = "not attributed"
-
 // touchedKind is one kind of thing that children are seen to use.
 type touchedKind int
 
@@ -112,7 +103,7 @@ func (b *Binding) recordChildUses(s *sallyport.Spawn, res *sallyport.ProcessResu
 	}
 	for _, path := range res.Touched.Withheld {
 		d := newAccessDecision(touchedGroups[withheld], path, false, "shown in part to a child of "+s.Binary+withheldWhy)
-		d.Source = FloorSource
+		d.Source = reach.FloorSource
 		lists[withheld] = append(lists[withheld], d)
 	}
 	hosts := sortBySent(res.Touched.Hosts)
@@ -134,7 +125,7 @@ func (b *Binding) recordChildUses(s *sallyport.Spawn, res *sallyport.ProcessResu
 	}
 	for _, path := range res.Touched.Changed {
 		d := newAccessDecision(touchedGroups[changedMeanwhile], path, true, unknownWriter+", as a child of "+s.Binary+" ran")
-		d.Source = UnattributedSource
+		d.Source = reach.UnattributedSource
 		lists[changedMeanwhile] = append(lists[changedMeanwhile], d)
 	}
 	for i := range res.Changes {
@@ -236,9 +227,9 @@ func newRestDecision(kind touchedKind, binary string, n int, hosts []sallyport.H
 	d := newAccessDecision(touchedGroups[kind], binary, kind != refusedHosts && kind != changedOnFloor, why)
 	switch kind {
 	case changedOnFloor:
-		d.Source = FloorSource
+		d.Source = reach.FloorSource
 	case changedMeanwhile:
-		d.Source = UnattributedSource
+		d.Source = reach.UnattributedSource
 	}
 	return d
 }
@@ -248,7 +239,7 @@ func newRestDecision(kind touchedKind, binary string, n int, hosts []sallyport.H
 func newFloorDecision(binary, path string) sallyport.Decision {
 	d := newAccessDecision(touchedGroups[changedOnFloor], path, false, "on the deny floor, "+unknownWriter+", as a child of "+binary+
 		" ran: it may run with the rights of whoever uses the folder; look at it or remove it")
-	d.Source = FloorSource
+	d.Source = reach.FloorSource
 	return d
 }
 
@@ -262,7 +253,7 @@ func newAccessDecision(capability, resource string, allowed bool, why string) sa
 // newLayerDecision says that a private layer accepted no more.
 func newLayerDecision(binary, bound string) sallyport.Decision {
 	d := newAccessDecision(capFS+".write", binary, false, "the private layer of a child of "+binary+" is full: "+bound)
-	d.Source = commitSource
+	d.Source = reach.CommitSource
 	d.Fix = "raise sandbox.layer or sandbox.layer_files in the configuration"
 	return d
 }
@@ -290,7 +281,7 @@ func (b *Binding) newHostDecision(binary string, u *sallyport.HostUse) sallyport
 	if u.Port == 0 || refusal == nil || !OutsideGrant(refusal) {
 		// What has no port was no target, or stands for several; what the list
 		// lets pass was refused for its address or for how it was spoken to.
-		d.Source, d.Fix = FloorSource, u.Fix
+		d.Source, d.Fix = reach.FloorSource, u.Fix
 		return d
 	}
 	return b.scope.explainDropped(d, func(entry string) bool {
@@ -332,7 +323,7 @@ func newChangeDecision(s *sallyport.Spawn, c *sallyport.Change) sallyport.Decisi
 	}
 	d := newAccessDecision(touchedGroups[changed], c.Path, c.Committed || s.Options.Discard, why)
 	if !d.Allowed {
-		d.Source = commitSource
+		d.Source = reach.CommitSource
 	}
 	return d
 }

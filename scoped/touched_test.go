@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/scoped"
 	"github.com/sallyport/sallyport/scoped/scopedtest"
 )
@@ -66,9 +67,9 @@ func TestC5_A16_TouchedIsNoted(t *testing.T) {
 		switch {
 		case d.Resource == "npmjs.org" && (d.Source != "s.yaml:3:1" || d.Fix != "add npmjs.org to it"):
 			t.Errorf("the refusal of npmjs.org has source %q and fix %q, want the dropped rule", d.Source, d.Fix)
-		case (d.Resource == "inner.github.com" || d.Resource == `"a b"`) && d.Source != scoped.FloorSource:
+		case (d.Resource == "inner.github.com" || d.Resource == `"a b"`) && d.Source != reach.FloorSource:
 			t.Errorf("the refusal of %s has source %q, want the floor", d.Resource, d.Source)
-		case strings.Contains(d.Resource, ".git/hooks") && (d.Source != scoped.FloorSource || d.Fix != ""):
+		case strings.Contains(d.Resource, ".git/hooks") && (d.Source != reach.FloorSource || d.Fix != ""):
 			t.Errorf("the refusal of %s has source %q and fix %q, want the floor and none", d.Resource, d.Source, d.Fix)
 		}
 	}

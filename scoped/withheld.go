@@ -5,6 +5,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	places "github.com/sallyport/sallyport/internal/place"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // recordWithheld records the granted places that a child is not shown, because a
@@ -21,7 +22,7 @@ func (b *Binding) recordWithheld() {
 			}
 			d := sallyport.Decision{
 				Step: sallyport.StepAccess, Capability: capFS + "." + list.op, Resource: path,
-				Why: list.op + " " + path + ": not shown to the child: " + errLinked.Error(), Source: LinkSource,
+				Why: list.op + " " + path + ": not shown to the child: " + errLinked.Error(), Source: reach.LinkSource,
 			}
 			if b.scope.backends.Places != nil {
 				if p := b.scope.backends.Places.Place(path); p.Why != "" {

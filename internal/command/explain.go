@@ -16,7 +16,6 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 // explainQuestions holds the questions that explain answers besides the grant.
@@ -316,7 +315,7 @@ func explainDecisions(p *printer, e *audit.Event) {
 		case !d.Allowed:
 			refusals++
 			printDecision(p, d)
-		case d.Source == scoped.UnattributedSource:
+		case d.Source == reach.UnattributedSource:
 			changed = append(changed, text.OneLine(describeAccess(d)))
 		case d.Step == sallyport.StepAccess:
 			used = append(used, text.OneLine(describeAccess(d)))
