@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -35,23 +34,11 @@ func auditCommand(env *environment, f *flags) *cobra.Command {
 // withState opens the state without building the gate and runs a command on the
 // record.
 func withState(ctx context.Context, env *environment, f *flags, do func(g *gate) error) (err error) {
-	c, builtin, err := loadConfig(env, f)
+	g, err := openForRecord(ctx, env.forGate(), f.config)
 	if err != nil {
 		return usageError(err)
 	}
-	g := &gate{deployment: &deployment{config: c}, builtin: builtin}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	open := g.openStore
-	if path := c.State.Path; path != "" {
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			// A command that only reads must not create a state file.
-			fmt.Fprintf(env.stderr, "sallyport: no record yet: %s does not exist\n", path)
-			open = g.openMemory
-		}
-	}
-	if err := open(ctx); err != nil {
-		return usageError(err)
-	}
 	return do(g)
 }
 
@@ -224,11 +211,6 @@ func (g *gate) eventsOf(ctx context.Context, call string) ([]audit.Event, error)
 		return nil, &exitError{code: exitFailed, err: fmt.Errorf("no record of call %q", call)}
 	}
 	return events, nil
-}
-
-// newestRecord returns the newest record.
-func (g *gate) newestRecord(ctx context.Context) (audit.Head, error) {
-	return audit.Newest(ctx, g.state)
 }
 
 func auditHead(env *environment, f *flags) *cobra.Command {

@@ -47,14 +47,14 @@ refused. The exit code is 1 when any answer is an error.`,
 					return usageError(err)
 				}
 				requests, places := wellFormed(lines)
-				g.findServers(cmd.Context(), env, caller, serversIn(requests), leftOf(calledIn(requests)...))
+				g.findServers(cmd.Context(), caller, serversIn(requests), leftOf(calledIn(requests)...))
 				for i := range lines {
 					if l := &lines[i]; l.broken != "" {
 						res := g.registry.Reject(cmd.Context(), caller, l.request, l.broken)
 						l.result = &res
 					}
 				}
-				stop := g.followChanges(cmd.Context(), env)
+				stop := g.followChanges(cmd.Context())
 				results := g.registry.Batch(cmd.Context(), caller, requests)
 				stop()
 				for i, place := range places {
@@ -206,4 +206,22 @@ func printBatch(w io.Writer, lines []batchLine) error {
 		return silentFailure()
 	}
 	return nil
+}
+
+// serversIn lists the servers whose tools are requested.
+func serversIn(requests []sallyport.Request) (names []string) {
+	for i := range requests {
+		if s := serverOf(requests[i].Tool); s != "" {
+			names = append(names, s)
+		}
+	}
+	return names
+}
+
+// calledIn lists the tools that requests call.
+func calledIn(requests []sallyport.Request) (ids []string) {
+	for i := range requests {
+		ids = append(ids, requests[i].Tool)
+	}
+	return ids
 }

@@ -21,7 +21,7 @@ func BenchmarkDurableCalls(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	key, err := randomKey()
+	key, err := audit.NewKey(make([]byte, audit.KeyBytes))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // maxStdin bounds the arguments on standard input, in bytes. The gate's own
@@ -81,8 +84,8 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
 				if err != nil {
 					return usageError(err)
 				}
-				g.findServers(cmd.Context(), env, caller, []string{serverOf(args[0])}, leftOf(args[0]))
-				defer g.followChanges(cmd.Context(), env)()
+				g.findServers(cmd.Context(), caller, []string{serverOf(args[0])}, leftOf(args[0]))
+				defer g.followChanges(cmd.Context())()
 				return printResult(env.newPrinter(f), g.registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
 			})
 		},
@@ -136,4 +139,20 @@ func printResult(p *printer, res sallyport.Result) error {
 		return silentFailure()
 	}
 	return nil
+}
+
+// everyLeft selects all tools, for commands that list tools.
+func everyLeft(*upstream.Left) bool { return true }
+
+// leftOf selects named tools, for commands about them. To the caller these
+// tools do not exist; the operator has to learn why.
+func leftOf(ids ...string) func(l *upstream.Left) bool {
+	return func(l *upstream.Left) bool {
+		// A tool whose name cannot be mapped cannot be named by any command.
+		mapped, _ := lock.MapName(l.Server, l.Tool)
+		return slices.ContainsFunc(ids, func(id string) bool {
+			_, name := sallyport.ParseID(id)
+			return name == l.Tool || name == mapped
+		})
+	}
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/sallyport/sallyport/store/memory"
 )
 
+// tokenSetting is the state's key of the hash of the first token.
+const tokenSetting = "auth/local/token_sha256"
+
 // openCallers finds the principals that may call: those of the configuration
 // and those of the state, without the stopped ones.
 func (g *gate) openCallers(ctx context.Context) (err error) {

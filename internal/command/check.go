@@ -2,11 +2,12 @@ package command
 
 import (
 	"errors"
-	"runtime"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -29,7 +30,7 @@ answer, 2 when the configuration cannot be loaded.`,
 			defer func() { err = errors.Join(err, g.Close()) }()
 			g.servers.every = true
 			g.discoverServers(cmd.Context(), "", everyServer)
-			g.printWarnings(env)
+			g.printWarnings(env.stderr)
 			env.warnOfCopies(g.config.Files...)
 			misfits := g.collectMisfits()
 			report := checkReport{
@@ -100,48 +101,14 @@ func (g *gate) collectMisfits() registry.Faults {
 	return append(all, g.programFaults()...)
 }
 
-// enforcement is one line about a limit that this machine enforces.
-type enforcement struct {
-	What string `json:"what"`
-	How  string `json:"how"`
-	On   bool   `json:"on"`
-}
-
-// describeEnforcement lists the limits that are enforced here and those that are not.
-// The first lines hold on every system. A limit that needs the kernel is named
-// where the kernel lacks it.
-func (g *gate) describeEnforcement() []enforcement {
-	report := g.children.Report()
-	list := []enforcement{
-		{"files", "opened beneath the granted folders, links and races included; deny floor on the opened file", true},
-		{"network", "hosts of the grant; address floor on the dialled address; every redirect", true},
-		{"secrets", "granted references; values removed from everything that leaves", true},
-		{"record", "intent before, outcome after, denials included; keyed chain in " + orMemory(g.config.State.Path), true},
-		{"tools in this process", "Go code behind accessors, not confined by the kernel", false},
-	}
-	list = append(list, describeConfinement(&report, g.shown)...)
-	list = append(list, g.sharedRootEntries()...)
-	if runtime.GOOS == "windows" {
-		list = append(list, enforcement{"file modes", "state and key rely on the folder's access list, not on modes", false})
-	}
-	return list
-}
-
-func orMemory(path string) string {
-	if path == "" {
-		return "memory"
-	}
-	return path
-}
-
-func printEnforcement(p *printer, list []enforcement) {
-	rows := [][]string{}
-	for _, e := range list {
-		word := p.colourGood("enforced")
-		if !e.On {
-			word = p.colourBad("not confined")
+// roleRow returns the row of a personality in the table of check.
+func (g *gate) roleRow(name string, misfits registry.Faults) []string {
+	count := 0
+	for _, m := range misfits {
+		if m.Personality == name {
+			count++
 		}
-		rows = append(rows, []string{word, e.What, e.How})
 	}
-	p.printTable(rows)
+	tools := g.registry.List(&sallyport.Caller{Personality: name})
+	return []string{name, fmt.Sprint(len(tools)), fmt.Sprint(count)}
 }

@@ -5,9 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
-	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/pending"
 	"github.com/sallyport/sallyport/sandbox"
 )
 
@@ -17,15 +16,15 @@ const warmHelpers = 2
 
 // openChildren creates the runner of child processes. A single command starts
 // its child cold; a server keeps some sandboxes warm.
-func (g *gate) openChildren(env *environment, files *sallyport.FileBackend, network *sallyport.NetworkBackend) error {
-	shown, err := g.findToolchains(env.home)
+func (g *gate) openChildren() error {
+	shown, err := g.findToolchains(g.env.home)
 	if err != nil {
 		return err
 	}
 	g.shown = shown
 	runner, err := sandbox.New(&sandbox.Options{
-		Level: g.config.Sandbox.Level, Files: files, Network: network, Warm: -1, Logger: g.logger,
-		Toolchains: shown, Pending: g.pendingStore(env).Dir,
+		Level: g.config.Sandbox.Level, Files: g.files, Network: g.network, Warm: -1, Logger: g.logger,
+		Toolchains: shown, Pending: g.pendingStore().Dir,
 		Limits: sandbox.Limits{
 			Memory: g.config.Sandbox.Memory, Processes: g.config.Sandbox.Processes, CPUs: g.config.Sandbox.CPUs,
 			FileBytes: g.config.Sandbox.FileSize, TmpBytes: g.config.Sandbox.Tmp,
@@ -92,51 +91,7 @@ func resolveLinks(path string) string {
 	return path
 }
 
-// describeConfinement describes the confinement of child processes, for check and
-// serve.
-func describeConfinement(r *sandbox.Report, shown []sandbox.Toolchain) []enforcement {
-	switch {
-	case r.Level == "":
-		return []enforcement{{"child processes", "refused: the level " + string(r.Wanted) + " needs what is missing here: " + r.Missing, false}}
-	case r.Level == sallyport.LevelNone:
-		return []enforcement{{"child processes", "level none: NOT CONFINED, because the configuration says sandbox: none", false}}
-	}
-	list := []enforcement{{"child processes", "level " + string(r.Level) + ", shown by a child that attacked it", true}}
-	for _, l := range r.Layers {
-		list = append(list, enforcement{"  " + l.Name, l.How, l.On})
-	}
-	return append(list, describeVisible(r.Level, shown)...)
-}
-
-// sharedRootEntries names the write entries whose children run as root although other
-// children of this gate do not.
-func (g *gate) sharedRootEntries() (list []enforcement) {
-	for _, path := range g.config.WriteEntries() {
-		if why := g.children.Shared(path); why != nil {
-			list = append(list, enforcement{"  users", "children that may write " + path + " run as root of the host, since it cannot be shown as another user's: " + why.Error(), false})
-		}
-	}
-	return list
-}
-
-// describeVisible describes what children see of this machine besides the system
-// folders and their reach. Caches are shown where there is a mount namespace.
-func describeVisible(level sallyport.Level, shown []sandbox.Toolchain) []enforcement {
-	var dirs, caches []string
-	for _, t := range shown {
-		dirs = append(dirs, t.Dirs...)
-		for _, c := range t.Caches {
-			caches = append(caches, c.Host)
-		}
-	}
-	list := []enforcement{{"  toolchains", "none are shown", true}}
-	if len(dirs) > 0 {
-		list[0].How = "every child sees, read only: " + strings.Join(dirs, ", ")
-	}
-	if len(caches) > 0 && level != sallyport.LevelLandlock {
-		list = append(list, enforcement{
-			"  caches", "every child sees, and writes a copy of its own: " + strings.Join(caches, ", ") + "; toolchains: [] shows none", true,
-		})
-	}
-	return list
+// pendingStore returns the store of changes that wait for a user to review them.
+func (g *gate) pendingStore() pending.Store {
+	return pending.Store{Dir: filepath.Join(g.ownFolder(), "pending")}
 }

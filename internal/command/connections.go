@@ -37,14 +37,3 @@ func admitConnections(c *listening.Crowd, next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
-
-// processBound returns how many processes of MCP servers may run at once: a
-// sixteenth of the number of descriptors that the process may open, since each
-// server takes a few of them.
-func processBound() int {
-	const most, least = 128, 4
-	if part := listening.Share(16); part > 0 {
-		return max(least, min(most, part))
-	}
-	return most
-}

@@ -75,7 +75,7 @@ it. The exit code is 1 when the answer is no.`,
 				open = askGate
 			}
 			return r.withGate(cmd.Context(), env, f, open, func(g *gate, caller *sallyport.Caller) error {
-				g.findServers(cmd.Context(), env, caller, []string{serverOf(args[0])}, leftOf(args[0]))
+				g.findServers(cmd.Context(), caller, []string{serverOf(args[0])}, leftOf(args[0]))
 				return g.explainTool(cmd.Context(), env.newPrinter(f), caller, args[0], &q)
 			})
 		},

@@ -15,11 +15,11 @@ import (
 // rights away, heed ends or narrows what the command runs. In all other
 // respects the command keeps the configuration with which it began. The caller
 // calls stop to end the watch.
-func (g *gate) followChanges(ctx context.Context, env *environment) (stop func()) {
+func (g *gate) followChanges(ctx context.Context) (stop func()) {
 	if g.builtin {
 		return func() {}
 	}
-	h := &commandFollower{configFollower: configFollower{g: g, env: env, seen: g.config.Digest + g.servers.pins.digest}, judge: g.deployment}
+	h := &commandFollower{configFollower: configFollower{g: g, seen: g.config.Digest + g.servers.pins.digest}, judge: g.deployment}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { h.watchConfig(ctx) })
@@ -64,14 +64,14 @@ func (h *commandFollower) reloadIfChanged(ctx context.Context) error {
 		return nil // another process may be about to replace an unreadable file
 	}
 	h.seen = now
-	c, err := config.Load(h.g.config.Files, configOptions(h.env))
+	c, err := config.Load(h.g.config.Files, h.g.env.configOptions())
 	if err == nil {
 		err = h.g.refuseRestartKeys(c)
 	}
 	if err != nil {
 		return err
 	}
-	next, err := h.g.newDeployment(ctx, h.env, c)
+	next, err := h.g.newDeployment(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (h *commandFollower) reloadIfChanged(ctx context.Context) error {
 // reportFault warns that a changed configuration does not apply to what runs.
 func (h *commandFollower) reportFault(err error) {
 	if err != nil {
-		fmt.Fprintf(h.env.stderr, "sallyport: the configuration has changed and is not in force for what runs; the last good one is:\n%s\n",
+		fmt.Fprintf(h.g.env.stderr, "sallyport: the configuration has changed and is not in force for what runs; the last good one is:\n%s\n",
 			strings.TrimRight(err.Error(), "\n"))
 	}
 }

@@ -95,10 +95,10 @@ func (e *environment) importEnvironment(f *flags) *importer.Environment {
 		Out: e.stdout, Err: e.stderr, JSON: f.json, Version: moduleVersion(),
 		ConfigFlags: f.config, ConfigFiles: configPaths(e, f),
 		LoadConfig: func() (*config.Config, error) {
-			c, _, err := loadConfig(e, f)
+			c, _, err := loadConfig(e.forGate(), f.config)
 			return c, err
 		},
-		ReadConfig: func(paths []string) (*config.Config, error) { return config.Load(paths, configOptions(e)) },
+		ReadConfig: func(paths []string) (*config.Config, error) { return config.Load(paths, e.forGate().configOptions()) },
 		FindMisfits: func(ctx context.Context, paths []string, role string) (faults registry.Faults, err error) {
 			g, err := viewGate(ctx, e, &flags{config: paths})
 			if err != nil {

@@ -64,7 +64,7 @@ func gatedEcho(b *testing.B) (url, token string) {
 	db, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "state.db"), nil)
 	must(err)
 	b.Cleanup(func() { _ = db.Close() })
-	key, err := randomKey()
+	key, err := audit.NewKey(make([]byte, audit.KeyBytes))
 	must(err)
 	log, err := audit.New(db, key, nil)
 	must(err)

@@ -44,15 +44,9 @@ what is pinned any more.`,
 
 // withLook runs a command that asks servers what they offer now.
 func withLook(ctx context.Context, env *environment, f *flags, l pinPolicy, do func(g *gate) error) error {
-	g, err := openWith(ctx, env, f, func(g *gate, ctx context.Context) error {
-		if g.builtin {
-			return fmt.Errorf("there is no %s here, and without one no MCP server", configName)
-		}
-		g.look = l
-		return g.openStore(ctx)
-	})
+	g, err := openForLock(ctx, env.forGate(), f.config, l)
 	if err != nil {
-		return err
+		return usageError(err)
 	}
 	err = do(g)
 	return errors.Join(err, g.Close())

@@ -16,35 +16,10 @@ import (
 	"github.com/sallyport/sallyport/gateway/oauth"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/text"
-	"github.com/sallyport/sallyport/secrets"
 )
 
 // loginWait bounds how long a user may take to consent.
 const loginWait = 5 * time.Minute
-
-// openTokens opens the vault when a server needs one, and puts it before the
-// secrets of the configuration.
-func (g *gate) openTokens(declared []upstream.Server, b *sallyport.Backends) (*oauth.Vault, error) {
-	if !slices.ContainsFunc(declared, func(s upstream.Server) bool { return s.OAuth != nil }) {
-		return nil, nil
-	}
-	vault, err := g.newVault()
-	if err != nil {
-		return nil, err
-	}
-	sources := []sallyport.SecretSource{vault}
-	if b.Secrets != nil {
-		sources = append(sources, b.Secrets)
-	}
-	b.Secrets = secrets.NewChain(sources...)
-	return vault, nil
-}
-
-// newVault stores tokens in the state. The key that seals them is not in the
-// state.
-func (g *gate) newVault() (*oauth.Vault, error) {
-	return oauth.NewVault(g.settings, g.key.Derive("oauth tokens"))
-}
 
 // loginFlags holds the flags of login and logout.
 type loginFlags struct {
@@ -288,8 +263,8 @@ func (g *gate) removeTokens(ctx context.Context, s *upstream.Server, principal s
 
 // forgetEverywhere removes the tokens that belong to a principal alone: the
 // next principal with this name may be another person.
-func (g *gate) forgetEverywhere(ctx context.Context, env *environment, principal string) error {
-	declared, err := serversOf(g.config, env.home)
+func (g *gate) forgetEverywhere(ctx context.Context, principal string) error {
+	declared, err := serversOf(g.config, g.env.home)
 	if err != nil {
 		return err
 	}

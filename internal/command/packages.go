@@ -24,10 +24,10 @@ import (
 // openStorage opens the store of packages beside the state. It uses the
 // runtime's own folder: a folder that is named packages may belong to another
 // program.
-func (g *gate) openStorage(env *environment) (err error) {
+func (g *gate) openStorage() (err error) {
 	var o install.Options
-	if env.packages != nil {
-		o = *env.packages
+	if g.env.packages != nil {
+		o = *g.env.packages
 	}
 	from := &g.config.Packages
 	o.NPM = cmp.Or(from.NPM, o.NPM)
@@ -35,15 +35,14 @@ func (g *gate) openStorage(env *environment) (err error) {
 		o.PyPI, o.PyPIFiles = from.PyPI, hostRoot(from.PyPI)
 	}
 	o.PyPIFiles = cmp.Or(from.PyPIFiles, o.PyPIFiles)
-	g.store, err = install.New(filepath.Join(g.ownFolder(env.dir), "packages"), &o)
+	g.store, err = install.New(filepath.Join(g.ownFolder(), "packages"), &o)
 	return err
 }
 
 // ownFolder returns the runtime's own folder beside the state, which no tool
-// and no child reaches. The argument dir is the folder in which the program was
-// started.
-func (g *gate) ownFolder(dir string) string {
-	dir = cmp.Or(g.config.Dir, dir)
+// and no child reaches.
+func (g *gate) ownFolder() string {
+	dir := cmp.Or(g.config.Dir, g.env.dir)
 	if g.config.State.Path != "" {
 		dir = filepath.Dir(g.config.State.Path)
 	}
@@ -90,11 +89,11 @@ func (g *gate) installRole() installRole {
 	}}
 }
 
-func (g *gate) newInstaller(env *environment, t *deployment) *packageInstaller {
+func (g *gate) newInstaller(t *deployment) *packageInstaller {
 	return &packageInstaller{
 		backends: sallyport.Backends{Network: g.network, Files: g.files, Process: g.children, Personalities: g.installRole()},
 		options:  registry.Options{Recorder: g.log, Switches: g.switches, Logger: g.logger, Workspace: t.config.Workspace},
-		store:    g.store, stderr: env.stderr,
+		store:    g.store, stderr: g.env.stderr,
 	}
 }
 

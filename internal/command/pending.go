@@ -3,18 +3,12 @@ package command
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/pending"
 )
-
-// pendingStore returns the store of changes that wait for a user to review them.
-func (g *gate) pendingStore(env *environment) pending.Store {
-	return pending.Store{Dir: filepath.Join(g.ownFolder(env.dir), "pending")}
-}
 
 func pendingCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
@@ -38,7 +32,7 @@ func pendingList(env *environment, f *flags) *cobra.Command {
 		Example: `  sallyport pending ls`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withCallers(cmd.Context(), env, f, false, func(g *gate) error {
-				list, err := g.pendingStore(env).List()
+				list, err := g.pendingStore().List()
 				if err != nil {
 					return usageError(err)
 				}
@@ -66,7 +60,7 @@ func pendingShow(env *environment, f *flags) *cobra.Command {
 		Example: `  sallyport pending show 1f2e3d4c`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withCallers(cmd.Context(), env, f, false, func(g *gate) error {
-				b, err := g.pendingStore(env).Get(args[0])
+				b, err := g.pendingStore().Get(args[0])
 				if err != nil {
 					return usageError(err)
 				}
@@ -95,14 +89,14 @@ when one of the files is not any more what it was when the child began.`,
 		Example: `  sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f40516`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
-				b, err := g.pendingStore(env).Get(args[0])
+				b, err := g.pendingStore().Get(args[0])
 				if err != nil {
 					return usageError(err)
 				}
 				if expect != b.Digest() {
 					return usageError(fmt.Errorf("%s is not the change with the hash %q: look at it with sallyport pending show %s", b.ID, expect, b.ID))
 				}
-				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionApply, b.ID, pathsOf(b)), func() error { return g.pendingStore(env).Apply(b) })
+				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionApply, b.ID, pathsOf(b)), func() error { return g.pendingStore().Apply(b) })
 				if errors.Is(err, pending.ErrChanged) {
 					return usageError(fmt.Errorf("%w; nothing is applied: drop the change with sallyport pending drop %s", err, b.ID))
 				}
@@ -125,11 +119,11 @@ func pendingDrop(env *environment, f *flags) *cobra.Command {
 		Example: `  sallyport pending drop 1f2e3d4c`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
-				b, err := g.pendingStore(env).Get(args[0])
+				b, err := g.pendingStore().Get(args[0])
 				if err != nil {
 					return usageError(err)
 				}
-				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionDrop, b.ID, pathsOf(b)), func() error { return g.pendingStore(env).Drop(b.ID) })
+				err = g.keepFirst(cmd.Context(), changeEvent(audit.ActionDrop, b.ID, pathsOf(b)), func() error { return g.pendingStore().Drop(b.ID) })
 				if err != nil {
 					return usageError(err)
 				}

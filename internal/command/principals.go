@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -51,25 +49,11 @@ change counts at once, also in a server that runs.`,
 // withCallers opens the state without building the gate and runs a command on
 // the principals and kill switches. Only a change creates a state file.
 func withCallers(ctx context.Context, env *environment, f *flags, change bool, do func(g *gate) error) (err error) {
-	c, builtin, err := loadConfig(env, f)
+	g, err := openForAccess(ctx, env.forGate(), f.config, change)
 	if err != nil {
 		return usageError(err)
 	}
-	g := &gate{deployment: &deployment{config: c}, builtin: builtin}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	if change && c.State.Path == "" {
-		return usageError(errors.New("the configuration keeps its state in memory, where this change would end with the command: set state to a file"))
-	}
-	open := g.openStore
-	if _, err := os.Lstat(c.State.Path); !change && errors.Is(err, fs.ErrNotExist) {
-		open = g.openMemory
-	}
-	if err := open(ctx); err != nil {
-		return usageError(err)
-	}
-	if err := g.openCallers(ctx); err != nil {
-		return usageError(err)
-	}
 	return do(g)
 }
 
@@ -246,7 +230,7 @@ logout for each of its logins; stop ends its calls meanwhile.`,
 					return usageError(g.suggestPrincipal(cmd.Context(), args[0], err))
 				}
 				err := g.keepDone(cmd.Context(), changeEvent(audit.ActionRevoke, args[0], ""), "")
-				if err = errors.Join(err, g.forgetEverywhere(cmd.Context(), env, args[0])); err != nil {
+				if err = errors.Join(err, g.forgetEverywhere(cmd.Context(), args[0])); err != nil {
 					return usageError(err)
 				}
 				p := env.newPrinter(f)

@@ -93,10 +93,10 @@ func (w *writtenProgram) isUnchanged() bool { return w.digest != "" && w.current
 // write. Such files run only in the form that the state first saw. Files that
 // the operator allows by execFrom, and files that the lock pins, are not
 // checked.
-func (g *gate) guardPrograms(ctx context.Context, env *environment, t *deployment) {
+func (g *gate) guardPrograms(ctx context.Context, t *deployment) {
 	for i := range t.config.Actions {
 		a := &t.config.Actions[i]
-		def, err := action.Decode(a.JSON, &action.DecodeOptions{Dir: a.Dir, Workspace: t.config.Workspace, Home: env.home})
+		def, err := action.Decode(a.JSON, &action.DecodeOptions{Dir: a.Dir, Workspace: t.config.Workspace, Home: g.env.home})
 		if err != nil || def.Handler.Exec == nil {
 			continue
 		}
@@ -104,7 +104,7 @@ func (g *gate) guardPrograms(ctx context.Context, env *environment, t *deploymen
 		if p := def.Handler.Exec.Path; p != "" {
 			argv = []string{p}
 		}
-		if w := t.writtenProgram(env, a, "action", argv, def.Capabilities.Process); w != nil && g.trustFirst(ctx, t, w) {
+		if w := t.writtenProgram(g.env, a, "action", argv, def.Capabilities.Process); w != nil && g.trustFirst(ctx, t, w) {
 			t.holdAction(w)
 		}
 	}
@@ -126,7 +126,7 @@ func (g *gate) guardPrograms(ctx context.Context, env *environment, t *deploymen
 		if _, pinned := t.servers.pins.pinnedServer(s.ID); pinned {
 			continue
 		}
-		if w := t.writtenProgram(env, s, "server", append(spelled.Command, spelled.Args...), c); w != nil && g.trustFirst(ctx, t, w) {
+		if w := t.writtenProgram(g.env, s, "server", append(spelled.Command, spelled.Args...), c); w != nil && g.trustFirst(ctx, t, w) {
 			t.servers.pins.written[s.ID] = w
 		}
 	}
@@ -134,8 +134,8 @@ func (g *gate) guardPrograms(ctx context.Context, env *environment, t *deploymen
 
 // writtenProgram returns the files of a command when tools may write at least
 // one of them, else nil.
-func (t *deployment) writtenProgram(env *environment, part *config.Part, kind string, argv []string, process *sallyport.ProcessCapability) *writtenProgram {
-	vars := pathVariables(env, t.config)
+func (t *deployment) writtenProgram(env *processEnvironment, part *config.Part, kind string, argv []string, process *sallyport.ProcessCapability) *writtenProgram {
+	vars := env.pathVariables(t.config)
 	vars["workspace"], vars["self"] = t.config.Workspace, part.Dir
 	w := &writtenProgram{kind: kind, name: part.ID, part: part, absent: true}
 	for _, f := range t.programFiles(part, argv, vars) {

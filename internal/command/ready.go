@@ -62,7 +62,7 @@ func (g *gate) tryState(ctx context.Context) error {
 	if s, ok := g.state.(store.FullReporter); ok && s.Full() {
 		return notReady(httpapi.ReasonState, store.ErrFull)
 	}
-	if _, err := g.newestRecord(ctx); err != nil {
+	if _, err := audit.Newest(ctx, g.state); err != nil {
 		return notReady(httpapi.ReasonState, err)
 	}
 	if g.config.State.Path == "" {

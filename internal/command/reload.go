@@ -45,7 +45,6 @@ const unreadable = "unreadable"
 // configFollower puts a changed configuration in force.
 type configFollower struct {
 	g    *gate
-	env  *environment
 	live *live
 	role string // the default role of the surfaces
 	seen string // the fingerprint that was checked last
@@ -67,9 +66,9 @@ type configFollower struct {
 
 // followConfig starts to follow the configuration. The function that it returns stops
 // that and closes the previous turns.
-func (g *gate) followConfig(ctx context.Context, env *environment, l *live, role string) (stop func()) {
+func (g *gate) followConfig(ctx context.Context, l *live, role string) (stop func()) {
 	f := &configFollower{
-		g: g, env: env, live: l, role: role, seen: g.config.Digest + g.servers.pins.digest,
+		g: g, live: l, role: role, seen: g.config.Digest + g.servers.pins.digest,
 		stopAsking: func() {}, renew: make(chan *deployment),
 	}
 	if g.builtin {
@@ -115,7 +114,7 @@ func (f *configFollower) watchConfig(ctx context.Context) {
 		if err := f.reloadIfChanged(ctx); err != nil {
 			// The error may quote text that must not appear in a record.
 			f.recordReload(ctx, "the last good configuration stays in force")
-			fmt.Fprintf(f.env.stderr, "sallyport: the configuration has changed and is not in force; the last good one is:\n%s\n",
+			fmt.Fprintf(f.g.env.stderr, "sallyport: the configuration has changed and is not in force; the last good one is:\n%s\n",
 				strings.TrimRight(err.Error(), "\n"))
 		}
 	}
@@ -140,14 +139,14 @@ func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 		return nil
 	}
 	f.seen = now
-	c, err := config.Load(paths, configOptions(f.env))
+	c, err := config.Load(paths, f.g.env.configOptions())
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(f.g.refuseRestartKeys(c), checkRole(c, f.role)); err != nil {
 		return err
 	}
-	next, err := f.g.newDeployment(ctx, f.env, c)
+	next, err := f.g.newDeployment(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -159,8 +158,8 @@ func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 		return err
 	}
 	f.recordReload(ctx, "")
-	next.printWarnings(f.env)
-	fmt.Fprintf(f.env.stderr, "sallyport: the configuration has changed and is in force\n")
+	next.printWarnings(f.g.env.stderr)
+	fmt.Fprintf(f.g.env.stderr, "sallyport: the configuration has changed and is in force\n")
 	f.discoverOffers(ctx)
 	return nil
 }
@@ -197,7 +196,7 @@ func (f *configFollower) remountServers(ctx context.Context, t *deployment) {
 	if t != f.g.deployment {
 		return
 	}
-	next, err := f.g.newDeployment(ctx, f.env, t.config)
+	next, err := f.g.newDeployment(ctx, t.config)
 	if err == nil {
 		err = f.swapDeployment(ctx, next)
 	}
@@ -205,7 +204,7 @@ func (f *configFollower) remountServers(ctx context.Context, t *deployment) {
 		f.g.logger.Error("what MCP servers offer now cannot be mounted", "error", err)
 		return
 	}
-	fmt.Fprintf(f.env.stderr, "sallyport: what the MCP servers offer has changed, and is mounted\n")
+	fmt.Fprintf(f.g.env.stderr, "sallyport: what the MCP servers offer has changed, and is mounted\n")
 }
 
 // settledFingerprint returns the fingerprint once the files have stopped changing.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,7 +12,6 @@ import (
 	"github.com/sallyport/sallyport/action"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/config"
-	"github.com/sallyport/sallyport/registry"
 )
 
 // The names of the configuration file, and of the folder beside it that holds
@@ -100,16 +98,4 @@ func randomKey() (audit.Key, error) {
 	// Since Go 1.24 Read never returns an error: it aborts the program instead.
 	_, _ = rand.Read(secret)
 	return audit.NewKey(secret)
-}
-
-// roleRow returns the row of a personality in the table of check.
-func (g *gate) roleRow(name string, misfits registry.Faults) []string {
-	count := 0
-	for _, m := range misfits {
-		if m.Personality == name {
-			count++
-		}
-	}
-	tools := g.registry.List(&sallyport.Caller{Personality: name})
-	return []string{name, fmt.Sprint(len(tools)), fmt.Sprint(count)}
 }

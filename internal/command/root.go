@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -195,18 +194,4 @@ func groupCommand(cmd *cobra.Command, args []string) error {
 		text += fmt.Sprintf(" (did you mean %q?)", near)
 	}
 	return usageError(errors.New(text))
-}
-
-// moduleVersion returns the module's version and revision as the linker recorded
-// them.
-func moduleVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "dev"
-	}
-	v := info.Main.Version
-	if v == "" || v == "(devel)" {
-		v = "dev"
-	}
-	return v
 }

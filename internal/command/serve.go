@@ -44,9 +44,6 @@ const (
 	reserveShare = 4
 )
 
-// tokenSetting is the state's key of the hash of the first token.
-const tokenSetting = "auth/local/token_sha256"
-
 // serveFlags holds the flags of serve.
 type serveFlags struct {
 	stdio, strict, newToken, json bool
@@ -112,7 +109,7 @@ func (g *gate) runServer(ctx context.Context, env *environment, s *serveFlags) e
 		return usageError(err)
 	}
 	g.discoverServers(ctx, role.Name, everyServer)
-	g.printWarnings(env)
+	g.printWarnings(env.stderr)
 	misfits := g.collectMisfits()
 	for _, m := range misfits {
 		fmt.Fprintf(env.stderr, "sallyport: warning: misfit %s\n", m)
@@ -141,19 +138,19 @@ func (g *gate) runServer(ctx context.Context, env *environment, s *serveFlags) e
 	defer renewal.Wait()
 	defer stop()
 	if s.stdio {
-		defer g.followConfig(ctx, env, l, role.Name)()
+		defer g.followConfig(ctx, l, role.Name)()
 		if err := server.Stdio(ctx, env.stdin, env.stdout); err != nil {
 			return usageError(err)
 		}
 		return nil
 	}
-	return g.serveHTTP(ctx, env, s, role, l, server)
+	return g.serveOverHTTP(ctx, env, s, role, l, server)
 }
 
-// serveHTTP listens, prints how to connect, and serves until the context ends.
+// serveOverHTTP listens, prints how to connect, and serves until the context ends.
 // Calls that run at that time finish or are cancelled, and are recorded either
 // way.
-func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serveFlags, role *sallyport.Personality, l *live, server *gateway.Server) error {
+func (g *gate) serveOverHTTP(ctx context.Context, env *environment, s *serveFlags, role *sallyport.Personality, l *live, server *gateway.Server) error {
 	if err := auth.CheckExposure(s.listen, g.config.Security.RequireAuth); err != nil {
 		return usageError(fmt.Errorf("--listen: %w", err))
 	}
@@ -188,7 +185,7 @@ func (g *gate) serveHTTP(ctx context.Context, env *environment, s *serveFlags, r
 	if err := g.printAnnouncement(env, s, role, address, token); err != nil {
 		return fail(err)
 	}
-	defer g.followConfig(ctx, env, l, role.Name)()
+	defer g.followConfig(ctx, l, role.Name)()
 	return serveUntilDone(ctx, g.lastingListener(listener), connectionBounds(), guard, mux, func(ctx context.Context) error {
 		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
 	})

@@ -245,29 +245,13 @@ func (f *foundServer) listWarnings(about func(l *upstream.Left) bool) (list []st
 	return list
 }
 
-// everyLeft selects all tools, for commands that list tools.
-func everyLeft(*upstream.Left) bool { return true }
-
-// leftOf selects named tools, for commands about them. To the caller these
-// tools do not exist; the operator has to learn why.
-func leftOf(ids ...string) func(l *upstream.Left) bool {
-	return func(l *upstream.Left) bool {
-		// A tool whose name cannot be mapped cannot be named by any command.
-		mapped, _ := lock.MapName(l.Server, l.Tool)
-		return slices.ContainsFunc(ids, func(id string) bool {
-			_, name := sallyport.ParseID(id)
-			return name == l.Tool || name == mapped
-		})
-	}
-}
-
 // findServers asks the named servers, and warns of those that do not answer and of the
 // tools that are left out.
-func (g *gate) findServers(ctx context.Context, env *environment, caller *sallyport.Caller, names []string, about func(l *upstream.Left) bool) {
+func (g *gate) findServers(ctx context.Context, caller *sallyport.Caller, names []string, about func(l *upstream.Left) bool) {
 	g.discoverServers(ctx, caller.Personality, func(server string) bool { return slices.Contains(names, server) })
 	for _, f := range g.servers.found {
 		for _, w := range f.listWarnings(about) {
-			fmt.Fprintf(env.stderr, "sallyport: warning: %s\n", w)
+			fmt.Fprintf(g.env.stderr, "sallyport: warning: %s\n", w)
 		}
 	}
 }
@@ -278,24 +262,6 @@ func (t *deployment) serversOfRole(role string) []string {
 		return p.MCPServers
 	}
 	return nil
-}
-
-// serversIn lists the servers whose tools are requested.
-func serversIn(requests []sallyport.Request) (names []string) {
-	for i := range requests {
-		if s := serverOf(requests[i].Tool); s != "" {
-			names = append(names, s)
-		}
-	}
-	return names
-}
-
-// calledIn lists the tools that requests call.
-func calledIn(requests []sallyport.Request) (ids []string) {
-	for i := range requests {
-		ids = append(ids, requests[i].Tool)
-	}
-	return ids
 }
 
 // failedServers lists the servers that a role may use and that did not answer, or that

@@ -143,12 +143,12 @@ func (f *configFollower) attendServers(ctx context.Context) {
 	now := m.Unavailable()
 	for name, why := range now {
 		if f.away[name] == "" {
-			fmt.Fprintf(f.env.stderr, "sallyport: the tools of the MCP server %s are not available: %s\n", name, text.PrintableLine(why))
+			fmt.Fprintf(f.g.env.stderr, "sallyport: the tools of the MCP server %s are not available: %s\n", name, text.PrintableLine(why))
 		}
 	}
 	for name := range f.away {
 		if now[name] == "" {
-			fmt.Fprintf(f.env.stderr, "sallyport: the tools of the MCP server %s are available again\n", name)
+			fmt.Fprintf(f.g.env.stderr, "sallyport: the tools of the MCP server %s are available again\n", name)
 		}
 	}
 	f.away = now
@@ -198,7 +198,7 @@ func (f *configFollower) askSilentAgain(ctx context.Context) {
 	f.inBackground(ctx, func(ctx context.Context, t *deployment) {
 		news := t.askSilentServers(ctx, f.role)
 		for _, n := range news {
-			fmt.Fprintf(f.env.stderr, "sallyport: %s\n", n)
+			fmt.Fprintf(f.g.env.stderr, "sallyport: %s\n", n)
 		}
 		if len(news) > 0 {
 			f.live.listChanged()
@@ -219,11 +219,11 @@ func (f *configFollower) discoverOffers(ctx context.Context) {
 			return // another turn is in force
 		}
 		for _, w := range t.warnings[known:] {
-			fmt.Fprintf(f.env.stderr, "sallyport: warning: %s\n", w)
+			fmt.Fprintf(f.g.env.stderr, "sallyport: warning: %s\n", w)
 		}
 		for _, found := range t.servers.found[before:] {
 			if found.why == "" {
-				fmt.Fprintf(f.env.stderr, "sallyport: %s\n", found.answersNow())
+				fmt.Fprintf(f.g.env.stderr, "sallyport: %s\n", found.answersNow())
 			}
 		}
 		f.live.listChanged()

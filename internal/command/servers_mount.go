@@ -10,19 +10,20 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/listening"
 	"github.com/sallyport/sallyport/registry"
 )
 
 // mountServers declares the upstream servers of a configuration. It starts no process.
-func (g *gate) mountServers(ctx context.Context, env *environment, t *deployment, b *sallyport.Backends) (err error) {
+func (g *gate) mountServers(ctx context.Context, t *deployment, b *sallyport.Backends) (err error) {
 	s := &t.servers
 	if s.pins, err = pinsOf(t.config, g.store, g.look); err != nil {
 		return err
 	}
-	if s.declared, err = serversOf(t.config, env.home); err != nil || len(s.declared) == 0 {
+	if s.declared, err = serversOf(t.config, g.env.home); err != nil || len(s.declared) == 0 {
 		return err
 	}
-	s.installer = g.newInstaller(env, t)
+	s.installer = g.newInstaller(t)
 	o, err := g.mountOptions(ctx, t, b)
 	if err != nil {
 		return err
@@ -31,7 +32,7 @@ func (g *gate) mountServers(ctx context.Context, env *environment, t *deployment
 		return err
 	}
 	s.finder, err = registry.New(b, &registry.Options{
-		Recorder: g.log, Switches: serverSwitches{g.switches}, Logger: g.logger, Workspace: t.config.Workspace, Variables: pathVariables(env, t.config),
+		Recorder: g.log, Switches: serverSwitches{g.switches}, Logger: g.logger, Workspace: t.config.Workspace, Variables: g.env.pathVariables(t.config),
 		NoConversation: true, Runs: g.runs,
 	})
 	if err != nil {
@@ -111,4 +112,15 @@ func (t *deployment) placedServers(ctx context.Context) (list []upstream.Server)
 		}
 	}
 	return list
+}
+
+// processBound returns how many processes of MCP servers may run at once: a
+// sixteenth of the number of descriptors that the process may open, since each
+// server takes a few of them.
+func processBound() int {
+	const most, least = 128, 4
+	if part := listening.Share(16); part > 0 {
+		return max(least, min(most, part))
+	}
+	return most
 }

@@ -39,7 +39,7 @@ which call takes them.`,
 				return usageError(errors.New("tools: --names needs --format"))
 			}
 			return r.withGate(cmd.Context(), env, f, askGate, func(g *gate, caller *sallyport.Caller) error {
-				g.findServers(cmd.Context(), env, caller, g.serversOfRole(caller.Personality), everyLeft)
+				g.findServers(cmd.Context(), caller, g.serversOfRole(caller.Personality), everyLeft)
 				p := env.newPrinter(f)
 				if dialect != "" && form != "tool" {
 					return usageError(errors.New("--format is for tools: it goes with no --form"))

@@ -23,8 +23,8 @@ const defaultRelay = "default"
 // toolsOf returns the tools of this binary and those that a configuration
 // declares. Tools that need a database or a relay are included when the
 // configuration names one.
-func (g *gate) toolsOf(env *environment, c *config.Config) (tools []sallyport.Tool, warnings []string, err error) {
-	declared, warnings, err := actionsOf(c, env.home)
+func (g *gate) toolsOf(c *config.Config) (tools []sallyport.Tool, warnings []string, err error) {
+	declared, warnings, err := actionsOf(c, g.env.home)
 	return slices.Concat(builtinTools(g.commands), connectionTools(c), declared), warnings, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync/atomic"
 
@@ -55,31 +56,31 @@ func (t *deployment) Close() error {
 
 // newDeployment builds the turn of a configuration: secrets, tools, roles. The caller
 // closes it.
-func (g *gate) newDeployment(ctx context.Context, env *environment, c *config.Config) (_ *deployment, err error) {
+func (g *gate) newDeployment(ctx context.Context, c *config.Config) (_ *deployment, err error) {
 	t := &deployment{config: c}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
 		}
 	}()
-	if t.tools, t.warnings, err = g.toolsOf(env, c); err != nil {
+	if t.tools, t.warnings, err = g.toolsOf(c); err != nil {
 		return nil, err
 	}
 	t.checkWorkspace()
 	t.places = g.placesOf(ctx, c)
-	backends, err := g.newBackends(env, t)
+	backends, err := g.newBackends(t)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.mountServers(ctx, env, t, backends); err != nil {
+	if err := g.mountServers(ctx, t, backends); err != nil {
 		return nil, err
 	}
-	g.guardPrograms(ctx, env, t)
+	g.guardPrograms(ctx, t)
 	t.registry, err = registry.New(backends, &registry.Options{
 		Recorder: g.log, Limiter: g.counters, Approvals: g.approvals, Switches: g.switches, Standing: standingCheck{g.callers, &g.live}, Runs: g.runs,
 		Facts:  g.state.Facts(),
 		Logger: g.logger, Workspace: c.Workspace,
-		Variables: pathVariables(env, c), Expected: t.expectedReason,
+		Variables: g.env.pathVariables(c), Expected: t.expectedReason,
 		Refresh: func(ctx context.Context, caller *sallyport.Caller) *sallyport.Caller {
 			return t.refreshCaller(ctx, g.callers, caller)
 		},
@@ -99,7 +100,7 @@ func (g *gate) newDeployment(ctx context.Context, env *environment, c *config.Co
 }
 
 // pathVariables returns the values of the variables in declared paths.
-func pathVariables(env *environment, c *config.Config) map[string]string {
+func (env *processEnvironment) pathVariables(c *config.Config) map[string]string {
 	return map[string]string{"home": env.home, "self": c.Dir}
 }
 
@@ -114,16 +115,16 @@ func closeRegistry(ctx context.Context, r *registry.Registry) func() error {
 }
 
 // printWarnings prints the warnings, which stop nothing.
-func (t *deployment) printWarnings(env *environment) {
-	for _, w := range t.warnings {
-		fmt.Fprintf(env.stderr, "sallyport: warning: %s\n", w)
+func (t *deployment) printWarnings(w io.Writer) {
+	for _, text := range t.warnings {
+		fmt.Fprintf(w, "sallyport: warning: %s\n", text)
 	}
 }
 
 // newBackends connects the backends that the configuration names. The others stay
 // nil, and a tool that declares one of them is refused.
-func (g *gate) newBackends(env *environment, t *deployment) (*sallyport.Backends, error) {
-	source, err := t.secretSource(env)
+func (g *gate) newBackends(t *deployment) (*sallyport.Backends, error) {
+	source, err := t.secretSource(g.env)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +211,7 @@ func (t *deployment) checkSecrets(source sallyport.SecretSource) error {
 }
 
 // secretSource chains the configured backends; nil when there is none.
-func (t *deployment) secretSource(env *environment) (sallyport.SecretSource, error) {
+func (t *deployment) secretSource(env *processEnvironment) (sallyport.SecretSource, error) {
 	var sources []sallyport.SecretSource
 	for i, b := range t.config.Secrets {
 		if b.EnvPrefix != "" {

@@ -1,0 +1,45 @@
+package command
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/sallyport/sallyport/internal/config"
+)
+
+// loadConfig reads the configuration that the flags, the environment or the
+// working folder name. Without a file it returns the configuration that init
+// would write, held in memory, and builtin is true.
+func loadConfig(env *processEnvironment, paths []string) (c *config.Config, builtin bool, err error) {
+	o := env.configOptions()
+	if len(paths) == 0 {
+		if v, ok := env.lookup("SALLYPORT_CONFIG"); ok && v != "" {
+			paths = []string{v}
+		}
+	}
+	if len(paths) == 0 {
+		// A dangling link is a missing configuration, not the absence of one.
+		_, err := os.Lstat(filepath.Join(env.dir, configName))
+		if errors.Is(err, fs.ErrNotExist) {
+			text, err := config.Preset(config.DefaultPreset)
+			if err != nil {
+				return nil, false, err
+			}
+			c, err := config.Parse(filepath.Join(env.dir, configName), text, o)
+			return c, true, err
+		}
+		paths = []string{configName}
+	}
+	c, err = config.Load(paths, o)
+	return c, false, err
+}
+
+// configOptions returns what a configuration may know of its environment.
+func (env *processEnvironment) configOptions() *config.Options {
+	return &config.Options{Home: env.home, Dir: env.dir, Environ: func(name string) string {
+		v, _ := env.lookup(name)
+		return v
+	}}
+}

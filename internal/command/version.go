@@ -1,0 +1,17 @@
+package command
+
+import "runtime/debug"
+
+// moduleVersion returns the module's version and revision as the linker recorded
+// them.
+func moduleVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "dev"
+	}
+	v := info.Main.Version
+	if v == "" || v == "(devel)" {
+		v = "dev"
+	}
+	return v
+}
