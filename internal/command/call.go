@@ -141,9 +141,6 @@ func printResult(p *printer, res sallyport.Result) error {
 	return nil
 }
 
-// everyLeft selects all tools, for commands that list tools.
-func everyLeft(*upstream.Left) bool { return true }
-
 // leftOf selects named tools, for commands about them. To the caller these
 // tools do not exist; the operator has to learn why.
 func leftOf(ids ...string) func(l *upstream.Left) bool {

@@ -9,22 +9,25 @@ import (
 	"github.com/sallyport/sallyport/output"
 )
 
-// approvalDesk lets the person behind a client decide about held calls. Each
+// approvalDesk lets the person behind a client decide about held calls.
+func (g *gate) approvalDesk() sallyport.ApprovalDesk { return recordingDesk{g} }
+
+// recordingDesk lets the person behind a client decide about held calls. Each
 // decision is recorded like one of an operator.
-type approvalDesk struct{ g *gate }
+type recordingDesk struct{ g *gate }
 
 // List returns the held calls.
-func (d approvalDesk) List(ctx context.Context, all bool) ([]sallyport.Approval, error) {
+func (d recordingDesk) List(ctx context.Context, all bool) ([]sallyport.Approval, error) {
 	return d.g.approvals.List(ctx, all)
 }
 
 // Get returns one held call.
-func (d approvalDesk) Get(ctx context.Context, id string) (sallyport.Approval, error) {
+func (d recordingDesk) Get(ctx context.Context, id string) (sallyport.Approval, error) {
 	return d.g.approvals.Get(ctx, id)
 }
 
 // Decide approves or denies a held call and records the decision.
-func (d approvalDesk) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
+func (d recordingDesk) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
 	a, err := d.g.approvals.Get(ctx, id)
 	if err != nil {
 		return err

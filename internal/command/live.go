@@ -130,15 +130,22 @@ func (l *live) supportedScopes() (list []string) {
 	return slices.Compact(list)
 }
 
-// issuerTokens accepts the tokens of an issuer while the configuration names it.
-type issuerTokens struct {
+// issuerTokens accepts the tokens of the provider of an issuer while the
+// configuration names the issuer.
+func (l *live) issuerTokens(provider auth.Tokens, callers *auth.Directory) auth.Tokens {
+	return trustedTokens{provider, l, callers}
+}
+
+// trustedTokens accepts the tokens of an issuer while the configuration names
+// it.
+type trustedTokens struct {
 	auth.Tokens
 	live    *live
 	callers *auth.Directory
 }
 
 // Principal implements auth.Tokens.
-func (b issuerTokens) Principal(ctx context.Context, token string) (p sallyport.Principal, ok bool, err error) {
+func (b trustedTokens) Principal(ctx context.Context, token string) (p sallyport.Principal, ok bool, err error) {
 	if b.live.currentIssuer() == nil {
 		return p, false, nil
 	}

@@ -33,6 +33,9 @@ type readiness struct {
 	err error
 }
 
+// newReadiness returns the checks of a gate.
+func (g *gate) newReadiness() *readiness { return &readiness{g: g, now: time.Now} }
+
 // checkFresh returns the last answer while it is fresh, and checks again otherwise.
 // Requests that arrive during a check wait for its answer.
 func (r *readiness) checkFresh(context.Context) error {

@@ -126,7 +126,7 @@ func (g *gate) runServer(ctx context.Context, env *environment, s *serveFlags) e
 	l := newLive(g.deployment)
 	g.live.Store(l)
 	server, err := gateway.New(l, &gateway.Options{
-		Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Principal: g.callers.Local, Desk: approvalDesk{g},
+		Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Principal: g.callers.Local, Desk: g.approvalDesk(),
 	})
 	if err != nil {
 		return usageError(err)
@@ -217,7 +217,7 @@ func muxOf(api *httpapi.Server, server *gateway.Server, resource *auth.Resource)
 func (g *gate) newAPI(l *live, role *sallyport.Personality) (*httpapi.Server, error) {
 	return httpapi.New(l, &httpapi.Options{
 		Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Uploads: g.uploads.AddUpload,
-		Ready: (&readiness{g: g, now: time.Now}).checkFresh,
+		Ready: g.newReadiness().checkFresh,
 	})
 }
 
@@ -234,7 +234,7 @@ func (g *gate) newGuard(ctx context.Context, address string, s *serveFlags, mux 
 		if err != nil {
 			return nil, err
 		}
-		tokens = auth.Chain(tokens, issuerTokens{provider, l, g.callers})
+		tokens = auth.Chain(tokens, l.issuerTokens(provider, g.callers))
 	}
 	o := &auth.GuardOptions{
 		Hosts: s.hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: g.logger,

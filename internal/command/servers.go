@@ -245,6 +245,9 @@ func (f *foundServer) listWarnings(about func(l *upstream.Left) bool) (list []st
 	return list
 }
 
+// everyLeft selects all tools, for commands that list tools.
+func everyLeft(*upstream.Left) bool { return true }
+
 // findServers asks the named servers, and warns of those that do not answer and of the
 // tools that are left out.
 func (g *gate) findServers(ctx context.Context, caller *sallyport.Caller, names []string, about func(l *upstream.Left) bool) {
