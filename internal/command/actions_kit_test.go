@@ -74,7 +74,7 @@ func fixture(t testing.TB, name string, values map[string]string) string {
 func configured(t testing.TB, text string) string {
 	t.Helper()
 	dir := t.TempDir()
-	place(t, dir, configName, text)
+	place(t, dir, ConfigName, text)
 	return dir
 }
 
@@ -259,7 +259,7 @@ func keep(t testing.TB, dir, name, text string) {
 // configText returns the configuration of a folder.
 func configText(t testing.TB, dir string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, configName))
+	text, err := os.ReadFile(filepath.Join(dir, ConfigName))
 	if err != nil {
 		t.Fatal(err)
 	}

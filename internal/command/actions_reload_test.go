@@ -73,7 +73,7 @@ func reloadFolder(t *testing.T) (dir, text string, station *weatherStation) {
 func (s *watched) change(t *testing.T, dir, text, want string) string {
 	t.Helper()
 	from := s.told.len()
-	place(t, dir, configName, text)
+	place(t, dir, ConfigName, text)
 	return s.told.await(t, from, want)
 }
 
@@ -164,7 +164,7 @@ func TestActionReloadKeepsTheLastGoodConfiguration(t *testing.T) {
 	}
 	// A file that is missing for a moment changes nothing; its replacement
 	// takes effect.
-	if err := os.Remove(filepath.Join(dir, configName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, ConfigName)); err != nil {
 		t.Fatal(err)
 	}
 	s.wants(t, token, "get-weather", paris, 200)

@@ -21,34 +21,34 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 	t.Helper()
 	dir, _ := weatherFolder(t)
 	env, _ := inFolder(t, dir)
-	g, err := openGate(t.Context(), env, &flags{})
+	rt, err := openGate(t.Context(), env, &flags{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
+		if err := rt.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	role, err := g.config.Choose("")
+	role, err := rt.Config.Choose("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLive(g.deployment)
-	server, err := gateway.New(l, &gateway.Options{Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Principal: g.callers.Local})
+	l := NewLive(rt.Deployment)
+	server, err := gateway.New(l, &gateway.Options{Personality: role.Name, Version: Version(), Logger: rt.Logger, Principal: rt.Callers.Local})
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := g.newAPI(l, role)
+	api, err := rt.newAPI(l, role)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux, err := muxOf(api, server, l.protectedResource())
+	mux, err := muxOf(api, server, l.ProtectedResource())
 	if err != nil {
 		t.Fatal(err)
 	}
 	site := httptest.NewUnstartedServer(nil)
-	guard, err := g.newGuard(t.Context(), site.Listener.Addr().String(), &serveFlags{}, mux, l)
+	guard, err := rt.newGuard(t.Context(), site.Listener.Addr().String(), &serveFlags{}, mux, l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ databases: {main: {driver: sqlite, path: ` + file + `, mode: write}}
 personalities:
   writer: {toolset: [db-write], approvals: {require: [db-write], wait: 0s}}
 `
-		if err := os.WriteFile(filepath.Join(dir, configName), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, ConfigName), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -63,7 +63,7 @@ personalities:
     toolset: ["@file"]
     fs_reach: {read: ["${workspace}"], write: ["${workspace}"]}
     approvals: {require: [write_file], wait: ` + wait + "}\n"
-	if err := os.WriteFile(filepath.Join(dir, configName), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ConfigName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -34,8 +34,8 @@ approvals approve.`,
 			if err != nil {
 				return err
 			}
-			return withLook(cmd.Context(), env, f, lookChanged, func(g *gate) error {
-				return g.acceptLock(cmd.Context(), env, f, s, expect)
+			return withLook(cmd.Context(), env, f, AskChanged, func(rt *Runtime) error {
+				return rt.acceptLock(cmd.Context(), env, f, s, expect)
 			})
 		},
 	}
@@ -56,8 +56,8 @@ type approvedReport struct {
 	Next string `json:"next,omitempty"`
 }
 
-func (g *gate) acceptLock(ctx context.Context, env *environment, f *flags, s lock.Scope, expect string) error {
-	d, err := g.compareLock(ctx, f, lock.Scope{Server: s.Server})
+func (rt *Runtime) acceptLock(ctx context.Context, env *environment, f *flags, s lock.Scope, expect string) error {
+	d, err := rt.compareLock(ctx, f, lock.Scope{Server: s.Server})
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (g *gate) acceptLock(ctx context.Context, env *environment, f *flags, s loc
 			return usageError(fmt.Errorf("%s: %s", st.Server, st.Why))
 		}
 	}
-	was := g.servers.pins.file
+	was := rt.Servers.Pins.File
 	next, err := was.Approve(d.now.file, s, expect)
 	if mismatch, ok := errors.AsType[*lock.Mismatch](err); ok {
 		return &exitError{code: exitFailed, err: fmt.Errorf("%w with sallyport diff; nothing was pinned", mismatch)}
@@ -79,7 +79,7 @@ func (g *gate) acceptLock(ctx context.Context, env *environment, f *flags, s loc
 		return usageError(err)
 	}
 	detail := countOf(len(a.Changes), "change") + ", digest " + a.SHA256
-	if err := g.writeLock(ctx, next, changeEvent(audit.ActionPinApprove, s.String(), detail)); err != nil {
+	if err := rt.writeLock(ctx, next, ChangeEvent(audit.ActionPinApprove, s.String(), detail)); err != nil {
 		return usageError(err)
 	}
 	a.Next = d.nextServers(s)

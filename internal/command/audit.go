@@ -33,13 +33,13 @@ func auditCommand(env *environment, f *flags) *cobra.Command {
 
 // withState opens the state without building the gate and runs a command on the
 // record.
-func withState(ctx context.Context, env *environment, f *flags, do func(g *gate) error) (err error) {
-	g, err := openForRecord(ctx, env.forGate(), f.config)
+func withState(ctx context.Context, env *environment, f *flags, do func(rt *Runtime) error) (err error) {
+	rt, err := OpenForRecord(ctx, env.forGate(), f.config)
 	if err != nil {
 		return usageError(err)
 	}
-	defer func() { err = errors.Join(err, g.Close()) }()
-	return do(g)
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	return do(rt)
 }
 
 // auditFilter holds the flags that select records.
@@ -96,9 +96,9 @@ func auditTail(env *environment, f *flags) *cobra.Command {
 			if err != nil {
 				return usageError(err)
 			}
-			return withState(cmd.Context(), env, f, func(g *gate) error {
+			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
 				p := env.newPrinter(f)
-				for e, err := range audit.Events(cmd.Context(), g.state, query) {
+				for e, err := range audit.Events(cmd.Context(), rt.State, query) {
 					if err != nil {
 						return usageError(err)
 					}
@@ -175,8 +175,8 @@ func auditShow(env *environment, f *flags) *cobra.Command {
 		Example: "  sallyport audit show 06e2k7m9q4c1v8w3x5z0a2b4",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withState(cmd.Context(), env, f, func(g *gate) error {
-				events, err := g.eventsOf(cmd.Context(), args[0])
+			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+				events, err := rt.eventsOf(cmd.Context(), args[0])
 				if err != nil {
 					return err
 				}
@@ -199,9 +199,9 @@ func auditShow(env *environment, f *flags) *cobra.Command {
 }
 
 // eventsOf returns the records of one call. It is an error when there are none.
-func (g *gate) eventsOf(ctx context.Context, call string) ([]audit.Event, error) {
+func (rt *Runtime) eventsOf(ctx context.Context, call string) ([]audit.Event, error) {
 	var events []audit.Event
-	for e, err := range audit.Events(ctx, g.state, audit.Query{Call: call}) {
+	for e, err := range audit.Events(ctx, rt.State, audit.Query{Call: call}) {
 		if err != nil {
 			return nil, usageError(err)
 		}
@@ -222,8 +222,8 @@ with it that nothing was cut off the end.`,
 		Example: "  sallyport audit head > /mnt/elsewhere/head.txt",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withState(cmd.Context(), env, f, func(g *gate) error {
-				head, err := audit.Settled(cmd.Context(), g.state)
+			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+				head, err := audit.Settled(cmd.Context(), rt.State)
 				if err != nil {
 					return usageError(err)
 				}
@@ -259,12 +259,12 @@ when a record is bad.`,
 				}
 				o.Head = &h
 			}
-			return withState(cmd.Context(), env, f, func(g *gate) error {
-				key, err := audit.ReadKey(g.keyPath())
+			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+				key, err := audit.ReadKey(rt.KeyPath())
 				if err != nil {
 					return usageError(err)
 				}
-				reader := audit.Reader(g.state)
+				reader := audit.Reader(rt.State)
 				if len(args) == 1 {
 					file, err := os.Open(args[0])
 					if err != nil {
@@ -280,9 +280,9 @@ when a record is bad.`,
 				if err := printReport(env.newPrinter(f), &report); err != nil {
 					return err
 				}
-				if file, ok := g.state.(store.DamageChecker); ok && len(args) == 0 {
+				if file, ok := rt.State.(store.DamageChecker); ok && len(args) == 0 {
 					if err := file.Check(cmd.Context()); err != nil {
-						return &exitError{code: exitFailed, err: fmt.Errorf("%s: %w", g.config.State.Path, err)}
+						return &exitError{code: exitFailed, err: fmt.Errorf("%s: %w", rt.Config.State.Path, err)}
 					}
 				}
 				return nil
@@ -326,8 +326,8 @@ func auditExport(env *environment, f *flags) *cobra.Command {
 			if err != nil {
 				return usageError(err)
 			}
-			return withState(cmd.Context(), env, f, func(g *gate) error {
-				if err := audit.Export(cmd.Context(), g.state, env.stdout, query); err != nil {
+			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+				if err := audit.Export(cmd.Context(), rt.State, env.stdout, query); err != nil {
 					return usageError(err)
 				}
 				return nil
@@ -355,12 +355,12 @@ that verify accepts. What would be removed is verified first.`,
 			if err != nil {
 				return usageError(fmt.Errorf("--before: %w", err))
 			}
-			return withState(cmd.Context(), env, f, func(g *gate) error {
-				key, err := audit.ReadKey(g.keyPath())
+			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+				key, err := audit.ReadKey(rt.KeyPath())
 				if err != nil {
 					return usageError(err)
 				}
-				n, err := audit.Prune(cmd.Context(), g.state, key, at)
+				n, err := audit.Prune(cmd.Context(), rt.State, key, at)
 				if err != nil {
 					return usageError(err)
 				}

@@ -32,7 +32,7 @@ refused. The exit code is 1 when any answer is an error.`,
 		Example: `  printf '%s\n' '{"id":"1","tool":"read_file","args":{"path":"README.md"}}' | sallyport batch`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.withGate(cmd.Context(), env, f, openGate, func(g *gate, caller *sallyport.Caller) error {
+			return r.withGate(cmd.Context(), env, f, openGate, func(rt *Runtime, caller *sallyport.Caller) error {
 				in := io.Reader(env.stdin)
 				if len(args) == 1 && args[0] != "-" {
 					file, err := os.Open(args[0])
@@ -47,15 +47,15 @@ refused. The exit code is 1 when any answer is an error.`,
 					return usageError(err)
 				}
 				requests, places := wellFormed(lines)
-				g.findServers(cmd.Context(), caller, serversIn(requests), leftOf(calledIn(requests)...))
+				rt.FindServers(cmd.Context(), caller, serversIn(requests), leftOf(calledIn(requests)...))
 				for i := range lines {
 					if l := &lines[i]; l.broken != "" {
-						res := g.registry.Reject(cmd.Context(), caller, l.request, l.broken)
+						res := rt.Registry.Reject(cmd.Context(), caller, l.request, l.broken)
 						l.result = &res
 					}
 				}
-				stop := g.followChanges(cmd.Context())
-				results := g.registry.Batch(cmd.Context(), caller, requests)
+				stop := rt.FollowChanges(cmd.Context())
+				results := rt.Registry.Batch(cmd.Context(), caller, requests)
 				stop()
 				for i, place := range places {
 					lines[place].result = &results[i]
@@ -211,7 +211,7 @@ func printBatch(w io.Writer, lines []batchLine) error {
 // serversIn lists the servers whose tools are requested.
 func serversIn(requests []sallyport.Request) (names []string) {
 	for i := range requests {
-		if s := serverOf(requests[i].Tool); s != "" {
+		if s := ServerOf(requests[i].Tool); s != "" {
 			names = append(names, s)
 		}
 	}

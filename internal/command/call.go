@@ -38,20 +38,20 @@ func (r *callerFlags) registerDry(cmd *cobra.Command) {
 // withGate opens a gate, creates the caller, runs do, and closes the gate.
 func (r *callerFlags) withGate(
 	ctx context.Context, env *environment, f *flags,
-	open func(context.Context, *environment, *flags) (*gate, error),
-	do func(g *gate, caller *sallyport.Caller) error,
+	open func(context.Context, *environment, *flags) (*Runtime, error),
+	do func(rt *Runtime, caller *sallyport.Caller) error,
 ) (err error) {
-	g, err := open(ctx, env, f)
+	rt, err := open(ctx, env, f)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, g.Close()) }()
-	caller, err := g.newCaller(ctx, r.personality, r.principal, r.session)
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	caller, err := rt.NewCaller(ctx, r.personality, r.principal, r.session)
 	if err != nil {
 		return usageError(err)
 	}
 	caller.DryRun = r.dryRun
-	return do(g, caller)
+	return do(rt, caller)
 }
 
 func callCommand(env *environment, f *flags) *cobra.Command {
@@ -71,10 +71,10 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
   sallyport call write_file '{"path":"a.txt","content":"hello"}' --dry-run`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.withGate(cmd.Context(), env, f, openGate, func(g *gate, caller *sallyport.Caller) error {
+			return r.withGate(cmd.Context(), env, f, openGate, func(rt *Runtime, caller *sallyport.Caller) error {
 				caller.Progress = env.showProgress
 				for _, path := range attach {
-					a, err := g.uploads.AddFile(path)
+					a, err := rt.Uploads.AddFile(path)
 					if err != nil {
 						return usageError(err)
 					}
@@ -84,9 +84,9 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
 				if err != nil {
 					return usageError(err)
 				}
-				g.findServers(cmd.Context(), caller, []string{serverOf(args[0])}, leftOf(args[0]))
-				defer g.followChanges(cmd.Context())()
-				return printResult(env.newPrinter(f), g.registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
+				rt.FindServers(cmd.Context(), caller, []string{ServerOf(args[0])}, leftOf(args[0]))
+				defer rt.FollowChanges(cmd.Context())()
+				return printResult(env.newPrinter(f), rt.Registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
 			})
 		},
 	}

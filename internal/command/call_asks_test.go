@@ -13,12 +13,12 @@ import (
 func TestAToolThatAsksAtATerminal(t *testing.T) {
 	t.Parallel()
 	env, out := inFolder(t, heldFolder(t, "1h"))
-	asks := func(ctx context.Context, env *environment, f *flags) (*gate, error) {
-		g, err := openGate(ctx, env, f)
+	asks := func(ctx context.Context, env *environment, f *flags) (*Runtime, error) {
+		rt, err := openGate(ctx, env, f)
 		if err != nil {
 			return nil, err
 		}
-		return g, g.registry.Register(sallyport.Tool{
+		return rt, rt.Registry.Register(sallyport.Tool{
 			Name: "asks", Description: "Asks a person.", Toolset: "file",
 			Capabilities: sallyport.Capabilities{Input: []sallyport.InputKind{sallyport.InputPerson}},
 			Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
@@ -28,8 +28,8 @@ func TestAToolThatAsksAtATerminal(t *testing.T) {
 		})
 	}
 	f, r := &flags{}, &callerFlags{}
-	err := r.withGate(t.Context(), env, f, asks, func(g *gate, caller *sallyport.Caller) error {
-		return printResult(env.newPrinter(f), g.registry.Call(t.Context(), caller, sallyport.Request{Tool: "asks"}))
+	err := r.withGate(t.Context(), env, f, asks, func(rt *Runtime, caller *sallyport.Caller) error {
+		return printResult(env.newPrinter(f), rt.Registry.Call(t.Context(), caller, sallyport.Request{Tool: "asks"}))
 	})
 	if got := out.String(); err == nil || !strings.Contains(got, "which this caller cannot be asked for; call it from an MCP client that can") {
 		t.Errorf("printed %q, %v, want a failure and what to do", got, err)

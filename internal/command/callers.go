@@ -15,21 +15,21 @@ import (
 	"github.com/sallyport/sallyport/store/memory"
 )
 
-// tokenSetting is the state's key of the hash of the first token.
-const tokenSetting = "auth/local/token_sha256"
+// TokenSetting is the state's key of the hash of the first token.
+const TokenSetting = "auth/local/token_sha256"
 
 // openCallers finds the principals that may call: those of the configuration
 // and those of the state, without the stopped ones.
-func (g *gate) openCallers(ctx context.Context) (err error) {
-	if g.switches, err = auth.NewSwitches(g.desk.Switches()); err != nil {
+func (rt *Runtime) openCallers(ctx context.Context) (err error) {
+	if rt.Switches, err = auth.NewSwitches(rt.Access.Switches()); err != nil {
 		return err
 	}
 	token := func(ctx context.Context) (string, error) {
-		hash, _, err := g.settings.Get(ctx, tokenSetting)
+		hash, _, err := rt.Settings.Get(ctx, TokenSetting)
 		return hash, err
 	}
-	g.callers, err = auth.NewDirectory(ctx, recordsOf(g.config), g.desk.Principals(), &auth.Options{
-		DefaultPermissions: g.config.Security.DefaultPermissions, LocalToken: token, Logger: g.logger,
+	rt.Callers, err = auth.NewDirectory(ctx, recordsOf(rt.Config), rt.Access.Principals(), &auth.Options{
+		DefaultPermissions: rt.Config.Security.DefaultPermissions, LocalToken: token, Logger: rt.Logger,
 	})
 	return err
 }
@@ -51,7 +51,7 @@ func recordsOf(c *config.Config) []auth.Record {
 // standingCheck checks whether an authenticated principal may still call.
 type standingCheck struct {
 	callers *auth.Directory
-	live    *atomic.Pointer[live]
+	live    *atomic.Pointer[Live]
 }
 
 // Stands implements registry.Standing. A principal of an issuer loses access
@@ -65,27 +65,27 @@ func (s standingCheck) Stands(ctx context.Context, principal string, since time.
 }
 
 // openCounters chooses the store that counts rate limits.
-func (g *gate) openCounters() error {
-	g.counters = g.state
-	if g.config.Limits != config.LimitsMemory {
+func (rt *Runtime) openCounters() error {
+	rt.counters = rt.State
+	if rt.Config.Limits != config.LimitsMemory {
 		return nil
 	}
 	m, err := memory.New(nil)
 	if err != nil {
 		return err
 	}
-	g.counters = m
-	g.closers = append(g.closers, m.Close)
+	rt.counters = m
+	rt.closers = append(rt.closers, m.Close)
 	return nil
 }
 
 // findPrincipal returns the principal for a call at the command line: the local
 // user, or another one that the operator of this machine names.
-func (g *gate) findPrincipal(ctx context.Context, name string) (sallyport.Principal, error) {
+func (rt *Runtime) findPrincipal(ctx context.Context, name string) (sallyport.Principal, error) {
 	if name == "" || name == sallyport.LocalPrincipal {
-		return g.callers.Local(), nil
+		return rt.Callers.Local(), nil
 	}
-	p, ok, err := g.callers.Named(ctx, name)
+	p, ok, err := rt.Callers.Named(ctx, name)
 	if err == nil && !ok {
 		err = fmt.Errorf("--principal %s: no principal of this name may call; sallyport principals ls shows who there is, and who expired or was revoked", name)
 	}

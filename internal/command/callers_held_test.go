@@ -31,7 +31,7 @@ personalities:
     fs_reach: {read: ["${workspace}"], write: ["${workspace}"]}
     approvals: {require: [write_file], wait: 60s}
 `
-	if err := os.WriteFile(filepath.Join(dir, configName), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ConfigName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := serveHTTP(t, dir)

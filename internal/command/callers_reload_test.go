@@ -20,7 +20,7 @@ import (
 func TestReloadTakesPermissionsFromEverybody(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
-	path := filepath.Join(dir, configName)
+	path := filepath.Join(dir, ConfigName)
 	write := func(permissions string) {
 		t.Helper()
 		text := "version: 1\nsecurity: {require_auth: false, default_permissions: [" + permissions + "]}\n" +
@@ -46,7 +46,7 @@ func TestReloadTakesPermissionsFromEverybody(t *testing.T) {
 			s.stop(t)
 			t.Fatalf("after the permission was taken away: status %d, want 403\n%s", status, s.stderr.Bytes())
 		}
-		pause := time.NewTimer(pollPause / 10)
+		pause := time.NewTimer(PollPause / 10)
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
@@ -65,7 +65,7 @@ func TestReloadsAreRecorded(t *testing.T) {
 	s.change(t, dir, good, inForce)
 	s.change(t, dir, bad, rejected)
 	s.stop(t)
-	place(t, dir, configName, good)
+	place(t, dir, ConfigName, good)
 	fingerprint := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
 		return hex.EncodeToString(sum[:])
@@ -90,7 +90,7 @@ func TestAConfigurationThatCannotBeReadIsSaid(t *testing.T) {
 	dir, text, _ := reloadFolder(t)
 	s := serveWatched(t, dir)
 	from := s.told.len()
-	if err := os.Remove(filepath.Join(dir, configName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, ConfigName)); err != nil {
 		t.Fatal(err)
 	}
 	s.told.await(t, from, rejected)
@@ -114,7 +114,7 @@ func TestReloadTakesPermissionsFromAClientOnAPipe(t *testing.T) {
 		return "version: 1\nsecurity: {default_permissions: [" + permissions + "]}\n" +
 			"personalities: {default: {fs_reach: {read: [\"${workspace}\"]}}}\n"
 	}
-	place(t, dir, configName, text("file:read"))
+	place(t, dir, ConfigName, text("file:read"))
 	cmd, stderr := sallyportCommand(dir, "serve", "--stdio"), newTold()
 	cmd.Stderr = stderr
 	in, err := cmd.StdinPipe()
@@ -148,7 +148,7 @@ func TestReloadTakesPermissionsFromAClientOnAPipe(t *testing.T) {
 	if answer := ask(call); !strings.Contains(answer, "Hello, gate") {
 		t.Errorf("with the permission: %s, want the file", answer)
 	}
-	place(t, dir, configName, text(""))
+	place(t, dir, ConfigName, text(""))
 	stderr.await(t, 0, inForce)
 	if answer := ask(call); !strings.Contains(answer, "Permission denied: file-read requires file:read") {
 		t.Errorf("after the permission was taken away: %s, want a refusal", answer)

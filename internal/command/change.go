@@ -20,9 +20,9 @@ const changeWait = 10 * time.Second
 
 // recordChange records a change that an operator made or tried to make. The principal
 // of the record is the local user unless the event names another one.
-func (g *gate) recordChange(ctx context.Context, e *audit.Event) error {
-	if g.log == nil {
-		if err := g.openLog(ctx); err != nil {
+func (rt *Runtime) recordChange(ctx context.Context, e *audit.Event) error {
+	if rt.log == nil {
+		if err := rt.openLog(ctx); err != nil {
 			return err
 		}
 	}
@@ -37,23 +37,23 @@ func (g *gate) recordChange(ctx context.Context, e *audit.Event) error {
 	// Record the change even when the caller has stopped waiting.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait)
 	defer cancel()
-	return g.log.Record(ctx, e)
+	return rt.log.Record(ctx, e)
 }
 
-// keepDone records a change after it was made. Two kinds of changes use it:
+// RecordDone records a change after it was made. Two kinds of changes use it:
 // those that take rights away, which a fault of the record must not hold up,
 // and those that give no rights before their answer is printed.
-func (g *gate) keepDone(ctx context.Context, e *audit.Event, unless string) error {
-	if err := g.recordChange(ctx, e); err != nil {
+func (rt *Runtime) RecordDone(ctx context.Context, e *audit.Event, unless string) error {
+	if err := rt.recordChange(ctx, e); err != nil {
 		return fmt.Errorf("this is done, and there is no record of it%s: %w", unless, err)
 	}
 	return nil
 }
 
-// keepFirst records a change before it is made, and records it once more when
+// RecordFirst records a change before it is made, and records it once more when
 // it fails. A change that gives rights is never made without a record.
-func (g *gate) keepFirst(ctx context.Context, e *audit.Event, change func() error) error {
-	if err := g.recordChange(ctx, e); err != nil {
+func (rt *Runtime) RecordFirst(ctx context.Context, e *audit.Event, change func() error) error {
+	if err := rt.recordChange(ctx, e); err != nil {
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
 	err := change()
@@ -62,18 +62,18 @@ func (g *gate) keepFirst(ctx context.Context, e *audit.Event, change func() erro
 	}
 	again, what := *e, *e.Change
 	again.Time, again.Change, again.Error = time.Time{}, &what, output.Plain().Text(err.Error())
-	return errors.Join(err, g.recordChange(ctx, &again))
+	return errors.Join(err, rt.recordChange(ctx, &again))
 }
 
-// changeEvent returns the event for a change.
-func changeEvent(action audit.Action, target, detail string) *audit.Event {
+// ChangeEvent returns the event for a change.
+func ChangeEvent(action audit.Action, target, detail string) *audit.Event {
 	clean := output.Plain()
 	return &audit.Event{Change: &audit.Change{Action: action, Target: clean.Text(target), Detail: clean.Text(detail)}}
 }
 
-// switchEvent returns the event for a kill switch.
-func switchEvent(action audit.Action, kind auth.SwitchKind, name, reason string) *audit.Event {
-	e := changeEvent(action, string(kind)+" "+name, reason)
+// SwitchEvent returns the event for a kill switch.
+func SwitchEvent(action audit.Action, kind auth.SwitchKind, name, reason string) *audit.Event {
+	e := ChangeEvent(action, string(kind)+" "+name, reason)
 	if kind == auth.SwitchTool {
 		e.Tool = output.Plain().Text(name)
 	}

@@ -23,25 +23,25 @@ answer, 2 when the configuration cannot be loaded.`,
   sallyport check --config prod.yaml --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			g, err := checkGate(cmd.Context(), env, f)
+			rt, err := checkGate(cmd.Context(), env, f)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, g.Close()) }()
-			g.servers.every = true
-			g.discoverServers(cmd.Context(), "", everyServer)
-			g.printWarnings(env.stderr)
-			env.warnOfCopies(g.config.Files...)
-			misfits := g.collectMisfits()
+			defer func() { err = errors.Join(err, rt.Close()) }()
+			rt.Servers.EveryRole = true
+			rt.DiscoverServers(cmd.Context(), "", EveryServer)
+			rt.PrintWarnings(env.stderr)
+			env.warnOfCopies(rt.Config.Files...)
+			misfits := rt.collectMisfits()
 			report := checkReport{
-				OK: len(misfits) == 0 && len(g.servers.failedServers()) == 0, Servers: g.servers.reportServers(), Files: g.config.Files, Workspace: g.config.Workspace,
-				Personalities: g.config.Names(), Misfits: misfits, Enforced: g.describeEnforcement(),
+				OK: len(misfits) == 0 && len(rt.Servers.Failed()) == 0, Servers: rt.Servers.reportServers(), Files: rt.Config.Files, Workspace: rt.Config.Workspace,
+				Personalities: rt.Config.Names(), Misfits: misfits, Enforced: rt.describeEnforcement(),
 			}
 			p := env.newPrinter(f)
 			if p.json {
 				err = p.printJSON(report)
 			} else {
-				report.printReport(p, g)
+				report.printReport(p, rt)
 			}
 			if err == nil && !report.OK {
 				err = silentFailure()
@@ -62,9 +62,9 @@ type checkReport struct {
 	Enforced      []enforcement   `json:"enforced"`
 }
 
-func (r *checkReport) printReport(p *printer, g *gate) {
-	if g.builtin {
-		p.printLine("configuration  built in (no %s)", configName)
+func (r *checkReport) printReport(p *printer, rt *Runtime) {
+	if rt.Builtin {
+		p.printLine("configuration  built in (no %s)", ConfigName)
 	}
 	for _, file := range r.Files {
 		p.printLine("configuration  %s", file)
@@ -73,7 +73,7 @@ func (r *checkReport) printReport(p *printer, g *gate) {
 	p.printLine("")
 	rows := [][]string{{"PERSONALITY", "TOOLS", "MISFITS"}}
 	for _, name := range r.Personalities {
-		rows = append(rows, g.roleRow(name, r.Misfits))
+		rows = append(rows, rt.roleRow(name, r.Misfits))
 	}
 	p.printTable(rows)
 	printServers(p, r.Servers)
@@ -92,23 +92,23 @@ func (r *checkReport) printReport(p *printer, g *gate) {
 
 // collectMisfits collects the declarations that ask for more than their personality
 // grants.
-func (g *gate) collectMisfits() registry.Faults {
+func (rt *Runtime) collectMisfits() registry.Faults {
 	all := registry.Faults{}
-	for _, name := range g.config.Names() {
-		all = append(all, slices.DeleteFunc(g.registry.Misfits(name), func(m registry.Fault) bool { return serverOf(m.Tool) != "" })...)
-		all = append(all, g.misfitsOf(name)...)
+	for _, name := range rt.Config.Names() {
+		all = append(all, slices.DeleteFunc(rt.Registry.Misfits(name), func(m registry.Fault) bool { return ServerOf(m.Tool) != "" })...)
+		all = append(all, rt.MisfitsOf(name)...)
 	}
-	return append(all, g.programFaults()...)
+	return append(all, rt.ProgramFaults()...)
 }
 
 // roleRow returns the row of a personality in the table of check.
-func (g *gate) roleRow(name string, misfits registry.Faults) []string {
+func (rt *Runtime) roleRow(name string, misfits registry.Faults) []string {
 	count := 0
 	for _, m := range misfits {
 		if m.Personality == name {
 			count++
 		}
 	}
-	tools := g.registry.List(&sallyport.Caller{Personality: name})
+	tools := rt.Registry.List(&sallyport.Caller{Personality: name})
 	return []string{name, fmt.Sprint(len(tools)), fmt.Sprint(count)}
 }

@@ -105,7 +105,7 @@ func stdioEntry(env *environment, f *flags, c *clients.Client, role string) (map
 	}
 	configs := configPaths(env, f)
 	if len(configs) == 0 {
-		return nil, fmt.Errorf("no %s in %s: run 'sallyport init' first, so that the client's folder does not decide", configName, env.dir)
+		return nil, fmt.Errorf("no %s in %s: run 'sallyport init' first, so that the client's folder does not decide", ConfigName, env.dir)
 	}
 	for _, path := range configs {
 		args = append(args, "--config", path)
@@ -124,8 +124,8 @@ func configPaths(env *environment, f *flags) []string {
 	if v, ok := env.lookup("SALLYPORT_CONFIG"); len(paths) == 0 && ok && v != "" {
 		paths = []string{v}
 	}
-	if _, err := os.Lstat(fsx.Absolute(env.dir, configName)); len(paths) == 0 && err == nil {
-		paths = []string{configName}
+	if _, err := os.Lstat(fsx.Absolute(env.dir, ConfigName)); len(paths) == 0 && err == nil {
+		paths = []string{ConfigName}
 	}
 	for i := range paths {
 		paths[i] = fsx.Absolute(env.dir, paths[i])

@@ -19,7 +19,7 @@ func diffCommand(env *environment, f *flags) *cobra.Command {
 		Use:   "diff [SERVER]",
 		Short: "Show what changed of MCP servers since they were pinned",
 		Long: `Ask each pinned MCP server what it offers now, or one of them, and show what is
-not as ` + lockName + ` has it: how severe a change is, what was, what is, and the
+not as ` + LockName + ` has it: how severe a change is, what was, what is, and the
 command that approves it. A server that would be started in another way is not
 started: its launch is approved first, what it then offers after that.
 
@@ -29,12 +29,12 @@ The exit code is 1 when something differs or a server does not answer.`,
   sallyport diff --json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withLook(cmd.Context(), env, f, lookChanged, func(g *gate) error {
+			return withLook(cmd.Context(), env, f, AskChanged, func(rt *Runtime) error {
 				scope := lock.Scope{}
 				if len(args) > 0 {
 					scope.Server = args[0]
 				}
-				r, err := g.compareLock(cmd.Context(), f, scope)
+				r, err := rt.compareLock(cmd.Context(), f, scope)
 				if err != nil {
 					return err
 				}
@@ -61,17 +61,17 @@ type lockDiff struct {
 }
 
 // compareLock compares a part of the lock file with what the servers offer now.
-func (g *gate) compareLock(ctx context.Context, f *flags, s lock.Scope) (*lockDiff, error) {
-	p := g.servers.pins
-	if p.file == nil {
-		return nil, usageError(fmt.Errorf("nothing is pinned: there is no %s; sallyport lock writes it", p.path))
+func (rt *Runtime) compareLock(ctx context.Context, f *flags, s lock.Scope) (*lockDiff, error) {
+	p := rt.Servers.Pins
+	if p.File == nil {
+		return nil, usageError(fmt.Errorf("nothing is pinned: there is no %s; sallyport lock writes it", p.Path))
 	}
-	_, pinned := p.pinnedServer(s.Server)
-	if s.Server != "" && !pinned && p.of[s.Server] == nil {
+	_, pinned := p.PinnedServer(s.Server)
+	if s.Server != "" && !pinned && p.Servers[s.Server] == nil {
 		return nil, usageError(fmt.Errorf("%s is neither declared nor pinned", text.PrintableLine(s.Server)))
 	}
-	now := g.lookAt(ctx, func(server string) bool { return s.Server == "" || s.Server == server })
-	d := &lockDiff{File: p.path, Changes: g.markChanges(f, now), now: now, Tools: map[string]string{}}
+	now := rt.lookAt(ctx, func(server string) bool { return s.Server == "" || s.Server == server })
+	d := &lockDiff{File: p.Path, Changes: rt.markChanges(f, now), now: now, Tools: map[string]string{}}
 	if s.Server == "" {
 		if digest, err := now.file.Digest(s); err == nil && len(d.Changes) > 0 {
 			d.SHA256, d.Approve = digest, approvalCommand(f, s, digest)
@@ -93,14 +93,14 @@ func (g *gate) compareLock(ctx context.Context, f *flags, s lock.Scope) (*lockDi
 }
 
 // markChanges marks the servers that differ and returns the changes.
-func (g *gate) markChanges(f *flags, now *observedLock) []lock.Change {
+func (rt *Runtime) markChanges(f *flags, now *observedLock) []lock.Change {
 	own := []string{}
-	for _, tool := range g.tools {
+	for _, tool := range rt.Tools {
 		own = append(own, tool.Name)
 	}
 	asked := &lock.File{Servers: map[string]lock.Server{}}
-	for name, s := range g.servers.pins.pinnedServers() {
-		if g.servers.pins.of[name] == nil || slices.ContainsFunc(now.states, func(st serverState) bool { return st.Server == name }) {
+	for name, s := range rt.Servers.Pins.PinnedServers() {
+		if rt.Servers.Pins.Servers[name] == nil || slices.ContainsFunc(now.states, func(st serverState) bool { return st.Server == name }) {
 			asked.Servers[name] = s
 		}
 	}

@@ -18,17 +18,17 @@ type enforcement struct {
 // describeEnforcement lists the limits that are enforced here and those that are not.
 // The first lines hold on every system. A limit that needs the kernel is named
 // where the kernel lacks it.
-func (g *gate) describeEnforcement() []enforcement {
-	report := g.children.Report()
+func (rt *Runtime) describeEnforcement() []enforcement {
+	report := rt.Children.Report()
 	list := []enforcement{
 		{"files", "opened beneath the granted folders, links and races included; deny floor on the opened file", true},
 		{"network", "hosts of the grant; address floor on the dialled address; every redirect", true},
 		{"secrets", "granted references; values removed from everything that leaves", true},
-		{"record", "intent before, outcome after, denials included; keyed chain in " + orMemory(g.config.State.Path), true},
+		{"record", "intent before, outcome after, denials included; keyed chain in " + orMemory(rt.Config.State.Path), true},
 		{"tools in this process", "Go code behind accessors, not confined by the kernel", false},
 	}
-	list = append(list, describeConfinement(&report, g.shown)...)
-	list = append(list, g.sharedRootEntries()...)
+	list = append(list, describeConfinement(&report, rt.Toolchains)...)
+	list = append(list, rt.sharedRootEntries()...)
 	if runtime.GOOS == "windows" {
 		list = append(list, enforcement{"file modes", "state and key rely on the folder's access list, not on modes", false})
 	}
@@ -72,9 +72,9 @@ func describeConfinement(r *sandbox.Report, shown []sandbox.Toolchain) []enforce
 
 // sharedRootEntries names the write entries whose children run as root although other
 // children of this gate do not.
-func (g *gate) sharedRootEntries() (list []enforcement) {
-	for _, path := range g.config.WriteEntries() {
-		if why := g.children.Shared(path); why != nil {
+func (rt *Runtime) sharedRootEntries() (list []enforcement) {
+	for _, path := range rt.Config.WriteEntries() {
+		if why := rt.Children.Shared(path); why != nil {
 			list = append(list, enforcement{"  users", "children that may write " + path + " run as root of the host, since it cannot be shown as another user's: " + why.Error(), false})
 		}
 	}

@@ -66,17 +66,17 @@ it. The exit code is 1 when the answer is no.`,
 				return err
 			}
 			if q.call != "" {
-				return withState(cmd.Context(), env, f, func(g *gate) error {
-					return g.explainCall(cmd.Context(), env.newPrinter(f), q.call)
+				return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+					return rt.explainCall(cmd.Context(), env.newPrinter(f), q.call)
 				})
 			}
 			open := viewGate
-			if serverOf(args[0]) != "" {
+			if ServerOf(args[0]) != "" {
 				open = askGate
 			}
-			return r.withGate(cmd.Context(), env, f, open, func(g *gate, caller *sallyport.Caller) error {
-				g.findServers(cmd.Context(), caller, []string{serverOf(args[0])}, leftOf(args[0]))
-				return g.explainTool(cmd.Context(), env.newPrinter(f), caller, args[0], &q)
+			return r.withGate(cmd.Context(), env, f, open, func(rt *Runtime, caller *sallyport.Caller) error {
+				rt.FindServers(cmd.Context(), caller, []string{ServerOf(args[0])}, leftOf(args[0]))
+				return rt.explainTool(cmd.Context(), env.newPrinter(f), caller, args[0], &q)
 			})
 		},
 	}
@@ -94,12 +94,12 @@ type explanation struct {
 	Questions []sallyport.Decision `json:"questions,omitempty"`
 }
 
-func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Caller, tool string, q *explainQuestions) error {
-	x, err := g.registry.Explain(caller, tool)
+func (rt *Runtime) explainTool(ctx context.Context, p *printer, caller *sallyport.Caller, tool string, q *explainQuestions) error {
+	x, err := rt.Registry.Explain(caller, tool)
 	if err != nil {
 		return usageError(err)
 	}
-	answers, err := g.answerQuestions(ctx, caller, &x, q)
+	answers, err := rt.answerQuestions(ctx, caller, &x, q)
 	if err != nil {
 		return usageError(err)
 	}
@@ -117,7 +117,7 @@ func (g *gate) explainTool(ctx context.Context, p *printer, caller *sallyport.Ca
 }
 
 // answerQuestions answers the question about one host or path.
-func (g *gate) answerQuestions(ctx context.Context, caller *sallyport.Caller, x *registry.Explanation, q *explainQuestions) ([]sallyport.Decision, error) {
+func (rt *Runtime) answerQuestions(ctx context.Context, caller *sallyport.Caller, x *registry.Explanation, q *explainQuestions) ([]sallyport.Decision, error) {
 	var answers []sallyport.Decision
 	if q.host != "" {
 		host, port, err := reach.SplitHostPort(q.host)
@@ -131,7 +131,7 @@ func (g *gate) answerQuestions(ctx context.Context, caller *sallyport.Caller, x 
 		if q.write {
 			operation = "write"
 		}
-		answers = append(answers, g.registry.Path(ctx, caller, x.Tool, operation, q.path))
+		answers = append(answers, rt.Registry.Path(ctx, caller, x.Tool, operation, q.path))
 	}
 	return answers, nil
 }
@@ -261,8 +261,8 @@ func orNone(s string) string {
 }
 
 // explainCall explains a past call from its records.
-func (g *gate) explainCall(ctx context.Context, p *printer, call string) error {
-	events, err := g.eventsOf(ctx, call)
+func (rt *Runtime) explainCall(ctx context.Context, p *printer, call string) error {
+	events, err := rt.eventsOf(ctx, call)
 	if err != nil {
 		return err
 	}

@@ -11,15 +11,15 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// followChanges watches the configuration while a command runs. When a change takes
+// FollowChanges watches the configuration while a command runs. When a change takes
 // rights away, heed ends or narrows what the command runs. In all other
 // respects the command keeps the configuration with which it began. The caller
 // calls stop to end the watch.
-func (g *gate) followChanges(ctx context.Context) (stop func()) {
-	if g.builtin {
+func (rt *Runtime) FollowChanges(ctx context.Context) (stop func()) {
+	if rt.Builtin {
 		return func() {}
 	}
-	h := &commandFollower{configFollower: configFollower{g: g, seen: g.config.Digest + g.servers.pins.digest}, judge: g.deployment}
+	h := &commandFollower{configFollower: configFollower{g: rt, seen: rt.Config.Digest + rt.Servers.Pins.digest}, judge: rt.Deployment}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { h.watchConfig(ctx) })
@@ -32,14 +32,14 @@ func (g *gate) followChanges(ctx context.Context) (stop func()) {
 // commandFollower compares what a command runs with the configuration on the disk.
 type commandFollower struct {
 	configFollower
-	judge *deployment // the last valid configuration
+	judge *Deployment // the last valid configuration
 }
 
 func (h *commandFollower) watchConfig(ctx context.Context) {
-	tick := time.NewTicker(pollPause)
+	tick := time.NewTicker(PollPause)
 	defer tick.Stop()
 	defer func() {
-		if h.judge != h.g.deployment {
+		if h.judge != h.g.Deployment {
 			h.reportFault(h.judge.Close())
 		}
 	}()
@@ -50,9 +50,9 @@ func (h *commandFollower) watchConfig(ctx context.Context) {
 		case <-tick.C:
 		}
 		h.reportFault(h.reloadIfChanged(ctx))
-		if h.judge != h.g.deployment {
+		if h.judge != h.g.Deployment {
 			// Review at each look: a batch begins new calls as others end.
-			h.g.reviewRuns(ctx, h.g.deployment, h.judge)
+			h.g.reviewRuns(ctx, h.g.Deployment, h.judge)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (h *commandFollower) reloadIfChanged(ctx context.Context) error {
 		return nil // another process may be about to replace an unreadable file
 	}
 	h.seen = now
-	c, err := config.Load(h.g.config.Files, h.g.env.configOptions())
+	c, err := config.Load(h.g.Config.Files, h.g.Env.ConfigOptions())
 	if err == nil {
 		err = h.g.refuseRestartKeys(c)
 	}
@@ -75,14 +75,14 @@ func (h *commandFollower) reloadIfChanged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	put, revision, err := h.g.callers.Prepare(ctx, recordsOf(c), c.Security.DefaultPermissions)
+	put, revision, err := h.g.Callers.Prepare(ctx, recordsOf(c), c.Security.DefaultPermissions)
 	if err != nil {
 		return errors.Join(err, next.Close())
 	}
 	put()
 	next.revision = revision
 	before := h.judge
-	if h.judge = next; before != h.g.deployment {
+	if h.judge = next; before != h.g.Deployment {
 		return before.Close()
 	}
 	return nil
@@ -91,7 +91,7 @@ func (h *commandFollower) reloadIfChanged(ctx context.Context) error {
 // reportFault warns that a changed configuration does not apply to what runs.
 func (h *commandFollower) reportFault(err error) {
 	if err != nil {
-		fmt.Fprintf(h.g.env.stderr, "sallyport: the configuration has changed and is not in force for what runs; the last good one is:\n%s\n",
+		fmt.Fprintf(h.g.Env.Stderr, "sallyport: the configuration has changed and is not in force for what runs; the last good one is:\n%s\n",
 			strings.TrimRight(err.Error(), "\n"))
 	}
 }

@@ -92,20 +92,20 @@ func (e *environment) importServers(ctx context.Context, f *flags, o *importer.O
 func (e *environment) importEnvironment(f *flags) *importer.Environment {
 	return &importer.Environment{
 		Home: e.home, Dir: e.dir, Lookup: e.lookup, Folders: e.clientFolders(),
-		Out: e.stdout, Err: e.stderr, JSON: f.json, Version: moduleVersion(),
+		Out: e.stdout, Err: e.stderr, JSON: f.json, Version: Version(),
 		ConfigFlags: f.config, ConfigFiles: configPaths(e, f),
 		LoadConfig: func() (*config.Config, error) {
-			c, _, err := loadConfig(e.forGate(), f.config)
+			c, _, err := LoadConfig(e.forGate(), f.config)
 			return c, err
 		},
-		ReadConfig: func(paths []string) (*config.Config, error) { return config.Load(paths, e.forGate().configOptions()) },
+		ReadConfig: func(paths []string) (*config.Config, error) { return config.Load(paths, e.forGate().ConfigOptions()) },
 		FindMisfits: func(ctx context.Context, paths []string, role string) (faults registry.Faults, err error) {
-			g, err := viewGate(ctx, e, &flags{config: paths})
+			rt, err := viewGate(ctx, e, &flags{config: paths})
 			if err != nil {
 				return nil, err
 			}
-			defer func() { err = errors.Join(err, g.Close()) }()
-			return g.misfitsOf(role), nil
+			defer func() { err = errors.Join(err, rt.Close()) }()
+			return rt.MisfitsOf(role), nil
 		},
 		ClientEntry: func(c *clients.Client, role string) (map[string]any, error) { return stdioEntry(e, f, c, role) },
 	}

@@ -46,8 +46,8 @@ func builtinNames() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := unconnectedTools()
-	for _, t := range builtinTools(commands) {
+	names := UnconnectedTools()
+	for _, t := range BuiltinTools(commands) {
 		names = append(names, t.Name)
 	}
 	return names, commands.Close()

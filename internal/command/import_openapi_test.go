@@ -85,7 +85,7 @@ principals: {local: {permissions: [http:read]}}
 	}
 	fetched(t, shop.URL, filepath.Join(dir, "shop.json"))
 	runSallyport(t, dir, "import", "openapi", "shop.json", "--out", "actions.yaml", "--secret", "key=shop/key")
-	both := []string{"--config", configName, "--config", "actions.yaml"}
+	both := []string{"--config", ConfigName, "--config", "actions.yaml"}
 	runSallyport(t, dir, append(both, "check")...)
 	out := runSallyport(t, dir, append(both, "call", "getItem", `{"id": "a/b?c", "lang": "de"}`, "--json")...)
 	if want := `GET /v1/items/a%2Fb%3Fc?lang=de `; !strings.Contains(out, want) || strings.Contains(out, shopKey) {
@@ -158,7 +158,7 @@ func TestALargeDocumentPassesCheck(t *testing.T) {
 	if len(report.Actions) != 60 || report.Operations != 60 {
 		t.Errorf("%d of %d operations were taken, want 60 of 60: %v", len(report.Actions), report.Operations, report.Notes)
 	}
-	place(t, dir, configName, report.Config)
+	place(t, dir, ConfigName, report.Config)
 	if out := runSallyport(t, dir, "check"); !strings.Contains(out, "default      60     0") {
 		t.Errorf("check = %s, want 60 tools without a misfit", out)
 	}

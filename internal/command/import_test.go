@@ -38,7 +38,7 @@ func TestNoSecretOfAClientShows(t *testing.T) {
 		`{"command": "python3", "cwd": "${Y:-` + known + `}"}`,
 	} {
 		dir := t.TempDir()
-		place(t, dir, configName, "version: 1\nsecrets: [{env: S_}]\npersonalities:\n  default: {toolset: []}\n")
+		place(t, dir, ConfigName, "version: 1\nsecrets: [{env: S_}]\npersonalities:\n  default: {toolset: []}\n")
 		place(t, dir, "mcp.json", `{"mcpServers": {"one": `+server+`}}`)
 		var said strings.Builder
 		for _, args := range [][]string{{}, {"--json"}, {"--host", "one=api.example"}, {"--write"}, {"--write", "--host", "one=api.example", "--json"}} {
@@ -52,7 +52,7 @@ func TestNoSecretOfAClientShows(t *testing.T) {
 				t.Errorf("%s: %v said nothing: %d", server, args, code)
 			}
 		}
-		text, err := os.ReadFile(filepath.Join(dir, configName))
+		text, err := os.ReadFile(filepath.Join(dir, ConfigName))
 		if err != nil {
 			t.Fatal(err)
 		}

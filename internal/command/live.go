@@ -13,26 +13,26 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// live is the registry in force for the surfaces of a server, with the
+// Live is the registry in force for the surfaces of a server, with the
 // configuration that it belongs to. A reload replaces both. It is safe for
 // concurrent use.
-type live struct {
+type Live struct {
 	*registry.Live
-	deployment atomic.Pointer[deployment]
+	deployment atomic.Pointer[Deployment]
 
 	mu      sync.Mutex
 	changed func() // tells clients that lists may have changed; nil tells no client
 }
 
-func newLive(t *deployment) *live {
-	l := &live{Live: registry.NewLive(t.registry)}
+func NewLive(t *Deployment) *Live {
+	l := &Live{Live: registry.NewLive(t.Registry)}
 	l.deployment.Store(t)
 	return l
 }
 
-// setListener sets the function that tells clients that what they see may have
+// SetListener sets the function that tells clients that what they see may have
 // changed.
-func (l *live) setListener(changed func()) {
+func (l *Live) SetListener(changed func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.changed = changed
@@ -40,7 +40,7 @@ func (l *live) setListener(changed func()) {
 
 // listChanged tells clients that what they see may have changed. It is cheap,
 // and calls in quick succession send one notification.
-func (l *live) listChanged() {
+func (l *Live) listChanged() {
 	l.mu.Lock()
 	changed := l.changed
 	l.mu.Unlock()
@@ -51,8 +51,8 @@ func (l *live) listChanged() {
 
 // swapDeployment puts another deployment in force together with its callers.
 // The channel closes when the last call in the previous one has ended.
-func (l *live) swapDeployment(next *deployment, callers func()) (idle <-chan struct{}) {
-	_, idle = l.Replace(next.registry, func() {
+func (l *Live) swapDeployment(next *Deployment, callers func()) (idle <-chan struct{}) {
+	_, idle = l.Replace(next.Registry, func() {
 		l.deployment.Store(next)
 		callers()
 	})
@@ -62,7 +62,7 @@ func (l *live) swapDeployment(next *deployment, callers func()) (idle <-chan str
 // refreshCaller returns the caller with the rights that the configuration of a
 // deployment gives it. A caller that the previous configuration admitted a
 // moment ago gets its present rights.
-func (t *deployment) refreshCaller(ctx context.Context, callers *auth.Directory, caller *sallyport.Caller) *sallyport.Caller {
+func (t *Deployment) refreshCaller(ctx context.Context, callers *auth.Directory, caller *sallyport.Caller) *sallyport.Caller {
 	if caller.Principal.Revision == 0 || caller.Principal.Revision == t.revision {
 		return caller
 	}
@@ -85,8 +85,8 @@ func (t *deployment) refreshCaller(ctx context.Context, callers *auth.Directory,
 }
 
 // issuerRoles returns the roles that callers of the issuer may take.
-func (t *deployment) issuerRoles() []string {
-	if o := t.config.Security.OIDC; o != nil && o.Personalities != nil {
+func (t *Deployment) issuerRoles() []string {
+	if o := t.Config.Security.OIDC; o != nil && o.Personalities != nil {
 		return o.Personalities
 	}
 	// An empty list allows no role; nil would allow any.
@@ -95,13 +95,13 @@ func (t *deployment) issuerRoles() []string {
 
 // currentIssuer returns what the configuration in force says about the issuer, or nil
 // when it names none.
-func (l *live) currentIssuer() *config.OIDC { return l.deployment.Load().config.Security.OIDC }
+func (l *Live) currentIssuer() *config.OIDC { return l.deployment.Load().Config.Security.OIDC }
 
-// issuerRoles returns the roles that callers of the issuer may take.
-func (l *live) issuerRoles() []string { return l.deployment.Load().issuerRoles() }
+// IssuerRoles returns the roles that callers of the issuer may take.
+func (l *Live) IssuerRoles() []string { return l.deployment.Load().issuerRoles() }
 
-// protectedResource tells clients of /mcp which issuer's tokens open it.
-func (l *live) protectedResource() *auth.Resource {
+// ProtectedResource tells clients of /mcp which issuer's tokens open it.
+func (l *Live) ProtectedResource() *auth.Resource {
 	return &auth.Resource{
 		Path: "/mcp",
 		Issuer: func() string {
@@ -116,7 +116,7 @@ func (l *live) protectedResource() *auth.Resource {
 
 // supportedScopes lists the permissions that tools require, when the scopes of a token
 // are permissions.
-func (l *live) supportedScopes() (list []string) {
+func (l *Live) supportedScopes() (list []string) {
 	o := l.currentIssuer()
 	if o == nil || o.PermissionsClaim != "scope" && o.PermissionsClaim != "scp" {
 		return nil
@@ -130,9 +130,9 @@ func (l *live) supportedScopes() (list []string) {
 	return slices.Compact(list)
 }
 
-// issuerTokens accepts the tokens of the provider of an issuer while the
+// IssuerTokens accepts the tokens of the provider of an issuer while the
 // configuration names the issuer.
-func (l *live) issuerTokens(provider auth.Tokens, callers *auth.Directory) auth.Tokens {
+func (l *Live) IssuerTokens(provider auth.Tokens, callers *auth.Directory) auth.Tokens {
 	return trustedTokens{provider, l, callers}
 }
 
@@ -140,7 +140,7 @@ func (l *live) issuerTokens(provider auth.Tokens, callers *auth.Directory) auth.
 // it.
 type trustedTokens struct {
 	auth.Tokens
-	live    *live
+	live    *Live
 	callers *auth.Directory
 }
 

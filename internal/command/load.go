@@ -9,37 +9,37 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 )
 
-// loadConfig reads the configuration that the flags, the environment or the
+// LoadConfig reads the configuration that the flags, the environment or the
 // working folder name. Without a file it returns the configuration that init
 // would write, held in memory, and builtin is true.
-func loadConfig(env *processEnvironment, paths []string) (c *config.Config, builtin bool, err error) {
-	o := env.configOptions()
+func LoadConfig(env *Environment, paths []string) (c *config.Config, builtin bool, err error) {
+	o := env.ConfigOptions()
 	if len(paths) == 0 {
-		if v, ok := env.lookup("SALLYPORT_CONFIG"); ok && v != "" {
+		if v, ok := env.Lookup("SALLYPORT_CONFIG"); ok && v != "" {
 			paths = []string{v}
 		}
 	}
 	if len(paths) == 0 {
 		// A dangling link is a missing configuration, not the absence of one.
-		_, err := os.Lstat(filepath.Join(env.dir, configName))
+		_, err := os.Lstat(filepath.Join(env.Dir, ConfigName))
 		if errors.Is(err, fs.ErrNotExist) {
 			text, err := config.Preset(config.DefaultPreset)
 			if err != nil {
 				return nil, false, err
 			}
-			c, err := config.Parse(filepath.Join(env.dir, configName), text, o)
+			c, err := config.Parse(filepath.Join(env.Dir, ConfigName), text, o)
 			return c, true, err
 		}
-		paths = []string{configName}
+		paths = []string{ConfigName}
 	}
 	c, err = config.Load(paths, o)
 	return c, false, err
 }
 
-// configOptions returns what a configuration may know of its environment.
-func (env *processEnvironment) configOptions() *config.Options {
-	return &config.Options{Home: env.home, Dir: env.dir, Environ: func(name string) string {
-		v, _ := env.lookup(name)
+// ConfigOptions returns what a configuration may know of its environment.
+func (env *Environment) ConfigOptions() *config.Options {
+	return &config.Options{Home: env.Home, Dir: env.Dir, Environ: func(name string) string {
+		v, _ := env.Lookup(name)
 		return v
 	}}
 }

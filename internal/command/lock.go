@@ -23,7 +23,7 @@ func lockCommand(env *environment, f *flags) *cobra.Command {
 		Use:   "lock",
 		Short: "Pin what MCP servers are and offer",
 		Long: `Start each MCP server that a personality lists and that is not pinned yet, ask
-what it offers, and write that into ` + lockName + ` beside the configuration.
+what it offers, and write that into ` + LockName + ` beside the configuration.
 From then on a server that is started in another way is not started, and a
 definition that has changed is not offered to a model, until somebody has
 approved it. Packages of launchers such as npx are installed first.
@@ -35,21 +35,21 @@ what is pinned any more.`,
   sallyport lock --config prod.yaml --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withLook(cmd.Context(), env, f, lookNew, func(g *gate) error {
-				return g.pinServers(cmd.Context(), env, f)
+			return withLook(cmd.Context(), env, f, AskNew, func(rt *Runtime) error {
+				return rt.pinServers(cmd.Context(), env, f)
 			})
 		},
 	}
 }
 
 // withLook runs a command that asks servers what they offer now.
-func withLook(ctx context.Context, env *environment, f *flags, l pinPolicy, do func(g *gate) error) error {
-	g, err := openForLock(ctx, env.forGate(), f.config, l)
+func withLook(ctx context.Context, env *environment, f *flags, l PinPolicy, do func(rt *Runtime) error) error {
+	rt, err := OpenForLock(ctx, env.forGate(), f.config, l)
 	if err != nil {
 		return usageError(err)
 	}
-	err = do(g)
-	return errors.Join(err, g.Close())
+	err = do(rt)
+	return errors.Join(err, rt.Close())
 }
 
 // The states of a server compared with its pins.
@@ -89,12 +89,12 @@ type observedLock struct {
 }
 
 // lookAt asks the wanted servers.
-func (g *gate) lookAt(ctx context.Context, wanted func(server string) bool) *observedLock {
-	g.discoverServers(ctx, "", wanted)
+func (rt *Runtime) lookAt(ctx context.Context, wanted func(server string) bool) *observedLock {
+	rt.DiscoverServers(ctx, "", wanted)
 	now := &observedLock{file: &lock.File{Servers: map[string]lock.Server{}}}
-	offers := g.servers.listOffers()
-	for _, f := range g.servers.found {
-		now.addServer(g.servers.observeServer(f, offers[f.Name]))
+	offers := rt.Servers.ListOffers()
+	for _, f := range rt.Servers.Found {
+		now.addServer(rt.Servers.observeServer(f, offers[f.Name]))
 	}
 	slices.SortFunc(now.states, func(a, b serverState) int { return strings.Compare(a.Server, b.Server) })
 	return now
@@ -111,13 +111,13 @@ func (n *observedLock) addServer(s *lock.Server, state serverState) {
 
 // observeServer returns the present state of a server. A server that does not answer is
 // reported and keeps its pinned definitions.
-func (s *upstreamServers) observeServer(f *foundServer, o *lock.Offer) (*lock.Server, serverState) {
+func (s *Servers) observeServer(f *FoundServer, o *lock.Offer) (*lock.Server, serverState) {
 	st := serverState{Server: f.Name, State: statePinned}
-	was, known := s.pins.pinnedServer(f.Name)
-	l := s.pins.of[f.Name]
+	was, known := s.Pins.PinnedServer(f.Name)
+	l := s.Pins.Servers[f.Name]
 	switch {
-	case known && l.refused != "" && l.now != nil:
-		now, _, err := lock.Take(f.Name, &lock.Offer{Launch: *l.now}, s.cleaner)
+	case known && l.Refused != "" && l.Attempted != nil:
+		now, _, err := lock.Take(f.Name, &lock.Offer{Launch: *l.Attempted}, s.Cleaner)
 		if err != nil {
 			st.State, st.Why = stateUnknown, err.Error()
 			return &was, st
@@ -125,22 +125,22 @@ func (s *upstreamServers) observeServer(f *foundServer, o *lock.Offer) (*lock.Se
 		is := was
 		is.Launch = now.Launch
 		return &is, st
-	case f.role != "" && f.why == "" && o != nil && l.now != nil:
-		o.Launch, st.Started = *l.now, true
-		now, refused, err := lock.Take(f.Name, o, s.cleaner)
+	case f.Role != "" && f.Why == "" && o != nil && l.Attempted != nil:
+		o.Launch, st.Started = *l.Attempted, true
+		now, refused, err := lock.Take(f.Name, o, s.Cleaner)
 		for _, r := range refused {
 			st.Left = append(st.Left, leftOut{string(r.Kind) + " " + r.Name, r.Why})
 		}
 		if err == nil {
 			return &now, st
 		}
-		f.why = err.Error()
+		f.Why = err.Error()
 	}
-	st.State, st.Why = stateUnknown, f.why
+	st.State, st.Why = stateUnknown, f.Why
 	switch {
-	case f.role == "":
+	case f.Role == "":
 		st.State = stateUnlisted
-	case !known && s.pins.look != lookNew:
+	case !known && s.Pins.Policy != AskNew:
 		st.State, st.Why = stateUnpinned, "it is not pinned: sallyport lock starts it and pins what it is"
 	}
 	if known {
@@ -150,19 +150,19 @@ func (s *upstreamServers) observeServer(f *foundServer, o *lock.Offer) (*lock.Se
 }
 
 // pinServers adds to the lock file what it does not hold yet.
-func (g *gate) pinServers(ctx context.Context, env *environment, f *flags) error {
-	p := g.servers.pins
-	now := g.lookAt(ctx, everyServer)
+func (rt *Runtime) pinServers(ctx context.Context, env *environment, f *flags) error {
+	p := rt.Servers.Pins
+	now := rt.lookAt(ctx, EveryServer)
 	next := &lock.File{Servers: map[string]lock.Server{}}
-	if p.file != nil {
-		next = p.file
+	if p.File != nil {
+		next = p.File
 	}
 	var added []string
-	conflicts := g.findConflicts(g.servers.listOffers())
+	conflicts := rt.FindConflicts(rt.Servers.ListOffers())
 	for i := range now.states {
 		st := &now.states[i]
 		is, ok := now.file.Servers[st.Server]
-		if _, known := p.pinnedServer(st.Server); known || !ok {
+		if _, known := p.PinnedServer(st.Server); known || !ok {
 			continue
 		}
 		// The user approves a definition with a conflicting name separately.
@@ -177,13 +177,13 @@ func (g *gate) pinServers(ctx context.Context, env *environment, f *flags) error
 		}
 		st.State, added = stateAdded, append(added, st.Server)
 	}
-	g.markChanges(f, now)
+	rt.markChanges(f, now)
 	if len(added) > 0 {
-		if err := g.writeLock(ctx, next, changeEvent(audit.ActionPin, strings.Join(added, ", "), "into "+p.path)); err != nil {
+		if err := rt.writeLock(ctx, next, ChangeEvent(audit.ActionPin, strings.Join(added, ", "), "into "+p.Path)); err != nil {
 			return usageError(err)
 		}
 	}
-	return printPinned(env.newPrinter(f), p.path, now.states, len(added))
+	return printPinned(env.newPrinter(f), p.Path, now.states, len(added))
 }
 
 // dropConflicting removes from a server the tools whose names conflict with others.
@@ -203,23 +203,23 @@ func (st *serverState) dropConflicting(s *lock.Server, conflicts map[string]stri
 
 // writeLock records a change of the lock file, then writes the file. Two
 // commands that write at once must not lose what the first of them pinned.
-func (g *gate) writeLock(ctx context.Context, next *lock.File, e *audit.Event) error {
+func (rt *Runtime) writeLock(ctx context.Context, next *lock.File, e *audit.Event) error {
 	// No child process reaches the state folder, so that none can hold this
 	// lock.
-	private := filepath.Dir(g.store.Dir())
-	return g.keepFirst(ctx, e, func() error {
+	private := filepath.Dir(rt.Packages.Dir())
+	return rt.RecordFirst(ctx, e, func() error {
 		if err := os.MkdirAll(private, 0o700); err != nil {
 			return err
 		}
 		return lock.Exclusive(private, func() error {
-			again, err := pinsOf(g.config, g.store, lookHold)
+			again, err := ReadPins(rt.Config, rt.Packages, HoldPins)
 			if err != nil {
 				return err
 			}
-			if changes := lock.Diff(g.servers.pins.file, again.file); len(changes) > 0 {
-				return fmt.Errorf("%s was changed while this command looked: run it again", again.path)
+			if changes := lock.Diff(rt.Servers.Pins.File, again.File); len(changes) > 0 {
+				return fmt.Errorf("%s was changed while this command looked: run it again", again.Path)
 			}
-			return next.Save(again.path)
+			return next.Save(again.Path)
 		})
 	})
 }

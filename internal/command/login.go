@@ -43,12 +43,12 @@ open, and what came of it.`,
   sallyport login github --port 8976    # for an issuer that wants the redirect URL http://127.0.0.1:8976/callback`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			g, err := openGate(cmd.Context(), env, f)
+			rt, err := openGate(cmd.Context(), env, f)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, g.Close()) }()
-			return g.logIn(cmd.Context(), env.newPrinter(f), args[0], &l)
+			defer func() { err = errors.Join(err, rt.Close()) }()
+			return rt.logIn(cmd.Context(), env.newPrinter(f), args[0], &l)
 		},
 	}
 	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls use the tokens")
@@ -69,12 +69,12 @@ removed whatever the issuer answers, and the command says what it did.`,
   sallyport logout github --principal ci-agent`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			g, err := openGate(cmd.Context(), env, f)
+			rt, err := openGate(cmd.Context(), env, f)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, g.Close()) }()
-			return g.logOut(cmd.Context(), env.newPrinter(f), args[0], l.principal)
+			defer func() { err = errors.Join(err, rt.Close()) }()
+			return rt.logOut(cmd.Context(), env.newPrinter(f), args[0], l.principal)
 		},
 	}
 	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls used the tokens")
@@ -82,10 +82,10 @@ removed whatever the issuer answers, and the command says what it did.`,
 }
 
 // findOAuthServer returns a declared server that uses OAuth.
-func (t *deployment) findOAuthServer(name string) (*upstream.Server, error) {
+func (t *Deployment) findOAuthServer(name string) (*upstream.Server, error) {
 	var known []string
-	for i := range t.servers.declared {
-		s := &t.servers.declared[i]
+	for i := range t.Servers.Declared {
+		s := &t.Servers.Declared[i]
 		switch {
 		case s.OAuth != nil && s.Name == name:
 			return s, nil
@@ -99,8 +99,8 @@ func (t *deployment) findOAuthServer(name string) (*upstream.Server, error) {
 }
 
 // loginRole returns the role whose grant bounds a login.
-func (t *deployment) loginRole(server, asked string) (string, error) {
-	roles := t.rolesWith(server)
+func (t *Deployment) loginRole(server, asked string) (string, error) {
+	roles := t.RolesWith(server)
 	switch {
 	case len(roles) == 0:
 		return "", fmt.Errorf("no personality lists %s in mcp_servers, so that nobody can use it", server)
@@ -114,27 +114,27 @@ func (t *deployment) loginRole(server, asked string) (string, error) {
 }
 
 // logIn logs a user in at a server.
-func (g *gate) logIn(ctx context.Context, p *printer, name string, l *loginFlags) error {
-	s, err := g.findOAuthServer(name)
+func (rt *Runtime) logIn(ctx context.Context, p *printer, name string, l *loginFlags) error {
+	s, err := rt.findOAuthServer(name)
 	if err != nil {
 		return usageError(err)
 	}
-	if g.passing {
+	if rt.Passing {
 		return usageError(errors.New("login: the state is memory, so that the tokens would end with this command: write state: sqlite:PATH"))
 	}
-	if held := g.servers.pins.of[name]; held != nil && held.why != "" {
-		return usageError(fmt.Errorf("login %s: %s", name, held.why))
+	if held := rt.Servers.Pins.Servers[name]; held != nil && held.Why != "" {
+		return usageError(fmt.Errorf("login %s: %s", name, held.Why))
 	}
 	if l.principal != sallyport.LocalPrincipal {
-		if err := g.knownPrincipal(ctx, l.principal); err != nil {
+		if err := rt.knownPrincipal(ctx, l.principal); err != nil {
 			return usageError(err)
 		}
 	}
-	role, err := g.loginRole(name, l.personality)
+	role, err := rt.loginRole(name, l.personality)
 	if err != nil {
 		return usageError(err)
 	}
-	status, err := g.askConsent(ctx, p, s, role, l)
+	status, err := rt.askConsent(ctx, p, s, role, l)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (g *gate) logIn(ctx context.Context, p *printer, name string, l *loginFlags
 
 // askConsent runs a login through the gate, in a role that may use the server. The
 // requests of the login are decided and recorded like calls.
-func (g *gate) askConsent(ctx context.Context, p *printer, s *upstream.Server, role string, l *loginFlags) (status oauth.Status, err error) {
+func (rt *Runtime) askConsent(ctx context.Context, p *printer, s *upstream.Server, role string, l *loginFlags) (status oauth.Status, err error) {
 	back, err := listenBack(ctx, l.port)
 	if err != nil {
 		return status, usageError(err)
@@ -155,14 +155,14 @@ func (g *gate) askConsent(ctx context.Context, p *printer, s *upstream.Server, r
 		}
 		return back.awaitAnswer(ctx, what.State, loginWait)
 	}
-	tool, err := g.servers.mounts.Login(s.Name, oauth.LoginOptions{Redirect: back.callbackURL(), Ask: ask}, func(got oauth.Status) { status = got })
+	tool, err := rt.Servers.Mounts.Login(s.Name, oauth.LoginOptions{Redirect: back.callbackURL(), Ask: ask}, func(got oauth.Status) { status = got })
 	if err == nil {
-		err = g.servers.finder.Register(tool)
+		err = rt.Servers.Finder.Register(tool)
 	}
 	if err != nil {
 		return status, usageError(err)
 	}
-	res := g.callFinder(ctx, role, tool.Name, argsOf(l.principal))
+	res := rt.CallFinder(ctx, role, tool.Name, argsOf(l.principal))
 	if !res.OK {
 		return status, fmt.Errorf("login %s: %s", s.Name, text.PrintableLine(res.Error))
 	}
@@ -171,12 +171,12 @@ func (g *gate) askConsent(ctx context.Context, p *printer, s *upstream.Server, r
 
 // logOut removes tokens. It removes them first, so that neither a fault of the
 // record nor an answer of the issuer keeps them.
-func (g *gate) logOut(ctx context.Context, p *printer, name, principal string) error {
-	s, err := g.findOAuthServer(name)
+func (rt *Runtime) logOut(ctx context.Context, p *printer, name, principal string) error {
+	s, err := rt.findOAuthServer(name)
 	if err != nil {
 		return usageError(err)
 	}
-	was, err := g.removeTokens(ctx, s, principal)
+	was, err := rt.removeTokens(ctx, s, principal)
 	if err != nil {
 		return usageError(err)
 	}
@@ -188,7 +188,7 @@ func (g *gate) logOut(ctx context.Context, p *printer, name, principal string) e
 		p.printLine("%s was not logged in at %s", holderName(s, principal), name)
 		return nil
 	}
-	r := g.revokeTokens(ctx, name, was)
+	r := rt.revokeTokens(ctx, name, was)
 	if p.json {
 		out["revocation"] = r
 		return p.printJSON(out)
@@ -221,23 +221,23 @@ func (r *revocation) describeRevocation() string {
 
 // revokeTokens asks the issuer to revoke removed tokens, through the gate, in a role
 // that may use the server.
-func (g *gate) revokeTokens(ctx context.Context, name string, was oauth.Forgotten) revocation {
+func (rt *Runtime) revokeTokens(ctx context.Context, name string, was oauth.Forgotten) revocation {
 	failed := func(err error) revocation {
 		return revocation{Outcome: "failed", Error: text.PrintableLine(err.Error())}
 	}
-	role, err := g.loginRole(name, "")
+	role, err := rt.loginRole(name, "")
 	if err != nil {
 		return failed(err)
 	}
 	told := false
-	tool, err := g.servers.mounts.Logout(name, was, func(t bool) { told = t })
+	tool, err := rt.Servers.Mounts.Logout(name, was, func(t bool) { told = t })
 	if err == nil {
-		err = g.servers.finder.Register(tool)
+		err = rt.Servers.Finder.Register(tool)
 	}
 	if err != nil {
 		return failed(err)
 	}
-	switch res := g.callFinder(ctx, role, tool.Name, nil); {
+	switch res := rt.CallFinder(ctx, role, tool.Name, nil); {
 	case !res.OK:
 		return failed(errors.New(res.Error))
 	case told:
@@ -249,8 +249,8 @@ func (g *gate) revokeTokens(ctx context.Context, name string, was oauth.Forgotte
 
 // removeTokens removes the tokens of a principal at a server. It records the removal
 // when there were any.
-func (g *gate) removeTokens(ctx context.Context, s *upstream.Server, principal string) (oauth.Forgotten, error) {
-	vault, err := g.newVault()
+func (rt *Runtime) removeTokens(ctx context.Context, s *upstream.Server, principal string) (oauth.Forgotten, error) {
+	vault, err := rt.NewVault()
 	if err != nil {
 		return oauth.Forgotten{}, err
 	}
@@ -258,19 +258,19 @@ func (g *gate) removeTokens(ctx context.Context, s *upstream.Server, principal s
 	if err != nil || !was.LoggedIn {
 		return was, err
 	}
-	return was, g.keepDone(ctx, changeEvent(audit.ActionLogout, s.Name, "of "+holderName(s, principal)), "")
+	return was, rt.RecordDone(ctx, ChangeEvent(audit.ActionLogout, s.Name, "of "+holderName(s, principal)), "")
 }
 
 // forgetEverywhere removes the tokens that belong to a principal alone: the
 // next principal with this name may be another person.
-func (g *gate) forgetEverywhere(ctx context.Context, principal string) error {
-	declared, err := serversOf(g.config, g.env.home)
+func (rt *Runtime) forgetEverywhere(ctx context.Context, principal string) error {
+	declared, err := DecodeServers(rt.Config, rt.Env.Home)
 	if err != nil {
 		return err
 	}
 	for i := range declared {
 		if s := &declared[i]; s.OAuth != nil && !s.Shared {
-			_, failed := g.removeTokens(ctx, s, principal)
+			_, failed := rt.removeTokens(ctx, s, principal)
 			err = errors.Join(err, failed)
 		}
 	}

@@ -102,7 +102,7 @@ func TestClientsHearOfAReload(t *testing.T) {
 			if !has("write_file") {
 				t.Fatal("write_file is not listed")
 			}
-			path := filepath.Join(dir, configName)
+			path := filepath.Join(dir, ConfigName)
 			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)

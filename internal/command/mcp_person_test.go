@@ -22,7 +22,7 @@ func TestC6_OverHTTPOnlyAPersonsClientIsAsked(t *testing.T) {
 	dir := heldFolder(t, "0s")
 	agent, agentHash := auth.NewToken()
 	person, personHash := auth.NewToken()
-	path := filepath.Join(dir, configName)
+	path := filepath.Join(dir, ConfigName)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

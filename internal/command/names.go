@@ -22,9 +22,9 @@ import (
 
 // checkNames refuses names that refer to nothing: a tool or label of a
 // personality, a connection or relay of an action.
-func (t *deployment) checkNames() error {
+func (t *Deployment) checkNames() error {
 	var names, labels []string
-	for _, tool := range t.registry.Tools() {
+	for _, tool := range t.Registry.Tools() {
 		if n := len(names); n == 0 || names[n-1] != tool.Name { // a prompt may have the name of a tool
 			names = append(names, tool.Name)
 		}
@@ -34,10 +34,10 @@ func (t *deployment) checkNames() error {
 	}
 	// A rule about a tool that needs a connection may exist before the
 	// connection does.
-	held := append(slices.Clone(names), unconnectedTools()...)
+	held := append(slices.Clone(names), UnconnectedTools()...)
 	var faults yamldoc.Faults
-	for _, role := range t.config.Names() {
-		p, _ := t.config.Personality(role)
+	for _, role := range t.Config.Names() {
+		p, _ := t.Config.Personality(role)
 		faults = append(faults, t.findUnknown(role, "toolset", p.Toolset, append(labels, names...))...)
 		if p.Approvals != nil {
 			faults = append(faults, t.findUnknown(role, "approvals.require", p.Approvals.Require, held)...)
@@ -56,8 +56,8 @@ func (t *deployment) checkNames() error {
 
 // checkWorkspace warns of a missing workspace. Without it every path below it
 // is out of reach, which looks like the effect of a rule.
-func (t *deployment) checkWorkspace() {
-	info, err := os.Stat(t.config.Workspace)
+func (t *Deployment) checkWorkspace() {
+	info, err := os.Stat(t.Config.Workspace)
 	why := "it is not a folder"
 	switch {
 	case err != nil:
@@ -65,12 +65,12 @@ func (t *deployment) checkWorkspace() {
 	case info.IsDir():
 		return
 	}
-	t.warnings = append(t.warnings, t.config.Fault("", "workspace", -1,
-		"workspace: "+t.config.Workspace+": "+why+"; nothing below it is in reach until the folder is there").Error())
+	t.warnings = append(t.warnings, t.Config.Fault("", "workspace", -1,
+		"workspace: "+t.Config.Workspace+": "+why+"; nothing below it is in reach until the folder is there").Error())
 }
 
-// unconnectedTools lists the built-in tools that exist only with a connection.
-func unconnectedTools() []string {
+// UnconnectedTools lists the built-in tools that exist only with a connection.
+func UnconnectedTools() []string {
 	return []string{
 		database.Tool(nil, sallyport.ModeRead).Name, database.Tool(nil, sallyport.ModeWrite).Name,
 		mail.Tool(sallyport.MailCapability{}).Name,
@@ -78,7 +78,7 @@ func unconnectedTools() []string {
 }
 
 // findUnknown returns a fault for each unknown entry in a list of a personality.
-func (t *deployment) findUnknown(role, key string, list, known []string) (faults yamldoc.Faults) {
+func (t *Deployment) findUnknown(role, key string, list, known []string) (faults yamldoc.Faults) {
 	for i, item := range list {
 		if slices.Contains(known, item) || strings.HasPrefix(item, "mcp__") {
 			continue
@@ -92,22 +92,22 @@ func (t *deployment) findUnknown(role, key string, list, known []string) (faults
 		} else {
 			text += ": expected " + strings.Join(known, ", ")
 		}
-		faults = append(faults, t.config.Fault(role, key, i, text))
+		faults = append(faults, t.Config.Fault(role, key, i, text))
 	}
 	return faults
 }
 
 // unknownConnections returns a fault for each database and relay that an action
 // declares and the configuration lacks.
-func (t *deployment) unknownConnections() (faults yamldoc.Faults) {
-	databases := slices.Sorted(maps.Keys(t.config.Databases))
-	relays := slices.Sorted(maps.Keys(t.config.Mail))
-	for _, a := range t.config.Actions {
-		i := slices.IndexFunc(t.tools, func(tool sallyport.Tool) bool { return tool.Name == a.ID })
+func (t *Deployment) unknownConnections() (faults yamldoc.Faults) {
+	databases := slices.Sorted(maps.Keys(t.Config.Databases))
+	relays := slices.Sorted(maps.Keys(t.Config.Mail))
+	for _, a := range t.Config.Actions {
+		i := slices.IndexFunc(t.Tools, func(tool sallyport.Tool) bool { return tool.Name == a.ID })
 		if i < 0 {
 			continue
 		}
-		c := &t.tools[i].Capabilities
+		c := &t.Tools[i].Capabilities
 		if c.Database != nil {
 			for i, name := range c.Database.Connections {
 				if !slices.Contains(databases, name) {
@@ -116,7 +116,7 @@ func (t *deployment) unknownConnections() (faults yamldoc.Faults) {
 			}
 		}
 		if c.Mail != nil {
-			if relay := cmp.Or(c.Mail.Relay, defaultRelay); !slices.Contains(relays, relay) {
+			if relay := cmp.Or(c.Mail.Relay, DefaultRelay); !slices.Contains(relays, relay) {
 				faults = append(faults, a.Fault("/capabilities/mail/relay", notDefined(relay, "mail", relays)))
 			}
 		}
@@ -136,7 +136,7 @@ func notDefined(name, key string, known []string) string {
 
 // locateFault adds file positions to the errors of a registry about actions and
 // servers. It leaves other errors as they are.
-func (t *deployment) locateFault(err error) error {
+func (t *Deployment) locateFault(err error) error {
 	found, ok := errors.AsType[registry.Faults](err)
 	if !ok {
 		return err
@@ -157,16 +157,16 @@ func (t *deployment) locateFault(err error) error {
 
 // findDeclaration returns the part that declares a tool and the pointer of the name
 // in it; nil when no file declares the tool.
-func (t *deployment) findDeclaration(id string) (p *config.Part, pointer string) {
+func (t *Deployment) findDeclaration(id string) (p *config.Part, pointer string) {
 	_, tool := sallyport.ParseID(id)
-	for i := range t.config.Actions {
-		if t.config.Actions[i].ID == tool {
-			return &t.config.Actions[i], "/id"
+	for i := range t.Config.Actions {
+		if t.Config.Actions[i].ID == tool {
+			return &t.Config.Actions[i], "/id"
 		}
 	}
-	for i := range t.config.Servers {
-		if upstream.DiscoveryName(t.config.Servers[i].ID) == tool {
-			return &t.config.Servers[i], ""
+	for i := range t.Config.Servers {
+		if upstream.DiscoveryName(t.Config.Servers[i].ID) == tool {
+			return &t.Config.Servers[i], ""
 		}
 	}
 	return nil, ""

@@ -89,7 +89,7 @@ func (o *observeFlags) newOptions(env *environment) (opts *sandbox.ObserveOption
 		}
 	}
 	opts.Files = &sallyport.FileBackend{Home: env.home, Deny: []string{
-		filepath.Join(opts.Workspace, configName), filepath.Join(opts.Workspace, stateDir),
+		filepath.Join(opts.Workspace, ConfigName), filepath.Join(opts.Workspace, StateDir),
 	}}
 	for _, pair := range o.env {
 		name, value, given := strings.Cut(pair, "=")

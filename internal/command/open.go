@@ -5,34 +5,34 @@ import (
 )
 
 // forGate returns what the gate knows of the environment.
-func (e *environment) forGate() *processEnvironment {
-	return &processEnvironment{
-		stderr: e.stderr, lookup: e.lookup, pairs: e.pairs, dir: e.dir, home: e.home, network: e.network, packages: e.packages,
+func (e *environment) forGate() *Environment {
+	return &Environment{
+		Stderr: e.stderr, Lookup: e.lookup, Pairs: e.pairs, Dir: e.dir, Home: e.home, Network: e.network, Packages: e.packages,
 	}
 }
 
 // openGate opens a gate for calls. The caller closes it.
-func openGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
-	g, err := openForCalls(ctx, env.forGate(), f.config)
-	return g, refuseStart(err)
+func openGate(ctx context.Context, env *environment, f *flags) (*Runtime, error) {
+	rt, err := OpenForCalls(ctx, env.forGate(), f.config)
+	return rt, refuseStart(err)
 }
 
 // viewGate opens a gate that only answers what it would decide.
-func viewGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
-	g, err := openForView(ctx, env.forGate(), f.config)
-	return g, refuseStart(err)
+func viewGate(ctx context.Context, env *environment, f *flags) (*Runtime, error) {
+	rt, err := OpenForView(ctx, env.forGate(), f.config)
+	return rt, refuseStart(err)
 }
 
 // checkGate opens a gate that changes nothing but the record.
-func checkGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
-	g, err := openForCheck(ctx, env.forGate(), f.config)
-	return g, refuseStart(err)
+func checkGate(ctx context.Context, env *environment, f *flags) (*Runtime, error) {
+	rt, err := OpenForCheck(ctx, env.forGate(), f.config)
+	return rt, refuseStart(err)
 }
 
 // askGate opens a gate that asks upstream servers what they offer.
-func askGate(ctx context.Context, env *environment, f *flags) (*gate, error) {
-	g, err := openForQuestions(ctx, env.forGate(), f.config)
-	return g, refuseStart(err)
+func askGate(ctx context.Context, env *environment, f *flags) (*Runtime, error) {
+	rt, err := OpenForQuestions(ctx, env.forGate(), f.config)
+	return rt, refuseStart(err)
 }
 
 // refuseStart returns the error of a command that cannot start, or nil.

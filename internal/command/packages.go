@@ -24,30 +24,30 @@ import (
 // openStorage opens the store of packages beside the state. It uses the
 // runtime's own folder: a folder that is named packages may belong to another
 // program.
-func (g *gate) openStorage() (err error) {
+func (rt *Runtime) openStorage() (err error) {
 	var o install.Options
-	if g.env.packages != nil {
-		o = *g.env.packages
+	if rt.Env.Packages != nil {
+		o = *rt.Env.Packages
 	}
-	from := &g.config.Packages
+	from := &rt.Config.Packages
 	o.NPM = cmp.Or(from.NPM, o.NPM)
 	if from.PyPI != "" {
 		o.PyPI, o.PyPIFiles = from.PyPI, hostRoot(from.PyPI)
 	}
 	o.PyPIFiles = cmp.Or(from.PyPIFiles, o.PyPIFiles)
-	g.store, err = install.New(filepath.Join(g.ownFolder(), "packages"), &o)
+	rt.Packages, err = install.New(filepath.Join(rt.ownFolder(), "packages"), &o)
 	return err
 }
 
 // ownFolder returns the runtime's own folder beside the state, which no tool
 // and no child reaches.
-func (g *gate) ownFolder() string {
-	dir := cmp.Or(g.config.Dir, g.env.dir)
-	if g.config.State.Path != "" {
-		dir = filepath.Dir(g.config.State.Path)
+func (rt *Runtime) ownFolder() string {
+	dir := cmp.Or(rt.Config.Dir, rt.Env.Dir)
+	if rt.Config.State.Path != "" {
+		dir = filepath.Dir(rt.Config.State.Path)
 	}
-	if filepath.Base(dir) != stateDir {
-		dir = filepath.Join(dir, stateDir)
+	if filepath.Base(dir) != StateDir {
+		dir = filepath.Join(dir, StateDir)
 	}
 	return resolveLinks(dir)
 }
@@ -83,17 +83,17 @@ func (r installRole) Personality(name string) (*sallyport.Personality, bool) {
 	return r.ceiling, name == installing
 }
 
-func (g *gate) installRole() installRole {
+func (rt *Runtime) installRole() installRole {
 	return installRole{&sallyport.Personality{
-		Name: installing, Network: &sallyport.NetworkPolicy{Allow: g.store.Hosts(), AllowPrivate: g.config.Packages.AllowPrivate},
+		Name: installing, Network: &sallyport.NetworkPolicy{Allow: rt.Packages.Hosts(), AllowPrivate: rt.Config.Packages.AllowPrivate},
 	}}
 }
 
-func (g *gate) newInstaller(t *deployment) *packageInstaller {
+func (rt *Runtime) newInstaller(t *Deployment) *packageInstaller {
 	return &packageInstaller{
-		backends: sallyport.Backends{Network: g.network, Files: g.files, Process: g.children, Personalities: g.installRole()},
-		options:  registry.Options{Recorder: g.log, Switches: g.switches, Logger: g.logger, Workspace: t.config.Workspace},
-		store:    g.store, stderr: g.env.stderr,
+		backends: sallyport.Backends{Network: rt.network, Files: rt.files, Process: rt.Children, Personalities: rt.installRole()},
+		options:  registry.Options{Recorder: rt.log, Switches: rt.Switches, Logger: rt.Logger, Workspace: t.Config.Workspace},
+		store:    rt.Packages, stderr: rt.Env.Stderr,
 	}
 }
 
@@ -162,9 +162,9 @@ func unwrapText(text string) string {
 
 // fetchPackage installs the pinned package of a server that is not installed here yet.
 // Every installed file must match the pin.
-func (t *deployment) fetchPackage(ctx context.Context, l *serverLaunch) {
+func (t *Deployment) fetchPackage(ctx context.Context, l *ServerLaunch) {
 	s := &l.declared
-	if l.pkg == nil || l.why != "" || len(t.rolesWith(s.Name)) == 0 {
+	if l.pkg == nil || l.Why != "" || len(t.RolesWith(s.Name)) == 0 {
 		return
 	}
 	if _, err := os.Lstat(l.mounted.Programs[0]); !errors.Is(err, fs.ErrNotExist) {
@@ -174,12 +174,12 @@ func (t *deployment) fetchPackage(ctx context.Context, l *serverLaunch) {
 	if err != nil {
 		before = time.Now()
 	}
-	is, err := t.servers.installer.installPackage(ctx, s, before)
+	is, err := t.Servers.installer.installPackage(ctx, s, before)
 	switch {
 	case err != nil:
-		l.why = err.Error()
+		l.Why = err.Error()
 	case is.SHA256 != l.pkg.SHA256:
-		l.why = fmt.Sprintf("what the registry gives for %s, or for what it needs, is not what is pinned: its files have the digest %s, pinned is %s", s.Package, is.SHA256, l.pkg.SHA256)
+		l.Why = fmt.Sprintf("what the registry gives for %s, or for what it needs, is not what is pinned: its files have the digest %s, pinned is %s", s.Package, is.SHA256, l.pkg.SHA256)
 	}
 }
 
@@ -200,7 +200,7 @@ func packageOf(o *install.Program, from *install.Store) *lock.Package {
 
 // installedCommand returns the command that runs the installed copy of a package. This
 // program wrote the manifest, but another program may have changed it.
-func (l *serverLaunch) installedCommand(store *install.Store) (command []string, why string) {
+func (l *ServerLaunch) installedCommand(store *install.Store) (command []string, why string) {
 	if c := l.pkg.Command; len(c) < 2 || c[0] != "node" && c[0] != "python3" {
 		return nil, "what the lock file says of its package runs nothing"
 	}

@@ -166,7 +166,7 @@ func packageFolderOver(t *testing.T, address string, o *install.Options) *packag
 // second one.
 func (p *packageFolder) declare(command string) {
 	p.t.Helper()
-	place(p.t, p.dir, configName, "version: 1\nmcp_servers:\n  notes: {command: "+command+"}\n  nobody: {command: [npx, notes-server@1.3.0]}\npersonalities:\n  ops: {toolset: [], mcp_servers: [notes]}\n")
+	place(p.t, p.dir, ConfigName, "version: 1\nmcp_servers:\n  notes: {command: "+command+"}\n  nobody: {command: [npx, notes-server@1.3.0]}\npersonalities:\n  ops: {toolset: [], mcp_servers: [notes]}\n")
 }
 
 // says runs a command in this process. The command must end with a code and
@@ -190,7 +190,7 @@ func (p *packageFolder) says(code int, want string, args ...string) string {
 // folders returns the installed copies.
 func (p *packageFolder) folders() []string {
 	p.t.Helper()
-	list, err := filepath.Glob(filepath.Join(p.dir, stateDir, "packages", "notes-server@*"))
+	list, err := filepath.Glob(filepath.Join(p.dir, StateDir, "packages", "notes-server@*"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -246,13 +246,13 @@ func TestPackageLauncher(t *testing.T) {
 	remove(t, copies[0])
 	// Only versions of that time count: here there is none.
 	n.doc["time"] = map[string]string{"1.2.3": "2026-01-01T00:00:00Z", "1.3.0": "2026-01-02T00:00:00Z"}
-	pinned, err := os.ReadFile(filepath.Join(p.dir, lockName))
+	pinned, err := os.ReadFile(filepath.Join(p.dir, LockName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	place(t, p.dir, lockName, regexp.MustCompile(`"before": "[^"]+"`).ReplaceAllString(string(pinned), `"before": "2020-01-01T00:00:00Z"`))
+	place(t, p.dir, LockName, regexp.MustCompile(`"before": "[^"]+"`).ReplaceAllString(string(pinned), `"before": "2020-01-01T00:00:00Z"`))
 	p.says(1, "notes-server@1.2.3 could not be installed", echo...)
-	place(t, p.dir, lockName, string(pinned))
+	place(t, p.dir, LockName, string(pinned))
 	p.says(0, "answered --stdio", echo...)
 
 	// A changed copy does not run.
@@ -291,7 +291,7 @@ func TestPackageOfAnotherContent(t *testing.T) {
 		second.balls[at] = ball
 		second.doc["versions"].(map[string]any)["1.2.3"].(map[string]any)["dist"].(map[string]string)["integrity"] = "sha512-" + base64.StdEncoding.EncodeToString(sum[:])
 	}
-	for _, name := range []string{configName, lockName} {
+	for _, name := range []string{ConfigName, LockName} {
 		text, err := os.ReadFile(filepath.Join(p.dir, name))
 		if err != nil {
 			t.Fatal(err)

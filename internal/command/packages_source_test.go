@@ -17,17 +17,17 @@ func TestWhereFilesOfAnIndexLie(t *testing.T) {
 	} {
 		dir := configured(t, "version: 1\npackages: "+packages+"\npersonalities: {default: {toolset: []}}\n")
 		env, _ := inFolder(t, dir)
-		g, err := openGate(t.Context(), env, &flags{})
+		rt, err := openGate(t.Context(), env, &flags{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := g.store.Hosts(); !slices.Equal(got, want) {
+		if got := rt.Packages.Hosts(); !slices.Equal(got, want) {
 			t.Errorf("%s: installations may reach %q, want %q", packages, got, want)
 		}
-		if role := g.installRole(); role.ceiling.Network.AllowPrivate || !slices.Equal(role.ceiling.Network.Allow, want) {
+		if role := rt.installRole(); role.ceiling.Network.AllowPrivate || !slices.Equal(role.ceiling.Network.Allow, want) {
 			t.Errorf("%s: the ceiling of installations is %+v", packages, role.ceiling.Network)
 		}
-		if err := g.Close(); err != nil {
+		if err := rt.Close(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -62,7 +62,7 @@ func TestServersAreFoundBehindEveryForm(t *testing.T) {
 	for id, want := range map[string]string{
 		"mcp__docs__page": "docs", "prompt:mcp__docs__page": "docs", "resource:mcp__docs__all": "docs", "prompt:own": "", "own": "",
 	} {
-		if got := serverOf(id); got != want {
+		if got := ServerOf(id); got != want {
 			t.Errorf("serverOf(%q) = %q, want %q", id, got, want)
 		}
 	}

@@ -20,82 +20,82 @@ import (
 	"github.com/sallyport/sallyport/internal/lock"
 )
 
-// lockName is the name of the file that pins upstream servers. It lies beside
+// LockName is the name of the file that pins upstream servers. It lies beside
 // the configuration.
-const lockName = "sallyport.lock"
+const LockName = "sallyport.lock"
 
 // maxProgram bounds a file whose digest is computed, in bytes. The largest
 // interpreters have some 200 MiB.
 const maxProgram = 1 << 30
 
-// pinPolicy says how a command treats servers that differ from their pins.
-type pinPolicy string
+// PinPolicy says how a command treats servers that differ from their pins.
+type PinPolicy string
 
 const (
-	// lookHold starts and offers only what is pinned, if anything is pinned.
-	lookHold pinPolicy = ""
-	// lookChanged also asks pinned servers what they offer now.
-	lookChanged pinPolicy = "changed"
-	// lookNew also asks servers that are not pinned.
-	lookNew pinPolicy = "new"
+	// HoldPins starts and offers only what is pinned, if anything is pinned.
+	HoldPins PinPolicy = ""
+	// AskChanged also asks pinned servers what they offer now.
+	AskChanged PinPolicy = "changed"
+	// AskNew also asks servers that are not pinned.
+	AskNew PinPolicy = "new"
 )
 
-// lockPins compares the servers of a turn with the lock file. It is safe for
+// LockPins compares the servers of a turn with the lock file. It is safe for
 // concurrent use once the turn is in force.
-type lockPins struct {
-	path string
-	// file is nil when there is no lock file: then nothing is pinned.
-	file *lock.File
+type LockPins struct {
+	Path string
+	// File is nil when there is no lock file: then nothing is pinned.
+	File *lock.File
 	// digest is the digest of the lock file's text, or empty when there is no
 	// file. launches maps each server to the digest of its pinned launch.
 	digest   string
 	launches map[string]string
-	look     pinPolicy
+	Policy   PinPolicy
 	store    *install.Store
-	of       map[string]*serverLaunch
+	Servers  map[string]*ServerLaunch
 	// written holds the servers that run files which tools may write.
-	written map[string]*writtenProgram
+	written map[string]*WrittenProgram
 
 	mu sync.Mutex // guards what the starts of servers write to of
 }
 
-// serverLaunch describes how one server is started.
-type serverLaunch struct {
+// ServerLaunch describes how one server is started.
+type ServerLaunch struct {
 	// declared is what the operator wrote. mounted is what runs: the installed
 	// copy in place of a launcher. why is the reason when nothing can run.
 	declared, mounted upstream.Server
-	why               string
+	Why               string
 	// pkg is the installed package that runs; nil for other servers.
 	pkg *lock.Package
-	// now is the launch that was last attempted, and refused the reason why it
+	// Attempted is the launch that was last attempted, and refused the reason why it
 	// was refused.
-	now     *lock.Launch
-	refused string
+	Attempted *lock.Launch
+	Refused   string
 }
 
-// pinsOf reads the lock file beside a configuration.
-func pinsOf(c *config.Config, store *install.Store, l pinPolicy) (*lockPins, error) {
-	p := &lockPins{look: l, store: store, of: map[string]*serverLaunch{}, launches: map[string]string{}, written: map[string]*writtenProgram{}}
+// ReadPins reads the lock file beside a configuration.
+func ReadPins(c *config.Config, store *install.Store, l PinPolicy) (*LockPins, error) {
+	p := &LockPins{Policy: l, store: store, Servers: map[string]*ServerLaunch{}, launches: map[string]string{}, written: map[string]*WrittenProgram{}}
 	if len(c.Files) == 0 {
 		return p, nil
 	}
-	p.path = filepath.Join(c.Dir, lockName)
+	p.Path = filepath.Join(c.Dir, LockName)
 	var err error
-	if p.digest, err = lockDigest(p.path); err != nil {
+	if p.digest, err = lockDigest(p.Path); err != nil {
 		return nil, err
 	}
-	file, err := lock.Load(p.path)
+	file, err := lock.Load(p.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		// A dangling link is a missing lock file, not the absence of one.
-		if _, there := os.Lstat(p.path); there != nil {
+		if _, there := os.Lstat(p.Path); there != nil {
 			return p, nil
 		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w\nNothing that it pins is started: put the file back, or move it away to serve without pins", err)
 	}
-	p.file = file
-	for name, s := range p.pinnedServers() {
+	p.File = file
+	for name, s := range p.PinnedServers() {
 		p.launches[name] = s.Launch.Digest()
 	}
 	return p, nil
@@ -111,24 +111,24 @@ func lockDigest(path string) (string, error) {
 	return b.SHA256, err
 }
 
-// pinnedServer returns what is pinned of a server.
-func (p *lockPins) pinnedServer(server string) (s lock.Server, ok bool) {
-	s, ok = p.pinnedServers()[server]
+// PinnedServer returns what is pinned of a server.
+func (p *LockPins) PinnedServer(server string) (s lock.Server, ok bool) {
+	s, ok = p.PinnedServers()[server]
 	return s, ok
 }
 
-// pinnedServers returns everything that is pinned.
-func (p *lockPins) pinnedServers() map[string]lock.Server {
-	if p.file == nil {
+// PinnedServers returns everything that is pinned.
+func (p *LockPins) PinnedServers() map[string]lock.Server {
+	if p.File == nil {
 		return nil
 	}
-	return p.file.Servers
+	return p.File.Servers
 }
 
 // checkStart checks the launch of a server right before the server is started or
 // contacted.
-func (p *lockPins) checkStart(server, file string) error {
-	l := p.of[server]
+func (p *LockPins) checkStart(server, file string) error {
+	l := p.Servers[server]
 	if l == nil {
 		return sallyport.Err("the MCP server "+server+" is not declared", "").Err()
 	}
@@ -140,31 +140,31 @@ func (p *lockPins) checkStart(server, file string) error {
 		return sallyport.Err(fmt.Sprintf("the MCP server %s is not started: %v", server, err), "").Err()
 	}
 	why := ""
-	_, known := p.pinnedServer(server)
-	if p.file != nil && (known || p.look != lookNew) {
-		_, why = p.file.JudgeLaunch(server, &now)
+	_, known := p.PinnedServer(server)
+	if p.File != nil && (known || p.Policy != AskNew) {
+		_, why = p.File.JudgeLaunch(server, &now)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l.now, l.refused = &now, why
+	l.Attempted, l.Refused = &now, why
 	if why != "" {
 		return sallyport.Err("the MCP server "+server+" is not started: "+why, "").Err()
 	}
 	return nil
 }
 
-// lastRefusal returns the reason why the last start of a server was refused.
-func (p *lockPins) lastRefusal(server string) string {
+// LastRefusal returns the reason why the last start of a server was refused.
+func (p *LockPins) LastRefusal(server string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if l := p.of[server]; l != nil {
-		return l.refused
+	if l := p.Servers[server]; l != nil {
+		return l.Refused
 	}
 	return ""
 }
 
 // describeLaunch returns the present launch of a server. It reads every file that runs.
-func (l *serverLaunch) describeLaunch(store *install.Store, file string) (lock.Launch, error) {
+func (l *ServerLaunch) describeLaunch(store *install.Store, file string) (lock.Launch, error) {
 	now := l.declared.Launch()
 	// The declaration of a package names its launcher, which does not run.
 	now.Capabilities, now.Dir = l.mounted.Launch().Capabilities, l.declared.Dir
@@ -203,62 +203,62 @@ func digestBinary(path string) (b lock.Binary, err error) {
 }
 
 // judgeDefinition reports whether a definition is pinned.
-func (p *lockPins) judgeDefinition(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string) {
-	if p.file == nil || p.look != lookHold {
+func (p *LockPins) judgeDefinition(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string) {
+	if p.File == nil || p.Policy != HoldPins {
 		return true, ""
 	}
-	return p.file.JudgeAs(server, kind, definition)
+	return p.File.JudgeAs(server, kind, definition)
 }
 
 // addPinToGrant adds the pinned launch of a server to the values on which its grant
 // depends, so that a process that was started under another pin is not used.
-func (p *lockPins) addPinToGrant(of func(server, role string) string) func(server, role string) string {
+func (p *LockPins) addPinToGrant(of func(server, role string) string) func(server, role string) string {
 	return func(server, role string) string { return p.launches[server] + of(server, role) }
 }
 
 // placeServer returns what runs for a server. For a package that is the pinned
 // installed copy. A command that only looks installs the declared package, if
 // there is an installer.
-func (p *lockPins) placeServer(ctx context.Context, s *upstream.Server, i *packageInstaller) *serverLaunch {
-	l := &serverLaunch{declared: *s, mounted: *s}
+func (p *LockPins) placeServer(ctx context.Context, s *upstream.Server, i *packageInstaller) *ServerLaunch {
+	l := &ServerLaunch{declared: *s, mounted: *s}
 	if s.Package == nil {
 		return l
 	}
 	l.mounted.Package = nil
-	was, known := p.pinnedServer(s.Name)
+	was, known := p.PinnedServer(s.Name)
 	same := known && was.Package != nil && was.Package.Registry == string(s.Package.Registry) && was.Package.Source == p.store.Source(s.Package.Registry) &&
 		was.Package.Name == s.Package.Name && was.Package.Version == s.Package.Version
 	switch err := s.Package.Check(); {
-	case err != nil && (p.look != lookNew || i == nil):
-		l.why = err.Error() + "; sallyport lock says which is the newest"
+	case err != nil && (p.Policy != AskNew || i == nil):
+		l.Why = err.Error() + "; sallyport lock says which is the newest"
 		return l
 	case err != nil:
-		l.why = i.suggestVersion(ctx, s, err)
+		l.Why = i.suggestVersion(ctx, s, err)
 	case same:
 		l.pkg = was.Package
-	case i != nil && (p.look == lookNew || p.look == lookChanged && known):
+	case i != nil && (p.Policy == AskNew || p.Policy == AskChanged && known):
 		l.pkg, err = i.installPackage(ctx, s, time.Now())
 		if err != nil {
-			l.why = err.Error()
+			l.Why = err.Error()
 		}
 	case known:
-		l.why = "another package is pinned than " + s.Package.String()
+		l.Why = "another package is pinned than " + s.Package.String()
 	default:
-		l.why = "the package " + s.Package.String() + " is not pinned"
+		l.Why = "the package " + s.Package.String() + " is not pinned"
 	}
 	if l.pkg != nil {
-		l.mounted.Command, l.why = l.installedCommand(p.store)
+		l.mounted.Command, l.Why = l.installedCommand(p.store)
 		l.mounted.Programs = append([]string{p.store.Folder(*s.Package, l.pkg.SHA256)}, s.Programs...)
 	}
-	if l.why != "" && p.look == lookHold {
-		l.why += p.hintFor(s.Name)
+	if l.Why != "" && p.Policy == HoldPins {
+		l.Why += p.hintFor(s.Name)
 	}
 	return l
 }
 
 // hintFor says what an operator does about a server that differs from its pins.
-func (p *lockPins) hintFor(server string) string {
-	if _, known := p.pinnedServer(server); known {
+func (p *LockPins) hintFor(server string) string {
+	if _, known := p.PinnedServer(server); known {
 		return ": sallyport diff " + server + " shows what changed"
 	}
 	return ": sallyport lock pins what it is now"
@@ -266,7 +266,7 @@ func (p *lockPins) hintFor(server string) string {
 
 // listQuarantined lists the definitions that servers offer and that differ from
 // their pins, so that they may not be used.
-func (p *lockPins) listQuarantined(offers map[string]*lock.Offer) map[offeredDefinition]bool {
+func (p *LockPins) listQuarantined(offers map[string]*lock.Offer) map[offeredDefinition]bool {
 	out := map[offeredDefinition]bool{}
 	for server, o := range offers {
 		for kind, list := range map[lock.Kind][]json.RawMessage{

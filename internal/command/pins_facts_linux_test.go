@@ -13,7 +13,7 @@ import (
 func TestWordsOfAServerCountOnlyPinned(t *testing.T) {
 	t.Parallel()
 	p := newPinnedFolder(t, "get", "Gets.")
-	p.write(configName, `version: 1
+	p.write(ConfigName, `version: 1
 mcp_servers:
   notes:
     command: [python3, ./server.py, ./tools.json]
@@ -22,7 +22,7 @@ personalities:
   ops: {mcp_servers: [notes], fs_reach: {read: ["${workspace}"]}}
 `)
 	p.write("tools.json", strings.Replace(definitions(t, "get", "Gets."), `{`, `{"annotations":{"readOnlyHint":true},`, 1))
-	lockFile := filepath.Join(p.dir, lockName)
+	lockFile := filepath.Join(p.dir, LockName)
 	if err := os.Remove(lockFile); err != nil {
 		t.Fatal(err)
 	}

@@ -17,12 +17,12 @@ const placesPause = time.Second
 
 // placesOf decides where the paths of a configuration lead. It stores in the
 // state where tools may write, except for a command that only looks.
-func (g *gate) placesOf(ctx context.Context, c *config.Config) *places.Map {
+func (rt *Runtime) placesOf(ctx context.Context, c *config.Config) *places.Map {
 	m, err := places.NewMap(ctx, places.Options{
-		Workspace: c.Workspace, Writes: writesOf(c), Ledger: g.desk, View: g.views && len(c.Servers) == 0,
+		Workspace: c.Workspace, Writes: writesOf(c), Ledger: rt.Access, View: rt.views && len(c.Servers) == 0,
 	})
 	if err != nil {
-		g.logger.Error("the state does not keep where tools may write: they write nowhere that it did not know before", "error", err)
+		rt.Logger.Error("the state does not keep where tools may write: they write nowhere that it did not know before", "error", err)
 	}
 	return m
 }
@@ -40,9 +40,9 @@ func writesOf(c *config.Config) (list []places.Write) {
 	return list
 }
 
-// renewPlaces keeps the places of the turn in force up to date until the
+// RenewPlaces keeps the places of the turn in force up to date until the
 // context ends.
-func (g *gate) renewPlaces(ctx context.Context, l *live) {
+func (rt *Runtime) RenewPlaces(ctx context.Context, l *Live) {
 	tick := time.NewTicker(placesPause)
 	defer tick.Stop()
 	for {
@@ -52,7 +52,7 @@ func (g *gate) renewPlaces(ctx context.Context, l *live) {
 		case <-tick.C:
 		}
 		if err := l.deployment.Load().places.Renew(ctx); err != nil && ctx.Err() == nil {
-			g.logger.Error("where paths lead could not be looked at anew", "error", err)
+			rt.Logger.Error("where paths lead could not be looked at anew", "error", err)
 		}
 	}
 }

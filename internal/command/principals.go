@@ -48,13 +48,13 @@ change counts at once, also in a server that runs.`,
 
 // withCallers opens the state without building the gate and runs a command on
 // the principals and kill switches. Only a change creates a state file.
-func withCallers(ctx context.Context, env *environment, f *flags, change bool, do func(g *gate) error) (err error) {
-	g, err := openForAccess(ctx, env.forGate(), f.config, change)
+func withCallers(ctx context.Context, env *environment, f *flags, change bool, do func(rt *Runtime) error) (err error) {
+	rt, err := OpenForAccess(ctx, env.forGate(), f.config, change)
 	if err != nil {
 		return usageError(err)
 	}
-	defer func() { err = errors.Join(err, g.Close()) }()
-	return do(g)
+	defer func() { err = errors.Join(err, rt.Close()) }()
+	return do(rt)
 }
 
 // parseExpiry parses a day, a point in time, a lifetime, or never. The result
@@ -105,15 +105,15 @@ A name is given once: sessions and records belong to it.`,
 			if err != nil {
 				return usageError(err)
 			}
-			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
-				roles, err := g.rolesFor(personalities)
+			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
+				roles, err := rt.rolesFor(personalities)
 				if err != nil {
 					return usageError(err)
 				}
 				r := auth.Record{Name: args[0], Expires: at, Permissions: permissions, Personalities: roles}
-				token, err := g.callers.Add(cmd.Context(), r)
+				token, err := rt.Callers.Add(cmd.Context(), r)
 				if err == nil {
-					err = g.keepDone(cmd.Context(), changeEvent(audit.ActionAdd, r.Name, describeRecord(&r)), tokenWithheld)
+					err = rt.RecordDone(cmd.Context(), ChangeEvent(audit.ActionAdd, r.Name, describeRecord(&r)), tokenWithheld)
 				}
 				if err != nil {
 					return usageError(err)
@@ -130,17 +130,17 @@ A name is given once: sessions and records belong to it.`,
 
 // rolesFor checks the names of personalities. Without names it returns the
 // personality that the configuration uses by default.
-func (g *gate) rolesFor(names []string) ([]string, error) {
+func (rt *Runtime) rolesFor(names []string) ([]string, error) {
 	if len(names) == 0 {
-		p, err := g.config.Choose("")
+		p, err := rt.Config.Choose("")
 		if err != nil {
 			return nil, fmt.Errorf("--personality is missing: %w", err)
 		}
 		return []string{p.Name}, nil
 	}
 	for _, name := range names {
-		if _, ok := g.config.Personality(name); !ok {
-			return nil, unknownName("personality", name, g.config.Names())
+		if _, ok := rt.Config.Personality(name); !ok {
+			return nil, unknownName("personality", name, rt.Config.Names())
 		}
 	}
 	return names, nil
@@ -195,14 +195,14 @@ func principalsRotate(env *environment, f *flags) *cobra.Command {
 					return usageError(err)
 				}
 			}
-			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
-				token, err := g.callers.Rotate(cmd.Context(), args[0], at)
+			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
+				token, err := rt.Callers.Rotate(cmd.Context(), args[0], at)
 				if err != nil {
-					return usageError(g.suggestPrincipal(cmd.Context(), args[0], err))
+					return usageError(rt.suggestPrincipal(cmd.Context(), args[0], err))
 				}
-				e, err := g.findEntry(cmd.Context(), args[0])
+				e, err := rt.findEntry(cmd.Context(), args[0])
 				if err == nil {
-					err = g.keepDone(cmd.Context(), changeEvent(audit.ActionRotate, e.Name, describeRecord(&e.Record)), tokenWithheld)
+					err = rt.RecordDone(cmd.Context(), ChangeEvent(audit.ActionRotate, e.Name, describeRecord(&e.Record)), tokenWithheld)
 				}
 				if err != nil {
 					return usageError(err)
@@ -225,12 +225,12 @@ logout for each of its logins; stop ends its calls meanwhile.`,
 		Example: "  sallyport principals revoke ci-agent",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
-				if err := g.callers.Revoke(cmd.Context(), args[0]); err != nil {
-					return usageError(g.suggestPrincipal(cmd.Context(), args[0], err))
+			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
+				if err := rt.Callers.Revoke(cmd.Context(), args[0]); err != nil {
+					return usageError(rt.suggestPrincipal(cmd.Context(), args[0], err))
 				}
-				err := g.keepDone(cmd.Context(), changeEvent(audit.ActionRevoke, args[0], ""), "")
-				if err = errors.Join(err, g.forgetEverywhere(cmd.Context(), args[0])); err != nil {
+				err := rt.RecordDone(cmd.Context(), ChangeEvent(audit.ActionRevoke, args[0], ""), "")
+				if err = errors.Join(err, rt.forgetEverywhere(cmd.Context(), args[0])); err != nil {
 					return usageError(err)
 				}
 				p := env.newPrinter(f)
@@ -245,8 +245,8 @@ logout for each of its logins; stop ends its calls meanwhile.`,
 }
 
 // findEntry returns a listed principal.
-func (g *gate) findEntry(ctx context.Context, name string) (auth.Entry, error) {
-	all, err := g.callers.Entries(ctx)
+func (rt *Runtime) findEntry(ctx context.Context, name string) (auth.Entry, error) {
+	all, err := rt.Callers.Entries(ctx)
 	if err != nil {
 		return auth.Entry{}, err
 	}
@@ -262,11 +262,11 @@ func (g *gate) findEntry(ctx context.Context, name string) (auth.Entry, error) {
 
 // suggestPrincipal replaces the error about an unknown name by one that suggests a similar
 // name.
-func (g *gate) suggestPrincipal(ctx context.Context, name string, err error) error {
+func (rt *Runtime) suggestPrincipal(ctx context.Context, name string, err error) error {
 	if !errors.Is(err, auth.ErrUnknown) {
 		return err
 	}
-	if _, missing := g.findEntry(ctx, name); missing != nil {
+	if _, missing := rt.findEntry(ctx, name); missing != nil {
 		return missing
 	}
 	return err
@@ -274,10 +274,10 @@ func (g *gate) suggestPrincipal(ctx context.Context, name string, err error) err
 
 // knownPrincipal reports an error unless the name belongs to a principal: a
 // listed one, the local user, or one of an issuer, whose names no list holds.
-func (g *gate) knownPrincipal(ctx context.Context, name string) error {
+func (rt *Runtime) knownPrincipal(ctx context.Context, name string) error {
 	if name == sallyport.LocalPrincipal || strings.HasPrefix(name, auth.OIDCPrefix) && name != auth.OIDCPrefix {
 		return nil
 	}
-	_, err := g.findEntry(ctx, name)
+	_, err := rt.findEntry(ctx, name)
 	return err
 }

@@ -17,13 +17,13 @@ conversation is not forgotten: use it when that is over.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
-			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
-				if err := g.knownPrincipal(cmd.Context(), name); err != nil {
+			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
+				if err := rt.knownPrincipal(cmd.Context(), name); err != nil {
 					return usageError(err)
 				}
 				var was bool
-				err := g.keepFirst(cmd.Context(), changeEvent(audit.ActionForget, "principal "+name, ""), func() (err error) {
-					was, err = g.desk.Facts().Forget(cmd.Context(), name)
+				err := rt.RecordFirst(cmd.Context(), ChangeEvent(audit.ActionForget, "principal "+name, ""), func() (err error) {
+					was, err = rt.Access.Facts().Forget(cmd.Context(), name)
 					return err
 				})
 				if err != nil {

@@ -34,12 +34,12 @@ func principalsLs(env *environment, f *flags) *cobra.Command {
 		Example: "  sallyport principals ls",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withCallers(cmd.Context(), env, f, false, func(g *gate) error {
-				entries, err := g.callers.Entries(cmd.Context())
+			return withCallers(cmd.Context(), env, f, false, func(rt *Runtime) error {
+				entries, err := rt.Callers.Entries(cmd.Context())
 				if err != nil {
 					return usageError(err)
 				}
-				stopped, err := g.switches.All(cmd.Context())
+				stopped, err := rt.Switches.All(cmd.Context())
 				if err != nil {
 					return usageError(err)
 				}

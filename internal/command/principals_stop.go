@@ -71,20 +71,20 @@ user and names of an issuer (oidc:...) can be stopped too.`,
 			if err != nil {
 				return usageError(err)
 			}
-			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
+			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
 				// A switch for an unknown name would stop nothing.
-				if kind == auth.SwitchServer && !slices.ContainsFunc(g.config.Servers, func(p config.Part) bool { return p.ID == name }) {
+				if kind == auth.SwitchServer && !slices.ContainsFunc(rt.Config.Servers, func(p config.Part) bool { return p.ID == name }) {
 					fmt.Fprintf(env.stderr, "sallyport: warning: the configuration has no MCP server %q; it is stopped should there be one\n", name)
 				}
 				if kind == auth.SwitchPrincipal || kind == auth.SwitchSession {
-					if err := g.knownPrincipal(cmd.Context(), args[0]); err != nil {
+					if err := rt.knownPrincipal(cmd.Context(), args[0]); err != nil {
 						return usageError(err)
 					}
 				}
-				if err := g.switches.Stop(cmd.Context(), kind, name, reason); err != nil {
+				if err := rt.Switches.Stop(cmd.Context(), kind, name, reason); err != nil {
 					return usageError(err)
 				}
-				if err := g.keepDone(cmd.Context(), switchEvent(audit.ActionStop, kind, name, reason), ""); err != nil {
+				if err := rt.RecordDone(cmd.Context(), SwitchEvent(audit.ActionStop, kind, name, reason), ""); err != nil {
 					return usageError(err)
 				}
 				if kind == auth.SwitchTool {
@@ -102,18 +102,18 @@ user and names of an issuer (oidc:...) can be stopped too.`,
 // warnOfTool warns when no tool has the name. The command throws the switch
 // first, so that no other fault keeps it from working.
 func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
-	if serverOf(name) != "" {
+	if ServerOf(name) != "" {
 		return // this command does not ask the server that may offer the tool
 	}
 	quiet := *env
 	quiet.stderr = io.Discard
-	g, err := viewGate(ctx, &quiet, f)
+	rt, err := viewGate(ctx, &quiet, f)
 	if err != nil {
 		return
 	}
-	defer func() { _ = g.Close() }()
+	defer func() { _ = rt.Close() }()
 	var known []string
-	for _, t := range g.registry.Tools() {
+	for _, t := range rt.Registry.Tools() {
 		if t.ID() == name {
 			return
 		}
@@ -135,8 +135,8 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 			if err != nil {
 				return usageError(err)
 			}
-			return withCallers(cmd.Context(), env, f, true, func(g *gate) error {
-				if err := g.releaseSwitch(cmd.Context(), kind, name); err != nil {
+			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
+				if err := rt.releaseSwitch(cmd.Context(), kind, name); err != nil {
 					return err
 				}
 				return printSwitch(env.newPrinter(f), kind, name, false, "started")
@@ -148,16 +148,16 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 }
 
 // releaseSwitch removes a switch, so that what it stopped may go on.
-func (g *gate) releaseSwitch(ctx context.Context, kind auth.SwitchKind, name string) error {
-	thrown, err := g.switches.All(ctx)
+func (rt *Runtime) releaseSwitch(ctx context.Context, kind auth.SwitchKind, name string) error {
+	thrown, err := rt.Switches.All(ctx)
 	if err != nil {
 		return usageError(err)
 	}
 	if !slices.ContainsFunc(thrown, func(s auth.Switch) bool { return s.Kind == kind && s.Name == name }) {
 		return &exitError{code: exitFailed, err: fmt.Errorf("%s %s was not stopped", kind, name)}
 	}
-	err = g.keepFirst(ctx, switchEvent(audit.ActionStart, kind, name, ""), func() error {
-		_, err := g.switches.Start(ctx, kind, name)
+	err = rt.RecordFirst(ctx, SwitchEvent(audit.ActionStart, kind, name, ""), func() error {
+		_, err := rt.Switches.Start(ctx, kind, name)
 		return err
 	})
 	if err != nil {

@@ -7,19 +7,19 @@ import (
 	"github.com/sallyport/sallyport/gateway/install"
 )
 
-// processEnvironment is what the gate knows of its process, so that tests can
+// Environment is what the gate knows of its process, so that tests can
 // replace it.
-type processEnvironment struct {
-	// stderr receives warnings and news for the operator.
-	stderr io.Writer
-	// lookup finds one variable of the environment, and pairs lists all of them
+type Environment struct {
+	// Stderr receives warnings and news for the operator.
+	Stderr io.Writer
+	// Lookup finds one variable of the environment, and pairs lists all of them
 	// as NAME=value.
-	lookup func(name string) (string, bool)
-	pairs  func() []string
-	// dir is the working folder, home the folder of the user.
-	dir, home string
-	// network says how hosts are reached, packages where packages come from;
+	Lookup func(name string) (string, bool)
+	Pairs  func() []string
+	// Dir is the working folder, home the folder of the user.
+	Dir, Home string
+	// Network says how hosts are reached, packages where packages come from;
 	// nil means the defaults.
-	network  *sallyport.NetworkBackend
-	packages *install.Options
+	Network  *sallyport.NetworkBackend
+	Packages *install.Options
 }

@@ -29,10 +29,10 @@ var scriptRunners = []string{
 	"sh", "bash", "dash", "zsh", "node", "deno", "bun", "python", "python3", "ruby", "perl", "php", "lua", "tclsh",
 }
 
-// writtenProgram holds the files that an action or a server runs, when tools may write
+// WrittenProgram holds the files that an action or a server runs, when tools may write
 // at least one of them.
-type writtenProgram struct {
-	kind, name string
+type WrittenProgram struct {
+	Kind, Name string
 	part       *config.Part
 	// paths lists all these files as they are spelled.
 	paths []string
@@ -54,10 +54,10 @@ type programFile struct {
 	sure bool
 }
 
-// stateKey returns the state's key for the files. A declaration that the operator
+// StateKey returns the state's key for the files. A declaration that the operator
 // changes gets a new key, and its files are trusted anew.
-func (w *writtenProgram) stateKey() string {
-	return "program:" + w.kind + ":" + w.name + ":" + digestText(strings.Join(w.paths, "\x00"))[:32]
+func (w *WrittenProgram) StateKey() string {
+	return "program:" + w.Kind + ":" + w.Name + ":" + digestText(strings.Join(w.paths, "\x00"))[:32]
 }
 
 func digestText(text string) string {
@@ -65,9 +65,9 @@ func digestText(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// currentDigest returns the digest of the present files and of the paths to which their
+// CurrentDigest returns the digest of the present files and of the paths to which their
 // names lead.
-func (w *writtenProgram) currentDigest() string {
+func (w *WrittenProgram) CurrentDigest() string {
 	var b strings.Builder
 	for _, path := range w.paths {
 		fmt.Fprintf(&b, "%q ", path)
@@ -87,16 +87,16 @@ func (w *writtenProgram) currentDigest() string {
 }
 
 // isUnchanged reports whether the files are those that the state first saw.
-func (w *writtenProgram) isUnchanged() bool { return w.digest != "" && w.currentDigest() == w.digest }
+func (w *WrittenProgram) isUnchanged() bool { return w.digest != "" && w.CurrentDigest() == w.digest }
 
 // guardPrograms finds the files that actions and servers run and that tools may
 // write. Such files run only in the form that the state first saw. Files that
 // the operator allows by execFrom, and files that the lock pins, are not
 // checked.
-func (g *gate) guardPrograms(ctx context.Context, t *deployment) {
-	for i := range t.config.Actions {
-		a := &t.config.Actions[i]
-		def, err := action.Decode(a.JSON, &action.DecodeOptions{Dir: a.Dir, Workspace: t.config.Workspace, Home: g.env.home})
+func (rt *Runtime) guardPrograms(ctx context.Context, t *Deployment) {
+	for i := range t.Config.Actions {
+		a := &t.Config.Actions[i]
+		def, err := action.Decode(a.JSON, &action.DecodeOptions{Dir: a.Dir, Workspace: t.Config.Workspace, Home: rt.Env.Home})
 		if err != nil || def.Handler.Exec == nil {
 			continue
 		}
@@ -104,12 +104,12 @@ func (g *gate) guardPrograms(ctx context.Context, t *deployment) {
 		if p := def.Handler.Exec.Path; p != "" {
 			argv = []string{p}
 		}
-		if w := t.writtenProgram(g.env, a, "action", argv, def.Capabilities.Process); w != nil && g.trustFirst(ctx, t, w) {
+		if w := t.writtenProgram(rt.Env, a, "action", argv, def.Capabilities.Process); w != nil && rt.trustFirst(ctx, t, w) {
 			t.holdAction(w)
 		}
 	}
-	for i := range t.config.Servers {
-		s := &t.config.Servers[i]
+	for i := range t.Config.Servers {
+		s := &t.Config.Servers[i]
 		var spelled struct {
 			Command []string `json:"command"`
 			Args    []string `json:"args"`
@@ -118,26 +118,26 @@ func (g *gate) guardPrograms(ctx context.Context, t *deployment) {
 			continue
 		}
 		var c *sallyport.ProcessCapability
-		for j := range t.servers.declared {
-			if t.servers.declared[j].Name == s.ID {
-				c = t.servers.declared[j].Capabilities.Process
+		for j := range t.Servers.Declared {
+			if t.Servers.Declared[j].Name == s.ID {
+				c = t.Servers.Declared[j].Capabilities.Process
 			}
 		}
-		if _, pinned := t.servers.pins.pinnedServer(s.ID); pinned {
+		if _, pinned := t.Servers.Pins.PinnedServer(s.ID); pinned {
 			continue
 		}
-		if w := t.writtenProgram(g.env, s, "server", append(spelled.Command, spelled.Args...), c); w != nil && g.trustFirst(ctx, t, w) {
-			t.servers.pins.written[s.ID] = w
+		if w := t.writtenProgram(rt.Env, s, "server", append(spelled.Command, spelled.Args...), c); w != nil && rt.trustFirst(ctx, t, w) {
+			t.Servers.Pins.written[s.ID] = w
 		}
 	}
 }
 
 // writtenProgram returns the files of a command when tools may write at least
 // one of them, else nil.
-func (t *deployment) writtenProgram(env *processEnvironment, part *config.Part, kind string, argv []string, process *sallyport.ProcessCapability) *writtenProgram {
-	vars := env.pathVariables(t.config)
-	vars["workspace"], vars["self"] = t.config.Workspace, part.Dir
-	w := &writtenProgram{kind: kind, name: part.ID, part: part, absent: true}
+func (t *Deployment) writtenProgram(env *Environment, part *config.Part, kind string, argv []string, process *sallyport.ProcessCapability) *WrittenProgram {
+	vars := env.pathVariables(t.Config)
+	vars["workspace"], vars["self"] = t.Config.Workspace, part.Dir
+	w := &WrittenProgram{Kind: kind, Name: part.ID, part: part, absent: true}
 	for _, f := range t.programFiles(part, argv, vars) {
 		w.paths = append(w.paths, f.path)
 		by := t.findWriter(f.path)
@@ -155,7 +155,7 @@ func (t *deployment) writtenProgram(env *processEnvironment, part *config.Part, 
 
 // findWriter names the personality that may write a file or the file to which its
 // name leads.
-func (t *deployment) findWriter(path string) string {
+func (t *Deployment) findWriter(path string) string {
 	table := t.places.Table()
 	if by := table.Writer(table.Place(path).Path); by != "" {
 		return by
@@ -169,7 +169,7 @@ func (t *deployment) findWriter(path string) string {
 // programFiles lists the files that a command runs: the program itself when it
 // is a path, and scripts among its arguments. It does not look at the disk, so
 // that an agent cannot change the list by removing a file.
-func (t *deployment) programFiles(part *config.Part, argv []string, vars map[string]string) (files []programFile) {
+func (t *Deployment) programFiles(part *config.Part, argv []string, vars map[string]string) (files []programFile) {
 	script := false // the interpreter has had its script
 	for i, text := range argv {
 		if option, value, ok := strings.Cut(text, "="); ok && strings.HasPrefix(option, "-") {
@@ -191,7 +191,7 @@ func (t *deployment) programFiles(part *config.Part, argv []string, vars map[str
 		case strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../"):
 			path = filepath.Join(part.Dir, text)
 		case !filepath.IsAbs(text):
-			path = filepath.Join(t.config.Workspace, text)
+			path = filepath.Join(t.Config.Workspace, text)
 		}
 		f := programFile{filepath.Clean(path), i == 0 || digest.IsScript(path)}
 		runs := f.sure
@@ -219,51 +219,51 @@ func runsFrom(list []string, vars map[string]string, path string) bool {
 // trustFirst looks up the digest that the state first saw. The first command that
 // may run anything stores it: before that, no agent of this state has run. It
 // reports whether the files have to match that digest.
-func (g *gate) trustFirst(ctx context.Context, t *deployment, w *writtenProgram) bool {
-	s, now := g.trusted, w.currentDigest()
+func (rt *Runtime) trustFirst(ctx context.Context, t *Deployment, w *WrittenProgram) bool {
+	s, now := rt.trusted, w.CurrentDigest()
 	if s == nil {
-		s = g.settings
+		s = rt.Settings
 	}
-	known, ok, err := s.Get(ctx, w.stateKey())
+	known, ok, err := s.Get(ctx, w.StateKey())
 	if err == nil && !ok && w.absent {
 		return false
 	}
 	if err == nil && !ok {
 		known = now
-		if !g.views {
+		if !rt.views {
 			var stored bool
 			var have string
-			if have, stored, err = s.PutIfAbsent(ctx, w.stateKey(), now); !stored {
+			if have, stored, err = s.PutIfAbsent(ctx, w.StateKey(), now); !stored {
 				known = have
 			}
 		}
 	}
 	if err != nil {
-		g.logger.Error("what a program was is not known, so that it does not run", w.kind, w.name, "error", err)
+		rt.Logger.Error("what a program was is not known, so that it does not run", w.Kind, w.Name, "error", err)
 		known = ""
 	}
 	w.digest = known
-	t.programs = append(t.programs, w)
+	t.Programs = append(t.Programs, w)
 	return true
 }
 
 // holdAction lets an action run only while its files match the digest in the
 // state.
-func (t *deployment) holdAction(w *writtenProgram) {
-	for i := range t.tools {
-		if tool := &t.tools[i]; tool.Name == w.name && tool.Toolset == action.Toolset {
+func (t *Deployment) holdAction(w *WrittenProgram) {
+	for i := range t.Tools {
+		if tool := &t.Tools[i]; tool.Name == w.Name && tool.Toolset == action.Toolset {
 			tool.IsAvailable = w.isUnchanged
 			tool.WhyNot = errChangedProgram.Error
 		}
 	}
 }
 
-// programFaults returns a fault with its remedy for each program that tools may
+// ProgramFaults returns a fault with its remedy for each program that tools may
 // write.
-func (t *deployment) programFaults() (faults registry.Faults) {
-	for _, w := range t.programs {
-		name := w.name
-		if w.kind == "server" {
+func (t *Deployment) ProgramFaults() (faults registry.Faults) {
+	for _, w := range t.Programs {
+		name := w.Name
+		if w.Kind == "server" {
 			name = toolsNamed(name)
 		}
 		f := registry.Fault{
@@ -271,12 +271,12 @@ func (t *deployment) programFaults() (faults registry.Faults) {
 			Message: fmt.Sprintf("it runs %s, which lies where %s may write, so that an agent can change what runs", w.path, w.by),
 			Fix:     "move it to where no tool may write, or name its folder in the declaration's capabilities.process.execFrom to let agents choose what runs",
 		}
-		if w.kind == "server" {
+		if w.Kind == "server" {
 			f.Fix += "; or pin it with sallyport lock"
 		}
 		if !w.isUnchanged() {
 			f.Message += "; it was changed since the gate first saw it, and does not run"
-			f.Fix = "look at the file; if it is right: sallyport reach accept " + w.kind + " " + w.name
+			f.Fix = "look at the file; if it is right: sallyport reach accept " + w.Kind + " " + w.Name
 		}
 		faults = append(faults, f)
 	}

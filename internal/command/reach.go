@@ -35,8 +35,8 @@ func reachList(env *environment, f *flags) *cobra.Command {
 		Example: `  sallyport reach ls`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withState(cmd.Context(), env, f, func(g *gate) error {
-				all, err := g.desk.WritePlaces(cmd.Context())
+			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+				all, err := rt.Access.WritePlaces(cmd.Context())
 				if err != nil {
 					return usageError(err)
 				}
@@ -69,10 +69,10 @@ next command.`,
 		Example: `  sallyport reach forget /srv/old`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withState(cmd.Context(), env, f, func(g *gate) error {
+			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
 				found := false
-				err := g.keepFirst(cmd.Context(), changeEvent(audit.ActionForgetPlace, args[0], ""), func() (err error) {
-					found, err = g.desk.ForgetWritePlace(cmd.Context(), args[0])
+				err := rt.RecordFirst(cmd.Context(), ChangeEvent(audit.ActionForgetPlace, args[0], ""), func() (err error) {
+					found, err = rt.Access.ForgetWritePlace(cmd.Context(), args[0])
 					return err
 				})
 				switch {

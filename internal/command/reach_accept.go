@@ -20,26 +20,26 @@ configuration is loaded again.`,
 		Example: `  sallyport reach accept action deploy`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			g, err := checkGate(cmd.Context(), env, f)
+			rt, err := checkGate(cmd.Context(), env, f)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, g.Close()) }()
-			for _, w := range g.programs {
-				if w.kind != args[0] || w.name != args[1] {
+			defer func() { err = errors.Join(err, rt.Close()) }()
+			for _, w := range rt.Programs {
+				if w.Kind != args[0] || w.Name != args[1] {
 					continue
 				}
-				now := w.currentDigest()
-				err := g.keepFirst(cmd.Context(), changeEvent(audit.ActionAcceptProgram, w.kind+" "+w.name, now), func() error {
-					return g.settings.Put(cmd.Context(), w.stateKey(), now)
+				now := w.CurrentDigest()
+				err := rt.RecordFirst(cmd.Context(), ChangeEvent(audit.ActionAcceptProgram, w.Kind+" "+w.Name, now), func() error {
+					return rt.Settings.Put(cmd.Context(), w.StateKey(), now)
 				})
 				if err != nil {
 					return usageError(err)
 				}
 				if p := env.newPrinter(f); p.json {
-					return p.printJSON(map[string]any{"kind": w.kind, "name": w.name, "digest": now})
+					return p.printJSON(map[string]any{"kind": w.Kind, "name": w.Name, "digest": now})
 				}
-				env.newPrinter(f).printLine("%s %s runs as it is now", w.kind, w.name)
+				env.newPrinter(f).printLine("%s %s runs as it is now", w.Kind, w.Name)
 				return nil
 			}
 			return usageError(fmt.Errorf("reach accept: no %s %q runs anything that lies where tools may write", args[0], args[1]))

@@ -21,11 +21,11 @@ const (
 	readySetting = "ready/probe"
 )
 
-// readiness checks what a call needs: the state accepts a write to the disk and
+// Readiness checks what a call needs: the state accepts a write to the disk and
 // has room for more, the record can continue, and its key can be read. It is
 // safe for concurrent use.
-type readiness struct {
-	g   *gate
+type Readiness struct {
+	g   *Runtime
 	now func() time.Time
 
 	mu  sync.Mutex
@@ -33,12 +33,12 @@ type readiness struct {
 	err error
 }
 
-// newReadiness returns the checks of a gate.
-func (g *gate) newReadiness() *readiness { return &readiness{g: g, now: time.Now} }
+// NewReadiness returns the checks of a gate.
+func (rt *Runtime) NewReadiness() *Readiness { return &Readiness{g: rt, now: time.Now} }
 
-// checkFresh returns the last answer while it is fresh, and checks again otherwise.
+// CheckFresh returns the last answer while it is fresh, and checks again otherwise.
 // Requests that arrive during a check wait for its answer.
-func (r *readiness) checkFresh(context.Context) error {
+func (r *Readiness) CheckFresh(context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now := r.now(); r.at.IsZero() || now.Sub(r.at) >= readyAge {
@@ -54,24 +54,24 @@ func (r *readiness) checkFresh(context.Context) error {
 
 // tryState returns the reason why calls cannot be served, as an
 // [*httpapi.Unready].
-func (g *gate) tryState(ctx context.Context) error {
-	if err := g.settings.Put(ctx, readySetting, time.Now().UTC().Format(time.RFC3339Nano)); err != nil {
+func (rt *Runtime) tryState(ctx context.Context) error {
+	if err := rt.Settings.Put(ctx, readySetting, time.Now().UTC().Format(time.RFC3339Nano)); err != nil {
 		return notReady(httpapi.ReasonState, err)
 	}
-	if err := g.state.Sync(ctx); err != nil {
+	if err := rt.State.Sync(ctx); err != nil {
 		return notReady(httpapi.ReasonState, err)
 	}
 	// A small write can succeed where the next record does not fit.
-	if s, ok := g.state.(store.FullReporter); ok && s.Full() {
+	if s, ok := rt.State.(store.FullReporter); ok && s.Full() {
 		return notReady(httpapi.ReasonState, store.ErrFull)
 	}
-	if _, err := audit.Newest(ctx, g.state); err != nil {
+	if _, err := audit.Newest(ctx, rt.State); err != nil {
 		return notReady(httpapi.ReasonState, err)
 	}
-	if g.config.State.Path == "" {
+	if rt.Config.State.Path == "" {
 		return nil // A state in memory keeps its key in memory.
 	}
-	if _, err := audit.ReadKey(g.keyPath()); err != nil {
+	if _, err := audit.ReadKey(rt.KeyPath()); err != nil {
 		return notReady(httpapi.ReasonKey, err)
 	}
 	return nil

@@ -31,9 +31,9 @@ func TestB10_ReadinessIsBounded(t *testing.T) {
 	t.Parallel()
 	f := &failing{}
 	now := time.Now()
-	r := &readiness{g: &gate{state: f, settings: memorySettings{}}, now: func() time.Time { return now }}
+	r := &Readiness{g: &Runtime{State: f, Settings: memorySettings{}}, now: func() time.Time { return now }}
 	for range 100 {
-		if err := r.checkFresh(t.Context()); err == nil {
+		if err := r.CheckFresh(t.Context()); err == nil {
 			t.Fatal("ready although the record is lost")
 		}
 	}
@@ -41,7 +41,7 @@ func TestB10_ReadinessIsBounded(t *testing.T) {
 		t.Errorf("looked %d times, want once", f.syncs)
 	}
 	now = now.Add(readyAge)
-	if _ = r.checkFresh(t.Context()); f.syncs != 2 {
+	if _ = r.CheckFresh(t.Context()); f.syncs != 2 {
 		t.Errorf("looked %d times after a second, want twice", f.syncs)
 	}
 }

@@ -105,9 +105,9 @@ func writeTools(w io.Writer) {
 		panic(err)
 	}
 	named := &config.Config{
-		Databases: map[string]config.Database{"NAME": {Write: true}}, Mail: map[string]config.Relay{defaultRelay: {From: "agent@example.com"}},
+		Databases: map[string]config.Database{"NAME": {Write: true}}, Mail: map[string]config.Relay{DefaultRelay: {From: "agent@example.com"}},
 	}
-	for _, t := range append(builtinTools(commands), connectionTools(named)...) {
+	for _, t := range append(BuiltinTools(commands), ConnectionTools(named)...) {
 		fmt.Fprintf(w, "\n## %s\n\n%s\n\n", t.Name, t.Description)
 		fmt.Fprintf(w, "| | |\n| --- | --- |\n| toolset | `@%s` |\n| capabilities | `%s` |\n", t.Toolset, compact(t.Capabilities))
 		if len(t.Permissions) > 0 {

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// pollPause is the pause between two checks whether the configuration has
+	// PollPause is the pause between two checks whether the configuration has
 	// changed, so that a withdrawn right is gone within a second. Reading a few
 	// kilobytes costs less than a library that watches folders, and also
 	// notices editors that replace the file.
-	pollPause = 250 * time.Millisecond
+	PollPause = 250 * time.Millisecond
 	// settlePause is how long a changed file has to stay the same. The wait is
 	// repeated at most maxSettle times. A file that is half written may be a
 	// valid configuration with half of the principals.
@@ -44,8 +44,8 @@ const unreadable = "unreadable"
 
 // configFollower puts a changed configuration in force.
 type configFollower struct {
-	g    *gate
-	live *live
+	g    *Runtime
+	live *Live
 	role string // the default role of the surfaces
 	seen string // the fingerprint that was checked last
 	lost int    // the number of consecutive checks that found no readable file
@@ -57,21 +57,21 @@ type configFollower struct {
 	// probing maps the name of each server that is being probed to the function
 	// that cancels the probe.
 	probing sync.Map
-	renew   chan *deployment
+	renew   chan *Deployment
 	// away maps each server whose tools were not available at the last check of
 	// attended to the reason.
 	attended *upstream.Mounts
 	away     map[string]string
 }
 
-// followConfig starts to follow the configuration. The function that it returns stops
+// FollowConfig starts to follow the configuration. The function that it returns stops
 // that and closes the previous turns.
-func (g *gate) followConfig(ctx context.Context, l *live, role string) (stop func()) {
+func (rt *Runtime) FollowConfig(ctx context.Context, l *Live, role string) (stop func()) {
 	f := &configFollower{
-		g: g, live: l, role: role, seen: g.config.Digest + g.servers.pins.digest,
-		stopAsking: func() {}, renew: make(chan *deployment),
+		g: rt, live: l, role: role, seen: rt.Config.Digest + rt.Servers.Pins.digest,
+		stopAsking: func() {}, renew: make(chan *Deployment),
 	}
-	if g.builtin {
+	if rt.Builtin {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -88,7 +88,7 @@ func (f *configFollower) watchConfig(ctx context.Context) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGHUP)
 	defer signal.Stop(asked)
-	tick := time.NewTicker(pollPause)
+	tick := time.NewTicker(PollPause)
 	defer tick.Stop()
 	attend := time.NewTicker(attendPause)
 	defer attend.Stop()
@@ -114,7 +114,7 @@ func (f *configFollower) watchConfig(ctx context.Context) {
 		if err := f.reloadIfChanged(ctx); err != nil {
 			// The error may quote text that must not appear in a record.
 			f.recordReload(ctx, "the last good configuration stays in force")
-			fmt.Fprintf(f.g.env.stderr, "sallyport: the configuration has changed and is not in force; the last good one is:\n%s\n",
+			fmt.Fprintf(f.g.Env.Stderr, "sallyport: the configuration has changed and is not in force; the last good one is:\n%s\n",
 				strings.TrimRight(err.Error(), "\n"))
 		}
 	}
@@ -123,7 +123,7 @@ func (f *configFollower) watchConfig(ctx context.Context) {
 // reloadIfChanged puts the configuration in force when it has changed. It reports each
 // error once.
 func (f *configFollower) reloadIfChanged(ctx context.Context) error {
-	paths := f.g.config.Files
+	paths := f.g.Config.Files
 	now, err := f.settledFingerprint(ctx)
 	if err != nil {
 		// An editor may be about to replace an unreadable file, which the next
@@ -139,7 +139,7 @@ func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 		return nil
 	}
 	f.seen = now
-	c, err := config.Load(paths, f.g.env.configOptions())
+	c, err := config.Load(paths, f.g.Env.ConfigOptions())
 	if err != nil {
 		return err
 	}
@@ -150,16 +150,16 @@ func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.g.servers.pins.file != nil && next.servers.pins.file == nil {
-		return errors.Join(fmt.Errorf("%s is gone: put it back, or start anew to serve without pins", f.g.servers.pins.path), next.Close())
+	if f.g.Servers.Pins.File != nil && next.Servers.Pins.File == nil {
+		return errors.Join(fmt.Errorf("%s is gone: put it back, or start anew to serve without pins", f.g.Servers.Pins.Path), next.Close())
 	}
-	next.asking.Store(next.servers.mounts != nil)
+	next.asking.Store(next.Servers.Mounts != nil)
 	if err := f.swapDeployment(ctx, next); err != nil {
 		return err
 	}
 	f.recordReload(ctx, "")
-	next.printWarnings(f.g.env.stderr)
-	fmt.Fprintf(f.g.env.stderr, "sallyport: the configuration has changed and is in force\n")
+	next.PrintWarnings(f.g.Env.Stderr)
+	fmt.Fprintf(f.g.Env.Stderr, "sallyport: the configuration has changed and is in force\n")
 	f.discoverOffers(ctx)
 	return nil
 }
@@ -167,24 +167,24 @@ func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 // swapDeployment puts a turn in force that was built beside the present one. Callers,
 // roles, tools and policies change in one step, and no slow work comes before
 // it. The servers of the turn are asked afterwards what they offer.
-func (f *configFollower) swapDeployment(ctx context.Context, next *deployment) error {
-	was := f.g.config
-	put, revision, err := f.g.callers.Prepare(ctx, recordsOf(next.config), next.config.Security.DefaultPermissions)
+func (f *configFollower) swapDeployment(ctx context.Context, next *Deployment) error {
+	was := f.g.Config
+	put, revision, err := f.g.Callers.Prepare(ctx, recordsOf(next.Config), next.Config.Security.DefaultPermissions)
 	if err != nil {
 		return errors.Join(err, next.Close())
 	}
 	next.revision = revision
 	next.withdrawn = slices.DeleteFunc(slices.Clone(was.Security.DefaultPermissions), func(permission string) bool {
-		return slices.Contains(next.config.Security.DefaultPermissions, permission)
+		return slices.Contains(next.Config.Security.DefaultPermissions, permission)
 	})
 	f.stopAsking()
 	f.stopProbing()
-	before, idle := f.g.deployment, f.live.swapDeployment(next, put)
-	f.g.deployment = next
+	before, idle := f.g.Deployment, f.live.swapDeployment(next, put)
+	f.g.Deployment = next
 	f.live.listChanged()
 	// A call that waits for a human has to be asked for again under the new
 	// configuration.
-	before.registry.StopWaiting()
+	before.Registry.StopWaiting()
 	f.g.reviewRuns(ctx, before, next)
 	f.closeWhenIdle(before, idle)
 	return nil
@@ -192,19 +192,19 @@ func (f *configFollower) swapDeployment(ctx context.Context, next *deployment) e
 
 // remountServers puts the configuration of a turn in force once more, with what its
 // servers offer now. It does nothing when another turn is in force.
-func (f *configFollower) remountServers(ctx context.Context, t *deployment) {
-	if t != f.g.deployment {
+func (f *configFollower) remountServers(ctx context.Context, t *Deployment) {
+	if t != f.g.Deployment {
 		return
 	}
-	next, err := f.g.newDeployment(ctx, t.config)
+	next, err := f.g.newDeployment(ctx, t.Config)
 	if err == nil {
 		err = f.swapDeployment(ctx, next)
 	}
 	if err != nil {
-		f.g.logger.Error("what MCP servers offer now cannot be mounted", "error", err)
+		f.g.Logger.Error("what MCP servers offer now cannot be mounted", "error", err)
 		return
 	}
-	fmt.Fprintf(f.g.env.stderr, "sallyport: what the MCP servers offer has changed, and is mounted\n")
+	fmt.Fprintf(f.g.Env.Stderr, "sallyport: what the MCP servers offer has changed, and is mounted\n")
 }
 
 // settledFingerprint returns the fingerprint once the files have stopped changing.
@@ -230,11 +230,11 @@ func (f *configFollower) settledFingerprint(ctx context.Context) (now string, er
 // readFingerprint returns the fingerprint of everything that is followed: the
 // configuration and the lock file beside it.
 func (f *configFollower) readFingerprint() (string, error) {
-	text, err := config.Fingerprint(f.g.config.Files)
+	text, err := config.Fingerprint(f.g.Config.Files)
 	if err != nil {
 		return "", err
 	}
-	pinned, err := lockDigest(f.g.servers.pins.path)
+	pinned, err := lockDigest(f.g.Servers.Pins.Path)
 	return text + pinned, err
 }
 
@@ -242,27 +242,27 @@ func (f *configFollower) readFingerprint() (string, error) {
 // error of the record goes to the operator's log: a change that takes rights
 // away must not wait for the record.
 func (f *configFollower) recordReload(ctx context.Context, refused string) {
-	e := changeEvent(audit.ActionReload, f.seen, strings.Join(f.g.config.Files, " "))
+	e := ChangeEvent(audit.ActionReload, f.seen, strings.Join(f.g.Config.Files, " "))
 	e.Error = output.Plain().Text(refused)
 	if err := f.g.recordChange(ctx, e); err != nil {
-		f.g.logger.Error("there is no record of a changed configuration", "error", err)
+		f.g.Logger.Error("there is no record of a changed configuration", "error", err)
 	}
 }
 
 // closeWhenIdle closes a deployment when the last call in it has ended.
-func (f *configFollower) closeWhenIdle(t *deployment, idle <-chan struct{}) {
+func (f *configFollower) closeWhenIdle(t *Deployment, idle <-chan struct{}) {
 	f.old.Go(func() {
 		<-idle
 		if err := t.Close(); err != nil {
-			f.g.logger.Warn("the configuration before could not be closed", "error", err)
+			f.g.Logger.Warn("the configuration before could not be closed", "error", err)
 		}
 	})
 }
 
 // refuseRestartKeys refuses changes that a running server cannot make: where the state
 // lies, what children see, and what the deny floor covers.
-func (g *gate) refuseRestartKeys(c *config.Config) error {
-	was := g.config
+func (rt *Runtime) refuseRestartKeys(c *config.Config) error {
+	was := rt.Config
 	var keys []string
 	for _, k := range []struct {
 		key  string

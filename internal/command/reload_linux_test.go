@@ -29,7 +29,7 @@ personalities: {ops: {toolset: [read_file], mcp_servers: [notesLISTED], fs_reach
 	before := text + strings.NewReplacer("SILENT", "", "LISTED", "", "REACH", "open, closed").Replace(both)
 	after := strings.Replace(text, "principals: {", `principals: {late: {token_sha256: "`+auth.HashToken(tokenOf("late"))+`", personalities: [ops]}, `, 1) +
 		strings.NewReplacer("SILENT", `, silent: {command: [sleep, "1000"]}`, "LISTED", ", silent", "REACH", "open").Replace(both)
-	place(t, dir, configName, before)
+	place(t, dir, ConfigName, before)
 	s := serveWatched(t, dir)
 	reader, late := tokenOf("reader"), tokenOf("late")
 	read := func(name string) string { return `{"path":"` + name + `/note"}` }
@@ -37,7 +37,7 @@ personalities: {ops: {toolset: [read_file], mcp_servers: [notesLISTED], fs_reach
 	s.wants(t, reader, "mcp__notes__echo", `{"text":"hello"}`, 200)
 
 	from := s.told.len()
-	place(t, dir, configName, after)
+	place(t, dir, ConfigName, after)
 	a := s.actionWith(t, late, "read_file", read("closed"))
 	for a.Status == 401 {
 		a = s.actionWith(t, late, "read_file", read("closed"))

@@ -14,31 +14,31 @@ import (
 // reviewRuns compares what runs with a turn that replaces another one. It ends or
 // narrows what the new turn would not allow in its present form. Everything
 // else goes on.
-func (g *gate) reviewRuns(ctx context.Context, before, next *deployment) {
-	g.runs.Review(func(run *registry.Run) (now *sallyport.Grant, why string) {
+func (rt *Runtime) reviewRuns(ctx context.Context, before, next *Deployment) {
+	rt.runs.Review(func(run *registry.Run) (now *sallyport.Grant, why string) {
 		own := *run
-		if why = g.principalNow(ctx, next, &own); why != "" {
+		if why = rt.principalNow(ctx, next, &own); why != "" {
 			return nil, why
 		}
-		if server := serverOf(run.Tool); server != "" {
+		if server := ServerOf(run.Tool); server != "" {
 			return next.holdsServer(&own, server, before)
 		}
 		if strings.HasPrefix(run.Tool, upstream.DiscoveryName("")) || strings.HasPrefix(run.Tool, upstream.FarewellName("")) || run.Personality == installing {
 			return nil, "" // the run is about to end and belongs to no principal
 		}
-		return next.registry.Holds(&own, run.Tool)
+		return next.Registry.Holds(&own, run.Tool)
 	})
 }
 
 // principalNow gives the principal of a run its rights in the next turn, or
 // returns the reason why it has none.
-func (g *gate) principalNow(ctx context.Context, next *deployment, run *registry.Run) (why string) {
+func (rt *Runtime) principalNow(ctx context.Context, next *Deployment, run *registry.Run) (why string) {
 	p := &run.Principal
 	switch {
 	case p.Name == "": // it serves every principal
 		p.Permissions, p.Personalities = nil, nil
 	case strings.HasPrefix(p.Name, auth.OIDCPrefix):
-		o := next.config.Security.OIDC
+		o := next.Config.Security.OIDC
 		if o == nil {
 			return "tokens of the issuer of " + p.Name + " are not believed any more"
 		}
@@ -47,7 +47,7 @@ func (g *gate) principalNow(ctx context.Context, next *deployment, run *registry
 		})
 		p.Personalities = append([]string{}, o.Personalities...)
 	default:
-		now, ok, err := g.callers.Named(ctx, p.Name)
+		now, ok, err := rt.Callers.Named(ctx, p.Name)
 		if err != nil {
 			return "" // an error does not end the run: its principal is checked again soon
 		}
@@ -61,25 +61,25 @@ func (g *gate) principalNow(ctx context.Context, next *deployment, run *registry
 
 // holdsServer returns what a run of an upstream server would be granted now, or
 // the reason why it could not begin.
-func (t *deployment) holdsServer(run *registry.Run, server string, before *deployment) (now *sallyport.Grant, why string) {
-	s := &t.servers
-	i := slices.IndexFunc(s.declared, func(d upstream.Server) bool { return d.Name == server })
+func (t *Deployment) holdsServer(run *registry.Run, server string, before *Deployment) (now *sallyport.Grant, why string) {
+	s := &t.Servers
+	i := slices.IndexFunc(s.Declared, func(d upstream.Server) bool { return d.Name == server })
 	switch {
-	case i < 0 || s.finder == nil:
+	case i < 0 || s.Finder == nil:
 		return nil, "the MCP server " + server + " is gone"
-	case !slices.Contains(t.rolesWith(server), run.Personality):
+	case !slices.Contains(t.RolesWith(server), run.Personality):
 		return nil, "the role " + run.Personality + " does not list the MCP server " + server + " any more"
-	case s.pins.of[server].why != "":
-		return nil, s.pins.of[server].why
-	case before.servers.pins.launches[server] != s.pins.launches[server]:
+	case s.Pins.Servers[server].Why != "":
+		return nil, s.Pins.Servers[server].Why
+	case before.Servers.Pins.launches[server] != s.Pins.launches[server]:
 		return nil, "the MCP server " + server + " is pinned differently"
 	}
 	if run.Tool != registry.ServerRun(server) {
-		for _, permission := range s.declared[i].Permissions {
+		for _, permission := range s.Declared[i].Permissions {
 			if !slices.Contains(run.Principal.Permissions, permission) {
 				return nil, "the permission " + permission + " is gone"
 			}
 		}
 	}
-	return s.finder.Holds(run, upstream.DiscoveryName(server))
+	return s.Finder.Holds(run, upstream.DiscoveryName(server))
 }

@@ -17,8 +17,8 @@ import (
 // The names of the configuration file, and of the folder beside it that holds
 // state and key.
 const (
-	configName = config.FileName
-	stateDir   = ".sallyport"
+	ConfigName = config.FileName
+	StateDir   = ".sallyport"
 )
 
 // roleTable finds personalities for the gate.
@@ -59,38 +59,38 @@ func needsReach(t *sallyport.Tool) bool {
 	return c.FSReach != nil || c.Network != nil || c.Process != nil || t.Toolset == "terminal"
 }
 
-// newCaller returns a principal in a role. Without a session id it creates one. A
+// NewCaller returns a principal in a role. Without a session id it creates one. A
 // principal that names no role gets the default role, or the first of its own
 // roles when it may not take the default.
-func (g *gate) newCaller(ctx context.Context, personality, principal, session string) (*sallyport.Caller, error) {
-	who, err := g.findPrincipal(ctx, principal)
+func (rt *Runtime) NewCaller(ctx context.Context, personality, principal, session string) (*sallyport.Caller, error) {
+	who, err := rt.findPrincipal(ctx, principal)
 	if err != nil {
 		return nil, err
 	}
 	if personality == "" && len(who.Personalities) > 0 {
 		usual := ""
-		if p, err := g.config.Choose(""); err == nil {
+		if p, err := rt.Config.Choose(""); err == nil {
 			usual = p.Name
 		}
 		personality = who.Role("", usual)
 	}
-	p, err := g.config.Choose(personality)
+	p, err := rt.Config.Choose(personality)
 	if err != nil {
 		return nil, err
 	}
 	if session == "" {
 		session = "cli-" + rand.Text()
 	}
-	if len(session) > maxSessionBytes || !utf8.ValidString(session) || strings.ContainsFunc(session, unicode.IsControl) {
+	if len(session) > MaxSessionBytes || !utf8.ValidString(session) || strings.ContainsFunc(session, unicode.IsControl) {
 		return nil, errors.New("--session: expected at most 256 bytes of text without control characters")
 	}
 	return &sallyport.Caller{
 		Principal: who, Session: session, Personality: p.Name,
-		Platform: sallyport.PlatformCLI, Workspace: g.config.Workspace,
+		Platform: sallyport.PlatformCLI, Workspace: rt.Config.Workspace,
 	}, nil
 }
 
-const maxSessionBytes = 256
+const MaxSessionBytes = 256
 
 // randomKey returns a key for a chain that ends with the process.
 func randomKey() (audit.Key, error) {

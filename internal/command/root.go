@@ -158,7 +158,7 @@ intersection, nothing else, and a record.`,
   sallyport explain read_file --path /etc/passwd`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       moduleVersion(),
+		Version:       Version(),
 	}
 	root.SetIn(env.stdin)
 	root.SetOut(env.stdout)

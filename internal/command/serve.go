@@ -76,12 +76,12 @@ effect at once; one with faults does not, and the last good one stays in force.`
 				return err
 			}
 			s.json = f.json
-			g, err := openGate(cmd.Context(), env, f)
+			rt, err := openGate(cmd.Context(), env, f)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, g.Close()) }()
-			return g.runServer(cmd.Context(), env, &s)
+			defer func() { err = errors.Join(err, rt.Close()) }()
+			return rt.runServer(cmd.Context(), env, &s)
 		},
 	}
 	cmd.Flags().BoolVar(&s.stdio, "stdio", false, "speak MCP over standard input and output")
@@ -103,14 +103,14 @@ func checkHosts(hosts []string) error {
 	return nil
 }
 
-func (g *gate) runServer(ctx context.Context, env *environment, s *serveFlags) error {
-	role, err := g.config.Choose(s.personality)
+func (rt *Runtime) runServer(ctx context.Context, env *environment, s *serveFlags) error {
+	role, err := rt.Config.Choose(s.personality)
 	if err != nil {
 		return usageError(err)
 	}
-	g.discoverServers(ctx, role.Name, everyServer)
-	g.printWarnings(env.stderr)
-	misfits := g.collectMisfits()
+	rt.DiscoverServers(ctx, role.Name, EveryServer)
+	rt.PrintWarnings(env.stderr)
+	misfits := rt.collectMisfits()
 	for _, m := range misfits {
 		fmt.Fprintf(env.stderr, "sallyport: warning: misfit %s\n", m)
 	}
@@ -119,46 +119,46 @@ func (g *gate) runServer(ctx context.Context, env *environment, s *serveFlags) e
 	if s.strict && slices.ContainsFunc(misfits, func(m registry.Fault) bool { return !m.Linked }) {
 		return usageError(errors.New("serve: --strict, and the tools above do not fit: sallyport check shows the rules and what would change them"))
 	}
-	if failed := g.servers.failedServers(); s.strict && len(failed) > 0 {
+	if failed := rt.Servers.Failed(); s.strict && len(failed) > 0 {
 		return usageError(fmt.Errorf("serve: --strict, and these MCP servers do not answer, or are not what is pinned: %s", strings.Join(failed, ", ")))
 	}
-	g.children.KeepWarm(warmHelpers)
-	l := newLive(g.deployment)
-	g.live.Store(l)
+	rt.Children.KeepWarm(WarmHelpers)
+	l := NewLive(rt.Deployment)
+	rt.Live.Store(l)
 	server, err := gateway.New(l, &gateway.Options{
-		Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Principal: g.callers.Local, Desk: g.approvalDesk(),
+		Personality: role.Name, Version: Version(), Logger: rt.Logger, Principal: rt.Callers.Local, Desk: rt.ApprovalDesk(),
 	})
 	if err != nil {
 		return usageError(err)
 	}
-	l.setListener(server.ListChanged)
+	l.SetListener(server.ListChanged)
 	renewing, stop := context.WithCancel(ctx)
 	var renewal sync.WaitGroup
-	renewal.Go(func() { g.renewPlaces(renewing, l) })
+	renewal.Go(func() { rt.RenewPlaces(renewing, l) })
 	defer renewal.Wait()
 	defer stop()
 	if s.stdio {
-		defer g.followConfig(ctx, l, role.Name)()
+		defer rt.FollowConfig(ctx, l, role.Name)()
 		if err := server.Stdio(ctx, env.stdin, env.stdout); err != nil {
 			return usageError(err)
 		}
 		return nil
 	}
-	return g.serveOverHTTP(ctx, env, s, role, l, server)
+	return rt.serveOverHTTP(ctx, env, s, role, l, server)
 }
 
 // serveOverHTTP listens, prints how to connect, and serves until the context ends.
 // Calls that run at that time finish or are cancelled, and are recorded either
 // way.
-func (g *gate) serveOverHTTP(ctx context.Context, env *environment, s *serveFlags, role *sallyport.Personality, l *live, server *gateway.Server) error {
-	if err := auth.CheckExposure(s.listen, g.config.Security.RequireAuth); err != nil {
+func (rt *Runtime) serveOverHTTP(ctx context.Context, env *environment, s *serveFlags, role *sallyport.Personality, l *Live, server *gateway.Server) error {
+	if err := auth.CheckExposure(s.listen, rt.Config.Security.RequireAuth); err != nil {
 		return usageError(fmt.Errorf("--listen: %w", err))
 	}
-	api, err := g.newAPI(l, role)
+	api, err := rt.newAPI(l, role)
 	if err != nil {
 		return usageError(err)
 	}
-	mux, err := muxOf(api, server, l.protectedResource())
+	mux, err := muxOf(api, server, l.ProtectedResource())
 	if err != nil {
 		return usageError(err)
 	}
@@ -169,32 +169,32 @@ func (g *gate) serveOverHTTP(ctx context.Context, env *environment, s *serveFlag
 	fail := func(err error) error { return usageError(errors.Join(err, listener.Close())) }
 	address := listener.Addr().String()
 	// Check a host name by the address to which it resolved.
-	if err := auth.CheckExposure(address, g.config.Security.RequireAuth); err != nil {
+	if err := auth.CheckExposure(address, rt.Config.Security.RequireAuth); err != nil {
 		return fail(err)
 	}
-	guard, err := g.newGuard(ctx, address, s, mux, l)
+	guard, err := rt.newGuard(ctx, address, s, mux, l)
 	if err != nil {
 		return fail(err)
 	}
 	// Create the token last: if a later step failed, the token would never be
 	// shown.
-	token, err := g.localToken(ctx, s.newToken)
+	token, err := rt.localToken(ctx, s.newToken)
 	if err != nil {
 		return fail(err)
 	}
-	if err := g.printAnnouncement(env, s, role, address, token); err != nil {
+	if err := rt.printAnnouncement(env, s, role, address, token); err != nil {
 		return fail(err)
 	}
-	defer g.followConfig(ctx, l, role.Name)()
-	return serveUntilDone(ctx, g.lastingListener(listener), connectionBounds(), guard, mux, func(ctx context.Context) error {
+	defer rt.FollowConfig(ctx, l, role.Name)()
+	return serveUntilDone(ctx, rt.lastingListener(listener), connectionBounds(), guard, mux, func(ctx context.Context) error {
 		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
 	})
 }
 
 // lastingListener returns a listener that keeps running when resources are short. Its
 // connections leave the descriptors that everything else needs.
-func (g *gate) lastingListener(l net.Listener) net.Listener {
-	return listening.New(l, &listening.Options{Reserve: listening.Share(reserveShare), Logger: g.logger})
+func (rt *Runtime) lastingListener(l net.Listener) net.Listener {
+	return listening.New(l, &listening.Options{Reserve: listening.Share(reserveShare), Logger: rt.Logger})
 }
 
 // muxOf returns the handler of everything that the server answers: nothing else
@@ -214,38 +214,38 @@ func muxOf(api *httpapi.Server, server *gateway.Server, resource *auth.Resource)
 }
 
 // newAPI returns the JSON API over the gate in force.
-func (g *gate) newAPI(l *live, role *sallyport.Personality) (*httpapi.Server, error) {
+func (rt *Runtime) newAPI(l *Live, role *sallyport.Personality) (*httpapi.Server, error) {
 	return httpapi.New(l, &httpapi.Options{
-		Personality: role.Name, Version: moduleVersion(), Logger: g.logger, Uploads: g.uploads.AddUpload,
-		Ready: g.newReadiness().checkFresh,
+		Personality: role.Name, Version: Version(), Logger: rt.Logger, Uploads: rt.Uploads.AddUpload,
+		Ready: rt.NewReadiness().CheckFresh,
 	})
 }
 
 // newGuard admits requests with a token of the state, of the configuration, or of
 // the provider that the configuration names.
-func (g *gate) newGuard(ctx context.Context, address string, s *serveFlags, mux *httpapi.Mux, l *live) (*auth.Guard, error) {
-	tokens := auth.Tokens(g.callers)
-	if o := g.config.Security.OIDC; o != nil {
+func (rt *Runtime) newGuard(ctx context.Context, address string, s *serveFlags, mux *httpapi.Mux, l *Live) (*auth.Guard, error) {
+	tokens := auth.Tokens(rt.Callers)
+	if o := rt.Config.Security.OIDC; o != nil {
 		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
 			Issuer: o.Issuer, Audience: o.Audience, PermissionsClaim: o.PermissionsClaim, PrincipalClaim: o.PrincipalClaim,
-			Algorithms: o.Algorithms, DefaultPermissions: g.callers.DefaultPermissions,
-			Personalities: l.issuerRoles, Logger: g.logger,
+			Algorithms: o.Algorithms, DefaultPermissions: rt.Callers.DefaultPermissions,
+			Personalities: l.IssuerRoles, Logger: rt.Logger,
 		})
 		if err != nil {
 			return nil, err
 		}
-		tokens = auth.Chain(tokens, l.issuerTokens(provider, g.callers))
+		tokens = auth.Chain(tokens, l.IssuerTokens(provider, rt.Callers))
 	}
 	o := &auth.GuardOptions{
-		Hosts: s.hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: g.logger,
-		Resource: l.protectedResource(),
+		Hosts: s.hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: rt.Logger,
+		Resource: l.ProtectedResource(),
 		Stands: func(ctx context.Context, p *sallyport.Principal) (bool, error) {
-			kind, _, err := g.switches.Stopped(ctx, p.Name, "", "")
+			kind, _, err := rt.Switches.Stopped(ctx, p.Name, "", "")
 			return kind == "", err
 		},
 	}
-	if !g.config.Security.RequireAuth {
-		o.Anonymous = g.callers.Local
+	if !rt.Config.Security.RequireAuth {
+		o.Anonymous = rt.Callers.Local
 	}
 	return auth.NewGuard(address, tokens, o)
 }
@@ -288,15 +288,15 @@ func serveUntilDone(ctx context.Context, l net.Listener, c *listening.Crowd, gua
 // localToken creates the bearer token of the local user at the first start, or when
 // the user asks for a new one, and returns it to be printed once. Otherwise it
 // returns an empty text.
-func (g *gate) localToken(ctx context.Context, replace bool) (token string, err error) {
+func (rt *Runtime) localToken(ctx context.Context, replace bool) (token string, err error) {
 	token, hash := auth.NewToken()
 	stored := replace
 	if replace {
-		if err = g.settings.Put(ctx, tokenSetting, hash); err == nil {
-			err = g.keepDone(ctx, changeEvent(audit.ActionRotate, sallyport.LocalPrincipal, ""), tokenWithheld)
+		if err = rt.Settings.Put(ctx, TokenSetting, hash); err == nil {
+			err = rt.RecordDone(ctx, ChangeEvent(audit.ActionRotate, sallyport.LocalPrincipal, ""), tokenWithheld)
 		}
 	} else {
-		_, stored, err = g.settings.PutIfAbsent(ctx, tokenSetting, hash)
+		_, stored, err = rt.Settings.PutIfAbsent(ctx, TokenSetting, hash)
 	}
 	if err != nil || !stored {
 		return "", err
@@ -325,15 +325,15 @@ func reachableAddress(address string) string {
 
 // printAnnouncement prints where the server listens, how to connect, what to try, and
 // what is enforced.
-func (g *gate) printAnnouncement(env *environment, s *serveFlags, role *sallyport.Personality, address, token string) error {
+func (rt *Runtime) printAnnouncement(env *environment, s *serveFlags, role *sallyport.Personality, address, token string) error {
 	p := &printer{w: env.stdout, colour: env.colour, json: s.json}
 	url := "http://" + reachableAddress(address) + "/mcp"
 	if s.json {
-		return p.printJSON(announcement{url, g.config.Workspace, role.Name, token, g.describeEnforcement()})
+		return p.printJSON(announcement{url, rt.Config.Workspace, role.Name, token, rt.describeEnforcement()})
 	}
 	shown := token
 	p.printLine("sallyport serves %s", url)
-	p.printLine("workspace    %s", g.config.Workspace)
+	p.printLine("workspace    %s", rt.Config.Workspace)
 	if role.Description != "" {
 		p.printLine("personality  %s: %s", role.Name, role.Description)
 	} else {
@@ -349,7 +349,7 @@ func (g *gate) printAnnouncement(env *environment, s *serveFlags, role *sallypor
 	p.printLine("")
 	p.printLine("paste into an MCP client:")
 	p.printLine("  %s", httpEntry(url, shown))
-	if g.builtin {
+	if rt.Builtin {
 		p.printLine("or let it start the server itself: sallyport init, then sallyport connect claude-code --print")
 	} else {
 		p.printLine("or let it start the server itself: sallyport connect claude-code --print")
@@ -361,7 +361,7 @@ func (g *gate) printAnnouncement(env *environment, s *serveFlags, role *sallypor
 	p.printLine("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
 	p.printLine("  %s audit tail", self)
 	p.printLine("")
-	printEnforcement(p, g.describeEnforcement())
+	printEnforcement(p, rt.describeEnforcement())
 	return nil
 }
 

@@ -41,10 +41,10 @@ func TestA3_ServeOutlivesAcceptErrors(t *testing.T) {
 	l := &short{plain, []error{
 		syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.ECONNABORTED,
 	}}
-	g := &gate{logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	rt := &Runtime{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	server := &http.Server{Handler: http.NotFoundHandler()}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(g.lastingListener(l)) }()
+	go func() { ended <- server.Serve(rt.lastingListener(l)) }()
 	resp, err := http.Get("http://" + plain.Addr().String())
 	if err != nil {
 		t.Fatal(err)

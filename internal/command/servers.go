@@ -27,48 +27,48 @@ const (
 	discoverAtOnce = 8
 )
 
-// upstreamServers holds the upstream servers of a turn. The zero value has none.
-type upstreamServers struct {
-	declared []upstream.Server
-	mounts   *upstream.Mounts
-	// finder runs the calls that ask servers for their tools.
-	finder *registry.Registry
-	// found holds the result for each server that was asked.
-	found []*foundServer
-	// pins compares the servers with the lock file; installer installs what it
+// Servers holds the upstream servers of a turn. The zero value has none.
+type Servers struct {
+	Declared []upstream.Server
+	Mounts   *upstream.Mounts
+	// Finder runs the calls that ask servers for their tools.
+	Finder *registry.Registry
+	// Found holds the result for each server that was asked.
+	Found []*FoundServer
+	// Pins compares the servers with the lock file; installer installs what it
 	// pins.
-	pins      *lockPins
+	Pins      *LockPins
 	installer *packageInstaller
-	cleaner   *output.Cleaner
-	// every is true when a server is asked in every role that may use it, for
+	Cleaner   *output.Cleaner
+	// EveryRole is true when a server is asked in every role that may use it, for
 	// check: a refusal in one role is no property of the server.
-	every bool
+	EveryRole bool
 }
 
-// foundServer is what is known of a server after it was asked.
-type foundServer struct {
+// FoundServer is what is known of a server after it was asked.
+type FoundServer struct {
 	upstream.Server
-	part *config.Part
-	// role is the role in which the server was asked; empty when no role lists
+	Part *config.Part
+	// Role is the role in which the server was asked; empty when no role lists
 	// it.
-	role string
-	// why is the reason why the server did not answer.
-	why string
+	Role string
+	// Why is the reason why the server did not answer.
+	Why string
 	// refused maps other roles to the reason why it did not answer in them.
 	refused map[string]string
-	tools   []string
-	left    []upstream.Left
-	// held is true when a definition in left differs from its pin.
-	held bool
+	Tools   []string
+	Left    []upstream.Left
+	// Held is true when a definition in left differs from its pin.
+	Held bool
 	// again is when the server was asked again, pause the wait before the next
 	// time.
 	again time.Time
-	pause time.Duration
+	Pause time.Duration
 }
 
-// serversOf reads the upstream servers that a configuration declares. The error
+// DecodeServers reads the upstream servers that a configuration declares. The error
 // is yamldoc.Faults, each with its position.
-func serversOf(c *config.Config, home string) ([]upstream.Server, error) {
+func DecodeServers(c *config.Config, home string) ([]upstream.Server, error) {
 	var list []upstream.Server
 	var faults yamldoc.Faults
 	for i := range c.Servers {
@@ -100,20 +100,20 @@ func cleanerOf(ctx context.Context, source sallyport.SecretSource) (*output.Clea
 	return output.New(&output.Options{Secrets: known})
 }
 
-// everyServer selects all servers, for discover.
-func everyServer(string) bool { return true }
+// EveryServer selects all servers, for discover.
+func EveryServer(string) bool { return true }
 
-// discoverServers asks the wanted servers at the same time what they offer, and
+// DiscoverServers asks the wanted servers at the same time what they offer, and
 // registers their tools. A server that fails becomes a warning and does not
 // affect the others. Each server is asked in the given role when that role may
 // use it. A server whose tools are registered already is only asked whether it
 // still answers.
-func (t *deployment) discoverServers(ctx context.Context, role string, wanted func(server string) bool) {
-	s := &t.servers
-	for i := range s.declared {
-		if wanted(s.declared[i].Name) {
+func (t *Deployment) DiscoverServers(ctx context.Context, role string, wanted func(server string) bool) {
+	s := &t.Servers
+	for i := range s.Declared {
+		if wanted(s.Declared[i].Name) {
 			// An installation has a time limit of its own.
-			t.fetchPackage(ctx, s.pins.of[s.declared[i].Name])
+			t.fetchPackage(ctx, s.Pins.Servers[s.Declared[i].Name])
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, discoverWait)
@@ -121,17 +121,17 @@ func (t *deployment) discoverServers(ctx context.Context, role string, wanted fu
 	turns := make(chan struct{}, discoverAtOnce)
 	var asking sync.WaitGroup
 	var fresh []string
-	for i := range s.declared {
-		if !wanted(s.declared[i].Name) {
+	for i := range s.Declared {
+		if !wanted(s.Declared[i].Name) {
 			continue
 		}
-		f, known := t.foundOf(&s.declared[i])
+		f, known := t.foundOf(&s.Declared[i])
 		if !known {
-			s.found, fresh = append(s.found, f), append(fresh, f.Name)
+			s.Found, fresh = append(s.Found, f), append(fresh, f.Name)
 		}
-		if l := s.pins.of[f.Name]; l.why != "" {
-			if roles := t.rolesWith(f.Name); len(roles) > 0 {
-				f.role, f.why = roles[0], l.why
+		if l := s.Pins.Servers[f.Name]; l.Why != "" {
+			if roles := t.RolesWith(f.Name); len(roles) > 0 {
+				f.Role, f.Why = roles[0], l.Why
 				continue
 			}
 		}
@@ -139,54 +139,54 @@ func (t *deployment) discoverServers(ctx context.Context, role string, wanted fu
 			turns <- struct{}{}
 			defer func() { <-turns }()
 			if known {
-				s.mounts.Probe(ctx, f.Name, func(ctx context.Context) { t.askServer(ctx, f, role) })
+				s.Mounts.Probe(ctx, f.Name, func(ctx context.Context) { t.askServer(ctx, f, role) })
 				return
 			}
 			t.askServer(ctx, f, role)
 		})
 	}
 	asking.Wait()
-	if len(fresh) > 0 && s.pins.look == lookHold {
+	if len(fresh) > 0 && s.Pins.Policy == HoldPins {
 		t.registerFound(func(server string) bool { return slices.Contains(fresh, server) })
 	}
 }
 
 // foundOf returns what is known of a server; known reports that its tools are
 // registered already.
-func (t *deployment) foundOf(declared *upstream.Server) (f *foundServer, known bool) {
-	for _, f := range t.servers.found {
+func (t *Deployment) foundOf(declared *upstream.Server) (f *FoundServer, known bool) {
+	for _, f := range t.Servers.Found {
 		if f.Name == declared.Name {
 			return f, true
 		}
 	}
-	return &foundServer{Server: t.servers.pins.of[declared.Name].mounted, part: t.declarationPart(declared.Name)}, false
+	return &FoundServer{Server: t.Servers.Pins.Servers[declared.Name].mounted, Part: t.declarationPart(declared.Name)}, false
 }
 
 // registerAdopted registers the tools of servers that the previous
 // configuration already knew, so that an unrelated change removes no tool.
-func (t *deployment) registerAdopted() {
-	s := &t.servers
-	if s.mounts == nil || s.pins.look != lookHold {
+func (t *Deployment) registerAdopted() {
+	s := &t.Servers
+	if s.Mounts == nil || s.Pins.Policy != HoldPins {
 		return
 	}
-	adopted := s.mounts.Adopted()
-	for i := range s.declared {
-		if roles := t.rolesWith(s.declared[i].Name); len(roles) > 0 && slices.Contains(adopted, s.declared[i].Name) {
-			f, _ := t.foundOf(&s.declared[i])
-			f.role = roles[0]
-			s.found = append(s.found, f)
+	adopted := s.Mounts.Adopted()
+	for i := range s.Declared {
+		if roles := t.RolesWith(s.Declared[i].Name); len(roles) > 0 && slices.Contains(adopted, s.Declared[i].Name) {
+			f, _ := t.foundOf(&s.Declared[i])
+			f.Role = roles[0]
+			s.Found = append(s.Found, f)
 		}
 	}
-	if len(s.found) > 0 {
+	if len(s.Found) > 0 {
 		t.registerFound(func(server string) bool { return slices.Contains(adopted, server) })
 	}
 }
 
 // expectedReason returns the reason why a tool of a server that is being asked is not
 // available yet.
-func (t *deployment) expectedReason(tool string) string {
-	server := serverOf(tool)
-	if server == "" || !t.asking.Load() || !slices.ContainsFunc(t.config.Servers, func(p config.Part) bool { return p.ID == server }) {
+func (t *Deployment) expectedReason(tool string) string {
+	server := ServerOf(tool)
+	if server == "" || !t.asking.Load() || !slices.ContainsFunc(t.Config.Servers, func(p config.Part) bool { return p.ID == server }) {
 		return ""
 	}
 	return "the MCP server " + server + " has not said yet what it offers, since the configuration was put in force"
@@ -194,84 +194,84 @@ func (t *deployment) expectedReason(tool string) string {
 
 // askServer asks one server, in each role that may use it until it answers. The
 // process of the server is confined to what that role grants.
-func (t *deployment) askServer(ctx context.Context, f *foundServer, role string) {
-	roles := t.rolesWith(f.Name)
+func (t *Deployment) askServer(ctx context.Context, f *FoundServer, role string) {
+	roles := t.RolesWith(f.Name)
 	if slices.Contains(roles, role) {
 		roles = append([]string{role}, slices.DeleteFunc(roles, func(name string) bool { return name == role })...)
 	}
-	f.why = "no personality lists it in mcp_servers, so that nobody can use it"
+	f.Why = "no personality lists it in mcp_servers, so that nobody can use it"
 	f.refused = map[string]string{}
 	for _, name := range roles {
-		res := t.callFinder(ctx, name, upstream.DiscoveryName(f.Name), nil)
+		res := t.CallFinder(ctx, name, upstream.DiscoveryName(f.Name), nil)
 		if !res.OK {
 			f.refused[name] = text.PrintableLine(res.Error)
 		}
-		if f.why != "" {
-			f.role, f.why = name, text.PrintableLine(res.Error)
+		if f.Why != "" {
+			f.Role, f.Why = name, text.PrintableLine(res.Error)
 		}
-		refused := t.servers.pins.lastRefusal(f.Name) != ""
+		refused := t.Servers.Pins.LastRefusal(f.Name) != ""
 		if refused {
-			f.why += t.servers.pins.hintFor(f.Name)
+			f.Why += t.Servers.Pins.hintFor(f.Name)
 		}
-		if res.OK && !t.servers.every || refused || ctx.Err() != nil {
+		if res.OK && !t.Servers.EveryRole || refused || ctx.Err() != nil {
 			break
 		}
 	}
-	if f.why != "" || ctx.Err() != nil {
+	if f.Why != "" || ctx.Err() != nil {
 		// Nothing is known of any single role.
 		clear(f.refused)
 	}
 }
 
-// rolesWith lists the personalities that may use a server.
-func (t *deployment) rolesWith(server string) []string {
-	return slices.DeleteFunc(t.config.Names(), func(name string) bool {
-		p, _ := t.config.Personality(name)
+// RolesWith lists the personalities that may use a server.
+func (t *Deployment) RolesWith(server string) []string {
+	return slices.DeleteFunc(t.Config.Names(), func(name string) bool {
+		p, _ := t.Config.Personality(name)
 		return !slices.Contains(p.MCPServers, server)
 	})
 }
 
 // listWarnings describes the faults of a server, at the position of its
 // declaration, and the tools left out that about selects.
-func (f *foundServer) listWarnings(about func(l *upstream.Left) bool) (list []string) {
-	if f.why != "" {
-		list = append(list, f.part.Fault("", f.why).Error())
+func (f *FoundServer) listWarnings(about func(l *upstream.Left) bool) (list []string) {
+	if f.Why != "" {
+		list = append(list, f.Part.Fault("", f.Why).Error())
 	}
-	for i := range f.left {
-		if l := &f.left[i]; about(l) {
-			list = append(list, f.part.Fault("", "its "+string(cmp.Or(l.Kind, lock.KindTool))+" "+l.Tool+" is left out: "+l.Why).Error())
+	for i := range f.Left {
+		if l := &f.Left[i]; about(l) {
+			list = append(list, f.Part.Fault("", "its "+string(cmp.Or(l.Kind, lock.KindTool))+" "+l.Tool+" is left out: "+l.Why).Error())
 		}
 	}
 	return list
 }
 
-// everyLeft selects all tools, for commands that list tools.
-func everyLeft(*upstream.Left) bool { return true }
+// EveryLeft selects all tools, for commands that list tools.
+func EveryLeft(*upstream.Left) bool { return true }
 
-// findServers asks the named servers, and warns of those that do not answer and of the
+// FindServers asks the named servers, and warns of those that do not answer and of the
 // tools that are left out.
-func (g *gate) findServers(ctx context.Context, caller *sallyport.Caller, names []string, about func(l *upstream.Left) bool) {
-	g.discoverServers(ctx, caller.Personality, func(server string) bool { return slices.Contains(names, server) })
-	for _, f := range g.servers.found {
+func (rt *Runtime) FindServers(ctx context.Context, caller *sallyport.Caller, names []string, about func(l *upstream.Left) bool) {
+	rt.DiscoverServers(ctx, caller.Personality, func(server string) bool { return slices.Contains(names, server) })
+	for _, f := range rt.Servers.Found {
 		for _, w := range f.listWarnings(about) {
-			fmt.Fprintf(g.env.stderr, "sallyport: warning: %s\n", w)
+			fmt.Fprintf(rt.Env.Stderr, "sallyport: warning: %s\n", w)
 		}
 	}
 }
 
-// serversOfRole returns the servers of a personality.
-func (t *deployment) serversOfRole(role string) []string {
-	if p, ok := t.config.Personality(role); ok {
+// ServersOfRole returns the servers of a personality.
+func (t *Deployment) ServersOfRole(role string) []string {
+	if p, ok := t.Config.Personality(role); ok {
 		return p.MCPServers
 	}
 	return nil
 }
 
-// failedServers lists the servers that a role may use and that did not answer, or that
+// Failed lists the servers that a role may use and that did not answer, or that
 // offer something other than what is pinned.
-func (s *upstreamServers) failedServers() (names []string) {
-	for _, f := range s.found {
-		if f.role != "" && f.why != "" || f.held {
+func (s *Servers) Failed() (names []string) {
+	for _, f := range s.Found {
+		if f.Role != "" && f.Why != "" || f.Held {
 			names = append(names, f.Name)
 		}
 	}
@@ -279,20 +279,20 @@ func (s *upstreamServers) failedServers() (names []string) {
 }
 
 // declarationPart returns the declaration of a server.
-func (t *deployment) declarationPart(server string) *config.Part {
-	i := slices.IndexFunc(t.config.Servers, func(p config.Part) bool { return p.ID == server })
-	return &t.config.Servers[i]
+func (t *Deployment) declarationPart(server string) *config.Part {
+	i := slices.IndexFunc(t.Config.Servers, func(p config.Part) bool { return p.ID == server })
+	return &t.Config.Servers[i]
 }
 
-// misfitsOf collects what servers declare beyond the grant of a personality. It
+// MisfitsOf collects what servers declare beyond the grant of a personality. It
 // reports each server once for all its tools, even when the server does not
 // start.
-func (t *deployment) misfitsOf(role string) (faults registry.Faults) {
-	p, ok := t.config.Personality(role)
-	if t.servers.finder == nil || !ok {
+func (t *Deployment) MisfitsOf(role string) (faults registry.Faults) {
+	p, ok := t.Config.Personality(role)
+	if t.Servers.Finder == nil || !ok {
 		return nil
 	}
-	for _, m := range t.servers.finder.Misfits(role) {
+	for _, m := range t.Servers.Finder.Misfits(role) {
 		for _, name := range p.MCPServers {
 			if m.Tool == upstream.DiscoveryName(name) {
 				m.Tool = toolsNamed(name)
@@ -300,10 +300,10 @@ func (t *deployment) misfitsOf(role string) (faults registry.Faults) {
 			}
 		}
 	}
-	for _, f := range t.servers.found {
+	for _, f := range t.Servers.Found {
 		known := slices.ContainsFunc(faults, func(m registry.Fault) bool { return m.Tool == toolsNamed(f.Name) })
 		if why, ok := f.refused[role]; ok && !known {
-			faults = append(faults, registry.Fault{Tool: toolsNamed(f.Name), Personality: role, Message: why, Source: f.part.Source("")})
+			faults = append(faults, registry.Fault{Tool: toolsNamed(f.Name), Personality: role, Message: why, Source: f.Part.Source("")})
 		}
 	}
 	return faults
@@ -312,9 +312,9 @@ func (t *deployment) misfitsOf(role string) (faults registry.Faults) {
 // toolsNamed returns the pattern for all tools of a server.
 func toolsNamed(server string) string { return "mcp__" + server + "__*" }
 
-// serverOf returns the server to which a tool's name belongs, or an empty text
+// ServerOf returns the server to which a tool's name belongs, or an empty text
 // for any other name.
-func serverOf(id string) string {
+func ServerOf(id string) string {
 	_, name := sallyport.ParseID(id)
 	return (&sallyport.Tool{Name: name}).Server()
 }

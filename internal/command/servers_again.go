@@ -39,20 +39,20 @@ func grantsOf(roles sallyport.Personalities) func(server, role string) string {
 	}
 }
 
-// askSilentServers asks the servers of a turn in force that did not answer, those that
+// AskSilentServers asks the servers of a turn in force that did not answer, those that
 // have a definition held back, and those that are due. It registers the tools
 // of the servers that answer now and returns their news, for the operator.
-func (t *deployment) askSilentServers(ctx context.Context, role string) (news []string) {
-	s := &t.servers
-	if s.mounts == nil {
+func (t *Deployment) AskSilentServers(ctx context.Context, role string) (news []string) {
+	s := &t.Servers
+	if s.Mounts == nil {
 		return nil
 	}
 	now := t.askAgain(ctx, role, t.toAsk(ctx))
 	for i, f := range now {
-		if f == nil || !s.found[i].isSilent() || f.why != "" {
+		if f == nil || !s.Found[i].isSilent() || f.Why != "" {
 			continue
 		}
-		s.found[i] = f
+		s.Found[i] = f
 		t.registerFound(func(server string) bool { return server == f.Name })
 		news = append(news, f.answersNow())
 	}
@@ -60,29 +60,29 @@ func (t *deployment) askSilentServers(ctx context.Context, role string) (news []
 }
 
 // answersNow says that a server answers that did not answer before.
-func (f *foundServer) answersNow() string {
-	return fmt.Sprintf("the MCP server %s answers now: %d tools", f.Name, len(f.tools))
+func (f *FoundServer) answersNow() string {
+	return fmt.Sprintf("the MCP server %s answers now: %d tools", f.Name, len(f.Tools))
 }
 
 // isSilent reports whether a role may use the server and the server has not
 // answered.
-func (f *foundServer) isSilent() bool { return f.role != "" && f.why != "" }
+func (f *FoundServer) isSilent() bool { return f.Role != "" && f.Why != "" }
 
 // toAsk selects the found servers that have to be asked again.
-func (t *deployment) toAsk(ctx context.Context) []bool {
-	s := &t.servers
-	due, held, list := s.mounts.Due(ctx), map[string]bool{}, make([]bool, len(s.found))
-	for _, l := range s.mounts.Quarantined() {
+func (t *Deployment) toAsk(ctx context.Context) []bool {
+	s := &t.Servers
+	due, held, list := s.Mounts.Due(ctx), map[string]bool{}, make([]bool, len(s.Found))
+	for _, l := range s.Mounts.Quarantined() {
 		held[l.Server] = held[l.Server] || !l.New
 	}
-	for i, f := range s.found {
+	for i, f := range s.Found {
 		waits := f.isSilent() || held[f.Name]
 		switch {
-		case f.role == "" || s.pins.of[f.Name].why != "":
+		case f.Role == "" || s.Pins.Servers[f.Name].Why != "":
 		case slices.Contains(due, f.Name):
 			list[i] = true
-		case waits && time.Since(f.again) >= f.pause:
-			f.again, f.pause = time.Now(), min(max(againPause, 2*f.pause), longestAgain)
+		case waits && time.Since(f.again) >= f.Pause:
+			f.again, f.Pause = time.Now(), min(max(againPause, 2*f.Pause), longestAgain)
 			list[i] = true
 		}
 	}
@@ -90,16 +90,16 @@ func (t *deployment) toAsk(ctx context.Context) []bool {
 }
 
 // askAgain asks the selected servers and returns what is known of them then.
-func (t *deployment) askAgain(ctx context.Context, role string, wanted []bool) []*foundServer {
-	s := &t.servers
-	now := make([]*foundServer, len(s.found))
+func (t *Deployment) askAgain(ctx context.Context, role string, wanted []bool) []*FoundServer {
+	s := &t.Servers
+	now := make([]*FoundServer, len(s.Found))
 	turns := make(chan struct{}, discoverAtOnce)
 	var asking sync.WaitGroup
-	for i, f := range s.found {
+	for i, f := range s.Found {
 		if !wanted[i] {
 			continue
 		}
-		now[i] = &foundServer{Server: f.Server, part: f.part}
+		now[i] = &FoundServer{Server: f.Server, Part: f.Part}
 		asking.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
@@ -107,7 +107,7 @@ func (t *deployment) askAgain(ctx context.Context, role string, wanted []bool) [
 			// is not cut off.
 			ctx, cancel := context.WithTimeout(ctx, 2*discoverWait)
 			defer cancel()
-			s.mounts.Probe(ctx, f.Name, func(ctx context.Context) { t.askServer(ctx, now[i], role) })
+			s.Mounts.Probe(ctx, f.Name, func(ctx context.Context) { t.askServer(ctx, now[i], role) })
 		})
 	}
 	asking.Wait()
@@ -116,10 +116,10 @@ func (t *deployment) askAgain(ctx context.Context, role string, wanted []bool) [
 
 // listLogins lists the principals that may have logged in at servers, beside
 // the local user.
-func (g *gate) listLogins(ctx context.Context) (names []string) {
-	entries, err := g.callers.Entries(ctx)
+func (rt *Runtime) listLogins(ctx context.Context) (names []string) {
+	entries, err := rt.Callers.Entries(ctx)
 	if err != nil {
-		g.logger.Error("principals cannot be listed", "error", err)
+		rt.Logger.Error("principals cannot be listed", "error", err)
 	}
 	for _, e := range entries {
 		names = append(names, e.Name)
@@ -130,7 +130,7 @@ func (g *gate) listLogins(ctx context.Context) (names []string) {
 // attendServers asks the upstream servers that are due. It tells the operator whose
 // tools have come or gone since the last call.
 func (f *configFollower) attendServers(ctx context.Context) {
-	m := f.g.servers.mounts
+	m := f.g.Servers.Mounts
 	if m == nil || f.g.asking.Load() {
 		return
 	}
@@ -143,12 +143,12 @@ func (f *configFollower) attendServers(ctx context.Context) {
 	now := m.Unavailable()
 	for name, why := range now {
 		if f.away[name] == "" {
-			fmt.Fprintf(f.g.env.stderr, "sallyport: the tools of the MCP server %s are not available: %s\n", name, text.PrintableLine(why))
+			fmt.Fprintf(f.g.Env.Stderr, "sallyport: the tools of the MCP server %s are not available: %s\n", name, text.PrintableLine(why))
 		}
 	}
 	for name := range f.away {
 		if now[name] == "" {
-			fmt.Fprintf(f.g.env.stderr, "sallyport: the tools of the MCP server %s are available again\n", name)
+			fmt.Fprintf(f.g.Env.Stderr, "sallyport: the tools of the MCP server %s are available again\n", name)
 		}
 	}
 	f.away = now
@@ -157,12 +157,12 @@ func (f *configFollower) attendServers(ctx context.Context) {
 // probeServer asks a mounted server in the background whether it answers, so that a
 // server that hangs does not delay the others.
 func (f *configFollower) probeServer(ctx context.Context, m *upstream.Mounts, name string) {
-	s := &f.g.servers
-	i := slices.IndexFunc(s.found, func(found *foundServer) bool { return found.Name == name })
+	s := &f.g.Servers
+	i := slices.IndexFunc(s.Found, func(found *FoundServer) bool { return found.Name == name })
 	switch {
-	case i < 0 || s.found[i].role == "" || s.pins.of[name].why != "":
+	case i < 0 || s.Found[i].Role == "" || s.Pins.Servers[name].Why != "":
 		return
-	case s.found[i].isSilent():
+	case s.Found[i].isSilent():
 		f.askSilentAgain(ctx)
 		return
 	}
@@ -171,7 +171,7 @@ func (f *configFollower) probeServer(ctx context.Context, m *upstream.Mounts, na
 		cancel()
 		return
 	}
-	asked, t := &foundServer{Server: s.found[i].Server, part: s.found[i].part}, f.g.deployment
+	asked, t := &FoundServer{Server: s.Found[i].Server, Part: s.Found[i].Part}, f.g.Deployment
 	_, release := f.live.Acquire()
 	f.old.Go(func() {
 		defer release()
@@ -192,13 +192,13 @@ func (f *configFollower) stopProbing() {
 // askSilentAgain asks the servers of the turn in force again, in the background: a slow
 // server must not delay a changed configuration.
 func (f *configFollower) askSilentAgain(ctx context.Context) {
-	if f.g.servers.mounts == nil || !f.g.asking.CompareAndSwap(false, true) {
+	if f.g.Servers.Mounts == nil || !f.g.asking.CompareAndSwap(false, true) {
 		return
 	}
-	f.inBackground(ctx, func(ctx context.Context, t *deployment) {
-		news := t.askSilentServers(ctx, f.role)
+	f.inBackground(ctx, func(ctx context.Context, t *Deployment) {
+		news := t.AskSilentServers(ctx, f.role)
 		for _, n := range news {
-			fmt.Fprintf(f.g.env.stderr, "sallyport: %s\n", n)
+			fmt.Fprintf(f.g.Env.Stderr, "sallyport: %s\n", n)
 		}
 		if len(news) > 0 {
 			f.live.listChanged()
@@ -212,22 +212,22 @@ func (f *configFollower) discoverOffers(ctx context.Context) {
 	if !f.g.asking.Load() {
 		return // the turn has no servers
 	}
-	f.inBackground(ctx, func(ctx context.Context, t *deployment) {
-		known, before := len(t.warnings), len(t.servers.found)
-		t.discoverServers(ctx, f.role, everyServer)
+	f.inBackground(ctx, func(ctx context.Context, t *Deployment) {
+		known, before := len(t.warnings), len(t.Servers.Found)
+		t.DiscoverServers(ctx, f.role, EveryServer)
 		if ctx.Err() != nil {
 			return // another turn is in force
 		}
 		for _, w := range t.warnings[known:] {
-			fmt.Fprintf(f.g.env.stderr, "sallyport: warning: %s\n", w)
+			fmt.Fprintf(f.g.Env.Stderr, "sallyport: warning: %s\n", w)
 		}
-		for _, found := range t.servers.found[before:] {
-			if found.why == "" {
-				fmt.Fprintf(f.g.env.stderr, "sallyport: %s\n", found.answersNow())
+		for _, found := range t.Servers.Found[before:] {
+			if found.Why == "" {
+				fmt.Fprintf(f.g.Env.Stderr, "sallyport: %s\n", found.answersNow())
 			}
 		}
 		f.live.listChanged()
-		if t.servers.mounts.Outdated() {
+		if t.Servers.Mounts.Outdated() {
 			select {
 			case f.renew <- t:
 			case <-ctx.Done():
@@ -239,8 +239,8 @@ func (f *configFollower) discoverOffers(ctx context.Context) {
 // inBackground asks the servers of the turn in force until another turn takes
 // its place. The caller has marked the turn as asking: only one such function
 // may run at a time.
-func (f *configFollower) inBackground(ctx context.Context, ask func(ctx context.Context, t *deployment)) {
-	t := f.g.deployment
+func (f *configFollower) inBackground(ctx context.Context, ask func(ctx context.Context, t *Deployment)) {
+	t := f.g.Deployment
 	_, release := f.live.Acquire()
 	f.stopAsking()
 	ctx, f.stopAsking = context.WithCancel(ctx)

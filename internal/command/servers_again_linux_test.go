@@ -17,7 +17,7 @@ func TestReloadKeepsServers(t *testing.T) {
 	dir, text := serverFolder(t)
 	one := text + "mcp_servers: {notes: {command: [python3, ./server.py]}}\n"
 	roles := "personalities: {ops: {toolset: [], mcp_servers: [notes]}}\n"
-	place(t, dir, configName, one+roles)
+	place(t, dir, ConfigName, one+roles)
 	s, token := serveWatched(t, dir), tokenOf("reader")
 	count := func() string {
 		data := string(s.wants(t, token, "mcp__notes__count", `{}`, 200).Data)
@@ -45,47 +45,47 @@ func TestReloadKeepsServers(t *testing.T) {
 func TestServersAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	dir, text := serverFolder(t)
-	place(t, dir, configName, text+`mcp_servers:
+	place(t, dir, ConfigName, text+`mcp_servers:
   notes: {command: [python3, ./server.py]}
   later: {command: [python3, ./server.py, --needs, `+filepath.Join(dir, "needed")+`], capabilities: {fs_reach: {read: ["`+dir+`"]}}}
 personalities: {ops: {toolset: [], mcp_servers: [notes, later], fs_reach: {read: ["`+dir+`"]}}}
 `)
 	env, _ := inFolder(t, dir)
-	g, err := openGate(t.Context(), env, &flags{})
+	rt, err := openGate(t.Context(), env, &flags{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
+		if err := rt.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	g.discoverServers(t.Context(), "ops", everyServer)
+	rt.DiscoverServers(t.Context(), "ops", EveryServer)
 	echo := func() sallyport.Result {
-		return g.registry.Call(t.Context(), &sallyport.Caller{
-			Principal: sallyport.Principal{Name: "reader"}, Personality: "ops", Platform: sallyport.PlatformGo, Workspace: g.config.Workspace,
+		return rt.Registry.Call(t.Context(), &sallyport.Caller{
+			Principal: sallyport.Principal{Name: "reader"}, Personality: "ops", Platform: sallyport.PlatformGo, Workspace: rt.Config.Workspace,
 		}, sallyport.Request{Tool: "mcp__later__echo", Args: []byte(`{"text":"hello"}`)})
 	}
 	if res := echo(); res.Code != sallyport.CodeNotAvailable {
 		t.Errorf("a server that did not answer = %+v", res)
 	}
-	if news := g.askSilentServers(context.Background(), "ops"); len(news) != 0 {
+	if news := rt.AskSilentServers(context.Background(), "ops"); len(news) != 0 {
 		t.Errorf("a server that does not answer = %q", news)
 	}
 	place(t, dir, "needed", "x")
-	if news := g.askSilentServers(context.Background(), "ops"); len(news) != 0 {
+	if news := rt.AskSilentServers(context.Background(), "ops"); len(news) != 0 {
 		t.Errorf("a server that was asked just now = %q, want it left alone for a while", news)
 	}
-	for _, f := range g.servers.found {
-		f.pause = 0
+	for _, f := range rt.Servers.Found {
+		f.Pause = 0
 	}
-	if news := g.askSilentServers(context.Background(), "ops"); len(news) != 1 || !strings.Contains(news[0], "the MCP server later answers now: ") {
+	if news := rt.AskSilentServers(context.Background(), "ops"); len(news) != 1 || !strings.Contains(news[0], "the MCP server later answers now: ") {
 		t.Errorf("a server that answers now = %q", news)
 	}
 	if res := echo(); !res.OK {
 		t.Errorf("its tool = %+v", res)
 	}
-	if news := g.askSilentServers(context.Background(), "ops"); len(news) != 0 {
+	if news := rt.AskSilentServers(context.Background(), "ops"); len(news) != 0 {
 		t.Errorf("servers that all answer = %q", news)
 	}
 }
@@ -96,7 +96,7 @@ func TestServeHidesADeadServer(t *testing.T) {
 	t.Parallel()
 	dir, text := serverFolder(t)
 	place(t, dir, "needed", "x")
-	place(t, dir, configName, text+`mcp_servers:
+	place(t, dir, ConfigName, text+`mcp_servers:
   notes: {command: [python3, ./server.py]}
   mortal: {command: [python3, ./server.py, --needs, `+filepath.Join(dir, "needed")+`], capabilities: {fs_reach: {read: ["`+dir+`"]}}}
 personalities: {ops: {toolset: [], mcp_servers: [notes, mortal], fs_reach: {read: ["`+dir+`"]}}}

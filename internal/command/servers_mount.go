@@ -15,33 +15,33 @@ import (
 )
 
 // mountServers declares the upstream servers of a configuration. It starts no process.
-func (g *gate) mountServers(ctx context.Context, t *deployment, b *sallyport.Backends) (err error) {
-	s := &t.servers
-	if s.pins, err = pinsOf(t.config, g.store, g.look); err != nil {
+func (rt *Runtime) mountServers(ctx context.Context, t *Deployment, b *sallyport.Backends) (err error) {
+	s := &t.Servers
+	if s.Pins, err = ReadPins(t.Config, rt.Packages, rt.look); err != nil {
 		return err
 	}
-	if s.declared, err = serversOf(t.config, g.env.home); err != nil || len(s.declared) == 0 {
+	if s.Declared, err = DecodeServers(t.Config, rt.Env.Home); err != nil || len(s.Declared) == 0 {
 		return err
 	}
-	s.installer = g.newInstaller(t)
-	o, err := g.mountOptions(ctx, t, b)
+	s.installer = rt.newInstaller(t)
+	o, err := rt.mountOptions(ctx, t, b)
 	if err != nil {
 		return err
 	}
-	if s.mounts, err = upstream.New(t.placedServers(ctx), o); err != nil {
+	if s.Mounts, err = upstream.New(t.placedServers(ctx), o); err != nil {
 		return err
 	}
-	s.finder, err = registry.New(b, &registry.Options{
-		Recorder: g.log, Switches: serverSwitches{g.switches}, Logger: g.logger, Workspace: t.config.Workspace, Variables: g.env.pathVariables(t.config),
-		NoConversation: true, Runs: g.runs,
+	s.Finder, err = registry.New(b, &registry.Options{
+		Recorder: rt.log, Switches: serverSwitches{rt.Switches}, Logger: rt.Logger, Workspace: t.Config.Workspace, Variables: rt.Env.pathVariables(t.Config),
+		NoConversation: true, Runs: rt.runs,
 	})
 	if err != nil {
-		return errors.Join(err, s.mounts.Close())
+		return errors.Join(err, s.Mounts.Close())
 	}
 	// Close the mounts before the finder: they use it to tell servers that
 	// their sessions are over.
-	t.closers = append(t.closers, closeRegistry(ctx, s.finder), s.mounts.Close)
-	if err := s.finder.Register(slices.Concat(s.mounts.Discovery(), s.mounts.Farewells())...); err != nil {
+	t.closers = append(t.closers, closeRegistry(ctx, s.Finder), s.Mounts.Close)
+	if err := s.Finder.Register(slices.Concat(s.Mounts.Discovery(), s.Mounts.Farewells())...); err != nil {
 		return t.locateFault(err)
 	}
 	return nil
@@ -61,53 +61,53 @@ func (s serverSwitches) Stopped(ctx context.Context, principal, sessionKey, tool
 
 // mountOptions returns the options for the servers of a turn. It adds the vault
 // of tokens to the sources of secrets.
-func (g *gate) mountOptions(ctx context.Context, t *deployment, b *sallyport.Backends) (*upstream.Options, error) {
-	s := &t.servers
-	tokens, err := g.openTokens(s.declared, b)
+func (rt *Runtime) mountOptions(ctx context.Context, t *Deployment, b *sallyport.Backends) (*upstream.Options, error) {
+	s := &t.Servers
+	tokens, err := rt.openTokens(s.Declared, b)
 	if err != nil {
 		return nil, err
 	}
-	if s.cleaner, err = cleanerOf(ctx, b.Secrets); err != nil {
+	if s.Cleaner, err = cleanerOf(ctx, b.Secrets); err != nil {
 		return nil, err
 	}
 	return &upstream.Options{
-		Version: moduleVersion(), Logger: g.logger, Cleaner: s.cleaner, Start: s.pins.checkStart, Judge: s.pins.judgeDefinition, Pinned: s.pins.file != nil,
-		Changed: g.listChanged, Processes: processBound(), Tokens: tokens, Principals: g.listLogins,
+		Version: Version(), Logger: rt.Logger, Cleaner: s.Cleaner, Start: s.Pins.checkStart, Judge: s.Pins.judgeDefinition, Pinned: s.Pins.File != nil,
+		Changed: rt.listChanged, Processes: processBound(), Tokens: tokens, Principals: rt.listLogins,
 		Farewell: func(ctx context.Context, server, role string, args json.RawMessage) {
-			t.callFinder(ctx, role, upstream.FarewellName(server), args)
+			t.CallFinder(ctx, role, upstream.FarewellName(server), args)
 		},
-		Previous: g.servers.mounts, Grant: s.pins.addPinToGrant(grantsOf(b.Personalities)),
+		Previous: rt.Servers.Mounts, Grant: s.Pins.addPinToGrant(grantsOf(b.Personalities)),
 	}, nil
 }
 
-// callFinder calls a tool of the finder in a role, as the local user.
-func (t *deployment) callFinder(ctx context.Context, role, tool string, args json.RawMessage) sallyport.Result {
-	return t.servers.finder.Call(ctx, &sallyport.Caller{
+// CallFinder calls a tool of the finder in a role, as the local user.
+func (t *Deployment) CallFinder(ctx context.Context, role, tool string, args json.RawMessage) sallyport.Result {
+	return t.Servers.Finder.Call(ctx, &sallyport.Caller{
 		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
-		Platform: sallyport.PlatformCLI, Workspace: t.config.Workspace,
+		Platform: sallyport.PlatformCLI, Workspace: t.Config.Workspace,
 	}, sallyport.Request{Tool: tool, Args: args})
 }
 
 // listChanged tells clients of a server that what they see may have changed.
-func (g *gate) listChanged() {
-	if l := g.live.Load(); l != nil {
+func (rt *Runtime) listChanged() {
+	if l := rt.Live.Load(); l != nil {
 		l.listChanged()
 	}
 }
 
 // placedServers returns the servers that can be started, with what runs for
 // each.
-func (t *deployment) placedServers(ctx context.Context) (list []upstream.Server) {
-	s := &t.servers
-	for i := range s.declared {
+func (t *Deployment) placedServers(ctx context.Context) (list []upstream.Server) {
+	s := &t.Servers
+	for i := range s.Declared {
 		by := s.installer
-		if len(t.rolesWith(s.declared[i].Name)) == 0 {
+		if len(t.RolesWith(s.Declared[i].Name)) == 0 {
 			// No caller can use it.
 			by = nil
 		}
-		l := s.pins.placeServer(ctx, &s.declared[i], by)
-		s.pins.of[s.declared[i].Name] = l
-		if l.why == "" {
+		l := s.Pins.placeServer(ctx, &s.Declared[i], by)
+		s.Pins.Servers[s.Declared[i].Name] = l
+		if l.Why == "" {
 			list = append(list, l.mounted)
 		}
 	}

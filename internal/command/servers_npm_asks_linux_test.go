@@ -36,7 +36,7 @@ func TestAServerOfNPMAsks(t *testing.T) {
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("npm install: %v\n%s", err, out)
 	}
-	place(t, work, configName, strings.ReplaceAll(`version: 1
+	place(t, work, ConfigName, strings.ReplaceAll(`version: 1
 mcp_servers:
   everything:
     command: [node, STORE/node_modules/@modelcontextprotocol/server-everything/dist/index.js]

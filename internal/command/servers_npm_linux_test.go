@@ -84,7 +84,7 @@ func npmFolder(t *testing.T, host string) (work, outside string) {
 		t.Fatal(err)
 	}
 	place(t, work, "browser.mjs", string(script))
-	place(t, work, configName, strings.NewReplacer("STORE", store, "HOST", host).Replace(npmConfig))
+	place(t, work, ConfigName, strings.NewReplacer("STORE", store, "HOST", host).Replace(npmConfig))
 	return work, outside
 }
 

@@ -14,16 +14,16 @@ import (
 
 // registerFound registers the tools of the wanted servers that answered. It
 // registers them server by server, so that one refusal affects no other server.
-func (t *deployment) registerFound(wanted func(server string) bool) {
-	byName := map[string]*foundServer{}
-	for _, f := range t.servers.found {
+func (t *Deployment) registerFound(wanted func(server string) bool) {
+	byName := map[string]*FoundServer{}
+	for _, f := range t.Servers.Found {
 		if wanted(f.Name) {
 			byName[f.Name] = f
 		}
 	}
-	offers := t.servers.listOffers()
-	conflicts := t.findConflicts(offers)
-	tools, left := t.servers.mounts.Tools()
+	offers := t.Servers.ListOffers()
+	conflicts := t.FindConflicts(offers)
+	tools, left := t.Servers.Mounts.Tools()
 	for i := range tools {
 		f := byName[tools[i].Server()]
 		if f == nil {
@@ -33,27 +33,27 @@ func (t *deployment) registerFound(wanted func(server string) bool) {
 			left = append(left, upstream.Left{Server: f.Name, Kind: lock.KindTool, Tool: tools[i].Name, Why: why})
 			continue
 		}
-		if err := t.registry.Register(tools[i]); err != nil {
+		if err := t.Registry.Register(tools[i]); err != nil {
 			left = append(left, upstream.Left{Server: f.Name, Tool: tools[i].Name, Why: refusalReason(err)})
 			continue
 		}
-		f.tools = append(f.tools, tools[i].Name)
+		f.Tools = append(f.Tools, tools[i].Name)
 	}
 	t.leaveOut(byName, left, conflicts)
-	for _, f := range t.servers.found {
+	for _, f := range t.Servers.Found {
 		if byName[f.Name] != nil {
-			t.warnings = append(t.warnings, f.listWarnings(everyLeft)...)
+			t.warnings = append(t.warnings, f.listWarnings(EveryLeft)...)
 		}
 	}
-	if t.servers.pins.file == nil {
+	if t.Servers.Pins.File == nil {
 		t.warnings = append(t.warnings, "the MCP servers are not pinned: sallyport lock pins what you see now")
 	}
 }
 
 // leaveOut notes with each server the definitions that are not mounted, and how
 // an operator can approve them.
-func (t *deployment) leaveOut(byName map[string]*foundServer, left []upstream.Left, conflicts map[string]string) {
-	held := t.servers.pins.listQuarantined(t.servers.listOffers())
+func (t *Deployment) leaveOut(byName map[string]*FoundServer, left []upstream.Left, conflicts map[string]string) {
+	held := t.Servers.Pins.listQuarantined(t.Servers.ListOffers())
 	for _, l := range left {
 		f := byName[l.Server]
 		if f == nil {
@@ -64,21 +64,21 @@ func (t *deployment) leaveOut(byName map[string]*foundServer, left []upstream.Le
 		switch why := conflicts[name]; {
 		case quarantined && l.Kind == lock.KindTool && why != "":
 			// A user who does not approve it continues without it.
-			l.Why, quarantined = why+t.servers.pins.hintFor(l.Server), false
+			l.Why, quarantined = why+t.Servers.Pins.hintFor(l.Server), false
 		case quarantined:
-			l.Why += t.servers.pins.hintFor(l.Server)
+			l.Why += t.Servers.Pins.hintFor(l.Server)
 		}
 		l.Tool, l.Why = text.PrintableLine(l.Tool), text.PrintableLine(l.Why)
-		f.left, f.held = append(f.left, l), f.held || quarantined
+		f.Left, f.Held = append(f.Left, l), f.Held || quarantined
 	}
 }
 
-// listOffers returns what the servers that answered offer, unchanged.
-func (s *upstreamServers) listOffers() map[string]*lock.Offer {
-	if s.mounts == nil {
+// ListOffers returns what the servers that answered offer, unchanged.
+func (s *Servers) ListOffers() map[string]*lock.Offer {
+	if s.Mounts == nil {
 		return nil
 	}
-	return s.mounts.Offers()
+	return s.Mounts.Offers()
 }
 
 // refusalReason returns the reason why the registry refuses a tool.
@@ -94,16 +94,16 @@ func refusalReason(err error) string {
 	return strings.Join(why, "; ")
 }
 
-// findConflicts maps the names under which tools would appear to the reason why
+// FindConflicts maps the names under which tools would appear to the reason why
 // they cannot stand beside others: tools of other servers, or of this runtime
 // where one role sees both. An operator has seen a pinned tool, so it may have
 // the bare name of a tool of this runtime.
-func (t *deployment) findConflicts(offers map[string]*lock.Offer) map[string]string {
+func (t *Deployment) FindConflicts(offers map[string]*lock.Offer) map[string]string {
 	var all []lock.Ref
 	out := map[string]string{}
 	leave := func(c lock.Conflict) {
 		for _, r := range c.Tools {
-			s, _ := t.servers.pins.pinnedServer(r.Server)
+			s, _ := t.Servers.Pins.PinnedServer(r.Server)
 			_, approved := s.Tools[r.Tool]
 			if name, err := lock.MapName(r.Server, r.Tool); err == nil && (c.Kind != lock.ConflictShadow || !approved) {
 				out[name] = c.Message
@@ -130,11 +130,11 @@ func (t *deployment) findConflicts(offers map[string]*lock.Offer) map[string]str
 
 // ownRefs returns the tools of this runtime that are visible to a role which
 // also sees the server.
-func (t *deployment) ownRefs(server string) (refs []lock.Ref) {
-	for _, role := range t.rolesWith(server) {
-		for _, tool := range t.registry.List(&sallyport.Caller{
+func (t *Deployment) ownRefs(server string) (refs []lock.Ref) {
+	for _, role := range t.RolesWith(server) {
+		for _, tool := range t.Registry.List(&sallyport.Caller{
 			Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
-			Platform: sallyport.PlatformCLI, Workspace: t.config.Workspace,
+			Platform: sallyport.PlatformCLI, Workspace: t.Config.Workspace,
 		}) {
 			if tool.Server() == "" {
 				refs = append(refs, lock.Ref{Tool: tool.Name})

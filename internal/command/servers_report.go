@@ -39,18 +39,18 @@ type leftOut struct {
 }
 
 // reportServers describes the servers that were asked.
-func (s *upstreamServers) reportServers() (list []serverReport) {
-	for _, f := range s.found {
+func (s *Servers) reportServers() (list []serverReport) {
+	for _, f := range s.Found {
 		implied := f.Implied()
 		r := serverReport{
-			Name: f.Name, Source: f.part.Source(""), Started: f.why == "", Why: f.why, Personality: f.role,
-			Implied: declaredItems(&implied), Declared: declaredItems(&f.Capabilities), Tools: append([]string{}, f.tools...),
+			Name: f.Name, Source: f.Part.Source(""), Started: f.Why == "", Why: f.Why, Personality: f.Role,
+			Implied: declaredItems(&implied), Declared: declaredItems(&f.Capabilities), Tools: append([]string{}, f.Tools...),
 		}
-		for _, l := range f.left {
+		for _, l := range f.Left {
 			r.Left = append(r.Left, leftOut{l.Tool, l.Why})
 		}
-		_, r.Pinned = s.pins.pinnedServer(f.Name)
-		r.Quarantined, r.Refused = f.held, s.pins.lastRefusal(f.Name) != "" || s.pins.of[f.Name].why != ""
+		_, r.Pinned = s.Pins.PinnedServer(f.Name)
+		r.Quarantined, r.Refused = f.Held, s.Pins.LastRefusal(f.Name) != "" || s.Pins.Servers[f.Name].Why != ""
 		list = append(list, r)
 	}
 	return list

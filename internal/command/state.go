@@ -38,46 +38,46 @@ func openState(ctx context.Context, s config.State, logger *slog.Logger) (store.
 }
 
 // openStore opens the state that the configuration names.
-func (g *gate) openStore(ctx context.Context) error { return g.useState(ctx, g.config.State) }
+func (rt *Runtime) openStore(ctx context.Context) error { return rt.useState(ctx, rt.Config.State) }
 
 // openMemory opens a state that ends with the command.
-func (g *gate) openMemory(ctx context.Context) error {
-	return g.useState(ctx, config.State{Kind: config.StateMemory})
+func (rt *Runtime) openMemory(ctx context.Context) error {
+	return rt.useState(ctx, config.State{Kind: config.StateMemory})
 }
 
 // useState opens a state and makes it the state of the gate.
-func (g *gate) useState(ctx context.Context, s config.State) error {
-	state, err := openState(ctx, s, g.logger)
+func (rt *Runtime) useState(ctx context.Context, s config.State) error {
+	state, err := openState(ctx, s, rt.Logger)
 	if err != nil {
 		return err
 	}
-	g.state, g.desk, g.settings, g.approvals = state, state, state.Settings(), state.Approvals()
-	g.passing = s.Path == ""
-	g.closers = append(g.closers, state.Close)
+	rt.State, rt.Access, rt.Settings, rt.Approvals = state, state, state.Settings(), state.Approvals()
+	rt.Passing = s.Path == ""
+	rt.closers = append(rt.closers, state.Close)
 	return nil
 }
 
 // openView opens a state that ends with the command. It takes the principals
 // and kill switches from the state of the configuration.
-func (g *gate) openView(ctx context.Context) error {
-	if err := g.openMemory(ctx); err != nil {
+func (rt *Runtime) openView(ctx context.Context) error {
+	if err := rt.openMemory(ctx); err != nil {
 		return err
 	}
-	path := g.config.State.Path
+	path := rt.Config.State.Path
 	if path == "" {
 		return nil
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	state, err := openState(ctx, g.config.State, nil)
+	state, err := openState(ctx, rt.Config.State, nil)
 	if err != nil {
 		// A state of another owner must not keep the command from describing a
 		// configuration.
-		g.logger.Warn("the state cannot be read: what is stopped, and principals of the state, are left out", "error", err)
+		rt.Logger.Warn("the state cannot be read: what is stopped, and principals of the state, are left out", "error", err)
 		return nil
 	}
-	g.desk, g.trusted = state, state.Settings()
-	g.closers = append(g.closers, state.Close)
+	rt.Access, rt.trusted = state, state.Settings()
+	rt.closers = append(rt.closers, state.Close)
 	return nil
 }

@@ -100,7 +100,7 @@ personalities:
     fs_reach: {read: ["${workspace}"], write: ["${workspace}/out"]}
     safety: {flow: {allow: ["*"]}, network: {allow: ["` + strings.Join(hosts, `", "`) + `"], allow_private_urls: true}}
 `
-	place(t, dir, configName, text)
+	place(t, dir, ConfigName, text)
 	return dir, text, beats{dir}
 }
 
@@ -288,13 +288,13 @@ func TestA6_ACommandHeedsAChangedConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.await(t, "call")
-	place(t, dir, configName, text+"nonsense: true\n")
+	place(t, dir, ConfigName, text+"nonsense: true\n")
 	said.await(t, 0, "is not in force for what runs")
 	b.await(t, "call")
-	place(t, dir, configName, text+"    description: Another text.\n")
-	time.Sleep(2 * pollPause)
+	place(t, dir, ConfigName, text+"    description: Another text.\n")
+	time.Sleep(2 * PollPause)
 	b.await(t, "call")
-	place(t, dir, configName, strings.Replace(text, `write: ["${workspace}/out"]`, `write: []`, 1))
+	place(t, dir, ConfigName, strings.Replace(text, `write: ["${workspace}/out"]`, `write: []`, 1))
 	if err := cmd.Wait(); err == nil {
 		t.Error("the call of a folder that was taken away succeeded")
 	}
@@ -360,7 +360,7 @@ func TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns(t *testing.T) {
 	// When a server is removed, its process ends.
 	s.wants(t, reader, "mcp__notes__count", `{}`, 200)
 	from := s.told.len()
-	place(t, dir, configName, strings.Replace(less, "mcp_servers: [notes]", "mcp_servers: []", 1))
+	place(t, dir, ConfigName, strings.Replace(less, "mcp_servers: [notes]", "mcp_servers: []", 1))
 	s.told.await(t, from, `what="process python3"`)
 	s.stop(t)
 }

@@ -233,23 +233,23 @@ func librarySurfaceOf(t *testing.T, dir string, files ...string) surface {
 		files[i] = filepath.Join(dir, files[i])
 	}
 	env, _ := inFolder(t, dir)
-	g, err := openGate(t.Context(), env, &flags{config: files})
+	rt, err := openGate(t.Context(), env, &flags{config: files})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
+		if err := rt.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	role, err := g.config.Choose("")
+	role, err := rt.Config.Choose("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return surface{"Go library", func(t *testing.T, tool, args string) verdict {
-		r := g.registry.Call(t.Context(), &sallyport.Caller{
-			Principal: g.callers.Local(), Session: "library", Personality: role.Name,
-			Platform: sallyport.PlatformGo, Workspace: g.config.Workspace,
+		r := rt.Registry.Call(t.Context(), &sallyport.Caller{
+			Principal: rt.Callers.Local(), Session: "library", Personality: role.Name,
+			Platform: sallyport.PlatformGo, Workspace: rt.Config.Workspace,
 		}, sallyport.Request{Tool: tool, Args: json.RawMessage(args)})
 		return verdict{r.OK, string(r.Code), r.Value + r.Error, r.CallID, r.ApprovalID}
 	}}

@@ -38,16 +38,16 @@ which call takes them.`,
 			if names && dialect == "" {
 				return usageError(errors.New("tools: --names needs --format"))
 			}
-			return r.withGate(cmd.Context(), env, f, askGate, func(g *gate, caller *sallyport.Caller) error {
-				g.findServers(cmd.Context(), caller, g.serversOfRole(caller.Personality), everyLeft)
+			return r.withGate(cmd.Context(), env, f, askGate, func(rt *Runtime, caller *sallyport.Caller) error {
+				rt.FindServers(cmd.Context(), caller, rt.ServersOfRole(caller.Personality), EveryLeft)
 				p := env.newPrinter(f)
 				if dialect != "" && form != "tool" {
 					return usageError(errors.New("--format is for tools: it goes with no --form"))
 				}
 				if dialect != "" {
-					return printDefinitions(env, p, dialect, names, g.registry.Definitions(caller))
+					return printDefinitions(env, p, dialect, names, rt.Registry.Definitions(caller))
 				}
-				return g.printForm(p, caller, form)
+				return rt.printForm(p, caller, form)
 			})
 		},
 	}

@@ -13,17 +13,17 @@ import (
 )
 
 // printForm lists the prompts or resources that a personality sees.
-func (g *gate) printForm(p *printer, caller *sallyport.Caller, form string) error {
+func (rt *Runtime) printForm(p *printer, caller *sallyport.Caller, form string) error {
 	switch sallyport.Form(form) {
 	case sallyport.FormPrompt:
-		return printPrompts(p, g.registry.Prompts(caller))
+		return printPrompts(p, rt.Registry.Prompts(caller))
 	case sallyport.FormResource:
-		return printResources(p, g.listResources(caller))
+		return printResources(p, rt.listResources(caller))
 	default:
 		if form != "tool" {
 			return usageError(fmt.Errorf("--form %q: expected tool, prompt or resource", form))
 		}
-		return printTools(p, g.registry.List(caller))
+		return printTools(p, rt.Registry.List(caller))
 	}
 }
 
@@ -76,10 +76,10 @@ type resourceLine struct {
 // listResources lists the resources that the caller sees, each with its reader. It
 // leaves out a resource that two tools of the caller list, because the gate
 // offers none of these.
-func (g *gate) listResources(caller *sallyport.Caller) []resourceLine {
+func (rt *Runtime) listResources(caller *sallyport.Caller) []resourceLine {
 	readers := map[[2]string]string{}
-	for _, t := range g.registry.Tools() {
-		if t.Form != sallyport.FormResource || !g.isOffered(caller, t.ID()) {
+	for _, t := range rt.Registry.Tools() {
+		if t.Form != sallyport.FormResource || !rt.isOffered(caller, t.ID()) {
 			continue
 		}
 		for i := range t.Resources {
@@ -87,16 +87,16 @@ func (g *gate) listResources(caller *sallyport.Caller) []resourceLine {
 		}
 	}
 	lines := []resourceLine{}
-	for _, res := range g.registry.Resources(caller) {
+	for _, res := range rt.Registry.Resources(caller) {
 		lines = append(lines, resourceLine{readers[[2]string{res.URI, res.Template}], res})
 	}
 	return lines
 }
 
 // isOffered reports whether the gate offers a tool to a caller.
-func (g *gate) isOffered(caller *sallyport.Caller, id string) bool {
+func (rt *Runtime) isOffered(caller *sallyport.Caller, id string) bool {
 	// An error in computing the grant does not hide the tool.
-	x, _ := g.registry.Explain(caller, id)
+	x, _ := rt.Registry.Explain(caller, id)
 	for _, d := range x.Decisions {
 		switch d.Step {
 		case sallyport.StepFind, sallyport.StepVisible, sallyport.StepReady:

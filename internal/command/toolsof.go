@@ -17,26 +17,26 @@ import (
 	"github.com/sallyport/sallyport/tools/web"
 )
 
-// defaultRelay is the relay of a declaration that names none.
-const defaultRelay = "default"
+// DefaultRelay is the relay of a declaration that names none.
+const DefaultRelay = "default"
 
 // toolsOf returns the tools of this binary and those that a configuration
 // declares. Tools that need a database or a relay are included when the
 // configuration names one.
-func (g *gate) toolsOf(c *config.Config) (tools []sallyport.Tool, warnings []string, err error) {
-	declared, warnings, err := actionsOf(c, g.env.home)
-	return slices.Concat(builtinTools(g.commands), connectionTools(c), declared), warnings, err
+func (rt *Runtime) toolsOf(c *config.Config) (tools []sallyport.Tool, warnings []string, err error) {
+	declared, warnings, err := actionsOf(c, rt.Env.Home)
+	return slices.Concat(BuiltinTools(rt.commands), ConnectionTools(c), declared), warnings, err
 }
 
-// builtinTools returns the tools that need no configuration.
-func builtinTools(commands *terminal.Family) []sallyport.Tool {
+// BuiltinTools returns the tools that need no configuration.
+func BuiltinTools(commands *terminal.Family) []sallyport.Tool {
 	return slices.Concat(file.Tools(), web.Tools(), httpreq.Tools(), commands.Tools())
 }
 
-// connectionTools returns the built-in tools for databases and relays. The tool that
+// ConnectionTools returns the built-in tools for databases and relays. The tool that
 // writes to a database is offered where the configuration allows it. Mail goes
 // to the sender's own domain unless the configuration names other recipients.
-func connectionTools(c *config.Config) []sallyport.Tool {
+func ConnectionTools(c *config.Config) []sallyport.Tool {
 	var tools []sallyport.Tool
 	if len(c.Databases) > 0 {
 		tools = append(tools, database.Tool(slices.Sorted(maps.Keys(c.Databases)), sallyport.ModeRead))
@@ -44,12 +44,12 @@ func connectionTools(c *config.Config) []sallyport.Tool {
 	if names := writableConnections(c.Databases); len(names) > 0 {
 		tools = append(tools, database.Tool(names, sallyport.ModeWrite))
 	}
-	if r, ok := c.Mail[defaultRelay]; ok {
+	if r, ok := c.Mail[DefaultRelay]; ok {
 		to := r.To
 		if to == nil {
 			to = []string{"*@" + domainOf(r.From)}
 		}
-		tools = append(tools, mail.Tool(sallyport.MailCapability{Relay: defaultRelay, To: to}))
+		tools = append(tools, mail.Tool(sallyport.MailCapability{Relay: DefaultRelay, To: to}))
 	}
 	return tools
 }

@@ -22,16 +22,16 @@ import (
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 
-// deployment is one configuration in force: its registry and the resources that
+// Deployment is one configuration in force: its registry and the resources that
 // belong to it.
-type deployment struct {
-	config   *config.Config
-	registry *registry.Registry
-	tools    []sallyport.Tool
-	servers  upstreamServers
+type Deployment struct {
+	Config   *config.Config
+	Registry *registry.Registry
+	Tools    []sallyport.Tool
+	Servers  Servers
 	places   *places.Map
-	// programs holds the programs that tools may write.
-	programs []*writtenProgram
+	// Programs holds the programs that tools may write.
+	Programs []*WrittenProgram
 	// warnings lists what an operator must know although it stops nothing.
 	warnings []string
 	closers  []func() error
@@ -45,7 +45,7 @@ type deployment struct {
 }
 
 // Close releases everything in the reverse order of opening.
-func (t *deployment) Close() error {
+func (t *Deployment) Close() error {
 	var errs []error
 	for i := len(t.closers) - 1; i >= 0; i-- {
 		errs = append(errs, t.closers[i]())
@@ -56,39 +56,39 @@ func (t *deployment) Close() error {
 
 // newDeployment builds the turn of a configuration: secrets, tools, roles. The caller
 // closes it.
-func (g *gate) newDeployment(ctx context.Context, c *config.Config) (_ *deployment, err error) {
-	t := &deployment{config: c}
+func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Deployment, err error) {
+	t := &Deployment{Config: c}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
 		}
 	}()
-	if t.tools, t.warnings, err = g.toolsOf(c); err != nil {
+	if t.Tools, t.warnings, err = rt.toolsOf(c); err != nil {
 		return nil, err
 	}
 	t.checkWorkspace()
-	t.places = g.placesOf(ctx, c)
-	backends, err := g.newBackends(t)
+	t.places = rt.placesOf(ctx, c)
+	backends, err := rt.newBackends(t)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.mountServers(ctx, t, backends); err != nil {
+	if err := rt.mountServers(ctx, t, backends); err != nil {
 		return nil, err
 	}
-	g.guardPrograms(ctx, t)
-	t.registry, err = registry.New(backends, &registry.Options{
-		Recorder: g.log, Limiter: g.counters, Approvals: g.approvals, Switches: g.switches, Standing: standingCheck{g.callers, &g.live}, Runs: g.runs,
-		Facts:  g.state.Facts(),
-		Logger: g.logger, Workspace: c.Workspace,
-		Variables: g.env.pathVariables(c), Expected: t.expectedReason,
+	rt.guardPrograms(ctx, t)
+	t.Registry, err = registry.New(backends, &registry.Options{
+		Recorder: rt.log, Limiter: rt.counters, Approvals: rt.Approvals, Switches: rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
+		Facts:  rt.State.Facts(),
+		Logger: rt.Logger, Workspace: c.Workspace,
+		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason,
 		Refresh: func(ctx context.Context, caller *sallyport.Caller) *sallyport.Caller {
-			return t.refreshCaller(ctx, g.callers, caller)
+			return t.refreshCaller(ctx, rt.Callers, caller)
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
-	t.closers = append(t.closers, closeRegistry(ctx, t.registry))
+	t.closers = append(t.closers, closeRegistry(ctx, t.Registry))
 	if err := t.registerTools(); err != nil {
 		return nil, err
 	}
@@ -100,8 +100,8 @@ func (g *gate) newDeployment(ctx context.Context, c *config.Config) (_ *deployme
 }
 
 // pathVariables returns the values of the variables in declared paths.
-func (env *processEnvironment) pathVariables(c *config.Config) map[string]string {
-	return map[string]string{"home": env.home, "self": c.Dir}
+func (env *Environment) pathVariables(c *config.Config) map[string]string {
+	return map[string]string{"home": env.Home, "self": c.Dir}
 }
 
 // closeRegistry returns a function that closes a registry and waits for its running
@@ -114,8 +114,8 @@ func closeRegistry(ctx context.Context, r *registry.Registry) func() error {
 	}
 }
 
-// printWarnings prints the warnings, which stop nothing.
-func (t *deployment) printWarnings(w io.Writer) {
+// PrintWarnings prints the warnings, which stop nothing.
+func (t *Deployment) PrintWarnings(w io.Writer) {
 	for _, text := range t.warnings {
 		fmt.Fprintf(w, "sallyport: warning: %s\n", text)
 	}
@@ -123,22 +123,22 @@ func (t *deployment) printWarnings(w io.Writer) {
 
 // newBackends connects the backends that the configuration names. The others stay
 // nil, and a tool that declares one of them is refused.
-func (g *gate) newBackends(t *deployment) (*sallyport.Backends, error) {
-	source, err := t.secretSource(g.env)
+func (rt *Runtime) newBackends(t *Deployment) (*sallyport.Backends, error) {
+	source, err := t.secretSource(rt.Env)
 	if err != nil {
 		return nil, err
 	}
 	b := &sallyport.Backends{
-		Personalities: rolesOf(t.config, t.tools),
+		Personalities: rolesOf(t.Config, t.Tools),
 		Places:        t.places,
-		Network:       g.network,
-		Files:         g.files,
-		Process:       g.children,
+		Network:       rt.network,
+		Files:         rt.files,
+		Process:       rt.Children,
 		Secrets:       source,
-		KV:            g.state,
-		Attachments:   g.uploads,
+		KV:            rt.State,
+		Attachments:   rt.Uploads,
 	}
-	return b, t.openConnections(b, g.logger)
+	return b, t.openConnections(b, rt.Logger)
 }
 
 // databaseDrivers returns the drivers of the kinds of database that a
@@ -152,27 +152,27 @@ func databaseDrivers() map[string]database.Driver {
 }
 
 // openConnections opens the databases and mail relays of the configuration.
-func (t *deployment) openConnections(b *sallyport.Backends, logger *slog.Logger) error {
-	if len(t.config.Databases) > 0 {
+func (t *Deployment) openConnections(b *sallyport.Backends, logger *slog.Logger) error {
+	if len(t.Config.Databases) > 0 {
 		conns := map[string]database.Connection{}
-		for name, d := range t.config.Databases {
+		for name, d := range t.Config.Databases {
 			conns[name] = database.Connection{Driver: databaseDrivers()[d.Driver], SecretRef: d.URLSecret, Path: d.Path}
 		}
 		db, err := database.Open(conns, &database.Options{Secrets: b.Secrets, Logger: logger, Deny: b.Files.Deny})
 		if err != nil {
-			return t.config.Fault("", "databases", -1, err.Error())
+			return t.Config.Fault("", "databases", -1, err.Error())
 		}
 		t.closers = append(t.closers, db.Close)
 		b.Databases = db
 	}
-	if len(t.config.Mail) > 0 {
+	if len(t.Config.Mail) > 0 {
 		relays := map[string]mail.Relay{}
-		for name, r := range t.config.Mail {
+		for name, r := range t.Config.Mail {
 			relays[name] = mail.Relay{Host: r.Host, UserSecret: r.UserSecret, PasswordSecret: r.PasswordSecret, From: r.From, TLS: r.TLS}
 		}
 		m, err := mail.Open(relays, &mail.Options{Secrets: b.Secrets})
 		if err != nil {
-			return t.config.Fault("", "mail", -1, err.Error())
+			return t.Config.Fault("", "mail", -1, err.Error())
 		}
 		b.Mail = m
 	}
@@ -180,12 +180,12 @@ func (t *deployment) openConnections(b *sallyport.Backends, logger *slog.Logger)
 }
 
 // registerTools adds the tools and their reducers to the registry.
-func (t *deployment) registerTools() error {
-	if err := t.registry.Register(t.tools...); err != nil {
+func (t *Deployment) registerTools() error {
+	if err := t.Registry.Register(t.Tools...); err != nil {
 		return t.locateFault(err)
 	}
 	for _, red := range terminal.Reducers() {
-		if _, err := t.registry.RegisterReducer(red); err != nil {
+		if _, err := t.Registry.RegisterReducer(red); err != nil {
 			return err
 		}
 	}
@@ -194,28 +194,28 @@ func (t *deployment) registerTools() error {
 
 // checkSecrets refuses references of the tools that a backend would resolve to
 // the same value.
-func (t *deployment) checkSecrets(source sallyport.SecretSource) error {
+func (t *Deployment) checkSecrets(source sallyport.SecretSource) error {
 	checker, ok := source.(secrets.Checker)
 	if !ok {
 		return nil
 	}
 	var refs []string
-	for _, tool := range t.registry.Tools() {
+	for _, tool := range t.Registry.Tools() {
 		refs = append(refs, tool.Capabilities.Secrets...)
 	}
-	for i := range t.servers.declared {
-		refs = append(refs, t.servers.declared[i].Capabilities.Secrets...)
-		refs = append(refs, t.servers.declared[i].Implied().Secrets...)
+	for i := range t.Servers.Declared {
+		refs = append(refs, t.Servers.Declared[i].Capabilities.Secrets...)
+		refs = append(refs, t.Servers.Declared[i].Implied().Secrets...)
 	}
 	return checker.Check(refs)
 }
 
 // secretSource chains the configured backends; nil when there is none.
-func (t *deployment) secretSource(env *processEnvironment) (sallyport.SecretSource, error) {
+func (t *Deployment) secretSource(env *Environment) (sallyport.SecretSource, error) {
 	var sources []sallyport.SecretSource
-	for i, b := range t.config.Secrets {
+	for i, b := range t.Config.Secrets {
 		if b.EnvPrefix != "" {
-			source, err := secrets.NewEnv(b.EnvPrefix, env.pairs())
+			source, err := secrets.NewEnv(b.EnvPrefix, env.Pairs())
 			if err != nil {
 				return nil, err
 			}
@@ -224,7 +224,7 @@ func (t *deployment) secretSource(env *processEnvironment) (sallyport.SecretSour
 		}
 		source, err := secrets.OpenDir(b.Dir)
 		if err != nil {
-			return nil, t.config.Fault("", "secrets", i, fmt.Sprintf("secrets.%d.dir: %s cannot be opened: %s: make the folder, closed to other users", i, b.Dir, fsx.Reason(err)))
+			return nil, t.Config.Fault("", "secrets", i, fmt.Sprintf("secrets.%d.dir: %s cannot be opened: %s: make the folder, closed to other users", i, b.Dir, fsx.Reason(err)))
 		}
 		t.closers = append(t.closers, source.Close)
 		sources = append(sources, source)

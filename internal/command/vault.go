@@ -11,11 +11,11 @@ import (
 
 // openTokens opens the vault when a server needs one, and puts it before the
 // secrets of the configuration.
-func (g *gate) openTokens(declared []upstream.Server, b *sallyport.Backends) (*oauth.Vault, error) {
+func (rt *Runtime) openTokens(declared []upstream.Server, b *sallyport.Backends) (*oauth.Vault, error) {
 	if !slices.ContainsFunc(declared, func(s upstream.Server) bool { return s.OAuth != nil }) {
 		return nil, nil
 	}
-	vault, err := g.newVault()
+	vault, err := rt.NewVault()
 	if err != nil {
 		return nil, err
 	}
@@ -27,8 +27,8 @@ func (g *gate) openTokens(declared []upstream.Server, b *sallyport.Backends) (*o
 	return vault, nil
 }
 
-// newVault stores tokens in the state. The key that seals them is not in the
+// NewVault stores tokens in the state. The key that seals them is not in the
 // state.
-func (g *gate) newVault() (*oauth.Vault, error) {
-	return oauth.NewVault(g.settings, g.key.Derive("oauth tokens"))
+func (rt *Runtime) NewVault() (*oauth.Vault, error) {
+	return oauth.NewVault(rt.Settings, rt.key.Derive("oauth tokens"))
 }

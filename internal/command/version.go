@@ -2,9 +2,9 @@ package command
 
 import "runtime/debug"
 
-// moduleVersion returns the module's version and revision as the linker recorded
+// Version returns the module's version and revision as the linker recorded
 // them.
-func moduleVersion() string {
+func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "dev"
