@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // tokenOf returns the token that the tests give a principal.
@@ -74,7 +75,7 @@ func fixture(t testing.TB, name string, values map[string]string) string {
 func configured(t testing.TB, text string) string {
 	t.Helper()
 	dir := t.TempDir()
-	place(t, dir, ConfigName, text)
+	place(t, dir, app.ConfigName, text)
 	return dir
 }
 
@@ -259,7 +260,7 @@ func keep(t testing.TB, dir, name, text string) {
 // configText returns the configuration of a folder.
 func configText(t testing.TB, dir string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, ConfigName))
+	text, err := os.ReadFile(filepath.Join(dir, app.ConfigName))
 	if err != nil {
 		t.Fatal(err)
 	}

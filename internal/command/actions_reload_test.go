@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 const (
@@ -73,7 +74,7 @@ func reloadFolder(t *testing.T) (dir, text string, station *weatherStation) {
 func (s *watched) change(t *testing.T, dir, text, want string) string {
 	t.Helper()
 	from := s.told.len()
-	place(t, dir, ConfigName, text)
+	place(t, dir, app.ConfigName, text)
 	return s.told.await(t, from, want)
 }
 
@@ -164,7 +165,7 @@ func TestActionReloadKeepsTheLastGoodConfiguration(t *testing.T) {
 	}
 	// A file that is missing for a moment changes nothing; its replacement
 	// takes effect.
-	if err := os.Remove(filepath.Join(dir, ConfigName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, app.ConfigName)); err != nil {
 		t.Fatal(err)
 	}
 	s.wants(t, token, "get-weather", paris, 200)

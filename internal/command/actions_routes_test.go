@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway"
 	"github.com/sallyport/sallyport/httpapi"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // wiredServer returns the server of `serve`, in this process: its table of
@@ -34,12 +35,12 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := NewLive(rt.Deployment)
-	server, err := gateway.New(l, &gateway.Options{Personality: role.Name, Version: Version(), Logger: rt.Logger, Principal: rt.Callers.Local})
+	l := app.NewLive(rt.Deployment)
+	server, err := gateway.New(l, &gateway.Options{Personality: role.Name, Version: app.Version(), Logger: rt.Logger, Principal: rt.Callers.Local})
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := rt.newAPI(l, role)
+	api, err := newAPI(rt, l, role)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 		t.Fatal(err)
 	}
 	site := httptest.NewUnstartedServer(nil)
-	guard, err := rt.newGuard(t.Context(), site.Listener.Addr().String(), &serveFlags{}, mux, l)
+	guard, err := newGuard(t.Context(), rt, site.Listener.Addr().String(), &serveFlags{}, mux, l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 const (
@@ -44,7 +45,7 @@ exactly this call, once. What MCP servers offer is approved with approve.`,
 // withApprovals opens the state without building the gate and runs a command on
 // the held calls.
 func withApprovals(ctx context.Context, env *environment, f *flags, do func(s sallyport.ApprovalStore) error) error {
-	return withState(ctx, env, f, func(rt *Runtime) error { return do(rt.Approvals) })
+	return withState(ctx, env, f, func(rt *app.Runtime) error { return do(rt.Approvals) })
 }
 
 func approvalsList(env *environment, f *flags) *cobra.Command {
@@ -95,11 +96,11 @@ approval_denied until the request would have expired, and may then be held anew.
 		Example: fmt.Sprintf("  sallyport approvals %s 06e2k7m9q4c1v8w3x5z0a2b4 --reason %q", verb, example),
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if as == "" || len(as) > MaxSessionBytes || as != escapeControls(as) || as != strings.TrimSpace(as) {
+			if as == "" || len(as) > app.MaxSessionBytes || as != escapeControls(as) || as != strings.TrimSpace(as) {
 				return usageError(errors.New("--as: expected a name of at most 256 visible characters, without blanks around it"))
 			}
-			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
-				a, err := rt.decideApproval(cmd.Context(), args[0], as, approve, reason)
+			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
+				a, err := decideApproval(cmd.Context(), rt, args[0], as, approve, reason)
 				if err != nil {
 					return err
 				}
@@ -118,7 +119,7 @@ approval_denied until the request would have expired, and may then be held anew.
 }
 
 // decideApproval decides about the one held call that an id selects.
-func (rt *Runtime) decideApproval(ctx context.Context, id, by string, approve bool, reason string) (sallyport.Approval, error) {
+func decideApproval(ctx context.Context, rt *app.Runtime, id, by string, approve bool, reason string) (sallyport.Approval, error) {
 	var none sallyport.Approval
 	list, err := rt.Approvals.List(ctx, true)
 	if err != nil {

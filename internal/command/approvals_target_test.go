@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // TestB6_AnApprovedStatementRunsOnTheShownDatabaseOnly approves a statement on
@@ -28,7 +30,7 @@ databases: {main: {driver: sqlite, path: ` + file + `, mode: write}}
 personalities:
   writer: {toolset: [db-write], approvals: {require: [db-write], wait: 0s}}
 `
-		if err := os.WriteFile(filepath.Join(dir, ConfigName), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, app.ConfigName), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // lines is a writer that sends each match of a pattern in its text to a
@@ -63,7 +64,7 @@ personalities:
     toolset: ["@file"]
     fs_reach: {read: ["${workspace}"], write: ["${workspace}"]}
     approvals: {require: [write_file], wait: ` + wait + "}\n"
-	if err := os.WriteFile(filepath.Join(dir, ConfigName), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, app.ConfigName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -34,8 +35,8 @@ approvals approve.`,
 			if err != nil {
 				return err
 			}
-			return withLook(cmd.Context(), env, f, AskChanged, func(rt *Runtime) error {
-				return rt.acceptLock(cmd.Context(), env, f, s, expect)
+			return withLook(cmd.Context(), env, f, app.AskChanged, func(rt *app.Runtime) error {
+				return acceptLock(cmd.Context(), rt, env, f, s, expect)
 			})
 		},
 	}
@@ -56,8 +57,8 @@ type approvedReport struct {
 	Next string `json:"next,omitempty"`
 }
 
-func (rt *Runtime) acceptLock(ctx context.Context, env *environment, f *flags, s lock.Scope, expect string) error {
-	d, err := rt.compareLock(ctx, f, lock.Scope{Server: s.Server})
+func acceptLock(ctx context.Context, rt *app.Runtime, env *environment, f *flags, s lock.Scope, expect string) error {
+	d, err := compareLock(ctx, rt, f, lock.Scope{Server: s.Server})
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func (rt *Runtime) acceptLock(ctx context.Context, env *environment, f *flags, s
 		return usageError(err)
 	}
 	detail := countOf(len(a.Changes), "change") + ", digest " + a.SHA256
-	if err := rt.writeLock(ctx, next, ChangeEvent(audit.ActionPinApprove, s.String(), detail)); err != nil {
+	if err := writeLock(ctx, rt, next, app.ChangeEvent(audit.ActionPinApprove, s.String(), detail)); err != nil {
 		return usageError(err)
 	}
 	a.Next = d.nextServers(s)

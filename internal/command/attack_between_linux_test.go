@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // Clients of several principals call at once, all with the same id. A session's
@@ -127,10 +128,10 @@ func TestCVE_2026_32871_CVE_2026_29791_GHSA_v2x6_wwfw_r2rq_ArgumentsStayInTheirP
 	dir := t.TempDir()
 	place(t, dir, "pets.yaml", fmt.Sprintf(petDocument, upstream.URL))
 	imported := runSallyport(t, dir, "import", "openapi", "pets.yaml", "--prefix", "pet_")
-	place(t, dir, ConfigName, "version: 1\nstate: sqlite:.sallyport/state.db\npersonalities:\n  ops: {toolset: [pet_notes], safety: {network: {allow: [\""+host+
+	place(t, dir, app.ConfigName, "version: 1\nstate: sqlite:.sallyport/state.db\npersonalities:\n  ops: {toolset: [pet_notes], safety: {network: {allow: [\""+host+
 		"\"], allow_private_urls: true}}}\nprincipals: {local: {permissions: [\"http:read\"], personalities: [ops]}}\n")
 	place(t, dir, "actions.yaml", imported)
-	library := librarySurfaceOf(t, dir, ConfigName, "actions.yaml")
+	library := librarySurfaceOf(t, dir, app.ConfigName, "actions.yaml")
 	tried, made := 0, 0
 	for _, evil := range []string{
 		"../../admin", "..", ".", "%2e%2e/admin", "..%2fadmin", "a/b", "a\\b", "x?tag=y", "x#y", "x&admin=1", "x;admin=1", "//evil.example/", "@evil.example",

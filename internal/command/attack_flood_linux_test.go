@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // One pattern keeps a backtracking matcher busy for ever, and some documents
@@ -25,7 +27,7 @@ func TestDoS_PatternsAndDepth(t *testing.T) {
 	upstream := newRecorder(t)
 	dir := noteFolder(t, upstream)
 	text := configText(t, dir)
-	place(t, dir, ConfigName, strings.Replace(text, "kind: {type: string}", `kind: {type: string, pattern: "^(a+)+$"}`, 1))
+	place(t, dir, app.ConfigName, strings.Replace(text, "kind: {type: string}", `kind: {type: string, pattern: "^(a+)+$"}`, 1))
 	surfaces := surfacesOf(t, dir)
 	deep := func(open, end string, n int) string {
 		return `{"task":"a","list":` + strings.Repeat(open, n) + "1" + strings.Repeat(end, n) + `}`

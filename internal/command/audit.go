@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/store"
 )
@@ -33,8 +34,8 @@ func auditCommand(env *environment, f *flags) *cobra.Command {
 
 // withState opens the state without building the gate and runs a command on the
 // record.
-func withState(ctx context.Context, env *environment, f *flags, do func(rt *Runtime) error) (err error) {
-	rt, err := OpenForRecord(ctx, env.forGate(), f.config)
+func withState(ctx context.Context, env *environment, f *flags, do func(rt *app.Runtime) error) (err error) {
+	rt, err := app.OpenForRecord(ctx, env.forGate(), f.config)
 	if err != nil {
 		return usageError(err)
 	}
@@ -96,7 +97,7 @@ func auditTail(env *environment, f *flags) *cobra.Command {
 			if err != nil {
 				return usageError(err)
 			}
-			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
 				p := env.newPrinter(f)
 				for e, err := range audit.Events(cmd.Context(), rt.State, query) {
 					if err != nil {
@@ -175,8 +176,8 @@ func auditShow(env *environment, f *flags) *cobra.Command {
 		Example: "  sallyport audit show 06e2k7m9q4c1v8w3x5z0a2b4",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
-				events, err := rt.eventsOf(cmd.Context(), args[0])
+			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
+				events, err := eventsOf(cmd.Context(), rt, args[0])
 				if err != nil {
 					return err
 				}
@@ -199,7 +200,7 @@ func auditShow(env *environment, f *flags) *cobra.Command {
 }
 
 // eventsOf returns the records of one call. It is an error when there are none.
-func (rt *Runtime) eventsOf(ctx context.Context, call string) ([]audit.Event, error) {
+func eventsOf(ctx context.Context, rt *app.Runtime, call string) ([]audit.Event, error) {
 	var events []audit.Event
 	for e, err := range audit.Events(ctx, rt.State, audit.Query{Call: call}) {
 		if err != nil {
@@ -222,7 +223,7 @@ with it that nothing was cut off the end.`,
 		Example: "  sallyport audit head > /mnt/elsewhere/head.txt",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
 				head, err := audit.Settled(cmd.Context(), rt.State)
 				if err != nil {
 					return usageError(err)
@@ -259,7 +260,7 @@ when a record is bad.`,
 				}
 				o.Head = &h
 			}
-			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
 				key, err := audit.ReadKey(rt.KeyPath())
 				if err != nil {
 					return usageError(err)
@@ -326,7 +327,7 @@ func auditExport(env *environment, f *flags) *cobra.Command {
 			if err != nil {
 				return usageError(err)
 			}
-			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
 				if err := audit.Export(cmd.Context(), rt.State, env.stdout, query); err != nil {
 					return usageError(err)
 				}
@@ -355,7 +356,7 @@ that verify accepts. What would be removed is verified first.`,
 			if err != nil {
 				return usageError(fmt.Errorf("--before: %w", err))
 			}
-			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
 				key, err := audit.ReadKey(rt.KeyPath())
 				if err != nil {
 					return usageError(err)

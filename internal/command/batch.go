@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // Bounds of a batch.
@@ -32,7 +33,7 @@ refused. The exit code is 1 when any answer is an error.`,
 		Example: `  printf '%s\n' '{"id":"1","tool":"read_file","args":{"path":"README.md"}}' | sallyport batch`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.withGate(cmd.Context(), env, f, openGate, func(rt *Runtime, caller *sallyport.Caller) error {
+			return r.withGate(cmd.Context(), env, f, openGate, func(rt *app.Runtime, caller *sallyport.Caller) error {
 				in := io.Reader(env.stdin)
 				if len(args) == 1 && args[0] != "-" {
 					file, err := os.Open(args[0])
@@ -211,7 +212,7 @@ func printBatch(w io.Writer, lines []batchLine) error {
 // serversIn lists the servers whose tools are requested.
 func serversIn(requests []sallyport.Request) (names []string) {
 	for i := range requests {
-		if s := ServerOf(requests[i].Tool); s != "" {
+		if s := app.ServerOf(requests[i].Tool); s != "" {
 			names = append(names, s)
 		}
 	}

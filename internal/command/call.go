@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/lock"
 )
 
@@ -38,8 +39,8 @@ func (r *callerFlags) registerDry(cmd *cobra.Command) {
 // withGate opens a gate, creates the caller, runs do, and closes the gate.
 func (r *callerFlags) withGate(
 	ctx context.Context, env *environment, f *flags,
-	open func(context.Context, *environment, *flags) (*Runtime, error),
-	do func(rt *Runtime, caller *sallyport.Caller) error,
+	open func(context.Context, *environment, *flags) (*app.Runtime, error),
+	do func(rt *app.Runtime, caller *sallyport.Caller) error,
 ) (err error) {
 	rt, err := open(ctx, env, f)
 	if err != nil {
@@ -71,7 +72,7 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
   sallyport call write_file '{"path":"a.txt","content":"hello"}' --dry-run`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.withGate(cmd.Context(), env, f, openGate, func(rt *Runtime, caller *sallyport.Caller) error {
+			return r.withGate(cmd.Context(), env, f, openGate, func(rt *app.Runtime, caller *sallyport.Caller) error {
 				caller.Progress = env.showProgress
 				for _, path := range attach {
 					a, err := rt.Uploads.AddFile(path)
@@ -84,7 +85,7 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
 				if err != nil {
 					return usageError(err)
 				}
-				rt.FindServers(cmd.Context(), caller, []string{ServerOf(args[0])}, leftOf(args[0]))
+				rt.FindServers(cmd.Context(), caller, []string{app.ServerOf(args[0])}, leftOf(args[0]))
 				defer rt.FollowChanges(cmd.Context())()
 				return printResult(env.newPrinter(f), rt.Registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
 			})

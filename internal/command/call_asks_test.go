@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // TestAToolThatAsksAtATerminal calls a tool that asks. The tool learns that it
@@ -13,7 +14,7 @@ import (
 func TestAToolThatAsksAtATerminal(t *testing.T) {
 	t.Parallel()
 	env, out := inFolder(t, heldFolder(t, "1h"))
-	asks := func(ctx context.Context, env *environment, f *flags) (*Runtime, error) {
+	asks := func(ctx context.Context, env *environment, f *flags) (*app.Runtime, error) {
 		rt, err := openGate(ctx, env, f)
 		if err != nil {
 			return nil, err
@@ -28,7 +29,7 @@ func TestAToolThatAsksAtATerminal(t *testing.T) {
 		})
 	}
 	f, r := &flags{}, &callerFlags{}
-	err := r.withGate(t.Context(), env, f, asks, func(rt *Runtime, caller *sallyport.Caller) error {
+	err := r.withGate(t.Context(), env, f, asks, func(rt *app.Runtime, caller *sallyport.Caller) error {
 		return printResult(env.newPrinter(f), rt.Registry.Call(t.Context(), caller, sallyport.Request{Tool: "asks"}))
 	})
 	if got := out.String(); err == nil || !strings.Contains(got, "which this caller cannot be asked for; call it from an MCP client that can") {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // A held call does not run when its principal was revoked or got another token
@@ -31,7 +32,7 @@ personalities:
     fs_reach: {read: ["${workspace}"], write: ["${workspace}"]}
     approvals: {require: [write_file], wait: 60s}
 `
-	if err := os.WriteFile(filepath.Join(dir, ConfigName), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, app.ConfigName), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s := serveHTTP(t, dir)

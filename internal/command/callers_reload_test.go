@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // A permission that a reload withdraws is gone at once, also for a caller
@@ -20,7 +22,7 @@ import (
 func TestReloadTakesPermissionsFromEverybody(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
-	path := filepath.Join(dir, ConfigName)
+	path := filepath.Join(dir, app.ConfigName)
 	write := func(permissions string) {
 		t.Helper()
 		text := "version: 1\nsecurity: {require_auth: false, default_permissions: [" + permissions + "]}\n" +
@@ -46,7 +48,7 @@ func TestReloadTakesPermissionsFromEverybody(t *testing.T) {
 			s.stop(t)
 			t.Fatalf("after the permission was taken away: status %d, want 403\n%s", status, s.stderr.Bytes())
 		}
-		pause := time.NewTimer(PollPause / 10)
+		pause := time.NewTimer(app.PollPause / 10)
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
@@ -65,7 +67,7 @@ func TestReloadsAreRecorded(t *testing.T) {
 	s.change(t, dir, good, inForce)
 	s.change(t, dir, bad, rejected)
 	s.stop(t)
-	place(t, dir, ConfigName, good)
+	place(t, dir, app.ConfigName, good)
 	fingerprint := func(text string) string {
 		sum := sha256.Sum256([]byte(text))
 		return hex.EncodeToString(sum[:])
@@ -90,7 +92,7 @@ func TestAConfigurationThatCannotBeReadIsSaid(t *testing.T) {
 	dir, text, _ := reloadFolder(t)
 	s := serveWatched(t, dir)
 	from := s.told.len()
-	if err := os.Remove(filepath.Join(dir, ConfigName)); err != nil {
+	if err := os.Remove(filepath.Join(dir, app.ConfigName)); err != nil {
 		t.Fatal(err)
 	}
 	s.told.await(t, from, rejected)
@@ -114,7 +116,7 @@ func TestReloadTakesPermissionsFromAClientOnAPipe(t *testing.T) {
 		return "version: 1\nsecurity: {default_permissions: [" + permissions + "]}\n" +
 			"personalities: {default: {fs_reach: {read: [\"${workspace}\"]}}}\n"
 	}
-	place(t, dir, ConfigName, text("file:read"))
+	place(t, dir, app.ConfigName, text("file:read"))
 	cmd, stderr := sallyportCommand(dir, "serve", "--stdio"), newTold()
 	cmd.Stderr = stderr
 	in, err := cmd.StdinPipe()
@@ -148,7 +150,7 @@ func TestReloadTakesPermissionsFromAClientOnAPipe(t *testing.T) {
 	if answer := ask(call); !strings.Contains(answer, "Hello, gate") {
 		t.Errorf("with the permission: %s, want the file", answer)
 	}
-	place(t, dir, ConfigName, text(""))
+	place(t, dir, app.ConfigName, text(""))
 	stderr.await(t, 0, inForce)
 	if answer := ask(call); !strings.Contains(answer, "Permission denied: file-read requires file:read") {
 		t.Errorf("after the permission was taken away: %s, want a refusal", answer)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -29,13 +30,13 @@ answer, 2 when the configuration cannot be loaded.`,
 			}
 			defer func() { err = errors.Join(err, rt.Close()) }()
 			rt.Servers.EveryRole = true
-			rt.DiscoverServers(cmd.Context(), "", EveryServer)
+			rt.DiscoverServers(cmd.Context(), "", app.EveryServer)
 			rt.PrintWarnings(env.stderr)
 			env.warnOfCopies(rt.Config.Files...)
-			misfits := rt.collectMisfits()
+			misfits := collectMisfits(rt)
 			report := checkReport{
-				OK: len(misfits) == 0 && len(rt.Servers.Failed()) == 0, Servers: rt.Servers.reportServers(), Files: rt.Config.Files, Workspace: rt.Config.Workspace,
-				Personalities: rt.Config.Names(), Misfits: misfits, Enforced: rt.describeEnforcement(),
+				OK: len(misfits) == 0 && len(rt.Servers.Failed()) == 0, Servers: reportServers(&rt.Servers), Files: rt.Config.Files, Workspace: rt.Config.Workspace,
+				Personalities: rt.Config.Names(), Misfits: misfits, Enforced: describeEnforcement(rt),
 			}
 			p := env.newPrinter(f)
 			if p.json {
@@ -62,9 +63,9 @@ type checkReport struct {
 	Enforced      []enforcement   `json:"enforced"`
 }
 
-func (r *checkReport) printReport(p *printer, rt *Runtime) {
+func (r *checkReport) printReport(p *printer, rt *app.Runtime) {
 	if rt.Builtin {
-		p.printLine("configuration  built in (no %s)", ConfigName)
+		p.printLine("configuration  built in (no %s)", app.ConfigName)
 	}
 	for _, file := range r.Files {
 		p.printLine("configuration  %s", file)
@@ -73,7 +74,7 @@ func (r *checkReport) printReport(p *printer, rt *Runtime) {
 	p.printLine("")
 	rows := [][]string{{"PERSONALITY", "TOOLS", "MISFITS"}}
 	for _, name := range r.Personalities {
-		rows = append(rows, rt.roleRow(name, r.Misfits))
+		rows = append(rows, roleRow(rt, name, r.Misfits))
 	}
 	p.printTable(rows)
 	printServers(p, r.Servers)
@@ -92,17 +93,17 @@ func (r *checkReport) printReport(p *printer, rt *Runtime) {
 
 // collectMisfits collects the declarations that ask for more than their personality
 // grants.
-func (rt *Runtime) collectMisfits() registry.Faults {
+func collectMisfits(rt *app.Runtime) registry.Faults {
 	all := registry.Faults{}
 	for _, name := range rt.Config.Names() {
-		all = append(all, slices.DeleteFunc(rt.Registry.Misfits(name), func(m registry.Fault) bool { return ServerOf(m.Tool) != "" })...)
+		all = append(all, slices.DeleteFunc(rt.Registry.Misfits(name), func(m registry.Fault) bool { return app.ServerOf(m.Tool) != "" })...)
 		all = append(all, rt.MisfitsOf(name)...)
 	}
 	return append(all, rt.ProgramFaults()...)
 }
 
 // roleRow returns the row of a personality in the table of check.
-func (rt *Runtime) roleRow(name string, misfits registry.Faults) []string {
+func roleRow(rt *app.Runtime, name string, misfits registry.Faults) []string {
 	count := 0
 	for _, m := range misfits {
 		if m.Personality == name {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/copies"
 	"github.com/sallyport/sallyport/internal/fsx"
@@ -105,7 +106,7 @@ func stdioEntry(env *environment, f *flags, c *clients.Client, role string) (map
 	}
 	configs := configPaths(env, f)
 	if len(configs) == 0 {
-		return nil, fmt.Errorf("no %s in %s: run 'sallyport init' first, so that the client's folder does not decide", ConfigName, env.dir)
+		return nil, fmt.Errorf("no %s in %s: run 'sallyport init' first, so that the client's folder does not decide", app.ConfigName, env.dir)
 	}
 	for _, path := range configs {
 		args = append(args, "--config", path)
@@ -124,8 +125,8 @@ func configPaths(env *environment, f *flags) []string {
 	if v, ok := env.lookup("SALLYPORT_CONFIG"); len(paths) == 0 && ok && v != "" {
 		paths = []string{v}
 	}
-	if _, err := os.Lstat(fsx.Absolute(env.dir, ConfigName)); len(paths) == 0 && err == nil {
-		paths = []string{ConfigName}
+	if _, err := os.Lstat(fsx.Absolute(env.dir, app.ConfigName)); len(paths) == 0 && err == nil {
+		paths = []string{app.ConfigName}
 	}
 	for i := range paths {
 		paths[i] = fsx.Absolute(env.dir, paths[i])

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -19,7 +20,7 @@ func diffCommand(env *environment, f *flags) *cobra.Command {
 		Use:   "diff [SERVER]",
 		Short: "Show what changed of MCP servers since they were pinned",
 		Long: `Ask each pinned MCP server what it offers now, or one of them, and show what is
-not as ` + LockName + ` has it: how severe a change is, what was, what is, and the
+not as ` + app.LockName + ` has it: how severe a change is, what was, what is, and the
 command that approves it. A server that would be started in another way is not
 started: its launch is approved first, what it then offers after that.
 
@@ -29,12 +30,12 @@ The exit code is 1 when something differs or a server does not answer.`,
   sallyport diff --json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withLook(cmd.Context(), env, f, AskChanged, func(rt *Runtime) error {
+			return withLook(cmd.Context(), env, f, app.AskChanged, func(rt *app.Runtime) error {
 				scope := lock.Scope{}
 				if len(args) > 0 {
 					scope.Server = args[0]
 				}
-				r, err := rt.compareLock(cmd.Context(), f, scope)
+				r, err := compareLock(cmd.Context(), rt, f, scope)
 				if err != nil {
 					return err
 				}
@@ -61,7 +62,7 @@ type lockDiff struct {
 }
 
 // compareLock compares a part of the lock file with what the servers offer now.
-func (rt *Runtime) compareLock(ctx context.Context, f *flags, s lock.Scope) (*lockDiff, error) {
+func compareLock(ctx context.Context, rt *app.Runtime, f *flags, s lock.Scope) (*lockDiff, error) {
 	p := rt.Servers.Pins
 	if p.File == nil {
 		return nil, usageError(fmt.Errorf("nothing is pinned: there is no %s; sallyport lock writes it", p.Path))
@@ -70,8 +71,8 @@ func (rt *Runtime) compareLock(ctx context.Context, f *flags, s lock.Scope) (*lo
 	if s.Server != "" && !pinned && p.Servers[s.Server] == nil {
 		return nil, usageError(fmt.Errorf("%s is neither declared nor pinned", text.PrintableLine(s.Server)))
 	}
-	now := rt.lookAt(ctx, func(server string) bool { return s.Server == "" || s.Server == server })
-	d := &lockDiff{File: p.Path, Changes: rt.markChanges(f, now), now: now, Tools: map[string]string{}}
+	now := lookAt(ctx, rt, func(server string) bool { return s.Server == "" || s.Server == server })
+	d := &lockDiff{File: p.Path, Changes: markChanges(rt, f, now), now: now, Tools: map[string]string{}}
 	if s.Server == "" {
 		if digest, err := now.file.Digest(s); err == nil && len(d.Changes) > 0 {
 			d.SHA256, d.Approve = digest, approvalCommand(f, s, digest)
@@ -93,7 +94,7 @@ func (rt *Runtime) compareLock(ctx context.Context, f *flags, s lock.Scope) (*lo
 }
 
 // markChanges marks the servers that differ and returns the changes.
-func (rt *Runtime) markChanges(f *flags, now *observedLock) []lock.Change {
+func markChanges(rt *app.Runtime, f *flags, now *observedLock) []lock.Change {
 	own := []string{}
 	for _, tool := range rt.Tools {
 		own = append(own, tool.Name)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/sandbox"
 )
 
@@ -18,7 +19,7 @@ type enforcement struct {
 // describeEnforcement lists the limits that are enforced here and those that are not.
 // The first lines hold on every system. A limit that needs the kernel is named
 // where the kernel lacks it.
-func (rt *Runtime) describeEnforcement() []enforcement {
+func describeEnforcement(rt *app.Runtime) []enforcement {
 	report := rt.Children.Report()
 	list := []enforcement{
 		{"files", "opened beneath the granted folders, links and races included; deny floor on the opened file", true},
@@ -28,7 +29,7 @@ func (rt *Runtime) describeEnforcement() []enforcement {
 		{"tools in this process", "Go code behind accessors, not confined by the kernel", false},
 	}
 	list = append(list, describeConfinement(&report, rt.Toolchains)...)
-	list = append(list, rt.sharedRootEntries()...)
+	list = append(list, sharedRootEntries(rt)...)
 	if runtime.GOOS == "windows" {
 		list = append(list, enforcement{"file modes", "state and key rely on the folder's access list, not on modes", false})
 	}
@@ -72,7 +73,7 @@ func describeConfinement(r *sandbox.Report, shown []sandbox.Toolchain) []enforce
 
 // sharedRootEntries names the write entries whose children run as root although other
 // children of this gate do not.
-func (rt *Runtime) sharedRootEntries() (list []enforcement) {
+func sharedRootEntries(rt *app.Runtime) (list []enforcement) {
 	for _, path := range rt.Config.WriteEntries() {
 		if why := rt.Children.Shared(path); why != nil {
 			list = append(list, enforcement{"  users", "children that may write " + path + " run as root of the host, since it cannot be shown as another user's: " + why.Error(), false})

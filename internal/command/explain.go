@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/text"
@@ -66,17 +67,17 @@ it. The exit code is 1 when the answer is no.`,
 				return err
 			}
 			if q.call != "" {
-				return withState(cmd.Context(), env, f, func(rt *Runtime) error {
-					return rt.explainCall(cmd.Context(), env.newPrinter(f), q.call)
+				return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
+					return explainCall(cmd.Context(), rt, env.newPrinter(f), q.call)
 				})
 			}
 			open := viewGate
-			if ServerOf(args[0]) != "" {
+			if app.ServerOf(args[0]) != "" {
 				open = askGate
 			}
-			return r.withGate(cmd.Context(), env, f, open, func(rt *Runtime, caller *sallyport.Caller) error {
-				rt.FindServers(cmd.Context(), caller, []string{ServerOf(args[0])}, leftOf(args[0]))
-				return rt.explainTool(cmd.Context(), env.newPrinter(f), caller, args[0], &q)
+			return r.withGate(cmd.Context(), env, f, open, func(rt *app.Runtime, caller *sallyport.Caller) error {
+				rt.FindServers(cmd.Context(), caller, []string{app.ServerOf(args[0])}, leftOf(args[0]))
+				return explainTool(cmd.Context(), rt, env.newPrinter(f), caller, args[0], &q)
 			})
 		},
 	}
@@ -94,12 +95,12 @@ type explanation struct {
 	Questions []sallyport.Decision `json:"questions,omitempty"`
 }
 
-func (rt *Runtime) explainTool(ctx context.Context, p *printer, caller *sallyport.Caller, tool string, q *explainQuestions) error {
+func explainTool(ctx context.Context, rt *app.Runtime, p *printer, caller *sallyport.Caller, tool string, q *explainQuestions) error {
 	x, err := rt.Registry.Explain(caller, tool)
 	if err != nil {
 		return usageError(err)
 	}
-	answers, err := rt.answerQuestions(ctx, caller, &x, q)
+	answers, err := answerQuestions(ctx, rt, caller, &x, q)
 	if err != nil {
 		return usageError(err)
 	}
@@ -117,7 +118,7 @@ func (rt *Runtime) explainTool(ctx context.Context, p *printer, caller *sallypor
 }
 
 // answerQuestions answers the question about one host or path.
-func (rt *Runtime) answerQuestions(ctx context.Context, caller *sallyport.Caller, x *registry.Explanation, q *explainQuestions) ([]sallyport.Decision, error) {
+func answerQuestions(ctx context.Context, rt *app.Runtime, caller *sallyport.Caller, x *registry.Explanation, q *explainQuestions) ([]sallyport.Decision, error) {
 	var answers []sallyport.Decision
 	if q.host != "" {
 		host, port, err := reach.SplitHostPort(q.host)
@@ -261,8 +262,8 @@ func orNone(s string) string {
 }
 
 // explainCall explains a past call from its records.
-func (rt *Runtime) explainCall(ctx context.Context, p *printer, call string) error {
-	events, err := rt.eventsOf(ctx, call)
+func explainCall(ctx context.Context, rt *app.Runtime, p *printer, call string) error {
+	events, err := eventsOf(ctx, rt, call)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/importer"
@@ -92,10 +93,10 @@ func (e *environment) importServers(ctx context.Context, f *flags, o *importer.O
 func (e *environment) importEnvironment(f *flags) *importer.Environment {
 	return &importer.Environment{
 		Home: e.home, Dir: e.dir, Lookup: e.lookup, Folders: e.clientFolders(),
-		Out: e.stdout, Err: e.stderr, JSON: f.json, Version: Version(),
+		Out: e.stdout, Err: e.stderr, JSON: f.json, Version: app.Version(),
 		ConfigFlags: f.config, ConfigFiles: configPaths(e, f),
 		LoadConfig: func() (*config.Config, error) {
-			c, _, err := LoadConfig(e.forGate(), f.config)
+			c, _, err := app.LoadConfig(e.forGate(), f.config)
 			return c, err
 		},
 		ReadConfig: func(paths []string) (*config.Config, error) { return config.Load(paths, e.forGate().ConfigOptions()) },

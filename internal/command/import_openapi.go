@@ -3,6 +3,7 @@ package command
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/importer"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
@@ -46,8 +47,8 @@ func builtinNames() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := UnconnectedTools()
-	for _, t := range BuiltinTools(commands) {
+	names := app.UnconnectedTools()
+	for _, t := range app.BuiltinTools(commands) {
 		names = append(names, t.Name)
 	}
 	return names, commands.Close()

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 const shopKey = "k3y-of-the-shop-0123456789"
@@ -85,7 +87,7 @@ principals: {local: {permissions: [http:read]}}
 	}
 	fetched(t, shop.URL, filepath.Join(dir, "shop.json"))
 	runSallyport(t, dir, "import", "openapi", "shop.json", "--out", "actions.yaml", "--secret", "key=shop/key")
-	both := []string{"--config", ConfigName, "--config", "actions.yaml"}
+	both := []string{"--config", app.ConfigName, "--config", "actions.yaml"}
 	runSallyport(t, dir, append(both, "check")...)
 	out := runSallyport(t, dir, append(both, "call", "getItem", `{"id": "a/b?c", "lang": "de"}`, "--json")...)
 	if want := `GET /v1/items/a%2Fb%3Fc?lang=de `; !strings.Contains(out, want) || strings.Contains(out, shopKey) {
@@ -158,7 +160,7 @@ func TestALargeDocumentPassesCheck(t *testing.T) {
 	if len(report.Actions) != 60 || report.Operations != 60 {
 		t.Errorf("%d of %d operations were taken, want 60 of 60: %v", len(report.Actions), report.Operations, report.Notes)
 	}
-	place(t, dir, ConfigName, report.Config)
+	place(t, dir, app.ConfigName, report.Config)
 	if out := runSallyport(t, dir, "check"); !strings.Contains(out, "default      60     0") {
 		t.Errorf("check = %s, want 60 tools without a misfit", out)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // TestNoSecretOfAClientShows puts a secret at every place of a client's file
@@ -38,7 +40,7 @@ func TestNoSecretOfAClientShows(t *testing.T) {
 		`{"command": "python3", "cwd": "${Y:-` + known + `}"}`,
 	} {
 		dir := t.TempDir()
-		place(t, dir, ConfigName, "version: 1\nsecrets: [{env: S_}]\npersonalities:\n  default: {toolset: []}\n")
+		place(t, dir, app.ConfigName, "version: 1\nsecrets: [{env: S_}]\npersonalities:\n  default: {toolset: []}\n")
 		place(t, dir, "mcp.json", `{"mcpServers": {"one": `+server+`}}`)
 		var said strings.Builder
 		for _, args := range [][]string{{}, {"--json"}, {"--host", "one=api.example"}, {"--write"}, {"--write", "--host", "one=api.example", "--json"}} {
@@ -52,7 +54,7 @@ func TestNoSecretOfAClientShows(t *testing.T) {
 				t.Errorf("%s: %v said nothing: %d", server, args, code)
 			}
 		}
-		text, err := os.ReadFile(filepath.Join(dir, ConfigName))
+		text, err := os.ReadFile(filepath.Join(dir, app.ConfigName))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/fsx"
 )
@@ -15,8 +16,8 @@ func initCommand(env *environment, f *flags) *cobra.Command {
 	var preset string
 	cmd := &cobra.Command{
 		Use:   "init",
-		Short: "Write a commented " + ConfigName,
-		Long: `Write a commented ` + ConfigName + ` that passes check. An existing file is never
+		Short: "Write a commented " + app.ConfigName,
+		Long: `Write a commented ` + app.ConfigName + ` that passes check. An existing file is never
 overwritten. The presets, from the narrowest: ` + strings.Join(config.PresetNames(), ", ") + `.`,
 		Example: `  sallyport init
   sallyport init --preset locked`,
@@ -26,7 +27,7 @@ overwritten. The presets, from the narrowest: ` + strings.Join(config.PresetName
 			if err != nil {
 				return usageError(err)
 			}
-			path := filepath.Join(env.dir, ConfigName)
+			path := filepath.Join(env.dir, app.ConfigName)
 			if len(f.config) > 1 {
 				return usageError(errors.New("init writes one file: give --config once"))
 			}

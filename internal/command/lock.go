@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -23,7 +24,7 @@ func lockCommand(env *environment, f *flags) *cobra.Command {
 		Use:   "lock",
 		Short: "Pin what MCP servers are and offer",
 		Long: `Start each MCP server that a personality lists and that is not pinned yet, ask
-what it offers, and write that into ` + LockName + ` beside the configuration.
+what it offers, and write that into ` + app.LockName + ` beside the configuration.
 From then on a server that is started in another way is not started, and a
 definition that has changed is not offered to a model, until somebody has
 approved it. Packages of launchers such as npx are installed first.
@@ -35,16 +36,16 @@ what is pinned any more.`,
   sallyport lock --config prod.yaml --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withLook(cmd.Context(), env, f, AskNew, func(rt *Runtime) error {
-				return rt.pinServers(cmd.Context(), env, f)
+			return withLook(cmd.Context(), env, f, app.AskNew, func(rt *app.Runtime) error {
+				return pinServers(cmd.Context(), rt, env, f)
 			})
 		},
 	}
 }
 
 // withLook runs a command that asks servers what they offer now.
-func withLook(ctx context.Context, env *environment, f *flags, l PinPolicy, do func(rt *Runtime) error) error {
-	rt, err := OpenForLock(ctx, env.forGate(), f.config, l)
+func withLook(ctx context.Context, env *environment, f *flags, l app.PinPolicy, do func(rt *app.Runtime) error) error {
+	rt, err := app.OpenForLock(ctx, env.forGate(), f.config, l)
 	if err != nil {
 		return usageError(err)
 	}
@@ -89,12 +90,12 @@ type observedLock struct {
 }
 
 // lookAt asks the wanted servers.
-func (rt *Runtime) lookAt(ctx context.Context, wanted func(server string) bool) *observedLock {
+func lookAt(ctx context.Context, rt *app.Runtime, wanted func(server string) bool) *observedLock {
 	rt.DiscoverServers(ctx, "", wanted)
 	now := &observedLock{file: &lock.File{Servers: map[string]lock.Server{}}}
 	offers := rt.Servers.ListOffers()
 	for _, f := range rt.Servers.Found {
-		now.addServer(rt.Servers.observeServer(f, offers[f.Name]))
+		now.addServer(observeServer(&rt.Servers, f, offers[f.Name]))
 	}
 	slices.SortFunc(now.states, func(a, b serverState) int { return strings.Compare(a.Server, b.Server) })
 	return now
@@ -111,7 +112,7 @@ func (n *observedLock) addServer(s *lock.Server, state serverState) {
 
 // observeServer returns the present state of a server. A server that does not answer is
 // reported and keeps its pinned definitions.
-func (s *Servers) observeServer(f *FoundServer, o *lock.Offer) (*lock.Server, serverState) {
+func observeServer(s *app.Servers, f *app.FoundServer, o *lock.Offer) (*lock.Server, serverState) {
 	st := serverState{Server: f.Name, State: statePinned}
 	was, known := s.Pins.PinnedServer(f.Name)
 	l := s.Pins.Servers[f.Name]
@@ -140,7 +141,7 @@ func (s *Servers) observeServer(f *FoundServer, o *lock.Offer) (*lock.Server, se
 	switch {
 	case f.Role == "":
 		st.State = stateUnlisted
-	case !known && s.Pins.Policy != AskNew:
+	case !known && s.Pins.Policy != app.AskNew:
 		st.State, st.Why = stateUnpinned, "it is not pinned: sallyport lock starts it and pins what it is"
 	}
 	if known {
@@ -150,9 +151,9 @@ func (s *Servers) observeServer(f *FoundServer, o *lock.Offer) (*lock.Server, se
 }
 
 // pinServers adds to the lock file what it does not hold yet.
-func (rt *Runtime) pinServers(ctx context.Context, env *environment, f *flags) error {
+func pinServers(ctx context.Context, rt *app.Runtime, env *environment, f *flags) error {
 	p := rt.Servers.Pins
-	now := rt.lookAt(ctx, EveryServer)
+	now := lookAt(ctx, rt, app.EveryServer)
 	next := &lock.File{Servers: map[string]lock.Server{}}
 	if p.File != nil {
 		next = p.File
@@ -177,9 +178,9 @@ func (rt *Runtime) pinServers(ctx context.Context, env *environment, f *flags) e
 		}
 		st.State, added = stateAdded, append(added, st.Server)
 	}
-	rt.markChanges(f, now)
+	markChanges(rt, f, now)
 	if len(added) > 0 {
-		if err := rt.writeLock(ctx, next, ChangeEvent(audit.ActionPin, strings.Join(added, ", "), "into "+p.Path)); err != nil {
+		if err := writeLock(ctx, rt, next, app.ChangeEvent(audit.ActionPin, strings.Join(added, ", "), "into "+p.Path)); err != nil {
 			return usageError(err)
 		}
 	}
@@ -203,7 +204,7 @@ func (st *serverState) dropConflicting(s *lock.Server, conflicts map[string]stri
 
 // writeLock records a change of the lock file, then writes the file. Two
 // commands that write at once must not lose what the first of them pinned.
-func (rt *Runtime) writeLock(ctx context.Context, next *lock.File, e *audit.Event) error {
+func writeLock(ctx context.Context, rt *app.Runtime, next *lock.File, e *audit.Event) error {
 	// No child process reaches the state folder, so that none can hold this
 	// lock.
 	private := filepath.Dir(rt.Packages.Dir())
@@ -212,7 +213,7 @@ func (rt *Runtime) writeLock(ctx context.Context, next *lock.File, e *audit.Even
 			return err
 		}
 		return lock.Exclusive(private, func() error {
-			again, err := ReadPins(rt.Config, rt.Packages, HoldPins)
+			again, err := app.ReadPins(rt.Config, rt.Packages, app.HoldPins)
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/gateway/oauth"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -48,7 +49,7 @@ open, and what came of it.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, rt.Close()) }()
-			return rt.logIn(cmd.Context(), env.newPrinter(f), args[0], &l)
+			return logIn(cmd.Context(), rt, env.newPrinter(f), args[0], &l)
 		},
 	}
 	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls use the tokens")
@@ -74,7 +75,7 @@ removed whatever the issuer answers, and the command says what it did.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, rt.Close()) }()
-			return rt.logOut(cmd.Context(), env.newPrinter(f), args[0], l.principal)
+			return logOut(cmd.Context(), rt, env.newPrinter(f), args[0], l.principal)
 		},
 	}
 	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls used the tokens")
@@ -82,7 +83,7 @@ removed whatever the issuer answers, and the command says what it did.`,
 }
 
 // findOAuthServer returns a declared server that uses OAuth.
-func (t *Deployment) findOAuthServer(name string) (*upstream.Server, error) {
+func findOAuthServer(t *app.Deployment, name string) (*upstream.Server, error) {
 	var known []string
 	for i := range t.Servers.Declared {
 		s := &t.Servers.Declared[i]
@@ -99,7 +100,7 @@ func (t *Deployment) findOAuthServer(name string) (*upstream.Server, error) {
 }
 
 // loginRole returns the role whose grant bounds a login.
-func (t *Deployment) loginRole(server, asked string) (string, error) {
+func loginRole(t *app.Deployment, server, asked string) (string, error) {
 	roles := t.RolesWith(server)
 	switch {
 	case len(roles) == 0:
@@ -114,8 +115,8 @@ func (t *Deployment) loginRole(server, asked string) (string, error) {
 }
 
 // logIn logs a user in at a server.
-func (rt *Runtime) logIn(ctx context.Context, p *printer, name string, l *loginFlags) error {
-	s, err := rt.findOAuthServer(name)
+func logIn(ctx context.Context, rt *app.Runtime, p *printer, name string, l *loginFlags) error {
+	s, err := findOAuthServer(rt.Deployment, name)
 	if err != nil {
 		return usageError(err)
 	}
@@ -126,15 +127,15 @@ func (rt *Runtime) logIn(ctx context.Context, p *printer, name string, l *loginF
 		return usageError(fmt.Errorf("login %s: %s", name, held.Why))
 	}
 	if l.principal != sallyport.LocalPrincipal {
-		if err := rt.knownPrincipal(ctx, l.principal); err != nil {
+		if err := knownPrincipal(ctx, rt, l.principal); err != nil {
 			return usageError(err)
 		}
 	}
-	role, err := rt.loginRole(name, l.personality)
+	role, err := loginRole(rt.Deployment, name, l.personality)
 	if err != nil {
 		return usageError(err)
 	}
-	status, err := rt.askConsent(ctx, p, s, role, l)
+	status, err := askConsent(ctx, rt, p, s, role, l)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func (rt *Runtime) logIn(ctx context.Context, p *printer, name string, l *loginF
 
 // askConsent runs a login through the gate, in a role that may use the server. The
 // requests of the login are decided and recorded like calls.
-func (rt *Runtime) askConsent(ctx context.Context, p *printer, s *upstream.Server, role string, l *loginFlags) (status oauth.Status, err error) {
+func askConsent(ctx context.Context, rt *app.Runtime, p *printer, s *upstream.Server, role string, l *loginFlags) (status oauth.Status, err error) {
 	back, err := listenBack(ctx, l.port)
 	if err != nil {
 		return status, usageError(err)
@@ -171,12 +172,12 @@ func (rt *Runtime) askConsent(ctx context.Context, p *printer, s *upstream.Serve
 
 // logOut removes tokens. It removes them first, so that neither a fault of the
 // record nor an answer of the issuer keeps them.
-func (rt *Runtime) logOut(ctx context.Context, p *printer, name, principal string) error {
-	s, err := rt.findOAuthServer(name)
+func logOut(ctx context.Context, rt *app.Runtime, p *printer, name, principal string) error {
+	s, err := findOAuthServer(rt.Deployment, name)
 	if err != nil {
 		return usageError(err)
 	}
-	was, err := rt.removeTokens(ctx, s, principal)
+	was, err := removeTokens(ctx, rt, s, principal)
 	if err != nil {
 		return usageError(err)
 	}
@@ -188,7 +189,7 @@ func (rt *Runtime) logOut(ctx context.Context, p *printer, name, principal strin
 		p.printLine("%s was not logged in at %s", holderName(s, principal), name)
 		return nil
 	}
-	r := rt.revokeTokens(ctx, name, was)
+	r := revokeTokens(ctx, rt, name, was)
 	if p.json {
 		out["revocation"] = r
 		return p.printJSON(out)
@@ -221,11 +222,11 @@ func (r *revocation) describeRevocation() string {
 
 // revokeTokens asks the issuer to revoke removed tokens, through the gate, in a role
 // that may use the server.
-func (rt *Runtime) revokeTokens(ctx context.Context, name string, was oauth.Forgotten) revocation {
+func revokeTokens(ctx context.Context, rt *app.Runtime, name string, was oauth.Forgotten) revocation {
 	failed := func(err error) revocation {
 		return revocation{Outcome: "failed", Error: text.PrintableLine(err.Error())}
 	}
-	role, err := rt.loginRole(name, "")
+	role, err := loginRole(rt.Deployment, name, "")
 	if err != nil {
 		return failed(err)
 	}
@@ -249,7 +250,7 @@ func (rt *Runtime) revokeTokens(ctx context.Context, name string, was oauth.Forg
 
 // removeTokens removes the tokens of a principal at a server. It records the removal
 // when there were any.
-func (rt *Runtime) removeTokens(ctx context.Context, s *upstream.Server, principal string) (oauth.Forgotten, error) {
+func removeTokens(ctx context.Context, rt *app.Runtime, s *upstream.Server, principal string) (oauth.Forgotten, error) {
 	vault, err := rt.NewVault()
 	if err != nil {
 		return oauth.Forgotten{}, err
@@ -258,19 +259,19 @@ func (rt *Runtime) removeTokens(ctx context.Context, s *upstream.Server, princip
 	if err != nil || !was.LoggedIn {
 		return was, err
 	}
-	return was, rt.RecordDone(ctx, ChangeEvent(audit.ActionLogout, s.Name, "of "+holderName(s, principal)), "")
+	return was, rt.RecordDone(ctx, app.ChangeEvent(audit.ActionLogout, s.Name, "of "+holderName(s, principal)), "")
 }
 
 // forgetEverywhere removes the tokens that belong to a principal alone: the
 // next principal with this name may be another person.
-func (rt *Runtime) forgetEverywhere(ctx context.Context, principal string) error {
-	declared, err := DecodeServers(rt.Config, rt.Env.Home)
+func forgetEverywhere(ctx context.Context, rt *app.Runtime, principal string) error {
+	declared, err := app.DecodeServers(rt.Config, rt.Env.Home)
 	if err != nil {
 		return err
 	}
 	for i := range declared {
 		if s := &declared[i]; s.OAuth != nil && !s.Shared {
-			_, failed := rt.removeTokens(ctx, s, principal)
+			_, failed := removeTokens(ctx, rt, s, principal)
 			err = errors.Join(err, failed)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // connectStdio starts `serve --stdio` in a folder and connects a client with
@@ -102,7 +104,7 @@ func TestClientsHearOfAReload(t *testing.T) {
 			if !has("write_file") {
 				t.Fatal("write_file is not listed")
 			}
-			path := filepath.Join(dir, ConfigName)
+			path := filepath.Join(dir, app.ConfigName)
 			text, err := os.ReadFile(path)
 			if err != nil {
 				t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // TestC6_OverHTTPOnlyAPersonsClientIsAsked connects clients that approve every
@@ -22,7 +23,7 @@ func TestC6_OverHTTPOnlyAPersonsClientIsAsked(t *testing.T) {
 	dir := heldFolder(t, "0s")
 	agent, agentHash := auth.NewToken()
 	person, personHash := auth.NewToken()
-	path := filepath.Join(dir, ConfigName)
+	path := filepath.Join(dir, app.ConfigName)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/sandbox"
 )
@@ -89,7 +90,7 @@ func (o *observeFlags) newOptions(env *environment) (opts *sandbox.ObserveOption
 		}
 	}
 	opts.Files = &sallyport.FileBackend{Home: env.home, Deny: []string{
-		filepath.Join(opts.Workspace, ConfigName), filepath.Join(opts.Workspace, StateDir),
+		filepath.Join(opts.Workspace, app.ConfigName), filepath.Join(opts.Workspace, app.StateDir),
 	}}
 	for _, pair := range o.env {
 		name, value, given := strings.Cut(pair, "=")

@@ -23,6 +23,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
@@ -166,7 +167,7 @@ func packageFolderOver(t *testing.T, address string, o *install.Options) *packag
 // second one.
 func (p *packageFolder) declare(command string) {
 	p.t.Helper()
-	place(p.t, p.dir, ConfigName, "version: 1\nmcp_servers:\n  notes: {command: "+command+"}\n  nobody: {command: [npx, notes-server@1.3.0]}\npersonalities:\n  ops: {toolset: [], mcp_servers: [notes]}\n")
+	place(p.t, p.dir, app.ConfigName, "version: 1\nmcp_servers:\n  notes: {command: "+command+"}\n  nobody: {command: [npx, notes-server@1.3.0]}\npersonalities:\n  ops: {toolset: [], mcp_servers: [notes]}\n")
 }
 
 // says runs a command in this process. The command must end with a code and
@@ -190,7 +191,7 @@ func (p *packageFolder) says(code int, want string, args ...string) string {
 // folders returns the installed copies.
 func (p *packageFolder) folders() []string {
 	p.t.Helper()
-	list, err := filepath.Glob(filepath.Join(p.dir, StateDir, "packages", "notes-server@*"))
+	list, err := filepath.Glob(filepath.Join(p.dir, app.StateDir, "packages", "notes-server@*"))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -246,13 +247,13 @@ func TestPackageLauncher(t *testing.T) {
 	remove(t, copies[0])
 	// Only versions of that time count: here there is none.
 	n.doc["time"] = map[string]string{"1.2.3": "2026-01-01T00:00:00Z", "1.3.0": "2026-01-02T00:00:00Z"}
-	pinned, err := os.ReadFile(filepath.Join(p.dir, LockName))
+	pinned, err := os.ReadFile(filepath.Join(p.dir, app.LockName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	place(t, p.dir, LockName, regexp.MustCompile(`"before": "[^"]+"`).ReplaceAllString(string(pinned), `"before": "2020-01-01T00:00:00Z"`))
+	place(t, p.dir, app.LockName, regexp.MustCompile(`"before": "[^"]+"`).ReplaceAllString(string(pinned), `"before": "2020-01-01T00:00:00Z"`))
 	p.says(1, "notes-server@1.2.3 could not be installed", echo...)
-	place(t, p.dir, LockName, string(pinned))
+	place(t, p.dir, app.LockName, string(pinned))
 	p.says(0, "answered --stdio", echo...)
 
 	// A changed copy does not run.
@@ -291,7 +292,7 @@ func TestPackageOfAnotherContent(t *testing.T) {
 		second.balls[at] = ball
 		second.doc["versions"].(map[string]any)["1.2.3"].(map[string]any)["dist"].(map[string]string)["integrity"] = "sha512-" + base64.StdEncoding.EncodeToString(sum[:])
 	}
-	for _, name := range []string{ConfigName, LockName} {
+	for _, name := range []string{app.ConfigName, app.LockName} {
 		text, err := os.ReadFile(filepath.Join(p.dir, name))
 		if err != nil {
 			t.Fatal(err)

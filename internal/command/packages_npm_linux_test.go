@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // TestPackagesOfNPM runs published servers with the launcher that their pages
@@ -19,7 +21,7 @@ func TestPackagesOfNPM(t *testing.T) {
 	place(t, p.dir, "note", "the note of work")
 	declare := func(root string) {
 		t.Helper()
-		place(t, p.dir, ConfigName, `version: 1
+		place(t, p.dir, app.ConfigName, `version: 1
 mcp_servers:
   everything: {command: [npx, -y, "`+npmServers[0]+`"]}
   files: {command: [npx, -y, "`+npmServers[1]+`", `+root+`], capabilities: {fs_reach: {read: ["${workspace}"]}}}
@@ -55,7 +57,7 @@ personalities:
 	p.says(0, "", "check")
 
 	// Another file of a dependency also makes it another server.
-	found, err := filepath.Glob(filepath.Join(p.dir, StateDir, "packages", "@modelcontextprotocol+server-everything@*", "package", "node_modules", "zod", "package.json"))
+	found, err := filepath.Glob(filepath.Join(p.dir, app.StateDir, "packages", "@modelcontextprotocol+server-everything@*", "package", "node_modules", "zod", "package.json"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("what the package needs is not where it was: %v, %v", found, err)
 	}

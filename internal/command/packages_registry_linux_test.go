@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // registryHere starts a registry on this machine and returns its URL.
@@ -31,7 +33,7 @@ func TestAnotherRegistry(t *testing.T) {
 	from := func(command, packages string) {
 		t.Helper()
 		p.declare(command)
-		place(t, p.dir, ConfigName, configText(t, p.dir)+"packages: "+packages+"\n")
+		place(t, p.dir, app.ConfigName, configText(t, p.dir)+"packages: "+packages+"\n")
 	}
 	echo := []string{"call", "mcp__notes__echo", "{}"}
 
@@ -48,7 +50,7 @@ func TestAnotherRegistry(t *testing.T) {
 	from("[npx, notes-server@1.2.3, --stdio]", `{npm: "`+at+`", allow_private: true}`)
 	p.says(0, "added", "lock")
 	p.says(0, "answered --stdio", echo...)
-	pinned, err := os.ReadFile(filepath.Join(p.dir, LockName))
+	pinned, err := os.ReadFile(filepath.Join(p.dir, app.LockName))
 	if err != nil || !strings.Contains(string(pinned), `"source": "`+at+`"`) {
 		t.Errorf("the lock file does not say %s (%v):\n%s", at, err, pinned)
 	}

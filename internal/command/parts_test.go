@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 func TestAnswerPrintsWhatIsBesideTheValue(t *testing.T) {
@@ -62,7 +63,7 @@ func TestServersAreFoundBehindEveryForm(t *testing.T) {
 	for id, want := range map[string]string{
 		"mcp__docs__page": "docs", "prompt:mcp__docs__page": "docs", "resource:mcp__docs__all": "docs", "prompt:own": "", "own": "",
 	} {
-		if got := ServerOf(id); got != want {
+		if got := app.ServerOf(id); got != want {
 			t.Errorf("serverOf(%q) = %q, want %q", id, got, want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/pending"
 )
 
@@ -31,7 +32,7 @@ func pendingList(env *environment, f *flags) *cobra.Command {
 		Use: "ls", Short: "List the changes that wait", Args: cobra.NoArgs,
 		Example: `  sallyport pending ls`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withCallers(cmd.Context(), env, f, false, func(rt *Runtime) error {
+			return withCallers(cmd.Context(), env, f, false, func(rt *app.Runtime) error {
 				list, err := rt.PendingChanges().List()
 				if err != nil {
 					return usageError(err)
@@ -59,7 +60,7 @@ func pendingShow(env *environment, f *flags) *cobra.Command {
 		Use: "show ID", Short: "Show the difference and the command that applies it", Args: cobra.ExactArgs(1),
 		Example: `  sallyport pending show 1f2e3d4c`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withCallers(cmd.Context(), env, f, false, func(rt *Runtime) error {
+			return withCallers(cmd.Context(), env, f, false, func(rt *app.Runtime) error {
 				b, err := rt.PendingChanges().Get(args[0])
 				if err != nil {
 					return usageError(err)
@@ -88,7 +89,7 @@ func pendingApply(env *environment, f *flags) *cobra.Command {
 when one of the files is not any more what it was when the child began.`,
 		Example: `  sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f40516`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
+			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				b, err := rt.PendingChanges().Get(args[0])
 				if err != nil {
 					return usageError(err)
@@ -96,7 +97,7 @@ when one of the files is not any more what it was when the child began.`,
 				if expect != b.Digest() {
 					return usageError(fmt.Errorf("%s is not the change with the hash %q: look at it with sallyport pending show %s", b.ID, expect, b.ID))
 				}
-				err = rt.RecordFirst(cmd.Context(), ChangeEvent(audit.ActionApply, b.ID, pathsOf(b)), func() error { return rt.PendingChanges().Apply(b) })
+				err = rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionApply, b.ID, pathsOf(b)), func() error { return rt.PendingChanges().Apply(b) })
 				if errors.Is(err, pending.ErrChanged) {
 					return usageError(fmt.Errorf("%w; nothing is applied: drop the change with sallyport pending drop %s", err, b.ID))
 				}
@@ -118,12 +119,12 @@ func pendingDrop(env *environment, f *flags) *cobra.Command {
 		Use: "drop ID", Short: "Forget a change", Args: cobra.ExactArgs(1),
 		Example: `  sallyport pending drop 1f2e3d4c`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
+			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				b, err := rt.PendingChanges().Get(args[0])
 				if err != nil {
 					return usageError(err)
 				}
-				err = rt.RecordFirst(cmd.Context(), ChangeEvent(audit.ActionDrop, b.ID, pathsOf(b)), func() error { return rt.PendingChanges().Drop(b.ID) })
+				err = rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionDrop, b.ID, pathsOf(b)), func() error { return rt.PendingChanges().Drop(b.ID) })
 				if err != nil {
 					return usageError(err)
 				}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // TestWordsOfAServerCountOnlyPinned uses a server that no operator has
@@ -13,7 +15,7 @@ import (
 func TestWordsOfAServerCountOnlyPinned(t *testing.T) {
 	t.Parallel()
 	p := newPinnedFolder(t, "get", "Gets.")
-	p.write(ConfigName, `version: 1
+	p.write(app.ConfigName, `version: 1
 mcp_servers:
   notes:
     command: [python3, ./server.py, ./tools.json]
@@ -22,7 +24,7 @@ personalities:
   ops: {mcp_servers: [notes], fs_reach: {read: ["${workspace}"]}}
 `)
 	p.write("tools.json", strings.Replace(definitions(t, "get", "Gets."), `{`, `{"annotations":{"readOnlyHint":true},`, 1))
-	lockFile := filepath.Join(p.dir, LockName)
+	lockFile := filepath.Join(p.dir, app.LockName)
 	if err := os.Remove(lockFile); err != nil {
 		t.Fatal(err)
 	}

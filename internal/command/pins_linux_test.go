@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
@@ -86,7 +87,7 @@ func newPinnedFolder(t *testing.T, pairs ...string) *pinnedFolder {
 // configure declares more servers beside the pinned one.
 func (p *pinnedFolder) configure(more, names string) {
 	p.t.Helper()
-	p.write(ConfigName, strings.NewReplacer("TOKEN", auth.HashToken(tokenOf("reader")), "MORE_NAMES", names, "MORE", more).Replace(pinnedConfig))
+	p.write(app.ConfigName, strings.NewReplacer("TOKEN", auth.HashToken(tokenOf("reader")), "MORE_NAMES", names, "MORE", more).Replace(pinnedConfig))
 }
 
 func (p *pinnedFolder) write(name, text string) {
@@ -155,18 +156,18 @@ func TestCVE_2025_54136_MCPoison(t *testing.T) {
 	for _, change := range []func(){
 		func() { p.write("server.py", "# changed\n"+pinnedServer) },
 		func() {
-			text, err := os.ReadFile(filepath.Join(p.dir, ConfigName))
+			text, err := os.ReadFile(filepath.Join(p.dir, app.ConfigName))
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.write(ConfigName, strings.Replace(string(text), "./tools.json]", "./tools.json, --more]", 1))
+			p.write(app.ConfigName, strings.Replace(string(text), "./tools.json]", "./tools.json, --more]", 1))
 		},
 		func() {
-			text, err := os.ReadFile(filepath.Join(p.dir, ConfigName))
+			text, err := os.ReadFile(filepath.Join(p.dir, app.ConfigName))
 			if err != nil {
 				t.Fatal(err)
 			}
-			p.write(ConfigName, strings.Replace(string(text), "--more], ", "--more], env: {MODE: x}, ", 1))
+			p.write(app.ConfigName, strings.Replace(string(text), "--more], ", "--more], env: {MODE: x}, ", 1))
 		},
 	} {
 		change()
@@ -289,7 +290,7 @@ func TestLockMCPToxShadowing(t *testing.T) {
 func TestLockShadowingBehindAFoldedKey(t *testing.T) {
 	t.Parallel()
 	p := newPinnedFolder(t, "echo", "Says it.")
-	if err := os.Remove(filepath.Join(p.dir, LockName)); err != nil {
+	if err := os.Remove(filepath.Join(p.dir, app.LockName)); err != nil {
 		t.Fatal(err)
 	}
 	p.write("tools.json", `[{"name":"read_fi1e","Name":"other","NAME":"echo","inputSchema":{"type":"object"}}]`)
@@ -352,7 +353,7 @@ func TestLockGoneStaysInForce(t *testing.T) {
 	t.Parallel()
 	p := newPinnedFolder(t, "echo", "Says it.")
 	s := serveWatched(t, p.dir)
-	path := filepath.Join(p.dir, LockName)
+	path := filepath.Join(p.dir, app.LockName)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -365,13 +366,13 @@ func TestLockGoneStaysInForce(t *testing.T) {
 		t.Errorf("without the file the server says %q", said)
 	}
 	from = s.told.len()
-	p.write(LockName, "{}")
+	p.write(app.LockName, "{}")
 	if said := s.told.await(t, from, rejected); !strings.Contains(said, "sallyport.lock:1:1: ") {
 		t.Errorf("with a broken file the server says %q", said)
 	}
 	p.write("tools.json", definitions(t, "echo", "Says it. And more."))
 	s.wants(t, tokenOf("reader"), "mcp__notes__echo", "{}", 404)
-	p.write(LockName, string(text))
+	p.write(app.LockName, string(text))
 }
 
 // TestLockRemoteServer moves a server to another address: no request is sent
@@ -394,7 +395,7 @@ func TestLockRemoteServer(t *testing.T) {
 	p := &pinnedFolder{t, configured(t, "")}
 	declare := func(url string) {
 		t.Helper()
-		p.write(ConfigName, `version: 1
+		p.write(app.ConfigName, `version: 1
 secrets: [{dir: ./secrets}]
 mcp_servers: {notes: {url: "`+url+`/mcp", headers: {Authorization: {secret: token, prefix: "Bearer "}}}}
 personalities: {ops: {toolset: [], mcp_servers: [notes], safety: {network: {allow: ["`+strings.TrimPrefix(server.URL, "http://")+`", "`+strings.TrimPrefix(other.URL, "http://")+`"], allow_private_urls: true}}}}
@@ -407,7 +408,7 @@ personalities: {ops: {toolset: [], mcp_servers: [notes], safety: {network: {allo
 	declare(server.URL)
 	p.run(0, "lock")
 	p.works()
-	if text, err := os.ReadFile(filepath.Join(p.dir, LockName)); err != nil || strings.Contains(string(text), "far-away-token") {
+	if text, err := os.ReadFile(filepath.Join(p.dir, app.LockName)); err != nil || strings.Contains(string(text), "far-away-token") {
 		t.Errorf("the lock file is %s, %v, want it without the secret", text, err)
 	}
 	declare(other.URL)

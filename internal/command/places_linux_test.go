@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // sharedFolder creates a folder with a workspace, an outside folder with a
@@ -30,7 +32,7 @@ func sharedFolder(t *testing.T, roles string) string {
 			t.Fatal(err)
 		}
 	}
-	place(t, dir, ConfigName, `version: 1
+	place(t, dir, app.ConfigName, `version: 1
 workspace: ws
 state: sqlite:.sallyport/state.db
 principals: {local: {permissions: ["file:read"]}}
@@ -140,11 +142,11 @@ func TestA1_AFolderBecomesALinkForTheNextProcess(t *testing.T) {
 	}
 
 	// A reload resolves every path again.
-	text, err := os.ReadFile(filepath.Join(dir, ConfigName))
+	text, err := os.ReadFile(filepath.Join(dir, app.ConfigName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	place(t, dir, ConfigName, strings.Replace(string(text), "Shows a file", "Shows one file", 1))
+	place(t, dir, app.ConfigName, strings.Replace(string(text), "Shows a file", "Shows one file", 1))
 	deadline := time.Now().Add(20 * time.Second)
 	for time.Now().Before(deadline) && !strings.Contains(say(dir, "audit", "tail"), "reload") {
 		time.Sleep(100 * time.Millisecond)
@@ -189,7 +191,7 @@ func TestA1_AFolderBecomesALinkForTheNextProcess(t *testing.T) {
 func TestA1_ANarrowerConfigurationRemembersWhereToolsCouldWrite(t *testing.T) {
 	t.Parallel()
 	dir := sharedFolder(t, writerRole+readerRole)
-	text, err := os.ReadFile(filepath.Join(dir, ConfigName))
+	text, err := os.ReadFile(filepath.Join(dir, app.ConfigName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +207,7 @@ func TestA1_ANarrowerConfigurationRemembersWhereToolsCouldWrite(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "other"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	place(t, dir, ConfigName, narrow)
+	place(t, dir, app.ConfigName, narrow)
 	answers := theft(dir)
 	answers["absolute"] = say(dir, "call", "read_file", `{"path":"`+filepath.Join(dir, "ws/data/s")+`"}`, "--personality", "reader")
 	wantNothingStolen(t, "narrowed", dir, answers)

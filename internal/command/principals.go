@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
@@ -48,8 +49,8 @@ change counts at once, also in a server that runs.`,
 
 // withCallers opens the state without building the gate and runs a command on
 // the principals and kill switches. Only a change creates a state file.
-func withCallers(ctx context.Context, env *environment, f *flags, change bool, do func(rt *Runtime) error) (err error) {
-	rt, err := OpenForAccess(ctx, env.forGate(), f.config, change)
+func withCallers(ctx context.Context, env *environment, f *flags, change bool, do func(rt *app.Runtime) error) (err error) {
+	rt, err := app.OpenForAccess(ctx, env.forGate(), f.config, change)
 	if err != nil {
 		return usageError(err)
 	}
@@ -105,15 +106,15 @@ A name is given once: sessions and records belong to it.`,
 			if err != nil {
 				return usageError(err)
 			}
-			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
-				roles, err := rt.rolesFor(personalities)
+			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
+				roles, err := rolesFor(rt, personalities)
 				if err != nil {
 					return usageError(err)
 				}
 				r := auth.Record{Name: args[0], Expires: at, Permissions: permissions, Personalities: roles}
 				token, err := rt.Callers.Add(cmd.Context(), r)
 				if err == nil {
-					err = rt.RecordDone(cmd.Context(), ChangeEvent(audit.ActionAdd, r.Name, describeRecord(&r)), tokenWithheld)
+					err = rt.RecordDone(cmd.Context(), app.ChangeEvent(audit.ActionAdd, r.Name, describeRecord(&r)), tokenWithheld)
 				}
 				if err != nil {
 					return usageError(err)
@@ -130,7 +131,7 @@ A name is given once: sessions and records belong to it.`,
 
 // rolesFor checks the names of personalities. Without names it returns the
 // personality that the configuration uses by default.
-func (rt *Runtime) rolesFor(names []string) ([]string, error) {
+func rolesFor(rt *app.Runtime, names []string) ([]string, error) {
 	if len(names) == 0 {
 		p, err := rt.Config.Choose("")
 		if err != nil {
@@ -195,14 +196,14 @@ func principalsRotate(env *environment, f *flags) *cobra.Command {
 					return usageError(err)
 				}
 			}
-			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
+			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				token, err := rt.Callers.Rotate(cmd.Context(), args[0], at)
 				if err != nil {
-					return usageError(rt.suggestPrincipal(cmd.Context(), args[0], err))
+					return usageError(suggestPrincipal(cmd.Context(), rt, args[0], err))
 				}
-				e, err := rt.findEntry(cmd.Context(), args[0])
+				e, err := findEntry(cmd.Context(), rt, args[0])
 				if err == nil {
-					err = rt.RecordDone(cmd.Context(), ChangeEvent(audit.ActionRotate, e.Name, describeRecord(&e.Record)), tokenWithheld)
+					err = rt.RecordDone(cmd.Context(), app.ChangeEvent(audit.ActionRotate, e.Name, describeRecord(&e.Record)), tokenWithheld)
 				}
 				if err != nil {
 					return usageError(err)
@@ -225,12 +226,12 @@ logout for each of its logins; stop ends its calls meanwhile.`,
 		Example: "  sallyport principals revoke ci-agent",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
+			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				if err := rt.Callers.Revoke(cmd.Context(), args[0]); err != nil {
-					return usageError(rt.suggestPrincipal(cmd.Context(), args[0], err))
+					return usageError(suggestPrincipal(cmd.Context(), rt, args[0], err))
 				}
-				err := rt.RecordDone(cmd.Context(), ChangeEvent(audit.ActionRevoke, args[0], ""), "")
-				if err = errors.Join(err, rt.forgetEverywhere(cmd.Context(), args[0])); err != nil {
+				err := rt.RecordDone(cmd.Context(), app.ChangeEvent(audit.ActionRevoke, args[0], ""), "")
+				if err = errors.Join(err, forgetEverywhere(cmd.Context(), rt, args[0])); err != nil {
 					return usageError(err)
 				}
 				p := env.newPrinter(f)
@@ -245,7 +246,7 @@ logout for each of its logins; stop ends its calls meanwhile.`,
 }
 
 // findEntry returns a listed principal.
-func (rt *Runtime) findEntry(ctx context.Context, name string) (auth.Entry, error) {
+func findEntry(ctx context.Context, rt *app.Runtime, name string) (auth.Entry, error) {
 	all, err := rt.Callers.Entries(ctx)
 	if err != nil {
 		return auth.Entry{}, err
@@ -262,11 +263,11 @@ func (rt *Runtime) findEntry(ctx context.Context, name string) (auth.Entry, erro
 
 // suggestPrincipal replaces the error about an unknown name by one that suggests a similar
 // name.
-func (rt *Runtime) suggestPrincipal(ctx context.Context, name string, err error) error {
+func suggestPrincipal(ctx context.Context, rt *app.Runtime, name string, err error) error {
 	if !errors.Is(err, auth.ErrUnknown) {
 		return err
 	}
-	if _, missing := rt.findEntry(ctx, name); missing != nil {
+	if _, missing := findEntry(ctx, rt, name); missing != nil {
 		return missing
 	}
 	return err
@@ -274,10 +275,10 @@ func (rt *Runtime) suggestPrincipal(ctx context.Context, name string, err error)
 
 // knownPrincipal reports an error unless the name belongs to a principal: a
 // listed one, the local user, or one of an issuer, whose names no list holds.
-func (rt *Runtime) knownPrincipal(ctx context.Context, name string) error {
+func knownPrincipal(ctx context.Context, rt *app.Runtime, name string) error {
 	if name == sallyport.LocalPrincipal || strings.HasPrefix(name, auth.OIDCPrefix) && name != auth.OIDCPrefix {
 		return nil
 	}
-	_, err := rt.findEntry(ctx, name)
+	_, err := findEntry(ctx, rt, name)
 	return err
 }

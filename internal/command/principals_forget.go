@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 func principalsForget(env *environment, f *flags) *cobra.Command {
@@ -17,12 +18,12 @@ conversation is not forgotten: use it when that is over.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
-			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
-				if err := rt.knownPrincipal(cmd.Context(), name); err != nil {
+			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
+				if err := knownPrincipal(cmd.Context(), rt, name); err != nil {
 					return usageError(err)
 				}
 				var was bool
-				err := rt.RecordFirst(cmd.Context(), ChangeEvent(audit.ActionForget, "principal "+name, ""), func() (err error) {
+				err := rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionForget, "principal "+name, ""), func() (err error) {
 					was, err = rt.Access.Facts().Forget(cmd.Context(), name)
 					return err
 				})

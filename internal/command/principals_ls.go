@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // listedPrincipal is a principal as ls --json prints it.
@@ -34,7 +35,7 @@ func principalsLs(env *environment, f *flags) *cobra.Command {
 		Example: "  sallyport principals ls",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withCallers(cmd.Context(), env, f, false, func(rt *Runtime) error {
+			return withCallers(cmd.Context(), env, f, false, func(rt *app.Runtime) error {
 				entries, err := rt.Callers.Entries(cmd.Context())
 				if err != nil {
 					return usageError(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
 )
 
@@ -71,20 +72,20 @@ user and names of an issuer (oidc:...) can be stopped too.`,
 			if err != nil {
 				return usageError(err)
 			}
-			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
+			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				// A switch for an unknown name would stop nothing.
 				if kind == auth.SwitchServer && !slices.ContainsFunc(rt.Config.Servers, func(p config.Part) bool { return p.ID == name }) {
 					fmt.Fprintf(env.stderr, "sallyport: warning: the configuration has no MCP server %q; it is stopped should there be one\n", name)
 				}
 				if kind == auth.SwitchPrincipal || kind == auth.SwitchSession {
-					if err := rt.knownPrincipal(cmd.Context(), args[0]); err != nil {
+					if err := knownPrincipal(cmd.Context(), rt, args[0]); err != nil {
 						return usageError(err)
 					}
 				}
 				if err := rt.Switches.Stop(cmd.Context(), kind, name, reason); err != nil {
 					return usageError(err)
 				}
-				if err := rt.RecordDone(cmd.Context(), SwitchEvent(audit.ActionStop, kind, name, reason), ""); err != nil {
+				if err := rt.RecordDone(cmd.Context(), app.SwitchEvent(audit.ActionStop, kind, name, reason), ""); err != nil {
 					return usageError(err)
 				}
 				if kind == auth.SwitchTool {
@@ -102,7 +103,7 @@ user and names of an issuer (oidc:...) can be stopped too.`,
 // warnOfTool warns when no tool has the name. The command throws the switch
 // first, so that no other fault keeps it from working.
 func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
-	if ServerOf(name) != "" {
+	if app.ServerOf(name) != "" {
 		return // this command does not ask the server that may offer the tool
 	}
 	quiet := *env
@@ -135,8 +136,8 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 			if err != nil {
 				return usageError(err)
 			}
-			return withCallers(cmd.Context(), env, f, true, func(rt *Runtime) error {
-				if err := rt.releaseSwitch(cmd.Context(), kind, name); err != nil {
+			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
+				if err := releaseSwitch(cmd.Context(), rt, kind, name); err != nil {
 					return err
 				}
 				return printSwitch(env.newPrinter(f), kind, name, false, "started")
@@ -148,7 +149,7 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 }
 
 // releaseSwitch removes a switch, so that what it stopped may go on.
-func (rt *Runtime) releaseSwitch(ctx context.Context, kind auth.SwitchKind, name string) error {
+func releaseSwitch(ctx context.Context, rt *app.Runtime, kind auth.SwitchKind, name string) error {
 	thrown, err := rt.Switches.All(ctx)
 	if err != nil {
 		return usageError(err)
@@ -156,7 +157,7 @@ func (rt *Runtime) releaseSwitch(ctx context.Context, kind auth.SwitchKind, name
 	if !slices.ContainsFunc(thrown, func(s auth.Switch) bool { return s.Kind == kind && s.Name == name }) {
 		return &exitError{code: exitFailed, err: fmt.Errorf("%s %s was not stopped", kind, name)}
 	}
-	err = rt.RecordFirst(ctx, SwitchEvent(audit.ActionStart, kind, name, ""), func() error {
+	err = rt.RecordFirst(ctx, app.SwitchEvent(audit.ActionStart, kind, name, ""), func() error {
 		_, err := rt.Switches.Start(ctx, kind, name)
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
@@ -27,7 +28,7 @@ func handlerFolder(t *testing.T, handler, more string) string {
 			t.Fatal(err)
 		}
 	}
-	place(t, dir, ConfigName, `version: 1
+	place(t, dir, app.ConfigName, `version: 1
 workspace: ws
 state: sqlite:.sallyport/state.db
 actions:
@@ -138,7 +139,7 @@ func TestA14_AChangedServerScriptIsNotStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	place(t, filepath.Join(dir, "ws"), "server.py", string(script))
-	place(t, dir, ConfigName, `version: 1
+	place(t, dir, app.ConfigName, `version: 1
 workspace: ws
 state: sqlite:.sallyport/state.db
 mcp_servers: {notes: {command: [python3, ./ws/server.py]}}

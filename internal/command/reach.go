@@ -7,6 +7,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -35,7 +36,7 @@ func reachList(env *environment, f *flags) *cobra.Command {
 		Example: `  sallyport reach ls`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
 				all, err := rt.Access.WritePlaces(cmd.Context())
 				if err != nil {
 					return usageError(err)
@@ -69,9 +70,9 @@ next command.`,
 		Example: `  sallyport reach forget /srv/old`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withState(cmd.Context(), env, f, func(rt *Runtime) error {
+			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
 				found := false
-				err := rt.RecordFirst(cmd.Context(), ChangeEvent(audit.ActionForgetPlace, args[0], ""), func() (err error) {
+				err := rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionForgetPlace, args[0], ""), func() (err error) {
 					found, err = rt.Access.ForgetWritePlace(cmd.Context(), args[0])
 					return err
 				})

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 func reachAccept(env *environment, f *flags) *cobra.Command {
@@ -30,7 +31,7 @@ configuration is loaded again.`,
 					continue
 				}
 				now := w.CurrentDigest()
-				err := rt.RecordFirst(cmd.Context(), ChangeEvent(audit.ActionAcceptProgram, w.Kind+" "+w.Name, now), func() error {
+				err := rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionAcceptProgram, w.Kind+" "+w.Name, now), func() error {
 					return rt.Settings.Put(cmd.Context(), w.StateKey(), now)
 				})
 				if err != nil {

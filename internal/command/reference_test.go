@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
@@ -105,9 +106,9 @@ func writeTools(w io.Writer) {
 		panic(err)
 	}
 	named := &config.Config{
-		Databases: map[string]config.Database{"NAME": {Write: true}}, Mail: map[string]config.Relay{DefaultRelay: {From: "agent@example.com"}},
+		Databases: map[string]config.Database{"NAME": {Write: true}}, Mail: map[string]config.Relay{app.DefaultRelay: {From: "agent@example.com"}},
 	}
-	for _, t := range append(BuiltinTools(commands), ConnectionTools(named)...) {
+	for _, t := range append(app.BuiltinTools(commands), app.ConnectionTools(named)...) {
 		fmt.Fprintf(w, "\n## %s\n\n%s\n\n", t.Name, t.Description)
 		fmt.Fprintf(w, "| | |\n| --- | --- |\n| toolset | `@%s` |\n| capabilities | `%s` |\n", t.Toolset, compact(t.Capabilities))
 		if len(t.Permissions) > 0 {

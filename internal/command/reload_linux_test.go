@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // TestB2_AReloadIsOneStepWhileAServerIsSilent puts a configuration in force
@@ -29,7 +30,7 @@ personalities: {ops: {toolset: [read_file], mcp_servers: [notesLISTED], fs_reach
 	before := text + strings.NewReplacer("SILENT", "", "LISTED", "", "REACH", "open, closed").Replace(both)
 	after := strings.Replace(text, "principals: {", `principals: {late: {token_sha256: "`+auth.HashToken(tokenOf("late"))+`", personalities: [ops]}, `, 1) +
 		strings.NewReplacer("SILENT", `, silent: {command: [sleep, "1000"]}`, "LISTED", ", silent", "REACH", "open").Replace(both)
-	place(t, dir, ConfigName, before)
+	place(t, dir, app.ConfigName, before)
 	s := serveWatched(t, dir)
 	reader, late := tokenOf("reader"), tokenOf("late")
 	read := func(name string) string { return `{"path":"` + name + `/note"}` }
@@ -37,7 +38,7 @@ personalities: {ops: {toolset: [read_file], mcp_servers: [notesLISTED], fs_reach
 	s.wants(t, reader, "mcp__notes__echo", `{"text":"hello"}`, 200)
 
 	from := s.told.len()
-	place(t, dir, ConfigName, after)
+	place(t, dir, app.ConfigName, after)
 	a := s.actionWith(t, late, "read_file", read("closed"))
 	for a.Status == 401 {
 		a = s.actionWith(t, late, "read_file", read("closed"))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
@@ -158,7 +159,7 @@ intersection, nothing else, and a record.`,
   sallyport explain read_file --path /etc/passwd`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       Version(),
+		Version:       app.Version(),
 	}
 	root.SetIn(env.stdin)
 	root.SetOut(env.stdout)

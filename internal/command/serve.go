@@ -22,6 +22,7 @@ import (
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway"
 	"github.com/sallyport/sallyport/httpapi"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/listening"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/registry"
@@ -81,7 +82,7 @@ effect at once; one with faults does not, and the last good one stays in force.`
 				return err
 			}
 			defer func() { err = errors.Join(err, rt.Close()) }()
-			return rt.runServer(cmd.Context(), env, &s)
+			return runServer(cmd.Context(), rt, env, &s)
 		},
 	}
 	cmd.Flags().BoolVar(&s.stdio, "stdio", false, "speak MCP over standard input and output")
@@ -103,14 +104,14 @@ func checkHosts(hosts []string) error {
 	return nil
 }
 
-func (rt *Runtime) runServer(ctx context.Context, env *environment, s *serveFlags) error {
+func runServer(ctx context.Context, rt *app.Runtime, env *environment, s *serveFlags) error {
 	role, err := rt.Config.Choose(s.personality)
 	if err != nil {
 		return usageError(err)
 	}
-	rt.DiscoverServers(ctx, role.Name, EveryServer)
+	rt.DiscoverServers(ctx, role.Name, app.EveryServer)
 	rt.PrintWarnings(env.stderr)
-	misfits := rt.collectMisfits()
+	misfits := collectMisfits(rt)
 	for _, m := range misfits {
 		fmt.Fprintf(env.stderr, "sallyport: warning: misfit %s\n", m)
 	}
@@ -122,11 +123,11 @@ func (rt *Runtime) runServer(ctx context.Context, env *environment, s *serveFlag
 	if failed := rt.Servers.Failed(); s.strict && len(failed) > 0 {
 		return usageError(fmt.Errorf("serve: --strict, and these MCP servers do not answer, or are not what is pinned: %s", strings.Join(failed, ", ")))
 	}
-	rt.Children.KeepWarm(WarmHelpers)
-	l := NewLive(rt.Deployment)
+	rt.Children.KeepWarm(app.WarmHelpers)
+	l := app.NewLive(rt.Deployment)
 	rt.Live.Store(l)
 	server, err := gateway.New(l, &gateway.Options{
-		Personality: role.Name, Version: Version(), Logger: rt.Logger, Principal: rt.Callers.Local, Desk: rt.ApprovalDesk(),
+		Personality: role.Name, Version: app.Version(), Logger: rt.Logger, Principal: rt.Callers.Local, Desk: rt.ApprovalDesk(),
 	})
 	if err != nil {
 		return usageError(err)
@@ -144,17 +145,17 @@ func (rt *Runtime) runServer(ctx context.Context, env *environment, s *serveFlag
 		}
 		return nil
 	}
-	return rt.serveOverHTTP(ctx, env, s, role, l, server)
+	return serveOverHTTP(ctx, rt, env, s, role, l, server)
 }
 
 // serveOverHTTP listens, prints how to connect, and serves until the context ends.
 // Calls that run at that time finish or are cancelled, and are recorded either
 // way.
-func (rt *Runtime) serveOverHTTP(ctx context.Context, env *environment, s *serveFlags, role *sallyport.Personality, l *Live, server *gateway.Server) error {
+func serveOverHTTP(ctx context.Context, rt *app.Runtime, env *environment, s *serveFlags, role *sallyport.Personality, l *app.Live, server *gateway.Server) error {
 	if err := auth.CheckExposure(s.listen, rt.Config.Security.RequireAuth); err != nil {
 		return usageError(fmt.Errorf("--listen: %w", err))
 	}
-	api, err := rt.newAPI(l, role)
+	api, err := newAPI(rt, l, role)
 	if err != nil {
 		return usageError(err)
 	}
@@ -172,28 +173,28 @@ func (rt *Runtime) serveOverHTTP(ctx context.Context, env *environment, s *serve
 	if err := auth.CheckExposure(address, rt.Config.Security.RequireAuth); err != nil {
 		return fail(err)
 	}
-	guard, err := rt.newGuard(ctx, address, s, mux, l)
+	guard, err := newGuard(ctx, rt, address, s, mux, l)
 	if err != nil {
 		return fail(err)
 	}
 	// Create the token last: if a later step failed, the token would never be
 	// shown.
-	token, err := rt.localToken(ctx, s.newToken)
+	token, err := localToken(ctx, rt, s.newToken)
 	if err != nil {
 		return fail(err)
 	}
-	if err := rt.printAnnouncement(env, s, role, address, token); err != nil {
+	if err := printAnnouncement(rt, env, s, role, address, token); err != nil {
 		return fail(err)
 	}
 	defer rt.FollowConfig(ctx, l, role.Name)()
-	return serveUntilDone(ctx, rt.lastingListener(listener), connectionBounds(), guard, mux, func(ctx context.Context) error {
+	return serveUntilDone(ctx, lastingListener(rt, listener), connectionBounds(), guard, mux, func(ctx context.Context) error {
 		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
 	})
 }
 
 // lastingListener returns a listener that keeps running when resources are short. Its
 // connections leave the descriptors that everything else needs.
-func (rt *Runtime) lastingListener(l net.Listener) net.Listener {
+func lastingListener(rt *app.Runtime, l net.Listener) net.Listener {
 	return listening.New(l, &listening.Options{Reserve: listening.Share(reserveShare), Logger: rt.Logger})
 }
 
@@ -214,16 +215,16 @@ func muxOf(api *httpapi.Server, server *gateway.Server, resource *auth.Resource)
 }
 
 // newAPI returns the JSON API over the gate in force.
-func (rt *Runtime) newAPI(l *Live, role *sallyport.Personality) (*httpapi.Server, error) {
+func newAPI(rt *app.Runtime, l *app.Live, role *sallyport.Personality) (*httpapi.Server, error) {
 	return httpapi.New(l, &httpapi.Options{
-		Personality: role.Name, Version: Version(), Logger: rt.Logger, Uploads: rt.Uploads.AddUpload,
+		Personality: role.Name, Version: app.Version(), Logger: rt.Logger, Uploads: rt.Uploads.AddUpload,
 		Ready: rt.NewReadiness().CheckFresh,
 	})
 }
 
 // newGuard admits requests with a token of the state, of the configuration, or of
 // the provider that the configuration names.
-func (rt *Runtime) newGuard(ctx context.Context, address string, s *serveFlags, mux *httpapi.Mux, l *Live) (*auth.Guard, error) {
+func newGuard(ctx context.Context, rt *app.Runtime, address string, s *serveFlags, mux *httpapi.Mux, l *app.Live) (*auth.Guard, error) {
 	tokens := auth.Tokens(rt.Callers)
 	if o := rt.Config.Security.OIDC; o != nil {
 		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
@@ -288,15 +289,15 @@ func serveUntilDone(ctx context.Context, l net.Listener, c *listening.Crowd, gua
 // localToken creates the bearer token of the local user at the first start, or when
 // the user asks for a new one, and returns it to be printed once. Otherwise it
 // returns an empty text.
-func (rt *Runtime) localToken(ctx context.Context, replace bool) (token string, err error) {
+func localToken(ctx context.Context, rt *app.Runtime, replace bool) (token string, err error) {
 	token, hash := auth.NewToken()
 	stored := replace
 	if replace {
-		if err = rt.Settings.Put(ctx, TokenSetting, hash); err == nil {
-			err = rt.RecordDone(ctx, ChangeEvent(audit.ActionRotate, sallyport.LocalPrincipal, ""), tokenWithheld)
+		if err = rt.Settings.Put(ctx, app.TokenSetting, hash); err == nil {
+			err = rt.RecordDone(ctx, app.ChangeEvent(audit.ActionRotate, sallyport.LocalPrincipal, ""), tokenWithheld)
 		}
 	} else {
-		_, stored, err = rt.Settings.PutIfAbsent(ctx, TokenSetting, hash)
+		_, stored, err = rt.Settings.PutIfAbsent(ctx, app.TokenSetting, hash)
 	}
 	if err != nil || !stored {
 		return "", err
@@ -325,11 +326,11 @@ func reachableAddress(address string) string {
 
 // printAnnouncement prints where the server listens, how to connect, what to try, and
 // what is enforced.
-func (rt *Runtime) printAnnouncement(env *environment, s *serveFlags, role *sallyport.Personality, address, token string) error {
+func printAnnouncement(rt *app.Runtime, env *environment, s *serveFlags, role *sallyport.Personality, address, token string) error {
 	p := &printer{w: env.stdout, colour: env.colour, json: s.json}
 	url := "http://" + reachableAddress(address) + "/mcp"
 	if s.json {
-		return p.printJSON(announcement{url, rt.Config.Workspace, role.Name, token, rt.describeEnforcement()})
+		return p.printJSON(announcement{url, rt.Config.Workspace, role.Name, token, describeEnforcement(rt)})
 	}
 	shown := token
 	p.printLine("sallyport serves %s", url)
@@ -361,7 +362,7 @@ func (rt *Runtime) printAnnouncement(env *environment, s *serveFlags, role *sall
 	p.printLine("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
 	p.printLine("  %s audit tail", self)
 	p.printLine("")
-	printEnforcement(p, rt.describeEnforcement())
+	printEnforcement(p, describeEnforcement(rt))
 	return nil
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // short is a listener that first fails with the error of a full descriptor
@@ -41,10 +43,10 @@ func TestA3_ServeOutlivesAcceptErrors(t *testing.T) {
 	l := &short{plain, []error{
 		syscall.ENOSPC, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.ECONNABORTED,
 	}}
-	rt := &Runtime{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	rt := &app.Runtime{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	server := &http.Server{Handler: http.NotFoundHandler()}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(rt.lastingListener(l)) }()
+	go func() { ended <- server.Serve(lastingListener(rt, l)) }()
 	resp, err := http.Get("http://" + plain.Addr().String())
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // TestServeKeepsItsTokenWhenThePortIsTaken starts where another program
@@ -48,13 +50,13 @@ func TestServeKeepsItsTokenWhenTheProviderIsGone(t *testing.T) {
 	t.Parallel()
 	dir := folder(t)
 	text := configText(t, dir)
-	place(t, dir, ConfigName, text+"security: {oidc: {issuer: \"http://127.0.0.1:9\", audience: a, permissions_claim: p}}\n")
+	place(t, dir, app.ConfigName, text+"security: {oidc: {issuer: \"http://127.0.0.1:9\", audience: a, permissions_claim: p}}\n")
 	cmd := sallyportCommand(dir, "serve", "--listen", "127.0.0.1:0")
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), "cannot be asked for its keys") {
 		t.Fatalf("serve without its provider = %v %s, want a refusal", err, out)
 	}
-	place(t, dir, ConfigName, text)
+	place(t, dir, app.ConfigName, text)
 	s := serveHTTP(t, dir)
 	if s.token == "" {
 		t.Errorf("the first start that serves prints no token:\n%s", s.banner)

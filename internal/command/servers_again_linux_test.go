@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // TestReloadKeepsServers checks that a process of a server keeps running, with
@@ -17,7 +18,7 @@ func TestReloadKeepsServers(t *testing.T) {
 	dir, text := serverFolder(t)
 	one := text + "mcp_servers: {notes: {command: [python3, ./server.py]}}\n"
 	roles := "personalities: {ops: {toolset: [], mcp_servers: [notes]}}\n"
-	place(t, dir, ConfigName, one+roles)
+	place(t, dir, app.ConfigName, one+roles)
 	s, token := serveWatched(t, dir), tokenOf("reader")
 	count := func() string {
 		data := string(s.wants(t, token, "mcp__notes__count", `{}`, 200).Data)
@@ -45,7 +46,7 @@ func TestReloadKeepsServers(t *testing.T) {
 func TestServersAreAskedAgain(t *testing.T) {
 	t.Parallel()
 	dir, text := serverFolder(t)
-	place(t, dir, ConfigName, text+`mcp_servers:
+	place(t, dir, app.ConfigName, text+`mcp_servers:
   notes: {command: [python3, ./server.py]}
   later: {command: [python3, ./server.py, --needs, `+filepath.Join(dir, "needed")+`], capabilities: {fs_reach: {read: ["`+dir+`"]}}}
 personalities: {ops: {toolset: [], mcp_servers: [notes, later], fs_reach: {read: ["`+dir+`"]}}}
@@ -60,7 +61,7 @@ personalities: {ops: {toolset: [], mcp_servers: [notes, later], fs_reach: {read:
 			t.Error(err)
 		}
 	})
-	rt.DiscoverServers(t.Context(), "ops", EveryServer)
+	rt.DiscoverServers(t.Context(), "ops", app.EveryServer)
 	echo := func() sallyport.Result {
 		return rt.Registry.Call(t.Context(), &sallyport.Caller{
 			Principal: sallyport.Principal{Name: "reader"}, Personality: "ops", Platform: sallyport.PlatformGo, Workspace: rt.Config.Workspace,
@@ -96,7 +97,7 @@ func TestServeHidesADeadServer(t *testing.T) {
 	t.Parallel()
 	dir, text := serverFolder(t)
 	place(t, dir, "needed", "x")
-	place(t, dir, ConfigName, text+`mcp_servers:
+	place(t, dir, app.ConfigName, text+`mcp_servers:
   notes: {command: [python3, ./server.py]}
   mortal: {command: [python3, ./server.py, --needs, `+filepath.Join(dir, "needed")+`], capabilities: {fs_reach: {read: ["`+dir+`"]}}}
 personalities: {ops: {toolset: [], mcp_servers: [notes, mortal], fs_reach: {read: ["`+dir+`"]}}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
@@ -36,7 +37,7 @@ func TestAServerOfNPMAsks(t *testing.T) {
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("npm install: %v\n%s", err, out)
 	}
-	place(t, work, ConfigName, strings.ReplaceAll(`version: 1
+	place(t, work, app.ConfigName, strings.ReplaceAll(`version: 1
 mcp_servers:
   everything:
     command: [node, STORE/node_modules/@modelcontextprotocol/server-everything/dist/index.js]

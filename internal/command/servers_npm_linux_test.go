@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
@@ -84,7 +85,7 @@ func npmFolder(t *testing.T, host string) (work, outside string) {
 		t.Fatal(err)
 	}
 	place(t, work, "browser.mjs", string(script))
-	place(t, work, ConfigName, strings.NewReplacer("STORE", store, "HOST", host).Replace(npmConfig))
+	place(t, work, app.ConfigName, strings.NewReplacer("STORE", store, "HOST", host).Replace(npmConfig))
 	return work, outside
 }
 

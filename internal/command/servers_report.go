@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/group"
 )
 
@@ -39,7 +40,7 @@ type leftOut struct {
 }
 
 // reportServers describes the servers that were asked.
-func (s *Servers) reportServers() (list []serverReport) {
+func reportServers(s *app.Servers) (list []serverReport) {
 	for _, f := range s.Found {
 		implied := f.Implied()
 		r := serverReport{

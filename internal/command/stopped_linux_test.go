@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
@@ -100,7 +101,7 @@ personalities:
     fs_reach: {read: ["${workspace}"], write: ["${workspace}/out"]}
     safety: {flow: {allow: ["*"]}, network: {allow: ["` + strings.Join(hosts, `", "`) + `"], allow_private_urls: true}}
 `
-	place(t, dir, ConfigName, text)
+	place(t, dir, app.ConfigName, text)
 	return dir, text, beats{dir}
 }
 
@@ -288,13 +289,13 @@ func TestA6_ACommandHeedsAChangedConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.await(t, "call")
-	place(t, dir, ConfigName, text+"nonsense: true\n")
+	place(t, dir, app.ConfigName, text+"nonsense: true\n")
 	said.await(t, 0, "is not in force for what runs")
 	b.await(t, "call")
-	place(t, dir, ConfigName, text+"    description: Another text.\n")
-	time.Sleep(2 * PollPause)
+	place(t, dir, app.ConfigName, text+"    description: Another text.\n")
+	time.Sleep(2 * app.PollPause)
 	b.await(t, "call")
-	place(t, dir, ConfigName, strings.Replace(text, `write: ["${workspace}/out"]`, `write: []`, 1))
+	place(t, dir, app.ConfigName, strings.Replace(text, `write: ["${workspace}/out"]`, `write: []`, 1))
 	if err := cmd.Wait(); err == nil {
 		t.Error("the call of a folder that was taken away succeeded")
 	}
@@ -360,7 +361,7 @@ func TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns(t *testing.T) {
 	// When a server is removed, its process ends.
 	s.wants(t, reader, "mcp__notes__count", `{}`, 200)
 	from := s.told.len()
-	place(t, dir, ConfigName, strings.Replace(less, "mcp_servers: [notes]", "mcp_servers: []", 1))
+	place(t, dir, app.ConfigName, strings.Replace(less, "mcp_servers: [notes]", "mcp_servers: []", 1))
 	s.told.await(t, from, `what="process python3"`)
 	s.stop(t)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/modelformat"
 	"github.com/sallyport/sallyport/registry"
@@ -38,8 +39,8 @@ which call takes them.`,
 			if names && dialect == "" {
 				return usageError(errors.New("tools: --names needs --format"))
 			}
-			return r.withGate(cmd.Context(), env, f, askGate, func(rt *Runtime, caller *sallyport.Caller) error {
-				rt.FindServers(cmd.Context(), caller, rt.ServersOfRole(caller.Personality), EveryLeft)
+			return r.withGate(cmd.Context(), env, f, askGate, func(rt *app.Runtime, caller *sallyport.Caller) error {
+				rt.FindServers(cmd.Context(), caller, rt.ServersOfRole(caller.Personality), app.EveryLeft)
 				p := env.newPrinter(f)
 				if dialect != "" && form != "tool" {
 					return usageError(errors.New("--format is for tools: it goes with no --form"))
@@ -47,7 +48,7 @@ which call takes them.`,
 				if dialect != "" {
 					return printDefinitions(env, p, dialect, names, rt.Registry.Definitions(caller))
 				}
-				return rt.printForm(p, caller, form)
+				return printForm(rt, p, caller, form)
 			})
 		},
 	}

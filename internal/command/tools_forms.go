@@ -8,17 +8,18 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
 )
 
 // printForm lists the prompts or resources that a personality sees.
-func (rt *Runtime) printForm(p *printer, caller *sallyport.Caller, form string) error {
+func printForm(rt *app.Runtime, p *printer, caller *sallyport.Caller, form string) error {
 	switch sallyport.Form(form) {
 	case sallyport.FormPrompt:
 		return printPrompts(p, rt.Registry.Prompts(caller))
 	case sallyport.FormResource:
-		return printResources(p, rt.listResources(caller))
+		return printResources(p, listResources(rt, caller))
 	default:
 		if form != "tool" {
 			return usageError(fmt.Errorf("--form %q: expected tool, prompt or resource", form))
@@ -76,10 +77,10 @@ type resourceLine struct {
 // listResources lists the resources that the caller sees, each with its reader. It
 // leaves out a resource that two tools of the caller list, because the gate
 // offers none of these.
-func (rt *Runtime) listResources(caller *sallyport.Caller) []resourceLine {
+func listResources(rt *app.Runtime, caller *sallyport.Caller) []resourceLine {
 	readers := map[[2]string]string{}
 	for _, t := range rt.Registry.Tools() {
-		if t.Form != sallyport.FormResource || !rt.isOffered(caller, t.ID()) {
+		if t.Form != sallyport.FormResource || !isOffered(rt, caller, t.ID()) {
 			continue
 		}
 		for i := range t.Resources {
@@ -94,7 +95,7 @@ func (rt *Runtime) listResources(caller *sallyport.Caller) []resourceLine {
 }
 
 // isOffered reports whether the gate offers a tool to a caller.
-func (rt *Runtime) isOffered(caller *sallyport.Caller, id string) bool {
+func isOffered(rt *app.Runtime, caller *sallyport.Caller, id string) bool {
 	// An error in computing the grant does not hide the tool.
 	x, _ := rt.Registry.Explain(caller, id)
 	for _, d := range x.Decisions {

@@ -1,0 +1,241 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/fsx"
+	places "github.com/sallyport/sallyport/internal/place"
+	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/secrets"
+	"github.com/sallyport/sallyport/tools/database"
+	"github.com/sallyport/sallyport/tools/database/mysql"
+	"github.com/sallyport/sallyport/tools/database/postgres"
+	"github.com/sallyport/sallyport/tools/database/sqlite"
+	"github.com/sallyport/sallyport/tools/mail"
+	"github.com/sallyport/sallyport/tools/terminal"
+)
+
+// Deployment is one configuration in force: its registry and the resources that
+// belong to it.
+type Deployment struct {
+	// Config is the configuration, which does not change.
+	Config *config.Config
+	// Registry decides the calls under it.
+	Registry *registry.Registry
+	// Tools are the tools of this program and those that the configuration
+	// declares.
+	Tools []sallyport.Tool
+	// Servers are the upstream servers, whose tools are in the registry too.
+	Servers Servers
+	places  *places.Map
+	// Programs holds the programs that tools may write.
+	Programs []*WrittenProgram
+	// warnings lists what an operator must know although it stops nothing.
+	warnings []string
+	closers  []func() error
+	// revision identifies the callers of this configuration. withdrawn lists
+	// the permissions that every caller had in the previous configuration and
+	// lost in this one.
+	revision  uint64
+	withdrawn []string
+	// asking is true while upstream servers are being asked what they offer.
+	asking atomic.Bool
+}
+
+// Close releases everything in the reverse order of opening.
+func (t *Deployment) Close() error {
+	var errs []error
+	for i := len(t.closers) - 1; i >= 0; i-- {
+		errs = append(errs, t.closers[i]())
+	}
+	t.closers = nil
+	return errors.Join(errs...)
+}
+
+// newDeployment builds the turn of a configuration: secrets, tools, roles. The caller
+// closes it.
+func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Deployment, err error) {
+	t := &Deployment{Config: c}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	if t.Tools, t.warnings, err = rt.toolsOf(c); err != nil {
+		return nil, err
+	}
+	t.checkWorkspace()
+	t.places = rt.placesOf(ctx, c)
+	backends, err := rt.newBackends(t)
+	if err != nil {
+		return nil, err
+	}
+	if err := rt.mountServers(ctx, t, backends); err != nil {
+		return nil, err
+	}
+	rt.guardPrograms(ctx, t)
+	t.Registry, err = registry.New(backends, &registry.Options{
+		Recorder: rt.log, Limiter: rt.counters, Approvals: rt.Approvals, Switches: rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
+		Facts:  rt.State.Facts(),
+		Logger: rt.Logger, Workspace: c.Workspace,
+		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason,
+		Refresh: func(ctx context.Context, caller *sallyport.Caller) *sallyport.Caller {
+			return t.refreshCaller(ctx, rt.Callers, caller)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.closers = append(t.closers, closeRegistry(ctx, t.Registry))
+	if err := t.registerTools(); err != nil {
+		return nil, err
+	}
+	t.registerAdopted()
+	if err := t.checkSecrets(backends.Secrets); err != nil {
+		return nil, err
+	}
+	return t, t.checkNames()
+}
+
+// pathVariables returns the values of the variables in declared paths.
+func (env *Environment) pathVariables(c *config.Config) map[string]string {
+	return map[string]string{"home": env.Home, "self": c.Dir}
+}
+
+// closeRegistry returns a function that closes a registry and waits for its running
+// tools.
+func closeRegistry(ctx context.Context, r *registry.Registry) func() error {
+	return func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
+		defer cancel()
+		return r.Close(ctx)
+	}
+}
+
+// PrintWarnings prints the warnings, which stop nothing.
+func (t *Deployment) PrintWarnings(w io.Writer) {
+	for _, text := range t.warnings {
+		fmt.Fprintf(w, "sallyport: warning: %s\n", text)
+	}
+}
+
+// newBackends connects the backends that the configuration names. The others stay
+// nil, and a tool that declares one of them is refused.
+func (rt *Runtime) newBackends(t *Deployment) (*sallyport.Backends, error) {
+	source, err := t.secretSource(rt.Env)
+	if err != nil {
+		return nil, err
+	}
+	b := &sallyport.Backends{
+		Personalities: rolesOf(t.Config, t.Tools),
+		Places:        t.places,
+		Network:       rt.network,
+		Files:         rt.files,
+		Process:       rt.Children,
+		Secrets:       source,
+		KV:            rt.State,
+		Attachments:   rt.Uploads,
+	}
+	return b, t.openConnections(b, rt.Logger)
+}
+
+// databaseDrivers returns the drivers of the kinds of database that a
+// configuration may name.
+func databaseDrivers() map[string]database.Driver {
+	return map[string]database.Driver{
+		config.DriverPostgres: postgres.Driver(),
+		config.DriverMySQL:    mysql.Driver(),
+		config.DriverSQLite:   sqlite.Driver(),
+	}
+}
+
+// openConnections opens the databases and mail relays of the configuration.
+func (t *Deployment) openConnections(b *sallyport.Backends, logger *slog.Logger) error {
+	if len(t.Config.Databases) > 0 {
+		conns := map[string]database.Connection{}
+		for name, d := range t.Config.Databases {
+			conns[name] = database.Connection{Driver: databaseDrivers()[d.Driver], SecretRef: d.URLSecret, Path: d.Path}
+		}
+		db, err := database.Open(conns, &database.Options{Secrets: b.Secrets, Logger: logger, Deny: b.Files.Deny})
+		if err != nil {
+			return t.Config.Fault("", "databases", -1, err.Error())
+		}
+		t.closers = append(t.closers, db.Close)
+		b.Databases = db
+	}
+	if len(t.Config.Mail) > 0 {
+		relays := map[string]mail.Relay{}
+		for name, r := range t.Config.Mail {
+			relays[name] = mail.Relay{Host: r.Host, UserSecret: r.UserSecret, PasswordSecret: r.PasswordSecret, From: r.From, TLS: r.TLS}
+		}
+		m, err := mail.Open(relays, &mail.Options{Secrets: b.Secrets})
+		if err != nil {
+			return t.Config.Fault("", "mail", -1, err.Error())
+		}
+		b.Mail = m
+	}
+	return nil
+}
+
+// registerTools adds the tools and their reducers to the registry.
+func (t *Deployment) registerTools() error {
+	if err := t.Registry.Register(t.Tools...); err != nil {
+		return t.locateFault(err)
+	}
+	for _, red := range terminal.Reducers() {
+		if _, err := t.Registry.RegisterReducer(red); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSecrets refuses references of the tools that a backend would resolve to
+// the same value.
+func (t *Deployment) checkSecrets(source sallyport.SecretSource) error {
+	checker, ok := source.(secrets.Checker)
+	if !ok {
+		return nil
+	}
+	var refs []string
+	for _, tool := range t.Registry.Tools() {
+		refs = append(refs, tool.Capabilities.Secrets...)
+	}
+	for i := range t.Servers.Declared {
+		refs = append(refs, t.Servers.Declared[i].Capabilities.Secrets...)
+		refs = append(refs, t.Servers.Declared[i].Implied().Secrets...)
+	}
+	return checker.Check(refs)
+}
+
+// secretSource chains the configured backends; nil when there is none.
+func (t *Deployment) secretSource(env *Environment) (sallyport.SecretSource, error) {
+	var sources []sallyport.SecretSource
+	for i, b := range t.Config.Secrets {
+		if b.EnvPrefix != "" {
+			source, err := secrets.NewEnv(b.EnvPrefix, env.Pairs())
+			if err != nil {
+				return nil, err
+			}
+			sources = append(sources, source)
+			continue
+		}
+		source, err := secrets.OpenDir(b.Dir)
+		if err != nil {
+			return nil, t.Config.Fault("", "secrets", i, fmt.Sprintf("secrets.%d.dir: %s cannot be opened: %s: make the folder, closed to other users", i, b.Dir, fsx.Reason(err)))
+		}
+		t.closers = append(t.closers, source.Close)
+		sources = append(sources, source)
+	}
+	if len(sources) == 0 {
+		return nil, nil
+	}
+	return secrets.NewChain(sources...), nil
+}

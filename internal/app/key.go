@@ -1,0 +1,73 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/sallyport/sallyport/audit"
+)
+
+// openLog opens the audit log on the state and reads the key beside it.
+func (rt *Runtime) openLog(ctx context.Context) (err error) {
+	if rt.key, err = rt.loadKey(ctx); err != nil {
+		return err
+	}
+	if rt.log, err = audit.New(rt.State, rt.key, nil); err != nil {
+		return err
+	}
+	rt.closers = append(rt.closers, rt.log.Close)
+	return nil
+}
+
+// KeyPath returns the path of the chain's key. The key lies beside the state
+// file, never in it.
+func (rt *Runtime) KeyPath() string {
+	return filepath.Join(filepath.Dir(rt.Config.State.Path), "audit.key")
+}
+
+// loadKey reads the key, or creates one for a chain that has not begun. It does
+// not replace a lost key, since a new key would fit no record. It looks at the
+// chain before the key: another process that begins the chain at the same time
+// creates the key first.
+func (rt *Runtime) loadKey(ctx context.Context) (audit.Key, error) {
+	if rt.Passing {
+		return randomKey()
+	}
+	begun := false
+	for _, err := range rt.State.Read(ctx, audit.Query{Last: 1}) {
+		if err != nil {
+			return audit.Key{}, err
+		}
+		begun = true
+	}
+	if _, err := os.Lstat(rt.KeyPath()); begun && errors.Is(err, fs.ErrNotExist) {
+		return audit.Key{}, fmt.Errorf("the key of the record is gone: put %s back, or move %s away to begin another record", rt.KeyPath(), rt.Config.State.Path)
+	}
+	return audit.LoadKey(rt.KeyPath())
+}
+
+// ownFiles returns the files that no tool may reach: configuration, state, key
+// and secrets. The list includes the names at which a later command would look
+// for its configuration, even while no file has them: a tool that wrote one
+// would set its own ceiling.
+func (rt *Runtime) ownFiles(dir string) []string {
+	own := append([]string{}, rt.Config.Files...)
+	for _, folder := range []string{dir, rt.Config.Dir, rt.Config.Workspace} {
+		if folder != "" {
+			own = append(own, filepath.Join(folder, ConfigName), filepath.Join(folder, LockName), filepath.Join(folder, StateDir))
+		}
+	}
+	if rt.Config.State.Path != "" {
+		own = append(own, rt.Config.State.Path, rt.KeyPath())
+	}
+	for _, b := range rt.Config.Secrets {
+		if b.Dir != "" {
+			own = append(own, b.Dir)
+		}
+	}
+	return own
+}

@@ -1,0 +1,150 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// OpenForCalls connects backends, registry and record for calls. The caller
+// closes the gate.
+func OpenForCalls(ctx context.Context, env *Environment, paths []string) (*Runtime, error) {
+	return openWith(ctx, env, paths, (*Runtime).openStore)
+}
+
+// OpenForView returns a gate that only answers what it would decide. It needs no
+// state file and leaves none behind. When there is a state file, its principals
+// and kill switches count.
+func OpenForView(ctx context.Context, env *Environment, paths []string) (*Runtime, error) {
+	return openWith(ctx, env, paths, func(rt *Runtime, ctx context.Context) error {
+		rt.views = true
+		return rt.openView(ctx)
+	})
+}
+
+// OpenForCheck returns a gate that records what it asks of servers and changes
+// nothing else.
+func OpenForCheck(ctx context.Context, env *Environment, paths []string) (*Runtime, error) {
+	return openWith(ctx, env, paths, func(rt *Runtime, ctx context.Context) error {
+		rt.views = true
+		return rt.openStore(ctx)
+	})
+}
+
+// OpenForQuestions returns a gate that starts upstream servers to ask what they offer.
+// It records these questions like calls. Without servers it is as of
+// openForView.
+func OpenForQuestions(ctx context.Context, env *Environment, paths []string) (*Runtime, error) {
+	return openWith(ctx, env, paths, func(rt *Runtime, ctx context.Context) error {
+		if len(rt.Config.Servers) > 0 {
+			return rt.openStore(ctx)
+		}
+		rt.views = true
+		return rt.openView(ctx)
+	})
+}
+
+// OpenForLock returns a gate that treats servers which differ from their pins
+// by a policy. It refuses to open without a configuration file.
+func OpenForLock(ctx context.Context, env *Environment, paths []string, l PinPolicy) (*Runtime, error) {
+	return openWith(ctx, env, paths, func(rt *Runtime, ctx context.Context) error {
+		if rt.Builtin {
+			return fmt.Errorf("there is no %s here, and without one no MCP server", ConfigName)
+		}
+		rt.look = l
+		return rt.openStore(ctx)
+	})
+}
+
+// OpenForRecord opens the state without the gate, for its records. It creates
+// no state file.
+func OpenForRecord(ctx context.Context, env *Environment, paths []string) (rt *Runtime, err error) {
+	c, builtin, err := LoadConfig(env, paths)
+	if err != nil {
+		return nil, err
+	}
+	rt = &Runtime{Env: env, Deployment: &Deployment{Config: c}, Builtin: builtin}
+	open := rt.openStore
+	if path := c.State.Path; path != "" {
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(env.Stderr, "sallyport: no record yet: %s does not exist\n", path)
+			open = rt.openMemory
+		}
+	}
+	if err := open(ctx); err != nil {
+		return nil, errors.Join(err, rt.Close())
+	}
+	return rt, nil
+}
+
+// OpenForAccess opens the state without the gate, for its records, principals
+// and kill switches. Only a change creates a state file.
+func OpenForAccess(ctx context.Context, env *Environment, paths []string, change bool) (rt *Runtime, err error) {
+	c, builtin, err := LoadConfig(env, paths)
+	if err != nil {
+		return nil, err
+	}
+	if change && c.State.Kind == config.StateMemory {
+		return nil, errors.New("the configuration keeps its state in memory, where this change would end with the command: set state to a file")
+	}
+	rt = &Runtime{Env: env, Deployment: &Deployment{Config: c}, Builtin: builtin}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, rt.Close())
+		}
+	}()
+	open := rt.openStore
+	if _, err := os.Lstat(c.State.Path); !change && errors.Is(err, fs.ErrNotExist) {
+		open = rt.openMemory
+	}
+	if err := open(ctx); err != nil {
+		return rt, err
+	}
+	return rt, rt.openCallers(ctx)
+}
+
+func openWith(ctx context.Context, env *Environment, paths []string, open func(*Runtime, context.Context) error) (rt *Runtime, err error) {
+	c, builtin, err := LoadConfig(env, paths)
+	if err != nil {
+		return nil, err
+	}
+	rt = &Runtime{Env: env, Deployment: &Deployment{Config: c}, Builtin: builtin, Logger: slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, rt.Close())
+		}
+	}()
+	if builtin {
+		fmt.Fprintf(env.Stderr, "sallyport: no %s here; using what 'sallyport init' would write\n", ConfigName)
+	}
+	if err := open(rt, ctx); err != nil {
+		return rt, err
+	}
+	if err := rt.openLog(ctx); err != nil {
+		return rt, err
+	}
+	if err := errors.Join(rt.openCallers(ctx), rt.openCounters()); err != nil {
+		return rt, err
+	}
+	if err := rt.openHands(); err != nil {
+		return rt, err
+	}
+	rt.runs = registry.NewRuns(&registry.RunsOptions{
+		Switches: rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Recorder: rt.log, Logger: rt.Logger,
+	})
+	rt.closers = append(rt.closers, func() error { rt.runs.Close(); return nil })
+	t, err := rt.newDeployment(ctx, c)
+	if err != nil {
+		return rt, err
+	}
+	t.revision = rt.Callers.Revision()
+	rt.Deployment = t
+	rt.closers = append(rt.closers, func() error { return rt.Deployment.Close() })
+	return rt, nil
+}

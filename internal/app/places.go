@@ -1,0 +1,58 @@
+package app
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sallyport/sallyport/internal/config"
+	places "github.com/sallyport/sallyport/internal/place"
+)
+
+// placesPause is the pause between two checks whether paths lead elsewhere: an
+// operator has moved a link, a file system was mounted, or another process on
+// this state has a configuration that lets tools write elsewhere.
+const placesPause = time.Second
+
+// placesOf decides where the paths of a configuration lead. It stores in the
+// state where tools may write, except for a command that only looks.
+func (rt *Runtime) placesOf(ctx context.Context, c *config.Config) *places.Map {
+	m, err := places.NewMap(ctx, places.Options{
+		Workspace: c.Workspace, Writes: writesOf(c), Ledger: rt.Access, View: rt.views && len(c.Servers) == 0,
+	})
+	if err != nil {
+		rt.Logger.Error("the state does not keep where tools may write: they write nowhere that it did not know before", "error", err)
+	}
+	return m
+}
+
+// writesOf lists the paths that the personalities may write. No declaration of
+// a tool, action or server can write beyond them.
+func writesOf(c *config.Config) (list []places.Write) {
+	for _, name := range slices.Sorted(maps.Keys(c.Personalities)) {
+		if r := c.Personalities[name].FSReach; r != nil {
+			for _, path := range r.Write {
+				list = append(list, places.Write{Path: path, By: "personality " + name})
+			}
+		}
+	}
+	return list
+}
+
+// RenewPlaces keeps the places of the turn in force up to date until the
+// context ends.
+func (rt *Runtime) RenewPlaces(ctx context.Context, l *Live) {
+	tick := time.NewTicker(placesPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := l.deployment.Load().places.Renew(ctx); err != nil && ctx.Err() == nil {
+			rt.Logger.Error("where paths lead could not be looked at anew", "error", err)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// reviewRuns compares what runs with a turn that replaces another one. It ends or
+// narrows what the new turn would not allow in its present form. Everything
+// else goes on.
+func (rt *Runtime) reviewRuns(ctx context.Context, before, next *Deployment) {
+	rt.runs.Review(func(run *registry.Run) (now *sallyport.Grant, why string) {
+		own := *run
+		if why = rt.principalNow(ctx, next, &own); why != "" {
+			return nil, why
+		}
+		if server := ServerOf(run.Tool); server != "" {
+			return next.holdsServer(&own, server, before)
+		}
+		if strings.HasPrefix(run.Tool, upstream.DiscoveryName("")) || strings.HasPrefix(run.Tool, upstream.FarewellName("")) || run.Personality == installing {
+			return nil, "" // the run is about to end and belongs to no principal
+		}
+		return next.Registry.Holds(&own, run.Tool)
+	})
+}
+
+// principalNow gives the principal of a run its rights in the next turn, or
+// returns the reason why it has none.
+func (rt *Runtime) principalNow(ctx context.Context, next *Deployment, run *registry.Run) (why string) {
+	p := &run.Principal
+	switch {
+	case p.Name == "": // it serves every principal
+		p.Permissions, p.Personalities = nil, nil
+	case strings.HasPrefix(p.Name, auth.OIDCPrefix):
+		o := next.Config.Security.OIDC
+		if o == nil {
+			return "tokens of the issuer of " + p.Name + " are not believed any more"
+		}
+		p.Permissions = slices.DeleteFunc(slices.Clone(p.Permissions), func(permission string) bool {
+			return slices.Contains(next.withdrawn, permission)
+		})
+		p.Personalities = append([]string{}, o.Personalities...)
+	default:
+		now, ok, err := rt.Callers.Named(ctx, p.Name)
+		if err != nil {
+			return "" // an error does not end the run: its principal is checked again soon
+		}
+		if !ok {
+			return "principal " + p.Name + " is gone"
+		}
+		*p = now
+	}
+	return ""
+}
+
+// holdsServer returns what a run of an upstream server would be granted now, or
+// the reason why it could not begin.
+func (t *Deployment) holdsServer(run *registry.Run, server string, before *Deployment) (now *sallyport.Grant, why string) {
+	s := &t.Servers
+	i := slices.IndexFunc(s.Declared, func(d upstream.Server) bool { return d.Name == server })
+	switch {
+	case i < 0 || s.Finder == nil:
+		return nil, "the MCP server " + server + " is gone"
+	case !slices.Contains(t.RolesWith(server), run.Personality):
+		return nil, "the role " + run.Personality + " does not list the MCP server " + server + " any more"
+	case s.Pins.Servers[server].Why != "":
+		return nil, s.Pins.Servers[server].Why
+	case before.Servers.Pins.launches[server] != s.Pins.launches[server]:
+		return nil, "the MCP server " + server + " is pinned differently"
+	}
+	if run.Tool != registry.ServerRun(server) {
+		for _, permission := range s.Declared[i].Permissions {
+			if !slices.Contains(run.Principal.Permissions, permission) {
+				return nil, "the permission " + permission + " is gone"
+			}
+		}
+	}
+	return s.Finder.Holds(run, upstream.DiscoveryName(server))
+}

@@ -1,0 +1,110 @@
+package app
+
+import (
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/sandbox"
+	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/store/attachments"
+	"github.com/sallyport/sallyport/tools/terminal"
+)
+
+// closeWait bounds how long a command waits at its end for running tools.
+const closeWait = 10 * time.Second
+
+// Runtime holds everything that a command needs. The parts that depend on the
+// configuration alone are in its turn, which a server replaces when the
+// configuration changes.
+type Runtime struct {
+	*Deployment
+	// Env is what the runtime knows of its process.
+	Env *Environment
+	// Builtin is true without a configuration file: the configuration is the one
+	// that init would write.
+	Builtin bool
+	views   bool      // the command only looks
+	look    PinPolicy // what the command asks of upstream servers
+	// Logger receives what an operator may want to know; nil discards it.
+	Logger *slog.Logger
+
+	// State holds everything that outlives a command.
+	State store.State
+	// Settings are the named values of the state.
+	Settings store.Settings
+	// Passing is true when the state ends with the command.
+	Passing bool
+	trusted store.Settings // of the state that the configuration names; nil for Settings
+	// Access belongs to the state of the configuration, even in a view, which
+	// uses nothing else of that state.
+	Access store.Access
+	// Approvals holds calls for a human.
+	Approvals sallyport.ApprovalStore
+	counters  sallyport.Limiter // counts rate limits
+	key       audit.Key
+	log       *audit.Log
+
+	// Switches stops what an operator stopped.
+	Switches *auth.Switches
+	// Callers authenticates principals.
+	Callers *auth.Directory
+	runs    *registry.Runs // what runs, under this configuration or an earlier one
+	// Live is what a server serves; it holds nil in every other command.
+	Live atomic.Pointer[Live]
+
+	// Uploads holds the files that calls bring along.
+	Uploads *attachments.Folder
+	files   *sallyport.FileBackend
+	network *sallyport.NetworkBackend
+	// Packages holds the packages that servers run from.
+	Packages *install.Store
+	// Children starts child processes.
+	Children *sandbox.Runner
+	// Toolchains are what children see of the machine beside its system folders.
+	Toolchains []sandbox.Toolchain
+	commands   *terminal.Family
+
+	closers []func() error
+}
+
+// openHands opens the parts that tools work with and that no reload replaces:
+// files, network, children and attachments.
+func (rt *Runtime) openHands() (err error) {
+	if rt.Uploads, err = attachments.New(nil); err != nil {
+		return err
+	}
+	rt.closers = append(rt.closers, rt.Uploads.Close)
+	if rt.network = rt.Env.Network; rt.network == nil {
+		rt.network = &sallyport.NetworkBackend{}
+	}
+	if err := rt.openStorage(); err != nil {
+		return err
+	}
+	rt.files = &sallyport.FileBackend{Home: rt.Env.Home, Deny: rt.ownFiles(rt.Env.Dir), Packages: rt.Packages.Dir(), Reads: rt.State}
+	if err := rt.openChildren(); err != nil {
+		return err
+	}
+	if rt.commands, err = terminal.New(nil); err != nil {
+		return err
+	}
+	// Close the children before the runner that holds them.
+	rt.closers = append(rt.closers, rt.commands.Close)
+	return nil
+}
+
+// Close releases everything in the reverse order of opening.
+func (rt *Runtime) Close() error {
+	var errs []error
+	for i := len(rt.closers) - 1; i >= 0; i-- {
+		errs = append(errs, rt.closers[i]())
+	}
+	rt.closers = nil
+	return errors.Join(errs...)
+}

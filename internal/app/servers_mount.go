@@ -1,0 +1,126 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/listening"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// mountServers declares the upstream servers of a configuration. It starts no process.
+func (rt *Runtime) mountServers(ctx context.Context, t *Deployment, b *sallyport.Backends) (err error) {
+	s := &t.Servers
+	if s.Pins, err = ReadPins(t.Config, rt.Packages, rt.look); err != nil {
+		return err
+	}
+	if s.Declared, err = DecodeServers(t.Config, rt.Env.Home); err != nil || len(s.Declared) == 0 {
+		return err
+	}
+	s.installer = rt.newInstaller(t)
+	o, err := rt.mountOptions(ctx, t, b)
+	if err != nil {
+		return err
+	}
+	if s.Mounts, err = upstream.New(t.placedServers(ctx), o); err != nil {
+		return err
+	}
+	s.Finder, err = registry.New(b, &registry.Options{
+		Recorder: rt.log, Switches: serverSwitches{rt.Switches}, Logger: rt.Logger, Workspace: t.Config.Workspace, Variables: rt.Env.pathVariables(t.Config),
+		NoConversation: true, Runs: rt.runs,
+	})
+	if err != nil {
+		return errors.Join(err, s.Mounts.Close())
+	}
+	// Close the mounts before the finder: they use it to tell servers that
+	// their sessions are over.
+	t.closers = append(t.closers, closeRegistry(ctx, s.Finder), s.Mounts.Close)
+	if err := s.Finder.Register(slices.Concat(s.Mounts.Discovery(), s.Mounts.Farewells())...); err != nil {
+		return t.locateFault(err)
+	}
+	return nil
+}
+
+// serverSwitches treats the calls that ask a server as stopped when the server
+// is stopped.
+type serverSwitches struct{ *auth.Switches }
+
+// Stopped implements registry.Switches.
+func (s serverSwitches) Stopped(ctx context.Context, principal, sessionKey, tool string) (kind, why string, err error) {
+	if server, ok := strings.CutPrefix(tool, upstream.DiscoveryName("")); ok {
+		tool = registry.ServerRun(server)
+	}
+	return s.Switches.Stopped(ctx, principal, sessionKey, tool)
+}
+
+// mountOptions returns the options for the servers of a turn. It adds the vault
+// of tokens to the sources of secrets.
+func (rt *Runtime) mountOptions(ctx context.Context, t *Deployment, b *sallyport.Backends) (*upstream.Options, error) {
+	s := &t.Servers
+	tokens, err := rt.openTokens(s.Declared, b)
+	if err != nil {
+		return nil, err
+	}
+	if s.Cleaner, err = cleanerOf(ctx, b.Secrets); err != nil {
+		return nil, err
+	}
+	return &upstream.Options{
+		Version: Version(), Logger: rt.Logger, Cleaner: s.Cleaner, Start: s.Pins.checkStart, Judge: s.Pins.judgeDefinition, Pinned: s.Pins.File != nil,
+		Changed: rt.listChanged, Processes: processBound(), Tokens: tokens, Principals: rt.listLogins,
+		Farewell: func(ctx context.Context, server, role string, args json.RawMessage) {
+			t.CallFinder(ctx, role, upstream.FarewellName(server), args)
+		},
+		Previous: rt.Servers.Mounts, Grant: s.Pins.addPinToGrant(grantsOf(b.Personalities)),
+	}, nil
+}
+
+// CallFinder calls a tool of the finder in a role, as the local user.
+func (t *Deployment) CallFinder(ctx context.Context, role, tool string, args json.RawMessage) sallyport.Result {
+	return t.Servers.Finder.Call(ctx, &sallyport.Caller{
+		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
+		Platform: sallyport.PlatformCLI, Workspace: t.Config.Workspace,
+	}, sallyport.Request{Tool: tool, Args: args})
+}
+
+// listChanged tells clients of a server that what they see may have changed.
+func (rt *Runtime) listChanged() {
+	if l := rt.Live.Load(); l != nil {
+		l.listChanged()
+	}
+}
+
+// placedServers returns the servers that can be started, with what runs for
+// each.
+func (t *Deployment) placedServers(ctx context.Context) (list []upstream.Server) {
+	s := &t.Servers
+	for i := range s.Declared {
+		by := s.installer
+		if len(t.RolesWith(s.Declared[i].Name)) == 0 {
+			// No caller can use it.
+			by = nil
+		}
+		l := s.Pins.placeServer(ctx, &s.Declared[i], by)
+		s.Pins.Servers[s.Declared[i].Name] = l
+		if l.Why == "" {
+			list = append(list, l.mounted)
+		}
+	}
+	return list
+}
+
+// processBound returns how many processes of MCP servers may run at once: a
+// sixteenth of the number of descriptors that the process may open, since each
+// server takes a few of them.
+func processBound() int {
+	const most, least = 128, 4
+	if part := listening.Share(16); part > 0 {
+		return max(least, min(most, part))
+	}
+	return most
+}

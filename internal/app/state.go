@@ -1,0 +1,83 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/store/memory"
+	"github.com/sallyport/sallyport/store/sqlite"
+)
+
+// stateBackend opens a state of one kind. The path is empty for a kind without
+// a file.
+type stateBackend func(ctx context.Context, path string, logger *slog.Logger) (store.State, error)
+
+// stateBackends returns the backends of the kinds of state that a configuration
+// may name.
+func stateBackends() map[config.StateKind]stateBackend {
+	return map[config.StateKind]stateBackend{
+		config.StateMemory: func(context.Context, string, *slog.Logger) (store.State, error) { return memory.New(nil) },
+		config.StateSQLite: func(ctx context.Context, path string, logger *slog.Logger) (store.State, error) {
+			return sqlite.Open(ctx, path, &sqlite.Options{Logger: logger})
+		},
+	}
+}
+
+func openState(ctx context.Context, s config.State, logger *slog.Logger) (store.State, error) {
+	open, ok := stateBackends()[s.Kind]
+	if !ok {
+		return nil, fmt.Errorf("no backend stores state of the kind %q", s.Kind)
+	}
+	return open(ctx, s.Path, logger)
+}
+
+// openStore opens the state that the configuration names.
+func (rt *Runtime) openStore(ctx context.Context) error { return rt.useState(ctx, rt.Config.State) }
+
+// openMemory opens a state that ends with the command.
+func (rt *Runtime) openMemory(ctx context.Context) error {
+	return rt.useState(ctx, config.State{Kind: config.StateMemory})
+}
+
+// useState opens a state and makes it the state of the gate.
+func (rt *Runtime) useState(ctx context.Context, s config.State) error {
+	state, err := openState(ctx, s, rt.Logger)
+	if err != nil {
+		return err
+	}
+	rt.State, rt.Access, rt.Settings, rt.Approvals = state, state, state.Settings(), state.Approvals()
+	rt.Passing = s.Path == ""
+	rt.closers = append(rt.closers, state.Close)
+	return nil
+}
+
+// openView opens a state that ends with the command. It takes the principals
+// and kill switches from the state of the configuration.
+func (rt *Runtime) openView(ctx context.Context) error {
+	if err := rt.openMemory(ctx); err != nil {
+		return err
+	}
+	path := rt.Config.State.Path
+	if path == "" {
+		return nil
+	}
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	state, err := openState(ctx, rt.Config.State, nil)
+	if err != nil {
+		// A state of another owner must not keep the command from describing a
+		// configuration.
+		rt.Logger.Warn("the state cannot be read: what is stopped, and principals of the state, are left out", "error", err)
+		return nil
+	}
+	rt.Access, rt.trusted = state, state.Settings()
+	rt.closers = append(rt.closers, state.Close)
+	return nil
+}
