@@ -3,8 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
-	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/reach"
@@ -24,13 +25,6 @@ var (
 	// errNotYet is returned for a value whose feature is not built.
 	errNotYet = errors.New("not supported yet")
 )
-
-func homeVariable() string {
-	if runtime.GOOS == "windows" {
-		return "USERPROFILE"
-	}
-	return "HOME"
-}
 
 func nameOK(s string) bool {
 	if s == "" || len(s) > maxNameBytes {
@@ -170,18 +164,6 @@ func (s *scope) envPrefix(v string) (string, error) {
 
 func (s *scope) addBackend(b SecretBackend) { s.cfg.Secrets = append(s.cfg.Secrets, b) }
 
-// toolEntry reads a tool's name or "@label". Whether a tool of that name
-// exists is known when the tools are registered.
-func (s *scope) toolEntry(v string) (string, error) {
-	if strings.HasPrefix(v, "mcp__") {
-		return "", errors.New("tools of MCP servers are chosen by mcp_servers, not here")
-	}
-	if !nameOK(strings.TrimPrefix(v, "@")) {
-		return "", fmt.Errorf(`%s is not a tool: expected a name, or a label such as "@file", of %s`, yamldoc.Quote(v), nameForm)
-	}
-	return v, nil
-}
-
 func (s *scope) parseHost(v string) (string, error) {
 	h, err := reach.ParseHost(v)
 	if err != nil {
@@ -190,10 +172,20 @@ func (s *scope) parseHost(v string) (string, error) {
 	return h.String(), nil
 }
 
-func (s *scope) secretRef(v string) (string, error) {
-	r, err := reach.ParseRef(v)
-	if err != nil {
-		return "", fmt.Errorf("%s is not a secret reference: %w", yamldoc.Quote(v), err)
-	}
-	return r.String(), nil
+// isDigits accepts a number as people write one: no sign, no base, no zero in
+// front, which YAML 1.1 took for octal.
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == "" && (len(s) == 1 || s[0] != '0')
+}
+
+// storedNumber reads what a check of this file stored.
+func storedNumber(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+// isLoopback reports whether a canonical host is this machine.
+func isLoopback(host string) bool {
+	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }

@@ -42,14 +42,6 @@ type Options struct {
 	Dir string
 }
 
-// file is one file of a configuration.
-type file struct {
-	*yamldoc.Source // its name is as the user gave it
-	// abs is the absolute name, dir the folder of abs.
-	abs, dir string
-	digest   [sha256.Size]byte
-}
-
 // Load reads the files of a configuration, later ones adding keys to earlier
 // ones. The error is [yamldoc.Faults] and lists what is wrong in all of them; a file
 // that is not there matches fs.ErrNotExist. No file, or more than 64, is an
@@ -87,46 +79,6 @@ func parseWith(rows []row, name string, data []byte, o *Options) (*Config, error
 		l.parseFile(f, data)
 	}
 	return l.buildConfig()
-}
-
-// loader is the state of one load.
-type loader struct {
-	opts   Options
-	table  *table
-	cfg    *Config
-	files  []*file
-	faults yamldoc.Collector
-	// places holds where each key stands, by its full dotted name.
-	places map[string]filePosition
-	refs   []nameReference
-	// declared counts the actions, ids holds where each id stands.
-	declared int
-	ids      map[string]filePosition
-	// named counts the names under each key, tokens holds whose each is.
-	named  map[string]int
-	tokens map[string]string
-	// badWorkspace is set when ${workspace} has no value because of a fault
-	// that is reported already.
-	badWorkspace bool
-}
-
-func newLoader(rows []row, o *Options) *loader {
-	l := &loader{
-		table: newTable(rows),
-		cfg: &Config{
-			Limits: LimitsState, Security: Security{RequireAuth: true},
-			Personalities: map[string]*sallyport.Personality{},
-		},
-		places: map[string]filePosition{},
-		ids:    map[string]filePosition{}, named: map[string]int{}, tokens: map[string]string{},
-	}
-	if o != nil {
-		l.opts = *o
-	}
-	if l.opts.Home == "" && l.opts.Environ != nil {
-		l.opts.Home = l.opts.Environ(homeVariable())
-	}
-	return l
 }
 
 // openFile adds a file and checks that it is not given twice.

@@ -154,18 +154,6 @@ func parseSize(v string) (int64, error) {
 	return 0, errSize
 }
 
-// isDigits accepts a number as people write one: no sign, no base, no zero in
-// front, which YAML 1.1 took for octal.
-func isDigits(s string) bool {
-	return s != "" && strings.Trim(s, "0123456789") == "" && (len(s) == 1 || s[0] != '0')
-}
-
-// storedNumber reads what a check of this file stored.
-func storedNumber(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return n
-}
-
 // countCheck returns a check for a whole number.
 func countCheck(least, most int) func(*scope, string) (string, error) {
 	return func(_ *scope, v string) (string, error) {

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
 
@@ -158,12 +157,6 @@ func (s *scope) parseIssuer(v string) (string, error) {
 		return "", errors.New("expected https: whoever is between could hand out keys of his own")
 	}
 	return v, nil
-}
-
-// isLoopback reports whether a canonical host is this machine.
-func isLoopback(host string) bool {
-	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }
 
 // checkProvider checks the keys of an OpenID provider together.

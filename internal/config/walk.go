@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,56 +9,6 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
-
-// scope is where the walk is: what a row's check and set work on.
-type scope struct {
-	*loader
-	file *file
-	// name is the chosen name that is being read, empty outside of one.
-	name string
-	// p is the personality being read, nil outside of one; prefix is its key
-	// with a final dot.
-	p      *sallyport.Personality
-	prefix string
-}
-
-// filePosition is a position in a file.
-type filePosition struct {
-	file *file
-	at   yamldoc.Position
-}
-
-func (p filePosition) String() string { return p.file.PositionText(p.at) }
-
-// newFault makes a fault with its snippet.
-func (p filePosition) newFault(key, message string) yamldoc.Fault {
-	return p.file.FaultAt(p.at, key, message)
-}
-
-// addFault reports something at a position.
-func (l *loader) addFault(f *file, at yamldoc.Position, key, format string, args ...any) {
-	l.faults.Add(f.Source, yamldoc.Fault{File: f.Name, Line: at.Line, Column: at.Column, Key: key, Message: fmt.Sprintf(format, args...)})
-}
-
-// keyFault reports something about a key. Its value is not understood, so it
-// may be a secret and is kept out of snippets.
-func (l *loader) keyFault(f *file, at yamldoc.Position, key, format string, args ...any) {
-	if l.faults.IsFull() {
-		// Nobody reads this one; where its value begins is not worth a search.
-		f.HideFrom(at.Line, 0)
-		return
-	}
-	f.HideAfterKey(at)
-	l.addFault(f, at, key, format, args...)
-}
-
-// valueFault reports something about the value of a key.
-func (s scope) valueFault(r *row, at yamldoc.Position, key, format string, args ...any) {
-	if r.hide {
-		s.file.HideFrom(at.Line, at.Column-1)
-	}
-	s.addFault(s.file, at, key, format, args...)
-}
 
 // readValue checks a value against the row of its key and stores it. The
 // pattern is the key in the table, key the real one.
@@ -376,11 +325,4 @@ func (s scope) readChoices(r *row, key string, n *yamldoc.Value) {
 		}
 		s.readMapping(pattern, at, item)
 	}
-}
-
-func joinKey(key, name string) string {
-	if key == "" {
-		return name
-	}
-	return key + "." + name
 }
