@@ -315,7 +315,7 @@ func verdictOf(answer *mcp.ElicitResult) (approvalVerdict, error) {
 // other places where held calls are decided.
 func approvalForm(a *sallyport.Approval) *mcp.ElicitParams {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Sallyport holds this call until somebody approves it.\n\nTool: %s\nArguments: %s\n", a.Tool, a.Args)
+	fmt.Fprintf(&b, "Sallyport holds this call until a person approves it.\n\nTool: %s\nArguments: %s\n", a.Tool, a.Args)
 	for _, target := range a.Targets {
 		fmt.Fprintf(&b, "Uses: %s\n", target)
 	}

@@ -68,7 +68,7 @@ func (c *call) mayReachTool(ctx context.Context) bool {
 func (c *call) predictApproval() {
 	if c.role.requiresApproval(&c.entry.tool) {
 		c.addDecision(sallyport.Decision{
-			Step: sallyport.StepApprove, Allowed: true, Why: "every call is held until somebody approves it",
+			Step: sallyport.StepApprove, Allowed: true, Why: "every call is held until a person approves it",
 			Source: c.role.sourceOf("approvals.require"),
 		})
 	}

@@ -250,7 +250,7 @@ func (c *call) predictFlow() {
 		why = "once private data and untrusted content were read, each call is "
 	}
 	if action == sallyport.FlowApprove {
-		why += "held until somebody approves it"
+		why += "held until a person approves it"
 	} else {
 		why += "refused"
 	}

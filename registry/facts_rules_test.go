@@ -246,7 +246,7 @@ func TestForgottenFactsDoNotCount(t *testing.T) {
 func TestExplainForetellsTheRule(t *testing.T) {
 	f := newFlows(t, nil, func(p *sallyport.Personality) { p.Flow.Refuse = []string{"note"} })
 	for tool, want := range map[string]string{
-		"send":      "once private data and untrusted content were read, each call is held until somebody approves it",
+		"send":      "once private data and untrusted content were read, each call is held until a person approves it",
 		"note":      "once untrusted content was read, each call is refused",
 		"read_file": "",
 	} {

@@ -205,7 +205,7 @@ func (t *Deployment) askServer(ctx context.Context, f *FoundServer, role string)
 	if slices.Contains(roles, role) {
 		roles = append([]string{role}, slices.DeleteFunc(roles, func(name string) bool { return name == role })...)
 	}
-	f.Why = "no personality lists it in mcp_servers, so that nobody can use it"
+	f.Why = "no personality lists it in mcp_servers, so that no caller can use it"
 	f.refused = map[string]string{}
 	for _, name := range roles {
 		res := t.CallFinder(ctx, name, upstream.DiscoveryName(f.Name), nil)

@@ -31,7 +31,7 @@ func approvalsCommand(env *environment, f *flags) *cobra.Command {
 		Use:   "approvals",
 		Short: "List held calls and decide about them",
 		Long: `List held calls and decide about them. A call of a tool that a personality lists
-under approvals.require is held until somebody decides; the decision is for
+under approvals.require is held until a person decides; the decision is for
 exactly this call, once. What MCP servers offer is approved with approve.`,
 		Example: `  sallyport approvals ls
   sallyport approvals approve 06e2k7m9q4c1v8w3x5z0a2b4

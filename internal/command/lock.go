@@ -26,7 +26,7 @@ func lockCommand(env *environment, f *flags) *cobra.Command {
 		Long: `Start each MCP server that a personality lists and that is not pinned yet, ask
 what it offers, and write that into ` + app.LockName + ` beside the configuration.
 From then on a server that is started in another way is not started, and a
-definition that has changed is not offered to a model, until somebody has
+definition that has changed is not offered to a model, until an operator has
 approved it. Packages of launchers such as npx are installed first.
 
 What is pinned already stays as it is: diff shows what has changed since, and

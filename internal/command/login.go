@@ -34,7 +34,7 @@ func loginCommand(env *environment, f *flags) *cobra.Command {
 		Use:   "login SERVER",
 		Short: "Log in at a remote MCP server",
 		Long: `Log in at a remote MCP server that wants OAuth. The command prints the page of
-the server's issuer, waits until somebody has consented there in a browser on
+the server's issuer, waits until a person has consented there in a browser on
 this machine, and keeps the tokens, sealed, in the state. It starts no browser.
 Tokens are for one principal, the local user unless another is named, or for
 everybody where the server is shared. With --json it prints two lines: what to
@@ -104,7 +104,7 @@ func loginRole(t *app.Deployment, server, asked string) (string, error) {
 	roles := t.RolesWith(server)
 	switch {
 	case len(roles) == 0:
-		return "", fmt.Errorf("no personality lists %s in mcp_servers, so that nobody can use it", server)
+		return "", fmt.Errorf("no personality lists %s in mcp_servers, so that no caller can use it", server)
 	case asked == "":
 		return roles[0], nil
 	case !slices.Contains(roles, asked):
@@ -209,7 +209,7 @@ type revocation struct {
 
 // describeRevocation describes the result for a user.
 func (r *revocation) describeRevocation() string {
-	const there = "end the access there too when the tokens may be known to somebody"
+	const there = "end the access there too if the tokens may have leaked"
 	switch r.Outcome {
 	case "revoked":
 		return "its issuer has revoked them"

@@ -71,7 +71,7 @@ func (b *loginCallback) awaitAnswer(ctx context.Context, state string, wait time
 		return nil, err
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return nil, fmt.Errorf("nobody consented within %s", wait)
+			return nil, fmt.Errorf("no consent within %s", wait)
 		}
 		return nil, ctx.Err()
 	}

@@ -344,8 +344,8 @@ func TestTheWayBackTakesOneAnswer(t *testing.T) {
 	if got := (<-answers).Get("code"); got != "the-code" {
 		t.Errorf("the answer has the code %q", got)
 	}
-	if _, err := b.awaitAnswer(t.Context(), "the-state", time.Millisecond); err == nil || !strings.Contains(err.Error(), "nobody consented within 1ms") {
-		t.Errorf("await() = %v, want that nobody consented", err)
+	if _, err := b.awaitAnswer(t.Context(), "the-state", time.Millisecond); err == nil || !strings.Contains(err.Error(), "no consent within 1ms") {
+		t.Errorf("await() = %v, want no consent", err)
 	}
 }
 

@@ -32,7 +32,7 @@ func observeCommand(env *environment, f *flags) *cobra.Command {
 		Long: `Run a program, note what it uses, and print the smallest capabilities with which
 it would have passed, for the definition of a tool or an MCP server.
 
-Nothing is refused and nothing is confined: the program has the rights of whoever
+Nothing is refused and nothing is confined: the program has the rights of the user who
 runs this. It gets the environment and the search path of a confined child, a
 private home, and the network through the proxy, so that it does what it would
 do as a child. Its streams are passed through; the declaration goes to standard

@@ -222,7 +222,7 @@ func principalsRevoke(env *environment, f *flags) *cobra.Command {
 		Short: "End a principal at once and for good",
 		Long: `End a principal at once and for good, with its logins at remote MCP servers. Its
 name stays taken. A principal of the configuration is removed there, after a
-logout for each of its logins; stop ends its calls meanwhile.`,
+logout for each of its logins; stop ends its calls until then.`,
 		Example: "  sallyport principals revoke ci-agent",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -14,7 +14,7 @@ const (
 	defaultWait = 30 * time.Second
 	// maxWait bounds a wait: a call holds a connection and a turn.
 	maxWait = time.Hour
-	// maxExpiry bounds how long a decision may be used: nobody remembers
+	// maxExpiry bounds how long a decision may be used: people do not remember
 	// after a month what was approved.
 	maxExpiry = 30 * 24 * time.Hour
 )

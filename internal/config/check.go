@@ -154,7 +154,7 @@ func (s *scope) parseLimits(v string) (string, error) {
 }
 
 // envPrefix reads the prefix of environment variables. The text is never
-// repeated: somebody may have written the secret itself.
+// repeated: it may be the secret itself, written by mistake.
 func (s *scope) envPrefix(v string) (string, error) {
 	if !reach.IsEnvName(v) {
 		return "", errors.New("expected the prefix of environment variables, such as SALLYPORT_SECRET_")

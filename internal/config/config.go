@@ -13,8 +13,8 @@ import (
 // FileName is the name of the configuration file in a folder.
 const FileName = "sallyport.yaml"
 
-// DefaultPersonality is the name of the personality that is chosen when
-// nobody chooses, and of the implicit one.
+// DefaultPersonality is the name of the personality that a call gets when it names
+// none, and of the implicit one.
 const DefaultPersonality = "default"
 
 var _ sallyport.Personalities = (*Config)(nil)

@@ -138,7 +138,7 @@ func editElement[T any](m *map[string]T, name string, edit func(*T)) {
 }
 
 // exactRef reads the reference of one secret. The text is never repeated:
-// somebody may have written the secret itself.
+// it may be the secret itself, written by mistake.
 func (s *scope) exactRef(v string) (string, error) {
 	if strings.Contains(v, "://") {
 		return "", errors.New("expected the reference of a secret such as db/analytics, not a URL: the value is never written here")

@@ -38,7 +38,7 @@ type partEncoder struct {
 	top *yamldoc.Value
 	// shown lists the keys of the part whose values snippets may show. What
 	// stands under another one, such as the headers of a handler, may be a
-	// secret that somebody wrote by mistake.
+	// secret that was written by mistake.
 	shown []string
 	b     bytes.Buffer
 	ok    bool

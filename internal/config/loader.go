@@ -98,7 +98,7 @@ func (l *loader) addFault(f *file, at yamldoc.Position, key, format string, args
 // may be a secret and is kept out of snippets.
 func (l *loader) keyFault(f *file, at yamldoc.Position, key, format string, args ...any) {
 	if l.faults.IsFull() {
-		// Nobody reads this one; where its value begins is not worth a search.
+		// This one is not printed; where its value begins is not worth a search.
 		f.HideFrom(at.Line, 0)
 		return
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Part is one thing that a file declares and that is judged elsewhere: an
-// action or an upstream server. The keys inside it are judged by whoever makes
+// action or an upstream server. The keys inside it are checked by the code that makes
 // tools of it; this package knows its name. It is immutable.
 type Part struct {
 	// ID is an action's id, the name of its tool, or a server's name. It is

@@ -80,7 +80,7 @@ func personalityKeys() []row {
 		},
 		{KeyDoc: KeyDoc{p + ".safety.input", TypeMapping, false, true, "declared input stands", "Ceiling on whom tools ask behind their caller.", `{allow: [person]}`}},
 		{
-			KeyDoc: KeyDoc{p + ".safety.input.allow", TypeTexts, false, true, "declared input stands; `[]` means nobody", "Whom tools may ask: the `person` behind the caller, its `model`, or for its list of `folders`.", "[person]"},
+			KeyDoc: KeyDoc{p + ".safety.input.allow", TypeTexts, false, true, "declared input stands; `[]` means none", "Whom tools may ask: the `person` behind the caller, its `model`, or for its list of `folders`.", "[person]"},
 			words:  []string{string(sallyport.InputPerson), string(sallyport.InputModel), string(sallyport.InputFolders)},
 			set:    func(s *scope, v value) { s.p.Input = inputKinds(v.list) },
 		},

@@ -14,7 +14,7 @@ var presetFiles embed.FS
 // widest. The second one is the default. The caller owns the slice.
 func PresetNames() []string { return []string{"locked", "balanced", "open"} }
 
-// DefaultPreset is the preset that is used when nobody names one.
+// DefaultPreset is the preset that is used when none is named.
 const DefaultPreset = "balanced"
 
 // Preset returns a commented sallyport.yaml that loads as it is. An unknown

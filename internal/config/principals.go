@@ -22,7 +22,7 @@ const (
 	firstYear = 2000
 )
 
-// Principal is somebody who may call.
+// Principal is a person or program that may call.
 type Principal struct {
 	// Name is the name in the file.
 	Name string
@@ -46,7 +46,7 @@ func principalKeys() []row {
 		return func(s *scope, v value) { editElement(&s.cfg.Principals, s.name, func(p *Principal) { store(p, v) }) }
 	}
 	return []row{
-		{KeyDoc: KeyDoc{"principals", TypeNames, false, true, "nobody but the local user", "Who may call, with which permissions and personalities. `local` is the user of the command line.", "{ci-agent: {permissions: [\"weather:read\"]}}"}, hide: true},
+		{KeyDoc: KeyDoc{"principals", TypeNames, false, true, "only the local user", "Who may call, with which permissions and personalities. `local` is the user of the command line.", "{ci-agent: {permissions: [\"weather:read\"]}}"}, hide: true},
 		{
 			KeyDoc: KeyDoc{p, TypeMapping, false, true, "", "One caller; the name has 1 to 64 letters, digits, `_` or `-`.", "{permissions: [\"weather:read\"]}"},
 			set: func(s *scope, _ value) {
@@ -79,8 +79,8 @@ func principalKeys() []row {
 	}
 }
 
-// tokenHash reads a digest. The text is never repeated: somebody may have
-// written the token itself.
+// tokenHash reads a digest. The text is never repeated: it may be the token
+// itself, written by mistake.
 func (s *scope) tokenHash(v string) (string, error) {
 	sum, err := hex.DecodeString(v)
 	switch {
@@ -152,7 +152,7 @@ func (s *scope) checkCaller(key string) {
 }
 
 // setDefaultRoles gives callers without a list of personalities the one that is chosen
-// when nobody chooses. Only the local user, who can read and write this file,
+// by default. Only the local user, who can read and write this file,
 // may take any.
 func (c *Config) setDefaultRoles() {
 	alone := []string{}

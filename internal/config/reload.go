@@ -10,7 +10,7 @@ import (
 // Changed reports whether the files say something else than when they were
 // read. It reads them, which costs microseconds, and so cannot be misled by a
 // clock or a file system that is coarse. A file that cannot be read is an
-// error, since nobody knows what it says: an editor may be replacing it. What
+// error, since its content is unknown: an editor may be replacing it. What
 // was parsed from memory never changes.
 func (c *Config) Changed() (bool, error) {
 	if len(c.Files) == 0 {

@@ -24,7 +24,7 @@ type Security struct {
 	// RequireAuth is false when HTTP callers need no token; absent means true.
 	RequireAuth bool
 	// OIDC says whose tokens are believed beside those of the principals; nil
-	// means nobody's.
+	// means none.
 	OIDC *OIDC
 }
 
@@ -46,7 +46,7 @@ type OIDC struct {
 }
 
 // signingAlgorithms lists the asymmetric algorithms of RFC 7518 and RFC 8037:
-// with a symmetric one, or none, whoever knows the public key could sign.
+// with a symmetric one, or none, a holder of the public key could sign.
 func signingAlgorithms() []string {
 	return []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 }
@@ -154,7 +154,7 @@ func (s *scope) parseIssuer(v string) (string, error) {
 	case err != nil:
 		return "", err
 	case u.Scheme == "http" && !isLoopback(host):
-		return "", errors.New("expected https: whoever is between could hand out keys of his own")
+		return "", errors.New("expected https: a host in between could hand out keys of its own")
 	}
 	return v, nil
 }

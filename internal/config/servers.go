@@ -6,7 +6,7 @@ import "github.com/sallyport/sallyport/internal/yamldoc"
 const serversKey = "mcp_servers"
 
 // shownOfServers lists the keys of a server whose values snippets may show. An
-// argument of a command may be a secret that somebody wrote by mistake.
+// argument of a command may be a secret that was written by mistake.
 var shownOfServers = []string{"capabilities", "permissions", "rateLimit", "rate_limit", "timeout", "concurrency", "shared", "cwd"}
 
 func serverKeys() []row {

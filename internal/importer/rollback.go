@@ -44,7 +44,7 @@ func RollBack(e *Environment, o *Options) error {
 		fmt.Fprintln(e.Err, "nothing to bring back: no file of a client that starts this program has a copy"+e.describeCopies(files))
 		return nil
 	}
-	fmt.Fprintln(e.Err, "the configuration still declares the servers: nobody starts them but this program")
+	fmt.Fprintln(e.Err, "the configuration still declares the servers: only this program starts them")
 	return nil
 }
 

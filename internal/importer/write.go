@@ -82,11 +82,11 @@ func (i *clientImport) checkPersonality(p *serverPlan, path string) error {
 	names := i.config.Names()
 	switch _, there := i.config.Personalities[p.role]; {
 	case i.config.Implicit:
-		return fmt.Errorf("%s has no personalities, and %s would take the place of what is seen where nobody chooses: add one that is named default first", path, p.role)
+		return fmt.Errorf("%s has no personalities, and %s would become the one of callers that name none: add one that is named default first", path, p.role)
 	case there || len(names) > 1 || names[0] == config.DefaultPersonality:
 		return nil
 	default:
-		return fmt.Errorf("%s has one personality, %s, which is taken where nobody chooses; beside %s none would be: name it default, or give the servers to it with --personality %s",
+		return fmt.Errorf("%s has one personality, %s, which callers get that name none; beside %s they would get none: name it default, or give the servers to it with --personality %s",
 			path, names[0], p.role, names[0])
 	}
 }
