@@ -312,4 +312,4 @@ func (p *suspendedCall) Ask(ctx context.Context, questions ...sallyport.Question
 }
 
 // errSilent is the tool's error for a question without an answer in time.
-var errSilent = unansweredError("nobody answered in time")
+var errSilent = unansweredError("no answer came in time")

@@ -53,7 +53,7 @@ func TestARoundThatNobodyBrings(t *testing.T) {
 		begun := time.Now()
 		send(t, s.in, roundLine(1, "careless", `"arguments":{}`))
 		state := r.state()
-		if err := <-in.told; err == nil || err.Error() != "nobody answered in time" || time.Since(begun) != 5*time.Minute {
+		if err := <-in.told; err == nil || err.Error() != "no answer came in time" || time.Since(begun) != 5*time.Minute {
 			t.Errorf("the tool was told %v after %s, want that nobody answered after 5m0s", err, time.Since(begun))
 		}
 		synctest.Wait()

@@ -275,7 +275,7 @@ func TestAQuestionOfATaskEnds(t *testing.T) {
 		}
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if r := a.get(id); r.Result.Status != "completed" || !r.Result.Result.IsError || !strings.Contains(r.said(), "nobody answered in time") {
+		if r := a.get(id); r.Result.Status != "completed" || !r.Result.Result.IsError || !strings.Contains(r.said(), "no answer came in time") {
 			t.Errorf("after that it is %s", r.text)
 		}
 	})

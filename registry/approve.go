@@ -23,7 +23,7 @@ const (
 	// personality says nothing of approvals.
 	defaultApprovalWait = 30 * time.Second
 	// approvalArgs bounds the arguments that people are shown, in code
-	// points. Nobody reads more before they decide.
+	// points. People do not read more before they decide.
 	approvalArgs = 16 << 10
 	// fullRetry is when to come back once too many calls wait.
 	fullRetry = time.Minute
@@ -32,7 +32,7 @@ const (
 	maxAsks = 20
 )
 
-// awaitApproval waits until a human has decided about the call, when somebody
+// awaitApproval waits until a person has decided about the call, when a person
 // has to. A call that needs a decision runs only on an approval of exactly
 // this call, which it takes before it goes on: when the program dies from
 // here on, the approval is spent and nothing runs twice.
@@ -85,7 +85,7 @@ type heldCall struct {
 	digest string
 	a      sallyport.Approval
 	waited bool
-	notice *progressReporter // set once somebody was told of the wait
+	notice *progressReporter // set once the caller was told of the wait
 }
 
 // requestDecision asks once for a decision and waits for it. It is not done
@@ -127,7 +127,7 @@ func (h *heldCall) awaitDecision(waiting context.Context) {
 	}
 	if h.notice == nil {
 		h.notice = &progressReporter{call: h.call, sink: h.caller.Progress}
-		// Nobody's slow stream keeps a decision waiting.
+		// A slow stream must not keep a decision waiting.
 		go h.notice.emitReport(sallyport.Progress{
 			Message: "waits for approval " + h.a.ID, Audience: sallyport.AudienceUser,
 		})
@@ -224,11 +224,11 @@ func (h *heldCall) undecidedReason(ctx context.Context) string {
 	case h.r.workers.isClosing():
 		return "the gate closed while the call waited"
 	default:
-		return "nobody has decided yet"
+		return "no person has decided yet"
 	}
 }
 
-// refuseDenied refuses a call that somebody has denied.
+// refuseDenied refuses a call that a person has denied.
 func (h *heldCall) refuseDenied() bool {
 	return h.refuseUnapproved(fmt.Sprintf("denied by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, reasonSuffix(h.a.Reason)),
 		sallyport.CodeApprovalDenied, "Approval denied: "+h.q.Tool+" may not run with these arguments"+reasonSuffix(h.a.Reason))

@@ -14,7 +14,7 @@ import (
 const availableWait = time.Second
 
 // availability asks a tool whether it can work, once at a time: callers that
-// come meanwhile share the answer, and a check that hangs is not asked again.
+// come during the check share the answer, and a check that hangs is not asked again.
 type availability struct {
 	mu      sync.Mutex
 	current *availabilityCheck

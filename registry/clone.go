@@ -9,7 +9,7 @@ import (
 )
 
 // cloneTool returns a copy of a tool that shares nothing that could be written
-// to. What was checked at registration is what stays in force, whoever still
+// to. What was checked at registration is what stays in force, no matter who still
 // holds the declaration or was given a listing. The compiled texts of the
 // schemas are shared: they are many and large.
 func cloneTool(t *sallyport.Tool) sallyport.Tool {

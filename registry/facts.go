@@ -101,7 +101,7 @@ func (c *call) flowRule(private, local bool) (sallyport.FlowAction, string) {
 		return sallyport.FlowAllow, ""
 	case after == "", after == sallyport.FlowApprove:
 		return sallyport.FlowApprove, keyAfterBoth
-	default: // a word that nobody knows
+	default: // an unknown word
 		return sallyport.FlowRefuse, keyAfterBoth
 	}
 }
@@ -109,7 +109,7 @@ func (c *call) flowRule(private, local bool) (sallyport.FlowAction, string) {
 // applyFlowRules applies the flow rules to the facts that are known. A call
 // that they hold has a reason afterwards, which awaitApproval shows to people.
 // Private data that the call itself may read counts like what was read
-// before: its arguments can name what nobody has looked at yet.
+// before: its arguments can name what was not read yet.
 func (c *call) applyFlowRules(known []sallyport.FactMark) bool {
 	c.hold = flowHold{}
 	private, untrusted := newestMark(known, sallyport.FactPrivate), newestMark(known, sallyport.FactUntrusted)

@@ -132,7 +132,7 @@ func (c *declarationChecker) compileResources() *resourceMatcher {
 }
 
 // CheckResource says what Register would refuse of a resource, so that who
-// lists what somebody else wrote can leave it out; nil when it is well formed.
+// lists what another party wrote can leave it out; nil when it is well formed.
 func CheckResource(res *sallyport.Resource) error {
 	_, err := checkResource(res)
 	return err
@@ -270,7 +270,7 @@ func (r *Registry) Reader(caller *sallyport.Caller, uri string) (id string, ok b
 // caller's client: a human decides about it before it runs, or may, should the
 // conversation have read what a rule is about; the principal is a person; and
 // the personality does not keep decisions for the operator. What an operator
-// has stopped is put before nobody.
+// has stopped is not shown.
 func (r *Registry) Asks(caller *sallyport.Caller, id string) bool {
 	e, ro := r.findEntry(id), r.roleFor(caller.Personality)
 	return e != nil && caller.Principal.Person && ro.mayElicit() && (ro.requiresApproval(&e.tool) || r.mayHoldForFlow(caller, e)) && !r.stopFilter(caller)(id)

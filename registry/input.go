@@ -15,14 +15,14 @@ import (
 )
 
 // asker stands between a tool's questions and the edge that puts them: it
-// cleans them, stops the call's clock while somebody thinks, and gives up when
+// cleans them, stops the call's clock while a person thinks, and gives up when
 // the rules of the call are replaced.
 type asker struct {
 	call  *call
 	clock *runClock
 }
 
-// input is the way to whoever called, nil when there is none.
+// input asks the caller; nil when it cannot be asked.
 func (c *call) input(clock *runClock) sallyport.Input {
 	if clock == nil {
 		return nil
@@ -59,7 +59,7 @@ func (a *asker) Ask(ctx context.Context, questions ...sallyport.Question) ([]sal
 }
 
 // goneReason says why the call may not go on after a question, whether it was
-// answered or not: its principal was revoked or stopped meanwhile, or the
+// answered or not: its principal was revoked or stopped in between, or the
 // edge says that it may do something else by now.
 func (a *asker) goneReason(ctx context.Context, err error) (why string) {
 	c, o := a.call, &a.call.r.o
@@ -92,7 +92,7 @@ func (a *asker) goneReason(ctx context.Context, err error) (why string) {
 	return ""
 }
 
-// Inquires reports whether a tool declares that it asks whoever called. What a
+// Inquires reports whether a tool declares that it asks the caller. What a
 // role leaves it of that is decided when it asks.
 func (r *Registry) Inquires(id string) bool {
 	e := r.findEntry(id)
@@ -155,7 +155,7 @@ type runClock struct {
 	waits int
 }
 
-// withTimeLimit returns the context of a run. Where a tool may ask somebody,
+// withTimeLimit returns the context of a run. Where a tool may ask a person,
 // the waiting does not count.
 func (c *call) withTimeLimit(ctx context.Context, limit time.Duration) (context.Context, *runClock, context.CancelFunc) {
 	if len(c.grant.Input) == 0 || c.caller.Input == nil {

@@ -62,7 +62,7 @@ func limitKey(tool, principal string) string { return tool + "/" + principal }
 
 // refuseExceeded refuses a call that came too early.
 func (c *call) refuseExceeded(l sallyport.RateLimit, wait time.Duration) bool {
-	// Whoever comes back after this many milliseconds must not be too early.
+	// A caller that comes back after this many milliseconds must not be too early.
 	retry := wait.Truncate(time.Millisecond)
 	if retry < wait {
 		retry += time.Millisecond

@@ -75,7 +75,7 @@ func (c *call) registerOutliving(what string, shared bool, end func(why error), 
 }
 
 // reviewReplaced checks what the call begins against the rules in force, when
-// another registry has replaced its own meanwhile.
+// another registry has replaced its own since.
 func (c *call) reviewReplaced(run *Run) {
 	if c.r.workers.isClosing() {
 		c.r.runs.repeatReview(run)

@@ -29,7 +29,7 @@ const (
 
 // recordIntent records that the tool is about to run. When the record cannot
 // be kept, a call that may change something, or reach out, does not run. Nor
-// does one that nobody waits for any more.
+// does one whose caller has gone.
 func (c *call) recordIntent(ctx context.Context) bool {
 	var err error
 	if c.r.o.Recorder != nil && ctx.Err() == nil {
@@ -80,7 +80,7 @@ func (c *call) bindAccessors(ctx context.Context, clock *runClock) bool {
 }
 
 // recordOutcome records the outcome and returns the result. The caller's
-// cancellation does not reach it: what happened is recorded whoever still
+// cancellation does not reach it: what happened is recorded even if no client
 // listens.
 func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	res := c.cleaned.result()

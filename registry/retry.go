@@ -28,7 +28,7 @@ const (
 // runWithRetries runs the tool until it does not fail or may not be run
 // again, all under the call's deadline.
 func (j *toolJob) runWithRetries() {
-	if !j.tool.Idempotent || len(j.tool.Capabilities.Input) > 0 { // nobody is asked twice
+	if !j.tool.Idempotent || len(j.tool.Capabilities.Input) > 0 { // no question is asked twice
 		j.runOnce()
 		return
 	}

@@ -155,7 +155,7 @@ func (c *call) finalizeOutcome(ended string, o *runOutcome) {
 		res = sallyport.Err("The call "+ended, sallyport.CodeExecutionFailed)
 	case o.failed:
 		d.Why = "the tool returned an error"
-		// What an accessor says is not somebody else's output: it begins with
+		// What an accessor says is not untrusted output: it begins with
 		// its code and is not wrapped.
 		c.bare = o.own
 		if o.scoped {

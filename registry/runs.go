@@ -67,7 +67,7 @@ type Ended struct {
 	Why string
 }
 
-// Error says it for whoever called: without what the operator did, or why.
+// Error says it for the caller: without what the operator did, or why.
 func (e *Ended) Error() string { return "the caller may not go on with it any more" }
 
 // RunsOptions configure [Runs]. nil means the defaults.
@@ -140,8 +140,8 @@ func (r *Runs) scheduleCheck() {
 	time.AfterFunc(r.o.Pause, r.checkAll)
 }
 
-// remove removes a run and reports whether it was there: whoever removes it
-// ends it, and nobody else.
+// remove removes a run and reports whether it was there: the one that removes it
+// ends it.
 func (r *Runs) remove(run *Run) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

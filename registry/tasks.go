@@ -16,7 +16,7 @@ func (r *Registry) Tasks(id string) sallyport.TaskSupport {
 }
 
 // Stands reports whether a caller whom an edge let in at a moment may still hear
-// of a call of a tool that it made then: nobody has revoked it, or stopped it,
+// of a call of a tool that it made then: the operator has not revoked it, or stopped it,
 // its session or the tool. When that cannot be told, it may not.
 func (r *Registry) Stands(ctx context.Context, caller *sallyport.Caller, tool string, since time.Time) bool {
 	p := caller.Principal.Name

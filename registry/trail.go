@@ -13,7 +13,7 @@ const maxAccess = 100
 
 // trail is what the steps of one call said, in order. Steps that let the call
 // pass without a word take a few bytes each, so that the common call does not
-// pay for a list that nobody reads. It is safe for concurrent use.
+// pay for a list that is not read. It is safe for concurrent use.
 type trail struct {
 	mu     sync.Mutex
 	passed [14]sallyport.Step // as many as can pass in one call, the reducer's the last

@@ -22,7 +22,7 @@ type toolJob struct {
 	// failed hears of an attempt that is followed by another one.
 	failed func(attempt int, why string, wait time.Duration)
 	end    runOutcome    // set before done
-	done   chan struct{} // buffered: nobody may be waiting any more
+	done   chan struct{} // buffered: the caller may have gone
 }
 
 // workerPool runs jobs, each at once: on a waiting goroutine, else on a new
@@ -158,7 +158,7 @@ func (w *workerPool) isClosing() bool {
 func (w *workerPool) withClosing(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	if w.isClosing() {
-		cancel() // at once: nobody is asked in vain
+		cancel() // at once: no question is asked in vain
 	}
 	go func() {
 		select {

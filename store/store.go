@@ -16,7 +16,7 @@ import (
 )
 
 // The reasons for which a backend fails. They are matched with errors.Is;
-// the text is safe to show to whoever called a tool.
+// the text is safe to show to the caller of a tool.
 var (
 	// ErrLocked: another process holds the state and did not release it
 	// within the bound.

@@ -1,4 +1,4 @@
-// Package denyfloor is the list of paths that no grant reaches, whoever holds it:
+// Package denyfloor is the list of paths that no grant reaches:
 // [New] compiles it, [Floor.Check] asks it about one path. The accessors
 // of scoped and the confinement of children hold to the same list.
 package denyfloor

@@ -180,7 +180,7 @@ var floorTable = [...]floorGroup{
 		"~/.emacs", "~/.emacs.d", "~/.nanorc", "~/library/application support/code",
 		"~/library/application support/cursor", "~/appdata/roaming/code",
 	}},
-	{true, "whoever runs the gate there gets this configuration", "docs/guides/configuration.md, docs/guides/lock.md", []string{
+	{true, "a gate that is started there uses this configuration", "docs/guides/configuration.md, docs/guides/lock.md", []string{
 		"**/sallyport.yaml", "**/sallyport.lock", "**/.sallyport.lock.*", "**/.sallyport",
 	}},
 	{true, "a tool client's configuration runs commands", "the reference of each client", []string{

@@ -91,7 +91,7 @@ func (c *conn) storeFact(principal, session string, m *sallyport.FactMark) error
 	return err
 }
 
-// forgetOldFacts removes some rows that count for nobody any more.
+// forgetOldFacts removes some rows that no longer count.
 func (c *conn) forgetOldFacts(now time.Time) error {
 	_, err := c.exec(withLimit(`DELETE FROM facts WHERE (principal, session, fact) IN
 		(SELECT principal, session, fact FROM facts WHERE time < ?1 ORDER BY time LIMIT %d)`, oldFacts),
