@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Bounds of a [Record]. They keep a row small; nothing legitimate comes near.
@@ -157,10 +158,7 @@ func isBlank(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }
 // clipText shortens what a message quotes.
 func clipText(s string) string {
 	const most = 80
-	if len(s) > most {
-		return s[:most] + "..."
-	}
-	return s
+	return text.ClipBytes(s, most)
 }
 
 // toPrincipal returns the principal of a record. The lists are the caller's

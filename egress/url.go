@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -131,14 +132,11 @@ func urlError(host, reason string) *sallyport.Error {
 // spellings that inet_aton reads is refused whatever it stands for; what it
 // stands for is said for the reader's sake.
 func badHost(raw string, cause error) *sallyport.Error {
-	text := strconv.QuoteToASCII(raw)
-	if len(text) > 100 {
-		text = text[:100] + "…"
-	}
-	e := sallyport.HostError(text, "is not a host name or canonical address")
+	quoted := text.Clip(strconv.QuoteToASCII(raw), 100)
+	e := sallyport.HostError(quoted, "is not a host name or canonical address")
 	e.Err = cause
 	if a, ok := looseIPv4(raw); ok {
-		e.Detail = text + " is an unusual spelling of an address"
+		e.Detail = quoted + " is an unusual spelling of an address"
 		if what := Floor(a, false); what != "" {
 			e.Detail += ", " + what
 		}

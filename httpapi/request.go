@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport/internal/budget"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -108,10 +109,7 @@ func isUsableName(s string) bool {
 // clipWord bounds a word of the client's in a message to the client.
 func clipWord(s string) string {
 	const most = 64
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "")
-	}
-	return s
+	return text.ClipBytes(s, most)
 }
 
 // errTooLong is a body beyond its bound.

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -92,13 +93,7 @@ func cleanPart(cl *output.Cleaner, p sallyport.Part) cleanedPart {
 
 // shortenName returns a name on one line, cut to what a name may have: it is
 // shown as it is, and is no place for a text to a model.
-func shortenName(name string) string {
-	name = strings.Join(strings.Fields(name), " ")
-	if runes := []rune(name); len(runes) > maxPartName {
-		return string(runes[:maxPartName]) + "…"
-	}
-	return name
-}
+func shortenName(name string) string { return text.Clip(text.OneLine(name), maxPartName) }
 
 // encodeURI escapes what no URI can hold, so that it does not read as a text.
 func encodeURI(uri string) string {

@@ -5,10 +5,10 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/group"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -85,17 +85,8 @@ func sendDecision(note func(sallyport.Decision), d sallyport.Decision) {
 	}
 }
 
-// clipItem shortens a text of unknown length at a whole character.
-func clipItem(s string) string {
-	if len(s) <= maxItemBytes {
-		return s
-	}
-	n := maxItemBytes
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "..."
-}
+// clipItem shortens a text of unknown length.
+func clipItem(s string) string { return text.ClipBytes(s, maxItemBytes) }
 
 // hideBackendError turns a failure of a backend into one that the caller may see. A coded
 // error was written for the caller and stays; of anything else the caller sees

@@ -31,7 +31,7 @@ func TestMail(t *testing.T) {
 		{name: "display name", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{"A <a@example.com>"}}, want: `recipient "A <a@example.com>": more than a bare address`},
 		{name: "line break", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{"a@example.com\r\nBcc: b@evil.org"}}, want: `recipient "a@example.com\r\nBcc: b@evil.org": not an address`},
 		{name: "subject with a header", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{"a@example.com"}, Subject: "hi\nBcc: b@evil.org"}, want: "the subject holds a line break"},
-		{name: "long address", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{strings.Repeat("a", 250) + "@example.com"}}, want: "recipient \"" + strings.Repeat("a", 250) + "@examp...\": longer than 254 bytes"},
+		{name: "long address", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{strings.Repeat("a", 250) + "@example.com"}}, want: "recipient \"" + strings.Repeat("a", 250) + "@examp…\": longer than 254 bytes"},
 		{name: "domain literal", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{"a@[93.184.215.14]"}}, want: `recipient "a@[93.184.215.14]": not a domain name`},
 		{name: "star", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{"*@example.com"}}, want: `recipient "*@example.com": an empty or quoted local part, or one with a star`},
 		{name: "percent route", granted: []string{"*@example.com"}, msg: sallyport.Message{To: []string{"bob%evil.org@example.com"}}, want: `recipient "bob%evil.org@example.com": a local part that relays take for a route`},

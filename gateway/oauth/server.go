@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Grant says how tokens come into being.
@@ -243,12 +244,9 @@ func missingScopes(a, b []string) []string {
 }
 
 // clipQuote quotes and shortens a text of another party, for a message.
-func clipQuote(text string) string {
+func clipQuote(s string) string {
 	const most = 120
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return fmt.Sprintf("%+q", text)
+	return fmt.Sprintf("%+q", text.ClipBytes(s, most))
 }
 
 // ErrLogin is matched by errors of calls that need a person to log in first.

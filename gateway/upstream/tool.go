@@ -8,11 +8,11 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/schema"
 )
@@ -134,8 +134,5 @@ func (s *mountedServer) schemaText(d *offering, key string) (json.RawMessage, er
 // quoteName quotes a name that a third party chose, for a message.
 func quoteName(name string) string {
 	const most = 80
-	if len(name) > most {
-		name = strings.ToValidUTF8(name[:most], "") + "…"
-	}
-	return strconv.QuoteToASCII(name)
+	return strconv.QuoteToASCII(text.ClipBytes(name, most))
 }

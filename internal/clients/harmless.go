@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // A value is copied when it is known that it says nothing, and by a person's word.
@@ -223,8 +225,5 @@ func hasUserInfo(text string) bool {
 
 func clipName(name string) string {
 	const most = 64
-	if len(name) > most {
-		return name[:most]
-	}
-	return name
+	return text.ClipBytes(name, most)
 }

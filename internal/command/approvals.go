@@ -14,6 +14,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -182,7 +183,7 @@ func printApprovals(p *printer, list []sallyport.Approval, now time.Time, whole 
 		a := &list[i]
 		p.printLine("%s  %s  %s  %s  %s", a.ID, p.formatState(a.State), escapeControls(a.Tool), escapeControls(a.Principal+"/"+a.Personality), formatAge(a, now))
 		args := escapeControls(a.Args)
-		if short := truncateRunes(args, listedArgs); !whole && short != args {
+		if short := text.Clip(args, listedArgs); !whole && short != args {
 			args = fmt.Sprintf("%s [%d characters; 'sallyport approvals ls %s' shows them]", short, utf8.RuneCountInString(args), a.ID)
 		}
 		p.printLine("    %s", args)

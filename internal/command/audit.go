@@ -152,21 +152,12 @@ func describeEvent(e *audit.Event) string {
 	}
 	line := fmt.Sprintf("%s %s/%s", e.Tool, e.Principal, e.Personality)
 	if e.Args != "" && e.Kind != audit.KindIntent {
-		line += " " + truncateRunes(string(e.Args), 100)
+		line += " " + text.Clip(string(e.Args), 100)
 	}
 	if e.Kind == audit.KindOutcome && !e.OK {
-		line += fmt.Sprintf(" -> %s: %s", e.Code, truncateRunes(text.OneLine(string(e.Error)), 160))
+		line += fmt.Sprintf(" -> %s: %s", e.Code, text.Clip(text.OneLine(string(e.Error)), 160))
 	}
 	return line
-}
-
-// truncateRunes cuts a text at a character boundary.
-func truncateRunes(s string, most int) string {
-	r := []rune(s)
-	if len(r) <= most {
-		return s
-	}
-	return string(r[:most]) + "..."
 }
 
 func auditShow(env *environment, f *flags) *cobra.Command {

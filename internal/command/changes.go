@@ -5,6 +5,7 @@ import (
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // describeRecord describes what a principal holds. The text holds nothing of
@@ -16,16 +17,16 @@ func describeRecord(r *auth.Record) string {
 // describeChange describes a change on one line.
 func describeChange(e *audit.Event) string {
 	c := e.Change
-	text := fmt.Sprintf("%s %s by %s", c.Action, c.Target, e.Principal)
+	line := fmt.Sprintf("%s %s by %s", c.Action, c.Target, e.Principal)
 	if c.User != "" {
-		text += " (user " + c.User + ")"
+		line += " (user " + c.User + ")"
 	}
 	if c.Detail != "" {
-		text += ": " + string(c.Detail)
+		line += ": " + string(c.Detail)
 	}
 	if e.Error != "" {
-		text += " -> not done: " + truncateRunes(string(e.Error), 160)
+		line += " -> not done: " + text.Clip(string(e.Error), 160)
 	}
 	// A reason or a session name is text from another party.
-	return escapeControls(text)
+	return escapeControls(line)
 }

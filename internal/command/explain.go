@@ -283,7 +283,7 @@ func explainCall(ctx context.Context, rt *app.Runtime, p *printer, call string) 
 	p.printLine("call %s: %s by %s as %s at %s", last.CallID, text.OneLine(string(last.Tool)), last.Principal,
 		orNone(string(last.Personality)), last.Time.Local().Format("2006-01-02 15:04:05"))
 	if last.Args != "" {
-		p.printLine("arguments: %s", truncateRunes(string(last.Args), 1000))
+		p.printLine("arguments: %s", text.Clip(string(last.Args), 1000))
 	}
 	explainOutcome(p, last)
 	for i := range events {

@@ -165,7 +165,7 @@ func (o *observeFlags) writeDeclaration(env *environment, f *flags, seen *sandbo
 // everything else as comments.
 func printObservation(p *printer, seen *sandbox.Observation, args []string) {
 	remark := func(format string, a ...any) { p.printLine("# %s", text.OneLine(fmt.Sprintf(format, a...))) }
-	remark("what one run of this needed: %s", truncateRunes(strings.Join(args, " "), 200))
+	remark("what one run of this needed: %s", text.Clip(strings.Join(args, " "), 200))
 	printCapabilities(p, &seen.Capabilities)
 	if more := seen.Binaries; len(more) > 1 {
 		remark("also started, which needs no declaration:")

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -80,12 +80,7 @@ func toShownText(v any) string {
 }
 
 // truncateName cuts a name.
-func truncateName(s string) string {
-	if utf8.RuneCountInString(s) <= maxBrief {
-		return s
-	}
-	return string([]rune(s)[:maxBrief]) + "…"
-}
+func truncateName(s string) string { return text.Clip(s, maxBrief) }
 
 // cleanName returns a name as a message holds it.
 func cleanName(s string) string { return truncateName(string(output.Plain().Text(s))) }

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 	"github.com/sallyport/sallyport/output"
 )
@@ -116,10 +117,7 @@ func joinLines(s string) string {
 
 // quoteShort quotes a text of the document for a message.
 func quoteShort(s string) string {
-	if runes := []rune(s); len(runes) > maxShort {
-		s = string(runes[:maxShort]) + "…"
-	}
-	return strconv.Quote(s)
+	return strconv.Quote(text.Clip(s, maxShort))
 }
 
 // toSlug makes a word of lower-case letters, digits and single dashes.

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Lengths of RFC 1035, section 2.3.4: a label has at most 63 octets, a name
@@ -226,8 +228,5 @@ func endsInNumber(s string) bool {
 // control characters nor a flood reach a log line.
 func hostError(host string, err error) error {
 	const shown = 100
-	if len(host) > shown {
-		host = host[:shown] + "…"
-	}
-	return fmt.Errorf("host %q: %w", host, err)
+	return fmt.Errorf("host %q: %w", text.ClipBytes(host, shown), err)
 }

@@ -31,6 +31,31 @@ func TestFirst(t *testing.T) {
 	}
 }
 
+func TestClip(t *testing.T) {
+	for _, tt := range []struct {
+		s                   string
+		n                   int
+		chars, bytes, inner string
+	}{
+		{"", 0, "", "", ""},
+		{"abc", 3, "abc", "abc", "abc"},
+		{"abcd", 3, "abc…", "abc…", "abcd"},
+		{"ééé", 1, "é…", "…", "é…é"},
+		{"éé", 2, "éé", "é…", "éé"},
+		{"éabé", 1, "é…", "…", "é…é"},
+	} {
+		if got := text.Clip(tt.s, tt.n); got != tt.chars {
+			t.Errorf("Clip(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.chars)
+		}
+		if got := text.ClipBytes(tt.s, tt.n); got != tt.bytes {
+			t.Errorf("ClipBytes(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.bytes)
+		}
+		if got := text.ClipMiddle(tt.s, tt.n); got != tt.inner {
+			t.Errorf("ClipMiddle(%q, %d) = %q, want %q", tt.s, tt.n, got, tt.inner)
+		}
+	}
+}
+
 func FuzzFirst(f *testing.F) {
 	f.Add("aéz", 2)
 	f.Fuzz(func(t *testing.T, s string, n int) {

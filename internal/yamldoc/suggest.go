@@ -5,6 +5,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // maxSuggest bounds the length of a word that is compared, in bytes.
@@ -51,12 +53,7 @@ func AdviseName(word string, names, expected []string) string {
 }
 
 // Quote quotes a word of the text for a message, shortened.
-func Quote(s string) string {
-	if runes := []rune(s); len(runes) > 64 {
-		s = string(runes[:64]) + "…"
-	}
-	return strconv.Quote(s)
-}
+func Quote(s string) string { return strconv.Quote(text.Clip(s, 64)) }
 
 // OneOf returns "a", "a or b", "a, b or c".
 func OneOf(names []string) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
@@ -66,9 +67,5 @@ func newNotAvailable(connection, detail string) error {
 
 // clipMessage bounds a message.
 func clipMessage(s string) string {
-	s = strings.ToValidUTF8(s, "\ufffd")
-	if len(s) <= maxMessage {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxMessage], "") + " …"
+	return text.ClipBytes(strings.ToValidUTF8(s, "\ufffd"), maxMessage)
 }

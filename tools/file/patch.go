@@ -182,9 +182,5 @@ const previewChars = 160
 
 // shortenLine shortens a line.
 func shortenLine(line string) string {
-	line = strings.ToValidUTF8(strings.TrimRight(line, "\r"), "\ufffd")
-	if short := text.FirstChars(line, previewChars); len(short) < len(line) {
-		return short + "..."
-	}
-	return line
+	return text.Clip(strings.ToValidUTF8(strings.TrimRight(line, "\r"), "\ufffd"), previewChars)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport/internal/denyfloor"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Bounds of one survey. A checkout of the Linux kernel has 6,000 directories,
@@ -246,9 +247,6 @@ func (s *Surveyor) surveyOnce(ctx context.Context, floor *denyfloor.Floor, read,
 
 // shortenPath cuts the middle out of a path that is too long to read.
 func shortenPath(path string) string {
-	const most = 300
-	if len(path) <= most {
-		return path
-	}
-	return path[:most/2] + "…" + path[len(path)-most/2:]
+	const side = 150
+	return text.ClipMiddle(path, side)
 }
