@@ -1,4 +1,5 @@
-// Package needs says in tests which programs of the machine they run.
+// Package needs says in tests what they need of the machine: which programs,
+// and how much time.
 package needs
 
 import (
@@ -7,6 +8,10 @@ import (
 	"path/filepath"
 	"testing"
 )
+
+// Long reports whether tests repeat what they do as often as they can. They do
+// with SALLYPORT_TEST_LONG=1, which CI sets.
+func Long() bool { return os.Getenv("SALLYPORT_TEST_LONG") == "1" }
 
 // Programs skips a test for want of a program on the fixed search path of
 // children; with CI=true that is a failure.
