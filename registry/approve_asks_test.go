@@ -10,6 +10,7 @@ import (
 // TestAsks: an edge puts a call before the person behind its client only where
 // a human decides about it, and not where that is the operator.
 func TestAsks(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		edit func(*sallyport.Personality)
@@ -37,6 +38,7 @@ func TestAsks(t *testing.T) {
 // TestC6_OnlyAPersonsClientIsAsked: the client of a program would answer for
 // itself.
 func TestC6_OnlyAPersonsClientIsAsked(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, asking(nil))
 	d.hold(nil)
 	person := d.caller()
@@ -50,6 +52,7 @@ func TestC6_OnlyAPersonsClientIsAsked(t *testing.T) {
 // TestNobodyIsAskedAboutWhatIsStopped: a decision that comes while the
 // principal, its session or the tool is stopped does not count.
 func TestNobodyIsAskedAboutWhatIsStopped(t *testing.T) {
+	t.Parallel()
 	s := &thrown{}
 	g := stopGate(t, s, asking(nil))
 	g.add(sallyport.Tool{Name: "held", Schema: open, Run: echo})

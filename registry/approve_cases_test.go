@@ -12,6 +12,7 @@ import (
 // TestApprovalCases runs the cases of testdata/approval.json. There are no
 // modes here: a tool is held or it is not.
 func TestApprovalCases(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/approval.json")
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 // that gives it personalities and nothing else: a tool that reaches files and
 // hosts makes the default rule hold what follows, and the program can decide.
 func TestC25_WithoutAQueueHeldCallsCanBeDecided(t *testing.T) {
+	t.Parallel()
 	ws := t.TempDir()
 	role := &sallyport.Personality{
 		Name: "role", FSReach: &sallyport.Reach{Read: []string{ws}}, Network: &sallyport.NetworkPolicy{Allow: []string{"*"}},

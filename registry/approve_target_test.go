@@ -34,6 +34,7 @@ func (n *named) lead(to string) { n.target.Store(&to) }
 // TestB6_AnApprovalIsForWhatTheNameStoodFor approves a call on one server and
 // repeats it when its connection or relay leads to another.
 func TestB6_AnApprovalIsForWhatTheNameStoodFor(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		caps sallyport.Capabilities
 		want []string
@@ -68,6 +69,7 @@ func TestB6_AnApprovalIsForWhatTheNameStoodFor(t *testing.T) {
 // TestB6_ANameThatLeadsElsewhereEndsTheWait exchanges the server while the call
 // waits for its decision.
 func TestB6_ANameThatLeadsElsewhereEndsTheWait(t *testing.T) {
+	t.Parallel()
 	names := &named{}
 	names.lead("server a")
 	d := newDeskOf(t, asking(func(p *sallyport.Personality) { p.Approvals.Wait = time.Hour }), memory.NewApprovals(nil),

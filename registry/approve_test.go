@@ -115,6 +115,7 @@ func (d *desk) want(args string, code sallyport.Code, runs int32) sallyport.Resu
 }
 
 func TestACallThatNeedsAnApprovalIsHeld(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, asking(nil))
 	d.hold(func(tool *sallyport.Tool) { tool.Cache = &sallyport.Cache{} })
 	d.add(sallyport.Tool{Name: "free", Run: echo})
@@ -138,6 +139,7 @@ func TestACallThatNeedsAnApprovalIsHeld(t *testing.T) {
 }
 
 func TestAnApprovalIsUsedOnce(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, asking(nil))
 	d.hold(nil)
 	first := d.want(`{"a":1}`, sallyport.CodeApprovalRequired, 0)
@@ -157,6 +159,7 @@ func TestAnApprovalIsUsedOnce(t *testing.T) {
 }
 
 func TestConcurrentRepeatsShareOneRun(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, asking(nil))
 	d.hold(nil)
 	d.want("", sallyport.CodeApprovalRequired, 0)
@@ -175,6 +178,7 @@ func TestConcurrentRepeatsShareOneRun(t *testing.T) {
 // TestWhatIsBound changes each thing that an approval is bound to, and some
 // that it is not.
 func TestWhatIsBound(t *testing.T) {
+	t.Parallel()
 	read := func(paths ...string) sallyport.Capabilities {
 		return sallyport.Capabilities{FSReach: &sallyport.FSCapability{Read: sallyport.Paths(paths...)}}
 	}
@@ -280,6 +284,7 @@ func TestWhatIsBound(t *testing.T) {
 }
 
 func TestALowerLevelOfConfinementVoidsAnApproval(t *testing.T) {
+	t.Parallel()
 	store, workspace := memory.NewApprovals(nil), t.TempDir()
 	at := func(level sallyport.Level) (*desk, sallyport.Result) {
 		d := newDeskOf(t, asking(func(p *sallyport.Personality) { p.Process = []string{"git"} }), store, &sallyport.Backends{
@@ -314,6 +319,7 @@ func (texts) Open(_ context.Context, ref string) (io.ReadCloser, error) {
 }
 
 func TestADryRunDoesNotAsk(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, asking(nil))
 	d.hold(nil)
 	caller := d.caller()
@@ -327,6 +333,7 @@ func TestADryRunDoesNotAsk(t *testing.T) {
 }
 
 func TestThoseWhoDecideSeeNoSecretsAndKnowWhatIsHidden(t *testing.T) {
+	t.Parallel()
 	d := newDesk(t, asking(nil))
 	d.hold(nil)
 	d.want(`{"to":"a\u001b[31m\u200b\u202e","key":"hunter2-Zq9xY7w"}`, sallyport.CodeApprovalRequired, 0)
@@ -359,6 +366,7 @@ func (b broken) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Approv
 func (b broken) Use(context.Context, string) (bool, error) { return false, b.use }
 
 func TestWithoutAWorkingStoreNothingRuns(t *testing.T) {
+	t.Parallel()
 	lost := errors.New("driver: password=hunter2")
 	tests := []struct {
 		name  string
@@ -401,6 +409,7 @@ func TestWithoutAWorkingStoreNothingRuns(t *testing.T) {
 }
 
 func TestLabelsAndAllToolsCanBeHeld(t *testing.T) {
+	t.Parallel()
 	for _, item := range []string{"held", "@mail", "*"} {
 		d := newDesk(t, asking(func(p *sallyport.Personality) { p.Approvals.Require = []string{item} }))
 		d.hold(func(tool *sallyport.Tool) { tool.Toolset = "mail" })

@@ -13,6 +13,7 @@ import (
 )
 
 func TestAWaitingCallHearsTheDecision(t *testing.T) {
+	t.Parallel()
 	for _, approve := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, asking(func(p *sallyport.Personality) { p.Approvals.Wait = 30 * time.Second }))
@@ -45,6 +46,7 @@ func TestAWaitingCallHearsTheDecision(t *testing.T) {
 }
 
 func TestAWaitEnds(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		edit    func(*sallyport.Approvals)
@@ -92,6 +94,7 @@ func TestAWaitEnds(t *testing.T) {
 }
 
 func TestADenialAndAnExpiryAreToldAndThenOver(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, asking(nil))
 		d.hold(nil)
@@ -116,6 +119,7 @@ func TestADenialAndAnExpiryAreToldAndThenOver(t *testing.T) {
 }
 
 func TestAReloadDuringTheWaitStopsTheCall(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(p *sallyport.Personality) { p.Approvals.Wait = 30 * time.Second }
 		d := newDesk(t, asking(slow))
@@ -134,6 +138,7 @@ func TestAReloadDuringTheWaitStopsTheCall(t *testing.T) {
 }
 
 func TestClosingOrReplacingTheGateEndsTheWait(t *testing.T) {
+	t.Parallel()
 	for _, replace := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, asking(func(p *sallyport.Personality) { p.Approvals.Wait = 30 * time.Second }))
@@ -155,6 +160,7 @@ func TestClosingOrReplacingTheGateEndsTheWait(t *testing.T) {
 }
 
 func TestHeldCallsOfABatchWaitAtOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, asking(func(p *sallyport.Personality) { p.Approvals.Wait = 30 * time.Second }))
 		d.hold(nil)

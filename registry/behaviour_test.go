@@ -73,6 +73,7 @@ func unmarshal(t *testing.T, text json.RawMessage, v any) {
 }
 
 func TestFilterCases(t *testing.T) {
+	t.Parallel()
 	each(t, "filter", func(t *testing.T, c behaviour) {
 		var in struct {
 			Tools []struct {
@@ -128,6 +129,7 @@ func TestFilterCases(t *testing.T) {
 }
 
 func TestNetworkResolveCases(t *testing.T) {
+	t.Parallel()
 	each(t, "network_resolve", func(t *testing.T, c behaviour) {
 		var in struct {
 			Declared []string `json:"declared"`
@@ -160,6 +162,7 @@ func grantOf(t *testing.T, p *sallyport.Personality, c sallyport.Capabilities) *
 }
 
 func TestRegistrationValidateCases(t *testing.T) {
+	t.Parallel()
 	each(t, "registration_validate", func(t *testing.T, c behaviour) {
 		var in struct {
 			Host, Path   string
@@ -215,6 +218,7 @@ func messageTexts(t *testing.T, host, path string, expect json.RawMessage) {
 }
 
 func TestDryRunCases(t *testing.T) {
+	t.Parallel()
 	each(t, "dry_run", func(t *testing.T, c behaviour) {
 		var in struct {
 			Tool string
@@ -244,6 +248,7 @@ func TestDryRunCases(t *testing.T) {
 }
 
 func TestCacheCases(t *testing.T) {
+	t.Parallel()
 	each(t, "cache", func(t *testing.T, c behaviour) {
 		var in struct {
 			Result string
@@ -283,6 +288,7 @@ func TestCacheCases(t *testing.T) {
 }
 
 func TestReducerCases(t *testing.T) {
+	t.Parallel()
 	each(t, "reducer", func(t *testing.T, c behaviour) {
 		g := newGate(t, nil)
 		g.add(sallyport.Tool{Name: "tool", Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
@@ -337,6 +343,7 @@ func TestReducerCases(t *testing.T) {
 }
 
 func TestConcurrentTurnsKeepTheirOwnContext(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	gate := make(chan struct{})
 	g.add(sallyport.Tool{Name: "tool", Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
@@ -360,6 +367,7 @@ func TestConcurrentTurnsKeepTheirOwnContext(t *testing.T) {
 }
 
 func TestProgressCases(t *testing.T) {
+	t.Parallel()
 	each(t, "progress", func(t *testing.T, c behaviour) {
 		var in struct{ Emit sallyport.Progress }
 		var want struct{ Audience sallyport.Audience }
@@ -372,6 +380,7 @@ func TestProgressCases(t *testing.T) {
 }
 
 func TestResultConstructorCases(t *testing.T) {
+	t.Parallel()
 	each(t, "sdk", func(t *testing.T, c behaviour) {
 		var in struct {
 			Err  string

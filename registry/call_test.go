@@ -24,6 +24,7 @@ func call(g *gate, tool, args string) sallyport.Result {
 }
 
 func TestCallTakesTheStepsInOrder(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "tool", Schema: open, Run: echo})
 	if res := call(g, "tool", `{"a":1}`); !res.OK || res.Value != `{"a":1}` {
@@ -45,6 +46,7 @@ func TestCallTakesTheStepsInOrder(t *testing.T) {
 // TestEachGateRefuses has one case per step: remove the step from the path
 // and its case fails.
 func TestEachGateRefuses(t *testing.T) {
+	t.Parallel()
 	unwired := newGateWith(t, nil, &sallyport.Backends{})
 	wired := newGate(t, &sallyport.Personality{Name: "role", Toolset: []string{"tool", "@label", "needs", "gone", "away", "panics", "permit"}})
 	var ran atomic.Int32
@@ -115,6 +117,7 @@ func TestEachGateRefuses(t *testing.T) {
 }
 
 func TestEveryFaultOfTheArgumentsIsNamed(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "tool", Run: echo, Schema: json.RawMessage(
 		`{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"},"e":{"enum":["a","b"],"default":"a"}},"required":["n","s"]}`)})
@@ -130,6 +133,7 @@ func TestEveryFaultOfTheArgumentsIsNamed(t *testing.T) {
 }
 
 func TestACallWithEffectsNeedsItsRecord(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	ran := map[string]bool{}
 	add := func(name string, c sallyport.Capabilities) {
@@ -175,6 +179,7 @@ func TestACallWithEffectsNeedsItsRecord(t *testing.T) {
 }
 
 func TestTheIntentIsRecordedBeforeTheToolRuns(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	var before []audit.Kind
 	g.add(sallyport.Tool{Name: "tool", Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
@@ -188,6 +193,7 @@ func TestTheIntentIsRecordedBeforeTheToolRuns(t *testing.T) {
 }
 
 func TestAPanicIsAFailureWithoutItsText(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "tool", Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 		panic("password hunter2")
@@ -199,6 +205,7 @@ func TestAPanicIsAFailureWithoutItsText(t *testing.T) {
 }
 
 func TestADeadlineEndsACall(t *testing.T) {
+	t.Parallel()
 	for _, stubborn := range []bool{false, true} {
 		t.Run(fmt.Sprintf("stubborn=%v", stubborn), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -236,6 +243,7 @@ func TestADeadlineEndsACall(t *testing.T) {
 }
 
 func TestCancellationReachesTheTool(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	started, ended := make(chan struct{}), make(chan struct{})
 	g.add(sallyport.Tool{Name: "tool", Run: func(ctx context.Context, _ *sallyport.Call) (sallyport.Result, error) {
@@ -260,6 +268,7 @@ func TestCancellationReachesTheTool(t *testing.T) {
 }
 
 func TestRegisterNamesEveryFault(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "taken", Run: echo})
 	err := g.Register(
@@ -298,6 +307,7 @@ func TestRegisterNamesEveryFault(t *testing.T) {
 }
 
 func TestCloseRefusesNewCalls(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "tool", Run: echo})
 	if err := g.Close(t.Context()); err != nil {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestCeilingsOfSecretsAndBinaries(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name             string
 		secrets, process []string
@@ -49,6 +50,7 @@ func TestCeilingsOfSecretsAndBinaries(t *testing.T) {
 }
 
 func TestAnEmptyVariableIsNoPath(t *testing.T) {
+	t.Parallel()
 	rec := &recorder{}
 	r, err := registry.New(&sallyport.Backends{Files: &sallyport.FileBackend{Home: t.TempDir()}}, &registry.Options{Recorder: rec, Workspace: t.TempDir()})
 	if err != nil {
@@ -63,6 +65,7 @@ func TestAnEmptyVariableIsNoPath(t *testing.T) {
 }
 
 func TestTheCacheForgets(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, err := registry.New(nil, &registry.Options{CacheEntries: 2})
 		if err != nil {
@@ -99,6 +102,7 @@ func TestTheCacheForgets(t *testing.T) {
 }
 
 func TestPathAsksTheToolsOwnAccessor(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	g := newGate(t, &sallyport.Personality{Name: "role", Toolset: []string{"files", "none"}, FSReach: &sallyport.Reach{Read: []string{dir}}})
 	capable := sallyport.Capabilities{FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()}}

@@ -48,6 +48,7 @@ func confiningGate(t *testing.T, p *sallyport.Personality, r *scopedtest.Runner)
 }
 
 func TestAMissingLayerRefusesTheCall(t *testing.T) {
+	t.Parallel()
 	lacking := &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: "user namespaces are switched off"}
 	tests := []struct {
 		name    string
@@ -90,6 +91,7 @@ func TestAMissingLayerRefusesTheCall(t *testing.T) {
 }
 
 func TestTheLevelIsRecorded(t *testing.T) {
+	t.Parallel()
 	runner := &scopedtest.Runner{
 		Level: sallyport.LevelStrict,
 		Play: func(context.Context, scopedtest.Spawned) (sallyport.ProcessResult, error) {
@@ -123,6 +125,7 @@ func TestTheLevelIsRecorded(t *testing.T) {
 }
 
 func TestOnlyGrantedBinariesAskTheRunner(t *testing.T) {
+	t.Parallel()
 	g, a := confiningGate(t, &sallyport.Personality{Name: "role", Process: []string{"ls"}}, &scopedtest.Runner{Missing: errors.New("no")})
 	g.add(starter("git")) // the personality allows none of it
 	g.add(sallyport.Tool{Name: "plain", Schema: open, Run: echo})
@@ -137,6 +140,7 @@ func TestOnlyGrantedBinariesAskTheRunner(t *testing.T) {
 }
 
 func TestABrokenGrantIsToldAtTheGrant(t *testing.T) {
+	t.Parallel()
 	g, _ := confiningGate(t, nil, &scopedtest.Runner{})
 	tool := starter("git")
 	tool.Capabilities.FSReach = &sallyport.FSCapability{Read: sallyport.Paths("${home}/x")}
@@ -149,6 +153,7 @@ func TestABrokenGrantIsToldAtTheGrant(t *testing.T) {
 // TestTouchedIsInTheRecord: what a child used stands in the trail with the
 // rule and the change for what was refused.
 func TestTouchedIsInTheRecord(t *testing.T) {
+	t.Parallel()
 	runner := &scopedtest.Runner{Play: func(context.Context, scopedtest.Spawned) (sallyport.ProcessResult, error) {
 		return sallyport.ProcessResult{
 			Touched: sallyport.Touched{
@@ -188,6 +193,7 @@ func TestTouchedIsInTheRecord(t *testing.T) {
 }
 
 func TestProcessDeclarations(t *testing.T) {
+	t.Parallel()
 	write := sallyport.Paths("${workspace}")
 	tests := []struct {
 		name string
@@ -247,6 +253,7 @@ func TestProcessDeclarations(t *testing.T) {
 // TestExecFromStaysWithinWrites: what may be executed is what may be written,
 // in the grant and not only in the declaration.
 func TestExecFromStaysWithinWrites(t *testing.T) {
+	t.Parallel()
 	g, _ := confiningGate(t, &sallyport.Personality{
 		Name: "role", FSReach: &sallyport.Reach{Write: []string{"/data/in"}},
 		Sources: map[string]string{"fs_reach.write": "s.yaml:4:5"},
@@ -270,6 +277,7 @@ func TestExecFromStaysWithinWrites(t *testing.T) {
 // TestAPersonalityMayAskForALayer has the operator put every child's writes
 // into a layer, and leaves tools without children alone.
 func TestAPersonalityMayAskForALayer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	runner := &scopedtest.Runner{}
 	for _, mode := range []sallyport.FSMode{"", sallyport.FSDirect, sallyport.FSOverlay} {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestRulesOfAPersonality(t *testing.T) {
+	t.Parallel()
 	read := []string{"read_file", "mcp__trivia__fact"}
 	const held, refused = sallyport.CodeApprovalRequired, sallyport.CodePermissionDenied
 	tests := []struct {
@@ -57,6 +58,7 @@ func TestRulesOfAPersonality(t *testing.T) {
 
 // TestTheLocalUserIsNotAskedAboutThemselves, unless the personality says so.
 func TestTheLocalUserIsNotAskedAboutThemselves(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name      string
 		principal string
@@ -90,6 +92,7 @@ func TestTheLocalUserIsNotAskedAboutThemselves(t *testing.T) {
 // TestAnEarlierApprovalIsNotForLater: who approved the call before untrusted
 // content came did not know of it.
 func TestAnEarlierApprovalIsNotForLater(t *testing.T) {
+	t.Parallel()
 	f := newFlows(t, nil, func(p *sallyport.Personality) { p.Approvals.Require = []string{"send"} })
 	first := f.hold("p", "s", "send")
 	if err := f.approvals.Decide(t.Context(), first.ApprovalID, "boss", true, ""); err != nil {
@@ -104,6 +107,7 @@ func TestAnEarlierApprovalIsNotForLater(t *testing.T) {
 // TestWithoutAConversationNothingIsJudged: what a server is asked at the start
 // reaches no model.
 func TestWithoutAConversationNothingIsJudged(t *testing.T) {
+	t.Parallel()
 	for _, none := range []bool{false, true} {
 		p := &sallyport.Personality{Name: "role", MCPServers: []string{"a"}, Flow: sallyport.Flow{Refuse: []string{"*"}}}
 		r, err := registry.New(&sallyport.Backends{Personalities: one{p}}, &registry.Options{NoConversation: none})
@@ -127,6 +131,7 @@ func TestWithoutAConversationNothingIsJudged(t *testing.T) {
 // TestAHintIsPartOfTheDefinition, and so are tasks: an approval of a tool that only
 // read is not one of a tool that does not say so any more.
 func TestAHintIsPartOfTheDefinition(t *testing.T) {
+	t.Parallel()
 	r := &recorder{}
 	digests := map[string]bool{}
 	for _, tool := range []sallyport.Tool{{}, {SaysReadOnly: true}, {Tasks: sallyport.TaskOptional}, {Tasks: sallyport.TaskRequired}} {
@@ -148,6 +153,7 @@ func TestAHintIsPartOfTheDefinition(t *testing.T) {
 
 // TestWhatIsReadWhileACallIsHeldCounts: who approved it did not know of that.
 func TestWhatIsReadWhileACallIsHeldCounts(t *testing.T) {
+	t.Parallel()
 	for _, tool := range []string{"send", "export"} {
 		t.Run(tool, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { testReadWhileHeld(t, tool) }) })
 	}
@@ -183,6 +189,7 @@ func testReadWhileHeld(t *testing.T, tool string) {
 // TestAHeldCallMeetsTheStricterRule: it was approved after untrusted content,
 // and must not run after private data, which came while it was held.
 func TestAHeldCallMeetsTheStricterRule(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlows(t, nil, func(p *sallyport.Personality) {
 			p.Flow = sallyport.Flow{Approve: []string{"send"}, AfterUntrustedPrivate: sallyport.FlowRefuse}
@@ -209,6 +216,7 @@ func TestAHeldCallMeetsTheStricterRule(t *testing.T) {
 // TestACancelledCallBringsNothing: it did not run, so that nothing is kept of
 // it where an operator could not have it forgotten.
 func TestACancelledCallBringsNothing(t *testing.T) {
+	t.Parallel()
 	f := newFlows(t, nil, nil)
 	f.let("p", "s", "read_file")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -223,6 +231,7 @@ func TestACancelledCallBringsNothing(t *testing.T) {
 }
 
 func TestADeniedCallBringsNothing(t *testing.T) {
+	t.Parallel()
 	f := newFlows(t, nil, func(p *sallyport.Personality) { p.Approvals.Require = []string{"mcp__trivia__fact"} })
 	f.let("p", "s", "read_file")
 	f.hold("p", "s", "mcp__trivia__fact")
@@ -230,6 +239,7 @@ func TestADeniedCallBringsNothing(t *testing.T) {
 }
 
 func TestForgottenFactsDoNotCount(t *testing.T) {
+	t.Parallel()
 	m, err := memory.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -244,6 +254,7 @@ func TestForgottenFactsDoNotCount(t *testing.T) {
 }
 
 func TestExplainForetellsTheRule(t *testing.T) {
+	t.Parallel()
 	f := newFlows(t, nil, func(p *sallyport.Personality) { p.Flow.Refuse = []string{"note"} })
 	for tool, want := range map[string]string{
 		"send":      "once private data and untrusted content were read, each call is held until a person approves it",

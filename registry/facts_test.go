@@ -142,6 +142,7 @@ func (f *flows) hold(principal, session, tool string) sallyport.Result {
 // TestAttackGitHubToxicFlow: an issue that somebody wrote makes the agent copy
 // a private repository into a public one, through one server.
 func TestAttackGitHubToxicFlow(t *testing.T) {
+	t.Parallel()
 	f := newFlows(t, nil, nil)
 	f.let("p", "s", "mcp__trivia__fact", "mcp__github__get_file", "mcp__github__get_file")
 	res := f.hold("p", "s", "mcp__github__create_pr")
@@ -172,6 +173,7 @@ func TestAttackGitHubToxicFlow(t *testing.T) {
 // TestAttackPostmarkBCC: a server that mails for the agent is asked about when
 // there is something to steal and somebody who may have asked for it.
 func TestAttackPostmarkBCC(t *testing.T) {
+	t.Parallel()
 	f := newFlows(t, nil, nil)
 	f.let("p", "s", "read_file", "mcp__postmark__send")
 	f.hold("p", "s", "mcp__postmark__send")
@@ -180,6 +182,7 @@ func TestAttackPostmarkBCC(t *testing.T) {
 // TestAttackWhatsAppRugPull and MCPTox: a server that reaches nothing only
 // answers, and its words make the agent use what it was granted.
 func TestAttackWhatsAppRugPullAndMCPTox(t *testing.T) {
+	t.Parallel()
 	f := newFlows(t, nil, nil)
 	f.let("p", "s", "mcp__trivia__fact", "send") // nothing private was read yet
 	f.let("p", "s", "read_file")
@@ -191,6 +194,7 @@ func TestAttackWhatsAppRugPullAndMCPTox(t *testing.T) {
 // TestAttackUploadByName: a page tells the agent to have a tool send a file, or
 // a server change what is public, before either has read anything private.
 func TestAttackUploadByName(t *testing.T) {
+	t.Parallel()
 	for _, tool := range []string{"upload", "mcp__github__create_pr"} {
 		f := newFlows(t, nil, nil)
 		f.let("p", "before", tool)
@@ -208,6 +212,7 @@ func TestAttackUploadByName(t *testing.T) {
 }
 
 func TestOrdinaryReadingIsNotHeld(t *testing.T) {
+	t.Parallel()
 	f := newFlows(t, nil, nil)
 	for range 3 {
 		f.let("p", "s", "read_file", "fetch_url", "write_file", "mcp__github__get_file", "mcp__files__edit", "mcp__trivia__fact")
@@ -215,6 +220,7 @@ func TestOrdinaryReadingIsNotHeld(t *testing.T) {
 }
 
 func TestAnotherSessionOfThePrincipalCounts(t *testing.T) {
+	t.Parallel()
 	f := newFlows(t, nil, nil)
 	f.let("p", "s1", "read_file")
 	f.let("p", "", "mcp__trivia__fact")
@@ -227,6 +233,7 @@ func TestAnotherSessionOfThePrincipalCounts(t *testing.T) {
 // TestFactsFade: those of the session stay, those of the principal's other
 // sessions end when it was idle.
 func TestFactsFade(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlows(t, nil, nil)
 		f.let("p", "before", "read_file", "mcp__trivia__fact")
@@ -248,6 +255,7 @@ func TestFactsFade(t *testing.T) {
 // TestACallUnderWayCounts: what somebody sends is there before the call that
 // fetched it has ended.
 func TestACallUnderWayCounts(t *testing.T) {
+	t.Parallel()
 	f := newFlows(t, nil, nil)
 	f.let("p", "s", "read_file")
 	d := &during{begun: make(chan struct{}), end: make(chan struct{})}
@@ -285,6 +293,7 @@ func (n *noting) Note(ctx context.Context, principal, session string, marks []sa
 }
 
 func TestOfTwoCallsAtOnceOneSeesTheOther(t *testing.T) {
+	t.Parallel()
 	m, err := memory.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -296,6 +305,7 @@ func TestOfTwoCallsAtOnceOneSeesTheOther(t *testing.T) {
 }
 
 func TestAKeptResultBringsWhatItBrought(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlows(t, nil, nil)
 		f.let("p", "s", "fetch_url")
@@ -328,6 +338,7 @@ func TestAKeptResultBringsWhatItBrought(t *testing.T) {
 // TestFactsOutliveTheProcess: two gates over one state file are two processes,
 // and one after the other a restart.
 func TestFactsOutliveTheProcess(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	gate := func() *flows {
 		db, err := sqlite.Open(t.Context(), path, nil)
@@ -371,6 +382,7 @@ func (b *brokenFacts) Note(ctx context.Context, principal, session string, marks
 // TestWithoutItsStoreNothingGoesOut: what only reads goes on, and is not
 // forgotten when the store is back.
 func TestWithoutItsStoreNothingGoesOut(t *testing.T) {
+	t.Parallel()
 	m, err := memory.New(nil)
 	if err != nil {
 		t.Fatal(err)

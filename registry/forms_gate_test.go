@@ -14,6 +14,7 @@ import (
 // TestFormsPassTheSameGates has one case per decision, for a prompt and a
 // resource each.
 func TestFormsPassTheSameGates(t *testing.T) {
+	t.Parallel()
 	role := sallyport.Personality{Name: "role", Toolset: []string{"p", "@label"}, MCPServers: []string{"docs"}}
 	both := func(name string, edit func(*sallyport.Tool)) []sallyport.Tool {
 		out := []sallyport.Tool{prompt(name, "text"), reader(name, "mem:"+name)}
@@ -81,6 +82,7 @@ func TestFormsPassTheSameGates(t *testing.T) {
 
 // TestASwitchOrLimitOfAToolIsNotItsNamesakes holds both to the ID.
 func TestASwitchOrLimitOfAToolIsNotItsNamesakes(t *testing.T) {
+	t.Parallel()
 	stops := &thrown{switches: []string{"tool same"}}
 	limiter := &rings{}
 	r, err := registry.New(nil, &registry.Options{Switches: stops, Limiter: limiter})
@@ -112,6 +114,7 @@ func TestASwitchOrLimitOfAToolIsNotItsNamesakes(t *testing.T) {
 }
 
 func TestPrivateStoresAreNotShared(t *testing.T) {
+	t.Parallel()
 	kv := &mapKV{m: map[string]string{}}
 	g := newGateWith(t, nil, &sallyport.Backends{KV: kv})
 	store := sallyport.Capabilities{Storage: &sallyport.StorageCapability{Scope: sallyport.ScopeToolPrivate, Kind: "kv"}}
@@ -136,6 +139,7 @@ func TestPrivateStoresAreNotShared(t *testing.T) {
 }
 
 func TestAUriThatIsNotListedIsRefused(t *testing.T) {
+	t.Parallel()
 	g := newGateWith(t, nil, &sallyport.Backends{Secrets: fixedSecrets{"a/b": "hunter2-zq9xy7w"}})
 	tool := reader("files", "mem:a", "mem:dir/{name}")
 	run, ran := tool.Run, 0
@@ -176,6 +180,7 @@ func TestAUriThatIsNotListedIsRefused(t *testing.T) {
 }
 
 func TestADryRunAndABatchKnowForms(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(prompt("p", "text"))
 	g.add(reader("r", "mem:a"))

@@ -56,6 +56,7 @@ func read(g *gate, id, uri string) sallyport.Result {
 }
 
 func TestFormsOfOneNameStandSideBySide(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "same", Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 		return sallyport.OK("tool"), nil
@@ -99,6 +100,7 @@ func listed(g *gate, caller *sallyport.Caller) (names []string) {
 }
 
 func TestResourcesAreListedAndFound(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	for _, tool := range []sallyport.Tool{
 		reader("a", "mem:one", "mem:twice", "mem:f/{x}"), reader("b", "mem:twice", "mem:f/own", "mem:{+all}/end"), reader("c", "mem:{+all}/end"), reader("d", "mem:own/end"),
@@ -123,6 +125,7 @@ func TestResourcesAreListedAndFound(t *testing.T) {
 }
 
 func TestFormsAreCheckedAtRegistration(t *testing.T) {
+	t.Parallel()
 	edit := func(tool sallyport.Tool, change func(*sallyport.Tool)) sallyport.Tool {
 		change(&tool)
 		return tool
@@ -198,6 +201,7 @@ func TestFormsAreCheckedAtRegistration(t *testing.T) {
 }
 
 func TestTheDefinitionCoversTheForm(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	// This digest was computed before there were forms: what was approved
 	// then stays approved.
@@ -230,6 +234,7 @@ func TestTheDefinitionCoversTheForm(t *testing.T) {
 }
 
 func TestCheckResourceSaysWhatRegisterWould(t *testing.T) {
+	t.Parallel()
 	for _, res := range []sallyport.Resource{{Name: "n", URI: "mem:a"}, {Name: "n", Template: "mem:{a}"}, {Name: "n"}, {Name: "n", Template: "mem:{"}} {
 		tool := reader("x", "mem:x")
 		tool.Resources = []sallyport.Resource{res}
@@ -241,6 +246,7 @@ func TestCheckResourceSaysWhatRegisterWould(t *testing.T) {
 }
 
 func TestResourcesAreCopied(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	tool := reader("r", "mem:a")
 	g.add(tool)
@@ -253,6 +259,7 @@ func TestResourcesAreCopied(t *testing.T) {
 }
 
 func TestListingsAreClean(t *testing.T) {
+	t.Parallel()
 	const value = "hunter2-zq9xy7w"
 	g := newGateWith(t, nil, &sallyport.Backends{Secrets: fixedSecrets{"a/b": value}})
 	tool := reader("r", "mem:a", "mem:"+value, "mem:x/"+value+"/{y}")
@@ -273,6 +280,7 @@ func TestListingsAreClean(t *testing.T) {
 }
 
 func TestAsksSaysWhetherAHumanDecides(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, &sallyport.Personality{Name: "role", Approvals: &sallyport.Approvals{Require: []string{"held", "@label"}}})
 	labelled := prompt("other", "")
 	labelled.Toolset = "label"

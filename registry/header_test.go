@@ -20,6 +20,7 @@ func (r roleWith) Personality(name string) (*sallyport.Personality, bool) {
 }
 
 func TestHeadersAreForWhoSeesTheTool(t *testing.T) {
+	t.Parallel()
 	run := func(context.Context, *sallyport.Call) (sallyport.Result, error) { return sallyport.OK(""), nil }
 	marked := json.RawMessage(`{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`)
 	r, err := New(&sallyport.Backends{Personalities: roleWith{&sallyport.Personality{Name: "role", Toolset: []string{"seen", "bare"}}}}, nil)
@@ -59,6 +60,7 @@ func TestHeadersAreForWhoSeesTheTool(t *testing.T) {
 }
 
 func TestBadHeadersAreRefusedAtRegistration(t *testing.T) {
+	t.Parallel()
 	r, err := New(nil, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 // TestACallOfACallerWhoIsGoneGetsNoFurther holds that a tool that goes on
 // without an answer does not do so for a caller that may not call any more.
 func TestACallOfACallerWhoIsGoneGetsNoFurther(t *testing.T) {
+	t.Parallel()
 	answered := says(accepts(map[string]any{"n": 1}))
 	silent := func(context.Context, []sallyport.Question) ([]sallyport.Answer, error) {
 		return nil, errors.New("nobody answered")
@@ -82,6 +83,7 @@ func TestACallOfACallerWhoIsGoneGetsNoFurther(t *testing.T) {
 
 // TestQuestionsThatCleaningEmpties are not put.
 func TestQuestionsThatCleaningEmpties(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		q    sallyport.Question
 		want string
@@ -105,6 +107,7 @@ func TestQuestionsThatCleaningEmpties(t *testing.T) {
 // TestFormsThatCannotBePut: one that holds a secret where it must be of use, and
 // one that is none.
 func TestFormsThatCannotBePut(t *testing.T) {
+	t.Parallel()
 	for schema, want := range map[string]string{
 		`{"type":"object","properties":{"a":{"type":"string","maxLength":14,"default":"hunter2hunter2"}}}`: "its form holds what may not leave",
 		`{"type":"object","type":"object"}`: "question q: ",
@@ -124,6 +127,7 @@ func TestFormsThatCannotBePut(t *testing.T) {
 
 // TestADryRunAsksNobody.
 func TestADryRunAsksNobody(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(asks(persons, question))
 	p := &person{answer: says(accepts(map[string]any{"n": 1}))}
@@ -137,6 +141,7 @@ func TestADryRunAsksNobody(t *testing.T) {
 // TestAnswersAreNotRecorded: the record says who was asked for what, and neither
 // the question's text nor the answer.
 func TestAnswersAreNotRecorded(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "asks", Capabilities: sallyport.Capabilities{Input: persons}, Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		_, err := c.Input.Ask(ctx, question)
@@ -161,6 +166,7 @@ func TestAnswersAreNotRecorded(t *testing.T) {
 
 // TestManyAskAtOnce from one call, after its end too, and beyond what it may ask.
 func TestManyAskAtOnce(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	over := make(chan struct{})
 	late := make(chan error, 1)
@@ -200,6 +206,7 @@ func TestManyAskAtOnce(t *testing.T) {
 
 // TestAFormKeepsItsOrder: a person reads its fields as they were written.
 func TestAFormKeepsItsOrder(t *testing.T) {
+	t.Parallel()
 	const written = `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"string"}}}`
 	var got string
 	p := &person{answer: func(_ context.Context, q []sallyport.Question) ([]sallyport.Answer, error) {
@@ -222,6 +229,7 @@ func (hanging) Stands(ctx context.Context, _ string, _ time.Time) (bool, error) 
 
 // TestTheClockRunsWhenThereIsAnAnswer: only waiting for it does not count.
 func TestTheClockRunsWhenThereIsAnAnswer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{t: t, recorder: &recorder{}}
 		var err error

@@ -64,6 +64,7 @@ func inquire(t *testing.T, role *sallyport.Personality, p sallyport.Input, tool 
 }
 
 func TestAToolAsks(t *testing.T) {
+	t.Parallel()
 	four := says(accepts(map[string]any{"n": json.Number("4")}))
 	role := func(kinds []sallyport.InputKind) *sallyport.Personality {
 		return &sallyport.Personality{Name: "role", Toolset: []string{"asks"}, Input: kinds}
@@ -140,6 +141,7 @@ func TestAToolAsks(t *testing.T) {
 type nobody struct{ sallyport.Input }
 
 func TestQuestionsAreCleaned(t *testing.T) {
+	t.Parallel()
 	var got sallyport.Question
 	p := &person{answer: func(_ context.Context, q []sallyport.Question) ([]sallyport.Answer, error) {
 		got = q[0]
@@ -171,6 +173,7 @@ func TestQuestionsAreCleaned(t *testing.T) {
 }
 
 func TestACallAsksSoOftenOnly(t *testing.T) {
+	t.Parallel()
 	p := &person{answer: says(accepts(map[string]any{"n": json.Number("1")}))}
 	res := inquire(t, nil, p, sallyport.Tool{Name: "asks", Capabilities: sallyport.Capabilities{Input: persons}, Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		for {
@@ -187,6 +190,7 @@ func TestACallAsksSoOftenOnly(t *testing.T) {
 // TestThinkingDoesNotCount holds that a person may take longer than the tool,
 // and that the tool's own time still ends.
 func TestThinkingDoesNotCount(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &person{answer: func(context.Context, []sallyport.Question) ([]sallyport.Answer, error) {
 			time.Sleep(time.Hour)
@@ -212,6 +216,7 @@ func TestThinkingDoesNotCount(t *testing.T) {
 }
 
 func TestNobodyIsAskedUnderRulesThatAreOver(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	tool := asks(persons, question)
 	g.add(tool)
@@ -230,6 +235,7 @@ func TestNobodyIsAskedUnderRulesThatAreOver(t *testing.T) {
 // TestACallThatIsOverAsksNobody keeps the accessor and uses it with a context
 // of its own.
 func TestACallThatIsOverAsksNobody(t *testing.T) {
+	t.Parallel()
 	p := &person{answer: says(accepts(nil))}
 	var kept sallyport.Input
 	if res := inquire(t, nil, p, sallyport.Tool{Name: "asks", Capabilities: sallyport.Capabilities{Input: persons}, Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
@@ -244,6 +250,7 @@ func TestACallThatIsOverAsksNobody(t *testing.T) {
 }
 
 func TestInputIsDeclaredWell(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		tool sallyport.Tool
 		want string

@@ -16,6 +16,7 @@ import (
 )
 
 func TestADeclarationIsFixedOnceRegistered(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	hosts, refs, needs := []string{"api.example"}, []string{"a/b"}, []string{"x:read"}
 	network := &sallyport.NetworkCapability{AllowedHosts: hosts}
@@ -49,6 +50,7 @@ func TestADeclarationIsFixedOnceRegistered(t *testing.T) {
 }
 
 func TestAToolCannotRaiseThePermissionsOfItsCaller(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "tool", Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		c.Principal.Permissions[0] = "admin"
@@ -63,6 +65,7 @@ func TestAToolCannotRaiseThePermissionsOfItsCaller(t *testing.T) {
 }
 
 func TestACachedResultIsNobodysToChange(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "tool", Schema: open, Cache: &sallyport.Cache{}, Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 		r := sallyport.OK("v")
@@ -80,6 +83,7 @@ func TestACachedResultIsNobodysToChange(t *testing.T) {
 }
 
 func TestALongResultIsNotKept(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	runs := 0
 	g.add(sallyport.Tool{Name: "tool", Cache: &sallyport.Cache{}, Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
@@ -94,6 +98,7 @@ func TestALongResultIsNotKept(t *testing.T) {
 }
 
 func TestNoCallerIsARefusal(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "tool", Run: echo})
 	if res := g.Call(t.Context(), nil, sallyport.Request{Tool: "tool"}); res.Code != sallyport.CodePermissionDenied {
@@ -105,6 +110,7 @@ func TestNoCallerIsARefusal(t *testing.T) {
 }
 
 func TestCachedResultsOfOtherAttachmentsAreNotUsed(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	runs := 0
 	g.add(sallyport.Tool{Name: "tool", Cache: &sallyport.Cache{}, Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
@@ -122,6 +128,7 @@ func TestCachedResultsOfOtherAttachmentsAreNotUsed(t *testing.T) {
 }
 
 func TestVariablesAreCopied(t *testing.T) {
+	t.Parallel()
 	vars := map[string]string{"home": "/home/a"}
 	r, err := registry.New(&sallyport.Backends{Files: &sallyport.FileBackend{}}, &registry.Options{Variables: vars})
 	if err != nil {
@@ -138,6 +145,7 @@ func TestVariablesAreCopied(t *testing.T) {
 }
 
 func TestMCPNamesHaveThreeParts(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	for _, name := range []string{"mcp__a__", "mcp____b", "mcp__a"} {
 		if err := g.Register(sallyport.Tool{Name: name, Run: echo}); err == nil {
@@ -180,6 +188,7 @@ func (s scopeKV) Delete(context.Context, string) error { return nil }
 func (s scopeKV) List(context.Context, string) ([]string, error) { return nil, nil }
 
 func TestSessionsOfEqualIDsDoNotShareTheirStore(t *testing.T) {
+	t.Parallel()
 	kv := &mapKV{m: map[string]string{}}
 	g := newGateWith(t, nil, &sallyport.Backends{KV: kv})
 	for _, scope := range []sallyport.StorageScope{sallyport.ScopeSession, sallyport.ScopePersonality, sallyport.ScopeToolPrivate} {
@@ -210,6 +219,7 @@ func TestSessionsOfEqualIDsDoNotShareTheirStore(t *testing.T) {
 }
 
 func TestSixtyFourCallersAtOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var swaps atomic.Int64
 	roles := &swapping{}

@@ -19,6 +19,7 @@ import (
 )
 
 func TestAnAvailabilityCheckThatHangsHidesItsToolOnly(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, err := registry.New(nil, nil)
 		if err != nil {
@@ -63,6 +64,7 @@ func TestAnAvailabilityCheckThatHangsHidesItsToolOnly(t *testing.T) {
 }
 
 func TestAToolThatEndsItsGoroutineIsAnsweredAtOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, err := registry.New(nil, nil)
 		if err != nil {
@@ -86,6 +88,7 @@ func TestAToolThatEndsItsGoroutineIsAnsweredAtOnce(t *testing.T) {
 }
 
 func TestACallThatWasCancelledBeforeItRanSaysSo(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	var ran atomic.Int32
 	run := func(context.Context, *sallyport.Call) (sallyport.Result, error) {
@@ -108,6 +111,7 @@ func TestACallThatWasCancelledBeforeItRanSaysSo(t *testing.T) {
 }
 
 func TestTheCallersOwnDeadlineIsNamed(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, err := registry.New(nil, nil)
 		if err != nil {
@@ -132,6 +136,7 @@ func TestTheCallersOwnDeadlineIsNamed(t *testing.T) {
 }
 
 func TestProgressIsBoundedAndEndsWithTheCall(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	nan := math.NaN()
 	emitted := make(chan func(sallyport.Progress), 1)
@@ -154,6 +159,7 @@ func TestProgressIsBoundedAndEndsWithTheCall(t *testing.T) {
 }
 
 func TestNoProgressArrivesAfterTheCall(t *testing.T) {
+	t.Parallel()
 	for _, hangs := range []bool{false, true} {
 		t.Run(fmt.Sprintf("hangs=%v", hangs), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -203,6 +209,7 @@ func TestNoProgressArrivesAfterTheCall(t *testing.T) {
 }
 
 func TestAKeptAccessorIsDeadAfterTheCall(t *testing.T) {
+	t.Parallel()
 	g := newGateWith(t, nil, &sallyport.Backends{
 		Secrets: fixedSecrets{"a/key": "hunter2-Zq9!x/Y+7w=="}, Network: &sallyport.NetworkBackend{}, KV: noKV{},
 	})
@@ -241,6 +248,7 @@ func TestAKeptAccessorIsDeadAfterTheCall(t *testing.T) {
 }
 
 func TestASecretThatCannotBeFoundIsNotHandedOut(t *testing.T) {
+	t.Parallel()
 	g := newGateWith(t, nil, &sallyport.Backends{Secrets: fixedSecrets{"a/blank": "          ", "a/key": "hunter2-Zq9!x/Y+7w=="}})
 	g.add(sallyport.Tool{
 		Name: "tool", Capabilities: sallyport.Capabilities{Secrets: []string{"a/*"}},
@@ -258,6 +266,7 @@ func TestASecretThatCannotBeFoundIsNotHandedOut(t *testing.T) {
 }
 
 func TestExplainAsksTheAccessorsOwnPolicy(t *testing.T) {
+	t.Parallel()
 	p := &sallyport.Personality{
 		Name: "role", Network: &sallyport.NetworkPolicy{Allow: []string{"*"}, Deny: []string{"bad.example"}},
 		Sources: map[string]string{"safety.network.allow": "f:1:1", "safety.network.deny": "f:2:2"},

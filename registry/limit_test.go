@@ -89,6 +89,7 @@ func (g *limited) call(t *testing.T, principal, tool string, dry bool) sallyport
 }
 
 func TestARefusalNamesTheLineOfItsRule(t *testing.T) {
+	t.Parallel()
 	g := newLimited(t)
 	err := g.Register(sallyport.Tool{
 		Name: "tool", Schema: open, RateLimit: &sallyport.RateLimit{Requests: 1, Window: time.Minute}, Permissions: []string{"a:read"},
@@ -117,6 +118,7 @@ func TestARefusalNamesTheLineOfItsRule(t *testing.T) {
 }
 
 func TestARateLimitRefusesWhatIsTooMuch(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimited(t, "tool")
 		for range 2 {
@@ -156,6 +158,7 @@ func TestARateLimitRefusesWhatIsTooMuch(t *testing.T) {
 }
 
 func TestLimitsAreOfOnePrincipalAndOneTool(t *testing.T) {
+	t.Parallel()
 	g := newLimited(t, "a", "a-b", "b")
 	for _, principal := range []string{"x", "b/x", "a/x", "/x", "a-b/x", "x\x00", "X"} {
 		for _, tool := range []string{"a", "a-b", "b"} {
@@ -169,6 +172,7 @@ func TestLimitsAreOfOnePrincipalAndOneTool(t *testing.T) {
 }
 
 func TestWhatConsumesALimit(t *testing.T) {
+	t.Parallel()
 	g := newLimited(t, "tool")
 	for range 5 {
 		if res := g.call(t, "ann", "tool", true); !res.OK {
@@ -201,6 +205,7 @@ func TestWhatConsumesALimit(t *testing.T) {
 }
 
 func TestACachedResultCountsForTheLimit(t *testing.T) {
+	t.Parallel()
 	g := newLimited(t)
 	if err := g.Register(sallyport.Tool{
 		Name: "tool", Cache: &sallyport.Cache{}, RateLimit: &sallyport.RateLimit{Requests: 2, Window: time.Hour},
@@ -222,6 +227,7 @@ func TestACachedResultCountsForTheLimit(t *testing.T) {
 
 // TestALimitThatCannotBeCountedRefuses asks limiters that fail, and none.
 func TestALimitThatCannotBeCountedRefuses(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		limiter sallyport.Limiter
@@ -275,6 +281,7 @@ func (patient) Admit(ctx context.Context, _ string, _ sallyport.RateLimit) (time
 }
 
 func TestALimiterThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, err := registry.New(nil, &registry.Options{Limiter: patient{}})
 		if err != nil {
@@ -297,6 +304,7 @@ func TestALimiterThatDoesNotAnswer(t *testing.T) {
 }
 
 func TestTheWindowIsNamedAsInAConfiguration(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		limit sallyport.RateLimit
 		want  string

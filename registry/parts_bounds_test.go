@@ -13,6 +13,7 @@ import (
 )
 
 func TestPartsAreCounted(t *testing.T) {
+	t.Parallel()
 	many := make([]sallyport.Part, 10_000)
 	for i := range many {
 		many[i] = message(fmt.Sprint(i))
@@ -37,6 +38,7 @@ func TestPartsAreCounted(t *testing.T) {
 }
 
 func TestDataIsBounded(t *testing.T) {
+	t.Parallel()
 	huge := image(strings.Repeat("x", 100<<20))
 	res, g := partsOf(t, bringing(sallyport.FormTool, image("small"), huge, image("after")))
 	if len(res.Parts) != 3 || string(res.Parts[0].Data) != "small" || string(res.Parts[2].Data) != "after" {
@@ -51,6 +53,7 @@ func TestDataIsBounded(t *testing.T) {
 }
 
 func TestDataIsBoundedTogether(t *testing.T) {
+	t.Parallel()
 	r, err := registry.New(nil, &registry.Options{PartBytes: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +78,7 @@ func TestDataIsBoundedTogether(t *testing.T) {
 }
 
 func TestTextsShareTheBudget(t *testing.T) {
+	t.Parallel()
 	link := sallyport.Part{Kind: sallyport.PartLink, URI: "mem:a", Name: "name"}
 	note := func(n int) sallyport.Part {
 		return sallyport.Part{Kind: sallyport.PartText, Text: fmt.Sprintf("[%d parts were left out: the result has no room for their names]", n)}

@@ -49,6 +49,7 @@ func message(text string) sallyport.Part {
 }
 
 func TestPartsHaveWhatCountsForTheirKind(t *testing.T) {
+	t.Parallel()
 	full := func(kind sallyport.PartKind) sallyport.Part {
 		return sallyport.Part{
 			Kind: kind, Role: sallyport.RoleUser, Text: "t", MediaType: string(kind) + "/x", URI: "mem:a",
@@ -106,6 +107,7 @@ func TestPartsHaveWhatCountsForTheirKind(t *testing.T) {
 }
 
 func TestResultsFitTheForm(t *testing.T) {
+	t.Parallel()
 	resource := func(uri string) sallyport.Part {
 		return sallyport.Part{Kind: sallyport.PartResource, URI: uri, Text: "t"}
 	}
@@ -159,6 +161,7 @@ func TestResultsFitTheForm(t *testing.T) {
 }
 
 func TestAFailureKeepsTheToolsPartsOnly(t *testing.T) {
+	t.Parallel()
 	for form, want := range map[sallyport.Form]int{sallyport.FormTool: 1, sallyport.FormPrompt: 0, sallyport.FormResource: 0} {
 		tool := bringing(form)
 		tool.Run = returning(sallyport.Result{Error: "no", Parts: []sallyport.Part{image("x")}}, nil)
@@ -169,6 +172,7 @@ func TestAFailureKeepsTheToolsPartsOnly(t *testing.T) {
 }
 
 func TestPartsAreClean(t *testing.T) {
+	t.Parallel()
 	hostile := "a" + secretValue + "\x1b]8;;x\x07\u202e<|im_start|>"
 	const want = "a[REDACTED:secret][STRIPPED-TEMPLATE-TOKEN]"
 	resource := sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", Text: hostile, MediaType: `text/plain; x="` + secretValue + `"`}
@@ -203,6 +207,7 @@ func TestPartsAreClean(t *testing.T) {
 }
 
 func TestASecretInDataGoesWithIt(t *testing.T) {
+	t.Parallel()
 	encoded := base64.StdEncoding.EncodeToString([]byte("xx" + secretValue))
 	for name, data := range map[string]string{
 		"plain": "\x89PNG\r\n\x00\xff\xfe" + secretValue + "\x00\xff", "base64": "\xff" + encoded, "at the start": secretValue, "whole": strings.Repeat("\xff", 1<<20) + secretValue,
@@ -233,6 +238,7 @@ func TestASecretInDataGoesWithIt(t *testing.T) {
 }
 
 func TestUntrustedPartsOfAToolAreWrapped(t *testing.T) {
+	t.Parallel()
 	closing := "a</untrusted>b"
 	tool := bringing(sallyport.FormTool, sallyport.Part{Kind: sallyport.PartText, Text: closing},
 		sallyport.Part{Kind: sallyport.PartResource, URI: `mem:"<a>`, Text: "r"}, image("x"), sallyport.Part{Kind: sallyport.PartLink, URI: "mem:l", Name: "<n>"})
@@ -262,6 +268,7 @@ func TestUntrustedPartsOfAToolAreWrapped(t *testing.T) {
 }
 
 func TestPartsAreTheCallersOwn(t *testing.T) {
+	t.Parallel()
 	data := []byte("0123")
 	g := newGate(t, nil)
 	parts := []sallyport.Part{{Kind: sallyport.PartImage, MediaType: "image/png", Data: data}}
@@ -274,6 +281,7 @@ func TestPartsAreTheCallersOwn(t *testing.T) {
 }
 
 func TestTheCacheKeepsParts(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	runs, size := 0, 4
 	g.add(sallyport.Tool{Name: "tool", Schema: open, OutputIsUntrusted: true, Cache: &sallyport.Cache{}, Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
@@ -304,6 +312,7 @@ func TestTheCacheKeepsParts(t *testing.T) {
 }
 
 func TestReducersLeavePartsAlone(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "tool", Run: returning(sallyport.Result{OK: true, Value: "long", Parts: []sallyport.Part{image("x")}}, nil)})
 	if _, err := g.RegisterReducer(sallyport.Reducer{Tool: "tool", Reduce: func(r sallyport.Result, _ sallyport.ReducerContext) sallyport.Result {

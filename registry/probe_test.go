@@ -13,6 +13,7 @@ import (
 // and reach for what the grant does not cover: they are refused with the
 // accessor's words, nobody is asked, and the call that is covered is held.
 func TestC13_WhatWouldBeRefusedIsNotAskedAbout(t *testing.T) {
+	t.Parallel()
 	ws := t.TempDir()
 	for _, tt := range []struct {
 		name    string
@@ -111,6 +112,7 @@ func TestC13_WhatWouldBeRefusedIsNotAskedAbout(t *testing.T) {
 
 // TestTouchesAreHeldToTheDeclaration registers tools that say otherwise.
 func TestTouchesAreHeldToTheDeclaration(t *testing.T) {
+	t.Parallel()
 	for name, touch := range map[string]sallyport.Touch{
 		"unknown group": {Capability: "files", Argument: "x"}, "undeclared": {Capability: "mail", Argument: "x"},
 		"neither": {Capability: "network"}, "both": {Capability: "network", Argument: "x", Item: "https://a.example"},

@@ -12,6 +12,7 @@ import (
 // TestProgramsNeedNoReach grants what the configuration names as a program to
 // a personality without files, and nothing else of it.
 func TestProgramsNeedNoReach(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, &sallyport.Personality{Name: "role"})
 	g.add(sallyport.Tool{Name: "tool", Run: echo, Capabilities: sallyport.Capabilities{
 		FSReach: &sallyport.FSCapability{Read: sallyport.Paths("/srv/data")},
@@ -27,6 +28,7 @@ func TestProgramsNeedNoReach(t *testing.T) {
 }
 
 func TestProgramsAreAbsolute(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	for _, path := range []string{"", "run.js", "/srv/../run.js", "${workspace}/run.js"} {
 		err := g.Register(sallyport.Tool{Name: "tool", Run: echo, Capabilities: sallyport.Capabilities{
@@ -40,6 +42,7 @@ func TestProgramsAreAbsolute(t *testing.T) {
 
 // TestARevisionIsAnotherDefinition keeps results of one revision from another.
 func TestARevisionIsAnotherDefinition(t *testing.T) {
+	t.Parallel()
 	definition := func(revision string) string {
 		g := newGate(t, nil)
 		g.add(sallyport.Tool{Name: "tool", Revision: revision, Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {

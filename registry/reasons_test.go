@@ -15,6 +15,7 @@ import (
 )
 
 func TestAnAccessRefusalNamesItsRule(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
@@ -54,6 +55,7 @@ func TestAnAccessRefusalNamesItsRule(t *testing.T) {
 }
 
 func TestARefusalOfAPersonalityWithoutACeilingNamesTheChange(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, &sallyport.Personality{Name: "role", Sources: map[string]string{"": "sallyport.yaml:3:3"}})
 	g.add(sallyport.Tool{
 		Name: "tool", Capabilities: sallyport.Capabilities{
@@ -90,6 +92,7 @@ func TestARefusalOfAPersonalityWithoutACeilingNamesTheChange(t *testing.T) {
 }
 
 func TestARefusalByTheDenyListNamesTheList(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, &sallyport.Personality{
 		Name:    "role",
 		Network: &sallyport.NetworkPolicy{Allow: []string{"*.api.example"}, Deny: []string{"bad.api.example", "worse.api.example:8443"}},
@@ -125,6 +128,7 @@ func TestARefusalByTheDenyListNamesTheList(t *testing.T) {
 }
 
 func TestALifetimeFitsItsType(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	storage := func(seconds int64) sallyport.Tool {
 		return sallyport.Tool{Name: "tool", Run: echo, Capabilities: sallyport.Capabilities{

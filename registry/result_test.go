@@ -15,6 +15,7 @@ import (
 )
 
 func TestResultsAreHeldToReturns(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	returns := json.RawMessage(`{"type":"object","properties":{"temperature":{"type":"number"}},"required":["temperature"]}`)
 	give := func(v map[string]any) func(context.Context, *sallyport.Call) (sallyport.Result, error) {
@@ -49,6 +50,7 @@ func TestResultsAreHeldToReturns(t *testing.T) {
 }
 
 func TestUntrustedOutputIsWrapped(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	run := func(text string, code sallyport.Code) func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 		return func(context.Context, *sallyport.Call) (sallyport.Result, error) {
@@ -87,6 +89,7 @@ func TestUntrustedOutputIsWrapped(t *testing.T) {
 // TestC20_TheGatesOwnErrorsAreNotWrapped has a tool fail with texts of the gate,
 // of an accessor and of a server.
 func TestC20_TheGatesOwnErrorsAreNotWrapped(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		err  error
@@ -113,6 +116,7 @@ func TestC20_TheGatesOwnErrorsAreNotWrapped(t *testing.T) {
 }
 
 func TestSecretsDoNotLeave(t *testing.T) {
+	t.Parallel()
 	const value = "hunter2-Zq9!x/Y+7w=="
 	g := newGateWith(t, nil, &sallyport.Backends{Secrets: fixedSecrets{"a/key": value}})
 	var progress []sallyport.Progress
@@ -156,6 +160,7 @@ func TestSecretsDoNotLeave(t *testing.T) {
 }
 
 func TestBatchKeepsOrderAndSharesTheBudget(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	var now, most atomic.Int32
 	g.add(sallyport.Tool{Name: "tool", Schema: open, Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
@@ -197,6 +202,7 @@ func TestBatchKeepsOrderAndSharesTheBudget(t *testing.T) {
 }
 
 func TestAnErrorIsCutToTheBudgetToo(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "tool", Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 		return sallyport.Err(strings.Repeat("x", 500), ""), nil
@@ -210,6 +216,7 @@ func TestAnErrorIsCutToTheBudgetToo(t *testing.T) {
 }
 
 func TestACachedResultIsCutToThePresentBudgetAndNotShared(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	runs := 0
 	g.add(sallyport.Tool{Name: "tool", Cache: &sallyport.Cache{TTL: time.Hour}, Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {

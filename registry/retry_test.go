@@ -18,6 +18,7 @@ import (
 )
 
 func TestTransientFailuresOfIdempotentToolsAreRetried(t *testing.T) {
+	t.Parallel()
 	reset := &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
 	coded := &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: "h could not be reached", Err: syscall.ECONNREFUSED}
 	tests := []struct {
@@ -78,6 +79,7 @@ func TestTransientFailuresOfIdempotentToolsAreRetried(t *testing.T) {
 }
 
 func TestARetryEndsWithTheCall(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, err := registry.New(nil, nil)
 		if err != nil {
@@ -125,6 +127,7 @@ func failing(t *testing.T, backends *sallyport.Backends, errs ...error) (*regist
 }
 
 func TestEveryAttemptIsRecorded(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const secret = "correct-horse-battery"
 		failure := &sallyport.Error{
@@ -172,6 +175,7 @@ func TestEveryAttemptIsRecorded(t *testing.T) {
 // TestRetriesAreSpread makes many calls that fail alike: their waits are
 // between half and one and a half times the plan, and not the same.
 func TestRetriesAreSpread(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := failing(t, nil, syscall.ECONNRESET, nil)
 		seen := map[time.Duration]bool{}
@@ -196,6 +200,7 @@ func TestRetriesAreSpread(t *testing.T) {
 // TestAFailureIsBetterThanATimeout has no time left for another attempt: the
 // caller learns at once why the only one failed.
 func TestAFailureIsBetterThanATimeout(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, rec := failing(t, nil, syscall.ECONNRESET)
 		ctx, cancel := context.WithTimeout(t.Context(), 40*time.Millisecond)

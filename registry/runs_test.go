@@ -86,6 +86,7 @@ func newRunsGate(t *testing.T, c *changing) (g *gate, left chan error) {
 // approval and wait for an answer, and something that outlived its call, when the
 // caller may call no more. What another one runs goes on.
 func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		change func(c *changing)
@@ -187,6 +188,7 @@ func checkEnds(t *testing.T, r *recorder, tools []string, why string) {
 // TestA6_AReviewEndsWhatLostMoreThanHosts asks another registry what it would
 // grant to what runs.
 func TestA6_AReviewEndsWhatLostMoreThanHosts(t *testing.T) {
+	t.Parallel()
 	before := sallyport.Capabilities{
 		Network: &sallyport.NetworkCapability{AllowedHosts: []string{"a.example", "b.example"}},
 		FSReach: &sallyport.FSCapability{Read: sallyport.PathList{Paths: []string{"/data"}}, Write: sallyport.PathList{Paths: []string{"/data/out"}}},
@@ -288,6 +290,7 @@ func (s slowly) Stopped(context.Context, string, string, string) (kind, why stri
 // a call is being decided, and while one is about to leave something running: both
 // are not there yet when what runs is asked about.
 func TestA6_WhatAReplacedRegistryBeginsIsHeldToTheReview(t *testing.T) {
+	t.Parallel()
 	for _, when := range []string{"decided", "started"} {
 		t.Run(when, func(t *testing.T) {
 			backends := &sallyport.Backends{Files: &sallyport.FileBackend{Home: t.TempDir()}}

@@ -18,6 +18,7 @@ import (
 )
 
 func TestSecretsDoNotReachTheTrailTheLogOrTheNames(t *testing.T) {
+	t.Parallel()
 	const value = "hunter2-zq9xy7w"
 	var log bytes.Buffer
 	rec := &recorder{}
@@ -86,6 +87,7 @@ func (s *turning) Known(context.Context) ([]sallyport.Secret, error) {
 }
 
 func TestACachedResultIsCleanedOfNewSecrets(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &turning{}
 		old, fresh := "first-value-123", "second-value-456"
@@ -118,6 +120,7 @@ func TestACachedResultIsCleanedOfNewSecrets(t *testing.T) {
 }
 
 func TestAFloodOfRefusalsDoesNotHideTheOutcome(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.add(sallyport.Tool{Name: "tool", Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		for i := range 10_000 {

@@ -27,6 +27,7 @@ func (r *register) Stands(_ context.Context, principal string, since time.Time) 
 // An approval that comes after the caller was revoked runs nothing, and is not
 // spent.
 func TestAHeldCallOfACallerWhoIsGoneDoesNotRun(t *testing.T) {
+	t.Parallel()
 	store, still := memory.NewApprovals(nil), &register{}
 	g := &gate{t: t, recorder: &recorder{}, role: "role"}
 	var err error

@@ -53,6 +53,7 @@ func stopGate(t *testing.T, s registry.Switches, p *sallyport.Personality) *gate
 }
 
 func TestAKillSwitchStopsCalls(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		thrown thrown
@@ -107,6 +108,7 @@ func TestAKillSwitchStopsCalls(t *testing.T) {
 }
 
 func TestAPrincipalTakesOnlyItsPersonalities(t *testing.T) {
+	t.Parallel()
 	g := stopGate(t, nil, &sallyport.Personality{Name: "role"})
 	for _, tt := range []struct {
 		name  string
@@ -144,6 +146,7 @@ func TestAPrincipalTakesOnlyItsPersonalities(t *testing.T) {
 }
 
 func TestAToolCannotWidenItsPrincipal(t *testing.T) {
+	t.Parallel()
 	g := stopGate(t, nil, &sallyport.Personality{Name: "role"})
 	g.add(sallyport.Tool{Name: "greedy", Schema: open, Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		c.Principal.Personalities[0] = "admin"
@@ -160,6 +163,7 @@ func TestAToolCannotWidenItsPrincipal(t *testing.T) {
 // A call may wait for a decision or a limit between the steps: what is stopped
 // meanwhile does not run.
 func TestASwitchThrownBeforeTheToolRunsStopsIt(t *testing.T) {
+	t.Parallel()
 	s, asked := &thrown{}, 0
 	s.asked = func() {
 		if asked++; asked == 2 {
@@ -183,6 +187,7 @@ func (anySession) Stopped(context.Context, string, string, string) (kind, why st
 // TestTheWayOutOfAStopCanBePasted has a client name its session so that the
 // line that an operator is shown would do something else in a shell.
 func TestTheWayOutOfAStopCanBePasted(t *testing.T) {
+	t.Parallel()
 	g := stopGate(t, anySession{}, nil)
 	for session, want := range map[string]string{
 		"s-1":              "s-1",

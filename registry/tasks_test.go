@@ -14,6 +14,7 @@ import (
 // TestDetachReachesTheEdge only where the tool declares tasks and the edge has
 // some.
 func TestDetachReachesTheEdge(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		tasks sallyport.TaskSupport
 		edge  bool
@@ -48,6 +49,7 @@ func TestDetachReachesTheEdge(t *testing.T) {
 
 // TestTasksAreOfTools, and of two kinds.
 func TestTasksAreOfTools(t *testing.T) {
+	t.Parallel()
 	r, err := registry.New(&sallyport.Backends{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +71,7 @@ func TestTasksAreOfTools(t *testing.T) {
 
 // TestAPanicIsTold, and nobody but the gate tells one.
 func TestAPanicIsTold(t *testing.T) {
+	t.Parallel()
 	r, err := registry.New(&sallyport.Backends{}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -113,6 +116,7 @@ func (s stops) Stopped(_ context.Context, principal, session, tool string) (kind
 // TestWhoStandsHearsOfItsCalls: not one that was revoked or stopped, and nobody
 // when that cannot be told.
 func TestWhoStandsHearsOfItsCalls(t *testing.T) {
+	t.Parallel()
 	here := &register{names: map[string]bool{"p": true}}
 	for name, tt := range map[string]struct {
 		standing registry.Standing

@@ -9,6 +9,7 @@ import (
 )
 
 func TestTemplatesMatchTheirExpansions(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		template string
 		yes, no  []string
@@ -53,6 +54,7 @@ func TestTemplatesMatchTheirExpansions(t *testing.T) {
 }
 
 func TestBrokenTemplatesAreRefused(t *testing.T) {
+	t.Parallel()
 	for template, want := range map[string]string{
 		"mem:{":                                  "without a }",
 		"mem:{a":                                 "without a }",
@@ -92,6 +94,7 @@ func TestBrokenTemplatesAreRefused(t *testing.T) {
 // TestMatchingIsBounded: a server lists what is slow to match, a thousand times,
 // and has the agent ask for long URIs.
 func TestMatchingIsBounded(t *testing.T) {
+	t.Parallel()
 	slow := &declarationChecker{tool: &sallyport.Tool{Name: "slow", Form: sallyport.FormResource}}
 	for i := range maxResources {
 		slow.tool.Resources = append(slow.tool.Resources, sallyport.Resource{Name: "n", Template: fmt.Sprintf("mem:{+a,b,c,d,e,f,g,h*}!%d", i)})
