@@ -260,6 +260,7 @@ func TestEachPartOfTheDecisionIsNeeded(t *testing.T) {
 
 // TestOrderAndRepetitionOfWritesDoNotMatter shuffles and repeats the entries.
 func TestOrderAndRepetitionOfWritesDoNotMatter(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(40) {
 		w := newWorld(t, seed, 0)
 		one := Compile(Input{Writes: w.writes})
@@ -277,6 +278,7 @@ func TestOrderAndRepetitionOfWritesDoNotMatter(t *testing.T) {
 // TestA1_ExchangesDuringOpensLeadNowhere exchanges a folder and a link while the
 // folder is opened.
 func TestA1_ExchangesDuringOpensLeadNowhere(t *testing.T) {
+	t.Parallel()
 	dir := disk(t, "w/data/", "w/other -> ../out", "out/")
 	data, other := filepath.Join(dir, "w/data"), filepath.Join(dir, "w/other")
 	outside, err := os.Stat(filepath.Join(dir, "out"))

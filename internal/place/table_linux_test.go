@@ -41,6 +41,7 @@ func disk(t *testing.T, names ...string) string {
 }
 
 func TestPlace(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name             string
 		disk             []string
@@ -107,6 +108,7 @@ func TestPlace(t *testing.T) {
 
 // TestABindMountIsTheSamePlace mounts a write place under a second name.
 func TestABindMountIsTheSamePlace(t *testing.T) {
+	t.Parallel()
 	dir := disk(t, "a/", "b/", "a/l -> ../c", "c/")
 	b := filepath.Join(dir, "b")
 	if err := syscall.Mount(filepath.Join(dir, "a"), b, "", syscall.MS_BIND, ""); err != nil {
@@ -122,6 +124,7 @@ func TestABindMountIsTheSamePlace(t *testing.T) {
 // TestALinkOfAnotherUserIsNotFollowed has another user of the machine make a link
 // where everybody may write.
 func TestALinkOfAnotherUserIsNotFollowed(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("making a file of another user needs root")
 	}
@@ -139,6 +142,7 @@ func TestALinkOfAnotherUserIsNotFollowed(t *testing.T) {
 }
 
 func TestOpenFollowsNoLink(t *testing.T) {
+	t.Parallel()
 	dir := disk(t, "a/b/", "a/f", "l -> a", "a/k -> b")
 	for _, elements := range []bool{false, true} {
 		elementwise.Store(elements)
