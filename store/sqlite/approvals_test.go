@@ -75,6 +75,7 @@ func (c *child) hear(t testing.TB) string {
 }
 
 func TestApprovalsOfSeveralProcesses(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	here := open(t, path, nil).Approvals()
 	children := make([]*child, 4)
@@ -127,6 +128,7 @@ func TestApprovalsOfSeveralProcesses(t *testing.T) {
 }
 
 func TestApprovalsSurviveKill(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	for _, step := range []struct {
 		request, answer string
@@ -160,6 +162,7 @@ func TestApprovalsSurviveKill(t *testing.T) {
 }
 
 func TestOldApprovalsAreRemoved(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	path := filepath.Join(t.TempDir(), "state.db")
 	s := open(t, path, &sqlite.Options{Now: func() time.Time { return now }}).Approvals()
@@ -194,6 +197,7 @@ func TestOldApprovalsAreRemoved(t *testing.T) {
 }
 
 func TestADamagedApprovalIsAnError(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	s := open(t, path, nil).Approvals()
 	if _, err := s.Ask(t.Context(), heldBy("a")); err != nil {

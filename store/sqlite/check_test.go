@@ -18,6 +18,7 @@ import (
 // place in the file where one of their words stands, and asks the chain and
 // the file's own check. No stale copy may be left that neither of them reads.
 func TestNoByteOfARecordCanChangeUnseen(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	key := storetest.Key(t, "check")
 	record(t, path, key, 12)

@@ -10,6 +10,7 @@ import (
 
 // TestALogThatCannotBeEmptied grows, and the store goes on.
 func TestALogThatCannotBeEmptied(t *testing.T) {
+	t.Parallel()
 	var logged strings.Builder
 	path := filepath.Join(t.TempDir(), "state.db")
 	db, err := Open(t.Context(), path, &Options{logPages: 8, Logger: slog.New(slog.NewTextHandler(&logged, nil))})
@@ -36,6 +37,7 @@ func TestALogThatCannotBeEmptied(t *testing.T) {
 // TestAFailedSyncEndsCheckpoints: the next one would find nothing to bring to
 // the disk, and throw the log away.
 func TestAFailedSyncEndsCheckpoints(t *testing.T) {
+	t.Parallel()
 	db, err := Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), nil)
 	if err != nil {
 		t.Fatal(err)

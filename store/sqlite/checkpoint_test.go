@@ -52,6 +52,7 @@ func size(t testing.TB, path string) int64 {
 // TestLogStaysShort: the size of the log is the most that it ever was, as long
 // as that is below its limit.
 func TestLogStaysShort(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, sqlite.ShortLog())
 	const writers, each, bytes = 64, 60, 8 << 10
@@ -104,6 +105,7 @@ func beginAnew(t testing.TB, l *audit.Log, path string) {
 // TestLogWaitsForReaders: what somebody reads stays, others write on, and the
 // log begins anew when the reader is gone.
 func TestLogWaitsForReaders(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, sqlite.ShortLog())
 	l := storetest.Log(t, db)
@@ -154,6 +156,7 @@ func childCheckpoint(path string) error {
 }
 
 func TestOthersEmptyTheLogToo(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	var logged strings.Builder
 	o := sqlite.ShortLog()

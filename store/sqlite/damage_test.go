@@ -17,6 +17,7 @@ import (
 )
 
 func TestVerifyNamesTheFirstBadRecord(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		sql  string
@@ -60,6 +61,7 @@ func TestVerifyNamesTheFirstBadRecord(t *testing.T) {
 }
 
 func TestTailNeedsARememberedHead(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, nil)
 	l := storetest.Log(t, db)
@@ -83,6 +85,7 @@ func TestTailNeedsARememberedHead(t *testing.T) {
 }
 
 func TestCheckpointTampering(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		sql  string
@@ -120,6 +123,7 @@ func TestCheckpointTampering(t *testing.T) {
 }
 
 func TestPruneGivesSpaceBack(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, nil)
 	l := storetest.Log(t, db)
@@ -145,6 +149,7 @@ func TestPruneGivesSpaceBack(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
 	good := func(t *testing.T, path string) {
 		db, err := sqlite.Open(t.Context(), path, nil)
 		if err != nil {
@@ -192,6 +197,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestDamageFoundLater(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	db, err := sqlite.Open(t.Context(), path, nil)
 	if err != nil {
@@ -222,6 +228,7 @@ func TestDamageFoundLater(t *testing.T) {
 }
 
 func TestOneByteOfTheFile(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	db, err := sqlite.Open(t.Context(), path, nil)
 	if err != nil {

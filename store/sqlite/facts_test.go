@@ -40,6 +40,7 @@ func childFacts(path string) error {
 // TestFactsOfSeveralProcesses notes two facts at once in two processes: one of
 // them sees the other's, and both are there after a kill.
 func TestFactsOfSeveralProcesses(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	here := open(t, path, nil).Facts()
 	a, b := startChild(t, "facts", path), startChild(t, "facts", path)
@@ -67,6 +68,7 @@ func TestFactsOfSeveralProcesses(t *testing.T) {
 }
 
 func TestOldFactsAreRemoved(t *testing.T) {
+	t.Parallel()
 	s := open(t, filepath.Join(t.TempDir(), "state.db"), nil).Facts()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	note := func(principal string) {
@@ -86,6 +88,7 @@ func TestOldFactsAreRemoved(t *testing.T) {
 }
 
 func TestFactsOfAClosedStore(t *testing.T) {
+	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "state.db"), nil)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)

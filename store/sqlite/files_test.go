@@ -67,6 +67,7 @@ func rawCreate(t testing.TB, path string) {
 }
 
 func TestFilesArePrivate(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new")
 	path := filepath.Join(dir, "state.db")
 	for range 2 {

@@ -12,6 +12,7 @@ import (
 )
 
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=0700"); err != nil {
 		t.Skipf("a small file system cannot be mounted here: %v", err)
@@ -60,6 +61,7 @@ func TestFullDisk(t *testing.T) {
 // TestB13_AFullDiskRecovers goes on with the store that met the full disk: a
 // record that found no room was taken back whole.
 func TestB13_AFullDiskRecovers(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=0700"); err != nil {
 		t.Skipf("a small file system cannot be mounted here: %v", err)

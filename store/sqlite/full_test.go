@@ -81,6 +81,7 @@ func (f *filled) check(t *testing.T, records int64) {
 }
 
 func TestBoundedFile(t *testing.T) {
+	t.Parallel()
 	f := fill(t, filepath.Join(t.TempDir(), "state.db"), &sqlite.Options{MaxBytes: 1 << 20})
 	for range 3 {
 		if f.record(t) {

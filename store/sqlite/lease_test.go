@@ -16,6 +16,7 @@ import (
 // TestAChangeCountsEverywhere: what one program changed, another one that has
 // just asked sees as soon as the change is made.
 func TestAChangeCountsEverywhere(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	a, b := open(t, path, nil), open(t, path, nil)
 	hash := func(i int) string { return auth.HashToken(fmt.Sprint(i)) }
@@ -74,6 +75,7 @@ func wantAll(t *testing.T, db *sqlite.DB, value, hash string, changed bool) {
 // TestManySwitches: with more than are leased, the last one counts like the
 // first.
 func TestManySwitches(t *testing.T) {
+	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "state.db"), nil)
 	const many = 70
 	for i := range many {
@@ -93,6 +95,7 @@ func TestManySwitches(t *testing.T) {
 // TestReadersBesideAWriter: more readers than there are connections, while
 // somebody holds the one that writes.
 func TestReadersBesideAWriter(t *testing.T) {
+	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "state.db"), nil)
 	storetest.Record(t, storetest.Log(t, db), db, "c", 2)
 	err := db.Append(t.Context(), func(audit.Head) ([]audit.Record, error) {

@@ -20,6 +20,7 @@ import (
 // TestLimitsSurviveRestart opens the file anew for every call, as single calls
 // of the command line do.
 func TestLimitsSurviveRestart(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	limit := sallyport.RateLimit{Requests: 3, Window: time.Hour}
@@ -67,6 +68,7 @@ func childAdmit(path string) error {
 }
 
 func TestManyProcessesOneLimit(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	children := make([]*child, 6)
 	// The first of them create the file, all at once.
@@ -93,6 +95,7 @@ func TestManyProcessesOneLimit(t *testing.T) {
 
 // TestAdmissionsSurviveKill kills processes between and during admissions.
 func TestAdmissionsSurviveKill(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	const rounds, acks = 4, 10
 	admitted := 0
@@ -126,6 +129,7 @@ func TestAdmissionsSurviveKill(t *testing.T) {
 }
 
 func TestALimitThatCannotBeCountedAdmitsNothing(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, &sqlite.Options{Busy: 50 * time.Millisecond})
 	limit := sallyport.RateLimit{Requests: 1, Window: time.Hour}
@@ -161,6 +165,7 @@ func rows(t testing.TB, path string) (keys, times int) {
 }
 
 func TestLimitRowsAreBounded(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	db := open(t, path, &sqlite.Options{Now: func() time.Time { return now }})
@@ -197,6 +202,7 @@ func TestLimitRowsAreBounded(t *testing.T) {
 }
 
 func TestLimitKeysAreBounded(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, &sqlite.Options{Limits: store.Limits{LimitKeys: 1000}})
 	limit := sallyport.RateLimit{Requests: 1, Window: time.Hour}
@@ -216,6 +222,7 @@ func TestLimitKeysAreBounded(t *testing.T) {
 // TestAFullStoreMakesRoom has one large key that expired and removes it piece
 // by piece, also by calls that are refused meanwhile.
 func TestAFullStoreMakesRoom(t *testing.T) {
+	t.Parallel()
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	db := open(t, filepath.Join(t.TempDir(), "state.db"), &sqlite.Options{
 		Limits: store.Limits{LimitKeys: 1}, Now: func() time.Time { return now },

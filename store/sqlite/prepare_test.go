@@ -17,6 +17,7 @@ import (
 // TestStatementsArePreparedOnce: the engine prepares some statements anew
 // whenever they are bound, which costs more than running them.
 func TestStatementsArePreparedOnce(t *testing.T) {
+	t.Parallel()
 	db, err := Open(t.Context(), filepath.Join(t.TempDir(), "state.db"), &Options{Limits: store.Limits{Reads: 1}})
 	if err != nil {
 		t.Fatal(err)

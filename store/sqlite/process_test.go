@@ -17,6 +17,7 @@ import (
 )
 
 func TestAcknowledgedSurvivesKill(t *testing.T) {
+	t.Parallel()
 	for _, role := range []string{"write", "write with checkpoints"} {
 		t.Run(role, func(t *testing.T) { surviveKill(t, role) })
 	}
@@ -74,6 +75,7 @@ func surviveKill(t *testing.T, role string) {
 }
 
 func TestManyProcessesOneChain(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	const processes = 8
 	children := make([]*child, processes)
@@ -115,6 +117,7 @@ func count(t testing.TB, r audit.Reader, q audit.Query) (n int) {
 }
 
 func TestFirstOpenAtOnce(t *testing.T) {
+	t.Parallel()
 	for round := range 10 {
 		dir := filepath.Join(t.TempDir(), "a", "b")
 		path := filepath.Join(dir, "state.db")
@@ -146,6 +149,7 @@ func TestFirstOpenAtOnce(t *testing.T) {
 }
 
 func TestOpenFillsAnEmptyFile(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	write(t, path, nil)
 	db := open(t, path, nil)
@@ -154,6 +158,7 @@ func TestOpenFillsAnEmptyFile(t *testing.T) {
 }
 
 func TestLockedByAnotherWriter(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, &sqlite.Options{Busy: 50 * time.Millisecond})
 	l := storetest.Log(t, db)
@@ -191,6 +196,7 @@ func TestLockedByAnotherWriter(t *testing.T) {
 }
 
 func TestLockedExclusively(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	first, err := sqlite.Open(t.Context(), path, nil)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestStore(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, func(t testing.TB, o storetest.Options) store.State {
 		return open(t, filepath.Join(t.TempDir(), "state.db"), &sqlite.Options{Limits: o.Limits, Now: o.Now})
 	})

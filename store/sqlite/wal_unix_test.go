@@ -15,6 +15,7 @@ import (
 // TestB13_AFailedSyncStaysFailed: the system forgets what it could not write, so
 // that a later sync proves nothing.
 func TestB13_AFailedSyncStaysFailed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	db, err := Open(t.Context(), filepath.Join(dir, "state.db"), nil)
 	if err != nil {
