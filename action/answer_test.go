@@ -13,6 +13,7 @@ import (
 )
 
 func TestAnswers(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, kind, body, more string // more members of the definition and of http
 		status                 int
@@ -77,6 +78,7 @@ func TestAnswers(t *testing.T) {
 
 // TestWhatIsSentAgain counts the requests of failures that may pass.
 func TestWhatIsSentAgain(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, more string
 		status     int
@@ -124,6 +126,7 @@ func TestWhatIsSentAgain(t *testing.T) {
 }
 
 func TestTheFloorBoundsActions(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, decoded(t, `{"id": "act", "handler": {"http": {"url": "http://169.254.169.254/latest/meta-data/"}}}`, ""))
 	if res := g.use(`{}`); res.OK || !strings.HasPrefix(res.Error, "HOST_NOT_ALLOWED: 169.254.169.254 ") {
 		t.Errorf("result = %+v, want the floor", res)
@@ -133,6 +136,7 @@ func TestTheFloorBoundsActions(t *testing.T) {
 // TestPersonalitiesBoundActions has a role with other hosts, binaries and
 // secrets.
 func TestPersonalitiesBoundActions(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, nil)
 	for _, tt := range []struct{ text, want string }{
 		{`{"id": "act", "handler": {"http": {"url": "URL/"}}}`, "HOST_NOT_ALLOWED: "},

@@ -14,6 +14,7 @@ import (
 // TestC27_CapabilitiesThatAHandlerCannotUse declares each group of capabilities
 // for each kind of handler, those that are added one day included.
 func TestC27_CapabilitiesThatAHandlerCannotUse(t *testing.T) {
+	t.Parallel()
 	declared := map[string]string{
 		"network": `{"allowedHosts": ["a.example"]}`, "secrets": `["a/key"]`,
 		"storage":  `{"scope": "session", "kind": "kv"}`,

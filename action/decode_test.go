@@ -16,6 +16,7 @@ import (
 
 // TestTheContractsExample decodes the action of the contract as it stands.
 func TestTheContractsExample(t *testing.T) {
+	t.Parallel()
 	d, err := action.Decode(json.RawMessage(`{
 		"id": "get-weather", "name": "Get Weather", "description": "Fetch current weather for a location",
 		"parameters": {"type": "object", "properties": {"location": {"type": "string"}, "unit": {"type": "string", "enum": ["celsius", "fahrenheit"], "default": "celsius"}}, "required": ["location"]},
@@ -51,6 +52,7 @@ func TestTheContractsExample(t *testing.T) {
 }
 
 func TestParametersInBothForms(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, in, want string }{
 		{
 			"short", `{"a": {"type": "string", "required": true}, "b": {"type": "integer", "required": false}}`,
@@ -86,6 +88,7 @@ func TestParametersInBothForms(t *testing.T) {
 
 // TestFaults has one thing wrong in each definition.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	http := func(rest string) string {
 		return `{"id": "act", "handler": {"http": {"url": "https://a.example/"` + rest + `}}}`
 	}
@@ -179,6 +182,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestAllFaultsAtOnce(t *testing.T) {
+	t.Parallel()
 	_, err := action.Decode(json.RawMessage(`{"id": "a b", "nme": "x", "timeout": 3, "permissions": [1], "idempotent": "yes",
 		"parameters": {"a": {"type": "strnig"}}, "returns": {"type": 1}, "rateLimit": {"requests": "1", "window": "1x"},
 		"handler": {"http": {"url": "ftp://a.example/", "method": "FOO", "headers": {"Host": "x"}, "extra": 1}}}`), nil)
@@ -198,6 +202,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 
 // TestAGoFunction registers code under the same definition.
 func TestAGoFunction(t *testing.T) {
+	t.Parallel()
 	d := action.Definition{ID: "act", Handler: action.Handler{Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) { return sallyport.OK("done"), nil }}}
 	tl, err := d.Tool()
 	if err != nil {

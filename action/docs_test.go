@@ -12,6 +12,7 @@ import (
 
 // TestThePageShowsActionsThatWork makes tools of the examples of the page.
 func TestThePageShowsActionsThatWork(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile(filepath.Join("..", "docs", "guides", "actions.md"))
 	if err != nil {
 		t.Fatal(err)

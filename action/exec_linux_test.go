@@ -59,6 +59,7 @@ echo "{\"said\": \"$said\", \"keys\": [\"callId\",\"session\",\"personality\",\"
 // TestPathsRunByTheInterpreterOfTheirEnding runs the handlers of the
 // documents' form under a personality without files.
 func TestPathsRunByTheInterpreterOfTheirEnding(t *testing.T) {
+	t.Parallel()
 	dir := handlers(t, map[string]string{"a.js": nodeHandler, "a.py": pythonHandler, "a": shellHandler, "a.sh": strings.ReplaceAll(shellHandler, "/bash", "/sh")})
 	for name, program := range map[string]string{"a.js": "node", "a.py": "python3", "a": "bash", "a.sh": "sh"} {
 		t.Run(name, func(t *testing.T) {
@@ -83,6 +84,7 @@ func TestPathsRunByTheInterpreterOfTheirEnding(t *testing.T) {
 }
 
 func TestAnswersOfPrograms(t *testing.T) {
+	t.Parallel()
 	needs.Programs(t, "bash")
 	for _, tt := range []struct {
 		name, script, value string
@@ -143,6 +145,7 @@ func TestArgumentsReachNoCommandLine(t *testing.T) {
 
 // TestAChangedProgramIsRefused rewrites the file behind a loaded definition.
 func TestAChangedProgramIsRefused(t *testing.T) {
+	t.Parallel()
 	needs.Programs(t, "bash")
 	dir := handlers(t, map[string]string{"run": "#!/bin/bash\necho 1"})
 	path := filepath.Join(dir, "run")
@@ -172,6 +175,7 @@ func TestAChangedProgramIsRefused(t *testing.T) {
 // TestProgramsSeeNothingElse looks for the files beside the handler and for
 // the network.
 func TestProgramsSeeNothingElse(t *testing.T) {
+	t.Parallel()
 	needs.Programs(t, "bash")
 	s := newSite(t, nil)
 	dir := handlers(t, map[string]string{
@@ -190,6 +194,7 @@ func TestProgramsSeeNothingElse(t *testing.T) {
 
 // TestSecretsOfProgramsAreStandIns gives a handler a key that it never sees.
 func TestSecretsOfProgramsAreStandIns(t *testing.T) {
+	t.Parallel()
 	needs.Programs(t, "python3")
 	s := newSite(t, nil)
 	// Python asks no proxy for an address of loopback.

@@ -12,6 +12,7 @@ import (
 // closed port, and runs a program that fails and whose arguments the operator
 // wrote.
 func TestC28_FailuresNameTheirSourceAndNoCommandLine(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,7 @@ const weather = `{
 }`
 
 func TestArgumentsGoToTheirPlaces(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, nil)
 	g := newGate(t, decoded(t, weather, s.URL))
 	res := g.use(`{"location": "São/../Paulo?x=1#f&unit=k", "days": 1e1, "tags": ["a&b", "c"], "exact": true, "lang": "pt"}`)
@@ -55,6 +56,7 @@ func TestArgumentsGoToTheirPlaces(t *testing.T) {
 }
 
 func TestAbsentArguments(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, nil)
 	g := newGate(t, decoded(t, weather, s.URL))
 	if res := g.use(`{"location": "x"}`); !res.OK {
@@ -75,6 +77,7 @@ func TestAbsentArguments(t *testing.T) {
 }
 
 func TestBodyKeepsTypes(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, nil)
 	g := newGate(t, decoded(t, `{"id": "act",
 		"parameters": {"n": {"type": "number"}, "o": {"type": "object"}, "s": {"type": "string"}, "absent": {"type": "string"}},
@@ -95,6 +98,7 @@ func TestBodyKeepsTypes(t *testing.T) {
 
 // TestSecretsDoNotComeBack lets a server send back all it got.
 func TestSecretsDoNotComeBack(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{200, 404, 500} {
 		s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(status)
@@ -123,6 +127,7 @@ func TestSecretsDoNotComeBack(t *testing.T) {
 // TestNoPartOfASecretIsCutOff lets a server end what is shown of a failure
 // within the secret.
 func TestNoPartOfASecretIsCutOff(t *testing.T) {
+	t.Parallel()
 	for pad := 2000 - len(apiKey) - 10; pad < 2001; pad++ {
 		s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusNotFound)
@@ -137,6 +142,7 @@ func TestNoPartOfASecretIsCutOff(t *testing.T) {
 }
 
 func TestSecretsThatWouldBreakAHeaderAreNotSent(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, nil)
 	g := newGate(t, decoded(t, `{"id": "act", "capabilities": {"secrets": ["bad/header"]},
 		"handler": {"http": {"url": "URL/", "headers": {"X-Key": "{secret:bad/header}"}}}}`, s.URL))
@@ -147,6 +153,7 @@ func TestSecretsThatWouldBreakAHeaderAreNotSent(t *testing.T) {
 
 // TestSecretsStayWithTheirHost redirects to another origin.
 func TestSecretsStayWithTheirHost(t *testing.T) {
+	t.Parallel()
 	other := newSite(t, nil)
 	for _, status := range []int{302, 307, 308} {
 		s := newSite(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL+"/stolen", status) })
@@ -172,6 +179,7 @@ func TestSecretsStayWithTheirHost(t *testing.T) {
 }
 
 func TestRedirectsWithoutSecretsAreFollowedWithinTheGrant(t *testing.T) {
+	t.Parallel()
 	other := newSite(t, nil)
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+"/there", http.StatusFound)
@@ -189,6 +197,7 @@ func TestRedirectsWithoutSecretsAreFollowedWithinTheGrant(t *testing.T) {
 }
 
 func TestOverTLSTheCertificateCounts(t *testing.T) {
+	t.Parallel()
 	s := httptest.NewTLSServer(http.NotFoundHandler())
 	defer s.Close()
 	// The certificate is for other names.
@@ -200,6 +209,7 @@ func TestOverTLSTheCertificateCounts(t *testing.T) {
 }
 
 func TestHeaderArgumentsAddNoHeader(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, nil)
 	g := newGate(t, decoded(t, `{"id": "act", "parameters": {"h": {"type": "string"}}, "capabilities": {"secrets": ["bad/header"]},
 		"handler": {"http": {"url": "URL/", "headers": {"X-A": "{h}"}}}}`, s.URL))

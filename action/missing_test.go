@@ -11,6 +11,7 @@ import (
 // An action whose handler is not there is declared and decided about; the call
 // fails without saying where the runtime keeps its files.
 func TestMissingHandler(t *testing.T) {
+	t.Parallel()
 	d, err := action.Decode([]byte(`{"id": "act", "handler": "./handlers/a.js"}`), &action.DecodeOptions{Dir: "/nonexistent"})
 	if err != nil {
 		t.Fatal(err)

@@ -65,6 +65,7 @@ func argument() *rapid.Generator[any] {
 // TestArgumentsStayInTheirPlaces sends whatever arguments and reads the request
 // back as a server does.
 func TestArgumentsStayInTheirPlaces(t *testing.T) {
+	t.Parallel()
 	r := everywhere(t)
 	sent := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -143,6 +144,7 @@ func subset(names, of []string) bool {
 
 // TestNoWayUp tries segments of one and of two arguments.
 func TestNoWayUp(t *testing.T) {
+	t.Parallel()
 	b := toolBuilder{d: &Definition{}}
 	c := handlerCompiler{b: &b, params: []string{"p", "q"}, secrets: map[string]bool{}}
 	r := c.compileRequest(&HTTP{URL: "https://a.example/x/{p}{q}/y"})

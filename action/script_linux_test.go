@@ -13,6 +13,7 @@ import (
 // the loaded action does not run it, and a new reading is another definition, so
 // that no approval of the former is used.
 func TestB6_AScriptAmongTheArgumentsIsBound(t *testing.T) {
+	t.Parallel()
 	needs.Programs(t, "bash")
 	dir := handlers(t, map[string]string{"run.sh": "echo 1", "data.txt": "one"})
 	path := filepath.Join(dir, "run.sh")

@@ -62,6 +62,7 @@ func echoing(t *testing.T) (host string, keys func() []string) {
 }
 
 func TestSecretsOverTLS(t *testing.T) {
+	t.Parallel()
 	host, keys := echoing(t)
 	g := newGate(t, decoded(t, `{"id": "act", "capabilities": {"secrets": ["providers/*"]},
 		"handler": {"http": {"url": "URL/", "headers": {"X-Api-Key": "{secret:providers/weather/apiKey}"}}}}`, "https://"+host))
@@ -73,6 +74,7 @@ func TestSecretsOverTLS(t *testing.T) {
 
 // TestSecretsOfProgramsOverTLS has a program send its stand-in.
 func TestSecretsOfProgramsOverTLS(t *testing.T) {
+	t.Parallel()
 	needs.Programs(t, "python3")
 	host, keys := echoing(t)
 	dir := handlers(t, map[string]string{"a.py": "import json, os, urllib.request\nr = urllib.request.Request('https://" + host + "/x', headers={'X-Api-Key': os.environ['API_KEY']})\nprint(json.dumps(json.load(urllib.request.urlopen(r))))\n"})
