@@ -54,6 +54,7 @@ var wording = map[string]string{
 }
 
 func TestBehaviour(t *testing.T) {
+	t.Parallel()
 	for _, c := range readCases[behaviourCase](t, "testdata/behaviour.json") {
 		t.Run(c.Area+"/"+c.Name, func(t *testing.T) {
 			if why := skipBehaviour[c.Name]; why != "" {

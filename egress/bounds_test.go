@@ -17,6 +17,7 @@ import (
 )
 
 func TestDefaultBounds(t *testing.T) {
+	t.Parallel()
 	c, err := New(allow("a.example"), nil)
 	if err != nil || c.maxBytes != 64<<20 || c.timeout != 100*time.Second || c.transport.MaxResponseHeaderBytes != maxHeaderBytes {
 		t.Errorf("New = %+v, %v, want 64 MiB and 100 s", c, err)
@@ -29,6 +30,7 @@ func TestDefaultBounds(t *testing.T) {
 }
 
 func TestBodySize(t *testing.T) {
+	t.Parallel()
 	const bound = 1000
 	tests := []struct {
 		name       string
@@ -90,6 +92,7 @@ func TestBodySize(t *testing.T) {
 }
 
 func TestCallersWhoDecompressGetWhatTheyAskedFor(t *testing.T) {
+	t.Parallel()
 	// The transport decompresses; a caller that looks at Content-Encoding
 	// must not be told to do it again.
 	w := newWorld(t, public(), func(w http.ResponseWriter, _ *http.Request) {
@@ -112,6 +115,7 @@ func TestCallersWhoDecompressGetWhatTheyAskedFor(t *testing.T) {
 }
 
 func TestHeaderSize(t *testing.T) {
+	t.Parallel()
 	for size, ok := range map[int]bool{64 << 10: true, 2 * maxHeaderBytes: false} {
 		w := newWorld(t, public(), func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Long", strings.Repeat("x", size))
@@ -123,6 +127,7 @@ func TestHeaderSize(t *testing.T) {
 }
 
 func TestTimeBound(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		answer http.HandlerFunc
@@ -164,6 +169,7 @@ func TestTimeBound(t *testing.T) {
 }
 
 func TestCallersContextEndsAnExchange(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, public(), func(w http.ResponseWriter, r *http.Request) {
 			w.Write([]byte("x"))
@@ -186,6 +192,7 @@ func TestCallersContextEndsAnExchange(t *testing.T) {
 }
 
 func TestReadOfNothing(t *testing.T) {
+	t.Parallel()
 	b := &boundedBody{rc: io.NopCloser(bytes.NewReader(nil)), left: 1}
 	if n, err := b.Read(nil); n != 0 || err != nil {
 		t.Errorf("Read(nil) = %d, %v, want 0, nil", n, err)

@@ -60,6 +60,7 @@ func reached(t *testing.T, g sallyport.NetworkGrant, z *zone, host string, port 
 }
 
 func TestA15_ADeniedHostHasNoOtherName(t *testing.T) {
+	t.Parallel()
 	z := &zone{addrs: map[string]string{
 		"x.example": "203.0.114.7 203.0.114.8 2001:4860::7", "alias.example": "203.0.114.8", "mixed.example": "198.51.101.1 203.0.114.7",
 		"other.example": "198.51.101.1", "sub.x.example": "203.0.114.7", "listed.example": "203.0.114.7",
@@ -105,6 +106,7 @@ func TestA15_ADeniedHostHasNoOtherName(t *testing.T) {
 // A name that takes turns among its addresses is remembered with those that it
 // had, asked for anew when the answer is old, and once for dials at a time.
 func TestA15_DeniedAddressesAreRemembered(t *testing.T) {
+	t.Parallel()
 	z := &zone{addrs: map[string]string{"x.example": "203.0.114.7"}, asked: map[string]int{}}
 	now := time.Now()
 	d := NewDeniedNames(&DialOptions{Resolve: z.resolve}, nil)
@@ -130,6 +132,7 @@ func TestA15_DeniedAddressesAreRemembered(t *testing.T) {
 // What cannot be looked up is refused by name alone, which is said; it does not
 // end other traffic.
 func TestA15_AnUnknownAddressDoesNotEndTraffic(t *testing.T) {
+	t.Parallel()
 	z := &zone{addrs: map[string]string{"y.example": "198.51.101.1"}, fails: map[string]bool{"x.example": true}}
 	g := sallyport.NetworkGrant{Allow: []string{"*"}, Deny: []string{"x.example"}}
 	if dialled, err := reached(t, g, z, "y.example", 443); !dialled {

@@ -24,6 +24,7 @@ import (
 func ok(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }
 
 func TestEveryAnswerIsJudged(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		answers []string
@@ -67,6 +68,7 @@ func TestEveryAnswerIsJudged(t *testing.T) {
 }
 
 func TestRefusalDoesNotShowTheAddress(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, answer("10.11.12.13"), ok)
 	_, err := get(bind(w.client(t, allow("a.example"), Options{}), nil), "http://a.example/")
 	e, _ := errors.AsType[*sallyport.Error](err)
@@ -76,6 +78,7 @@ func TestRefusalDoesNotShowTheAddress(t *testing.T) {
 }
 
 func TestFailedLookupIsAFailure(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, nil, ok)
 	_, err := get(bind(w.client(t, allow("a.example"), Options{}), nil), "http://a.example/")
 	e, _ := errors.AsType[*sallyport.Error](err)
@@ -88,6 +91,7 @@ func TestFailedLookupIsAFailure(t *testing.T) {
 }
 
 func TestResolvedOncePerConnection(t *testing.T) {
+	t.Parallel()
 	answers := map[string][][]netip.Addr{"": {addrs("93.184.215.14"), addrs("127.0.0.1")}}
 	w := newWorld(t, answers, ok)
 	cl := w.client(t, allow("a.example"), Options{})
@@ -105,6 +109,7 @@ func TestResolvedOncePerConnection(t *testing.T) {
 }
 
 func TestConnectionsAreNotSharedBetweenGrants(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), ok)
 	for _, g := range []sallyport.NetworkGrant{allow("a.example"), allow("a.example", "b.example")} {
 		if _, err := get(bind(w.client(t, g, Options{}), nil), "http://a.example/"); err != nil {
@@ -117,6 +122,7 @@ func TestConnectionsAreNotSharedBetweenGrants(t *testing.T) {
 }
 
 func TestDenyBeatsAllow(t *testing.T) {
+	t.Parallel()
 	answers := public()
 	answers["a.example"], answers["xn--bcher-kva.example"] = [][]netip.Addr{addrs("93.184.215.15")}, [][]netip.Addr{addrs("93.184.215.16")}
 	w := newWorld(t, answers, ok)
@@ -140,6 +146,7 @@ func TestDenyBeatsAllow(t *testing.T) {
 }
 
 func TestDialContext(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, network, address, reason string
 		dialled                        string
@@ -184,6 +191,7 @@ func TestDialContext(t *testing.T) {
 }
 
 func TestDialContextOtherNetworks(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), ok)
 	b := w.client(t, allow("*"), Options{}).Bind(nil)
 	for _, network := range []string{"udp", "unix", "ip", "", "TCP"} {
@@ -226,6 +234,7 @@ type counted struct {
 func (c *counted) Close() error { *c.closed++; return c.Conn.Close() }
 
 func TestAddressesAreTriedInTurn(t *testing.T) {
+	t.Parallel()
 	var closed int
 	tests := []struct {
 		name   string
@@ -273,6 +282,7 @@ func TestAddressesAreTriedInTurn(t *testing.T) {
 }
 
 func TestAttemptsAreBounded(t *testing.T) {
+	t.Parallel()
 	var list []netip.Addr
 	for i := range 100 {
 		list = append(list, netip.AddrFrom4([4]byte{1, 1, 1, byte(i)}))
@@ -284,6 +294,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 }
 
 func TestSystemDialerJudgesTheSocket(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(ok))
 	defer srv.Close()
 	addr := netip.MustParseAddrPort(srv.Listener.Addr().String())
@@ -309,6 +320,7 @@ func TestSystemDialerJudgesTheSocket(t *testing.T) {
 }
 
 func TestSystemResolverAndDialer(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(ok))
 	defer srv.Close()
 	_, port, _ := net.SplitHostPort(srv.Listener.Addr().String())
@@ -332,6 +344,7 @@ func TestSystemResolverAndDialer(t *testing.T) {
 }
 
 func TestObserverSeesRawConnections(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), ok)
 	o := &recorder{}
 	b := w.client(t, allow("db.example:5432"), Options{}).Bind(o)
@@ -351,6 +364,7 @@ func TestObserverSeesRawConnections(t *testing.T) {
 }
 
 func TestHTTP2(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/big" {
 			w.Write(make([]byte, 100))

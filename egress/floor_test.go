@@ -69,6 +69,7 @@ func last(p netip.Prefix) netip.Addr {
 }
 
 func TestFloorRefusesBothEndsOfEveryRange(t *testing.T) {
+	t.Parallel()
 	for _, r := range refusedRanges {
 		p := netip.MustParsePrefix(r.prefix)
 		for _, a := range []netip.Addr{p.Addr(), last(p)} {
@@ -85,6 +86,7 @@ func TestFloorRefusesBothEndsOfEveryRange(t *testing.T) {
 }
 
 func TestFloorAllowsTheNeighbours(t *testing.T) {
+	t.Parallel()
 	for _, s := range []string{
 		"1.0.0.0", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0",
 		"169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "191.255.255.255", "192.0.1.0", "192.0.1.255",
@@ -101,6 +103,7 @@ func TestFloorAllowsTheNeighbours(t *testing.T) {
 }
 
 func TestFloorNamesMetadata(t *testing.T) {
+	t.Parallel()
 	for _, s := range []string{
 		"169.254.169.254", "169.254.170.2", "169.254.170.23", "169.254.0.23", "169.254.42.42", "100.100.100.200",
 		"168.63.129.16", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:42::42", "fe80::a9fe:a9fe",
@@ -116,6 +119,7 @@ func TestFloorNamesMetadata(t *testing.T) {
 }
 
 func TestFloorOddAddresses(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		in   netip.Addr
@@ -176,6 +180,7 @@ func FuzzFloor(f *testing.F) {
 }
 
 func TestFloorHost(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		host              string
 		strict, permitted string
@@ -221,6 +226,7 @@ func TestFloorHost(t *testing.T) {
 }
 
 func TestEveryReasonSaysPrivateOrMetadata(t *testing.T) {
+	t.Parallel()
 	for _, rows := range [][]floorRange{special4[:], special6[:]} {
 		for _, s := range rows {
 			if !strings.Contains(s.what, "private") {

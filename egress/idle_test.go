@@ -9,6 +9,7 @@ import (
 // An upstream server is called by many at once, again and again: their
 // connections are kept, so that nobody dials a second time.
 func TestConnectionsOfManyCallersAreKept(t *testing.T) {
+	t.Parallel()
 	const callers = 16
 	var arrived sync.WaitGroup
 	w := newWorld(t, public(), func(rw http.ResponseWriter, r *http.Request) {

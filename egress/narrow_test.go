@@ -13,6 +13,7 @@ import (
 // TestA6_ANarrowerPolicyCutsWhatIsOpen takes a host away from a proxy that has
 // tunnels to it and to another one, and gives it back.
 func TestA6_ANarrowerPolicyCutsWhatIsOpen(t *testing.T) {
+	t.Parallel()
 	to := listen(t, func(c *net.TCPConn) { io.Copy(c, c) })
 	both := allow("a.example:7", "b.example:7")
 	for _, tt := range []struct {
@@ -55,6 +56,7 @@ func TestA6_ANarrowerPolicyCutsWhatIsOpen(t *testing.T) {
 // TestA6_ANarrowerPolicyJudgesAddresses takes private addresses away from a
 // client with a connection to one.
 func TestA6_ANarrowerPolicyJudgesAddresses(t *testing.T) {
+	t.Parallel()
 	o := direct(listen(t, func(c *net.TCPConn) { io.Copy(c, c) }))
 	o.Resolve = func(context.Context, string) ([]netip.Addr, error) { return addrs("10.0.0.1"), nil }
 	g := sallyport.NetworkGrant{Allow: []string{"a.example"}, AllowPrivate: true}

@@ -7,6 +7,7 @@ import (
 
 // The policy of an observed program has no list, and the floor all the same.
 func TestAnyPolicy(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		host    string

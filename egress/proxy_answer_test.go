@@ -33,6 +33,7 @@ func scripted(t *testing.T, answer string) string {
 }
 
 func TestProxyPassesAnswers(t *testing.T) {
+	t.Parallel()
 	const get, post = "GET http://a.example/ HTTP/1.1\r\n\r\n", "POST http://a.example/ HTTP/1.1\r\nContent-Length: 500000\r\n\r\nonly this"
 	tests := []struct{ name, request, answer, status, end string }{
 		{"length", get, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "200", "\r\n\r\nok"},
@@ -69,6 +70,7 @@ func TestProxyPassesAnswers(t *testing.T) {
 }
 
 func TestProxyNotesWhatIsNotSpliced(t *testing.T) {
+	t.Parallel()
 	for name, header := range map[string]string{
 		"header": "X-Key: " + standIn,
 		"basic":  "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("u:"+standIn)),
@@ -101,6 +103,7 @@ func (f *faulty) Accept() (net.Conn, error) {
 }
 
 func TestServeOutlivesExhaustion(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

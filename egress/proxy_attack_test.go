@@ -17,6 +17,7 @@ import (
 // TestProxyRefuses sends what a hostile child would. Nothing of it may reach
 // a server.
 func TestProxyRefuses(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("a", maxHead)
 	tests := []struct {
 		name, request string
@@ -130,6 +131,7 @@ func TestProxyRefuses(t *testing.T) {
 // follows redirects itself, so that the cases with several hops say nothing
 // here; those that bound a response are about a tool's memory.
 func TestProxySSRF(t *testing.T) {
+	t.Parallel()
 	ran := 0
 	for _, c := range readCases[ssrfCase](t, "testdata/ssrf.json") {
 		if c.RedirectChain != nil || strings.HasPrefix(c.ID, "ssrf-request") {
@@ -192,6 +194,7 @@ func careless(raw string) string {
 }
 
 func TestProxyRebinding(t *testing.T) {
+	t.Parallel()
 	answers := map[string][][]netip.Addr{"": {addrs("93.184.215.14"), addrs("127.0.0.1")}}
 	w := newWorld(t, answers, ok)
 	_, addr := w.proxy(t, allow("a.example:8080"), nil)
@@ -211,6 +214,7 @@ func TestProxyRebinding(t *testing.T) {
 // TestProxyJudgesTheSocket has a resolver that is believed and a policy that
 // was asked; the socket is the last one to say no.
 func TestProxyJudgesTheSocket(t *testing.T) {
+	t.Parallel()
 	to := listen(t, func(c *net.TCPConn) { io.WriteString(c, "secret service") })
 	_, port, _ := net.SplitHostPort(to)
 	for _, private := range []bool{false, true} {
@@ -224,6 +228,7 @@ func TestProxyJudgesTheSocket(t *testing.T) {
 }
 
 func TestProxyHeaders(t *testing.T) {
+	t.Parallel()
 	var seen *http.Request
 	w := newWorld(t, public(), func(rw http.ResponseWriter, r *http.Request) {
 		seen = r.Clone(t.Context())
@@ -258,6 +263,7 @@ func TestProxyHeaders(t *testing.T) {
 }
 
 func TestProxyReadOnly(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), ok)
 	g := sallyport.NetworkGrant{Allow: []string{"a.example"}, ReadOnly: true}
 	p, addr := w.proxy(t, g, nil)
@@ -282,6 +288,7 @@ func TestProxyReadOnly(t *testing.T) {
 }
 
 func TestProxyRecordsABoundedList(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), ok)
 	p, addr := w.proxy(t, allow("a.example"), nil)
 	for i := range maxUses + 20 {
@@ -305,6 +312,7 @@ func TestProxyRecordsABoundedList(t *testing.T) {
 }
 
 func TestUsesBoundsEachKind(t *testing.T) {
+	t.Parallel()
 	var u hostUses
 	for _, allowed := range []bool{true, false, true} {
 		for i := range maxUses + 20 {

@@ -8,6 +8,7 @@ import (
 
 // TestAuthorityIsConstrained: the key of a run is worth nothing for others.
 func TestAuthorityIsConstrained(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		patterns []string
 		good     []string

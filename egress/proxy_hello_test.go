@@ -66,6 +66,7 @@ func fragment(record []byte, n int) []byte {
 }
 
 func TestProxyChecksTheClientHello(t *testing.T) {
+	t.Parallel()
 	a, b := hello(t, "a.example"), hello(t, "b.example")
 	tests := []struct {
 		name, target string

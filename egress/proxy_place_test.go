@@ -101,6 +101,7 @@ func dump(r *http.Request) string {
 }
 
 func TestA4_StandInsAreSplicedWhole(t *testing.T) {
+	t.Parallel()
 	var seen sight
 	w := newWorld(t, public(), func(_ http.ResponseWriter, r *http.Request) { seen.set(dump(r)) })
 	p, addr := w.proxy(t, allow("a.example"), tokenFor("a.example"))
@@ -141,6 +142,7 @@ func TestA4_StandInsAreSplicedWhole(t *testing.T) {
 }
 
 func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
+	t.Parallel()
 	const form, multi = "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
 	long := strings.Repeat(" ", maxFilledBody)
 	var stored bytes.Buffer
@@ -228,6 +230,7 @@ func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
 // TestA4_StandInsInNamesOfHosts: a pattern lets the child choose a part of the
 // name.
 func TestA4_StandInsInNamesOfHosts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), ok)
 	p, addr := w.proxy(t, allow("*.example", "*.a.example"), tokenFor("*.a.example"))
 	for _, request := range []string{
@@ -251,6 +254,7 @@ func TestA4_StandInsInNamesOfHosts(t *testing.T) {
 // TestA4_ValuesThatBreakTheirPlace: a value with a separator of its place would
 // be read in two.
 func TestA4_ValuesThatBreakTheirPlace(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ value, name, line string }{
 		{"abc;def,ghi", "Cookie", "a=" + standIn},
 		{"abc:def:ghi", "Authorization", "Basic " + b64(standIn+":x")},
@@ -268,6 +272,7 @@ func TestA4_ValuesThatBreakTheirPlace(t *testing.T) {
 // TestA4_NoPlaceChangesItsNeighbours: whatever surrounds a stand-in, a filled
 // text differs from what came by the value only, at whole places.
 func TestA4_NoPlaceChangesItsNeighbours(t *testing.T) {
+	t.Parallel()
 	s := &hostSwap{there: []standInValue{{placeholder: standIn, value: token, prefixes: []string{"Bearer "}}}}
 	piece := rapid.SampledFrom([]string{standIn, "%", "4", "%4", "=", "&", ";", ",", " ", "Bearer ", `"`, `\`, `\u00`, "{", "}", ":", "a", "&#"})
 	rapid.Check(t, func(t *rapid.T) {

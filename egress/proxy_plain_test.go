@@ -19,6 +19,7 @@ import (
 // TestSpliceHidesOnEveryPort has a server that keeps what it got with TLS and
 // shows it to whoever asks, on whatever port.
 func TestSpliceHidesOnEveryPort(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	kept, sent := "", ""
 	w := newWorld(t, public(), func(rw http.ResponseWriter, r *http.Request) {
@@ -89,6 +90,7 @@ func TestSpliceHidesOnEveryPort(t *testing.T) {
 // TestSpliceSendsTheValueToItsPortOnly: other ports of the host get the
 // stand-in, encrypted or not.
 func TestSpliceSendsTheValueToItsPortOnly(t *testing.T) {
+	t.Parallel()
 	s, err := newSpliceSet(spliceFor("a.example").Splices)
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +118,7 @@ func TestSpliceSendsTheValueToItsPortOnly(t *testing.T) {
 // TestProxyReadsPlainTunnels: a granted name is no door to its neighbours on
 // a server of many names, in whatever tunnel and with whichever request.
 func TestProxyReadsPlainTunnels(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), func(rw http.ResponseWriter, r *http.Request) { io.WriteString(rw, "host "+r.Host) })
 	_, addr := w.proxy(t, allow("a.example", "a.example:8080"), nil)
 	own := "GET / HTTP/1.1\r\nHost: $\r\n\r\n"
@@ -157,6 +160,7 @@ func TestProxyReadsPlainTunnels(t *testing.T) {
 // TestA17_OddRequestsDoNotPassRaw: what a lenient server takes for a request
 // never goes to it unread, nor is it sent on.
 func TestA17_OddRequestsDoNotPassRaw(t *testing.T) {
+	t.Parallel()
 	reached := make(chan string, 100)
 	to := listen(t, func(c *net.TCPConn) {
 		b, _ := io.ReadAll(c)
@@ -195,6 +199,7 @@ func TestA17_OddRequestsDoNotPassRaw(t *testing.T) {
 }
 
 func TestSpeaksHTTP(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]bool{
 		"GET / HTTP/1.1\r\n":              true,
 		"\r\n\nget / http/1.0\n":          true,

@@ -14,6 +14,7 @@ import (
 // TestA4_WhatServersReadIsHidden: a whole value is changed by a server, too,
 // that decodes the field in which it gets it.
 func TestA4_WhatServersReadIsHidden(t *testing.T) {
+	t.Parallel()
 	readings := map[string]func(string) string{
 		"form":    func(s string) string { plain, _ := url.QueryUnescape(s); return plain },
 		"path":    func(s string) string { plain, _ := url.PathUnescape(s); return plain },

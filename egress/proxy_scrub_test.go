@@ -15,6 +15,7 @@ import (
 // TestScrubber compares the stream with a replacement of the whole, for every
 // way in which a body may be cut.
 func TestScrubber(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := &hostSwap{}
 		s.addHidden("abcabd", "<1>")
@@ -46,6 +47,7 @@ func TestScrubber(t *testing.T) {
 // TestScrubberPassesEvents: what cannot be the beginning of a value is not
 // held back.
 func TestScrubberPassesEvents(t *testing.T) {
+	t.Parallel()
 	s := &hostSwap{}
 	s.addHidden("secret-value", "x")
 	r, w := io.Pipe()

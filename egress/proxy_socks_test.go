@@ -11,6 +11,7 @@ import (
 )
 
 func TestProxySOCKS(t *testing.T) {
+	t.Parallel()
 	name := func(host string, port string) string {
 		return "\x05\x01\x00\x03" + string(rune(len(host))) + host + port
 	}
@@ -77,6 +78,7 @@ func say5(t *testing.T, addr, text string) string {
 }
 
 func TestProxySOCKSMethods(t *testing.T) {
+	t.Parallel()
 	_, addr := startProxy(t, allow("a.example"), direct("127.0.0.1:1"), nil)
 	for sent, want := range map[string]string{
 		"\x05\x00":         "\x05\xff",
@@ -94,6 +96,7 @@ func TestProxySOCKSMethods(t *testing.T) {
 // TestProxySOCKSChecksTheClientHello is the tunnel of CONNECT by another way
 // in.
 func TestProxySOCKSChecksTheClientHello(t *testing.T) {
+	t.Parallel()
 	got := make(chan []byte, 1)
 	to := listen(t, func(c *net.TCPConn) {
 		b, _ := io.ReadAll(c)

@@ -17,6 +17,7 @@ import (
 // TestScrubberKnowsEscapes is the escapes of encoders that differ from those
 // of Go, each of which changes some characters only.
 func TestScrubberKnowsEscapes(t *testing.T) {
+	t.Parallel()
 	const secret = `AKq/7M"D'E+b<x>/R&fi\\Y é=`
 	s := &hostSwap{}
 	s.hideFrom(hostSplice{placeholder: standIn, value: sallyport.NewSecret(secret)})
@@ -58,6 +59,7 @@ func TestScrubberKnowsEscapes(t *testing.T) {
 // TestSpelling: whatever is written for each character, the whole is found,
 // and no other text is changed.
 func TestSpelling(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		secret := rapid.StringOfN(rapid.SampledFrom([]rune(`ab%\&/ é😀`)), 1, 8, -1).Draw(t, "secret")
 		s := &hostSwap{spelt: []*escapedValue{newEscapedValue(secret, "#")}}
@@ -80,6 +82,7 @@ func TestSpelling(t *testing.T) {
 
 // TestSpliceHidesTheLength: a HEAD has no body whose length could be another.
 func TestSpliceHidesTheLength(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Length", fmt.Sprint(len(r.Header.Get("Authorization"))))
 	})

@@ -68,6 +68,7 @@ func shows(text string) bool {
 }
 
 func TestSplice(t *testing.T) {
+	t.Parallel()
 	var seen *http.Request
 	w := newWorld(t, public(), func(rw http.ResponseWriter, r *http.Request) {
 		seen = r.Clone(r.Context())
@@ -156,6 +157,7 @@ func TestSplice(t *testing.T) {
 // TestSpliceChecksInside is the policy inside of a tunnel whose TLS ends in
 // the proxy.
 func TestSpliceChecksInside(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), func(rw http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/gzip":
@@ -251,6 +253,7 @@ func TestSpliceChecksInside(t *testing.T) {
 // TestSpliceVerifiesTheServer: the value is sent to nobody who cannot prove
 // to be the host.
 func TestSpliceVerifiesTheServer(t *testing.T) {
+	t.Parallel()
 	reached := false
 	w := newWorld(t, public(), func(http.ResponseWriter, *http.Request) { reached = true })
 	d := &DialOptions{Resolve: w.resolve, Dial: w.dial}
@@ -268,6 +271,7 @@ func TestSpliceVerifiesTheServer(t *testing.T) {
 }
 
 func TestSpliceJudgesAddressesInside(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, answer("10.0.0.5"), ok)
 	p, addr := w.proxy(t, allow("a.example"), spliceFor("a.example"))
 	resp, err := trusting(t, w, p, addr).Get("https://a.example/")
@@ -283,6 +287,7 @@ func TestSpliceJudgesAddressesInside(t *testing.T) {
 
 // TestSpliceWithCurl: another TLS library accepts what the authority signs.
 func TestSpliceWithCurl(t *testing.T) {
+	t.Parallel()
 	curl := needs.Program(t, "curl")
 	w := newWorld(t, public(), echo)
 	p, addr := w.proxy(t, allow("a.example"), spliceFor("a.example"))
@@ -298,6 +303,7 @@ func TestSpliceWithCurl(t *testing.T) {
 }
 
 func TestProxyWithoutSplicesHasNoCA(t *testing.T) {
+	t.Parallel()
 	p, err := NewProxy(&Policy{}, nil, nil)
 	if err != nil || p.CA() != nil || len(p.Uses()) != 0 {
 		t.Errorf("CA = %q, Uses = %v, %v", p.CA(), p.Uses(), err)
@@ -306,6 +312,7 @@ func TestProxyWithoutSplicesHasNoCA(t *testing.T) {
 }
 
 func TestNewProxyRefuses(t *testing.T) {
+	t.Parallel()
 	good := sallyport.Splice{Placeholder: standIn, Value: sallyport.NewSecret(value), Hosts: []string{"a.example"}}
 	change := func(f func(*sallyport.Splice)) *ProxyOptions {
 		s := good

@@ -15,6 +15,7 @@ import (
 )
 
 func TestProxyCarriesBothSchemes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), func(rw http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
 		io.WriteString(rw, r.Method+" "+r.Host+r.URL.RequestURI()+" "+string(b))
@@ -54,6 +55,7 @@ func TestProxyCarriesBothSchemes(t *testing.T) {
 }
 
 func TestProxyWithCurl(t *testing.T) {
+	t.Parallel()
 	curl := needs.Program(t, "curl")
 	w := newWorld(t, public(), ok)
 	p, addr := w.proxy(t, allow("a.example"), nil)

@@ -18,6 +18,7 @@ import (
 )
 
 func TestProxyPassesAGreetingFirst(t *testing.T) {
+	t.Parallel()
 	to := listen(t, func(c *net.TCPConn) {
 		io.WriteString(c, "220 ready\r\n")
 		io.Copy(c, c)
@@ -41,6 +42,7 @@ func TestProxyPassesAGreetingFirst(t *testing.T) {
 // TestProxyRelaysHalfClose has a server that answers only to the end of what
 // it is told, and one that ends first.
 func TestProxyRelaysHalfClose(t *testing.T) {
+	t.Parallel()
 	big := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	to := listen(t, func(c *net.TCPConn) {
 		b, _ := io.ReadAll(c)
@@ -77,6 +79,7 @@ func TestProxyRelaysHalfClose(t *testing.T) {
 // TestProxyPassesWhatCameWithTheRequest: a child need not wait for the answer
 // to CONNECT.
 func TestProxyPassesWhatCameWithTheRequest(t *testing.T) {
+	t.Parallel()
 	to := listen(t, func(c *net.TCPConn) { io.Copy(c, c) })
 	_, addr := startProxy(t, allow("a.example:7"), direct(to), nil)
 	if got := say5(t, addr, "CONNECT a.example:7 HTTP/1.1\r\n\r\nearly"); got != established+"early" {
@@ -85,6 +88,7 @@ func TestProxyPassesWhatCameWithTheRequest(t *testing.T) {
 }
 
 func TestProxyFailures(t *testing.T) {
+	t.Parallel()
 	refused := func(context.Context, string, netip.AddrPort) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(10, 9, 8, 7), Port: 1}, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	}
@@ -133,6 +137,7 @@ func TestProxyFailures(t *testing.T) {
 // TestProxyEndsSlowConnections: neither a head that drips nor silence keeps a
 // connection.
 func TestProxyEndsSlowConnections(t *testing.T) {
+	t.Parallel()
 	to := listen(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })
 	heads := &ProxyOptions{HeadTimeout: 30 * time.Millisecond, IdleTimeout: time.Hour}
 	idles := &ProxyOptions{HeadTimeout: time.Hour, IdleTimeout: 30 * time.Millisecond}
@@ -170,6 +175,7 @@ func TestProxyEndsSlowConnections(t *testing.T) {
 }
 
 func TestProxyBoundsConnections(t *testing.T) {
+	t.Parallel()
 	to := listen(t, func(c *net.TCPConn) { io.Copy(io.Discard, c) })
 	_, addr := startProxy(t, allow("a.example:7"), direct(to), &ProxyOptions{MaxConnections: 2})
 	var first []net.Conn
@@ -246,6 +252,7 @@ func TestProxyLeavesNothing(t *testing.T) {
 }
 
 func TestProxyKeepsConnections(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), func(rw http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
 		if r.URL.Path == "/stream" {
@@ -274,6 +281,7 @@ func TestProxyKeepsConnections(t *testing.T) {
 }
 
 func TestProxyExpect(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/no" {
 			rw.WriteHeader(http.StatusForbidden)

@@ -70,6 +70,7 @@ func send(t *testing.T, client *http.Client, method, url, body string) (*http.Re
 }
 
 func TestCredentialsStayWithTheirOrigin(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, url string
 		to        map[string]string
@@ -130,6 +131,7 @@ func checkTravel(t *testing.T, i int, h http.Header, strip bool) {
 }
 
 func TestRedirectsAreCheckedLikeRequests(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, location, reason string
 	}{
@@ -177,6 +179,7 @@ func TestRedirectsAreCheckedLikeRequests(t *testing.T) {
 }
 
 func TestRedirectMethodsAndBodies(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		status             int
 		method, wantMethod string
@@ -213,6 +216,7 @@ func TestRedirectMethodsAndBodies(t *testing.T) {
 }
 
 func TestNoBodyWithoutEncryption(t *testing.T) {
+	t.Parallel()
 	r := &route{to: map[string]string{"a.example/": "307 http://a.example/x"}}
 	w := newWorld(t, public(), r.ServeHTTP)
 	_, err := send(t, bind(w.client(t, allow("a.example"), Options{}), nil), "POST", "https://a.example/", "secret")
@@ -223,6 +227,7 @@ func TestNoBodyWithoutEncryption(t *testing.T) {
 }
 
 func TestRedirectsAreBounded(t *testing.T) {
+	t.Parallel()
 	for _, sdk := range []bool{false, true} {
 		for n, ok := range map[int]bool{maxRedirects: true, maxRedirects + 1: false} {
 			r := &route{to: map[string]string{}}
@@ -248,6 +253,7 @@ func TestRedirectsAreBounded(t *testing.T) {
 }
 
 func TestClientMayLookAtARedirect(t *testing.T) {
+	t.Parallel()
 	r := &route{to: map[string]string{"a.example/": "302 https://evil.example/"}}
 	w := newWorld(t, public(), r.ServeHTTP)
 	c := bind(w.client(t, allow("a.example"), Options{}), nil)
@@ -263,6 +269,7 @@ func TestClientMayLookAtARedirect(t *testing.T) {
 }
 
 func TestNoCookieIsKept(t *testing.T) {
+	t.Parallel()
 	r := &route{to: map[string]string{"a.example/": "302 /2"}}
 	w := newWorld(t, public(), r.ServeHTTP)
 	if _, err := get(bind(w.client(t, allow("a.example"), Options{}), nil), "http://a.example/"); err != nil {
@@ -274,6 +281,7 @@ func TestNoCookieIsKept(t *testing.T) {
 }
 
 func TestTimeBoundSpansRedirects(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var hops atomic.Int32
 		w := newWorld(t, public(), func(w http.ResponseWriter, r *http.Request) {
@@ -290,6 +298,7 @@ func TestTimeBoundSpansRedirects(t *testing.T) {
 }
 
 func TestObserverSeesEveryHop(t *testing.T) {
+	t.Parallel()
 	r := &route{to: map[string]string{"a.example/": "302 https://b.example:8443/", "b.example:8443/": "302 http://10.0.0.1/"}}
 	w := newWorld(t, public(), r.ServeHTTP)
 	o := &recorder{}

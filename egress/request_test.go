@@ -20,6 +20,7 @@ func newRequest(t *testing.T, method string, u *url.URL, h http.Header) *http.Re
 }
 
 func TestRequestsThatNeedNoURLText(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, reason string
 		u            url.URL
@@ -51,6 +52,7 @@ func TestRequestsThatNeedNoURLText(t *testing.T) {
 }
 
 func TestHeaders(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, key, value string
 		ok               bool
@@ -110,6 +112,7 @@ func TestHeaders(t *testing.T) {
 }
 
 func TestHostFieldIsPinned(t *testing.T) {
+	t.Parallel()
 	var seen string
 	w := newWorld(t, public(), func(_ http.ResponseWriter, r *http.Request) { seen = r.Host })
 	b := w.client(t, allow("a.example"), Options{}).Bind(nil)
@@ -130,6 +133,7 @@ func TestHostFieldIsPinned(t *testing.T) {
 }
 
 func TestMethods(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		method             string
 		ordinary, readOnly bool
@@ -168,6 +172,7 @@ func TestMethods(t *testing.T) {
 }
 
 func TestReadOnlyHasNoWayAround(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), func(http.ResponseWriter, *http.Request) {})
 	b := w.client(t, sallyport.NetworkGrant{Allow: []string{"a.example"}, ReadOnly: true}, Options{}).Bind(nil)
 	_, err := b.DialContext(t.Context(), "tcp", "a.example:80")
@@ -191,6 +196,7 @@ type closable struct {
 func (c *closable) Close() error { c.closed = true; return nil }
 
 func TestBodyOfARefusedRequestIsClosed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, public(), func(http.ResponseWriter, *http.Request) {})
 	full, zero := w.client(t, allow("a.example"), Options{}).Bind(nil), Binding{}
 	for _, b := range []*Binding{&full, &zero} {
@@ -208,6 +214,7 @@ func TestBodyOfARefusedRequestIsClosed(t *testing.T) {
 }
 
 func TestDecidedBeforeTheTransport(t *testing.T) {
+	t.Parallel()
 	// The dialer decides once more, so only the check itself shows that a
 	// kept connection is not used without a decision.
 	c, err := New(allow("a.example"), nil)
@@ -219,6 +226,7 @@ func TestDecidedBeforeTheTransport(t *testing.T) {
 }
 
 func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
+	t.Parallel()
 	// net/http reads the environment once per process, so a test that sets
 	// it proves little; the field is what decides.
 	c, err := New(allow("a.example"), nil)

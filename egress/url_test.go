@@ -7,6 +7,7 @@ import (
 )
 
 func TestParseURL(t *testing.T) {
+	t.Parallel()
 	for _, raw := range []string{
 		"https://api.github.com", "https://api.github.com/", "HTTPS://API.GitHub.COM./x?y=z#f", "http://a.b:8080/%2e%2e/%0d",
 		"https://a.b/?q=a\\b", "https://a.b/#\\", "https://a.b/?u=http://x@y/", "https://a.b/@user", "https://a.b:443/",
@@ -19,6 +20,7 @@ func TestParseURL(t *testing.T) {
 }
 
 func TestParseURLRefuses(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, raw, reason string
 	}{
@@ -68,6 +70,7 @@ func TestParseURLRefuses(t *testing.T) {
 }
 
 func TestErrorsDoNotRepeatTheURL(t *testing.T) {
+	t.Parallel()
 	for _, raw := range []string{"https://u:s3cr3t@a.b/", "ftp://a.b/?key=s3cr3t", "https://a.b/ ?key=s3cr3t", "https://a.b/%zz?s3cr3t"} {
 		if _, err := ParseURL(raw); err == nil || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("ParseURL(%q) = %v, want an error without the secret", raw, err)
