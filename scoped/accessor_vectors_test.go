@@ -86,6 +86,7 @@ type behaviour struct {
 }
 
 func TestBehaviourVectors(t *testing.T) {
+	t.Parallel()
 	run := map[string]func(*testing.T, *behaviour){
 		"secrets": behaviourSecrets, "process": behaviourProcess,
 		"kv_scope": behaviourKV, "attachments": behaviourAttachments,
@@ -285,6 +286,7 @@ type processVector struct {
 }
 
 func TestProcessVectors(t *testing.T) {
+	t.Parallel()
 	for _, tt := range load[processVector](t, "process.json") {
 		t.Run(tt.ID, func(t *testing.T) {
 			if tt.Skip != "" {

@@ -11,6 +11,7 @@ import (
 )
 
 func TestAttachments(t *testing.T) {
+	t.Parallel()
 	image := sallyport.Attachment{Ref: "att-0", Kind: sallyport.KindImage, Name: "p.jpg"}
 	file := sallyport.Attachment{Ref: "att-1", Kind: sallyport.KindFile, Name: "p.pdf"}
 	store := scopedtest.Attachments{"att-0": "image", "att-1": "file", "att-2": "of another turn"}

@@ -10,6 +10,7 @@ import (
 )
 
 func TestDatabases(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []sallyport.AccessMode{"", sallyport.ModeRead, sallyport.ModeWrite} {
 		var asked []scopedtest.Queried
 		backend := &scopedtest.Databases{Play: func(q scopedtest.Queried) (sallyport.Table, error) {

@@ -14,6 +14,7 @@ import (
 )
 
 func TestDecisionsAreBoundedByKind(t *testing.T) {
+	t.Parallel()
 	g, b := allBackends()
 	c, _, j := bind(t, g, b)
 	for range 200 {
@@ -43,6 +44,7 @@ func TestDecisionsAreBoundedByKind(t *testing.T) {
 }
 
 func TestBackendErrorsAreHidden(t *testing.T) {
+	t.Parallel()
 	secret := errors.New("dial tcp 10.0.0.5:5432: password=hunter2hunter2")
 	g, b := allBackends()
 	b.Secrets, b.KV, b.Attachments = failing{secret}, failing{secret}, failing{secret}
@@ -69,6 +71,7 @@ func TestBackendErrorsAreHidden(t *testing.T) {
 }
 
 func TestCodedBackendErrorsReachTheCaller(t *testing.T) {
+	t.Parallel()
 	coded := &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: "the state is locked"}
 	g, b := allBackends()
 	b.KV = failing{errors.Join(errors.New("sqlite: /var/lib/state.db"), coded)}
@@ -90,6 +93,7 @@ func (f failing) Open(context.Context, string) (io.ReadCloser, error)   { return
 func (f failing) Send(context.Context, string, sallyport.Message) error { return f.err }
 
 func TestBackendErrorsSayWhenTheTimeIsUp(t *testing.T) {
+	t.Parallel()
 	for cause, want := range map[error]string{
 		context.Canceled:         "the mail could not be sent: the call was cancelled",
 		context.DeadlineExceeded: "the mail could not be sent: the time is up",
@@ -105,6 +109,7 @@ func TestBackendErrorsSayWhenTheTimeIsUp(t *testing.T) {
 }
 
 func TestNamesInDecisionsAreCutAtACharacter(t *testing.T) {
+	t.Parallel()
 	g, b := allBackends()
 	c, _, j := bind(t, g, b)
 	_, _ = c.Secrets.Get(t.Context(), "x"+strings.Repeat("ü", 500))

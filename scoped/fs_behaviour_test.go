@@ -36,6 +36,7 @@ type reachCase struct {
 }
 
 func TestReachBehaviour(t *testing.T) {
+	t.Parallel()
 	for _, c := range loadCases[reachCase](t, "testdata/fs/behaviour.json") {
 		if c.Area == "fs_reach" {
 			t.Run(c.Name, func(t *testing.T) { runReachCase(t, c) })

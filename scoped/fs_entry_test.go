@@ -16,6 +16,7 @@ import (
 )
 
 func TestFileEntriesGrantOneFile(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"one.txt": "1", "one.txt.bak": "SECRET", "d/x": "", "link": "->one.txt"})
 	fsys := bindTo(t, reachOf(t, dir, []string{"one.txt", "link"}, []string{"one.txt", "new.txt", "no/such/f"}, nil), dir)
 	if got, err := fsys.ReadFile("one.txt"); string(got) != "1" || err != nil {
@@ -52,6 +53,7 @@ func TestFileEntriesGrantOneFile(t *testing.T) {
 }
 
 func TestGrantedDirectoriesMayComeAndGo(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"ws/": ""})
 	f := reachOf(t, dir, []string{"ws"}, []string{"ws/notes/deep", "gone/dir"}, nil)
 	fsys := bindTo(t, f, filepath.Join(dir, "ws"))
@@ -88,6 +90,7 @@ func TestGrantedDirectoriesMayComeAndGo(t *testing.T) {
 }
 
 func TestLinkPlantedAtAGrantedNameIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"ws/notes/a": "x", "out/secret": "SECRET", "ws/f": "x"})
 	f := reachOf(t, dir, []string{"ws/notes", "ws/f"}, []string{"ws/notes", "ws/later"}, nil)
 	fsys := bindTo(t, f, filepath.Join(dir, "ws"))
@@ -117,6 +120,7 @@ func TestLinkPlantedAtAGrantedNameIsRefused(t *testing.T) {
 }
 
 func TestLinkOnTheWayToAGrantedDirectoryCreatesNothing(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"ws/other/": ""})
 	fsys := bindTo(t, reachOf(t, dir, []string{"ws"}, []string{"ws/later/deep"}, nil), filepath.Join(dir, "ws"))
 	if err := os.Symlink("other", filepath.Join(dir, "ws/later")); err != nil {
@@ -133,6 +137,7 @@ func TestLinkOnTheWayToAGrantedDirectoryCreatesNothing(t *testing.T) {
 // TestOperatorsLinkIsFollowedWhenTheGrantIsComputed moves the operator's link
 // afterwards: the grant is for the place.
 func TestOperatorsLinkIsFollowedWhenTheGrantIsComputed(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"r1/v": "one", "r2/v": "two", "r1/abs": "->$T/r1/v", "r1/up": "->../r1/v", "cur": "->r1"})
 	fsys := bindTo(t, reachOf(t, dir, []string{"cur"}, []string{"cur"}, nil), dir)
 	for name, want := range map[string]string{"cur/v": "one", "cur/abs": "one", "cur/up": "one"} {
@@ -155,6 +160,7 @@ func TestOperatorsLinkIsFollowedWhenTheGrantIsComputed(t *testing.T) {
 }
 
 func TestClosedReachFails(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"ws/a": "x"})
 	f := reachOf(t, dir, []string{"ws"}, []string{"ws"}, nil)
 	fsys := bindTo(t, f, filepath.Join(dir, "ws"))
@@ -171,6 +177,7 @@ func TestClosedReachFails(t *testing.T) {
 }
 
 func TestNewFilesRefusesWhatItCannotMean(t *testing.T) {
+	t.Parallel()
 	for name, g := range map[string]sallyport.FSGrant{
 		"relative": {Read: []string{"ws"}}, "NUL": {Write: []string{"/a\x00"}},
 	} {
@@ -188,6 +195,7 @@ func TestNewFilesRefusesWhatItCannotMean(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
+	t.Parallel()
 	content := map[string]string{}
 	for i := range 100 {
 		content[fmt.Sprintf("ws/f%d", i)] = "x"

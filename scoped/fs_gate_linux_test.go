@@ -45,6 +45,7 @@ func wantRefusal(t *testing.T, what string, err error) {
 }
 
 func TestAdmitJudgesTheName(t *testing.T) {
+	t.Parallel()
 	_, b, _ := gateStory(t)
 	_, err := b.checkName(opRead, ".ssh/none")
 	wantFloor(t, "admit of a key", err)
@@ -55,6 +56,7 @@ func TestAdmitJudgesTheName(t *testing.T) {
 }
 
 func TestJudgeJudgesThePlace(t *testing.T) {
+	t.Parallel()
 	dir, b, h := gateStory(t)
 	wantFloor(t, "judge of a key", b.checkOpened(opRead, "asked", h.real, filepath.Join(dir, "home/.ssh/id_rsa")))
 	wantRefusal(t, "judge outside", b.checkOpened(opRead, "asked", h.real, filepath.Join(dir, "out/secret")))
@@ -64,6 +66,7 @@ func TestJudgeJudgesThePlace(t *testing.T) {
 }
 
 func TestVetJudgesTheOpenedFile(t *testing.T) {
+	t.Parallel()
 	dir, b, h := gateStory(t)
 	if err := syscall.Mkfifo(filepath.Join(dir, "home/p/pipe"), 0o644); err != nil {
 		t.Fatal(err)
@@ -88,6 +91,7 @@ func TestVetJudgesTheOpenedFile(t *testing.T) {
 }
 
 func TestWalkAsksNothingBeyondAGate(t *testing.T) {
+	t.Parallel()
 	dir, b, _ := gateStory(t)
 	w := linkWalk{b: b, op: opRead, asked: "asked", at: filepath.Join(dir, "home/p")}
 	wantFloor(t, "follow to keys", w.replaceLink("../.ssh"))
@@ -112,6 +116,7 @@ func TestWalkAsksNothingBeyondAGate(t *testing.T) {
 }
 
 func TestWritesJudgeTheOpenedFolder(t *testing.T) {
+	t.Parallel()
 	dir, b, h := gateStory(t)
 	place := func(have, rel string) *resolvedPath {
 		return &resolvedPath{entry: b.f.write[0], h: h, have: have, rel: rel, path: filepath.Join(dir, "home", rel)}
@@ -128,6 +133,7 @@ func TestWritesJudgeTheOpenedFolder(t *testing.T) {
 }
 
 func TestEntriesAreJudgedWhereTheirFolderIs(t *testing.T) {
+	t.Parallel()
 	_, b, _ := gateStory(t)
 	entries, err := b.ReadDir("p/up")
 	if err != nil {

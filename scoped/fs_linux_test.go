@@ -31,6 +31,7 @@ func soon(t *testing.T, what string, do func() error) error {
 }
 
 func TestSpecialFilesAreRefusedAtOnce(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"ws/d/": "", "ws/l": "->pipe", "ws/s/": ""})
 	ws := filepath.Join(dir, "ws")
 	for _, p := range []string{"ws/pipe", "granted", "ws/d/pipe"} {
@@ -81,6 +82,7 @@ func TestSpecialFilesAreRefusedAtOnce(t *testing.T) {
 // What os.Root does not do itself, openDir and openFolder rely on: a dot at
 // the end makes a FIFO an error instead of a wait.
 func TestOpeningAFIFOAsAFolderDoesNotWait(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{})
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
 		t.Fatal(err)
@@ -101,6 +103,7 @@ func TestOpeningAFIFOAsAFolderDoesNotWait(t *testing.T) {
 }
 
 func TestHardLinksToProtectedFilesStayClosed(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{
 		"home/.ssh/deploy": "SECRET", "home/.netrc": "SECRET", "state/state.db": "SECRET", "state/state.db-wal": "SECRET",
 		"home/.config/gh/hosts.yml": "SECRET", "plain": "fine", "ws/": "",
@@ -128,6 +131,7 @@ func TestHardLinksToProtectedFilesStayClosed(t *testing.T) {
 }
 
 func TestWriteOnAFullDiskLeavesTheOldFile(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"small/": ""})
 	small := filepath.Join(dir, "small")
 	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=64k"); err != nil {
@@ -149,6 +153,7 @@ func TestWriteOnAFullDiskLeavesTheOldFile(t *testing.T) {
 }
 
 func TestPermissionsOfTheSystemStillCount(t *testing.T) {
+	t.Parallel()
 	const env = "SALLYPORT_TEST_READONLY"
 	if dir := os.Getenv(env); dir != "" {
 		fsys := bindTo(t, reachOf(t, dir, []string{"."}, []string{"."}, nil), dir)
@@ -198,6 +203,7 @@ func TestPermissionsOfTheSystemStillCount(t *testing.T) {
 }
 
 func TestOwnerIsKept(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root may give files away")
 	}
@@ -231,6 +237,7 @@ func TestKernelFilesWithoutASize(t *testing.T) {
 }
 
 func TestOpenedPath(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"a": "x", "b (deleted)": "y", "l": "->a"})
 	for name, want := range map[string]string{"a": "a", "l": "a", "b (deleted)": "b (deleted)"} {
 		f, err := os.Open(filepath.Join(dir, name))

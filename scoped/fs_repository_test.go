@@ -30,6 +30,7 @@ func steered(t *testing.T) string {
 }
 
 func TestA5_RepositoriesAreNotSteeredAtAnyDepth(t *testing.T) {
+	t.Parallel()
 	dir := steered(t)
 	f := bindTo(t, reachOf(t, dir, []string{"."}, []string{"."}, nil), dir)
 	names := append(denyfloor.Steering(), "hooks/pre-commit", "remotes/origin", "rebase-merge/git-rebase-todo", "Config", "HOOKS/x")
@@ -62,6 +63,7 @@ func TestA5_RepositoriesAreNotSteeredAtAnyDepth(t *testing.T) {
 // TestA5_LinksOfARepositorySteerIt has an operator keep the hooks and the
 // configuration of a repository elsewhere in it.
 func TestA5_LinksOfARepositorySteerIt(t *testing.T) {
+	t.Parallel()
 	dir := steered(t)
 	for name, target := range map[string]string{"p/.git/hooks": "../tools/hooks", "p/.git/config": "../tools/config", "p/.git/config.worktree": "../tools/new"} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
@@ -89,6 +91,7 @@ func TestA5_LinksOfARepositorySteerIt(t *testing.T) {
 }
 
 func TestA5_OtherNamesOfGitAreGit(t *testing.T) {
+	t.Parallel()
 	d := denyfloor.New(&sallyport.FileBackend{Home: "/home/a"})
 	for _, name := range []string{
 		".git", ".GIT", ".Git", "git~1", "GIT~1", ".git.", ".git ", ".git. .", ".git::$INDEX_ALLOCATION", ".g\u200cit",
@@ -114,6 +117,7 @@ func TestA5_OtherNamesOfGitAreGit(t *testing.T) {
 }
 
 func TestA20_ConfigurationOfProjectsIsClosedForWriting(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

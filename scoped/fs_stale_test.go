@@ -92,6 +92,7 @@ func (s *staleStory) outside(name, data string) {
 }
 
 func TestStaleWrite(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		before func(s *staleStory)
@@ -189,6 +190,7 @@ func TestStaleWrite(t *testing.T) {
 }
 
 func TestWritesNeedTheReadMemory(t *testing.T) {
+	t.Parallel()
 	s := newStaleStory(t)
 	s.mem.fail = errors.New("state is locked: /srv/state.db")
 	if got, err := s.one.ReadFile("f"); err != nil || string(got) != "old" {
@@ -213,6 +215,7 @@ type staleCase struct {
 }
 
 func TestStaleBehaviour(t *testing.T) {
+	t.Parallel()
 	for _, c := range loadCases[staleCase](t, "testdata/fs/behaviour.json") {
 		if c.Area != "stale_write" {
 			continue
@@ -272,6 +275,7 @@ func testProcess(t *testing.T, run string, env ...string) *exec.Cmd {
 }
 
 func TestUpdatesAreNeverLost(t *testing.T) {
+	t.Parallel()
 	const each = 40
 	if dir := os.Getenv(incrementsEnv); dir != "" {
 		f := reachOf(t, dir, []string{"."}, []string{"."}, nil)
@@ -312,6 +316,7 @@ func TestUpdatesAreNeverLost(t *testing.T) {
 }
 
 func TestWaitingForAFileEnds(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"f": "x"})
 	held, err := os.Open(filepath.Join(dir, "f"))
 	if err != nil {
@@ -339,6 +344,7 @@ func TestWaitingForAFileEnds(t *testing.T) {
 }
 
 func TestDigestMatchesTheContent(t *testing.T) {
+	t.Parallel()
 	data := bytes.Repeat([]byte("0123456789abcdef"), 200_000)
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -370,6 +376,7 @@ func (discard) Recall(context.Context, string, string, string) (sallyport.ReadRe
 
 // TestA19_TheMemoryKeepsNoPaths: a path may hold a secret.
 func TestA19_TheMemoryKeepsNoPaths(t *testing.T) {
+	t.Parallel()
 	s := newStaleStory(t)
 	if _, err := s.one.ReadFile("f"); err != nil {
 		t.Fatal(err)

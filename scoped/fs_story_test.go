@@ -99,6 +99,7 @@ func bindTo(t testing.TB, f *fileReach, dir string) sallyport.FS {
 }
 
 func TestReadFollowsLinksThatStayInside(t *testing.T) {
+	t.Parallel()
 	content := map[string]string{
 		"ws/a.txt": "hello", "ws/sub/b.txt": "below", "docs/c.txt": "other grant", "out/secret": "SECRET",
 		"ws/rel": "->a.txt", "ws/abs": "->$T/ws/a.txt", "ws/absdir": "->$T/ws/sub", "ws/updown": "->sub/../a.txt",
@@ -156,6 +157,7 @@ func TestReadFollowsLinksThatStayInside(t *testing.T) {
 }
 
 func TestFloorIsJudgedWhereALinkLeads(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{
 		"home/.ssh/id_rsa": "SECRET", "home/p/key": "->../.ssh/id_rsa", "home/p/dir": "->$T/home/.ssh",
 		"home/p/note": "n", "vault": "->home/.ssh", "home/p/repo/.git/hooks/": "", "home/p/h": "->repo/.git/hooks",
@@ -188,6 +190,7 @@ func TestFloorIsJudgedWhereALinkLeads(t *testing.T) {
 }
 
 func TestRefusalsSayTheSameWhateverExists(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"ws/": "", "out/there": "x"})
 	fsys := bindTo(t, reachOf(t, dir, []string{"ws"}, []string{"ws"}, nil), filepath.Join(dir, "ws"))
 	ops := map[string]func(string) error{
@@ -214,6 +217,7 @@ func TestRefusalsSayTheSameWhateverExists(t *testing.T) {
 }
 
 func TestNamesThatAreNoPaths(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"ws/a": "x"})
 	f := reachOf(t, dir, []string{"ws"}, nil, nil)
 	fsys := bindTo(t, f, filepath.Join(dir, "ws"))
@@ -236,6 +240,7 @@ func TestNamesThatAreNoPaths(t *testing.T) {
 
 // TestH7_ControlCharactersAreRefusedFirst: cleaning the path would take them away.
 func TestH7_ControlCharactersAreRefusedFirst(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"ws/a": "x"})
 	fsys := bindTo(t, reachOf(t, dir, []string{"ws"}, []string{"ws"}, nil), filepath.Join(dir, "ws"))
 	for _, name := range []string{"b\x00/../a", "b\n/../a", dir + "/x\x1b/../ws/a", "a\x7f", "\u0085/../a"} {
@@ -246,6 +251,7 @@ func TestH7_ControlCharactersAreRefusedFirst(t *testing.T) {
 }
 
 func TestListingDoesNotFollow(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"ws/b": "bb", "ws/a": "a", "ws/l": "->../out/secret", "ws/.ssh/k": "", "out/secret": "SECRET"})
 	fsys := bindTo(t, reachOf(t, dir, []string{"ws"}, nil, nil), filepath.Join(dir, "ws"))
 	entries, err := fsys.ReadDir(".")
@@ -279,6 +285,7 @@ func TestListingDoesNotFollow(t *testing.T) {
 }
 
 func TestOpenIsAReadOnlyView(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"ws/a": "hello", "ws/d/x": "", "ws/d/y": "", "ws/l": "->a"})
 	fsys := bindTo(t, reachOf(t, dir, []string{"ws"}, []string{"ws"}, nil), filepath.Join(dir, "ws"))
 	f, err := fsys.Open("l")
@@ -335,6 +342,7 @@ func TestOpenIsAReadOnlyView(t *testing.T) {
 }
 
 func TestReadIsBounded(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"ws/a": "0123456789", "ws/b": "01234567890"})
 	f := reachOf(t, dir, []string{"ws"}, []string{"ws"}, &sallyport.FileBackend{MaxFileBytes: 10})
 	fsys := bindTo(t, f, filepath.Join(dir, "ws"))

@@ -15,6 +15,7 @@ import (
 )
 
 func TestDirectionsAreSeparate(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"r/a": "x", "w/b": "SECRET", "r/link": "->../w/b"})
 	fsys := bindTo(t, reachOf(t, dir, []string{"r"}, []string{"w"}, nil), dir)
 	refused := map[string]error{
@@ -40,6 +41,7 @@ func TestDirectionsAreSeparate(t *testing.T) {
 // A file .git names the directory that git obeys; a directory of this name is
 // judged by what is in it.
 func TestTheFileOfAWorktreeIsNotWritten(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"w/wt/.git": "gitdir: ../good", "w/repo/.git/HEAD": "x", "w/to": "->wt/.git"})
 	fsys := bindTo(t, reachOf(t, dir, []string{"w"}, []string{"w"}, nil), dir)
 	for what, err := range map[string]error{
@@ -65,6 +67,7 @@ func TestTheFileOfAWorktreeIsNotWritten(t *testing.T) {
 }
 
 func TestUpdateDoesNotReadThroughALinkIntoWriteReach(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"rw/link": "->../w/b", "w/b": "SECRET"})
 	fsys := bindTo(t, reachOf(t, dir, []string{"rw"}, []string{"rw", "w"}, nil), dir)
 	var seen []byte
@@ -89,6 +92,7 @@ func leftovers(t *testing.T, dir string) {
 }
 
 func TestEndOfTheCallEndsTheAccessor(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"ws/a": "x"})
 	ctx, cancel := context.WithCancel(t.Context())
 	fsys := reachOf(t, dir, []string{"ws"}, []string{"ws"}, nil).bindCall(ctx, filepath.Join(dir, "ws"), "s", nil)
@@ -116,6 +120,7 @@ func TestEndOfTheCallEndsTheAccessor(t *testing.T) {
 }
 
 func TestWriteKeepsWhatItReplaces(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{
 		"ws/a": "old", "ws/link": "->a", "ws/abs": "->$T/ws/sub/new", "out/b": "OUT", "ws/dir/": "", "ws/outlink": "->../out/new",
 	})
@@ -167,6 +172,7 @@ func TestWriteKeepsWhatItReplaces(t *testing.T) {
 }
 
 func TestUpdateFile(t *testing.T) {
+	t.Parallel()
 	dir := tree(t, map[string]string{"ws/a": "old"})
 	fsys := bindTo(t, reachOf(t, dir, []string{"ws"}, []string{"ws"}, nil), filepath.Join(dir, "ws"))
 	if err := fsys.UpdateFile("a", func(b []byte) ([]byte, error) { return append(bytes.ToUpper(b), '!'), nil }); err != nil {

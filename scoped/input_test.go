@@ -41,6 +41,7 @@ func asking(ctx context.Context, t *testing.T, in sallyport.Input, kinds ...sall
 }
 
 func TestInput(t *testing.T) {
+	t.Parallel()
 	person := sallyport.Question{Name: "q-1_A", Kind: sallyport.InputPerson, Message: "?", Schema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","default":3}}}`)}
 	model := sallyport.Question{Name: "m", Kind: sallyport.InputModel, Message: "?"}
 	folders := sallyport.Question{Name: "f", Kind: sallyport.InputFolders}
@@ -94,6 +95,7 @@ func TestInput(t *testing.T) {
 
 // TestInputCan be asked: what is granted and the edge can, while the call runs.
 func TestInputCan(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	in, j := asking(ctx, t, &edge{answers: []sallyport.Answer{{Action: sallyport.ActionDecline}}}, sallyport.InputPerson, sallyport.InputModel)
 	for kind, want := range map[sallyport.InputKind]bool{sallyport.InputPerson: true, sallyport.InputModel: false, sallyport.InputFolders: false} {

@@ -15,6 +15,7 @@ import (
 )
 
 func TestKVScopeIDs(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name        string
 		scope       sallyport.StorageScope
@@ -67,6 +68,7 @@ func (l limited) KV(ctx context.Context, scope string) (sallyport.KV, error) {
 func (limited) MaxValueBytes() int64 { return 4 }
 
 func TestKVBounds(t *testing.T) {
+	t.Parallel()
 	storage := &sallyport.Grant{Storage: &sallyport.StorageGrant{Scope: sallyport.ScopeSession}}
 	tests := []struct {
 		name       string
@@ -113,6 +115,7 @@ func TestKVBounds(t *testing.T) {
 }
 
 func TestKVLifetimes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := &sallyport.Grant{Storage: &sallyport.StorageGrant{Scope: sallyport.ScopeSession, TTL: time.Second}}
 		c, _, _ := bind(t, g, &sallyport.Backends{KV: &scopedtest.KV{}})
@@ -153,6 +156,7 @@ func (f *flaky) KV(ctx context.Context, scope string) (sallyport.KV, error) {
 }
 
 func TestACancelledAccessDoesNotCloseTheStore(t *testing.T) {
+	t.Parallel()
 	kv := &flaky{}
 	c, _, _ := bind(t, &sallyport.Grant{Storage: &sallyport.StorageGrant{Scope: sallyport.ScopeSession}}, &sallyport.Backends{KV: kv})
 	gone, cancel := context.WithCancel(t.Context())
@@ -175,6 +179,7 @@ func (c closed) Delete(context.Context, string) error                     { retu
 func (c closed) List(context.Context, string) ([]string, error)           { return []string{"half"}, c.err }
 
 func TestKVFailuresAreHidden(t *testing.T) {
+	t.Parallel()
 	cause := errors.New("sqlite: disk I/O error at /var/lib/state.db")
 	c, _, _ := bind(t, &sallyport.Grant{Storage: &sallyport.StorageGrant{Scope: sallyport.ScopeSession}}, &sallyport.Backends{KV: closed{cause}})
 	value, ok, getErr := c.KV.Get(t.Context(), "k")

@@ -9,6 +9,7 @@ import (
 )
 
 func TestMail(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		granted []string
@@ -63,6 +64,7 @@ func TestMail(t *testing.T) {
 // TestMailSendsWhatWasJudged gives an address that a relay could read
 // otherwise than the gate: it arrives in the form that was compared.
 func TestMailSendsWhatWasJudged(t *testing.T) {
+	t.Parallel()
 	outbox := &scopedtest.Outbox{}
 	g := &sallyport.Grant{Mail: &sallyport.MailCapability{To: []string{"*@bücher.example"}}}
 	c, _, _ := bind(t, g, &sallyport.Backends{Mail: outbox})

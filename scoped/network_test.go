@@ -56,6 +56,7 @@ func fetch(t testing.TB, c *http.Client, url string) error {
 }
 
 func TestNetworkNotesEachDecision(t *testing.T) {
+	t.Parallel()
 	n := mustNetwork(t, sallyport.NetworkGrant{Allow: []string{"a.example", "b.example:8080"}}, loopback(serveOK(t), "93.184.215.14"))
 	var got []sallyport.Decision
 	a := n.bindCall(t.Context(), func(d sallyport.Decision) { got = append(got, d) })
@@ -89,6 +90,7 @@ func TestNetworkNotesEachDecision(t *testing.T) {
 }
 
 func TestNetworkRefusalNamesTheAddressToTheOperatorOnly(t *testing.T) {
+	t.Parallel()
 	n := mustNetwork(t, sallyport.NetworkGrant{Allow: []string{"a.example"}}, loopback(serveOK(t), "10.1.2.3"))
 	var got []sallyport.Decision
 	err := fetch(t, n.bindCall(t.Context(), func(d sallyport.Decision) { got = append(got, d) }).Client(), "http://a.example/")
@@ -109,6 +111,7 @@ func TestNetworkRefusalNamesTheAddressToTheOperatorOnly(t *testing.T) {
 }
 
 func TestNetworkWithoutObserver(t *testing.T) {
+	t.Parallel()
 	n := mustNetwork(t, sallyport.NetworkGrant{Allow: []string{"a.example"}}, loopback(serveOK(t), "93.184.215.14"))
 	c := n.bindCall(t.Context(), nil).Client()
 	if err := fetch(t, c, "http://a.example/"); err != nil {
@@ -120,6 +123,7 @@ func TestNetworkWithoutObserver(t *testing.T) {
 }
 
 func TestNetworkWithoutBackendRefuses(t *testing.T) {
+	t.Parallel()
 	n := mustNetwork(t, sallyport.NetworkGrant{Allow: []string{"*"}}, nil)
 	if err := fetch(t, n.bindCall(t.Context(), nil).Client(), "http://a.example/"); !errors.Is(err, sallyport.ErrHostNotAllowed) {
 		t.Errorf("Get without a backend = %v, want ErrHostNotAllowed", err)
@@ -127,6 +131,7 @@ func TestNetworkWithoutBackendRefuses(t *testing.T) {
 }
 
 func TestNetworkClosedBeforeUseRefuses(t *testing.T) {
+	t.Parallel()
 	n := mustNetwork(t, sallyport.NetworkGrant{Allow: []string{"a.example"}}, loopback(serveOK(t), "93.184.215.14"))
 	n.closeClient()
 	if err := fetch(t, n.bindCall(t.Context(), nil).Client(), "http://a.example/"); !errors.Is(err, sallyport.ErrHostNotAllowed) {
@@ -135,6 +140,7 @@ func TestNetworkClosedBeforeUseRefuses(t *testing.T) {
 }
 
 func TestNetworkRefusesBrokenGrant(t *testing.T) {
+	t.Parallel()
 	for _, g := range []sallyport.NetworkGrant{{Allow: []string{""}}, {Deny: []string{"https://a.b"}}} {
 		if _, err := newNetworkReach(g, &sallyport.NetworkBackend{}); err == nil {
 			t.Errorf("newNetwork(%+v) = nil, want an error", g)
@@ -148,6 +154,7 @@ func TestNetworkRefusesBrokenGrant(t *testing.T) {
 }
 
 func TestNetworkNotesAreBoundedAndSerial(t *testing.T) {
+	t.Parallel()
 	n := mustNetwork(t, sallyport.NetworkGrant{}, loopback(serveOK(t), "93.184.215.14"))
 	count := 0 // unguarded on purpose: bind promises one caller at a time
 	c := n.bindCall(t.Context(), func(sallyport.Decision) { count++ }).Client()

@@ -15,6 +15,7 @@ import (
 )
 
 func TestProcess(t *testing.T) {
+	t.Parallel()
 	runner := &scopedtest.Runner{Play: func(_ context.Context, s scopedtest.Spawned) (sallyport.ProcessResult, error) {
 		return sallyport.ProcessResult{ExitCode: 3, Stdout: []byte(s.Binary)}, nil
 	}}
@@ -44,6 +45,7 @@ func TestProcess(t *testing.T) {
 }
 
 func TestProcessRefusesBeforeTheRunner(t *testing.T) {
+	t.Parallel()
 	many := make([]string, 1<<17)
 	tests := []struct {
 		name   string
@@ -87,6 +89,7 @@ func TestProcessRefusesBeforeTheRunner(t *testing.T) {
 }
 
 func TestSpawnTimesOut(t *testing.T) {
+	t.Parallel()
 	runner := &scopedtest.Runner{Level: sallyport.LevelFull, Play: untilStopped}
 	c, _, _ := bind(t, gitGrant(), gitBackends(runner))
 	res, err := c.Process.Spawn(t.Context(), "git", nil, &sallyport.SpawnOptions{Timeout: time.Millisecond})
@@ -104,6 +107,7 @@ func untilStopped(ctx context.Context, _ scopedtest.Spawned) (sallyport.ProcessR
 // TestSpawnEndsWithTheCall: whatever context a tool brings, what Spawn waits
 // for does not outlive the call, and what Start started does.
 func TestSpawnEndsWithTheCall(t *testing.T) {
+	t.Parallel()
 	g := gitGrant()
 	runner := &scopedtest.Runner{Level: sallyport.LevelFull, Play: untilStopped}
 	s, err := scoped.New("tool", g, gitBackends(runner))
@@ -143,6 +147,7 @@ func TestSpawnEndsWithTheCall(t *testing.T) {
 }
 
 func TestStartNeedsALiveContext(t *testing.T) {
+	t.Parallel()
 	runner := &scopedtest.Runner{}
 	c, _, _ := bind(t, gitGrant(), gitBackends(runner))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -153,6 +158,7 @@ func TestStartNeedsALiveContext(t *testing.T) {
 }
 
 func TestAMissingLayerIsNamed(t *testing.T) {
+	t.Parallel()
 	missing := &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: "this machine has no user namespaces"}
 	c, b, _ := bind(t, gitGrant(), gitBackends(&scopedtest.Runner{Missing: missing}))
 	_, err := c.Process.Spawn(t.Context(), "git", nil, nil)
@@ -192,6 +198,7 @@ func (l lately) Stop(time.Duration) {}
 // TestA6_AChildThatWasBeingStartedIsNarrowedToo takes a host from a scope while a
 // child is being started.
 func TestA6_AChildThatWasBeingStartedIsNarrowedToo(t *testing.T) {
+	t.Parallel()
 	for name, start := range map[string]func(p sallyport.Process) error{
 		"Spawn": func(p sallyport.Process) error { _, err := p.Spawn(t.Context(), "git", nil, nil); return err },
 		"Start": func(p sallyport.Process) error { _, err := p.Start(t.Context(), "git", nil, nil); return err },

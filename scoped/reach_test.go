@@ -21,6 +21,7 @@ import (
 // TestHostsAndFilesAreBound goes through both large accessors of one scope:
 // what they decide in detail is tested beside them.
 func TestHostsAndFilesAreBound(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "hello")
 	}))
@@ -83,6 +84,7 @@ func TestHostsAndFilesAreBound(t *testing.T) {
 }
 
 func TestNewNamesTheGroupThatDoesNotCompile(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name  string
 		grant sallyport.Grant
@@ -105,6 +107,7 @@ func TestNewNamesTheGroupThatDoesNotCompile(t *testing.T) {
 }
 
 func TestRefusedRequestsCloseTheirBody(t *testing.T) {
+	t.Parallel()
 	c, _, _ := bind(t, &sallyport.Grant{}, nil)
 	body := &closing{Reader: strings.NewReader("in")}
 	if _, err := c.Network.Client().Post("https://example.com", "text/plain", body); !errors.Is(err, sallyport.ErrHostNotAllowed) {
@@ -131,6 +134,7 @@ func (c *closing) Close() error {
 // TestRefusingFilesAnswerExplanations: who explains a grant asks the accessor
 // without opening anything.
 func TestRefusingFilesAnswerExplanations(t *testing.T) {
+	t.Parallel()
 	for _, g := range []*sallyport.Grant{
 		{},
 		{Dropped: []sallyport.Dropped{{Capability: "fs_reach.read", Item: "from-personality"}}},

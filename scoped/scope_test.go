@@ -135,6 +135,7 @@ func checkRefusals(t *testing.T, got map[string]error) {
 }
 
 func TestWithoutGrantEverythingRefuses(t *testing.T) {
+	t.Parallel()
 	c, binding, j := bind(t, &sallyport.Grant{}, nil, sallyport.Attachment{Ref: "att-0", Kind: sallyport.KindFile})
 	if binding != nil || binding.Revealed() != nil {
 		t.Errorf("Bind without grant = %v, want the nil binding that revealed nothing", binding)
@@ -155,6 +156,7 @@ func TestWithoutGrantEverythingRefuses(t *testing.T) {
 }
 
 func TestDroppedGroupsRefuseWithTheReason(t *testing.T) {
+	t.Parallel()
 	drop := func(capability, item string) sallyport.Dropped {
 		return sallyport.Dropped{
 			Capability: capability, Item: item, Why: "why " + item,
@@ -191,6 +193,7 @@ func TestDroppedGroupsRefuseWithTheReason(t *testing.T) {
 }
 
 func TestRefusingClientsAreNotShared(t *testing.T) {
+	t.Parallel()
 	c, _, _ := bind(t, &sallyport.Grant{}, nil)
 	c.Network.Client().Transport = http.DefaultTransport
 	other, _, _ := bind(t, &sallyport.Grant{}, nil)
@@ -202,6 +205,7 @@ func TestRefusingClientsAreNotShared(t *testing.T) {
 }
 
 func TestNewRefusesWhatIsNotWired(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name  string
 		grant sallyport.Grant
@@ -229,6 +233,7 @@ func TestNewRefusesWhatIsNotWired(t *testing.T) {
 }
 
 func TestNewRefusesBrokenRecipients(t *testing.T) {
+	t.Parallel()
 	for _, to := range []string{"*", "*@", "*@*", "bob", "Bob <bob@example.com>", "a@b@example.com", "*@[127.0.0.1]", `"a b"@example.com`} {
 		g := &sallyport.Grant{Mail: &sallyport.MailCapability{To: []string{to}}}
 		if _, err := scoped.New("tool", g, &sallyport.Backends{Mail: &scopedtest.Outbox{}}); err == nil {
@@ -238,6 +243,7 @@ func TestNewRefusesBrokenRecipients(t *testing.T) {
 }
 
 func TestNetworkPolicyIsACopy(t *testing.T) {
+	t.Parallel()
 	g := &sallyport.Grant{Network: sallyport.NetworkGrant{Deny: []string{"evil.example.com"}}}
 	c, _, _ := bind(t, g, nil)
 	if d := cmp.Diff(g.Network, c.NetworkPolicy); d != "" {
@@ -283,6 +289,7 @@ func allBackends() (*sallyport.Grant, *sallyport.Backends) {
 }
 
 func TestAccessorsConcurrently(t *testing.T) {
+	t.Parallel()
 	g, b := allBackends()
 	c, binding, j := bind(t, g, b, sallyport.Attachment{Ref: "att-0", Kind: sallyport.KindFile})
 	var wg sync.WaitGroup

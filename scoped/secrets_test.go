@@ -13,6 +13,7 @@ import (
 )
 
 func TestSecrets(t *testing.T) {
+	t.Parallel()
 	source := scopedtest.Secrets{"providers/exa/apiKey": "correct horse", "providers/exa/pin": "1234567", "mail/user": "agent@example.com"}
 	tests := []struct {
 		name string
@@ -67,6 +68,7 @@ func (r *rotating) Secret(context.Context, string) (sallyport.Secret, bool, erro
 func (r *rotating) Known(context.Context) ([]sallyport.Secret, error) { return nil, nil }
 
 func TestASecretIsAskedOncePerCall(t *testing.T) {
+	t.Parallel()
 	source := &rotating{values: []string{"first value", "second value"}}
 	c, _, j := bind(t, &sallyport.Grant{Secrets: []string{"a"}}, &sallyport.Backends{Secrets: source})
 	for range 2 {
@@ -82,6 +84,7 @@ func TestASecretIsAskedOncePerCall(t *testing.T) {
 // TestSecretsAskedAtOnce: two goroutines that asked at once may hold two values
 // of a secret that rotates, and the gate has to know both.
 func TestSecretsAskedAtOnce(t *testing.T) {
+	t.Parallel()
 	for name, values := range map[string][2]string{
 		"rotating": {"first value", "second value"}, "steady": {"one value", "one value"},
 	} {

@@ -29,6 +29,7 @@ func gitBackends(r *scopedtest.Runner) *sallyport.Backends {
 }
 
 func TestStandIn(t *testing.T) {
+	t.Parallel()
 	runner := &scopedtest.Runner{}
 	c, binding, j := bind(t, gitGrant(), gitBackends(runner))
 	asked := []sallyport.ChildSecret{
@@ -75,6 +76,7 @@ func TestStandIn(t *testing.T) {
 }
 
 func TestStandInRefusals(t *testing.T) {
+	t.Parallel()
 	ok := sallyport.ChildSecret{Env: "TOKEN", Ref: "git/token", Hosts: []string{"api.github.com"}}
 	with := func(edit func(*sallyport.ChildSecret)) []sallyport.ChildSecret {
 		s := ok
@@ -123,6 +125,7 @@ func TestStandInRefusals(t *testing.T) {
 // TestStandInHostsAreJudgedFirst: a request for a host that is not granted
 // leaves the secret where it is.
 func TestStandInHostsAreJudgedFirst(t *testing.T) {
+	t.Parallel()
 	c, binding, j := bind(t, gitGrant(), gitBackends(&scopedtest.Runner{}))
 	_, err := c.Process.Start(t.Context(), "git", nil, &sallyport.SpawnOptions{Secrets: []sallyport.ChildSecret{
 		{Env: "A", Ref: "git/token", Hosts: []string{"api.github.com"}},
@@ -139,6 +142,7 @@ func TestStandInHostsAreJudgedFirst(t *testing.T) {
 // TestStandInHidesTheValue: whatever else a tool passes along, a child that is
 // started sees no value, and every value has its hosts.
 func TestStandInHidesTheValue(t *testing.T) {
+	t.Parallel()
 	words := rapid.StringMatching(`[a-z ]{0,8}|correct horse battery|xcorrect horse batteryx`)
 	rapid.Check(t, func(rt *rapid.T) {
 		runner := &scopedtest.Runner{}

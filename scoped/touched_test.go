@@ -22,6 +22,7 @@ func played(res sallyport.ProcessResult) *scopedtest.Runner {
 }
 
 func TestC5_A16_TouchedIsNoted(t *testing.T) {
+	t.Parallel()
 	g := gitGrant()
 	g.Dropped = []sallyport.Dropped{{
 		Capability: "network", Item: "npmjs.org", Why: "not in the personality's list",
@@ -76,6 +77,7 @@ func TestC5_A16_TouchedIsNoted(t *testing.T) {
 }
 
 func TestChangesAreNoted(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name    string
 		discard bool
@@ -106,6 +108,7 @@ func TestChangesAreNoted(t *testing.T) {
 // TestTouchedIsBounded: a child that uses a thousand of everything, started
 // again and again, leaves a few of each kind, and its hosts among them.
 func TestTouchedIsBounded(t *testing.T) {
+	t.Parallel()
 	var res sallyport.ProcessResult
 	for i := range 1000 {
 		res.Touched.Binaries = append(res.Touched.Binaries, fmt.Sprintf("/usr/bin/p%d", i))
@@ -148,6 +151,7 @@ func TestTouchedIsBounded(t *testing.T) {
 // TestTheLargestHostIsListed: a host that got the most is listed, however many
 // came before it and whichever child used it.
 func TestTheLargestHostIsListed(t *testing.T) {
+	t.Parallel()
 	var many sallyport.ProcessResult
 	for i := range 14 {
 		many.Touched.Hosts = append(many.Touched.Hosts,
@@ -192,6 +196,7 @@ func TestTheLargestHostIsListed(t *testing.T) {
 // TestChangedOnFloorIsNotBuried: refusals that a tool provokes do not keep what is
 // new on the deny floor out of the record.
 func TestChangedOnFloorIsNotBuried(t *testing.T) {
+	t.Parallel()
 	c, _, j := bind(t, gitGrant(), gitBackends(played(sallyport.ProcessResult{
 		Touched: sallyport.Touched{ChangedOnFloor: []string{"/work/new/.git/config"}},
 	})))
@@ -209,6 +214,7 @@ func TestChangedOnFloorIsNotBuried(t *testing.T) {
 }
 
 func TestLevelIsTheWeakest(t *testing.T) {
+	t.Parallel()
 	runner := &scopedtest.Runner{Play: func(_ context.Context, s scopedtest.Spawned) (sallyport.ProcessResult, error) {
 		return sallyport.ProcessResult{Level: sallyport.Level(s.Args[0])}, nil
 	}}
@@ -250,6 +256,7 @@ func (m mute) Wait() (sallyport.ProcessResult, error) { return sallyport.Process
 func (m mute) Stop(time.Duration) {}
 
 func TestAChildWithoutALevel(t *testing.T) {
+	t.Parallel()
 	boom := errors.New("boom")
 	tests := []struct {
 		name   string
@@ -282,6 +289,7 @@ func TestAChildWithoutALevel(t *testing.T) {
 // TestA8_AFullLayerIsNoted: the record says why a child had no space, and what
 // would give it more.
 func TestA8_AFullLayerIsNoted(t *testing.T) {
+	t.Parallel()
 	c, _, j := bind(t, gitGrant(), gitBackends(played(sallyport.ProcessResult{LayerFull: "1048576 bytes"})))
 	if _, err := c.Process.Spawn(t.Context(), "git", nil, nil); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 )
 
 func TestReservedNamesAreSorted(t *testing.T) {
+	t.Parallel()
 	if !slices.IsSorted(reservedNames[:]) {
 		t.Error("reservedNames is not sorted, which the search in it needs")
 	}
