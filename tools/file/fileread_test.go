@@ -50,6 +50,7 @@ func fileReadCall(t *testing.T, r *registry.Registry, permissions []string, args
 
 // TestFileRead reads through the whole gate.
 func TestFileRead(t *testing.T) {
+	t.Parallel()
 	r, dir := newFileGate(t)
 	for name, content := range map[string]string{
 		"a.txt": "caf\u00e9\r\nline\n", "empty": "", "bom": "\xef\xbb\xbfx", "bytes": "\x00\xff\xe9", "long": strings.Repeat("x", 4<<20+1), "full": strings.Repeat("y", 4<<20),

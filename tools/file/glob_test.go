@@ -8,6 +8,7 @@ import (
 )
 
 func TestGlob(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, pattern, path string
 		want                bool
@@ -57,6 +58,7 @@ func TestGlob(t *testing.T) {
 }
 
 func TestGlobRefuses(t *testing.T) {
+	t.Parallel()
 	for _, pattern := range []string{
 		"[a", "a[", `a\`, "!", strings.Repeat("a", maxGlobBytes+1),
 		strings.Repeat("{a,b}", 20), "[z", "[!",
@@ -70,6 +72,7 @@ func TestGlobRefuses(t *testing.T) {
 // TestSegmentSteps holds the matcher to its bound with the pattern that is
 // exponential for a matcher that tries every star.
 func TestSegmentSteps(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{60, 600, 6000} {
 		pattern, name := strings.Repeat("*a", 30)+"*b", strings.Repeat("a", n)
 		ok, steps := matchSegment(pattern, name)
@@ -170,6 +173,7 @@ func FuzzMatchSegment(f *testing.F) {
 }
 
 func TestIgnored(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, rules, path string
 		dir, want         bool
@@ -211,6 +215,7 @@ func TestIgnored(t *testing.T) {
 }
 
 func TestIgnoreLevels(t *testing.T) {
+	t.Parallel()
 	top := &ignoreLevel{rules: parseIgnore("*.txt\n/only\n")}
 	sub := &ignoreLevel{parent: top, base: len("sub/"), rules: parseIgnore("!keep.txt\n/here\n")}
 	for path, want := range map[string]bool{
@@ -245,6 +250,7 @@ func FuzzParseIgnore(f *testing.F) {
 // TestMatchPathExhaustive compares the matcher with the reference for every
 // short pattern and path over a small alphabet.
 func TestMatchPathExhaustive(t *testing.T) {
+	t.Parallel()
 	patterns, paths := words("ab*?/", 5), words("ab/", 5)
 	for _, pattern := range patterns {
 		if strings.Contains(pattern, "**/**") || strings.Contains(pattern, "***") {

@@ -15,6 +15,7 @@ import (
 )
 
 func TestReadFile(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name, content string
 		in            map[string]any
@@ -57,6 +58,7 @@ func TestReadFile(t *testing.T) {
 }
 
 func TestReadFileStructured(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	f.put(t, "d/f", "a\nb\nc\n")
 	r := run(t, newCall(f), "read_file", map[string]any{"path": "d/f", "start_line": 2, "end_line": 2})
@@ -69,6 +71,7 @@ func TestReadFileStructured(t *testing.T) {
 }
 
 func TestReadFileFailures(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	f.put(t, "f", "a\nb\n")
 	f.put(t, "dir/x", "")
@@ -99,6 +102,7 @@ func TestReadFileFailures(t *testing.T) {
 }
 
 func TestReadFileBinary(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	f.put(t, "p.png", "\x89PNG\r\n\x1a\n\x00\x00")
 	r := run(t, newCall(f), "read_file", map[string]any{"path": "p.png"})
@@ -111,6 +115,7 @@ func TestReadFileBinary(t *testing.T) {
 }
 
 func TestReadAttachment(t *testing.T) {
+	t.Parallel()
 	one := newCall(newFakeFS(t))
 	two := newCall(newFakeFS(t))
 	two.Attachments = fakeAttachments{"att-0": "from the user\n", "att-1": "more\n"}
@@ -127,6 +132,7 @@ func TestReadAttachment(t *testing.T) {
 
 // TestANameOfSeveralAttachmentsIsNone: what the caller meant is not guessed.
 func TestANameOfSeveralAttachmentsIsNone(t *testing.T) {
+	t.Parallel()
 	list := []sallyport.Attachment{{Ref: "a", Name: "x"}, {Ref: "b", Name: "x"}, {Ref: "y", Name: "z"}, {Ref: "c", Name: "y"}}
 	for given, want := range map[string]string{"x": "x", "y": "y", "z": "y", "b": "b", "none": "none"} {
 		in := readInput{Ref: given}
@@ -139,6 +145,7 @@ func TestANameOfSeveralAttachmentsIsNone(t *testing.T) {
 // TestReadFileContinues reads a long file piece by piece as the headers say
 // and gets every line once.
 func TestReadFileContinues(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	var all strings.Builder
 	for i := range 3000 {
@@ -171,6 +178,7 @@ func TestReadFileContinues(t *testing.T) {
 }
 
 func TestReadFileLongLine(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	f.put(t, "long", strings.Repeat("\u00e4", 100_000)+"\nnext\n")
 	r := run(t, newCall(f), "read_file", map[string]any{"path": "long"})
@@ -185,6 +193,7 @@ func TestReadFileLongLine(t *testing.T) {
 }
 
 func TestDeclarations(t *testing.T) {
+	t.Parallel()
 	type row struct{ ReadOnly, Untrusted, Writes, Attachments bool }
 	want := map[string]row{
 		"read_file":    {true, true, false, true},

@@ -51,6 +51,7 @@ func run(t testing.TB, c *sallyport.Call, name, in string) sallyport.Result {
 // TestAccessors runs each tool on the accessors that a gate hands out, and
 // checks that it touches what it declares.
 func TestAccessors(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, tool, in, want string }{
 		{"read", "read_file", `{"path":"a.txt"}`, "2 lines\n\nalpha\nbeta\n"},
 		{"read attachment", "read_file", `{"ref":"att-1"}`, "[attachment n.txt] 1 line\n\nnote"},
@@ -90,6 +91,7 @@ func TestAccessors(t *testing.T) {
 // TestNoWayOut gives the tools links that lead out of the reach: the answer is
 // the refusal, and neither a name nor a word from outside.
 func TestNoWayOut(t *testing.T) {
+	t.Parallel()
 	outside := filepath.Join(t.TempDir(), "secret.txt")
 	if err := os.WriteFile(outside, []byte("SECRET beta"), 0o600); err != nil {
 		t.Fatal(err)
@@ -122,6 +124,7 @@ func TestNoWayOut(t *testing.T) {
 
 // TestStaleWrite changes a file between a read and a write of one session.
 func TestStaleWrite(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ tool, in string }{
 		{"write_file", `{"path":"a.txt","content":"mine"}`},
 		{"patch_file", `{"path":"a.txt","old_text":"theirs","new_text":"mine"}`},

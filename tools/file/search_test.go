@@ -51,6 +51,7 @@ func hits(r sallyport.Result) []string {
 }
 
 func TestSearchFiles(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name string
 		in   map[string]any
@@ -106,6 +107,7 @@ func TestSearchFiles(t *testing.T) {
 }
 
 func TestSearchFilesFallsBack(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	f.put(t, "f", "if  (Foo\t&& bar) {\n")
 	c := newCall(f)
@@ -122,6 +124,7 @@ func TestSearchFilesFallsBack(t *testing.T) {
 }
 
 func TestSearchFilesFailures(t *testing.T) {
+	t.Parallel()
 	f := tree(t)
 	tests := []struct {
 		name string
@@ -147,6 +150,7 @@ func TestSearchFilesFailures(t *testing.T) {
 }
 
 func TestSearchFilesBounds(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	for i := range 30 {
 		f.put(t, fmt.Sprintf("f%02d", i), strings.Repeat("hit\n", 3))
@@ -181,6 +185,7 @@ func TestSearchFilesBounds(t *testing.T) {
 }
 
 func TestSearchFilesCancelled(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	r := runCtx(t, ctx, newCall(tree(t)), "search_files", map[string]any{"pattern": "x"})
@@ -190,6 +195,7 @@ func TestSearchFilesCancelled(t *testing.T) {
 // TestWalkLinks checks that links are neither followed nor searched, so that
 // a loop ends and what lies outside stays outside.
 func TestWalkLinks(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	f.put(t, "d/f", "needle")
 	for link, target := range map[string]string{"d/loop": "..", "d/out": "/etc", "d/file": "f"} {
@@ -210,12 +216,14 @@ func TestWalkLinks(t *testing.T) {
 }
 
 func TestWalkTooDeep(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	f.put(t, strings.Repeat("d/", maxDepth+1)+"f", "needle")
 	expect.OK(t, run(t, newCall(f), "search_files", map[string]any{"pattern": "needle"}), "No matches", "1 directory deeper than 40 levels left out")
 }
 
 func TestListFiles(t *testing.T) {
+	t.Parallel()
 	f := tree(t)
 	tests := []struct {
 		name string
@@ -244,6 +252,7 @@ func TestListFiles(t *testing.T) {
 }
 
 func TestListOutsideWorkspace(t *testing.T) {
+	t.Parallel()
 	f := tree(t)
 	c := newCall(f)
 	c.Workspace = f.Abs("sub")

@@ -42,6 +42,7 @@ func skips() map[string]string {
 }
 
 func TestBehaviourVectors(t *testing.T) {
+	t.Parallel()
 	raw, err := os.ReadFile("testdata/behaviour.json")
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 )
 
 func TestWriteFile(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	c := newCall(f)
 	r := run(t, c, "write_file", map[string]any{"path": "new/deep/f", "content": "h\u00e9llo"})
@@ -34,6 +35,7 @@ func TestWriteFile(t *testing.T) {
 }
 
 func TestWriteFileFailures(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	f.put(t, "dir/x", "")
 	tests := []struct {
@@ -62,6 +64,7 @@ func TestWriteFileFailures(t *testing.T) {
 // TestWriteFileWriteOnly writes where reading is not granted: it succeeds and
 // says nothing about what was there before.
 func TestWriteFileWriteOnly(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	f.writeOnly = true
 	r := run(t, newCall(f), "write_file", map[string]any{"path": "f", "content": "x"})
@@ -72,6 +75,7 @@ func TestWriteFileWriteOnly(t *testing.T) {
 }
 
 func TestPatchFile(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ name, content, old, new, want string }{
 		{"literal", "a.b", "a.b", "$&$1\\1", "$&$1\\1"},
 		{"removes", "one two three", " two", "", "one three"},
@@ -97,6 +101,7 @@ func TestPatchFile(t *testing.T) {
 }
 
 func TestPatchFileFailures(t *testing.T) {
+	t.Parallel()
 	many := strings.Repeat("dup\n", 15)
 	tests := []struct {
 		name, content, old, new string
@@ -134,6 +139,7 @@ func TestPatchFileFailures(t *testing.T) {
 }
 
 func TestPatchFileWhere(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	f.put(t, "dir/x", "")
 	in := func(path string) map[string]any {
@@ -147,6 +153,7 @@ func TestPatchFileWhere(t *testing.T) {
 // TestC24_AlreadyAppliedIsSaidOfOwnPatchesOnly gives new texts that are in the
 // file for another reason.
 func TestC24_AlreadyAppliedIsSaidOfOwnPatchesOnly(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, content, old, new string }{
 		{"one character", "const x = 1;\n", "const y = 2;", "1"},
 		{"a word", "alpha beta\n", "gamma", "beta"},
@@ -179,6 +186,7 @@ func TestC24_AlreadyAppliedIsSaidOfOwnPatchesOnly(t *testing.T) {
 
 // TestPatchMemoryIsBounded forgets the oldest patches first.
 func TestPatchMemoryIsBounded(t *testing.T) {
+	t.Parallel()
 	var m patchMemory
 	key := func(i int) patchKey { return newPatchKey("s", "f", fmt.Sprint(i), "") }
 	for i := range maxRememberedPatches + 10 {
@@ -190,6 +198,7 @@ func TestPatchMemoryIsBounded(t *testing.T) {
 }
 
 func TestPatchFileStale(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	f.put(t, "f", "a")
 	c := newCall(f)
@@ -204,6 +213,7 @@ func TestPatchFileStale(t *testing.T) {
 
 // TestPatchFileParallel patches one file from many goroutines: none is lost.
 func TestPatchFileParallel(t *testing.T) {
+	t.Parallel()
 	f := newFakeFS(t)
 	const n = 40
 	var content strings.Builder
@@ -231,6 +241,7 @@ func TestPatchFileParallel(t *testing.T) {
 // TestReplaceProperty checks replace against strings.Replace: the same bytes
 // for exactly one match, and never a change otherwise.
 func TestReplaceProperty(t *testing.T) {
+	t.Parallel()
 	text := rapid.StringOfN(rapid.SampledFrom([]rune("ab \t\n\r$&")), 0, 30, -1)
 	rapid.Check(t, func(t *rapid.T) {
 		content, old, new := text.Draw(t, "content"), text.Draw(t, "old"), text.Draw(t, "new")
@@ -263,6 +274,7 @@ func TestReplaceProperty(t *testing.T) {
 // TestDiagnoseBounded gives the diagnosis its worst case, equal lines on both
 // sides, and checks the size of what it says.
 func TestDiagnoseBounded(t *testing.T) {
+	t.Parallel()
 	content, old := strings.Repeat("}\n", 200_000), strings.Repeat("}\n", 5000)+"x"
 	if got := explainMismatch(content, old); len(got) > 10_000 {
 		t.Errorf("diagnose gave %d bytes, want at most 10000", len(got))
