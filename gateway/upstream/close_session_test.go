@@ -39,6 +39,7 @@ func (f *farAway) ends() int { return strings.Count(f.sent(), "DELETE ") }
 // TestASessionIsOver: a remote server is told when a session is no longer used,
 // once for each session, with the same headers as every other request to it.
 func TestASessionIsOver(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	far := s.listen(t, http.Header{"Mcp-Session-Id": {"the-session"}})
 	g := partsWith(t, s, far, &upstream.Options{})
@@ -64,6 +65,7 @@ func TestASessionIsOver(t *testing.T) {
 
 // TestAServerWithoutSessions is told nothing.
 func TestAServerWithoutSessions(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	far := s.listen(t, http.Header{})
 	g := partsWith(t, s, far, &upstream.Options{})
@@ -78,6 +80,7 @@ func TestAServerWithoutSessions(t *testing.T) {
 // TestAFarewellIsForWhoLeaves: a principal cannot use it to end the session of
 // another principal.
 func TestAFarewellIsForWhoLeaves(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	far := s.listen(t, http.Header{"Mcp-Session-Id": {"the-session"}})
 	g := partsWith(t, s, far, &upstream.Options{})

@@ -61,6 +61,7 @@ var undeclared = regexp.MustCompile(`HOST_NOT_ALLOWED: (\S+) is not in the decla
 // scenario and its server. It takes the steps of an operator until the tools
 // are called.
 func TestClientOfTheSuite(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("SALLYPORT_TEST_CLIENT") == "" {
 		t.Skip("this is the program that TestClientConformance has the suite start")
 	}

@@ -14,6 +14,7 @@ import (
 // TestContentBecomesParts: content other than text becomes parts beside the
 // texts, and a text replaces what cannot be carried.
 func TestContentBecomesParts(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("mixed"), tool("broken"), tool("failed"), tool("number"))
 	size := int64(12)
 	s.answer = func(_ *peer, q *question) any {
@@ -70,6 +71,7 @@ func TestContentBecomesParts(t *testing.T) {
 
 // TestPartsAreBounded leaves out what is too much for one result, and says so.
 func TestPartsAreBounded(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("many"), tool("large"))
 	s.answer = func(_ *peer, q *question) any {
 		content := []any{}
@@ -94,6 +96,7 @@ func TestPartsAreBounded(t *testing.T) {
 // TestAResultIsReadStrictly refuses results that two readers could read
 // differently.
 func TestAResultIsReadStrictly(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("twice"), tool("folded"), tool("deep"), tool("list"), tool("asks"))
 	s.answer = func(_ *peer, q *question) any {
 		return json.RawMessage(map[string]string{

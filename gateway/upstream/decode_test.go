@@ -30,6 +30,7 @@ func place(t *testing.T, dir, name string) string {
 }
 
 func TestDecode(t *testing.T) {
+	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -89,6 +90,7 @@ func TestDecode(t *testing.T) {
 }
 
 func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ server, text, want string }{
 		{"a__b", `{"command": ["node"]}`, `server name: "__" separates`},
 		{"", `{}`, "expected exactly one of command and url"},

@@ -11,6 +11,7 @@ import (
 
 // TestDocsLoad decodes each server that the page declares.
 func TestDocsLoad(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/guides/mcp-servers.md")
 	if err != nil {
 		t.Fatal(err)

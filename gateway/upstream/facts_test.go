@@ -10,6 +10,7 @@ import (
 // TestHintsOfToolsAreKept: the hints of a tool count for the facts of its calls
 // only if they are exact and the operator has approved the definition.
 func TestHintsOfToolsAreKept(t *testing.T) {
+	t.Parallel()
 	for _, pinned := range []bool{true, false} {
 		testHints(t, pinned)
 	}

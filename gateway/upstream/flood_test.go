@@ -27,6 +27,7 @@ func endless(w io.Writer, line string) (n int64) {
 // available, with the reason. The server is used again when it starts and
 // answers.
 func TestB4_AnIdleServerThatFloodsIsEnded(t *testing.T) {
+	t.Parallel()
 	const messages = "it sends without end while it has no call"
 	long := strings.Repeat("x", 64<<10)
 	for name, tt := range map[string]struct {
@@ -104,6 +105,7 @@ func TestB4_AnIdleServerThatFloodsIsEnded(t *testing.T) {
 // TestB4_AFloodBesideOthers makes the server unavailable only to its own
 // principal.
 func TestB4_AFloodBesideOthers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"))
 		s.answer = func(*peer, *question) any { return text("fine") }
@@ -140,6 +142,7 @@ func TestB4_AFloodBesideOthers(t *testing.T) {
 // TestB4_AFloodDuringACall is bounded too: messages of a server on this
 // machine, events and empty streams of a remote one.
 func TestB4_AFloodDuringACall(t *testing.T) {
+	t.Parallel()
 	note := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1}}`
 	for name, line := range map[string]string{
 		"here": note + "\n", "events": "data: " + note + "\n\n", "comments": ": x\n\n", "other events": "event: x\ndata: y\n\n",
@@ -179,6 +182,7 @@ func TestB4_AFloodDuringACall(t *testing.T) {
 // TestB4_AStreamThatIsBrokenOffWithoutEnd is given up although each part brings
 // an event.
 func TestB4_AStreamThatIsBrokenOffWithoutEnd(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	s.answer = func(p *peer, _ *question) any {
 		sendEvents(t, p, "id: 0\nretry: 1\ndata:\n\n")

@@ -48,6 +48,7 @@ func withEverything(t *testing.T) *script {
 // TestPrompts: prompts are tools of their form, keep the order of their
 // arguments, and answer with messages.
 func TestPrompts(t *testing.T) {
+	t.Parallel()
 	g := scripted(t, withEverything(t), nil)
 	caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "ann"}, Personality: "some", Platform: sallyport.PlatformGo, Workspace: g.workspace}
 	var names []string
@@ -83,6 +84,7 @@ func TestPrompts(t *testing.T) {
 // TestResources: one tool of each server reads its resources, and a tool of the
 // same name does not conflict with it.
 func TestResources(t *testing.T) {
+	t.Parallel()
 	g := scripted(t, withEverything(t), nil)
 	caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "ann"}, Personality: "some", Platform: sallyport.PlatformGo, Workspace: g.workspace}
 	want := []sallyport.Resource{
@@ -113,6 +115,7 @@ func TestResources(t *testing.T) {
 
 // TestKindsThatAreNotOffered are not requested.
 func TestKindsThatAreNotOffered(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	scripted(t, s, nil)
 	for _, method := range []string{"prompts/list", "resources/list", "resources/templates/list"} {
@@ -124,6 +127,7 @@ func TestKindsThatAreNotOffered(t *testing.T) {
 
 // TestTooMuchOfAKind leaves that kind out and no other.
 func TestTooMuchOfAKind(t *testing.T) {
+	t.Parallel()
 	many := func(n int, of func(i int) object) []any {
 		list := []any{}
 		for i := range n {
@@ -157,6 +161,7 @@ func TestTooMuchOfAKind(t *testing.T) {
 // TestDefinitionsOfManyValues: definitions stay in memory, so a kind with too
 // many values is not mounted, while the others are.
 func TestDefinitionsOfManyValues(t *testing.T) {
+	t.Parallel()
 	var tools []any
 	for i := range 30 {
 		tools = append(tools, tool(fmt.Sprint("t", i), object{"x": rawJSON("[" + strings.Repeat("[],", 18_000) + "1]")}))
@@ -181,6 +186,7 @@ func TestDefinitionsOfManyValues(t *testing.T) {
 
 // TestABadDefinitionHarmsItself and none of its neighbours.
 func TestABadDefinitionHarmsItself(t *testing.T) {
+	t.Parallel()
 	deep := strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100)
 	wide := `{"enum":[` + strings.Repeat("1,", 30_000) + `1]}`
 	s := newScript(t)

@@ -12,6 +12,7 @@ import (
 // TestHeadersOfArguments go where the schema says. A tool whose schema asks for
 // an invalid header is left out.
 func TestHeadersOfArguments(t *testing.T) {
+	t.Parallel()
 	argument := func(header string) object {
 		return object{"inputSchema": object{"type": "object", "properties": object{"region": object{"type": "string", "x-mcp-header": header}}}}
 	}
@@ -53,6 +54,7 @@ func TestHeadersOfArguments(t *testing.T) {
 // TestHeadersOfAProcess: clients of the gate see the tools of a process with
 // their headers, and leave out the same tools.
 func TestHeadersOfAProcess(t *testing.T) {
+	t.Parallel()
 	marked := func(kind string) object {
 		return object{"inputSchema": object{"type": "object", "properties": object{"region": object{"type": kind, "x-mcp-header": "Region"}}}}
 	}

@@ -37,6 +37,7 @@ func (g *gate) lists(principal string) (names []string) {
 // TestADeadServerIsNotAvailable: once it starts for no principal, its tools
 // leave the list, with the reason, and later come back without help.
 func TestADeadServerIsNotAvailable(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"))
 		s.answer = func(*peer, *question) any { return text("alive") }
@@ -95,6 +96,7 @@ func TestADeadServerIsNotAvailable(t *testing.T) {
 // TestOnePrincipalsCrashes: other principals keep the tools, and the server is
 // not probed without end.
 func TestOnePrincipalsCrashes(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"), tool("dies"))
 		s.answer = func(p *peer, q *question) any {
@@ -148,6 +150,7 @@ func TestOnePrincipalsCrashes(t *testing.T) {
 // TestAProcessThatEndsInACall: the server is probed, because it may not start
 // again. A process that the gate ends causes no probe.
 func TestAProcessThatEndsInACall(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"), tool("dies"))
 		s.answer = func(p *peer, q *question) any {
@@ -173,6 +176,7 @@ func TestAProcessThatEndsInACall(t *testing.T) {
 // TestAServerThatHangs is ended after three unanswered calls in a row. An
 // answered call in between starts the count anew.
 func TestAServerThatHangs(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"), tool("hangs"))
 		s.answer = func(_ *peer, q *question) any {
@@ -216,6 +220,7 @@ func TestAServerThatHangs(t *testing.T) {
 // TestAServerThatIsTooSlowToStart within the time of its calls is given up like
 // one that does not start.
 func TestAServerThatIsTooSlowToStart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"))
 		list := s.lists["tools/list"]
@@ -241,6 +246,7 @@ func TestAServerThatIsTooSlowToStart(t *testing.T) {
 // TestARemoteServerThatIsGone is not available. A server that only fails calls
 // stays available, and its callers get the errors.
 func TestARemoteServerThatIsGone(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("fine") }
 	far := s.listen(t, http.Header{})
@@ -282,6 +288,7 @@ func TestARemoteServerThatIsGone(t *testing.T) {
 
 // TestAProbeThatDoesNotComeToAnEnd changes nothing.
 func TestAProbeThatDoesNotComeToAnEnd(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	g := scripted(t, s, nil)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -299,6 +306,7 @@ func TestAProbeThatDoesNotComeToAnEnd(t *testing.T) {
 // TestOneProbeOfAServerAtATime: a second probe of the same server does nothing
 // and does not wait; a probe of another server runs.
 func TestOneProbeOfAServerAtATime(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	g := besideAnother(t, s)
 	asked := map[string]int{}

@@ -86,6 +86,7 @@ func (s secrets) Known(context.Context) ([]sallyport.Secret, error) {
 // must hold its host, and its secret is put into the requests and appears
 // nowhere else.
 func TestARemoteServer(t *testing.T) {
+	t.Parallel()
 	for name, stateless := range map[string]bool{"stateless": true, "with sessions": false} {
 		t.Run(name, func(t *testing.T) {
 			far, network := newFarAway(t, stateless)

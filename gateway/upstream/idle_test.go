@@ -12,6 +12,7 @@ import (
 // TestAProcessThatWorksIsNotIdle: it lives for a quarter of an hour after the
 // end of a call, however long that took, and no longer.
 func TestAProcessThatWorksIsNotIdle(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("works"), tool("echo"))
 		s.answer = func(_ *peer, q *question) any {

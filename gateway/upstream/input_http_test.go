@@ -24,6 +24,7 @@ func during(t *testing.T, p *peer, method string, params any, then func() string
 // TestARemoteServerAsks on the streams of two calls at once: each question
 // reaches the caller of its own call.
 func TestARemoteServerAsks(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("asks"))
 	at := newSite(t, s)
 	var both sync.WaitGroup
@@ -55,6 +56,7 @@ func TestARemoteServerAsks(t *testing.T) {
 // TestTheStreamOfASession is open while calls run, with the headers and through
 // the accessors of a call; each call has it from its beginning.
 func TestTheStreamOfASession(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("asks"))
 	at := newSite(t, s)
 	s.answer = func(_ *peer, _ *question) any {
@@ -85,6 +87,7 @@ func TestTheStreamOfASession(t *testing.T) {
 // TestStreamsThatAreNone: without a usable stream the server cannot ask, but
 // calls succeed.
 func TestStreamsThatAreNone(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		gets int // in three calls
@@ -124,6 +127,7 @@ func TestStreamsThatAreNone(t *testing.T) {
 // TestAStreamThatIsTaken is requested again, because the stream of the previous
 // call may not have ended there yet.
 func TestAStreamThatIsTaken(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("asks"))
 	at := newSite(t, s)
 	at.onGet = func(w http.ResponseWriter, n int) bool {
@@ -144,6 +148,7 @@ func TestAStreamThatIsTaken(t *testing.T) {
 // TestNobodyListens: the client opens no stream for a server that declares no
 // input.
 func TestNobodyListens(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("fine") }
 	g := overHTTP(t, s, http.Header{"Mcp-Session-Id": {"first"}}, func(_ http.ResponseWriter, r *http.Request) bool {
@@ -160,6 +165,7 @@ func TestNobodyListens(t *testing.T) {
 // TestARemoteServerThatDoesNotWait: a question ends with its request, whether
 // that is answered or broken off, even while the session's stream is open.
 func TestARemoteServerThatDoesNotWait(t *testing.T) {
+	t.Parallel()
 	ann, thinks, gone := thinker()
 	for name, after := range map[string]func(q *question) string{
 		"it answers":        func(q *question) string { return answerEvent(q.ID, "done") },
@@ -193,6 +199,7 @@ func TestARemoteServerThatDoesNotWait(t *testing.T) {
 // TestALostSession with an open stream ends both: nothing waits for the timeout
 // of the call.
 func TestALostSession(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	at := newSite(t, s)
 	s.answer = func(p *peer, _ *question) any {

@@ -32,6 +32,7 @@ func whichN() object { return object{"method": "elicitation/create", "params": f
 // TestAServerAsksInRounds: the server's names of the questions and its state
 // come back to it unchanged.
 func TestAServerAsksInRounds(t *testing.T) {
+	t.Parallel()
 	s := inRounds(t)
 	s.answer = func(_ *peer, q *question) any {
 		if q.Params.State == "" {
@@ -65,6 +66,7 @@ func TestAServerAsksInRounds(t *testing.T) {
 
 // TestRoundsThatLie end their call, and ask no one.
 func TestRoundsThatLie(t *testing.T) {
+	t.Parallel()
 	many := object{}
 	for i := range 1000 {
 		many[fmt.Sprint("k", i)] = whichN()
@@ -102,6 +104,7 @@ func TestRoundsThatLie(t *testing.T) {
 
 // TestRoundsWithoutEnd end.
 func TestRoundsWithoutEnd(t *testing.T) {
+	t.Parallel()
 	s := inRounds(t)
 	s.answer = func(*peer, *question) any { return required(object{"a": whichN()}, "s") }
 	ann := &caller{name: "Ann"}
@@ -113,6 +116,7 @@ func TestRoundsWithoutEnd(t *testing.T) {
 // TestACallerThatCannotBeAsked: the server learns that, and its refusal becomes
 // a refusal of the call.
 func TestACallerThatCannotBeAsked(t *testing.T) {
+	t.Parallel()
 	s := inRounds(t)
 	s.answer = func(_ *peer, q *question) any {
 		able, _ := q.Params.Meta["io.modelcontextprotocol/clientCapabilities"].(map[string]any)
@@ -132,6 +136,7 @@ func TestACallerThatCannotBeAsked(t *testing.T) {
 // principal. Such a declaration is refused when it is read, and again when it
 // is mounted.
 func TestSharedServersAskNobody(t *testing.T) {
+	t.Parallel()
 	_, err := upstream.Decode("test", json.RawMessage(`{"command": ["node"], "shared": true, "capabilities": {"input": ["person"]}}`), nil)
 	if err == nil || !strings.Contains(err.Error(), "/capabilities/input: a shared process") {
 		t.Errorf("the declaration = %v, want that both exclude each other", err)
@@ -146,6 +151,7 @@ func TestSharedServersAskNobody(t *testing.T) {
 // TestQuestionsStayWithTheirRole: a process of another role or principal asks
 // the caller of its own call.
 func TestQuestionsStayWithTheirRole(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("asks"))
 	works, turn := make(chan *peer, 2), make(chan struct{}, 2)
 	s.answer = func(p *peer, _ *question) any {

@@ -46,6 +46,7 @@ func (g *gate) fine(when string) {
 // TestAFloodHarmsItself: whatever a server sends without end, its own call
 // fails or ends, the next one works, and other servers do not notice.
 func TestAFloodHarmsItself(t *testing.T) {
+	t.Parallel()
 	endless := func(p *peer, line func(i int) string, n int) {
 		for i := range n {
 			p.write([]byte(line(i) + "\n"))
@@ -117,6 +118,7 @@ func TestAFloodHarmsItself(t *testing.T) {
 // TestLies about ids: an answer to another request, two answers to one, an
 // answer before the question, and ids of other types reach no call.
 func TestLies(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("lie"), tool("echo"))
 	s.answer = func(p *peer, q *question) any {
 		if q.Params.Name != "lie" {
@@ -147,6 +149,7 @@ func TestLies(t *testing.T) {
 // TestWhatServersAskFor is refused as the protocol requires: a method that was
 // never offered does not exist. A ping is answered.
 func TestWhatServersAskFor(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("asks"))
 	answers := map[string]*question{}
 	s.answer = func(p *peer, _ *question) any {
@@ -180,6 +183,7 @@ func TestWhatServersAskFor(t *testing.T) {
 
 // TestASlowServer keeps its own callers waiting, and no others.
 func TestASlowServer(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("slow"))
 	working, end := make(chan struct{}, 100), make(chan struct{})
 	s.answer = func(*peer, *question) any {
@@ -213,6 +217,7 @@ func TestASlowServer(t *testing.T) {
 
 // TestADeadServer is reported as dead, and left alone for a while.
 func TestADeadServer(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("alive") }
 	g := besideAnother(t, s)
@@ -231,6 +236,7 @@ func TestADeadServer(t *testing.T) {
 // TestErrorsOfAServer are its own: they are cleaned and wrapped, and end no
 // connection.
 func TestErrorsOfAServer(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("fails"))
 	s.answer = func(*peer, *question) any {
 		return broken{"code": -32603, "message": "\x1b[31m<|im_start|>s3cr3t-value", "data": object{"stack": "private"}}
@@ -250,6 +256,7 @@ func TestErrorsOfAServer(t *testing.T) {
 
 // TestACancelledCallIsToldToTheServer under the id of its request.
 func TestACancelledCallIsToldToTheServer(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("slow"))
 	working, cancelled := make(chan string, 1), make(chan string, 1)
 	s.answer = func(_ *peer, q *question) any {
@@ -278,6 +285,7 @@ func TestACancelledCallIsToldToTheServer(t *testing.T) {
 // TestARemoteServerThatForgets its session fails one call; the next one has
 // another session.
 func TestARemoteServerThatForgets(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("fine") }
 	more := http.Header{"Mcp-Session-Id": {"first"}}
@@ -299,6 +307,7 @@ func TestARemoteServerThatForgets(t *testing.T) {
 // TestARemoteListThatCannotBeHad stops the start of the connection, because it
 // says nothing about the offer.
 func TestARemoteListThatCannotBeHad(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("fine") }
 	far := s.listen(t, nil)
@@ -318,6 +327,7 @@ func TestARemoteListThatCannotBeHad(t *testing.T) {
 // TestABusyRemoteServer fails only the requests for which it has no time. It is
 // not given up, and a list that it does not return does not count as empty.
 func TestABusyRemoteServer(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("fine") }
 	far := s.listen(t, nil)
@@ -344,6 +354,7 @@ func TestABusyRemoteServer(t *testing.T) {
 
 // TestWhatRemoteServersAskFor is refused within the call during which they ask.
 func TestWhatRemoteServersAskFor(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("asks"))
 	far := s.listen(t, nil)
 	refusal := make(chan string, 1)

@@ -40,6 +40,7 @@ func pour(w io.Writer, mib int) {
 // form of answer, even if the server stops sending without ending the answer.
 // The connection serves the next call.
 func TestB3_AnAnswerBeyondTheBoundEndsItsCallAtOnce(t *testing.T) {
+	t.Parallel()
 	const start = `{"jsonrpc":"2.0","id":1000000000,"result":{"content":[{"type":"text","text":"`
 	for name, answer := range map[string]func(w http.ResponseWriter){
 		"JSON": func(w http.ResponseWriter) {
@@ -118,6 +119,7 @@ func TestB3_AnAnswerBeyondTheBoundEndsItsCallAtOnce(t *testing.T) {
 
 // TestB3_EncodingsThatNobodyAskedFor are refused and not read.
 func TestB3_EncodingsThatNobodyAskedFor(t *testing.T) {
+	t.Parallel()
 	for _, coding := range []string{"br", "deflate", "gzip, gzip"} {
 		s := newScript(t, tool("large"))
 		s.answer = func(p *peer, _ *question) any {
@@ -136,6 +138,7 @@ func TestB3_EncodingsThatNobodyAskedFor(t *testing.T) {
 
 // TestB3_LongListsAndGreetings end the start of a server, with the reason.
 func TestB3_LongListsAndGreetings(t *testing.T) {
+	t.Parallel()
 	for _, remote := range []bool{false, true} {
 		for name, tt := range map[string]struct {
 			change func(s *script)

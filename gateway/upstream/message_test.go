@@ -15,6 +15,7 @@ import (
 // TestWhatIsNoAnswer is refused: two readers could take different values of a
 // repeated member.
 func TestWhatIsNoAnswer(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{
 		`[]`, `1`, `null`, `{}`, `{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":1.5e400,"result":{}}`,
 		`{"jsonrpc":"2.0","id":1,"id":1,"result":{}}`, `{"jsonrpc":"2.0","id":1,"result":{},"result":{}}`,
@@ -70,6 +71,7 @@ func spelled(t *testing.T, m jsonrpc.Message) any {
 
 // TestRequestsAreThoseOfTheLibrary of both generations.
 func TestRequestsAreThoseOfTheLibrary(t *testing.T) {
+	t.Parallel()
 	const name = "odd \"name\" <\u2028é\\"
 	call, err := toolCall(name, json.RawMessage("{\"a\": \"<b>\",\n \"n\": 1e3}"), nil)
 	if err != nil {
@@ -119,6 +121,7 @@ type object = map[string]any
 
 // TestHeaderOfAnArgument is what the protocol says of each kind of value.
 func TestHeaderOfAnArgument(t *testing.T) {
+	t.Parallel()
 	r, err := toolCall("a", json.RawMessage(`{"text":"north","yes":true,"n":42,"in":{"n":-7},"half":1.5,"large":9007199254740993,"odd":"é","space":" a","like":"=?base64?YQ==?=","null":null}`), nil)
 	if err != nil {
 		t.Fatal(err)

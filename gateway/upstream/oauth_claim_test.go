@@ -16,6 +16,7 @@ const (
 
 // TestAWorkloadBringsItsStatement sends it to the issuer unchanged.
 func TestAWorkloadBringsItsStatement(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, func(s *upstream.Server) {
 		s.OAuth.Grant, s.OAuth.Assertion, s.OAuth.ClientSecret = oauth.JWTBearer, "far/statement", "far/secret"
@@ -64,6 +65,7 @@ func newIdentityProvider(t *testing.T) *identityProvider {
 // TestAnIdentityProviderVouches: the provider makes a statement for the issuer,
 // and no other host gets the ID token.
 func TestAnIdentityProviderVouches(t *testing.T) {
+	t.Parallel()
 	i, p := newIssuing(t), newIdentityProvider(t)
 	declare := func(s *upstream.Server) {
 		s.OAuth.Grant, s.OAuth.Assertion = oauth.JWTBearer, "far/identity"

@@ -53,6 +53,7 @@ func (th *thief) check(t *testing.T) {
 }
 
 func TestB1_ACredentialNeedsItsIssuer(t *testing.T) {
+	t.Parallel()
 	for key, declare := range credentials {
 		s := upstream.Server{OAuth: &oauth.Server{ClientID: "us"}}
 		declare(&s)
@@ -69,6 +70,7 @@ func TestB1_ACredentialNeedsItsIssuer(t *testing.T) {
 // metadata, names another address for each kind of credential. The grant holds
 // the thief's host for another purpose.
 func TestB1_AServerSteersNoCredential(t *testing.T) {
+	t.Parallel()
 	type attack struct {
 		steer func(*issuing, *thief)
 		want  string
@@ -136,6 +138,7 @@ func TestB1_AServerSteersNoCredential(t *testing.T) {
 
 // TestB1_AWrittenEndpointIsTaken: some issuers make tokens at another host.
 func TestB1_AWrittenEndpointIsTaken(t *testing.T) {
+	t.Parallel()
 	i, th := newIssuing(t), newThief(t)
 	i.metadata["token_endpoint"] = th.URL + "/token"
 	c := newClient(t, i, func(s *upstream.Server) {
@@ -154,6 +157,7 @@ func TestB1_AWrittenEndpointIsTaken(t *testing.T) {
 // TestB1_AProviderIsSteeredNoBetter: the identity provider's metadata names
 // another address.
 func TestB1_AProviderIsSteeredNoBetter(t *testing.T) {
+	t.Parallel()
 	i, th := newIssuing(t), newThief(t)
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		write(w, 200, map[string]any{"issuer": "http://" + r.Host, "token_endpoint": th.URL + "/token"})

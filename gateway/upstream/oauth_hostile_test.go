@@ -36,6 +36,7 @@ type hostile struct {
 // is asked: the gate shows none of its pages and fetches nothing from the
 // addresses in it.
 func TestCVE_2025_6514_CVE_2026_44430_MetadataThatLies(t *testing.T) {
+	t.Parallel()
 	endpoint := func(key, address string) func(*issuing) {
 		return func(i *issuing) { i.metadata[key] = address }
 	}
@@ -125,6 +126,7 @@ func bodyOf(text string) func(*issuing) {
 // TestCVE_2026_44430_TheFloorHoldsForMetadata: even if the operator allows
 // every host, the metadata addresses of clouds stay refused.
 func TestCVE_2026_44430_TheFloorHoldsForMetadata(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, func(s *upstream.Server) { s.Capabilities.Network.AllowedHosts = []string{"*"} })
 	c.policy.Allow = append(c.policy.Allow, "*")
@@ -144,6 +146,7 @@ func TestCVE_2026_44430_TheFloorHoldsForMetadata(t *testing.T) {
 
 // TestMetadataWithoutEnd is bounded in size and in redirects.
 func TestMetadataWithoutEnd(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	var sent, hops atomic.Int64
 	i.on[resourceMetadata] = func(w http.ResponseWriter, _ *http.Request) {
@@ -175,6 +178,7 @@ func TestMetadataWithoutEnd(t *testing.T) {
 
 // TestAnswersThatAreNone are refused, and the codes in them are not exchanged.
 func TestAnswersThatAreNone(t *testing.T) {
+	t.Parallel()
 	change := func(change func(url.Values)) func(context.Context, oauth.Consent) (url.Values, error) {
 		return func(_ context.Context, what oauth.Consent) (url.Values, error) {
 			back, err := visitPage(what.URL)
@@ -217,6 +221,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 
 // TestACodeIsUsedOnce replays the code of one login in another.
 func TestACodeIsUsedOnce(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
 	var stolen string
@@ -249,6 +254,7 @@ func TestACodeIsUsedOnce(t *testing.T) {
 
 // TestTokensThatAreNone are not kept.
 func TestTokensThatAreNone(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		token map[string]any
 		want  string
@@ -277,6 +283,7 @@ func TestTokensThatAreNone(t *testing.T) {
 // TestNothingIsSentElsewhere: the token endpoint and the server redirect
 // requests that hold secrets.
 func TestNothingIsSentElsewhere(t *testing.T) {
+	t.Parallel()
 	var got []*http.Request
 	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
@@ -326,6 +333,7 @@ func TestNothingIsSentElsewhere(t *testing.T) {
 
 // TestAServerThatIsNeverContent refuses every token.
 func TestAServerThatIsNeverContent(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, func(s *upstream.Server) { s.OAuth.Grant, s.OAuth.ClientSecret = oauth.ClientCredentials, "far/secret" })
 	for name, tt := range map[string]struct {
@@ -354,6 +362,7 @@ func TestAServerThatIsNeverContent(t *testing.T) {
 
 // TestALoginKeepsToTheRole: a role without the host cannot log in.
 func TestALoginKeepsToTheRole(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
 	c.policy.Allow = []string{host(i.resource.URL)}

@@ -54,6 +54,7 @@ func proven(t *testing.T, proof, token string) (c proofClaims, key string) {
 // TestABoundTokenIsProven: the issuer binds tokens to a key. Each request
 // carries its own proof, with the nonce that the server requires.
 func TestABoundTokenIsProven(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	i.metadata["dpop_signing_alg_values_supported"] = []string{"RS256", "ES256"}
 	i.token = map[string]any{"token_type": "DPoP"}
@@ -115,6 +116,7 @@ func TestABoundTokenIsProven(t *testing.T) {
 
 // TestAnIssuerThatBindsNoTokens may still answer with a bearer token.
 func TestAnIssuerThatBindsNoTokens(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	i.metadata["dpop_signing_alg_values_supported"] = []string{"ES256"}
 	c := newClient(t, i, nil)

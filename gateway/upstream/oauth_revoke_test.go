@@ -37,6 +37,7 @@ func (c *client) logout(principal string) (told bool, res sallyport.Result) {
 // TestALogoutRevokesAtTheIssuer if the issuer supports revocation. The local
 // tokens are removed whatever the issuer answers.
 func TestALogoutRevokesAtTheIssuer(t *testing.T) {
+	t.Parallel()
 	answers := func(refresh, access int, code string) func(q url.Values, w http.ResponseWriter) {
 		return func(q url.Values, w http.ResponseWriter) {
 			status := access

@@ -46,6 +46,7 @@ func wants(t *testing.T, what, text, want string) {
 // TestALoginOpensAServer goes the whole way of a user: the refusal that says
 // what to do, the page, the call, and a later start of the program.
 func TestALoginOpensAServer(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
 	res := c.discover()
@@ -84,6 +85,7 @@ func TestALoginOpensAServer(t *testing.T) {
 
 // TestATokenIsRenewed lets the access token expire.
 func TestATokenIsRenewed(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
 	c.login("local")
@@ -105,6 +107,7 @@ func TestATokenIsRenewed(t *testing.T) {
 
 // TestARenewalIsDoneOnce: many calls find an expired token at once.
 func TestARenewalIsDoneOnce(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
 	c.login("local")
@@ -138,6 +141,7 @@ func TestARenewalIsDoneOnce(t *testing.T) {
 // TestARenewalBeforeTheEnd renews a token that expires soon, before it is
 // refused.
 func TestARenewalBeforeTheEnd(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	i.token = map[string]any{"expires_in": 1}
 	c := newClient(t, i, nil)
@@ -152,6 +156,7 @@ func TestARenewalBeforeTheEnd(t *testing.T) {
 // TestARefusedRenewalNeedsAPerson: the error says what to do, and a login
 // repairs it at once, without a pause.
 func TestARefusedRenewalNeedsAPerson(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
 	c.login("local")
@@ -172,6 +177,7 @@ func TestARefusedRenewalNeedsAPerson(t *testing.T) {
 // TestAnotherProgramWasFaster: two programs on one state renew a token at once.
 // The one that is refused uses the token of the other, and removes nothing.
 func TestAnotherProgramWasFaster(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
 	c.login("local")
@@ -202,6 +208,7 @@ func TestAnotherProgramWasFaster(t *testing.T) {
 // TestAServerThatWantsMore names the scope, and the next login requests it. The
 // login never requests more than the operator wrote.
 func TestAServerThatWantsMore(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
 	c.login("local")
@@ -225,6 +232,7 @@ func TestAServerThatWantsMore(t *testing.T) {
 
 // TestASharedServerHasOneLogin for all principals.
 func TestASharedServerHasOneLogin(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, func(s *upstream.Server) { s.Shared = true })
 	c.login("whoever")
@@ -238,6 +246,7 @@ func TestASharedServerHasOneLogin(t *testing.T) {
 
 // TestTheGatesOwnAccount uses client credentials, with a secret and with a key.
 func TestTheGatesOwnAccount(t *testing.T) {
+	t.Parallel()
 	for name, declare := range map[string]func(*oauth.Server){
 		"secret": func(s *oauth.Server) { s.ClientSecret = "far/secret" },
 		"key":    func(s *oauth.Server) { s.PrivateKey = "far/key" },
@@ -287,6 +296,7 @@ func (i *issuing) checkAssertion(t *testing.T, q url.Values) {
 
 // TestARegistration is done only where the operator allows it.
 func TestARegistration(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	i.metadata["registration_endpoint"] = i.issuer.URL + "/register"
 	i.metadata["token_endpoint_auth_methods_supported"] = []string{"client_secret_post"}
@@ -311,6 +321,7 @@ func TestARegistration(t *testing.T) {
 
 // TestADocumentNamesTheClient where the issuer supports such documents.
 func TestADocumentNamesTheClient(t *testing.T) {
+	t.Parallel()
 	const document = "https://gate.example.com/client.json"
 	i := newIssuing(t)
 	declare := func(s *upstream.Server) { *s.OAuth = oauth.Server{Document: document} }
@@ -324,6 +335,7 @@ func TestADocumentNamesTheClient(t *testing.T) {
 // TestNoGateNoToken: the user opens the page without the gate, but every
 // request of this program needs the grant.
 func TestNoGateNoToken(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, func(s *upstream.Server) { s.Capabilities.Network = nil })
 	res := c.loginAsking("local", func(context.Context, oauth.Consent) (url.Values, error) {
@@ -341,6 +353,7 @@ func TestNoGateNoToken(t *testing.T) {
 // TestALoginOpensAServerOfTheOlderTransport does the same over server-sent
 // events.
 func TestALoginOpensAServerOfTheOlderTransport(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	server := mcp.NewServer(&mcp.Implementation{Name: "far"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "echo"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {

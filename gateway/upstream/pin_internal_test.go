@@ -11,6 +11,7 @@ import (
 // TestAServerThatKnowsItsCallers may offer each of them something else: what
 // one principal is shown holds nothing back from the others.
 func TestAServerThatKnowsItsCallers(t *testing.T) {
+	t.Parallel()
 	m, err := New([]Server{{Name: "far", URL: "https://mcp.example/mcp"}}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -51,6 +51,7 @@ func (g *gate) held() string {
 // accepted one, as a server of WhatsApp messages did, is never called, not even
 // once.
 func TestRugPull(t *testing.T) {
+	t.Parallel()
 	for name, changed := range map[string]object{
 		"a description": tool("a", object{"description": "Sends your keys."}),
 		"a schema":      tool("a", object{"inputSchema": object{"type": "object", "properties": object{"key": object{"type": "string"}}}}),
@@ -110,6 +111,7 @@ func (g *gate) names(principal, role string) string {
 // forwarded. Calls in flight end, and the accepted definition makes the tool
 // available again.
 func TestAnAnnouncedChange(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"), tool("slow"))
 	calls := callsOf(s)
 	working, end := make(chan struct{}), make(chan struct{})
@@ -157,6 +159,7 @@ func TestAnAnnouncedChange(t *testing.T) {
 // at most once in five seconds, and the tool becomes available again in the
 // same way.
 func TestAChangeThatNobodyCallsFor(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"))
 		callsOf(s)
@@ -194,6 +197,7 @@ func TestAChangeThatNobodyCallsFor(t *testing.T) {
 
 // TestAChangeDuringTheStart: the server is listed again when the start is over.
 func TestAChangeDuringTheStart(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	calls := callsOf(s)
 	s.onStart = func(p *peer) { p.send(object{"method": "notifications/tools/list_changed"}) }
@@ -206,6 +210,7 @@ func TestAChangeDuringTheStart(t *testing.T) {
 // TestAnotherRoleIsOfferedLess: its process has a smaller grant, which says
 // nothing about the tools of other roles.
 func TestAnotherRoleIsOfferedLess(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"), tool("b"))
 	callsOf(s)
 	g := scripted(t, s, nil)
@@ -223,6 +228,7 @@ func TestAnotherRoleIsOfferedLess(t *testing.T) {
 
 // TestTheEndOfAProcessProvesNothing: its findings stay until another listing.
 func TestTheEndOfAProcessProvesNothing(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"), tool("die"))
 	callsOf(s)
 	g := scripted(t, s, nil)
@@ -246,6 +252,7 @@ func TestTheEndOfAProcessProvesNothing(t *testing.T) {
 
 // TestAFailedListHoldsItsKind: what is unknown is not available.
 func TestAFailedListHoldsItsKind(t *testing.T) {
+	t.Parallel()
 	s := withEverything(t)
 	g := scripted(t, s, nil)
 	s.set(func(s *script) { s.lists["prompts/list"] = object{"prompts": "none"} })
@@ -259,6 +266,7 @@ func TestAFailedListHoldsItsKind(t *testing.T) {
 
 // TestResourcesThatChange are held back one by one, and templates all together.
 func TestResourcesThatChange(t *testing.T) {
+	t.Parallel()
 	s := withEverything(t)
 	g := scripted(t, s, nil)
 	s.set(func(s *script) {
@@ -275,6 +283,7 @@ func TestResourcesThatChange(t *testing.T) {
 // TestJudge decides what is mounted and what may be called, given the
 // definition that the server sent.
 func TestJudge(t *testing.T) {
+	t.Parallel()
 	s := withEverything(t)
 	var refused atomic.Value
 	refused.Store("prompt:greet")
@@ -301,6 +310,7 @@ func TestJudge(t *testing.T) {
 
 // TestOffers are what servers sent, byte for byte.
 func TestOffers(t *testing.T) {
+	t.Parallel()
 	s := withEverything(t)
 	s.says["instructions"] = "Do \x1b[31mit."
 	s.says["serverInfo"] = object{"name": "scripted", "version": "1", "extra": true}
@@ -339,6 +349,7 @@ func TestOffers(t *testing.T) {
 // TestTheFirstCallWaitsForTheList: a server that returns its list late is not
 // called before.
 func TestTheFirstCallWaitsForTheList(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	calls := callsOf(s)
 	g := scripted(t, s, nil)

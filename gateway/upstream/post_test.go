@@ -48,6 +48,7 @@ func overHTTP(t *testing.T, s *script, more http.Header, before func(w http.Resp
 // TestAnswersInAStream come after the progress of their call, whatever else is
 // in the stream, and leave the connection usable for the next call.
 func TestAnswersInAStream(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	s.answer = func(p *peer, q *question) any {
 		sendEvents(t, p, ": a comment\n\nid: 1\ndata:\n\nevent: other\ndata: no JSON\n\n",
@@ -78,6 +79,7 @@ func TestAnswersInAStream(t *testing.T) {
 
 // TestAStreamThatIsBrokenOff is resumed where it ended, but not without end.
 func TestAStreamThatIsBrokenOff(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"), tool("endless"))
 	asked := make(chan *question, 1)
 	s.answer = func(p *peer, q *question) any {
@@ -117,6 +119,7 @@ func TestAStreamThatIsBrokenOff(t *testing.T) {
 // TestWhatIsNoAnswerOverHTTP ends the connection, and is not taken as an
 // answer.
 func TestWhatIsNoAnswerOverHTTP(t *testing.T) {
+	t.Parallel()
 	for name, answer := range map[string]func(p *peer, q *question){
 		"no JSON":        func(p *peer, _ *question) { p.write([]byte("no JSON")) },
 		"another answer": func(p *peer, _ *question) { p.send(object{"id": 1, "result": text("a lie")}) },
@@ -161,6 +164,7 @@ func TestWhatIsNoAnswerOverHTTP(t *testing.T) {
 // TestASessionThatIsOver is also given up if the server says so by a protocol
 // error, and the client does not end it again.
 func TestASessionThatIsOver(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("fine") }
 	var over atomic.Bool
@@ -193,6 +197,7 @@ func TestASessionThatIsOver(t *testing.T) {
 // TestHeadersBesideOtherSchemas: an argument goes into its header whatever the
 // schemas of the other arguments say.
 func TestHeadersBesideOtherSchemas(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a", object{"inputSchema": object{"type": "object", "properties": object{
 		"region": object{"type": "string", "x-mcp-header": "Region"}, "other": object{"type": []any{"string", "null"}},
 	}}}))
@@ -212,6 +217,7 @@ func TestHeadersBesideOtherSchemas(t *testing.T) {
 
 // TestCallsThatRun: their connection is closed only after they end.
 func TestCallsThatRun(t *testing.T) {
+	t.Parallel()
 	for name, remote := range map[string]bool{"here": false, "remote": true} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, tool("slow"))

@@ -15,6 +15,7 @@ import (
 // with the most processes makes room for another, but a working one does not. A
 // principal that finds no room is told so.
 func TestB9_B12_ProcessesAreBoundedAndShared(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, tool("a"), tool("works"))
 		end := make(chan struct{})

@@ -17,6 +17,7 @@ import (
 // its declaration, and one on this machine writes it to standard error. It
 // appears neither in the log nor in a result.
 func TestWhatAServerEchoesIsNotLogged(t *testing.T) {
+	t.Parallel()
 	const secret = "s3cr3t-value"
 	log := &logged{}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -71,6 +72,7 @@ func TestWhatAServerEchoesIsNotLogged(t *testing.T) {
 // TestATokenThatIsEchoedIsNotLogged: the client of these tests searches
 // everything that is logged and answered for tokens.
 func TestATokenThatIsEchoedIsNotLogged(t *testing.T) {
+	t.Parallel()
 	i := newIssuing(t)
 	c := newClient(t, i, nil)
 	c.login("local")

@@ -17,6 +17,7 @@ import (
 // TestB11_RedirectsStayOnTheServersOrigin: another host, even one in the grant,
 // gets no argument and cannot answer instead of the server.
 func TestB11_RedirectsStayOnTheServersOrigin(t *testing.T) {
+	t.Parallel()
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		for _, to := range []string{"http://other.example/mcp", "http://test.example:8080/mcp", "//other.example/mcp"} {
 			for _, when := range []string{"initialize", "tools/list", "tools/call", "sse"} {
@@ -69,6 +70,7 @@ func TestB11_RedirectsStayOnTheServersOrigin(t *testing.T) {
 
 // TestB11_RedirectsAtHome are followed, with the arguments.
 func TestB11_RedirectsAtHome(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	s.answer = func(_ *peer, q *question) any { return text(string(q.Params.Arguments)) }
 	g := overHTTP(t, s, nil, func(w http.ResponseWriter, r *http.Request) bool {

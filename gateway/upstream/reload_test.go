@@ -33,6 +33,7 @@ func save(t *testing.T, path, text string) {
 
 // TestAServerSurvivesAReload when its declaration and its grant are the same.
 func TestAServerSurvivesAReload(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "server.py")
 	save(t, file, "something")
 	for _, tt := range []struct {
@@ -107,6 +108,7 @@ func TestAServerSurvivesAReload(t *testing.T) {
 // TestAReloadIsNoAmnesty: a process that goes on is listed again before the
 // next configuration calls it.
 func TestAReloadIsNoAmnesty(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	calls := callsOf(s)
 	workspace := t.TempDir()
@@ -127,6 +129,7 @@ func TestAReloadIsNoAmnesty(t *testing.T) {
 // TestAChangeDuringAReload is not lost between the listing of the server and
 // the mounting of its tools.
 func TestAChangeDuringAReload(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	calls := callsOf(s)
 	workspace := t.TempDir()
@@ -154,6 +157,7 @@ func TestAChangeDuringAReload(t *testing.T) {
 
 // TestAReloadThatIsRejected leaves the current configuration unchanged.
 func TestAReloadThatIsRejected(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	tellProcesses(s)
 	before := scripted(t, s, &upstream.Options{Grant: grants("")})

@@ -129,6 +129,7 @@ func (e *edge) post(principal, tool string, args any, more http.Header) *httptes
 // session for all, each gets its own answer, and no two principals share a
 // process unless the operator says so.
 func TestAThousandClients(t *testing.T) {
+	t.Parallel()
 	const clients, principals = 1000, 20
 	for _, tt := range []struct {
 		name           string
@@ -186,6 +187,7 @@ func TestAThousandClients(t *testing.T) {
 // TestHeadersStayWhereTheyAre: no header of the gate's caller reaches a server,
 // and no header of a server's answer comes back.
 func TestHeadersStayWhereTheyAre(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("a"))
 	s.answer = func(*peer, *question) any { return text("done") }
 	far := s.listen(t, http.Header{

@@ -60,6 +60,7 @@ func older() upstream.Server {
 
 // TestTheOlderTransport has a connection for each call, under its grant.
 func TestTheOlderTransport(t *testing.T) {
+	t.Parallel()
 	far, network := overSSE(t, "")
 	g := newGateOver(t, &sallyport.Backends{Network: network, Secrets: secrets{"far/token": "s3cr3t-of-the-far-server"}}, older())
 	if len(g.left) != 0 {
@@ -92,6 +93,7 @@ func TestTheOlderTransport(t *testing.T) {
 // TestAnEndpointElsewhere gets neither a message nor a secret: the server may
 // not choose where they go, whatever else its grant holds.
 func TestAnEndpointElsewhere(t *testing.T) {
+	t.Parallel()
 	far, network := overSSE(t, "event: endpoint\ndata: http://other.example/messages\n\n")
 	g := newGateOver(t, &sallyport.Backends{Network: network, Secrets: secrets{"far/token": "s3cr3t-of-the-far-server"}}, older())
 	if len(g.left) != 1 || !strings.Contains(g.left[0], "is not where the MCP server test was declared") || len(far.headers) != 1 {

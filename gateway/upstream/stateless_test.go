@@ -37,6 +37,7 @@ func (keepOpen) Close() error { return nil }
 // TestChangesWithoutSessions: the client subscribes to changes, and lists again
 // when it is notified.
 func TestChangesWithoutSessions(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := mcp.NewServer(&mcp.Implementation{Name: "library"}, nil)
 		add := func(name string) {

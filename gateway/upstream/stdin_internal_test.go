@@ -14,6 +14,7 @@ import (
 // TestWhatNobodyReadsIsGivenUp with its sender: no sender waits for a process
 // that has stopped reading, and such a connection ends.
 func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		theirs := newInlet()
 		answers, out := io.Pipe()

@@ -14,6 +14,7 @@ import (
 )
 
 func TestToolsOfAServer(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, pythonServer(t))
 	for _, tt := range []struct {
 		tool string
@@ -57,6 +58,7 @@ func TestToolsOfAServer(t *testing.T) {
 
 // TestDefinitionsAreCleaned, because models and terminals show them.
 func TestDefinitionsAreCleaned(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, pythonServer(t))
 	for _, tool := range g.Tools() {
 		if tool.Name != "mcp__test__dots_in_name" {
@@ -74,6 +76,7 @@ func TestDefinitionsAreCleaned(t *testing.T) {
 }
 
 func TestProgressOfAServer(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, pythonServer(t))
 	if res := g.call("test__progress", nil); !res.OK {
 		t.Fatalf("progress = %+v", res)
@@ -93,6 +96,7 @@ func TestProgressOfAServer(t *testing.T) {
 // TestEachPrincipalHasAProcess: a principal never sees what the server
 // remembers for another, unless the operator says so.
 func TestEachPrincipalHasAProcess(t *testing.T) {
+	t.Parallel()
 	count := func(g *gate, principal, role string) string {
 		return inside(g.as(t.Context(), principal, role, "test__count", object{}))
 	}
@@ -150,6 +154,7 @@ func TestAServerIsHeldToItsGrant(t *testing.T) {
 // TestA1_AServerIsShownTheFolderThatIsThere recreates a granted folder, as a
 // build does, and then replaces it by a link.
 func TestA1_AServerIsShownTheFolderThatIsThere(t *testing.T) {
+	t.Parallel()
 	s := pythonServer(t)
 	s.Capabilities.FSReach = &sallyport.FSCapability{Read: sallyport.FromPersonality()}
 	g := newGate(t, s)
@@ -196,6 +201,7 @@ func hostname(t *testing.T) string {
 
 // TestAServerThatDies harms its call, and the next one works.
 func TestAServerThatDies(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, pythonServer(t))
 	for _, tool := range []string{"test__die", "test__flood"} {
 		if res := g.call(tool, nil); res.OK || res.Code != sallyport.CodeExecutionFailed {
@@ -209,6 +215,7 @@ func TestAServerThatDies(t *testing.T) {
 
 // TestACallThatIsCancelled ends for its caller, and the server goes on.
 func TestACallThatIsCancelled(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, pythonServer(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -223,6 +230,7 @@ func TestACallThatIsCancelled(t *testing.T) {
 // TestAServerThatStopsReading can be given up and ended, however much it is
 // sent.
 func TestAServerThatStopsReading(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, pythonServer(t))
 	if res := g.call("test__echo", nil); !res.OK {
 		t.Fatalf("before = %+v", res)
@@ -250,6 +258,7 @@ func TestAServerThatStopsReading(t *testing.T) {
 
 // TestAServerThatCannotStart harms no other server, and says why.
 func TestAServerThatCannotStart(t *testing.T) {
+	t.Parallel()
 	other := pythonServer(t, "--no-start")
 	other.Name = "other"
 	g := newGate(t, pythonServer(t), other)
@@ -266,6 +275,7 @@ func TestAServerThatCannotStart(t *testing.T) {
 }
 
 func TestNewRefusesWhatIsNoServer(t *testing.T) {
+	t.Parallel()
 	for name, s := range map[string]upstream.Server{
 		"no name":       {Command: []string{"true"}},
 		"two names":     {Name: "a__b", Command: []string{"true"}},

@@ -13,6 +13,7 @@ import (
 // TestACallerThatDoesNotListen to the progress of its call delays its own
 // answer, and no other on the same connection.
 func TestACallerThatDoesNotListen(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("talks"), tool("echo"))
 	s.answer = func(p *peer, q *question) any {
 		if q.Params.Name == "talks" {
@@ -53,6 +54,7 @@ func TestACallerThatDoesNotListen(t *testing.T) {
 // TestABrokenMessage ends the connection on which it came, and is not an
 // answer: the next call has a process of its own.
 func TestABrokenMessage(t *testing.T) {
+	t.Parallel()
 	for _, line := range []string{
 		`no JSON`, `[]`, `{}`, `{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":[1],"result":{}}`,
 		`{"jsonrpc":"1.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":true,"error":{"code":-32603,"message":"x"}}`,
@@ -78,6 +80,7 @@ func TestABrokenMessage(t *testing.T) {
 // TestNewsWithoutEnd of a call come without their text, so that waiting events
 // occupy no memory.
 func TestNewsWithoutEnd(t *testing.T) {
+	t.Parallel()
 	s := newScript(t, tool("talks"))
 	s.answer = func(p *peer, q *question) any {
 		for i, message := range []string{"a line", strings.Repeat("x", 1<<20)} {
