@@ -11,6 +11,7 @@ import (
 // TestBeforeChoosesAsThen installs a package twice, and what it needs has a
 // newer version the second time.
 func TestBeforeChoosesAsThen(t *testing.T) {
+	t.Parallel()
 	needs.Programs(t, "npm", "node", "tar")
 	index := map[string]string{"index.js": "#!/usr/bin/env node\n"}
 	n := newNPM(t, map[string]published{

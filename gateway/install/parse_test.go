@@ -19,6 +19,7 @@ func ExampleParse() {
 }
 
 func TestParse(t *testing.T) {
+	t.Parallel()
 	for command, want := range map[string]string{
 		"npx a@1.2.3":                          "npm a@1.2.3 bin= []",
 		"npx -y a@1.2.3 x -y --z":              "npm a@1.2.3 bin= [x -y --z]",

@@ -147,6 +147,7 @@ func TestPythonPackagesThatAreRefused(t *testing.T) {
 }
 
 func TestResolvePython(t *testing.T) {
+	t.Parallel()
 	p := pypiPlace(t, pypi{"a": {}})
 	for command, want := range map[string]string{"a": "1.0.0", "a@latest": "1.0.0", "b": "has no b@latest", "a>=1": "is no tag", "a@next": "is no tag"} {
 		pkg, _, err := install.Parse([]string{"uvx", command})

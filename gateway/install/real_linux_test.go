@@ -17,6 +17,7 @@ import (
 // TestRealServer installs a server of npm from its registry, mounts it from
 // the store and calls it.
 func TestRealServer(t *testing.T) {
+	t.Parallel()
 	if os.Getenv("SALLYPORT_TEST_NPX") != "1" {
 		t.Skip("SALLYPORT_TEST_NPX=1 lets this test fetch an MCP server from npm")
 	}

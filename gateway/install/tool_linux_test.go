@@ -96,6 +96,7 @@ func TestInstallAndRun(t *testing.T) {
 // TestTheStoreIsClosedToTools: no tool reads or writes in it, whatever it may
 // reach.
 func TestTheStoreIsClosedToTools(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, newNPM(t, nil), nil)
 	file := filepath.Join(p.store.Dir(), "x@1.0.0-000000000000", "file")
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -253,6 +254,7 @@ func TestAnInstallationThatIsGivenUp(t *testing.T) {
 }
 
 func TestResolve(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, newNPM(t, good()), nil)
 	for command, want := range map[string]string{
 		"@tests/server": "1.2.3", "@tests/server@latest": "1.2.3", "@tests/server@next": "has no", "absent": "has no",
@@ -271,6 +273,7 @@ func TestResolve(t *testing.T) {
 
 // TestAMachineWithoutTheProgram answers with its name.
 func TestAMachineWithoutTheProgram(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, newNPM(t, nil), nil)
 	p.backends.Process = nothingThere{}
 	for want, command := range map[string][]string{"npm": {"npx", "a@1.2.3"}, "pip": {"uvx", "a==1.2.3"}} {

@@ -63,6 +63,7 @@ func archive(t testing.TB, entries ...entry) []byte {
 }
 
 func TestUnpack(t *testing.T) {
+	t.Parallel()
 	s := opened(t, nil)
 	text := archive(t, entry{name: "./", kind: tar.TypeDir}, entry{name: "p/", kind: tar.TypeDir, mode: 0o777},
 		entry{name: "p/run", body: "run", mode: 0o755}, entry{name: "p/a\nb", body: "x", mode: 0o600}, entry{name: "p.x"})
@@ -97,6 +98,7 @@ func TestUnpack(t *testing.T) {
 }
 
 func TestUnpackRefuses(t *testing.T) {
+	t.Parallel()
 	s := opened(t, &Options{MaxFiles: 5, MaxBytes: 100})
 	deep := strings.Repeat("d/", maxDepth) + "f"
 	for name, tt := range map[string]struct {
@@ -164,6 +166,7 @@ func put(t testing.TB, s *Store, p Package) string {
 }
 
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	s, p, digest, folder := pinned(t)
 	o, err := s.Open(p, digest)
 	if err != nil {
@@ -188,6 +191,7 @@ func TestOpen(t *testing.T) {
 }
 
 func TestOpenFindsChanges(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(dir string) error{
 		"content": func(dir string) error { return os.WriteFile(filepath.Join(dir, "cli.js"), []byte("evil"), 0o444) },
 		"added":   func(dir string) error { return os.WriteFile(filepath.Join(dir, "new.js"), nil, 0o444) },
@@ -233,6 +237,7 @@ func TestOpenFindsChanges(t *testing.T) {
 }
 
 func TestCheckNPM(t *testing.T) {
+	t.Parallel()
 	const top = `{"name":"a","version":"1.0.0"}`
 	const from = `"resolved":"https://registry.npmjs.org/`
 	lock := func(more string) string {
@@ -290,6 +295,7 @@ func TestCheckNPM(t *testing.T) {
 // TestUnfinishedStagesAreSwept: what a process left that was killed goes when
 // it is old, and what another one works on stays.
 func TestUnfinishedStagesAreSwept(t *testing.T) {
+	t.Parallel()
 	s, _, _, folder := pinned(t)
 	old, young := s.newStagePath(), s.newStagePath()
 	for _, stage := range []string{old, young} {
@@ -314,6 +320,7 @@ func TestUnfinishedStagesAreSwept(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]*Options{
 		"scheme": {NPM: "file:///etc"}, "no host": {NPM: "https:///x"}, "user": {NPM: "https://u:p@x.example/"},
 		"text": {NPM: "https://a b/"}, "files": {MaxFiles: -1}, "bytes": {MaxBytes: -1},
