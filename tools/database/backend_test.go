@@ -313,6 +313,7 @@ func TestCancelAndClose(t *testing.T) {
 }
 
 func TestOpenReportsEveryFault(t *testing.T) {
+	t.Parallel()
 	_, err := database.Open(map[string]database.Connection{
 		"a": {},
 		"b": {Driver: sqlite.Driver(), Path: "relative.db"},
@@ -339,6 +340,7 @@ database g: a postgres connection has a url and no path`
 }
 
 func TestInputIsChecked(t *testing.T) {
+	t.Parallel()
 	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, nil)
 	for _, c := range []struct {
 		name, query string

@@ -9,6 +9,7 @@ import (
 )
 
 func TestSecretByReference(t *testing.T) {
+	t.Parallel()
 	var d settingsDriver
 	b, err := Open(map[string]Connection{"db": {Driver: &d, SecretRef: "db/main"}}, &Options{Secrets: source{}})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 // TestADriverBringsItsOwnModuleOnly checks what a program depends on that uses
 // one kind of database.
 func TestADriverBringsItsOwnModuleOnly(t *testing.T) {
+	t.Parallel()
 	const here = "github.com/sallyport/sallyport/tools/database"
 	modules := []string{"github.com/jackc/pgx", "github.com/go-sql-driver/mysql", "github.com/ncruces/go-sqlite3"}
 	for _, tt := range []struct{ pkg, module string }{

@@ -88,6 +88,7 @@ var sqliteAttacks = []struct{ name, query string }{
 }
 
 func TestSQLiteAttacksAreRefused(t *testing.T) {
+	t.Parallel()
 	path := newSQLite(t)
 	dir := filepath.Dir(path)
 	before := content(t, dir)
@@ -111,6 +112,7 @@ func TestSQLiteAttacksAreRefused(t *testing.T) {
 }
 
 func TestSQLiteWriteStaysInTheFile(t *testing.T) {
+	t.Parallel()
 	path := newSQLite(t)
 	dir := filepath.Dir(path)
 	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: path}, nil)
@@ -143,6 +145,7 @@ func TestSQLiteWriteStaysInTheFile(t *testing.T) {
 
 // TestSQLiteLeavesTheRuntimeAlone opens what is denied by other names for it.
 func TestSQLiteLeavesTheRuntimeAlone(t *testing.T) {
+	t.Parallel()
 	path := newSQLite(t)
 	dir := t.TempDir()
 	if err := errors.Join(os.Symlink(filepath.Dir(path), filepath.Join(dir, "link")), os.Link(path, filepath.Join(dir, "hard.db"))); err != nil {

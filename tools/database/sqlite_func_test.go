@@ -15,6 +15,7 @@ import (
 // TestSQLiteFunctionsMeanTheSame compares what replaces functions of the
 // engine with what its manual says of them.
 func TestSQLiteFunctionsMeanTheSame(t *testing.T) {
+	t.Parallel()
 	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, nil)
 	for expression, want := range map[string]any{
 		"instr('höher', 'h')":              int64(1),
@@ -56,6 +57,7 @@ func TestSQLiteFunctionsMeanTheSame(t *testing.T) {
 // the product of their lengths, and which no deadline would interrupt. It
 // fails by the time limit of the tests.
 func TestSQLiteFunctionsEnd(t *testing.T) {
+	t.Parallel()
 	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, &database.Options{Timeout: 10 * time.Second})
 	const zeros = "hex(zeroblob(900000))"
 	for _, q := range []string{

@@ -11,6 +11,7 @@ import (
 )
 
 func TestSQLiteReads(t *testing.T) {
+	t.Parallel()
 	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, nil)
 	got, err := query(t, b, "", "SELECT id, name, price FROM items WHERE id < ? AND name <> ? ORDER BY id; -- done", int64(3), "pear")
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 // TestTargetNamesServerAndAccount and nothing of the password.
 func TestTargetNamesServerAndAccount(t *testing.T) {
+	t.Parallel()
 	file := newSQLite(t)
 	b, err := database.Open(map[string]database.Connection{
 		"pg":     {Driver: postgres.Driver(), URL: fixed("postgres://ann:hunter2-Zq9@db.example:6543/shop")},
@@ -46,6 +47,7 @@ func TestTargetNamesServerAndAccount(t *testing.T) {
 // TestB6_TargetNamesAllThatAStatementMeets: further hosts, and the schemas in which
 // names are looked for.
 func TestB6_TargetNamesAllThatAStatementMeets(t *testing.T) {
+	t.Parallel()
 	const address = "postgres://ann:hunter2-Zq9@db.example"
 	for url, want := range map[string]string{
 		address + ",other.example:99/shop":    "postgres db.example:5432,other.example:99/shop as ann",

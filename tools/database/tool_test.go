@@ -31,6 +31,7 @@ func gate(t *testing.T, b sallyport.DatabaseBackend, tool sallyport.Tool) func(a
 }
 
 func TestTool(t *testing.T) {
+	t.Parallel()
 	b, err := database.Open(map[string]database.Connection{
 		"shop": {Driver: sqlite.Driver(), Path: newSQLite(t)}, "other": {Driver: sqlite.Driver(), Path: newSQLite(t)},
 	}, nil)
@@ -75,6 +76,7 @@ func TestTool(t *testing.T) {
 // TestC10_OneConnectionNeedsNoName asks for the connection where there are
 // several, and names them.
 func TestC10_OneConnectionNeedsNoName(t *testing.T) {
+	t.Parallel()
 	b, err := database.Open(map[string]database.Connection{
 		"analytics": {Driver: sqlite.Driver(), Path: newSQLite(t)}, "billing": {Driver: sqlite.Driver(), Path: newSQLite(t)},
 	}, nil)
@@ -95,6 +97,7 @@ func TestC10_OneConnectionNeedsNoName(t *testing.T) {
 }
 
 func TestToolCutsBothPartsAlike(t *testing.T) {
+	t.Parallel()
 	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, nil)
 	call := gate(t, b, database.Tool([]string{"db"}, sallyport.ModeRead))
 	res := call(`{"query":"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n LIMIT 900) SELECT printf('%.1000c', 'x') FROM n"}`, "database:read")
@@ -105,6 +108,7 @@ func TestToolCutsBothPartsAlike(t *testing.T) {
 }
 
 func TestToolThatWrites(t *testing.T) {
+	t.Parallel()
 	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, nil)
 	tool := database.Tool([]string{"db"}, sallyport.ModeWrite)
 	if tool.ReadOnly || !tool.Destructive() {

@@ -138,6 +138,7 @@ func stamp(t *testing.T, m *maria) (seconds int64) {
 }
 
 func TestSQLiteValues(t *testing.T) {
+	t.Parallel()
 	b := open(t, database.Connection{Driver: sqlite.Driver(), Path: newSQLite(t)}, nil)
 	checkCells(t, b, []cell{
 		{"NULL", nil},
@@ -158,6 +159,7 @@ func TestSQLiteValues(t *testing.T) {
 }
 
 func TestSQLiteOpensOneRegularFile(t *testing.T) {
+	t.Parallel()
 	path := newSQLite(t)
 	dir := filepath.Dir(path)
 	link := filepath.Join(dir, "link.db")
@@ -200,6 +202,7 @@ func TestSQLiteClosesItsFiles(t *testing.T) {
 
 // TestSQLiteReadsBesideAWriter reads a file in the mode that others write in.
 func TestSQLiteReadsBesideAWriter(t *testing.T) {
+	t.Parallel()
 	path := newSQLite(t)
 	c, err := sqlite3.Open(path)
 	if err != nil {
