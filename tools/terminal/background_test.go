@@ -59,6 +59,7 @@ func (s session) start(command string) string {
 }
 
 func TestBackgroundProcess(t *testing.T) {
+	t.Parallel()
 	lines := make(chan string)
 	s := session{t, newFamily(t, nil), "a", server(lines)}
 	id := s.start("serve")
@@ -92,6 +93,7 @@ func TestBackgroundProcess(t *testing.T) {
 }
 
 func TestStoppedProcess(t *testing.T) {
+	t.Parallel()
 	lines := make(chan string, 1)
 	s := session{t, newFamily(t, nil), "a", server(lines)}
 	id := s.start("serve")
@@ -108,6 +110,7 @@ func TestStoppedProcess(t *testing.T) {
 }
 
 func TestAnotherSessionSeesNothing(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	a := session{t, f, "a", server(make(chan string))}
 	b := session{t, f, "b", nil}
@@ -125,6 +128,7 @@ func TestAnotherSessionSeesNothing(t *testing.T) {
 }
 
 func TestIDsAreNotGuessable(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for range 1000 {
 		id := newID()
@@ -136,6 +140,7 @@ func TestIDsAreNotGuessable(t *testing.T) {
 }
 
 func TestNumberOfProcesses(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	lines := make(chan string)
 	a := session{t, f, "a", server(lines)}
@@ -153,6 +158,7 @@ func TestNumberOfProcesses(t *testing.T) {
 // TestA22_OnePrincipalDoesNotTakeEveryPlace has principals with many sessions
 // each start as many processes as they may.
 func TestA22_OnePrincipalDoesNotTakeEveryPlace(t *testing.T) {
+	t.Parallel()
 	table := newProcessTable()
 	t.Cleanup(table.close)
 	all := func(principal string) (n int) {
@@ -181,6 +187,7 @@ func TestA22_OnePrincipalDoesNotTakeEveryPlace(t *testing.T) {
 }
 
 func TestRefusedStartTakesNoPlace(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	tl := tool(t, f, "process_start")
 	for range 2 * maxPerSession {
@@ -202,6 +209,7 @@ func TestRefusedStartTakesNoPlace(t *testing.T) {
 }
 
 func TestFailedProcess(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	for err, want := range map[error]string{
 		errors.New("open /var/lib/secret: no"):               "ended: it could not be run",
@@ -227,6 +235,7 @@ func TestFailedProcess(t *testing.T) {
 
 // TestClose ends what runs, refuses what comes later, and waits.
 func TestClose(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	var ended atomic.Int32
 	s := session{t, f, "a", func(ctx context.Context, _ scopedtest.Spawned) (sallyport.ProcessResult, error) {
@@ -248,6 +257,7 @@ func TestClose(t *testing.T) {
 
 // TestManyCallsAtOnce is for the race detector.
 func TestManyCallsAtOnce(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	noisy := func(ctx context.Context, s scopedtest.Spawned) (sallyport.ProcessResult, error) {
 		for ctx.Err() == nil {
@@ -324,6 +334,7 @@ func ended(c *fakeChild) bool {
 }
 
 func TestIdleProcessEnds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table := newProcessTable()
 		defer table.close()
@@ -352,6 +363,7 @@ func TestIdleProcessEnds(t *testing.T) {
 }
 
 func TestReadWaitsForOutput(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table := newProcessTable()
 		defer table.close()
@@ -383,6 +395,7 @@ func TestReadWaitsForOutput(t *testing.T) {
 
 // TestCloseWhileAProcessStarts waits for the start and ends what it brought.
 func TestCloseWhileAProcessStarts(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		table := newProcessTable()
 		p, err := table.reserveSlot("p", "s", "", "serve")
@@ -407,6 +420,7 @@ func TestCloseWhileAProcessStarts(t *testing.T) {
 }
 
 func TestOffsetsAreJSONIntegers(t *testing.T) {
+	t.Parallel()
 	var in outputInput
 	if err := json.Unmarshal([]byte(`{"id":"p","offset":-5}`), &in); err != nil || in.Offset == nil || *in.Offset != -5 {
 		t.Errorf("offset = %v, %v", in.Offset, err)

@@ -10,6 +10,7 @@ import (
 )
 
 func TestExcerpt(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, in   string
 		limit      int
@@ -39,6 +40,7 @@ func TestExcerpt(t *testing.T) {
 
 // TestCaptureIsBounded writes more than is kept, in pieces that do not fit.
 func TestCaptureIsBounded(t *testing.T) {
+	t.Parallel()
 	var o outputCapture
 	piece := bytes.Repeat([]byte("0123456789abcde\n"), 4099)
 	total := 0
@@ -62,6 +64,7 @@ func TestCaptureIsBounded(t *testing.T) {
 
 // TestCaptureAgainstAModel compares with what a plain buffer says.
 func TestCaptureAgainstAModel(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var o outputCapture
 		var all []byte
@@ -88,6 +91,7 @@ func TestCaptureAgainstAModel(t *testing.T) {
 }
 
 func TestTailOverTheSeam(t *testing.T) {
+	t.Parallel()
 	o := outputCapture{kept: []byte("abcdef"), tail: []byte("gh"), total: 8}
 	if got := string(o.lastBytes(5)); got != "defgh" {
 		t.Errorf("last(5) = %q, want defgh", got)
@@ -98,6 +102,7 @@ func TestTailOverTheSeam(t *testing.T) {
 }
 
 func TestRing(t *testing.T) {
+	t.Parallel()
 	r := newOutputRing()
 	p, from, more := r.readSince(0, 10)
 	if len(p) != 0 || from != 0 {
@@ -128,6 +133,7 @@ func TestRing(t *testing.T) {
 }
 
 func TestRingIsBounded(t *testing.T) {
+	t.Parallel()
 	r := newOutputRing()
 	var total int64
 	for i := range 50 {
@@ -149,6 +155,7 @@ func TestRingIsBounded(t *testing.T) {
 }
 
 func TestWholeRunes(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		in   string
 		n    int

@@ -75,6 +75,7 @@ func TestCommandIsFoundInTheProject(t *testing.T) {
 }
 
 func TestNoCommandInTheProject(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	for name, files := range map[string]map[string]string{
 		"nothing":         {"a.txt": ""},
@@ -95,6 +96,7 @@ func TestNoCommandInTheProject(t *testing.T) {
 // TestNothingIsLookedForAboveTheWorkspace keeps a call from a project that
 // only surrounds its workspace.
 func TestNothingIsLookedForAboveTheWorkspace(t *testing.T) {
+	t.Parallel()
 	tl := tool(t, newFamily(t, nil), "run_tests")
 	c := newCall(t, tl, scopedtest.Options{Files: map[string]string{"go.mod": "", "sub/x.txt": ""}}, map[string]any{})
 	c.Workspace = filepath.Join(c.Workspace, "sub")
@@ -106,6 +108,7 @@ func TestNothingIsLookedForAboveTheWorkspace(t *testing.T) {
 
 // TestArgumentsAreNeverOptions is the gate on what a program is given.
 func TestArgumentsAreNeverOptions(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	python := map[string]string{"pyproject.toml": ""}
 	for _, tt := range []struct {
@@ -145,6 +148,7 @@ func TestArgumentsAreNeverOptions(t *testing.T) {
 }
 
 func TestPythonModuleInThePlaceOfAProgram(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	tl := tool(t, f, "run_tests")
 	c := newCall(t, tl, scopedtest.Options{
@@ -163,6 +167,7 @@ func TestPythonModuleInThePlaceOfAProgram(t *testing.T) {
 }
 
 func TestTestsAreSummarized(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	run := func(files map[string]string, output string, exit int) sallyport.Result {
 		r, _ := use(t, f, "run_tests", scopedtest.Options{
@@ -197,6 +202,7 @@ func TestTestsAreSummarized(t *testing.T) {
 
 // TestLongTestOutput keeps the text of a run in a file, not its JSON.
 func TestLongTestOutput(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	line := `{"Action":"output","Package":"p","Test":"TestA","Output":"` + strings.Repeat("x", 100) + `\n"}` + "\n"
 	out := strings.Repeat(line, 1000) + `{"Action":"fail","Package":"p","Test":"TestA"}` + "\n"
@@ -212,6 +218,7 @@ func TestLongTestOutput(t *testing.T) {
 
 // TestNoCountsOfAPart is for an output of which only the beginning was kept.
 func TestNoCountsOfAPart(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	r, _ := use(t, f, "run_tests", scopedtest.Options{
 		Files: map[string]string{"pytest.ini": ""},
@@ -224,6 +231,7 @@ func TestNoCountsOfAPart(t *testing.T) {
 }
 
 func TestLintCountsPlaces(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	for _, tt := range []struct {
 		files  map[string]string
@@ -244,6 +252,7 @@ func TestLintCountsPlaces(t *testing.T) {
 }
 
 func TestOperatorsCommand(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, &Options{Tests: []string{"bazel", "test", "//..."}})
 	tl := tool(t, f, "run_tests")
 	if d := cmp.Diff([]string{"bazel"}, tl.Capabilities.Process.AllowedBinaries); d != "" {
@@ -266,6 +275,7 @@ func TestOperatorsCommand(t *testing.T) {
 
 // TestNoCountsOfARunThatFailedOtherwise: "1 passed" would be read as success.
 func TestNoCountsOfARunThatFailedOtherwise(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	out := `{"Action":"pass","Test":"TestA","Package":"p"}` + "\n"
 	for code, want := range map[int]bool{0: true, 1: false} {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestRunCode(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	for language, want := range map[string][]string{"python": {"python3", "-"}, "node": {"node", "-"}, "bash": {"bash", "-s"}} {
 		r, c := use(t, f, "run_code", scopedtest.Options{Spawn: prints("42\n", sallyport.ProcessResult{ExitCode: 1, Level: sallyport.LevelFull})},
@@ -32,6 +33,7 @@ func TestRunCode(t *testing.T) {
 }
 
 func TestRunCodeReally(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	for language, code := range map[string]string{
 		"python": "import sys\nprint(6*7)\nsys.exit(3)",
@@ -47,6 +49,7 @@ func TestRunCodeReally(t *testing.T) {
 }
 
 func TestRunCodeRefuses(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	for _, in := range []map[string]any{
 		{"language": "perl", "code": "x"},
@@ -66,6 +69,7 @@ func TestRunCodeRefuses(t *testing.T) {
 
 // TestDeclarations is the table of what each tool asks for.
 func TestDeclarations(t *testing.T) {
+	t.Parallel()
 	type declared struct {
 		binaries              string
 		network, files        bool
@@ -100,6 +104,7 @@ func TestDeclarations(t *testing.T) {
 }
 
 func TestOptionOfWrites(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []sallyport.FSMode{"", sallyport.FSDirect, sallyport.FSOverlay} {
 		for _, tl := range newFamily(t, &Options{Writes: mode}).Tools() {
 			if fs := tl.Capabilities.FSReach; fs != nil && fs.Mode != mode {

@@ -18,6 +18,7 @@ import (
 )
 
 func TestTerminalAnswersWithTheExitCodeFirst(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	r, c := use(t, f, "terminal", scopedtest.Options{
 		Spawn: prints("one\ntwo\n", sallyport.ProcessResult{ExitCode: 3, Level: sallyport.LevelFull}),
@@ -43,6 +44,7 @@ func TestTerminalAnswersWithTheExitCodeFirst(t *testing.T) {
 }
 
 func TestTerminalRunsARealShell(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	for _, tt := range []struct{ command, want string }{
 		{"echo $((6*7))", "exit code: 0\n\n42"},
@@ -64,6 +66,7 @@ func TestTerminalRunsARealShell(t *testing.T) {
 }
 
 func TestTerminalPassesItsArgumentsOn(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	tl := overlay(tool(t, f, "terminal"))
 	c := newCall(t, tl, scopedtest.Options{Files: map[string]string{"sub/x": ""}},
@@ -81,6 +84,7 @@ func TestTerminalPassesItsArgumentsOn(t *testing.T) {
 }
 
 func TestTerminalHasNoPreviewWithoutAnOverlay(t *testing.T) {
+	t.Parallel()
 	r, c := use(t, newFamily(t, nil), "terminal", scopedtest.Options{}, map[string]any{"command": "ls", "preview": true})
 	expect.Err(t, r, sallyport.CodeInputInvalid)
 	if n := len(scopedtest.RecordOf(c).Spawned()); n != 0 {
@@ -89,6 +93,7 @@ func TestTerminalHasNoPreviewWithoutAnOverlay(t *testing.T) {
 }
 
 func TestTerminalRefusesBadArguments(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	for _, in := range []map[string]any{
 		{},
@@ -108,6 +113,7 @@ func TestTerminalRefusesBadArguments(t *testing.T) {
 }
 
 func TestTerminalSaysWhatEndedTheCommand(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	res := sallyport.ProcessResult{ExitCode: 137, TimedOut: true, Level: sallyport.LevelNone}
 	r, _ := use(t, f, "terminal", scopedtest.Options{Spawn: prints("x", res)}, map[string]any{"command": "sleep 9", "timeout_seconds": 2})
@@ -125,6 +131,7 @@ func TestTerminalSaysWhatEndedTheCommand(t *testing.T) {
 }
 
 func TestTerminalRefusalIsAFailure(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	tl := tool(t, f, "terminal")
 	c := newCall(t, tl, scopedtest.Options{}, map[string]any{"command": "ls"})
@@ -138,6 +145,7 @@ func TestTerminalRefusalIsAFailure(t *testing.T) {
 }
 
 func TestTerminalListsChanges(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	changes := func(_ context.Context, s scopedtest.Spawned) (sallyport.ProcessResult, error) {
 		return sallyport.ProcessResult{Level: sallyport.LevelFull, Changes: []sallyport.Change{
@@ -182,6 +190,7 @@ func numbered(lines int) string {
 }
 
 func TestTerminalSpillsALongOutput(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	long := "first line\n" + numbered(10_000) + "last line\n"
 	r, c := use(t, f, "terminal", scopedtest.Options{Spawn: prints(long, sallyport.ProcessResult{})}, map[string]any{"command": "x"})
@@ -205,6 +214,7 @@ func TestTerminalSpillsALongOutput(t *testing.T) {
 }
 
 func TestTerminalWithoutAPlaceToSpill(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	long := numbered(10_000)
 	tl := tool(t, f, "terminal")
@@ -237,6 +247,7 @@ func TestTerminalWithoutAPlaceToSpill(t *testing.T) {
 }
 
 func TestTerminalKeepsWithinTheBudget(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	tl := tool(t, f, "terminal")
 	c := newCall(t, tl, scopedtest.Options{Spawn: prints(numbered(10_000), sallyport.ProcessResult{})}, map[string]any{"command": "x"})
@@ -248,6 +259,7 @@ func TestTerminalKeepsWithinTheBudget(t *testing.T) {
 }
 
 func TestFileName(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		"": "output.log", "a-B_9": "a-B_9.log", "../../etc/x": "______etc_x.log", strings.Repeat("a", 101): "output.log", "é\x00": "__.log",
 	} {

@@ -13,6 +13,7 @@ import (
 
 // TestALongRunBecomesATask after two seconds, and a short one never.
 func TestALongRunBecomesATask(t *testing.T) {
+	t.Parallel()
 	for name, in := range map[string]map[string]any{
 		"terminal": {"command": "make"}, "run_code": {"code": "1", "language": "python"}, "run_tests": {"project": "go"},
 	} {

@@ -41,6 +41,7 @@ func reduced(t testing.TB, command, header, body string) string {
 // TestReducersOnRecordedOutputs holds the reducer to golden texts. The
 // outputs are those of real programs; hosts and folders were renamed.
 func TestReducersOnRecordedOutputs(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ file, command, header string }{
 		{"git-clean.txt", "git status", "exit code: 0"},
 		{"git-clean-sb.txt", "git status -sb", "exit code: 0"},
@@ -133,6 +134,7 @@ func holds(t testing.TB, command, body, got string) {
 }
 
 func TestReducerLeavesOtherResultsAlone(t *testing.T) {
+	t.Parallel()
 	status := recorded(t, "git-dirty.txt")
 	args := func(command string) json.RawMessage {
 		raw, err := json.Marshal(commandInput{Command: command})
@@ -166,6 +168,7 @@ func TestReducerLeavesOtherResultsAlone(t *testing.T) {
 // TestReducerKeepsTheMark is for the line about the middle of an output: the
 // counts of what is left would be wrong, and the path would be lost.
 func TestReducerKeepsTheMark(t *testing.T) {
+	t.Parallel()
 	mark := "[12345 bytes left out; the whole output is in /w/.terminal/a.log]"
 	body := strings.Repeat("--- PASS: TestError (0.00s)\n", 50) + "\n" + mark + "\n\n--- FAIL: TestB (0.00s)\nFAIL\tx\t0.1s"
 	got := reduced(t, "go test -v", "exit code: 1", body)
@@ -177,6 +180,7 @@ func TestReducerKeepsTheMark(t *testing.T) {
 // TestReducerCountsNoFailureAsSuccess: a run that failed for another reason
 // than a test has no line in front that says that all passed.
 func TestReducerCountsNoFailureAsSuccess(t *testing.T) {
+	t.Parallel()
 	passing := strings.Repeat("--- PASS: TestA (0.00s)\n", 50) + "ok  \tp\t0.1s\n"
 	for _, tt := range []struct {
 		header, body string
@@ -198,6 +202,7 @@ func TestReducerCountsNoFailureAsSuccess(t *testing.T) {
 // TestProgressIsShownAsATerminalWould is for lines that are written over and
 // over: the last one counts, and what could be trouble.
 func TestProgressIsShownAsATerminalWould(t *testing.T) {
+	t.Parallel()
 	body := "10%\r20%\rwarning: disk almost full\r100%\r\n\n\nadded 3 packages"
 	if got, want := reduced(t, "npm install", "exit code: 0", body), "warning: disk almost full\n100%\n\nadded 3 packages"; got != want {
 		t.Errorf("reduced = %q, want %q", got, want)
@@ -205,6 +210,7 @@ func TestProgressIsShownAsATerminalWould(t *testing.T) {
 }
 
 func TestManyFilesInAStatus(t *testing.T) {
+	t.Parallel()
 	body := "## main\n" + strings.Repeat("?? some/untracked/file.txt\n", 100) + strings.Repeat(" M some/changed/file.txt\n", 3)
 	got := reduced(t, "git status -sb", "exit code: 0", body)
 	want := "main\n3 changed, 100 untracked\n" + strings.Repeat(" M some/changed/file.txt\n", 3) +
@@ -215,6 +221,7 @@ func TestManyFilesInAStatus(t *testing.T) {
 }
 
 func TestCommandClass(t *testing.T) {
+	t.Parallel()
 	for command, want := range map[string]outputClass{
 		"git status": classStatus, "git  status -sb": classStatus, "cd a && git status": classStatus, "git --no-pager status": classStatus,
 		"git status; rm x": classOther, "git status | tail -3": classOther, "git status && go test ./...": classOther, "git stash": classOther,
@@ -263,6 +270,7 @@ func FuzzReducer(f *testing.F) {
 // TestC28_GitsWarningsDoNotHideItsStatus has git say first that it may not look
 // into a folder.
 func TestC28_GitsWarningsDoNotHideItsStatus(t *testing.T) {
+	t.Parallel()
 	const warning = "warning: could not open directory '.sallyport/': Permission denied"
 	for _, text := range []string{
 		warning + "\n## main\n M a.go\n?? b.go\n",

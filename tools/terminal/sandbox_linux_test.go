@@ -101,6 +101,7 @@ func (g *gate) write(name, text string) {
 
 // TestTerminalInTheSandbox runs commands through the whole gate.
 func TestTerminalInTheSandbox(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	outside := filepath.Join(t.TempDir(), "outside.txt")
 	if err := os.WriteFile(outside, []byte("secret of another folder"), 0o644); err != nil {
@@ -127,6 +128,7 @@ func TestTerminalInTheSandbox(t *testing.T) {
 }
 
 func TestCodeInTheSandbox(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	for language, code := range map[string]string{
 		"python": "print(6*7)", "node": "console.log(6*7)", "bash": "echo $((6*7))",
@@ -136,6 +138,7 @@ func TestCodeInTheSandbox(t *testing.T) {
 }
 
 func TestGoInTheSandbox(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.write("go.mod", "module example.com/demo\n\ngo 1.21\n")
 	g.write("a_test.go", "package demo\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {}\n\nfunc TestB(t *testing.T) { t.Error(\"as it should\") }\n")
@@ -148,6 +151,7 @@ func TestGoInTheSandbox(t *testing.T) {
 }
 
 func TestReducedInTheSandbox(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	g.write("b.txt", "b")
 	g.want(g.use("s", "terminal", map[string]any{"command": "git init -q -b main . && touch a.txt"}), "exit code: 0\n")
@@ -155,6 +159,7 @@ func TestReducedInTheSandbox(t *testing.T) {
 }
 
 func TestBackgroundInTheSandbox(t *testing.T) {
+	t.Parallel()
 	g := newGate(t, nil)
 	r := g.use("a", "process_start", map[string]any{"command": "echo ready; while :; do sleep 1; done", "label": "waits"})
 	g.want(r)

@@ -16,6 +16,7 @@ import (
 // TestSpillFollowsNothing has a workspace that an earlier command prepared, so
 // that an output would take the place of a file elsewhere in it.
 func TestSpillFollowsNothing(t *testing.T) {
+	t.Parallel()
 	const kept = "precious"
 	link := func(t *testing.T, to, name string) {
 		t.Helper()
@@ -83,6 +84,7 @@ func TestSpillFollowsNothing(t *testing.T) {
 }
 
 func TestSpillKeepsAnIgnoreFile(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	r, c := use(t, f, "terminal", scopedtest.Options{
 		Files: map[string]string{".terminal/.gitignore": "mine\n"}, Spawn: prints(numbered(10_000), sallyport.ProcessResult{}),
@@ -96,6 +98,7 @@ func TestSpillKeepsAnIgnoreFile(t *testing.T) {
 // TestSpillLeavesAnOverlayAlone: the workspace gets what is carried over, and
 // nothing beside it.
 func TestSpillLeavesAnOverlayAlone(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, &Options{Writes: sallyport.FSOverlay})
 	changed := sallyport.ProcessResult{Changes: []sallyport.Change{{Path: "/a", Kind: sallyport.ChangeAdded}}}
 	for _, tt := range []struct {
@@ -133,6 +136,7 @@ func left() sallyport.ProcessResult {
 }
 
 func TestC5_FilesOnTheFloorHaveAnUnknownWriter(t *testing.T) {
+	t.Parallel()
 	f := newFamily(t, nil)
 	const line = "\non the deny floor, changed at the same time, by an unknown writer: /w/.git/hooks/post-checkout, \"/w/x\\ny\"\n"
 	for name, in := range map[string]map[string]any{
@@ -153,6 +157,7 @@ func TestC5_FilesOnTheFloorHaveAnUnknownWriter(t *testing.T) {
 // TestBackgroundProcessIsRecorded: the call that started a child has ended
 // before anybody knows what the child does.
 func TestBackgroundProcessIsRecorded(t *testing.T) {
+	t.Parallel()
 	s := session{t, newFamily(t, nil), "a", prints("out", left())}
 	id := s.start("serve")
 	r := s.use("process_stop", map[string]any{"id": id})
@@ -177,6 +182,7 @@ func TestBackgroundProcessIsRecorded(t *testing.T) {
 
 // TestA8_AFullLayerIsSaid: the child saw no more than ENOSPC.
 func TestA8_AFullLayerIsSaid(t *testing.T) {
+	t.Parallel()
 	res := left()
 	res.ExitCode, res.LayerFull = 1, "1048576 bytes"
 	r, _ := use(t, newFamily(t, nil), "terminal", scopedtest.Options{Spawn: prints("out", res)}, map[string]any{"command": "x"})

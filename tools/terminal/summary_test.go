@@ -11,6 +11,7 @@ import (
 
 // TestSummaries reads outputs of real programs.
 func TestSummaries(t *testing.T) {
+	t.Parallel()
 	type counts struct {
 		unit                            string
 		passed, failed, skipped, errors int
@@ -74,6 +75,7 @@ func TestSummaries(t *testing.T) {
 // TestSummariesOfVitest is for an output that was not recorded here; its form
 // is that of vitest's default reporter.
 func TestSummariesOfVitest(t *testing.T) {
+	t.Parallel()
 	s, ok := summarizeText(" Test Files  1 failed | 1 passed (2)\n      Tests  1 failed | 3 passed | 2 skipped (6)\n   Start at  10:00:00\n")
 	if !ok || s.passed != 3 || s.failed != 1 || s.skipped != 2 {
 		t.Errorf("summary = %+v, %v", s, ok)
@@ -81,6 +83,7 @@ func TestSummariesOfVitest(t *testing.T) {
 }
 
 func TestOutputsWithoutASummary(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"", "hello\nworld\n", recorded(t, "npm.txt"), recorded(t, "git-dirty.txt"), "1 passed the door\n"} {
 		if s, ok := summarizeText(text); ok {
 			t.Errorf("summarizeText(%q) = %+v, want nothing", text, s)
@@ -93,6 +96,7 @@ func TestOutputsWithoutASummary(t *testing.T) {
 
 // TestGoWithoutAnEnd is a run that was killed: what had begun did not pass.
 func TestGoWithoutAnEnd(t *testing.T) {
+	t.Parallel()
 	s, ok := summarizeGoJSON(`{"Action":"run","Package":"p","Test":"TestA"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"half"}
 `)
@@ -103,6 +107,7 @@ func TestGoWithoutAnEnd(t *testing.T) {
 
 // TestGoBody keeps what failed and not what passed.
 func TestGoBody(t *testing.T) {
+	t.Parallel()
 	s, _ := summarizeGoJSON(recorded(t, "gotest.json"))
 	for _, want := range []string{"b/b.go:3:26: cannot use 1", "want 4", "panic: runtime error", "example.com/demo/b [build failed]"} {
 		if !strings.Contains(s.body, want) {
@@ -136,6 +141,7 @@ func hostileGo(n int) string {
 }
 
 func TestSummaryIsBounded(t *testing.T) {
+	t.Parallel()
 	s, ok := summarizeGoJSON(hostileGo(10_000))
 	if !ok || len(s.failures) != maxFailures {
 		t.Errorf("%d failures, %v, want %d", len(s.failures), ok, maxFailures)
