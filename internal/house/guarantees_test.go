@@ -22,7 +22,7 @@ var (
 	testRef = regexp.MustCompile("`([a-z][\\w/]*|\\.) ((?:Test|Fuzz|Example|Benchmark)\\w*)`")
 	// testCommand matches `go test ./package -run NAMES`.
 	testCommand = regexp.MustCompile("`go test (\\.[\\w./]*)([^`]*)`")
-	testNames   = regexp.MustCompile(`^ -run '?([\w|]+)'?$`)
+	testNames   = regexp.MustCompile(`^ -run '?([\w|]+)'?(?: -update)?$`)
 	// benchmarkPattern matches the flags that run benchmarks only, and captures
 	// the pattern of their names.
 	benchmarkPattern = regexp.MustCompile(`^ -run '\^\$' -bench '?([\w$]+)`)
@@ -258,6 +258,8 @@ func TestTheRegisterIsReallyRead(t *testing.T) {
 		{"a line number", "`call.go:12`", 1},
 		{"no test", "`. TestNothing`", 1},
 		{"no test in a command", "`go test ./schema -run 'TestDecodeRefuses|TestNothing'`", 1},
+		{"a command that rewrites", "`go test ./internal/config -run 'TestGolden|TestReferencePage' -update`", 0},
+		{"a command that rewrites nothing", "`go test ./internal/config -run TestNothing -update`", 1},
 		{"a command without names", "`go test ./schema`", 1},
 		{"no package", "`go test ./nowhere -run TestServer`", 1},
 		{"a benchmark", "`go test ./registry -run '^$' -bench Call/ratio -benchmem`", 0},
