@@ -18,6 +18,15 @@ import (
 )
 
 const (
+	// maxRequests bounds the requests for actions that run at once, maxEach
+	// those of one principal, so that one cannot shut the others out, and
+	// longBytes the bytes of bodies that are longer than smallBytes, from when
+	// they are read until they are answered. What clients can occupy is about 550
+	// MiB, whatever they send.
+	maxRequests = 4000
+	maxEach     = 1000
+	longBytes   = 288 << 20
+	smallBytes  = 64 << 10
 	// maxWord bounds a session id and the name of a personality, in bytes.
 	maxWord = 256
 	// bodyWait bounds how long a body may take to arrive.

@@ -3,15 +3,12 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"time"
 
-	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/budget"
 	"github.com/sallyport/sallyport/internal/running"
-	"github.com/sallyport/sallyport/registry"
 )
 
 const (
@@ -22,46 +19,9 @@ const (
 	// a minute is what intermediaries allow a silent connection at least.
 	defaultHeartbeat = 15 * time.Second
 
-	// maxRequests bounds the requests for actions that run at once, maxEach
-	// those of one principal, so that one cannot shut the others out, and
-	// longBytes the bytes of bodies that are longer than smallBytes, from when
-	// they are read until they are answered. What clients can occupy is about 550
-	// MiB, whatever they send.
-	maxRequests = 4000
-	maxEach     = 1000
-	longBytes   = 288 << 20
-	smallBytes  = 64 << 10
 	// stopWait bounds how long calls that were cancelled are waited for.
 	stopWait = 5 * time.Second
 )
-
-// Catalogue says which tools there are for a caller. It must be safe for
-// concurrent use. [registry.Registry] is one.
-type Catalogue interface {
-	// Definitions returns the tools that the caller sees, sorted by name.
-	Definitions(caller *sallyport.Caller) []registry.Definition
-	// List returns the same tools as they were declared.
-	List(caller *sallyport.Caller) []sallyport.Tool
-	// Explain says what is decided about a tool before its arguments count.
-	Explain(caller *sallyport.Caller, tool string) (registry.Explanation, error)
-}
-
-// Gate is what the server needs of a registry. It must be safe for concurrent
-// use. [registry.Registry] is one.
-type Gate interface {
-	Catalogue
-	// Call decides and makes one call.
-	Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result
-	// Reject records a request that was broken before it was one.
-	Reject(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, why string) sallyport.Result
-}
-
-// Uploads keeps one file that a request brings, for the length of its call.
-// The name is for display, the kind what the client says that it is. The
-// function reads to the end and bounds what it keeps; release, which is called
-// once the call is over, drops it. It must be safe for concurrent use. An
-// error is told to the client as a file that cannot be taken, and logged.
-type Uploads func(ctx context.Context, name string, kind sallyport.AttachmentKind, r io.Reader) (a sallyport.Attachment, release func(), err error)
 
 // Options configure a server. The zero value is usable.
 type Options struct {
