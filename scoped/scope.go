@@ -19,20 +19,6 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// The capability groups, as grants and decisions name them. The table of
-// accessors has a row for each.
-const (
-	capNetwork     = "network"
-	capSecrets     = "secrets"
-	capStorage     = "storage"
-	capFS          = "fs_reach"
-	capProcess     = "process"
-	capAttachments = "attachments"
-	capDatabase    = "database"
-	capMail        = "mail"
-	capInput       = "input"
-)
-
 // Scope is the compiled grant of one tool under one personality. It is shared
 // by all their calls and safe for concurrent use.
 type Scope struct {
@@ -181,58 +167,4 @@ func (s *Scope) Bind(
 	return b, nil
 }
 
-// hasDropped reports whether something of a group was declared and not granted.
-func (s *Scope) hasDropped(capability string) bool {
-	return slices.ContainsFunc(s.grant.Dropped, func(d sallyport.Dropped) bool { return group.Within(d.Capability, capability) })
-}
-
-// matchesAnything is for groups whose dropped entries name no item.
-func matchesAnything(string) bool { return true }
-
 func reachesFiles(g *sallyport.Grant) bool { return len(g.FS.Read) > 0 || len(g.FS.Write) > 0 }
-
-// Binding is what the accessors of one call have in common. The nil Binding is
-// that of a tool without grant.
-type Binding struct {
-	scope                *Scope
-	call                 context.Context // a binding lives for one call
-	session, personality string
-	principal            string
-	workspace            string
-	turn                 Turn
-	out                  func(sallyport.Decision)
-	noted                decisionCounts
-	children             childRecord
-	secrets              secretAccessor
-	kv                   kvAccessor
-}
-
-// checkLive returns an error once the call is over: an accessor that a tool kept
-// reaches nothing any more.
-func (b *Binding) checkLive() error {
-	if b.call.Err() != nil {
-		return notAvailable("", "the call is over")
-	}
-	return nil
-}
-
-// Revealed returns the secret values that the call received, so that the gate
-// removes them from everything the call returns. It may be called while the
-// tool runs; the caller owns the slice.
-func (b *Binding) Revealed() []sallyport.Secret {
-	if b == nil {
-		return nil
-	}
-	return b.secrets.listRevealed()
-}
-
-// matchesItem adapts a matcher of lists to one entry.
-func matchesItem(match func([]string, string) bool, item string) func(string) bool {
-	return func(entry string) bool { return match([]string{entry}, item) }
-}
-
-// matchesRef and matchesBinary find the dropped entries that would have allowed
-// an item.
-func matchesRef(ref string) func(string) bool { return matchesItem(reach.MatchRef, ref) }
-
-func matchesBinary(binary string) func(string) bool { return matchesItem(reach.MatchBinary, binary) }
