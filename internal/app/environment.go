@@ -18,6 +18,8 @@ type Environment struct {
 	Pairs func() []string
 	// Dir is the working folder, Home the folder of the user.
 	Dir, Home string
+	// Tools are the tools of the program beside the built-in ones.
+	Tools []sallyport.Tool
 	// Network says how hosts are reached; nil means the default.
 	Network *sallyport.NetworkBackend
 	// Packages says where packages come from; nil means the default.

@@ -20,12 +20,12 @@ import (
 // DefaultRelay is the relay of a declaration that names none.
 const DefaultRelay = "default"
 
-// toolsOf returns the tools of this binary and those that a configuration
+// toolsOf returns the built-in tools, those of the program and those that a configuration
 // declares. Tools that need a database or a relay are included when the
 // configuration names one.
 func (rt *Runtime) toolsOf(c *config.Config) (tools []sallyport.Tool, warnings []string, err error) {
 	declared, warnings, err := actionsOf(c, rt.Env.Home)
-	return slices.Concat(BuiltinTools(rt.commands), ConnectionTools(c), declared), warnings, err
+	return slices.Concat(BuiltinTools(rt.commands), ConnectionTools(c), rt.Env.Tools, declared), warnings, err
 }
 
 // BuiltinTools returns the tools that need no configuration.

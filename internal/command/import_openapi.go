@@ -21,7 +21,7 @@ taken, left out and changed is printed on stderr with its place.`,
   sallyport import openapi api.yaml --server https://api.example.com/v2 --secret key=providers/example/key`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) (err error) {
-			if o.Actions.Taken, err = builtinNames(); err == nil {
+			if o.Actions.Taken, err = env.ownNames(); err == nil {
 				o.Name = args[0]
 				err = importer.ImportDocument(env.importEnvironment(f), &o)
 			}
@@ -41,14 +41,15 @@ taken, left out and changed is printed on stderr with its place.`,
 	return cmd
 }
 
-// builtinNames lists the names of the built-in tools, which no action may have.
-func builtinNames() ([]string, error) {
+// ownNames lists the names of the tools of this program, which no action may
+// have.
+func (e *environment) ownNames() ([]string, error) {
 	commands, err := terminal.New(nil)
 	if err != nil {
 		return nil, err
 	}
 	names := app.UnconnectedTools()
-	for _, t := range app.BuiltinTools(commands) {
+	for _, t := range append(app.BuiltinTools(commands), e.tools...) {
 		names = append(names, t.Name)
 	}
 	return names, commands.Close()

@@ -4,18 +4,29 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
-// Main runs the command that the arguments of the process name, and ends the
-// process with the command's exit code.
-func Main() {
+// Main runs the command that the arguments of the process name, with the given
+// tools beside the built-in ones, and ends the process with the command's exit
+// code.
+func Main(tools ...sallyport.Tool) {
+	if err := app.CheckOwnTools(tools); err != nil {
+		fmt.Fprintf(os.Stderr, "sallyport: this program cannot offer its tools:\n%v\n", err)
+		os.Exit(exitUsage)
+	}
+	env := systemEnvironment()
+	env.tools = tools
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second signal ends the program at once: the user insists.
 	context.AfterFunc(ctx, stop)
-	code := runCommand(ctx, os.Args[1:], systemEnvironment())
+	code := runCommand(ctx, os.Args[1:], env)
 	stop()
 	os.Exit(code)
 }

@@ -9,7 +9,7 @@ import (
 // forGate returns what the gate knows of the environment.
 func (e *environment) forGate() *app.Environment {
 	return &app.Environment{
-		Stderr: e.stderr, Lookup: e.lookup, Pairs: e.pairs, Dir: e.dir, Home: e.home, Network: e.network, Packages: e.packages,
+		Stderr: e.stderr, Lookup: e.lookup, Pairs: e.pairs, Dir: e.dir, Home: e.home, Tools: e.tools, Network: e.network, Packages: e.packages,
 	}
 }
 

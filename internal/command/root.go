@@ -37,6 +37,8 @@ type environment struct {
 	pairs func() []string
 	dir   string
 	home  string
+	// tools are those of the program beside the built-in ones.
+	tools []sallyport.Tool
 	// network says how hosts are reached, packages where packages come from;
 	// nil means the defaults.
 	network  *sallyport.NetworkBackend
