@@ -3,6 +3,6 @@
 // the gate.
 package main
 
-import "github.com/sallyport/sallyport/internal/command"
+import "github.com/sallyport/sallyport/program"
 
-func main() { command.Main() }
+func main() { program.Main() }

@@ -30,7 +30,7 @@ var layers = map[string]layer{
 	"output": mechanism, "schema": mechanism, "audit": mechanism, "auth": mechanism,
 	"store": adapter, "secrets": adapter, "action": adapter, "tools": adapter, "gateway": adapter,
 	"httpapi": adapter, "dashboard": adapter, "telemetry": adapter,
-	"cmd": wiring, "examples": wiring, "internal/command": wiring, "internal/app": wiring,
+	"cmd": wiring, "examples": wiring, "internal/command": wiring, "internal/app": wiring, "program": wiring,
 	"internal/importer": wiring, "internal/openapi": wiring,
 	"internal/lock": mechanism, "internal/modelformat": mechanism,
 }
