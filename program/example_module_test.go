@@ -1,0 +1,143 @@
+package program_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// customTool is the example module, and repository the folder of this one.
+const (
+	customTool = "../examples/custom-tool"
+	repository = ".."
+)
+
+// goCommand runs the go command in a folder. It may write go.mod there: the
+// example follows the modules that this one requires.
+func goCommand(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go %s: %v\n%s\nif modules have changed: run go mod tidy in examples/custom-tool", strings.Join(args, " "), err, out)
+	}
+}
+
+// buildOutside copies the example to a folder outside this module and builds
+// it. It returns the folder and the program.
+func buildOutside(t *testing.T) (dir, binary string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "custom-tool")
+	if err := os.CopyFS(dir, os.DirFS(customTool)); err != nil {
+		t.Fatal(err)
+	}
+	module, err := filepath.Abs(repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	goCommand(t, dir, "mod", "edit", "-replace", "github.com/sallyport/sallyport="+module)
+	binary = filepath.Join(dir, "custom-tool")
+	if runtime.GOOS == "windows" {
+		binary += ".exe"
+	}
+	goCommand(t, dir, "build", "-o", binary, ".")
+	return dir, binary
+}
+
+func TestTheExampleIsAWholeProgram(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	dir, binary := buildOutside(t)
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+		code int
+	}{
+		{"tools", []string{"tools"}, "word_count", 0},
+		{"call", []string{"call", "word_count", `{"path":"notes.txt"}`}, "6 words\n", 0},
+		{"a refused call", []string{"call", "word_count", `{"path":"/etc/hostname"}`}, "PATH_NOT_REACHABLE: ", 1},
+		{"a built-in tool", []string{"call", "read_file", `{"path":"notes.txt"}`}, "Count the words of this file.", 0},
+		{"check", []string{"check"}, "default", 0},
+		{"explain", []string{"explain", "word_count"}, "word_count for personality default", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.CommandContext(t.Context(), binary, tt.args...)
+			cmd.Dir = dir
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			out, err := cmd.Output()
+			if code := cmd.ProcessState.ExitCode(); code != tt.code || !strings.Contains(string(out), tt.want) {
+				t.Errorf("exit code %d (%v), want %d; output %q, want a text with %q; standard error %q", code, err, tt.code, out, tt.want, stderr.String())
+			}
+		})
+	}
+	t.Run("mcp", func(t *testing.T) {
+		t.Parallel()
+		callOverMCP(t, dir, binary)
+	})
+}
+
+// callOverMCP calls the own tool of the example as an MCP client does that
+// starts the program.
+func callOverMCP(t *testing.T, dir, binary string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, "serve", "--stdio")
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	send := func(message string) {
+		if _, err := in.Write([]byte(message + "\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// ask sends a request and returns the text of its answer.
+	ask := func(id, message string) string {
+		send(message)
+		for lines.Scan() {
+			var answer struct {
+				ID json.RawMessage `json:"id"`
+			}
+			if err := json.Unmarshal(lines.Bytes(), &answer); err != nil {
+				t.Fatalf("%q: %v", lines.Text(), err)
+			}
+			if string(answer.ID) == id {
+				return lines.Text()
+			}
+		}
+		t.Fatalf("no answer to %s: %v", message, lines.Err())
+		return ""
+	}
+	ask("1", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
+	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if answer := ask("2", `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}`); !strings.Contains(answer, `"word_count"`) {
+		t.Errorf("tools/list = %s, want word_count in it", answer)
+	}
+	if answer := ask("3", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"word_count","arguments":{"path":"notes.txt"}}}`); !strings.Contains(answer, "6 words") {
+		t.Errorf("tools/call = %s, want 6 words", answer)
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+}
