@@ -1,6 +1,10 @@
 package schema
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/text"
+)
 
 // suggestName returns " did you mean" for a key that is nearly a declared one.
 func suggestName(n *node, key string) string {
@@ -15,7 +19,10 @@ func suggestName(n *node, key string) string {
 	}
 	best, name := 3, ""
 	for _, candidate := range n.folded {
-		d := editDistance(strings.ToLower(key), strings.ToLower(candidate))
+		if max(len(candidate)-len(key), len(key)-len(candidate)) > best {
+			continue
+		}
+		d := text.EditDistance(strings.ToLower(key), strings.ToLower(candidate))
 		if d < best && d*3 <= len(candidate) || d == best && candidate < name {
 			best, name = d, candidate
 		}
@@ -24,28 +31,4 @@ func suggestName(n *node, key string) string {
 		return ""
 	}
 	return "; did you mean " + quoteName(name) + "?"
-}
-
-// editDistance returns the Levenshtein distance in bytes, exact up to 3.
-func editDistance(a, b string) int {
-	if len(a)-len(b) > 2 || len(b)-len(a) > 2 {
-		return 3
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			next := min(row[j+1]+1, row[j]+1, diagonal+cost)
-			diagonal, row[j+1] = row[j+1], next
-		}
-	}
-	return row[len(b)]
 }
