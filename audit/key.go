@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/sallyport/sallyport/internal/fsx"
 )
 
 // KeyBytes is the length of a key: that of the hash, beyond which HMAC gains
@@ -171,7 +173,7 @@ func createKey(path string) error {
 	if err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return fsx.SyncDir(filepath.Dir(path))
 }
 
 func writeKey(f *os.File, text []byte) error {

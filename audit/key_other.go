@@ -12,5 +12,3 @@ func openKey(path string) (*os.File, error) { return os.Open(path) }
 // checkPrivate has nothing to look at: permission bits say nothing on these
 // systems, where the user's profile directory is what keeps others out.
 func checkPrivate(fs.FileInfo) error { return nil }
-
-func syncDir(string) error { return nil }

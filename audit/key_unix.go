@@ -3,7 +3,6 @@
 package audit
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -22,18 +21,4 @@ func checkPrivate(info fs.FileInfo) error {
 		return fmt.Errorf("may be used by others (mode %04o): chmod 600 it, and replace it if it may have been read", mode)
 	}
 	return nil
-}
-
-// syncDir makes a new name in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = d.Sync()
-	if errors.Is(err, syscall.EINVAL) {
-		// Some file systems have no sync of directories.
-		err = nil
-	}
-	return errors.Join(err, d.Close())
 }

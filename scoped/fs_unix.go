@@ -43,14 +43,6 @@ func keepOwner(f *os.File, old fs.FileInfo) {
 	_ = f.Chown(int(st.Uid), int(st.Gid)) // Not being allowed to is no failure.
 }
 
-// syncDir makes a rename in dir durable, where directories can be synced.
-func syncDir(dir *os.File) error {
-	if err := dir.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
-		return err
-	}
-	return nil
-}
-
 // lockFile takes the exclusive advisory lock of an open file or directory. The
 // lock belongs to the open file, so two calls of one process exclude each
 // other as two processes do. It waits until the context ends, at most

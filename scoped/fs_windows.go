@@ -29,9 +29,6 @@ func (id fileID) isSame(o fileID) bool { return os.SameFile(id.info, o.info) }
 // keepOwner does nothing: a new file inherits from its directory.
 func keepOwner(*os.File, fs.FileInfo) {}
 
-// syncDir does nothing: directories cannot be synced.
-func syncDir(*os.File) error { return nil }
-
 // fileIdentity returns "": the stale-write check goes by path here.
 func fileIdentity(*os.File) string { return "" }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/denyfloor"
+	"github.com/sallyport/sallyport/internal/fsx"
 	places "github.com/sallyport/sallyport/internal/place"
 )
 
@@ -371,7 +372,7 @@ func (b *boundFiles) swapIn(p, real string, dir *writeFolder, base string, old *
 		// session may be refused as stale, which is the safe side.
 		b.recordDecision(opWrite, p, true, ": the read record could not be kept", "")
 	}
-	return syncDir(dir.dir)
+	return fsx.SyncOpenDir(dir.dir)
 }
 
 // tempName returns a name that cannot be guessed and that says whose it is.

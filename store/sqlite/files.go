@@ -12,6 +12,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -60,7 +61,7 @@ func prepareFiles(ctx context.Context, path string) error {
 		return nil
 	}
 	// The driver does not make the names of new files durable.
-	return syncDir(dir)
+	return fsx.SyncDir(dir)
 }
 
 // makeCompanionsPrivate makes the companions that the engine created itself
