@@ -10,24 +10,32 @@ import (
 	"path/filepath"
 )
 
-// ReplaceFile gives a file another text. It writes a temporary file beside the
-// file and renames it. The mode of the file stays; a new file is for its owner
-// alone.
+// ReplaceFile gives a file another text. The mode of the file stays; a new file
+// is for its owner alone.
 func ReplaceFile(path string, text []byte) error {
+	mode := fs.FileMode(0o600)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	return ReplaceFileMode(path, text, mode)
+}
+
+// ReplaceFileMode gives a file another text and mode. It writes a temporary
+// file beside the file and renames it.
+func ReplaceFileMode(path string, text []byte, mode fs.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".sallyport-*")
 	if err != nil {
 		return err
 	}
-	if st, statErr := os.Stat(path); statErr == nil {
-		err = tmp.Chmod(st.Mode().Perm())
-	}
-	_, writeErr := tmp.Write(text)
-	if err = errors.Join(err, writeErr, tmp.Sync(), tmp.Close()); err == nil {
+	_, err = tmp.Write(text)
+	if err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err == nil {
 		err = os.Rename(tmp.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()))
 	}
+	// The file is replaced whether or not its directory can be synced.
+	_ = SyncDir(filepath.Dir(path))
 	return nil
 }
 

@@ -3,10 +3,11 @@ package lock
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/sallyport/sallyport/internal/fsx"
 )
 
 // serverEntry is a Server as the file holds it.
@@ -65,39 +66,8 @@ func (f *File) Save(path string) (err error) {
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm() &^ 0o002
 	}
-	return replaceFile(path, text, mode)
-}
-
-// replaceFile writes a new file beside the old one and renames it.
-func replaceFile(path string, text []byte, mode os.FileMode) (err error) {
-	dir := filepath.Dir(path)
-	tmp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
-	if err != nil {
+	if err := fsx.ReplaceFileMode(path, text, mode); err != nil {
 		return fmt.Errorf("lock: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("lock: %w", err), os.Remove(tmp.Name()))
-		}
-	}()
-	_, err = tmp.Write(text)
-	if err == nil {
-		err = tmp.Chmod(mode)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
-	// The new name is on the disk when its directory is. Where directories
-	// cannot be synced, the rename has happened all the same.
-	if d, openErr := os.Open(dir); openErr == nil {
-		_ = d.Sync()
-		_ = d.Close()
 	}
 	return nil
 }
