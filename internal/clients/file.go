@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/jsonc"
 )
 
@@ -88,7 +89,7 @@ func readText(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, causeText(err)
+		return nil, fsx.Cause(err)
 	case !info.Mode().IsRegular():
 		return nil, errors.New("expected a regular file")
 	case info.Size() > jsonc.MaxBytes:
@@ -96,18 +97,10 @@ func readText(path string) ([]byte, error) {
 	}
 	r, err := os.Open(path)
 	if err != nil {
-		return nil, causeText(err)
+		return nil, fsx.Cause(err)
 	}
 	defer r.Close()
 	return io.ReadAll(io.LimitReader(r, jsonc.MaxBytes+1))
-}
-
-// causeText returns a cause without the path, which the caller names.
-func causeText(err error) error {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // parseText reads a text. An empty one has no servers.

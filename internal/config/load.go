@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
@@ -58,7 +58,7 @@ func Load(paths []string, o *Options) (*Config, error) {
 		}
 		data, err := readFile(f.abs)
 		if err != nil {
-			l.faults.Add(f.Source, yamldoc.Fault{File: f.Name, Message: "cannot be read: " + causeText(err), Err: err})
+			l.faults.Add(f.Source, yamldoc.Fault{File: f.Name, Message: "cannot be read: " + fsx.Reason(err), Err: err})
 			continue
 		}
 		l.cfg.Files = append(l.cfg.Files, f.abs)
@@ -119,15 +119,6 @@ func readFile(path string) ([]byte, error) {
 	}
 	defer r.Close()
 	return io.ReadAll(io.LimitReader(r, maxFileBytes+1))
-}
-
-// causeText returns the text of a cause without the path, which the fault
-// names.
-func causeText(err error) string {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err.Error()
-	}
-	return err.Error()
 }
 
 // parseFile reads the text of a file into its tree.

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+
+	"github.com/sallyport/sallyport/internal/fsx"
 )
 
 // Changed reports whether the files say something else than when they were
@@ -32,7 +34,7 @@ func Fingerprint(paths []string) (string, error) {
 	for i, path := range paths {
 		data, err := readFile(path)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: cannot be read: %s", path, causeText(err)))
+			errs = append(errs, fmt.Errorf("%s: cannot be read: %s", path, fsx.Reason(err)))
 		}
 		sums[i] = sha256.Sum256(data)
 	}

@@ -52,14 +52,17 @@ func WriteNew(path string, text []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// Reason returns the message of a system error without its path, which the
-// caller names in its own words.
-func Reason(err error) string {
+// Cause returns a system error without its path, which the caller names in its
+// own words.
+func Cause(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		err = e.Err
+		return e.Err
 	}
-	return err.Error()
+	return err
 }
+
+// Reason returns the message of a system error without its path.
+func Reason(err error) string { return Cause(err).Error() }
 
 // Absolute returns the absolute path of a file that a user named from a folder.
 func Absolute(dir, name string) string {
