@@ -16,6 +16,11 @@ func TestStore(t *testing.T) {
 	})
 }
 
+func TestDurableStore(t *testing.T) {
+	t.Parallel()
+	storetest.RunDurable(t, func(t testing.TB, dir string) store.State { return open(t, filepath.Join(dir, "state.db"), nil) })
+}
+
 // open opens a state file and closes it with t.
 func open(t testing.TB, path string, o *sqlite.Options) *sqlite.DB {
 	t.Helper()

@@ -348,8 +348,14 @@ func testClosed(t *testing.T, open opener) {
 	_, _, recallErr := db.Recall(t.Context(), "s", "p", "")
 	_, readErr := audit.Newest(t.Context(), db)
 	_, _, settingErr := db.Settings().Get(t.Context(), "n")
+	_, admitErr := db.Admit(t.Context(), "k", sallyport.RateLimit{Requests: 1, Window: time.Hour})
+	_, placesErr := db.WritePlaces(t.Context())
+	_, principalErr := db.Principals().All(t.Context())
+	_, switchErr := db.Switches().All(t.Context())
 	for name, err := range map[string]error{
 		"Get": getErr, "List": listErr, "Recall": recallErr, "Read": readErr, "Settings.Get": settingErr,
+		"Admit": admitErr, "WritePlaces": placesErr, "Principals.All": principalErr, "Switches.All": switchErr,
+		"Settings.Put": db.Settings().Put(t.Context(), "n", "v"), "Sync": db.Sync(t.Context()),
 		"Set":      kv.Set(t.Context(), "k", "v", 0),
 		"Delete":   kv.Delete(t.Context(), "k"),
 		"Remember": db.Remember(t.Context(), "s", sallyport.ReadRecord{Path: "p", Time: time.Now()}),

@@ -1,7 +1,8 @@
 // Package storetest checks that a state backend satisfies the contract of
 // [store.State].
 //
-// A backend's test calls [Run] with a function that opens an empty state.
+// A backend's test calls [Run] with a function that opens an empty state. One
+// whose state outlives its process calls [RunDurable] too.
 package storetest
 
 import (
