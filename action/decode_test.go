@@ -118,7 +118,7 @@ func TestFaults(t *testing.T) {
 		{"capability", `{"id": "act", "capabilities": {"netwrok": {}}, "handler": {"http": {"url": "https://a.example/"}}}`, "/capabilities/netwrok", `did you mean "network"?`},
 		{"key of a capability", `{"id": "act", "capabilities": {"network": {"allowed_hosts": []}}, "handler": {"http": {"url": "https://a.example/"}}}`, "/capabilities/network/allowed_hosts", `did you mean "allowedHosts"?`},
 		{"programs have no spelling", `{"id": "act", "capabilities": {"process": {"allowedBinaries": ["git"], "programs": ["/etc/shadow"]}}, "handler": {"exec": {"command": ["git"]}}}`, "/capabilities/process/programs", "unknown key"},
-		{"somebody to ask", `{"id": "act", "capabilities": {"input": ["person"]}, "handler": {"exec": {"command": ["git"]}}}`, "/capabilities/input", "a program cannot use it"},
+		{"a person to ask", `{"id": "act", "capabilities": {"input": ["person"]}, "handler": {"exec": {"command": ["git"]}}}`, "/capabilities/input", "a program cannot use it"},
 		{"type of a capability", `{"id": "act", "capabilities": {"network": {"allowedHosts": "a.example"}}, "handler": {"http": {"url": "https://a.example/"}}}`, "/capabilities/network", "another type"},
 		{"method", http(`, "method": "TRACE"`), "/handler/http/method", "expected GET"},
 		{"method in small letters", http(`, "method": "get"`), "/handler/http/method", "expected GET"},

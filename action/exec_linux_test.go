@@ -180,11 +180,11 @@ func TestProgramsSeeNothingElse(t *testing.T) {
 	s := newSite(t, nil)
 	dir := handlers(t, map[string]string{
 		"run":        "#!/bin/bash\nls \"$(dirname \"$0\")\" 1>&2; cat \"$(dirname \"$0\")/beside.txt\" 1>&2; exec 3<>/dev/tcp/" + strings.Replace(s.Listener.Addr().String(), ":", "/", 1) + "; exit 9",
-		"beside.txt": "of somebody else",
+		"beside.txt": "of another user",
 	})
 	g := newGate(t, scripted(t, dir, `{"id": "act", "handler": "run"}`))
 	res := g.use(`{}`)
-	if res.OK || strings.Contains(res.Error, "of somebody else") || strings.Contains(res.Error, "beside.txt\n") {
+	if res.OK || strings.Contains(res.Error, "of another user") || strings.Contains(res.Error, "beside.txt\n") {
 		t.Errorf("result = %+v, want a failure that has seen nothing", res)
 	}
 	if len(s.requests()) != 0 {

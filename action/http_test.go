@@ -204,7 +204,7 @@ func TestOverTLSTheCertificateCounts(t *testing.T) {
 	url := strings.Replace(s.URL, "127.0.0.1", "a.example.org", 1)
 	g := newGate(t, decoded(t, `{"id": "act", "handler": {"http": {"url": "URL/"}}}`, url))
 	if res := g.use(`{}`); res.OK || !strings.Contains(res.Error, "the connection failed") {
-		t.Errorf("result = %+v, want a failed connection: nobody vouches for the certificate", res)
+		t.Errorf("result = %+v, want a failed connection: nothing vouches for the certificate", res)
 	}
 }
 

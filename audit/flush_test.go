@@ -32,7 +32,7 @@ func durable(call string) *audit.Event {
 }
 
 // TestCommitsGoOnWhileTheDiskWrites: an outcome does not wait for the disk that
-// an intent waits for, and the intents that come meanwhile share the next sync.
+// an intent waits for, and the intents that come in between share the next sync.
 func TestCommitsGoOnWhileTheDiskWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{sync: func(context.Context) error { time.Sleep(time.Second); return nil }}

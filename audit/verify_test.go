@@ -145,7 +145,7 @@ func TestVerifyHead(t *testing.T) {
 	if r := verify(t, &slice{}, &audit.VerifyOptions{Head: head(9)}); r.OK() || r.Bad.Seq != 1 {
 		t.Errorf("Verify of an emptied store: %s, want record 1 missing", r.String())
 	}
-	// A head that was pruned away proves nothing, and accuses nobody.
+	// A head that was pruned away proves nothing.
 	if _, err := audit.Prune(t.Context(), s, key(t, "key"), time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}

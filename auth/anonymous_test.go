@@ -10,7 +10,7 @@ import (
 )
 
 // Without authentication a request without a token is the named principal's;
-// one with a token that nobody knows is refused all the same.
+// one with a token that is not known is refused all the same.
 func TestGuardAnonymous(t *testing.T) {
 	token, hash := auth.NewToken()
 	tokens := auth.Single{Hash: hash, Owner: sallyport.Principal{Name: "owner"}}
@@ -54,7 +54,7 @@ func TestGuardAnonymous(t *testing.T) {
 	now.Name = "other"
 	w := httptest.NewRecorder()
 	if h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1/", nil)); w.Body.String() != "other" {
-		t.Errorf("after a change nobody is %q, want other", w.Body)
+		t.Errorf("after a change the anonymous caller is %q, want other", w.Body)
 	}
 	if _, err := auth.NewGuard("192.0.2.1:80", tokens, &auth.GuardOptions{Anonymous: anonymous}); err == nil {
 		t.Error("a guard of an address that others can reach lets anybody in")

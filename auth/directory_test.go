@@ -87,7 +87,7 @@ func TestChangesCountAtOnceInEveryProgram(t *testing.T) {
 	}
 }
 
-// TestWhoStandsHasTheTokenItCameWith rotates and revokes after somebody was let
+// TestWhoStandsHasTheTokenItCameWith rotates and revokes after a principal was let
 // in.
 func TestWhoStandsHasTheTokenItCameWith(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -105,7 +105,7 @@ func TestWhoStandsHasTheTokenItCameWith(t *testing.T) {
 	}
 	before := now
 	if !stands("ci", before) || !stands("boss", before) || !stands("local", before) || stands("nobody", before) {
-		t.Error("who is there does not stand, or nobody does")
+		t.Error("who is there does not stand, or no principal does")
 	}
 	now = now.Add(time.Minute)
 	if _, err := d.Rotate(t.Context(), "ci", time.Time{}); err != nil {
@@ -153,7 +153,7 @@ func TestASwitchOfAnotherProgramCountsAtOnce(t *testing.T) {
 	}
 	_ = dbs[0].Close()
 	if _, _, err := server.Stopped(ctx, "p", "p/s", "tool"); err == nil {
-		t.Error("Stopped() over a closed state = no error, want one: nobody can say")
+		t.Error("Stopped() over a closed state = no error, want one: it is not known")
 	}
 }
 

@@ -97,7 +97,7 @@ func TestGuardLetsNobodyInWhoIsNotKnown(t *testing.T) {
 	}{
 		{"known", answers{p: sallyport.Principal{Name: "a"}, ok: true}, []string{"Bearer x"}, 200},
 		{"scheme in another case", answers{p: sallyport.Principal{Name: "a"}, ok: true}, []string{"bearer x"}, 200},
-		{"nobody can say", answers{p: sallyport.Principal{Name: "a"}, ok: true, err: errors.New("driver: password=hunter2")}, []string{"Bearer x"}, 503},
+		{"it is not known", answers{p: sallyport.Principal{Name: "a"}, ok: true, err: errors.New("driver: password=hunter2")}, []string{"Bearer x"}, 503},
 		{"no name", answers{ok: true}, []string{"Bearer x"}, 401},
 		{"two headers", answers{p: sallyport.Principal{Name: "a"}, ok: true}, []string{"Bearer x", "Bearer x"}, 401},
 		{"two tokens", answers{p: sallyport.Principal{Name: "a"}, ok: true}, []string{"Bearer x, Bearer x"}, 401},

@@ -209,7 +209,7 @@ func TestOIDCFollowsTheKeysOfTheIssuer(t *testing.T) {
 	check("other key", fresh, true, false, 4)
 
 	// An issuer that does not answer keeps known keys alive for a while, and
-	// an unknown key is nobody's fault.
+	// an unknown key is no fault.
 	i.do(func() { i.down = true })
 	pass(11 * time.Minute)
 	check("known key, no answer", fresh, true, false, 5)
@@ -371,7 +371,7 @@ func TestChainAsksInOrder(t *testing.T) {
 		t.Errorf("Principal(other) = %v, %v, want the error of who could not say", ok, err)
 	}
 	if _, ok, err := auth.Chain().Principal(t.Context(), one); ok || err != nil {
-		t.Errorf("Chain().Principal() = %v, %v, want nobody", ok, err)
+		t.Errorf("Chain().Principal() = %v, %v, want none", ok, err)
 	}
 }
 

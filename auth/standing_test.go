@@ -64,7 +64,7 @@ func TestASlowBodyDoesNotOutliveItsToken(t *testing.T) {
 		{"at once", 0, sallyport.Principal{}, false, nil},
 		{"nothing changed", time.Minute, before, true, nil},
 		{"revoked", time.Minute, sallyport.Principal{}, false, auth.ErrWithdrawn},
-		{"somebody else's", time.Minute, sallyport.Principal{Name: "other", Permissions: before.Permissions, Personalities: before.Personalities}, true, auth.ErrWithdrawn},
+		{"another principal's", time.Minute, sallyport.Principal{Name: "other", Permissions: before.Permissions, Personalities: before.Personalities}, true, auth.ErrWithdrawn},
 		{"fewer permissions", time.Minute, sallyport.Principal{Name: "ci", Personalities: before.Personalities}, true, auth.ErrWithdrawn},
 		{"no role", time.Minute, sallyport.Principal{Name: "ci", Permissions: before.Permissions, Personalities: []string{}}, true, auth.ErrWithdrawn},
 	}
@@ -116,7 +116,7 @@ func TestB5_EveryOpenAnswerEndsWithItsToken(t *testing.T) {
 			{name: "revoked", ends: true},
 			{name: "the token of another", after: sallyport.Principal{Name: "other"}, known: true, ends: true},
 			{name: "stopped", after: ci, known: true, stops: true, ends: true},
-			{name: "nobody can say", err: errors.New("locked"), ends: true},
+			{name: "it is not known", err: errors.New("locked"), ends: true},
 		} {
 			t.Run(method+" "+tt.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

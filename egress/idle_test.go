@@ -7,7 +7,7 @@ import (
 )
 
 // An upstream server is called by many at once, again and again: their
-// connections are kept, so that nobody dials a second time.
+// connections are kept, so that no second dial is needed.
 func TestConnectionsOfManyCallersAreKept(t *testing.T) {
 	t.Parallel()
 	const callers = 16

@@ -17,7 +17,7 @@ import (
 )
 
 // TestSpliceHidesOnEveryPort has a server that keeps what it got with TLS and
-// shows it to whoever asks, on whatever port.
+// shows it to every client, on whatever port.
 func TestSpliceHidesOnEveryPort(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

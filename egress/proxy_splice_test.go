@@ -250,7 +250,7 @@ func TestSpliceChecksInside(t *testing.T) {
 	}
 }
 
-// TestSpliceVerifiesTheServer: the value is sent to nobody who cannot prove
+// TestSpliceVerifiesTheServer: the value is sent to no server that cannot prove
 // to be the host.
 func TestSpliceVerifiesTheServer(t *testing.T) {
 	t.Parallel()

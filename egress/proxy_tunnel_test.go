@@ -186,7 +186,7 @@ func TestProxyBoundsConnections(t *testing.T) {
 	if got := say(t, addr, "CONNECT a.example:7 HTTP/1.1\r\n\r\n"); status(got) != "503" {
 		t.Errorf("the third connection = %q, want 503", got)
 	}
-	// Those that say nothing count too, and beyond twice the bound nobody is
+	// Those that say nothing count too, and beyond twice the bound no client is
 	// even told.
 	var silent []*net.TCPConn
 	for range 4 {

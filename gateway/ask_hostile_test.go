@@ -202,7 +202,7 @@ func TestAnswersByHand(t *testing.T) {
 		{"two actions", `"inputResponses":{"approval":{"action":"decline","action":"accept","content":{"approve":true}}}`, "error"},
 		{"two actions in two spellings", `"inputResponses":{"approval":{"action":"decline","Action":"accept","content":{"approve":true}}}`, "error"},
 		{"two contents in two spellings", `"inputResponses":{"approval":{"action":"accept","content":{"approve":false},"Content":{"approve":true}}}`, "error"},
-		{"an action that nobody sees", `"inputResponses":{"approval":{"a\u0063tion":"decline","action":"accept","content":{"approve":true}}}`, "error"},
+		{"an action that is not seen", `"inputResponses":{"approval":{"a\u0063tion":"decline","action":"accept","content":{"approve":true}}}`, "error"},
 		{"two decisions", `"inputResponses":{"approval":{"action":"accept","content":{"approve":false,"approve":true}}}`, "error"},
 		{"a long answer", `"inputResponses":{"approval":{"action":"accept","content":{"approve":true,"more":"` + strings.Repeat("x", 64<<10) + `"}}}`, "error"},
 		{"cancel", `"inputResponses":{"approval":{"action":"cancel"}}`, "approval_required"},

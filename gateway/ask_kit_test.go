@@ -107,7 +107,7 @@ func (d *desk) heldTools() []sallyport.Tool {
 		{Name: "held", Description: "Is held.", Schema: anything, Run: run},
 		{Name: "other", Description: "Is held, too.", Schema: anything, Run: run},
 		{Name: "free", Description: "Is not held.", Schema: anything, Run: run},
-		{Name: "mcp__a__b", Description: "Brings somebody's words.", Schema: anything, Run: run},
+		{Name: "mcp__a__b", Description: "Brings the words of others.", Schema: anything, Run: run},
 		{
 			Name: "held", Form: sallyport.FormPrompt, Description: "A prompt that is held.", Run: part(sallyport.PartText),
 			Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`),

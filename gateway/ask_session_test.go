@@ -65,7 +65,7 @@ func TestOnlyTheSessionsPrincipalAnswers(t *testing.T) {
 	}
 	asked := questionID.FindStringSubmatch(next())
 	if asked == nil {
-		t.Fatal("nobody was asked")
+		t.Fatal("no one was asked")
 	}
 	answer := func(action string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":%q,"content":{"approve":true}}}`, asked[1], action)

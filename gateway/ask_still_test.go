@@ -41,7 +41,7 @@ func TestAnAnswerIsOfWhoAsked(t *testing.T) {
 		stream := bufio.NewReader(a.post("alice", callLine(1, "held", `{}`)).Body)
 		asked := questionID.FindStringSubmatch(data(t, stream))
 		if asked == nil {
-			t.Fatal("nobody was asked")
+			t.Fatal("no one was asked")
 		}
 		a.post(token, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"approve":true}}}`, asked[1]))
 		if got := data(t, stream); !strings.Contains(got, want) {
@@ -83,7 +83,7 @@ func TestAnAnswerCountsUnderTheRulesOfTheMoment(t *testing.T) {
 			send(t, s.in, callLine(1, "held", `{}`))
 			asked := questionID.FindStringSubmatch(line())
 			if asked == nil {
-				t.Fatal("nobody was asked")
+				t.Fatal("no one was asked")
 			}
 			change(d, &p)
 			send(t, s.in, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"approve":true}}}`+"\n", asked[1]))

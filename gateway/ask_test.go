@@ -145,7 +145,7 @@ func TestNobodyIsAskedWhoShallNotBe(t *testing.T) {
 		}
 		d.role.Approvals.OperatorOnly = true
 		s := connect(func(*mcp.ElicitParams) (*mcp.ElicitResult, error) {
-			t.Error("somebody was asked, want nobody")
+			t.Error("a question was asked, want none")
 			return nil, errors.New("no")
 		})
 		if res := callHeld(t, s, map[string]any{}); res.Meta["sallyport/code"] != string(sallyport.CodeApprovalRequired) {

@@ -112,7 +112,7 @@ func TestSessionIsInUseWhileACallRuns(t *testing.T) {
 		<-done
 		time.Sleep(20 * time.Minute)
 		if status, _ := h.do(t.Context(), http.MethodPost, callLine(7, "echo", `{}`), "Authorization", "Bearer bob"); status != http.StatusForbidden {
-			t.Errorf("somebody else's call: status %d, want 403", status)
+			t.Errorf("another principal's call: status %d, want 403", status)
 		}
 		time.Sleep(11 * time.Minute)
 		synctest.Wait()

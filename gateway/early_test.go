@@ -80,7 +80,7 @@ func TestOnlyWhatIsHeldIsTheLibrarys(t *testing.T) {
 		a := &attacker{&desk{kit: k}, t, k.site(t).URL}
 		r := a.call("alice", "any", `"arguments":{}`)
 		if held && (seen.Load() != 1 || r.code() != "approval_required") {
-			t.Errorf("a held call was the library's %d times and answered %+v, want once, and that it is held: nobody knows of what", seen.Load(), r)
+			t.Errorf("a held call was the library's %d times and answered %+v, want once, and that it is held: the answer does not say of what", seen.Load(), r)
 		}
 		if !held && (seen.Load() != 0 || r.Result.Content[0].Text != "true") {
 			t.Errorf("a call that is not held was the library's %d times and answered %+v, want a direct answer", seen.Load(), r)

@@ -48,7 +48,7 @@ func forms() []sallyport.Tool {
 			Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) { return sallyport.OK(""), nil },
 		},
 		{
-			Name: "greeting", Form: sallyport.FormPrompt, Title: "Greeting", Description: "Greets somebody.",
+			Name: "greeting", Form: sallyport.FormPrompt, Title: "Greeting", Description: "Greets a person.",
 			Schema: json.RawMessage(`{"type":"object","required":["who"],"properties":{
 				"who":{"type":"string","title":"Who","description":"Whom to greet"},
 				"tone":{"type":"string","enum":["warm","wary","cold"]}}}`),
@@ -89,7 +89,7 @@ func greet(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		return sallyport.Result{}, err
 	}
 	if in.Who == "nobody" {
-		return sallyport.Err("there is nobody to greet", ""), nil
+		return sallyport.Err("there is no name to greet", ""), nil
 	}
 	return sallyport.Result{OK: true, Parts: []sallyport.Part{
 		{Kind: sallyport.PartText, Role: sallyport.RoleUser, Text: "Greet " + in.Who + in.Tone},

@@ -69,7 +69,7 @@ func TestPromptsAreListedAndGot(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := []*mcp.Prompt{{
-			Name: "greeting", Title: "Greeting", Description: "Greets somebody.", Arguments: []*mcp.PromptArgument{
+			Name: "greeting", Title: "Greeting", Description: "Greets a person.", Arguments: []*mcp.PromptArgument{
 				{Name: "who", Title: "Who", Description: "Whom to greet", Required: true}, {Name: "tone"},
 			},
 		}}
@@ -106,7 +106,7 @@ func TestAPromptThatFailsIsAnError(t *testing.T) {
 			{"other", "Ann", jsonrpc.CodeInvalidParams, "not_available: Unknown tool: prompt:other"},
 			{"dispatch", "Ann", jsonrpc.CodeInvalidParams, "not_available: Unknown tool: prompt:dispatch"},
 			{"greeting", "", jsonrpc.CodeInvalidParams, "input_invalid: "},
-			{"greeting", "nobody", jsonrpc.CodeInternalError, "there is nobody to greet"},
+			{"greeting", "nobody", jsonrpc.CodeInternalError, "there is no name to greet"},
 		} {
 			args := map[string]string{}
 			if tt.who != "" {

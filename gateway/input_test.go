@@ -153,7 +153,7 @@ func TestAClientThatCannotBeAsked(t *testing.T) {
 			t.Errorf("answered %s, want that the client does not offer it", got)
 		}
 		if got := text(t, callOf(t, s, &mcp.CallToolParams{Name: "copes"}), nil); got != "can ask " {
-			t.Errorf("a tool that looks first answered %q, want that it can ask nobody", got)
+			t.Errorf("a tool that looks first answered %q, want that it cannot ask", got)
 		}
 		if got := text(t, callOf(t, s, &mcp.CallToolParams{Name: "careless"}), nil); got != "went on" {
 			t.Errorf("a tool that does without answered %q, want that it went on", got)

@@ -54,7 +54,7 @@ func TestARoundThatNobodyBrings(t *testing.T) {
 		send(t, s.in, roundLine(1, "careless", `"arguments":{}`))
 		state := r.state()
 		if err := <-in.told; err == nil || err.Error() != "no answer came in time" || time.Since(begun) != 5*time.Minute {
-			t.Errorf("the tool was told %v after %s, want that nobody answered after 5m0s", err, time.Since(begun))
+			t.Errorf("the tool was told %v after %s, want that no answer came after 5m0s", err, time.Since(begun))
 		}
 		synctest.Wait()
 		if in.Parked() != 0 {

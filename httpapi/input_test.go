@@ -8,7 +8,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// TestAToolThatAsksOverHTTP is told that nobody can be asked here, and the
+// TestAToolThatAsksOverHTTP is told that no one can be asked here, and the
 // client what to do.
 func TestAToolThatAsksOverHTTP(t *testing.T) {
 	k := newKit(t, nil)

@@ -45,7 +45,7 @@ func (k *kit) tools() []sallyport.Tool {
 		},
 		{Name: "asleep", Description: "Cannot work now.", IsAvailable: func() bool { return false }, Run: fails(sallyport.OK(""))},
 		{
-			Name: "unwired", Description: "Declares what nobody wired.", Run: fails(sallyport.OK("")),
+			Name: "unwired", Description: "Declares what is not wired.", Run: fails(sallyport.OK("")),
 			Capabilities: sallyport.Capabilities{Storage: &sallyport.StorageCapability{Scope: sallyport.ScopeToolPrivate, Kind: "kv"}},
 		},
 		{

@@ -19,9 +19,9 @@ func TestAsks(t *testing.T) {
 	}{
 		{name: "a tool that is listed", tool: "held", want: true},
 		{name: "a tool that is not", tool: "free"},
-		{name: "a tool that nobody knows", tool: "other"},
+		{name: "a tool that is not known", tool: "other"},
 		{name: "only the operator decides", tool: "held", edit: func(p *sallyport.Personality) { p.Approvals.OperatorOnly = true }},
-		{name: "nobody decides", tool: "held", edit: func(p *sallyport.Personality) { p.Approvals = nil }},
+		{name: "no one decides", tool: "held", edit: func(p *sallyport.Personality) { p.Approvals = nil }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,6 +66,6 @@ func TestNobodyIsAskedAboutWhatIsStopped(t *testing.T) {
 		}
 	}
 	if s.switches, s.err = nil, errors.New("broken"); g.Asks(caller, "held") {
-		t.Error("Asks() = true where nobody knows what is stopped")
+		t.Error("Asks() = true where what is stopped is not known")
 	}
 }

@@ -134,7 +134,7 @@ func TestACallThatNeedsAnApprovalIsHeld(t *testing.T) {
 		t.Errorf("recorded %s at %s: %+v, want approval_required with its rule and id", e.Code, e.Stage, last)
 	}
 	if res := call(d.gate, "free", ""); !res.OK {
-		t.Errorf("a call that nobody holds = %+v, want it to run", res)
+		t.Errorf("a call that is not held = %+v, want it to run", res)
 	}
 }
 

@@ -106,7 +106,7 @@ func TestADenialAndAnExpiryAreToldAndThenOver(t *testing.T) {
 		d.want("", sallyport.CodeApprovalDenied, 0)
 		time.Sleep(time.Second)
 		d.want("", sallyport.CodeApprovalRequired, 0)
-		// What nobody decided is told once, and so is what nobody used.
+		// What was not decided is told once, and so is what was not used.
 		for _, approve := range []bool{false, true} {
 			if approve {
 				d.decide(d.one().ID, true, "")

@@ -63,7 +63,7 @@ func TestAMissingLayerRefusesTheCall(t *testing.T) {
 			runner := &scopedtest.Runner{Missing: tt.missing}
 			g, _ := confiningGate(t, &sallyport.Personality{Name: "role"}, runner)
 			tool := starter("git")
-			tool.Permissions = []string{"shell:run"} // nobody holds it: the machine is judged first
+			tool.Permissions = []string{"shell:run"} // no one holds it: the machine is judged first
 			g.add(tool)
 			for _, dry := range []bool{false, true} {
 				caller := g.caller()

@@ -27,7 +27,7 @@ func TestRulesOfAPersonality(t *testing.T) {
 		{"approve", sallyport.Flow{AfterUntrustedPrivate: sallyport.FlowApprove}, read, "send", held},
 		{"refuse", sallyport.Flow{AfterUntrustedPrivate: sallyport.FlowRefuse}, read, "send", refused},
 		{"allow", sallyport.Flow{AfterUntrustedPrivate: sallyport.FlowAllow}, read, "send", ""},
-		{"a word that nobody knows", sallyport.Flow{AfterUntrustedPrivate: "perhaps"}, read, "send", refused},
+		{"a word that is not known", sallyport.Flow{AfterUntrustedPrivate: "perhaps"}, read, "send", refused},
 		{"private alone", sallyport.Flow{AfterUntrustedPrivate: sallyport.FlowRefuse}, read[:1], "send", ""},
 		{"untrusted alone", sallyport.Flow{AfterUntrustedPrivate: sallyport.FlowRefuse}, read[1:], "send", ""},
 		{"stays inside", sallyport.Flow{AfterUntrustedPrivate: sallyport.FlowRefuse}, read, "note", ""},
@@ -182,7 +182,7 @@ func testReadWhileHeld(t *testing.T, tool string) {
 	f.let("p", "s", "read_file", "mcp__trivia__fact")
 	approve()
 	if res := <-held; res.Code != sallyport.CodeApprovalRequired || f.ran[tool].Load() != 1 {
-		t.Errorf("%s = %+v, want it to be held for what was read meanwhile", tool, res)
+		t.Errorf("%s = %+v, want it to be held for what was read in between", tool, res)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestAHeldCallMeetsTheStricterRule(t *testing.T) {
 			t.Fatal(err)
 		}
 		if res := <-held; res.Code != sallyport.CodePermissionDenied || f.ran["send"].Load() != 0 {
-			t.Errorf("send = %+v, want it to be refused for what was read meanwhile", res)
+			t.Errorf("send = %+v, want it to be refused for what was read in between", res)
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // flows is a gate with the tools of the attacks: what reads, what brings
-// somebody's words, and what carries out.
+// the words of others, and what carries out.
 type flows struct {
 	*gate
 	approvals sallyport.ApprovalStore
@@ -36,7 +36,7 @@ func host(name string) *sallyport.NetworkCapability {
 	return &sallyport.NetworkCapability{AllowedHosts: []string{name}}
 }
 
-// attackTools are those of a private repository, of somebody's issue, and the
+// attackTools are those of a private repository, of a stranger's issue, and the
 // ways out.
 func attackTools() []sallyport.Tool {
 	account := sallyport.Capabilities{Network: host("api.github.example"), Secrets: []string{"github/token"}}
@@ -139,7 +139,7 @@ func (f *flows) hold(principal, session, tool string) sallyport.Result {
 	return f.stop(principal, session, tool, sallyport.CodeApprovalRequired)
 }
 
-// TestAttackGitHubToxicFlow: an issue that somebody wrote makes the agent copy
+// TestAttackGitHubToxicFlow: an issue that a stranger wrote makes the agent copy
 // a private repository into a public one, through one server.
 func TestAttackGitHubToxicFlow(t *testing.T) {
 	t.Parallel()
@@ -171,7 +171,7 @@ func TestAttackGitHubToxicFlow(t *testing.T) {
 }
 
 // TestAttackPostmarkBCC: a server that mails for the agent is asked about when
-// there is something to steal and somebody who may have asked for it.
+// there is something to steal and a stranger who may have asked for it.
 func TestAttackPostmarkBCC(t *testing.T) {
 	t.Parallel()
 	f := newFlows(t, nil, nil)
@@ -252,7 +252,7 @@ func TestFactsFade(t *testing.T) {
 	})
 }
 
-// TestACallUnderWayCounts: what somebody sends is there before the call that
+// TestACallUnderWayCounts: what a stranger sends is there before the call that
 // fetched it has ended.
 func TestACallUnderWayCounts(t *testing.T) {
 	t.Parallel()

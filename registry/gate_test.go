@@ -133,7 +133,7 @@ func (s fixedSecrets) Known(context.Context) ([]sallyport.Secret, error) {
 	return out, nil
 }
 
-// noKV is a store that nobody asks in these tests.
+// noKV is a store that is not asked in these tests.
 type noKV struct{}
 
 func (noKV) KV(context.Context, string) (sallyport.KV, error) { return nil, errors.New("not here") }

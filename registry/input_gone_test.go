@@ -20,7 +20,7 @@ func TestACallOfACallerWhoIsGoneGetsNoFurther(t *testing.T) {
 	t.Parallel()
 	answered := says(accepts(map[string]any{"n": 1}))
 	silent := func(context.Context, []sallyport.Question) ([]sallyport.Answer, error) {
-		return nil, errors.New("nobody answered")
+		return nil, errors.New("no answer came")
 	}
 	denied := func(context.Context, []sallyport.Question) ([]sallyport.Answer, error) {
 		return nil, &sallyport.Error{Code: sallyport.CodePermissionDenied, Detail: "what the caller may do has changed"}
@@ -37,10 +37,10 @@ func TestACallOfACallerWhoIsGoneGetsNoFurther(t *testing.T) {
 		{"there, without an answer", there, thrown{}, silent, ""},
 		{"revoked", register{}, thrown{}, answered, "principal tester was revoked"},
 		{"revoked, without an answer", register{}, thrown{}, silent, "principal tester was revoked"},
-		{"nobody can say", register{err: errors.New("driver")}, thrown{}, answered, "whether the principal may still call cannot be read"},
+		{"it is not known", register{err: errors.New("driver")}, thrown{}, answered, "whether the principal may still call cannot be read"},
 		{"stopped", there, thrown{switches: []string{"principal tester"}}, answered, "principal tester is stopped: maintenance"},
 		{"the tool is stopped", there, thrown{switches: []string{"tool asks"}}, silent, "tool asks is stopped: maintenance"},
-		{"nobody knows what is stopped", there, thrown{err: errors.New("driver")}, answered, "what is stopped cannot be read"},
+		{"what is stopped is not known", there, thrown{err: errors.New("driver")}, answered, "what is stopped cannot be read"},
 		{"the edge says so", there, thrown{}, denied, "what the caller may do has changed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -83,7 +83,7 @@ func TestAToolAsks(t *testing.T) {
 		answer func(context.Context, []sallyport.Question) ([]sallyport.Answer, error)
 		want   string // in the value when ok, else in the error
 		ok     bool
-		put    int32 // how often somebody was asked
+		put    int32 // how often a question was asked
 	}{
 		{name: "answered with defaults", want: `"n":4,"s":"d"`, ok: true, put: 1},
 		{name: "declined", answer: says(sallyport.Answer{Action: sallyport.ActionDecline, Values: map[string]any{"n": 1}}), want: `"Action":"decline","Values":null`, ok: true, put: 1},
@@ -99,7 +99,7 @@ func TestAToolAsks(t *testing.T) {
 		{name: "beyond the role", role: role([]sallyport.InputKind{sallyport.InputModel}), want: "input of kind person is not in the declared input"},
 		{name: "a role without any", role: role([]sallyport.InputKind{}), want: "input of kind person is not in the declared input"},
 		{name: "within the role", role: role(everyone), want: `"n":4`, ok: true, put: 1},
-		{name: "nobody to ask", input: nobody{}, want: "cannot be asked"},
+		{name: "no one to ask", input: nobody{}, want: "cannot be asked"},
 		{name: "no question", q: []sallyport.Question{}, want: "expected 1 to 8 questions"},
 		{name: "too many", q: many, want: "expected 1 to 8 questions"},
 		{name: "same name", q: []sallyport.Question{question, question}, want: "a name of its own"},
@@ -131,7 +131,7 @@ func TestAToolAsks(t *testing.T) {
 				t.Errorf("got %+v, want %q", res, test.want)
 			}
 			if n := p.asked.Load(); n != test.put {
-				t.Errorf("somebody was asked %d times, want %d", n, test.put)
+				t.Errorf("a question was asked %d times, want %d", n, test.put)
 			}
 		})
 	}

@@ -145,7 +145,7 @@ func TestARateLimitRefusesWhatIsTooMuch(t *testing.T) {
 			d.Source == "" || d.Fix == "" {
 			t.Errorf("decision = %+v, want who, what, where and a way out", d)
 		}
-		// Whoever comes back when told to is admitted, and not before.
+		// A caller that comes back when told to is admitted, and not before.
 		time.Sleep(res.RetryAfter - time.Millisecond)
 		if res := g.call(t, "ann", "tool", false); res.RetryAfter != time.Millisecond {
 			t.Errorf("Call = %+v, want a wait of 1ms: a wait is never 0 and never too short", res)

@@ -118,7 +118,7 @@ func TestResultsFitTheForm(t *testing.T) {
 	}{
 		{"messages", bringing(sallyport.FormPrompt, message("a"), sallyport.Part{Kind: sallyport.PartImage, Role: sallyport.RoleAssistant, MediaType: "image/png", Data: []byte("x")}), ""},
 		{"no message", bringing(sallyport.FormPrompt), ""},
-		{"a message of nobody", bringing(sallyport.FormPrompt, message("a"), sallyport.Part{Kind: sallyport.PartText, Text: "b"}), "part 1 has no role"},
+		{"a message without a role", bringing(sallyport.FormPrompt, message("a"), sallyport.Part{Kind: sallyport.PartText, Text: "b"}), "part 1 has no role"},
 		{"a message of the system", bringing(sallyport.FormPrompt, sallyport.Part{Kind: sallyport.PartText, Role: "system", Text: "b"}), "part 0 has no role"},
 		{"a prompt of a text", sallyport.Tool{Name: "tool", Form: sallyport.FormPrompt, Run: returning(sallyport.OK("text"), nil)}, "a text and no parts"},
 		{"what was asked for", bringing(sallyport.FormResource, resource("mem:a")), ""},

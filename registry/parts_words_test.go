@@ -9,7 +9,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// TestWordsBesideATextAreNone: whoever controls a part puts what a model shall
+// TestWordsBesideATextAreNone: the one who controls a part puts what a model shall
 // read where it is not wrapped.
 func TestWordsBesideATextAreNone(t *testing.T) {
 	t.Parallel()

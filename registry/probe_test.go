@@ -11,7 +11,7 @@ import (
 
 // TestC13_WhatWouldBeRefusedIsNotAskedAbout makes calls that need an approval
 // and reach for what the grant does not cover: they are refused with the
-// accessor's words, nobody is asked, and the call that is covered is held.
+// accessor's words, no one is asked, and the call that is covered is held.
 func TestC13_WhatWouldBeRefusedIsNotAskedAbout(t *testing.T) {
 	t.Parallel()
 	ws := t.TempDir()

@@ -100,7 +100,7 @@ func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
 		{"stopped", func(c *changing) { c.stopped = "principal tester" }, []string{"asks", "held", "leaves", "runs"}, runsPause, "maintenance"},
 		{"its session is stopped", func(c *changing) { c.stopped = "session " + sallyport.SessionKey("tester", "s1") }, []string{"asks", "held", "leaves", "runs"}, runsPause, "maintenance"},
 		{"a tool is stopped", func(c *changing) { c.stopped = "tool leaves" }, []string{"leaves"}, runsPause, "maintenance"},
-		{"nobody can say", func(c *changing) { c.err = errors.New("driver") }, []string{"asks", "held", "leaves", "runs"}, 6 * time.Second, "cannot be read"},
+		{"it is not known", func(c *changing) { c.err = errors.New("driver") }, []string{"asks", "held", "leaves", "runs"}, 6 * time.Second, "cannot be read"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestA6_WhatRunsEndsWithItsCaller(t *testing.T) {
 					})
 				}
 				calls.Go(func() {
-					if res := g.Call(ctx, mine("bystander"), sallyport.Request{Tool: "runs"}); ctx.Err() == nil && tt.name != "nobody can say" {
+					if res := g.Call(ctx, mine("bystander"), sallyport.Request{Tool: "runs"}); ctx.Err() == nil && tt.name != "it is not known" {
 						t.Errorf("the call of another principal ended: %+v", res)
 					}
 				})

@@ -53,7 +53,7 @@ func TestAHeldCallOfACallerWhoIsGoneDoesNotRun(t *testing.T) {
 		text string
 	}{
 		{"gone", register{}, sallyport.CodePermissionDenied, "Permission denied: principal tester may not call any more"},
-		{"nobody can say", register{err: errors.New("driver: password=hunter2")}, sallyport.CodeNotAvailable, "Tool held is not currently available"},
+		{"it is not known", register{err: errors.New("driver: password=hunter2")}, sallyport.CodeNotAvailable, "Tool held is not currently available"},
 		{"there", register{names: map[string]bool{"tester": true}}, "", ""},
 	} {
 		*still = tt.register

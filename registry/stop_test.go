@@ -77,7 +77,7 @@ func TestAKillSwitchStopsCalls(t *testing.T) {
 			text: "Tool tool is not currently available", fix: "sallyport principals start --tool tool", listed: []string{"other"},
 		},
 		{
-			name: "nobody can say", thrown: thrown{err: errors.New("driver: password=hunter2")}, code: sallyport.CodeNotAvailable,
+			name: "it is not known", thrown: thrown{err: errors.New("driver: password=hunter2")}, code: sallyport.CodeNotAvailable,
 			text: "Tool tool is not currently available",
 		},
 	}
@@ -161,7 +161,7 @@ func TestAToolCannotWidenItsPrincipal(t *testing.T) {
 }
 
 // A call may wait for a decision or a limit between the steps: what is stopped
-// meanwhile does not run.
+// in between does not run.
 func TestASwitchThrownBeforeTheToolRunsStopsIt(t *testing.T) {
 	t.Parallel()
 	s, asked := &thrown{}, 0

@@ -69,7 +69,7 @@ func TestTasksAreOfTools(t *testing.T) {
 	}
 }
 
-// TestAPanicIsTold, and nobody but the gate tells one.
+// TestAPanicIsTold, and only the gate tells one.
 func TestAPanicIsTold(t *testing.T) {
 	t.Parallel()
 	r, err := registry.New(&sallyport.Backends{}, nil)
@@ -113,7 +113,7 @@ func (s stops) Stopped(_ context.Context, principal, session, tool string) (kind
 	return kind, "", s.err
 }
 
-// TestWhoStandsHearsOfItsCalls: not one that was revoked or stopped, and nobody
+// TestWhoStandsHearsOfItsCalls: not one that was revoked or stopped, and none
 // when that cannot be told.
 func TestWhoStandsHearsOfItsCalls(t *testing.T) {
 	t.Parallel()
@@ -123,7 +123,7 @@ func TestWhoStandsHearsOfItsCalls(t *testing.T) {
 		switches registry.Switches
 		want     bool
 	}{
-		"nobody says":       {nil, nil, true},
+		"without an answer": {nil, nil, true},
 		"there":             {here, stops{}, true},
 		"revoked":           {&register{}, stops{}, false},
 		"unreadable":        {&register{names: here.names, err: errors.New("x")}, stops{}, false},

@@ -44,7 +44,7 @@ func TestAChildIsTalkedTo(t *testing.T) {
 	}
 }
 
-// TestAChildThatEndsIsNotTalkedTo: whoever still writes to it learns that.
+// TestAChildThatEndsIsNotTalkedTo: a writer learns that.
 func TestAChildThatEndsIsNotTalkedTo(t *testing.T) {
 	t.Parallel()
 	w := workspace(t, open(t, nil))

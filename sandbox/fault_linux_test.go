@@ -328,7 +328,7 @@ func descendants(pid int) (list []int) {
 	return list
 }
 
-// alive reports whether a process runs; one that nobody has waited for yet
+// alive reports whether a process runs; one that was not waited for yet
 // does not.
 func alive(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -281,7 +281,7 @@ func fill(t *testing.T, root string) {
 	}
 }
 
-// answerOn says the canary to whoever connects.
+// answerOn says the canary to each client.
 func answerOn(t *testing.T, network, address string) (port int) {
 	t.Helper()
 	l, err := net.Listen(network, address)

@@ -60,7 +60,7 @@ var layerTests = []struct {
 		"UDP to the host", "MPTCP to the host", "shared memory of the host", "run it through the loader",
 	}},
 	{layerCaps, 0, "capabilities", []string{"hold a capability"}},
-	// Landlock lets nobody mount.
+	// Landlock lets no process mount.
 	{layerCaps, layerSeccomp | layerLandlock, "capabilities without filter and Landlock", []string{
 		"mount", "lift a mask with umount",
 	}},

@@ -38,7 +38,7 @@ func count(t *testing.T, scratch string) belongings {
 	for _, dir := range []string{scratch, "/sys/fs/cgroup"} {
 		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			switch {
-			case err != nil: // a group of somebody else's that has just gone
+			case err != nil: // a group of another user's that has just gone
 			case dir == scratch:
 				b.files++
 			case d.IsDir() && strings.Contains(d.Name(), "sallyport") && strings.Contains(d.Name(), fmt.Sprintf("-%d-", os.Getpid())):

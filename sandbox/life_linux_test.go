@@ -14,7 +14,7 @@ import (
 )
 
 // A number that was given back may be that of another process, and of a group,
-// when somebody stops the child that had it.
+// when a caller stops the child that had it.
 func TestLifeEndsWithTheNumber(t *testing.T) {
 	t.Parallel()
 	w := workspace(t, open(t, &Options{Warm: -1, Level: sallyport.LevelNone}))
@@ -68,7 +68,7 @@ func TestLifeOfOutputThatIsHeld(t *testing.T) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 		if len(left) == 0 {
-			t.Error("nobody held the output")
+			t.Error("no process held the output")
 		}
 		res, err := c.Wait()
 		text := string(res.Stdout)

@@ -23,7 +23,7 @@ func limited(t *testing.T, l Limits, controller string) *workplace {
 	return w
 }
 
-// TestProcessesAreBounded has a child start more than it may, whoever runs the
+// TestProcessesAreBounded has a child start more than it may, no matter who runs the
 // gate.
 func TestProcessesAreBounded(t *testing.T) {
 	w := limited(t, Limits{Processes: 24}, "pids")

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Many paths become few roots, and none of them is wider than somebody's work.
+// Many paths become few roots, and none of them is wider than a project.
 func TestObserveReduces(t *testing.T) {
 	file, dir := pathUse{}, pathUse{dir: true}
 	for _, tt := range []struct {

@@ -135,7 +135,7 @@ func TestA7_AWaitingChangeHeedsTheHost(t *testing.T) {
 	res := w.wait(c)
 	for _, change := range res.Changes {
 		if strings.HasSuffix(change.Path, ".npmrc") && !strings.HasPrefix(change.Why, string(sallyport.CodeStaleWrite)) {
-			t.Errorf("what a person changed meanwhile: %q, want %s", change.Why, sallyport.CodeStaleWrite)
+			t.Errorf("what a person changed in between: %q, want %s", change.Why, sallyport.CodeStaleWrite)
 		}
 	}
 	list, err := store.List()

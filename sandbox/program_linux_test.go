@@ -74,7 +74,7 @@ func TestProgramsOnTheFloorAreRefused(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(key), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(key, []byte("key of somebody"), 0o600); err != nil {
+	if err := os.WriteFile(key, []byte("key of a user"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{key, filepath.Dir(key), home, "/dev/null", "/proc/version", filepath.Join(home, "absent")} {
@@ -85,7 +85,7 @@ func TestProgramsOnTheFloorAreRefused(t *testing.T) {
 	}
 }
 
-// TestTheProgramIsCheckedBeforeItRuns asks whoever starts a program about the
+// TestTheProgramIsCheckedBeforeItRuns asks the caller about a program about the
 // file that it is, and runs none that is refused.
 func TestTheProgramIsCheckedBeforeItRuns(t *testing.T) {
 	for _, level := range []sallyport.Level{sallyport.LevelFull, sallyport.LevelNone} {

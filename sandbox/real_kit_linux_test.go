@@ -193,7 +193,7 @@ func (w *world) backend() *sallyport.NetworkBackend {
 		Dial: func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error) {
 			server, ok := w.hosts[addr]
 			if !ok {
-				return nil, fmt.Errorf("nobody listens on %s", addr)
+				return nil, fmt.Errorf("nothing listens on %s", addr)
 			}
 			var d net.Dialer
 			return d.DialContext(ctx, network, server)

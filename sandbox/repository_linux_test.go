@@ -61,7 +61,7 @@ func repositories(t *testing.T, w *workplace) []string {
 
 // TestA5_A13_NothingSteersARepositoryWhileAChildRuns has a child in direct mode
 // try to write each name from which git would take commands, there or not, and
-// looks at the host meanwhile and afterwards.
+// looks at the host during the run and afterwards.
 func TestA5_A13_NothingSteersARepositoryWhileAChildRuns(t *testing.T) {
 	t.Parallel()
 	installed(t, "git")

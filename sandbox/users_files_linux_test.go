@@ -201,7 +201,7 @@ func TestA3_AccessListsAreMapped(t *testing.T) {
 	}
 }
 
-// accessList lets the owner and one more user read and write, and nobody else
+// accessList lets the owner and one more user read and write, and no other user
 // (posix_acl_xattr.h).
 func accessList(user uint32) []byte {
 	const owner, named, group, mask, other, none = 1, 2, 4, 16, 32, 1<<32 - 1

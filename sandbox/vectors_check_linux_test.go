@@ -149,7 +149,7 @@ func checkExpectation(t *testing.T, c *processCase, o *outcome) {
 	if o.met(c.Expect, c) || c.Alt != "" && o.met(c.Alt, c) {
 		return
 	}
-	// Where the path is nobody's, running with an empty reach is as good as
+	// Where the path has no owner, running with an empty reach is as good as
 	// an error; what the child saw then is checked.
 	if c.Simulate["reach_path_missing"] != nil && o.met("contained", c) {
 		return

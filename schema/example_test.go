@@ -16,7 +16,7 @@ func ExampleTool() {
 	}
 	tool, err := schema.Tool(sallyport.Tool{
 		Name:        "greet",
-		Description: "Greet somebody",
+		Description: "Greet a person",
 	}, func(_ context.Context, _ *sallyport.Call, in args) (sallyport.Result, error) {
 		return sallyport.OK("Hello, " + in.Name), nil
 	})

@@ -176,7 +176,7 @@ func TestPermissionsOfTheSystemStillCount(t *testing.T) {
 	}
 	cmd := testProcess(t, "^TestPermissionsOfTheSystemStillCount$", env+"="+dir)
 	if os.Getuid() == 0 {
-		// Root may do everything, so the other process is somebody else, who
+		// Root may do everything, so the other process is another user, who
 		// must be able to walk to the folder and to start this binary.
 		bin := filepath.Join(dir, "test")
 		data, err := os.ReadFile(os.Args[0])

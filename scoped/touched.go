@@ -238,7 +238,7 @@ func newRestDecision(kind touchedKind, binary string, n int, hosts []sallyport.H
 // would make it right.
 func newFloorDecision(binary, path string) sallyport.Decision {
 	d := newAccessDecision(touchedGroups[changedOnFloor], path, false, "on the deny floor, "+unknownWriter+", as a child of "+binary+
-		" ran: it may run with the rights of whoever uses the folder; look at it or remove it")
+		" ran: it may run with the rights of the user of the folder; look at it or remove it")
 	d.Source = reach.FloorSource
 	return d
 }

@@ -48,7 +48,7 @@ func TestC5_A16_TouchedIsNoted(t *testing.T) {
 	}
 	want := []string{
 		"process [git] spawn git",
-		"refused fs_reach.write [/work/new/.git/hooks/pre-commit] on the deny floor, changed at the same time, by an unknown writer, as a child of git ran: it may run with the rights of whoever uses the folder; look at it or remove it",
+		"refused fs_reach.write [/work/new/.git/hooks/pre-commit] on the deny floor, changed at the same time, by an unknown writer, as a child of git ran: it may run with the rights of the user of the folder; look at it or remove it",
 		"refused network [npmjs.org] a child of git was refused 2 times: is not in the declared allowedHosts: not in the personality's list",
 		"refused network [\"a b\"] a child of git was refused 1 times: is no host",
 		"refused network [inner.github.com] a child of git was refused 1 times: resolves to a private address",

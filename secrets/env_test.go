@@ -62,7 +62,7 @@ func TestEnvSecret(t *testing.T) {
 }
 
 func TestEnvKnownIsEveryVariableWithThePrefix(t *testing.T) {
-	e := newEnv(t, "SP_ONE=first value", "HOME=/home/somebody", "SP_TWO=second value", "SP_SHORT=123")
+	e := newEnv(t, "SP_ONE=first value", "HOME=/home/someone", "SP_TWO=second value", "SP_SHORT=123")
 	if d := cmp.Diff([]string{"first value", "second value"}, known(t, e)); d != "" {
 		t.Errorf("Known (-want +got):\n%s", d)
 	}

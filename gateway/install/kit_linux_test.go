@@ -176,7 +176,7 @@ func placeOver(t testing.TB, n *sallyport.NetworkBackend, o *install.Options) *g
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nobody but its owner can remove what is in folders without write.
+	// Only its owner can remove what is in folders without write.
 	t.Cleanup(func() {
 		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			if err == nil && e.IsDir() {

@@ -89,6 +89,6 @@ func TestAFarewellIsForWhoLeaves(t *testing.T) {
 		Principal: sallyport.Principal{Name: "local"}, Personality: "some", Platform: sallyport.PlatformGo, Workspace: g.workspace,
 	}, sallyport.Request{Tool: upstream.FarewellName("test"), Args: json.RawMessage(`{"connection":"the-session"}`)})
 	if res.Code != sallyport.CodeInputInvalid || far.ends() != before {
-		t.Errorf("a farewell to nobody = %+v, %d sessions are over", res, far.ends()-before)
+		t.Errorf("a farewell without a session = %+v, %d sessions are over", res, far.ends()-before)
 	}
 }

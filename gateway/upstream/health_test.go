@@ -65,7 +65,7 @@ func TestADeadServerIsNotAvailable(t *testing.T) {
 		}
 		starts := s.starts.Load()
 		if res := g.call("test__a", nil); res.Code != sallyport.CodeNotAvailable || !strings.HasSuffix(res.Error, "is not currently available: "+why) || s.starts.Load() != starts {
-			t.Errorf("a call meanwhile = %+v after %d starts", res, s.starts.Load()-starts)
+			t.Errorf("a call in between = %+v after %d starts", res, s.starts.Load()-starts)
 		}
 		g.fine("while a server is dead")
 		pause := 5 * time.Second
@@ -164,7 +164,7 @@ func TestAProcessThatEndsInACall(t *testing.T) {
 		g.call("test__a", nil)
 		time.Sleep(20 * time.Minute)
 		if got := g.due(); got != "" || s.alive() != 0 {
-			t.Errorf("after a process that nobody called was ended due are %q, %d run", got, s.alive())
+			t.Errorf("after a process without calls was ended due are %q, %d run", got, s.alive())
 		}
 		g.call("test__dies", nil)
 		if got := g.due(); got != "test" {
@@ -268,7 +268,7 @@ func TestARemoteServerThatIsGone(t *testing.T) {
 	}
 	far.busy.Store("initialize")
 	if got := g.probe("test"); got != "the MCP server test did not start" {
-		t.Errorf("a server that greets nobody: %q", got)
+		t.Errorf("a server that gives no greeting: %q", got)
 	}
 	far.busy.Store("")
 	if got := g.probe("test"); got != "" {

@@ -38,7 +38,7 @@ func TestAProcessThatWorksIsNotIdle(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		if n := s.alive(); n != 0 {
-			t.Errorf("%d processes that nobody calls", n)
+			t.Errorf("%d processes without calls", n)
 		}
 	})
 }

@@ -61,7 +61,7 @@ func TestTheStreamOfASession(t *testing.T) {
 	at := newSite(t, s)
 	s.answer = func(_ *peer, _ *question) any {
 		if !at.isOpen() {
-			t.Error("nobody listens when a call begins")
+			t.Error("no stream is open when a call begins")
 			return text("not asked")
 		}
 		at.ear <- asking("elicitation/create", forPerson)
@@ -153,7 +153,7 @@ func TestNobodyListens(t *testing.T) {
 	s.answer = func(*peer, *question) any { return text("fine") }
 	g := overHTTP(t, s, http.Header{"Mcp-Session-Id": {"first"}}, func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodGet {
-			t.Error("somebody listens")
+			t.Error("a stream is open")
 		}
 		return false
 	})

@@ -260,7 +260,7 @@ func TestAFloodOfQuestions(t *testing.T) {
 }
 
 // errThought is the answer of a person whose question ended while they thought.
-var errThought = errors.New("nobody waits")
+var errThought = errors.New("no one waits")
 
 // thinker returns a person who thinks until the question ends, and who then
 // reports that.

@@ -85,7 +85,7 @@ func TestAFloodHarmsItself(t *testing.T) {
 				p.write([]byte(strings.Repeat("x", 1<<20)))
 			}
 		}},
-		{"requests that nobody may answer", false, func(p *peer, _ *question) {
+		{"requests that may not be answered", false, func(p *peer, _ *question) {
 			// It reads nothing from now on.
 			p.deaf.Lock()
 			defer p.deaf.Unlock()

@@ -127,7 +127,7 @@ func (c *client) dial(ctx context.Context, network string, to netip.AddrPort) (n
 	c.dialled = append(c.dialled, to.String())
 	c.mu.Unlock()
 	if !to.Addr().IsLoopback() {
-		return nil, errors.New("a test reaches nobody")
+		return nil, errors.New("a test reaches no host")
 	}
 	return (&net.Dialer{}).DialContext(ctx, network, to.String())
 }

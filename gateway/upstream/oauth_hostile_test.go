@@ -67,7 +67,7 @@ func TestCVE_2025_6514_CVE_2026_44430_MetadataThatLies(t *testing.T) {
 		{name: "an issuer in the network", lie: issuers("https://10.0.0.1/x"), want: "HOST_NOT_ALLOWED: 10.0.0.1"},
 		{name: "an address in disguise", lie: issuers("https://0xa9fea9fe/"), want: "HOST_NOT_ALLOWED"},
 		{name: "a number for an address", lie: issuers("https://2852039166/"), want: "HOST_NOT_ALLOWED"},
-		{name: "an issuer that nobody declared", lie: issuers("https://login.evil.example"), want: "HOST_NOT_ALLOWED: login.evil.example is not in the declared allowedHosts"},
+		{name: "an issuer that is not declared", lie: issuers("https://login.evil.example"), want: "HOST_NOT_ALLOWED: login.evil.example is not in the declared allowedHosts"},
 		{
 			name: "another issuer than the pinned one", lie: issuers("https://login.evil.example"), want: "oauth.issuer is",
 			declare: func(s *upstream.Server) { s.OAuth.Issuer = "https://login.example.com" },

@@ -21,7 +21,7 @@ func (c *client) logout(principal string) (told bool, res sallyport.Result) {
 	of.Name, of.URL = c.server.Name, c.server.URL
 	was, err := vault.Forget(c.t.Context(), &of, principal)
 	if err != nil || !was.LoggedIn {
-		c.t.Fatalf("Forget() = %v, %v, want somebody who was logged in", was.LoggedIn, err)
+		c.t.Fatalf("Forget() = %v, %v, want a principal who was logged in", was.LoggedIn, err)
 	}
 	tool, err := c.mounts.Logout("far", was, func(t bool) { told = t })
 	if err != nil {

@@ -51,7 +51,7 @@ func TestALoginOpensAServer(t *testing.T) {
 	c := newClient(t, i, nil)
 	res := c.discover()
 	if res.OK {
-		t.Fatal("the server answered somebody without a token")
+		t.Fatal("the server answered a client without a token")
 	}
 	wants(t, "without a token", res.Error, "the MCP server far wants a login of local: run sallyport login far")
 	if res := c.login("local"); !res.OK {
@@ -75,7 +75,7 @@ func TestALoginOpensAServer(t *testing.T) {
 	res = c.echo("local", "hello")
 	wants(t, "echo", inside(res), "hello Bearer [REDACTED:secret]")
 	// Another principal cannot use these tokens.
-	wants(t, "somebody else", c.echo("ann", "hello").Error, "wants a login of ann")
+	wants(t, "another user", c.echo("ann", "hello").Error, "wants a login of ann")
 	// The tokens are kept across starts of the program.
 	c.open()
 	if res := c.discover(); !res.OK {

@@ -294,16 +294,16 @@ func TestJudge(t *testing.T) {
 		}
 		name, _ := d["name"].(string)
 		if string(kind)+":"+name == refused.Load() {
-			return false, "nobody has accepted it"
+			return false, "it is not accepted"
 		}
 		return true, ""
 	}
 	g := scripted(t, s, &upstream.Options{Judge: judge})
-	if res := g.call("prompt:test__greet", object{"who": "x"}); res.Code != sallyport.CodeNotAvailable || !strings.Contains(strings.Join(g.left, "; "), "greet: nobody has accepted it") {
+	if res := g.call("prompt:test__greet", object{"who": "x"}); res.Code != sallyport.CodeNotAvailable || !strings.Contains(strings.Join(g.left, "; "), "greet: it is not accepted") {
 		t.Errorf("a prompt that is refused = %+v, left out: %q", res, g.left)
 	}
 	refused.Store("tool:resources")
-	if res := g.call("test__resources", nil); res.Code != sallyport.CodeNotAvailable || !strings.Contains(g.held(), "resources: nobody has accepted it") {
+	if res := g.call("test__resources", nil); res.Code != sallyport.CodeNotAvailable || !strings.Contains(g.held(), "resources: it is not accepted") {
 		t.Errorf("a tool that is refused now = %+v, held %q", res, g.held())
 	}
 }
@@ -373,7 +373,7 @@ func TestTheFirstCallWaitsForTheList(t *testing.T) {
 	go func() { done <- g.as(ctx, "ann", "some", "test__a", object{}) }()
 	<-asked
 	if calls("a") != 0 {
-		t.Error("the call went to a process whose definitions nobody had looked at")
+		t.Error("the call went to a process whose definitions were not read")
 	}
 	close(goOn)
 	if res := <-done; !res.OK || calls("a") != 1 {

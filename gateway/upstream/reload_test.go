@@ -53,7 +53,7 @@ func TestAServerSurvivesAReload(t *testing.T) {
 		}},
 		{name: "the role's grant", grant: " is smaller now"},
 		{name: "a script that changed", program: "server.py", another: func(*script) { save(t, file, "something else") }},
-		{name: "a script that nobody can look at", program: "nowhere.py"},
+		{name: "a script that cannot be read", program: "nowhere.py"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScript(t, tool("a"))

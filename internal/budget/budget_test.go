@@ -65,7 +65,7 @@ func TestWhatIsSettledStays(t *testing.T) {
 	}
 }
 
-// TestWhatStaysLeavesRoom: whoever holds nothing yet finds room beside those who
+// TestWhatStaysLeavesRoom: a principal that holds nothing yet finds room beside those who
 // hold as much as they can.
 func TestWhatStaysLeavesRoom(t *testing.T) {
 	b := New(1000)

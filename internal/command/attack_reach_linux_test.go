@@ -128,7 +128,7 @@ principals: {local: {permissions: ["file:read"], personalities: [reader]}}
 	return dir, data
 }
 
-const theSecret = "what nobody was granted"
+const theSecret = "what the role was never granted"
 
 // Links, and neighbours with the same name prefix, lead out of the granted
 // folder. No surface reads, lists, searches or writes anything outside it.
@@ -149,9 +149,9 @@ func TestCVE_2025_53109_CVE_2025_53110_LinksAndPrefixes(t *testing.T) {
 			{"read_file", `{"path":%s}`},
 			{"file-read", `{"path":%s}`},
 			{"list_files", `{"path":%s}`},
-			{"search_files", `{"path":%s,"pattern":"nobody"}`},
+			{"search_files", `{"path":%s,"pattern":"granted"}`},
 			{"write_file", `{"path":%s,"content":"x"}`},
-			{"patch_file", `{"path":%s,"old_text":"nobody","new_text":"x"}`},
+			{"patch_file", `{"path":%s,"old_text":"granted","new_text":"x"}`},
 		} {
 			for _, s := range surfaces {
 				if i > 0 && s.name != "Go library" {

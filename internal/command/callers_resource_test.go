@@ -91,7 +91,7 @@ func TestCVE_2026_13341_TokensAreForThisServer(t *testing.T) {
 	if got.Resource != mcp || fmt.Sprint(got.Servers) != "["+p.URL+"]" || fmt.Sprint(got.Scopes) != "[file:read http:read]" {
 		t.Errorf("metadata = %+v, want the resource %s, the issuer %s and the permission", got, mcp, p.URL)
 	}
-	s.wants(t, p.claim(t, map[string]any{"aud": "somebody-else", "scope": "file:read"}), "look", `{}`, 401)
+	s.wants(t, p.claim(t, map[string]any{"aud": "another-audience", "scope": "file:read"}), "look", `{}`, 401)
 	s.wants(t, p.claim(t, map[string]any{"scope": "file:read"}), "look", `{}`, 401)
 	s.wants(t, p.claim(t, map[string]any{"aud": []string{"x", "sallyport"}, "scope": "file:read"}), "look", `{}`, 502)
 	s.stop(t)

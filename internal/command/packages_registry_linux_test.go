@@ -40,7 +40,7 @@ func TestAnotherRegistry(t *testing.T) {
 	from("[npx, notes-server]", `{npm: "`+at+`"}`)
 	p.says(1, "the registry was asked for the newest: ", "lock")
 	if n.asked.Load() != 0 {
-		t.Error("a private address was asked that nobody allowed")
+		t.Error("a private address was asked that is not allowed")
 	}
 	from("[npx, notes-server]", `{npm: "`+at+`", allow_private: true}`)
 	p.says(1, "write notes-server@1.2.3, which is the newest", "lock")
@@ -60,7 +60,7 @@ func TestAnotherRegistry(t *testing.T) {
 	p.says(1, "another package is pinned than notes-server@1.2.3", "check")
 	p.says(1, "Unknown tool: mcp__notes__echo", echo...)
 	if other.asked.Load() != 0 {
-		t.Error("a registry was asked that nobody has approved")
+		t.Error("a registry was asked that is not approved")
 	}
 	if text := p.says(1, "another package is installed", "diff", "notes"); !strings.Contains(text, at) || !strings.Contains(text, elsewhere) {
 		t.Errorf("diff does not show which registry it was and is:\n%s", text)

@@ -416,7 +416,7 @@ personalities: {ops: {toolset: [], mcp_servers: [notes], safety: {network: {allo
 	p.says(1, "critical server url: the server is somewhere else", "", "diff")
 	p.says(1, "Unknown tool", "", "call", "mcp__notes__echo", "{}")
 	if n := asked.Load(); n != 0 {
-		t.Errorf("%d requests went to where nobody approved", n)
+		t.Errorf("%d requests went to what is not approved", n)
 	}
 	p.run(0, "approve", "notes", "--expect", p.expected("notes"))
 	p.works()

@@ -50,7 +50,7 @@ func TestActions(t *testing.T) {
 }
 
 // TestActionFault places messages as the validation of an action does. The
-// value of a key is not shown: nobody knows yet what it is.
+// value of a key is not shown: its meaning is not known yet.
 func TestActionFault(t *testing.T) {
 	c, err := Parse("s.yaml", []byte(actionYAML), testOptions())
 	if err != nil {

@@ -88,7 +88,7 @@ func TestCallersAndConnections(t *testing.T) {
 }
 
 // TestRolesOfCallers: who has no list takes the personality that is chosen
-// when nobody chooses, never any; only the local user may take any.
+// by default, never any; only the local user may take any.
 func TestRolesOfCallers(t *testing.T) {
 	tests := []struct {
 		name, personalities string

@@ -19,7 +19,7 @@ func TestFile(t *testing.T) {
 	if err := os.Symlink("four", path("link")); err != nil {
 		t.Fatal(err)
 	}
-	// Nobody ever writes to it.
+	// No process ever writes to it.
 	if err := syscall.Mkfifo(path("fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func TestB9_ConnectionsAreShared(t *testing.T) {
 		t.Errorf("a third: %d", status)
 	}
 	if status := ask(dial(t, address, ""), "eve", "/"); status != http.StatusServiceUnavailable {
-		t.Errorf("one for whom nobody has more than one: %d", status)
+		t.Errorf("one for whom no principal has more than one: %d", status)
 	}
 	for i, c := range idle {
 		if status := ask(c, "ann", "/"); status != 0 {

@@ -172,7 +172,7 @@ func TestServerChangesHaveTheirSeverity(t *testing.T) {
 		{"mail", c(func(c *sallyport.Capabilities) {
 			c.Mail = &sallyport.MailCapability{To: []string{"*@example.com"}}
 		}), "critical reach-gained capabilities/mail/relay|critical reach-gained capabilities/mail/to"},
-		{"somebody to ask", c(func(c *sallyport.Capabilities) { c.Input = []sallyport.InputKind{sallyport.InputPerson} }), "critical reach-gained capabilities/input"},
+		{"a person to ask", c(func(c *sallyport.Capabilities) { c.Input = []sallyport.InputKind{sallyport.InputPerson} }), "critical reach-gained capabilities/input"},
 		{"attachments", c(func(c *sallyport.Capabilities) { c.Attachments = &sallyport.AttachmentsCapability{All: true} }), "critical reach-gained capabilities/attachments"},
 		{"storage", c(func(c *sallyport.Capabilities) {
 			c.Storage = &sallyport.StorageCapability{Scope: sallyport.ScopeSession, Kind: "kv"}

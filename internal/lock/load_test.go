@@ -146,7 +146,7 @@ func TestSaveKeepsTheModeAndTheLink(t *testing.T) {
 // TestExclusive counts in a file: a count is lost when two do it at once.
 func TestExclusive(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("nobody waits for anybody there")
+		t.Skip("there is no waiting there")
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "count")
@@ -223,7 +223,7 @@ func TestTheTextDiffsWell(t *testing.T) {
 	}
 }
 
-// TestHiddenTextInTheFileIsNoted loads a file that somebody else wrote, in
+// TestHiddenTextInTheFileIsNoted loads a file that another party wrote, in
 // which characters are hidden and the digest is right.
 func TestHiddenTextInTheFileIsNoted(t *testing.T) {
 	f := taken(t, edited(t, "Reads a file.", "Reads\u200b a file."))

@@ -102,7 +102,7 @@ func beginAnew(t testing.TB, l *audit.Log, path string) {
 	}
 }
 
-// TestLogWaitsForReaders: what somebody reads stays, others write on, and the
+// TestLogWaitsForReaders: what a reader holds stays, others write on, and the
 // log begins anew when the reader is gone.
 func TestLogWaitsForReaders(t *testing.T) {
 	t.Parallel()

@@ -74,7 +74,7 @@ func TestTailNeedsARememberedHead(t *testing.T) {
 	if r := storetest.Verify(t, db, &audit.VerifyOptions{Head: &head}); r.OK() || r.Bad.Seq != 18 {
 		t.Errorf("Verify with the head: %s, want record 18 missing", r.String())
 	}
-	// Whoever cut the tail goes on with the real key.
+	// The one who cut the tail goes on with the real key.
 	storetest.Record(t, l, db, "d", 10)
 	if r := storetest.Verify(t, db, nil); !r.OK() {
 		t.Errorf("Verify without a head: %s, want good: nothing in the file shows the cut", r.String())

@@ -93,7 +93,7 @@ func TestManySwitches(t *testing.T) {
 }
 
 // TestReadersBesideAWriter: more readers than there are connections, while
-// somebody holds the one that writes.
+// another holds the one that writes.
 func TestReadersBesideAWriter(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "state.db"), nil)

@@ -187,7 +187,7 @@ func TestLimitRowsAreBounded(t *testing.T) {
 	if _, times := rows(t, path); times != small.Requests {
 		t.Errorf("%d times are kept, want %d", times, small.Requests)
 	}
-	// Keys that nobody uses go when others come, large ones piece by piece.
+	// Keys that are not used go when others come, large ones piece by piece.
 	use("large", 1200, large)
 	for i := range 100 {
 		use(fmt.Sprint("old", i), 2, small)
@@ -220,7 +220,7 @@ func TestLimitKeysAreBounded(t *testing.T) {
 }
 
 // TestAFullStoreMakesRoom has one large key that expired and removes it piece
-// by piece, also by calls that are refused meanwhile.
+// by piece, also by calls that are refused in between.
 func TestAFullStoreMakesRoom(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)

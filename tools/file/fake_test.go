@@ -192,7 +192,7 @@ func (f *fakeFS) MkdirAll(name string) error {
 	return f.root.MkdirAll(rel, 0o755)
 }
 
-// put writes files as somebody else would, outside the accessor.
+// put writes files as another user would, outside the accessor.
 func (f *fakeFS) put(t testing.TB, name, content string) {
 	t.Helper()
 	if err := f.root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -203,7 +203,7 @@ func (f *fakeFS) put(t testing.TB, name, content string) {
 	}
 }
 
-// get reads a file as somebody else would.
+// get reads a file as another user would.
 func (f *fakeFS) get(t testing.TB, name string) string {
 	t.Helper()
 	data, err := f.root.ReadFile(name)

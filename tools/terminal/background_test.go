@@ -349,7 +349,7 @@ func TestIdleProcessEnds(t *testing.T) {
 		time.Sleep(idleTime + time.Minute)
 		synctest.Wait()
 		if !ended(child) {
-			t.Fatal("nobody asked, and it still runs")
+			t.Fatal("no caller asked, and it still runs")
 		}
 		if got := table.stateOf(p).describe(); got != "ended with exit code 143: no caller asked about it for 30 minutes" {
 			t.Errorf("words = %q", got)

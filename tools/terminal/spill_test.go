@@ -122,7 +122,7 @@ func TestSpillLeavesAnOverlayAlone(t *testing.T) {
 	}
 }
 
-// left is what a child left that did what nobody asked for.
+// left is what a child left that did what was not asked for.
 func left() sallyport.ProcessResult {
 	res := sallyport.ProcessResult{Level: sallyport.LevelFull}
 	for range 3 * maxTouched {

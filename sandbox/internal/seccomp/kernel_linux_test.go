@@ -108,7 +108,7 @@ func TestKernelAllows(t *testing.T) {
 		{"sendto", full, [6]uintptr{^uintptr(0), 0, 0, 0, 0, 0}, "EBADF"},
 		{"mknodat", full, [6]uintptr{0, 0, unix.S_IFIFO}, "EFAULT"},
 		{"execve", full, [6]uintptr{}, "EFAULT"},
-		// Nobody listens to these notifications.
+		// No listener reads these notifications.
 		{"execve", Options{Notify: true}, [6]uintptr{}, "ENOSYS"},
 	}
 	for _, tt := range tests {

@@ -61,7 +61,7 @@ func TestADirectoryThatCannotBeListedIsMaskedWhenItCanBeEntered(t *testing.T) {
 		read, write []string
 		want        []string
 	}{
-		// Nobody can get into ws/shut while its mode cannot be changed.
+		// No process can get into ws/shut while its mode cannot be changed.
 		{name: "read", read: []string{"ws"}, want: []string{"f ws/.netrc", "d ws/through"}},
 		{name: "write", write: []string{"ws"}, want: []string{"f ws/.netrc", "d ws/shut", "d ws/through"}},
 		{name: "the reach itself", read: []string{"solo"}, want: []string{"d solo"}},
