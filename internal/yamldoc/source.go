@@ -32,14 +32,6 @@ type Source struct {
 	cuts map[int]int
 }
 
-// TextFault is a fault before its text has a name.
-type TextFault struct {
-	// At is where it is.
-	At Position
-	// Message says what is wrong and what was expected.
-	Message string
-}
-
 // Parse reads the text into its tree. It does not look for keys that stand twice
 // in a mapping; [ReadDocument] does.
 func (f *Source) Parse(data []byte, b Bounds) []TextFault {

@@ -11,6 +11,14 @@ import (
 // time in the blank lines that end a block scalar (10 s for 64 KiB of them).
 const maxBlankLines = 256
 
+// TextFault is a fault before its text has a name.
+type TextFault struct {
+	// At is where it is.
+	At Position
+	// Message says what is wrong and what was expected.
+	Message string
+}
+
 // fileText is the checked text of one file.
 type fileText struct {
 	// text has line feeds only and no byte order mark.
