@@ -268,3 +268,28 @@ func (m *kvModel) listRandomPrefix(r *rapid.T) {
 func (m *kvModel) advanceClock(r *rapid.T) {
 	m.clock.advance(time.Duration(rapid.IntRange(1, 2000).Draw(r, "ms")) * time.Millisecond)
 }
+
+func openKV(t testing.TB, f sallyport.KVFactory, scope string) sallyport.KV {
+	t.Helper()
+	kv, err := f.KV(t.Context(), scope)
+	if err != nil {
+		t.Fatalf("KV(%q) = %v, want no error", scope, err)
+	}
+	return kv
+}
+
+func setValue(t testing.TB, kv sallyport.KV, key, value string, ttl time.Duration) {
+	t.Helper()
+	if err := kv.Set(t.Context(), key, value, ttl); err != nil {
+		t.Fatalf("Set(%q) = %v, want no error", key, err)
+	}
+}
+
+// wantGet checks a value; absent ones are wanted with ok false.
+func wantGet(t testing.TB, kv sallyport.KV, key, value string, ok bool) {
+	t.Helper()
+	got, have, err := kv.Get(t.Context(), key)
+	if err != nil || got != value || have != ok {
+		t.Errorf("Get(%q) = %.40q, %v, %v, want %.40q, %v, no error", key, got, have, err, value, ok)
+	}
+}
