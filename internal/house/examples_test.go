@@ -13,7 +13,7 @@ import (
 // of each shows a program that runs, with what it prints.
 var entryPoints = []string{
 	"", "action", "audit", "auth", "egress", "gateway", "gateway/install", "httpapi", "registry", "sandbox", "schema", "scoped/scopedtest",
-	"secrets", "store/attachments", "store/sqlite", "tools/database",
+	"secrets", "store/attachments", "store/memory", "store/sqlite", "tools/database",
 }
 
 // TestEntryPointsHaveRunnableExamples: an example without output is compiled and
