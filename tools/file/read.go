@@ -102,7 +102,7 @@ func (in *readInput) validateInput(attached []sallyport.Attachment) error {
 func attachmentNames(attached []sallyport.Attachment) string {
 	var b strings.Builder
 	for _, a := range attached {
-		fmt.Fprintf(&b, "\nattached: ref %s is %s (%s, %s)", a.Ref, oneLine(a.Name), a.Kind, countOf(int(a.Bytes), "byte", "bytes"))
+		fmt.Fprintf(&b, "\nattached: ref %s is %s (%s, %s)", a.Ref, cleanHeaderName(a.Name), a.Kind, countOf(int(a.Bytes), "byte", "bytes"))
 	}
 	return b.String()
 }
@@ -135,7 +135,7 @@ func loadAttachment(ctx context.Context, c *sallyport.Call, ref string) (name st
 	name = "attachment " + ref
 	for _, a := range c.Attachments.List() {
 		if a.Ref == ref && a.Name != "" {
-			name = "attachment " + oneLine(a.Name)
+			name = "attachment " + cleanHeaderName(a.Name)
 		}
 	}
 	r, err := c.Attachments.Open(ctx, ref)
@@ -296,8 +296,8 @@ func resultBudget(c *sallyport.Call, own int) int {
 	return own
 }
 
-// oneLine makes a foreign name fit for a header.
-func oneLine(s string) string {
+// cleanHeaderName makes the name of an attachment fit for a header.
+func cleanHeaderName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\r' || r == ']' {
 			return ' '

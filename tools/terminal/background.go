@@ -209,7 +209,7 @@ func (t *processTable) findOwned(session, id string) (*backgroundProcess, error)
 			return p, nil
 		}
 	}
-	return nil, sallyport.InputInvalid("no background process has the id " + oneLine(id) + "; process_list shows them")
+	return nil, sallyport.InputInvalid("no background process has the id " + quoteUnprintable(id) + "; process_list shows them")
 }
 
 // signalPoll tells the watcher that a caller asked. It is called under the
@@ -269,7 +269,7 @@ func (s processState) describe() string {
 	case !s.done:
 		return "running"
 	case isCoded:
-		return "ended: " + oneLine(coded.Error())
+		return "ended: " + quoteUnprintable(coded.Error())
 	case s.ended != "":
 		return fmt.Sprintf("ended with exit code %d: %s", s.result.ExitCode, s.ended)
 	case s.err != nil:

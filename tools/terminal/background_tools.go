@@ -230,9 +230,9 @@ func (f *Family) listProcesses(_ context.Context, c *sallyport.Call, _ listInput
 		command := text.FirstChars(p.command, maxShownCommand)
 		line := p.id + ": " + s.describe()
 		if p.label != "" {
-			line += " [" + oneLine(p.label) + "]"
+			line += " [" + quoteUnprintable(p.label) + "]"
 		}
-		lines = append(lines, line+": "+oneLine(command))
+		lines = append(lines, line+": "+quoteUnprintable(command))
 		one := map[string]any{
 			"id": p.id, "running": !s.done, "label": p.label, "command": command,
 			"started": p.timeStarted.UTC().Format(time.RFC3339), "outputBytes": p.out.size(),

@@ -109,7 +109,7 @@ func (in *checkInput) checkPositional() error {
 	for _, a := range append(slices.Clone(in.Targets), in.Filter) {
 		switch {
 		case strings.HasPrefix(a, "-"), strings.HasPrefix(a, "@"):
-			return sallyport.InputInvalid("a filter or target may not begin with - or @: " + oneLine(a))
+			return sallyport.InputInvalid("a filter or target may not begin with - or @: " + quoteUnprintable(a))
 		case strings.ContainsFunc(a, unicode.IsControl), utf8.RuneCountInString(a) > maxTargetChars:
 			return sallyport.InputInvalid("a filter or target is too long or holds a control character")
 		}
@@ -161,7 +161,7 @@ func (f *Family) runCheck(ctx context.Context, c *sallyport.Call, want checkPurp
 	if err != nil {
 		return r.newFailedResult(err)
 	}
-	r.head = []string{"ran: " + oneLine(command)}
+	r.head = []string{"ran: " + quoteUnprintable(command)}
 	r.data = map[string]any{"command": command}
 	if want == checkTests {
 		r.addTestSummary(p.kind, res.ExitCode)

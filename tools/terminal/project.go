@@ -247,7 +247,7 @@ func (p *projectFinder) npmArgs(script string) ([][]string, error) {
 	}
 	for _, a := range given {
 		if !shellSafe.MatchString(a) {
-			return nil, sallyport.InputInvalid("npm scripts take only letters, digits, blanks and _./:@,=+- here, not " + oneLine(a))
+			return nil, sallyport.InputInvalid("npm scripts take only letters, digits, blanks and _./:@,=+- here, not " + quoteUnprintable(a))
 		}
 	}
 	if len(given) > 0 {

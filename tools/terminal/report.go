@@ -148,7 +148,7 @@ func (r *childReport) changeLines(list []sallyport.Change) []string {
 // committed".
 func (r *childReport) changeLine(ch sallyport.Change) string {
 	var b strings.Builder
-	b.WriteString(string(ch.Kind) + " " + oneLine(r.shortenPath(ch.Path)))
+	b.WriteString(string(ch.Kind) + " " + quoteUnprintable(r.shortenPath(ch.Path)))
 	if ch.Kind != sallyport.ChangeDeleted {
 		unit := "bytes"
 		if ch.Bytes == 1 {
@@ -163,7 +163,7 @@ func (r *childReport) changeLine(ch sallyport.Change) string {
 		b.WriteString(", not committed")
 	}
 	if ch.Why != "" {
-		b.WriteString(": " + oneLine(ch.Why))
+		b.WriteString(": " + quoteUnprintable(ch.Why))
 	}
 	return b.String()
 }
@@ -180,8 +180,8 @@ func (r *childReport) shortenPath(path string) string {
 	return rel
 }
 
-// oneLine quotes a text that would not stay on its line.
-func oneLine(s string) string {
+// quoteUnprintable quotes a text that would not stay on its line.
+func quoteUnprintable(s string) string {
 	for _, c := range s {
 		if !strconv.IsPrint(c) {
 			return strconv.Quote(s)

@@ -39,7 +39,7 @@ func (r *childReport) spillOutput(overlay bool) (path, note string) {
 		case errors.Is(err, sallyport.ErrPathNotReachable):
 			continue
 		case errors.Is(err, errPlanted):
-			return "", "; the output was not kept, because " + oneLine(r.shortenPath(r.call.FS.Abs(folder))) +
+			return "", "; the output was not kept, because " + quoteUnprintable(r.shortenPath(r.call.FS.Abs(folder))) +
 				" is no folder of its own, or has the file already"
 		case err != nil:
 			return "", "; the output was not kept, because its file could not be written"

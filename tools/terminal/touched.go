@@ -27,7 +27,7 @@ func changedOnFloor(t sallyport.Touched) []string {
 	}
 	var names []string
 	for _, p := range t.ChangedOnFloor[:min(len(t.ChangedOnFloor), maxOnFloor)] {
-		names = append(names, oneLine(text.FirstChars(p, maxOnFloorChars)))
+		names = append(names, quoteUnprintable(text.FirstChars(p, maxOnFloorChars)))
 	}
 	line := "on the deny floor, changed at the same time, by an unknown writer: " + strings.Join(names, ", ")
 	if n := len(t.ChangedOnFloor) - maxOnFloor; n > 0 {
@@ -42,7 +42,7 @@ func withheldLines(t sallyport.Touched) []string {
 	if len(t.Withheld) == 0 {
 		return nil
 	}
-	line := "shown in part, because too much lies in it: " + oneLine(text.FirstChars(t.Withheld[0], maxOnFloorChars))
+	line := "shown in part, because too much lies in it: " + quoteUnprintable(text.FirstChars(t.Withheld[0], maxOnFloorChars))
 	if n := len(t.Withheld) - 1; n > 0 {
 		line += fmt.Sprintf(" and %d more", n)
 	}
