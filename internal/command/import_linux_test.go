@@ -116,7 +116,7 @@ func TestTheImportedPackageIsServed(t *testing.T) {
 	p := newPackageFolder(t, newNPMStandIn(t, "1.2.3"))
 	place(t, p.dir, "mcp.json", `{"mcpServers": {"one": {"command": "npx", "args": ["-y", "notes-server", "--all"]}}}`)
 	p.says(0, "wrote ", "init")
-	p.says(0, "notes-server names no exact version", "import", "./mcp.json")
+	p.says(0, "notes-server has no exact version", "import", "./mcp.json")
 	p.says(0, "undo: sallyport import --rollback ./mcp.json", "import", "./mcp.json", "--write", "--pin", "one=1.2.3")
 	p.says(0, "wrote ", "lock")
 	p.says(0, "answered --all", "call", "--personality", "imported", "mcp__one__echo", "{}")

@@ -42,7 +42,7 @@ func (i *clientImport) translateRemote(p *plannedServer, address string) {
 	switch {
 	case !ok:
 	case clients.SecretText(text) || clients.Credential([]string{"url", text}, 1) != "":
-		p.blockServer("the url holds what looks like a secret, which is not copied, and no place in an address takes one")
+		p.blockServer("the url holds what looks like a secret; it was not copied, and an address cannot refer to a secret")
 	default:
 		p.entry.URL = text
 		if strings.EqualFold(p.from.Type, "sse") {
@@ -117,7 +117,7 @@ func (i *clientImport) translateLocal(p *plannedServer, command []string) {
 		text, ok := i.resolveReferences(p, "args", arg)
 		words = append(words, text)
 		if why := clients.Credential(words, k+1); ok && why != "" {
-			p.blockServer("argument %d %s, which is not copied, and no argument here takes one: start the server with it in a variable of env", k+1, why)
+			p.blockServer("argument %d %s and was not copied, and an argument cannot refer to a secret: give it to the server in a variable of env", k+1, why)
 		}
 		p.entry.Command = append(p.entry.Command, i.translateArgument(p, text))
 	}
@@ -228,10 +228,10 @@ func (i *clientImport) resolveReferences(p *plannedServer, key, value string) (s
 			return "", false
 		}
 		text = strings.Replace(text, r.Text, r.Default, 1)
-		p.addNote("%s: a reference to %s has its default", key, r.Name)
+		p.addNote("%s: the default took the place of the reference to %s", key, r.Name)
 	}
 	if strings.Contains(text, "${") {
-		p.blockServer("%s holds ${, which would be a variable here", key)
+		p.blockServer("%s holds ${, which a declaration would expand", key)
 		return "", false
 	}
 	return text, true

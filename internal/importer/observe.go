@@ -43,10 +43,10 @@ func (i *clientImport) observeServer(ctx context.Context, p *plannedServer) {
 	i.addObservedUse(p, seen)
 	for k, w := range seen.Withheld {
 		if k == 5 {
-			p.addNote("and %d more that no declaration gives", len(seen.Withheld)-k)
+			p.addNote("and %d more that no declaration grants", len(seen.Withheld)-k)
 			break
 		}
-		p.addNote("it used what no declaration gives: %s %s: %s", w.Kind, i.redactSecrets(p, w.Item), w.Why)
+		p.addNote("it used something that no declaration grants: %s %s: %s", w.Kind, i.redactSecrets(p, w.Item), w.Why)
 	}
 	if seen.AllowPrivate {
 		p.addNote("it reached a private address, for which the personality needs allow_private_urls")

@@ -106,7 +106,7 @@ func (i *clientImport) translateServer(p *plannedServer) {
 	i.translateHeaders(p)
 	i.proposeReach(p)
 	for _, key := range p.from.Unknown {
-		p.addNote("%s is not carried over: there is no such thing here", key)
+		p.addNote("%s is not carried over: a declaration has no such key", key)
 	}
 }
 
@@ -128,7 +128,7 @@ func (i *clientImport) checkDeclaration(p *plannedServer) {
 		return
 	}
 	if pkg := now.Package; pkg != nil && pkg.Check() != nil {
-		p.addNote("%s names no exact version, without which it is not started: --pin %s=VERSION writes one, and sallyport lock names the newest", pkg.Name, p.name)
+		p.addNote("%s has no exact version, and does not start without one: write it with --pin %s=VERSION; sallyport lock names the newest", pkg.Name, p.name)
 	}
 	for k := range i.config.Servers {
 		part := &i.config.Servers[k]
@@ -140,7 +140,7 @@ func (i *clientImport) checkDeclaration(p *plannedServer) {
 			p.state, p.why = stateDeclared, []string{"declared at " + part.Source("") + ", which stays as it is"}
 			return
 		}
-		p.blockServer("the name is another server's at %s: rename one of them, or --leave %s", part.Source(""), p.name)
+		p.blockServer("another server has this name at %s: rename one of them, or --leave %s", part.Source(""), p.name)
 	}
 }
 

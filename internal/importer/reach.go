@@ -42,7 +42,7 @@ func (i *clientImport) proposeReach(p *plannedServer) {
 	}
 	if hosts := p.flagValues(i.hosts); len(hosts) > 0 {
 		if p.entry.URL != "" {
-			p.addNote("--host: the host of a url is granted by the url")
+			p.addNote("--host is not needed: the url grants its host")
 			return
 		}
 		c.Network = &sallyport.NetworkCapability{AllowedHosts: hosts}
@@ -71,12 +71,12 @@ func (p *plannedServer) noteProposal(home string) {
 	switch {
 	case p.entry.URL != "" || p.observed:
 	case c.Empty():
-		p.addNote("capabilities are empty: it may touch nothing until they say what")
+		p.addNote("capabilities are empty: the server may touch nothing until you name what it needs")
 	case c.FSReach != nil:
-		p.addNote("for reading, what its arguments name is proposed; for writing, nothing")
+		p.addNote("proposed: read access to what its arguments name, and no write access")
 		for _, path := range c.FSReach.Read.Paths {
 			if path == "/" || path == home {
-				p.addNote("%s is everything that may be read there: name the folders that it needs instead", path)
+				p.addNote("%s holds far more than one server needs: name the folders that it needs instead", path)
 			}
 		}
 	}

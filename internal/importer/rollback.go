@@ -101,7 +101,7 @@ func (e *Environment) restoreFile(o *Options, file *clients.File) (done string, 
 		case errors.Is(err, clients.ErrChanged) && o.Force:
 			text = copied.Text
 		case errors.Is(err, clients.ErrChanged):
-			return "", fmt.Errorf("%s: %w. Nothing was changed. Either take what is new out of it by hand, or put the copy %s back whole with --force, which loses what was changed since",
+			return "", fmt.Errorf("%s: %w. Nothing was changed. Either remove the new servers by hand, or restore the whole copy %s with --force, which loses later changes",
 				file.Path, err, path)
 		case err != nil:
 			return "", err

@@ -30,7 +30,7 @@ func (i *clientImport) resolveDefaults(p *plannedServer, name string, text *stri
 	}
 	for _, r := range refs {
 		*text = strings.Replace(*text, r.Text, r.Default, 1)
-		p.addNote("%s: a reference to %s has its default", name, r.Name)
+		p.addNote("%s: the default took the place of the reference to %s", name, r.Name)
 	}
 	return true
 }

@@ -24,7 +24,7 @@ func (i *clientImport) translateVariables(p *plannedServer) {
 		case !reach.IsEnvName(v.Name):
 			p.addNote("a variable is not carried over: %q is not a name of one", v.Name)
 		case reach.ReservedEnv(v.Name):
-			p.addNote("%s is not carried over: it steers a child from outside, so that no child gets it", v.Name)
+			p.addNote("%s is not carried over: no server gets a variable that changes how programs run", v.Name)
 		case len(refs) > 0 && !i.resolveDefaults(p, v.Name, &text, refs) || !i.isHarmless(p, v.Name, text):
 			i.secretVariable(p, v.Name, text, refs, hosts)
 		default:
@@ -36,7 +36,7 @@ func (i *clientImport) translateVariables(p *plannedServer) {
 // addPlainVariable adds a variable whose value every user may read.
 func (i *clientImport) addPlainVariable(p *plannedServer, name, text string) {
 	if strings.Contains(text, "${") {
-		p.addNote("%s is not carried over: ${ would be a variable here", name)
+		p.addNote("%s is not carried over: a declaration would expand the ${ in it", name)
 		return
 	}
 	if p.entry.Env == nil {
@@ -57,7 +57,7 @@ func (i *clientImport) secretVariable(p *plannedServer, name, text string, refs 
 	}
 	if len(hosts) == 0 {
 		p.lacksHosts = p.lacksHosts || p.state == stateReady
-		p.blockServer("%s, and is not copied: say which hosts get its value, with --host %s=HOST%s, or that it is none, with --plain %s=%s", what, p.name, suggestHost(name), p.name, name)
+		p.blockServer("%s and was not copied: name the hosts that get its value with --host %s=HOST%s, or copy it with --plain %s=%s", what, p.name, suggestHost(name), p.name, name)
 		return
 	}
 	ref := "mcp/" + p.name + "/" + name

@@ -99,7 +99,7 @@ func (i *clientImport) refuseBlocked(p *serverPlan) error {
 			message += "\n  " + text.OneLine(s.describeState())
 		}
 	}
-	return errors.New(message + "\nchange what is named, or leave a server with the client, beside the gate: --leave SERVER")
+	return errors.New(message + "\nmake the changes that are named, or leave a server outside of the gate with --leave SERVER")
 }
 
 // printDone reports what was done and what the user still has to do.
