@@ -34,8 +34,99 @@ type Capabilities struct {
 
 // Empty reports whether the tool touches nothing.
 func (c Capabilities) Empty() bool {
-	return c.Network == nil && len(c.Secrets) == 0 && c.Storage == nil && c.FSReach == nil &&
-		c.Process == nil && c.Attachments == nil && c.Database == nil && c.Mail == nil && len(c.Input) == 0
+	for i := range groupEffects {
+		if groupEffects[i].declared(&c) {
+			return false
+		}
+	}
+	return true
+}
+
+// An effect says how far a declared group changes things outside the process.
+type effect int
+
+const (
+	changesNothing effect = iota
+	changesOwn            // changes the tool's own store, or adds something elsewhere
+	changesOthers         // may overwrite or remove what exists beyond that
+)
+
+// groupEffects says of each capability group what its declaration and its grant
+// mean for what a call may do. A nil function means nothing.
+var groupEffects = [...]struct {
+	declared  func(c *Capabilities) bool
+	effect    func(t *Tool) effect
+	openWorld bool // reaches systems that the operator does not run
+	facts     func(t *Tool, g *Grant, workspace string) Facts
+}{
+	{
+		declared: func(c *Capabilities) bool { return c.Network != nil }, openWorld: true,
+		effect: func(t *Tool) effect { return othersIf(!t.ReadOnly) },
+		facts: func(t *Tool, g *Grant, _ string) Facts {
+			n, reaches := &g.Network, len(g.Network.Allow) > 0
+			return Facts{Private: reaches && n.AllowPrivate && t.onlyReads(), Untrusted: reaches, Outward: t.sendsOut(n)}
+		},
+	},
+	{
+		declared: func(c *Capabilities) bool { return len(c.Secrets) > 0 },
+		facts: func(t *Tool, g *Grant, _ string) Facts {
+			return Facts{Private: t.Server() != "" && len(g.Secrets) > 0}
+		},
+	},
+	{
+		declared: func(c *Capabilities) bool { return c.Storage != nil },
+		effect:   func(*Tool) effect { return changesOwn },
+		facts: func(_ *Tool, g *Grant, _ string) Facts {
+			return Facts{Private: g.Storage != nil && g.Storage.Scope != ScopeSession}
+		},
+	},
+	{
+		declared: func(c *Capabilities) bool { return c.FSReach != nil },
+		effect:   func(t *Tool) effect { return othersIf(!t.Capabilities.FSReach.Write.IsZero()) },
+		facts: func(t *Tool, g *Grant, workspace string) Facts {
+			return Facts{Private: len(g.FS.Read) > 0, Outward: !t.onlyReads() && writesOutside(g.FS.Write, workspace)}
+		},
+	},
+	{
+		declared: func(c *Capabilities) bool { return c.Process != nil }, openWorld: true,
+		effect: func(*Tool) effect { return changesOthers },
+	},
+	{
+		declared: func(c *Capabilities) bool { return c.Attachments != nil },
+		facts:    func(_ *Tool, g *Grant, _ string) Facts { return Facts{Private: g.Attachments != nil} },
+	},
+	{
+		declared: func(c *Capabilities) bool { return c.Database != nil },
+		effect:   func(t *Tool) effect { return othersIf(t.Capabilities.Database.Mode == ModeWrite) },
+		facts: func(_ *Tool, g *Grant, _ string) Facts {
+			return Facts{Private: g.Database != nil, Outward: g.Database != nil && g.Database.Mode == ModeWrite}
+		},
+	},
+	{
+		declared: func(c *Capabilities) bool { return c.Mail != nil }, openWorld: true,
+		effect: func(*Tool) effect { return changesOwn },
+		facts:  func(_ *Tool, g *Grant, _ string) Facts { return Facts{Outward: g.Mail != nil} },
+	},
+	{
+		declared: func(c *Capabilities) bool { return len(c.Input) > 0 },
+	},
+}
+
+func othersIf(changes bool) effect {
+	if changes {
+		return changesOthers
+	}
+	return changesNothing
+}
+
+// strongestEffect returns the strongest effect of the declared groups.
+func (t *Tool) strongestEffect() (strongest effect) {
+	for i := range groupEffects {
+		if g := &groupEffects[i]; g.effect != nil && g.declared(&t.Capabilities) {
+			strongest = max(strongest, g.effect(t))
+		}
+	}
+	return strongest
 }
 
 // Grant is declaration ∩ personality ∩ connected backends, for one tool under

@@ -61,17 +61,15 @@ func (f Facts) List() []Fact {
 // confinement have every fact. Workspace is the absolute folder outside of
 // which a write counts; when it is empty, every write counts.
 func (t *Tool) Facts(g *Grant, level Level, workspace string) Facts {
-	upstream := t.Server() != ""
-	f := Facts{
-		Private: len(g.FS.Read) > 0 || g.Database != nil || g.Attachments != nil ||
-			g.Storage != nil && g.Storage.Scope != ScopeSession || upstream && len(g.Secrets) > 0 ||
-			t.onlyReads() && g.Network.AllowPrivate && len(g.Network.Allow) > 0,
-		Untrusted: upstream || len(g.Network.Allow) > 0,
-		Outward: g.Mail != nil || g.Database != nil && g.Database.Mode == ModeWrite ||
-			t.sendsOut(&g.Network) || !t.onlyReads() && writesOutside(g.FS.Write, workspace),
-	}
 	if level == LevelNone {
-		f = Facts{Private: true, Untrusted: true, Outward: true}
+		return Facts{Private: true, Untrusted: true, Outward: true}
+	}
+	f := Facts{Untrusted: t.Server() != ""}
+	for i := range groupEffects {
+		if of := groupEffects[i].facts; of != nil {
+			more := of(t, g, workspace)
+			f.Private, f.Untrusted, f.Outward = f.Private || more.Private, f.Untrusted || more.Untrusted, f.Outward || more.Outward
+		}
 	}
 	return f
 }

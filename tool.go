@@ -261,22 +261,22 @@ func (t *Tool) Source(key string) string {
 // Effects reports whether a call may change something outside the process,
 // judged from the declaration alone.
 func (t *Tool) Effects() bool {
-	return t.Destructive() || t.Capabilities.Mail != nil || t.Capabilities.Storage != nil
+	return t.strongestEffect() > changesNothing
 }
 
 // Destructive reports whether a call may overwrite or remove what exists
 // beyond the tool's own store.
 func (t *Tool) Destructive() bool {
-	c := &t.Capabilities
-	writes := c.FSReach != nil && !c.FSReach.Write.IsZero()
-	writesDB := c.Database != nil && c.Database.Mode == ModeWrite
-	sends := c.Network != nil && !t.ReadOnly
-	return writes || writesDB || sends || c.Process != nil
+	return t.strongestEffect() == changesOthers
 }
 
 // OpenWorld reports whether a call may reach systems that the operator does
 // not run: the network, mail, or whatever a child process reaches.
 func (t *Tool) OpenWorld() bool {
-	c := &t.Capabilities
-	return c.Network != nil || c.Mail != nil || c.Process != nil
+	for i := range groupEffects {
+		if g := &groupEffects[i]; g.openWorld && g.declared(&t.Capabilities) {
+			return true
+		}
+	}
+	return false
 }
