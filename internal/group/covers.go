@@ -59,8 +59,19 @@ func coversPath(list []string, item string) bool {
 
 // meetEqual intersects two lists of words, sorted.
 func meetEqual(declared, allowed []string) (granted, dropped []string) {
+	return meetBy(coversEqual, declared, allowed)
+}
+
+// meetKinds intersects two lists of kinds, sorted.
+func meetKinds(declared, allowed []string) (granted, dropped []string) {
+	return meetBy(coversKind, declared, allowed)
+}
+
+// meetBy returns the items of the first list that the second covers, sorted,
+// and the others.
+func meetBy(covers func([]string, string) bool, declared, allowed []string) (granted, dropped []string) {
 	for _, item := range declared {
-		if slices.Contains(allowed, item) {
+		if covers(allowed, item) {
 			granted = append(granted, item)
 		} else {
 			dropped = append(dropped, item)

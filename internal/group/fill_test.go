@@ -17,7 +17,7 @@ var samples = map[string][2]string{
 	"Storage.Scope":           {"session", "personality"},
 	"Storage.Kind":            {"kv", "other"},
 	"FSReach.Read.Paths":      {"/srv/read", "/srv/more"},
-	"FSReach.Write.Paths":     {"/srv/write", "/srv/other"},
+	"FSReach.Write.Paths":     {"/srv/write", "/srv/write/bin"},
 	"FSReach.Mode":            {"overlay", "direct"},
 	"Process.AllowedBinaries": {"git", "make"},
 	"Process.ExecFrom":        {"/srv/write/bin", "/srv/write/sbin"},

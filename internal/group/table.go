@@ -222,14 +222,8 @@ var table = [...]Group{
 		Wired:   func(b *sallyport.Backends) bool { return b.Attachments != nil },
 		Grant:   func(c *sallyport.Capabilities, g *sallyport.Grant) { g.Attachments = c.Attachments },
 		Granted: func(g *sallyport.Grant) bool { return g.Attachments != nil },
-		lost: func(was, now *sallyport.Grant) string {
-			if was.Attachments != nil && now.Attachments == nil {
-				return gone("attachments", "access")
-			}
-			return ""
-		},
 		Reaches: []Reach{{
-			Name: "attachments", Pointer: "attachments", Accessed: true, Covers: coversKind,
+			Name: "attachments", Pointer: "attachments", Accessed: true, Covers: coversKind, Meet: meetKinds,
 			Declared: func(c *sallyport.Capabilities) []string { return kindItems(c.Attachments) },
 			Granted:  func(g *sallyport.Grant) []string { return kindItems(g.Attachments) },
 		}},

@@ -371,6 +371,21 @@ func TestALostGroupEndsWhatRuns(t *testing.T) {
 	}
 }
 
+// TestALostItemEndsWhatRuns: it is not enough that the group is still there.
+func TestALostItemEndsWhatRuns(t *testing.T) {
+	was := granted(t, full(t))
+	for i, l := range leavesOf(reflect.ValueOf(full(t)).Elem(), "", false) {
+		if l.path == "Network.AllowedHosts" || l.path == "Storage.Kind" || l.v.Kind() == reflect.Bool {
+			continue
+		}
+		c := full(t)
+		leavesOf(reflect.ValueOf(c).Elem(), "", false)[i].set(t, 1)
+		if group.Lost(was, granted(t, c)) == "" {
+			t.Errorf("Lost does not see that %s is another one", l.path)
+		}
+	}
+}
+
 // TestTheLockSeesEveryField changes one field of a server's declaration at a
 // time: each is a change that a person has to accept.
 func TestTheLockSeesEveryField(t *testing.T) {
