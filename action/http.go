@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -88,9 +89,7 @@ func (b *toolBuilder) compileHTTP(t *sallyport.Tool) {
 	switch {
 	case r.mayRetry():
 		t.Idempotent = true
-		p := &t.Capabilities
-		t.ReadOnly = t.ReadOnly || p.Process == nil && p.Mail == nil && (p.FSReach == nil || p.FSReach.Write.IsZero()) &&
-			(p.Database == nil || p.Database.Mode != sallyport.ModeWrite)
+		t.ReadOnly = t.ReadOnly || !group.Changes(&t.Capabilities)
 	case t.ReadOnly:
 		b.addFault("/readOnly", "contradicts the method %s: a read-only action sends GET and HEAD only", r.method)
 	}

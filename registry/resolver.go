@@ -60,11 +60,11 @@ func (r *grantResolver) resolveGroup(g *group.Group) error {
 		return nil
 	}
 	switch g.Name {
-	case "network":
+	case group.Network:
 		return r.resolveNetwork()
-	case "fs_reach":
+	case group.Files:
 		return r.resolveFiles()
-	case "process":
+	case group.Process:
 		if err := r.resolveExecFrom(c.Process.ExecFrom); err != nil {
 			return err
 		}

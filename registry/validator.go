@@ -146,12 +146,10 @@ func (c *declarationChecker) checkIdentity() {
 
 // checkGroups checks the capability groups of a declaration.
 func (c *declarationChecker) checkGroups() {
-	changes := false
 	for _, g := range group.All() {
 		g.Check(&c.tool.Capabilities, c.addFault)
-		changes = changes || g.Changes != nil && g.Changes(&c.tool.Capabilities)
 	}
-	if changes && c.tool.ReadOnly {
+	if c.tool.ReadOnly && group.Changes(&c.tool.Capabilities) {
 		c.addFault("", "ReadOnly contradicts a declaration of writes, processes or mail")
 	}
 	// What a person answers is no argument, so that a kept result would be that

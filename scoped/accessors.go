@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 )
 
 // groupAccessor is how a call gets the accessor of one capability group.
@@ -21,20 +22,20 @@ type groupAccessor struct {
 // accessors has a row for each capability group.
 var accessors = [...]groupAccessor{
 	{
-		group:  capNetwork,
+		group:  group.Network,
 		of:     func(c *sallyport.Call) any { return c.Network },
 		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Network = refusedNetwork{note} },
 		bind: func(ctx context.Context, b *Binding, c *sallyport.Call) {
 			switch s := b.scope; {
 			case s.network != nil:
 				c.Network = s.network.bindCall(ctx, b.recordDecision)
-			case s.hasDropped(capNetwork):
+			case s.hasDropped(group.Network):
 				c.Network = refusedNetwork{func(d sallyport.Decision) { b.recordDecision(s.explainDropped(d, matchesAnything)) }}
 			}
 		},
 	},
 	{
-		group: capFS,
+		group: group.Files,
 		of:    func(c *sallyport.Call) any { return c.FS },
 		refuse: func(c *sallyport.Call, _ func(sallyport.Decision)) {
 			c.FS = refusedFS[undeclaredPath]{undeclaredPath{c}}
@@ -43,34 +44,34 @@ var accessors = [...]groupAccessor{
 			switch s := b.scope; {
 			case s.files != nil:
 				c.FS = s.files.bindCall(ctx, c.Workspace, c.SessionKey, b.recordDecision)
-			case s.hasDropped(capFS):
+			case s.hasDropped(group.Files):
 				c.FS = refusedFS[*droppedPath]{&droppedPath{b: b, folder: c.Workspace}}
 			}
 		},
 	},
 	{
-		group:  capSecrets,
+		group:  group.Secrets,
 		of:     func(c *sallyport.Call) any { return c.Secrets },
 		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Secrets = refusedSecrets{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
 			b.secrets.b = b
-			if len(b.scope.grant.Secrets) > 0 || b.scope.hasDropped(capSecrets) {
+			if len(b.scope.grant.Secrets) > 0 || b.scope.hasDropped(group.Secrets) {
 				c.Secrets = &b.secrets
 			}
 		},
 	},
 	{
-		group:  capProcess,
+		group:  group.Process,
 		of:     func(c *sallyport.Call) any { return c.Process },
 		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Process = refusedProcess{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
-			if len(b.scope.grant.Process.Binaries) > 0 || b.scope.hasDropped(capProcess) {
+			if len(b.scope.grant.Process.Binaries) > 0 || b.scope.hasDropped(group.Process) {
 				c.Process = processAccessor{b}
 			}
 		},
 	},
 	{
-		group:  capStorage,
+		group:  group.Storage,
 		of:     func(c *sallyport.Call) any { return c.KV },
 		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.KV = refusedKV{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
@@ -81,7 +82,7 @@ var accessors = [...]groupAccessor{
 		},
 	},
 	{
-		group:  capAttachments,
+		group:  group.Attachments,
 		of:     func(c *sallyport.Call) any { return c.Attachments },
 		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Attachments = refusedAttachments{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
@@ -91,7 +92,7 @@ var accessors = [...]groupAccessor{
 		},
 	},
 	{
-		group:  capDatabase,
+		group:  group.Database,
 		of:     func(c *sallyport.Call) any { return c.Databases },
 		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Databases = refusedDatabases{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
@@ -101,7 +102,7 @@ var accessors = [...]groupAccessor{
 		},
 	},
 	{
-		group:  capMail,
+		group:  group.Mail,
 		of:     func(c *sallyport.Call) any { return c.Mail },
 		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Mail = refusedMail{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
@@ -111,11 +112,11 @@ var accessors = [...]groupAccessor{
 		},
 	},
 	{
-		group:  capInput,
+		group:  group.Input,
 		of:     func(c *sallyport.Call) any { return c.Input },
 		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Input = refusedInput{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
-			if len(b.scope.grant.Input) > 0 || b.scope.hasDropped(capInput) {
+			if len(b.scope.grant.Input) > 0 || b.scope.hasDropped(group.Input) {
 				c.Input = &inputAccessor{b: b}
 			}
 		},

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 )
 
 // turnFiles is the attachments accessor of a call.
@@ -29,14 +30,14 @@ func (t turnFiles) Open(ctx context.Context, ref string) (io.ReadCloser, error) 
 		return nil, err
 	}
 	if !t.hasAttachment(ref) {
-		t.b.recordRefusal(capAttachments, ref, matchesAnything)
+		t.b.recordRefusal(group.Attachments, ref, matchesAnything)
 		return nil, sallyport.InputInvalid("No attachment with ref " + strconv.Quote(clipItem(ref)))
 	}
 	r, err := t.b.scope.backends.Attachments.Open(ctx, ref)
 	if err != nil {
 		return nil, hideBackendError(err, "attachment "+ref+" could not be opened")
 	}
-	t.b.recordAllowed(capAttachments, ref, "open "+ref)
+	t.b.recordAllowed(group.Attachments, ref, "open "+ref)
 	return r, nil
 }
 

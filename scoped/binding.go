@@ -9,20 +9,6 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// The capability groups, as grants and decisions name them. The table of
-// accessors has a row for each.
-const (
-	capNetwork     = "network"
-	capSecrets     = "secrets"
-	capStorage     = "storage"
-	capFS          = "fs_reach"
-	capProcess     = "process"
-	capAttachments = "attachments"
-	capDatabase    = "database"
-	capMail        = "mail"
-	capInput       = "input"
-)
-
 // Binding is what the accessors of one call have in common. The nil Binding is
 // that of a tool without grant.
 type Binding struct {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 )
 
 // databaseAccessor is the database accessor of a call.
@@ -24,7 +25,7 @@ func (d databaseAccessor) Query(ctx context.Context, connection, query string, a
 	if s.grant.Database.Mode == sallyport.ModeWrite {
 		mode = sallyport.ModeWrite
 	}
-	d.b.recordAllowed(capDatabase, connection, string(mode)+" on "+connection)
+	d.b.recordAllowed(group.Database, connection, string(mode)+" on "+connection)
 	table, err := s.backends.Databases.Query(ctx, connection, mode, query, args)
 	if err != nil {
 		return sallyport.Table{}, hideBackendError(err, "the query on "+connection+" failed")
@@ -37,6 +38,6 @@ func (d databaseAccessor) checkConnection(connection string) error {
 	if slices.Contains(d.b.scope.grant.Database.Connections, connection) {
 		return nil
 	}
-	d.b.recordRefusal(capDatabase, connection, func(entry string) bool { return entry == connection })
+	d.b.recordRefusal(group.Database, connection, func(entry string) bool { return entry == connection })
 	return notAvailable(connection, "connection "+clipItem(connection)+" is not in the declared connections")
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/denyfloor"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -241,7 +242,7 @@ func (b *boundFiles) recordDecision(op, path string, allowed bool, why, source s
 		return
 	}
 	b.note(sallyport.Decision{
-		Step: sallyport.StepAccess, Allowed: allowed, Capability: capFS + "." + op, Resource: path,
+		Step: sallyport.StepAccess, Allowed: allowed, Capability: group.Files + "." + op, Resource: path,
 		Why: op + " " + path + why, Source: source,
 	})
 }
@@ -252,7 +253,7 @@ func (b *boundFiles) recordFixable(op, path, why, fix string) {
 		return
 	}
 	b.note(sallyport.Decision{
-		Step: sallyport.StepAccess, Capability: capFS + "." + op, Resource: path, Why: op + " " + path + ": " + why, Source: reach.LinkSource, Fix: fix,
+		Step: sallyport.StepAccess, Capability: group.Files + "." + op, Resource: path, Why: op + " " + path + ": " + why, Source: reach.LinkSource, Fix: fix,
 	})
 }
 

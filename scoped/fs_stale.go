@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 )
 
 // rememberRead stores what the session saw, when there is a memory and a session.
@@ -66,7 +67,7 @@ func (b *boundFiles) checkStale(p, real string, old *os.File) error {
 func (b *boundFiles) refuseStale(p string, read time.Time, what string) error {
 	if b.note != nil {
 		b.note(sallyport.Decision{
-			Step: sallyport.StepAccess, Capability: capFS + "." + opWrite, Resource: p,
+			Step: sallyport.StepAccess, Capability: group.Files + "." + opWrite, Resource: p,
 			Why: "write " + p + ": not what this session read", Fix: "read " + p + " again",
 		})
 	}

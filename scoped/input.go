@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -51,7 +52,7 @@ func (in *inputAccessor) Ask(ctx context.Context, questions ...sallyport.Questio
 		return nil, notAvailable("", fmt.Sprintf("the call has asked %d times already", sallyport.MaxAsks))
 	}
 	for i := range questions {
-		in.b.recordAllowed(capInput, string(questions[i].Kind), "ask "+questions[i].Name)
+		in.b.recordAllowed(group.Input, string(questions[i].Kind), "ask "+questions[i].Name)
 	}
 	// A call that is over asks no questions, whatever context the tool uses.
 	ctx, cancel := context.WithCancel(ctx)
@@ -89,7 +90,7 @@ func (in *inputAccessor) checkQuestions(questions []sallyport.Question) ([]*sche
 	for i := range questions {
 		q := &questions[i]
 		if !slices.Contains(in.b.scope.grant.Input, q.Kind) {
-			in.b.recordRefusal(capInput, string(q.Kind), func(entry string) bool { return entry == string(q.Kind) })
+			in.b.recordRefusal(group.Input, string(q.Kind), func(entry string) bool { return entry == string(q.Kind) })
 			return nil, notAvailable(string(q.Kind), "input of kind "+clipItem(string(q.Kind))+" is not in the declared input")
 		}
 		if !isName(q.Name) || slices.ContainsFunc(questions[:i], func(o sallyport.Question) bool { return o.Name == q.Name }) {

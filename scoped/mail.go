@@ -37,7 +37,7 @@ func (m mailAccessor) Send(ctx context.Context, msg sallyport.Message) error {
 	if relay == "" {
 		relay = group.DefaultRelay
 	}
-	m.b.recordAllowed(capMail, relay, "send to "+strconv.Itoa(len(msg.To))+" recipients")
+	m.b.recordAllowed(group.Mail, relay, "send to "+strconv.Itoa(len(msg.To))+" recipients")
 	return hideBackendError(m.b.scope.backends.Mail.Send(ctx, relay, msg), "the mail could not be sent")
 }
 
@@ -68,7 +68,7 @@ func (m mailAccessor) checkRecipient(to string) (reach.Recipient, error) {
 		return want, sallyport.InputInvalid("recipient " + strconv.Quote(clipItem(to)) + ": " + err.Error())
 	}
 	if !m.isGranted(want) {
-		m.b.recordRefusal(capMail, to, matchesAnything)
+		m.b.recordRefusal(group.Mail, to, matchesAnything)
 		return want, notAvailable(to, "recipient "+to+" is not in the declared recipients")
 	}
 	return want, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -109,14 +110,14 @@ func (a *boundNetwork) Observe(target string, refusal *sallyport.Error) {
 	}
 	a.passed = append(a.passed, target)
 	a.note(sallyport.Decision{
-		Step: sallyport.StepAccess, Allowed: true, Capability: capNetwork, Resource: target, Why: "dial " + target,
+		Step: sallyport.StepAccess, Allowed: true, Capability: group.Network, Resource: target, Why: "dial " + target,
 	})
 }
 
 // newHostRefusal describes a refusal for the operator, who may see the address
 // that the caller may not.
 func newHostRefusal(target string, e *sallyport.Error) sallyport.Decision {
-	d := sallyport.Decision{Step: sallyport.StepAccess, Capability: capNetwork, Resource: target, Why: e.Error()}
+	d := sallyport.Decision{Step: sallyport.StepAccess, Capability: group.Network, Resource: target, Why: e.Error()}
 	if e.Err != nil {
 		d.Why += " (" + e.Err.Error() + ")"
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -112,7 +113,7 @@ func (p processAccessor) prepareSpawn(
 		return nil, err
 	}
 	p.b.recordWithheld()
-	p.b.recordAllowed(capProcess, binary, "spawn "+binary+standInsOf(spawn.Options.Secrets))
+	p.b.recordAllowed(group.Process, binary, "spawn "+binary+standInsOf(spawn.Options.Secrets))
 	return spawn, nil
 }
 
@@ -120,13 +121,13 @@ func (p processAccessor) prepareSpawn(
 func (p processAccessor) checkBinary(binary string) error {
 	if why := reach.Launcher(binary); why != "" {
 		p.b.recordDecision(sallyport.Decision{
-			Step: sallyport.StepAccess, Capability: capProcess, Resource: clipItem(binary),
+			Step: sallyport.StepAccess, Capability: group.Process, Resource: clipItem(binary),
 			Why: clipItem(binary) + " " + why, Source: reach.FloorSource,
 		})
 		return sallyport.BinaryError(binary, why)
 	}
 	if !reach.MatchBinary(p.b.scope.grant.Process.Binaries, binary) {
-		p.b.recordRefusal(capProcess, binary, matchesBinary(binary))
+		p.b.recordRefusal(group.Process, binary, matchesBinary(binary))
 		return sallyport.BinaryError(binary, "")
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -96,7 +97,7 @@ func (p processAccessor) filterEnvironment(asked map[string]string) (map[string]
 	if len(reserved) > 0 {
 		slices.Sort(reserved)
 		p.b.recordDecision(sallyport.Decision{
-			Step: sallyport.StepAccess, Capability: capProcess, Resource: clipItem(strings.Join(reserved, ", ")),
+			Step: sallyport.StepAccess, Capability: group.Process, Resource: clipItem(strings.Join(reserved, ", ")),
 			Why: "environment variables that steer a child from outside are not passed on", Source: reach.FloorSource,
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -38,7 +39,7 @@ func (n refusedNetwork) refuseHost(host string) error {
 	if canonical, err := reach.CanonicalHost(host); err == nil {
 		host = canonical
 	}
-	sendDecision(n.note, newRefusal(capNetwork, host))
+	sendDecision(n.note, newRefusal(group.Network, host))
 	return sallyport.HostError(host, "")
 }
 
@@ -77,7 +78,7 @@ type droppedPath struct {
 }
 
 func (p *droppedPath) refusePath(operation, path string) error {
-	p.b.recordRefusal(capFS+"."+operation, path, matchesAnything)
+	p.b.recordRefusal(group.Files+"."+operation, path, matchesAnything)
 	return sallyport.PathError(operation, path)
 }
 
@@ -121,7 +122,7 @@ func (s refusedSecrets) Get(_ context.Context, ref string) (sallyport.Secret, er
 }
 
 func (s refusedSecrets) refuseRef(ref string) error {
-	sendDecision(s.note, newRefusal(capSecrets, ref))
+	sendDecision(s.note, newRefusal(group.Secrets, ref))
 	return sallyport.SecretError(ref)
 }
 
@@ -140,14 +141,14 @@ func (p refusedProcess) Start(
 }
 
 func (p refusedProcess) refuseBinary(binary string) error {
-	sendDecision(p.note, newRefusal(capProcess, binary))
+	sendDecision(p.note, newRefusal(group.Process, binary))
 	return sallyport.BinaryError(binary, "")
 }
 
 type refusedKV struct{ note func(sallyport.Decision) }
 
 func (k refusedKV) refuseKey() error {
-	sendDecision(k.note, newRefusal(capStorage, ""))
+	sendDecision(k.note, newRefusal(group.Storage, ""))
 	return notAvailable("", "the tool declares no storage")
 }
 
@@ -167,7 +168,7 @@ type refusedAttachments struct{ note func(sallyport.Decision) }
 func (refusedAttachments) List() []sallyport.Attachment { return nil }
 
 func (a refusedAttachments) Open(_ context.Context, ref string) (io.ReadCloser, error) {
-	sendDecision(a.note, newRefusal(capAttachments, ref))
+	sendDecision(a.note, newRefusal(group.Attachments, ref))
 	return nil, notAvailable(ref, "the tool declares no attachments")
 }
 
@@ -178,7 +179,7 @@ func (d refusedDatabases) Query(_ context.Context, connection, _ string, _ []any
 }
 
 func (d refusedDatabases) refuseConnection(connection string) error {
-	sendDecision(d.note, newRefusal(capDatabase, connection))
+	sendDecision(d.note, newRefusal(group.Database, connection))
 	return notAvailable(connection, "the tool declares no database")
 }
 
@@ -187,7 +188,7 @@ type refusedMail struct{ note func(sallyport.Decision) }
 func (m refusedMail) Send(context.Context, sallyport.Message) error { return m.refuseMessage() }
 
 func (m refusedMail) refuseMessage() error {
-	sendDecision(m.note, newRefusal(capMail, ""))
+	sendDecision(m.note, newRefusal(group.Mail, ""))
 	return notAvailable("", "the tool declares no mail")
 }
 
@@ -197,6 +198,6 @@ type refusedInput struct{ note func(sallyport.Decision) }
 func (refusedInput) Can(sallyport.InputKind) bool { return false }
 
 func (in refusedInput) Ask(context.Context, ...sallyport.Question) ([]sallyport.Answer, error) {
-	sendDecision(in.note, newRefusal(capInput, ""))
+	sendDecision(in.note, newRefusal(group.Input, ""))
 	return nil, notAvailable("", "the tool declares no input")
 }

@@ -73,18 +73,18 @@ func New(tool string, g *sallyport.Grant, b *sallyport.Backends) (*Scope, error)
 func (s *Scope) compileGroups() (err error) {
 	if len(s.grant.Network.Allow) > 0 {
 		if s.network, err = newNetworkReach(s.grant.Network, s.backends.Network); err != nil {
-			return fmt.Errorf("%s: %w", capNetwork, err)
+			return fmt.Errorf("%s: %w", group.Network, err)
 		}
 	}
 	if reachesFiles(s.grant) {
 		if s.files, err = newFileReach(s.grant.FS, s.backends.Files); err != nil {
-			return fmt.Errorf("%s: %w", capFS, err)
+			return fmt.Errorf("%s: %w", group.Files, err)
 		}
 		s.files.places = s.backends.Places
 	}
 	if s.grant.Mail != nil {
 		if s.recipients, err = reach.ParseRecipients(s.grant.Mail.To); err != nil {
-			return fmt.Errorf("%s: %w", capMail, err)
+			return fmt.Errorf("%s: %w", group.Mail, err)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/output"
 )
@@ -53,7 +54,7 @@ func (s *secretAccessor) Get(ctx context.Context, ref string) (sallyport.Secret,
 	}
 	// The value is on the list before the tool has it.
 	if s.storeRevealed(ref, value) {
-		s.b.recordAllowed(capSecrets, ref, "get "+ref)
+		s.b.recordAllowed(group.Secrets, ref, "get "+ref)
 	}
 	return value, nil
 }
@@ -61,7 +62,7 @@ func (s *secretAccessor) Get(ctx context.Context, ref string) (sallyport.Secret,
 // checkRef checks a reference against the grant.
 func (s *secretAccessor) checkRef(ref string) error {
 	if !reach.MatchRef(s.b.scope.grant.Secrets, ref) {
-		s.b.recordRefusal(capSecrets, ref, matchesRef(ref))
+		s.b.recordRefusal(group.Secrets, ref, matchesRef(ref))
 		return sallyport.SecretError(ref)
 	}
 	return nil

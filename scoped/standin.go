@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -90,7 +91,7 @@ func (p processAccessor) receivingHosts(s *sallyport.ChildSecret) ([]string, err
 	}
 	allowed, err := reach.ParseHosts(p.b.scope.grant.Network.Allow)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", capNetwork, err)
+		return nil, fmt.Errorf("%s: %w", group.Network, err)
 	}
 	granted := reach.NewHosts(allowed)
 	out := make([]string, 0, len(s.Hosts))
@@ -103,7 +104,7 @@ func (p processAccessor) receivingHosts(s *sallyport.ChildSecret) ([]string, err
 			return nil, sallyport.InputInvalid("a secret for a child names its hosts: * is none")
 		case !granted.Covers(host):
 			name := host.String()
-			p.b.recordRefusal(capNetwork, name, matchesHost(host))
+			p.b.recordRefusal(group.Network, name, matchesHost(host))
 			return nil, sallyport.HostError(name, "")
 		}
 		out = append(out, host.String())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -54,7 +55,7 @@ var touchedNouns = [touchedKinds]string{
 
 // touchedGroups are the capabilities that the kinds belong to.
 var touchedGroups = [touchedKinds]string{
-	capFS + ".write", capFS, capNetwork, capNetwork, capProcess, capFS + ".write", capFS + ".write", capFS + ".write",
+	group.Files + ".write", group.Files, group.Network, group.Network, group.Process, group.Files + ".write", group.Files + ".write", group.Files + ".write",
 }
 
 // childRecord is what the children of a call have in common.
@@ -145,7 +146,7 @@ func (b *Binding) recordChildUses(s *sallyport.Spawn, res *sallyport.ProcessResu
 		}
 	}
 	if res.Touched.More && b.children.isFirstIncomplete() {
-		sendDecision(b.out, newAccessDecision(capProcess, s.Binary, true, "what a child of "+s.Binary+" used is not complete: it was too much"))
+		sendDecision(b.out, newAccessDecision(group.Process, s.Binary, true, "what a child of "+s.Binary+" used is not complete: it was too much"))
 	}
 }
 
@@ -252,7 +253,7 @@ func newAccessDecision(capability, resource string, allowed bool, why string) sa
 
 // newLayerDecision says that a private layer accepted no more.
 func newLayerDecision(binary, bound string) sallyport.Decision {
-	d := newAccessDecision(capFS+".write", binary, false, "the private layer of a child of "+binary+" is full: "+bound)
+	d := newAccessDecision(group.Files+".write", binary, false, "the private layer of a child of "+binary+" is full: "+bound)
 	d.Source = reach.CommitSource
 	d.Fix = "raise sandbox.layer or sandbox.layer_files in the configuration"
 	return d
@@ -270,9 +271,9 @@ func (b *Binding) newHostDecision(binary string, u *sallyport.HostUse) sallyport
 		if u.Why != "" {
 			why += ": " + u.Why
 		}
-		return newAccessDecision(capNetwork, name, true, why)
+		return newAccessDecision(group.Network, name, true, why)
 	}
-	d := newAccessDecision(capNetwork, name, false, fmt.Sprintf("a child of %s was refused %d times: %s", binary, u.Connections, u.Why))
+	d := newAccessDecision(group.Network, name, false, fmt.Sprintf("a child of %s was refused %d times: %s", binary, u.Connections, u.Why))
 	policy, err := egress.NewPolicy(b.scope.grant.Network)
 	if err != nil {
 		return d
@@ -303,7 +304,7 @@ func newBinaryDecision(s *sallyport.Spawn, path string, first bool) sallyport.De
 	case declared:
 		why = "a child of " + s.Binary + " asked to start it; its name is in the declared allowedBinaries"
 	}
-	return newAccessDecision(capProcess, path, true, why)
+	return newAccessDecision(group.Process, path, true, why)
 }
 
 // newChangeDecision says what became of a path that was written in overlay

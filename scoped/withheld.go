@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	places "github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/internal/reach"
 )
@@ -21,7 +22,7 @@ func (b *Binding) recordWithheld() {
 				continue
 			}
 			d := sallyport.Decision{
-				Step: sallyport.StepAccess, Capability: capFS + "." + list.op, Resource: path,
+				Step: sallyport.StepAccess, Capability: group.Files + "." + list.op, Resource: path,
 				Why: list.op + " " + path + ": not shown to the child: " + errLinked.Error(), Source: reach.LinkSource,
 			}
 			if b.scope.backends.Places != nil {

@@ -227,7 +227,7 @@ func groupRows(p *printer, one *group.Group, g *sallyport.Grant) (rows [][]strin
 		rows = append(rows, []string{p.colourGood("grant"), one.Name, note})
 	}
 	add(true, p.colourBad("deny"))
-	if one.Name == "fs_reach" {
+	if one.Name == group.Files {
 		for _, name := range slices.Sorted(maps.Keys(g.FS.Names)) {
 			rows = append(rows, []string{"", "name", name + " -> " + g.FS.Names[name]})
 		}

@@ -198,6 +198,17 @@ func Names(c *sallyport.Capabilities, reach string) bool {
 	return false
 }
 
+// Changes reports whether a declaration asks to change something beyond the
+// tool's own store, hosts left aside.
+func Changes(c *sallyport.Capabilities) bool {
+	for i := range table {
+		if g := &table[i]; g.Changes != nil && g.Changes(c) {
+			return true
+		}
+	}
+	return false
+}
+
 // Words names what a declaration asks for in a few words.
 func Words(c *sallyport.Capabilities) (words []string) {
 	for i := range table {

@@ -9,11 +9,24 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
+// The names of the groups, as declarations, grants and decisions spell them.
+const (
+	Network     = "network"
+	Secrets     = "secrets"
+	Storage     = "storage"
+	Files       = "fs_reach"
+	Process     = "process"
+	Attachments = "attachments"
+	Database    = "database"
+	Mail        = "mail"
+	Input       = "input"
+)
+
 // table is the groups, a row each, in the order of [sallyport.Capabilities].
 // Each test of a grant repeats that the group may not be there.
 var table = [...]Group{
 	{
-		Name: "network", Keys: []string{"allowedHosts"},
+		Name: Network, Keys: []string{"allowedHosts"},
 		Field: func(c *sallyport.Capabilities) any { return &c.Network },
 		Check: checkNetwork,
 		Clone: func(c *sallyport.Capabilities) {
@@ -53,7 +66,7 @@ var table = [...]Group{
 		},
 	},
 	{
-		Name:      "secrets",
+		Name:      Secrets,
 		Field:     func(c *sallyport.Capabilities) any { return &c.Secrets },
 		Check:     checkSecrets,
 		Clone:     func(c *sallyport.Capabilities) { c.Secrets = slices.Clone(c.Secrets) },
@@ -76,7 +89,7 @@ var table = [...]Group{
 		}},
 	},
 	{
-		Name: "storage", Keys: []string{"scope", "kind", "ttlSecondsDefault"},
+		Name: Storage, Keys: []string{"scope", "kind", "ttlSecondsDefault"},
 		Field:     func(c *sallyport.Capabilities) any { return &c.Storage },
 		Check:     checkStorage,
 		Clone:     func(c *sallyport.Capabilities) { c.Storage = cloneValue(c.Storage) },
@@ -107,7 +120,7 @@ var table = [...]Group{
 		}},
 	},
 	{
-		Name: "fs_reach", Keys: []string{"read", "write", "mode"},
+		Name: Files, Keys: []string{"read", "write", "mode"},
 		Field:   func(c *sallyport.Capabilities) any { return &c.FSReach },
 		Check:   checkFiles,
 		Changes: func(c *sallyport.Capabilities) bool { return c.FSReach != nil && !c.FSReach.Write.IsZero() },
@@ -153,7 +166,7 @@ var table = [...]Group{
 		},
 	},
 	{
-		Name: "process", Keys: []string{"allowedBinaries", "execFrom"},
+		Name: Process, Keys: []string{"allowedBinaries", "execFrom"},
 		Field:   func(c *sallyport.Capabilities) any { return &c.Process },
 		Check:   checkProcess,
 		Changes: func(c *sallyport.Capabilities) bool { return c.Process != nil },
@@ -206,7 +219,7 @@ var table = [...]Group{
 		},
 	},
 	{
-		Name: "attachments", Keys: []string{"kinds"},
+		Name: Attachments, Keys: []string{"kinds"},
 		Field: func(c *sallyport.Capabilities) any { return &c.Attachments },
 		Check: checkAttachments,
 		Clone: func(c *sallyport.Capabilities) {
@@ -229,7 +242,7 @@ var table = [...]Group{
 		}},
 	},
 	{
-		Name: "database", Keys: []string{"connections", "mode"},
+		Name: Database, Keys: []string{"connections", "mode"},
 		Field: func(c *sallyport.Capabilities) any { return &c.Database },
 		Check: checkDatabase,
 		Changes: func(c *sallyport.Capabilities) bool {
@@ -274,7 +287,7 @@ var table = [...]Group{
 		},
 	},
 	{
-		Name: "mail", Keys: []string{"relay", "to"},
+		Name: Mail, Keys: []string{"relay", "to"},
 		Field:   func(c *sallyport.Capabilities) any { return &c.Mail },
 		Check:   checkMail,
 		Changes: func(c *sallyport.Capabilities) bool { return c.Mail != nil },
@@ -323,7 +336,7 @@ var table = [...]Group{
 		},
 	},
 	{
-		Name:      "input",
+		Name:      Input,
 		Field:     func(c *sallyport.Capabilities) any { return &c.Input },
 		Check:     checkInput,
 		Clone:     func(c *sallyport.Capabilities) { c.Input = slices.Clone(c.Input) },

@@ -13,7 +13,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -165,23 +164,6 @@ func (r *Record) expandPaths(l sallyport.PathList) ([]string, error) {
 		paths = append(paths, abs)
 	}
 	return paths, nil
-}
-
-func (r *Record) newBackends(t TB, o *Options) *sallyport.Backends {
-	kv := o.KV
-	if kv == nil {
-		kv = &KV{}
-	}
-	return &sallyport.Backends{
-		Network:     &sallyport.NetworkBackend{},
-		Files:       &sallyport.FileBackend{Home: t.TempDir(), Reads: &memoryReads{}},
-		Secrets:     Secrets(maps.Clone(o.Secrets)),
-		KV:          kv,
-		Process:     &Runner{Play: o.Spawn, record: r},
-		Databases:   &Databases{Play: o.Query, record: r},
-		Mail:        &Outbox{record: r},
-		Attachments: Attachments(maps.Clone(o.Contents)),
-	}
 }
 
 // newWorkspace writes the files into a fresh folder. Its links are resolved

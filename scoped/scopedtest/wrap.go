@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"maps"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -201,4 +202,21 @@ func (in *recordedInput) Ask(ctx context.Context, questions ...sallyport.Questio
 		_ = in.record.recordTouch("input", string(q.Kind), err)
 	}
 	return answers, err
+}
+
+func (r *Record) newBackends(t TB, o *Options) *sallyport.Backends {
+	kv := o.KV
+	if kv == nil {
+		kv = &KV{}
+	}
+	return &sallyport.Backends{
+		Network:     &sallyport.NetworkBackend{},
+		Files:       &sallyport.FileBackend{Home: t.TempDir(), Reads: &memoryReads{}},
+		Secrets:     Secrets(maps.Clone(o.Secrets)),
+		KV:          kv,
+		Process:     &Runner{Play: o.Spawn, record: r},
+		Databases:   &Databases{Play: o.Query, record: r},
+		Mail:        &Outbox{record: r},
+		Attachments: Attachments(maps.Clone(o.Contents)),
+	}
 }
