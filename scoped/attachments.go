@@ -51,3 +51,13 @@ func (t turnFiles) hasAttachment(ref string) bool {
 	}
 	return false
 }
+
+type refusedAttachments struct{ note func(sallyport.Decision) }
+
+// List returns nothing: a tool that declares no kinds sees no attachments.
+func (refusedAttachments) List() []sallyport.Attachment { return nil }
+
+func (a refusedAttachments) Open(_ context.Context, ref string) (io.ReadCloser, error) {
+	sendDecision(a.note, newRefusal(group.Attachments, ref))
+	return nil, notAvailable(ref, "the tool declares no attachments")
+}

@@ -41,3 +41,20 @@ func (d databaseAccessor) checkConnection(connection string) error {
 	d.b.recordRefusal(group.Database, connection, func(entry string) bool { return entry == connection })
 	return notAvailable(connection, "connection "+clipItem(connection)+" is not in the declared connections")
 }
+
+// Probe refuses.
+func (d refusedDatabases) Probe(_, connection string) error { return d.refuseConnection(connection) }
+
+type refusedDatabases struct{ note func(sallyport.Decision) }
+
+func (d refusedDatabases) Query(_ context.Context, connection, _ string, _ []any) (sallyport.Table, error) {
+	return sallyport.Table{}, d.refuseConnection(connection)
+}
+
+func (d refusedDatabases) refuseConnection(connection string) error {
+	sendDecision(d.note, newRefusal(group.Database, connection))
+	return notAvailable(connection, "the tool declares no database")
+}
+
+// Probe judges a connection.
+func (d databaseAccessor) Probe(_, connection string) error { return d.checkConnection(connection) }

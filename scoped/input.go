@@ -158,3 +158,13 @@ func isName(s string) bool {
 	}
 	return true
 }
+
+type refusedInput struct{ note func(sallyport.Decision) }
+
+// Can reports false: a tool that declares nothing may ask no questions.
+func (refusedInput) Can(sallyport.InputKind) bool { return false }
+
+func (in refusedInput) Ask(context.Context, ...sallyport.Question) ([]sallyport.Answer, error) {
+	sendDecision(in.note, newRefusal(group.Input, ""))
+	return nil, notAvailable("", "the tool declares no input")
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 )
 
 const (
@@ -145,3 +146,20 @@ func (b *Binding) scopeID() (string, error) {
 	}
 	return kind + name, nil
 }
+
+type refusedKV struct{ note func(sallyport.Decision) }
+
+func (k refusedKV) refuseKey() error {
+	sendDecision(k.note, newRefusal(group.Storage, ""))
+	return notAvailable("", "the tool declares no storage")
+}
+
+func (k refusedKV) Get(context.Context, string) (string, bool, error) {
+	return "", false, k.refuseKey()
+}
+
+func (k refusedKV) Set(context.Context, string, string, time.Duration) error { return k.refuseKey() }
+
+func (k refusedKV) Delete(context.Context, string) error { return k.refuseKey() }
+
+func (k refusedKV) List(context.Context, string) ([]string, error) { return nil, k.refuseKey() }

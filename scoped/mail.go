@@ -83,3 +83,21 @@ func (m mailAccessor) isGranted(want reach.Recipient) bool {
 	}
 	return false
 }
+
+// Probe refuses.
+func (m refusedMail) Probe(string, string) error { return m.refuseMessage() }
+
+type refusedMail struct{ note func(sallyport.Decision) }
+
+func (m refusedMail) Send(context.Context, sallyport.Message) error { return m.refuseMessage() }
+
+func (m refusedMail) refuseMessage() error {
+	sendDecision(m.note, newRefusal(group.Mail, ""))
+	return notAvailable("", "the tool declares no mail")
+}
+
+// Probe judges a recipient.
+func (m mailAccessor) Probe(_, to string) error {
+	_, err := m.checkRecipient(to)
+	return err
+}

@@ -3,6 +3,8 @@ package scoped
 import (
 	"context"
 	"errors"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -135,3 +137,55 @@ func OutsideGrant(e *sallyport.Error) bool {
 
 // notDeclared is the detail of a host outside the grant, after its name.
 var notDeclared = strings.TrimPrefix(sallyport.HostError("x", "").Detail, "x ")
+
+// Probe refuses the host of an absolute URL.
+func (n refusedNetwork) Probe(_, rawURL string) error {
+	u, err := egress.ParseURL(rawURL)
+	if err != nil {
+		return err
+	}
+	return n.refuseHost(u.Hostname())
+}
+
+// The refusing accessors are one pointer wide, so that an interface holds them
+// without an allocation: a tool that touches nothing pays nothing.
+
+type refusedNetwork struct{ note func(sallyport.Decision) }
+
+// Client returns a client that refuses every host. It is a fresh one each
+// time: a tool may set fields of its client, and a shared one would carry them
+// into other calls.
+func (n refusedNetwork) Client() *http.Client {
+	return &http.Client{Transport: refusedTransport(n)}
+}
+
+// DialContext refuses the host of the address.
+func (n refusedNetwork) DialContext(_ context.Context, _, address string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		host = address
+	}
+	return nil, n.refuseHost(host)
+}
+
+func (n refusedNetwork) refuseHost(host string) error {
+	if canonical, err := reach.CanonicalHost(host); err == nil {
+		host = canonical
+	}
+	sendDecision(n.note, newRefusal(group.Network, host))
+	return sallyport.HostError(host, "")
+}
+
+type refusedTransport refusedNetwork
+
+// RoundTrip refuses the host of the request. It closes the body, as every
+// http.RoundTripper has to.
+func (t refusedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+	return nil, refusedNetwork(t).refuseHost(r.URL.Hostname())
+}
+
+// Probe judges the host of an absolute URL.
+func (a *boundNetwork) Probe(_, rawURL string) error { return a.Binding.Probe(rawURL) }

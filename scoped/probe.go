@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/egress"
 	"github.com/sallyport/sallyport/internal/group"
 )
 
@@ -38,42 +37,3 @@ func probeWith(accessor any, operation, item string) error {
 	}
 	return p.Probe(operation, item)
 }
-
-// Probe judges the host of an absolute URL.
-func (a *boundNetwork) Probe(_, rawURL string) error { return a.Binding.Probe(rawURL) }
-
-// Probe refuses the host of an absolute URL.
-func (n refusedNetwork) Probe(_, rawURL string) error {
-	u, err := egress.ParseURL(rawURL)
-	if err != nil {
-		return err
-	}
-	return n.refuseHost(u.Hostname())
-}
-
-// Probe judges the name of a binary.
-func (p processAccessor) Probe(_, binary string) error { return p.checkBinary(binary) }
-
-// Probe refuses.
-func (p refusedProcess) Probe(_, binary string) error { return p.refuseBinary(binary) }
-
-// Probe judges a reference.
-func (s *secretAccessor) Probe(_, ref string) error { return s.checkRef(ref) }
-
-// Probe refuses.
-func (s refusedSecrets) Probe(_, ref string) error { return s.refuseRef(ref) }
-
-// Probe judges a connection.
-func (d databaseAccessor) Probe(_, connection string) error { return d.checkConnection(connection) }
-
-// Probe refuses.
-func (d refusedDatabases) Probe(_, connection string) error { return d.refuseConnection(connection) }
-
-// Probe judges a recipient.
-func (m mailAccessor) Probe(_, to string) error {
-	_, err := m.checkRecipient(to)
-	return err
-}
-
-// Probe refuses.
-func (m refusedMail) Probe(string, string) error { return m.refuseMessage() }

@@ -145,3 +145,28 @@ func standInsOf(secrets []sallyport.ChildSecret) string {
 	}
 	return strings.TrimSuffix(b.String(), ";")
 }
+
+// Probe refuses.
+func (p refusedProcess) Probe(_, binary string) error { return p.refuseBinary(binary) }
+
+type refusedProcess struct{ note func(sallyport.Decision) }
+
+func (p refusedProcess) Spawn(
+	_ context.Context, binary string, _ []string, _ *sallyport.SpawnOptions,
+) (sallyport.ProcessResult, error) {
+	return sallyport.ProcessResult{}, p.refuseBinary(binary)
+}
+
+func (p refusedProcess) Start(
+	_ context.Context, binary string, _ []string, _ *sallyport.SpawnOptions,
+) (sallyport.Child, error) {
+	return nil, p.refuseBinary(binary)
+}
+
+func (p refusedProcess) refuseBinary(binary string) error {
+	sendDecision(p.note, newRefusal(group.Process, binary))
+	return sallyport.BinaryError(binary, "")
+}
+
+// Probe judges the name of a binary.
+func (p processAccessor) Probe(_, binary string) error { return p.checkBinary(binary) }

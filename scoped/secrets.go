@@ -119,3 +119,20 @@ func (s *secretAccessor) listRevealed() []sallyport.Secret {
 	}
 	return values
 }
+
+// Probe refuses.
+func (s refusedSecrets) Probe(_, ref string) error { return s.refuseRef(ref) }
+
+type refusedSecrets struct{ note func(sallyport.Decision) }
+
+func (s refusedSecrets) Get(_ context.Context, ref string) (sallyport.Secret, error) {
+	return sallyport.Secret{}, s.refuseRef(ref)
+}
+
+func (s refusedSecrets) refuseRef(ref string) error {
+	sendDecision(s.note, newRefusal(group.Secrets, ref))
+	return sallyport.SecretError(ref)
+}
+
+// Probe judges a reference.
+func (s *secretAccessor) Probe(_, ref string) error { return s.checkRef(ref) }
