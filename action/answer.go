@@ -9,7 +9,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"unicode"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/transport"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/schema"
 )
@@ -40,32 +40,6 @@ func (p *transientStatus) Error() string { return "status " + strconv.Itoa(p.sta
 // Timeout makes the failure one that passes.
 func (p *transientStatus) Timeout() bool { return true }
 
-// newTransportError says what kind of failure it was. The text of the library
-// may hold the URL, and that a secret.
-func (r *compiledRequest) newTransportError(ctx context.Context, err error) error {
-	if e, ok := errors.AsType[*sallyport.Error](err); ok {
-		return e
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
-	what := "the connection failed"
-	timeout, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](err)
-	switch {
-	case ok && timeout.Timeout():
-		what = "no answer in time"
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		what = "the answer ended early"
-	}
-	return r.newFailure(what, err)
-}
-
 // newFailure returns an error that names the request.
 func (r *compiledRequest) newFailure(what string, cause error) error {
 	return &sallyport.Error{
@@ -79,7 +53,7 @@ func (r *compiledRequest) readAnswer(ctx context.Context, resp *http.Response, v
 	source := originOf(resp) + resp.Request.URL.EscapedPath()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
 	if err != nil {
-		return sallyport.Result{Source: source}, r.newTransportError(ctx, err)
+		return sallyport.Result{Source: source}, transport.Failure(ctx, err, r.newFailure)
 	}
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		return r.newRefusal(resp, body, v, source, retried)

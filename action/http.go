@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/transport"
 )
 
 // HTTP is a request with templates. In each text {name} stands for the
@@ -160,7 +161,7 @@ func (r *compiledRequest) sendRequest(ctx context.Context, c *sallyport.Call, re
 	client.CheckRedirect = r.redirectPolicy(req)
 	resp, err := client.Do(req)
 	if err != nil {
-		return sallyport.Result{Source: r.scheme + "://" + r.host + req.URL.EscapedPath()}, r.newTransportError(ctx, err)
+		return sallyport.Result{Source: r.scheme + "://" + r.host + req.URL.EscapedPath()}, transport.Failure(ctx, err, r.newFailure)
 	}
 	defer func() { _ = resp.Body.Close() }() // Nothing was written.
 	return r.readAnswer(ctx, resp, v, retried)
