@@ -55,6 +55,29 @@ func BenchmarkArguments(b *testing.B) {
 	}
 }
 
+// BenchmarkValidator is what the library takes for what BenchmarkArguments
+// checks while it decodes.
+func BenchmarkValidator(b *testing.B) {
+	for _, c := range []struct{ name, schema, args string }{
+		{"three", weatherSchema, `{"location":"Paris, France","unit":"celsius","days":3}`},
+		{"nested", nestedSchema, `{"name":"n","kind":"a","path":[{"x":1,"y":2.5},{"x":3,"y":4}],"when":"2026-01-02T03:04:05Z","id":7}`},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			s := mustCompile(b, c.schema)
+			d, err := s.Parse(json.RawMessage(c.args))
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if f := s.checkValue(d.Value); len(f) > 0 {
+					b.Fatal(f)
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkReference is what a call costs without a gate: decode the same
 // three arguments into a struct.
 func BenchmarkReference(b *testing.B) {
