@@ -1,8 +1,6 @@
 package survey
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -326,127 +324,6 @@ func TestFloorFindsHardLinksOfProtectedFiles(t *testing.T) {
 	want := []string{"f ws/d", "f ws/sub/c"}
 	if diff := cmp.Diff(want, survey(floor())); diff != "" {
 		t.Errorf("Floor() (-want +got):\n%s", diff)
-	}
-}
-
-func TestPinsAreTheDirectoriesAboveMasks(t *testing.T) {
-	masks := []Mask{{Path: "/ws/a/.git/config"}, {Path: "/ws/a/.git/hooks"}, {Path: "/ws/x"}, {Path: "/ro/b/.ssh"}, {Path: "/ws2/c/.netrc"}}
-	want := []string{"/ws/a", "/ws/a/.git", "/ws2/c"}
-	if diff := cmp.Diff(want, Pins(masks, []string{"/ws", "/ws2"})); diff != "" {
-		t.Errorf("Pins() (-want +got):\n%s", diff)
-	}
-}
-
-func TestPinsAreAlsoPathsOfTheReachWithinAnother(t *testing.T) {
-	masks := []Mask{{Path: "/ws/a/b/.git/config"}}
-	want := []string{"/ws/a", "/ws/a/b", "/ws/a/b/.git"}
-	if diff := cmp.Diff(want, Pins(masks, []string{"/ws", "/ws/a", "/ws/a/b"})); diff != "" {
-		t.Errorf("Pins() (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"/a"}, Pins([]Mask{{Path: "/a/.netrc"}}, []string{"/"})); diff != "" {
-		t.Errorf("Pins() below the root (-want +got):\n%s", diff)
-	}
-}
-
-func TestPlantedIsAlsoWhatTookThePlace(t *testing.T) {
-	top := plant(t, "ws/.git/config", "ws/.git/hooks/x", "ws/.mcp.json")
-	s, floor, ws := New(nil), denyfloor.New(nil), []string{filepath.Join(top, "ws")}
-	before, err := s.Floor(t.Context(), floor, nil, ws)
-	must(t, err)
-	must(t, os.Rename(filepath.Join(top, "ws/.git"), filepath.Join(top, "ws/old")))
-	plantOne(t, top, "ws/.git/config")
-	plantOne(t, top, "ws/.git/hooks/x")
-	got, err := s.Planted(t.Context(), floor, ws, before)
-	must(t, err)
-	if diff := cmp.Diff([]string{"fw ws/.git/config", "dw ws/.git/hooks"}, brief(top, got)); diff != "" {
-		t.Errorf("Planted() (-want +got):\n%s", diff)
-	}
-}
-
-func TestPlantedIsWhatWasNotThereBefore(t *testing.T) {
-	top := plant(t, "ws/.git/config", "ws/.git/hooks/")
-	s, floor, ws := New(nil), denyfloor.New(nil), []string{filepath.Join(top, "ws")}
-	before, err := s.Floor(t.Context(), floor, nil, ws)
-	must(t, err)
-	for _, l := range []string{"ws/new/.git/config", "ws/new/.git/hooks/pre-commit", "ws/.git/commondir", "ws/.vscode -> x", "ws/y"} {
-		plantOne(t, top, l)
-	}
-	got, err := s.Planted(t.Context(), floor, ws, before)
-	must(t, err)
-	want := []string{"fw ws/.git/commondir", "lw ws/.vscode", "fw ws/new/.git/config", "dw ws/new/.git/hooks"}
-	if diff := cmp.Diff(want, brief(top, got)); diff != "" {
-		t.Errorf("Planted() (-want +got):\n%s", diff)
-	}
-}
-
-func TestWhatIsTooDeepIsMasked(t *testing.T) {
-	top := plant(t, "ws/1/2/3/4/5/.netrc", "ws/1/2/.ssh/x", "ws/1/2/3/.netrc")
-	s := New(nil)
-	s.limit.depth = 3
-	got, err := s.Floor(t.Context(), denyfloor.New(nil), nil, under(top, []string{"ws"}))
-	must(t, err)
-	if diff := cmp.Diff([]string{"d ws/1/2/.ssh", "f ws/1/2/3/.netrc", "d ws/1/2/3/4"}, brief(top, got)); diff != "" {
-		t.Errorf("Floor() (-want +got):\n%s", diff)
-	}
-	_, err = s.Floor(t.Context(), denyfloor.New(nil), under(top, []string{"ws/1/2/3/4/5"}), under(top, []string{"ws"}))
-	if err == nil || !strings.Contains(err.Error(), "ws/1/2/3/4 is a directory too deep") {
-		t.Errorf("a part of the reach below: Floor() = %v", err)
-	}
-}
-
-// TestA12_WhatIsTooMuchIsWithheld: the fullest folder goes, the rest stays, and
-// in it what was there first.
-func TestA12_WhatIsTooMuchIsWithheld(t *testing.T) {
-	top := plant(t, "ws/first/.git/config", "ws/src/a/", "ws/flood/old/a/", "ws/flood/old/.mcp.json")
-	for i := range 60 {
-		plantOne(t, top, fmt.Sprintf("ws/flood/d%02d/.netrc", i))
-		plantOne(t, top, fmt.Sprintf("ws/flood/l%02d/.git -> TOP/ws/flood/d%02d", i, i))
-	}
-	ws := []string{filepath.Join(top, "ws")}
-	for _, tt := range []struct {
-		name  string
-		limit surveyBounds
-	}{
-		{"directories", surveyBounds{60, 99, 999, 999}},
-		{"masks", surveyBounds{999, 99, 30, 999}},
-		{"aliases", surveyBounds{999, 99, 999, 20}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := New(nil)
-			s.limit = tt.limit
-			masks, err := s.Floor(t.Context(), denyfloor.New(nil), nil, ws)
-			must(t, err)
-			var flood *Mask
-			config := false
-			for i, m := range masks {
-				config = config || m.Path == top+"/ws/first/.git/config"
-				if m.Withheld() {
-					flood = &masks[i]
-				}
-			}
-			if flood == nil || flood.Path != top+"/ws/flood" || !config {
-				t.Fatalf("Floor() = %v, want flood withheld and the repository beside it masked", brief(top, masks))
-			}
-			if len(flood.But) == 0 || flood.But[0].Path != top+"/ws/flood/old" {
-				t.Errorf("shown of it is %v, want the oldest first", flood.But)
-			}
-			if flood.Covers(top+"/ws/flood/old/a") || !flood.Covers(top+"/ws/flood/l59") {
-				t.Errorf("%d entries are shown, of which one should not be", len(flood.But))
-			}
-			planted, err := s.Planted(t.Context(), denyfloor.New(nil), ws, nil)
-			if err != nil || len(planted) == 0 {
-				t.Errorf("Planted() = %v, %v", brief(top, planted), err)
-			}
-		})
-	}
-}
-
-func TestASurveyEndsWithItsContext(t *testing.T) {
-	top := plant(t, "ws/")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := New(nil).Floor(ctx, denyfloor.New(nil), []string{top}, nil); err != context.Canceled {
-		t.Errorf("with a dead context: Floor() = %v", err)
 	}
 }
 
