@@ -24,4 +24,6 @@ type Environment struct {
 	Network *sallyport.NetworkBackend
 	// Packages says where packages come from; nil means the default.
 	Packages *install.Options
+	// Intervals are the pauses between two looks at what may have changed.
+	Intervals Intervals
 }

@@ -10,11 +10,6 @@ import (
 	places "github.com/sallyport/sallyport/internal/place"
 )
 
-// placesPause is the pause between two checks whether paths lead elsewhere: an
-// operator has moved a link, a file system was mounted, or another process on
-// this state has a configuration that lets tools write elsewhere.
-const placesPause = time.Second
-
 // placesOf decides where the paths of a configuration lead. It stores in the
 // state where tools may write, except for a command that only looks.
 func (rt *Runtime) placesOf(ctx context.Context, c *config.Config) *places.Map {
@@ -43,7 +38,7 @@ func writesOf(c *config.Config) (list []places.Write) {
 // RenewPlaces keeps the places of the turn in force up to date until the
 // context ends.
 func (rt *Runtime) RenewPlaces(ctx context.Context, l *Live) {
-	tick := time.NewTicker(placesPause)
+	tick := time.NewTicker(rt.Env.Intervals.withDefaults().Places)
 	defer tick.Stop()
 	for {
 		select {

@@ -20,19 +20,11 @@ import (
 )
 
 const (
-	// PollPause is the pause between two checks whether the configuration has
-	// changed, so that a withdrawn right is gone within a second. Reading a few
-	// kilobytes costs less than a library that watches folders, and also
-	// notices editors that replace the file.
-	PollPause = 250 * time.Millisecond
 	// settlePause is how long a changed file has to stay the same. The wait is
 	// repeated at most maxSettle times. A file that is half written may be a
 	// valid configuration with half of the principals.
 	settlePause = 50 * time.Millisecond
 	maxSettle   = 5
-	// attendPause is the pause between two checks which upstream servers are
-	// due.
-	attendPause = time.Second
 	// maxLost is the number of consecutive checks that may find no readable
 	// file before the operator is told: an editor may be about to replace the
 	// file.
@@ -88,9 +80,10 @@ func (f *configFollower) watchConfig(ctx context.Context) {
 	asked := make(chan os.Signal, 1)
 	signal.Notify(asked, syscall.SIGHUP)
 	defer signal.Stop(asked)
-	tick := time.NewTicker(PollPause)
+	every := f.g.Env.Intervals.withDefaults()
+	tick := time.NewTicker(every.Poll)
 	defer tick.Stop()
-	attend := time.NewTicker(attendPause)
+	attend := time.NewTicker(every.Attend)
 	defer attend.Stop()
 	again := time.NewTicker(againPause)
 	defer again.Stop()

@@ -36,7 +36,7 @@ type commandFollower struct {
 }
 
 func (h *commandFollower) watchConfig(ctx context.Context) {
-	tick := time.NewTicker(PollPause)
+	tick := time.NewTicker(h.g.Env.Intervals.withDefaults().Poll)
 	defer tick.Stop()
 	defer func() {
 		if h.judge != h.g.Deployment {

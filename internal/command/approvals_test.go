@@ -51,6 +51,7 @@ func inFolder(t *testing.T, dir string) (*environment, *closing) {
 	return &environment{
 		stdin: io.NopCloser(bytes.NewReader(nil)), stdout: out, stderr: io.Discard, dir: dir, home: dir,
 		lookup: func(string) (string, bool) { return "", false }, pairs: func() []string { return nil },
+		intervals: app.Intervals{Poll: testPause, Attend: testPause, Places: testPause},
 	}, out
 }
 

@@ -48,7 +48,7 @@ func TestReloadTakesPermissionsFromEverybody(t *testing.T) {
 			s.stop(t)
 			t.Fatalf("after the permission was taken away: status %d, want 403\n%s", status, s.stderr.Bytes())
 		}
-		pause := time.NewTimer(app.PollPause / 10)
+		pause := time.NewTimer(testPause / 5)
 		select {
 		case <-pause.C:
 		case <-ctx.Done():

@@ -23,6 +23,19 @@ func Main(tools ...sallyport.Tool) {
 	}
 	env := systemEnvironment()
 	env.tools = tools
+	runProcess(env)
+}
+
+// MainEvery is Main with other pauses between two looks at what may have
+// changed. The program of the tests calls it.
+func MainEvery(every app.Intervals) {
+	env := systemEnvironment()
+	env.intervals = every
+	runProcess(env)
+}
+
+// runProcess runs the command of the process and ends it.
+func runProcess(env *environment) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second signal ends the program at once: the user insists.
 	context.AfterFunc(ctx, stop)

@@ -19,7 +19,7 @@ import (
 func release(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "sallyport")
-	if err := buildProgram(path, false); err != nil {
+	if err := buildProgram("../../cmd/sallyport", path, false); err != nil {
 		b.Fatal(err)
 	}
 	return path

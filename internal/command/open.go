@@ -10,6 +10,7 @@ import (
 func (e *environment) forGate() *app.Environment {
 	return &app.Environment{
 		Stderr: e.stderr, Lookup: e.lookup, Pairs: e.pairs, Dir: e.dir, Home: e.home, Tools: e.tools, Network: e.network, Packages: e.packages,
+		Intervals: e.intervals,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // raceChildren is the environment variable that gives the program of the tests
@@ -14,12 +15,16 @@ import (
 // and the tests start the program more than a thousand times.
 const raceChildren = "SALLYPORT_TEST_RACE_CHILDREN"
 
+// testPause is the pause between two looks at what may have changed, here and in
+// testdata/program.
+const testPause = 50 * time.Millisecond
+
 // TestMain builds the program once and puts it on PATH as sallyport, where
 // scripts and sallyportCommand find it.
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "sallyport-program-")
 	if err == nil {
-		err = buildProgram(filepath.Join(dir, "sallyport"), os.Getenv(raceChildren) == "1")
+		err = buildProgram("./testdata/program", filepath.Join(dir, "sallyport"), os.Getenv(raceChildren) == "1")
 	}
 	if err == nil {
 		err = os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
@@ -35,9 +40,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// buildProgram builds the program as it is released, or with the race detector.
-func buildProgram(path string, race bool) error {
-	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", path, "../../cmd/sallyport"}
+// buildProgram builds a program as sallyport is released, or with the race
+// detector.
+func buildProgram(source, path string, race bool) error {
+	args := []string{"build", "-trimpath", "-ldflags", "-s -w", "-o", path, source}
 	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if race {

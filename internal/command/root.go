@@ -43,6 +43,8 @@ type environment struct {
 	// nil means the defaults.
 	network  *sallyport.NetworkBackend
 	packages *install.Options
+	// intervals are the pauses of what looks for changes.
+	intervals app.Intervals
 	// colour is true when stdout is a terminal that shows colours.
 	colour bool
 }

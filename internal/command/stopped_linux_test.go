@@ -293,7 +293,7 @@ func TestA6_ACommandHeedsAChangedConfiguration(t *testing.T) {
 	said.await(t, 0, "is not in force for what runs")
 	b.await(t, "call")
 	place(t, dir, app.ConfigName, text+"    description: Another text.\n")
-	time.Sleep(2 * app.PollPause)
+	time.Sleep(4 * testPause)
 	b.await(t, "call")
 	place(t, dir, app.ConfigName, strings.Replace(text, `write: ["${workspace}/out"]`, `write: []`, 1))
 	if err := cmd.Wait(); err == nil {
