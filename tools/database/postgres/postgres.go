@@ -5,8 +5,8 @@
 // nothing but queries, in a read-only transaction that is rolled back. An
 // account that could step around this, a superuser for example, is refused. An
 // address is "postgres://user:password@host:5432/name", with sslmode and
-// sslrootcert as in libpq; nothing of the environment and of files of this
-// machine is read.
+// sslrootcert as in libpq. The password and the settings of the session come from
+// the address alone, never from the environment of the program.
 package postgres
 
 import (

@@ -2,8 +2,8 @@
 // database for package database; start with [Driver].
 //
 // A connection that only reads opens the file for reading, and an authorizer
-// refuses what is no query. The file exists, is a regular file and no link, and
-// is none of the runtime's own.
+// refuses what is no query. The file must exist, must be a regular file and no
+// link, and must not be among database.Options.Deny.
 package sqlite
 
 import (
