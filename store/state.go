@@ -33,9 +33,8 @@ import (
 // the context ends first, the error matches that of the context, and nothing
 // is stored.
 //
-// Units: sizes are in bytes, and times are exact to the nanosecond. A
-// scope, a key, a session or a path may hold any bytes and is compared byte by
-// byte.
+// Units: sizes are in bytes, and times are exact to the nanosecond. A scope, a
+// key, a session or a path may hold any bytes and is compared byte by byte.
 type State interface {
 	// The audit chain: sealing, reading and pruning records.
 	audit.Store
