@@ -9,22 +9,23 @@ import (
 	"github.com/sallyport/sallyport/internal/fsx"
 )
 
-// clientImport turns the servers of one client into declarations.
+// clientImport is the import of the servers of one client.
 type clientImport struct {
 	env    *Environment
 	o      *Options
 	client clients.Client
 	// config is the configuration in force, to which the servers are added.
 	config *config.Config
+	// hosts, pins and plains hold the values of the flags by server.
 	hosts  map[string][]string
 	pins   map[string][]string
 	plains map[string][]string
-	// byName maps each name to the server that has it.
+	// byName holds the servers that were planned so far.
 	byName map[string]*plannedServer
 }
 
-// newClientImport returns the importer for the client that the options name, and
-// its files.
+// newClientImport returns the import of the client that the options name, and the
+// files of that client.
 func newClientImport(e *Environment, o *Options) (*clientImport, []*clients.File, error) {
 	c, files, err := e.readSettings(o.Name)
 	if err != nil {
@@ -47,7 +48,7 @@ func newClientImport(e *Environment, o *Options) (*clientImport, []*clients.File
 	return i, files, err
 }
 
-// parsePairs parses a list of NAME=VALUE.
+// parsePairs returns the values of a flag by server. Each item is SERVER=VALUE.
 func parsePairs(flag string, list []string) (map[string][]string, error) {
 	values := map[string][]string{}
 	for _, s := range list {
@@ -60,7 +61,8 @@ func parsePairs(flag string, list []string) (map[string][]string, error) {
 	return values, nil
 }
 
-// readSettings reads the files of a client, or one file.
+// readSettings finds the client of a name, or of the path of a file, and reads
+// its files.
 func (e *Environment) readSettings(name string) (clients.Client, []*clients.File, error) {
 	c, ok := clients.Find(name)
 	paths := []string{}
@@ -81,7 +83,7 @@ func (e *Environment) readSettings(name string) (clients.Client, []*clients.File
 		}
 		if file.Text != nil {
 			files = append(files, file)
-			c = file.Client // the file has told which key it uses
+			c = file.Client // the file shows which key it uses
 		}
 	}
 	if len(files) == 0 {

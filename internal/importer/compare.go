@@ -54,7 +54,8 @@ func (i *clientImport) compareConfig(p *serverPlan, c *config.Config) error {
 	return nil
 }
 
-// compareRoles is compare for the personalities.
+// compareRoles checks that the personalities differ from the old ones only by
+// what the plan gives to one of them.
 func (i *clientImport) compareRoles(p *serverPlan, c *config.Config) error {
 	want := map[string]bool{p.role: true}
 	for name, old := range i.config.Personalities {

@@ -1,3 +1,18 @@
 // Package importer takes over what other programs have configured: the MCP
 // servers of a client, and the operations of an OpenAPI document.
+//
+// Start with [PreviewServers], which shows what [WriteServers] would write.
+// [RollBack] brings the servers of a client back, [ListClients] lists the
+// clients, and [ImportDocument] makes actions of a document. The package knows
+// no command line: an [Environment] says where it works and where it reports.
+//
+// It promises that a value which may be a secret is neither copied nor shown,
+// that a configuration means the same as before but for the servers that were
+// added, and that a copy of every changed file is kept. It does not decide what
+// a server may touch: it proposes, and the user reads the preview.
+//
+// The files stand in this order, and none uses a name of a file before it:
+// openapi; list; rollback; preview, write, extend, compare; report, yaml; plan;
+// observe, watch; launch, variables, headers, values, reach; client, server,
+// names, environment.
 package importer

@@ -44,7 +44,7 @@ type plannedServer struct {
 	secretHeaders []string
 	// observed is true when the server was observed.
 	observed bool
-	// lacksHosts is true when only the hosts of its secrets are missing.
+	// lacksHosts is true when the hosts for its secrets are all that is missing.
 	lacksHosts bool
 }
 
@@ -55,10 +55,12 @@ type neededSecret struct {
 	Put  string `json:"put"`
 }
 
+// addNote adds a remark about what differs from the client's declaration.
 func (p *plannedServer) addNote(format string, args ...any) {
 	p.notes = append(p.notes, text.PrintableLine(fmt.Sprintf(format, args...)))
 }
 
+// blockServer adds a reason why the server cannot be written.
 func (p *plannedServer) blockServer(format string, args ...any) {
 	p.state = stateBlocked
 	p.why = append(p.why, text.PrintableLine(fmt.Sprintf(format, args...)))
