@@ -54,7 +54,7 @@ func parsePairs(flag string, list []string) (map[string][]string, error) {
 	for _, s := range list {
 		name, value, ok := strings.Cut(s, "=")
 		if !ok || name == "" || value == "" {
-			return nil, fmt.Errorf("--%s %s: expected SERVER=%s", flag, s, map[string]string{"host": "HOST", "pin": "VERSION"}[flag])
+			return nil, fmt.Errorf("--%s %s: expected SERVER=%s", flag, s, map[string]string{"host": "HOST", "pin": "VERSION", "plain": "NAME"}[flag])
 		}
 		values[name] = append(values[name], value)
 	}

@@ -10,6 +10,16 @@ import (
 	"github.com/sallyport/sallyport/internal/lock"
 )
 
+// TestAFlagWithoutValueNamesItsForm passes each flag about a server without the
+// value.
+func TestAFlagWithoutValueNamesItsForm(t *testing.T) {
+	for flag, want := range map[string]string{"host": "SERVER=HOST", "pin": "SERVER=VERSION", "plain": "SERVER=NAME"} {
+		if _, err := parsePairs(flag, []string{"x"}); err == nil || !strings.HasSuffix(err.Error(), "expected "+want) {
+			t.Errorf("parsePairs(%q) = %v, want the form %s", flag, err, want)
+		}
+	}
+}
+
 // TestWhatImportSaysNextCanBePasted uses paths that a shell would expand, and
 // flags without which the command would write something else.
 func TestWhatImportSaysNextCanBePasted(t *testing.T) {

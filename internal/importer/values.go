@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/secrets"
 )
 
@@ -41,7 +42,7 @@ func (i *clientImport) secretInstruction(ref string) string {
 	for _, b := range i.config.Secrets {
 		if b.Dir != "" {
 			file := filepath.Join(b.Dir, filepath.FromSlash(ref))
-			return fmt.Sprintf("the file %s: (umask 077; mkdir -p %s; cat >%s)", file, inShell(filepath.Dir(file)), inShell(file))
+			return fmt.Sprintf("the file %s: (umask 077; mkdir -p %s; cat >%s)", file, text.ShellWord(filepath.Dir(file)), text.ShellWord(file))
 		}
 		if prefix == "" {
 			prefix = b.EnvPrefix
@@ -56,6 +57,3 @@ func (i *clientImport) secretInstruction(ref string) string {
 	}
 	return "the variable " + name + ": export " + name + "=… where the client is started"
 }
-
-// inShell quotes a word for a shell.
-func inShell(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
