@@ -25,10 +25,6 @@ const (
 	maxEntries = 1_000_000
 )
 
-// whyCrowded is the reason of a mask over a directory that holds too much.
-const whyCrowded = "holds more than can be looked at (%d directories, %d paths on the floor, %d links); " +
-	"only what was there first is shown; remove what need not be there"
-
 // overflowError says that a bound was exceeded, and which directory has most of
 // what was counted.
 type overflowError struct{ dir string }
@@ -247,10 +243,4 @@ func readEntries(w *walker, p surveyedDir) ([]dirEntry, error) {
 		return cmp.Or(onTheWay(a)-onTheWay(b), cmp.Compare(a.born.Sec, b.born.Sec), cmp.Compare(a.born.Nsec, b.born.Nsec), strings.Compare(a.name, b.name))
 	})
 	return all, nil
-}
-
-// Withheld reports whether a directory is shown in part, because it holds too
-// much.
-func (m *Mask) Withheld() bool {
-	return m.Why != "" && strings.HasPrefix(m.Why, whyCrowded[:len("holds more than")])
 }

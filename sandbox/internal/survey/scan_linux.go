@@ -27,46 +27,6 @@ const settleTime = 2 * time.Second
 // batch is how many entries are read at a time.
 const batch = 1024
 
-// dirListing is what counts in one directory.
-type dirListing struct {
-	state   dirState
-	settled bool
-	// linkedKey names the set of hard links that files were compared with.
-	linkedKey string
-	hits      []floorHit
-	// links are symbolic links that may give a directory a name under which
-	// part of it is on the floor.
-	links []string
-	// subs are the directories to enter.
-	subs []string
-	// repository means that git takes this directory for that of a repository.
-	repository bool
-}
-
-// floorHit is an entry on the floor.
-type floorHit struct {
-	name      string
-	dir, link bool
-	writeOnly bool
-	class     denyfloor.Class
-	why       string
-}
-
-// size is about what a listing occupies.
-func (l *dirListing) size() int64 {
-	n := int64(160)
-	for _, h := range l.hits {
-		n += int64(len(h.name)) + 56
-	}
-	for _, s := range l.links {
-		n += int64(len(s)) + 16
-	}
-	for _, s := range l.subs {
-		n += int64(len(s)) + 16
-	}
-	return n
-}
-
 // openDir opens a directory by a path that must be free of symbolic links.
 func openDir(at int, path string) (*os.File, error) {
 	how := &unix.OpenHow{

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/denyfloor"
-	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -27,76 +26,6 @@ const (
 	// under it.
 	maxAttempts = 3
 )
-
-// Mask is an existing path at or below the reach that is on the floor.
-type Mask struct {
-	// Path is absolute and free of symbolic links, except that the last
-	// element is one when Link is set. A path of the reach that is denied as a
-	// whole has a mask with its own resolved path.
-	Path string
-	// Dir is true for a directory.
-	Dir bool
-	// WriteOnly means that the path stays readable.
-	WriteOnly bool
-	// Link means that the path is a symbolic link in the write reach which
-	// must not be replaced: clone it with AT_SYMLINK_NOFOLLOW and mount it on
-	// itself. Where it leads has a mask of its own. WriteOnly is set, too.
-	Link bool
-	// Dev and Ino are the file that was judged; zero when it was gone at once.
-	Dev, Ino uint64
-	// Class is that of the rule on the floor.
-	Class denyfloor.Class
-	// Repository is the directory of a repository that the path steers, when
-	// the path is in the write reach.
-	Repository string
-	// Missing means that nothing is there, and that nothing may be put there.
-	Missing bool
-	// Kept is a directory that must stay where it is; what is in it counts for
-	// itself.
-	Kept bool
-	// Closed is a kept directory in which nothing may be made, and Open a kept one
-	// in it which may be written.
-	Closed, Open bool
-	// But lists what of a withheld directory is shown all the same, by path:
-	// what was there first. The rest of it was too much to look at.
-	But []Shown
-	// Why says for operators what is protected.
-	Why string
-}
-
-// Shown is an entry of a withheld directory that a child gets.
-type Shown struct {
-	// Path is absolute and free of symbolic links.
-	Path string
-	// Dev and Ino are the file that was judged.
-	Dev, Ino uint64
-}
-
-// Covers reports whether a path is what the mask covers, or lies in it.
-func (m *Mask) Covers(path string) bool {
-	return reach.Within(m.Path, path) &&
-		!slices.ContainsFunc(m.But, func(s Shown) bool { return reach.Within(s.Path, path) })
-}
-
-// Options refine a [Surveyor]. The zero value means the defaults.
-type Options struct {
-	// CacheBytes bounds what is remembered about directories, roughly; 0
-	// means 64 MiB, enough for 200,000 of them. Negative remembers nothing.
-	CacheBytes int64
-}
-
-// Surveyor walks trees and remembers directories that did not change. It is
-// safe for concurrent use.
-type Surveyor struct {
-	cache *cache
-	names *rulePrefixes
-	limit surveyBounds
-	// mounts lists what is mounted; tests replace it.
-	mounts func() ([]mountEntry, error)
-}
-
-// surveyBounds are the limits of one survey; tests lower them.
-type surveyBounds struct{ directories, depth, masks, aliases int }
 
 // New returns a surveyor; nil options mean the defaults.
 func New(o *Options) *Surveyor {
@@ -202,11 +131,6 @@ func Pins(masks []Mask, write []string) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// isInside reports whether a clean path is one of the clean roots or below it.
-func isInside(roots []string, p string) bool {
-	return slices.ContainsFunc(roots, func(r string) bool { return reach.Within(r, p) })
 }
 
 // surveyOnce is one attempt. Beside an error it returns what it had found.

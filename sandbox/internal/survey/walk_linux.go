@@ -1,7 +1,6 @@
 package survey
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,66 +14,6 @@ import (
 	"github.com/sallyport/sallyport/internal/denyfloor"
 	"github.com/sallyport/sallyport/internal/reach"
 )
-
-// The operations of the floor.
-const (
-	opRead  = "read"
-	opWrite = "write"
-)
-
-// reachRoot is one path of the reach.
-type reachRoot struct{ given, real, op string }
-
-// walker is one survey under way.
-type walker struct {
-	*Surveyor
-	ctx         context.Context
-	floor       *denyfloor.Floor
-	reach       []string
-	write       []string
-	masks       map[string]Mask
-	found       int
-	directories int
-	// bounds are those of the part that is being walked; crowded are the
-	// directories that are to be withheld in part.
-	bounds  surveyBounds
-	crowded map[string]bool
-	// visited and links are the directories and the links that were counted,
-	// keys those of the links in aliased.
-	visited, links, keys []string
-	// kernel are the mounts that hold no files.
-	kernel map[string]bool
-	// aliased are the directories that were looked at under another name, and
-	// whether something was found there.
-	aliased map[string]bool
-	// modules are the directories that lead to those of submodules.
-	modules map[string]bool
-	// linked are the protected files with several names.
-	linked    []fs.FileInfo
-	linkedKey string
-}
-
-// surveyedDir is a directory with the name under which it is judged. The two
-// differ when a symbolic link leads there.
-type surveyedDir struct{ real, judged string }
-
-func (p surveyedDir) childOf(name string) surveyedDir {
-	if p.real == p.judged {
-		c := joinPath(p.real, name)
-		return surveyedDir{c, c}
-	}
-	return surveyedDir{joinPath(p.real, name), joinPath(p.judged, name)}
-}
-
-func (p surveyedDir) isAlias() bool { return p.real != p.judged }
-
-// joinPath is filepath.Join for a clean directory and a plain name.
-func joinPath(dir, name string) string {
-	if dir == "/" {
-		return dir + name
-	}
-	return dir + "/" + name
-}
 
 // addRoot resolves a path of the reach. What does not exist is left out: no
 // mount shows it. What cannot be resolved is masked under its given name.
@@ -122,49 +61,6 @@ func (w *walker) surveyRoot(r reachRoot, walked bool) error {
 		return w.surveyAlias(surveyedDir{r.real, r.given})
 	}
 	return nil
-}
-
-// checkName asks the floor about a name, which may be that of a regular file.
-func (w *walker) checkName(name string, write, file bool) (Mask, bool) {
-	op := opRead
-	if write {
-		op = opWrite
-	}
-	rule, denied := w.floor.Rule(op, name, file)
-	if !denied {
-		return Mask{}, false
-	}
-	m := Mask{Class: rule.Class, Why: rule.Reason}
-	if write {
-		_, unreadable := w.floor.Check(opRead, name)
-		m.WriteOnly = !unreadable
-	}
-	return m, true
-}
-
-func (w *walker) checkIdentity(path string, info fs.FileInfo) error {
-	if w.isLinked(info) {
-		w.addMask(Mask{Path: path, Class: denyfloor.Absolute, Why: whyLinked})
-	}
-	return nil
-}
-
-func (w *walker) isWritable(real string) bool { return isInside(w.write, real) }
-
-// addMask adds a mask; the stricter of two for one path counts.
-func (w *walker) addMask(m Mask) {
-	w.found++
-	old, ok := w.masks[m.Path]
-	switch {
-	case ok && (!old.WriteOnly || m.Kept):
-		return
-	case ok && m.Repository == "":
-		m.Repository = old.Repository
-	}
-	if ok && old.Class != denyfloor.Project && m.Class == denyfloor.Project {
-		m.Class, m.Why = old.Class, old.Why
-	}
-	w.masks[m.Path] = m
 }
 
 // sortedMasks sorts the masks and drops those that another one covers.
