@@ -1,7 +1,6 @@
 package scopedtest
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -117,62 +116,6 @@ func (s *kvScope) List(_ context.Context, prefix string) ([]string, error) {
 	return keys, nil
 }
 
-// Spawned is one process that a tool started.
-type Spawned struct {
-	// Binary and Args are the command.
-	Binary string
-	// Args is the arguments without the binary.
-	Args []string
-	// Options is the rest, with the environment that reaches the child.
-	Options sallyport.SpawnOptions
-	// Workspace is the folder of the call.
-	Workspace string
-	// Splices lists the stand-ins that the environment holds.
-	Splices []sallyport.Splice
-}
-
-// Runner is a process runner that starts nothing: it plays results back. It is
-// safe for concurrent use when Play is.
-type Runner struct {
-	// Play returns the result of a process; nil means exit code 0 without
-	// output. It runs beside the tool until it returns, and its context ends
-	// when the child is stopped.
-	Play func(context.Context, Spawned) (sallyport.ProcessResult, error)
-	// Level is how children are confined; empty means not at all.
-	Level sallyport.Level
-	// Missing is what Confines and Start answer when it is set.
-	Missing error
-
-	record  *Record
-	guarded lockedState
-	spawned []Spawned
-}
-
-// Confines returns Level or Missing.
-func (p *Runner) Confines(*sallyport.Grant) (sallyport.Level, error) {
-	return cmp.Or(p.Level, sallyport.LevelNone), p.Missing
-}
-
-// Start records the process and plays its result.
-func (p *Runner) Start(ctx context.Context, spawn *sallyport.Spawn) (sallyport.Child, error) {
-	if err := cmp.Or(p.Missing, ctx.Err()); err != nil {
-		return nil, err
-	}
-	s := Spawned{spawn.Binary, slices.Clone(spawn.Args), spawn.Options, spawn.Workspace, spawn.Splices}
-	p.guarded.runLocked(func() { p.spawned = append(p.spawned, s) })
-	if r := p.record; r != nil {
-		r.runLocked(func() { r.spawned = append(r.spawned, s) })
-	}
-	return p.startPlay(ctx, s), nil
-}
-
-// Spawned returns the processes that were started, in order.
-func (p *Runner) Spawned() []Spawned {
-	var list []Spawned
-	p.guarded.runLocked(func() { list = slices.Clone(p.spawned) })
-	return list
-}
-
 // Queried is one statement that a tool ran.
 type Queried struct {
 	// Connection is the name of the connection.
@@ -279,25 +222,4 @@ func (m *memoryReads) Recall(_ context.Context, session, path, identity string) 
 		}
 	})
 	return found, ok, nil
-}
-
-// playedCaller is a caller whom a test plays.
-type playedCaller func(sallyport.Question) sallyport.Answer
-
-// newCaller returns the caller that is asked, nil when it cannot be.
-func (o *Options) newCaller() sallyport.Input {
-	if o.Answer == nil {
-		return nil
-	}
-	return playedCaller(o.Answer)
-}
-
-func (playedCaller) Can(sallyport.InputKind) bool { return true }
-
-func (p playedCaller) Ask(ctx context.Context, questions ...sallyport.Question) ([]sallyport.Answer, error) {
-	answers := make([]sallyport.Answer, len(questions))
-	for i := range questions {
-		answers[i] = p(questions[i])
-	}
-	return answers, ctx.Err()
 }

@@ -17,7 +17,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/group"
@@ -184,13 +183,4 @@ func newWorkspace(t TB, files map[string]string) string {
 		}
 	}
 	return folder
-}
-
-// lockedState serialises what goroutines of a tool do to a record.
-type lockedState struct{ mu sync.Mutex }
-
-func (g *lockedState) runLocked(f func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	f()
 }

@@ -115,23 +115,3 @@ func (n *imitatedNetwork) checkHost(host string, port uint16) error {
 	}
 	return n.record.recordTouch("network", item, nil)
 }
-
-// hostItem names a host, with its port when that is no standard one.
-func hostItem(host string, port uint16) string {
-	if port == 80 || port == 443 {
-		return host
-	}
-	return net.JoinHostPort(host, strconv.Itoa(int(port)))
-}
-
-// splitItem is the inverse of hostItem.
-func splitItem(item string) (string, uint16) {
-	host, port, err := reach.SplitHostPort(item)
-	if err != nil {
-		return item, 443
-	}
-	if port == 0 {
-		port = 443
-	}
-	return host, port
-}

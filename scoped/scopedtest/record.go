@@ -1,15 +1,11 @@
 package scopedtest
 
 import (
-	"errors"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/internal/group"
-	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // Touch is one thing that a tool reached for, or one declared item.
@@ -92,54 +88,6 @@ func (r *Record) Unused() []Touch {
 	return unused
 }
 
-// declaredItems lists the declaration item by item.
-func (r *Record) declaredItems() []Touch {
-	var list []Touch
-	declared := &r.declared
-	for _, g := range group.All() {
-		for _, r := range g.Reaches {
-			if !r.Accessed {
-				continue
-			}
-			for _, item := range r.Declared(declared) {
-				if item == group.FromPersonality {
-					item = workspaceVariable
-				}
-				list = append(list, Touch{Capability: r.Name, Item: item})
-			}
-		}
-	}
-	return list
-}
-
-// coversTouch reports whether a touched thing falls under a declared item.
-func (r *Record) coversTouch(declared, t Touch) bool {
-	if declared.Capability != t.Capability {
-		return false
-	}
-	if declared.Item == "*" || declared.Item == t.Item {
-		return true
-	}
-	switch t.Capability {
-	case "network":
-		p, err := reach.ParseHosts([]string{declared.Item})
-		if err != nil {
-			return false
-		}
-		host, port := splitItem(t.Item)
-		return reach.NewHosts(p).Match(host, port)
-	case "secrets":
-		return reach.MatchRef([]string{declared.Item}, t.Item)
-	case "fs_reach.read", "fs_reach.write":
-		return reach.Within(r.expandItem(declared.Item), r.expandItem(t.Item))
-	case "mail":
-		domain, ok := strings.CutPrefix(declared.Item, "*")
-		return ok && strings.HasSuffix(strings.ToLower(t.Item), strings.ToLower(domain))
-	default:
-		return false
-	}
-}
-
 // Decisions returns what the accessors reported.
 func (r *Record) Decisions() []sallyport.Decision { return cloneList(r, &r.decisions) }
 
@@ -164,33 +112,4 @@ func cloneList[T any](r *Record, list *[]T) []T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(*list)
-}
-
-// recordTouch records one thing and passes the error of the access on.
-func (r *Record) recordTouch(capability, item string, err error) error {
-	refused := errors.Is(err, sallyport.ErrHostNotAllowed) || errors.Is(err, sallyport.ErrSecretNotDeclared) ||
-		errors.Is(err, sallyport.ErrPathNotReachable) || errors.Is(err, sallyport.ErrBinaryNotAllowed) ||
-		errors.Is(err, sallyport.ErrNotAvailable)
-	r.runLocked(func() { r.touched = append(r.touched, Touch{capability, item, refused}) })
-	return err
-}
-
-const workspaceVariable = "${workspace}"
-
-// itemOf returns a path so that it is the same in every run.
-func (r *Record) itemOf(abs string) string {
-	if rel, err := filepath.Rel(r.workspace, abs); err == nil && filepath.IsLocal(rel) {
-		if rel == "." {
-			return workspaceVariable
-		}
-		return workspaceVariable + "/" + filepath.ToSlash(rel)
-	}
-	return abs
-}
-
-func (r *Record) expandItem(item string) string {
-	if rest, ok := strings.CutPrefix(item, workspaceVariable); ok {
-		return filepath.Join(r.workspace, rest)
-	}
-	return item
 }
