@@ -16,6 +16,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/internal/transport"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/schema"
@@ -117,7 +118,7 @@ func cutExcerpt(body []byte, secrets map[string]string) (string, error) {
 	if utf8.RuneCountInString(s) <= excerptChars {
 		return s, nil
 	}
-	cut := string([]rune(s)[:excerptChars])
+	cut := text.FirstChars(s, excerptChars)
 	// Where it is cut, a word is left out that may be a secret of others.
 	if i := strings.LastIndexFunc(cut, isBoundary); i > len(cut)/2 {
 		cut = cut[:i+1]

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/group"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -273,11 +274,11 @@ func clipDecisions(list []sallyport.Decision) []sallyport.Decision {
 
 // clipText makes s valid UTF-8 of at most n bytes, cutting between code points
 // and saying how long it was. It looks at no more than n bytes.
-func clipText[T ~string](text T, n int) T {
-	s := string(text)
+func clipText[T ~string](whole T, n int) T {
+	s := string(whole)
 	if len(s) <= n {
 		if utf8.ValidString(s) {
-			return text
+			return whole
 		}
 		// A replacement is longer than what it replaces.
 		s = strings.ToValidUTF8(s, "\uFFFD")
@@ -286,12 +287,8 @@ func clipText[T ~string](text T, n int) T {
 		}
 	}
 	mark := " [cut -- " + strconv.Itoa(len(s)) + " bytes total]"
-	cut := max(n-len(mark), 0)
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
 	// "?" is no longer than what it replaces.
-	return T(strings.ToValidUTF8(s[:cut], "?") + mark)
+	return T(strings.ToValidUTF8(text.FirstBytes(s, max(n-len(mark), 0)), "?") + mark)
 }
 
 // appendBody writes the JSON of a bounded event, without a sequence number

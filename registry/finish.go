@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -163,11 +165,11 @@ func abridgeLiteral(literal []byte, most int) []byte {
 	if len(literal) <= most || json.Unmarshal(literal, &s) != nil {
 		return literal
 	}
-	runes := []rune(s)
-	if len(runes) <= most {
+	chars := utf8.RuneCountInString(s)
+	if chars <= most {
 		return literal
 	}
-	short, err := json.Marshal(fmt.Sprintf("%s...[truncated, %d chars]", string(runes[:most]), len(runes)))
+	short, err := json.Marshal(fmt.Sprintf("%s...[truncated, %d chars]", text.FirstChars(s, most), chars))
 	if err != nil {
 		return literal
 	}

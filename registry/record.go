@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/scoped"
 )
@@ -136,15 +137,9 @@ func (c *call) newEvent(kind audit.Kind) *audit.Event {
 // cleanWord cleans and bounds a word that a caller chose: cleaning comes
 // first, so that no cut leaves half of a secret.
 func cleanWord(cl *output.Cleaner, s string) output.Clean {
-	most := 256
+	const most = 256
 	word := cl.Text(s)
-	if len(word) <= most {
-		return word
-	}
-	for !utf8.RuneStart(word[most]) {
-		most--
-	}
-	return word[:most]
+	return word[:len(text.FirstBytes(string(word), most))]
 }
 
 // cleanWords is cleanWord for a list; nil for an empty one.

@@ -75,7 +75,7 @@ func (t *textCleaner) removeUnsafe(s string, limit int) string {
 	if utf8.RuneCountInString(s) <= limit {
 		return s
 	}
-	return strings.TrimRight(string([]rune(s)[:limit-1]), " ") + "…"
+	return strings.TrimRight(text.FirstChars(s, limit-1), " ") + "…"
 }
 
 func (t *textCleaner) cleanShort(s string) string { return t.cleanText(s, maxShort) }
