@@ -93,19 +93,25 @@ func TestADeadServerIsNotAvailable(t *testing.T) {
 	})
 }
 
+// newMortalScript is a server whose tool "dies" ends its process.
+func newMortalScript(t *testing.T) *script {
+	s := newScript(t, tool("a"), tool("dies"))
+	s.answer = func(p *peer, q *question) any {
+		if q.Params.Name == "dies" {
+			p.die()
+			return nil
+		}
+		return text("alive")
+	}
+	return s
+}
+
 // TestOnePrincipalsCrashes: other principals keep the tools, and the server is
 // not probed without end.
 func TestOnePrincipalsCrashes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript(t, tool("a"), tool("dies"))
-		s.answer = func(p *peer, q *question) any {
-			if q.Params.Name == "dies" {
-				p.die()
-				return nil
-			}
-			return text("alive")
-		}
+		s := newMortalScript(t)
 		var told atomic.Int64
 		g := scripted(t, s, &upstream.Options{Changed: func() { told.Add(1) }})
 		crash := func() {
@@ -152,14 +158,7 @@ func TestOnePrincipalsCrashes(t *testing.T) {
 func TestAProcessThatEndsInACall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newScript(t, tool("a"), tool("dies"))
-		s.answer = func(p *peer, q *question) any {
-			if q.Params.Name == "dies" {
-				p.die()
-				return nil
-			}
-			return text("alive")
-		}
+		s := newMortalScript(t)
 		g := scripted(t, s, nil)
 		g.call("test__a", nil)
 		time.Sleep(20 * time.Minute)

@@ -105,20 +105,28 @@ func TestAServerSurvivesAReload(t *testing.T) {
 	}
 }
 
+// newReload returns a gate that has called the server, and a function that
+// opens the next one in the same workspace.
+func newReload(t *testing.T, s *script) (open func(*upstream.Options) *gate, before *gate) {
+	t.Helper()
+	workspace := t.TempDir()
+	open = func(o *upstream.Options) *gate {
+		return newGateIn(t, workspace, &sallyport.Backends{Process: s}, o, upstream.Server{Name: "test", Command: []string{"scripted"}})
+	}
+	before = open(&upstream.Options{Grant: grants("")})
+	if res := before.call("test__a", nil); !res.OK {
+		t.Fatal(res.Error)
+	}
+	return open, before
+}
+
 // TestAReloadIsNoAmnesty: a process that goes on is listed again before the
 // next configuration calls it.
 func TestAReloadIsNoAmnesty(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, tool("a"))
 	calls := callsOf(s)
-	workspace := t.TempDir()
-	open := func(o *upstream.Options) *gate {
-		return newGateIn(t, workspace, &sallyport.Backends{Process: s}, o, upstream.Server{Name: "test", Command: []string{"scripted"}})
-	}
-	before := open(&upstream.Options{Grant: grants("")})
-	if res := before.call("test__a", nil); !res.OK {
-		t.Fatal(res.Error)
-	}
+	open, before := newReload(t, s)
 	after := open(&upstream.Options{Grant: grants(""), Previous: before.mounts})
 	s.list(tool("a", object{"title": "x"}))
 	if res := after.call("test__a", nil); res.Code != sallyport.CodeNotAvailable || calls("a") != 1 {
@@ -132,14 +140,7 @@ func TestAChangeDuringAReload(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, tool("a"))
 	calls := callsOf(s)
-	workspace := t.TempDir()
-	open := func(o *upstream.Options) *gate {
-		return newGateIn(t, workspace, &sallyport.Backends{Process: s}, o, upstream.Server{Name: "test", Command: []string{"scripted"}})
-	}
-	before := open(&upstream.Options{Grant: grants("")})
-	if res := before.call("test__a", nil); !res.OK {
-		t.Fatal(res.Error)
-	}
+	open, before := newReload(t, s)
 	var once sync.Once
 	after := open(&upstream.Options{Grant: grants(""), Previous: before.mounts, Judge: func(string, lock.Kind, json.RawMessage) (bool, string) {
 		// The server is listed while the tools are being mounted.

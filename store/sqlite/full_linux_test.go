@@ -11,9 +11,11 @@ import (
 	"github.com/sallyport/sallyport/store/sqlite"
 )
 
-func TestFullDisk(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+// mountSmallDisk mounts a file system of 8 MiB and puts a file of 4 MiB on it,
+// whose removal frees space.
+func mountSmallDisk(t *testing.T) (dir, ballast string) {
+	t.Helper()
+	dir = t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=0700"); err != nil {
 		t.Skipf("a small file system cannot be mounted here: %v", err)
 	}
@@ -22,8 +24,14 @@ func TestFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	ballast := filepath.Join(dir, "ballast")
+	ballast = filepath.Join(dir, "ballast")
 	write(t, ballast, make([]byte, 4<<20))
+	return dir, ballast
+}
+
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	dir, ballast := mountSmallDisk(t)
 
 	path := filepath.Join(dir, "state.db")
 	f := fill(t, path, nil)
@@ -62,17 +70,7 @@ func TestFullDisk(t *testing.T) {
 // record that found no room was taken back whole.
 func TestB13_AFullDiskRecovers(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,mode=0700"); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	ballast := filepath.Join(dir, "ballast")
-	write(t, ballast, make([]byte, 4<<20))
+	dir, ballast := mountSmallDisk(t)
 	f := fill(t, filepath.Join(dir, "state.db"), nil)
 	if f.record(t) {
 		t.Error("Record on a full disk = no error")
