@@ -32,7 +32,8 @@ var layers = map[string]layer{
 	"httpapi": adapter, "dashboard": adapter, "telemetry": adapter,
 	"cmd": wiring, "examples": wiring, "internal/command": wiring, "internal/app": wiring, "program": wiring,
 	"internal/importer": wiring, "internal/openapi": wiring,
-	"internal/lock": mechanism, "internal/modelformat": mechanism,
+	"internal/audittest": mechanism,
+	"internal/lock":      mechanism, "internal/modelformat": mechanism,
 }
 
 type pkg struct {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/store/sqlite"
-	"github.com/sallyport/sallyport/store/storetest"
 )
 
 // BenchmarkRecord measures audit records that wait for the disk.
@@ -18,7 +18,7 @@ func BenchmarkRecord(b *testing.B) {
 	for _, callers := range []int{1, 8, 64} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
 			db := open(b, filepath.Join(b.TempDir(), "state.db"), nil)
-			l := storetest.Log(b, db)
+			l := audittest.NewLog(b, db)
 			b.ReportAllocs()
 			b.ResetTimer()
 			var wg sync.WaitGroup
@@ -98,7 +98,7 @@ func BenchmarkRemember(b *testing.B) {
 
 func BenchmarkVerify(b *testing.B) {
 	db := open(b, filepath.Join(b.TempDir(), "state.db"), nil)
-	l := storetest.Log(b, db)
+	l := audittest.NewLog(b, db)
 	const records = 20_000
 	var wg sync.WaitGroup
 	for range 64 {
@@ -113,7 +113,7 @@ func BenchmarkVerify(b *testing.B) {
 	wg.Wait()
 	n := int64(0)
 	for b.Loop() {
-		r := storetest.Verify(b, db, nil)
+		r := audittest.VerifyRecords(b, db, nil)
 		if !r.OK() {
 			b.Fatal(r.String())
 		}
@@ -130,7 +130,7 @@ func BenchmarkOpen(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	storetest.Record(b, storetest.Log(b, first), first, "c", 50)
+	audittest.RecordCalls(b, audittest.NewLog(b, first), first, "c", 50)
 	first.Close()
 	b.Run("existing", func(b *testing.B) {
 		for b.Loop() {

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/store/sqlite"
-	"github.com/sallyport/sallyport/store/storetest"
 )
 
 // TestNoByteOfARecordCanChangeUnseen writes records, changes one byte of every
@@ -20,7 +20,7 @@ import (
 func TestNoByteOfARecordCanChangeUnseen(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
-	key := storetest.Key(t, "check")
+	key := audittest.NewKey(t, "check")
 	record(t, path, key, 12)
 	whole, err := os.ReadFile(path)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/store/sqlite"
-	"github.com/sallyport/sallyport/store/storetest"
 )
 
 // crowd records events of many writers at once and returns when all are kept.
@@ -56,11 +56,11 @@ func TestLogStaysShort(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, sqlite.ShortLog())
 	const writers, each, bytes = 64, 60, 8 << 10
-	crowd(t, storetest.Log(t, db), writers, each, bytes)
+	crowd(t, audittest.NewLog(t, db), writers, each, bytes)
 	if got := size(t, path+"-wal"); got >= sqlite.LogLimit || got == 0 {
 		t.Errorf("the log has %d bytes after %d records of %d, want less than %d", got, writers*each, bytes, sqlite.LogLimit)
 	}
-	if r := storetest.Verify(t, db, nil); !r.OK() || r.Records != writers*each {
+	if r := audittest.VerifyRecords(t, db, nil); !r.OK() || r.Records != writers*each {
 		t.Errorf("Verify: %s, want %d good records", r.String(), writers*each)
 	}
 	if err := db.Check(t.Context()); err != nil {
@@ -108,7 +108,7 @@ func TestLogWaitsForReaders(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, sqlite.ShortLog())
-	l := storetest.Log(t, db)
+	l := audittest.NewLog(t, db)
 	crowd(t, l, 1, 1, 100)
 	beginAnew(t, l, path)
 
@@ -131,7 +131,7 @@ func TestLogWaitsForReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	beginAnew(t, l, path)
-	if r := storetest.Verify(t, db, nil); !r.OK() {
+	if r := audittest.VerifyRecords(t, db, nil); !r.OK() {
 		t.Errorf("Verify: %s", r.String())
 	}
 }
@@ -162,7 +162,7 @@ func TestOthersEmptyTheLogToo(t *testing.T) {
 	o := sqlite.ShortLog()
 	o.Logger = slog.New(slog.NewTextHandler(&logged, nil))
 	db := open(t, path, o)
-	l := storetest.Log(t, db)
+	l := audittest.NewLog(t, db)
 	other := startChild(t, "checkpoint", path)
 	if !other.lines.Scan() {
 		t.Fatal("the other process has not begun")
@@ -173,7 +173,7 @@ func TestOthersEmptyTheLogToo(t *testing.T) {
 	if err := other.cmd.Wait(); err != nil {
 		t.Errorf("the other process: %v", err)
 	}
-	if r := storetest.Verify(t, db, nil); !r.OK() || r.Records != writers*each {
+	if r := audittest.VerifyRecords(t, db, nil); !r.OK() || r.Records != writers*each {
 		t.Errorf("Verify: %s, want %d good records", r.String(), writers*each)
 	}
 	if err := db.Check(t.Context()); err != nil {

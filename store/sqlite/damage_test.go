@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/store/sqlite"
-	"github.com/sallyport/sallyport/store/storetest"
 )
 
 func TestVerifyNamesTheFirstBadRecord(t *testing.T) {
@@ -48,10 +48,10 @@ func TestVerifyNamesTheFirstBadRecord(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "state.db")
 			db := open(t, path, nil)
-			head := storetest.Record(t, storetest.Log(t, db), db, "c", 10)
+			head := audittest.RecordCalls(t, audittest.NewLog(t, db), db, "c", 10)
 			rawExec(t, path, tt.sql)
 			for _, o := range []*audit.VerifyOptions{nil, {Head: &head}} {
-				r := storetest.Verify(t, db, o)
+				r := audittest.VerifyRecords(t, db, o)
 				if r.OK() || r.Bad.Seq != tt.want || !strings.Contains(r.Bad.Why, tt.why) || r.TailProven {
 					t.Errorf("Verify: %s, want record %d bad: …%s…", r.String(), tt.want, tt.why)
 				}
@@ -64,22 +64,22 @@ func TestTailNeedsARememberedHead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, nil)
-	l := storetest.Log(t, db)
-	head := storetest.Record(t, l, db, "c", 10)
+	l := audittest.NewLog(t, db)
+	head := audittest.RecordCalls(t, l, db, "c", 10)
 	rawExec(t, path, `DELETE FROM audit WHERE seq > 17`)
 
-	if r := storetest.Verify(t, db, nil); !r.OK() || r.TailProven || !strings.Contains(r.String(), "tail not proven") {
+	if r := audittest.VerifyRecords(t, db, nil); !r.OK() || r.TailProven || !strings.Contains(r.String(), "tail not proven") {
 		t.Errorf("Verify without a head: %s, want good and the tail not proven", r.String())
 	}
-	if r := storetest.Verify(t, db, &audit.VerifyOptions{Head: &head}); r.OK() || r.Bad.Seq != 18 {
+	if r := audittest.VerifyRecords(t, db, &audit.VerifyOptions{Head: &head}); r.OK() || r.Bad.Seq != 18 {
 		t.Errorf("Verify with the head: %s, want record 18 missing", r.String())
 	}
 	// The one who cut the tail goes on with the real key.
-	storetest.Record(t, l, db, "d", 10)
-	if r := storetest.Verify(t, db, nil); !r.OK() {
+	audittest.RecordCalls(t, l, db, "d", 10)
+	if r := audittest.VerifyRecords(t, db, nil); !r.OK() {
 		t.Errorf("Verify without a head: %s, want good: nothing in the file shows the cut", r.String())
 	}
-	if r := storetest.Verify(t, db, &audit.VerifyOptions{Head: &head}); r.OK() || r.Bad.Seq != head.Seq {
+	if r := audittest.VerifyRecords(t, db, &audit.VerifyOptions{Head: &head}); r.OK() || r.Bad.Seq != head.Seq {
 		t.Errorf("Verify with the head: %s, want record %d bad: the chain forked", r.String(), head.Seq)
 	}
 }
@@ -105,17 +105,17 @@ func TestCheckpointTampering(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "state.db")
 			db := open(t, path, nil)
-			l := storetest.Log(t, db)
-			storetest.Record(t, l, db, "old", 10)
-			if n, err := audit.Prune(t.Context(), db, storetest.Key(t, "key"), farFuture()); n != 20 || err != nil {
+			l := audittest.NewLog(t, db)
+			audittest.RecordCalls(t, l, db, "old", 10)
+			if n, err := audit.Prune(t.Context(), db, audittest.NewKey(t, "key"), farFuture()); n != 20 || err != nil {
 				t.Fatalf("Prune = %d, %v", n, err)
 			}
-			head := storetest.Record(t, l, db, "new", 5)
-			if r := storetest.Verify(t, db, &audit.VerifyOptions{Head: &head}); !r.OK() || !r.TailProven {
+			head := audittest.RecordCalls(t, l, db, "new", 5)
+			if r := audittest.VerifyRecords(t, db, &audit.VerifyOptions{Head: &head}); !r.OK() || !r.TailProven {
 				t.Fatalf("Verify before: %s", r.String())
 			}
 			rawExec(t, path, tt.sql)
-			if r := storetest.Verify(t, db, nil); r.OK() || r.Bad.Seq != tt.want {
+			if r := audittest.VerifyRecords(t, db, nil); r.OK() || r.Bad.Seq != tt.want {
 				t.Errorf("Verify: %s, want record %d bad", r.String(), tt.want)
 			}
 		})
@@ -126,14 +126,14 @@ func TestPruneGivesSpaceBack(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, nil)
-	l := storetest.Log(t, db)
+	l := audittest.NewLog(t, db)
 	for i := range 300 {
 		e := audit.Event{Kind: audit.KindOutcome, CallID: fmt.Sprint(i), Args: output.Clean(strings.Repeat("x", 8<<10))}
 		if err := l.Record(t.Context(), &e); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n, err := audit.Prune(t.Context(), db, storetest.Key(t, "key"), farFuture()); n != 300 || err != nil {
+	if n, err := audit.Prune(t.Context(), db, audittest.NewKey(t, "key"), farFuture()); n != 300 || err != nil {
 		t.Fatalf("Prune = %d, %v, want 300", n, err)
 	}
 	if err := db.Close(); err != nil {
@@ -155,7 +155,7 @@ func TestOpenRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		storetest.Record(t, storetest.Log(t, db), db, "c", 50)
+		audittest.RecordCalls(t, audittest.NewLog(t, db), db, "c", 50)
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestOneByteOfTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	storetest.Record(t, storetest.Log(t, db), db, "call", 10)
+	audittest.RecordCalls(t, audittest.NewLog(t, db), db, "call", 10)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestOneByteOfTheFile(t *testing.T) {
 		t.Fatal("the record is not in the file after Close")
 	}
 	write(t, path, bytes.ReplaceAll(data, good, bad))
-	r := storetest.Verify(t, open(t, path, nil), nil)
+	r := audittest.VerifyRecords(t, open(t, path, nil), nil)
 	if r.OK() || r.Bad.Seq != 9 {
 		t.Errorf("Verify: %s, want record 9 bad", r.String())
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/store/sqlite"
-	"github.com/sallyport/sallyport/store/storetest"
 )
 
 func farFuture() time.Time { return time.Now().Add(24 * time.Hour) }
@@ -75,7 +75,7 @@ func TestFilesArePrivate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		storetest.Record(t, storetest.Log(t, db), db, "c", 1)
+		audittest.RecordCalls(t, audittest.NewLog(t, db), db, "c", 1)
 		checkPrivate(t, path)
 		if err := db.Close(); err != nil {
 			t.Fatal(err)

@@ -9,10 +9,10 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/store/sqlite"
-	"github.com/sallyport/sallyport/store/storetest"
 )
 
 // filled is a store without room for another write.
@@ -33,8 +33,8 @@ func fill(t *testing.T, path string, o *sqlite.Options) *filled {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &filled{db: db, log: storetest.Log(t, db), kv: kv}
-	storetest.Record(t, f.log, db, "before", 2)
+	f := &filled{db: db, log: audittest.NewLog(t, db), kv: kv}
+	audittest.RecordCalls(t, f.log, db, "before", 2)
 	for ; ; f.keys++ {
 		err := f.set(t, f.keys)
 		if err == nil && f.keys < 10_000 {
@@ -66,7 +66,7 @@ func (f *filled) record(t *testing.T) bool {
 // check reads everything that was acknowledged.
 func (f *filled) check(t *testing.T, records int64) {
 	t.Helper()
-	if r := storetest.Verify(t, f.db, nil); !r.OK() || r.Records != records {
+	if r := audittest.VerifyRecords(t, f.db, nil); !r.OK() || r.Records != records {
 		t.Errorf("Verify: %s, want %d good records", r.String(), records)
 	}
 	for i := range f.keys {

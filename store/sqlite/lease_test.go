@@ -9,8 +9,8 @@ import (
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/store/sqlite"
-	"github.com/sallyport/sallyport/store/storetest"
 )
 
 // TestAChangeCountsEverywhere: what one program changed, another one that has
@@ -97,7 +97,7 @@ func TestManySwitches(t *testing.T) {
 func TestReadersBesideAWriter(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "state.db"), nil)
-	storetest.Record(t, storetest.Log(t, db), db, "c", 2)
+	audittest.RecordCalls(t, audittest.NewLog(t, db), db, "c", 2)
 	err := db.Append(t.Context(), func(audit.Head) ([]audit.Record, error) {
 		var readers sync.WaitGroup
 		for range 50 {

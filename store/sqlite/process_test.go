@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/store/sqlite"
-	"github.com/sallyport/sallyport/store/storetest"
 )
 
 func TestAcknowledgedSurvivesKill(t *testing.T) {
@@ -46,7 +46,7 @@ func surviveKill(t *testing.T, role string) {
 		t.Fatalf("%d writes were acknowledged, want at least %d", len(acknowledged), rounds*acks)
 	}
 	db := open(t, path, nil)
-	r := storetest.Verify(t, db, nil)
+	r := audittest.VerifyRecords(t, db, nil)
 	if !r.OK() || r.UnknownCount > rounds {
 		t.Errorf("Verify: %s, want a good chain and at most one unknown outcome a round", r.String())
 	}
@@ -84,14 +84,14 @@ func TestManyProcessesOneChain(t *testing.T) {
 		children[i] = startChild(t, "record", path, fmt.Sprint("process", i))
 	}
 	db := open(t, path, nil)
-	l := storetest.Log(t, db)
-	storetest.Record(t, l, db, "here", childEvents/2)
+	l := audittest.NewLog(t, db)
+	audittest.RecordCalls(t, l, db, "here", childEvents/2)
 	for i, c := range children {
 		if err := c.cmd.Wait(); err != nil {
 			t.Errorf("process %d: %v", i, err)
 		}
 	}
-	r := storetest.Verify(t, db, nil)
+	r := audittest.VerifyRecords(t, db, nil)
 	if want := int64((processes + 1) * childEvents); !r.OK() || r.Records != want || r.Head.Seq != want {
 		t.Errorf("Verify: %s, want %d good records", r.String(), want)
 	}
@@ -153,7 +153,7 @@ func TestOpenFillsAnEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	write(t, path, nil)
 	db := open(t, path, nil)
-	storetest.Record(t, storetest.Log(t, db), db, "c", 1)
+	audittest.RecordCalls(t, audittest.NewLog(t, db), db, "c", 1)
 	checkPrivate(t, path)
 }
 
@@ -161,8 +161,8 @@ func TestLockedByAnotherWriter(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, &sqlite.Options{Busy: 50 * time.Millisecond})
-	l := storetest.Log(t, db)
-	head := storetest.Record(t, l, db, "before", 1)
+	l := audittest.NewLog(t, db)
+	head := audittest.RecordCalls(t, l, db, "before", 1)
 	kv, err := db.KV(t.Context(), "tool:a")
 	if err != nil {
 		t.Fatal(err)
@@ -189,8 +189,8 @@ func TestLockedByAnotherWriter(t *testing.T) {
 	if err := kv.Set(t.Context(), "k", "v", 0); err != nil {
 		t.Errorf("Set after the lock is gone = %v", err)
 	}
-	storetest.Record(t, l, db, "after", 1)
-	if r := storetest.Verify(t, db, &audit.VerifyOptions{Head: &head}); !r.OK() || r.Records != 4 {
+	audittest.RecordCalls(t, l, db, "after", 1)
+	if r := audittest.VerifyRecords(t, db, &audit.VerifyOptions{Head: &head}); !r.OK() || r.Records != 4 {
 		t.Errorf("Verify: %s, want 4 good records", r.String())
 	}
 }

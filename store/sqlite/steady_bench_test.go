@@ -9,8 +9,8 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/store/sqlite"
-	"github.com/sallyport/sallyport/store/storetest"
 )
 
 // BenchmarkSteady writes at fixed times, a thousand times a second, whatever
@@ -24,7 +24,7 @@ func BenchmarkSteady(b *testing.B) {
 	})
 	b.Run("call", func(b *testing.B) {
 		db := open(b, filepath.Join(b.TempDir(), "state.db"), nil)
-		l := storetest.Log(b, db)
+		l := audittest.NewLog(b, db)
 		steady(b, func() error {
 			if err := admit(b, db); err != nil {
 				return err

@@ -14,64 +14,10 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/store"
 )
-
-// Key returns a key for tests, the same for the same word.
-func Key(t testing.TB, word string) audit.Key {
-	t.Helper()
-	k, err := audit.NewKey([]byte(fmt.Sprintf("%032s", word)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
-// Log returns a log over s that is closed with t.
-func Log(t testing.TB, s audit.Store) *audit.Log {
-	t.Helper()
-	l, err := audit.New(s, Key(t, "key"), nil)
-	if err != nil {
-		t.Fatalf("audit.New = %v", err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return l
-}
-
-// Record adds n calls, an intent and an outcome each, and returns the head.
-func Record(t testing.TB, l *audit.Log, s audit.Store, prefix string, n int) audit.Head {
-	t.Helper()
-	for i := range n {
-		for _, kind := range []audit.Kind{audit.KindIntent, audit.KindOutcome} {
-			if err := l.Record(t.Context(), newEvent(kind, fmt.Sprintf("%s%d", prefix, i))); err != nil {
-				t.Fatalf("Record = %v", err)
-			}
-		}
-	}
-	head, err := audit.Newest(t.Context(), s)
-	if err != nil {
-		t.Fatalf("Newest = %v", err)
-	}
-	return head
-}
-
-func newEvent(kind audit.Kind, call string) *audit.Event {
-	return &audit.Event{
-		Kind: kind, CallID: call, Tool: "read_file", Principal: "local", Session: "s1",
-		Platform: sallyport.PlatformCLI, Args: `{"path":"/w/a"}`, OK: kind == audit.KindOutcome,
-	}
-}
-
-// Verify returns the report on s.
-func Verify(t testing.TB, s audit.Reader, o *audit.VerifyOptions) audit.Report {
-	t.Helper()
-	r, err := audit.Verify(t.Context(), s, Key(t, "key"), o)
-	if err != nil {
-		t.Fatalf("Verify = %v", err)
-	}
-	return r
-}
 
 func wantGood(t testing.TB, r audit.Report, records int64) {
 	t.Helper()
@@ -82,36 +28,36 @@ func wantGood(t testing.TB, r audit.Report, records int64) {
 
 func testAuditChain(t *testing.T, open opener) {
 	db := open(t, Options{})
-	r := Verify(t, db, nil)
+	r := audittest.VerifyRecords(t, db, nil)
 	wantGood(t, r, 0)
-	l := Log(t, db)
-	head := Record(t, l, db, "c", 700)
-	r = Verify(t, db, &audit.VerifyOptions{Head: &head})
+	l := audittest.NewLog(t, db)
+	head := audittest.RecordCalls(t, l, db, "c", 700)
+	r = audittest.VerifyRecords(t, db, &audit.VerifyOptions{Head: &head})
 	wantGood(t, r, 1400)
 	if !r.TailProven || r.Head != head || head.Seq != 1400 || r.UnknownCount != 0 {
 		t.Errorf("Verify: %+v, want the tail proven at %s and no unknown outcome", r, head)
 	}
-	if err := l.Record(t.Context(), newEvent(audit.KindIntent, "crashed")); err != nil {
+	if err := l.Record(t.Context(), audittest.NewEvent(audit.KindIntent, "crashed")); err != nil {
 		t.Fatal(err)
 	}
-	r = Verify(t, db, nil)
+	r = audittest.VerifyRecords(t, db, nil)
 	if diff := cmp.Diff([]string{"crashed"}, r.Unknown); diff != "" || r.TailProven {
 		t.Errorf("Verify: tail proven %v, unknown outcomes (-want +got):\n%s", r.TailProven, diff)
 	}
-	if _, err := audit.New(db, Key(t, "other"), nil); !errors.Is(err, audit.ErrOtherKey) {
+	if _, err := audit.New(db, audittest.NewKey(t, "other"), nil); !errors.Is(err, audit.ErrOtherKey) {
 		t.Errorf("New with another key = %v, want ErrOtherKey", err)
 	}
-	if r, _ := audit.Verify(t.Context(), db, Key(t, "other"), nil); r.OK() || r.Bad.Seq != 1 {
+	if r, _ := audit.Verify(t.Context(), db, audittest.NewKey(t, "other"), nil); r.OK() || r.Bad.Seq != 1 {
 		t.Errorf("Verify with another key: %s, want record 1 bad", r.String())
 	}
 }
 
 func testAuditQueries(t *testing.T, open opener) {
 	db := open(t, Options{})
-	l := Log(t, db)
+	l := audittest.NewLog(t, db)
 	start := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 40 {
-		e := newEvent(audit.KindOutcome, fmt.Sprintf("call%d", i/2))
+		e := audittest.NewEvent(audit.KindOutcome, fmt.Sprintf("call%d", i/2))
 		e.Time = start.Add(time.Duration(i) * time.Minute)
 		e.Tool = []output.Clean{"read_file", "fetch_url"}[i%2]
 		e.Principal = []string{"local", "ci", "Local"}[i%3]
@@ -157,20 +103,20 @@ func testAuditQueries(t *testing.T, open opener) {
 func testAuditConcurrent(t *testing.T, open opener) {
 	db := open(t, Options{})
 	// Two logs stand for two processes.
-	logs := []*audit.Log{Log(t, db), Log(t, db)}
+	logs := []*audit.Log{audittest.NewLog(t, db), audittest.NewLog(t, db)}
 	const callers, each = 16, 20
 	var wg sync.WaitGroup
 	for i := range callers {
 		wg.Go(func() {
 			for n := range each {
-				if err := logs[i%2].Record(t.Context(), newEvent(audit.KindOutcome, fmt.Sprintf("%d-%d", i, n))); err != nil {
+				if err := logs[i%2].Record(t.Context(), audittest.NewEvent(audit.KindOutcome, fmt.Sprintf("%d-%d", i, n))); err != nil {
 					t.Errorf("Record = %v", err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	wantGood(t, Verify(t, db, nil), callers*each)
+	wantGood(t, audittest.VerifyRecords(t, db, nil), callers*each)
 	seen := make(map[string]int)
 	for e, err := range audit.Events(t.Context(), db, audit.Query{}) {
 		if err != nil {
@@ -185,7 +131,7 @@ func testAuditConcurrent(t *testing.T, open opener) {
 
 func testAuditSealFails(t *testing.T, open opener) {
 	db := open(t, Options{})
-	head := Record(t, Log(t, db), db, "c", 2)
+	head := audittest.RecordCalls(t, audittest.NewLog(t, db), db, "c", 2)
 	reason := errors.New("no")
 	err := db.Append(t.Context(), func(h audit.Head) ([]audit.Record, error) {
 		if h != head {
@@ -204,15 +150,15 @@ func testAuditSealFails(t *testing.T, open opener) {
 			t.Errorf("Append of record %d after %d = no error", seq, head.Seq)
 		}
 	}
-	wantGood(t, Verify(t, db, &audit.VerifyOptions{Head: &head}), 4)
+	wantGood(t, audittest.VerifyRecords(t, db, &audit.VerifyOptions{Head: &head}), 4)
 }
 
 func testAuditPrune(t *testing.T, open opener) {
 	db := open(t, Options{})
-	l := Log(t, db)
+	l := audittest.NewLog(t, db)
 	start := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 100 {
-		e := newEvent(audit.KindOutcome, fmt.Sprint(i))
+		e := audittest.NewEvent(audit.KindOutcome, fmt.Sprint(i))
 		e.Time = start.Add(time.Duration(i) * time.Hour)
 		if err := l.Record(t.Context(), e); err != nil {
 			t.Fatal(err)
@@ -224,7 +170,7 @@ func testAuditPrune(t *testing.T, open opener) {
 	}
 	prune := func(before time.Time, want int64) {
 		t.Helper()
-		if n, err := audit.Prune(t.Context(), db, Key(t, "key"), before); n != want || err != nil {
+		if n, err := audit.Prune(t.Context(), db, audittest.NewKey(t, "key"), before); n != want || err != nil {
 			t.Errorf("Prune = %d, %v, want %d", n, err, want)
 		}
 	}
@@ -232,29 +178,29 @@ func testAuditPrune(t *testing.T, open opener) {
 	prune(start.Add(30*time.Hour), 30)
 	prune(start.Add(30*time.Hour), 0)
 	prune(start.Add(60*time.Hour), 30)
-	r := Verify(t, db, &audit.VerifyOptions{Head: &head})
+	r := audittest.VerifyRecords(t, db, &audit.VerifyOptions{Head: &head})
 	wantGood(t, r, 40)
 	if r.Pruned != 60 || !r.TailProven {
 		t.Errorf("Verify: %+v, want 60 pruned and the tail proven", r)
 	}
 	prune(start.Add(1000*time.Hour), 40)
-	r = Verify(t, db, &audit.VerifyOptions{Head: &head})
+	r = audittest.VerifyRecords(t, db, &audit.VerifyOptions{Head: &head})
 	wantGood(t, r, 0)
 	if r.Pruned != 100 || !r.TailProven {
 		t.Errorf("Verify of a checkpoint alone: %+v, want 100 pruned and the tail proven", r)
 	}
 	// The chain goes on from the checkpoint, for this log and a new one.
-	if got := Record(t, l, db, "later", 1); got.Seq != 102 {
+	if got := audittest.RecordCalls(t, l, db, "later", 1); got.Seq != 102 {
 		t.Errorf("head after the checkpoint = %s, want 102", got)
 	}
-	Record(t, Log(t, db), db, "latest", 1)
-	wantGood(t, Verify(t, db, nil), 4)
+	audittest.RecordCalls(t, audittest.NewLog(t, db), db, "latest", 1)
+	wantGood(t, audittest.VerifyRecords(t, db, nil), 4)
 }
 
 func testAuditPruneRefuses(t *testing.T, open opener) {
 	db := open(t, Options{})
-	head := Record(t, Log(t, db), db, "c", 10)
-	if n, err := audit.Prune(t.Context(), db, Key(t, "other"), time.Now().Add(time.Hour)); n != 0 || !errors.Is(err, audit.ErrBadChain) {
+	head := audittest.RecordCalls(t, audittest.NewLog(t, db), db, "c", 10)
+	if n, err := audit.Prune(t.Context(), db, audittest.NewKey(t, "other"), time.Now().Add(time.Hour)); n != 0 || !errors.Is(err, audit.ErrBadChain) {
 		t.Errorf("Prune with another key = %d, %v, want ErrBadChain", n, err)
 	}
 	forged := audit.Record{Seq: 5, Kind: audit.KindCheckpoint, Hash: audit.Hash{1}, Body: []byte("{}")}
@@ -265,14 +211,14 @@ func testAuditPruneRefuses(t *testing.T, open opener) {
 	if err := db.Prune(t.Context(), forged); err == nil {
 		t.Error("Prune at a number that no record has = no error")
 	}
-	wantGood(t, Verify(t, db, &audit.VerifyOptions{Head: &head}), 20)
+	wantGood(t, audittest.VerifyRecords(t, db, &audit.VerifyOptions{Head: &head}), 20)
 }
 
 // testAuditSlowReader appends and prunes while a reader stands still.
 func testAuditSlowReader(t *testing.T, open opener) {
 	db := open(t, Options{})
-	l := Log(t, db)
-	Record(t, l, db, "c", 600)
+	l := audittest.NewLog(t, db)
+	audittest.RecordCalls(t, l, db, "c", 600)
 	var last int64
 	for rec, err := range db.Read(t.Context(), audit.Query{}) {
 		if err != nil {
@@ -286,8 +232,8 @@ func testAuditSlowReader(t *testing.T, open opener) {
 			t.Fatalf("record %d after %d", rec.Seq, last)
 		}
 		if last = rec.Seq; last == 1 {
-			Record(t, l, db, "meanwhile", 1)
-			if _, err := audit.Prune(t.Context(), db, Key(t, "key"), time.Now().Add(time.Hour)); err != nil {
+			audittest.RecordCalls(t, l, db, "meanwhile", 1)
+			if _, err := audit.Prune(t.Context(), db, audittest.NewKey(t, "key"), time.Now().Add(time.Hour)); err != nil {
 				t.Fatalf("Prune = %v", err)
 			}
 		}
@@ -299,15 +245,15 @@ func testAuditSlowReader(t *testing.T, open opener) {
 
 func testAuditExport(t *testing.T, open opener) {
 	db := open(t, Options{})
-	l := Log(t, db)
-	e := newEvent(audit.KindOutcome, "odd")
+	l := audittest.NewLog(t, db)
+	e := audittest.NewEvent(audit.KindOutcome, "odd")
 	e.Args, e.Error = "{\"a\":\"<&>\u2028\x00\"}", "not \xff UTF-8"
 	e.Tool, e.Principal = "t\x00\"\\", "prin\ncipal"
 	e.Time = time.Date(2026, 5, 1, 1, 2, 3, 456789012, time.FixedZone("", 3600))
 	if err := l.Record(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	head := Record(t, l, db, "c", 20)
+	head := audittest.RecordCalls(t, l, db, "c", 20)
 	export := func() []byte {
 		var out bytes.Buffer
 		if err := audit.Export(t.Context(), db, &out, audit.Query{}); err != nil {
@@ -315,15 +261,15 @@ func testAuditExport(t *testing.T, open opener) {
 		}
 		return out.Bytes()
 	}
-	r := Verify(t, audit.ReadExport(bytes.NewReader(export())), &audit.VerifyOptions{Head: &head})
+	r := audittest.VerifyRecords(t, audit.ReadExport(bytes.NewReader(export())), &audit.VerifyOptions{Head: &head})
 	wantGood(t, r, 41)
 	if !r.TailProven {
 		t.Error("Verify of an export: tail not proven, want proven")
 	}
-	if _, err := audit.Prune(t.Context(), db, Key(t, "key"), e.Time.Add(time.Second)); err != nil {
+	if _, err := audit.Prune(t.Context(), db, audittest.NewKey(t, "key"), e.Time.Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	r = Verify(t, audit.ReadExport(bytes.NewReader(export())), &audit.VerifyOptions{Head: &head})
+	r = audittest.VerifyRecords(t, audit.ReadExport(bytes.NewReader(export())), &audit.VerifyOptions{Head: &head})
 	wantGood(t, r, 40)
 	if r.Pruned != 1 {
 		t.Errorf("Verify of an export with a checkpoint: %d pruned, want 1", r.Pruned)
@@ -332,14 +278,14 @@ func testAuditExport(t *testing.T, open opener) {
 
 func testClosed(t *testing.T, open opener) {
 	db := open(t, Options{})
-	l := Log(t, db)
+	l := audittest.NewLog(t, db)
 	kv := openKV(t, db, "tool:a")
 	for range 2 {
 		if err := db.Close(); err != nil {
 			t.Fatalf("Close = %v", err)
 		}
 	}
-	err := l.Record(t.Context(), newEvent(audit.KindIntent, "c"))
+	err := l.Record(t.Context(), audittest.NewEvent(audit.KindIntent, "c"))
 	if !errors.Is(err, audit.ErrNotKept) || !errors.Is(err, store.ErrClosed) {
 		t.Errorf("Record = %v, want ErrNotKept and ErrClosed", err)
 	}
@@ -368,7 +314,7 @@ func testClosed(t *testing.T, open opener) {
 
 func testCancelled(t *testing.T, open opener) {
 	db := open(t, Options{})
-	l := Log(t, db)
+	l := audittest.NewLog(t, db)
 	kv := openKV(t, db, "tool:a")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -378,12 +324,12 @@ func testCancelled(t *testing.T, open opener) {
 	if _, _, err := kv.Get(ctx, "k"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Get with a cancelled context = %v, want context.Canceled", err)
 	}
-	if err := l.Record(ctx, newEvent(audit.KindIntent, "c")); !errors.Is(err, audit.ErrNotKept) || !errors.Is(err, context.Canceled) {
+	if err := l.Record(ctx, audittest.NewEvent(audit.KindIntent, "c")); !errors.Is(err, audit.ErrNotKept) || !errors.Is(err, context.Canceled) {
 		t.Errorf("Record with a cancelled context = %v, want ErrNotKept and context.Canceled", err)
 	}
-	if err := l.Record(context.WithoutCancel(ctx), newEvent(audit.KindOutcome, "c")); err != nil {
+	if err := l.Record(context.WithoutCancel(ctx), audittest.NewEvent(audit.KindOutcome, "c")); err != nil {
 		t.Errorf("Record with a detached context = %v, want no error", err)
 	}
 	wantGet(t, kv, "k", "", false)
-	wantGood(t, Verify(t, db, nil), 1)
+	wantGood(t, audittest.VerifyRecords(t, db, nil), 1)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -43,8 +44,8 @@ func filledLimit() sallyport.RateLimit {
 func fillState(t testing.TB, s store.State) {
 	t.Helper()
 	ctx := t.Context()
-	l := Log(t, s)
-	Record(t, l, s, "call", 2)
+	l := audittest.NewLog(t, s)
+	audittest.RecordCalls(t, l, s, "call", 2)
 	if err := l.Close(); err != nil {
 		t.Fatalf("Close of the log = %v", err)
 	}
@@ -72,7 +73,7 @@ func fillState(t testing.TB, s store.State) {
 func wantFilled(t testing.TB, s store.State) {
 	t.Helper()
 	ctx := t.Context()
-	wantGood(t, Verify(t, s, nil), 4)
+	wantGood(t, audittest.VerifyRecords(t, s, nil), 4)
 	wantGet(t, openKV(t, s, "tool:t"), "key\xff", "value", true)
 	wantPlaces(t, s, sallyport.WritePlace{Path: "/w", By: "personality a", First: timeAfterDays(0).UTC(), Last: timeAfterDays(1).UTC()})
 	if marks, err := s.Facts().Facts(ctx, "p", "s"); len(marks) != 2 || err != nil {
@@ -127,8 +128,8 @@ func testSharedChanges(t *testing.T, first, second store.State) {
 	if err := <-decided; err != nil {
 		t.Errorf("Decide = %v", err)
 	}
-	log1, log2 := Log(t, first), Log(t, second)
-	Record(t, log1, first, "one", 1)
-	Record(t, log2, second, "two", 1)
-	wantGood(t, Verify(t, first, nil), 8)
+	log1, log2 := audittest.NewLog(t, first), audittest.NewLog(t, second)
+	audittest.RecordCalls(t, log1, first, "one", 1)
+	audittest.RecordCalls(t, log2, second, "two", 1)
+	wantGood(t, audittest.VerifyRecords(t, first, nil), 8)
 }
