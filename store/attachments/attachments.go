@@ -24,15 +24,15 @@ import (
 	"github.com/sallyport/sallyport/internal/scratch"
 )
 
-// DefaultMaxBytes bounds one attachment, in bytes, unless the options do.
-const DefaultMaxBytes = 32 << 20
+// defaultMaxBytes bounds one attachment, in bytes, unless the options do.
+const defaultMaxBytes = 32 << 20
 
 // Options refine a Folder. nil means the defaults.
 type Options struct {
 	// Dir is the folder in which the private folder is made; empty means the
 	// system's folder for temporary files.
 	Dir string
-	// MaxBytes bounds one attachment, in bytes; 0 means DefaultMaxBytes.
+	// MaxBytes bounds one attachment, in bytes; 0 means 32 MiB.
 	MaxBytes int64
 }
 
@@ -62,7 +62,7 @@ func New(o *Options) (*Folder, error) {
 		return nil, errors.New("attachments: options: max bytes must not be negative")
 	}
 	if opts.MaxBytes == 0 {
-		opts.MaxBytes = DefaultMaxBytes
+		opts.MaxBytes = defaultMaxBytes
 	}
 	return &Folder{maxBytes: opts.MaxBytes, known: map[string]bool{}, scratch: scratch.New(opts.Dir)}, nil
 }

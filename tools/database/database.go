@@ -45,12 +45,12 @@ import (
 )
 
 const (
-	// DefaultMaxRows is the number of rows of an answer: more than anybody
+	// defaultMaxRows is the number of rows of an answer: more than anybody
 	// reads, and a hint to aggregate in the query.
-	DefaultMaxRows = 1000
-	// DefaultMaxBytes bounds the values of an answer: what a result may hold
+	defaultMaxRows = 1000
+	// defaultMaxBytes bounds the values of an answer: what a result may hold
 	// is less, and one value may need most of it.
-	DefaultMaxBytes = 1 << 20
+	defaultMaxBytes = 1 << 20
 	// DefaultTimeout bounds a query, connecting included.
 	DefaultTimeout = 30 * time.Second
 
@@ -98,10 +98,10 @@ type Options struct {
 	// Deny lists absolute paths of files and folders that are never opened as
 	// an SQLite file, under whatever name: the runtime's own state.
 	Deny []string
-	// MaxRows bounds the rows of an answer; 0 means DefaultMaxRows.
+	// MaxRows bounds the rows of an answer; 0 means 1000.
 	MaxRows int
 	// MaxBytes bounds the values of an answer together; 0 means
-	// DefaultMaxBytes.
+	// 1 MiB.
 	MaxBytes int64
 	// Timeout bounds a query, connecting included; 0 means DefaultTimeout.
 	Timeout time.Duration
@@ -172,10 +172,10 @@ func (o *Options) applyDefaults() error {
 		return errors.New("databases: MaxRows, MaxBytes and Timeout must not be negative")
 	}
 	if o.MaxRows == 0 {
-		o.MaxRows = DefaultMaxRows
+		o.MaxRows = defaultMaxRows
 	}
 	if o.MaxBytes == 0 {
-		o.MaxBytes = DefaultMaxBytes
+		o.MaxBytes = defaultMaxBytes
 	}
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
