@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport/gateway"
 	"github.com/sallyport/sallyport/httpapi"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/app/serving"
 )
 
 // wiredServer returns the server of `serve`, in this process: its table of
@@ -40,16 +41,16 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	api, err := newAPI(rt, l, role)
+	api, err := serving.NewAPI(rt, l, role.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux, err := muxOf(api, server, l.ProtectedResource())
+	mux, err := serving.NewMux(api, server, l.ProtectedResource())
 	if err != nil {
 		t.Fatal(err)
 	}
 	site := httptest.NewUnstartedServer(nil)
-	guard, err := newGuard(t.Context(), rt, site.Listener.Addr().String(), &serveFlags{}, mux, l)
+	guard, err := serving.NewGuard(t.Context(), rt, site.Listener.Addr().String(), nil, mux, l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/internal/app/serving"
 )
 
 // TestB12_SlowHeadersWithFewDescriptors starts a server that may open 256
@@ -30,9 +32,9 @@ func TestB12_SlowHeadersWithFewDescriptors(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		_, _ = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: "+address+"\r\nX-Slow: ")
 	}
-	// The answer must come within headerTimeout, after which the server closes
+	// The answer must come within serving.HeaderTimeout, after which the server closes
 	// these connections anyway.
-	fresh := &http.Client{Timeout: headerTimeout * 8 / 10, Transport: &http.Transport{DisableKeepAlives: true}}
+	fresh := &http.Client{Timeout: serving.HeaderTimeout * 8 / 10, Transport: &http.Transport{DisableKeepAlives: true}}
 	for range 20 {
 		res, err := fresh.Get(s.url + "/healthz")
 		if err != nil {

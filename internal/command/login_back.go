@@ -15,6 +15,7 @@ import (
 
 	"github.com/sallyport/sallyport/gateway/oauth"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/app/serving"
 	"github.com/sallyport/sallyport/internal/listening"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -56,7 +57,7 @@ func (b *loginCallback) awaitAnswer(ctx context.Context, state string, wait time
 	defer cancel()
 	answers := make(chan url.Values, 1)
 	b.server = &http.Server{
-		Handler: b.newHandler(state, answers), ReadTimeout: headerTimeout, WriteTimeout: headerTimeout, MaxHeaderBytes: maxHeaderBytes,
+		Handler: b.newHandler(state, answers), ReadTimeout: serving.HeaderTimeout, WriteTimeout: serving.HeaderTimeout, MaxHeaderBytes: serving.MaxHeaderBytes,
 	}
 	served := make(chan error, 1)
 	go func() { served <- b.server.Serve(b.listener) }()

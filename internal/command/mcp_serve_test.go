@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport/sallyport/internal/app/serving"
 )
 
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`
@@ -147,7 +149,7 @@ func TestServeEndsWhileAClientListens(t *testing.T) {
 	s.stop(t)
 	// The limit is half of the time after which the server would cut
 	// connections.
-	if took := time.Since(begun); took > shutdownTimeout/2 {
+	if took := time.Since(begun); took > serving.ShutdownTimeout/2 {
 		t.Errorf("serve took %v to end, want it to close the client's stream", took)
 	}
 	_ = session.Close()

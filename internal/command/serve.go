@@ -6,14 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,29 +19,14 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway"
-	"github.com/sallyport/sallyport/httpapi"
 	"github.com/sallyport/sallyport/internal/app"
-	"github.com/sallyport/sallyport/internal/listening"
+	"github.com/sallyport/sallyport/internal/app/serving"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/registry"
 )
 
-// Bounds of the HTTP server. The time of a response has no bound of its own,
-// because a tool call may take minutes: the deadline of the call bounds it.
-const (
-	defaultListen  = "127.0.0.1:7331"
-	headerTimeout  = 10 * time.Second
-	bodyTimeout    = 60 * time.Second
-	idleTimeout    = 2 * time.Minute
-	maxHeaderBytes = 64 << 10
-	// At the end of the server, calls have finishTimeout to finish. Those that
-	// are cancelled then have the rest of shutdownTimeout to be answered.
-	finishTimeout   = 10 * time.Second
-	shutdownTimeout = 15 * time.Second
-	// reserveShare is the part of the descriptors, a quarter, that connections
-	// leave for a reload, the state and the start of children.
-	reserveShare = 4
-)
+// defaultListen is the address at which serve listens when the user names none.
+const defaultListen = "127.0.0.1:7331"
 
 // serveFlags holds the flags of serve.
 type serveFlags struct {
@@ -155,11 +138,11 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, env *environment, s *se
 	if err := auth.CheckExposure(s.listen, rt.Config.Security.RequireAuth); err != nil {
 		return usageError(fmt.Errorf("--listen: %w", err))
 	}
-	api, err := newAPI(rt, l, role)
+	api, err := serving.NewAPI(rt, l, role.Name)
 	if err != nil {
 		return usageError(err)
 	}
-	mux, err := muxOf(api, server, l.ProtectedResource())
+	mux, err := serving.NewMux(api, server, l.ProtectedResource())
 	if err != nil {
 		return usageError(err)
 	}
@@ -173,7 +156,7 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, env *environment, s *se
 	if err := auth.CheckExposure(address, rt.Config.Security.RequireAuth); err != nil {
 		return fail(err)
 	}
-	guard, err := newGuard(ctx, rt, address, s, mux, l)
+	guard, err := serving.NewGuard(ctx, rt, address, s.hosts, mux, l)
 	if err != nil {
 		return fail(err)
 	}
@@ -187,103 +170,10 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, env *environment, s *se
 		return fail(err)
 	}
 	defer rt.FollowConfig(ctx, l, role.Name)()
-	return serveUntilDone(ctx, lastingListener(rt, listener), connectionBounds(), guard, mux, func(ctx context.Context) error {
+	err = serving.ServeUntilDone(ctx, serving.NewListener(listener, rt.Logger), guard, mux, func(ctx context.Context) error {
 		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
 	})
-}
-
-// lastingListener returns a listener that keeps running when resources are short. Its
-// connections leave the descriptors that everything else needs.
-func lastingListener(rt *app.Runtime, l net.Listener) net.Listener {
-	return listening.New(l, &listening.Options{Reserve: listening.Share(reserveShare), Logger: rt.Logger})
-}
-
-// muxOf returns the handler of everything that the server answers: nothing else
-// has a handler.
-func muxOf(api *httpapi.Server, server *gateway.Server, resource *auth.Resource) (*httpapi.Mux, error) {
-	routes := append(api.Routes(), httpapi.Route{
-		Pattern: resource.Path, Auth: true, Content: httpapi.ContentJSON,
-		Doc: "Model Context Protocol, streamable HTTP.", Handler: server.Handler(),
-	})
-	for _, path := range []string{auth.MetadataPath, auth.MetadataPath + resource.Path} {
-		routes = append(routes, httpapi.Route{
-			Method: http.MethodGet, Pattern: path,
-			Doc: "Whose tokens open " + resource.Path + " (RFC 9728).", Handler: resource,
-		})
-	}
-	return httpapi.NewMux(routes)
-}
-
-// newAPI returns the JSON API over the gate in force.
-func newAPI(rt *app.Runtime, l *app.Live, role *sallyport.Personality) (*httpapi.Server, error) {
-	return httpapi.New(l, &httpapi.Options{
-		Personality: role.Name, Version: app.Version(), Logger: rt.Logger, Uploads: rt.Uploads.AddUpload,
-		Ready: rt.NewReadiness().CheckFresh,
-	})
-}
-
-// newGuard admits requests with a token of the state, of the configuration, or of
-// the provider that the configuration names.
-func newGuard(ctx context.Context, rt *app.Runtime, address string, s *serveFlags, mux *httpapi.Mux, l *app.Live) (*auth.Guard, error) {
-	tokens := auth.Tokens(rt.Callers)
-	if o := rt.Config.Security.OIDC; o != nil {
-		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
-			Issuer: o.Issuer, Audience: o.Audience, PermissionsClaim: o.PermissionsClaim, PrincipalClaim: o.PrincipalClaim,
-			Algorithms: o.Algorithms, DefaultPermissions: rt.Callers.DefaultPermissions,
-			Personalities: l.IssuerRoles, Logger: rt.Logger,
-		})
-		if err != nil {
-			return nil, err
-		}
-		tokens = auth.Chain(tokens, l.IssuerTokens(provider, rt.Callers))
-	}
-	o := &auth.GuardOptions{
-		Hosts: s.hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: rt.Logger,
-		Resource: l.ProtectedResource(),
-		Stands: func(ctx context.Context, p *sallyport.Principal) (bool, error) {
-			kind, _, err := rt.Switches.Stopped(ctx, p.Name, "", "")
-			return kind == "", err
-		},
-	}
-	if !rt.Config.Security.RequireAuth {
-		o.Anonymous = rt.Callers.Local
-	}
-	return auth.NewGuard(address, tokens, o)
-}
-
-// serveUntilDone serves until the context ends, then waits for the running calls. It
-// calls finish to end the sessions: a stream on which a client listens is a
-// request that does not end by itself.
-func serveUntilDone(ctx context.Context, l net.Listener, c *listening.Crowd, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
-	server := &http.Server{
-		Handler: listening.KeepAnswers(c.Attend(guard.Protect(admitConnections(c, h)))), ConnContext: c.Context,
-		ReadHeaderTimeout: headerTimeout, ReadTimeout: bodyTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		// Requests live as long as the server: the end of the context shuts the
-		// server down in order instead of cutting every call.
-		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(c.Listener(l)) }()
-	select {
-	case err := <-ended:
-		return usageError(err)
-	case <-ctx.Done():
-	}
-	server.RegisterOnShutdown(func() {
-		calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
-		defer cancel()
-		// The error reports cancelled calls, and so do their records.
-		_ = finish(calls)
-	})
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
-	defer cancel()
-	err := server.Shutdown(stop)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close()
-	}
-	<-ended
-	return err
+	return refuseStart(err)
 }
 
 // localToken creates the bearer token of the local user at the first start, or when

@@ -1,12 +1,18 @@
-package command
+package serving
 
 import (
+	"log/slog"
+	"net"
 	"net/http"
 
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/httpapi"
 	"github.com/sallyport/sallyport/internal/listening"
 )
+
+// reserveShare is the part of the descriptors, a quarter, that connections leave
+// for a reload, the state and the start of children.
+const reserveShare = 4
 
 // Bounds of open connections. Connections without a valid token may take an
 // eighth of the descriptors that the process may open, and at most
@@ -36,4 +42,10 @@ func admitConnections(c *listening.Crowd, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// NewListener returns a listener that keeps running when resources are short.
+// Its connections leave the descriptors that everything else needs.
+func NewListener(l net.Listener, logger *slog.Logger) net.Listener {
+	return listening.New(l, &listening.Options{Reserve: listening.Share(reserveShare), Logger: logger})
 }

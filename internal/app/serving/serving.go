@@ -1,0 +1,126 @@
+// Package serving is the HTTP server of the program: what it answers, whom it
+// admits, and how it ends.
+//
+// Start with [NewMux], [NewGuard] and [ServeUntilDone].
+package serving
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/gateway"
+	"github.com/sallyport/sallyport/httpapi"
+	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/listening"
+)
+
+// Bounds of the HTTP server. The time of a response has no bound of its own,
+// because a tool call may take minutes: the deadline of the call bounds it.
+const (
+	// HeaderTimeout bounds how long the header of a request may take.
+	HeaderTimeout = 10 * time.Second
+	bodyTimeout   = 60 * time.Second
+	idleTimeout   = 2 * time.Minute
+	// MaxHeaderBytes bounds the header of a request.
+	MaxHeaderBytes = 64 << 10
+	// ShutdownTimeout bounds the end of the server. Calls have finishTimeout to
+	// finish; those that are cancelled then have the rest to be answered.
+	ShutdownTimeout = 15 * time.Second
+	finishTimeout   = 10 * time.Second
+)
+
+// NewMux returns the handler of everything that the server answers: nothing else
+// has a handler.
+func NewMux(api *httpapi.Server, server *gateway.Server, resource *auth.Resource) (*httpapi.Mux, error) {
+	routes := append(api.Routes(), httpapi.Route{
+		Pattern: resource.Path, Auth: true, Content: httpapi.ContentJSON,
+		Doc: "Model Context Protocol, streamable HTTP.", Handler: server.Handler(),
+	})
+	for _, path := range []string{auth.MetadataPath, auth.MetadataPath + resource.Path} {
+		routes = append(routes, httpapi.Route{
+			Method: http.MethodGet, Pattern: path,
+			Doc: "Whose tokens open " + resource.Path + " (RFC 9728).", Handler: resource,
+		})
+	}
+	return httpapi.NewMux(routes)
+}
+
+// NewAPI returns the JSON API over the registry in force, with the role of
+// callers that name none.
+func NewAPI(rt *app.Runtime, l *app.Live, role string) (*httpapi.Server, error) {
+	return httpapi.New(l, &httpapi.Options{
+		Personality: role, Version: app.Version(), Logger: rt.Logger, Uploads: rt.Uploads.AddUpload,
+		Ready: rt.NewReadiness().CheckFresh,
+	})
+}
+
+// NewGuard admits requests with a token of the state, of the configuration, or of
+// the provider that the configuration names. The hosts are further names by
+// which clients may call the server.
+func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []string, mux *httpapi.Mux, l *app.Live) (*auth.Guard, error) {
+	tokens := auth.Tokens(rt.Callers)
+	if o := rt.Config.Security.OIDC; o != nil {
+		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
+			Issuer: o.Issuer, Audience: o.Audience, PermissionsClaim: o.PermissionsClaim, PrincipalClaim: o.PrincipalClaim,
+			Algorithms: o.Algorithms, DefaultPermissions: rt.Callers.DefaultPermissions,
+			Personalities: l.IssuerRoles, Logger: rt.Logger,
+		})
+		if err != nil {
+			return nil, err
+		}
+		tokens = auth.Chain(tokens, l.IssuerTokens(provider, rt.Callers))
+	}
+	o := &auth.GuardOptions{
+		Hosts: hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: rt.Logger,
+		Resource: l.ProtectedResource(),
+		Stands: func(ctx context.Context, p *sallyport.Principal) (bool, error) {
+			kind, _, err := rt.Switches.Stopped(ctx, p.Name, "", "")
+			return kind == "", err
+		},
+	}
+	if !rt.Config.Security.RequireAuth {
+		o.Anonymous = rt.Callers.Local
+	}
+	return auth.NewGuard(address, tokens, o)
+}
+
+// ServeUntilDone serves until the context ends, then waits for the running calls. It
+// calls finish to end the sessions: a stream on which a client listens is a
+// request that does not end by itself.
+func ServeUntilDone(ctx context.Context, l net.Listener, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
+	c := connectionBounds()
+	server := &http.Server{
+		Handler: listening.KeepAnswers(c.Attend(guard.Protect(admitConnections(c, h)))), ConnContext: c.Context,
+		ReadHeaderTimeout: HeaderTimeout, ReadTimeout: bodyTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: MaxHeaderBytes,
+		// Requests live as long as the server: the end of the context shuts the
+		// server down in order instead of cutting every call.
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(c.Listener(l)) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	server.RegisterOnShutdown(func() {
+		calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+		defer cancel()
+		// The error reports cancelled calls, and so do their records.
+		_ = finish(calls)
+	})
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), ShutdownTimeout)
+	defer cancel()
+	err := server.Shutdown(stop)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close()
+	}
+	<-ended
+	return err
+}
