@@ -1,9 +1,7 @@
 package command
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -35,106 +33,14 @@ The exit code is 1 when something differs or a server does not answer.`,
 				if len(args) > 0 {
 					scope.Server = args[0]
 				}
-				r, err := compareLock(cmd.Context(), rt, f, scope)
+				r, err := compareLock(cmd.Context(), rt, f.config, scope)
 				if err != nil {
-					return err
+					return usageError(err)
 				}
 				return r.printDiff(env.newPrinter(f))
 			})
 		},
 	}
-}
-
-// lockDiff compares the pinned definitions with the present ones.
-type lockDiff struct {
-	File    string        `json:"file"`
-	Same    bool          `json:"same"`
-	Servers []serverState `json:"servers"`
-	Changes []lock.Change `json:"changes"`
-	// Tools maps each changed tool, as SERVER/TOOL, to the command that
-	// approves that tool alone.
-	Tools map[string]string `json:"tools,omitempty"`
-	// SHA256 is the digest to expect when everything is approved.
-	SHA256  string `json:"sha256,omitempty"`
-	Approve string `json:"approve,omitempty"`
-
-	now *observedLock
-}
-
-// compareLock compares a part of the lock file with what the servers offer now.
-func compareLock(ctx context.Context, rt *app.Runtime, f *flags, s lock.Scope) (*lockDiff, error) {
-	p := rt.Servers.Pins
-	if p.File == nil {
-		return nil, usageError(fmt.Errorf("nothing is pinned: there is no %s; sallyport lock writes it", p.Path))
-	}
-	_, pinned := p.PinnedServer(s.Server)
-	if s.Server != "" && !pinned && p.Servers[s.Server] == nil {
-		return nil, usageError(fmt.Errorf("%s is neither declared nor pinned", text.PrintableLine(s.Server)))
-	}
-	now := lookAt(ctx, rt, func(server string) bool { return s.Server == "" || s.Server == server })
-	d := &lockDiff{File: p.Path, Changes: markChanges(rt, f, now), now: now, Tools: map[string]string{}}
-	if s.Server == "" {
-		if digest, err := now.file.Digest(s); err == nil && len(d.Changes) > 0 {
-			d.SHA256, d.Approve = digest, approvalCommand(f, s, digest)
-		}
-	} else {
-		d.Changes = slices.DeleteFunc(d.Changes, func(c lock.Change) bool { return c.Server != s.Server })
-	}
-	for _, c := range d.Changes {
-		one := lock.Scope{Server: c.Server, Tool: c.Name}
-		if digest, err := now.file.Digest(one); c.Kind == lock.KindTool && err == nil {
-			d.Tools[one.String()] = approvalCommand(f, one, digest)
-		}
-	}
-	d.Servers = append([]serverState{}, now.states...)
-	d.Same = len(d.Changes) == 0 && !slices.ContainsFunc(d.Servers, func(s serverState) bool {
-		return s.State == stateUnknown || s.State == stateUnpinned
-	})
-	return d, nil
-}
-
-// markChanges marks the servers that differ and returns the changes.
-func markChanges(rt *app.Runtime, f *flags, now *observedLock) []lock.Change {
-	own := []string{}
-	for _, tool := range rt.Tools {
-		own = append(own, tool.Name)
-	}
-	asked := &lock.File{Servers: map[string]lock.Server{}}
-	for name, s := range rt.Servers.Pins.PinnedServers() {
-		if rt.Servers.Pins.Servers[name] == nil || slices.ContainsFunc(now.states, func(st serverState) bool { return st.Server == name }) {
-			asked.Servers[name] = s
-		}
-	}
-	changes := lock.Diff(asked, now.file, own...)
-	changes = slices.DeleteFunc(changes, func(c lock.Change) bool {
-		// A server that this command has just added is no change of a pin.
-		return slices.ContainsFunc(now.states, func(st serverState) bool { return st.Server == c.Server && st.State == stateAdded })
-	})
-	for i := range now.states {
-		st := &now.states[i]
-		if !slices.ContainsFunc(changes, func(c lock.Change) bool { return c.Server == st.Server }) {
-			continue
-		}
-		if st.State == statePinned {
-			st.State = stateChanged
-		}
-		if digest, err := now.file.Digest(lock.Scope{Server: st.Server}); err == nil {
-			st.SHA256, st.Approve = digest, approvalCommand(f, lock.Scope{Server: st.Server}, digest)
-		}
-	}
-	return changes
-}
-
-// approvalCommand returns the command that approves a part as it was shown.
-func approvalCommand(f *flags, s lock.Scope, digest string) string {
-	words := []string{"sallyport", "approve"}
-	for _, path := range f.config {
-		words = append(words, "--config", text.ShellWord(path))
-	}
-	if s.Server != "" {
-		words = append(words, text.ShellWord(s.String()))
-	}
-	return strings.Join(append(words, "--expect", digest), " ")
 }
 
 // printDiff prints the changes, the most serious change of each server first.

@@ -22,7 +22,7 @@ func TestApprovalsCanBePasted(t *testing.T) {
 		{lock.Scope{Server: "notes", Tool: "$(rm -rf ~)"}, "sallyport approve --config 'my file.yaml' 'notes/$(rm -rf ~)' --expect " + digest},
 		{lock.Scope{Server: "notes", Tool: "a';b'"}, `sallyport approve --config 'my file.yaml' 'notes/a'\'';b'\''' --expect ` + digest},
 	} {
-		if got := approvalCommand(&flags{config: []string{"my file.yaml"}}, tt.scope, digest); got != tt.want {
+		if got := approvalCommand([]string{"my file.yaml"}, tt.scope, digest); got != tt.want {
 			t.Errorf("approval(%v) = %s, want %s", tt.scope, got, tt.want)
 		}
 	}

@@ -33,12 +33,6 @@ type serverReport struct {
 	Quarantined bool `json:"quarantined,omitempty"`
 }
 
-// leftOut is a tool that is not mounted.
-type leftOut struct {
-	Tool string `json:"tool"`
-	Why  string `json:"why"`
-}
-
 // reportServers describes the servers that were asked.
 func reportServers(s *app.Servers) (list []serverReport) {
 	for _, f := range s.Found {

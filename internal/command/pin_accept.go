@@ -1,0 +1,69 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/text"
+)
+
+// approvedReport is the JSON answer of approve.
+type approvedReport struct {
+	File    string        `json:"file"`
+	Scope   string        `json:"scope"`
+	SHA256  string        `json:"sha256"`
+	Changes []lock.Change `json:"changes"`
+	// Next says what the user still has to do.
+	Next string `json:"next,omitempty"`
+}
+
+// acceptLock pins a part of what servers are and offer now, when its digest
+// begins as expected. The error is a [lock.Mismatch] when it does not.
+func acceptLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Scope, expect string) (*approvedReport, error) {
+	d, err := compareLock(ctx, rt, paths, lock.Scope{Server: s.Server})
+	if err != nil {
+		return nil, err
+	}
+	for i := range d.Servers {
+		if st := &d.Servers[i]; st.State == stateUnknown || st.State == stateUnpinned && s.Server != "" {
+			return nil, fmt.Errorf("%s: %s", st.Server, st.Why)
+		}
+	}
+	was := rt.Servers.Pins.File
+	next, err := was.Approve(d.now.file, s, expect)
+	if err != nil {
+		return nil, err
+	}
+	a := approvedReport{File: d.File, Scope: s.String(), Changes: append([]lock.Change{}, lock.Diff(was, next)...)}
+	if a.SHA256, err = next.Digest(s); err != nil {
+		return nil, err
+	}
+	detail := text.CountOf(len(a.Changes), "change") + ", digest " + a.SHA256
+	if err := writeLock(ctx, rt, next, app.ChangeEvent(audit.ActionPinApprove, s.String(), detail)); err != nil {
+		return nil, err
+	}
+	a.Next = d.nextServers(s)
+	return &a, nil
+}
+
+// nextServers lists the servers that were not asked yet what they offer.
+func (d *lockDiff) nextServers(s lock.Scope) string {
+	var held []string
+	for i := range d.Servers {
+		if st := &d.Servers[i]; st.State == stateChanged && !st.Started && s.Tool == "" {
+			held = append(held, st.Server)
+		}
+	}
+	switch len(held) {
+	case 0:
+		return ""
+	case 1:
+		return "next: sallyport diff " + held[0] + " shows what it offers now that its launch is approved"
+	default:
+		return "next: sallyport diff shows what " + strings.Join(held, ", ") + " offer now that their launch is approved"
+	}
+}

@@ -1,0 +1,93 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/text"
+)
+
+// pinServers adds to the lock file what it does not hold yet. The paths are the
+// configuration files that the user named. It returns the states of the servers
+// and how many it added.
+func pinServers(ctx context.Context, rt *app.Runtime, paths []string) ([]serverState, int, error) {
+	p := rt.Servers.Pins
+	now := lookAt(ctx, rt, app.EveryServer)
+	next := &lock.File{Servers: map[string]lock.Server{}}
+	if p.File != nil {
+		next = p.File
+	}
+	var added []string
+	conflicts := rt.FindConflicts(rt.Servers.ListOffers())
+	for i := range now.states {
+		st := &now.states[i]
+		is, ok := now.file.Servers[st.Server]
+		if _, known := p.PinnedServer(st.Server); known || !ok {
+			continue
+		}
+		// The user approves a definition with a conflicting name separately.
+		st.dropConflicting(&is, conflicts)
+		now.file.Servers[st.Server] = is
+		digest, err := now.file.Digest(lock.Scope{Server: st.Server})
+		if err == nil {
+			next, err = next.Approve(now.file, lock.Scope{Server: st.Server}, digest)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		st.State, added = stateAdded, append(added, st.Server)
+	}
+	markChanges(rt, paths, now)
+	if len(added) > 0 {
+		if err := writeLock(ctx, rt, next, app.ChangeEvent(audit.ActionPin, strings.Join(added, ", "), "into "+p.Path)); err != nil {
+			return nil, 0, err
+		}
+	}
+	return now.states, len(added), nil
+}
+
+// dropConflicting removes from a server the tools whose names conflict with others.
+func (st *serverState) dropConflicting(s *lock.Server, conflicts map[string]string) {
+	tools := map[string]lock.Pin{}
+	for name, pin := range s.Tools {
+		if why := conflicts[pin.Name]; why != "" {
+			st.Left = append(st.Left, leftOut{"tool " + text.PrintableLine(name), text.PrintableLine(why) + ": sallyport diff " + st.Server + " says how to approve it"})
+			st.Offers--
+			continue
+		}
+		tools[name] = pin
+	}
+	slices.SortFunc(st.Left, func(a, b leftOut) int { return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(a.Why, b.Why)) })
+	s.Tools = tools
+}
+
+// writeLock records a change of the lock file, then writes the file. Two
+// commands that write at once must not lose what the first of them pinned.
+func writeLock(ctx context.Context, rt *app.Runtime, next *lock.File, e *audit.Event) error {
+	// No child process reaches the state folder, so that none can hold this
+	// lock.
+	private := filepath.Dir(rt.Packages.Dir())
+	return rt.RecordFirst(ctx, e, func() error {
+		if err := os.MkdirAll(private, 0o700); err != nil {
+			return err
+		}
+		return lock.Exclusive(private, func() error {
+			again, err := app.ReadPins(rt.Config, rt.Packages, app.HoldPins)
+			if err != nil {
+				return err
+			}
+			if changes := lock.Diff(rt.Servers.Pins.File, again.File); len(changes) > 0 {
+				return fmt.Errorf("%s was changed while this command looked: run it again", again.Path)
+			}
+			return next.Save(again.Path)
+		})
+	})
+}

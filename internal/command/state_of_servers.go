@@ -1,0 +1,113 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/lock"
+)
+
+// The states of a server compared with its pins.
+const (
+	statePinned   = "pinned"   // as it was pinned
+	stateAdded    = "added"    // pinned by this command
+	stateChanged  = "changed"  // is or offers something else
+	stateUnknown  = "unknown"  // does not answer, or cannot be started
+	stateUnpinned = "unpinned" // was never pinned
+	stateUnlisted = "unlisted" // no personality lists it
+)
+
+// serverState compares a server with its pins.
+type serverState struct {
+	Server string `json:"server"`
+	State  string `json:"state"`
+	// Why describes the fault of the server.
+	Why string `json:"why,omitempty"`
+	// Offers counts what the server offers.
+	Offers int `json:"offers"`
+	// Started is false when the server was not started, because its launch
+	// differs from the pinned one. What it offers is then taken from the lock
+	// file.
+	Started bool `json:"started"`
+	// SHA256 is the digest to expect of the server, and Approve the command
+	// that approves it.
+	SHA256  string `json:"sha256,omitempty"`
+	Approve string `json:"approve,omitempty"`
+	// Left lists what the server offers and what cannot be pinned.
+	Left []leftOut `json:"left_out,omitempty"`
+}
+
+// observedLock holds the present state of servers in the form of the lock file.
+type observedLock struct {
+	file   *lock.File
+	states []serverState
+}
+
+// lookAt asks the wanted servers.
+func lookAt(ctx context.Context, rt *app.Runtime, wanted func(server string) bool) *observedLock {
+	rt.DiscoverServers(ctx, "", wanted)
+	now := &observedLock{file: &lock.File{Servers: map[string]lock.Server{}}}
+	offers := rt.Servers.ListOffers()
+	for _, f := range rt.Servers.Found {
+		now.addServer(observeServer(&rt.Servers, f, offers[f.Name]))
+	}
+	slices.SortFunc(now.states, func(a, b serverState) int { return strings.Compare(a.Server, b.Server) })
+	return now
+}
+
+// addServer adds a server. The argument s is nil when nothing is known of the server.
+func (n *observedLock) addServer(s *lock.Server, state serverState) {
+	if s != nil {
+		n.file.Servers[state.Server] = *s
+		state.Offers = len(s.Tools) + len(s.Prompts) + len(s.Resources) + len(s.Templates)
+	}
+	n.states = append(n.states, state)
+}
+
+// observeServer returns the present state of a server. A server that does not answer is
+// reported and keeps its pinned definitions.
+func observeServer(s *app.Servers, f *app.FoundServer, o *lock.Offer) (*lock.Server, serverState) {
+	st := serverState{Server: f.Name, State: statePinned}
+	was, known := s.Pins.PinnedServer(f.Name)
+	l := s.Pins.Servers[f.Name]
+	switch {
+	case known && l.Refused != "" && l.Attempted != nil:
+		now, _, err := lock.Take(f.Name, &lock.Offer{Launch: *l.Attempted}, s.Cleaner)
+		if err != nil {
+			st.State, st.Why = stateUnknown, err.Error()
+			return &was, st
+		}
+		is := was
+		is.Launch = now.Launch
+		return &is, st
+	case f.Role != "" && f.Why == "" && o != nil && l.Attempted != nil:
+		o.Launch, st.Started = *l.Attempted, true
+		now, refused, err := lock.Take(f.Name, o, s.Cleaner)
+		for _, r := range refused {
+			st.Left = append(st.Left, leftOut{string(r.Kind) + " " + r.Name, r.Why})
+		}
+		if err == nil {
+			return &now, st
+		}
+		f.Why = err.Error()
+	}
+	st.State, st.Why = stateUnknown, f.Why
+	switch {
+	case f.Role == "":
+		st.State = stateUnlisted
+	case !known && s.Pins.Policy != app.AskNew:
+		st.State, st.Why = stateUnpinned, "it is not pinned: sallyport lock starts it and pins what it is"
+	}
+	if known {
+		return &was, st
+	}
+	return nil, st
+}
+
+// leftOut is a tool that is not mounted.
+type leftOut struct {
+	Tool string `json:"tool"`
+	Why  string `json:"why"`
+}
