@@ -33,7 +33,7 @@ approvals approve.`,
 				return err
 			}
 			return withLook(cmd.Context(), env, f, app.AskChanged, func(rt *app.Runtime) error {
-				a, err := acceptLock(cmd.Context(), rt, f.config, s, expect)
+				a, err := AcceptLock(cmd.Context(), rt, f.config, s, expect)
 				if mismatch, ok := errors.AsType[*lock.Mismatch](err); ok {
 					return &exitError{code: exitFailed, err: fmt.Errorf("%w with sallyport diff; nothing was pinned", mismatch)}
 				}
@@ -51,7 +51,7 @@ approvals approve.`,
 	return cmd
 }
 
-func (a *approvedReport) printReport(p *printer) error {
+func (a *Acceptance) printReport(p *printer) error {
 	if p.json {
 		return p.printJSON(a)
 	}

@@ -33,7 +33,7 @@ The exit code is 1 when something differs or a server does not answer.`,
 				if len(args) > 0 {
 					scope.Server = args[0]
 				}
-				r, err := compareLock(cmd.Context(), rt, f.config, scope)
+				r, err := CompareLock(cmd.Context(), rt, f.config, scope)
 				if err != nil {
 					return usageError(err)
 				}
@@ -44,7 +44,7 @@ The exit code is 1 when something differs or a server does not answer.`,
 }
 
 // printDiff prints the changes, the most serious change of each server first.
-func (d *lockDiff) printDiff(p *printer) error {
+func (d *LockDiff) printDiff(p *printer) error {
 	var err error
 	if p.json {
 		err = p.printJSON(d)
@@ -57,7 +57,7 @@ func (d *lockDiff) printDiff(p *printer) error {
 	return err
 }
 
-func (d *lockDiff) printText(p *printer) {
+func (d *LockDiff) printText(p *printer) {
 	if d.Same {
 		p.printLine("everything is as %s has it", d.File)
 	}
@@ -67,7 +67,7 @@ func (d *lockDiff) printText(p *printer) {
 	}
 	// Only the approval of everything removes a server that is no longer
 	// declared.
-	alone := len(order) == 1 && slices.ContainsFunc(d.Servers, func(st serverState) bool { return st.Server == order[0] })
+	alone := len(order) == 1 && slices.ContainsFunc(d.Servers, func(st ServerState) bool { return st.Server == order[0] })
 	if d.Approve != "" && !alone {
 		p.printLine("approve all of it: %s", d.Approve)
 	}
@@ -93,7 +93,7 @@ func printChanges(p *printer, changes []lock.Change, after func(server string)) 
 
 // printApprovals prints the commands that approve the present state of a
 // server.
-func (d *lockDiff) printApprovals(p *printer, server string) {
+func (d *LockDiff) printApprovals(p *printer, server string) {
 	for _, st := range d.Servers {
 		if st.Server != server || st.Approve == "" {
 			continue

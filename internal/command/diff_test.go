@@ -1,50 +1,10 @@
 package command
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/sallyport/sallyport/internal/lock"
 )
-
-// TestApprovalsCanBePasted uses names from another party in a command that the
-// user pastes into a shell.
-func TestApprovalsCanBePasted(t *testing.T) {
-	t.Parallel()
-	digest := strings.Repeat("a", 64)
-	for _, tt := range []struct {
-		scope lock.Scope
-		want  string
-	}{
-		{lock.Scope{}, "sallyport approve --config 'my file.yaml' --expect " + digest},
-		{lock.Scope{Server: "notes"}, "sallyport approve --config 'my file.yaml' notes --expect " + digest},
-		{lock.Scope{Server: "notes", Tool: "issues/create"}, "sallyport approve --config 'my file.yaml' notes/issues/create --expect " + digest},
-		{lock.Scope{Server: "notes", Tool: "$(rm -rf ~)"}, "sallyport approve --config 'my file.yaml' 'notes/$(rm -rf ~)' --expect " + digest},
-		{lock.Scope{Server: "notes", Tool: "a';b'"}, `sallyport approve --config 'my file.yaml' 'notes/a'\'';b'\''' --expect ` + digest},
-	} {
-		if got := approvalCommand([]string{"my file.yaml"}, tt.scope, digest); got != tt.want {
-			t.Errorf("approval(%v) = %s, want %s", tt.scope, got, tt.want)
-		}
-	}
-}
-
-// TestNextNamesEveryServerThatWasNotStarted requires every name: with only one,
-// the launches of the others would stay unapproved.
-func TestNextNamesEveryServerThatWasNotStarted(t *testing.T) {
-	t.Parallel()
-	d := &lockDiff{Servers: []serverState{{Server: "a", State: stateChanged}, {Server: "b", State: statePinned}}}
-	if got := d.nextServers(lock.Scope{}); !strings.Contains(got, "sallyport diff a shows what it offers") {
-		t.Errorf("next = %s", got)
-	}
-	d.Servers[1].State = stateChanged
-	if got := d.nextServers(lock.Scope{}); !strings.Contains(got, "sallyport diff shows what a, b offer") {
-		t.Errorf("next = %s", got)
-	}
-	d.Servers[0].Started, d.Servers[1].Started = true, true
-	if got := d.nextServers(lock.Scope{}); got != "" {
-		t.Errorf("next = %s, want nothing", got)
-	}
-}
 
 func TestScopes(t *testing.T) {
 	t.Parallel()

@@ -29,7 +29,7 @@ what is pinned any more.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withLook(cmd.Context(), env, f, app.AskNew, func(rt *app.Runtime) error {
-				states, added, err := pinServers(cmd.Context(), rt, f.config)
+				states, added, err := PinServers(cmd.Context(), rt, f.config)
 				if err != nil {
 					return usageError(err)
 				}
@@ -50,14 +50,14 @@ func withLook(ctx context.Context, env *environment, f *flags, l app.PinPolicy, 
 }
 
 // printPinned prints what lock has done.
-func printPinned(p *printer, path string, states []serverState, added int) error {
-	bad := slices.ContainsFunc(states, func(s serverState) bool { return s.State == stateChanged || s.State == stateUnknown })
+func printPinned(p *printer, path string, states []ServerState, added int) error {
+	bad := slices.ContainsFunc(states, func(s ServerState) bool { return s.State == StateChanged || s.State == StateUnknown })
 	if p.json {
 		err := p.printJSON(struct {
 			File    string        `json:"file"`
 			Written bool          `json:"written"`
-			Servers []serverState `json:"servers"`
-		}{path, added > 0, append([]serverState{}, states...)})
+			Servers []ServerState `json:"servers"`
+		}{path, added > 0, append([]ServerState{}, states...)})
 		if err == nil && bad {
 			err = silentFailure()
 		}
@@ -78,7 +78,7 @@ func printPinned(p *printer, path string, states []serverState, added int) error
 	p.printTable(rows)
 	for i := range states {
 		st := &states[i]
-		if st.State == stateChanged {
+		if st.State == StateChanged {
 			p.printLine("%s %s is not what is pinned: sallyport diff %s shows the changes", p.colourBad("changed"), st.Server, st.Server)
 		}
 		printState(p, st)
@@ -90,7 +90,7 @@ func printPinned(p *printer, path string, states []serverState, added int) error
 }
 
 // printState prints the fault of a server.
-func printState(p *printer, st *serverState) {
+func printState(p *printer, st *ServerState) {
 	if st.Why != "" {
 		p.printLine("%s %s: %s", p.colourBad(st.State), st.Server, text.PrintableLine(st.Why))
 	}
@@ -100,7 +100,7 @@ func printState(p *printer, st *serverState) {
 }
 
 func (p *printer) pinState(s string) string {
-	if s == statePinned || s == stateAdded {
+	if s == StatePinned || s == StateAdded {
 		return p.colourGood(s)
 	}
 	return p.colourBad(s)

@@ -201,7 +201,7 @@ func (p *packageFolder) folders() []string {
 // expected returns the digest that diff shows.
 func (p *packageFolder) expected() string {
 	p.t.Helper()
-	var d lockDiff
+	var d LockDiff
 	text := p.says(1, "another package is installed, or its content changed", "diff", "notes", "--json")
 	if err := json.Unmarshal([]byte(text), &d); err != nil || len(d.Servers) != 1 {
 		p.t.Fatalf("diff: %v", err)

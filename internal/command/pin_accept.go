@@ -11,8 +11,8 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-// approvedReport is the JSON answer of approve.
-type approvedReport struct {
+// Acceptance is the JSON answer of approve.
+type Acceptance struct {
 	File    string        `json:"file"`
 	Scope   string        `json:"scope"`
 	SHA256  string        `json:"sha256"`
@@ -21,15 +21,15 @@ type approvedReport struct {
 	Next string `json:"next,omitempty"`
 }
 
-// acceptLock pins a part of what servers are and offer now, when its digest
+// AcceptLock pins a part of what servers are and offer now, when its digest
 // begins as expected. The error is a [lock.Mismatch] when it does not.
-func acceptLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Scope, expect string) (*approvedReport, error) {
-	d, err := compareLock(ctx, rt, paths, lock.Scope{Server: s.Server})
+func AcceptLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Scope, expect string) (*Acceptance, error) {
+	d, err := CompareLock(ctx, rt, paths, lock.Scope{Server: s.Server})
 	if err != nil {
 		return nil, err
 	}
 	for i := range d.Servers {
-		if st := &d.Servers[i]; st.State == stateUnknown || st.State == stateUnpinned && s.Server != "" {
+		if st := &d.Servers[i]; st.State == StateUnknown || st.State == StateUnpinned && s.Server != "" {
 			return nil, fmt.Errorf("%s: %s", st.Server, st.Why)
 		}
 	}
@@ -38,7 +38,7 @@ func acceptLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Sco
 	if err != nil {
 		return nil, err
 	}
-	a := approvedReport{File: d.File, Scope: s.String(), Changes: append([]lock.Change{}, lock.Diff(was, next)...)}
+	a := Acceptance{File: d.File, Scope: s.String(), Changes: append([]lock.Change{}, lock.Diff(was, next)...)}
 	if a.SHA256, err = next.Digest(s); err != nil {
 		return nil, err
 	}
@@ -51,10 +51,10 @@ func acceptLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Sco
 }
 
 // nextServers lists the servers that were not asked yet what they offer.
-func (d *lockDiff) nextServers(s lock.Scope) string {
+func (d *LockDiff) nextServers(s lock.Scope) string {
 	var held []string
 	for i := range d.Servers {
-		if st := &d.Servers[i]; st.State == stateChanged && !st.Started && s.Tool == "" {
+		if st := &d.Servers[i]; st.State == StateChanged && !st.Started && s.Tool == "" {
 			held = append(held, st.Server)
 		}
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-// lockDiff compares the pinned definitions with the present ones.
-type lockDiff struct {
+// LockDiff compares the pinned definitions with the present ones.
+type LockDiff struct {
 	File    string        `json:"file"`
 	Same    bool          `json:"same"`
-	Servers []serverState `json:"servers"`
+	Servers []ServerState `json:"servers"`
 	Changes []lock.Change `json:"changes"`
 	// Tools maps each changed tool, as SERVER/TOOL, to the command that
 	// approves that tool alone.
@@ -27,9 +27,9 @@ type lockDiff struct {
 	now *observedLock
 }
 
-// compareLock compares a part of the lock file with what the servers offer now.
+// CompareLock compares a part of the lock file with what the servers offer now.
 // The paths are the configuration files that the user named.
-func compareLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Scope) (*lockDiff, error) {
+func CompareLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Scope) (*LockDiff, error) {
 	p := rt.Servers.Pins
 	if p.File == nil {
 		return nil, fmt.Errorf("nothing is pinned: there is no %s; sallyport lock writes it", p.Path)
@@ -39,7 +39,7 @@ func compareLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Sc
 		return nil, fmt.Errorf("%s is neither declared nor pinned", text.PrintableLine(s.Server))
 	}
 	now := lookAt(ctx, rt, func(server string) bool { return s.Server == "" || s.Server == server })
-	d := &lockDiff{File: p.Path, Changes: markChanges(rt, paths, now), now: now, Tools: map[string]string{}}
+	d := &LockDiff{File: p.Path, Changes: markChanges(rt, paths, now), now: now, Tools: map[string]string{}}
 	if s.Server == "" {
 		if digest, err := now.file.Digest(s); err == nil && len(d.Changes) > 0 {
 			d.SHA256, d.Approve = digest, approvalCommand(paths, s, digest)
@@ -53,9 +53,9 @@ func compareLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Sc
 			d.Tools[one.String()] = approvalCommand(paths, one, digest)
 		}
 	}
-	d.Servers = append([]serverState{}, now.states...)
-	d.Same = len(d.Changes) == 0 && !slices.ContainsFunc(d.Servers, func(s serverState) bool {
-		return s.State == stateUnknown || s.State == stateUnpinned
+	d.Servers = append([]ServerState{}, now.states...)
+	d.Same = len(d.Changes) == 0 && !slices.ContainsFunc(d.Servers, func(s ServerState) bool {
+		return s.State == StateUnknown || s.State == StateUnpinned
 	})
 	return d, nil
 }
@@ -68,22 +68,22 @@ func markChanges(rt *app.Runtime, paths []string, now *observedLock) []lock.Chan
 	}
 	asked := &lock.File{Servers: map[string]lock.Server{}}
 	for name, s := range rt.Servers.Pins.PinnedServers() {
-		if rt.Servers.Pins.Servers[name] == nil || slices.ContainsFunc(now.states, func(st serverState) bool { return st.Server == name }) {
+		if rt.Servers.Pins.Servers[name] == nil || slices.ContainsFunc(now.states, func(st ServerState) bool { return st.Server == name }) {
 			asked.Servers[name] = s
 		}
 	}
 	changes := lock.Diff(asked, now.file, own...)
 	changes = slices.DeleteFunc(changes, func(c lock.Change) bool {
 		// A server that this command has just added is no change of a pin.
-		return slices.ContainsFunc(now.states, func(st serverState) bool { return st.Server == c.Server && st.State == stateAdded })
+		return slices.ContainsFunc(now.states, func(st ServerState) bool { return st.Server == c.Server && st.State == StateAdded })
 	})
 	for i := range now.states {
 		st := &now.states[i]
 		if !slices.ContainsFunc(changes, func(c lock.Change) bool { return c.Server == st.Server }) {
 			continue
 		}
-		if st.State == statePinned {
-			st.State = stateChanged
+		if st.State == StatePinned {
+			st.State = StateChanged
 		}
 		if digest, err := now.file.Digest(lock.Scope{Server: st.Server}); err == nil {
 			st.SHA256, st.Approve = digest, approvalCommand(paths, lock.Scope{Server: st.Server}, digest)

@@ -15,10 +15,10 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-// pinServers adds to the lock file what it does not hold yet. The paths are the
+// PinServers adds to the lock file what it does not hold yet. The paths are the
 // configuration files that the user named. It returns the states of the servers
 // and how many it added.
-func pinServers(ctx context.Context, rt *app.Runtime, paths []string) ([]serverState, int, error) {
+func PinServers(ctx context.Context, rt *app.Runtime, paths []string) ([]ServerState, int, error) {
 	p := rt.Servers.Pins
 	now := lookAt(ctx, rt, app.EveryServer)
 	next := &lock.File{Servers: map[string]lock.Server{}}
@@ -43,7 +43,7 @@ func pinServers(ctx context.Context, rt *app.Runtime, paths []string) ([]serverS
 		if err != nil {
 			return nil, 0, err
 		}
-		st.State, added = stateAdded, append(added, st.Server)
+		st.State, added = StateAdded, append(added, st.Server)
 	}
 	markChanges(rt, paths, now)
 	if len(added) > 0 {
@@ -55,17 +55,17 @@ func pinServers(ctx context.Context, rt *app.Runtime, paths []string) ([]serverS
 }
 
 // dropConflicting removes from a server the tools whose names conflict with others.
-func (st *serverState) dropConflicting(s *lock.Server, conflicts map[string]string) {
+func (st *ServerState) dropConflicting(s *lock.Server, conflicts map[string]string) {
 	tools := map[string]lock.Pin{}
 	for name, pin := range s.Tools {
 		if why := conflicts[pin.Name]; why != "" {
-			st.Left = append(st.Left, leftOut{"tool " + text.PrintableLine(name), text.PrintableLine(why) + ": sallyport diff " + st.Server + " says how to approve it"})
+			st.Left = append(st.Left, LeftOut{"tool " + text.PrintableLine(name), text.PrintableLine(why) + ": sallyport diff " + st.Server + " says how to approve it"})
 			st.Offers--
 			continue
 		}
 		tools[name] = pin
 	}
-	slices.SortFunc(st.Left, func(a, b leftOut) int { return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(a.Why, b.Why)) })
+	slices.SortFunc(st.Left, func(a, b LeftOut) int { return cmp.Or(strings.Compare(a.Tool, b.Tool), strings.Compare(a.Why, b.Why)) })
 	s.Tools = tools
 }
 

@@ -115,7 +115,7 @@ func (p *pinnedFolder) says(code int, want, never string, args ...string) {
 // expected returns the digest that diff shows for a server.
 func (p *pinnedFolder) expected(server string) string {
 	p.t.Helper()
-	var d lockDiff
+	var d LockDiff
 	cmd := sallyportCommand(p.dir, "diff", server, "--json")
 	text, _ := cmd.Output()
 	if err := json.Unmarshal(text, &d); err != nil || len(d.Servers) != 1 {

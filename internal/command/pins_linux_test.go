@@ -121,7 +121,7 @@ func TestTwoApprovalsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPinnedFolder(t, "echo", "Says it.", "add", "Adds.")
 	p.write("tools.json", definitions(t, "echo", "Says it again.", "add", "Adds again."))
-	var d lockDiff
+	var d LockDiff
 	if err := json.Unmarshal([]byte(p.run(1, "diff", "notes", "--json")), &d); err != nil {
 		t.Fatal(err)
 	}

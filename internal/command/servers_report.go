@@ -23,7 +23,7 @@ type serverReport struct {
 	Implied  []string  `json:"implied"`
 	Declared []string  `json:"declared"`
 	Tools    []string  `json:"tools"`
-	Left     []leftOut `json:"left_out,omitempty"`
+	Left     []LeftOut `json:"left_out,omitempty"`
 	// Refused is true when the server was not started, because its launch
 	// differs from the pinned one.
 	Refused bool `json:"refused,omitempty"`
@@ -42,7 +42,7 @@ func reportServers(s *app.Servers) (list []serverReport) {
 			Implied: declaredItems(&implied), Declared: declaredItems(&f.Capabilities), Tools: append([]string{}, f.Tools...),
 		}
 		for _, l := range f.Left {
-			r.Left = append(r.Left, leftOut{l.Tool, l.Why})
+			r.Left = append(r.Left, LeftOut{l.Tool, l.Why})
 		}
 		_, r.Pinned = s.Pins.PinnedServer(f.Name)
 		r.Quarantined, r.Refused = f.Held, s.Pins.LastRefusal(f.Name) != "" || s.Pins.Servers[f.Name].Why != ""

@@ -11,16 +11,16 @@ import (
 
 // The states of a server compared with its pins.
 const (
-	statePinned   = "pinned"   // as it was pinned
-	stateAdded    = "added"    // pinned by this command
-	stateChanged  = "changed"  // is or offers something else
-	stateUnknown  = "unknown"  // does not answer, or cannot be started
-	stateUnpinned = "unpinned" // was never pinned
-	stateUnlisted = "unlisted" // no personality lists it
+	StatePinned   = "pinned"   // as it was pinned
+	StateAdded    = "added"    // pinned by this command
+	StateChanged  = "changed"  // is or offers something else
+	StateUnknown  = "unknown"  // does not answer, or cannot be started
+	StateUnpinned = "unpinned" // was never pinned
+	StateUnlisted = "unlisted" // no personality lists it
 )
 
-// serverState compares a server with its pins.
-type serverState struct {
+// ServerState compares a server with its pins.
+type ServerState struct {
 	Server string `json:"server"`
 	State  string `json:"state"`
 	// Why describes the fault of the server.
@@ -36,13 +36,13 @@ type serverState struct {
 	SHA256  string `json:"sha256,omitempty"`
 	Approve string `json:"approve,omitempty"`
 	// Left lists what the server offers and what cannot be pinned.
-	Left []leftOut `json:"left_out,omitempty"`
+	Left []LeftOut `json:"left_out,omitempty"`
 }
 
 // observedLock holds the present state of servers in the form of the lock file.
 type observedLock struct {
 	file   *lock.File
-	states []serverState
+	states []ServerState
 }
 
 // lookAt asks the wanted servers.
@@ -53,12 +53,12 @@ func lookAt(ctx context.Context, rt *app.Runtime, wanted func(server string) boo
 	for _, f := range rt.Servers.Found {
 		now.addServer(observeServer(&rt.Servers, f, offers[f.Name]))
 	}
-	slices.SortFunc(now.states, func(a, b serverState) int { return strings.Compare(a.Server, b.Server) })
+	slices.SortFunc(now.states, func(a, b ServerState) int { return strings.Compare(a.Server, b.Server) })
 	return now
 }
 
 // addServer adds a server. The argument s is nil when nothing is known of the server.
-func (n *observedLock) addServer(s *lock.Server, state serverState) {
+func (n *observedLock) addServer(s *lock.Server, state ServerState) {
 	if s != nil {
 		n.file.Servers[state.Server] = *s
 		state.Offers = len(s.Tools) + len(s.Prompts) + len(s.Resources) + len(s.Templates)
@@ -68,15 +68,15 @@ func (n *observedLock) addServer(s *lock.Server, state serverState) {
 
 // observeServer returns the present state of a server. A server that does not answer is
 // reported and keeps its pinned definitions.
-func observeServer(s *app.Servers, f *app.FoundServer, o *lock.Offer) (*lock.Server, serverState) {
-	st := serverState{Server: f.Name, State: statePinned}
+func observeServer(s *app.Servers, f *app.FoundServer, o *lock.Offer) (*lock.Server, ServerState) {
+	st := ServerState{Server: f.Name, State: StatePinned}
 	was, known := s.Pins.PinnedServer(f.Name)
 	l := s.Pins.Servers[f.Name]
 	switch {
 	case known && l.Refused != "" && l.Attempted != nil:
 		now, _, err := lock.Take(f.Name, &lock.Offer{Launch: *l.Attempted}, s.Cleaner)
 		if err != nil {
-			st.State, st.Why = stateUnknown, err.Error()
+			st.State, st.Why = StateUnknown, err.Error()
 			return &was, st
 		}
 		is := was
@@ -86,19 +86,19 @@ func observeServer(s *app.Servers, f *app.FoundServer, o *lock.Offer) (*lock.Ser
 		o.Launch, st.Started = *l.Attempted, true
 		now, refused, err := lock.Take(f.Name, o, s.Cleaner)
 		for _, r := range refused {
-			st.Left = append(st.Left, leftOut{string(r.Kind) + " " + r.Name, r.Why})
+			st.Left = append(st.Left, LeftOut{string(r.Kind) + " " + r.Name, r.Why})
 		}
 		if err == nil {
 			return &now, st
 		}
 		f.Why = err.Error()
 	}
-	st.State, st.Why = stateUnknown, f.Why
+	st.State, st.Why = StateUnknown, f.Why
 	switch {
 	case f.Role == "":
-		st.State = stateUnlisted
+		st.State = StateUnlisted
 	case !known && s.Pins.Policy != app.AskNew:
-		st.State, st.Why = stateUnpinned, "it is not pinned: sallyport lock starts it and pins what it is"
+		st.State, st.Why = StateUnpinned, "it is not pinned: sallyport lock starts it and pins what it is"
 	}
 	if known {
 		return &was, st
@@ -106,8 +106,8 @@ func observeServer(s *app.Servers, f *app.FoundServer, o *lock.Offer) (*lock.Ser
 	return nil, st
 }
 
-// leftOut is a tool that is not mounted.
-type leftOut struct {
+// LeftOut is a tool that is not mounted.
+type LeftOut struct {
 	Tool string `json:"tool"`
 	Why  string `json:"why"`
 }
