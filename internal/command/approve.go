@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/app/pinning"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -33,14 +34,14 @@ approvals approve.`,
 				return err
 			}
 			return withLook(cmd.Context(), env, f, app.AskChanged, func(rt *app.Runtime) error {
-				a, err := AcceptLock(cmd.Context(), rt, f.config, s, expect)
+				a, err := pinning.AcceptLock(cmd.Context(), rt, f.config, s, expect)
 				if mismatch, ok := errors.AsType[*lock.Mismatch](err); ok {
 					return &exitError{code: exitFailed, err: fmt.Errorf("%w with sallyport diff; nothing was pinned", mismatch)}
 				}
 				if err != nil {
 					return usageError(err)
 				}
-				return a.printReport(env.newPrinter(f))
+				return printAcceptance(a, env.newPrinter(f))
 			})
 		},
 	}
@@ -51,7 +52,7 @@ approvals approve.`,
 	return cmd
 }
 
-func (a *Acceptance) printReport(p *printer) error {
+func printAcceptance(a *pinning.Acceptance, p *printer) error {
 	if p.json {
 		return p.printJSON(a)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/app/pinning"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -33,23 +34,23 @@ The exit code is 1 when something differs or a server does not answer.`,
 				if len(args) > 0 {
 					scope.Server = args[0]
 				}
-				r, err := CompareLock(cmd.Context(), rt, f.config, scope)
+				r, err := pinning.CompareLock(cmd.Context(), rt, f.config, scope)
 				if err != nil {
 					return usageError(err)
 				}
-				return r.printDiff(env.newPrinter(f))
+				return printDiff(r, env.newPrinter(f))
 			})
 		},
 	}
 }
 
 // printDiff prints the changes, the most serious change of each server first.
-func (d *LockDiff) printDiff(p *printer) error {
+func printDiff(d *pinning.LockDiff, p *printer) error {
 	var err error
 	if p.json {
 		err = p.printJSON(d)
 	} else {
-		d.printText(p)
+		printText(d, p)
 	}
 	if err == nil && !d.Same {
 		err = silentFailure()
@@ -57,17 +58,17 @@ func (d *LockDiff) printDiff(p *printer) error {
 	return err
 }
 
-func (d *LockDiff) printText(p *printer) {
+func printText(d *pinning.LockDiff, p *printer) {
 	if d.Same {
 		p.printLine("everything is as %s has it", d.File)
 	}
-	order := printChanges(p, d.Changes, func(server string) { d.printApprovals(p, server) })
+	order := printChanges(p, d.Changes, func(server string) { printApprovalHints(d, p, server) })
 	for i := range d.Servers {
 		printState(p, &d.Servers[i])
 	}
 	// Only the approval of everything removes a server that is no longer
 	// declared.
-	alone := len(order) == 1 && slices.ContainsFunc(d.Servers, func(st ServerState) bool { return st.Server == order[0] })
+	alone := len(order) == 1 && slices.ContainsFunc(d.Servers, func(st pinning.ServerState) bool { return st.Server == order[0] })
 	if d.Approve != "" && !alone {
 		p.printLine("approve all of it: %s", d.Approve)
 	}
@@ -91,9 +92,9 @@ func printChanges(p *printer, changes []lock.Change, after func(server string)) 
 	return order
 }
 
-// printApprovals prints the commands that approve the present state of a
+// printApprovalHints prints the commands that approve the present state of a
 // server.
-func (d *LockDiff) printApprovals(p *printer, server string) {
+func printApprovalHints(d *pinning.LockDiff, p *printer, server string) {
 	for _, st := range d.Servers {
 		if st.Server != server || st.Approve == "" {
 			continue

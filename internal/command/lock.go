@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/app/pinning"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -29,7 +30,7 @@ what is pinned any more.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withLook(cmd.Context(), env, f, app.AskNew, func(rt *app.Runtime) error {
-				states, added, err := PinServers(cmd.Context(), rt, f.config)
+				states, added, err := pinning.PinServers(cmd.Context(), rt, f.config)
 				if err != nil {
 					return usageError(err)
 				}
@@ -50,14 +51,16 @@ func withLook(ctx context.Context, env *environment, f *flags, l app.PinPolicy, 
 }
 
 // printPinned prints what lock has done.
-func printPinned(p *printer, path string, states []ServerState, added int) error {
-	bad := slices.ContainsFunc(states, func(s ServerState) bool { return s.State == StateChanged || s.State == StateUnknown })
+func printPinned(p *printer, path string, states []pinning.ServerState, added int) error {
+	bad := slices.ContainsFunc(states, func(s pinning.ServerState) bool {
+		return s.State == pinning.StateChanged || s.State == pinning.StateUnknown
+	})
 	if p.json {
 		err := p.printJSON(struct {
-			File    string        `json:"file"`
-			Written bool          `json:"written"`
-			Servers []ServerState `json:"servers"`
-		}{path, added > 0, append([]ServerState{}, states...)})
+			File    string                `json:"file"`
+			Written bool                  `json:"written"`
+			Servers []pinning.ServerState `json:"servers"`
+		}{path, added > 0, append([]pinning.ServerState{}, states...)})
 		if err == nil && bad {
 			err = silentFailure()
 		}
@@ -78,7 +81,7 @@ func printPinned(p *printer, path string, states []ServerState, added int) error
 	p.printTable(rows)
 	for i := range states {
 		st := &states[i]
-		if st.State == StateChanged {
+		if st.State == pinning.StateChanged {
 			p.printLine("%s %s is not what is pinned: sallyport diff %s shows the changes", p.colourBad("changed"), st.Server, st.Server)
 		}
 		printState(p, st)
@@ -90,7 +93,7 @@ func printPinned(p *printer, path string, states []ServerState, added int) error
 }
 
 // printState prints the fault of a server.
-func printState(p *printer, st *ServerState) {
+func printState(p *printer, st *pinning.ServerState) {
 	if st.Why != "" {
 		p.printLine("%s %s: %s", p.colourBad(st.State), st.Server, text.PrintableLine(st.Why))
 	}
@@ -100,7 +103,7 @@ func printState(p *printer, st *ServerState) {
 }
 
 func (p *printer) pinState(s string) string {
-	if s == StatePinned || s == StateAdded {
+	if s == pinning.StatePinned || s == pinning.StateAdded {
 		return p.colourGood(s)
 	}
 	return p.colourBad(s)

@@ -24,6 +24,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/app/pinning"
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
@@ -201,7 +202,7 @@ func (p *packageFolder) folders() []string {
 // expected returns the digest that diff shows.
 func (p *packageFolder) expected() string {
 	p.t.Helper()
-	var d LockDiff
+	var d pinning.LockDiff
 	text := p.says(1, "another package is installed, or its content changed", "diff", "notes", "--json")
 	if err := json.Unmarshal([]byte(text), &d); err != nil || len(d.Servers) != 1 {
 		p.t.Fatalf("diff: %v", err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/app/pinning"
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
@@ -115,7 +116,7 @@ func (p *pinnedFolder) says(code int, want, never string, args ...string) {
 // expected returns the digest that diff shows for a server.
 func (p *pinnedFolder) expected(server string) string {
 	p.t.Helper()
-	var d LockDiff
+	var d pinning.LockDiff
 	cmd := sallyportCommand(p.dir, "diff", server, "--json")
 	text, _ := cmd.Output()
 	if err := json.Unmarshal(text, &d); err != nil || len(d.Servers) != 1 {

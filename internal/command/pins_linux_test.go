@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/app/pinning"
 )
 
 // TestCVE_2025_54136_MCPoison changes the command of a server that an operator
@@ -121,7 +122,7 @@ func TestTwoApprovalsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := newPinnedFolder(t, "echo", "Says it.", "add", "Adds.")
 	p.write("tools.json", definitions(t, "echo", "Says it again.", "add", "Adds again."))
-	var d LockDiff
+	var d pinning.LockDiff
 	if err := json.Unmarshal([]byte(p.run(1, "diff", "notes", "--json")), &d); err != nil {
 		t.Fatal(err)
 	}

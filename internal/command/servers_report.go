@@ -6,6 +6,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/app/pinning"
 	"github.com/sallyport/sallyport/internal/group"
 )
 
@@ -20,10 +21,10 @@ type serverReport struct {
 	Personality string `json:"personality,omitempty"`
 	// Implied lists what the naming of the server grants, Declared what the
 	// operator wrote.
-	Implied  []string  `json:"implied"`
-	Declared []string  `json:"declared"`
-	Tools    []string  `json:"tools"`
-	Left     []LeftOut `json:"left_out,omitempty"`
+	Implied  []string          `json:"implied"`
+	Declared []string          `json:"declared"`
+	Tools    []string          `json:"tools"`
+	Left     []pinning.LeftOut `json:"left_out,omitempty"`
 	// Refused is true when the server was not started, because its launch
 	// differs from the pinned one.
 	Refused bool `json:"refused,omitempty"`
@@ -42,7 +43,7 @@ func reportServers(s *app.Servers) (list []serverReport) {
 			Implied: declaredItems(&implied), Declared: declaredItems(&f.Capabilities), Tools: append([]string{}, f.Tools...),
 		}
 		for _, l := range f.Left {
-			r.Left = append(r.Left, LeftOut{l.Tool, l.Why})
+			r.Left = append(r.Left, pinning.LeftOut{Tool: l.Tool, Why: l.Why})
 		}
 		_, r.Pinned = s.Pins.PinnedServer(f.Name)
 		r.Quarantined, r.Refused = f.Held, s.Pins.LastRefusal(f.Name) != "" || s.Pins.Servers[f.Name].Why != ""

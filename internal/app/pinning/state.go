@@ -1,4 +1,4 @@
-package command
+package pinning
 
 import (
 	"context"
@@ -21,8 +21,10 @@ const (
 
 // ServerState compares a server with its pins.
 type ServerState struct {
+	// Server is the name of the server in the configuration.
 	Server string `json:"server"`
-	State  string `json:"state"`
+	// State is one of the constants of this package.
+	State string `json:"state"`
 	// Why describes the fault of the server.
 	Why string `json:"why,omitempty"`
 	// Offers counts what the server offers.
@@ -31,9 +33,9 @@ type ServerState struct {
 	// differs from the pinned one. What it offers is then taken from the lock
 	// file.
 	Started bool `json:"started"`
-	// SHA256 is the digest to expect of the server, and Approve the command
-	// that approves it.
-	SHA256  string `json:"sha256,omitempty"`
+	// SHA256 is the digest to expect of the server.
+	SHA256 string `json:"sha256,omitempty"`
+	// Approve is the command that approves the server.
 	Approve string `json:"approve,omitempty"`
 	// Left lists what the server offers and what cannot be pinned.
 	Left []LeftOut `json:"left_out,omitempty"`
@@ -108,6 +110,8 @@ func observeServer(s *app.Servers, f *app.FoundServer, o *lock.Offer) (*lock.Ser
 
 // LeftOut is a tool that is not mounted.
 type LeftOut struct {
+	// Tool is the name of what is left out.
 	Tool string `json:"tool"`
-	Why  string `json:"why"`
+	// Why is the reason.
+	Why string `json:"why"`
 }

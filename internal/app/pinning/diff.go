@@ -1,4 +1,4 @@
-package command
+package pinning
 
 import (
 	"context"
@@ -13,15 +13,20 @@ import (
 
 // LockDiff compares the pinned definitions with the present ones.
 type LockDiff struct {
-	File    string        `json:"file"`
-	Same    bool          `json:"same"`
+	// File is the path of the lock file.
+	File string `json:"file"`
+	// Same is true when every server is what is pinned.
+	Same bool `json:"same"`
+	// Servers lists the servers that were asked, sorted by name.
 	Servers []ServerState `json:"servers"`
+	// Changes lists what differs.
 	Changes []lock.Change `json:"changes"`
 	// Tools maps each changed tool, as SERVER/TOOL, to the command that
 	// approves that tool alone.
 	Tools map[string]string `json:"tools,omitempty"`
 	// SHA256 is the digest to expect when everything is approved.
-	SHA256  string `json:"sha256,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
+	// Approve is the command that approves everything.
 	Approve string `json:"approve,omitempty"`
 
 	now *observedLock

@@ -1,4 +1,4 @@
-package command
+package pinning
 
 import (
 	"context"
@@ -13,9 +13,13 @@ import (
 
 // Acceptance is the JSON answer of approve.
 type Acceptance struct {
-	File    string        `json:"file"`
-	Scope   string        `json:"scope"`
-	SHA256  string        `json:"sha256"`
+	// File is the path of the lock file.
+	File string `json:"file"`
+	// Scope is what was pinned: everything, a server or a tool.
+	Scope string `json:"scope"`
+	// SHA256 is the digest of what is pinned now.
+	SHA256 string `json:"sha256"`
+	// Changes lists what differs from the previous pins.
 	Changes []lock.Change `json:"changes"`
 	// Next says what the user still has to do.
 	Next string `json:"next,omitempty"`
