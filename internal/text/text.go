@@ -1,5 +1,5 @@
-// Package text shortens texts for results and messages, and never cuts inside
-// a character.
+// Package text shortens, quotes and compares texts for messages, terminals and
+// results. It never cuts inside a character.
 package text
 
 import "unicode/utf8"
