@@ -24,7 +24,7 @@ var (
 // the symbols.
 func TestWalksNameTheirPlaces(t *testing.T) {
 	text := page(t, walksPage)
-	for _, title := range []string{"Add a tool", "Add a configuration key", "Add a route", "Add a state backend"} {
+	for _, title := range []string{"Add a tool", "Add a capability group", "Add a configuration key", "Add a route", "Add a state backend"} {
 		if !strings.Contains(text, "\n## "+title+"\n") {
 			t.Errorf("%s has no walk %q", walksPage, title)
 		}
