@@ -82,3 +82,15 @@ func (a *availability) joinCheck(r *Registry, t *sallyport.Tool) *availabilityCh
 	}()
 	return q
 }
+
+// checkReady refuses a tool that says that it cannot work now.
+func (c *call) checkReady() bool {
+	if d, said := c.r.checkAvailability(c.entry); !d.Allowed {
+		text := "Tool " + c.q.Tool + " is not currently available"
+		if said {
+			text += ": " + d.Why
+		}
+		return c.refuse(d, sallyport.CodeNotAvailable, text)
+	}
+	return c.allowStep(sallyport.StepReady)
+}

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/sallyport/sallyport"
@@ -35,34 +34,4 @@ func (r *Registry) batchBudget(caller *sallyport.Caller) int {
 		return caller.Budget
 	}
 	return r.o.Budget
-}
-
-// RegisterReducer adds the reducer of a tool, at most one each, and returns
-// the function that removes it. Removing twice is safe and never removes a
-// successor.
-func (r *Registry) RegisterReducer(red sallyport.Reducer) (remove func(), err error) {
-	if red.Reduce == nil {
-		return nil, fmt.Errorf("registry: reducer for %q has no function", red.Tool)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.reducers[red.Tool] != nil {
-		return nil, fmt.Errorf("registry: a reducer is already registered for %q", red.Tool)
-	}
-	own := &red
-	r.reducers[red.Tool] = own
-	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.reducers[red.Tool] == own {
-			delete(r.reducers, red.Tool)
-		}
-	}, nil
-}
-
-// findReducer returns the reducer of a tool, nil when it has none.
-func (r *Registry) findReducer(tool string) *sallyport.Reducer {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.reducers[tool]
 }

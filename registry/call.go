@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"math/rand/v2"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -147,27 +146,6 @@ func (c *call) workspace() string {
 		return c.caller.Workspace
 	}
 	return c.r.o.Workspace
-}
-
-// describeToTool fills in what the tool learns about the call. It is the
-// tool's own from then on: the gate does not look at it again.
-func (c *call) describeToTool() {
-	caller := c.caller
-	c.out = sallyport.Call{
-		ID: c.id, ToolCallID: c.q.ID, Tool: c.q.Tool, Args: c.doc.JSON, Checked: true,
-		Session: c.session, SessionKey: c.sessionKey, Principal: caller.Principal,
-		Personality: caller.Personality, Platform: caller.Platform,
-		Agent: caller.Agent, Team: caller.Team, Workspace: c.workspace(),
-		Turn: caller.Turn, Messages: caller.Messages, MemoryScope: caller.MemoryScope,
-		ResultBudget: c.limitChars(), NetworkPolicy: c.grant.Network,
-	}
-	c.out.Detach, c.out.Outlive = func() {}, c.outliveCall
-	if c.entry.tool.Tasks != sallyport.TaskNever && caller.Detach != nil {
-		c.out.Detach = caller.Detach
-	}
-	// The edge's list may serve other calls: a tool gets a copy.
-	c.out.Principal.Permissions = slices.Clone(caller.Principal.Permissions)
-	c.out.Principal.Personalities = slices.Clone(caller.Principal.Personalities)
 }
 
 // addDecision adds a decision to the trail. Accessors call it from any

@@ -3,6 +3,7 @@ package registry
 import (
 	"cmp"
 	"errors"
+	"strings"
 
 	"github.com/sallyport/sallyport"
 )
@@ -49,4 +50,17 @@ func (r *Registry) confinementLevel(g *sallyport.Grant) (sallyport.Level, error)
 // have.
 func (c *call) recordedLevel() sallyport.Level {
 	return cmp.Or(c.binder.Level(), c.level, c.r.o.Level)
+}
+
+// checkBackends refuses a tool that lacks a backend.
+func (c *call) checkBackends() bool {
+	if len(c.entry.missing) == 0 {
+		return true
+	}
+	d := sallyport.Decision{
+		Step: sallyport.StepBackends,
+		Why:  "no backend is wired for " + strings.Join(c.entry.missing, ", "),
+	}
+	return c.refuse(d, sallyport.CodeNotAvailable,
+		"Tool "+c.q.Tool+" declares capabilities but no capability backends are configured")
 }

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/sallyport/sallyport"
@@ -140,46 +139,49 @@ func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, ope
 	return d
 }
 
-// Definition is a tool as a model sees it.
-type Definition struct {
-	// Name and Title identify the tool.
-	Name, Title string
-	// Description is cleaned of control sequences and template tokens.
-	Description string
-	// Schema and Returns are the JSON Schemas; Returns may be nil.
-	Schema, Returns json.RawMessage
-	// ReadOnly, Destructive, Idempotent and OpenWorld are derived from the
-	// declaration.
-	ReadOnly, Destructive, Idempotent, OpenWorld bool
+// predictFacts computes the facts that a call would have before it is made.
+func (c *call) predictFacts() bool {
+	scope, err := c.r.scopeFor(c.entry, c.role)
+	if err != nil {
+		return false
+	}
+	c.facts = c.entry.tool.Facts(scope.Grant(), c.level, workspaceUnder(scope.Grant(), c.workspace()))
+	return true
 }
 
-// emptyObject is the schema of a tool that takes no arguments.
-var emptyObject = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
-
-// Definitions returns what List returns, in the form that surfaces hand to
-// models.
-func (r *Registry) Definitions(caller *sallyport.Caller) []Definition {
-	return r.definitionsOf(r.visibleEntries(caller, sallyport.FormTool))
-}
-
-// definitionsOf returns the definitions of tools.
-func (r *Registry) definitionsOf(entries []*toolEntry) []Definition {
-	cleaner := r.cleaner.Load().cleaner
-	out := make([]Definition, len(entries))
-	for i, e := range entries {
-		t := &e.tool
-		out[i] = Definition{
-			Name: t.Name, Title: t.Title, Description: string(cleaner.Text(t.Description)),
-			Schema: t.Schema, Returns: t.Returns,
-			ReadOnly: !t.Effects(), Destructive: t.Destructive(),
-			Idempotent: t.Idempotent || !t.Effects(), OpenWorld: t.OpenWorld(),
-		}
-		if out[i].Title == "" {
-			out[i].Title = t.Name
-		}
-		if len(out[i].Schema) == 0 {
-			out[i].Schema = emptyObject
+// predictFlow notes what becomes of the call once everything was read that a
+// rule is about.
+func (c *call) predictFlow() {
+	if c.role.personality == nil || !c.predictFacts() {
+		return
+	}
+	action, key := c.flowRule(true, false)
+	if action == sallyport.FlowAllow {
+		return
+	}
+	why := "once untrusted content was read, each call is "
+	if key == keyAfterBoth && !c.facts.Private {
+		why = "once private data and untrusted content were read, each call is "
+	}
+	if action == sallyport.FlowApprove {
+		why += "held until a person approves it"
+	} else {
+		why += "refused"
+	}
+	if c.isLocalOperator() {
+		if free, _ := c.flowRule(true, true); free == sallyport.FlowAllow {
+			why += "; not for the local user at the command line"
 		}
 	}
-	return out
+	c.addDecision(sallyport.Decision{Step: sallyport.StepApprove, Allowed: true, Why: why, Source: c.role.sourceOf(key)})
+}
+
+// mayHoldForFlow reports whether a flow rule may hold a call of a tool.
+func (r *Registry) mayHoldForFlow(caller *sallyport.Caller, e *toolEntry) bool {
+	c := &call{r: r, caller: caller, entry: e, role: r.roleFor(caller.Personality)}
+	if c.role.personality == nil || !c.checkConfinement() || !c.predictFacts() {
+		return false
+	}
+	action, _ := c.flowRule(true, c.isLocalOperator())
+	return action == sallyport.FlowApprove
 }

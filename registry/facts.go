@@ -215,53 +215,6 @@ func (c *call) refuseUnknownFacts(ctx context.Context, err error) bool {
 	}, sallyport.CodeNotAvailable, "The call was not made: what was read before it cannot be told (call "+c.id+")")
 }
 
-// mayHoldForFlow reports whether a flow rule may hold a call of a tool.
-func (r *Registry) mayHoldForFlow(caller *sallyport.Caller, e *toolEntry) bool {
-	c := &call{r: r, caller: caller, entry: e, role: r.roleFor(caller.Personality)}
-	if c.role.personality == nil || !c.checkConfinement() || !c.predictFacts() {
-		return false
-	}
-	action, _ := c.flowRule(true, c.isLocalOperator())
-	return action == sallyport.FlowApprove
-}
-
-// predictFacts computes the facts that a call would have before it is made.
-func (c *call) predictFacts() bool {
-	scope, err := c.r.scopeFor(c.entry, c.role)
-	if err != nil {
-		return false
-	}
-	c.facts = c.entry.tool.Facts(scope.Grant(), c.level, workspaceUnder(scope.Grant(), c.workspace()))
-	return true
-}
-
-// predictFlow notes what becomes of the call once everything was read that a
-// rule is about.
-func (c *call) predictFlow() {
-	if c.role.personality == nil || !c.predictFacts() {
-		return
-	}
-	action, key := c.flowRule(true, false)
-	if action == sallyport.FlowAllow {
-		return
-	}
-	why := "once untrusted content was read, each call is "
-	if key == keyAfterBoth && !c.facts.Private {
-		why = "once private data and untrusted content were read, each call is "
-	}
-	if action == sallyport.FlowApprove {
-		why += "held until a person approves it"
-	} else {
-		why += "refused"
-	}
-	if c.isLocalOperator() {
-		if free, _ := c.flowRule(true, true); free == sallyport.FlowAllow {
-			why += "; not for the local user at the command line"
-		}
-	}
-	c.addDecision(sallyport.Decision{Step: sallyport.StepApprove, Allowed: true, Why: why, Source: c.role.sourceOf(key)})
-}
-
 // newestMark returns the newest mark of a fact that still counts, nil for none.
 func newestMark(known []sallyport.FactMark, f sallyport.Fact) (found *sallyport.FactMark) {
 	now := time.Now()

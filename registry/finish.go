@@ -1,15 +1,10 @@
 package registry
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
-	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -56,55 +51,6 @@ func (c *call) replaceBroken(why string) {
 	c.result.CallID, c.result.CostUSD = c.id, cost
 }
 
-// reduceResult applies the tool's reducer. Of what it returns the value, the
-// error and the structured part count: it neither sees nor changes other
-// parts. One that fails leaves the result as it was; the full value is kept
-// for the operator.
-func (c *call) reduceResult() {
-	red := c.r.findReducer(c.q.Tool)
-	if red == nil {
-		return
-	}
-	before := c.result
-	after, ok := c.runReducer(red)
-	if !ok {
-		return
-	}
-	tree, size, err := toPlainJSON(after.Structured)
-	switch {
-	case after.OK != before.OK || (!after.OK && after.Code != before.Code):
-		c.addDecision(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer changed the outcome; its result was ignored"})
-		return
-	case err != nil:
-		c.addDecision(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer's result was ignored: " + err.Error()})
-		return
-	}
-	if before.OK && after.Value != before.Value {
-		c.full = before.Value
-	}
-	if c.result.Structured = c.boundStructured(tree, size); before.OK {
-		c.result.Value = after.Value
-	} else if after.Error != "" {
-		c.result.Error = after.Error
-	}
-	c.allowStep(sallyport.StepReduce)
-}
-
-// runReducer runs a reducer on a copy.
-func (c *call) runReducer(red *sallyport.Reducer) (res sallyport.Result, ok bool) {
-	defer func() {
-		if v := recover(); v != nil {
-			c.logFault("reducer panicked", v)
-			c.addDecision(sallyport.Decision{Step: sallyport.StepReduce, Why: "the reducer panicked; the result was left as it was"})
-			ok = false
-		}
-	}()
-	own := c.result
-	own.Structured, own.Parts = cloneObject(own.Structured), nil
-	args := append(json.RawMessage(nil), c.doc.JSON...)
-	return red.Reduce(own, sallyport.ReducerContext{Args: args, Turn: c.caller.Turn}), true
-}
-
 // finishRefused finishes a call that a step stopped. The gate's own texts are
 // not wrapped; they are cleaned, because they may repeat what the caller
 // sent.
@@ -112,68 +58,6 @@ func (c *call) finishRefused(ctx context.Context) sallyport.Result {
 	c.cleanResult()
 	c.cleaned.err, _ = output.Trim(c.cleaned.err, c.budget)
 	return c.recordOutcome(ctx)
-}
-
-// describeDryRun answers a dry run: no accessor is made and no limit consumed.
-func (c *call) describeDryRun(ctx context.Context) sallyport.Result {
-	var args bytes.Buffer
-	if err := json.Compact(&args, c.doc.JSON); err != nil {
-		// The text was decoded a moment ago, so that this cannot happen.
-		args.WriteString("{}")
-	}
-	// Cleaning comes first, so that nothing is abridged within a secret.
-	clean := c.cleaner().Text("[dry-run] " + c.q.Tool + " would be called with: " + args.String())
-	c.result = sallyport.OK(string(abridgeJSON([]byte(clean))))
-	c.result.CallID = c.id
-	c.cleanResult()
-	c.cleaned.value, _ = output.Trim(c.cleaned.value, c.budget)
-	c.allowStep(sallyport.StepDryRun)
-	return c.recordOutcome(ctx)
-}
-
-// abridgeJSON shortens string literals of more than 500 characters in JSON
-// text, which keeps a described call readable.
-func abridgeJSON(text []byte) []byte {
-	const most = 500
-	if len(text) <= most {
-		return text
-	}
-	var out []byte
-	for i := 0; i < len(text); {
-		if text[i] != '"' {
-			out = append(out, text[i])
-			i++
-			continue
-		}
-		end := i + 1
-		for end < len(text) && text[end] != '"' {
-			if text[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		end = min(end+1, len(text))
-		out = append(out, abridgeLiteral(text[i:end], most)...)
-		i = end
-	}
-	return out
-}
-
-// abridgeLiteral shortens one string literal.
-func abridgeLiteral(literal []byte, most int) []byte {
-	var s string
-	if len(literal) <= most || json.Unmarshal(literal, &s) != nil {
-		return literal
-	}
-	chars := utf8.RuneCountInString(s)
-	if chars <= most {
-		return literal
-	}
-	short, err := json.Marshal(fmt.Sprintf("%s...[truncated, %d chars]", text.FirstChars(s, most), chars))
-	if err != nil {
-		return literal
-	}
-	return short
 }
 
 // elapsedTime returns how long the call has taken.

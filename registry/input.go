@@ -92,13 +92,6 @@ func (a *asker) goneReason(ctx context.Context, err error) (why string) {
 	return ""
 }
 
-// Inquires reports whether a tool declares that it asks the caller. What a
-// role leaves it of that is decided when it asks.
-func (r *Registry) Inquires(id string) bool {
-	e := r.findEntry(id)
-	return e != nil && len(e.tool.Capabilities.Input) > 0
-}
-
 // cleanQuestions removes from questions what may not leave the gate or would
 // deceive their reader. A form that the cleaning breaks is not put.
 func (a *asker) cleanQuestions(questions []sallyport.Question) error {

@@ -13,7 +13,6 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 // Bounds of one record. A record is evidence, not a copy of the data.
@@ -62,23 +61,6 @@ func (c *call) recordIntent(ctx context.Context) bool {
 // mustRecord reports whether the call needs its intent on the disk. A request
 // that only reads can still carry something out.
 func (c *call) mustRecord() bool { return c.entry.tool.Effects() || c.entry.tool.OpenWorld() }
-
-// bindAccessors binds the accessors of the grant to the call.
-func (c *call) bindAccessors(ctx context.Context, clock *runClock) bool {
-	c.describeToTool()
-	turn := scoped.Turn{Attachments: c.caller.Attachments, Input: c.input(clock)}
-	if len(c.grant.Process.Binaries) > 0 {
-		turn.Outlive = c.registerOutliving
-	}
-	binding, err := c.scope.Bind(ctx, &c.out, turn, c.addDecision)
-	if err != nil {
-		c.logFault("bind", err)
-		return c.refuse(sallyport.Decision{Step: sallyport.StepGrant, Why: err.Error()},
-			sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
-	}
-	c.binder = binding
-	return true
-}
 
 // recordOutcome records the outcome and returns the result. The caller's
 // cancellation does not reach it: what happened is recorded even if no client

@@ -286,42 +286,6 @@ func (r *Registry) listEntries(forms ...sallyport.Form) []*toolEntry {
 	return all
 }
 
-// List returns the tools that the caller sees, sorted by name: those of FormTool
-// that the gate would let past visibility and availability. The slice is the
-// caller's; the tools' schemas are shared and read only.
-func (r *Registry) List(caller *sallyport.Caller) []sallyport.Tool {
-	return toolsOf(r.visibleEntries(caller, sallyport.FormTool))
-}
-
-// visibleEntries returns what the caller sees of a form, sorted by name.
-func (r *Registry) visibleEntries(caller *sallyport.Caller, form sallyport.Form) []*toolEntry {
-	if !mayAssumeRole(&caller.Principal, caller.Personality) {
-		return nil
-	}
-	role, stopped := r.roleFor(caller.Personality), r.stopFilter(caller)
-	return slices.DeleteFunc(r.listEntries(form), func(e *toolEntry) bool {
-		if !role.decideVisible(&e.tool, caller.Exclude).Allowed || stopped(e.id) {
-			return true
-		}
-		ready, _ := r.checkAvailability(e)
-		return !ready.Allowed
-	})
-}
-
-// Tools returns every registered tool of any form, sorted by name, for checks and
-// reference pages. The slice is the caller's; the tools' schemas are shared
-// and read only.
-func (r *Registry) Tools() []sallyport.Tool { return toolsOf(r.listEntries()) }
-
-// toolsOf returns copies of the tools of entries.
-func toolsOf(entries []*toolEntry) []sallyport.Tool {
-	out := make([]sallyport.Tool, len(entries))
-	for i, e := range entries {
-		out[i] = cloneTool(&e.tool)
-	}
-	return out
-}
-
 // Close waits for running tools until the context ends, then closes what the
 // accessors hold open. Calls that arrive afterwards are refused. Tools that
 // still run are an error.

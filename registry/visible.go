@@ -220,3 +220,32 @@ func (ro *compiledRole) listedPlugins() []string {
 	}
 	return ro.personality.Plugins
 }
+
+// assumeRole finds the role of the call, and refuses a caller whose principal
+// may not take it.
+func (c *call) assumeRole() bool {
+	c.role = c.r.roleFor(c.caller.Personality)
+	p := &c.caller.Principal
+	if mayAssumeRole(p, c.caller.Personality) {
+		return true
+	}
+	d := sallyport.Decision{
+		Step: sallyport.StepVisible,
+		Why:  fmt.Sprintf("principal %s may not take personality %q", p.Name, c.caller.Personality),
+		Fix:  fmt.Sprintf("add %s to principals.%s.personalities", c.caller.Personality, p.Name),
+	}
+	return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not permitted for this personality")
+}
+
+// checkVisible refuses a tool that the role or the surface does not offer.
+func (c *call) checkVisible() bool {
+	d := c.role.decideVisible(&c.entry.tool, c.caller.Exclude)
+	if d.Allowed {
+		return c.allowStep(sallyport.StepVisible)
+	}
+	text := "Tool " + c.q.Tool + " is not permitted for this personality"
+	if isExcluded(&c.entry.tool, c.caller.Exclude) {
+		text = "Tool " + c.q.Tool + " is not available on this surface"
+	}
+	return c.refuse(d, sallyport.CodeNotAvailable, text)
+}
