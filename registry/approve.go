@@ -11,7 +11,6 @@ import (
 	"unicode"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -182,15 +181,6 @@ func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
 	return true, true
 }
 
-// reasonSuffix returns a reason as the end of a sentence, "" when there is
-// none.
-func reasonSuffix(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
-}
-
 // approvalRequest returns the call as those who decide see it.
 func (h *heldCall) approvalRequest() sallyport.Approval {
 	now, cl := time.Now().UTC(), h.cleaner()
@@ -254,38 +244,6 @@ func (c *call) refuseUnapproved(why string, code sallyport.Code, text string) bo
 		d.Why, d.Source, d.Fix = why+": "+c.hold.why, c.role.sourceOf(c.hold.key), c.flowFix(c.hold.key)
 	}
 	return c.refuse(d, code, text)
-}
-
-// requiresApproval reports whether a human decides about a tool under this
-// role: its name is listed, its label as "@label", or "*".
-func (ro *compiledRole) requiresApproval(t *sallyport.Tool) bool {
-	if ro.personality == nil || ro.personality.Approvals == nil {
-		return false
-	}
-	return listsTool(ro.personality.Approvals.Require, t)
-}
-
-// mayElicit reports whether the person behind a client may decide.
-func (ro *compiledRole) mayElicit() bool {
-	return ro.personality == nil || ro.personality.Approvals == nil || !ro.personality.Approvals.OperatorOnly
-}
-
-// listsTool reports whether a list of tools includes one: by name, by label,
-// by server, or all.
-func listsTool(list []string, t *sallyport.Tool) bool {
-	server := t.Server()
-	return slices.ContainsFunc(list, func(item string) bool {
-		return item == t.Name || item == group.Everything || t.Toolset != "" && item == "@"+t.Toolset ||
-			server != "" && item == "mcp__"+server+"__*"
-	})
-}
-
-// approvalRules returns how calls are held.
-func (ro *compiledRole) approvalRules() sallyport.Approvals {
-	if ro.personality.Approvals == nil {
-		return sallyport.Approvals{Wait: defaultApprovalWait}
-	}
-	return *ro.personality.Approvals
 }
 
 // shownArgs is the arguments as JSON for people. Cleaning comes first, so that

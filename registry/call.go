@@ -2,13 +2,8 @@ package registry
 
 import (
 	"context"
-	"math/rand/v2"
-	"sync/atomic"
-	"time"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/schema"
-	"github.com/sallyport/sallyport/scoped"
 )
 
 // Call decides one call, runs the tool when every step allows it, and returns
@@ -82,114 +77,4 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 	c.trimResult()
 	c.wrapUntrusted()
 	return c.recordOutcome(ctx)
-}
-
-// call is the state of one call on its way through the gate.
-type call struct {
-	r      *Registry
-	caller *sallyport.Caller
-	q      sallyport.Request
-	start  time.Time
-	budget int
-
-	id, session, sessionKey string
-
-	entered Run // the call as one of what runs
-	ender   atomic.Pointer[context.CancelFunc]
-	ending  atomic.Pointer[Ended] // why the gate ended it; nil while it did not
-
-	late   bool // the registry is closed
-	entry  *toolEntry
-	role   *compiledRole
-	doc    schema.Document
-	scope  *scoped.Scope
-	grant  *sallyport.Grant
-	level  sallyport.Level      // of the children; empty when none can be started
-	key    string               // of the cache; empty when the tool does not ask for it
-	facts  sallyport.Facts      // what the call does to its conversation
-	hold   flowHold             // what was read before holds the call
-	asked  string               // the key of the hold when awaitApproval looked at it
-	marks  []sallyport.FactMark // what was known to be read before
-	judged bool                 // some flow rule may apply to the call
-	named  []string             // what the names of the grant stand for; nil before that is asked
-
-	result  sallyport.Result // as the tool or a step left it
-	cleaned cleanedResult    // as it leaves; set by cleanResult
-	bare    bool             // the error is the gate's or an accessor's own text
-	full    string           // the value before the reducer, when that changed it
-	from    *cachedResult    // set when the result came out of the cache
-	stage   sallyport.Step   // the step that refused
-	binder  *scoped.Binding  // what the accessors handed out; nil before bindAccessors
-
-	trail trail
-	out   sallyport.Call // the tool's: it may outlive the gate's interest
-}
-
-// newCall returns the state of a call that begins. What the edge does not
-// know stays empty, but a call without a session gets one of its own, so that
-// it shares nothing.
-func (r *Registry) newCall(caller *sallyport.Caller, q sallyport.Request, budget int) *call {
-	c := &call{r: r, caller: caller, q: q, start: time.Now(), budget: budget}
-	c.id = newID(c.start)
-	if c.session = caller.Session; c.session == "" {
-		c.session = c.id
-	}
-	c.sessionKey = sallyport.SessionKey(caller.Principal.Name, c.session)
-	c.result.CallID = c.id
-	c.entry = r.findEntry(q.Tool)
-	return c
-}
-
-// workspace is the folder at which relative paths are anchored.
-func (c *call) workspace() string {
-	if c.caller.Workspace != "" {
-		return c.caller.Workspace
-	}
-	return c.r.o.Workspace
-}
-
-// addDecision adds a decision to the trail. Accessors call it from any
-// goroutine of the tool.
-func (c *call) addDecision(d sallyport.Decision) {
-	if d.Step == sallyport.StepAccess && !d.Allowed {
-		d = c.explainRefusal(d)
-	}
-	c.trail.addDecision(d)
-}
-
-// explainRefusal adds to an accessor's refusal the rule that it comes from.
-func (c *call) explainRefusal(d sallyport.Decision) sallyport.Decision {
-	return c.role.explainRefusal(&c.entry.tool, d)
-}
-
-// allowStep records a step that let the call pass.
-func (c *call) allowStep(s sallyport.Step) bool {
-	c.trail.passStep(s)
-	return true
-}
-
-// refuse records the step that stopped the call and sets its result.
-func (c *call) refuse(d sallyport.Decision, code sallyport.Code, text string) bool {
-	d.Allowed = false
-	c.addDecision(d)
-	c.stage = d.Step
-	c.result = sallyport.Result{Error: text, Code: code, CallID: c.id}
-	return false
-}
-
-// idDigits is Crockford's alphabet in lower case: no letters to confuse.
-const idDigits = "0123456789abcdefghjkmnpqrstvwxyz"
-
-// newID returns a call id that sorts by time: 48 bits of milliseconds and 72
-// random bits, five to a digit. An id is no secret, it only has to be unique,
-// so that the runtime's generator will do.
-func newID(now time.Time) string {
-	high := uint64(now.UnixMilli())<<12 | uint64(rand.Uint32N(1<<12))
-	low := rand.Uint64()
-	var text [24]byte
-	for i := range 12 {
-		text[11-i] = idDigits[high>>(5*i)&31]
-		text[23-i] = idDigits[low>>(5*i)&31]
-	}
-	return string(text[:])
 }

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/output"
@@ -59,6 +58,3 @@ func (c *call) finishRefused(ctx context.Context) sallyport.Result {
 	c.cleaned.err, _ = output.Trim(c.cleaned.err, c.budget)
 	return c.recordOutcome(ctx)
 }
-
-// elapsedTime returns how long the call has taken.
-func (c *call) elapsedTime() time.Duration { return time.Since(c.start) }

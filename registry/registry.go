@@ -15,18 +15,11 @@ package registry
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
-	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/schema"
@@ -51,105 +44,6 @@ const (
 	// defaultCacheEntries bounds the result cache.
 	defaultCacheEntries = 1000
 )
-
-// Recorder keeps the record of calls. Record returns when the event is
-// durable, or an error when it was not kept. It must be safe for concurrent
-// use. [audit.Log] is one.
-type Recorder interface {
-	Record(ctx context.Context, e *audit.Event) error
-}
-
-// Options configure a registry. The zero value is usable: no record is kept.
-type Options struct {
-	// Recorder keeps intents and outcomes; nil keeps none.
-	Recorder Recorder
-	// Switches says what an operator has stopped; nil stops nothing.
-	Switches Switches
-	// Runs follows what runs, and is shared by registries that follow each other;
-	// nil means one of the registry's own, with Switches and Standing.
-	Runs *Runs
-	// Standing says whether who called before a wait may still call after it;
-	// nil means that everybody may.
-	Standing Standing
-	// Limiter counts the admissions of tools with a rate limit; nil refuses
-	// those tools.
-	Limiter sallyport.Limiter
-	// Approvals keeps the calls that a human decides about; nil keeps them in
-	// the memory of this registry, for [Registry.Approvals] to decide.
-	Approvals sallyport.ApprovalQueue
-	// Facts keeps what sessions and principals have read; nil keeps it in the
-	// memory of this registry.
-	Facts sallyport.FactStore
-	// NoConversation says that what the calls answer reaches no model: nothing
-	// is kept of what they read, and no rule about it holds them.
-	NoConversation bool
-	// Expected says of a name that no tool has why there may be one soon; empty
-	// means that there is none. A call of an expected tool is told that it is not
-	// currently available. nil expects nothing.
-	Expected func(tool string) (why string)
-	// Refresh returns a caller with the rights that it has under the
-	// configuration of this registry. [Live] uses it, where a caller may have
-	// been authenticated before the registry was in force; nil leaves callers
-	// as they are. It must not change the caller that it is given.
-	Refresh func(ctx context.Context, caller *sallyport.Caller) *sallyport.Caller
-	// Logger receives what callers must not see: panics, backends' errors;
-	// nil discards it.
-	Logger *slog.Logger
-	// Workspace is the absolute folder that "${workspace}" means and at
-	// which relative paths are anchored; empty refuses both.
-	Workspace string
-	// Variables are further variables of declared paths, such as "home".
-	Variables map[string]string
-	// Budget is the number of code points of a batch; 0 means 80,000.
-	Budget int
-	// Timeout bounds a call; 0 means 2 min.
-	Timeout time.Duration
-	// Parallel bounds a batch; 0 means 8.
-	Parallel int
-	// StructuredBytes bounds Structured; 0 means 256 KiB.
-	StructuredBytes int
-	// PartBytes bounds the data of the parts of one result together; 0 means
-	// 8 MiB.
-	PartBytes int
-	// CacheEntries bounds the result cache; 0 means 1000.
-	CacheEntries int
-	// Level is recorded for calls that can start no children: how the tools
-	// themselves are confined, around the whole process. Empty means none.
-	Level sallyport.Level
-}
-
-// Registry holds tools and decides calls. It is safe for concurrent use.
-type Registry struct {
-	o        Options
-	backends sallyport.Backends
-	schemas  *schema.Cache
-	cache    *resultCache
-	cleaner  atomic.Pointer[knownSecrets]
-	workers  *workerPool
-	runs     *Runs
-	facts    *conversationFacts
-
-	roles sync.Map // personality name -> *compiledRole
-	known knownPlaces
-
-	mu       sync.RWMutex
-	tools    map[string]*toolEntry // by their ID
-	reducers map[string]*sallyport.Reducer
-	// ownApprovals is the queue of a registry that was given none, else nil.
-	ownApprovals *approvals.Queue
-}
-
-// toolEntry is a registered tool with what was computed once.
-type toolEntry struct {
-	tool       sallyport.Tool
-	id         string
-	args       *schema.Schema
-	returns    *schema.Schema   // nil when the tool has no returns schema
-	reads      *resourceMatcher // of FormResource; nil otherwise
-	definition string           // digest of the declaration
-	missing    []string         // declared groups without a backend
-	available  availability
-}
 
 // New builds a registry over the wired backends. A nil b wires nothing, so
 // that only tools without capabilities run; a nil o means the defaults.
@@ -194,37 +88,6 @@ func (r *Registry) Approvals() sallyport.ApprovalDesk {
 	return r.ownApprovals
 }
 
-// fillDefaults fills in defaults and reports every field that is out of range.
-func (o *Options) fillDefaults() error {
-	var faults []error
-	positive := func(name string, v *int, otherwise int) {
-		if *v < 0 {
-			faults = append(faults, fmt.Errorf("registry: %s is negative", name))
-		}
-		if *v == 0 {
-			*v = otherwise
-		}
-	}
-	positive("Budget", &o.Budget, defaultBudget)
-	positive("Parallel", &o.Parallel, defaultParallel)
-	positive("StructuredBytes", &o.StructuredBytes, defaultStructuredBytes)
-	positive("PartBytes", &o.PartBytes, defaultPartBytes)
-	positive("CacheEntries", &o.CacheEntries, defaultCacheEntries)
-	if o.Timeout < 0 {
-		faults = append(faults, errors.New("registry: Timeout is negative"))
-	}
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Level == "" {
-		o.Level = sallyport.LevelNone
-	}
-	return errors.Join(faults...)
-}
-
 // Register adds tools, all of them or none. The error is a [Faults] that
 // lists every fault of every tool at once. An ID that is taken is a fault,
 // never a replacement. The registry keeps copies.
@@ -256,34 +119,6 @@ func (r *Registry) Register(tools ...sallyport.Tool) error {
 		}
 	}
 	return nil
-}
-
-// findEntry returns the registered tool of an ID, nil when there is none.
-func (r *Registry) findEntry(id string) *toolEntry {
-	r.mu.RLock()
-	e := r.tools[id]
-	r.mu.RUnlock()
-	return e
-}
-
-// listEntries returns the tools of some forms, of all when none is named,
-// sorted by name.
-func (r *Registry) listEntries(forms ...sallyport.Form) []*toolEntry {
-	r.mu.RLock()
-	var all []*toolEntry
-	for _, e := range r.tools {
-		if len(forms) == 0 || slices.Contains(forms, e.tool.Form) {
-			all = append(all, e)
-		}
-	}
-	r.mu.RUnlock()
-	slices.SortFunc(all, func(a, b *toolEntry) int {
-		if n := strings.Compare(a.tool.Name, b.tool.Name); n != 0 {
-			return n
-		}
-		return strings.Compare(string(a.tool.Form), string(b.tool.Form))
-	})
-	return all
 }
 
 // Close waits for running tools until the context ends, then closes what the

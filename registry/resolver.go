@@ -2,7 +2,6 @@ package registry
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/sallyport/sallyport"
@@ -256,16 +255,6 @@ func (r *grantResolver) resolveExecFrom(declared []string) error {
 		r.dropItem("process.execFrom", path, fmt.Sprintf("path %q is not in the granted fs_reach.write", path), "fs_reach.write")
 	}
 	return nil
-}
-
-// pathVariables returns the variables that declared paths may begin with.
-func (o *Options) pathVariables() map[string]string {
-	vars := maps.Clone(o.Variables)
-	if vars == nil {
-		vars = map[string]string{}
-	}
-	vars["workspace"] = o.Workspace
-	return vars
 }
 
 // Misfits returns, for each tool that a personality can reach, what it

@@ -2,31 +2,10 @@ package registry
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/sallyport/sallyport"
 )
-
-// Switches says what an operator has stopped.
-type Switches interface {
-	// Stopped returns the kind of what is stopped, "everything", "principal",
-	// "server", "session" or "tool", the first of them in this order, and why in
-	// words for the operator. An empty kind means that nothing is. An error refuses. It is
-	// asked at every call and listing, and must be safe for concurrent use.
-	Stopped(ctx context.Context, principal, sessionKey, tool string) (kind, why string, err error)
-}
-
-// Standing says whether a principal may still call.
-type Standing interface {
-	// Stands reports whether a principal whom an edge let in at a moment is
-	// still there, and by the same token: neither revoked nor expired nor
-	// given another one since. An error refuses. It is asked when a held call
-	// is about to run, and must be safe for concurrent use.
-	Stands(ctx context.Context, principal string, since time.Time) (bool, error)
-}
 
 // The kinds of what is stopped.
 const (
@@ -76,18 +55,6 @@ func (c *call) checkStopped(ctx context.Context) bool {
 	}
 }
 
-// shellWord writes a text as one word of a POSIX shell. Sessions are named by
-// clients and subjects by issuers, and an operator may paste the line.
-func shellWord(s string) string {
-	plain := func(r rune) bool {
-		return r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("_-.:/@", r)
-	}
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
 // stillAuthorized refuses a held call whose caller may not call any more: an
 // approval may come long after the edge let the caller in.
 func (c *call) stillAuthorized(ctx context.Context) bool {
@@ -125,9 +92,4 @@ func (r *Registry) stopFilter(caller *sallyport.Caller) func(tool string) bool {
 		}
 		return err != nil || kind != ""
 	}
-}
-
-// mayAssumeRole reports whether a principal may assume a role.
-func mayAssumeRole(p *sallyport.Principal, role string) bool {
-	return p.Personalities == nil || slices.Contains(p.Personalities, role)
 }

@@ -1,0 +1,138 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+)
+
+// Recorder keeps the record of calls. Record returns when the event is
+// durable, or an error when it was not kept. It must be safe for concurrent
+// use. [audit.Log] is one.
+type Recorder interface {
+	Record(ctx context.Context, e *audit.Event) error
+}
+
+// Options configure a registry. The zero value is usable: no record is kept.
+type Options struct {
+	// Recorder keeps intents and outcomes; nil keeps none.
+	Recorder Recorder
+	// Switches says what an operator has stopped; nil stops nothing.
+	Switches Switches
+	// Runs follows what runs, and is shared by registries that follow each other;
+	// nil means one of the registry's own, with Switches and Standing.
+	Runs *Runs
+	// Standing says whether who called before a wait may still call after it;
+	// nil means that everybody may.
+	Standing Standing
+	// Limiter counts the admissions of tools with a rate limit; nil refuses
+	// those tools.
+	Limiter sallyport.Limiter
+	// Approvals keeps the calls that a human decides about; nil keeps them in
+	// the memory of this registry, for [Registry.Approvals] to decide.
+	Approvals sallyport.ApprovalQueue
+	// Facts keeps what sessions and principals have read; nil keeps it in the
+	// memory of this registry.
+	Facts sallyport.FactStore
+	// NoConversation says that what the calls answer reaches no model: nothing
+	// is kept of what they read, and no rule about it holds them.
+	NoConversation bool
+	// Expected says of a name that no tool has why there may be one soon; empty
+	// means that there is none. A call of an expected tool is told that it is not
+	// currently available. nil expects nothing.
+	Expected func(tool string) (why string)
+	// Refresh returns a caller with the rights that it has under the
+	// configuration of this registry. [Live] uses it, where a caller may have
+	// been authenticated before the registry was in force; nil leaves callers
+	// as they are. It must not change the caller that it is given.
+	Refresh func(ctx context.Context, caller *sallyport.Caller) *sallyport.Caller
+	// Logger receives what callers must not see: panics, backends' errors;
+	// nil discards it.
+	Logger *slog.Logger
+	// Workspace is the absolute folder that "${workspace}" means and at
+	// which relative paths are anchored; empty refuses both.
+	Workspace string
+	// Variables are further variables of declared paths, such as "home".
+	Variables map[string]string
+	// Budget is the number of code points of a batch; 0 means 80,000.
+	Budget int
+	// Timeout bounds a call; 0 means 2 min.
+	Timeout time.Duration
+	// Parallel bounds a batch; 0 means 8.
+	Parallel int
+	// StructuredBytes bounds Structured; 0 means 256 KiB.
+	StructuredBytes int
+	// PartBytes bounds the data of the parts of one result together; 0 means
+	// 8 MiB.
+	PartBytes int
+	// CacheEntries bounds the result cache; 0 means 1000.
+	CacheEntries int
+	// Level is recorded for calls that can start no children: how the tools
+	// themselves are confined, around the whole process. Empty means none.
+	Level sallyport.Level
+}
+
+// fillDefaults fills in defaults and reports every field that is out of range.
+func (o *Options) fillDefaults() error {
+	var faults []error
+	positive := func(name string, v *int, otherwise int) {
+		if *v < 0 {
+			faults = append(faults, fmt.Errorf("registry: %s is negative", name))
+		}
+		if *v == 0 {
+			*v = otherwise
+		}
+	}
+	positive("Budget", &o.Budget, defaultBudget)
+	positive("Parallel", &o.Parallel, defaultParallel)
+	positive("StructuredBytes", &o.StructuredBytes, defaultStructuredBytes)
+	positive("PartBytes", &o.PartBytes, defaultPartBytes)
+	positive("CacheEntries", &o.CacheEntries, defaultCacheEntries)
+	if o.Timeout < 0 {
+		faults = append(faults, errors.New("registry: Timeout is negative"))
+	}
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Level == "" {
+		o.Level = sallyport.LevelNone
+	}
+	return errors.Join(faults...)
+}
+
+// pathVariables returns the variables that declared paths may begin with.
+func (o *Options) pathVariables() map[string]string {
+	vars := maps.Clone(o.Variables)
+	if vars == nil {
+		vars = map[string]string{}
+	}
+	vars["workspace"] = o.Workspace
+	return vars
+}
+
+// Switches says what an operator has stopped.
+type Switches interface {
+	// Stopped returns the kind of what is stopped, "everything", "principal",
+	// "server", "session" or "tool", the first of them in this order, and why in
+	// words for the operator. An empty kind means that nothing is. An error refuses. It is
+	// asked at every call and listing, and must be safe for concurrent use.
+	Stopped(ctx context.Context, principal, sessionKey, tool string) (kind, why string, err error)
+}
+
+// Standing says whether a principal may still call.
+type Standing interface {
+	// Stands reports whether a principal whom an edge let in at a moment is
+	// still there, and by the same token: neither revoked nor expired nor
+	// given another one since. An error refuses. It is asked when a held call
+	// is about to run, and must be safe for concurrent use.
+	Stands(ctx context.Context, principal string, since time.Time) (bool, error)
+}

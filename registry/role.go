@@ -1,0 +1,201 @@
+package registry
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/scoped"
+)
+
+// compiledRole is a personality with its lists compiled and its grants
+// remembered. A role is replaced when the lookup returns another personality.
+type compiledRole struct {
+	personality *sallyport.Personality // nil when there is none
+	known       bool                   // false: a name that the lookup does not know
+	all         bool                   // no toolset: every built-in tool
+	names       map[string]bool
+	labels      map[string]bool
+	scopes      sync.Map // *toolEntry -> *compiledScope
+
+	mu      sync.Mutex
+	retired []*scoped.Scope // closed with the role, for calls may run in them
+}
+
+// retireScope keeps a scope that was replaced until the role is closed.
+func (ro *compiledRole) retireScope(s *scoped.Scope) {
+	ro.mu.Lock()
+	defer ro.mu.Unlock()
+	ro.retired = append(ro.retired, s)
+}
+
+// roleFor returns the compiled personality of a name. A registry without
+// personalities has one role for every name: declarations stand on their own.
+func (r *Registry) roleFor(name string) *compiledRole {
+	if r.backends.Personalities == nil {
+		name = ""
+		if v, ok := r.roles.Load(name); ok {
+			return v.(*compiledRole)
+		}
+		v, _ := r.roles.LoadOrStore(name, newCompiledRole(nil, true))
+		return v.(*compiledRole)
+	}
+	p, ok := r.backends.Personalities.Personality(name)
+	if !ok {
+		return &compiledRole{}
+	}
+	if v, found := r.roles.Load(name); found && v.(*compiledRole).personality == p {
+		return v.(*compiledRole)
+	}
+	if p.FSReach != nil {
+		r.noteWrites("personality "+name, p.FSReach.Write)
+	}
+	fresh := newCompiledRole(p, true)
+	r.roles.Store(name, fresh)
+	return fresh
+}
+
+func newCompiledRole(p *sallyport.Personality, known bool) *compiledRole {
+	ro := &compiledRole{personality: p, known: known, all: p == nil || p.Toolset == nil}
+	if ro.all {
+		return ro
+	}
+	ro.names, ro.labels = map[string]bool{}, map[string]bool{}
+	for _, item := range p.Toolset {
+		if label, ok := strings.CutPrefix(item, "@"); ok {
+			ro.labels[label] = true
+		} else {
+			ro.names[item] = true
+		}
+	}
+	return ro
+}
+
+func (ro *compiledRole) close() {
+	ro.scopes.Range(func(_, v any) bool {
+		v.(*compiledScope).scope.Close()
+		return true
+	})
+	ro.mu.Lock()
+	defer ro.mu.Unlock()
+	for _, s := range ro.retired {
+		s.Close()
+	}
+}
+
+// name returns the personality's name in messages.
+func (ro *compiledRole) name() string {
+	if ro.personality == nil {
+		return ""
+	}
+	return ro.personality.Name
+}
+
+// sourceOf returns the source of a key of this personality.
+func (ro *compiledRole) sourceOf(key string) string { return ro.personality.Source(key) }
+
+// explainRefusal adds to an accessor's refusal the source of the rule and the
+// smallest change, where the accessor did not know them. A floor has a source
+// and no change.
+func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) sallyport.Decision {
+	if d.Source == reach.FloorSource && ro.deniesHost(d) {
+		d.Source = ro.sourceOf("safety.network.deny")
+		d.Fix = fmt.Sprintf("take what covers %s off personalities.%s.safety.network.deny", d.Resource, ro.name())
+		return d
+	}
+	var key string
+	deferred := false
+	if r, ok := group.FindReach(d.Capability); ok {
+		key, deferred = r.Ceiling.Key, r.Defers(&t.Capabilities)
+	}
+	if d.Source == reach.LinkSource {
+		d.Source = ro.sourceOf(key)
+		return d
+	}
+	dropped := deferred && d.Fix != "" // the personality gives the group nothing at all
+	if key == "" || d.Resource == "" || !dropped && (d.Source != "" || d.Fix != "") {
+		return d
+	}
+	if ro.personality == nil || !deferred {
+		d.Fix = "declare " + d.Resource + " in the tool's capabilities." + d.Capability
+		return d
+	}
+	item := d.Resource
+	if strings.HasPrefix(key, "fs_reach.") {
+		item = resolveLinks(item)
+	}
+	d.Source = ro.sourceOf(key)
+	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, ro.name(), key)
+	return d
+}
+
+// resolveLinks returns where a path leads: a grant that passes a link which
+// tools may replace is withheld, so that only the target itself can be
+// granted. A path of which nothing is there stays.
+func resolveLinks(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// deniesHost reports whether a refused host is on the personality's own list.
+// Whatever port an entry names, the host that a decision is about may stand
+// without one.
+func (ro *compiledRole) deniesHost(d sallyport.Decision) bool {
+	if d.Capability != "network" || ro.personality == nil || ro.personality.Network == nil {
+		return false
+	}
+	list, err := reach.ParseHosts(ro.personality.Network.Deny)
+	host, port, splitErr := reach.SplitHostPort(d.Resource)
+	if err != nil || splitErr != nil {
+		return false
+	}
+	deny := reach.NewDenyHosts(list)
+	if port != 0 {
+		return deny.Match(host, port)
+	}
+	return deny.Match(host, 443) || deny.Match(host, 80)
+}
+
+// requiresApproval reports whether a human decides about a tool under this
+// role: its name is listed, its label as "@label", or "*".
+func (ro *compiledRole) requiresApproval(t *sallyport.Tool) bool {
+	if ro.personality == nil || ro.personality.Approvals == nil {
+		return false
+	}
+	return listsTool(ro.personality.Approvals.Require, t)
+}
+
+// mayElicit reports whether the person behind a client may decide.
+func (ro *compiledRole) mayElicit() bool {
+	return ro.personality == nil || ro.personality.Approvals == nil || !ro.personality.Approvals.OperatorOnly
+}
+
+// approvalRules returns how calls are held.
+func (ro *compiledRole) approvalRules() sallyport.Approvals {
+	if ro.personality.Approvals == nil {
+		return sallyport.Approvals{Wait: defaultApprovalWait}
+	}
+	return *ro.personality.Approvals
+}
+
+// listsTool reports whether a list of tools includes one: by name, by label,
+// by server, or all.
+func listsTool(list []string, t *sallyport.Tool) bool {
+	server := t.Server()
+	return slices.ContainsFunc(list, func(item string) bool {
+		return item == t.Name || item == group.Everything || t.Toolset != "" && item == "@"+t.Toolset ||
+			server != "" && item == "mcp__"+server+"__*"
+	})
+}
+
+// mayAssumeRole reports whether a principal may assume a role.
+func mayAssumeRole(p *sallyport.Principal, role string) bool {
+	return p.Personalities == nil || slices.Contains(p.Personalities, role)
+}
