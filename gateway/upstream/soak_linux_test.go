@@ -106,7 +106,6 @@ func soak(t *testing.T, g *gate, trouble func(on bool), made func(calls int64)) 
 // TestSoakOfAServerThatIsKilled ends its processes with signal 9 while calls
 // run.
 func TestSoakOfAServerThatIsKilled(t *testing.T) {
-	t.Parallel()
 	s := pythonServer(t)
 	script := filepath.Join(t.TempDir(), "soaked.py")
 	text, err := os.ReadFile(s.Command[1])
@@ -147,7 +146,6 @@ func killOne(script string) bool {
 // TestSoakOfARemoteServer that resets connections, breaks off answers and is
 // overloaded.
 func TestSoakOfARemoteServer(t *testing.T) {
-	t.Parallel()
 	s := newScript(t, tool("echo"))
 	s.answer = func(*peer, *question) any { return text("hello") }
 	var on atomic.Bool
