@@ -222,7 +222,7 @@ func TestPackageLauncher(t *testing.T) {
 	// version to write.
 	p.declare(`[npx, -y, notes-server]`)
 	p.says(1, "names no version: write an exact one, such as notes-server@1.2.3; sallyport lock says which is the newest", "check")
-	p.says(1, "notes-server has no exact version: write notes-server@1.3.0, which is the newest", "lock")
+	p.says(1, "notes-server names no exact version: write notes-server@1.3.0, which is the newest", "lock")
 
 	// Without a pin no package is installed.
 	p.declare(`[npx, -y, notes-server@1.2.3, --stdio]`)
