@@ -3,7 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +32,7 @@ answer, 2 when the configuration cannot be loaded.`,
 			rt.DiscoverServers(cmd.Context(), "", app.EveryServer)
 			rt.PrintWarnings(env.stderr)
 			env.warnOfCopies(rt.Config.Files...)
-			misfits := collectMisfits(rt)
+			misfits := app.CollectMisfits(rt)
 			report := checkReport{
 				OK: len(misfits) == 0 && len(rt.Servers.Failed()) == 0, Servers: reportServers(&rt.Servers), Files: rt.Config.Files, Workspace: rt.Config.Workspace,
 				Personalities: rt.Config.Names(), Misfits: misfits, Enforced: describeEnforcement(rt),
@@ -89,17 +88,6 @@ func (r *checkReport) printReport(p *printer, rt *app.Runtime) {
 	}
 	p.printLine("")
 	printEnforcement(p, r.Enforced)
-}
-
-// collectMisfits collects the declarations that ask for more than their personality
-// grants.
-func collectMisfits(rt *app.Runtime) registry.Faults {
-	all := registry.Faults{}
-	for _, name := range rt.Config.Names() {
-		all = append(all, slices.DeleteFunc(rt.Registry.Misfits(name), func(m registry.Fault) bool { return app.ServerOf(m.Tool) != "" })...)
-		all = append(all, rt.MisfitsOf(name)...)
-	}
-	return append(all, rt.ProgramFaults()...)
 }
 
 // roleRow returns the row of a personality in the table of check.

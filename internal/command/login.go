@@ -5,14 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/gateway/oauth"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/app"
@@ -82,41 +79,9 @@ removed whatever the issuer answers, and the command says what it did.`,
 	return cmd
 }
 
-// findOAuthServer returns a declared server that uses OAuth.
-func findOAuthServer(t *app.Deployment, name string) (*upstream.Server, error) {
-	var known []string
-	for i := range t.Servers.Declared {
-		s := &t.Servers.Declared[i]
-		switch {
-		case s.OAuth != nil && s.Name == name:
-			return s, nil
-		case s.Name == name:
-			return nil, fmt.Errorf("%s has no oauth in mcp_servers: a login is not needed there", name)
-		case s.OAuth != nil:
-			known = append(known, s.Name)
-		}
-	}
-	return nil, unknownName("server with oauth", name, known)
-}
-
-// loginRole returns the role whose grant bounds a login.
-func loginRole(t *app.Deployment, server, asked string) (string, error) {
-	roles := t.RolesWith(server)
-	switch {
-	case len(roles) == 0:
-		return "", fmt.Errorf("no personality lists %s in mcp_servers, so that no caller can use it", server)
-	case asked == "":
-		return roles[0], nil
-	case !slices.Contains(roles, asked):
-		return "", fmt.Errorf("--personality %s: expected one that lists %s in mcp_servers: %s", asked, server, strings.Join(roles, ", "))
-	default:
-		return asked, nil
-	}
-}
-
 // logIn logs a user in at a server.
 func logIn(ctx context.Context, rt *app.Runtime, p *printer, name string, l *loginFlags) error {
-	s, err := findOAuthServer(rt.Deployment, name)
+	s, err := app.FindOAuthServer(rt.Deployment, name)
 	if err != nil {
 		return usageError(err)
 	}
@@ -127,11 +92,11 @@ func logIn(ctx context.Context, rt *app.Runtime, p *printer, name string, l *log
 		return usageError(fmt.Errorf("login %s: %s", name, held.Why))
 	}
 	if l.principal != sallyport.LocalPrincipal {
-		if err := knownPrincipal(ctx, rt, l.principal); err != nil {
+		if err := app.CheckPrincipal(ctx, rt, l.principal); err != nil {
 			return usageError(err)
 		}
 	}
-	role, err := loginRole(rt.Deployment, name, l.personality)
+	role, err := app.LoginRole(rt.Deployment, name, l.personality)
 	if err != nil {
 		return usageError(err)
 	}
@@ -173,11 +138,11 @@ func askConsent(ctx context.Context, rt *app.Runtime, p *printer, s *upstream.Se
 // logOut removes tokens. It removes them first, so that neither a fault of the
 // record nor an answer of the issuer keeps them.
 func logOut(ctx context.Context, rt *app.Runtime, p *printer, name, principal string) error {
-	s, err := findOAuthServer(rt.Deployment, name)
+	s, err := app.FindOAuthServer(rt.Deployment, name)
 	if err != nil {
 		return usageError(err)
 	}
-	was, err := removeTokens(ctx, rt, s, principal)
+	was, err := app.RemoveTokens(ctx, rt, s, principal)
 	if err != nil {
 		return usageError(err)
 	}
@@ -186,7 +151,7 @@ func logOut(ctx context.Context, rt *app.Runtime, p *printer, name, principal st
 	case !was.LoggedIn && p.json:
 		return p.printJSON(out)
 	case !was.LoggedIn:
-		p.printLine("%s was not logged in at %s", holderName(s, principal), name)
+		p.printLine("%s was not logged in at %s", app.HolderName(s, principal), name)
 		return nil
 	}
 	r := revokeTokens(ctx, rt, name, was)
@@ -194,7 +159,7 @@ func logOut(ctx context.Context, rt *app.Runtime, p *printer, name, principal st
 		out["revocation"] = r
 		return p.printJSON(out)
 	}
-	p.printLine("logged out: %s has no tokens for %s any more", holderName(s, principal), name)
+	p.printLine("logged out: %s has no tokens for %s any more", app.HolderName(s, principal), name)
 	p.printLine("%s", r.describeRevocation())
 	return nil
 }
@@ -226,7 +191,7 @@ func revokeTokens(ctx context.Context, rt *app.Runtime, name string, was oauth.F
 	failed := func(err error) revocation {
 		return revocation{Outcome: "failed", Error: text.PrintableLine(err.Error())}
 	}
-	role, err := loginRole(rt.Deployment, name, "")
+	role, err := app.LoginRole(rt.Deployment, name, "")
 	if err != nil {
 		return failed(err)
 	}
@@ -246,34 +211,4 @@ func revokeTokens(ctx context.Context, rt *app.Runtime, name string, was oauth.F
 	default:
 		return revocation{Outcome: "unsupported"}
 	}
-}
-
-// removeTokens removes the tokens of a principal at a server. It records the removal
-// when there were any.
-func removeTokens(ctx context.Context, rt *app.Runtime, s *upstream.Server, principal string) (oauth.Forgotten, error) {
-	vault, err := rt.NewVault()
-	if err != nil {
-		return oauth.Forgotten{}, err
-	}
-	was, err := vault.Forget(ctx, s.OAuth, s.Holder(principal))
-	if err != nil || !was.LoggedIn {
-		return was, err
-	}
-	return was, rt.RecordDone(ctx, app.ChangeEvent(audit.ActionLogout, s.Name, "of "+holderName(s, principal)), "")
-}
-
-// forgetEverywhere removes the tokens that belong to a principal alone: the
-// next principal with this name may be another person.
-func forgetEverywhere(ctx context.Context, rt *app.Runtime, principal string) error {
-	declared, err := app.DecodeServers(rt.Config, rt.Env.Home)
-	if err != nil {
-		return err
-	}
-	for i := range declared {
-		if s := &declared[i]; s.OAuth != nil && !s.Shared {
-			_, failed := removeTokens(ctx, rt, s, principal)
-			err = errors.Join(err, failed)
-		}
-	}
-	return err
 }

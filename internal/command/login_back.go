@@ -15,6 +15,7 @@ import (
 
 	"github.com/sallyport/sallyport/gateway/oauth"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/app/serving"
 	"github.com/sallyport/sallyport/internal/listening"
 	"github.com/sallyport/sallyport/internal/text"
@@ -116,7 +117,7 @@ func consentTo(p *printer, s *upstream.Server, principal string, what oauth.Cons
 			"scopes": orEmpty(what.Scopes), "redirect": redirect, "wait_seconds": int(loginWait.Seconds()),
 		})
 	}
-	p.printLine("Open this page of %s to let %s use the MCP server %s:", text.PrintableLine(what.Host), holderName(s, principal), s.Name)
+	p.printLine("Open this page of %s to let %s use the MCP server %s:", text.PrintableLine(what.Host), app.HolderName(s, principal), s.Name)
 	p.printLine("")
 	p.printLine("  %s", what.URL)
 	p.printLine("")
@@ -147,17 +148,9 @@ func reportLogin(p *printer, s *upstream.Server, principal string, status *oauth
 	case !status.Expires.IsZero():
 		until = " until " + formatExpiry(status.Expires)
 	}
-	p.printLine("logged in: %s may use %s%s", holderName(s, principal), s.Name, until)
+	p.printLine("logged in: %s may use %s%s", app.HolderName(s, principal), s.Name, until)
 	p.printLine("a serve that runs asks it within seconds")
 	return nil
-}
-
-// holderName describes whose tokens they are.
-func holderName(s *upstream.Server, principal string) string {
-	if s.Shared {
-		return "everybody"
-	}
-	return principal
 }
 
 // argsOf returns the arguments of a login.

@@ -4,26 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
-	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
 // defaultExpiry is the lifetime of a token when the user names none: a quarter
 // of a year, so that a forgotten token ends by itself.
 const defaultExpiry = "90d"
-
-// tokenWithheld is appended to the error when a token cannot be recorded. The
-// token is then shown to no user.
-const tokenWithheld = " and its token is not shown: rotate gives another"
 
 // never is the word for a token that does not expire.
 const never = "never"
@@ -107,14 +100,14 @@ A name is given once: sessions and records belong to it.`,
 				return usageError(err)
 			}
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
-				roles, err := rolesFor(rt, personalities)
+				roles, err := app.RolesFor(rt, personalities)
 				if err != nil {
 					return usageError(err)
 				}
 				r := auth.Record{Name: args[0], Expires: at, Permissions: permissions, Personalities: roles}
 				token, err := rt.Callers.Add(cmd.Context(), r)
 				if err == nil {
-					err = rt.RecordDone(cmd.Context(), app.ChangeEvent(audit.ActionAdd, r.Name, describeRecord(&r)), tokenWithheld)
+					err = rt.RecordDone(cmd.Context(), app.ChangeEvent(audit.ActionAdd, r.Name, describeRecord(&r)), app.TokenWithheld)
 				}
 				if err != nil {
 					return usageError(err)
@@ -127,33 +120,6 @@ A name is given once: sessions and records belong to it.`,
 	cmd.Flags().StringArrayVar(&personalities, "personality", nil, "a `ROLE` that it may take; may be repeated (default: the only one, else default)")
 	cmd.Flags().StringVar(&expires, "expires", defaultExpiry, "when the token ends: a span (30d), a day (2027-01-01), a moment (RFC 3339) or never")
 	return cmd
-}
-
-// rolesFor checks the names of personalities. Without names it returns the
-// personality that the configuration uses by default.
-func rolesFor(rt *app.Runtime, names []string) ([]string, error) {
-	if len(names) == 0 {
-		p, err := rt.Config.Choose("")
-		if err != nil {
-			return nil, fmt.Errorf("--personality is missing: %w", err)
-		}
-		return []string{p.Name}, nil
-	}
-	for _, name := range names {
-		if _, ok := rt.Config.Personality(name); !ok {
-			return nil, unknownName("personality", name, rt.Config.Names())
-		}
-	}
-	return names, nil
-}
-
-// unknownName returns the error about an unknown name.
-func unknownName(what, name string, known []string) error {
-	text := fmt.Sprintf("no %s %q", what, name)
-	if near := yamldoc.Suggest(name, known); near != "" {
-		text += fmt.Sprintf(" (did you mean %q?)", near)
-	}
-	return errors.New(text)
 }
 
 // printToken prints a new token. It is shown only this once.
@@ -199,11 +165,11 @@ func principalsRotate(env *environment, f *flags) *cobra.Command {
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				token, err := rt.Callers.Rotate(cmd.Context(), args[0], at)
 				if err != nil {
-					return usageError(suggestPrincipal(cmd.Context(), rt, args[0], err))
+					return usageError(app.SuggestPrincipal(cmd.Context(), rt, args[0], err))
 				}
-				e, err := findEntry(cmd.Context(), rt, args[0])
+				e, err := app.FindEntry(cmd.Context(), rt, args[0])
 				if err == nil {
-					err = rt.RecordDone(cmd.Context(), app.ChangeEvent(audit.ActionRotate, e.Name, describeRecord(&e.Record)), tokenWithheld)
+					err = rt.RecordDone(cmd.Context(), app.ChangeEvent(audit.ActionRotate, e.Name, describeRecord(&e.Record)), app.TokenWithheld)
 				}
 				if err != nil {
 					return usageError(err)
@@ -228,10 +194,10 @@ logout for each of its logins; stop ends its calls until then.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				if err := rt.Callers.Revoke(cmd.Context(), args[0]); err != nil {
-					return usageError(suggestPrincipal(cmd.Context(), rt, args[0], err))
+					return usageError(app.SuggestPrincipal(cmd.Context(), rt, args[0], err))
 				}
 				err := rt.RecordDone(cmd.Context(), app.ChangeEvent(audit.ActionRevoke, args[0], ""), "")
-				if err = errors.Join(err, forgetEverywhere(cmd.Context(), rt, args[0])); err != nil {
+				if err = errors.Join(err, app.ForgetLogins(cmd.Context(), rt, args[0])); err != nil {
 					return usageError(err)
 				}
 				p := env.newPrinter(f)
@@ -243,42 +209,4 @@ logout for each of its logins; stop ends its calls until then.`,
 			})
 		},
 	}
-}
-
-// findEntry returns a listed principal.
-func findEntry(ctx context.Context, rt *app.Runtime, name string) (auth.Entry, error) {
-	all, err := rt.Callers.Entries(ctx)
-	if err != nil {
-		return auth.Entry{}, err
-	}
-	var known []string
-	for _, e := range all {
-		if e.Name == name {
-			return e, nil
-		}
-		known = append(known, e.Name)
-	}
-	return auth.Entry{}, unknownName("principal", name, known)
-}
-
-// suggestPrincipal replaces the error about an unknown name by one that suggests a similar
-// name.
-func suggestPrincipal(ctx context.Context, rt *app.Runtime, name string, err error) error {
-	if !errors.Is(err, auth.ErrUnknown) {
-		return err
-	}
-	if _, missing := findEntry(ctx, rt, name); missing != nil {
-		return missing
-	}
-	return err
-}
-
-// knownPrincipal reports an error unless the name belongs to a principal: a
-// listed one, the local user, or one of an issuer, whose names no list holds.
-func knownPrincipal(ctx context.Context, rt *app.Runtime, name string) error {
-	if name == sallyport.LocalPrincipal || strings.HasPrefix(name, auth.OIDCPrefix) && name != auth.OIDCPrefix {
-		return nil
-	}
-	_, err := findEntry(ctx, rt, name)
-	return err
 }

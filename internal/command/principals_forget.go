@@ -19,7 +19,7 @@ conversation is not forgotten: use it when that is over.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
-				if err := knownPrincipal(cmd.Context(), rt, name); err != nil {
+				if err := app.CheckPrincipal(cmd.Context(), rt, name); err != nil {
 					return usageError(err)
 				}
 				var was bool

@@ -78,7 +78,7 @@ user and names of an issuer (oidc:...) can be stopped too.`,
 					fmt.Fprintf(env.stderr, "sallyport: warning: the configuration has no MCP server %q; it is stopped should there be one\n", name)
 				}
 				if kind == auth.SwitchPrincipal || kind == auth.SwitchSession {
-					if err := knownPrincipal(cmd.Context(), rt, args[0]); err != nil {
+					if err := app.CheckPrincipal(cmd.Context(), rt, args[0]); err != nil {
 						return usageError(err)
 					}
 				}
@@ -120,7 +120,7 @@ func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
 		}
 		known = append(known, t.ID())
 	}
-	fmt.Fprintf(env.stderr, "sallyport: warning: %s; it is stopped should there be one\n", unknownName("tool", name, known))
+	fmt.Fprintf(env.stderr, "sallyport: warning: %s; it is stopped should there be one\n", app.UnknownName("tool", name, known))
 }
 
 func principalsStart(env *environment, f *flags) *cobra.Command {

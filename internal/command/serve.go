@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway"
 	"github.com/sallyport/sallyport/internal/app"
@@ -94,7 +93,7 @@ func runServer(ctx context.Context, rt *app.Runtime, env *environment, s *serveF
 	}
 	rt.DiscoverServers(ctx, role.Name, app.EveryServer)
 	rt.PrintWarnings(env.stderr)
-	misfits := collectMisfits(rt)
+	misfits := app.CollectMisfits(rt)
 	for _, m := range misfits {
 		fmt.Fprintf(env.stderr, "sallyport: warning: misfit %s\n", m)
 	}
@@ -162,7 +161,7 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, env *environment, s *se
 	}
 	// Create the token last: if a later step failed, the token would never be
 	// shown.
-	token, err := localToken(ctx, rt, s.newToken)
+	token, err := app.LocalToken(ctx, rt, s.newToken)
 	if err != nil {
 		return fail(err)
 	}
@@ -174,25 +173,6 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, env *environment, s *se
 		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
 	})
 	return refuseStart(err)
-}
-
-// localToken creates the bearer token of the local user at the first start, or when
-// the user asks for a new one, and returns it to be printed once. Otherwise it
-// returns an empty text.
-func localToken(ctx context.Context, rt *app.Runtime, replace bool) (token string, err error) {
-	token, hash := auth.NewToken()
-	stored := replace
-	if replace {
-		if err = rt.Settings.Put(ctx, app.TokenSetting, hash); err == nil {
-			err = rt.RecordDone(ctx, app.ChangeEvent(audit.ActionRotate, sallyport.LocalPrincipal, ""), tokenWithheld)
-		}
-	} else {
-		_, stored, err = rt.Settings.PutIfAbsent(ctx, app.TokenSetting, hash)
-	}
-	if err != nil || !stored {
-		return "", err
-	}
-	return token, nil
 }
 
 // announcement is what serve --json prints.
