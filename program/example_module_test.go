@@ -11,9 +11,10 @@ import (
 	"testing"
 )
 
-// customTool is the example module, and repository the folder of this one.
+// examples is the folder of the example modules, and repository that of this
+// one.
 const (
-	customTool = "../examples/custom-tool"
+	examples   = "../examples"
 	repository = ".."
 )
 
@@ -24,16 +25,16 @@ func goCommand(t *testing.T, dir string, args ...string) {
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go %s: %v\n%s\nif modules have changed: run go mod tidy in examples/custom-tool", strings.Join(args, " "), err, out)
+		t.Fatalf("go %s: %v\n%s\nif modules have changed: run go mod tidy in the folder of the example", strings.Join(args, " "), err, out)
 	}
 }
 
-// buildOutside copies the example to a folder outside this module and builds
+// buildOutside copies an example to a folder outside this module and builds
 // it. It returns the folder and the program.
-func buildOutside(t *testing.T) (dir, binary string) {
+func buildOutside(t *testing.T, name string) (dir, binary string) {
 	t.Helper()
-	dir = filepath.Join(t.TempDir(), "custom-tool")
-	if err := os.CopyFS(dir, os.DirFS(customTool)); err != nil {
+	dir = filepath.Join(t.TempDir(), name)
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join(examples, name))); err != nil {
 		t.Fatal(err)
 	}
 	module, err := filepath.Abs(repository)
@@ -41,7 +42,7 @@ func buildOutside(t *testing.T) (dir, binary string) {
 		t.Fatal(err)
 	}
 	goCommand(t, dir, "mod", "edit", "-replace", "github.com/sallyport/sallyport="+module)
-	binary = filepath.Join(dir, "custom-tool")
+	binary = filepath.Join(dir, name)
 	if runtime.GOOS == "windows" {
 		binary += ".exe"
 	}
@@ -54,7 +55,7 @@ func TestTheExampleIsAWholeProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a program")
 	}
-	dir, binary := buildOutside(t)
+	dir, binary := buildOutside(t, "custom-tool")
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -84,6 +85,20 @@ func TestTheExampleIsAWholeProgram(t *testing.T) {
 		t.Parallel()
 		callOverMCP(t, dir, binary)
 	})
+}
+
+func TestTheExampleOfTheLibraryRuns(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds a program")
+	}
+	dir, binary := buildOutside(t, "embed")
+	cmd := exec.CommandContext(t.Context(), binary)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if want := "6 words\nPATH_NOT_REACHABLE: read not permitted for /etc/hostname\n"; err != nil || string(out) != want {
+		t.Errorf("it ended with %v and %q, want %q", err, out, want)
+	}
 }
 
 // callOverMCP calls the own tool of the example as an MCP client does that
