@@ -59,7 +59,7 @@ func (t *Deployment) Close() error {
 	return errors.Join(errs...)
 }
 
-// newDeployment builds the turn of a configuration: secrets, tools, roles. The caller
+// newDeployment builds the deployment of a configuration: secrets, tools, roles. The caller
 // closes it.
 func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Deployment, err error) {
 	t := &Deployment{Config: c}

@@ -40,8 +40,8 @@ const (
 	AskNew PinPolicy = "new"
 )
 
-// LockPins compares the servers of a turn with the lock file. It is safe for
-// concurrent use once the turn is in force.
+// LockPins compares the servers of a deployment with the lock file. It is safe for
+// concurrent use once the deployment is in force.
 type LockPins struct {
 	// Path is the path of the lock file; empty without a configuration file.
 	Path string

@@ -35,7 +35,7 @@ func writesOf(c *config.Config) (list []places.Write) {
 	return list
 }
 
-// RenewPlaces keeps the places of the turn in force up to date until the
+// RenewPlaces keeps the places of the deployment in force up to date until the
 // context ends.
 func (rt *Runtime) RenewPlaces(ctx context.Context, l *Live) {
 	tick := time.NewTicker(rt.Env.Intervals.withDefaults().Places)

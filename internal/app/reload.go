@@ -42,8 +42,8 @@ type configFollower struct {
 	seen string // the fingerprint that was checked last
 	lost int    // the number of consecutive checks that found no readable file
 	old  sync.WaitGroup
-	// stopAsking ends the questions to the upstream servers of the turn in
-	// force. renew receives a turn whose servers offer something other than
+	// stopAsking ends the questions to the upstream servers of the deployment in
+	// force. renew receives a deployment whose servers offer something other than
 	// what is mounted.
 	stopAsking func()
 	// probing maps the name of each server that is being probed to the function
@@ -57,7 +57,7 @@ type configFollower struct {
 }
 
 // FollowConfig starts to follow the configuration. The function that it returns stops
-// that and closes the previous turns.
+// that and closes the previous deployments.
 func (rt *Runtime) FollowConfig(ctx context.Context, l *Live, role string) (stop func()) {
 	f := &configFollower{
 		g: rt, live: l, role: role, seen: rt.Config.Digest + rt.Servers.Pins.digest,
@@ -157,9 +157,9 @@ func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 	return nil
 }
 
-// swapDeployment puts a turn in force that was built beside the present one. Callers,
+// swapDeployment puts a deployment in force that was built beside the present one. Callers,
 // roles, tools and policies change in one step, and no slow work comes before
-// it. The servers of the turn are asked afterwards what they offer.
+// it. The servers of the deployment are asked afterwards what they offer.
 func (f *configFollower) swapDeployment(ctx context.Context, next *Deployment) error {
 	was := f.g.Config
 	put, revision, err := f.g.Callers.Prepare(ctx, recordsOf(next.Config), next.Config.Security.DefaultPermissions)
@@ -183,8 +183,8 @@ func (f *configFollower) swapDeployment(ctx context.Context, next *Deployment) e
 	return nil
 }
 
-// remountServers puts the configuration of a turn in force once more, with what its
-// servers offer now. It does nothing when another turn is in force.
+// remountServers puts the configuration of a deployment in force once more, with what its
+// servers offer now. It does nothing when another deployment is in force.
 func (f *configFollower) remountServers(ctx context.Context, t *Deployment) {
 	if t != f.g.Deployment {
 		return

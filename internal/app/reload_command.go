@@ -12,7 +12,7 @@ import (
 )
 
 // FollowChanges watches the configuration while a command runs. When a change takes
-// rights away, heed ends or narrows what the command runs. In all other
+// rights away, it ends or narrows what the command runs. In all other
 // respects the command keeps the configuration with which it began. The caller
 // calls stop to end the watch.
 func (rt *Runtime) FollowChanges(ctx context.Context) (stop func()) {

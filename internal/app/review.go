@@ -11,8 +11,8 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// reviewRuns compares what runs with a turn that replaces another one. It ends or
-// narrows what the new turn would not allow in its present form. Everything
+// reviewRuns compares what runs with a deployment that replaces another one. It ends or
+// narrows what the new deployment would not allow in its present form. Everything
 // else goes on.
 func (rt *Runtime) reviewRuns(ctx context.Context, before, next *Deployment) {
 	rt.runs.Review(func(run *registry.Run) (now *sallyport.Grant, why string) {
@@ -30,7 +30,7 @@ func (rt *Runtime) reviewRuns(ctx context.Context, before, next *Deployment) {
 	})
 }
 
-// principalNow gives the principal of a run its rights in the next turn, or
+// principalNow gives the principal of a run its rights in the next deployment, or
 // returns the reason why it has none.
 func (rt *Runtime) principalNow(ctx context.Context, next *Deployment, run *registry.Run) (why string) {
 	p := &run.Principal

@@ -21,7 +21,7 @@ import (
 const closeWait = 10 * time.Second
 
 // Runtime holds everything that a command needs. The parts that depend on the
-// configuration alone are in its turn, which a server replaces when the
+// configuration alone are in its deployment, which a server replaces when the
 // configuration changes.
 type Runtime struct {
 	*Deployment

@@ -27,7 +27,7 @@ const (
 	discoverAtOnce = 8
 )
 
-// Servers holds the upstream servers of a turn. The zero value has none.
+// Servers holds the upstream servers of a deployment. The zero value has none.
 type Servers struct {
 	// Declared lists the servers of the configuration.
 	Declared []upstream.Server

@@ -39,7 +39,7 @@ func grantsOf(roles sallyport.Personalities) func(server, role string) string {
 	}
 }
 
-// AskSilentServers asks the servers of a turn in force that did not answer, those that
+// AskSilentServers asks the servers of a deployment in force that did not answer, those that
 // have a definition held back, and those that are due. It registers the tools
 // of the servers that answer now and returns their news, for the operator.
 func (t *Deployment) AskSilentServers(ctx context.Context, role string) (news []string) {
@@ -181,7 +181,7 @@ func (f *configFollower) probeServer(ctx context.Context, m *upstream.Mounts, na
 	})
 }
 
-// stopProbing cancels the probes of [follower.probe].
+// stopProbing cancels the probes of [configFollower.probeServer].
 func (f *configFollower) stopProbing() {
 	f.probing.Range(func(_, cancel any) bool {
 		cancel.(context.CancelFunc)()
@@ -189,7 +189,7 @@ func (f *configFollower) stopProbing() {
 	})
 }
 
-// askSilentAgain asks the servers of the turn in force again, in the background: a slow
+// askSilentAgain asks the servers of the deployment in force again, in the background: a slow
 // server must not delay a changed configuration.
 func (f *configFollower) askSilentAgain(ctx context.Context) {
 	if f.g.Servers.Mounts == nil || !f.g.asking.CompareAndSwap(false, true) {
@@ -206,17 +206,17 @@ func (f *configFollower) askSilentAgain(ctx context.Context) {
 	})
 }
 
-// discoverOffers asks the servers of a new turn what they offer. When that differs
-// from what is mounted, discover puts the configuration in force once more.
+// discoverOffers asks the servers of a new deployment what they offer. When that differs
+// from what is mounted, it puts the configuration in force once more.
 func (f *configFollower) discoverOffers(ctx context.Context) {
 	if !f.g.asking.Load() {
-		return // the turn has no servers
+		return // the deployment has no servers
 	}
 	f.inBackground(ctx, func(ctx context.Context, t *Deployment) {
 		known, before := len(t.warnings), len(t.Servers.Found)
 		t.DiscoverServers(ctx, f.role, EveryServer)
 		if ctx.Err() != nil {
-			return // another turn is in force
+			return // another deployment is in force
 		}
 		for _, w := range t.warnings[known:] {
 			fmt.Fprintf(f.g.Env.Stderr, "sallyport: warning: %s\n", w)
@@ -236,8 +236,8 @@ func (f *configFollower) discoverOffers(ctx context.Context) {
 	})
 }
 
-// inBackground asks the servers of the turn in force until another turn takes
-// its place. The caller has marked the turn as asking: only one such function
+// inBackground asks the servers of the deployment in force until another deployment takes
+// its place. The caller has marked the deployment as asking: only one such function
 // may run at a time.
 func (f *configFollower) inBackground(ctx context.Context, ask func(ctx context.Context, t *Deployment)) {
 	t := f.g.Deployment

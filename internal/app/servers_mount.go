@@ -59,7 +59,7 @@ func (s serverSwitches) Stopped(ctx context.Context, principal, sessionKey, tool
 	return s.Switches.Stopped(ctx, principal, sessionKey, tool)
 }
 
-// mountOptions returns the options for the servers of a turn. It adds the vault
+// mountOptions returns the options for the servers of a deployment. It adds the vault
 // of tokens to the sources of secrets.
 func (rt *Runtime) mountOptions(ctx context.Context, t *Deployment, b *sallyport.Backends) (*upstream.Options, error) {
 	s := &t.Servers
