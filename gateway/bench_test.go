@@ -21,19 +21,16 @@ import (
 // BenchmarkCall measures calls of a trivial tool without a durable record: the
 // cost of the protocol and the gate on each surface. Clients in this process
 // keep the given number of calls in flight. They write prepared text and read
-// answers with net/http, and the figure includes their work. Beside each figure
-// stands that of the protocol library, through the same gate.
+// answers with net/http, and the figure includes their work.
 func BenchmarkCall(b *testing.B) {
-	for _, way := range []string{"direct", "library"} {
-		for _, version := range versions[:2] {
-			for _, clients := range []int{1, 16, 64} {
-				b.Run(fmt.Sprintf("%s/stdio-%s/%d", way, version, clients), func(b *testing.B) {
-					benchStdio(b, benchKit(b, way), version, clients)
-				})
-				b.Run(fmt.Sprintf("%s/http-%s/%d", way, version, clients), func(b *testing.B) {
-					benchHTTP(b, benchKit(b, way), benchCall(version), version, clients)
-				})
-			}
+	for _, version := range versions[:2] {
+		for _, clients := range []int{1, 16, 64} {
+			b.Run(fmt.Sprintf("stdio-%s/%d", version, clients), func(b *testing.B) {
+				benchStdio(b, benchKit(b), version, clients)
+			})
+			b.Run(fmt.Sprintf("http-%s/%d", version, clients), func(b *testing.B) {
+				benchHTTP(b, benchKit(b), benchCall(version), version, clients)
+			})
 		}
 	}
 }
@@ -42,17 +39,14 @@ func BenchmarkCall(b *testing.B) {
 func BenchmarkList(b *testing.B) {
 	for _, version := range versions[:2] {
 		b.Run(version, func(b *testing.B) {
-			benchHTTP(b, benchKit(b, "direct"), benchMessage(version, "tools/list", ""), version, 16)
+			benchHTTP(b, benchKit(b), benchMessage(version, "tools/list", ""), version, 16)
 		})
 	}
 }
 
-func benchKit(b *testing.B, way string) *kit {
+func benchKit(b *testing.B) *kit {
 	k := newKit(b)
 	k.record.off = true
-	if way == "library" {
-		k.ViaLibrary()
-	}
 	return k
 }
 

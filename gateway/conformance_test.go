@@ -42,26 +42,19 @@ var stateless2026 = []string{
 	"tasks-request-headers", "tasks-dispatch-and-envelope", "tasks-required-task-error", "tasks-mrtr-composition",
 }
 
-// TestConformance runs the official suite against its fixtures, once directly
-// and once through the protocol library. It runs the released suite and the one
-// that knows what each revision of the protocol requires.
+// TestConformance runs the official suite against its fixtures: the released suite
+// and the one that knows what each revision of the protocol requires.
 func TestConformance(t *testing.T) {
 	suite.Need(t)
 	const released, next = "0.1.16", "0.2.0-alpha.12"
-	for _, way := range []string{"direct", "library"} {
-		t.Run(way, func(t *testing.T) {
-			url := fixtures(t, way == "library")
-			if way == "direct" {
-				suite.Judge(t, suite.Serve(t, released, url, "--suite", "all"), conforming, nil)
-			}
-			suite.Judge(t, suite.Serve(t, next, url, "--requirements", "2025-11-25"), conforming, nil)
-			suite.Judge(t, suite.Serve(t, next, url, "--requirements", "2026-07-28"), stateless2026, nil)
-		})
-	}
+	url := fixtures(t)
+	suite.Judge(t, suite.Serve(t, released, url, "--suite", "all"), conforming, nil)
+	suite.Judge(t, suite.Serve(t, next, url, "--requirements", "2025-11-25"), conforming, nil)
+	suite.Judge(t, suite.Serve(t, next, url, "--requirements", "2026-07-28"), stateless2026, nil)
 }
 
 // fixtures serves the suite's tools to every client on this machine.
-func fixtures(t *testing.T, viaLibrary bool) (url string) {
+func fixtures(t *testing.T) (url string) {
 	t.Helper()
 	r, err := registry.New(&sallyport.Backends{}, &registry.Options{Workspace: t.TempDir()})
 	if err != nil {
@@ -73,9 +66,6 @@ func fixtures(t *testing.T, viaLibrary bool) (url string) {
 	}
 	if server, err = gateway.New(r, nil); err != nil {
 		t.Fatal(err)
-	}
-	if viaLibrary {
-		server.ViaLibrary()
 	}
 	s := httptest.NewUnstartedServer(nil)
 	local := func() sallyport.Principal { return sallyport.Principal{Name: sallyport.LocalPrincipal, Person: true} }

@@ -8,48 +8,48 @@ import (
 // for a _meta that the version requires, MORE for the members of one.
 func corpus(version string) []sent {
 	var out []sent
-	add := func(direct bool, bodies ...string) {
+	add := func(bodies ...string) {
 		for _, b := range bodies {
 			b = strings.ReplaceAll(b, "META", metaOf(version))
 			more := strings.TrimSuffix(strings.TrimPrefix(metaOf(version), `"_meta":{`), "}")
 			if more != "" {
 				more = "," + more
 			}
-			out = append(out, sent{body: strings.ReplaceAll(b, "MORE", more), direct: direct})
+			out = append(out, sent{body: strings.ReplaceAll(b, "MORE", more)})
 		}
 	}
-	for _, p := range paramsDirect {
-		add(true, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+p+`}}`)
+	for _, p := range paramsPlain {
+		add(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + p + `}}`)
 	}
 	for _, p := range paramsOther {
-		add(false, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+p+`}}`)
+		add(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + p + `}}`)
 	}
 	for _, p := range []string{`META`, `"cursor":"",META`, `"cursor":"ZWNobw",META`, `META,"cursor":"enp6"`} {
-		add(true, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+p+`}}`)
+		add(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + p + `}}`)
 	}
 	for _, p := range []string{
 		`"cursor":"!",META`, `"cursor":1,META`, `"cursor":null,META`, `"Cursor":"ZWNobw",META`, `"x":1,META`,
 		`"cursor":"ZWNo\u0062w",META`, `"cursor":"é",META`, `"cursor":"ZW\nNobw",META`,
 	} {
-		add(false, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+p+`}}`)
+		add(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + p + `}}`)
 	}
 	for _, id := range []string{`0`, `-7`, `9007199254740991`, `-9007199254740991`, `"x"`, `""`, `"7"`, `"a b"`} {
-		add(true, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"echo",META}}`)
+		add(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"echo",META}}`)
 	}
 	for _, id := range []string{
 		`-0`, `"é"`, `"\u0061"`, "\"\xff\"", `"a\"b"`, `"<&>"`, `1.0`, `1e2`, `9007199254740992`, `null`, `true`, `{}`, `[1]`,
 	} {
-		add(false, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"echo",META}}`,
+		add(`{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"echo",META}}`,
 			`{"jsonrpc":"2.0","id":`+id+`,"method":"tools/list","params":{META}}`)
 	}
-	add(version != "2026-07-28", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`)
-	add(true, ` { "params" : { META , "name" : "echo" , "arguments" : { "a" : [ 1 , 2 ] } } , "method" : "tools/call" , "id" : 1 , "jsonrpc" : "2.0" } `)
-	add(false, messagesOther...)
+	add(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`)
+	add(` { "params" : { META , "name" : "echo" , "arguments" : { "a" : [ 1 , 2 ] } } , "method" : "tools/call" , "id" : 1 , "jsonrpc" : "2.0" } `)
+	add(messagesOther...)
 	return out
 }
 
-// paramsDirect are parameters of calls that are answered directly.
-var paramsDirect = []string{
+// paramsPlain are parameters of ordinary calls.
+var paramsPlain = []string{
 	`"name":"echo","arguments":{"a":1,"b":"two","c":[3]},META`,
 	`"name":"echo","arguments":{},META`,
 	`"name":"echo",META`,
@@ -79,8 +79,7 @@ var paramsDirect = []string{
 	`"name":"echo","_meta":{"io.modelcontextprotocol/clientInfo":{"name":"c","icons":[{"src":"x","sizes":["48x48"]}],"other":1}MORE}`,
 }
 
-// paramsOther are parameters of calls that the library answers or refuses, or
-// that are direct in only one generation.
+// paramsOther are parameters of calls that are unusual, wrong or hostile.
 var paramsOther = []string{
 	`"name":"echo","arguments":{"n":1e999},META`,
 	`"name":"echo","arguments":{"n":1E5},META`,
@@ -161,7 +160,7 @@ func versioned(value string) string {
 	return `"name":"echo","_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":` + value + `}`
 }
 
-// messagesOther are messages that are never direct.
+// messagesOther are messages that are unusual, wrong or hostile.
 var messagesOther = []string{
 	`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`,
 	`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":null}`,
@@ -188,51 +187,8 @@ var messagesOther = []string{
 	`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}} {}`,
 	`[{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}}]`,
 	`{"jsonrpc":"2.0","id":1,"method":"ping","params":{META}}`,
-	// The library cancels after it has answered, so the cancellation must not
-	// be the next request.
 	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"gone"}}`,
 	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`,
 	`{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
 	`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}`,
-}
-
-// headers returns good messages with headers of every kind, over HTTP.
-func headers(version string) []sent {
-	var out []sent
-	body := strings.ReplaceAll(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"session","arguments":{},META}}`, "META", metaOf(version))
-	list := strings.ReplaceAll(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}}`, "META", metaOf(version))
-	add := func(direct bool, header ...[2]string) {
-		out = append(out, sent{body: body, header: header, direct: direct}, sent{body: list, header: header, direct: direct})
-	}
-	for _, accept := range []string{
-		"*/*", "application/json, text/event-stream, */*", "text/event-stream,application/json", "text/*, application/*",
-		"APPLICATION/JSON;q=0.5, Text/Event-Stream ;q=0.1",
-	} {
-		add(true, [2]string{"Accept", accept})
-	}
-	for _, accept := range []string{"", "application/json", "text/event-stream", "text/html", "application/jsonx, text/event-stream", ","} {
-		add(false, [2]string{"Accept", accept})
-	}
-	add(true, [2]string{"Content-Type", "application/json; charset=utf-8"})
-	add(true, [2]string{"Content-Type", "Application/JSON"})
-	add(false, [2]string{"Content-Type", "application/json; charset"})
-	add(false, [2]string{"Content-Type", "text/plain"})
-	add(false, [2]string{"Last-Event-Id", "x_1"})
-	for _, v := range []string{"", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28", "2026-07-29", "2020-01-01", "x"} {
-		add(false, [2]string{"Mcp-Protocol-Version", v})
-		add(false, [2]string{"Mcp-Protocol-Version", v}, [2]string{"Mcp-Method", "tools/call"}, [2]string{"Mcp-Name", "session"})
-	}
-	for _, v := range []string{"", "tools/call", "tools/list", "TOOLS/CALL", "ping"} {
-		add(false, [2]string{"Mcp-Method", v})
-	}
-	for _, v := range []string{"", "session", "echo", "SESSION ", "=?base64?c2Vzc2lvbg==?="} {
-		add(false, [2]string{"Mcp-Name", v})
-	}
-	for _, v := range []string{"", "nonsense", "SESSION"} {
-		add(false, [2]string{"Mcp-Session-Id", v})
-		for _, m := range []string{body, list} {
-			out = append(out, sent{body: m, as: "bob", header: [][2]string{{"Mcp-Session-Id", v}}})
-		}
-	}
-	return out
 }

@@ -137,7 +137,7 @@ func (s *httpSurface) passToLibrary(x *httpExchange) {
 	if x.stateless {
 		handler = s.newer
 	}
-	if x.session == nil || s.server.viaLibrary {
+	if x.session == nil {
 		handler.ServeHTTP(x.w, x.r)
 		return
 	}

@@ -1,35 +1,10 @@
 package gateway
 
-import (
-	"context"
-	"sync/atomic"
-	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-)
-
-// ViaLibrary makes the protocol library answer everything, without the direct
-// path. It must be called before the server serves.
-func (s *Server) ViaLibrary() { s.viaLibrary = true }
+import "time"
 
 // Pace sets how long a client may take to read. It must be called before the
 // server serves.
 func (s *Server) Pace(wait time.Duration) { s.writeWait = wait }
-
-// Seen counts the calls and listings that the library sees from now on. It must
-// be called before the server serves.
-func (s *Server) Seen() *atomic.Int64 {
-	var n atomic.Int64
-	s.mcp.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-			if method == "tools/call" || method == "tools/list" {
-				n.Add(1)
-			}
-			return next(ctx, method, req)
-		}
-	})
-	return &n
-}
 
 // Parked returns how many calls wait for another round.
 func (s *Server) Parked() int {

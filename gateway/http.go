@@ -174,7 +174,7 @@ func (s *httpSurface) answerMessage(x *httpExchange) {
 		x.session = s.server.sessions.useSession(x.r.Header.Get("Mcp-Session-Id"), x.principal)
 		defer x.session.releaseUse()
 	}
-	if s.server.viaLibrary || !s.answerDirectly(x) {
+	if !s.answerDirectly(x) {
 		s.passToLibrary(x)
 	}
 }

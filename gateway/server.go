@@ -114,7 +114,6 @@ type Server struct {
 	tasks         taskSet
 	answers       answerBuffers
 	identity      []byte // the server's identity in each result
-	viaLibrary    bool   // send everything through the library; tests compare the two
 	writeWait     time.Duration
 	mcp           *mcp.Server
 }

@@ -12,7 +12,7 @@ import (
 // the other protocol generation.
 func (l *stdioTransport) answerDirectly(e *messageEnvelope) bool {
 	session := l.library.Load()
-	if session == nil || l.server.viaLibrary || l.isClosed() {
+	if session == nil || l.isClosed() {
 		return false
 	}
 	if e.method == "notifications/cancelled" {

@@ -9,79 +9,32 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
-
-// TestDirectAnswersAreTheLibrarys sends the same requests, good and hostile
-// ones, to a server that answers directly where it can and to one that leaves
-// everything to the protocol library. The answers must be equal, and the
-// library must not have seen a request that is marked as direct.
-func TestDirectAnswersAreTheLibrarys(t *testing.T) {
-	for _, version := range versions {
-		t.Run("http/"+version, func(t *testing.T) {
-			own, library := newPeer(t, version, false), newPeer(t, version, true)
-			for _, m := range corpus(version) {
-				compare(t, m, own.post(t, m), library.post(t, m))
-			}
-			for _, m := range headers(version) {
-				compare(t, m, own.post(t, m), library.post(t, m))
-			}
-		})
-		t.Run("stdio/"+version, func(t *testing.T) {
-			own, library := newPipe(t, version, false), newPipe(t, version, true)
-			for _, m := range corpus(version) {
-				if !strings.Contains(m.body, "\n") {
-					compare(t, m, own.send(t, m), library.send(t, m))
-				}
-			}
-		})
-	}
-}
 
 // sent is one request.
 type sent struct {
 	body   string
 	header [][2]string // beside the usual ones; an empty value removes one
 	as     string      // empty means alice
-	direct bool        // the library must not see it
 }
 
 func (m sent) String() string { return fmt.Sprintf("%.300s %q", m.body, m.header) }
 
-// got is what came back, and how many calls and listings the library saw.
-type got struct {
-	text    string
-	library int64
-}
-
-func compare(t *testing.T, m sent, own, library got) {
-	t.Helper()
-	if diff := cmp.Diff(library.text, own.text); diff != "" {
-		t.Errorf("%v\n(-library +own):\n%s", m, diff)
-	}
-	if m.direct && own.library != 0 {
-		t.Errorf("%v\nwas answered by the library, want directly: %.200s", m, own.text)
-	}
-}
+// got is what came back.
+type got struct{ text string }
 
 // peer is a server over HTTP.
 type peer struct {
 	url     string
 	version string
 	session string
-	seen    *atomic.Int64
 	clients map[string]*http.Client
 }
 
-func newPeer(t *testing.T, version string, viaLibrary bool) *peer {
+func newPeer(t *testing.T, version string) *peer {
 	k := newKit(t, forms()...)
-	if viaLibrary {
-		k.ViaLibrary()
-	}
-	p := &peer{version: version, seen: k.Seen(), url: k.site(t).URL}
+	p := &peer{version: version, url: k.site(t).URL}
 	p.clients = map[string]*http.Client{"": client(t, "alice"), "bob": client(t, "bob")}
 	if version != "2026-07-28" {
 		p.post(t, sent{body: strings.Replace(hello, "2025-11-25", version, 1)})
@@ -112,7 +65,6 @@ func (p *peer) post(t *testing.T, m sent) got {
 			r.Header.Set(h[0], strings.ReplaceAll(h[1], "SESSION", p.session))
 		}
 	}
-	before := p.seen.Load()
 	res, err := p.clients[m.as].Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +81,7 @@ func (p *peer) post(t *testing.T, m sent) got {
 		text = bytes.ReplaceAll(text, []byte(p.session), []byte("SESSION"))
 	}
 	head := fmt.Sprintf("%d %s\n", res.StatusCode, res.Header.Get("Cache-Control"))
-	return got{head + canonical(t, text), p.seen.Load() - before}
+	return got{head + canonical(t, text)}
 }
 
 // name sets the headers that repeat the body, as far as it has such values.
@@ -179,15 +131,11 @@ func ordered(t *testing.T, text []byte) string {
 type pipe struct {
 	*stream
 	lines *bufio.Reader
-	seen  *atomic.Int64
 }
 
-func newPipe(t *testing.T, version string, viaLibrary bool) *pipe {
+func newPipe(t *testing.T, version string) *pipe {
 	k := newKit(t, forms()...)
-	if viaLibrary {
-		k.ViaLibrary()
-	}
-	p := &pipe{seen: k.Seen()}
+	p := &pipe{}
 	p.stream, _ = k.stdio(t)
 	p.lines = bufio.NewReader(p.out)
 	first := strings.Replace(hello, "2025-11-25", version, 1)
@@ -195,14 +143,12 @@ func newPipe(t *testing.T, version string, viaLibrary bool) *pipe {
 		first = `{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{` + stateless + "}}\n"
 	}
 	p.send(t, sent{body: first})
-	// The library knows the protocol once it has answered a second time.
 	p.send(t, sent{body: strings.Replace(`{"jsonrpc":"2.0","id":0,"method":"tools/list","params":{META}}`, "META", metaOf(version), 1)})
 	return p
 }
 
 func (p *pipe) send(t *testing.T, m sent) got {
 	t.Helper()
-	before := p.seen.Load()
 	line := []byte(strings.TrimSuffix(m.body, "\n") + "\n")
 	if _, err := p.in.Write(line); err != nil {
 		t.Fatal(err)
@@ -216,7 +162,7 @@ func (p *pipe) send(t *testing.T, m sent) got {
 		out.WriteString(canonical(t, text))
 		wanted = !bytes.Contains(text, []byte(`"id":`))
 	}
-	return got{out.String(), p.seen.Load() - before}
+	return got{out.String()}
 }
 
 // wanted reports whether a line has an answer: every line except a notification

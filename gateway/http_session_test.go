@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,12 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
-	"github.com/sallyport/sallyport/gateway"
-	"github.com/sallyport/sallyport/registry"
 )
 
 // house is the server behind the guard, without a network.
@@ -64,9 +58,9 @@ func shut(t *testing.T, k *kit) {
 	}
 }
 
-// Requests that the library never sees keep a session alive, and an unused
+// Calls and listings keep a session alive, and an unused
 // session ends.
-func TestDirectCallsKeepTheirSessionAlive(t *testing.T) {
+func TestRequestsKeepTheirSessionAlive(t *testing.T) {
 	for _, body := range []string{callLine(1, "echo", `{}`), `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`} {
 		synctest.Test(t, func(t *testing.T) {
 			k := newKit(t)
@@ -122,7 +116,7 @@ func TestSessionIsInUseWhileACallRuns(t *testing.T) {
 	})
 }
 
-func TestClosedSessionTakesNoDirectCall(t *testing.T) {
+func TestClosedSessionTakesNoCall(t *testing.T) {
 	k := newKit(t)
 	defer shut(t, k)
 	h := newHouse(t, k)
@@ -143,7 +137,7 @@ func TestClosedSessionTakesNoDirectCall(t *testing.T) {
 
 // Without sessions a call ends with its request. With sessions it goes on, and
 // the client cancels it by a message.
-func TestWhatCancelsADirectCall(t *testing.T) {
+func TestWhatCancelsACall(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
 			k := newKit(t)
@@ -197,103 +191,9 @@ func TestWhatCancelsADirectCall(t *testing.T) {
 	}
 }
 
-// views is a gate whose tools depend on the caller.
-type views struct {
-	noForms
-	mu  sync.Mutex
-	all map[string][]registry.Definition
-}
-
-func (v *views) Definitions(c *sallyport.Caller) []registry.Definition {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.all[c.Principal.Name]
-}
-
-func (v *views) Call(context.Context, *sallyport.Caller, sallyport.Request) sallyport.Result {
-	return sallyport.OK("")
-}
-
-// The cache never gives an encoded list to a caller whose tools differ in
-// anything, and not to any caller once a tool has changed.
-func TestKeptListsAreOfOneView(t *testing.T) {
-	base := registry.Definition{Name: "a", Title: "A", Description: "d", Schema: json.RawMessage(`{"type":"object"}`)}
-	vary := []func(*registry.Definition){
-		func(*registry.Definition) {},
-		func(d *registry.Definition) { d.Name = "b" },
-		func(d *registry.Definition) { d.Title = "B" },
-		func(d *registry.Definition) { d.Description = "e" },
-		func(d *registry.Definition) { d.Schema = json.RawMessage(`{"type":"object","title":"x"}`) },
-		func(d *registry.Definition) { d.Returns = json.RawMessage(`{"type":"object"}`) },
-		func(d *registry.Definition) { d.ReadOnly = true },
-		func(d *registry.Definition) { d.Destructive = true },
-		func(d *registry.Definition) { d.Idempotent = true },
-		func(d *registry.Definition) { d.OpenWorld = true },
-	}
-	gate := &views{all: map[string][]registry.Definition{}}
-	ask := func(viaLibrary bool) []string {
-		server, err := gateway.New(gate, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if viaLibrary {
-			server.ViaLibrary()
-		}
-		k := &kit{Server: server}
-		s, _ := k.stdio(t)
-		p := &pipe{stream: s, seen: k.Seen()}
-		p.lines = bufio.NewReader(s.out)
-		p.send(t, sent{body: hello})
-		var out []string
-		for range 2 {
-			for _, change := range vary {
-				d := base
-				change(&d)
-				gate.mu.Lock()
-				gate.all[sallyport.LocalPrincipal] = []registry.Definition{d}
-				gate.mu.Unlock()
-				out = append(out, p.send(t, sent{body: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`}).text)
-			}
-		}
-		return out
-	}
-	if diff := cmp.Diff(ask(true), ask(false)); diff != "" {
-		t.Errorf("lists (-library +own):\n%s", diff)
-	}
-}
-
-// Two callers of one server get their own lists, in whichever order they ask.
-func TestKeptListsAreNotShared(t *testing.T) {
-	gate := &views{all: map[string][]registry.Definition{
-		"alice": {{Name: "hers", Schema: json.RawMessage(`{"type":"object"}`)}},
-		"bob":   {{Name: "his", Schema: json.RawMessage(`{"type":"object"}`)}},
-	}}
-	server, err := gateway.New(gate, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := newHouse(t, &kit{Server: server})
-	h.version = "2026-07-28"
-	body := `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + stateless + `}}`
-	var all sync.WaitGroup
-	for i := range 200 {
-		all.Go(func() {
-			who, want, not := "alice", `"hers"`, `"his"`
-			if i%2 == 0 {
-				who, want, not = "bob", not, want
-			}
-			_, text := h.do(t.Context(), http.MethodPost, body, "Mcp-Method", "tools/list", "Authorization", "Bearer "+who)
-			if !strings.Contains(text, want) || strings.Contains(text, not) {
-				t.Errorf("%s got %s, want %s", who, text, want)
-			}
-		})
-	}
-	all.Wait()
-}
-
 // Answers of every length arrive whole and at the right client, although their
 // buffers are reused.
-func TestDirectAnswersAreNotMixed(t *testing.T) {
+func TestAnswersAreNotMixed(t *testing.T) {
 	k := newKit(t)
 	h := newHouse(t, k)
 	h.version = "2026-07-28"
@@ -309,54 +209,4 @@ func TestDirectAnswersAreNotMixed(t *testing.T) {
 		})
 	}
 	all.Wait()
-}
-
-// FuzzDirectAnswers compares the direct path with the library for any message.
-func FuzzDirectAnswers(f *testing.F) {
-	for _, version := range versions[:2] {
-		for _, m := range corpus(version) {
-			f.Add(m.body)
-		}
-	}
-	k := map[bool]*kit{false: newKit(f), true: newKit(f)}
-	k[true].ViaLibrary()
-	houses := map[string]map[bool]*house{}
-	for _, version := range versions[:2] {
-		houses[version] = map[bool]*house{}
-		for via, kit := range k {
-			h := newHouse(f, kit)
-			if h.version = version; version != "2026-07-28" {
-				h.do(context.Background(), http.MethodPost, hello)
-			}
-			houses[version][via] = h
-		}
-	}
-	f.Cleanup(func() {
-		for _, kit := range k {
-			if err := kit.Shutdown(context.Background()); err != nil {
-				f.Error(err)
-			}
-		}
-	})
-	f.Fuzz(func(t *testing.T, body string) {
-		if strings.Contains(body, "hold") || strings.Contains(body, "initialize") || strings.Contains(body, "subscriptions") ||
-			strings.Contains(body, "cancelled") && !strings.Contains(body, "gone") {
-			t.Skip("would wait, or change a session or what comes next")
-		}
-		h := http.Header{}
-		name(h, body)
-		for version, pair := range houses {
-			answers := map[bool]string{}
-			for via, house := range pair {
-				status, text := house.do(t.Context(), http.MethodPost, body, "Mcp-Method", h.Get("Mcp-Method"), "Mcp-Name", h.Get("Mcp-Name"))
-				if house.session != "" {
-					text = strings.ReplaceAll(text, house.session, "SESSION")
-				}
-				answers[via] = fmt.Sprint(status, " ", canonical(t, []byte(text)))
-			}
-			if diff := cmp.Diff(answers[true], answers[false]); diff != "" {
-				t.Errorf("%s: %q\n(-library +own):\n%s", version, body, diff)
-			}
-		}
-	})
 }
