@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -97,34 +95,6 @@ func (s *httpSurface) isRegular(x *httpExchange, d *directRequest) bool {
 	}
 	return version == statelessSince && d.version == statelessSince && h.Get("Mcp-Method") == x.message.method &&
 		(d.tool == "" || h.Get("Mcp-Name") == d.tool)
-}
-
-func isJSON(value string) bool {
-	if value == "application/json" {
-		return true
-	}
-	kind, _, err := mime.ParseMediaType(value)
-	return err == nil && kind == "application/json"
-}
-
-// acceptsBoth reports whether a client accepts both JSON and streams, as the
-// protocol requires.
-func acceptsBoth(values []string) bool {
-	text, stream := false, false
-	for _, value := range values {
-		for kind := range strings.SplitSeq(value, ",") {
-			kind, _, _ = strings.Cut(kind, ";")
-			switch strings.ToLower(strings.TrimSpace(kind)) {
-			case "application/json", "application/*":
-				text = true
-			case "text/event-stream", "text/*":
-				stream = true
-			case "*/*":
-				return true
-			}
-		}
-	}
-	return text && stream
 }
 
 // passToLibrary hands a request to the library. A cancellation that the library

@@ -228,13 +228,6 @@ func (s *httpSurface) readBody(w http.ResponseWriter, r *http.Request, principal
 	return body, held, err
 }
 
-// isStateless chooses the protocol generation by the header. If the body names a
-// protocol without sessions it chooses that one, and the library then says what
-// the header should have been.
-func isStateless(r *http.Request, e *messageEnvelope) bool {
-	return r.Header.Get("Mcp-Protocol-Version") >= statelessSince || e.isStateless()
-}
-
 // allowSession decides whether a message without a session may open one.
 func (s *httpSurface) allowSession(w http.ResponseWriter, r *http.Request, p *sallyport.Principal, e *messageEnvelope) bool {
 	if r.Header.Get("Mcp-Session-Id") != "" {

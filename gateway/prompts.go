@@ -11,14 +11,10 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/rawjson"
-	"github.com/sallyport/sallyport/registry"
 )
 
 // promptPrefix stands before the name of a prompt in the id of its call.
 const promptPrefix = string(sallyport.FormPrompt) + ":"
-
-// maxCompletions bounds the values of a completion, as the protocol requires.
-const maxCompletions = 100
 
 // listPrompts answers a listing with the prompts behind a cursor.
 func (s *Server) listPrompts(ctx context.Context, r *mcp.ListPromptsRequest) (*mcp.ListPromptsResult, error) {
@@ -116,43 +112,4 @@ func promptMessages(res *sallyport.Result) []*mcp.PromptMessage {
 		out[i] = &mcp.PromptMessage{Role: mcp.Role(p.Role), Content: writtenContent{text: appendPart(nil, p)}}
 	}
 	return out
-}
-
-// completeArgument offers the values of an argument that the schema of its prompt
-// lists. For other arguments it returns an empty answer.
-func (s *Server) completeArgument(ctx context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-	caller, err := s.callerOf(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	found := []string{}
-	if r.Params.Ref.Type == "ref/prompt" {
-		found = listCompletions(s.gate.Prompts(caller), r.Params)
-	}
-	details := mcp.CompletionResultDetails{Total: len(found), Values: found}
-	if len(found) > maxCompletions {
-		details.Values, details.HasMore = found[:maxCompletions], true
-	}
-	return &mcp.CompleteResult{Completion: details}, nil
-}
-
-func listCompletions(prompts []registry.Definition, p *mcp.CompleteParams) []string {
-	found := []string{}
-	i, ok := slices.BinarySearchFunc(prompts, p.Ref.Name, func(d registry.Definition, name string) int {
-		return strings.Compare(d.Name, name)
-	})
-	if !ok {
-		return found
-	}
-	for _, a := range promptArguments(prompts[i].Schema) {
-		if a.Name != p.Argument.Name {
-			continue
-		}
-		for _, v := range a.values {
-			if strings.HasPrefix(v, p.Argument.Value) {
-				found = append(found, v)
-			}
-		}
-	}
-	return found
 }

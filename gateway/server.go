@@ -24,8 +24,6 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/running"
-	"github.com/sallyport/sallyport/registry"
-	"github.com/sallyport/sallyport/schema"
 )
 
 const (
@@ -43,58 +41,6 @@ const (
 // statelessSince is the first protocol version without sessions. Versions are
 // dates and compare as text.
 const statelessSince = "2026-07-28"
-
-// Gate is what the server needs of a registry. It must be safe for concurrent
-// use.
-type Gate interface {
-	// Definitions returns the tools that the caller sees, sorted by name.
-	Definitions(caller *sallyport.Caller) []registry.Definition
-	// Prompts returns the prompts that the caller sees, sorted by their bare
-	// names. The id of a call is "prompt:" followed by the name.
-	Prompts(caller *sallyport.Caller) []registry.Definition
-	// Resources returns the resources that the caller sees, sorted by URI or
-	// template.
-	Resources(caller *sallyport.Caller) []sallyport.Resource
-	// Reader returns the id to call to read a URI. ok is false when the caller
-	// sees nothing that reads it.
-	Reader(caller *sallyport.Caller, uri string) (id string, ok bool)
-	// Asks reports whether a call is held for a human, who may be the person
-	// behind the caller's client.
-	Asks(caller *sallyport.Caller, id string) bool
-	// Headers returns the arguments of a tool that clients repeat in HTTP
-	// headers. It returns none when the caller does not see the tool.
-	Headers(caller *sallyport.Caller, tool string) []schema.Header
-	// Inquires reports whether a tool declares that it asks its caller for
-	// input.
-	Inquires(id string) bool
-	// Tasks returns what a tool declares about tasks.
-	Tasks(id string) sallyport.TaskSupport
-	// Stands reports whether a caller that called a tool at the given moment
-	// may still see the result.
-	Stands(ctx context.Context, caller *sallyport.Caller, tool string, since time.Time) bool
-	// Call decides and makes one call.
-	Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result
-}
-
-// Options configure a server. The zero value is usable.
-type Options struct {
-	// Personality is the role of every caller that may take it. Other callers
-	// get the first role of their principal.
-	Personality string
-	// Principal returns the principal of stdio, where requests carry no
-	// authentication: the local user. The server calls it for each call, so
-	// that changed rights apply at once. nil means sallyport.LocalPrincipal, a
-	// person without permissions.
-	Principal func() sallyport.Principal
-	// Version is reported to clients; empty means "dev".
-	Version string
-	// Desk records the decision of the person behind a client about a call that
-	// is held for a human. nil means that the server asks no one over the
-	// protocol.
-	Desk sallyport.ApprovalDesk
-	// Logger receives the protocol's own events; nil discards them.
-	Logger *slog.Logger
-}
 
 // Server serves one gate. It is safe for concurrent use.
 type Server struct {
