@@ -2,57 +2,96 @@ package gateway
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
 )
 
-// The server encodes every field of a result as the library does.
-func TestResultsAreWrittenAsTheLibraryDoes(t *testing.T) {
-	s, err := New(nobody{}, nil)
+// The protocol library, which clients use, reads every field of a result as it was
+// meant.
+func TestTheLibraryReadsWhatResultsSay(t *testing.T) {
+	c, err := newCore(nobody{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600))
-	for _, res := range []sallyport.Result{
-		{OK: true},
-		{OK: true, Value: "a<b>", CallID: "c", CostUSD: 0.25},
-		{OK: true, CostUSD: 1e-9},
-		{OK: true, CostUSD: 1e21},
-		{OK: true, Structured: map[string]any{}},
-		{OK: true, Value: "x", Structured: map[string]any{"b": []any{1.5, nil}, "a": "<\u2028>"}},
-		{Error: "it broke"},
-		{Error: "no", Code: sallyport.CodeInputInvalid},
-		{Error: "no", Code: sallyport.CodeExecutionFailed, CostUSD: 2},
-		{Error: "slow", Code: sallyport.CodeRateLimited, RetryAfter: 1500 * time.Millisecond},
-		{Code: sallyport.CodeRateLimited},
-		{Error: "ask", Code: sallyport.CodeApprovalRequired, ApprovalID: "a\"1", ExpiresAt: at, CallID: "c"},
+	for _, tt := range []struct {
+		res  sallyport.Result
+		want mcp.CallToolResult
+	}{
+		{sallyport.Result{OK: true}, mcp.CallToolResult{Meta: mcp.Meta{"sallyport/call": ""}, Content: texts("")}},
+		{
+			sallyport.Result{OK: true, Value: "a<b>", CallID: "c", CostUSD: 0.25},
+			mcp.CallToolResult{Meta: mcp.Meta{"sallyport/call": "c", "sallyport/cost_usd": 0.25}, Content: texts("a<b>")},
+		},
+		{sallyport.Result{OK: true, CostUSD: 1e-9}, mcp.CallToolResult{Meta: mcp.Meta{"sallyport/call": "", "sallyport/cost_usd": 1e-9}, Content: texts("")}},
+		{sallyport.Result{OK: true, CostUSD: 1e21}, mcp.CallToolResult{Meta: mcp.Meta{"sallyport/call": "", "sallyport/cost_usd": 1e21}, Content: texts("")}},
+		{
+			sallyport.Result{OK: true, Structured: map[string]any{}},
+			mcp.CallToolResult{Meta: mcp.Meta{"sallyport/call": ""}, Content: texts(""), StructuredContent: map[string]any{}},
+		},
+		{
+			sallyport.Result{OK: true, Value: "x", Structured: map[string]any{"b": []any{1.5, nil}, "a": "<\u2028>"}},
+			mcp.CallToolResult{Meta: mcp.Meta{"sallyport/call": ""}, Content: texts("x"), StructuredContent: map[string]any{"b": []any{1.5, nil}, "a": "<\u2028>"}},
+		},
+		{sallyport.Result{Error: "it broke"}, mcp.CallToolResult{Meta: mcp.Meta{"sallyport/call": "", "sallyport/code": ""}, Content: texts(": it broke"), IsError: true}},
+		{
+			sallyport.Result{Error: "no", Code: sallyport.CodeExecutionFailed, CostUSD: 2},
+			mcp.CallToolResult{Meta: mcp.Meta{"sallyport/call": "", "sallyport/code": "execution_failed", "sallyport/cost_usd": 2.0}, Content: texts("no"), IsError: true},
+		},
+		{
+			sallyport.Result{Error: "slow", Code: sallyport.CodeRateLimited, RetryAfter: 1500 * time.Millisecond},
+			mcp.CallToolResult{Meta: mcp.Meta{"sallyport/call": "", "sallyport/code": "rate_limited", "sallyport/retry_after_ms": 1500.0}, Content: texts("rate_limited: slow"), IsError: true},
+		},
+		{
+			sallyport.Result{Error: "ask", Code: sallyport.CodeApprovalRequired, ApprovalID: "a\"1", ExpiresAt: at, CallID: "c"},
+			mcp.CallToolResult{Meta: mcp.Meta{
+				"sallyport/call": "c", "sallyport/code": "approval_required", "sallyport/approval_id": "a\"1", "sallyport/expires_at": "2026-01-02T03:04:05.000000006+01:00",
+			}, Content: texts("approval_required: ask"), IsError: true},
+		},
 	} {
-		text, err := json.Marshal(toolResult(res))
+		text, err := c.appendToolResult(nil, false, &tt.res)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := `{"jsonrpc":"2.0","id":"i","result":` + string(text) + `}`
-		got := s.appendResult(nil, &directRequest{id: json.RawMessage(`"i"`)}, &res)
-		if diff := cmp.Diff(want, string(got)); diff != "" {
-			t.Errorf("appendResult(%+v) (-library +own):\n%s", res, diff)
+		var got mcp.CallToolResult
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		// As text, the fields that only the library sets do not differ.
+		if diff := cmp.Diff(encoded(t, &tt.want), encoded(t, &got)); diff != "" {
+			t.Errorf("appendToolResult(%+v) (-want +got):\n%s", tt.res, diff)
 		}
 	}
+}
+
+func texts(text string) []mcp.Content { return []mcp.Content{&mcp.TextContent{Text: text}} }
+
+func encoded(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // If the gate returns a value that cannot be encoded, the client gets an error
 // and not half a result.
 func TestResultThatCannotBeWrittenIsAnError(t *testing.T) {
-	s, err := New(nobody{}, nil)
+	c, err := newCore(nobody{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := s.appendResult([]byte("before "), &directRequest{id: json.RawMessage(`1`)}, &sallyport.Result{OK: true, Structured: map[string]any{"f": func() {}}})
-	if want := `before {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the result cannot be encoded"}}`; string(got) != want {
-		t.Errorf("appendResult() = %s, want %s", got, want)
+	_, err = c.appendToolResult(nil, false, &sallyport.Result{OK: true, Structured: map[string]any{"f": func() {}}})
+	if e, ok := errors.AsType[*jsonrpc.Error](err); !ok || e.Code != jsonrpc.CodeInternalError || e.Message != "the result cannot be encoded" {
+		t.Errorf("appendToolResult() = %v, want that the result cannot be encoded", err)
 	}
 }
 

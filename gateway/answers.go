@@ -6,7 +6,7 @@ import "sync"
 // in bytes.
 const maxKeptAnswer = 64 << 10
 
-// answerBuffers is a pool of buffers for the text of direct answers. A buffer never
+// answerBuffers is a pool of buffers for the text of answers. A buffer never
 // holds anything that was passed to a tool, because a tool may outlive its
 // call.
 type answerBuffers struct{ pool sync.Pool }

@@ -13,19 +13,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/internal/wire"
 )
 
 const (
 	// askKey names the one question in a round of a protocol without sessions.
 	askKey = "approval"
-	// askWait is how long a person has to answer a question over a session. The
-	// request of the call stays open for that time. Without an answer the call
-	// stays held.
-	askWait = 5 * time.Minute
-	// maxQuestions bounds the questions that wait over sessions, and
-	// maxOwnQuestions those of one principal. A person cannot read more at
-	// once, and each question keeps a request open.
-	maxQuestions, maxOwnQuestions = 100, 10
 	// reasonChars bounds the reason that a person gives, in characters. A
 	// record takes that many characters of four bytes each.
 	reasonChars = sallyport.MaxApprovalReason / utf8.UTFMax
@@ -41,13 +34,9 @@ var askSchema = json.RawMessage(fmt.Sprintf(`{"type":"object","properties":{`+
 	`"reason":{"type":"string","title":"Reason","description":"A word for the record","maxLength":%d}},"required":["approve"]}`, reasonChars))
 
 // mayAskPerson reports whether a call is put before the person behind the client.
-func (s *Server) mayAskPerson(caller *sallyport.Caller, id string) bool {
-	return s.o.Desk != nil && s.gate.Asks(caller, id)
+func (c *core) mayAskPerson(caller *sallyport.Caller, id string) bool {
+	return c.o.Desk != nil && c.gate.Asks(caller, id)
 }
-
-// callAttempt makes a call or continues one. It returns a question when the tool
-// asks one in a protocol that needs another round for it.
-type callAttempt func(context.Context) (sallyport.Result, *clientQuestion, error)
 
 // heldCall is a call that a person may be asked about.
 type heldCall struct {
@@ -58,7 +47,7 @@ type heldCall struct {
 // newHeld returns the call as one that a person may be asked about. It returns
 // nil when the client cannot ask a person or no person decides about the call.
 func (c *askableClient) newHeld(try callAttempt) *heldCall {
-	if !canElicit(c.able) || !c.mayAskPerson(c.caller, c.q.Tool) {
+	if !c.able.Elicits || !c.mayAskPerson(c.caller, c.q.Tool) {
 		return nil
 	}
 	c.caller.Asks = true
@@ -77,7 +66,7 @@ func (h *heldCall) makeCall(ctx context.Context, in roundInput, id string) (sall
 		}
 	}
 	res, asked, err := h.make(ctx)
-	if !ask || asked != nil || err != nil {
+	if !ask || asked != nil || err != nil || ctx.Err() != nil {
 		return res, asked, err
 	}
 	return h.askPerson(ctx, res)
@@ -98,6 +87,7 @@ func (h *heldCall) askPerson(ctx context.Context, res sallyport.Result) (sallypo
 		h.o.Logger.Error("a held call cannot be put before a person", "approval", res.ApprovalID, "error", err)
 		return res, nil, nil
 	}
+	h.request.streams = true
 	if !h.rounds {
 		return h.askNow(ctx, &a, res)
 	}
@@ -126,31 +116,26 @@ func (h *heldCall) awaitDecision(ctx context.Context, a *sallyport.Approval) boo
 	}
 	waiting, cancel := context.WithTimeout(waiting, min(askWait, time.Until(a.Expires)))
 	defer cancel()
-	answer, err := h.session.Elicit(waiting, approvalForm(a))
+	text, err := h.request.ask(waiting, methodElicit, approvalForm(a))
 	if err != nil {
-		// A client that has gone, or whose answer does not fit the form, has
-		// decided nothing.
+		// A client that has gone has decided nothing.
 		h.o.Logger.Warn("a person was not asked about a held call", "approval", a.ID, "error", err)
 		return false
 	}
-	v, err := verdictOf(answer)
-	return err == nil && !v.silent && h.stillAuthorized(ctx) && h.mayAskPerson(h.caller, h.q.Tool) && h.decideApproval(ctx, a.ID, v) == nil
+	v, err := readVerdict(text)
+	return err == nil && !v.silent && h.stillAuthorized() && h.mayAskPerson(h.caller, h.q.Tool) && h.decideApproval(ctx, a.ID, v) == nil
 }
 
 // takeAnswer reads the answer to the question of the previous round. It reports
 // whether the person may be asked again because there was no answer.
 func (h *heldCall) takeAnswer(ctx context.Context, in roundInput, id string) (again bool, err error) {
-	response, ok := in.responses[askKey]
-	if !ok {
+	response := in.responses.Value(askKey)
+	if response == nil {
 		return true, nil
 	}
-	answer, ok := response.(*mcp.ElicitResult)
-	if !ok {
-		return false, refusalError("inputResponses." + askKey + ": expected the result of an elicitation")
-	}
-	v, err := verdictOf(answer)
+	v, err := readVerdict(response)
 	if err != nil {
-		return false, refusalError("inputResponses." + askKey + ": " + err.Error())
+		return false, wire.Invalid("inputResponses." + askKey + ": " + err.Error())
 	}
 	if v.silent {
 		return false, nil
@@ -168,15 +153,15 @@ func (h *heldCall) decideApproval(ctx context.Context, id string, v approvalVerd
 	a, err := h.o.Desk.Get(ctx, id)
 	switch {
 	case errors.Is(err, sallyport.ErrApprovalUnknown):
-		return refusalError("this question is over; make the call again without requestState")
+		return wire.Invalid("this question is over; make the call again without requestState")
 	case err != nil:
 		return h.decisionFailed(id, err)
 	case a.Principal != h.caller.Principal.Name || a.Tool != h.q.Tool:
-		return refusalError("this question was about another call")
+		return wire.Invalid("this question was about another call")
 	}
 	switch state := a.StateAt(time.Now()); {
 	case state == sallyport.ApprovalUsed, state == sallyport.ApprovalExpired:
-		return refusalError("this question is over; make the call again without requestState")
+		return wire.Invalid("this question is over; make the call again without requestState")
 	case state == sallyport.ApprovalDenied, state == sallyport.ApprovalApproved && v.approve:
 		return nil
 	}
@@ -194,15 +179,21 @@ func (h *heldCall) decisionFailed(id string, err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the decision could not be taken: the call is still held (approval " + id + ")"}
 }
 
-func refusalError(text string) error {
-	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: text}
-}
-
 // approvalVerdict is what a person answered.
 type approvalVerdict struct {
 	silent  bool // the person did not decide
 	approve bool
 	reason  string
+}
+
+// readVerdict reads the answer to the question about a held call.
+func readVerdict(text json.RawMessage) (approvalVerdict, error) {
+	response, err := readResponse(text)
+	answer, ok := response.(*mcp.ElicitResult)
+	if err != nil || !ok {
+		return approvalVerdict{}, errors.New("expected the result of an elicitation")
+	}
+	return verdictOf(answer)
 }
 
 // verdictOf reads an answer. Only the JSON value true is an approval.

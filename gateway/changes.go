@@ -2,147 +2,169 @@ package gateway
 
 import (
 	"context"
-	"errors"
-	"maps"
+	"encoding/json"
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/sallyport/sallyport"
 )
 
-// methodListen opens a stream of changes in protocols without sessions.
-const methodListen = "subscriptions/listen"
-
 const (
-	// maxListens bounds the streams of changes over HTTP that are open at once,
-	// and maxOwnListens those of one principal. Each costs about fifty
-	// kilobytes.
-	maxListens, maxOwnListens = 1000, 100
 	// maxFollowed bounds the different resources that a principal may follow
-	// while the server runs, and maxFollowedBytes the total length of their
-	// URIs. The protocol library keeps each of them for as long.
+	// while the server runs, and maxFollowedBytes the length of a URI.
 	maxFollowed      = 500
 	maxFollowedBytes = 2 << 10
 	// changeWait is how long a change waits for others, so that they make one
-	// notification. The library waits as long before it reports changed lists.
+	// notification.
 	changeWait = 10 * time.Millisecond
 )
 
-// registerWithLibrary registers with the library the tool, the prompt and the resource
-// that stand for everything that the gate offers.
-func (s *Server) registerWithLibrary(l *mcp.Server) {
-	l.AddTool(&mcp.Tool{Name: dispatch, InputSchema: map[string]any{"type": "object"}}, s.callTool)
-	l.AddPrompt(&mcp.Prompt{Name: dispatch}, s.getPrompt)
-	l.AddResource(&mcp.Resource{Name: dispatch, URI: dispatchURI}, s.readResource)
+// The notifications of changes.
+const (
+	methodToolsChanged     = "notifications/tools/list_changed"
+	methodPromptsChanged   = "notifications/prompts/list_changed"
+	methodResourcesChanged = "notifications/resources/list_changed"
+	methodUpdated          = "notifications/resources/updated"
+	methodListening        = "notifications/subscriptions/acknowledged"
+)
+
+// changeHub wakes the streams on which clients listen for changes. Each stream
+// writes on its own, so a client that does not read delays no other.
+type changeHub struct {
+	mu        sync.Mutex
+	listening map[chan struct{}]struct{}
+	timer     *time.Timer // for the next change
 }
 
-// ListChanged tells every client that its lists of tools, prompts and resources
-// may have changed, and tells clients that follow resources that these may have
-// changed. Calls in quick succession make one notification of each kind. Call
-// it after you put another registry behind the gate or other tools into it.
-func (s *Server) ListChanged() {
-	// Registering the stand-ins again tells the library of a change. The
-	// library knows which clients listen in which generation of the protocol,
-	// and it waits briefly for further changes.
-	s.registerWithLibrary(s.mcp)
-	s.followed.notifySoon(func(uri string) {
-		// An error would only say that a client has gone.
-		_ = s.mcp.ResourceUpdated(context.Background(), &mcp.ResourceUpdatedNotificationParams{URI: uri})
-	})
+// addStream returns a channel that receives after a change, at most one for all
+// changes since the last. The caller ends it by remove.
+func (h *changeHub) addStream() (changed <-chan struct{}, remove func()) {
+	own := make(chan struct{}, 1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.listening[own] = struct{}{}
+	return own, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.listening, own)
+	}
+}
+
+// announceChange wakes all streams after a brief wait for further changes.
+func (h *changeHub) announceChange() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case len(h.listening) == 0:
+	case h.timer != nil:
+		h.timer.Reset(changeWait)
+	default:
+		h.timer = time.AfterFunc(changeWait, h.wakeStreams)
+	}
+}
+
+func (h *changeHub) wakeStreams() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for own := range h.listening {
+		select {
+		case own <- struct{}{}:
+		default: // it has not yet written about the last change
+		}
+	}
 }
 
 // followedResources holds the resources that clients follow, by principal.
 type followedResources struct {
-	mu    sync.Mutex
-	by    map[string]map[string]struct{}
-	timer *time.Timer // for the next notification
+	mu sync.Mutex
+	by map[string]map[string]string
 }
 
-// addResource records a resource and reports whether there was room for it.
-func (f *followedResources) addResource(principal, uri string) bool {
+// addResource records a resource. It returns the URI as it is kept once for all
+// sessions of the principal, and whether there was room for it.
+func (f *followedResources) addResource(principal, uri string) (kept string, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	own := f.by[principal]
-	if _, known := own[uri]; known {
-		return true
+	if kept, known := own[uri]; known {
+		return kept, true
 	}
 	if len(own) == maxFollowed {
-		return false
+		return "", false
 	}
 	if own == nil {
-		own = map[string]struct{}{}
+		own = map[string]string{}
 		f.by[principal] = own
 	}
-	own[uri] = struct{}{}
-	return true
+	own[uri] = uri
+	return uri, true
 }
 
-// notifySoon reports a change of every followed resource by tell. It waits briefly
-// for further changes and runs tell on its own goroutine, because a client that
-// does not read must not delay a change.
-func (f *followedResources) notifySoon(tell func(uri string)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case len(f.by) == 0:
-	case f.timer != nil:
-		f.timer.Reset(changeWait)
-	default:
-		f.timer = time.AfterFunc(changeWait, func() {
-			for uri := range f.listResources() {
-				tell(uri)
+// changeInterest says which changes a stream is told of.
+type changeInterest struct {
+	tools, prompts, resources bool
+	uris                      []string
+	id                        json.RawMessage // that of the request that listens; nil in a session
+}
+
+// tell sends the notifications of a change. It stops at the first error.
+func (w *changeInterest) tell(send func(method string, params any) error) error {
+	for _, list := range []struct {
+		wanted bool
+		method string
+	}{{w.tools, methodToolsChanged}, {w.prompts, methodPromptsChanged}, {w.resources, methodResourcesChanged}} {
+		if list.wanted {
+			if err := send(list.method, changeNote{Meta: w.meta()}); err != nil {
+				return err
 			}
-		})
+		}
 	}
-}
-
-// listResources returns the followed resources of all principals.
-func (f *followedResources) listResources() map[string]struct{} {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	out := map[string]struct{}{}
-	for _, own := range f.by {
-		maps.Copy(out, own)
-	}
-	return out
-}
-
-// callerKey is the context key under which a subscription finds its caller. The
-// library makes its own request for each resource that a stream of
-// notifications names.
-type callerKey struct{}
-
-// followResources passes a subscription on with its caller in the context.
-func (s *Server) followResources(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
-	caller, err := s.callerOf(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	return next(context.WithValue(ctx, callerKey{}, caller), method, req)
-}
-
-// subscribeResource records that a client follows a resource. The caller must be
-// allowed to see it.
-func (s *Server) subscribeResource(ctx context.Context, r *mcp.SubscribeRequest) error {
-	caller, ok := ctx.Value(callerKey{}).(*sallyport.Caller)
-	if !ok {
-		return errors.New("gateway: a subscription without a caller")
-	}
-	uri := r.Params.URI
-	if len(uri) > maxFollowedBytes {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the URI is too long to be followed"}
-	}
-	if _, known := s.gate.Reader(caller, uri); !known {
-		return noResource(r.ProtocolVersion(), uri)
-	}
-	if !s.followed.addResource(caller.Principal.Name, uri) {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "too many resources are followed"}
+	for _, uri := range w.uris {
+		if err := send(methodUpdated, changeNote{Meta: w.meta(), URI: uri}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// unsubscribeResource does nothing: the library knows which session follows what.
-func (s *Server) unsubscribeResource(context.Context, *mcp.UnsubscribeRequest) error { return nil }
+// changeNote are the parameters of the notification of a change.
+type changeNote struct {
+	Meta map[string]json.RawMessage `json:"_meta,omitempty"`
+	URI  string                     `json:"uri,omitempty"`
+}
+
+// meta names the request that listens.
+func (w *changeInterest) meta() map[string]json.RawMessage {
+	if w.id == nil {
+		return nil
+	}
+	return map[string]json.RawMessage{mcp.MetaKeySubscriptionID: w.id}
+}
+
+// tellUntil sends notifications after each change, until the context ends or the
+// client has gone.
+func (w *changeInterest) tellUntil(ctx context.Context, changed <-chan struct{}, send func(method string, params any) error) {
+	for w.any() {
+		select {
+		case <-changed:
+			if w.tell(send) != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *changeInterest) any() bool { return w.tools || w.prompts || w.resources || len(w.uris) > 0 }
+
+// acknowledgement returns the parameters of the notification that says what a
+// client will be told of.
+func (w *changeInterest) acknowledgement() any {
+	return struct {
+		Meta          map[string]json.RawMessage    `json:"_meta"`
+		Notifications mcp.NotificationSubscriptions `json:"notifications"`
+	}{w.meta(), mcp.NotificationSubscriptions{
+		ToolsListChanged: w.tools, PromptsListChanged: w.prompts, ResourcesListChanged: w.resources, ResourceSubscriptions: w.uris,
+	}}
+}

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/sallyport/sallyport/gateway/internal/wire"
 )
 
 // sessionMeta is the _meta key by which a client of a protocol without sessions
@@ -17,6 +17,10 @@ const sessionMeta = "sallyport/session"
 
 // maxSessionBytes bounds a session id that a client chooses.
 const maxSessionBytes = 256
+
+// sessionIdle is how long a session or a conversation may be idle before it
+// ends.
+const sessionIdle = 30 * time.Minute
 
 // conversationSet assigns sessions to callers of a protocol without sessions that
 // name none. Each principal and personality has one session, which is replaced
@@ -62,17 +66,14 @@ func newSession() string { return "mcp-" + rand.Text() }
 // namedSession returns the conversation that a request names, or "" for none.
 // It refuses an invalid name, because replacing the name could join two
 // conversations.
-func namedSession(meta map[string]any) (string, error) {
-	v, ok := meta[sessionMeta]
-	if !ok {
+func namedSession(meta wire.Members) (string, error) {
+	value := meta.Value(sessionMeta)
+	if value == nil {
 		return "", nil
 	}
-	name, ok := v.(string)
+	name, ok := wire.DecodeString(value)
 	if !ok || name == "" || len(name) > maxSessionBytes || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
-		return "", &jsonrpc.Error{
-			Code:    jsonrpc.CodeInvalidParams,
-			Message: "_meta " + sessionMeta + ": expected a text of 1 to 256 bytes without control characters",
-		}
+		return "", wire.Invalid("_meta " + sessionMeta + ": expected a text of 1 to 256 bytes without control characters")
 	}
 	return name, nil
 }

@@ -2,13 +2,22 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/running"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/schema"
 )
+
+// stopWait bounds how long the server waits for cancelled calls. The gate
+// answers after one second for a tool that ignores the cancellation.
+const stopWait = 5 * time.Second
 
 // Gate is what the server needs of a registry. It must be safe for concurrent
 // use.
@@ -60,4 +69,56 @@ type Options struct {
 	Desk sallyport.ApprovalDesk
 	// Logger receives the protocol's own events; nil discards them.
 	Logger *slog.Logger
+}
+
+// core is what the handlers of all methods share: the gate, and what is kept
+// between the requests of clients.
+type core struct {
+	gate          Gate
+	o             Options
+	identity      []byte // the server's identity in each result, encoded
+	conversations conversationSet
+	lists         pageCache
+	changes       changeHub
+	followed      followedResources
+	questions     *running.Set // questions that wait for an answer
+	seal          *stateSeal   // encrypts the state that clients keep between two rounds
+	parked        pendingCalls
+	tasks         taskSet
+	answers       answerBuffers
+}
+
+// newCore returns the core of a server over a gate.
+func newCore(gate Gate, o *Options) (*core, error) {
+	c := &core{
+		gate: gate, questions: running.New(maxQuestions, maxOwnQuestions), tasks: newTasks(),
+		conversations: conversationSet{idle: map[string]*currentConversation{}},
+		changes:       changeHub{listening: map[chan struct{}]struct{}{}},
+		followed:      followedResources{by: map[string]map[string]string{}},
+	}
+	if o != nil {
+		c.o = *o
+	}
+	if c.o.Principal == nil {
+		c.o.Principal = func() sallyport.Principal { return sallyport.Principal{Name: sallyport.LocalPrincipal, Person: true} }
+	}
+	if c.o.Version == "" {
+		c.o.Version = "dev"
+	}
+	if c.o.Logger == nil {
+		c.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if c.identity, err = json.Marshal(c.implementation()); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	if c.seal, err = newSeal(); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	return c, nil
+}
+
+// implementation returns the identity of the server.
+func (c *core) implementation() *mcp.Implementation {
+	return &mcp.Implementation{Name: "sallyport", Title: "Sallyport", Version: c.o.Version}
 }

@@ -26,7 +26,7 @@ func TestADecisionIsAboutTheCallersOwnCall(t *testing.T) {
 		}
 	}
 	h := &heldCall{askableClient: &askableClient{
-		Server: &Server{o: Options{Desk: desk}},
+		core:   &core{o: Options{Desk: desk}},
 		caller: &sallyport.Caller{Principal: sallyport.Principal{Name: "alice"}}, q: sallyport.Request{Tool: "held"},
 	}}
 	for id, want := range map[string]sallyport.ApprovalState{

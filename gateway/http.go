@@ -7,23 +7,18 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
+	"time"
 
-	sdkauth "github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/gateway/internal/wire"
 	"github.com/sallyport/sallyport/internal/budget"
+	"github.com/sallyport/sallyport/internal/running"
 )
 
 const (
-	// maxSessions bounds the protocol sessions that are open at once, and
-	// maxOwnSessions those of one principal. A session costs about ten
-	// kilobytes. It ends after sessionIdle, or earlier if it is idle, its
-	// principal has the most sessions, and another principal needs room.
-	maxSessions, maxOwnSessions = 1000, 500
 	// maxPosts bounds the requests that are read and answered at once, and
 	// maxOwnPosts those of one principal. longBytes bounds the total size of
 	// those messages that are longer than smallBytes, from when they are read
@@ -31,88 +26,71 @@ const (
 	// about 400 MiB, whatever they send.
 	maxPosts, maxOwnPosts = 800, 400
 	longBytes             = 192 << 20
-	smallBytes            = 256 << 10
+	// maxListens bounds the streams of changes over HTTP that are open at once,
+	// and maxOwnListens those of one principal.
+	maxListens, maxOwnListens = 1000, 100
 )
-
-// principalKey is the key under which a verified token carries the principal.
-const principalKey = "sallyport/principal"
 
 // httpSurface is the handler of streamable HTTP.
 type httpSurface struct {
-	server   *Server
-	newer    http.Handler // the library, without sessions
-	older    http.Handler // the library, with sessions
-	versions []string     // versions of the protocol with sessions
-	long     *budget.Budget
+	core      *core
+	calls     *running.Set
+	posts     *running.Set // requests that are being read and answered
+	listens   *running.Set // streams of changes
+	sessions  sessionSet
+	long      *budget.Budget // of long messages
+	writeWait time.Duration
 }
 
-// Handler serves streamable HTTP. Both generations of the protocol answer on
-// one URL: requests of 2026-07-28 and later have no session, earlier ones do.
-// It must stand behind an auth.Guard, which names the principal; a request
-// without one is answered 401.
-func (s *Server) Handler() http.Handler {
-	server := func(*http.Request) *mcp.Server { return s.mcp }
-	// The guard has checked Host and Origin against the server's own names. The
-	// SDK's own check would refuse names that the operator added.
-	common := mcp.StreamableHTTPOptions{
-		Logger: s.o.Logger, MaxRequestBodyBytes: maxMessageBytes, DisableLocalhostProtection: true,
-	}
-	stateless, stateful := common, common
-	stateless.Stateless, stateless.PropagateRequestCancellation = true, true
+func newHTTPSurface(c *core) *httpSurface {
 	return &httpSurface{
-		server: s, long: budget.New(longBytes),
-		newer: bindPrincipal(mcp.NewStreamableHTTPHandler(server, &stateless)),
-		older: bindPrincipal(mcp.NewStreamableHTTPHandler(server, &stateful)),
-		versions: slices.DeleteFunc(mcp.SupportedProtocolVersions(), func(v string) bool {
-			return v >= statelessSince
-		}),
+		core: c, calls: running.New(0, 0), posts: running.New(maxPosts, maxOwnPosts),
+		listens:  running.NewYielding(maxListens, maxOwnListens),
+		sessions: sessionSet{open: map[string]*httpSession{}},
+		long:     budget.New(longBytes), writeWait: writeWait,
 	}
 }
 
-// bindPrincipal passes the principal that the guard authenticated to the protocol
-// library in the library's own form. The library then carries it with each
-// message, also with those of a session that began in another request. It
-// refuses a session to every user except the one that opened it.
-func bindPrincipal(next http.Handler) http.Handler {
-	verified := sdkauth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*sdkauth.TokenInfo, error) {
-		p, ok := auth.PrincipalFrom(ctx)
-		if !ok || p.Name == "" {
-			return nil, sdkauth.ErrInvalidToken
-		}
-		return &sdkauth.TokenInfo{UserID: p.Name, Extra: map[string]any{principalKey: p}}, nil
-	}, &sdkauth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The guard has checked and removed the token. The library calls its
-		// verifier only when there is a token, so this word stands for it.
-		r.Header.Set("Authorization", "Bearer checked")
-		verified.ServeHTTP(w, r)
-	})
+// shutdown waits for running calls until ctx ends, cancels the rest, and ends
+// streams and sessions.
+func (s *httpSurface) shutdown(ctx context.Context) error {
+	err := s.calls.Wait(ctx)
+	s.calls.Stop()
+	s.listens.Stop()
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
+	defer cancel()
+	err = errors.Join(err, s.calls.Wait(stop))
+	// A call is over before its answer is written.
+	err = errors.Join(err, s.posts.Wait(stop), s.listens.Wait(stop))
+	s.sessions.closeAll()
+	return err
 }
 
-// boundPrincipal returns the principal that bind attached to a message.
-func boundPrincipal(extra *mcp.RequestExtra) (sallyport.Principal, bool) {
-	if extra == nil || extra.TokenInfo == nil {
-		return sallyport.Principal{}, false
-	}
-	p, ok := extra.TokenInfo.Extra[principalKey].(sallyport.Principal)
-	return p, ok
-}
-
-// ServeHTTP reads a message strictly. It answers the message or hands it to the
-// protocol generation that the message names.
+// ServeHTTP serves one request.
 func (s *httpSurface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w = slowClientWriter{w, s.server.writeWait}
+	w = slowClientWriter{w, s.writeWait}
 	p, ok := auth.PrincipalFrom(r.Context())
 	if !ok || p.Name == "" {
-		s.older.ServeHTTP(w, r)
+		http.Error(w, "no principal", http.StatusUnauthorized)
 		return
 	}
-	if r.Method != http.MethodPost {
-		s.serveOther(w, r)
+	if status, why := checkHead(r); status != 0 {
+		if status == http.StatusMethodNotAllowed {
+			w.Header().Set("Allow", why)
+			why = "Method Not Allowed"
+		}
+		http.Error(w, why, status)
 		return
 	}
-	if x := s.servePost(w, r, p); x != nil {
-		s.serveListening(x)
+	switch r.Method {
+	case http.MethodGet:
+		s.serveStream(w, r, p)
+	case http.MethodDelete:
+		s.serveEnd(w, r, p)
+	default:
+		if x := s.servePost(w, r, p); x != nil {
+			s.serveListening(x)
+		}
 	}
 }
 
@@ -120,7 +98,7 @@ func (s *httpSurface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // stream instead of answering it, because such a request does not count as
 // waiting for an answer.
 func (s *httpSurface) servePost(w http.ResponseWriter, r *http.Request, p sallyport.Principal) (opens *httpExchange) {
-	_, done, ok := s.server.posts.Begin(r.Context(), p.Name)
+	_, done, ok := s.posts.Begin(r.Context(), p.Name)
 	if !ok {
 		answerBusy(w, fmt.Sprintf("too many requests at once: %d of a principal, %d of all, and fewer the more run; try again", maxOwnPosts, maxPosts))
 		return nil
@@ -132,85 +110,182 @@ func (s *httpSurface) servePost(w http.ResponseWriter, r *http.Request, p sallyp
 		answerUnread(w, err)
 		return nil
 	}
-	e, err := openEnvelope(body)
-	x := &httpExchange{w: w, r: r, principal: p, message: &e, stateless: isStateless(r, &e)}
-	switch refused := (*messageFault)(nil); {
+	x := &httpExchange{w: w, r: r}
+	x.Message, err = openMessage(body)
+	x.carrier, x.principal, x.calls = x, p, s.calls
+	x.rounds = isStateless(r, &x.Message)
+	switch refused := (*jsonrpc.Error)(nil); {
 	case errors.As(err, &refused):
-		x.writeFault(refused)
-	case e.isIgnored():
-		w.WriteHeader(http.StatusAccepted)
-	case !x.stateless && !s.allowSession(w, r, &p, &e):
+		x.refuse(refused)
+	case x.ID == nil && generationOf(x.Method) != noProtocol:
+		x.refuse(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("the request %q has no id", x.Method)})
+	case x.rounds:
+		return s.answerRound(x)
 	default:
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		if x.stateless && e.method == methodListen {
-			return x
-		}
-		s.answerMessage(x)
+		s.answerInSession(x)
 	}
 	return nil
+}
+
+// answerRound answers a message of a protocol without sessions.
+func (s *httpSurface) answerRound(x *httpExchange) (opens *httpExchange) {
+	if refused := s.checkAgreement(x); refused != nil {
+		x.refuse(refused)
+		return nil
+	}
+	switch {
+	case x.ID == nil, x.Method == "":
+		// Closing a request cancels it, and there are no questions to answer.
+		x.w.WriteHeader(http.StatusAccepted)
+	case x.Method == methodListen:
+		return x
+	default:
+		s.answerCall(x.r.Context(), x)
+	}
+	return nil
+}
+
+// answerInSession answers a message of a protocol with sessions. Until then its
+// session does not count as idle.
+func (s *httpSurface) answerInSession(x *httpExchange) {
+	switch {
+	case x.Version != "":
+		x.refuse(faultOf(unsupportedVersion(x.Version)))
+		return
+	case x.r.Header.Get(sessionHeader) == "":
+		s.beginSession(x)
+		return
+	}
+	open, status := s.sessions.useSession(x.r.Header.Get(sessionHeader), x.principal)
+	if status != 0 {
+		http.Error(x.w, sessionRefusal(status), status)
+		return
+	}
+	defer open.releaseUse()
+	x.session = &open.session
+	switch {
+	case x.Method == "":
+		x.session.deliverAnswer(&x.Message)
+	case x.Method == methodCancelled:
+		open.cancelRequest(cancelledID(&x.Message))
+	case x.ID != nil:
+		s.answerKnown(x, open)
+		return
+	}
+	x.w.WriteHeader(http.StatusAccepted)
+}
+
+// answerKnown answers a request of a session. The client chooses the order of the
+// calls of a session; closing the request does not cancel it, and neither does the
+// end of the session.
+func (s *httpSurface) answerKnown(x *httpExchange, open *httpSession) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(x.r.Context()))
+	defer cancel()
+	key := wire.IDKey(x.ID)
+	if !open.beginRequest(key, cancel) {
+		x.refuse(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("duplicate in-flight request ID %v", key)})
+		return
+	}
+	x.ends = func() { open.endRequest(key) }
+	s.answerCall(ctx, x)
+}
+
+// answerCall answers a request.
+func (s *httpSurface) answerCall(ctx context.Context, x *httpExchange) {
+	x.streams = !answersAtOnce(x.Method)
+	text := s.core.answers.getBuffer()
+	defer s.core.answers.putBuffer(text)
+	answer, refused := s.core.answerRequest(ctx, &x.request, *text)
+	*text = answer
+	x.finish(answer, refused)
+}
+
+// beginSession answers a message without a session, which has to begin one.
+func (s *httpSurface) beginSession(x *httpExchange) {
+	if x.Method != methodInitialize {
+		x.refuse(&jsonrpc.Error{
+			Code:    jsonrpc.CodeInvalidRequest,
+			Message: "there is no session: initialize, then send Mcp-Session-Id; or send Mcp-Protocol-Version " + statelessSince,
+		})
+		return
+	}
+	open := s.sessions.newHTTPSession(x.principal)
+	x.session, x.streams = &open.session, true
+	answer, refused := s.core.answerRequest(x.r.Context(), &x.request, nil)
+	if refused == nil {
+		if !s.sessions.addSession(open) {
+			answerBusy(x.w, fmt.Sprintf("too many sessions are open: %d of a principal, %d of all; end one with DELETE, or try again", maxOwnSessions, maxSessions))
+			return
+		}
+		x.w.Header().Set(sessionHeader, open.id)
+	}
+	x.finish(answer, refused)
 }
 
 // serveListening serves a stream of changes, which stays open until its client or the
 // server ends it.
 func (s *httpSurface) serveListening(x *httpExchange) {
-	ctx, done, ok := s.server.listens.Begin(x.r.Context(), x.principal.Name)
+	ctx, done, ok := s.listens.Begin(x.r.Context(), x.principal.Name)
 	if !ok {
 		answerBusy(x.w, tooManyStreams)
 		return
 	}
 	defer done()
-	x.r = x.r.WithContext(ctx)
-	s.passToLibrary(x)
+	s.answerCall(ctx, x)
 }
 
-// answerMessage answers a message. Until then its session does not count as idle.
-func (s *httpSurface) answerMessage(x *httpExchange) {
-	if x.stateless {
-		if err := s.server.checkHeaders(x); err != nil {
-			x.writeFault(&messageFault{id: x.message.id, code: mcp.CodeHeaderMismatch, text: "header mismatch: " + err.Error()})
-			return
-		}
-	} else {
-		x.session = s.server.sessions.useSession(x.r.Header.Get("Mcp-Session-Id"), x.principal)
-		defer x.session.releaseUse()
-	}
-	if !s.answerDirectly(x) {
-		s.passToLibrary(x)
-	}
-}
-
-// serveOther serves requests without a message: those that open a stream or end a
-// session.
-func (s *httpSurface) serveOther(w http.ResponseWriter, r *http.Request) {
-	if isStateless(r, &messageEnvelope{}) {
-		s.newer.ServeHTTP(w, r)
+// serveStream serves the stream on which the client of a session is told of
+// changes.
+func (s *httpSurface) serveStream(w http.ResponseWriter, r *http.Request, p sallyport.Principal) {
+	open, status := s.sessions.findSession(r.Header.Get(sessionHeader), p)
+	if status != 0 {
+		http.Error(w, sessionRefusal(status), status)
 		return
 	}
-	if r.Method != http.MethodDelete {
-		s.serveStream(w, r)
-		return
-	}
-	ended := &statusRecorder{ResponseWriter: w}
-	s.older.ServeHTTP(ended, r)
-	if ended.status == http.StatusNoContent {
-		s.server.sessions.removeSession(r.Header.Get("Mcp-Session-Id"))
-	}
-}
-
-// serveStream serves a stream on which the client of a session listens.
-func (s *httpSurface) serveStream(w http.ResponseWriter, r *http.Request) {
-	p, _ := auth.PrincipalFrom(r.Context())
-	ctx, done, ok := s.server.listens.Begin(r.Context(), p.Name)
+	ctx, done, ok := s.listens.Begin(r.Context(), p.Name)
 	if !ok {
 		answerBusy(w, tooManyStreams)
 		return
 	}
 	defer done()
-	s.older.ServeHTTP(w, r.WithContext(ctx))
+	if !open.beginStream() {
+		http.Error(w, "stream ID conflicts with ongoing stream", http.StatusConflict)
+		return
+	}
+	defer open.endStream()
+	changed, remove := s.core.changes.addStream()
+	defer remove()
+	events := &eventStream{w: w}
+	if events.begin() != nil {
+		return
+	}
+	for {
+		select {
+		case <-changed:
+			if what, ok := open.changesToTell(); ok && what.tell(notifyBy(events)) != nil {
+				return
+			}
+		case <-open.gone:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // tooManyStreams is the answer to a client that opens one stream too many.
 var tooManyStreams = fmt.Sprintf("too many streams are open: %d of a principal, %d of all; end one, or try again", maxOwnListens, maxListens)
+
+// serveEnd ends a session.
+func (s *httpSurface) serveEnd(w http.ResponseWriter, r *http.Request, p sallyport.Principal) {
+	open, status := s.sessions.findSession(r.Header.Get(sessionHeader), p)
+	if status != 0 {
+		http.Error(w, sessionRefusal(status), status)
+		return
+	}
+	open.end()
+	w.WriteHeader(http.StatusNoContent)
+}
 
 // readBody returns the body. The caller releases held once a long message is
 // answered. read does not wait for long messages of other requests: if there is
@@ -226,48 +301,6 @@ func (s *httpSurface) readBody(w http.ResponseWriter, r *http.Request, principal
 	held = s.long.Hold("", principal, nil)
 	body, err = held.ReadAll(all, body)
 	return body, held, err
-}
-
-// allowSession decides whether a message without a session may open one.
-func (s *httpSurface) allowSession(w http.ResponseWriter, r *http.Request, p *sallyport.Principal, e *messageEnvelope) bool {
-	if r.Header.Get("Mcp-Session-Id") != "" {
-		return true
-	}
-	if e.method != "initialize" {
-		writeRefusal(w, &messageFault{
-			id: e.id, code: jsonrpc.CodeInvalidRequest,
-			text: "there is no session: initialize, then send Mcp-Session-Id; or send Mcp-Protocol-Version " + statelessSince,
-		}, false)
-		return false
-	}
-	open := 0
-	for session := range s.server.mcp.Sessions() {
-		if session.ID() != "" {
-			open++
-		}
-	}
-	if s.server.sessions.countOf(p.Name) >= maxOwnSessions || open >= maxSessions && !s.server.sessions.makeRoom(p.Name) {
-		answerBusy(w, fmt.Sprintf("too many sessions are open: %d of a principal, %d of all; end one with DELETE, or try again", maxOwnSessions, maxSessions))
-		return false
-	}
-	return true
-}
-
-// writeRefusal writes a fault. An unknown method is answered 404 in a protocol
-// without sessions. With sessions it is an ordinary answer, because 404 there
-// means that the session is gone.
-func writeRefusal(w http.ResponseWriter, f *messageFault, stateless bool) {
-	status := http.StatusBadRequest
-	if f.code == jsonrpc.CodeMethodNotFound {
-		status = http.StatusOK
-		if stateless {
-			status = http.StatusNotFound
-		}
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	// The write fails if the client has gone.
-	_, _ = w.Write(f.encodeReply())
 }
 
 // answerUnread answers a body that did not arrive completely.

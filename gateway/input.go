@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -16,78 +15,12 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// mayAskCaller reports whether a tool may ask its caller for input.
-func (s *Server) mayAskCaller(tool string) bool { return tool != "" && s.gate.Inquires(tool) }
-
-// mayOutliveRequest reports whether a call may be answered with something other than its
-// result. Such calls go through the library, which carries questions and tasks.
-func (s *Server) mayOutliveRequest(d *directRequest) bool {
-	switch {
-	case s.mayAskCaller(d.tool):
-		return true
-	case d.tool == "" || d.version == "":
-		return false
-	}
-	tasks := s.gate.Tasks(d.tool)
-	return tasks == sallyport.TaskRequired || tasks == sallyport.TaskOptional && d.tasks
-}
-
-// chooseAttempt returns how this call is made, and the id that the request's state
-// names. Only a tool that may ask gets access to its caller.
-func (c *askableClient) chooseAttempt(ctx context.Context, in roundInput, relay *progressRelay) (try callAttempt, id string, err error) {
-	inquires := c.mayAskCaller(c.q.Tool)
-	detaches, err := c.mayDetach()
-	if err != nil {
-		return nil, "", err
-	}
-	if c.rounds && in.state != "" && (inquires || canElicit(c.able) && c.mayAskPerson(c.caller, c.q.Tool)) {
-		if id, err = c.seal.openState(c.boundWords(), in.state, time.Now()); err != nil {
-			return nil, "", refusalError("requestState: " + err.Error() + "; make the call again without it")
-		}
-	}
-	try = func(ctx context.Context) (sallyport.Result, *clientQuestion, error) {
-		return c.gate.Call(ctx, c.caller, c.q), nil, nil
-	}
-	switch {
-	case !inquires && !detaches:
-	case !c.rounds:
-		c.caller.Input = &sessionElicitor{c, ctx}
-	case isParked(id):
-		try = func(ctx context.Context) (sallyport.Result, *clientQuestion, error) {
-			return c.resumeCall(ctx, id, in, relay)
-		}
-	default:
-		try = func(ctx context.Context) (sallyport.Result, *clientQuestion, error) {
-			return c.beginCall(ctx, relay, detaches)
-		}
-	}
-	return try, id, nil
-}
-
-// canAnswer reports whether the client declares that it answers a kind of question.
-func (c *askableClient) canAnswer(kind sallyport.InputKind) bool {
-	switch {
-	case c.able == nil:
-		return false
-	case kind == sallyport.InputPerson:
-		return canElicit(c.able)
-	case kind == sallyport.InputModel:
-		return c.able.Sampling != nil
-	default:
-		return kind == sallyport.InputFolders && c.able.RootsV2 != nil
-	}
-}
-
-// firstUnanswerable returns the first kind of question that the client cannot answer, or
-// "" when it can answer all of them.
-func (c *askableClient) firstUnanswerable(questions []sallyport.Question) sallyport.InputKind {
-	for i := range questions {
-		if !c.canAnswer(questions[i].Kind) {
-			return questions[i].Kind
-		}
-	}
-	return ""
-}
+// The questions to a client.
+const (
+	methodElicit = "elicitation/create"
+	methodSample = "sampling/createMessage"
+	methodFolder = "roots/list"
+)
 
 // errUnable returns the tool's error for a kind of question that its client
 // cannot answer.
@@ -105,8 +38,7 @@ func capabilityRequired(kind sallyport.InputKind) error {
 	need := map[sallyport.InputKind]string{
 		sallyport.InputPerson: "elicitation", sallyport.InputModel: "sampling", sallyport.InputFolders: "roots",
 	}[kind]
-	// The library's own form names more capabilities than are missing. Strings
-	// always marshal.
+	// Strings always marshal.
 	data, _ := json.Marshal(map[string]any{"requiredCapabilities": map[string]any{need: struct{}{}}})
 	return &jsonrpc.Error{
 		Code: mcp.CodeMissingRequiredClientCapabilities, Data: data,
@@ -132,6 +64,15 @@ func (c *askableClient) requestOf(q *sallyport.Question) mcp.InputRequest {
 	default:
 		return &mcp.ListRootsParams{}
 	}
+}
+
+// readAnswer reads a client's answer to a question.
+func readAnswer(q *sallyport.Question, text json.RawMessage) (sallyport.Answer, error) {
+	response, err := readResponse(text)
+	if err != nil || response == nil {
+		return sallyport.Answer{}, errors.New("expected the answer to a question")
+	}
+	return answerOf(q, response)
 }
 
 // answerOf reads a client's answer to a question.
@@ -194,7 +135,7 @@ func copyText(a *sallyport.Answer, q *sallyport.Question, model string, content 
 // sessionElicitor asks over a session while the call and its request wait.
 type sessionElicitor struct {
 	*askableClient
-	request context.Context
+	waits context.Context // that of the request
 }
 
 func (s *sessionElicitor) Can(kind sallyport.InputKind) bool { return s.canAnswer(kind) }
@@ -203,8 +144,7 @@ func (s *sessionElicitor) Ask(ctx context.Context, questions ...sallyport.Questi
 	if kind := s.firstUnanswerable(questions); kind != "" {
 		return nil, errUnable(kind)
 	}
-	// The library sends a question along with the request that it belongs to.
-	waiting, cancel := context.WithTimeout(s.request, askWait)
+	waiting, cancel := context.WithTimeout(s.waits, askWait)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
 	waiting, done, ok := s.questions.Begin(waiting, s.caller.Principal.Name)
@@ -214,16 +154,13 @@ func (s *sessionElicitor) Ask(ctx context.Context, questions ...sallyport.Questi
 	}
 	answers := make([]sallyport.Answer, len(questions))
 	for i := range questions {
-		response, err := s.sendQuestion(waiting, s.requestOf(&questions[i]))
-		if err == nil {
-			answers[i], err = answerOf(&questions[i], response)
-		}
-		if err != nil {
+		var err error
+		if answers[i], err = s.askQuestion(waiting, &questions[i]); err != nil {
 			s.o.Logger.Warn("a question of a tool has no answer", "tool", s.q.Tool, "question", questions[i].Name, "error", err)
 			return nil, unansweredError("the client did not answer " + questions[i].Name)
 		}
 	}
-	if !s.stillAuthorized(s.request) {
+	if !s.stillAuthorized() {
 		return nil, &sallyport.Error{
 			Code: sallyport.CodePermissionDenied, Operation: "ask", Detail: "what the caller may do has changed while it was asked",
 		}
@@ -231,16 +168,14 @@ func (s *sessionElicitor) Ask(ctx context.Context, questions ...sallyport.Questi
 	return answers, nil
 }
 
-// sendQuestion sends one question and waits for its answer.
-func (s *sessionElicitor) sendQuestion(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
-	switch q := q.(type) {
-	case *mcp.ElicitParams:
-		return s.session.Elicit(ctx, q)
-	case *mcp.CreateMessageParams:
-		return s.session.CreateMessage(ctx, q)
-	case *mcp.ListRootsParams:
-		return s.session.ListRoots(ctx, q)
-	default:
-		return nil, errors.New("no such question")
+// askQuestion sends one question and reads its answer.
+func (s *sessionElicitor) askQuestion(ctx context.Context, q *sallyport.Question) (sallyport.Answer, error) {
+	method := map[sallyport.InputKind]string{
+		sallyport.InputPerson: methodElicit, sallyport.InputModel: methodSample, sallyport.InputFolders: methodFolder,
+	}[q.Kind]
+	text, err := s.askableClient.request.ask(ctx, method, s.requestOf(q))
+	if err != nil {
+		return sallyport.Answer{}, err
 	}
+	return readAnswer(q, text)
 }

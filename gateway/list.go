@@ -3,14 +3,14 @@ package gateway
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"slices"
 	"sort"
 	"sync"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/internal/wire"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -34,13 +34,26 @@ const (
 // listCache is the cache policy of every list.
 var listCache = mcp.Cacheable{TTLMs: listTTL, CacheScope: listScope}
 
-// toolsPage answers a listing with the tools behind a cursor.
-func toolsPage(defs []registry.Definition, cursor string) (*mcp.ListToolsResult, error) {
-	rest, next, err := pageBehind(defs, cursor, nameOf)
+// listTools answers a listing with the tools behind a cursor.
+func (c *core) listTools(r *request, out []byte) ([]byte, error) {
+	caller, cursor, err := c.readListing(r)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	return toolsResult(rest, next), nil
+	page, err := c.lists.encodedPage(c.gate.Definitions(caller), cursor)
+	if err != nil {
+		return out, err
+	}
+	return c.appendEncoded(out, r, page), nil
+}
+
+// readListing returns the caller of a listing and the cursor that it names.
+func (c *core) readListing(r *request) (caller *sallyport.Caller, cursor string, err error) {
+	if cursor, err = r.In.Text("cursor"); err != nil {
+		return nil, "", err
+	}
+	caller, err = c.callerOf(r, "")
+	return caller, cursor, err
 }
 
 func nameOf(d *registry.Definition) string { return d.Name }
@@ -48,10 +61,10 @@ func nameOf(d *registry.Definition) string { return d.Name }
 // pageBehind returns the items of one page and the cursor of the next. Items come
 // sorted by key. The cursor is the last key of the previous page, so it stays
 // valid when items are added or removed.
-func pageBehind[T any](all []T, cursor string, key func(*T) string) (rest []T, next string, err *jsonrpc.Error) {
+func pageBehind[T any](all []T, cursor string, key func(*T) string) (rest []T, next string, err error) {
 	last, failed := base64.RawURLEncoding.DecodeString(cursor)
 	if failed != nil {
-		return nil, "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is not one of this server's"}
+		return nil, "", wire.Invalid("the cursor is not one of this server's")
 	}
 	from := sort.Search(len(all), func(i int) bool { return cursor == "" || key(&all[i]) > string(last) })
 	if rest = all[from:]; len(rest) > pageSize {
@@ -82,21 +95,18 @@ type cachedPage struct {
 }
 
 // encodedPage returns the encoded page behind a cursor. The caller must not change it.
-func (l *pageCache) encodedPage(defs []registry.Definition, cursor string) ([]byte, *jsonrpc.Error) {
-	rest, next, refused := pageBehind(defs, cursor, nameOf)
-	if refused != nil {
-		return nil, refused
+func (l *pageCache) encodedPage(defs []registry.Definition, cursor string) ([]byte, error) {
+	rest, next, err := pageBehind(defs, cursor, nameOf)
+	if err != nil {
+		return nil, err
 	}
 	if text := l.findPage(rest, next); text != nil {
 		return text, nil
 	}
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(toolsResult(rest, next)); err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the list cannot be encoded"}
+	page, err := wire.AppendJSON(nil, toolsResult(rest, next))
+	if err != nil {
+		return nil, err
 	}
-	page := bytes.TrimSuffix(text.Bytes(), []byte{'\n'})
 	l.storePage(cachedPage{rest, next, page})
 	return page, nil
 }

@@ -8,9 +8,8 @@ import (
 const (
 	// writeWait bounds how long a write to a client may take. Long writes get
 	// more time: slowest is the number of bytes a second that a client has to
-	// read. A client that reads more slowly is treated as gone, because the
-	// library notifies one session after the other of a change, within ten
-	// seconds for all.
+	// read. A client that reads more slowly is treated as gone: it would occupy
+	// the place of a request or a stream.
 	writeWait = 5 * time.Second
 	slowest   = 64 << 10
 )

@@ -3,7 +3,6 @@ package gateway
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/big"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sallyport/sallyport/gateway/internal/wire"
 	"github.com/sallyport/sallyport/internal/rawjson"
 	"github.com/sallyport/sallyport/schema"
 )
@@ -22,41 +22,6 @@ const (
 	codedPrefix = "=?base64?"
 	codedSuffix = "?="
 )
-
-// nameHeader is the header that repeats the name of the tool, prompt or
-// resource.
-const nameHeader = "Mcp-Name"
-
-// checkHeaders checks the headers of a request without a session against its body. A
-// component that reads only headers, such as a proxy, must see which tool is
-// called with which arguments. The library compares only the method and the
-// undecoded name, and it knows no tool.
-func (s *Server) checkHeaders(x *httpExchange) error {
-	if coded := x.r.Header.Get(nameHeader); strings.HasPrefix(coded, codedPrefix) {
-		name, ok := decodeHeader(coded)
-		if !ok {
-			return errors.New(nameHeader + " is not encoded as the protocol says")
-		}
-		x.r.Header.Set(nameHeader, name)
-	}
-	if aboutTask(x.message.method) {
-		if id, ok := decodeString(valueOf(x.message.in, "taskId")); !ok || x.r.Header.Get(nameHeader) != id {
-			return errors.New(nameHeader + " is not the taskId")
-		}
-		return nil
-	}
-	if x.message.method != "tools/call" {
-		return nil
-	}
-	tool, ok := decodeString(valueOf(x.message.in, "name"))
-	if !ok {
-		return nil // it names no tool; the library refuses it
-	}
-	if repeated := s.gate.Headers(s.newCaller(x.principal, tool), tool); len(repeated) > 0 {
-		return checkRepeated(repeated, x.r.Header, valueOf(x.message.in, "arguments"))
-	}
-	return nil
-}
 
 // headerParam is an argument that a header repeats.
 type headerParam struct {
@@ -92,27 +57,27 @@ func collectValues(in []*headerParam, object json.RawMessage, depth int) error {
 		return nil
 	}
 	for rest := rawjson.Blank(object[1:]); rest[0] != '}'; {
-		m, after, err := nextMember(rest)
+		m, after, err := wire.NextMember(rest)
 		if err != nil {
 			return err
 		}
 		rest = after
 		var inner []*headerParam
 		for _, p := range in {
-			if p.Path[depth] != string(m.key) {
+			if p.Path[depth] != string(m.Key) {
 				continue
 			}
 			if p.found > depth {
 				return fmt.Errorf("the argument %q is repeated", strings.Join(p.Path[:depth+1], "."))
 			}
 			if p.found++; p.found == len(p.Path) {
-				p.value = m.value
+				p.value = m.Value
 			} else {
 				inner = append(inner, p)
 			}
 		}
 		if len(inner) > 0 {
-			if err := collectValues(inner, m.value, depth+1); err != nil {
+			if err := collectValues(inner, m.Value, depth+1); err != nil {
 				return err
 			}
 		}
@@ -169,7 +134,7 @@ func decodeHeader(value string) (text string, ok bool) {
 func equalsArgument(text string, arg json.RawMessage) bool {
 	switch arg[0] {
 	case '"':
-		is, ok := decodeString(arg)
+		is, ok := wire.DecodeString(arg)
 		return ok && is == text
 	case 't', 'f':
 		return string(arg) == text

@@ -1,10 +1,8 @@
 package gateway
 
 import (
-	"context"
+	"encoding/json"
 	"sync"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
 )
@@ -17,9 +15,9 @@ const maxProgress = 1000
 // progress notifications under its token, and as log messages when it set a
 // level.
 type progressRelay struct {
-	session  *mcp.ServerSession
-	token    any  // nil when the client asked for no progress
-	messages bool // the client set a level
+	request  *request
+	token    json.RawMessage // nil when the client asked for no progress
+	messages bool            // the client set a level
 
 	mu    sync.Mutex
 	over  bool
@@ -27,28 +25,37 @@ type progressRelay struct {
 	sent  float64
 }
 
+// progressNote is a progress notification. The token is repeated as it was given.
+type progressNote struct {
+	Token    json.RawMessage `json:"progressToken"`
+	Message  string          `json:"message,omitempty"`
+	Progress float64         `json:"progress"`
+	Total    float64         `json:"total,omitempty"`
+}
+
+// messageNote is a log message.
+type messageNote struct {
+	Data   string `json:"data"`
+	Level  string `json:"level"`
+	Logger string `json:"logger,omitempty"`
+}
+
 // newRelay returns the relay of a call, or nil when the client asked for
 // nothing. A token is a string or a number; any other value counts as none.
-func (s *Server) newRelay(ctx context.Context, req mcp.Request) *progressRelay {
-	session, ok := req.GetSession().(*mcp.ServerSession)
-	if !ok {
+func newRelay(r *request) *progressRelay {
+	token := r.Meta.Value("progressToken")
+	if token != nil && token[0] != '"' && token[0] != '-' && (token[0] < '0' || token[0] > '9') {
+		token = nil
+	}
+	messages := r.wantsMessages()
+	if token == nil && !messages {
 		return nil
 	}
-	l := &progressRelay{session: session, messages: s.wantsMessages(ctx, session)}
-	if p, ok := req.GetParams().(interface{ GetProgressToken() any }); ok {
-		switch token := p.GetProgressToken().(type) {
-		case string, float64:
-			l.token = token
-		}
-	}
-	if l.token == nil && !l.messages {
-		return nil
-	}
-	return l
+	return &progressRelay{request: r, token: token, messages: messages}
 }
 
 // sendProgress passes on an event that is meant for the user.
-func (l *progressRelay) sendProgress(ctx context.Context, p sallyport.Progress) {
+func (l *progressRelay) sendProgress(p sallyport.Progress) {
 	if p.VisibleTo() != sallyport.AudienceUser {
 		return
 	}
@@ -60,12 +67,12 @@ func (l *progressRelay) sendProgress(ctx context.Context, p sallyport.Progress) 
 	l.count++
 	// If the client has gone, its call goes on until it is cancelled.
 	if l.token != nil {
-		n := &mcp.ProgressNotificationParams{ProgressToken: l.token, Message: p.Message}
+		n := progressNote{Token: l.token, Message: p.Message}
 		n.Progress, n.Total = l.nextStep(p.Percent)
-		_ = l.session.NotifyProgress(ctx, n)
+		_ = l.request.notify(methodProgress, &n)
 	}
 	if l.messages && p.Message != "" {
-		sendLogMessage(ctx, l.session, p)
+		_ = l.request.notify(methodMessage, &messageNote{Data: p.Message, Level: string(messageLevel), Logger: p.Tool})
 	}
 }
 

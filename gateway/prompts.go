@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/internal/wire"
 	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
@@ -17,25 +18,25 @@ import (
 const promptPrefix = string(sallyport.FormPrompt) + ":"
 
 // listPrompts answers a listing with the prompts behind a cursor.
-func (s *Server) listPrompts(ctx context.Context, r *mcp.ListPromptsRequest) (*mcp.ListPromptsResult, error) {
-	caller, err := s.callerOf(ctx, r)
+func (c *core) listPrompts(r *request, out []byte) ([]byte, error) {
+	caller, cursor, err := c.readListing(r)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	rest, next, refused := pageBehind(s.gate.Prompts(caller), r.Params.Cursor, nameOf)
-	if refused != nil {
-		return nil, refused
+	rest, next, err := pageBehind(c.gate.Prompts(caller), cursor, nameOf)
+	if err != nil {
+		return out, err
 	}
-	out := &mcp.ListPromptsResult{Cacheable: listCache, NextCursor: next, Prompts: make([]*mcp.Prompt, len(rest))}
+	page := &mcp.ListPromptsResult{Cacheable: listCache, NextCursor: next, Prompts: make([]*mcp.Prompt, len(rest))}
 	for i := range rest {
 		d := &rest[i]
 		p := &mcp.Prompt{Name: d.Name, Title: d.Title, Description: d.Description}
 		for _, a := range promptArguments(d.Schema) {
 			p.Arguments = append(p.Arguments, &a.PromptArgument)
 		}
-		out.Prompts[i] = p
+		page.Prompts[i] = p
 	}
-	return out, nil
+	return c.appendObject(out, r, page)
 }
 
 // promptArgument is one argument of a prompt, with its possible values if the schema
@@ -48,16 +49,16 @@ type promptArgument struct {
 // promptArguments reads the arguments of a prompt from its schema. It keeps the
 // order of the schema, because a form shows them in that order.
 func promptArguments(schema json.RawMessage) []promptArgument {
-	top, err := appendMembers(nil, rawjson.Blank(schema))
+	top, err := wire.ReadObject(rawjson.Blank(schema))
 	if err != nil {
 		return nil // the gate accepts no such schema
 	}
 	var required []string
-	if r := valueOf(top, "required"); r != nil {
+	if r := top.Value("required"); r != nil {
 		// A value that is not a list of names requires none.
 		_ = json.Unmarshal(r, &required)
 	}
-	properties, err := appendMembers(nil, valueOf(top, "properties"))
+	properties, err := wire.ReadObject(top.Value("properties"))
 	if err != nil {
 		return nil
 	}
@@ -69,8 +70,8 @@ func promptArguments(schema json.RawMessage) []promptArgument {
 			Enum        []string `json:"enum"`
 		}
 		// A property without these members still has a name.
-		_ = json.Unmarshal(p.value, &about)
-		name := string(p.key)
+		_ = json.Unmarshal(p.Value, &about)
+		name := string(p.Key)
 		out = append(out, promptArgument{mcp.PromptArgument{
 			Name: name, Title: about.Title, Description: about.Description, Required: slices.Contains(required, name),
 		}, about.Enum})
@@ -79,37 +80,57 @@ func promptArguments(schema json.RawMessage) []promptArgument {
 }
 
 // getPrompt asks the gate for the messages of a prompt.
-func (s *Server) getPrompt(ctx context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	args := []byte("{}")
-	if len(r.Params.Arguments) > 0 {
-		var err error
-		if args, err = json.Marshal(r.Params.Arguments); err != nil {
-			return nil, err
-		}
+func (c *core) getPrompt(ctx context.Context, r *request, out []byte) ([]byte, error) {
+	name, err := r.In.Text("name")
+	if err != nil {
+		return out, err
 	}
-	name, _ := ctx.Value(nameKey{}).(string)
-	q := sallyport.Request{Tool: promptPrefix + name, Args: args}
-	res, asked, err := s.callThroughGate(ctx, r, q, roundInput{r.Params.InputResponses, r.Params.RequestState})
+	args, err := readPromptArguments(r)
+	if err != nil {
+		return out, err
+	}
+	res, asked, err := c.callThroughGate(ctx, r, sallyport.Request{Tool: promptPrefix + name, Args: args})
 	switch {
 	case err != nil:
-		return nil, err
+		return out, err
 	case asked != nil:
-		return &mcp.GetPromptResult{Meta: asked.resultMeta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
+		return c.appendQuestion(out, `"messages":null`, asked, &res)
 	case res.Code == sallyport.CodeNotAvailable && strings.HasPrefix(res.Error, "Unknown "):
-		return nil, failureError(&res, jsonrpc.CodeInvalidParams)
+		return out, failureError(&res, jsonrpc.CodeInvalidParams)
 	case !res.OK:
-		return nil, failureError(&res, 0)
+		return out, failureError(&res, 0)
 	}
-	return &mcp.GetPromptResult{Meta: resultMeta(&res), Messages: promptMessages(&res)}, nil
+	out, err = c.appendMeta(append(out, '{'), r.rounds, &res)
+	return appendEnd(appendMessages(append(out, `,"messages":`...), &res), r.rounds), err
 }
 
-// promptMessages converts the parts of a result into the messages of a prompt. The
-// gate ensures that each part has a role.
-func promptMessages(res *sallyport.Result) []*mcp.PromptMessage {
-	out := make([]*mcp.PromptMessage, len(res.Parts))
-	for i := range res.Parts {
-		p := &res.Parts[i]
-		out[i] = &mcp.PromptMessage{Role: mcp.Role(p.Role), Content: writtenContent{text: appendPart(nil, p)}}
+// readPromptArguments returns the arguments of a prompt. They are texts.
+func readPromptArguments(r *request) (json.RawMessage, error) {
+	all, err := r.In.Object("arguments")
+	if err != nil {
+		return nil, err
 	}
-	return out
+	for i := range all {
+		if all[i].Value[0] != '"' {
+			return nil, wire.Invalid("arguments." + string(all[i].Key) + " must be a string")
+		}
+	}
+	if len(all) == 0 {
+		return json.RawMessage("{}"), nil
+	}
+	return r.In.Value("arguments"), nil
+}
+
+// appendMessages appends the parts of a result as the messages of a prompt. The gate
+// ensures that each part has a role.
+func appendMessages(out []byte, res *sallyport.Result) []byte {
+	out = append(out, '[')
+	for i := range res.Parts {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = wire.AppendPart(append(out, `{"content":`...), &res.Parts[i])
+		out = append(rawjson.AppendText(append(out, `,"role":`...), string(res.Parts[i].Role)), '}')
+	}
+	return append(out, ']')
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/internal/wire"
 )
 
 const (
@@ -23,89 +24,96 @@ const (
 )
 
 // listResources answers a listing with the resources behind a cursor.
-func (s *Server) listResources(ctx context.Context, r *mcp.ListResourcesRequest) (*mcp.ListResourcesResult, error) {
-	rest, next, err := s.resourcesPage(ctx, r, r.Params.Cursor, func(res *sallyport.Resource) string { return res.URI })
+func (c *core) listResources(r *request, out []byte) ([]byte, error) {
+	rest, next, err := c.resourcesPage(r, func(res *sallyport.Resource) string { return res.URI })
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := &mcp.ListResourcesResult{Cacheable: listCache, NextCursor: next, Resources: make([]*mcp.Resource, len(rest))}
+	page := &mcp.ListResourcesResult{Cacheable: listCache, NextCursor: next, Resources: make([]*mcp.Resource, len(rest))}
 	for i := range rest {
 		v := &rest[i]
-		out.Resources[i] = &mcp.Resource{
+		page.Resources[i] = &mcp.Resource{
 			URI: v.URI, Name: v.Name, Title: v.Title, Description: v.Description, MIMEType: v.MediaType, Size: v.Size,
 		}
 	}
-	return out, nil
+	return c.appendObject(out, r, page)
 }
 
 // listTemplates answers a listing with the resource templates behind a cursor.
-func (s *Server) listTemplates(ctx context.Context, r *mcp.ListResourceTemplatesRequest) (*mcp.ListResourceTemplatesResult, error) {
-	rest, next, err := s.resourcesPage(ctx, r, r.Params.Cursor, func(res *sallyport.Resource) string { return res.Template })
+func (c *core) listTemplates(r *request, out []byte) ([]byte, error) {
+	rest, next, err := c.resourcesPage(r, func(res *sallyport.Resource) string { return res.Template })
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	out := &mcp.ListResourceTemplatesResult{
+	page := &mcp.ListResourceTemplatesResult{
 		Cacheable: listCache, NextCursor: next, ResourceTemplates: make([]*mcp.ResourceTemplate, len(rest)),
 	}
 	for i := range rest {
 		v := &rest[i]
-		out.ResourceTemplates[i] = &mcp.ResourceTemplate{
+		page.ResourceTemplates[i] = &mcp.ResourceTemplate{
 			URITemplate: v.Template, Name: v.Name, Title: v.Title, Description: v.Description, MIMEType: v.MediaType,
 		}
 	}
-	return out, nil
+	return c.appendObject(out, r, page)
 }
 
 // resourcesPage returns one page of the resources that have a key, and the cursor
 // of the next.
-func (s *Server) resourcesPage(ctx context.Context, r mcp.Request, cursor string, key func(*sallyport.Resource) string) ([]sallyport.Resource, string, error) {
-	caller, err := s.callerOf(ctx, r)
+func (c *core) resourcesPage(r *request, key func(*sallyport.Resource) string) ([]sallyport.Resource, string, error) {
+	caller, cursor, err := c.readListing(r)
 	if err != nil {
 		return nil, "", err
 	}
 	var all []sallyport.Resource
-	for _, v := range s.gate.Resources(caller) {
+	for _, v := range c.gate.Resources(caller) {
 		if key(&v) != "" {
 			all = append(all, v)
 		}
 	}
-	rest, next, refused := pageBehind(all, cursor, key)
-	if refused != nil {
-		return nil, "", refused
-	}
-	return rest, next, nil
+	return pageBehind(all, cursor, key)
 }
 
 // readResource asks the gate for the content of a URI. The gate also refuses a
 // URI that no tool reads, so that the attempt is recorded.
-func (s *Server) readResource(ctx context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	uri, _ := ctx.Value(nameKey{}).(string)
-	if len(uri) > maxURIBytes || !strings.Contains(uri, ":") {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "expected an absolute URI"}
-	}
-	caller, err := s.callerOf(ctx, r)
+func (c *core) readResource(ctx context.Context, r *request, out []byte) ([]byte, error) {
+	uri, err := r.In.Text("uri")
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	id, known := s.gate.Reader(caller, uri)
+	if len(uri) > maxURIBytes || !strings.Contains(uri, ":") {
+		return out, wire.Invalid("expected an absolute URI")
+	}
+	caller, err := c.callerOf(r, "")
+	if err != nil {
+		return out, err
+	}
+	id, known := c.gate.Reader(caller, uri)
 	if !known {
 		id = resourcePrefix + uri // the name of a tool has no colon
 	}
 	// A string always marshals.
 	args, _ := json.Marshal(map[string]string{"uri": uri})
-	res, asked, err := s.callThroughGate(ctx, r, sallyport.Request{Tool: id, Args: args}, roundInput{r.Params.InputResponses, r.Params.RequestState})
+	res, asked, err := c.callThroughGate(ctx, r, sallyport.Request{Tool: id, Args: args})
 	switch {
 	case err != nil:
-		return nil, err
+		return out, err
 	case asked != nil:
-		return &mcp.ReadResourceResult{Meta: asked.resultMeta(&res), InputRequests: asked.requests, RequestState: asked.state}, nil
+		return c.appendQuestion(out, notCached+`"contents":null`, asked, &res)
 	case !known && res.Code == sallyport.CodeNotAvailable:
-		return nil, noResource(r.ProtocolVersion(), uri)
+		return out, noResource(r.rounds, uri)
 	case !res.OK:
-		return nil, failureError(&res, 0)
+		return out, failureError(&res, 0)
 	}
-	return &mcp.ReadResourceResult{Meta: resultMeta(&res), Contents: resourceContents(&res)}, nil
+	if out, err = c.appendMeta(append(out, '{'), r.rounds, &res); err != nil {
+		return out, err
+	}
+	out, err = wire.AppendJSON(append(out, `,`+notCached+`"contents":`...), resourceContents(&res))
+	return appendEnd(out, r.rounds), err
 }
+
+// notCached are the members that forbid clients to cache: the content behind a URI
+// may differ next time.
+const notCached = `"ttlMs":0,"cacheScope":"` + listScope + `",`
 
 // resourceContents converts the parts of a result into the contents of a resource. The gate
 // ensures that each part has a URI.
@@ -115,7 +123,7 @@ func resourceContents(res *sallyport.Result) []*mcp.ResourceContents {
 		p := &res.Parts[i]
 		out[i] = &mcp.ResourceContents{URI: p.URI, MIMEType: p.MediaType, Text: p.Text, Blob: p.Data}
 		if p.Text == "" && p.Data == nil {
-			// The library leaves out an empty text, but one of the two must be
+			// The type leaves out an empty text, but one of the two must be
 			// present.
 			out[i].Blob = []byte{}
 		}
@@ -123,9 +131,10 @@ func resourceContents(res *sallyport.Result) []*mcp.ResourceContents {
 	return out
 }
 
-func noResource(version, uri string) error {
+// noResource returns the answer about a URI that nothing reads for the caller.
+func noResource(rounds bool, uri string) error {
 	code := int64(codeNoResource)
-	if version >= statelessSince {
+	if rounds {
 		code = jsonrpc.CodeInvalidParams
 	}
 	// A string always marshals.

@@ -1,7 +1,5 @@
 package gateway
 
-//lint:file-ignore SA1019 clients say that they can be asked for their model and their folders as long as protocols have that
-
 import (
 	"bytes"
 	"context"
@@ -13,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/internal/wire"
 	"github.com/sallyport/sallyport/internal/running"
 )
 
@@ -68,6 +67,10 @@ func (r *pendingCalls) removeCall(p *suspendedCall) {
 	delete(r.waiting, p.id)
 }
 
+// callAttempt makes a call or continues one. It returns a question when the tool
+// asks one in a protocol that needs another round for it.
+type callAttempt func(context.Context) (sallyport.Result, *clientQuestion, error)
+
 // inputRound is the set of questions that a tool asks at once.
 type inputRound struct {
 	questions []sallyport.Question
@@ -103,26 +106,22 @@ type suspendedCall struct {
 	pending *inputRound // what the client was asked last
 	made    time.Time
 	set     *running.Set // the set that the call belongs to
-	stream  *streamConnection
+	session *session     // the stream that it came over; nil over HTTP
 
 	mu      sync.Mutex
 	missing sallyport.InputKind // what the client lacks
 	task    *callTask           // the task that it became
 	said    sallyport.Progress  // last progress for the user before it became a task
 	relay   *progressRelay      // relay of the current request
-	request context.Context
 }
 
 // withoutRequest returns the client in the form that a waiting call keeps: with the
 // arguments, without the rest of its request.
 func (c *askableClient) withoutRequest() *askableClient {
 	own := *c
-	own.session = nil
+	own.request = nil
 	if len(own.q.Args) < smallBytes {
 		own.q.Args = bytes.Clone(own.q.Args) // they may be a part of the message
-	}
-	if c.able != nil {
-		own.able = &mcp.ClientCapabilities{Elicitation: c.able.Elicitation, Sampling: c.able.Sampling, RootsV2: c.able.RootsV2}
 	}
 	return &own
 }
@@ -131,9 +130,9 @@ func (c *askableClient) withoutRequest() *askableClient {
 func (c *askableClient) beginCall(ctx context.Context, relay *progressRelay, detaches bool) (sallyport.Result, *clientQuestion, error) {
 	p := &suspendedCall{
 		askableClient: c.withoutRequest(), turn: make(chan struct{}, 1), asked: make(chan *inputRound), done: make(chan sallyport.Result, 1),
-		wants: make(chan struct{}, 1), made: time.Now(), set: c.callSet(ctx), stream: connectionFrom(ctx),
+		wants: make(chan struct{}, 1), made: time.Now(), set: c.request.calls, session: c.request.session,
 	}
-	p.setRelay(ctx, relay)
+	p.setRelay(relay)
 	own, end, _ := p.set.Begin(context.WithoutCancel(ctx), "")
 	own, p.cancel = context.WithCancel(own)
 	caller := *c.caller
@@ -146,22 +145,22 @@ func (c *askableClient) beginCall(ctx context.Context, relay *progressRelay, det
 		defer end()
 		defer p.cancel()
 		res := p.gate.Call(own, p.caller, p.q)
-		p.Server.parked.removeCall(p)
+		p.core.parked.removeCall(p)
 		p.done <- res
 	}()
 	return p.awaitNext(ctx)
 }
 
 // setRelay sends the call's progress to the current request.
-func (p *suspendedCall) setRelay(ctx context.Context, relay *progressRelay) {
+func (p *suspendedCall) setRelay(relay *progressRelay) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.request, p.relay = ctx, relay
+	p.relay = relay
 }
 
 func (p *suspendedCall) relayProgress(e sallyport.Progress) {
 	p.mu.Lock()
-	ctx, relay, task := p.request, p.relay, p.task
+	relay, task := p.relay, p.task
 	if e.VisibleTo() == sallyport.AudienceUser {
 		p.said = e
 	}
@@ -170,7 +169,7 @@ func (p *suspendedCall) relayProgress(e sallyport.Progress) {
 	case task != nil:
 		task.setStatus(e)
 	case relay != nil:
-		relay.sendProgress(ctx, e)
+		relay.sendProgress(e)
 	}
 }
 
@@ -217,8 +216,8 @@ func (p *suspendedCall) finalResult(res sallyport.Result) (sallyport.Result, *cl
 
 // suspendCall leaves the call waiting and asks the client.
 func (p *suspendedCall) suspendCall() (sallyport.Result, *clientQuestion, error) {
-	p.setRelay(context.Background(), nil)
-	id, ok := p.Server.parked.addCall(p)
+	p.setRelay(nil)
+	id, ok := p.core.parked.addCall(p)
 	if !ok {
 		return p.finalResult(<-p.done)
 	}
@@ -239,28 +238,28 @@ func (p *suspendedCall) suspendCall() (sallyport.Result, *clientQuestion, error)
 // it asks again. It refuses an answer that does not fit, and the client may
 // correct it.
 func (c *askableClient) resumeCall(ctx context.Context, id string, in roundInput, relay *progressRelay) (sallyport.Result, *clientQuestion, error) {
-	p := c.Server.parked.popCall(id)
+	p := c.core.parked.popCall(id)
 	if p == nil {
-		return sallyport.Result{}, nil, refusalError("this question is over; make the call again without requestState")
+		return sallyport.Result{}, nil, wire.Invalid("this question is over; make the call again without requestState")
 	}
 	if !samePrincipal(&p.caller.Principal, &c.caller.Principal) {
 		p.cancel()
-		return sallyport.Result{}, nil, refusalError("what the caller may do has changed since it was asked; make the call again without requestState")
+		return sallyport.Result{}, nil, wire.Invalid("what the caller may do has changed since it was asked; make the call again without requestState")
 	}
 	questions := p.pending.questions
 	answers := make([]sallyport.Answer, len(questions))
 	for i := range questions {
-		response, ok := in.responses[questions[i].Name]
-		if !ok {
+		response := in.responses.Value(questions[i].Name)
+		if response == nil {
 			return p.suspendCall()
 		}
 		var err error
-		if answers[i], err = answerOf(&questions[i], response); err != nil {
-			c.Server.parked.restoreCall(p)
-			return sallyport.Result{}, nil, refusalError("inputResponses." + questions[i].Name + ": " + err.Error())
+		if answers[i], err = readAnswer(&questions[i], response); err != nil {
+			c.core.parked.restoreCall(p)
+			return sallyport.Result{}, nil, wire.Invalid("inputResponses." + questions[i].Name + ": " + err.Error())
 		}
 	}
-	p.setRelay(ctx, relay)
+	p.setRelay(relay)
 	p.pending.answers <- answers
 	return p.awaitNext(ctx)
 }

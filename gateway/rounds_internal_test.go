@@ -3,29 +3,28 @@ package gateway
 import (
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/internal/wire"
 	"github.com/sallyport/sallyport/internal/running"
 )
 
 // TestACallThatIsOverIsNotParked: its question may still be on its way, or an
 // answer that does not fit may arrive. Its client gets the result.
 func TestACallThatIsOverIsNotParked(t *testing.T) {
-	s := &Server{}
-	p := &suspendedCall{askableClient: &askableClient{Server: s}, done: make(chan sallyport.Result, 1)}
-	id, ok := s.parked.addCall(p)
-	if !ok || s.parked.popCall(id) != p || s.parked.popCall(id) != nil {
+	c := &core{}
+	p := &suspendedCall{askableClient: &askableClient{core: c}, done: make(chan sallyport.Result, 1)}
+	id, ok := c.parked.addCall(p)
+	if !ok || c.parked.popCall(id) != p || c.parked.popCall(id) != nil {
 		t.Fatal("a call that waits is not taken once")
 	}
-	s.parked.removeCall(p)
+	c.parked.removeCall(p)
 	p.done <- sallyport.OK("over")
-	s.parked.restoreCall(p)
+	c.parked.restoreCall(p)
 	if res, asked, err := p.suspendCall(); asked != nil || err != nil || res.Value != "over" {
 		t.Errorf("park() = %+v, %v, %v, want the result", res, asked, err)
 	}
-	if len(s.parked.waiting) != 0 {
-		t.Errorf("%d calls wait, want none", len(s.parked.waiting))
+	if len(c.parked.waiting) != 0 {
+		t.Errorf("%d calls wait, want none", len(c.parked.waiting))
 	}
 }
 
@@ -36,8 +35,7 @@ func TestNobodyIsAskedInVain(t *testing.T) {
 	questions.Stop()
 	p := &suspendedCall{
 		askableClient: &askableClient{
-			Server: &Server{questions: questions}, caller: &sallyport.Caller{},
-			able: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}},
+			core: &core{questions: questions}, caller: &sallyport.Caller{}, able: wire.Abilities{Elicits: true},
 		},
 		turn: make(chan struct{}, 1), asked: make(chan *inputRound, 1),
 	}

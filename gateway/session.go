@@ -2,60 +2,152 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"sync/atomic"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/internal/running"
+	"github.com/sallyport/sallyport/gateway/internal/wire"
 )
 
-// streamConnection is the state that all calls of one stdio stream share. A handler
-// finds it in its context; over HTTP there is none.
-type streamConnection struct {
-	session  string
-	calls    *running.Set
-	messages atomic.Bool        // the client set a log level
-	early    precomputedResults // results of direct calls that are held
+// session is what the requests of one client share: a session of HTTP, or a stdio
+// stream. It is safe for concurrent use.
+type session struct {
+	id string
+	// who returns the principal as of its last request. ok is false when the
+	// session has ended.
+	who  func() (p sallyport.Principal, ok bool)
+	gone chan struct{} // closed when the session has ended
+
+	mu       sync.Mutex
+	open     bool           // a client has begun to speak
+	begun    bool           // the client has sent initialize
+	able     wire.Abilities // declared there; they do not change
+	messages bool           // the client wants log messages
+	follows  map[string]struct{}
+	asked    map[int64]chan wire.Message // questions without an answer
+	count    int64                       // questions
 }
 
-type connectionKey struct{}
-
-func connectionFrom(ctx context.Context) *streamConnection {
-	c, _ := ctx.Value(connectionKey{}).(*streamConnection)
-	return c
+// begin records what the client declares. It returns false when the session has
+// begun already.
+func (s *session) begin(able wire.Abilities) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.begun {
+		return false
+	}
+	s.open, s.begun, s.able = true, true, able
+	return true
 }
 
-// callerOf returns the caller of a request: the authenticated principal over
-// HTTP, the local one on a stream. The personality is the server's, or the
-// principal's first one when the principal may not take the server's. The
-// client never chooses it.
-func (s *Server) callerOf(ctx context.Context, req mcp.Request) (*sallyport.Caller, error) {
-	c := &sallyport.Caller{Platform: sallyport.PlatformMCP}
-	stream := connectionFrom(ctx)
-	if stream != nil {
-		c.Principal = s.o.Principal()
-	} else {
-		p, ok := boundPrincipal(req.GetExtra())
-		if !ok {
-			return nil, errors.New("gateway: a request without a principal")
+// markOpen records that a client speaks a protocol without sessions.
+func (s *session) markOpen() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = true
+}
+
+// state returns whether the client has begun, what it declared, and whether it
+// wants log messages.
+func (s *session) state() (open bool, able wire.Abilities, messages bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open, s.able, s.messages
+}
+
+// wantMessages records whether the client wants log messages.
+func (s *session) wantMessages(wants bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.messages = wants
+}
+
+// follow records a resource that the client follows.
+func (s *session) follow(uri string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.follows == nil {
+		s.follows = map[string]struct{}{}
+	}
+	s.follows[uri] = struct{}{}
+}
+
+func (s *session) unfollow(uri string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.follows, uri)
+}
+
+// changesToTell returns what the client is told of after a change. ok is false
+// before the session has begun.
+func (s *session) changesToTell() (what changeInterest, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return changeInterest{tools: true, prompts: true, resources: true, uris: slices.Sorted(maps.Keys(s.follows))}, s.begun
+}
+
+// askClient sends a question by send and waits for the result of its answer.
+func (s *session) askClient(ctx context.Context, send func([]byte) error, method string, params any) (json.RawMessage, error) {
+	id, answered := s.addQuestion()
+	defer s.removeQuestion(id)
+	text, err := wire.AppendCall(nil, id, method, params)
+	if err != nil {
+		return nil, err
+	}
+	if err := send(text); err != nil {
+		return nil, err
+	}
+	select {
+	case m := <-answered:
+		if m.Error != nil {
+			return nil, fmt.Errorf("the client answered with an error: %.200s", m.Error)
 		}
-		c.Principal = p
-	}
-	c.Personality = c.Principal.Role("", s.o.Personality)
-	meta := req.GetParams().GetMeta()
-	if v, _ := meta[mcp.MetaKeyProtocolVersion].(string); v >= statelessSince {
-		named, err := namedSession(meta)
-		if c.Session = named; named == "" && err == nil {
-			c.Session = s.conversations.currentSession(sallyport.SessionKey(c.Principal.Name, c.Personality))
+		return m.Result, nil
+	case <-ctx.Done():
+		// The client may close what it shows to a person.
+		if text, err = wire.AppendCall(nil, 0, methodCancelled, map[string]any{"requestId": id, "reason": "no answer is needed any more"}); err == nil {
+			_ = send(text) // it fails if the client has gone
 		}
-		return c, err
+		return nil, ctx.Err()
+	case <-s.gone:
+		return nil, errors.New("the session has ended")
 	}
-	if stream != nil {
-		c.Session = stream.session
-		return c, nil
+}
+
+func (s *session) addQuestion() (id int64, answered chan wire.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asked == nil {
+		s.asked = map[int64]chan wire.Message{}
 	}
-	c.Session = req.GetSession().ID()
-	return c, nil
+	s.count++
+	answered = make(chan wire.Message, 1)
+	s.asked[s.count] = answered
+	return s.count, answered
+}
+
+func (s *session) removeQuestion(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.asked, id)
+}
+
+// deliverAnswer hands an answer to the question that it belongs to. It drops
+// answers to questions that were not asked, and second answers.
+func (s *session) deliverAnswer(m *wire.Message) {
+	id, ok := wire.IDKey(m.ID).(int64)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	answered := s.asked[id]
+	delete(s.asked, id)
+	s.mu.Unlock()
+	if answered != nil {
+		answered <- *m
+	}
 }

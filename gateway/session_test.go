@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/internal/wire"
 )
 
 func TestConversationEndsWhenIdle(t *testing.T) {
@@ -33,23 +34,27 @@ func TestConversationEndsWhenIdle(t *testing.T) {
 func TestNamedSession(t *testing.T) {
 	tests := []struct {
 		name string
-		meta map[string]any
+		meta string
 		want string
 		ok   bool
 	}{
-		{name: "none", ok: true},
-		{name: "text", meta: map[string]any{sessionMeta: "talk 1"}, want: "talk 1", ok: true},
-		{name: "longest", meta: map[string]any{sessionMeta: strings.Repeat("x", 256)}, want: strings.Repeat("x", 256), ok: true},
-		{name: "too long", meta: map[string]any{sessionMeta: strings.Repeat("x", 257)}},
-		{name: "empty", meta: map[string]any{sessionMeta: ""}},
-		{name: "number", meta: map[string]any{sessionMeta: 1.0}},
-		{name: "null", meta: map[string]any{sessionMeta: nil}},
-		{name: "control character", meta: map[string]any{sessionMeta: "a\x1bb"}},
-		{name: "not UTF-8", meta: map[string]any{sessionMeta: "a\xff"}},
+		{name: "none", meta: `{}`, ok: true},
+		{name: "text", meta: `{"sallyport/session":"talk 1"}`, want: "talk 1", ok: true},
+		{name: "longest", meta: `{"sallyport/session":"` + strings.Repeat("x", 256) + `"}`, want: strings.Repeat("x", 256), ok: true},
+		{name: "too long", meta: `{"sallyport/session":"` + strings.Repeat("x", 257) + `"}`},
+		{name: "empty", meta: `{"sallyport/session":""}`},
+		{name: "number", meta: `{"sallyport/session":1}`},
+		{name: "null", meta: `{"sallyport/session":null}`},
+		{name: "control character", meta: `{"sallyport/session":"a\u001bb"}`},
+		{name: "another case", meta: `{"Sallyport/Session":"talk 1"}`, ok: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got, err := namedSession(tt.meta); got != tt.want || (err == nil) != tt.ok {
+			meta, err := wire.ReadObject([]byte(tt.meta))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := namedSession(meta); got != tt.want || (err == nil) != tt.ok {
 				t.Errorf("namedSession() = %q, %v, want %q, ok %v", got, err, tt.want, tt.ok)
 			}
 		})
@@ -72,15 +77,15 @@ func TestProgressSteps(t *testing.T) {
 	}
 }
 
-// No progress follows the result: a relay without a session would panic if it
+// No progress follows the result: a relay without a request would panic if it
 // sent any.
 func TestProgressEndsWithTheCallAndIsBounded(t *testing.T) {
 	event := sallyport.Progress{Message: "late", Audience: sallyport.AudienceUser}
 	over := &progressRelay{}
 	over.closeRelay()
-	over.sendProgress(t.Context(), event)
+	over.sendProgress(event)
 	full := &progressRelay{count: maxProgress}
-	full.sendProgress(t.Context(), event)
+	full.sendProgress(event)
 }
 
 func TestCodedText(t *testing.T) {
@@ -97,7 +102,7 @@ func TestCodedText(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := codedText(tt.in); got != tt.want {
+			if got := codedText(&tt.in); got != tt.want {
 				t.Errorf("coded() = %q, want %q", got, tt.want)
 			}
 		})
@@ -105,12 +110,21 @@ func TestCodedText(t *testing.T) {
 }
 
 func TestResultCarriesWhatTheProtocolHasNoPlaceFor(t *testing.T) {
-	limited := toolResult(sallyport.Result{Code: sallyport.CodeRateLimited, Error: "Rate limit exceeded", RetryAfter: 1500 * time.Millisecond, CallID: "c"})
-	held := toolResult(sallyport.Result{Code: sallyport.CodeApprovalRequired, ApprovalID: "a", ExpiresAt: time.Unix(0, 0).UTC(), CallID: "c"})
-	if got := limited.Meta["sallyport/retry_after_ms"]; got != int64(1500) {
-		t.Errorf("retry_after_ms = %v, want 1500", got)
-	}
-	if held.Meta["sallyport/approval_id"] != "a" || held.Meta["sallyport/expires_at"] == nil {
-		t.Errorf("Meta = %v, want the approval and its end", held.Meta)
+	for _, tt := range []struct {
+		res  sallyport.Result
+		want string
+	}{
+		{
+			sallyport.Result{Code: sallyport.CodeRateLimited, Error: "Rate limit exceeded", RetryAfter: 1500 * time.Millisecond, CallID: "c"},
+			`"sallyport/call":"c","sallyport/code":"rate_limited","sallyport/retry_after_ms":1500`,
+		},
+		{
+			sallyport.Result{Code: sallyport.CodeApprovalRequired, ApprovalID: "a", ExpiresAt: time.Unix(0, 0).UTC(), CallID: "c"},
+			`"sallyport/approval_id":"a","sallyport/call":"c","sallyport/code":"approval_required","sallyport/expires_at":"1970-01-01T00:00:00Z"`,
+		},
+	} {
+		if got, err := appendFacts(nil, &tt.res); err != nil || string(got) != tt.want {
+			t.Errorf("appendFacts() = %s, %v, want %s", got, err, tt.want)
+		}
 	}
 }

@@ -2,18 +2,20 @@ package gateway
 
 import (
 	"context"
+	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
 )
 
-// sessionSet holds the protocol sessions of HTTP. The library has them too, but
-// does not show its table, and direct requests bypass it. So their idle times
-// and the ids of pending direct requests are kept here.
+// maxSessions bounds the protocol sessions that are open at once, and
+// maxOwnSessions those of one principal. A session ends after sessionIdle, or
+// earlier if it is idle, its principal has the most sessions, and another principal
+// needs room.
+const maxSessions, maxOwnSessions = 1000, 500
+
+// sessionSet holds the protocol sessions of HTTP.
 type sessionSet struct {
 	mu   sync.Mutex
 	open map[string]*httpSession
@@ -22,63 +24,87 @@ type sessionSet struct {
 // httpSession is one protocol session. The lock of the set guards its mutable
 // fields.
 type httpSession struct {
+	session
 	all       *sessionSet
-	library   *mcp.ServerSession
-	id        string
 	principal sallyport.Principal // as of its last request
-	older     bool                // the client asked for a protocol with sessions
-	elicits   bool                // the client shows questions to a person
-	messages  atomic.Bool         // the client set a log level
 	posts     int                 // requests that are being answered
+	streaming bool                // the client is told of changes
 	last      time.Time
 	timer     *time.Timer
-	waiting   map[any]context.CancelFunc // pending direct requests, by id
+	waiting   map[any]context.CancelFunc // requests without an answer, by id
 }
 
-// addSession records a session that its first request has just opened.
-func (a *sessionSet) addSession(library *mcp.ServerSession, principal sallyport.Principal, begun *mcp.InitializeParams) {
-	s := &httpSession{
-		all: a, library: library, id: library.ID(), principal: principal, older: begun.ProtocolVersion < statelessSince,
-		elicits: canElicit(begun.Capabilities),
-		last:    time.Now(), waiting: map[any]context.CancelFunc{},
+// newHTTPSession returns a session that its first request is about to begin.
+func (a *sessionSet) newHTTPSession(principal sallyport.Principal) *httpSession {
+	s := &httpSession{all: a, principal: principal, waiting: map[any]context.CancelFunc{}}
+	s.id, s.gone, s.who = newSession(), make(chan struct{}), s.latestPrincipal
+	return s
+}
+
+// addSession adds a session that has begun. It makes room for it if it has to, and
+// reports whether there is any.
+func (a *sessionSet) addSession(s *httpSession) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.countLocked(s.principal.Name) >= maxOwnSessions || len(a.open) >= maxSessions && !a.makeRoomLocked(s.principal.Name) {
+		return false
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s.timer = time.AfterFunc(sessionIdle, s.closeIfIdle)
+	s.last = time.Now()
+	s.timer = time.AfterFunc(sessionIdle, s.endIfIdle)
 	a.open[s.id] = s
+	return true
 }
 
-// useSession returns the session with this id if it belongs to the principal, else
-// nil; the library then explains the error. The session does not count as idle
-// until release.
-func (a *sessionSet) useSession(id string, principal sallyport.Principal) *httpSession {
+// findSession returns the session with this id, which must belong to the principal,
+// or the status that says why there is none.
+func (a *sessionSet) findSession(id string, principal sallyport.Principal) (s *httpSession, status int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := a.open[id]
-	if s == nil || s.principal.Name != principal.Name {
-		return nil
+	return a.findLocked(id, principal)
+}
+
+func (a *sessionSet) findLocked(id string, principal sallyport.Principal) (s *httpSession, status int) {
+	switch s = a.open[id]; {
+	case s == nil:
+		return nil, http.StatusNotFound
+	case s.principal.Name != principal.Name:
+		return nil, http.StatusForbidden
+	default:
+		return s, 0
+	}
+}
+
+// sessionRefusal returns the text for a status of findSession.
+func sessionRefusal(status int) string {
+	if status == http.StatusForbidden {
+		return "session user mismatch"
+	}
+	return "session not found"
+}
+
+// useSession is findSession for a request. The session does not count as idle until
+// releaseUse.
+func (a *sessionSet) useSession(id string, principal sallyport.Principal) (s *httpSession, status int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s, status = a.findLocked(id, principal); status != 0 {
+		return nil, status
 	}
 	s.principal = principal
 	if s.posts++; s.posts == 1 {
 		s.timer.Stop()
 	}
-	return s
-}
-
-// latestPrincipal returns the principal of a session as of its last request.
-func (a *sessionSet) latestPrincipal(id string) (p sallyport.Principal, ok bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if s := a.open[id]; s != nil {
-		return s.principal, true
-	}
-	return p, false
+	return s, 0
 }
 
 // countOf counts the sessions of a principal.
-func (a *sessionSet) countOf(principal string) (n int) {
+func (a *sessionSet) countOf(principal string) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	return a.countLocked(principal)
+}
+
+func (a *sessionSet) countLocked(principal string) (n int) {
 	for _, s := range a.open {
 		if s.principal.Name == principal {
 			n++
@@ -87,12 +113,11 @@ func (a *sessionSet) countOf(principal string) (n int) {
 	return n
 }
 
-// makeRoom closes one session so that the principal named comes can open one.
+// makeRoomLocked closes one session so that the principal named comes can open one.
 // It chooses the principal with the most sessions, if that has more than comes
 // will have, and closes its session that was idle for longest. It reports
 // whether it closed one.
-func (a *sessionSet) makeRoom(comes string) bool {
-	a.mu.Lock()
+func (a *sessionSet) makeRoomLocked(comes string) bool {
 	counts := map[string]int{}
 	for _, s := range a.open {
 		counts[s.principal.Name]++
@@ -107,24 +132,32 @@ func (a *sessionSet) makeRoom(comes string) bool {
 			oldest = s
 		}
 	}
-	if oldest != nil {
-		oldest.timer.Stop()
-		delete(a.open, oldest.id)
-	}
-	a.mu.Unlock()
 	if oldest == nil {
 		return false
 	}
-	// The error says that the client has gone already.
-	_ = oldest.library.Close()
+	oldest.endLocked()
 	return true
 }
 
-// releaseUse ends a use. It does nothing to a nil session.
-func (s *httpSession) releaseUse() {
-	if s == nil {
-		return
+// closeAll ends every session.
+func (a *sessionSet) closeAll() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.open {
+		s.endLocked()
 	}
+}
+
+// latestPrincipal returns the principal as of the last request of the session. ok is
+// false when the session has ended.
+func (s *httpSession) latestPrincipal() (p sallyport.Principal, ok bool) {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	return s.principal, s.all.open[s.id] == s
+}
+
+// releaseUse ends a use.
+func (s *httpSession) releaseUse() {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
 	if s.posts--; s.posts == 0 && s.all.open[s.id] == s {
@@ -133,59 +166,50 @@ func (s *httpSession) releaseUse() {
 	}
 }
 
-// closeIfIdle closes a session that was idle for too long. It checks again, because
-// the timer may have fired while a request took the session.
-func (s *httpSession) closeIfIdle() {
+// end ends the session.
+func (s *httpSession) end() {
 	s.all.mu.Lock()
-	over := s.posts == 0 && s.all.open[s.id] == s && time.Since(s.last) >= sessionIdle
-	if over {
+	defer s.all.mu.Unlock()
+	s.endLocked()
+}
+
+func (s *httpSession) endLocked() {
+	if s.all.open[s.id] == s {
+		s.timer.Stop()
 		delete(s.all.open, s.id)
-	}
-	s.all.mu.Unlock()
-	if over {
-		// The error says that the client has gone already.
-		_ = s.library.Close()
+		close(s.gone)
 	}
 }
 
-// wantMessages records that the client of a session wants log messages.
-func (a *sessionSet) wantMessages(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if s := a.open[id]; s != nil {
-		s.messages.Store(true)
+// endIfIdle ends a session that was idle for too long. It checks again, because
+// the timer may have fired while a request took the session.
+func (s *httpSession) endIfIdle() {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	if s.posts == 0 && time.Since(s.last) >= sessionIdle {
+		s.endLocked()
 	}
 }
 
-// wantsMessages reports whether the client of a session wants log messages.
-func (a *sessionSet) wantsMessages(id string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s := a.open[id]
-	return s != nil && s.messages.Load()
-}
-
-// removeSession removes a session that the library has closed.
-func (a *sessionSet) removeSession(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if s := a.open[id]; s != nil {
-		s.timer.Stop()
-		delete(a.open, id)
+// beginStream records that the client is told of changes. It returns false when it
+// is told already: a session has one such stream.
+func (s *httpSession) beginStream() bool {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	if s.streaming {
+		return false
 	}
+	s.streaming = true
+	return true
 }
 
-// closeAll forgets every session.
-func (a *sessionSet) closeAll() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for id, s := range a.open {
-		s.timer.Stop()
-		delete(a.open, id)
-	}
+func (s *httpSession) endStream() {
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	s.streaming = false
 }
 
-// beginRequest records a direct request and the function that cancels it. It returns
+// beginRequest records a request and the function that cancels it. It returns
 // false when another request with that id is still pending.
 func (s *httpSession) beginRequest(key any, cancel context.CancelFunc) bool {
 	s.all.mu.Lock()
@@ -197,14 +221,6 @@ func (s *httpSession) beginRequest(key any, cancel context.CancelFunc) bool {
 	return true
 }
 
-// isInFlight reports whether a direct request with that id is still pending.
-func (s *httpSession) isInFlight(key any) bool {
-	s.all.mu.Lock()
-	defer s.all.mu.Unlock()
-	_, taken := s.waiting[key]
-	return taken
-}
-
 // endRequest frees an id. It runs before the answer is written, because the client
 // may use the id again as soon as it reads the answer.
 func (s *httpSession) endRequest(key any) {
@@ -213,7 +229,7 @@ func (s *httpSession) endRequest(key any) {
 	delete(s.waiting, key)
 }
 
-// cancelRequest cancels a direct request.
+// cancelRequest cancels a request.
 func (s *httpSession) cancelRequest(key any) {
 	s.all.mu.Lock()
 	cancel := s.waiting[key]

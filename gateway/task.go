@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/internal/wire"
 )
 
 // The states of a task.
@@ -30,8 +31,8 @@ type callTask struct {
 	id      string
 	caller  *sallyport.Caller // made the call
 	tool    string
-	stream  *streamConnection // nil over HTTP
-	made    time.Time         // when the call was made and decided
+	session *session  // the stream that it came over; nil over HTTP
+	made    time.Time // when the call was made and decided
 	created time.Time
 	expire  *time.Timer // set at the end; guarded by the table
 	bytes   int         // bytes that it keeps; guarded by the table
@@ -49,13 +50,13 @@ type callTask struct {
 	result, fault json.RawMessage // one is set at the end, unless cancelled
 }
 
-func newTask(p *suspendedCall, id string, stream *streamConnection) *callTask {
+func newTask(p *suspendedCall, id string) *callTask {
 	now := time.Now()
 	caller := &sallyport.Caller{ // a copy: the call's own state ends with it
 		Principal: p.caller.Principal, Session: p.caller.Session, Personality: p.caller.Personality, Platform: p.caller.Platform,
 	}
 	return &callTask{
-		id: id, caller: caller, tool: p.q.Tool, stream: stream, made: p.made, created: now, changed: now, call: p,
+		id: id, caller: caller, tool: p.q.Tool, session: p.session, made: p.made, created: now, changed: now, call: p,
 		bytes: len(p.q.Args),
 	}
 }
@@ -108,7 +109,7 @@ func (t *callTask) questionKey(i int) string {
 // takeAnswers accepts answers. It ignores answers to questions that are not open. If
 // one answer does not fit, it accepts none, and the client may send all of them
 // again. The run goes on when every question has an answer.
-func (t *callTask) takeAnswers(responses map[string]json.RawMessage) error {
+func (t *callTask) takeAnswers(responses wire.Members) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.isWaiting() {
@@ -118,11 +119,11 @@ func (t *callTask) takeAnswers(responses map[string]json.RawMessage) error {
 	missing := false
 	for i := range taken {
 		taken[i] = t.answers[i]
-		text, ok := responses[t.questionKey(i)]
-		if taken[i] == nil && ok {
+		text := responses.Value(t.questionKey(i))
+		if taken[i] == nil && text != nil {
 			a, err := readAnswer(&t.asks.questions[i], text)
 			if err != nil {
-				return refusalError("inputResponses." + t.questionKey(i) + ": " + err.Error())
+				return wire.Invalid("inputResponses." + t.questionKey(i) + ": " + err.Error())
 			}
 			taken[i] = &a
 		}
@@ -139,16 +140,6 @@ func (t *callTask) takeAnswers(responses map[string]json.RawMessage) error {
 	t.asks.answers <- all
 	t.asks, t.answers = nil, nil
 	return nil
-}
-
-// readAnswer reads a client's answer to a question.
-func readAnswer(q *sallyport.Question, text json.RawMessage) (sallyport.Answer, error) {
-	var all mcp.InputResponseMap
-	// An object with one key and a valid value is valid JSON.
-	if err := json.Unmarshal([]byte(`{"answer":`+string(text)+`}`), &all); err != nil || all["answer"] == nil {
-		return sallyport.Answer{}, errors.New("expected the answer to a question")
-	}
-	return answerOf(q, all["answer"])
 }
 
 // cancelRun ends the run. A run that has ended already keeps its state.
@@ -195,10 +186,9 @@ func outcomeOf(p *suspendedCall, res sallyport.Result, cancelled bool) (state st
 	case res.Crashed:
 		err = failureError(&res, 0)
 	default:
-		if text, err = json.Marshal(toolResult(res)); err == nil {
+		if text, err = p.appendToolResult(nil, false, &res); err == nil {
 			return taskCompleted, text
 		}
-		err = &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the result cannot be encoded"}
 	}
 	e, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok {
@@ -222,7 +212,6 @@ func droppedResult(res *sallyport.Result, length int) sallyport.Result {
 // taskResult is a task as a client sees it: the answer to the call that became
 // a task, and to a request about it.
 type taskResult struct {
-	mcp.ResultBase
 	ResultType string              `json:"resultType"`
 	ID         string              `json:"taskId"`
 	Status     string              `json:"status"`

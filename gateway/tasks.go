@@ -47,8 +47,8 @@ type taskShare struct{ tasks, bytes int }
 // addTask adds a call as a task. It returns nil when there is no room or the
 // arguments are long: the space for a long message is released with its
 // request.
-func (ts *taskSet) addTask(p *suspendedCall, stream *streamConnection) *callTask {
-	t := newTask(p, rand.Text(), stream)
+func (ts *taskSet) addTask(p *suspendedCall) *callTask {
+	t := newTask(p, rand.Text())
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	own := ts.own[t.caller.Principal.Name]
@@ -125,8 +125,8 @@ func (ts *taskSet) stopAll() {
 
 // removeOfStream removes the tasks of a stream that has ended, and cancels those that
 // run.
-func (ts *taskSet) removeOfStream(stream *streamConnection) {
-	ts.removeWhere(func(t *callTask) bool { return t.stream == stream })
+func (ts *taskSet) removeOfStream(stream *session) {
+	ts.removeWhere(func(t *callTask) bool { return t.session == stream })
 }
 
 func (ts *taskSet) removeWhere(which func(*callTask) bool) {
