@@ -10,7 +10,45 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
+
+// TestTransportsAnswerAlike sends the same messages, good and hostile ones, over HTTP
+// and over stdio. The answers are the same, except for what only HTTP can refuse:
+// headers that say something else, and requests without an id.
+func TestTransportsAnswerAlike(t *testing.T) {
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) {
+			overHTTP, overStdio := newPeer(t, version), newPipe(t, version)
+			compared := 0
+			for _, m := range corpus(version) {
+				if strings.Contains(m.body, "\n") || !wanted([]byte(m.body)) {
+					continue
+				}
+				_, want, _ := strings.Cut(overHTTP.post(t, m).text, "\n")
+				got := overStdio.send(t, m).text
+				if onlyHTTPRefuses(want) {
+					continue
+				}
+				want = strings.NewReplacer("alice", "local", "SESSION", "CONVERSATION").Replace(want)
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("%v\n(-http +stdio):\n%s", m, diff)
+				}
+				compared++
+			}
+			if compared < 100 {
+				t.Errorf("%d answers were compared, want more", compared)
+			}
+		})
+	}
+}
+
+// onlyHTTPRefuses reports whether an answer is about headers.
+func onlyHTTPRefuses(answer string) bool {
+	return strings.Contains(answer, `"code":-32020`) || strings.Contains(answer, `"code":-32022`) ||
+		strings.Contains(answer, `missing or invalid _meta field \"io.modelcontextprotocol/protocolVersion\"`)
+}
 
 // sent is one request.
 type sent struct {
