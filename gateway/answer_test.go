@@ -16,7 +16,7 @@ import (
 // The protocol library, which clients use, reads every field of a result as it was
 // meant.
 func TestTheLibraryReadsWhatResultsSay(t *testing.T) {
-	c, err := newCore(nobody{}, nil)
+	c, err := newCore(toolless{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func encoded(t *testing.T, v any) string {
 // If the gate returns a value that cannot be encoded, the client gets an error
 // and not half a result.
 func TestResultThatCannotBeWrittenIsAnError(t *testing.T) {
-	c, err := newCore(nobody{}, nil)
+	c, err := newCore(toolless{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,5 +95,5 @@ func TestResultThatCannotBeWrittenIsAnError(t *testing.T) {
 	}
 }
 
-// nobody is a gate without tools; the tests above never call it.
-type nobody struct{ Gate }
+// toolless is a gate without tools; the tests above never call it.
+type toolless struct{ Gate }
