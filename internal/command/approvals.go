@@ -31,9 +31,10 @@ func approvalsCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "approvals",
 		Short: "List held calls and decide about them",
-		Long: `List held calls and decide about them. A call of a tool that a personality lists
-under approvals.require is held until a person decides; the decision is for
-exactly this call, once. What MCP servers offer is approved with approve.`,
+		Long: `List held calls and decide about them. A personality lists tools under
+approvals.require. A call of such a tool is held until a person decides. The
+decision counts for exactly this call, once. To approve what MCP servers offer,
+use approve.`,
 		Example: `  sallyport approvals ls
   sallyport approvals approve 06e2k7m9q4c1v8w3x5z0a2b4
   sallyport approvals deny 06e2k7m9q4c1 --reason "not to this address"`,
@@ -53,10 +54,10 @@ func approvalsList(env *environment, f *flags) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "ls [ID...]",
-		Short: "List the calls that wait for a decision, or for their one run",
-		Long: `List the calls that wait for a decision, and those that were approved and have
-not run yet. With ids only those are shown, with all of their arguments. Secrets
-are not shown, nor what would control the terminal.`,
+		Short: "List the calls that wait for a decision or were approved but have not run",
+		Long: `List the calls that wait for a decision, and the calls that were approved but
+have not run yet. With ids it lists only these calls, with all of their
+arguments. It hides secrets, and characters that would control the terminal.`,
 		Example: `  sallyport approvals ls
   sallyport approvals ls 06e2k7m9q4c1
   sallyport approvals ls --all --json`,
@@ -75,20 +76,22 @@ are not shown, nor what would control the terminal.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "also those that are over")
+	cmd.Flags().BoolVar(&all, "all", false, "also list calls that are over")
 	return cmd
 }
 
 func approvalsDecide(env *environment, f *flags, approve bool) *cobra.Command {
 	var reason, as string
 	verb, done, short, example := "approve", "approved", "Let a held call run once", "as agreed"
-	long := short + `. The decision is for exactly these arguments, this tool, grant and principal;
-a call that still waits runs at once, else the same call repeated does. A call is
-not approved in the name of the principal who made it.`
+	long := short + `. The decision counts for exactly this tool, these
+arguments, this grant and this principal. If the call still waits, it runs at
+once. Otherwise it runs when the caller repeats it. The principal who made a
+call cannot approve it: --as must name another.`
 	if !approve {
 		verb, done, short, example = "deny", "denied", "Refuse a held call", "not to this address"
-		long = short + `, or take back an approval that was not used yet. The same call is answered
-approval_denied until the request would have expired, and may then be held anew.`
+		long = short + `, or take back an approval that was not used yet. Until the
+request would have expired, the same call is answered approval_denied. After
+that it can be held again.`
 	}
 	cmd := &cobra.Command{
 		Use:     verb + " ID",
@@ -114,7 +117,7 @@ approval_denied until the request would have expired, and may then be held anew.
 			})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "a `TEXT` for the record; the caller is told why a call was denied")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, as `TEXT` for the record; the caller of a denied call sees it")
 	cmd.Flags().StringVar(&as, "as", sallyport.LocalPrincipal, "decide as `NAME`")
 	return cmd
 }

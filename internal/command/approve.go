@@ -16,14 +16,15 @@ func approveCommand(env *environment, f *flags) *cobra.Command {
 	var expect string
 	cmd := &cobra.Command{
 		Use:   "approve [SERVER[/TOOL]] --expect HASH",
-		Short: "Pin what diff has shown of an MCP server",
-		Long: `Pin what an MCP server is and offers now, or one of its tools, or everything,
-in the place of what is pinned. HASH is the digest that diff printed, or at least
-its first 16 digits: when the server has changed once more since then, nothing is
-pinned and the exit code is 1. A running server takes the new file at once.
+		Short: "Pin the changes of MCP servers that diff has shown",
+		Long: `Pin what an MCP server is and offers now. Name a tool to pin only that tool. Name
+nothing to pin everything. The new pins replace the old ones. HASH is the digest
+that diff printed, or at least its first 16 digits. If the server has changed
+again since then, nothing is pinned and the exit code is 1. A running server
+uses the new file at once.
 
-This is about definitions. A call that waits for a human is decided with
-approvals approve.`,
+This command is about definitions. To decide about a held call, use approvals
+approve.`,
 		Example: `  sallyport approve notes --expect 51c0a1d2e3f40516
   sallyport approve notes/add --expect 9ffa0b1c2d3e4f50
   sallyport approve --expect 0a1b2c3d4e5f6071`,

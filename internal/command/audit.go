@@ -51,11 +51,11 @@ type auditFilter struct {
 }
 
 func (q *auditFilter) registerFlags(cmd *cobra.Command, last int) {
-	cmd.Flags().StringVar(&q.tool, "tool", "", "only what is about this `TOOL`")
-	cmd.Flags().StringVar(&q.principal, "principal", "", "only what `NAME` called or changed")
-	cmd.Flags().StringVar(&q.since, "since", "", "only from this `TIME` on: 2026-01-31, RFC 3339, or an age such as 24h")
+	cmd.Flags().StringVar(&q.tool, "tool", "", "only records about this `TOOL`")
+	cmd.Flags().StringVar(&q.principal, "principal", "", "only records of what `NAME` called or changed")
+	cmd.Flags().StringVar(&q.since, "since", "", "only records from this `TIME` on: 2026-01-31, RFC 3339, or an age such as 24h")
 	cmd.Flags().BoolVar(&q.denied, "denied", false, "only calls that a step refused")
-	cmd.Flags().IntVarP(&q.last, "last", "n", last, "only the newest `N`; 0 means all")
+	cmd.Flags().IntVarP(&q.last, "last", "n", last, "only the newest `N` records; 0 means all")
 }
 
 func (q *auditFilter) newQuery(now time.Time) (audit.Query, error) {
@@ -209,8 +209,8 @@ func auditHead(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "head",
 		Short: "Print seq:hash of the newest record",
-		Long: `Print seq:hash of the newest record. Keep it elsewhere: verify --head proves
-with it that nothing was cut off the end.`,
+		Long: `Print seq:hash of the newest record. Keep it in another place: verify --head
+uses it to prove that no record was cut off the end.`,
 		Example: "  sallyport audit head > /mnt/elsewhere/head.txt",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -236,8 +236,8 @@ func auditVerify(env *environment, f *flags) *cobra.Command {
 		Use:   "verify [EXPORT]",
 		Short: "Check the chain and name the first bad record",
 		Long: `Check the chain of the state file, or of an exported file, and name the first
-bad record. With --head the end of the chain is proven too. The exit code is 1
-when a record is bad.`,
+bad record. With --head it also proves that no record was cut off the end. The
+exit code is 1 when a record is bad.`,
 		Example: `  sallyport audit verify
   sallyport audit verify --head 42:9f2c...
   sallyport audit verify audit.jsonl`,
@@ -335,8 +335,8 @@ func auditPrune(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune --before TIME",
 		Short: "Remove old records and leave a signed checkpoint",
-		Long: `Remove the records at the old end of the chain and leave a signed checkpoint
-that verify accepts. What would be removed is verified first.`,
+		Long: `Remove the oldest records of the chain and leave a signed checkpoint that verify
+accepts. The records are verified before they are removed.`,
 		Example: "  sallyport audit prune --before 2026-01-01",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -365,6 +365,6 @@ that verify accepts. What would be removed is verified first.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&before, "before", "", "the `TIME`: 2026-01-31, RFC 3339, or an age such as 2160h")
+	cmd.Flags().StringVar(&before, "before", "", "remove the records older than `TIME`: 2026-01-31, RFC 3339, or an age such as 2160h")
 	return cmd
 }

@@ -26,10 +26,10 @@ func batchCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "batch [FILE|-]",
 		Short: "Make many calls as one batch",
-		Long: `Make many calls as one batch: JSON Lines {"id","tool","args"} in, {"id","result"}
-out in the order of the input. The calls run in parallel and share the result
-budget. A broken line answers input_invalid in its place; a repeated id is
-refused. The exit code is 1 when any answer is an error.`,
+		Long: `Make many calls as one batch. The input is JSON Lines {"id","tool","args"}. The
+output is JSON Lines {"id","result"} in the same order. The calls run in parallel
+and share the result budget. A broken line is answered input_invalid. A repeated
+id is refused. The exit code is 1 when any answer is an error.`,
 		Example: `  printf '%s\n' '{"id":"1","tool":"read_file","args":{"path":"README.md"}}' | sallyport batch`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -26,14 +26,14 @@ type callerFlags struct {
 }
 
 func (r *callerFlags) registerFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&r.personality, "personality", "", "the `ROLE` of the caller (default: the only one, else default)")
-	cmd.Flags().StringVar(&r.principal, "principal", "", "the `NAME` of the caller (default local)")
-	cmd.Flags().StringVar(&r.session, "session", "", "the `ID` of the conversation (default: a fresh one)")
+	cmd.Flags().StringVar(&r.personality, "personality", "", "the `ROLE` of the caller (default: the only role, or the one named default)")
+	cmd.Flags().StringVar(&r.principal, "principal", "", "the `NAME` of the caller (default: local)")
+	cmd.Flags().StringVar(&r.session, "session", "", "the `ID` of the conversation (default: a new one)")
 }
 
 // registerDry adds the flag --dry-run to a command that makes calls.
 func (r *callerFlags) registerDry(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "describe the call instead of making it")
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "describe the call, do not make it")
 }
 
 // withGate opens a gate, creates the caller, runs do, and closes the gate.
@@ -61,11 +61,13 @@ func callCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call TOOL [JSON|-]",
 		Short: "Make one call through the gate",
-		Long: `Make one call through the gate. The arguments are a JSON object, or "-" to read
-it from standard input. The value, or the error text, goes to standard output;
-the exit code is 1 when the answer is an error. Texts beside the value follow it,
-and a line for each picture, sound, file or link; --json has them whole. A prompt
-is called as prompt:NAME, a resource as resource:NAME with its uri.`,
+		Long: `Make one call through the gate. The arguments are a JSON object; "-" reads it
+from standard input. The value, or the error text, goes to standard output. Below
+the value stand the other texts of the result, and a line for each picture,
+sound, file or link; --json prints these whole. The exit code is 1 when the
+answer is an error.
+
+Call a prompt as prompt:NAME, and a resource as resource:NAME with its uri.`,
 		Example: `  sallyport call read_file '{"path":"README.md"}'
   echo '{"pattern":"TODO"}' | sallyport call search_files - --json
   sallyport call resource:mcp__docs__resources '{"uri":"docs:///index.md"}'
@@ -93,7 +95,7 @@ is called as prompt:NAME, a resource as resource:NAME with its uri.`,
 	}
 	r.registerFlags(cmd)
 	r.registerDry(cmd)
-	cmd.Flags().StringArrayVar(&attach, "attach", nil, "bring a `FILE` along; may be repeated")
+	cmd.Flags().StringArrayVar(&attach, "attach", nil, "attach a `FILE` to the call; may be repeated")
 	return cmd
 }
 

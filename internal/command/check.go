@@ -15,10 +15,10 @@ func checkCommand(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
 		Short: "Check the configuration and every tool under every personality",
-		Long: `Check the configuration, every tool under every personality that can reach it,
-and print what this machine enforces. MCP servers are started to ask what they
-offer. The exit code is 1 when something does not fit or a server does not
-answer, 2 when the configuration cannot be loaded.`,
+		Long: `Check the configuration, and every tool under every personality that can reach
+it. Print what this machine enforces. The command starts the MCP servers to ask
+what they offer. The exit code is 1 when something does not fit or a server does
+not answer, and 2 when the configuration cannot be loaded.`,
 		Example: `  sallyport check
   sallyport check --config prod.yaml --json`,
 		Args: cobra.NoArgs,

@@ -26,10 +26,12 @@ func connectCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "connect CLIENT",
 		Short: "Make a known MCP client use this server",
-		Long: `Add the entry that makes a known MCP client start this server over stdio. The
-rest of the client's file stays as it is, and a copy of it is kept beside it;
---print shows the entry and changes nothing. The servers that the client has
-already are another matter: see import. Known clients: ` + strings.Join(names, ", ") + `.`,
+		Long: `Add an entry to the file of a known MCP client, so that the client starts this
+server over stdio. The rest of the file stays as it is, and a copy is kept beside
+it. --print shows the entry and changes nothing. To take over the servers that
+the client already has, use import.
+
+Known clients: ` + strings.Join(names, ", ") + `.`,
 		Example: `  sallyport connect claude-code --print
   sallyport connect cursor`,
 		Args:      cobra.ExactArgs(1),
@@ -42,8 +44,8 @@ already are another matter: see import. Known clients: ` + strings.Join(names, "
 			return env.connectClient(f, &c, role, print)
 		},
 	}
-	cmd.Flags().BoolVar(&print, "print", false, "print the entry instead of writing it")
-	cmd.Flags().StringVar(&role, "personality", "", "the `ROLE` of the client (default: the only one, else default)")
+	cmd.Flags().BoolVar(&print, "print", false, "print the entry, do not write it")
+	cmd.Flags().StringVar(&role, "personality", "", "the `ROLE` of the client (default: the only role, or the one named default)")
 	return cmd
 }
 

@@ -18,10 +18,12 @@ func diffCommand(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff [SERVER]",
 		Short: "Show what changed of MCP servers since they were pinned",
-		Long: `Ask each pinned MCP server what it offers now, or one of them, and show what is
-not as ` + app.LockName + ` has it: how severe a change is, what was, what is, and the
-command that approves it. A server that would be started in another way is not
-started: its launch is approved first, what it then offers after that.
+		Long: `Ask each pinned MCP server, or the named one, what it offers now. Show what differs
+from ` + app.LockName + `: how severe the change is, the old text, the new text, and the
+command that approves it.
+
+A server that would now be started in another way is not started. Approve its
+launch first. Then run diff again to see what the server offers.
 
 The exit code is 1 when something differs or a server does not answer.`,
 		Example: `  sallyport diff

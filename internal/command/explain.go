@@ -53,10 +53,10 @@ func explainCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [TOOL]",
 		Short: "Say what a tool gets, what was dropped, and why",
-		Long: `Print the grant of a tool under a personality, item by item, with what was
-dropped and why. --host and --path ask about one; --call tells why a past call
-went as it did, which rule refused it and the smallest change that would allow
-it. The exit code is 1 when the answer is no.`,
+		Long: `Print the grant of a tool under a personality, item by item. For each item that
+was dropped it says why. --host and --path ask about one host or path. --call
+explains a past call: what was decided, which rule refused it, and the smallest
+change that would allow it. The exit code is 1 when the answer is no.`,
 		Example: `  sallyport explain read_file
   sallyport explain fetch_url --host api.github.com
   sallyport explain write_file --path notes/a.txt --write
@@ -82,9 +82,9 @@ it. The exit code is 1 when the answer is no.`,
 		},
 	}
 	r.registerFlags(cmd)
-	cmd.Flags().StringVar(&q.host, "host", "", "ask about one `HOST` or host:port")
-	cmd.Flags().StringVar(&q.path, "path", "", "ask about one `PATH`")
-	cmd.Flags().BoolVar(&q.write, "write", false, "with --path: ask about writing")
+	cmd.Flags().StringVar(&q.host, "host", "", "ask about this `HOST` or host:port")
+	cmd.Flags().StringVar(&q.path, "path", "", "ask about this `PATH`")
+	cmd.Flags().BoolVar(&q.write, "write", false, "with --path: ask whether the tool may write there")
 	cmd.Flags().StringVar(&q.call, "call", "", "explain the past call `ID`")
 	return cmd
 }
