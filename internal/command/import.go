@@ -21,18 +21,19 @@ func importCommand(env *environment, f *flags) *cobra.Command {
 		Use:   "import [CLIENT|FILE]",
 		Short: "Take over the MCP servers of a client",
 		Long: `Take over the MCP servers that a client starts by itself, so that their calls
-pass the gate. Without an argument it lists what it finds. With one it shows the
-declarations that it would write, as a configuration with remarks, and changes
-nothing.
+pass the gate. Without an argument the command lists the servers that it finds.
+With a client or a file it prints the configuration that it would write, with
+remarks, and changes nothing.
 
-With --write the servers are added to the configuration, under a personality
-named like the client, and the client's file then starts this program in their
+--write adds the servers to the configuration, under a personality with the name
+of the client, and changes the client's file: it now starts this program in their
 place. Copies of both files are kept in ~/.local/state/sallyport/copies;
---rollback brings the client's servers back. A value that looks like a secret is never copied: it becomes a
-reference, and what to put where is printed.
+--rollback brings the client's servers back. A value that looks like a secret is
+never copied. It becomes a reference, and the command prints where to put the
+value.
 
-Known clients: ` + strings.Join(clients.Names(), ", ") + `. A FILE is read like that of the client
-it is named like.`,
+Known clients: ` + strings.Join(clients.Names(), ", ") + `.
+A FILE has the format of the client whose file has the same name.`,
 		Example: `  sallyport import
   sallyport import claude-desktop
   sallyport import cursor --host github=api.github.com --write
@@ -56,14 +57,14 @@ it is named like.`,
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&write, "write", false, "write the configuration and the client's file")
-	flags.BoolVar(&o.Observe, "observe", false, "start each server once, unconfined, and propose what it was seen to need")
+	flags.BoolVar(&o.Observe, "observe", false, "start each server once, unconfined, and propose the access that it used")
 	flags.BoolVar(&rollback, "rollback", false, "bring the client's servers back from the last copy of its file")
-	flags.BoolVar(&o.Force, "force", false, "with --rollback: restore the whole copy, which loses later changes")
-	flags.StringVar(&o.Personality, "personality", "", "the `ROLE` that may use the servers (default: named like the client)")
-	flags.StringArrayVar(&o.Leave, "leave", nil, "leave `SERVER` with the client, outside of the gate; may be repeated")
-	flags.StringArrayVar(&o.Hosts, "host", nil, "`SERVER=HOST`: grant a server a host, which gets its secrets too; may be repeated")
-	flags.StringArrayVar(&o.Pins, "pin", nil, "`SERVER=VERSION`: the exact version of a server's package; may be repeated")
-	flags.StringArrayVar(&o.Plain, "plain", nil, "`SERVER=NAME`: copy the value of a variable or header that is no secret; may be repeated")
+	flags.BoolVar(&o.Force, "force", false, "with --rollback: restore the whole copy and lose later changes")
+	flags.StringVar(&o.Personality, "personality", "", "the `ROLE` that may use the servers (default: the name of the client)")
+	flags.StringArrayVar(&o.Leave, "leave", nil, "do not take over `SERVER`: the client starts it without the gate; may be repeated")
+	flags.StringArrayVar(&o.Hosts, "host", nil, "`SERVER=HOST`: let a server reach a host, and send its secrets there; may be repeated")
+	flags.StringArrayVar(&o.Pins, "pin", nil, "`SERVER=VERSION`: use this exact version of a server's package; may be repeated")
+	flags.StringArrayVar(&o.Plain, "plain", nil, "`SERVER=NAME`: copy the value of a variable or header that is not a secret; may be repeated")
 	cmd.AddCommand(importOpenAPI(env, f))
 	return cmd
 }

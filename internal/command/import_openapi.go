@@ -12,10 +12,10 @@ func importOpenAPI(env *environment, f *flags) *cobra.Command {
 	var o importer.DocumentOptions
 	cmd := &cobra.Command{
 		Use:   "openapi FILE",
-		Short: "Make http actions of an OpenAPI 3.0 or 3.1 document",
-		Long: `Make http actions of the operations of an OpenAPI 3.0 or 3.1 document, YAML or
-JSON, and print them as a configuration file; nothing is fetched. What was
-taken, left out and changed is printed on stderr with its place.`,
+		Short: "Turn an OpenAPI 3.0 or 3.1 document into http actions",
+		Long: `Turn the operations of an OpenAPI 3.0 or 3.1 document, in YAML or JSON, into http
+actions, and print them as a configuration file. Nothing is fetched. Standard
+error says what was taken, left out and changed, and where.`,
 		Example: `  sallyport import openapi petstore.yaml
   sallyport import openapi github.json --only issues --prefix gh_ --out github.yaml
   sallyport import openapi api.yaml --server https://api.example.com/v2 --secret key=providers/example/key`,
@@ -32,12 +32,12 @@ taken, left out and changed is printed on stderr with its place.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Actions.Server, "server", "", "the `URL` under which the paths are, where the document does not name exactly one")
-	flags.StringVar(&o.Actions.Prefix, "prefix", "", "the beginning of every id: `TEXT`")
-	flags.StringArrayVar(&o.Actions.Only, "only", nil, "take this `TAG|OPERATION` alone: a tag, an operationId, an id or \"GET /path\"; may be repeated")
-	flags.StringArrayVar(&o.Actions.Permissions, "permission", nil, "`NAME` that every action asks for, in place of the derived ones; may be repeated")
-	flags.StringArrayVar(&o.Secrets, "secret", nil, "`SCHEME=REF`: the reference of the secret for a security scheme; may be repeated")
-	flags.StringVar(&o.Out, "out", "", "write to `FILE`, which must not exist, in place of stdout")
+	flags.StringVar(&o.Actions.Server, "server", "", "the base `URL` of the paths; needed unless the document names exactly one")
+	flags.StringVar(&o.Actions.Prefix, "prefix", "", "begin every id with `TEXT`")
+	flags.StringArrayVar(&o.Actions.Only, "only", nil, "take only this `TAG|OPERATION`: a tag, an operationId, an id or \"GET /path\"; may be repeated")
+	flags.StringArrayVar(&o.Actions.Permissions, "permission", nil, "require the permission `NAME` for every action, instead of the derived ones; may be repeated")
+	flags.StringArrayVar(&o.Secrets, "secret", nil, "`SCHEME=REF`: use the secret with this reference for a security scheme; may be repeated")
+	flags.StringVar(&o.Out, "out", "", "write to `FILE`, which must not exist, instead of standard output")
 	return cmd
 }
 

@@ -17,8 +17,8 @@ func initCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a commented " + app.ConfigName,
-		Long: `Write a commented ` + app.ConfigName + ` that passes check. An existing file is never
-overwritten. The presets, from the narrowest: ` + strings.Join(config.PresetNames(), ", ") + `.`,
+		Long: `Write a commented ` + app.ConfigName + ` that passes check. It never overwrites a
+file. The presets, from the narrowest to the widest: ` + strings.Join(config.PresetNames(), ", ") + `.`,
 		Example: `  sallyport init
   sallyport init --preset locked`,
 		Args: cobra.NoArgs,

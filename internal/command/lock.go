@@ -16,15 +16,15 @@ func lockCommand(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lock",
 		Short: "Pin what MCP servers are and offer",
-		Long: `Start each MCP server that a personality lists and that is not pinned yet, ask
-what it offers, and write that into ` + app.LockName + ` beside the configuration.
-From then on a server that is started in another way is not started, and a
-definition that has changed is not offered to a model, until an operator has
-approved it. Packages of launchers such as npx are installed first.
+		Long: `Pin each MCP server that a personality lists and that is not pinned yet. The
+command starts the server, asks what it offers, and writes the answer into
+` + app.LockName + ` beside the configuration. Packages of launchers such as npx are
+installed first.
 
-What is pinned already stays as it is: diff shows what has changed since, and
-approve pins it. The exit code is 1 when a server could not be pinned, or is not
-what is pinned any more.`,
+After that, changes need the approval of an operator. Without it a server is not
+started in another way, and a changed definition is not offered to a model.
+Existing pins stay as they are: diff shows what has changed, and approve pins
+it. The exit code is 1 when a server could not be pinned or differs from its pin.`,
 		Example: `  sallyport lock
   sallyport lock --config prod.yaml --json`,
 		Args: cobra.NoArgs,

@@ -30,12 +30,14 @@ func loginCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login SERVER",
 		Short: "Log in at a remote MCP server",
-		Long: `Log in at a remote MCP server that wants OAuth. The command prints the page of
-the server's issuer, waits until a person has consented there in a browser on
-this machine, and keeps the tokens, sealed, in the state. It starts no browser.
-Tokens are for one principal, the local user unless another is named, or for
-everybody where the server is shared. With --json it prints two lines: what to
-open, and what came of it.`,
+		Long: `Log in at a remote MCP server that requires OAuth. The command prints the address
+of a page of the server's issuer. Open it in a browser on this machine and
+consent there; the command starts no browser. It waits for the consent and keeps
+the tokens, sealed, in the state.
+
+The tokens are for one principal: the local user, or the one that --principal
+names. The tokens of a shared server are for all principals. With --json the
+command prints two lines: the page to open, and the result.`,
 		Example: `  sallyport login github
   sallyport login github --principal ci-agent
   sallyport login github --port 8976    # for an issuer that wants the redirect URL http://127.0.0.1:8976/callback`,
@@ -49,9 +51,9 @@ open, and what came of it.`,
 			return logIn(cmd.Context(), rt, env.newPrinter(f), args[0], &l)
 		},
 	}
-	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls use the tokens")
-	cmd.Flags().StringVar(&l.personality, "personality", "", "the `ROLE` whose grant the login keeps to (default: the first that lists the server)")
-	cmd.Flags().IntVar(&l.port, "port", 0, "the `PORT` at which to wait for the browser (default: any)")
+	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of the principal whose calls use the tokens")
+	cmd.Flags().StringVar(&l.personality, "personality", "", "the `ROLE` whose grant limits the login (default: the first that lists the server)")
+	cmd.Flags().IntVar(&l.port, "port", 0, "wait for the browser at this `PORT` (default: any)")
 	return cmd
 }
 
@@ -60,9 +62,9 @@ func logoutCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logout SERVER",
 		Short: "Remove the tokens of a remote MCP server",
-		Long: `Remove the tokens of a principal at a remote MCP server from the state, and
-have the server's issuer revoke them where it takes revocations. They are
-removed whatever the issuer answers, and the command says what it did.`,
+		Long: `Remove the tokens of a principal at a remote MCP server from the state. If the
+server's issuer accepts revocations, the command also asks it to revoke them. It
+removes the tokens whatever the issuer answers, and prints what it did.`,
 		Example: `  sallyport logout github
   sallyport logout github --principal ci-agent`,
 		Args: cobra.ExactArgs(1),
@@ -75,7 +77,7 @@ removed whatever the issuer answers, and the command says what it did.`,
 			return logOut(cmd.Context(), rt, env.newPrinter(f), args[0], l.principal)
 		},
 	}
-	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of whose calls used the tokens")
+	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of the principal whose calls used the tokens")
 	return cmd
 }
 

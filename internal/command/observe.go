@@ -29,18 +29,18 @@ func observeCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "observe [flags] -- COMMAND [ARG...]",
 		Short: "Run a program and print the declaration it needs",
-		Long: `Run a program, note what it uses, and print the smallest capabilities with which
-it would have passed, for the definition of a tool or an MCP server.
+		Long: `Run a program, note what it uses, and print the smallest capabilities that this
+run needed. Copy them into the definition of a tool or an MCP server.
 
-Nothing is refused and nothing is confined: the program has the rights of the user who
-runs this. It gets the environment and the search path of a confined child, a
-private home, and the network through the proxy, so that it does what it would
-do as a child. Its streams are passed through; the declaration goes to standard
-error, or with --output to a file. The exit code is the program's. Ctrl-C ends
-it, and what was seen until then is printed.
+The program is not confined and nothing is refused: it has the rights of the user
+who runs this command. It gets what a confined child gets: the same environment
+and search path, a private home, and the network through the proxy. So it behaves
+as it would as a child. Its streams are passed through. The declaration goes to
+standard error, or to the file that --output names. The exit code is the
+program's. Ctrl-C ends the program, and the command prints what it saw until then.
 
-One run shows what one run did. What the declaration cannot show is listed with
-it.`,
+A run shows only what that run did. The command also lists what the declaration
+cannot show.`,
 		Example: `  sallyport observe -- git clone https://github.com/octocat/hello-world
   sallyport observe --env API_URL -- python3 report.py
   sallyport observe --json --output need.json -- npx -y @modelcontextprotocol/server-everything`,
@@ -52,8 +52,8 @@ it.`,
 	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().StringVar(&o.workspace, "workspace", "", "run in `DIR` and call it ${workspace} (default: the working directory)")
 	cmd.Flags().StringVar(&o.output, "output", "", "write the declaration to `FILE` (default: standard error)")
-	cmd.Flags().StringArrayVar(&o.env, "env", nil, "give the program `NAME` of this environment, or NAME=VALUE; may be repeated")
-	cmd.Flags().BoolVar(&o.private, "allow-private", false, "let it reach private addresses, as allow_private_urls does")
+	cmd.Flags().StringArrayVar(&o.env, "env", nil, "pass the variable `NAME` of this environment, or NAME=VALUE; may be repeated")
+	cmd.Flags().BoolVar(&o.private, "allow-private", false, "let the program reach private addresses, as allow_private_urls does")
 	return cmd
 }
 

@@ -14,10 +14,11 @@ import (
 func pendingCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pending",
-		Short: "Look at what children changed of configuration that runs commands",
-		Long: `Look at what children in overlay mode changed of a project's configuration that
-runs commands: of editors, agents, package managers and build tools. It is not
-carried over with the rest of what they wrote, but waits here for a person.`,
+		Short: "Review what children changed in configuration that runs commands",
+		Long: `Review what children in overlay mode changed in configuration that runs commands:
+the project's files for editors, agents, package managers and build tools. Such
+a change is not written with the rest of what a child wrote. It waits here until
+a person applies or drops it.`,
 		Example: `  sallyport pending ls
   sallyport pending show 1f2e3d4c
   sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f40516`,
@@ -86,7 +87,7 @@ func pendingApply(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "apply ID --expect HASH", Short: "Write a change that you have seen", Args: cobra.ExactArgs(1),
 		Long: `Write a change that you have seen. HASH is what show printed. Nothing is written
-when one of the files is not any more what it was when the child began.`,
+if one of the files has changed since the child began.`,
 		Example: `  sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f40516`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {

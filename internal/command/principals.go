@@ -24,10 +24,10 @@ const never = "never"
 func principalsCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "principals",
-		Short: "Say who may call, and stop who may not any more",
-		Long: `Say who may call. Principals of the configuration are changed there; those of
-the state are changed here. A token is printed once and kept as a hash. Every
-change counts at once, also in a server that runs.`,
+		Short: "Manage who may call, and stop calls",
+		Long: `Manage the principals: the names that may call. Change a principal of the
+configuration there, and a principal of the state here. A token is printed once
+and kept as a hash. Every change takes effect at once, also in a running server.`,
 		Example: `  sallyport principals ls
   sallyport principals add ci-agent --permission http:read --expires 30d
   sallyport principals stop ci-agent --reason "leaked its token"`,
@@ -89,8 +89,8 @@ func principalsAdd(env *environment, f *flags) *cobra.Command {
 		Use:   "add NAME",
 		Short: "Make a principal and print its token once",
 		Long: `Make a principal and print its token once: standard output has the token and
-nothing else. It is kept as a hash, and rotate is the only way to another one.
-A name is given once: sessions and records belong to it.`,
+nothing else. The token is kept as a hash; to get another one, use rotate. A name
+cannot be used again, because sessions and records belong to it.`,
 		Example: `  sallyport principals add ci-agent --permission http:read --permission file:read
   TOKEN=$(sallyport principals add nightly --personality researcher --expires 2027-01-01)`,
 		Args: cobra.ExactArgs(1),
@@ -116,8 +116,8 @@ A name is given once: sessions and records belong to it.`,
 			})
 		},
 	}
-	cmd.Flags().StringArrayVar(&permissions, "permission", nil, "a `PERMISSION` beside the default ones; may be repeated")
-	cmd.Flags().StringArrayVar(&personalities, "personality", nil, "a `ROLE` that it may take; may be repeated (default: the only one, else default)")
+	cmd.Flags().StringArrayVar(&permissions, "permission", nil, "a `PERMISSION` in addition to the default ones; may be repeated")
+	cmd.Flags().StringArrayVar(&personalities, "personality", nil, "a `ROLE` that it may take; may be repeated (default: the only role, or the one named default)")
 	cmd.Flags().StringVar(&expires, "expires", defaultExpiry, "when the token ends: a span (30d), a day (2027-01-01), a moment (RFC 3339) or never")
 	return cmd
 }
@@ -148,7 +148,7 @@ func principalsRotate(env *environment, f *flags) *cobra.Command {
 	var expires string
 	cmd := &cobra.Command{
 		Use:     "rotate NAME",
-		Short:   "Give a principal another token; the old one ends at once",
+		Short:   "Give a principal a new token and end the old one at once",
 		Example: "  sallyport principals rotate ci-agent --expires 30d",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -187,8 +187,8 @@ func principalsRevoke(env *environment, f *flags) *cobra.Command {
 		Use:   "revoke NAME",
 		Short: "End a principal at once and for good",
 		Long: `End a principal at once and for good, with its logins at remote MCP servers. Its
-name stays taken. A principal of the configuration is removed there, after a
-logout for each of its logins; stop ends its calls until then.`,
+name cannot be used again. To end a principal of the configuration, log out each
+of its logins and then remove it there; stop ends its calls until then.`,
 		Example: "  sallyport principals revoke ci-agent",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -11,9 +11,9 @@ func principalsForget(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "forget NAME",
 		Short: "Forget what the sessions of a principal have read",
-		Long: `Forget what the sessions of a principal have read, so that a call that may
-carry data out is not held because of it. What an agent still has in its
-conversation is not forgotten: use it when that is over.`,
+		Long: `Forget what the sessions of a principal have read. After that, calls that may
+carry data out are no longer held because of it. The agent still has the content
+in its conversation: use this command when the conversation is over.`,
 		Example: `  sallyport principals forget ci-agent`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -24,10 +24,10 @@ type switchTarget struct {
 }
 
 func (t *switchTarget) registerFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&t.session, "session", "", "only this session `ID` of the principal")
-	cmd.Flags().StringVar(&t.tool, "tool", "", "the `TOOL`, for everybody, instead of a principal")
-	cmd.Flags().StringVar(&t.server, "server", "", "the MCP `SERVER`, for everybody, instead of a principal")
-	cmd.Flags().BoolVar(&t.everything, "everything", false, "every call of everybody")
+	cmd.Flags().StringVar(&t.session, "session", "", "only the session `ID` of the principal")
+	cmd.Flags().StringVar(&t.tool, "tool", "", "the `TOOL`, for every caller, instead of a principal")
+	cmd.Flags().StringVar(&t.server, "server", "", "the MCP `SERVER`, for every caller, instead of a principal")
+	cmd.Flags().BoolVar(&t.everything, "everything", false, "all calls of every caller")
 	cmd.MarkFlagsMutuallyExclusive("session", "tool", "server", "everything")
 }
 
@@ -57,11 +57,11 @@ func principalsStop(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stop [NAME]",
 		Short: "Stop a principal, a session, a tool, an MCP server or everything",
-		Long: `Refuse every further call of a principal, of one of its sessions, of a tool or
-an MCP server for everybody, or every call, until start. It counts at once, in
-every process that uses the state, and what runs ends within a second: calls,
-background processes, MCP servers, streams. Each end is in the record. The local
-user and names of an issuer (oidc:...) can be stopped too.`,
+		Long: `Refuse further calls until start: those of a principal or of one of its sessions,
+those of a tool or an MCP server for every caller, or all calls. It takes effect
+at once in every process that uses the state. What runs ends within a second:
+calls, background processes, MCP servers, streams. Each end is in the record. You
+can also stop the local user and names of an issuer (oidc:...).`,
 		Example: `  sallyport principals stop ci-agent --reason "token in a public log"
   sallyport principals stop ci-agent --session 8f2c
   sallyport principals stop --tool terminal
@@ -96,7 +96,7 @@ user and names of an issuer (oidc:...) can be stopped too.`,
 		},
 	}
 	t.registerFlags(cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "the `TEXT` that ls and explain show")
+	cmd.Flags().StringVar(&reason, "reason", "", "the reason, as `TEXT` that ls and explain show")
 	return cmd
 }
 
@@ -127,7 +127,7 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 	var t switchTarget
 	cmd := &cobra.Command{
 		Use:   "start [NAME]",
-		Short: "Let go on what was stopped",
+		Short: "Allow again what was stopped",
 		Example: `  sallyport principals start ci-agent
   sallyport principals start --tool terminal`,
 		Args: cobra.MaximumNArgs(1),

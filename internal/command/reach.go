@@ -14,10 +14,10 @@ import (
 func reachCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reach",
-		Short: "Where tools may write, or once could",
-		Long: `Show and forget the places in which tools may write, or could under an earlier
-configuration. No granted path may pass a symbolic link in one of them, because
-an agent may have made it.`,
+		Short: "Manage the places in which tools may write, or once could",
+		Long: `List and forget the places in which tools may write, or could under an earlier
+configuration. An agent may have made symbolic links there. So no granted path
+may pass through such a link.`,
 		Example: `  sallyport reach ls
   sallyport reach forget /srv/old
   sallyport reach accept action deploy`,
@@ -32,7 +32,7 @@ func reachList(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "ls",
 		Short:   "List the places in which tools may write, or once could",
-		Long:    `List the places that the state remembers, with for whom, and when that was last in force.`,
+		Long:    `List the places that the state remembers, who may write there, and when that was last in force.`,
 		Example: `  sallyport reach ls`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,8 +65,8 @@ func reachForget(env *environment, f *flags) *cobra.Command {
 		Short: "Forget that tools could write in a place",
 		Long: `Forget that tools could write in a place under an earlier configuration, so that
 symbolic links in it count as yours. Look at the links first: an agent may have
-made them. What the configuration in force lets tools write is kept again by the
-next command.`,
+made them. The next command remembers again each place that the present
+configuration lets tools write.`,
 		Example: `  sallyport reach forget /srv/old`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

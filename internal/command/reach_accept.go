@@ -13,10 +13,10 @@ import (
 func reachAccept(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "accept action|server NAME",
-		Short: "Let a changed program run that lies where tools may write",
-		Long: `Let what an action or a server runs run as it is now, although it lies where
-tools may write and was changed since the gate first saw it. Look at the file
-first: an agent may have changed it. A running server takes it when the
+		Short: "Accept a changed program that lies where tools may write",
+		Long: `Let an action or a server run its program as it is now. Use it when the program
+lies where tools may write and has changed since the gate first saw it. Look at
+the file first: an agent may have changed it. A running server uses it after the
 configuration is loaded again.`,
 		Example: `  sallyport reach accept action deploy`,
 		Args:    cobra.ExactArgs(2),

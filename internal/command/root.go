@@ -155,8 +155,8 @@ func newCommand(env *environment) *cobra.Command {
 		Use:   "sallyport",
 		Short: "Decide, confine and record the tool calls of agents",
 		Long: `Sallyport is the gate between an agent and its tools. A tool declares what it
-touches, an operator sets the ceiling for a role, and every call gets the
-intersection, nothing else, and a record.`,
+needs. An operator sets what a role may use at most. A call gets only what both
+allow, and every call is recorded.`,
 		Example: `  sallyport init
   sallyport serve
   sallyport call read_file '{"path":"README.md"}'
@@ -169,7 +169,7 @@ intersection, nothing else, and a record.`,
 	root.SetOut(env.stdout)
 	root.SetErr(env.stderr)
 	root.PersistentFlags().StringArrayVar(&f.config, "config", nil,
-		"configuration `FILE`; may be repeated (default $SALLYPORT_CONFIG, else ./sallyport.yaml)")
+		"configuration `FILE`; may be repeated (default: $SALLYPORT_CONFIG, or ./sallyport.yaml)")
 	root.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON")
 	root.AddCommand(
 		initCommand(env, f), serveCommand(env, f), connectCommand(env, f),

@@ -41,9 +41,9 @@ func serveCommand(env *environment, f *flags) *cobra.Command {
 		Short: "Serve the tools over MCP and HTTP",
 		Long: `Serve the tools over MCP: streamable HTTP at /mcp and the JSON API at /v1 with a
 bearer token, or stdio with --stdio. The token of the local user is made at the
-first start, printed once and kept as a hash; --new-token replaces it. Others
-come with tokens of their own: see principals. A changed configuration takes
-effect at once; one with faults does not, and the last good one stays in force.`,
+first start, printed once and kept as a hash; --new-token replaces it. Other
+callers have their own tokens: see principals. A changed configuration takes
+effect at once. If it has faults, the last good one stays in force.`,
 		Example: `  sallyport serve
   sallyport serve --listen 127.0.0.1:8080 --personality researcher
   sallyport serve --stdio`,
@@ -68,9 +68,9 @@ effect at once; one with faults does not, and the last good one stays in force.`
 		},
 	}
 	cmd.Flags().BoolVar(&s.stdio, "stdio", false, "speak MCP over standard input and output")
-	cmd.Flags().StringVar(&s.listen, "listen", defaultListen, "the `HOST:PORT` to listen at")
-	cmd.Flags().StringArrayVar(&s.hosts, "host", nil, "a further `HOST:PORT` by which clients may call this server; may be repeated")
-	cmd.Flags().StringVar(&s.personality, "personality", "", "the `ROLE` of callers that may take it (default: the only one, else default)")
+	cmd.Flags().StringVar(&s.listen, "listen", defaultListen, "listen at this `HOST:PORT`")
+	cmd.Flags().StringArrayVar(&s.hosts, "host", nil, "accept requests for this `HOST:PORT` too; may be repeated")
+	cmd.Flags().StringVar(&s.personality, "personality", "", "the `ROLE` of callers that may use it (default: the only role, or the one named default)")
 	cmd.Flags().BoolVar(&s.strict, "strict", false, "refuse to start when a tool does not fit its personality or an MCP server does not answer")
 	cmd.Flags().BoolVar(&s.newToken, "new-token", false, "replace the bearer token and print the new one")
 	return cmd

@@ -24,12 +24,14 @@ func toolsCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tools",
 		Short: "List what a personality sees",
-		Long: `List the tools that a personality sees. Its MCP servers are started to ask what
-they offer. With --format the definitions are printed in the form that a model's
-API takes: names within its limits, schemas within its subset. A name that had
-to be another is printed on standard error; --names prints these alone, from
-what the model calls to the name that a call here takes. With --form prompt or resource it lists those, by the names under
-which call takes them.`,
+		Long: `List the tools that a personality sees. The command starts the MCP servers of the
+personality to ask what they offer. --form prompt and --form resource list
+prompts and resources by the names that call accepts.
+
+--format prints the definitions for the API of a model, with names within its
+limits and schemas within its subset. A name that had to change is printed on
+standard error. --names prints only these: the name for the model, then the name
+for call.`,
 		Example: `  sallyport tools
   sallyport tools --format anthropic
   sallyport tools --format gemini --names
@@ -54,7 +56,7 @@ which call takes them.`,
 	}
 	r.registerFlags(cmd)
 	cmd.Flags().StringVar(&dialect, "format", "", "print definitions for a model: `openai|anthropic|gemini|mcp`")
-	cmd.Flags().BoolVar(&names, "names", false, "with --format: print the names that are others there")
+	cmd.Flags().BoolVar(&names, "names", false, "with --format: print only the names that had to change")
 	cmd.Flags().StringVar(&form, "form", "tool", "what to list: `tool|prompt|resource`")
 	return cmd
 }
