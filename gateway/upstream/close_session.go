@@ -10,37 +10,37 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// farewellWait bounds how long it may take to tell a server that a session is
+// closeSessionWait bounds how long it may take to tell a server that a session is
 // over. Only the end of the program waits for its answer.
-const farewellWait = 3 * time.Second
+const closeSessionWait = 3 * time.Second
 
-// FarewellName is the name of the tool that tells a remote server that a
+// CloseSessionName is the name of the tool that tells a remote server that a
 // session is over.
-func FarewellName(server string) string { return "end-session-" + server }
+func CloseSessionName(server string) string { return "end-session-" + server }
 
-// Farewells returns a tool for each remote server that may have sessions, which
+// CloseSessionTools returns a tool for each remote server that may have sessions, which
 // tells the server that a session is over. The gate of [Mounts.Discovery] runs
-// them when [Options.Farewell] calls them. By then the last call of the session
+// them when [Options.CloseSession] calls them. By then the last call of the session
 // has ended, and no request may be sent without a call.
-func (m *Mounts) Farewells() (tools []sallyport.Tool) {
+func (m *Mounts) CloseSessionTools() (tools []sallyport.Tool) {
 	for _, s := range m.servers {
 		if !s.usesPosts() {
 			continue
 		}
-		t := s.newTool(FarewellName(s.Name))
+		t := s.newTool(CloseSessionName(s.Name))
 		t.AlwaysInclude, t.OutputIsUntrusted = true, false
 		t.Description = "Tells the MCP server " + s.Name + " that a session is over."
-		t.Timeout, t.Permissions, t.RateLimit = farewellWait, nil, nil
+		t.Timeout, t.Permissions, t.RateLimit = closeSessionWait, nil, nil
 		t.Schema = json.RawMessage(`{"type":"object","properties":{"connection":{"type":"string"}},"required":["connection"],"additionalProperties":false}`)
-		t.Run = s.bidFarewell
+		t.Run = s.deleteSession
 		tools = append(tools, t)
 	}
 	return tools
 }
 
-// bidFarewell ends the session of a closing connection with the tokens of its
+// deleteSession ends the session of a closing connection with the tokens of its
 // principal.
-func (s *mountedServer) bidFarewell(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+func (s *mountedServer) deleteSession(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	var in struct {
 		Connection string `json:"connection"`
 	}
@@ -73,7 +73,7 @@ func (s *mountedServer) bidFarewell(ctx context.Context, c *sallyport.Call) (sal
 
 // closeSession tells the server that the session of a connection is over.
 func (s *mountedServer) closeSession(l *connLink) {
-	if s.m.o.Farewell == nil || !s.usesPosts() || l.err != nil || l.session.ID() == "" {
+	if s.m.o.CloseSession == nil || !s.usesPosts() || l.err != nil || l.session.ID() == "" {
 		return
 	}
 	name := rand.Text()
@@ -84,9 +84,9 @@ func (s *mountedServer) closeSession(l *connLink) {
 	s.mu.Lock()
 	s.leaving[name] = l
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), farewellWait)
+	ctx, cancel := context.WithTimeout(context.Background(), closeSessionWait)
 	defer cancel()
-	s.m.o.Farewell(ctx, s.Name, l.key.personality, args)
+	s.m.o.CloseSession(ctx, s.Name, l.key.personality, args)
 	s.mu.Lock()
 	delete(s.leaving, name)
 	s.mu.Unlock()

@@ -17,17 +17,17 @@ func partsWith(t *testing.T, s *script, far *farAway, o *upstream.Options) *gate
 	t.Helper()
 	s.answer = func(*peer, *question) any { return text("fine") }
 	var g *gate
-	o.Farewell = func(ctx context.Context, server, personality string, args json.RawMessage) {
+	o.CloseSession = func(ctx context.Context, server, personality string, args json.RawMessage) {
 		res := g.finder.Call(ctx, &sallyport.Caller{
 			Principal: sallyport.Principal{Name: "local"}, Personality: personality, Platform: sallyport.PlatformGo, Workspace: g.workspace,
-		}, sallyport.Request{Tool: upstream.FarewellName(server), Args: args})
+		}, sallyport.Request{Tool: upstream.CloseSessionName(server), Args: args})
 		if !res.OK {
-			t.Errorf("the farewell = %+v", res)
+			t.Errorf("the end of the session = %+v", res)
 		}
 	}
 	g = newGateWith(t, &sallyport.Backends{Network: far.network(), Secrets: secrets{"far/key": "s3cr3t-value"}}, o,
 		upstream.Server{Name: "test", URL: "http://mcp.example/mcp", Headers: []upstream.Header{{Name: "X-Key", Secret: "far/key"}}})
-	if err := g.finder.Register(g.mounts.Farewells()...); err != nil {
+	if err := g.finder.Register(g.mounts.CloseSessionTools()...); err != nil {
 		t.Fatal(err)
 	}
 	return g
@@ -77,9 +77,9 @@ func TestAServerWithoutSessions(t *testing.T) {
 	}
 }
 
-// TestAFarewellIsForWhoLeaves: a principal cannot use it to end the session of
+// TestClosesTheSessionOfWhoLeaves: a principal cannot use it to end the session of
 // another principal.
-func TestAFarewellIsForWhoLeaves(t *testing.T) {
+func TestClosesTheSessionOfWhoLeaves(t *testing.T) {
 	t.Parallel()
 	s := newScript(t, tool("a"))
 	far := s.listen(t, http.Header{"Mcp-Session-Id": {"the-session"}})
@@ -87,8 +87,8 @@ func TestAFarewellIsForWhoLeaves(t *testing.T) {
 	before := far.ends()
 	res := g.finder.Call(t.Context(), &sallyport.Caller{
 		Principal: sallyport.Principal{Name: "local"}, Personality: "some", Platform: sallyport.PlatformGo, Workspace: g.workspace,
-	}, sallyport.Request{Tool: upstream.FarewellName("test"), Args: json.RawMessage(`{"connection":"the-session"}`)})
+	}, sallyport.Request{Tool: upstream.CloseSessionName("test"), Args: json.RawMessage(`{"connection":"the-session"}`)})
 	if res.Code != sallyport.CodeInputInvalid || far.ends() != before {
-		t.Errorf("a farewell without a session = %+v, %d sessions are over", res, far.ends()-before)
+		t.Errorf("an end without a session = %+v, %d sessions are over", res, far.ends()-before)
 	}
 }

@@ -159,11 +159,11 @@ type Options struct {
 	// the process was started. Grant is called once for each role. nil means
 	// that the value never changes.
 	Grant func(server, personality string) string
-	// Farewell calls the tool of [Mounts.Farewells] of a server in a role with
+	// CloseSession calls the tool of [Mounts.CloseSessionTools] of a server in a role with
 	// these arguments. It is called when a session with the server is over and
 	// no call of the session runs any more. It returns when the call has ended.
 	// nil tells servers nothing.
-	Farewell func(ctx context.Context, server, personality string, args json.RawMessage)
+	CloseSession func(ctx context.Context, server, personality string, args json.RawMessage)
 	// Principals names the principals that may be logged in at servers with
 	// OAuth in addition to the local user. The tools of such a server are
 	// available while one of them is logged in. nil means only the local user.

@@ -23,7 +23,7 @@ func (rt *Runtime) reviewRuns(ctx context.Context, before, next *Deployment) {
 		if server := ServerOf(run.Tool); server != "" {
 			return next.holdsServer(&own, server, before)
 		}
-		if strings.HasPrefix(run.Tool, upstream.DiscoveryName("")) || strings.HasPrefix(run.Tool, upstream.FarewellName("")) || run.Personality == installing {
+		if strings.HasPrefix(run.Tool, upstream.DiscoveryName("")) || strings.HasPrefix(run.Tool, upstream.CloseSessionName("")) || run.Personality == installing {
 			return nil, "" // the run is about to end and belongs to no principal
 		}
 		return next.Registry.Holds(&own, run.Tool)

@@ -41,7 +41,7 @@ func (rt *Runtime) mountServers(ctx context.Context, t *Deployment, b *sallyport
 	// Close the mounts before the finder: they use it to tell servers that
 	// their sessions are over.
 	t.closers = append(t.closers, closeRegistry(ctx, s.Finder), s.Mounts.Close)
-	if err := s.Finder.Register(slices.Concat(s.Mounts.Discovery(), s.Mounts.Farewells())...); err != nil {
+	if err := s.Finder.Register(slices.Concat(s.Mounts.Discovery(), s.Mounts.CloseSessionTools())...); err != nil {
 		return t.locateFault(err)
 	}
 	return nil
@@ -73,8 +73,8 @@ func (rt *Runtime) mountOptions(ctx context.Context, t *Deployment, b *sallyport
 	return &upstream.Options{
 		Version: Version(), Logger: rt.Logger, Cleaner: s.Cleaner, Start: s.Pins.checkStart, Judge: s.Pins.judgeDefinition, Pinned: s.Pins.File != nil,
 		Changed: rt.listChanged, Processes: processBound(), Tokens: tokens, Principals: rt.listLogins,
-		Farewell: func(ctx context.Context, server, role string, args json.RawMessage) {
-			t.CallFinder(ctx, role, upstream.FarewellName(server), args)
+		CloseSession: func(ctx context.Context, server, role string, args json.RawMessage) {
+			t.CallFinder(ctx, role, upstream.CloseSessionName(server), args)
 		},
 		Previous: rt.Servers.Mounts, Grant: s.Pins.addPinToGrant(grantsOf(b.Personalities)),
 	}, nil
