@@ -42,6 +42,6 @@ func (m *Mounts) Outdated() bool {
 
 // offersSame reports whether both listings offer the same definitions.
 func (n *serverListing) offersSame(other *serverListing) bool {
-	return maps.EqualFunc(n.things, other.things, func(a, b *offering) bool { return a.digest == b.digest && a.fault == b.fault }) &&
+	return maps.EqualFunc(n.byKey, other.byKey, func(a, b *offering) bool { return a.digest == b.digest && a.fault == b.fault }) &&
 		maps.Equal(n.failed, other.failed)
 }

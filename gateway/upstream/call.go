@@ -107,7 +107,7 @@ func (s *mountedServer) redactText(text string) string {
 // is the tool's failure. A broken connection ends the process, and the next
 // call starts another.
 func (s *mountedServer) explainLostCall(ctx context.Context, l *connLink, owned bool, method string, err error) error {
-	lane := l.key.withoutCall()
+	key := l.key.withoutCall()
 	if ctx.Err() != nil {
 		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) && s.pool.recordBrokenCall(l, false) {
 			s.pool.dropLink(l)
@@ -126,7 +126,7 @@ func (s *mountedServer) explainLostCall(ctx context.Context, l *connLink, owned 
 			s.pool.dropLink(l)
 		}
 		if serverError(err) != nil {
-			s.pool.resetBrokenCalls(lane)
+			s.pool.resetBrokenCalls(key)
 		} else {
 			s.pool.recordBrokenCall(l, false) // an HTTP status that is not an answer
 		}

@@ -121,7 +121,7 @@ func (s *mountedServer) mountTools(n *serverListing) (tools []sallyport.Tool, le
 	var resources []sallyport.Resource
 	refused := findConflicts(s.Name, n.known)
 	for _, d := range n.known {
-		why := cmp.Or(d.fault, refused[d.definitionKey], s.judgeDefinition(d))
+		why := cmp.Or(d.fault, refused[d.definitionKey], s.checkDefinition(d))
 		if why == "" {
 			if err := s.mountDefinition(d, &tools, &resources); err != nil {
 				why = err.Error()
@@ -138,7 +138,7 @@ func (s *mountedServer) mountTools(n *serverListing) (tools []sallyport.Tool, le
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mounted, s.taken = mounted, true
+	s.mounted, s.toolsReturned = mounted, true
 	// Views of earlier definitions are no longer valid.
 	clear(s.views)
 	return tools, left

@@ -31,26 +31,26 @@ func (f *startFailure) errorUntilRetry() error {
 	return &e
 }
 
-// recordFailure makes a lane leave the server alone for a while. A failure during that
+// recordFailure makes calls under a key leave the server alone for a while. A failure during that
 // time does not extend it.
-func (p *connPool) recordFailure(lane connKey, err error) {
+func (p *connPool) recordFailure(key connKey, err error) {
 	p.mu.Lock()
-	f := p.failures[lane]
+	f := p.failures[key]
 	if now := time.Now(); !now.Before(f.until) {
 		f.until = now.Add(min(firstPause<<min(f.count, 10), longestPause))
 		f.count++
 	}
 	f.err = err
-	p.failures[lane] = f
+	p.failures[key] = f
 	p.ailing.Store(int64(len(p.failures)))
 	p.mu.Unlock()
 	p.doubtServers()
 }
 
 // recordFlood handles a server that sends without end. If that happens during a
-// call, it counts like a broken connection. If the server is idle, the lane of
-// the connection leaves it alone. When it serves no other principal, every lane
-// does, until a probe finds that it answers.
+// call, it counts like a broken connection. If the server is idle, calls under
+// the key of the connection leave it alone. When it serves no other principal, all
+// calls do, until a probe finds that it answers.
 func (p *connPool) recordFlood(l *connLink, limit *limitError) {
 	if !limit.idle {
 		p.recordBrokenCall(l, true)
@@ -90,37 +90,37 @@ func (p *connPool) doubtServers() {
 // connection count once. Too many in a row count as a failed start and make the
 // connection useless.
 func (p *connPool) recordBrokenCall(l *connLink, gone bool) (useless bool) {
-	s, lane := l.s, l.key.withoutCall()
+	s, key := l.s, l.key.withoutCall()
 	if gone && !l.broke.CompareAndSwap(false, true) {
 		return false
 	}
 	p.mu.Lock()
-	f := p.failures[lane]
+	f := p.failures[key]
 	f.broken++
-	p.failures[lane] = f
+	p.failures[key] = f
 	p.ailing.Store(int64(len(p.failures)))
 	p.mu.Unlock()
 	if f.broken < maxBroken {
 		return false
 	}
 	text := fmt.Sprintf("the MCP server %s did not answer %d calls in a row", s.Name, f.broken)
-	p.recordFailure(lane, &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: text})
+	p.recordFailure(key, &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: text})
 	return true
 }
 
 // resetBrokenCalls resets the count of calls without an answer.
-func (p *connPool) resetBrokenCalls(lane connKey) {
+func (p *connPool) resetBrokenCalls(key connKey) {
 	if p.ailing.Load() == 0 {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.forgetFailures(lane)
+	p.forgetFailures(key)
 }
 
-// forgetFailures forgets the failures of a lane. The caller holds the lock.
-func (p *connPool) forgetFailures(lane connKey) {
-	delete(p.failures, lane)
+// forgetFailures forgets the failures of a key. The caller holds the lock.
+func (p *connPool) forgetFailures(key connKey) {
+	delete(p.failures, key)
 	p.ailing.Store(int64(len(p.failures)))
 }
 

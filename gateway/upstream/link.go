@@ -27,18 +27,18 @@ type connLink struct {
 	err     error
 	session *mcp.ClientSession
 	wire    *messageWire
-	// spoken is the protocol version; meta is the _meta that each request
+	// negotiated is the protocol version; meta is the _meta that each request
 	// carries in that version.
-	spoken string
-	meta   []byte
-	child  sallyport.Child // nil for a remote server
-	born   time.Time
-	said   stderrLog
-	idle   *time.Timer
-	ended  sync.Once
-	// parted tells the gate that the session has ended; nil where the gate does
+	negotiated string
+	meta       []byte
+	child      sallyport.Child // nil for a remote server
+	born       time.Time
+	stderr     stderrLog
+	idle       *time.Timer
+	ended      sync.Once
+	// reportEnd tells the gate that the session has ended; nil where the gate does
 	// not follow it.
-	parted func()
+	reportEnd func()
 	// hangUp cancels everything that the connection waits for.
 	hangUp context.CancelFunc
 	// refused is the last request that the grant did not admit.
@@ -50,7 +50,7 @@ type connLink struct {
 	// limit is the bound that the server reached last.
 	limit atomic.Pointer[limitError]
 	// idleFlow and workFlow count unsolicited messages of the server.
-	idleFlow, workFlow, idleComplaints, workComplaints rateMeter
+	idleFlow, workFlow, idleStderr, workStderr rateMeter
 
 	mu      sync.Mutex
 	calls   map[string]*runningCall // by progress token
@@ -81,10 +81,10 @@ type runningCall struct {
 	// request ends with the request that the server works on; nil while there
 	// is none.
 	request context.Context
-	// news holds the progress that the caller has yet to be told; nil until
-	// there is any. told is closed when all of it has been told.
-	news chan sallyport.Progress
-	told chan struct{}
+	// events holds the progress that the caller has yet to be told; nil until
+	// there is any. progressDone is closed when all of it has been told.
+	events       chan sallyport.Progress
+	progressDone chan struct{}
 }
 
 // maxNews bounds the progress events of one call that wait for its caller, and
@@ -96,11 +96,11 @@ func (s *mountedServer) newLink(k connKey) *connLink {
 	l := &connLink{
 		s: s, key: k, ready: make(chan struct{}),
 		calls: map[string]*runningCall{}, looking: make(chan struct{}, 1), hangUp: func() {},
-		said:     stderrLog{log: s.m.o.Logger.With("server", s.Name), plain: s.redactText},
+		stderr:   stderrLog{log: s.m.o.Logger.With("server", s.Name), plain: s.redactText},
 		idleFlow: rateMeter{rate: whileIdle}, workFlow: rateMeter{rate: whileWorking},
-		idleComplaints: rateMeter{rate: complaintsIdle}, workComplaints: rateMeter{rate: complaintsWorking},
+		idleStderr: rateMeter{rate: idleStderrRate}, workStderr: rateMeter{rate: workStderrRate},
 	}
-	l.said.count = l.heardComplaint
+	l.stderr.count = l.countStderr
 	return l
 }
 
@@ -145,7 +145,7 @@ func (l *connLink) dialServer(ctx context.Context, c *sallyport.Call) (n *server
 		err = errGreeting
 	} else if err == nil {
 		if hello := l.session.InitializeResult(); hello != nil {
-			l.spoken, l.meta = hello.ProtocolVersion, metaOf(hello.ProtocolVersion, l.s.m.o.Version)
+			l.negotiated, l.meta = hello.ProtocolVersion, metaOf(hello.ProtocolVersion, l.s.m.o.Version)
 		}
 		if n, err = l.listOffers(ctx); err == nil {
 			l.endWithPrincipal(c)
@@ -161,7 +161,7 @@ func (l *connLink) endWithPrincipal(c *sallyport.Call) {
 	if c.Outlive == nil || l.child != nil || l.key.call != "" {
 		return
 	}
-	l.parted = c.Outlive("session with the MCP server "+l.s.Name, l.s.Shared, func(error) { l.s.pool.closeUnused(l, nil) })
+	l.reportEnd = c.Outlive("session with the MCP server "+l.s.Name, l.s.Shared, func(error) { l.s.pool.closeUnused(l, nil) })
 }
 
 // newTransport starts a server on this machine, or returns the way to a remote
@@ -205,7 +205,7 @@ func (l *connLink) endFailedStart(ctx context.Context, err error) error {
 	}
 	l.closeAndWait()
 	if l.child != nil {
-		if last := l.said.lastLine(); last != "" {
+		if last := l.stderr.lastLine(); last != "" {
 			why += "; it says: " + last
 		}
 	}
@@ -253,8 +253,8 @@ func (l *connLink) closeAndWait() {
 		}
 		l.hangUp()
 		l.s.m.processes.releaseProcess(l)
-		if l.parted != nil {
-			l.parted()
+		if l.reportEnd != nil {
+			l.reportEnd()
 		}
 	})
 }
@@ -295,8 +295,8 @@ func (l *connLink) endCall(ctx context.Context, r *runningCall) {
 	if l.sessionStream.by == r {
 		l.sessionStream.endOfCall()
 	}
-	if r.news != nil {
-		close(r.news)
+	if r.events != nil {
+		close(r.events)
 	}
 	if len(l.calls) == 0 && !l.dropped.Load() {
 		l.idle.Reset(idleTime)
@@ -305,11 +305,11 @@ func (l *connLink) endCall(ctx context.Context, r *runningCall) {
 		l.rests = time.Now()
 	}
 	l.mu.Unlock()
-	if r.told == nil {
+	if r.progressDone == nil {
 		return
 	}
 	select {
-	case <-r.told:
+	case <-r.progressDone:
 	case <-ctx.Done():
 	}
 }
@@ -343,18 +343,18 @@ func (l *connLink) relayProgress(said *mcp.ProgressNotificationParams) {
 		percent := min(max(100*said.Progress/said.Total, 0), 100)
 		p.Percent = &percent
 	}
-	if r.news == nil {
-		r.news, r.told = make(chan sallyport.Progress, maxNews), make(chan struct{})
+	if r.events == nil {
+		r.events, r.progressDone = make(chan sallyport.Progress, maxNews), make(chan struct{})
 		go func() {
-			defer close(r.told)
-			for p := range r.news {
+			defer close(r.progressDone)
+			for p := range r.events {
 				r.call.Emit(p)
 			}
 		}()
 	}
 	// A caller that does not listen must not delay the answers of other calls.
 	select {
-	case r.news <- p:
+	case r.events <- p:
 	default:
 	}
 }

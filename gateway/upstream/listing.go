@@ -53,8 +53,8 @@ type serverListing struct {
 	all map[Kind][]json.RawMessage
 	// known holds the definitions that have a key, in order and by key. If
 	// several have the same key, it holds one of them, with a fault.
-	known  []*offering
-	things map[definitionKey]*offering
+	known []*offering
+	byKey map[definitionKey]*offering
 	// nameless holds the faults of the definitions without a key.
 	nameless []*offering
 	// failed says why nothing is known about a kind.
@@ -68,7 +68,7 @@ var errLost = errors.New("no answer")
 
 // listOffers requests everything that the server declares to have.
 func (l *connLink) listOffers(ctx context.Context) (*serverListing, error) {
-	n := &serverListing{all: map[Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[Kind]string{}}
+	n := &serverListing{all: map[Kind][]json.RawMessage{}, byKey: map[definitionKey]*offering{}, failed: map[Kind]string{}}
 	n.identity, n.instructions = decodeGreeting(l.greeting.rawResult())
 	left := maxListed
 	held, covered := l.holdMemory(nil), int64(0)
@@ -222,7 +222,7 @@ func (n *serverListing) addDefinitions(kind Kind, raws []json.RawMessage) {
 			n.dropKind(kind, fmt.Errorf("its lists have more than %d values", maxValues))
 			return
 		}
-		switch before := n.things[d.definitionKey]; {
+		switch before := n.byKey[d.definitionKey]; {
 		case d.key == "":
 			d.tree = nil // it is not used any more
 			n.nameless = append(n.nameless, d)
@@ -230,7 +230,7 @@ func (n *serverListing) addDefinitions(kind Kind, raws []json.RawMessage) {
 			before.fault = "the server offers two of this name"
 		default:
 			d.fault = cmp.Or(d.fault, d.unfitReason())
-			n.things[d.definitionKey] = d
+			n.byKey[d.definitionKey] = d
 			n.known = append(n.known, d)
 		}
 	}
@@ -260,9 +260,9 @@ func (n *serverListing) dropKind(kind Kind, why error) {
 	n.failed[kind] = why.Error()
 	delete(n.all, kind)
 	n.known = slices.DeleteFunc(n.known, func(d *offering) bool { return d.kind == kind })
-	for t := range n.things {
+	for t := range n.byKey {
 		if t.kind == kind {
-			delete(n.things, t)
+			delete(n.byKey, t)
 		}
 	}
 }

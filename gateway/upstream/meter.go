@@ -19,19 +19,19 @@ type messageRate struct {
 var (
 	whileIdle    = messageRate{messages: 50, messagesAtOnce: 2_000, bytes: 256 << 10, bytesAtOnce: 2 * maxMessage}
 	whileWorking = messageRate{messages: 2_000, messagesAtOnce: 20_000, bytes: 8 << 20, bytesAtOnce: 8 * maxMessage}
-	// complaintsIdle and complaintsWorking are of standard error, in bytes.
-	complaintsIdle    = messageRate{bytes: 64 << 10, bytesAtOnce: 4 << 20}
-	complaintsWorking = messageRate{bytes: 4 << 20, bytesAtOnce: 64 << 20}
+	// idleStderrRate and workStderrRate are of standard error, in bytes.
+	idleStderrRate = messageRate{bytes: 64 << 10, bytesAtOnce: 4 << 20}
+	workStderrRate = messageRate{bytes: 4 << 20, bytesAtOnce: 64 << 20}
 )
 
 var (
-	errAsks          = &limitError{floods: true, text: "it asks faster than it reads the answers"}
-	errAsksIdle      = &limitError{floods: true, idle: true, text: "it asks faster than it reads the answers while it has no call"}
-	errIdleFloods    = &limitError{floods: true, idle: true, text: fmt.Sprintf("it sends without end while it has no call: more than %.0f messages, or %d KiB, a second", whileIdle.messages, int(whileIdle.bytes)>>10)}
-	errWorkFloods    = &limitError{floods: true, text: fmt.Sprintf("it sends without end beside its answers: more than %.0f messages, or %d MiB, a second", whileWorking.messages, int(whileWorking.bytes)>>20)}
-	errStreamFloods  = &limitError{floods: true, text: fmt.Sprintf("it sends events without end: more than %.0f, or %d MiB, a second", whileWorking.messages, int(whileWorking.bytes)>>20)}
-	errComplainsIdle = &limitError{floods: true, idle: true, text: fmt.Sprintf("it writes to standard error without end while it has no call: more than %d KiB a second", int(complaintsIdle.bytes)>>10)}
-	errComplains     = &limitError{floods: true, text: fmt.Sprintf("it writes to standard error without end: more than %d MiB a second", int(complaintsWorking.bytes)>>20)}
+	errAsks             = &limitError{floods: true, text: "it asks faster than it reads the answers"}
+	errAsksIdle         = &limitError{floods: true, idle: true, text: "it asks faster than it reads the answers while it has no call"}
+	errIdleFloods       = &limitError{floods: true, idle: true, text: fmt.Sprintf("it sends without end while it has no call: more than %.0f messages, or %d KiB, a second", whileIdle.messages, int(whileIdle.bytes)>>10)}
+	errWorkFloods       = &limitError{floods: true, text: fmt.Sprintf("it sends without end beside its answers: more than %.0f messages, or %d MiB, a second", whileWorking.messages, int(whileWorking.bytes)>>20)}
+	errStreamFloods     = &limitError{floods: true, text: fmt.Sprintf("it sends events without end: more than %.0f, or %d MiB, a second", whileWorking.messages, int(whileWorking.bytes)>>20)}
+	errIdleStderrFloods = &limitError{floods: true, idle: true, text: fmt.Sprintf("it writes to standard error without end while it has no call: more than %d KiB a second", int(idleStderrRate.bytes)>>10)}
+	errWorkStderrFloods = &limitError{floods: true, text: fmt.Sprintf("it writes to standard error without end: more than %d MiB a second", int(workStderrRate.bytes)>>20)}
 )
 
 // rateMeter enforces a rate. It is safe for concurrent use.
@@ -69,12 +69,12 @@ func (l *connLink) countUnasked(bytes int) error {
 	return limit
 }
 
-// heardComplaint counts what a server on this machine writes to standard error,
+// countStderr counts what a server on this machine writes to standard error,
 // and ends a server that writes without end.
-func (l *connLink) heardComplaint(bytes int) {
-	flow, limit := &l.idleComplaints, errComplainsIdle
+func (l *connLink) countStderr(bytes int) {
+	flow, limit := &l.idleStderr, errIdleStderrFloods
 	if l.hasCalls() {
-		flow, limit = &l.workComplaints, errComplains
+		flow, limit = &l.workStderr, errWorkStderrFloods
 	}
 	if flow.spendBudget(0, bytes) || l.limit.Swap(limit) == limit {
 		return

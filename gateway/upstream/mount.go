@@ -209,12 +209,12 @@ type mountedServer struct {
 	mu sync.Mutex
 	// accepted is what the server offered when it was first discovered; the
 	// role of that discovery is kept with it. latest is what it offered when it
-	// was last discovered. taken says that Tools has returned accepted; until
+	// was last discovered. toolsReturned says that Tools has returned accepted; until
 	// then a later discovery replaces it.
-	accepted *serverListing
-	role     string
-	latest   *serverListing
-	taken    bool
+	accepted      *serverListing
+	role          string
+	latest        *serverListing
+	toolsReturned bool
 	// mounted is what Tools has returned. held says why some of it is not
 	// available, according to the views of the connections and to left, which
 	// keeps the findings of connections that have ended. more is what is

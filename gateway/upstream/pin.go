@@ -26,8 +26,8 @@ const (
 type offerView struct {
 	// bad says which accepted definitions are missing or different, and why.
 	bad map[definitionKey]string
-	// gone are those of bad that are merely not listed.
-	gone map[definitionKey]bool
+	// unlisted are those of bad that are merely not listed.
+	unlisted map[definitionKey]bool
 	// more is what was not offered when the server was discovered.
 	more []definitionKey
 	// apart says that the view counts for its connection alone. A server that
@@ -39,7 +39,7 @@ type offerView struct {
 // accepted listing; a later one is only compared with it.
 func (s *mountedServer) acceptListing(n *serverListing, l *connLink) {
 	s.mu.Lock()
-	first := s.accepted == nil || !s.taken
+	first := s.accepted == nil || !s.toolsReturned
 	if s.latest = n; first {
 		s.accepted, s.role = n, l.key.personality
 	}
@@ -54,7 +54,7 @@ func (s *mountedServer) compareOffers(l *connLink, n *serverListing) {
 	s.mu.Lock()
 	accepted, mounted, role := s.accepted, s.mounted, s.role
 	s.mu.Unlock()
-	v := &offerView{bad: map[definitionKey]string{}, gone: map[definitionKey]bool{}, apart: s.OAuth != nil && l.key.principal != ""}
+	v := &offerView{bad: map[definitionKey]string{}, unlisted: map[definitionKey]bool{}, apart: s.OAuth != nil && l.key.principal != ""}
 	for t, d := range mounted {
 		why, gone := s.compareDefinition(d, n)
 		if why == "" {
@@ -63,10 +63,10 @@ func (s *mountedServer) compareOffers(l *connLink, n *serverListing) {
 		v.bad[t] = why
 		// A role with a smaller grant may be offered less. That says nothing
 		// about this role.
-		v.gone[t] = gone && l.key.personality != role
+		v.unlisted[t] = gone && l.key.personality != role
 	}
 	for _, d := range n.known {
-		if accepted == nil || accepted.things[d.definitionKey] == nil {
+		if accepted == nil || accepted.byKey[d.definitionKey] == nil {
 			v.more = append(v.more, d.definitionKey)
 		}
 	}
@@ -76,7 +76,7 @@ func (s *mountedServer) compareOffers(l *connLink, n *serverListing) {
 // compareDefinition says why what is offered now is not what was accepted. gone says that
 // it is not offered at all.
 func (s *mountedServer) compareDefinition(d *offering, n *serverListing) (why string, gone bool) {
-	now := n.things[d.definitionKey]
+	now := n.byKey[d.definitionKey]
 	switch {
 	case n.failed[d.kind] != "":
 		return n.failed[d.kind], false
@@ -87,12 +87,12 @@ func (s *mountedServer) compareDefinition(d *offering, n *serverListing) (why st
 	case now.digest != d.digest:
 		return "its definition is not the one that was accepted", false
 	}
-	return s.judgeDefinition(now), false
+	return s.checkDefinition(now), false
 }
 
-// judgeDefinition asks Options.Judge about a definition. It returns the reason for a
+// checkDefinition asks Options.Judge about a definition. It returns the reason for a
 // refusal, or "" when the definition is accepted.
-func (s *mountedServer) judgeDefinition(d *offering) string {
+func (s *mountedServer) checkDefinition(d *offering) string {
 	if s.m.o.Judge == nil {
 		return ""
 	}
@@ -133,7 +133,7 @@ func (s *mountedServer) storeLastView(v *offerView) {
 func (v *offerView) commonReasons() map[definitionKey]string {
 	held := map[definitionKey]string{}
 	for t, why := range v.bad {
-		if !v.gone[t] && !v.apart {
+		if !v.unlisted[t] && !v.apart {
 			held[t] = why
 		}
 	}
@@ -179,16 +179,16 @@ func (s *mountedServer) updateHeld() (changed bool) {
 	return changed
 }
 
-// logName returns the name of a thing for the log.
+// logName returns the name of a definition for the log.
 func (s *mountedServer) logName(t definitionKey) string {
 	return quoteName(string(s.m.o.Cleaner.Text(t.key)))
 }
 
-// isAvailable reports whether at least one of the things may be used.
-func (s *mountedServer) isAvailable(things ...definitionKey) bool {
+// isAnyAvailable reports whether at least one of the definitions may be used.
+func (s *mountedServer) isAnyAvailable(keys ...definitionKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.health.down == "" && s.health.out == "" && slices.ContainsFunc(things, func(t definitionKey) bool { return s.held[t] == "" })
+	return s.health.down == "" && s.health.out == "" && slices.ContainsFunc(keys, func(t definitionKey) bool { return s.held[t] == "" })
 }
 
 // Quarantined lists what is mounted and held back, and what servers offer since

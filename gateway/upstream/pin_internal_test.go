@@ -18,7 +18,7 @@ func TestAServerThatKnowsItsCallers(t *testing.T) {
 	}
 	s := m.servers[0]
 	offer := func(text string) *serverListing {
-		n := &serverListing{all: map[lock.Kind][]json.RawMessage{}, things: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
+		n := &serverListing{all: map[lock.Kind][]json.RawMessage{}, byKey: map[definitionKey]*offering{}, failed: map[lock.Kind]string{}}
 		n.addDefinitions(lock.KindTool, []json.RawMessage{json.RawMessage(text)})
 		return n
 	}
@@ -33,14 +33,14 @@ func TestAServerThatKnowsItsCallers(t *testing.T) {
 		if err := s.refuseRequest(l, "a", []definitionKey{tool}); err == nil {
 			t.Errorf("knows %v: the connection itself may be asked for another definition", knows)
 		}
-		if s.isAvailable(tool) != knows {
+		if s.isAnyAvailable(tool) != knows {
 			t.Errorf("knows %v: the tool is available to others %v", knows, !knows)
 		}
 		if knows {
 			// Nor does it release what another view has held back.
 			s.left[tool] = "held"
 			s.compareOffers(l, offer(accepted))
-			if s.isAvailable(tool) {
+			if s.isAnyAvailable(tool) {
 				t.Error("what one caller is shown brings the tool back for all")
 			}
 			delete(s.left, tool)

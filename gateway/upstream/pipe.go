@@ -158,8 +158,8 @@ func (f *messageFrame) claimHolding() *budget.Holding {
 	return h
 }
 
-// coverBytes reserves memory for the bytes that were read before the buffer grows.
-func (f *messageFrame) coverBytes() error {
+// reserveBytes reserves memory for the bytes that were read before the buffer grows.
+func (f *messageFrame) reserveBytes() error {
 	if f.size <= freeBytes {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (f *messageFrame) Read(b []byte) (int, error) {
 	}
 	n, err := f.r.Read(b[:min(len(b), maxMessage-f.size)])
 	f.size += n
-	if limit := f.coverBytes(); limit != nil || f.gaveWay.Load() {
+	if limit := f.reserveBytes(); limit != nil || f.gaveWay.Load() {
 		return 0, f.endAtLimit(errNoRoom)
 	}
 	return n, err

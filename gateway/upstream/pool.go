@@ -41,7 +41,7 @@ func (k connKey) withoutCall() connKey {
 
 // processSlots bounds the calls that one process works on at once.
 type processSlots struct {
-	turns chan struct{}
+	busy  chan struct{}
 	users int
 }
 
@@ -51,14 +51,14 @@ type connPool struct {
 	mu       sync.Mutex
 	users    map[*mountedServer]bool
 	links    map[connKey]*connLink
-	lanes    map[connKey]*processSlots
+	slots    map[connKey]*processSlots
 	failures map[connKey]startFailure
 	// ailing is the number of failures.
 	ailing atomic.Int64
 }
 
 func newPool() *connPool {
-	return &connPool{users: map[*mountedServer]bool{}, links: map[connKey]*connLink{}, lanes: map[connKey]*processSlots{}, failures: map[connKey]startFailure{}}
+	return &connPool{users: map[*mountedServer]bool{}, links: map[connKey]*connLink{}, slots: map[connKey]*processSlots{}, failures: map[connKey]startFailure{}}
 }
 
 // addServer registers a server as a user of the pool.
@@ -132,14 +132,14 @@ func (s *mountedServer) grantIn(personality string) string {
 	return grant
 }
 
-// acquireSlot waits for a free slot of the lane.
+// acquireSlot waits for a free slot of the key.
 func (s *mountedServer) acquireSlot(ctx context.Context, k connKey) (leave func(), err error) {
 	p := s.pool
 	p.mu.Lock()
-	w := p.lanes[k]
+	w := p.slots[k]
 	if w == nil {
-		w = &processSlots{turns: make(chan struct{}, s.Concurrency)}
-		p.lanes[k] = w
+		w = &processSlots{busy: make(chan struct{}, s.Concurrency)}
+		p.slots[k] = w
 	}
 	w.users++
 	p.mu.Unlock()
@@ -147,12 +147,12 @@ func (s *mountedServer) acquireSlot(ctx context.Context, k connKey) (leave func(
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if w.users--; w.users == 0 {
-			delete(p.lanes, k)
+			delete(p.slots, k)
 		}
 	}
 	select {
-	case w.turns <- struct{}{}:
-		return func() { <-w.turns; forget() }, nil
+	case w.busy <- struct{}{}:
+		return func() { <-w.busy; forget() }, nil
 	case <-ctx.Done():
 		forget()
 		return nil, ctx.Err()
@@ -241,7 +241,7 @@ func (s *mountedServer) reserveLink(k connKey) (l *connLink, mine bool, err erro
 // was over.
 func (p *connPool) finishStart(l *connLink, err, gaveUp error) {
 	defer close(l.ready)
-	lane := l.key.withoutCall()
+	key := l.key.withoutCall()
 	if l.err = err; err == nil {
 		p.watchLink(l)
 		return
@@ -258,7 +258,7 @@ func (p *connPool) finishStart(l *connLink, err, gaveUp error) {
 		return
 	}
 	if _, ok := loginNeeded(err); !ok { // else a login ends the wait
-		p.recordFailure(lane, err)
+		p.recordFailure(key, err)
 	}
 }
 

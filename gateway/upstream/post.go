@@ -95,8 +95,8 @@ func (w *messageWire) hearOut(ctx context.Context, resp *http.Response, id int64
 
 // setHeaders sets the headers that all requests have.
 func (w *messageWire) setHeaders(h http.Header) {
-	if w.l.spoken != "" {
-		h[versionHeader] = []string{w.l.spoken}
+	if w.l.negotiated != "" {
+		h[versionHeader] = []string{w.l.negotiated}
 	}
 	if session := w.SessionID(); session != "" {
 		h[sessionHeader] = []string{session}

@@ -44,19 +44,19 @@ func (s *mountedServer) newResourceTool(list []sallyport.Resource) sallyport.Too
 	t := s.newTool("mcp__" + s.Name + "__resources")
 	t.Form, t.Resources, t.SaysReadOnly = sallyport.FormResource, list, s.m.o.Pinned
 	t.Description = "Reads the resources of the MCP server " + s.Name + "."
-	var things []definitionKey
+	var keys []definitionKey
 	for i := range list {
-		things = append(things, thingOf(&list[i]))
+		keys = append(keys, definitionKeyOf(&list[i]))
 	}
-	t.IsAvailable = func() bool { return s.isAvailable(things...) }
-	templates := slices.DeleteFunc(slices.Clone(things), func(t definitionKey) bool { return t.kind != KindTemplate })
+	t.IsAvailable = func() bool { return s.isAnyAvailable(keys...) }
+	templates := slices.DeleteFunc(slices.Clone(keys), func(t definitionKey) bool { return t.kind != KindTemplate })
 	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
-		return s.readResource(ctx, c, things, templates)
+		return s.readResource(ctx, c, keys, templates)
 	}
 	return t
 }
 
-func thingOf(r *sallyport.Resource) definitionKey {
+func definitionKeyOf(r *sallyport.Resource) definitionKey {
 	if r.Template != "" {
 		return definitionKey{KindTemplate, r.Template}
 	}
@@ -66,7 +66,7 @@ func thingOf(r *sallyport.Resource) definitionKey {
 // readResource asks the server for a resource. A URI that is not listed belongs to some
 // template. Only the gate knows to which, so none of the templates may be held
 // back.
-func (s *mountedServer) readResource(ctx context.Context, c *sallyport.Call, things, families []definitionKey) (sallyport.Result, error) {
+func (s *mountedServer) readResource(ctx context.Context, c *sallyport.Call, keys, families []definitionKey) (sallyport.Result, error) {
 	var args struct {
 		URI string `json:"uri"`
 	}
@@ -74,7 +74,7 @@ func (s *mountedServer) readResource(ctx context.Context, c *sallyport.Call, thi
 		return sallyport.Result{}, err
 	}
 	needs := families
-	if listed := (definitionKey{KindResource, args.URI}); slices.Contains(things, listed) {
+	if listed := (definitionKey{KindResource, args.URI}); slices.Contains(keys, listed) {
 		needs = []definitionKey{listed}
 	}
 	tree, err := s.sendRequest(ctx, c, resourceRead(args.URI), needs...)

@@ -60,7 +60,7 @@ func (e *sessionStream) endOfCall() {
 // awaitListening waits until the stream of a server that may ask is open.
 func (w *messageWire) awaitListening(ctx context.Context) {
 	l := w.l
-	if len(l.s.Capabilities.Input) == 0 || !l.s.usesPosts() || l.spoken >= stateless || w.SessionID() == "" {
+	if len(l.s.Capabilities.Input) == 0 || !l.s.usesPosts() || l.negotiated >= stateless || w.SessionID() == "" {
 		return
 	}
 	l.mu.Lock()

@@ -16,19 +16,19 @@ const readWait = startWait
 // stdinWriter is the standard input of a process, without a buffer in between. A
 // process may stop reading, so a write ends with its context.
 type stdinWriter struct {
-	// turn is held by the one line that is being written.
-	turn    chan struct{}
-	lines   chan []byte
-	taken   chan struct{} // a line was read completely
-	written atomic.Uint64
+	// lineLock is held by the one line that is being written.
+	lineLock chan struct{}
+	lines    chan []byte
+	lineRead chan struct{} // a line was read completely
+	written  atomic.Uint64
 	// rest is the unread part of a line. Only the reader uses it.
 	rest  []byte
 	over  chan struct{}
 	close sync.Once
 }
 
-func newInlet() *stdinWriter {
-	return &stdinWriter{turn: make(chan struct{}, 1), lines: make(chan []byte), taken: make(chan struct{}, 1), over: make(chan struct{})}
+func newStdinWriter() *stdinWriter {
+	return &stdinWriter{lineLock: make(chan struct{}, 1), lines: make(chan []byte), lineRead: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
 // Read reads for the process.
@@ -42,7 +42,7 @@ func (s *stdinWriter) Read(b []byte) (int, error) {
 	}
 	n := copy(b, s.rest)
 	if s.rest = s.rest[n:]; len(s.rest) == 0 {
-		s.taken <- struct{}{}
+		s.lineRead <- struct{}{}
 	}
 	return n, nil
 }
@@ -57,7 +57,7 @@ func (s *stdinWriter) Close() error {
 // is called when the process does not read it.
 func (s *stdinWriter) writeLine(ctx context.Context, line []byte, stuck func()) error {
 	select {
-	case s.turn <- struct{}{}:
+	case s.lineLock <- struct{}{}:
 	case <-s.over:
 		return io.ErrClosedPipe
 	case <-ctx.Done():
@@ -74,12 +74,12 @@ func (s *stdinWriter) handOver(ctx context.Context, lines chan<- []byte, line []
 		select {
 		case lines <- line:
 			lines = nil
-		case <-s.taken:
+		case <-s.lineRead:
 			s.written.Add(1)
-			<-s.turn
+			<-s.lineLock
 			return nil
 		case <-s.over:
-			<-s.turn
+			<-s.lineLock
 			return io.ErrClosedPipe
 		case <-ctx.Done():
 			go func() { _ = s.handOver(context.WithoutCancel(ctx), lines, line, stuck) }()
@@ -94,7 +94,7 @@ func (s *stdinWriter) handOver(ctx context.Context, lines chan<- []byte, line []
 func (s *stdinWriter) giveUp(stuck func()) {
 	before := s.written.Load()
 	time.AfterFunc(readWait, func() {
-		if s.written.Load() == before && len(s.turn) > 0 {
+		if s.written.Load() == before && len(s.lineLock) > 0 {
 			stuck()
 		}
 	})

@@ -16,7 +16,7 @@ import (
 func TestWhatNobodyReadsIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		theirs := newInlet()
+		theirs := newStdinWriter()
 		answers, out := io.Pipe()
 		defer out.Close()
 		s := newPipe(&connLink{s: &mountedServer{m: &Mounts{memory: newMemory()}}}, theirs, answers)

@@ -104,7 +104,7 @@ func (s *mountedServer) newNamedTool(d *offering) (sallyport.Tool, error) {
 	t := s.newTool(name)
 	t.Title = string(s.m.o.Cleaner.Text(d.displayTitle()))
 	t.Description, _ = output.Trim(string(s.m.o.Cleaner.Text(d.textOf("description"))), maxDescription)
-	t.IsAvailable = func() bool { return s.isAvailable(d.definitionKey) }
+	t.IsAvailable = func() bool { return s.isAnyAvailable(d.definitionKey) }
 	if d.kind == KindPrompt {
 		t.Form = sallyport.FormPrompt
 		t.Schema, err = s.promptSchema(d)

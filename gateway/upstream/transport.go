@@ -32,11 +32,11 @@ const maxParts = 100
 
 // spawnProcess starts the process of a server under the grant of the call.
 func (l *connLink) spawnProcess(ctx context.Context, c *sallyport.Call) (mcp.Transport, error) {
-	in := newInlet()
+	in := newStdinWriter()
 	answers, out := io.Pipe()
 	child, err := c.Process.Start(ctx, l.s.Command[0], l.s.Command[1:], &sallyport.SpawnOptions{
 		Dir: l.s.Dir, Env: l.s.Env, Secrets: l.s.Secrets,
-		Input: in, Output: out, ErrorOutput: &l.said, Shared: l.s.Shared,
+		Input: in, Output: out, ErrorOutput: &l.stderr, Shared: l.s.Shared,
 		Check: func(file string) error { return l.s.m.o.Start(l.s.Name, file) },
 	})
 	if err != nil {
