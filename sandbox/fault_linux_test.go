@@ -153,7 +153,7 @@ func TestCutSpecification(t *testing.T) {
 		}
 		m.body.Close()
 		h.close()
-		h.gone()
+		h.onEnd()
 	}
 	// The same on the way that a child takes.
 	if err := r.platform.base.shared.body.Truncate(100); err != nil {

@@ -30,7 +30,7 @@ type observer struct {
 	runner  *Runner // for the search path and the environment only
 	dir     string  // holds the home and the temporary files of the program
 	scratch *scratch.Space
-	sights  *observedAccess
+	access  *observedAccess
 	proxy   *egress.Proxy // nil without a network namespace
 	blind   error         // why there is none
 	private atomic.Bool   // whether a host with a private address was asked for
@@ -103,7 +103,7 @@ func (b *observer) prepareDirs() (err error) {
 		b.scratch.Close()
 		return err
 	}
-	b.sights = newObservedAccess(denyfloor.New(b.o.Files), b.o.Workspace, b.freeDirs())
+	b.access = newObservedAccess(denyfloor.New(b.o.Files), b.o.Workspace, b.freeDirs())
 	return nil
 }
 
@@ -173,7 +173,7 @@ func (b *observer) runProgram(ctx context.Context, prog *resolvedProgram, argv [
 		h.discard()
 		return nil, err
 	}
-	l, err := b.handOver(h, spaces, null, prog, argv)
+	l, err := b.startProgram(h, spaces, null, prog, argv)
 	if err != nil {
 		h.discard()
 		return nil, err
@@ -289,9 +289,9 @@ func privateLiteral(u sallyport.HostUse) bool {
 // isPrivate reports an address that only allow_private_urls lets through.
 func isPrivate(a netip.Addr) bool { return egress.Floor(a, false) != "" && egress.Floor(a, true) == "" }
 
-// handOver turns the helper into the program and returns the listener of its
+// startProgram turns the helper into the program and returns the listener of its
 // calls.
-func (b *observer) handOver(h *readyHelper, spaces bool, null *os.File, prog *resolvedProgram, argv []string) (*seccomp.Listener, error) {
+func (b *observer) startProgram(h *readyHelper, spaces bool, null *os.File, prog *resolvedProgram, argv []string) (*seccomp.Listener, error) {
 	filter, err := seccomp.Assemble(seccomp.Options{Watch: true})
 	if err != nil {
 		return nil, unavailableError("programs cannot be observed here", err)
@@ -326,11 +326,11 @@ func (b *observer) handOver(h *readyHelper, spaces bool, null *os.File, prog *re
 	if err != nil {
 		return nil, err
 	}
-	l.Before = b.sights.recordEvent
+	l.Before = b.access.recordEvent
 	if spaces {
 		l.Before = func(e *seccomp.Event) {
 			if e.PID != h.proc.Pid { // the helper, which becomes the init
-				b.sights.recordEvent(e)
+				b.access.recordEvent(e)
 			}
 		}
 	}

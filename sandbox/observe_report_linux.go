@@ -16,7 +16,7 @@ import (
 
 // makeDeclaration derives the declaration from what was seen.
 func (b *observer) makeDeclaration(out *Observation, name string, prog *resolvedProgram) {
-	s := b.sights
+	s := b.access
 	out.Binaries, out.Missed, out.Unseen = s.programs.items, s.missed.items, unseen
 	out.Read, out.Written = slices.Sorted(slices.Values(s.readPaths.items)), slices.Sorted(slices.Values(s.writtenPaths.items))
 	slices.Sort(out.Missed)
@@ -33,7 +33,7 @@ func (b *observer) makeDeclaration(out *Observation, name string, prog *resolved
 
 // declareFiles fills in the file reach and returns the roots for writing.
 func (b *observer) declareFiles(out *Observation, r *rootReducer) (write []string) {
-	s := b.sights
+	s := b.access
 	list := func(set map[string]pathUse, kind string) []string {
 		roots, wide := r.reduce(set)
 		for path, why := range wide {
@@ -75,9 +75,9 @@ func (b *observer) declareBinary(out *Observation, r *rootReducer, name string, 
 	}
 	switch why := reach.Launcher(name); {
 	case why != "":
-		b.sights.addWithheld(Withheld{Kind: withheldBinary, Item: name, Why: why})
+		b.access.addWithheld(Withheld{Kind: withheldBinary, Item: name, Why: why})
 	case in(prog.path):
-		b.sights.addWithheld(Withheld{Kind: withheldBinary, Item: name, Why: "lies where it writes: a child is never started from there"})
+		b.access.addWithheld(Withheld{Kind: withheldBinary, Item: name, Why: "lies where it writes: a child is never started from there"})
 	}
 	if base := filepath.Base(name); base != name {
 		if p, err := b.runner.resolveProgram(base, nil); err == nil && p.path == prog.path {
@@ -86,9 +86,9 @@ func (b *observer) declareBinary(out *Observation, r *rootReducer, name string, 
 	}
 	p := &sallyport.ProcessCapability{AllowedBinaries: []string{name}}
 	dirs := map[string]pathUse{}
-	for path := range b.sights.exec {
+	for path := range b.access.exec {
 		if path != prog.path && in(path) {
-			dir := b.sights.existingAncestor(path)
+			dir := b.access.existingAncestor(path)
 			if dir == path {
 				dir = filepath.Dir(path)
 			}
@@ -116,7 +116,7 @@ func (b *observer) declareHosts(out *Observation) {
 		case u.Host == "*":
 			out.More = true
 		case !u.Allowed:
-			b.sights.addWithheld(Withheld{Kind: withheldNetwork, Item: item, Why: u.Why, Floor: true})
+			b.access.addWithheld(Withheld{Kind: withheldNetwork, Item: item, Why: u.Why, Floor: true})
 		case u.Why != "" && u.Received == 0:
 			out.Notes = append(out.Notes, fmt.Sprintf("asked for %s, which failed and is not declared: %s", item, u.Why))
 		case u.Port == 80 || u.Port == 443:
@@ -142,10 +142,10 @@ func (b *observer) addRemarks(out *Observation) {
 	if out.AllowPrivate {
 		add("a host has a private address: the personality needs allow_private_urls: true beside it")
 	}
-	if l := b.sights.conf.items; len(l) > 0 {
+	if l := b.access.conf.items; len(l) > 0 {
 		add("configuration that no child sees was read; programs do without: %s", abbreviateList(l))
 	}
-	if l := b.sights.kernel.items; len(l) > 0 {
+	if l := b.access.kernel.items; len(l) > 0 {
 		add("/sys, which no child sees, was read; programs do without: %s", abbreviateList(l))
 	}
 	if out.Interrupted {

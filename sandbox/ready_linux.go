@@ -26,7 +26,7 @@ type readyHelper struct {
 	listener net.Listener // comes with that; nil without namespaces
 	// bind puts it into its control group, once, and waits until it is there.
 	bind  func() error
-	gone  func() // to be called when the tree is gone
+	onEnd func() // to be called when the tree is gone
 	group *controlGroup
 	stamp systemStamp
 	// user is whom it is on the host; nil is the user of this process.
@@ -55,7 +55,7 @@ func (h *readyHelper) discard() {
 	_ = h.proc.Kill()
 	_, _ = h.proc.Wait()
 	_ = h.bind() // it is not removed from under the move
-	h.gone()
+	h.onEnd()
 }
 
 func (h *readyHelper) close() {
@@ -121,7 +121,7 @@ func (r *Runner) startHelper(sys *syscall.SysProcAttr, id *hostuser.User) (*read
 		gone()
 		return nil, err
 	}
-	h.gone, h.group = gone, group
+	h.onEnd, h.group = gone, group
 	if err := r.sendBase(h); err != nil {
 		h.discard()
 		return nil, err

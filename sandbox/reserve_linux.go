@@ -36,7 +36,7 @@ func (r *Runner) addPlaceholders(c *childProcess, p *reachPlan) error {
 		}
 	}
 	for dir, masks := range places {
-		h, err := holdRepository(dir)
+		h, err := openRepository(dir)
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
 			continue
 		}
@@ -72,8 +72,8 @@ type placeholder struct {
 	lock *os.File
 }
 
-// holdRepository opens the directory of a repository.
-func holdRepository(path string) (*heldRepository, error) {
+// openRepository opens the directory of a repository.
+func openRepository(path string) (*heldRepository, error) {
 	dir, err := openBeneath(unix.AT_FDCWD, path)
 	if err != nil {
 		return nil, err

@@ -337,7 +337,7 @@ func TestACutSpecificationRunsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { h.close(); h.gone() }()
+		defer func() { h.close(); h.onEnd() }()
 		m, err := newMessage(helper.MsgRun, &helper.Spec{Path: "/usr/bin/true", Argv: []string{"true"}, Dir: "/"})
 		if err != nil {
 			t.Fatal(err)

@@ -265,7 +265,7 @@ func (r *Runner) confineChild(ctx context.Context, c *childProcess, h *readyHelp
 		return err
 	}
 	// Why a helper that still builds its tree takes nothing, it says itself.
-	return r.handOver(ctx, c, h, proxy)
+	return r.awaitExec(ctx, c, h, proxy)
 }
 
 // omitLayers drops the layers that a test has switched off.
@@ -282,9 +282,9 @@ func (r *Runner) omitLayers(spec *helper.Spec) {
 	}
 }
 
-// handOver follows the helper until it has become the child, which shows in
+// awaitExec follows the helper until it has become the child, which shows in
 // the end of its control socket.
-func (r *Runner) handOver(ctx context.Context, c *childProcess, h *readyHelper, proxy *egress.Proxy) error {
+func (r *Runner) awaitExec(ctx context.Context, c *childProcess, h *readyHelper, proxy *egress.Proxy) error {
 	defer h.boundWait(ctx)()
 	h.serveProxy(proxy)
 	for {
@@ -319,7 +319,7 @@ func (r *Runner) handOver(ctx context.Context, c *childProcess, h *readyHelper, 
 				if h.listener != nil {
 					h.listener.Close()
 				}
-				h.gone()
+				h.onEnd()
 			})
 			return nil
 		}

@@ -31,12 +31,12 @@ func ownedPlace(t *testing.T, o *Options) *workplace {
 	if err := os.Chmod(filepath.Dir(w.dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { noStrangers(t, w.dir) })
+	t.Cleanup(func() { checkNoLeftFiles(t, w.dir) })
 	return w
 }
 
-// noStrangers reports the files of users that only children have.
-func noStrangers(t *testing.T, dir string) {
+// checkNoLeftFiles reports the files of users that only children have.
+func checkNoLeftFiles(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		var st unix.Stat_t
@@ -183,7 +183,7 @@ func TestA3_LayersAreOfTheChildsUser(t *testing.T) {
 	if _, err := os.Stat(w.dir + "/gone"); err == nil {
 		t.Error("what the child removed is there")
 	}
-	noStrangers(t, home)
+	checkNoLeftFiles(t, home)
 }
 
 func TestA3_AccessListsAreMapped(t *testing.T) {

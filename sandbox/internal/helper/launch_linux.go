@@ -213,7 +213,7 @@ func (w *guardedProcesses) handleRequest(msg []byte, fds []int) (pid int, err er
 		return p.PID, nil
 	case msg[0] != MsgGuard && len(fds)%2 == 1:
 		if err = l.unpack(msg); err == nil {
-			err = runInGroups(fds[1:], func() error { pid, err = w.launchHelper(&l, fds[0]); return err })
+			err = runInCgroups(fds[1:], func() error { pid, err = w.launchHelper(&l, fds[0]); return err })
 		}
 	default:
 		err = errors.New("the launcher got " + formatDecimal(int64(len(fds))) + " descriptors, which is not what it needs")
@@ -224,23 +224,23 @@ func (w *guardedProcesses) handleRequest(msg []byte, fds []int) (pid int, err er
 	return pid, err
 }
 
-// runInGroups calls f while this thread is in other control groups: the first
+// runInCgroups calls f while this thread is in other control groups: the first
 // half of the doors leads there, the second half back.
-func runInGroups(doors []int, f func() error) error {
+func runInCgroups(doors []int, f func() error) error {
 	there, back := doors[:len(doors)/2], doors[len(doors)/2:]
-	err := joinGroups(there)
+	err := joinCgroups(there)
 	if err == nil {
 		err = f()
 	}
-	if home := joinGroups(back); err == nil {
+	if home := joinCgroups(back); err == nil {
 		err = home
 	}
 	return err
 }
 
-// joinGroups moves this thread into the groups behind the doors, all that let
+// joinCgroups moves this thread into the groups behind the doors, all that let
 // it in.
-func joinGroups(doors []int) (err error) {
+func joinCgroups(doors []int) (err error) {
 	for _, fd := range doors {
 		if _, no := syscall.Pwrite(fd, []byte{'0'}, 0); no != nil && err == nil {
 			err = wrapError("limits: control group", no)

@@ -119,8 +119,8 @@ type placing struct {
 	// ours is what was prepared, and ready whether tmp names it.
 	ours  inode
 	ready bool
-	// stands is true while the change is carried over.
-	stands bool
+	// inPlace is true while the change is carried over.
+	inPlace bool
 	// kept says where a copy of what lost lies.
 	kept string
 }
@@ -142,7 +142,7 @@ func (p *placing) carryOut() (old *displacedFile, err error) {
 			err = errors.Join(err, p.giveUp(err))
 		}
 	}
-	p.stands = err == nil
+	p.inPlace = err == nil
 	return old, err
 }
 
@@ -195,7 +195,7 @@ func (p *placing) installTemp() (*displacedFile, error) {
 // recordOutcome records in the change whether it was carried over, or why not.
 func (p *placing) recordOutcome(err error) {
 	lost, stale := errors.AsType[conflict](err)
-	p.Committed = p.stands
+	p.Committed = p.inPlace
 	switch {
 	case stale:
 		p.Why = string(lost)

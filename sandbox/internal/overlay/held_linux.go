@@ -159,7 +159,7 @@ func (h *displacedFile) putBack() error {
 	if h.swapped {
 		err := unix.Renameat2(h.dirFD(), h.tmp, h.dirFD(), h.name, unix.RENAME_EXCHANGE)
 		if err == nil {
-			h.stands = false
+			h.inPlace = false
 			return h.putAside()
 		}
 		if !errors.Is(err, unix.ENOENT) {
@@ -167,7 +167,7 @@ func (h *displacedFile) putBack() error {
 		}
 		// The host removed what stood there, so that the place is free.
 	}
-	h.stands = false
+	h.inPlace = false
 	err := unix.Renameat2(h.dirFD(), h.tmp, h.dirFD(), h.name, unix.RENAME_NOREPLACE)
 	if err != nil {
 		return h.preserveTemp(keptHost)

@@ -153,7 +153,7 @@ func checkSocketpair(Options) filterCode {
 // pointer, both halves count.
 func checkSendto(Options) filterCode {
 	address := loadArg(4, branchIf(bpf.JumpEqual, 0,
-		argHigh(4, branchIf(bpf.JumpEqual, 0, returnVerdict(verdictAllow), refuseWith(ePERM))),
+		loadArgHigh(4, branchIf(bpf.JumpEqual, 0, returnVerdict(verdictAllow), refuseWith(ePERM))),
 		refuseWith(ePERM)))
 	return refuseFastOpen(3, address)
 }
@@ -178,7 +178,7 @@ func checkIoctl(Options) filterCode {
 // checkMknod judges the mode, which is the given argument.
 func checkMknod(mode uint32) func(Options) filterCode {
 	return func(Options) filterCode {
-		return judgeMode(mode, maskBits(sIFMT,
+		return refuseSetID(mode, maskBits(sIFMT,
 			oneOf([]uint32{0, sIFREG, sIFIFO, sIFSOCK}, returnVerdict(verdictAllow), refuseWith(ePERM))))
 	}
 }
@@ -187,20 +187,20 @@ func checkMknod(mode uint32) func(Options) filterCode {
 // that of systemd's RestrictSUIDSGID. The group that a folder hands down to
 // what is made in it is not asked for, and stays.
 func checkMode(mode uint32) func(Options) filterCode {
-	return func(Options) filterCode { return judgeMode(mode, returnVerdict(verdictAllow)) }
+	return func(Options) filterCode { return refuseSetID(mode, returnVerdict(verdictAllow)) }
 }
 
 // checkOpen judges the mode of a file that may be made. The mode comes after
 // the flags.
 func checkOpen(flags uint32) func(Options) filterCode {
 	return func(Options) filterCode {
-		return loadArg(flags, branchIf(bpf.JumpBitsSet, createFlags, judgeMode(flags+1, returnVerdict(verdictAllow)), returnVerdict(verdictAllow)))
+		return loadArg(flags, branchIf(bpf.JumpBitsSet, createFlags, refuseSetID(flags+1, returnVerdict(verdictAllow)), returnVerdict(verdictAllow)))
 	}
 }
 
-// judgeMode refuses a mode with a set-ID bit. The rest finds the mode in the
+// refuseSetID refuses a mode with a set-ID bit. The rest finds the mode in the
 // accumulator.
-func judgeMode(mode uint32, then filterCode) filterCode {
+func refuseSetID(mode uint32, then filterCode) filterCode {
 	return loadArg(mode, branchIf(bpf.JumpBitsSet, setIDs, refuseWith(ePERM), then))
 }
 

@@ -45,8 +45,8 @@ func loadArg(i uint32, then filterCode) filterCode {
 	return loadWord(offsetArgs+8*i, then)
 }
 
-// argHigh loads the high 32 bits, for pointers.
-func argHigh(i uint32, then filterCode) filterCode {
+// loadArgHigh loads the high 32 bits, for pointers.
+func loadArgHigh(i uint32, then filterCode) filterCode {
 	return loadWord(offsetArgs+8*i+4, then)
 }
 

@@ -12,7 +12,7 @@ import (
 // defaultCacheBytes holds about 200,000 directories of a usual tree.
 const defaultCacheBytes = 64 << 20
 
-// dirKey names a directory and how it is judged. The verdict on a name depends
+// dirKey names a directory and the name that counts for it. The verdict on a name depends
 // on the whole path, so a directory that was moved is another one.
 type dirKey struct {
 	floor *denyfloor.Floor
@@ -74,7 +74,7 @@ func (c *cache) store(key dirKey, l *dirListing) {
 	// The list element, the map's slot and the key take about as much again.
 	size := l.size() + int64(len(key.place.real)) + 200
 	if key.place.isAlias() {
-		size += int64(len(key.place.judged))
+		size += int64(len(key.place.named))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,18 +16,18 @@ import (
 	"github.com/sallyport/sallyport/internal/denyfloor"
 )
 
-// settle waits until the newest directory of a tree is old enough to be
+// makeStable waits until the newest directory of a tree is old enough to be
 // remembered. There is no way to make a change time older.
-func settle(t testing.TB, dir string) {
+func makeStable(t testing.TB, dir string) {
 	t.Helper()
 	for {
 		var st unix.Stat_t
 		must(t, unix.Lstat(dir, &st))
 		age := time.Since(time.Unix(st.Ctim.Unix()))
-		if age > settleTime+50*time.Millisecond {
+		if age > stableAfter+50*time.Millisecond {
 			return
 		}
-		time.Sleep(settleTime + 100*time.Millisecond - age)
+		time.Sleep(stableAfter + 100*time.Millisecond - age)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestADirectoryThatHasSettledIsRememberedUntilItChanges(t *testing.T) {
 	if n := s.cache.entries(); n != 0 {
 		t.Fatalf("%d directories are remembered although they changed just now", n)
 	}
-	settle(t, filepath.Join(top, "ws/a/b"))
+	makeStable(t, filepath.Join(top, "ws/a/b"))
 	survey()
 	if n := s.cache.entries(); n != 3 {
 		t.Fatalf("%d directories are remembered, want 3", n)
@@ -76,7 +76,7 @@ func TestWhatIsRememberedBelongsToOneFloorPathAndDirection(t *testing.T) {
 	s := New(nil)
 	plain := denyfloor.New(nil)
 	own := denyfloor.New(&sallyport.FileBackend{Deny: []string{filepath.Join(top, "ws/sub/own")}})
-	settle(t, filepath.Join(top, "ws/sub/.git"))
+	makeStable(t, filepath.Join(top, "ws/sub/.git"))
 	ws := []string{filepath.Join(top, "ws")}
 	for range 2 {
 		for _, tt := range []struct {
@@ -106,7 +106,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		tree = append(tree, fmt.Sprintf("ws/d%02d/.netrc", i))
 	}
 	top := plant(t, tree...)
-	settle(t, filepath.Join(top, "ws/d49"))
+	makeStable(t, filepath.Join(top, "ws/d49"))
 	for _, size := range []int64{-1, 4096} {
 		s := New(&Options{CacheBytes: size})
 		for range 2 {
@@ -123,7 +123,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 func TestSurveysRunSideBySide(t *testing.T) {
 	top := plant(t, "ws/a/.netrc", "ws/b/c/.ssh/k", "ws/d/e/f/g")
-	settle(t, filepath.Join(top, "ws/d/e/f"))
+	makeStable(t, filepath.Join(top, "ws/d/e/f"))
 	s, floor := New(nil), denyfloor.New(nil)
 	var wg sync.WaitGroup
 	for range 8 {
@@ -161,8 +161,8 @@ func benchTree(b *testing.B) string {
 // BenchmarkFloor surveys 10,000 files in 520 directories.
 func BenchmarkFloor(b *testing.B) {
 	top := benchTree(b)
-	settle(b, filepath.Join(top, "ws/.git/hooks"))
-	settle(b, filepath.Join(top, "ws/pkg19"))
+	makeStable(b, filepath.Join(top, "ws/.git/hooks"))
+	makeStable(b, filepath.Join(top, "ws/pkg19"))
 	floor := denyfloor.New(nil)
 	run := func(b *testing.B, s *Surveyor) {
 		if got, err := s.Floor(b.Context(), floor, nil, []string{top}); err != nil || len(got) != 2 {

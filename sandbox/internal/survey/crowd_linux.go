@@ -153,7 +153,7 @@ func (w *walker) withholdDir(p surveyedDir, write bool, depth int) error {
 // surveyEntry surveys one entry and reports whether it can be shown. What was
 // found in one that cannot is forgotten.
 func (w *walker) surveyEntry(p surveyedDir, e dirEntry, write bool, depth int, last surveyBounds) (bool, error) {
-	m, denied := w.checkName(p.judged, write, !e.dir)
+	m, denied := w.checkName(p.named, write, !e.dir)
 	if denied && !m.WriteOnly {
 		return false, nil
 	}

@@ -47,7 +47,7 @@ func (w *walker) hitLink(p surveyedDir, h floorHit, write bool) error {
 	}
 	w.addIfInReach(Mask{Path: target, Dir: info.IsDir(), WriteOnly: h.writeOnly, Class: h.class, Why: h.why})
 	if info.IsDir() && h.writeOnly {
-		return w.surveyAlias(surveyedDir{target, p.judged})
+		return w.surveyAlias(surveyedDir{target, p.named})
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (w *walker) followLink(p surveyedDir, write bool) error {
 		return err
 	}
 	before := w.found
-	if err := w.surveyAlias(surveyedDir{target, p.judged}); err != nil {
+	if err := w.surveyAlias(surveyedDir{target, p.named}); err != nil {
 		return err
 	}
 	if w.found > before {
@@ -115,10 +115,10 @@ func (w *walker) followLink(p surveyedDir, write bool) error {
 // surveyAlias surveys a directory under another name, as far as rules reach.
 func (w *walker) surveyAlias(p surveyedDir) error {
 	near := func(r string) bool { return reach.Within(r, p.real) || reach.Within(p.real, r) }
-	if !slices.ContainsFunc(w.reach, near) || !w.mayHold(p.judged) {
+	if !slices.ContainsFunc(w.reach, near) || !w.mayHold(p.named) {
 		return nil
 	}
-	key := p.real + "\x00" + w.sameName(p.judged)
+	key := p.real + "\x00" + w.sameName(p.named)
 	if found, again := w.aliased[key]; again {
 		if found {
 			w.found++
@@ -129,7 +129,7 @@ func (w *walker) surveyAlias(p surveyedDir) error {
 		return w.findOverflow(w.links)
 	}
 	w.aliased[key] = false
-	w.links, w.keys = append(w.links, p.judged), append(w.keys, key)
+	w.links, w.keys = append(w.links, p.named), append(w.keys, key)
 	before := w.found
 	// The levels below are few, since only those are entered that may count.
 	err := w.surveyDir(p, w.isWritable(p.real), 0)

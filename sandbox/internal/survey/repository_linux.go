@@ -56,7 +56,7 @@ func (w *walker) maskRepository(p surveyedDir, depth int) error {
 	// Another child's placeholder may come or go at any moment: one look decides.
 	found := map[string]bool{}
 	for _, rel := range denyfloor.Steering() {
-		c := surveyedDir{joinPath(p.real, rel), joinPath(p.judged, rel)}
+		c := surveyedDir{joinPath(p.real, rel), joinPath(p.named, rel)}
 		h, there, err := w.statHit(c.real)
 		switch {
 		case err != nil:

@@ -17,12 +17,12 @@ import (
 // whyLinked is the reason of a mask over a hard link.
 const whyLinked = "another name of a protected file"
 
-// settleTime is the age that the last change of a directory must have before
+// stableAfter is the age that the last change of a directory must have before
 // what was read of it is believed later. A change in the same tick of the
 // clock as the listing leaves the same time behind: git calls such entries
 // racy (Documentation/technical/racy-git.txt). Two seconds are the coarsest
 // time stamps of a file system that Linux mounts (FAT).
-const settleTime = 2 * time.Second
+const stableAfter = 2 * time.Second
 
 // batch is how many entries are read at a time.
 const batch = 1024
@@ -59,7 +59,7 @@ func (w *walker) scanDir(p surveyedDir, write bool) (*dirListing, error) {
 		return nil, err
 	}
 	l := &dirListing{state: stateOf(&st), linkedKey: w.linkedKey}
-	l.settled = now.Sub(time.Unix(st.Ctim.Unix())) >= settleTime
+	l.stable = now.Sub(time.Unix(st.Ctim.Unix())) >= stableAfter
 	var seen repositoryMarks
 	for {
 		entries, err := f.ReadDir(batch)
@@ -84,7 +84,7 @@ func (w *walker) scanDir(p surveyedDir, write bool) (*dirListing, error) {
 // directories is kept.
 func (w *walker) classifyEntry(l *dirListing, p surveyedDir, e fs.DirEntry, write bool) {
 	name, kind := e.Name(), e.Type()
-	judged := joinPath(p.judged, name)
+	judged := joinPath(p.named, name)
 	isDir, isLink := kind.IsDir(), kind&fs.ModeSymlink != 0
 	if m, denied := w.checkName(judged, write, kind.IsRegular()); denied {
 		l.hits = append(l.hits, floorHit{strings.Clone(name), isDir, isLink, m.WriteOnly, m.Class, m.Why})

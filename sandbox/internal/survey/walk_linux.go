@@ -154,7 +154,7 @@ func (w *walker) listDir(p surveyedDir, write bool) (*dirListing, error) {
 	if err != nil {
 		return nil, w.handleUnlisted(p, write, err)
 	}
-	if l.settled {
+	if l.stable {
 		w.cache.store(key, l)
 	}
 	return l, nil

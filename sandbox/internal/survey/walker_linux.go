@@ -47,19 +47,19 @@ type walker struct {
 	linkedKey string
 }
 
-// surveyedDir is a directory with the name under which it is judged. The two
+// surveyedDir is a directory with the name that the floor is asked about. The two
 // differ when a symbolic link leads there.
-type surveyedDir struct{ real, judged string }
+type surveyedDir struct{ real, named string }
 
 func (p surveyedDir) childOf(name string) surveyedDir {
-	if p.real == p.judged {
+	if p.real == p.named {
 		c := joinPath(p.real, name)
 		return surveyedDir{c, c}
 	}
-	return surveyedDir{joinPath(p.real, name), joinPath(p.judged, name)}
+	return surveyedDir{joinPath(p.real, name), joinPath(p.named, name)}
 }
 
-func (p surveyedDir) isAlias() bool { return p.real != p.judged }
+func (p surveyedDir) isAlias() bool { return p.real != p.named }
 
 // joinPath is filepath.Join for a clean directory and a plain name.
 func joinPath(dir, name string) string {
@@ -139,8 +139,8 @@ func isInside(roots []string, p string) bool {
 
 // dirListing is what counts in one directory.
 type dirListing struct {
-	state   dirState
-	settled bool
+	state  dirState
+	stable bool
 	// linkedKey names the set of hard links that files were compared with.
 	linkedKey string
 	hits      []floorHit
