@@ -11,15 +11,15 @@ import (
 
 // CrowdOptions bound the connections of a server. Each bound has to be positive.
 type CrowdOptions struct {
-	// Strangers is how many connections may be open that no principal has shown to be
+	// Unidentified is how many connections may be open that no principal has shown to be
 	// theirs yet. The one that waits for longest makes room for another.
-	Strangers int
+	Unidentified int
 	// Known is how many others may be open; an owner may have three quarters.
 	Known int
-	// StrangersShare and KnownShare bound them to the parts 1/n of the descriptors
+	// UnidentifiedShare and KnownShare bound them to the parts 1/n of the descriptors
 	// that the process may open, as long as the system says so; 0 does not.
-	StrangersShare, KnownShare int
-	// Patience is how long a stranger is given time before it makes room; 0
+	UnidentifiedShare, KnownShare int
+	// Patience is how long such a connection is given time before it makes room; 0
 	// means 200 milliseconds. While all are younger, accepting waits.
 	Patience time.Duration
 }
@@ -36,10 +36,10 @@ const (
 type Crowd struct {
 	o CrowdOptions
 
-	mu        sync.Mutex
-	conns     map[*crowdMember]struct{}
-	strangers int
-	whose     map[string]int
+	mu           sync.Mutex
+	conns        map[*crowdMember]struct{}
+	unidentified int
+	byOwner      map[string]int
 }
 
 // NewCrowd returns an empty crowd.
@@ -47,19 +47,19 @@ func NewCrowd(o CrowdOptions) *Crowd {
 	if o.Patience == 0 {
 		o.Patience = defaultPatience
 	}
-	return &Crowd{o: o, conns: map[*crowdMember]struct{}{}, whose: map[string]int{}}
+	return &Crowd{o: o, conns: map[*crowdMember]struct{}{}, byOwner: map[string]int{}}
 }
 
 // crowdMember is a connection of a crowd.
 type crowdMember struct {
 	net.Conn
 	crowd *Crowd
-	// owner is nil for a stranger, busy while a request is answered, since when
+	// owner is nil until it is known, busy while a request is answered, since when
 	// the last of that changed.
-	owner atomic.Pointer[string]
-	busy  atomic.Bool
-	since atomic.Int64
-	gone  bool // guarded by the crowd
+	owner   atomic.Pointer[string]
+	busy    atomic.Bool
+	since   atomic.Int64
+	removed bool // guarded by the crowd
 }
 
 // Close closes the connection.
@@ -105,12 +105,12 @@ func (g *crowdListener) Accept() (net.Conn, error) {
 	}
 }
 
-// addMember adds a stranger when there is room for one, soon.
+// addMember adds a connection when there is room for it, soon.
 func (c *Crowd) addMember(m *crowdMember) bool {
 	for began := time.Now(); ; time.Sleep(crowdPause) {
 		c.mu.Lock()
 		oldest := (*crowdMember)(nil)
-		full := c.strangers >= clampBound(c.o.Strangers, c.o.StrangersShare)
+		full := c.unidentified >= clampBound(c.o.Unidentified, c.o.UnidentifiedShare)
 		if full {
 			oldest = c.oldestIdle(func(o *crowdMember) bool {
 				return o.owner.Load() == nil && time.Since(time.Unix(0, o.since.Load())) >= c.o.Patience
@@ -119,7 +119,7 @@ func (c *Crowd) addMember(m *crowdMember) bool {
 		}
 		if room := !full || oldest != nil; room {
 			c.conns[m] = struct{}{}
-			c.strangers++
+			c.unidentified++
 		}
 		c.mu.Unlock()
 		switch {
@@ -147,16 +147,16 @@ func (c *Crowd) oldestIdle(fits func(*crowdMember) bool) (oldest *crowdMember) {
 
 // removeMember removes a connection; nil is none. The caller holds the lock.
 func (c *Crowd) removeMember(m *crowdMember) {
-	if m == nil || m.gone {
+	if m == nil || m.removed {
 		return
 	}
-	m.gone = true
+	m.removed = true
 	if _, known := c.conns[m]; !known {
 		return
 	}
 	delete(c.conns, m)
 	if owner := m.owner.Load(); owner == nil {
-		c.strangers--
+		c.unidentified--
 	} else {
 		c.releaseOwner(*owner)
 	}
@@ -164,8 +164,8 @@ func (c *Crowd) removeMember(m *crowdMember) {
 
 // releaseOwner subtracts one connection from the count of an owner. The caller holds the lock.
 func (c *Crowd) releaseOwner(owner string) {
-	if c.whose[owner]--; c.whose[owner] == 0 {
-		delete(c.whose, owner)
+	if c.byOwner[owner]--; c.byOwner[owner] == 0 {
+		delete(c.byOwner, owner)
 	}
 }
 
@@ -206,18 +206,18 @@ func (c *Crowd) Admit(ctx context.Context, owner string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := clampBound(c.o.Known, c.o.KnownShare)
-	if c.whose[owner] >= max(1, known*3/4) || was == nil && len(c.conns)-c.strangers >= known && !c.makeRoom(owner) {
+	if c.byOwner[owner] >= max(1, known*3/4) || was == nil && len(c.conns)-c.unidentified >= known && !c.makeRoom(owner) {
 		return false
 	}
-	if m.gone {
+	if m.removed {
 		return true // it ends anyway
 	}
 	if was == nil {
-		c.strangers--
+		c.unidentified--
 	} else {
 		c.releaseOwner(*was)
 	}
-	c.whose[owner]++
+	c.byOwner[owner]++
 	m.owner.Store(&owner)
 	return true
 }
@@ -235,14 +235,14 @@ func clampBound(most, share int) int {
 // makeRoom closes an idle connection of the owner who has most of those who have
 // more than another will have. The caller holds the lock.
 func (c *Crowd) makeRoom(comes string) bool {
-	most := c.whose[comes] + 1
+	most := c.byOwner[comes] + 1
 	var yields *crowdMember
 	for m := range c.conns {
 		owner := m.owner.Load()
 		if owner == nil || m.busy.Load() {
 			continue
 		}
-		n := c.whose[*owner]
+		n := c.byOwner[*owner]
 		if n > most || n == most && yields != nil && m.since.Load() < yields.since.Load() {
 			most, yields = n, m
 		}

@@ -41,8 +41,8 @@ func crowded(t *testing.T, o CrowdOptions) (address string, c *Crowd, hold chan 
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.strangers != 0 && len(c.conns) == 0 || len(c.whose) != 0 && len(c.conns) == 0 {
-			t.Errorf("%d strangers and %v are counted at the end", c.strangers, c.whose)
+		if c.unidentified != 0 && len(c.conns) == 0 || len(c.byOwner) != 0 && len(c.conns) == 0 {
+			t.Errorf("%d unidentified and %v are counted at the end", c.unidentified, c.byOwner)
 		}
 	})
 	return l.Addr().String(), c, hold
@@ -76,7 +76,7 @@ func ask(c net.Conn, who, path string) int {
 // TestB12_SlowHeadersHoldUpNobody: four hundred connections that never end their
 // header take no more than their share, and calls go through beside them.
 func TestB12_SlowHeadersHoldUpNobody(t *testing.T) {
-	address, c, _ := crowded(t, CrowdOptions{Strangers: 16, Known: 100, Patience: time.Millisecond})
+	address, c, _ := crowded(t, CrowdOptions{Unidentified: 16, Known: 100, Patience: time.Millisecond})
 	known := dial(t, address, "")
 	if status := ask(known, "ann", "/"); status != 200 {
 		t.Fatal(status)
@@ -94,15 +94,15 @@ func TestB12_SlowHeadersHoldUpNobody(t *testing.T) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.strangers > 16 {
-		t.Errorf("%d strangers", c.strangers)
+	if c.unidentified > 16 {
+		t.Errorf("%d unidentified", c.unidentified)
 	}
 }
 
 // TestB9_ConnectionsAreShared: the idle connection of the owner who has most
 // makes room for another, and one whose request is answered does not.
 func TestB9_ConnectionsAreShared(t *testing.T) {
-	address, _, hold := crowded(t, CrowdOptions{Strangers: 10, Known: 4})
+	address, _, hold := crowded(t, CrowdOptions{Unidentified: 10, Known: 4})
 	working := make(chan int)
 	busy := dial(t, address, "")
 	if status := ask(busy, "ann", "/"); status != 200 {

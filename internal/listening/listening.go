@@ -91,8 +91,8 @@ type patientListener struct {
 	once   sync.Once
 	closed chan struct{}
 
-	mu   sync.Mutex
-	said time.Time // when a shortage was logged
+	mu     sync.Mutex
+	logged time.Time // when a shortage was logged
 }
 
 // Accept waits for the next connection.
@@ -145,8 +145,8 @@ func (p *patientListener) shortageError() error {
 func (p *patientListener) logShortage(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now := time.Now(); p.said.IsZero() || now.Sub(p.said) >= p.o.Every {
-		p.said = now
+	if now := time.Now(); p.logged.IsZero() || now.Sub(p.logged) >= p.o.Every {
+		p.logged = now
 		p.o.Logger.Warn("no connection is accepted for the moment", "address", p.Addr().String(), "error", err)
 	}
 }

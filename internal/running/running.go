@@ -12,12 +12,12 @@ type Set struct {
 	most, each int  // bounds: of all, and of one owner's; 0 is none
 	yields     bool // those of whom most run make room
 
-	mu    sync.Mutex
-	next  int
-	those map[int]*runningEntry
-	// whose is how many by owner, counted how many of all, without those that
+	mu      sync.Mutex
+	next    int
+	entries map[int]*runningEntry
+	// byOwner is how many by owner, counted how many of all, without those that
 	// made room.
-	whose   map[string]int
+	byOwner map[string]int
 	counted int
 	idle    chan struct{} // closed while there is none
 	stopped bool
@@ -35,7 +35,7 @@ type runningEntry struct {
 // more than are free, so that however many some have, there is a place for
 // another.
 func New(most, each int) *Set {
-	s := &Set{most: most, each: each, those: map[int]*runningEntry{}, whose: map[string]int{}, idle: make(chan struct{})}
+	s := &Set{most: most, each: each, entries: map[int]*runningEntry{}, byOwner: map[string]int{}, idle: make(chan struct{})}
 	close(s.idle)
 	return s
 }
@@ -55,21 +55,21 @@ func NewYielding(most, each int) *Set {
 func (s *Set) Begin(ctx context.Context, owner string) (_ context.Context, done func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.each > 0 && s.whose[owner] >= s.each || !s.hasRoomFor(owner) && !s.makeRoom(owner) {
+	if s.each > 0 && s.byOwner[owner] >= s.each || !s.hasRoomFor(owner) && !s.makeRoom(owner) {
 		return ctx, func() {}, false
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	if s.stopped {
 		cancel()
 	}
-	if len(s.those) == 0 {
+	if len(s.entries) == 0 {
 		s.idle = make(chan struct{})
 	}
 	id := s.next
 	s.next++
-	s.those[id] = &runningEntry{owner: owner, cancel: cancel}
+	s.entries[id] = &runningEntry{owner: owner, cancel: cancel}
 	s.counted++
-	s.whose[owner]++
+	s.byOwner[owner]++
 	return ctx, func() {
 		cancel()
 		s.endEntry(id)
@@ -80,7 +80,7 @@ func (s *Set) Begin(ctx context.Context, owner string) (_ context.Context, done 
 // caller holds the lock.
 func (s *Set) hasRoomFor(owner string) bool {
 	free := s.most - s.counted
-	return s.most == 0 || free > 0 && (s.each == 0 || s.whose[owner] < free)
+	return s.most == 0 || free > 0 && (s.each == 0 || s.byOwner[owner] < free)
 }
 
 // makeRoom cancels the oldest of the owner of whom most run, when that has more
@@ -90,21 +90,21 @@ func (s *Set) makeRoom(comes string) bool {
 		return false
 	}
 	most := ""
-	for owner, n := range s.whose {
-		if n > s.whose[most] {
+	for owner, n := range s.byOwner {
+		if n > s.byOwner[most] {
 			most = owner
 		}
 	}
-	if s.whose[most] <= s.whose[comes]+1 {
+	if s.byOwner[most] <= s.byOwner[comes]+1 {
 		return false
 	}
 	oldest := -1
-	for id, o := range s.those {
+	for id, o := range s.entries {
 		if o.owner == most && !o.left && (oldest < 0 || id < oldest) {
 			oldest = id
 		}
 	}
-	o := s.those[oldest]
+	o := s.entries[oldest]
 	o.left = true
 	s.releaseRoom(o)
 	o.cancel()
@@ -114,8 +114,8 @@ func (s *Set) makeRoom(comes string) bool {
 // releaseRoom gives the room of an entry back. The caller holds the lock.
 func (s *Set) releaseRoom(o *runningEntry) {
 	s.counted--
-	if s.whose[o.owner]--; s.whose[o.owner] == 0 {
-		delete(s.whose, o.owner)
+	if s.byOwner[o.owner]--; s.byOwner[o.owner] == 0 {
+		delete(s.byOwner, o.owner)
 	}
 }
 
@@ -123,14 +123,14 @@ func (s *Set) releaseRoom(o *runningEntry) {
 func (s *Set) endEntry(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := s.those[id]
+	o := s.entries[id]
 	if o == nil {
 		return
 	}
 	if !o.left {
 		s.releaseRoom(o)
 	}
-	if delete(s.those, id); len(s.those) == 0 {
+	if delete(s.entries, id); len(s.entries) == 0 {
 		close(s.idle)
 	}
 }
@@ -139,7 +139,7 @@ func (s *Set) endEntry(id int) {
 func (s *Set) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.those)
+	return len(s.entries)
 }
 
 // Stop cancels those that run and those that come.
@@ -147,7 +147,7 @@ func (s *Set) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopped = true
-	for _, o := range s.those {
+	for _, o := range s.entries {
 		o.cancel()
 	}
 }

@@ -24,8 +24,8 @@ func TestASetIsBoundedForAllAndForEach(t *testing.T) {
 	for _, end := range ends {
 		end()
 	}
-	if err := r.Wait(t.Context()); err != nil || len(r.whose) != 0 || r.Len() != 0 {
-		t.Errorf("after the end %v run of %v, wait() = %v", r.Len(), r.whose, err)
+	if err := r.Wait(t.Context()); err != nil || len(r.byOwner) != 0 || r.Len() != 0 {
+		t.Errorf("after the end %v run of %v, wait() = %v", r.Len(), r.byOwner, err)
 	}
 	if !enter("a") {
 		t.Error("a does not enter after the end")

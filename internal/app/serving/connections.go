@@ -16,17 +16,17 @@ const reserveShare = 4
 
 // Bounds of open connections. Connections without a valid token may take an
 // eighth of the descriptors that the process may open, and at most
-// maxStrangers. Connections with a valid token may take a quarter, and at most
+// maxUnidentified. Connections with a valid token may take a quarter, and at most
 // maxKnown.
 const (
-	strangersShare, maxStrangers = 8, 512
-	knownShare, maxKnown         = 4, 10_000
+	unidentifiedShare, maxUnidentified = 8, 512
+	knownShare, maxKnown               = 4, 10_000
 )
 
 // connectionBounds returns the bounds on the connections of serve.
 func connectionBounds() *listening.Crowd {
 	return listening.NewCrowd(listening.CrowdOptions{
-		Strangers: maxStrangers, StrangersShare: strangersShare, Known: maxKnown, KnownShare: knownShare,
+		Unidentified: maxUnidentified, UnidentifiedShare: unidentifiedShare, Known: maxKnown, KnownShare: knownShare,
 	})
 }
 
