@@ -90,7 +90,7 @@ func (b *toolBuilder) compileHTTP(t *sallyport.Tool) {
 	switch {
 	case r.mayRetry():
 		t.Idempotent = true
-		t.ReadOnly = t.ReadOnly || !group.Changes(&t.Capabilities)
+		t.ReadOnly = t.ReadOnly || !group.AsksToChange(&t.Capabilities)
 	case t.ReadOnly:
 		b.addFault("/readOnly", "contradicts the method %s: a read-only action sends GET and HEAD only", r.method)
 	}

@@ -149,7 +149,7 @@ func (c *declarationChecker) checkGroups() {
 	for _, g := range group.All() {
 		g.Check(&c.tool.Capabilities, c.addFault)
 	}
-	if c.tool.ReadOnly && group.Changes(&c.tool.Capabilities) {
+	if c.tool.ReadOnly && group.AsksToChange(&c.tool.Capabilities) {
 		c.addFault("", "ReadOnly contradicts a declaration of writes, processes or mail")
 	}
 	// What a person answers is no argument, so that a kept result would be that

@@ -73,7 +73,7 @@ func (b *observer) declareBinary(out *Observation, r *rootReducer, name string, 
 	in := func(path string) bool {
 		return slices.ContainsFunc(write, func(root string) bool { return reach.Within(root, path) })
 	}
-	switch why := reach.Launcher(name); {
+	switch why := reach.RefuseLauncher(name); {
 	case why != "":
 		b.access.addWithheld(Withheld{Kind: withheldBinary, Item: name, Why: why})
 	case in(prog.path):

@@ -119,7 +119,7 @@ func (p processAccessor) prepareSpawn(
 
 // checkBinary checks a name against the grant.
 func (p processAccessor) checkBinary(binary string) error {
-	if why := reach.Launcher(binary); why != "" {
+	if why := reach.RefuseLauncher(binary); why != "" {
 		p.b.recordDecision(sallyport.Decision{
 			Step: sallyport.StepAccess, Capability: group.Process, Resource: clipItem(binary),
 			Why: clipItem(binary) + " " + why, Source: reach.FloorSource,

@@ -61,8 +61,8 @@ func (d *serverDecoder) checkBinary(at string, argv []string) {
 	case d.decodeLauncher(at, argv):
 	case len(argv) > 1 && slices.Contains(fetchers[:], name+" "+argv[1]):
 		d.Fault(at, "%s %s fetches what is not pinned: write npx, bunx, uvx or pipx with a package and its exact version", name, argv[1])
-	case reach.Launcher(name) != "":
-		d.Fault(at, "%s %s: write the server's own program, which is confined here", name, reach.Launcher(name))
+	case reach.RefuseLauncher(name) != "":
+		d.Fault(at, "%s %s: write the server's own program, which is confined here", name, reach.RefuseLauncher(name))
 	case err != nil || name == string(reach.AnyBinary):
 		d.Fault(at, "not the name of a binary")
 	}

@@ -148,7 +148,7 @@ func (w *messageWire) deliverAnswer(m *jsonrpc.Response, held *budget.Holding) (
 	if q := w.own[id]; q.answer != nil {
 		select {
 		case q.answer <- wireReply{m, held}:
-			held.Settle()
+			held.Pin()
 			return true, true
 		default: // a second answer
 		}

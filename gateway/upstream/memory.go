@@ -158,7 +158,7 @@ func (e *callMessages) addHolding(m *messageMemory, h *budget.Holding) {
 		return
 	}
 	if e != nil {
-		h.Settle()
+		h.Pin()
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		if !e.over {

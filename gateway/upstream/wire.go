@@ -36,7 +36,7 @@ func (a *rawAnswer) keepHolding(m *messageMemory, h *budget.Holding) {
 		m.releaseHolding(h)
 		return
 	}
-	h.Settle()
+	h.Pin()
 	m.releaseHolding(a.held)
 	a.held = h
 }

@@ -78,9 +78,9 @@ func (h *Holding) Grow(n int64) error {
 	return nil
 }
 
-// Settle says that the bytes do not give way any more: what they stand for is
+// Pin says that the bytes do not give way any more: what they stand for is
 // about to be used.
-func (h *Holding) Settle() {
+func (h *Holding) Pin() {
 	if h == nil {
 		return
 	}

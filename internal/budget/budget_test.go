@@ -43,16 +43,16 @@ func TestTheLargestShareGivesWay(t *testing.T) {
 	}
 }
 
-func TestWhatIsSettledStays(t *testing.T) {
+func TestWhatIsPinnedStays(t *testing.T) {
 	b := New(100)
 	first, gone := holding(b, "greedy", "a")
 	if err := first.Grow(100); err != nil {
 		t.Fatal(err)
 	}
-	first.Settle()
+	first.Pin()
 	small, _ := holding(b, "modest", "a")
 	if err := small.Grow(1); !errors.Is(err, ErrFull) {
-		t.Errorf("a settled holding gave way: %v", err)
+		t.Errorf("a pinned holding gave way: %v", err)
 	}
 	select {
 	case <-gone:

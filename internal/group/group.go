@@ -198,9 +198,9 @@ func Names(c *sallyport.Capabilities, reach string) bool {
 	return false
 }
 
-// Changes reports whether a declaration asks to change something beyond the
+// AsksToChange reports whether a declaration asks to change something beyond the
 // tool's own store, hosts left aside.
-func Changes(c *sallyport.Capabilities) bool {
+func AsksToChange(c *sallyport.Capabilities) bool {
 	for i := range table {
 		if g := &table[i]; g.Changes != nil && g.Changes(c) {
 			return true

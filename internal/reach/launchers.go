@@ -65,11 +65,11 @@ var launchers = [...]launcherRule{
 	{"umount", askNamespaces},
 }
 
-// Launcher says why a binary, a name or a path, is never started; it is empty
+// RefuseLauncher says why a binary, a name or a path, is never started; it is empty
 // for any other. The names help the author of a declaration and are no
 // boundary: what holds a child is its confinement, by whatever name a program
 // goes.
-func Launcher(binary string) (why string) {
+func RefuseLauncher(binary string) (why string) {
 	name := filepath.Base(binary)
 	i, found := slices.BinarySearchFunc(launchers[:], name, func(l launcherRule, name string) int {
 		return strings.Compare(l.name, name)

@@ -15,7 +15,7 @@ func TestLaunchersAreSorted(t *testing.T) {
 func TestLauncher(t *testing.T) {
 	for _, l := range launchers {
 		for _, binary := range []string{l.name, "/usr/bin/" + l.name} {
-			if got := Launcher(binary); got != l.why {
+			if got := RefuseLauncher(binary); got != l.why {
 				t.Errorf("Launcher(%q) = %q, want %q", binary, got, l.why)
 			}
 			if _, err := ParseBinary(binary); err == nil || !strings.Contains(err.Error(), l.why) {
@@ -28,7 +28,7 @@ func TestLauncher(t *testing.T) {
 	}
 	// The last ones are contained instead: they change the process alone.
 	for _, binary := range []string{"git", "sudoku", "atop", "", "*", "/usr/bin/mountpoint", "unshare", "setpriv"} {
-		if got := Launcher(binary); got != "" {
+		if got := RefuseLauncher(binary); got != "" {
 			t.Errorf("Launcher(%q) = %q, want none", binary, got)
 		}
 	}

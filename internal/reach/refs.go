@@ -179,7 +179,7 @@ const AnyBinary Binary = "*"
 // file in every directory, and other characters belong to shells. So is a
 // [Launcher].
 func ParseBinary(s string) (Binary, error) {
-	if why := Launcher(s); why != "" {
+	if why := RefuseLauncher(s); why != "" {
 		return "", errors.New(why)
 	}
 	switch {
