@@ -133,13 +133,13 @@ type Options struct {
 	// Cleaner cleans the texts of servers in definitions; nil means one that
 	// knows no secrets.
 	Cleaner *output.Cleaner
-	// Judge says whether a definition, as a server sent it, is accepted, and if
+	// CheckDefinition says whether a definition, as a server sent it, is accepted, and if
 	// not, why. It is called for everything that is to be mounted and whenever
 	// a server is listed again, from many goroutines. nil accepts what servers
-	// offer when they are discovered. Whatever Judge says, a mounted definition
+	// offer when they are discovered. Whatever CheckDefinition says, a mounted definition
 	// can only be used while the server still offers exactly the same one.
-	Judge func(server string, kind Kind, definition json.RawMessage) (ok bool, why string)
-	// Pinned says that Judge compares each definition with one that the
+	CheckDefinition func(server string, kind Kind, definition json.RawMessage) (ok bool, why string)
+	// Pinned says that CheckDefinition compares each definition with one that the
 	// operator has approved. Without it, nothing that a server says about its
 	// tools counts: a server that wants to evade a rule would say whatever
 	// suits it.

@@ -90,13 +90,13 @@ func (s *mountedServer) compareDefinition(d *offering, n *serverListing) (why st
 	return s.checkDefinition(now), false
 }
 
-// checkDefinition asks Options.Judge about a definition. It returns the reason for a
+// checkDefinition asks Options.CheckDefinition about a definition. It returns the reason for a
 // refusal, or "" when the definition is accepted.
 func (s *mountedServer) checkDefinition(d *offering) string {
-	if s.m.o.Judge == nil {
+	if s.m.o.CheckDefinition == nil {
 		return ""
 	}
-	if ok, why := s.m.o.Judge(s.Name, d.kind, d.raw); !ok {
+	if ok, why := s.m.o.CheckDefinition(s.Name, d.kind, d.raw); !ok {
 		return cmp.Or(why, "its definition is refused")
 	}
 	return ""

@@ -298,7 +298,7 @@ func TestJudge(t *testing.T) {
 		}
 		return true, ""
 	}
-	g := scripted(t, s, &upstream.Options{Judge: judge})
+	g := scripted(t, s, &upstream.Options{CheckDefinition: judge})
 	if res := g.call("prompt:test__greet", object{"who": "x"}); res.Code != sallyport.CodeNotAvailable || !strings.Contains(strings.Join(g.left, "; "), "greet: it is not accepted") {
 		t.Errorf("a prompt that is refused = %+v, left out: %q", res, g.left)
 	}
@@ -331,16 +331,16 @@ func TestOffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &lock.File{Servers: map[string]lock.Server{"test": pinned}}
-	if ok, why := f.JudgeAs("test", lock.KindTool, o.Tools[0]); !ok {
+	if ok, why := f.CheckDefinition("test", lock.KindTool, o.Tools[0]); !ok {
 		t.Errorf("the pinned definition is refused: %s", why)
 	}
 	// A gate that compares servers with what is pinned.
-	again := scripted(t, s, &upstream.Options{Judge: f.JudgeAs})
+	again := scripted(t, s, &upstream.Options{CheckDefinition: f.CheckDefinition})
 	if res := again.call("test__resources", nil); !res.OK {
 		t.Errorf("a pinned tool = %+v", res)
 	}
 	s.list(tool("resources"))
-	third := scripted(t, s, &upstream.Options{Judge: f.JudgeAs})
+	third := scripted(t, s, &upstream.Options{CheckDefinition: f.CheckDefinition})
 	if res := third.call("test__resources", nil); res.Code != sallyport.CodeNotAvailable {
 		t.Errorf("a tool that is not the pinned one = %+v", res)
 	}

@@ -142,7 +142,7 @@ func TestAChangeDuringAReload(t *testing.T) {
 	calls := callsOf(s)
 	open, before := newReload(t, s)
 	var once sync.Once
-	after := open(&upstream.Options{Grant: grants(""), Previous: before.mounts, Judge: func(string, lock.Kind, json.RawMessage) (bool, string) {
+	after := open(&upstream.Options{Grant: grants(""), Previous: before.mounts, CheckDefinition: func(string, lock.Kind, json.RawMessage) (bool, string) {
 		// The server is listed while the tools are being mounted.
 		once.Do(func() {
 			s.list(tool("a", object{"title": "x"}))

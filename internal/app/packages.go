@@ -160,9 +160,9 @@ func unwrapText(text string) string {
 	return text[:i] + strings.TrimSuffix(inside, "\n</untrusted>")
 }
 
-// fetchPackage installs the pinned package of a server that is not installed here yet.
+// installMissingPackage installs the pinned package of a server that is not installed here yet.
 // Every installed file must match the pin.
-func (t *Deployment) fetchPackage(ctx context.Context, l *ServerLaunch) {
+func (t *Deployment) installMissingPackage(ctx context.Context, l *ServerLaunch) {
 	s := &l.declared
 	if l.pkg == nil || l.Why != "" || len(t.RolesWith(s.Name)) == 0 {
 		return

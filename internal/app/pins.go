@@ -146,7 +146,7 @@ func (p *LockPins) checkStart(server, file string) error {
 	why := ""
 	_, known := p.PinnedServer(server)
 	if p.File != nil && (known || p.Policy != AskNew) {
-		_, why = p.File.JudgeLaunch(server, &now)
+		_, why = p.File.CheckLaunch(server, &now)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,12 +206,12 @@ func digestBinary(path string) (b lock.Binary, err error) {
 	return lock.Binary{Path: path, SHA256: hex.EncodeToString(sum[:])}, nil
 }
 
-// judgeDefinition reports whether a definition is pinned.
-func (p *LockPins) judgeDefinition(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string) {
+// checkDefinition reports whether a definition is pinned.
+func (p *LockPins) checkDefinition(server string, kind lock.Kind, definition json.RawMessage) (ok bool, why string) {
 	if p.File == nil || p.Policy != HoldPins {
 		return true, ""
 	}
-	return p.File.JudgeAs(server, kind, definition)
+	return p.File.CheckDefinition(server, kind, definition)
 }
 
 // addPinToGrant adds the pinned launch of a server to the values on which its grant
@@ -277,7 +277,7 @@ func (p *LockPins) listQuarantined(offers map[string]*lock.Offer) map[offeredDef
 			lock.KindTool: o.Tools, lock.KindPrompt: o.Prompts, lock.KindResource: o.Resources, lock.KindTemplate: o.Templates,
 		} {
 			for _, raw := range list {
-				if ok, _ := p.judgeDefinition(server, kind, raw); !ok {
+				if ok, _ := p.checkDefinition(server, kind, raw); !ok {
 					out[offeredDefinition{server, kind, keyOf(kind, raw)}] = true
 				}
 			}

@@ -119,7 +119,7 @@ func (t *Deployment) DiscoverServers(ctx context.Context, role string, wanted fu
 	for i := range s.Declared {
 		if wanted(s.Declared[i].Name) {
 			// An installation has a time limit of its own.
-			t.fetchPackage(ctx, s.Pins.Servers[s.Declared[i].Name])
+			t.installMissingPackage(ctx, s.Pins.Servers[s.Declared[i].Name])
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, discoverWait)

@@ -71,7 +71,7 @@ func (rt *Runtime) mountOptions(ctx context.Context, t *Deployment, b *sallyport
 		return nil, err
 	}
 	return &upstream.Options{
-		Version: Version(), Logger: rt.Logger, Cleaner: s.Cleaner, Start: s.Pins.checkStart, Judge: s.Pins.judgeDefinition, Pinned: s.Pins.File != nil,
+		Version: Version(), Logger: rt.Logger, Cleaner: s.Cleaner, Start: s.Pins.checkStart, CheckDefinition: s.Pins.checkDefinition, Pinned: s.Pins.File != nil,
 		Changed: rt.listChanged, Processes: processBound(), Tokens: tokens, Principals: rt.listLogins,
 		CloseSession: func(ctx context.Context, server, role string, args json.RawMessage) {
 			t.CallFinder(ctx, role, upstream.CloseSessionName(server), args)

@@ -101,7 +101,7 @@ func TestApprovedIsACopy(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestCheckTool(t *testing.T) {
 	f := taken(t, offer())
 	good := offer().Tools[0]
 	for _, tt := range []struct{ name, server, definition, why string }{
@@ -117,37 +117,37 @@ func TestJudge(t *testing.T) {
 		{"more", "files", strings.Replace(string(good), "{", `{"x":null,`, 1), "the definition is not the pinned one"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ok, why := f.Judge(tt.server, json.RawMessage(tt.definition))
+			ok, why := f.CheckTool(tt.server, json.RawMessage(tt.definition))
 			if ok != (tt.why == "") || why != tt.why {
-				t.Errorf("Judge = %v, %q, want %q", ok, why, tt.why)
+				t.Errorf("CheckTool = %v, %q, want %q", ok, why, tt.why)
 			}
 		})
 	}
-	if ok, _ := (*lock.File)(nil).Judge("files", good); ok {
+	if ok, _ := (*lock.File)(nil).CheckTool("files", good); ok {
 		t.Error("a nil file approves")
 	}
 	o := offer()
 	for k, d := range map[lock.Kind]json.RawMessage{lock.KindResource: o.Resources[0], lock.KindTemplate: o.Templates[0], lock.KindPrompt: o.Prompts[0]} {
-		if ok, why := f.JudgeAs("files", k, d); !ok {
-			t.Errorf("JudgeAs(%s): %s, want the pinned one", k, why)
+		if ok, why := f.CheckDefinition("files", k, d); !ok {
+			t.Errorf("CheckDefinition(%s): %s, want the pinned one", k, why)
 		}
 	}
-	if ok, _ := f.JudgeAs("files", lock.KindPrompt, good); ok {
+	if ok, _ := f.CheckDefinition("files", lock.KindPrompt, good); ok {
 		t.Error("a tool passes for a prompt")
 	}
 }
 
-func TestJudgeLaunch(t *testing.T) {
+func TestCheckLaunch(t *testing.T) {
 	f := taken(t, offer())
 	o := offer()
-	if ok, why := f.JudgeLaunch("files", &o.Launch); !ok {
-		t.Errorf("JudgeLaunch: %s, want the pinned one", why)
+	if ok, why := f.CheckLaunch("files", &o.Launch); !ok {
+		t.Errorf("CheckLaunch: %s, want the pinned one", why)
 	}
 	o.Env, o.Command = nil, []string{"sh"}
-	if ok, why := f.JudgeLaunch("files", &o.Launch); ok || why != "another command is run" {
-		t.Errorf("JudgeLaunch = %v, %q, want the worst change", ok, why)
+	if ok, why := f.CheckLaunch("files", &o.Launch); ok || why != "another command is run" {
+		t.Errorf("CheckLaunch = %v, %q, want the worst change", ok, why)
 	}
-	if ok, _ := f.JudgeLaunch("other", &o.Launch); ok {
+	if ok, _ := f.CheckLaunch("other", &o.Launch); ok {
 		t.Error("a server that is not pinned may start")
 	}
 }

@@ -17,11 +17,11 @@ func crowd() *lock.Offer {
 	return o
 }
 
-func BenchmarkJudge(b *testing.B) {
+func BenchmarkCheckTool(b *testing.B) {
 	f, o := taken(b, crowd()), crowd()
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if ok, why := f.Judge("files", o.Tools[i%len(o.Tools)]); !ok {
+		if ok, why := f.CheckTool("files", o.Tools[i%len(o.Tools)]); !ok {
 			b.Fatal(why)
 		}
 	}

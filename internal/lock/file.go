@@ -4,7 +4,7 @@
 // Start with [Take], which turns the [Offer] of a server into a [Server] as a
 // [File] holds it; [Load] and [File.Save] keep the file, sallyport.lock.
 // [Diff] lists the changes between two files with their severities,
-// [File.Approve] pins exactly what a digest names, and [File.Judge] tells at
+// [File.Approve] pins exactly what a digest names, and [File.CheckTool] tells at
 // run time whether a definition is the pinned one. [MapName] gives upstream
 // tools their names, [Conflicts] finds names that are taken for one another.
 //

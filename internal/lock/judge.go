@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Judge reports whether a tool's definition, as a server lists it now, is the
+// CheckTool reports whether a tool's definition, as a server lists it now, is the
 // pinned one, and why not. It looks the tool up and compares one digest, so
 // that it can be asked about every tool of every list. The reason is safe to
 // show: it holds names of the configuration only, nothing that the server
 // sent.
-func (f *File) Judge(server string, definition json.RawMessage) (ok bool, why string) {
-	return f.JudgeAs(server, KindTool, definition)
+func (f *File) CheckTool(server string, definition json.RawMessage) (ok bool, why string) {
+	return f.CheckDefinition(server, KindTool, definition)
 }
 
-// JudgeAs is Judge for a definition of any kind that servers list.
-func (f *File) JudgeAs(server string, k Kind, definition json.RawMessage) (ok bool, why string) {
+// CheckDefinition is CheckTool for a definition of any kind that servers list.
+func (f *File) CheckDefinition(server string, k Kind, definition json.RawMessage) (ok bool, why string) {
 	s, pinned := f.serversOrNil()[server]
 	if !pinned {
 		return false, "the server " + cleanName(server) + " is not pinned"
@@ -37,9 +37,9 @@ func (f *File) JudgeAs(server string, k Kind, definition json.RawMessage) (ok bo
 	return true, ""
 }
 
-// JudgeLaunch reports whether a server is started or reached exactly as it is
+// CheckLaunch reports whether a server is started or reached exactly as it is
 // pinned, and may touch exactly the same. It is asked before the server runs.
-func (f *File) JudgeLaunch(server string, now *Launch) (ok bool, why string) {
+func (f *File) CheckLaunch(server string, now *Launch) (ok bool, why string) {
 	s, pinned := f.serversOrNil()[server]
 	if !pinned {
 		return false, "the server " + cleanName(server) + " is not pinned"
