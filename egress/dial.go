@@ -107,7 +107,7 @@ func (d *Dialer) Dial(ctx context.Context, network, host string, port uint16) (n
 	defer cancel()
 	addrs, err := d.lookupAddresses(ctx, host, port)
 	if err == nil {
-		err = d.judgeDenied(ctx, host, port, addrs)
+		err = d.refuseDenied(ctx, host, port, addrs)
 	}
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (d *Dialer) lookupAddresses(ctx context.Context, host string, port uint16) 
 		// The resolver's own text names servers of this network.
 		return nil, newDialError(host, "could not be resolved", err)
 	}
-	return addrs, d.policy.Judge(host, port, addrs)
+	return addrs, d.policy.CheckAddresses(host, port, addrs)
 }
 
 // selectAddresses returns the addresses of the wanted family, bounded in number.

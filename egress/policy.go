@@ -94,24 +94,24 @@ func (p *hostRules) checkHost(host string, port uint16) error {
 
 // Check decides about a host as far as that can be done without a look at DNS:
 // the name, and the address of a host that is one. The error is that of
-// [Policy.Decide] or [Policy.Judge].
+// [Policy.Decide] or [Policy.CheckAddresses].
 func (p *Policy) Check(host string, port uint16) error {
 	if err := p.Decide(host, port); err != nil {
 		return err
 	}
 	if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
-		return p.Judge(host, port, []netip.Addr{ip})
+		return p.CheckAddresses(host, port, []netip.Addr{ip})
 	}
 	return nil
 }
 
-// Judge says whether the addresses of a host that [Policy.Decide] has let
+// CheckAddresses says whether the addresses of a host that [Policy.Decide] has let
 // pass may be dialled. One forbidden address among them refuses all: an
 // answer that mixes public and private addresses is an attack or a mistake,
 // and picking would make the outcome a matter of luck. The error is an
 // [*sallyport.Error] with the code HOST_NOT_ALLOWED; the address is in its
 // cause and not in its text.
-func (p *Policy) Judge(host string, port uint16, addrs []netip.Addr) error {
+func (p *Policy) CheckAddresses(host string, port uint16, addrs []netip.Addr) error {
 	err := p.hostRules.checkAddresses(host, port, addrs)
 	if over := p.over.Load(); err == nil && over != nil {
 		err = over.checkAddresses(host, port, addrs)

@@ -27,7 +27,7 @@ func TestAnyPolicy(t *testing.T) {
 			}
 		})
 	}
-	if err := AnyPolicy(false).Judge("api.example.org", 8080, []netip.Addr{netip.MustParseAddr("127.0.0.1")}); err == nil {
-		t.Error("Judge let loopback through")
+	if err := AnyPolicy(false).CheckAddresses("api.example.org", 8080, []netip.Addr{netip.MustParseAddr("127.0.0.1")}); err == nil {
+		t.Error("CheckAddresses let loopback through")
 	}
 }

@@ -16,7 +16,7 @@ const maxFilledBody = 256 << 10
 // body, and a longer one, passes as it comes until a stand-in shows in it; then
 // it ends with the refusal. An error that is no refusal is one of reading.
 func (s *hostSwap) fillBody(out *http.Request, where string) (misplacedAt, error) {
-	if out.Body == http.NoBody || len(s.there) == 0 {
+	if out.Body == http.NoBody || len(s.standIns) == 0 {
 		return "", nil
 	}
 	kind := filledKind(out.Header)
@@ -73,8 +73,8 @@ func filledKind(h http.Header) string {
 // watchBody returns a body that ends with a refusal where a stand-in begins. No
 // part of it was sent then.
 func (s *hostSwap) watchBody(body io.Reader, where string) io.ReadCloser {
-	w := &scrubber{src: body, next: make([]int, len(s.there)), size: make([]int, len(s.there))}
-	for _, in := range s.there {
+	w := &scrubber{src: body, next: make([]int, len(s.standIns)), size: make([]int, len(s.standIns))}
+	for _, in := range s.standIns {
 		w.pairs = append(w.pairs, textPair{in.placeholder, ""})
 	}
 	w.stop = misplacedAt("in a body that is neither a form nor JSON of at most 256 KiB").newRefusal(where)

@@ -228,7 +228,7 @@ const (
 func speaksHTTP(r *bufio.Reader) (bool, error) {
 	for seen := 0; ; {
 		raw, err := r.Peek(max(r.Buffered(), seen+1))
-		plain, known := judgeLine(raw)
+		plain, known := classifyLine(raw)
 		switch {
 		case known:
 			return plain, nil
@@ -250,8 +250,8 @@ const (
 	otherBlanks = "\v\f\r\x1c\x1d\x1e\x1f\x85\xa0"
 )
 
-// judgeLine judges a first line as far as it is there.
-func judgeLine(raw []byte) (plain, known bool) {
+// classifyLine judges a first line as far as it is there.
+func classifyLine(raw []byte) (plain, known bool) {
 	text := string(raw)
 	for text != "" && (isBlank(text[0]) || text[0] == '\n') {
 		text = text[1:]

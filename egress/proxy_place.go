@@ -47,12 +47,12 @@ const fixPlace = "send it as a whole header, query or form parameter, cookie, JS
 
 // mentionsStandIn reports whether text holds a stand-in.
 func (s *hostSwap) mentionsStandIn(text string) bool {
-	return slices.ContainsFunc(s.there, func(in standInValue) bool { return strings.Contains(text, in.placeholder) })
+	return slices.ContainsFunc(s.standIns, func(in standInValue) bool { return strings.Contains(text, in.placeholder) })
 }
 
 // mentionedFolded is mentioned for text whose letters have lost their case.
 func (s *hostSwap) mentionedFolded(text string) bool {
-	return slices.ContainsFunc(s.there, func(in standInValue) bool {
+	return slices.ContainsFunc(s.standIns, func(in standInValue) bool {
 		return strings.Contains(strings.ToLower(text), strings.ToLower(in.placeholder))
 	})
 }
@@ -61,7 +61,7 @@ func (s *hostSwap) mentionedFolded(text string) bool {
 // declared prefix, and that prefix as it is written. decode undoes the escapes
 // of the place, once.
 func (s *hostSwap) matchWhole(text string, decode func(string) (string, error)) (in standInValue, front string, ok bool) {
-	for _, in := range s.there {
+	for _, in := range s.standIns {
 		front, ok := strings.CutSuffix(text, in.placeholder)
 		if !ok {
 			continue

@@ -261,7 +261,7 @@ func TestA4_ValuesThatBreakTheirPlace(t *testing.T) {
 		{"abc\r\nX-Evil: 1", "X-Key", standIn},
 		{" abcdefghi", "X-Key", standIn},
 	} {
-		s := &hostSwap{there: []standInValue{{placeholder: standIn, value: tt.value}}}
+		s := &hostSwap{standIns: []standInValue{{placeholder: standIn, value: tt.value}}}
 		h := http.Header{tt.name: {tt.line}}
 		if bad := s.fillHeaders(h); bad == "" {
 			t.Errorf("%s: %s with %q becomes %q", tt.name, tt.line, tt.value, h)
@@ -273,7 +273,7 @@ func TestA4_ValuesThatBreakTheirPlace(t *testing.T) {
 // text differs from what came by the value only, at whole places.
 func TestA4_NoPlaceChangesItsNeighbours(t *testing.T) {
 	t.Parallel()
-	s := &hostSwap{there: []standInValue{{placeholder: standIn, value: token, prefixes: []string{"Bearer "}}}}
+	s := &hostSwap{standIns: []standInValue{{placeholder: standIn, value: token, prefixes: []string{"Bearer "}}}}
 	piece := rapid.SampledFrom([]string{standIn, "%", "4", "%4", "=", "&", ";", ",", " ", "Bearer ", `"`, `\`, `\u00`, "{", "}", ":", "a", "&#"})
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(piece, 1, 9).Draw(t, "text"), "")

@@ -109,7 +109,7 @@ func TestSpliceSendsTheValueToItsPortOnly(t *testing.T) {
 		{"b.example", 443, true, false, false},
 	} {
 		w := s.swapFor(tt.host, tt.port, tt.encrypted)
-		if (w != nil) != tt.hides || (w != nil && len(w.there) > 0) != tt.puts {
+		if (w != nil) != tt.hides || (w != nil && len(w.standIns) > 0) != tt.puts {
 			t.Errorf("at(%s, %d, %t) = %v, want hiding %t and putting in %t", tt.host, tt.port, tt.encrypted, w != nil, tt.hides, tt.puts)
 		}
 	}

@@ -99,7 +99,7 @@ func (s *spliceSet) swapFor(host string, port uint16, encrypted bool) *hostSwap 
 		}
 		w.hideFrom(one)
 		if encrypted && port != portHTTP && one.hosts.Match(host, port) {
-			w.there = append(w.there, standInValue{one.placeholder, one.value.Reveal(), one.prefixes})
+			w.standIns = append(w.standIns, standInValue{one.placeholder, one.value.Reveal(), one.prefixes})
 		}
 	}
 	return w
@@ -142,9 +142,9 @@ func (s *spliceSet) mentionsStandIn(to origin, r *http.Request) bool {
 // hostSwap puts values in the place of stand-ins in the requests to one host, and
 // stand-ins in the place of values in the answers.
 type hostSwap struct {
-	there []standInValue // empty where no value may travel
-	back  []textPair     // a form of the value, stand-in
-	spelt []*escapedValue
+	standIns []standInValue // empty where no value may travel
+	back     []textPair     // a form of the value, stand-in
+	spelt    []*escapedValue
 }
 
 // textPair is a text and what takes its place.
