@@ -10,8 +10,8 @@ import (
 // groupAccessor is how a call gets the accessor of one capability group.
 type groupAccessor struct {
 	group string
-	// of returns the accessor of a call.
-	of func(c *sallyport.Call) any
+	// accessorOf returns the accessor of a call.
+	accessorOf func(c *sallyport.Call) any
 	// refuse sets an accessor that refuses everything.
 	refuse func(c *sallyport.Call, note func(sallyport.Decision))
 	// bind sets the accessor of a grant, where it holds something of the group.
@@ -22,9 +22,9 @@ type groupAccessor struct {
 // accessors has a row for each capability group.
 var accessors = [...]groupAccessor{
 	{
-		group:  group.Network,
-		of:     func(c *sallyport.Call) any { return c.Network },
-		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Network = refusedNetwork{note} },
+		group:      group.Network,
+		accessorOf: func(c *sallyport.Call) any { return c.Network },
+		refuse:     func(c *sallyport.Call, note func(sallyport.Decision)) { c.Network = refusedNetwork{note} },
 		bind: func(ctx context.Context, b *Binding, c *sallyport.Call) {
 			switch s := b.scope; {
 			case s.network != nil:
@@ -35,8 +35,8 @@ var accessors = [...]groupAccessor{
 		},
 	},
 	{
-		group: group.Files,
-		of:    func(c *sallyport.Call) any { return c.FS },
+		group:      group.Files,
+		accessorOf: func(c *sallyport.Call) any { return c.FS },
 		refuse: func(c *sallyport.Call, _ func(sallyport.Decision)) {
 			c.FS = refusedFS[undeclaredPath]{undeclaredPath{c}}
 		},
@@ -50,9 +50,9 @@ var accessors = [...]groupAccessor{
 		},
 	},
 	{
-		group:  group.Secrets,
-		of:     func(c *sallyport.Call) any { return c.Secrets },
-		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Secrets = refusedSecrets{note} },
+		group:      group.Secrets,
+		accessorOf: func(c *sallyport.Call) any { return c.Secrets },
+		refuse:     func(c *sallyport.Call, note func(sallyport.Decision)) { c.Secrets = refusedSecrets{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
 			b.secrets.b = b
 			if len(b.scope.grant.Secrets) > 0 || b.scope.hasDropped(group.Secrets) {
@@ -61,9 +61,9 @@ var accessors = [...]groupAccessor{
 		},
 	},
 	{
-		group:  group.Process,
-		of:     func(c *sallyport.Call) any { return c.Process },
-		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Process = refusedProcess{note} },
+		group:      group.Process,
+		accessorOf: func(c *sallyport.Call) any { return c.Process },
+		refuse:     func(c *sallyport.Call, note func(sallyport.Decision)) { c.Process = refusedProcess{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
 			if len(b.scope.grant.Process.Binaries) > 0 || b.scope.hasDropped(group.Process) {
 				c.Process = processAccessor{b}
@@ -71,9 +71,9 @@ var accessors = [...]groupAccessor{
 		},
 	},
 	{
-		group:  group.Storage,
-		of:     func(c *sallyport.Call) any { return c.KV },
-		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.KV = refusedKV{note} },
+		group:      group.Storage,
+		accessorOf: func(c *sallyport.Call) any { return c.KV },
+		refuse:     func(c *sallyport.Call, note func(sallyport.Decision)) { c.KV = refusedKV{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
 			if b.scope.grant.Storage != nil {
 				b.kv.b = b
@@ -82,9 +82,9 @@ var accessors = [...]groupAccessor{
 		},
 	},
 	{
-		group:  group.Attachments,
-		of:     func(c *sallyport.Call) any { return c.Attachments },
-		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Attachments = refusedAttachments{note} },
+		group:      group.Attachments,
+		accessorOf: func(c *sallyport.Call) any { return c.Attachments },
+		refuse:     func(c *sallyport.Call, note func(sallyport.Decision)) { c.Attachments = refusedAttachments{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
 			if b.scope.grant.Attachments != nil {
 				c.Attachments = turnFiles{b}
@@ -92,9 +92,9 @@ var accessors = [...]groupAccessor{
 		},
 	},
 	{
-		group:  group.Database,
-		of:     func(c *sallyport.Call) any { return c.Databases },
-		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Databases = refusedDatabases{note} },
+		group:      group.Database,
+		accessorOf: func(c *sallyport.Call) any { return c.Databases },
+		refuse:     func(c *sallyport.Call, note func(sallyport.Decision)) { c.Databases = refusedDatabases{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
 			if b.scope.grant.Database != nil {
 				c.Databases = databaseAccessor{b}
@@ -102,9 +102,9 @@ var accessors = [...]groupAccessor{
 		},
 	},
 	{
-		group:  group.Mail,
-		of:     func(c *sallyport.Call) any { return c.Mail },
-		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Mail = refusedMail{note} },
+		group:      group.Mail,
+		accessorOf: func(c *sallyport.Call) any { return c.Mail },
+		refuse:     func(c *sallyport.Call, note func(sallyport.Decision)) { c.Mail = refusedMail{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
 			if b.scope.grant.Mail != nil {
 				c.Mail = mailAccessor{b}
@@ -112,9 +112,9 @@ var accessors = [...]groupAccessor{
 		},
 	},
 	{
-		group:  group.Input,
-		of:     func(c *sallyport.Call) any { return c.Input },
-		refuse: func(c *sallyport.Call, note func(sallyport.Decision)) { c.Input = refusedInput{note} },
+		group:      group.Input,
+		accessorOf: func(c *sallyport.Call) any { return c.Input },
+		refuse:     func(c *sallyport.Call, note func(sallyport.Decision)) { c.Input = refusedInput{note} },
 		bind: func(_ context.Context, b *Binding, c *sallyport.Call) {
 			if len(b.scope.grant.Input) > 0 || b.scope.hasDropped(group.Input) {
 				c.Input = &inputAccessor{b: b}

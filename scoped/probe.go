@@ -19,7 +19,7 @@ func Probe(c *sallyport.Call, capability, item string) error {
 	if list, ok := group.FindReach(capability); ok && list.Probed {
 		for i := range accessors {
 			if accessors[i].group == name {
-				return probeWith(accessors[i].of(c), operation, item)
+				return probeWith(accessors[i].accessorOf(c), operation, item)
 			}
 		}
 	}

@@ -27,8 +27,8 @@ type Authority struct {
 	vault *Vault
 	now   func() time.Time
 
-	mu    sync.Mutex
-	turns map[string]chan struct{} // one renews, the others wait
+	mu       sync.Mutex
+	renewals map[string]chan struct{} // one renews, the others wait
 	// nonces are what hosts want in proofs next.
 	nonces map[string]string
 }
@@ -44,7 +44,7 @@ func New(s Server, v *Vault) (*Authority, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	return &Authority{Server: s, vault: v, now: time.Now, turns: map[string]chan struct{}{}, nonces: map[string]string{}}, nil
+	return &Authority{Server: s, vault: v, now: time.Now, renewals: map[string]chan struct{}{}, nonces: map[string]string{}}, nil
 }
 
 // Do sends a request to the server with a token of the principal who, when
@@ -154,10 +154,10 @@ func AtHome(client *http.Client, server, home string) *http.Client {
 // lockRenewal acquires the lock under which these tokens are renewed.
 func (a *Authority) lockRenewal(ctx context.Context, name string) (done func(), err error) {
 	a.mu.Lock()
-	t, ok := a.turns[name]
+	t, ok := a.renewals[name]
 	if !ok {
 		t = make(chan struct{}, 1)
-		a.turns[name] = t
+		a.renewals[name] = t
 	}
 	a.mu.Unlock()
 	select {

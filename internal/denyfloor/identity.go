@@ -22,9 +22,9 @@ const (
 // fileIdentities are the protected files that exist, by identity. It belongs to
 // one Floor.
 type fileIdentities struct {
-	mu    sync.Mutex
-	made  time.Time
-	files []fs.FileInfo
+	mu     sync.Mutex
+	listed time.Time
+	files  []fs.FileInfo
 }
 
 // CheckIdentity reports whether a file with several names is one of the
@@ -50,9 +50,9 @@ func (d *Floor) CheckIdentity(info fs.FileInfo) (reason string, denied bool) {
 func (d *Floor) Linked() []fs.FileInfo {
 	d.ids.mu.Lock()
 	defer d.ids.mu.Unlock()
-	if d.ids.made.IsZero() || time.Since(d.ids.made) > identityLife {
+	if d.ids.listed.IsZero() || time.Since(d.ids.listed) > identityLife {
 		d.ids.files = d.protectedFiles()
-		d.ids.made = time.Now()
+		d.ids.listed = time.Now()
 	}
 	return d.ids.files
 }

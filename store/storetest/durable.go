@@ -35,8 +35,8 @@ func RunDurable(t *testing.T, open func(t testing.TB, dir string) store.State) {
 // that expires.
 func filledTime() time.Time { return time.Now().Truncate(time.Second) }
 
-// filledLimit is used up in a filled state.
-func filledLimit() sallyport.RateLimit {
+// usedUpLimit is used up in a filled state.
+func usedUpLimit() sallyport.RateLimit {
 	return sallyport.RateLimit{Requests: 1, Window: 24 * time.Hour}
 }
 
@@ -54,7 +54,7 @@ func fillState(t testing.TB, s store.State) {
 	noteFacts(t, s.Facts(), "p", "s", sallyport.FactMark{Fact: sallyport.FactPrivate, Time: filledTime()})
 	askApproval(t, s.Approvals(), newHeldCall("a", "d", filledTime()))
 	decideApproval(t, s.Approvals(), "a", true)
-	wantWait(t, s, "key", filledLimit(), 0)
+	wantWait(t, s, "key", usedUpLimit(), 0)
 	r := newRecord("ci", "token")
 	for what, err := range map[string]error{
 		"Remember":       s.Remember(ctx, "p/s", sallyport.ReadRecord{Path: "/w/a", Digest: [32]byte{1}, Time: filledTime()}),
@@ -82,7 +82,7 @@ func wantFilled(t testing.TB, s store.State) {
 	if a, err := s.Approvals().Get(ctx, "a"); a.State != sallyport.ApprovalApproved || a.DecidedBy != "boss" || err != nil {
 		t.Errorf("Approvals.Get = %+v, %v, want the approval", a, err)
 	}
-	if wait, err := s.Admit(ctx, "key", filledLimit()); wait <= 0 || err != nil {
+	if wait, err := s.Admit(ctx, "key", usedUpLimit()); wait <= 0 || err != nil {
 		t.Errorf("Admit = %v, %v, want a wait: the limit is used up", wait, err)
 	}
 	if r, ok, err := s.Recall(ctx, "p/s", "/w/a", ""); !ok || r.Digest[0] != 1 || err != nil {

@@ -29,35 +29,35 @@ func newPatchKey(session, path, old, new string) patchKey {
 // so that the repeat of one can be told from a patch whose old_text was never
 // there. The zero value is empty. It is safe for concurrent use.
 type patchMemory struct {
-	mu   sync.Mutex
-	made map[patchKey]bool
-	ring []patchKey // the oldest at next once it is full
-	next int
+	mu    sync.Mutex
+	known map[patchKey]bool
+	ring  []patchKey // the oldest at next once it is full
+	next  int
 }
 
 // rememberPatch adds a patch and forgets the oldest one when there are too many.
 func (m *patchMemory) rememberPatch(k patchKey) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.made[k] {
+	if m.known[k] {
 		return
 	}
-	if m.made == nil {
-		m.made = map[patchKey]bool{}
+	if m.known == nil {
+		m.known = map[patchKey]bool{}
 	}
 	if len(m.ring) < maxRememberedPatches {
 		m.ring = append(m.ring, k)
 	} else {
-		delete(m.made, m.ring[m.next])
+		delete(m.known, m.ring[m.next])
 		m.ring[m.next] = k
 		m.next = (m.next + 1) % maxRememberedPatches
 	}
-	m.made[k] = true
+	m.known[k] = true
 }
 
 // hasPatch reports whether a patch was made and is still remembered.
 func (m *patchMemory) hasPatch(k patchKey) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.made[k]
+	return m.known[k]
 }

@@ -192,8 +192,8 @@ func TestPatchMemoryIsBounded(t *testing.T) {
 	for i := range maxRememberedPatches + 10 {
 		m.rememberPatch(key(i))
 	}
-	if m.hasPatch(key(9)) || !m.hasPatch(key(10)) || !m.hasPatch(key(maxRememberedPatches+9)) || len(m.made) != maxRememberedPatches {
-		t.Errorf("%d patches are remembered, want the newest %d", len(m.made), maxRememberedPatches)
+	if m.hasPatch(key(9)) || !m.hasPatch(key(10)) || !m.hasPatch(key(maxRememberedPatches+9)) || len(m.known) != maxRememberedPatches {
+		t.Errorf("%d patches are remembered, want the newest %d", len(m.known), maxRememberedPatches)
 	}
 }
 
