@@ -41,8 +41,13 @@ func (p *progressReporter) emitReport(e sallyport.Progress) {
 		}
 	}
 	message, _ := output.Trim(c.cleaner().Text(e.Message), maxMessage)
-	e.Message = string(message)
-	if p.beginReport() {
+	p.deliverReport(e, message)
+}
+
+// deliverReport gives a report with this message to the sink, unless the call
+// is over.
+func (p *progressReporter) deliverReport(e sallyport.Progress, message output.Clean) {
+	if e.Message = string(message); p.beginReport() {
 		defer p.endReport()
 		p.sink(e)
 	}
