@@ -21,9 +21,11 @@ func ReplaceFile(path string, text []byte) error {
 }
 
 // ReplaceFileMode gives a file another text and mode. It writes a temporary
-// file beside the file and renames it.
+// file beside the file and renames it. The temporary name begins with a dot and
+// the name of the file: the deny floor keeps tools from the temporary file of a
+// lock by it.
 func ReplaceFileMode(path string, text []byte, mode fs.FileMode) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".sallyport-*")
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
