@@ -143,11 +143,11 @@ func TestUnpackRefuses(t *testing.T) {
 func pinned(t testing.TB) (s *Store, p Package, digest, folder string) {
 	t.Helper()
 	s, p = opened(t, nil), Package{Registry: NPM, Name: "@s/a", Version: "1.0.0"}
-	digest = put(t, s, p)
+	digest = installPackage(t, s, p)
 	return s, p, digest, filepath.Join(s.dir, p.folderName(digest))
 }
 
-func put(t testing.TB, s *Store, p Package) string {
+func installPackage(t testing.TB, s *Store, p Package) string {
 	t.Helper()
 	dir := func(name string) entry { return entry{name: name, kind: tar.TypeDir} }
 	stage := s.newStagePath()
@@ -223,7 +223,7 @@ func TestOpenFindsChanges(t *testing.T) {
 				t.Errorf("Open = %v, want that it was changed", err)
 			}
 			// Another installation mends it.
-			if again := put(t, s, p); again != digest {
+			if again := installPackage(t, s, p); again != digest {
 				t.Fatalf("another digest: %s", again)
 			}
 			if _, err := s.Open(p, digest); err != nil {

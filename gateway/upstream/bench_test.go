@@ -36,7 +36,7 @@ func BenchmarkCall(b *testing.B) {
 		i := 0
 		for b.Loop() {
 			i++
-			if res := g.as(b.Context(), fmt.Sprint("p", i), "some", "test__tool-1", object{}); !res.OK {
+			if res := g.callAs(b.Context(), fmt.Sprint("p", i), "some", "test__tool-1", object{}); !res.OK {
 				b.Fatal(res.Error)
 			}
 		}

@@ -44,7 +44,7 @@ func TestASessionIsOver(t *testing.T) {
 	far := s.listen(t, http.Header{"Mcp-Session-Id": {"the-session"}})
 	g := partsWith(t, s, far, &upstream.Options{})
 	for _, name := range []string{"ann", "bob", "ann"} {
-		if res := g.as(t.Context(), name, "some", "test__a", object{}); !res.OK {
+		if res := g.callAs(t.Context(), name, "some", "test__a", object{}); !res.OK {
 			t.Fatal(res.Error)
 		}
 	}

@@ -88,7 +88,7 @@ func TestB4_AnIdleServerThatFloodsIsEnded(t *testing.T) {
 					t.Errorf("a call = %+v, want the reason", res)
 				}
 				time.Sleep(4 * time.Second)
-				if got := g.due(); got != "test" {
+				if got := g.dueServers(); got != "test" {
 					t.Errorf("due are %q", got)
 				}
 				if got := g.probe("test"); got != "" {
@@ -111,7 +111,7 @@ func TestB4_AFloodBesideOthers(t *testing.T) {
 		s.answer = func(*peer, *question) any { return text("fine") }
 		g := scripted(t, s, nil)
 		for _, who := range []string{"ann", "bob"} {
-			if res := g.as(t.Context(), who, "some", "test__a", object{}); !res.OK {
+			if res := g.callAs(t.Context(), who, "some", "test__a", object{}); !res.OK {
 				t.Fatal(res)
 			}
 		}
@@ -129,7 +129,7 @@ func TestB4_AFloodBesideOthers(t *testing.T) {
 		if res := g.call("test__a", nil); res.OK || !strings.Contains(res.Error, "it sends without end while it has no call") || !strings.Contains(res.Error, "left alone until") {
 			t.Errorf("a call of its principal = %+v", res)
 		}
-		if res := g.as(t.Context(), "bob", "some", "test__a", object{}); inside(res) != "fine" {
+		if res := g.callAs(t.Context(), "bob", "some", "test__a", object{}); inside(res) != "fine" {
 			t.Errorf("a call of another = %+v", res)
 		}
 		time.Sleep(2 * time.Second)

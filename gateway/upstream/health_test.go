@@ -21,8 +21,8 @@ func (g *gate) probe(server string) string {
 	return g.mounts.Unavailable()[server]
 }
 
-// due lists the servers that are to be asked.
-func (g *gate) due() string { return strings.Join(g.mounts.Due(g.t.Context()), " ") }
+// dueServers lists the servers that are to be asked.
+func (g *gate) dueServers() string { return strings.Join(g.mounts.Due(g.t.Context()), " ") }
 
 // lists returns the names that a principal sees.
 func (g *gate) lists(principal string) (names []string) {
@@ -46,14 +46,14 @@ func TestADeadServerIsNotAvailable(t *testing.T) {
 		var told atomic.Int64
 		g := newGateWith(t, &sallyport.Backends{Process: beside{s, good}}, &upstream.Options{Changed: func() { told.Add(1) }},
 			upstream.Server{Name: "test", Command: []string{"scripted"}}, upstream.Server{Name: "other", Command: []string{"other"}})
-		if res := g.call("test__a", nil); inside(res) != "alive" || g.due() != "" {
-			t.Fatalf("the call = %+v, due %q", res, g.due())
+		if res := g.call("test__a", nil); inside(res) != "alive" || g.dueServers() != "" {
+			t.Fatalf("the call = %+v, due %q", res, g.dueServers())
 		}
 		// No call runs when it dies.
 		s.set(func(s *script) { s.dead = true })
 		s.kill()
 		synctest.Wait()
-		if got := g.due(); got != "test" {
+		if got := g.dueServers(); got != "test" {
 			t.Fatalf("after its end due are %q", got)
 		}
 		const why = "the MCP server test did not start: it ended before it answered"
@@ -67,14 +67,14 @@ func TestADeadServerIsNotAvailable(t *testing.T) {
 		if res := g.call("test__a", nil); res.Code != sallyport.CodeNotAvailable || !strings.HasSuffix(res.Error, "is not currently available: "+why) || s.starts.Load() != starts {
 			t.Errorf("a call in between = %+v after %d starts", res, s.starts.Load()-starts)
 		}
-		g.fine("while a server is dead")
+		g.checkOtherServer("while a server is dead")
 		pause := 5 * time.Second
 		for range 3 {
-			if got := g.due(); got != "" {
+			if got := g.dueServers(); got != "" {
 				t.Errorf("right after it was asked due are %q", got)
 			}
 			time.Sleep(pause)
-			if got := g.due(); got != "test" {
+			if got := g.dueServers(); got != "test" {
 				t.Errorf("%v later due are %q", pause, got)
 			}
 			if got := g.probe("test"); got != why || told.Load() != 1 {
@@ -127,11 +127,11 @@ func TestOnePrincipalsCrashes(t *testing.T) {
 		if res.Code != sallyport.CodeNotAvailable || !strings.Contains(res.Error, "did not answer 3 calls in a row; it is left alone until") || s.starts.Load() != starts {
 			t.Errorf("the next call = %+v after %d starts", res, s.starts.Load()-starts)
 		}
-		if res := g.as(t.Context(), "bob", "some", "test__a", object{}); inside(res) != "alive" {
+		if res := g.callAs(t.Context(), "bob", "some", "test__a", object{}); inside(res) != "alive" {
 			t.Errorf("another principal = %+v", res)
 		}
 		synctest.Wait()
-		if got := g.due(); got != "test" {
+		if got := g.dueServers(); got != "test" {
 			t.Errorf("due are %q", got)
 		}
 		if got := g.probe("test"); got != "" || told.Load() != 0 || len(g.lists("bob")) != 2 {
@@ -143,11 +143,11 @@ func TestOnePrincipalsCrashes(t *testing.T) {
 		}
 		crash()
 		synctest.Wait()
-		if got := g.due(); got != "" {
+		if got := g.dueServers(); got != "" {
 			t.Errorf("half a minute after it answered due are %q", got)
 		}
 		time.Sleep(31 * time.Second)
-		if got := g.due(); got != "test" {
+		if got := g.dueServers(); got != "test" {
 			t.Errorf("a minute after it answered due are %q", got)
 		}
 	})
@@ -162,11 +162,11 @@ func TestAProcessThatEndsInACall(t *testing.T) {
 		g := scripted(t, s, nil)
 		g.call("test__a", nil)
 		time.Sleep(20 * time.Minute)
-		if got := g.due(); got != "" || s.alive() != 0 {
+		if got := g.dueServers(); got != "" || s.alive() != 0 {
 			t.Errorf("after a process without calls was ended due are %q, %d run", got, s.alive())
 		}
 		g.call("test__dies", nil)
-		if got := g.due(); got != "test" {
+		if got := g.dueServers(); got != "test" {
 			t.Errorf("after a call in which its process ended due are %q", got)
 		}
 	})
@@ -210,8 +210,8 @@ func TestAServerThatHangs(t *testing.T) {
 			t.Errorf("the next call = %+v", res)
 		}
 		time.Sleep(2 * time.Second)
-		if res := g.call("test__a", nil); inside(res) != "alive" || g.due() != "test" {
-			t.Errorf("a call later = %+v, due %q", res, g.due())
+		if res := g.call("test__a", nil); inside(res) != "alive" || g.dueServers() != "test" {
+			t.Errorf("a call later = %+v, due %q", res, g.dueServers())
 		}
 	})
 }
@@ -233,8 +233,8 @@ func TestAServerThatIsTooSlowToStart(t *testing.T) {
 			g.call("test__a", nil)
 		}
 		starts := s.starts.Load()
-		if res := g.call("test__a", nil); res.Code != sallyport.CodeNotAvailable || s.starts.Load() != starts || g.due() != "test" {
-			t.Errorf("the fourth call = %+v after %d starts, due %q", res, s.starts.Load()-starts, g.due())
+		if res := g.call("test__a", nil); res.Code != sallyport.CodeNotAvailable || s.starts.Load() != starts || g.dueServers() != "test" {
+			t.Errorf("the fourth call = %+v after %d starts, due %q", res, s.starts.Load()-starts, g.dueServers())
 		}
 		if got := g.probe("test"); got != "" {
 			t.Errorf("a server that starts within its time: %q", got)
@@ -259,7 +259,7 @@ func TestARemoteServerThatIsGone(t *testing.T) {
 			t.Errorf("a call of a busy server = %+v", res)
 		}
 	}
-	if got := g.due(); got != "test" {
+	if got := g.dueServers(); got != "test" {
 		t.Errorf("due are %q", got)
 	}
 	if got := g.probe("test"); got != "" {

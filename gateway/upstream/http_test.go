@@ -111,7 +111,7 @@ func TestARemoteServer(t *testing.T) {
 			// A role whose network does not hold the host reaches nothing, and
 			// a connection of another role does not help it.
 			before := len(far.headers)
-			if res := g.as(t.Context(), "ann", "offline", "test__echo", object{"text": "x"}); res.OK || len(far.headers) != before {
+			if res := g.callAs(t.Context(), "ann", "offline", "test__echo", object{"text": "x"}); res.OK || len(far.headers) != before {
 				t.Errorf("a role without the host = %+v after %d requests, want none", res, len(far.headers)-before)
 			}
 		})

@@ -11,9 +11,9 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// during lets a remote server ask a question on the stream of its answer, and
+// askThen lets a remote server ask a question on the stream of its answer, and
 // then do something else.
-func during(t *testing.T, p *peer, method string, params any, then func() string) {
+func askThen(t *testing.T, p *peer, method string, params any, then func() string) {
 	w := p.w.(http.ResponseWriter)
 	sendEvents(t, p, asking(method, params))
 	if text := then(); text != "" {
@@ -35,7 +35,7 @@ func TestARemoteServerAsks(t *testing.T) {
 		both.Wait()
 		turn <- struct{}{}
 		defer func() { <-turn }()
-		during(t, p, "elicitation/create", forPerson, func() string { return answerEvent(q.ID, <-at.answers) })
+		askThen(t, p, "elicitation/create", forPerson, func() string { return answerEvent(q.ID, <-at.answers) })
 		return nil
 	}
 	done := make(chan string)
@@ -179,7 +179,7 @@ func TestARemoteServerThatDoesNotWait(t *testing.T) {
 				if q.Params.Name == "echo" {
 					return text("fine")
 				}
-				during(t, p, "elicitation/create", forPerson, func() string {
+				askThen(t, p, "elicitation/create", forPerson, func() string {
 					<-thinks
 					return after(q)
 				})

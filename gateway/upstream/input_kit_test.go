@@ -87,8 +87,8 @@ var (
 	forFolders = object{}
 )
 
-// put sends a question of the server and returns what the client answers.
-func (p *peer) put(method string, params any) *question {
+// askClient sends a question of the server and returns what the client answers.
+func (p *peer) askClient(method string, params any) *question {
 	p.send(object{"id": "of the server", "method": method, "params": params})
 	return <-p.heard
 }

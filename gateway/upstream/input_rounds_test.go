@@ -157,7 +157,7 @@ func TestQuestionsStayWithTheirRole(t *testing.T) {
 	s.answer = func(p *peer, _ *question) any {
 		works <- p
 		<-turn
-		return text(string(p.put("elicitation/create", forPerson).Result))
+		return text(string(p.askClient("elicitation/create", forPerson).Result))
 	}
 	g := inquiring(t, s)
 	ann, bob := &caller{name: "Ann"}, &caller{name: "Bob"}

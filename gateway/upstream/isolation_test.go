@@ -35,8 +35,8 @@ func besideAnother(t *testing.T, bad *script) *gate {
 		upstream.Server{Name: "test", Command: []string{"scripted"}}, upstream.Server{Name: "other", Command: []string{"other"}})
 }
 
-// fine calls the good server.
-func (g *gate) fine(when string) {
+// checkOtherServer calls the good server.
+func (g *gate) checkOtherServer(when string) {
 	g.t.Helper()
 	if res := g.call("other__echo", nil); inside(res) != "fine" {
 		g.t.Errorf("%s: the other server = %+v", when, res)
@@ -104,7 +104,7 @@ func TestAFloodHarmsItself(t *testing.T) {
 			if res := g.call("test__flood", nil); res.OK != tt.ok {
 				t.Errorf("the call = %+v, want ok %v", res, tt.ok)
 			}
-			g.fine("after the flood")
+			g.checkOtherServer("after the flood")
 			if text := s.log.String(); len(text) > 200<<10 {
 				t.Errorf("the log has %d bytes", len(text))
 			}
@@ -143,7 +143,7 @@ func TestLies(t *testing.T) {
 	if res := g.call("test__echo", nil); inside(res) != "the truth" {
 		t.Errorf("the next call = %+v", res)
 	}
-	g.fine("after lies")
+	g.checkOtherServer("after lies")
 }
 
 // TestWhatServersAskFor is refused as the protocol requires: a method that was
@@ -197,12 +197,12 @@ func TestASlowServer(t *testing.T) {
 	done := make(chan sallyport.Result)
 	const calls = 20 // more than one process works on at once
 	for range calls {
-		go func() { done <- g.as(ctx, "ann", "some", "test__slow", object{}) }()
+		go func() { done <- g.callAs(ctx, "ann", "some", "test__slow", object{}) }()
 	}
 	for range 8 {
 		<-working
 	}
-	g.fine("while a server is slow")
+	g.checkOtherServer("while a server is slow")
 	cancel()
 	for range calls {
 		if res := <-done; res.OK {
@@ -230,7 +230,7 @@ func TestADeadServer(t *testing.T) {
 	if res := g.call("test__a", nil); res.OK || !strings.Contains(res.Error, "it is left alone until") || s.starts.Load() != starts {
 		t.Errorf("a second call = %+v after %d more starts, want none", res, s.starts.Load()-starts)
 	}
-	g.fine("while a server is dead")
+	g.checkOtherServer("while a server is dead")
 }
 
 // TestErrorsOfAServer are its own: they are cleaned and wrapped, and end no
@@ -271,7 +271,7 @@ func TestACancelledCallIsToldToTheServer(t *testing.T) {
 	g := scripted(t, s, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan sallyport.Result)
-	go func() { done <- g.as(ctx, "ann", "some", "test__slow", object{}) }()
+	go func() { done <- g.callAs(ctx, "ann", "some", "test__slow", object{}) }()
 	id := <-working
 	cancel()
 	if res := <-done; res.OK {
@@ -299,8 +299,8 @@ func TestARemoteServerThatForgets(t *testing.T) {
 	if res := g.call("test__a", nil); res.OK {
 		t.Errorf("a call of a session that is gone = %+v", res)
 	}
-	if res := g.call("test__a", nil); !res.OK || g.held() != "" {
-		t.Errorf("the next call = %+v, held %q", res, g.held())
+	if res := g.call("test__a", nil); !res.OK || g.quarantined() != "" {
+		t.Errorf("the next call = %+v, held %q", res, g.quarantined())
 	}
 }
 
@@ -315,11 +315,11 @@ func TestARemoteListThatCannotBeHad(t *testing.T) {
 	network.MaxResponseBytes = 1 << 20
 	g := newGateWith(t, &sallyport.Backends{Network: network}, nil, upstream.Server{Name: "test", URL: "http://mcp.example/mcp"})
 	s.list(tool("a"), tool("large", object{"description": strings.Repeat("x", 2<<20)}))
-	if res := g.call("test__a", nil); res.Code != sallyport.CodeExecutionFailed || !strings.Contains(res.Error, "did not start") || g.held() != "" {
-		t.Errorf("a list beyond what a response may have = %+v, held %q", res, g.held())
+	if res := g.call("test__a", nil); res.Code != sallyport.CodeExecutionFailed || !strings.Contains(res.Error, "did not start") || g.quarantined() != "" {
+		t.Errorf("a list beyond what a response may have = %+v, held %q", res, g.quarantined())
 	}
 	s.list(tool("a"))
-	if res := g.as(t.Context(), "bob", "some", "test__a", object{}); !res.OK {
+	if res := g.callAs(t.Context(), "bob", "some", "test__a", object{}); !res.OK {
 		t.Errorf("another principal = %+v", res)
 	}
 }
@@ -341,11 +341,11 @@ func TestABusyRemoteServer(t *testing.T) {
 		t.Errorf("a call of a busy server = %+v", res)
 	}
 	far.busy.Store("tools/list")
-	if res := g.as(t.Context(), "bob", "some", "test__a", object{}); res.Code != sallyport.CodeExecutionFailed || !strings.Contains(res.Error, "Service Unavailable") {
+	if res := g.callAs(t.Context(), "bob", "some", "test__a", object{}); res.Code != sallyport.CodeExecutionFailed || !strings.Contains(res.Error, "Service Unavailable") {
 		t.Errorf("a start without a list = %+v", res)
 	}
-	if res := g.call("test__a", nil); !res.OK || g.held() != "" {
-		t.Errorf("a call beside it = %+v, held %q", res, g.held())
+	if res := g.call("test__a", nil); !res.OK || g.quarantined() != "" {
+		t.Errorf("a call beside it = %+v, held %q", res, g.quarantined())
 	}
 	if n := s.count("initialize") - starts; n != 1 {
 		t.Errorf("%d more connections, want that of the other principal", n)

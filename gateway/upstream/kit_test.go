@@ -153,7 +153,7 @@ func (g *gate) open(b *sallyport.Backends) *registry.Registry {
 	return r
 }
 
-func (g *gate) as(ctx context.Context, principal, role, tool string, args any) sallyport.Result {
+func (g *gate) callAs(ctx context.Context, principal, role, tool string, args any) sallyport.Result {
 	g.t.Helper()
 	text, err := json.Marshal(args)
 	if err != nil {
@@ -190,7 +190,7 @@ func (g *gate) call(tool string, args object) sallyport.Result {
 	if args == nil {
 		args = object{}
 	}
-	return g.as(g.t.Context(), "ann", "some", tool, args)
+	return g.callAs(g.t.Context(), "ann", "some", tool, args)
 }
 
 // inside returns the text within the wrapper of untrusted output.

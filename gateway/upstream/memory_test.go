@@ -23,8 +23,8 @@ import (
 
 const tooLong = "the MCP server test: its answer has more than 16 MiB"
 
-// pour writes that many MiB of a JSON text without an end.
-func pour(w io.Writer, mib int) {
+// writeEndlessJSON writes that many MiB of a JSON text without an end.
+func writeEndlessJSON(w io.Writer, mib int) {
 	piece := bytes.Repeat([]byte("x"), 1<<20)
 	for range mib {
 		if _, err := w.Write(piece); err != nil {
@@ -45,7 +45,7 @@ func TestB3_AnAnswerBeyondTheBoundEndsItsCallAtOnce(t *testing.T) {
 	for name, answer := range map[string]func(w http.ResponseWriter){
 		"JSON": func(w http.ResponseWriter) {
 			_, _ = io.WriteString(w, start)
-			pour(w, 63)
+			writeEndlessJSON(w, 63)
 		},
 		"an announced length": func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", fmt.Sprint(17<<20))
@@ -55,7 +55,7 @@ func TestB3_AnAnswerBeyondTheBoundEndsItsCallAtOnce(t *testing.T) {
 		"gzip": func(w http.ResponseWriter) {
 			w.Header().Set("Content-Encoding", "gzip")
 			z := gzip.NewWriter(w)
-			pour(z, 63)
+			writeEndlessJSON(z, 63)
 			_ = z.Flush()
 		},
 		"blanks": func(w http.ResponseWriter) {
@@ -72,7 +72,7 @@ func TestB3_AnAnswerBeyondTheBoundEndsItsCallAtOnce(t *testing.T) {
 		"one line of an event": func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			_, _ = io.WriteString(w, "data: ")
-			pour(w, 17)
+			writeEndlessJSON(w, 17)
 		},
 		"many lines of an event": func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -126,7 +126,7 @@ func TestB3_EncodingsThatNobodyAskedFor(t *testing.T) {
 			w := p.w.(http.ResponseWriter)
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Encoding", coding)
-			pour(w, 1)
+			writeEndlessJSON(w, 1)
 			<-p.gone
 			return nil
 		}
@@ -167,8 +167,8 @@ func TestB3_LongListsAndGreetings(t *testing.T) {
 	}
 }
 
-// crowd returns a gate over the remote servers test and other.
-func crowd(t *testing.T, test, other *script) *gate {
+// newTwoServerGate returns a gate over the remote servers test and other.
+func newTwoServerGate(t *testing.T, test, other *script) *gate {
 	t.Helper()
 	network := map[string]*sallyport.NetworkBackend{}
 	for host, s := range map[string]*script{"test.example": test, "other.example": other} {
@@ -200,25 +200,25 @@ func TestB3_OneServerDoesNotStarveOthers(t *testing.T) {
 		w := p.w.(http.ResponseWriter)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, q.ID)
-		pour(w, 15)
+		writeEndlessJSON(w, 15)
 		pouring.Add(1)
 		<-p.gone
 		return nil
 	}
 	long := strings.Repeat("x", 10<<20)
 	modest.answer = func(*peer, *question) any { return text(long) }
-	g := crowd(t, greedy, modest)
+	g := newTwoServerGate(t, greedy, modest)
 	before := heap()
 	ctx, cancel := context.WithCancel(t.Context())
 	var calls sync.WaitGroup
 	for i := range 32 {
-		calls.Go(func() { g.as(ctx, fmt.Sprint("greedy", i%4), "some", "test__large", object{}) })
+		calls.Go(func() { g.callAs(ctx, fmt.Sprint("greedy", i%4), "some", "test__large", object{}) })
 	}
 	for g.mounts.Held() < upstream.MaxHeld-(64<<20) {
 		runtime.Gosched()
 	}
 	for range 4 {
-		if res := g.as(t.Context(), "ann", "some", "other__large", object{}); !res.OK {
+		if res := g.callAs(t.Context(), "ann", "some", "other__large", object{}); !res.OK {
 			t.Errorf("another server beside it = %.300v", res)
 		}
 		if held := g.mounts.Held(); held > upstream.MaxHeld {
@@ -243,7 +243,7 @@ func TestB3_MemoryComesBack(t *testing.T) {
 					w.Header().Set("Content-Type", "application/json")
 				}
 				p.write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"`, q.ID))
-				pour(p.w, 63)
+				writeEndlessJSON(p.w, 63)
 				if p.gone != nil {
 					<-p.gone
 				}
@@ -259,7 +259,7 @@ func TestB3_MemoryComesBack(t *testing.T) {
 			var calls sync.WaitGroup
 			for i := range 32 {
 				calls.Go(func() {
-					if res := g.as(t.Context(), fmt.Sprint("p", i), "some", "test__large", object{}); res.OK || !strings.Contains(res.Error, "its answer ") {
+					if res := g.callAs(t.Context(), fmt.Sprint("p", i), "some", "test__large", object{}); res.OK || !strings.Contains(res.Error, "its answer ") {
 						t.Errorf("the call = %.300v", res)
 					}
 				})

@@ -50,7 +50,7 @@ func newIdentityProvider(t *testing.T) *identityProvider {
 		case "/token":
 			_ = r.ParseForm()
 			p.request, p.asked = r.PostForm, r.Header.Clone()
-			write(w, 200, over(map[string]any{
+			write(w, 200, mergeDocument(map[string]any{
 				"access_token": "the-new-secret-statement", "token_type": "N_A",
 				"issued_token_type": "urn:ietf:params:oauth:token-type:id-jag",
 			}, p.answer))

@@ -89,7 +89,7 @@ func (i *issuing) serveIssuer(w http.ResponseWriter, r *http.Request) {
 	case other != nil:
 		other(w, r)
 	case r.URL.Path == "/.well-known/oauth-authorization-server":
-		write(w, 200, over(map[string]any{
+		write(w, 200, mergeDocument(map[string]any{
 			"issuer": i.issuer.URL, "authorization_endpoint": i.issuer.URL + "/authorize", "token_endpoint": i.issuer.URL + "/token",
 			"code_challenge_methods_supported": []string{"S256"},
 		}, i.metadata))
@@ -156,7 +156,7 @@ func (i *issuing) serveToken(w http.ResponseWriter, r *http.Request) {
 	i.made++
 	access, refresh := fmt.Sprintf("access-token-number-%d", i.made), fmt.Sprintf("refresh-token-number-%d", i.made)
 	i.good[access], i.renews[refresh] = strings.Fields(scope), true
-	write(w, 200, over(map[string]any{
+	write(w, 200, mergeDocument(map[string]any{
 		"access_token": access, "refresh_token": refresh, "token_type": "Bearer", "expires_in": 3600, "id_token": "the-id-token-of-ann",
 	}, i.token))
 }
@@ -177,7 +177,7 @@ func (i *issuing) serveResource(w http.ResponseWriter, r *http.Request, mcp http
 	case other != nil:
 		other(w, r)
 	case r.URL.Path == "/.well-known/oauth-protected-resource/mcp":
-		write(w, 200, over(map[string]any{
+		write(w, 200, mergeDocument(map[string]any{
 			"resource": i.resource.URL + "/mcp", "authorization_servers": []string{i.issuer.URL},
 		}, i.described))
 	case r.URL.Path != "/mcp":
@@ -212,7 +212,7 @@ func write(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-func over(doc, change map[string]any) map[string]any {
+func mergeDocument(doc, change map[string]any) map[string]any {
 	for key, v := range change {
 		if doc[key] = v; v == nil {
 			delete(doc, key)

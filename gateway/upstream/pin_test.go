@@ -38,8 +38,8 @@ func callsOf(s *script) func(name string) int {
 	}
 }
 
-// held lists what is held back, as "tool: why".
-func (g *gate) held() string {
+// quarantined lists what is held back, as "tool: why".
+func (g *gate) quarantined() string {
 	var list []string
 	for _, l := range g.mounts.Quarantined() {
 		list = append(list, l.Tool+": "+l.Why)
@@ -82,7 +82,7 @@ func TestRugPull(t *testing.T) {
 			if res := g.call("test__b", nil); !res.OK {
 				t.Errorf("its neighbour = %+v", res)
 			}
-			if held := g.held(); !strings.HasPrefix(held, "a: ") || strings.Contains(held, ";") {
+			if held := g.quarantined(); !strings.HasPrefix(held, "a: ") || strings.Contains(held, ";") {
 				t.Errorf("held: %q, want the tool alone", held)
 			}
 			g.call("test__a", nil)
@@ -142,7 +142,7 @@ func TestAnAnnouncedChange(t *testing.T) {
 	if waiting.Wait(); !slow.OK {
 		t.Errorf("the call in flight = %+v, want it to end", slow)
 	}
-	if held := g.held(); !strings.Contains(held, "more: offered since the start, not mounted until a reload") {
+	if held := g.quarantined(); !strings.Contains(held, "more: offered since the start, not mounted until a reload") {
 		t.Errorf("held: %q, want what is new reported", held)
 	}
 	if got := g.call("test__more", nil); got.Code != sallyport.CodeNotAvailable {
@@ -150,8 +150,8 @@ func TestAnAnnouncedChange(t *testing.T) {
 	}
 
 	s.list(tool("a"), tool("slow"))
-	if res := g.discover("test"); !res.OK || g.held() == "" {
-		t.Errorf("another discovery = %+v, held %q: the process that changed is still there", res, g.held())
+	if res := g.discover("test"); !res.OK || g.quarantined() == "" {
+		t.Errorf("another discovery = %+v, held %q: the process that changed is still there", res, g.quarantined())
 	}
 }
 
@@ -175,15 +175,15 @@ func TestAChangeThatNobodyCallsFor(t *testing.T) {
 		}
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
-		if n := s.count("tools/list") - before; n != 1 || told.Load() != 1 || g.held() == "" {
-			t.Errorf("%d looks, told %d times, held %q; want one look", n, told.Load(), g.held())
+		if n := s.count("tools/list") - before; n != 1 || told.Load() != 1 || g.quarantined() == "" {
+			t.Errorf("%d looks, told %d times, held %q; want one look", n, told.Load(), g.quarantined())
 		}
 		s.list(tool("a"))
 		s.announce()
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
-		if told.Load() != 2 || g.held() != "" {
-			t.Errorf("told %d times, held %q; want it whole again", told.Load(), g.held())
+		if told.Load() != 2 || g.quarantined() != "" {
+			t.Errorf("told %d times, held %q; want it whole again", told.Load(), g.quarantined())
 		}
 		if res := g.call("test__a", nil); !res.OK {
 			t.Errorf("the tool that is whole again = %+v", res)
@@ -218,11 +218,11 @@ func TestAnotherRoleIsOfferedLess(t *testing.T) {
 		t.Fatal(res.Error)
 	}
 	s.list(tool("b"))
-	if res := g.as(t.Context(), "ann", "reads", "test__a", object{}); res.Code != sallyport.CodeNotAvailable {
+	if res := g.callAs(t.Context(), "ann", "reads", "test__a", object{}); res.Code != sallyport.CodeNotAvailable {
 		t.Errorf("a tool that the process of the role lacks = %+v, want not_available", res)
 	}
-	if res := g.call("test__a", nil); !res.OK || g.held() != "" {
-		t.Errorf("the role that has it = %+v, held %q", res, g.held())
+	if res := g.call("test__a", nil); !res.OK || g.quarantined() != "" {
+		t.Errorf("the role that has it = %+v, held %q", res, g.quarantined())
 	}
 }
 
@@ -241,12 +241,12 @@ func TestTheEndOfAProcessProvesNothing(t *testing.T) {
 	if res := g.call("test__die", nil); res.OK {
 		t.Fatalf("a broken process = %+v", res)
 	}
-	if g.held() == "" {
+	if g.quarantined() == "" {
 		t.Error("nothing is held after the process that changed has ended")
 	}
 	s.list(tool("a"), tool("die"))
-	if res := g.discover("test"); !res.OK || g.held() != "" {
-		t.Errorf("another discovery = %+v, held %q; want it whole again", res, g.held())
+	if res := g.discover("test"); !res.OK || g.quarantined() != "" {
+		t.Errorf("another discovery = %+v, held %q; want it whole again", res, g.quarantined())
 	}
 }
 
@@ -303,8 +303,8 @@ func TestJudge(t *testing.T) {
 		t.Errorf("a prompt that is refused = %+v, left out: %q", res, g.left)
 	}
 	refused.Store("tool:resources")
-	if res := g.call("test__resources", nil); res.Code != sallyport.CodeNotAvailable || !strings.Contains(g.held(), "resources: it is not accepted") {
-		t.Errorf("a tool that is refused now = %+v, held %q", res, g.held())
+	if res := g.call("test__resources", nil); res.Code != sallyport.CodeNotAvailable || !strings.Contains(g.quarantined(), "resources: it is not accepted") {
+		t.Errorf("a tool that is refused now = %+v, held %q", res, g.quarantined())
 	}
 }
 
@@ -370,7 +370,7 @@ func TestTheFirstCallWaitsForTheList(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan sallyport.Result)
-	go func() { done <- g.as(ctx, "ann", "some", "test__a", object{}) }()
+	go func() { done <- g.callAs(ctx, "ann", "some", "test__a", object{}) }()
 	<-asked
 	if calls("a") != 0 {
 		t.Error("the call went to a process whose definitions were not read")

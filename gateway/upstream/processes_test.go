@@ -35,7 +35,7 @@ func TestB9_B12_ProcessesAreBoundedAndShared(t *testing.T) {
 		}
 		g := newGateWith(t, &sallyport.Backends{Process: s, Network: &sallyport.NetworkBackend{}}, &upstream.Options{Processes: 8}, servers...)
 		as := func(who, server, name string) sallyport.Result {
-			return g.as(t.Context(), who, "all", server+"__"+name, object{})
+			return g.callAs(t.Context(), who, "all", server+"__"+name, object{})
 		}
 		for i := range 9 {
 			if res := as("ann", servers[i].Name, "a"); !res.OK {

@@ -78,7 +78,7 @@ func TestAServerSurvivesAReload(t *testing.T) {
 			if got := inside(before.call("test__a", nil)); got != was {
 				t.Errorf("a call under the configuration before = %q, want %q", got, was)
 			}
-			if got := after.as(t.Context(), "ann", "some", "test__a", object{}); (inside(got) == was) != tt.goes {
+			if got := after.callAs(t.Context(), "ann", "some", "test__a", object{}); (inside(got) == was) != tt.goes {
 				t.Errorf("a call after the reload = %+v, before %q; want the same process %v", got, was, tt.goes)
 			}
 			if err := before.mounts.Close(); err != nil {

@@ -33,10 +33,10 @@ func soakCalls(t *testing.T) int64 {
 	return n
 }
 
-// soak makes calls of several principals while trouble is made, in rounds.
+// callDuringTrouble makes calls of several principals while trouble is made, in rounds.
 // After each round the server works for every principal within five seconds,
 // despite the pauses of calls and of probes.
-func soak(t *testing.T, g *gate, trouble func(on bool), made func(calls int64)) {
+func callDuringTrouble(t *testing.T, g *gate, trouble func(on bool), made func(calls int64)) {
 	t.Helper()
 	const perRound, principals = 300, 4
 	ctx, cancel := context.WithCancel(t.Context())
@@ -71,7 +71,7 @@ func soak(t *testing.T, g *gate, trouble func(on bool), made func(calls int64)) 
 						return
 					}
 					made(n)
-					if g.as(t.Context(), fmt.Sprint("p", worker%principals), "some", "test__echo", object{"text": "hello"}).OK {
+					if g.callAs(t.Context(), fmt.Sprint("p", worker%principals), "some", "test__echo", object{"text": "hello"}).OK {
 						ok.Add(1)
 					} else {
 						time.Sleep(2 * time.Millisecond) // a refused caller does not retry at once
@@ -85,7 +85,7 @@ func soak(t *testing.T, g *gate, trouble func(on bool), made func(calls int64)) 
 		for p := range principals {
 			began := time.Now()
 			for {
-				res := g.as(t.Context(), fmt.Sprint("p", p), "some", "test__echo", object{"text": "hello"})
+				res := g.callAs(t.Context(), fmt.Sprint("p", p), "some", "test__echo", object{"text": "hello"})
 				if res.OK {
 					break
 				}
@@ -118,7 +118,7 @@ func TestSoakOfAServerThatIsKilled(t *testing.T) {
 	s.Command[1], s.Programs = script, []string{script}
 	g := newGate(t, s)
 	var killed atomic.Int64
-	soak(t, g, func(bool) {}, func(calls int64) {
+	callDuringTrouble(t, g, func(bool) {}, func(calls int64) {
 		if calls%15 == 0 && killOne(script) {
 			killed.Add(1)
 		}
@@ -178,5 +178,5 @@ func TestSoakOfARemoteServer(t *testing.T) {
 		}
 		return true
 	})
-	soak(t, g, on.Store, func(int64) {})
+	callDuringTrouble(t, g, on.Store, func(int64) {})
 }

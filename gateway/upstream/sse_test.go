@@ -70,7 +70,7 @@ func TestTheOlderTransport(t *testing.T) {
 	for i := range 20 {
 		calls.Go(func() {
 			want := fmt.Sprint("hello ", i)
-			if res := g.as(t.Context(), "ann", "some", "test__echo", object{"text": want}); inside(res) != want {
+			if res := g.callAs(t.Context(), "ann", "some", "test__echo", object{"text": want}); inside(res) != want {
 				t.Errorf("echo = %+v, want %q", res, want)
 			}
 		})
@@ -85,7 +85,7 @@ func TestTheOlderTransport(t *testing.T) {
 		}
 	}
 	before := len(far.headers)
-	if res := g.as(t.Context(), "ann", "offline", "test__echo", object{"text": "x"}); res.OK || len(far.headers) != before {
+	if res := g.callAs(t.Context(), "ann", "offline", "test__echo", object{"text": "x"}); res.OK || len(far.headers) != before {
 		t.Errorf("a role without the host = %+v after %d requests, want none", res, len(far.headers)-before)
 	}
 }

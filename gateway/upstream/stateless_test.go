@@ -24,15 +24,15 @@ func (l library) Start(_ context.Context, s *sallyport.Spawn) (sallyport.Child, 
 	c := &goroutine{done: make(chan struct{}), input: s.Options.Input}
 	go func() {
 		defer close(c.done)
-		_ = l.server.Run(context.Background(), &mcp.IOTransport{Reader: s.Options.Input, Writer: keepOpen{s.Options.Output}})
+		_ = l.server.Run(context.Background(), &mcp.IOTransport{Reader: s.Options.Input, Writer: nopCloser{s.Options.Output}})
 	}()
 	return c, nil
 }
 
-// keepOpen leaves it to the reader to close the writer.
-type keepOpen struct{ io.Writer }
+// nopCloser leaves it to the reader to close the writer.
+type nopCloser struct{ io.Writer }
 
-func (keepOpen) Close() error { return nil }
+func (nopCloser) Close() error { return nil }
 
 // TestChangesWithoutSessions: the client subscribes to changes, and lists again
 // when it is notified.
@@ -55,7 +55,7 @@ func TestChangesWithoutSessions(t *testing.T) {
 		add("more")
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if held := g.held(); !strings.Contains(held, "a: the server does not offer it any more") || !strings.Contains(held, "more: offered since") {
+		if held := g.quarantined(); !strings.Contains(held, "a: the server does not offer it any more") || !strings.Contains(held, "more: offered since") {
 			t.Errorf("held: %q, want what is gone and what is new", held)
 		}
 		if res := g.call("test__b", nil); inside(res) != "called b" {
@@ -64,8 +64,8 @@ func TestChangesWithoutSessions(t *testing.T) {
 		add("a")
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if res := g.call("test__a", nil); inside(res) != "called a" || strings.Contains(g.held(), "a: ") {
-			t.Errorf("the tool that is back = %+v, held %q", res, g.held())
+		if res := g.call("test__a", nil); inside(res) != "called a" || strings.Contains(g.quarantined(), "a: ") {
+			t.Errorf("the tool that is back = %+v, held %q", res, g.quarantined())
 		}
 		if err := g.mounts.Close(); err != nil {
 			t.Error(err)

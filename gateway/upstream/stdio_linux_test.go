@@ -45,7 +45,7 @@ func TestToolsOfAServer(t *testing.T) {
 	if res := g.call("test__echo", object{"text": 1}); res.Code != sallyport.CodeInputInvalid {
 		t.Errorf("arguments against the schema = %+v, want input_invalid", res)
 	}
-	if res := g.as(t.Context(), "ann", "none", "test__echo", object{}); res.Code != sallyport.CodeNotAvailable {
+	if res := g.callAs(t.Context(), "ann", "none", "test__echo", object{}); res.Code != sallyport.CodeNotAvailable {
 		t.Errorf("a role without the server = %+v, want not_available", res)
 	}
 	if res := g.call("test__broken", nil); res.Code != sallyport.CodeNotAvailable {
@@ -98,7 +98,7 @@ func TestProgressOfAServer(t *testing.T) {
 func TestEachPrincipalHasAProcess(t *testing.T) {
 	t.Parallel()
 	count := func(g *gate, principal, role string) string {
-		return inside(g.as(t.Context(), principal, role, "test__count", object{}))
+		return inside(g.callAs(t.Context(), principal, role, "test__count", object{}))
 	}
 	for _, shared := range []bool{false, true} {
 		s := pythonServer(t)
@@ -130,7 +130,7 @@ func TestAServerIsHeldToItsGrant(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func(role, path string) sallyport.Result {
-		return g.as(t.Context(), "ann", role, "test__read", object{"path": path})
+		return g.callAs(t.Context(), "ann", role, "test__read", object{"path": path})
 	}
 	if res := read("reads", filepath.Join(g.workspace, "note")); !res.OK || inside(res) != "a note" {
 		t.Errorf("a file within reach = %+v", res)
@@ -145,7 +145,7 @@ func TestAServerIsHeldToItsGrant(t *testing.T) {
 	if res := read("reads", outside); res.OK {
 		t.Errorf("a file out of reach = %+v, want a failure", res)
 	}
-	env := inside(g.as(t.Context(), "ann", "reads", "test__env", object{}))
+	env := inside(g.callAs(t.Context(), "ann", "reads", "test__env", object{}))
 	if !strings.Contains(env, "ASKED") || strings.Contains(env, "SALLYPORT") {
 		t.Errorf("the environment of a server is %q, want what is declared and nothing of the runtime", env)
 	}
@@ -160,7 +160,7 @@ func TestA1_AServerIsShownTheFolderThatIsThere(t *testing.T) {
 	g := newGate(t, s)
 	data := g.workspace
 	read := func() string {
-		return inside(g.as(t.Context(), "ann", "reads", "test__read", object{"path": filepath.Join(data, "note")}))
+		return inside(g.callAs(t.Context(), "ann", "reads", "test__read", object{"path": filepath.Join(data, "note")}))
 	}
 	renew := func(text string) {
 		t.Helper()
@@ -185,7 +185,7 @@ func TestA1_AServerIsShownTheFolderThatIsThere(t *testing.T) {
 	if err := errors.Join(os.Rename(data, data+".gone"), os.Symlink("/etc", data)); err != nil {
 		t.Fatal(err)
 	}
-	if got := inside(g.as(t.Context(), "ann", "reads", "test__read", object{"path": filepath.Join(data, "hostname")})); strings.TrimSpace(got) == hostname(t) {
+	if got := inside(g.callAs(t.Context(), "ann", "reads", "test__read", object{"path": filepath.Join(data, "hostname")})); strings.TrimSpace(got) == hostname(t) {
 		t.Errorf("through a link the server reads %q", got)
 	}
 }
@@ -219,7 +219,7 @@ func TestACallThatIsCancelled(t *testing.T) {
 	g := newGate(t, pythonServer(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if res := g.as(ctx, "ann", "some", "test__sleep", object{"seconds": 1}); res.OK {
+	if res := g.callAs(ctx, "ann", "some", "test__sleep", object{"seconds": 1}); res.OK {
 		t.Errorf("a cancelled call = %+v, want a failure", res)
 	}
 	if res := g.call("test__echo", object{"text": "still here"}); !res.OK {
@@ -238,7 +238,7 @@ func TestAServerThatStopsReading(t *testing.T) {
 	give := func(tool string, args object) {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		if res := g.as(ctx, "ann", "some", tool, args); res.OK {
+		if res := g.callAs(ctx, "ann", "some", tool, args); res.OK {
 			t.Errorf("%s = %+v, want a failure", tool, res)
 		}
 	}

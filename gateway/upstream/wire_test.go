@@ -42,7 +42,7 @@ func TestACallerThatDoesNotListen(t *testing.T) {
 	<-hears
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if res := g.as(ctx, "ann", "some", "test__echo", object{}); inside(res) != "fine" {
+	if res := g.callAs(ctx, "ann", "some", "test__echo", object{}); inside(res) != "fine" {
 		t.Errorf("another call = %+v", res)
 	}
 	close(deaf)
