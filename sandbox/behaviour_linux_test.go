@@ -227,22 +227,22 @@ func eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// ready is an Output that says when the child has spoken.
-type spoken struct {
+// readyOutput is an Output that says when the child has spoken.
+type readyOutput struct {
 	ch   chan struct{}
 	text bytes.Buffer
 }
 
-func newSpoken() *spoken { return &spoken{ch: make(chan struct{})} }
+func newReadyOutput() *readyOutput { return &readyOutput{ch: make(chan struct{})} }
 
-func (s *spoken) Write(p []byte) (int, error) {
+func (s *readyOutput) Write(p []byte) (int, error) {
 	if s.text.Len() == 0 {
 		defer close(s.ch)
 	}
 	return s.text.Write(p)
 }
 
-func (s *spoken) wait(t testing.TB) {
+func (s *readyOutput) wait(t testing.TB) {
 	t.Helper()
 	select {
 	case <-s.ch:
@@ -278,7 +278,7 @@ func TestTimeout(t *testing.T) {
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	w := workspace(t, open(t, nil))
-	m, out := mark(t), newSpoken()
+	m, out := mark(t), newReadyOutput()
 	ctx, cancel := context.WithCancel(t.Context())
 	c := w.start(ctx, sallyport.SpawnOptions{Output: out}, "sh", "-c", "(setsid sleep "+m+" &) ; echo begun; sleep "+m)
 	out.wait(t)
@@ -331,7 +331,7 @@ func TestStop(t *testing.T) {
 		{"deaf", "trap '' TERM; echo begun; sleep %s", patience, 128 + 9},
 		{"busy", "trap : TERM; echo begun; while :; do sleep 0.01; done; sleep %s", 50 * time.Millisecond, 128 + 9},
 	} {
-		out, m := newSpoken(), mark(t)
+		out, m := newReadyOutput(), mark(t)
 		child := w.start(t.Context(), sallyport.SpawnOptions{Output: out}, "sh", "-c", fmt.Sprintf(c.script, m))
 		out.wait(t)
 		child.Stop(c.grace)
@@ -355,7 +355,7 @@ func TestStop(t *testing.T) {
 func TestCloseEndsChildren(t *testing.T) {
 	t.Parallel()
 	w := workspace(t, open(t, nil))
-	m, out := mark(t), newSpoken()
+	m, out := mark(t), newReadyOutput()
 	c := w.start(context.Background(), sallyport.SpawnOptions{Output: out}, "sh", "-c", "trap '' TERM; echo begun; sleep "+m)
 	out.wait(t)
 	if err := w.r.Close(); err != nil {

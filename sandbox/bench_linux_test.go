@@ -73,7 +73,7 @@ func bubblewrap(b *testing.B, dir string) func() *exec.Cmd {
 // times are the durations of one way of starting a program.
 type times []time.Duration
 
-func (t *times) took(begun time.Time) { *t = append(*t, time.Since(begun)) }
+func (t *times) recordSince(begun time.Time) { *t = append(*t, time.Since(begun)) }
 
 func (t times) at(share float64) time.Duration {
 	slices.Sort(t)
@@ -129,25 +129,25 @@ func benchmarkSpawn(b *testing.B, self string, pause time.Duration) {
 		if err := exec.CommandContext(b.Context(), "/bin/true").Run(); err != nil {
 			b.Fatal(err)
 		}
-		plainTimes.took(begun)
+		plainTimes.recordSince(begun)
 
 		time.Sleep(pause)
 		begun = time.Now()
 		spawnTrue(b, cold)
-		coldTimes.took(begun)
+		coldTimes.recordSince(begun)
 
 		if wrap != nil {
 			begun = time.Now()
 			if out, err := wrap().CombinedOutput(); err != nil {
 				b.Fatalf("bwrap: %v: %s", err, out)
 			}
-			wrapTimes.took(begun)
+			wrapTimes.recordSince(begun)
 		}
 
 		warm(b, warmed.r, 1)
 		begun = time.Now()
 		spawnTrue(b, warmed)
-		warmTimes.took(begun)
+		warmTimes.recordSince(begun)
 		warm(b, warmed.r, 1)
 	}
 	b.ReportMetric(0, "ns/op")
@@ -188,7 +188,7 @@ func benchmarkBurst(b *testing.B, self string, keep int) {
 				begun := time.Now()
 				spawnTrue(b, w)
 				mu.Lock()
-				all.took(begun)
+				all.recordSince(begun)
 				mu.Unlock()
 			})
 		}

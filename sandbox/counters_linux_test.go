@@ -74,7 +74,7 @@ func hoard(t *testing.T, w *workplace, what string) (c sallyport.Child, got int6
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { feed.Close() })
-	said := newSpoken()
+	said := newReadyOutput()
 	c = w.start(t.Context(), sallyport.SpawnOptions{Input: in, Output: said}, "python3", "-c", hoarder, what)
 	t.Cleanup(func() { c.Stop(0) })
 	said.wait(t)

@@ -41,7 +41,7 @@ func TestKilledRuntime(t *testing.T) {
 		w := workspace(t, r)
 		warm(t, r, 2)
 		m := os.Args[len(os.Args)-1]
-		out := newSpoken()
+		out := newReadyOutput()
 		w.start(context.Background(), sallyport.SpawnOptions{Output: out}, "sh", "-c",
 			"trap '' TERM HUP; setsid sleep "+m+" & echo begun; sleep "+m)
 		out.wait(t)

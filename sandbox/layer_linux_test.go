@@ -130,7 +130,7 @@ func TestA9_NothingOutlivesAKilledRuntime(t *testing.T) {
 		if _, err := w.r.scratch.Dir("left"); err != nil {
 			t.Fatal(err)
 		}
-		out := newSpoken()
+		out := newReadyOutput()
 		w.start(context.Background(), sallyport.SpawnOptions{Output: out}, "sh", "-c", "head -c 32M /dev/zero >big; echo written; sleep 300")
 		out.wait(t)
 		fmt.Println("ready")

@@ -107,7 +107,7 @@ func TestSpawnsLeaveNothing(t *testing.T) {
 	scratch := t.TempDir()
 	before := count(t, scratch)
 	net := newWorld()
-	net.serve(t, "data.example.org", said("data"))
+	net.serve(t, "data.example.org", textHandler("data"))
 	r, err := New(asAsked(&Options{Warm: -1, Network: net.backend(), Scratch: scratch}))
 	if err != nil {
 		t.Fatal(err)

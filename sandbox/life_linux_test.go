@@ -54,7 +54,7 @@ func TestLifeOfAGroup(t *testing.T) {
 func TestLifeOfOutputThatIsHeld(t *testing.T) {
 	t.Parallel()
 	w := workspace(t, open(t, &Options{Warm: -1, Level: sallyport.LevelNone}))
-	for _, o := range []sallyport.SpawnOptions{{}, {Output: newSpoken()}} {
+	for _, o := range []sallyport.SpawnOptions{{}, {Output: newReadyOutput()}} {
 		m := mark(t)
 		c := w.start(t.Context(), o, "sh", "-c", "setsid sleep "+m+" & echo $!; sleep 0.1; echo end")
 		select {
@@ -72,7 +72,7 @@ func TestLifeOfOutputThatIsHeld(t *testing.T) {
 		}
 		res, err := c.Wait()
 		text := string(res.Stdout)
-		if s, ok := o.Output.(*spoken); ok {
+		if s, ok := o.Output.(*readyOutput); ok {
 			text = s.text.String()
 		}
 		if err != nil || !strings.HasSuffix(text, "\nend\n") {

@@ -40,25 +40,25 @@ func newObservatory(t *testing.T) *observatory {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	o.dir = dir
-	o.net.serve(t, "rates.example.org", said("7"))
+	o.net.serve(t, "rates.example.org", textHandler("7"))
 	if _, err := (&Runner{}).resolveProgram("git", nil); err == nil {
 		o.net.serve(t, "code.example.org", gitServer(t))
 	}
-	o.net.serve(t, "api.example.org", said("port 80"))
+	o.net.serve(t, "api.example.org", textHandler("port 80"))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &http.Server{Handler: said("port 8080")}
+	s := &http.Server{Handler: textHandler("port 8080")}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { s.Close() })
-	o.net.put("api.example.org", 8080, l.Addr().String())
+	o.net.serveName("api.example.org", 8080, l.Addr().String())
 	o.r = open(t, &Options{Network: o.net.backend(), Warm: -1})
 	return o
 }
 
-// lay makes the workspace what it is before the program runs.
-func (o *observatory) lay(files map[string]string) {
+// writeFiles makes the workspace what it is before the program runs.
+func (o *observatory) writeFiles(files map[string]string) {
 	o.t.Helper()
 	entries, err := os.ReadDir(o.dir)
 	if err != nil {
@@ -109,7 +109,7 @@ func (o *observatory) observe(opts ObserveOptions, argv ...string) (*Observation
 // what it should.
 func (o *observatory) passes(w *watched, c sallyport.Capabilities) (bool, string) {
 	o.t.Helper()
-	o.lay(w.files)
+	o.writeFiles(w.files)
 	g := o.grant(c)
 	child, err := o.r.Start(o.t.Context(), &sallyport.Spawn{Grant: g, Binary: w.argv[0], Args: w.argv[1:], Workspace: o.dir})
 	if err != nil {

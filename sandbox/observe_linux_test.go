@@ -118,7 +118,7 @@ func TestObservedDeclarationHolds(t *testing.T) {
 			if reach.Within("/var/tmp", o.dir) {
 				t.Skip("an ordinary user has no folder here where writing is told from reading")
 			}
-			o.lay(w.files)
+			o.writeFiles(w.files)
 			seen, out := o.observe(ObserveOptions{}, w.argv...)
 			if seen.ExitCode != 0 || out != w.want {
 				t.Fatalf("observed: exit %d, output %q, want %q", seen.ExitCode, out, w.want)
@@ -141,7 +141,7 @@ func TestObservedDeclarationHolds(t *testing.T) {
 // A name that was looked for in vain, and what every child has, are no needs.
 func TestObserveDeclaresUsesOnly(t *testing.T) {
 	o := newObservatory(t)
-	o.lay(map[string]string{"here": "x"})
+	o.writeFiles(map[string]string{"here": "x"})
 	seen, _ := o.observe(ObserveOptions{}, "sh", "-c",
 		`cat nothing /nothing/at/all; rm -f nothing; mkdir -p . here; f=$(mktemp); echo x >$f; cat $f; rm $f; echo y >~/z; cat ~/z /etc/os-release /proc/self/stat; exit 0`)
 	if seen.Capabilities.FSReach != nil || seen.Capabilities.Network != nil {
@@ -191,7 +191,7 @@ func TestObserveWithholds(t *testing.T) {
 	installed(t, "curl")
 	o := newObservatory(t)
 	home := filepath.Join(o.dir, "home")
-	o.lay(map[string]string{"home/.ssh/id_ed25519": "key", ".git/hooks/keep": "", ".git/config": ""})
+	o.writeFiles(map[string]string{"home/.ssh/id_ed25519": "key", ".git/hooks/keep": "", ".git/config": ""})
 	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestObserveFollowsLinks(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(elsewhere, "f"), []byte("far"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o.lay(nil)
+	o.writeFiles(nil)
 	if err := os.Symlink(elsewhere, filepath.Join(o.dir, "link")); err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestObserveEndsTheTree(t *testing.T) {
 // A machine without namespaces observes everything but hosts, and says so.
 func TestObserveWithoutNamespaces(t *testing.T) {
 	o := newObservatory(t)
-	o.lay(map[string]string{"a": "x"})
+	o.writeFiles(map[string]string{"a": "x"})
 	seen, out := o.observe(ObserveOptions{bare: true}, "sh", "-c", "cat a; exit 3")
 	if out != "x" || seen.ExitCode != 3 {
 		t.Errorf("output %q, exit %d, want x and 3", out, seen.ExitCode)

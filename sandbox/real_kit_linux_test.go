@@ -161,8 +161,8 @@ func newWorld() *world {
 	return &world{map[string]netip.Addr{}, map[netip.AddrPort]string{}}
 }
 
-// put makes a name lead to a server.
-func (w *world) put(name string, port uint16, server string) {
+// serveName makes a name lead to a server.
+func (w *world) serveName(name string, port uint16, server string) {
 	addr, ok := w.addrs[name]
 	if !ok {
 		// 93.184.216.0/24 was that of example.com for decades: public, and
@@ -178,7 +178,7 @@ func (w *world) serve(t testing.TB, name string, h http.Handler) {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	w.put(name, 80, s.URL)
+	w.serveName(name, 80, s.URL)
 }
 
 func (w *world) backend() *sallyport.NetworkBackend {
@@ -211,7 +211,7 @@ func used(res sallyport.ProcessResult, host string) *sallyport.HostUse {
 	return nil
 }
 
-// said is a handler that answers with a text.
-func said(text string) http.Handler {
+// textHandler is a handler that answers with a text.
+func textHandler(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, text) })
 }

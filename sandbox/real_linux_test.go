@@ -203,8 +203,8 @@ func TestPython(t *testing.T) {
 	t.Parallel()
 	installed(t, "python3")
 	net := newWorld()
-	net.serve(t, "data.example.org", said("data"))
-	net.serve(t, "other.example.org", said("other"))
+	net.serve(t, "data.example.org", textHandler("data"))
+	net.serve(t, "other.example.org", textHandler("other"))
 	w := workspace(t, open(t, &Options{Network: net.backend()}), "data.example.org")
 	w.write("main.py", pythonScript)
 	want := "data\nrefused 403\nsub\n[1, 4, 9]\nqueued\n7\nTrue\nagent /tmp/home\npair\n1\nno route 101\n"
@@ -243,8 +243,8 @@ func TestNode(t *testing.T) {
 	t.Parallel()
 	installed(t, "node")
 	net := newWorld()
-	net.serve(t, "data.example.org", said("data"))
-	net.serve(t, "other.example.org", said("other"))
+	net.serve(t, "data.example.org", textHandler("data"))
+	net.serve(t, "other.example.org", textHandler("other"))
 	w := workspace(t, open(t, &Options{Network: net.backend()}), "data.example.org")
 	w.write("main.js", nodeScript)
 	want := "sub\npiped\nforked\nworker\n200 data\n403\n200 403\nown\nagent /tmp\ntrue\n"
@@ -257,15 +257,15 @@ func TestCurl(t *testing.T) {
 	t.Parallel()
 	installed(t, "curl")
 	net := newWorld()
-	net.serve(t, "data.example.org", said("plain"))
-	net.serve(t, "other.example.org", said("other"))
+	net.serve(t, "data.example.org", textHandler("plain"))
+	net.serve(t, "other.example.org", textHandler("other"))
 	// The certificate of httptest names example.com.
-	server := httptest.NewUnstartedServer(said("encrypted"))
+	server := httptest.NewUnstartedServer(textHandler("encrypted"))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are expected
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	net.put("example.com", 443, server.URL)
-	net.put("other.example.org", 443, server.URL)
+	net.serveName("example.com", 443, server.URL)
+	net.serveName("other.example.org", 443, server.URL)
 	w := workspace(t, open(t, &Options{Network: net.backend()}), "data.example.org", "example.com")
 	w.write("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	socks := []string{"--socks5-hostname", "127.0.0.1:3128"}

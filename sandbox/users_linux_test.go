@@ -95,7 +95,7 @@ func TestA3_A11_AHoarderTakesNothingFromTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer hold.Close()
-	out := newSpoken()
+	out := newReadyOutput()
 	c := w.start(t.Context(), sallyport.SpawnOptions{Input: in, Output: out}, "sh", "-c", "exec ./hostile hoard")
 	defer c.Stop(0)
 	select {

@@ -126,8 +126,8 @@ func codeOf(err error) sallyport.Code {
 	return ""
 }
 
-// met reports whether an outcome is the expected one.
-func (o *outcome) met(expect string, c *processCase) bool {
+// isAsExpected reports whether an outcome is the expected one.
+func (o *outcome) isAsExpected(expect string, c *processCase) bool {
 	switch expect {
 	case "refuse":
 		return o.Err != "" && o.Code != "" && o.Result.Level == ""
@@ -146,12 +146,12 @@ func (o *outcome) met(expect string, c *processCase) bool {
 
 func checkExpectation(t *testing.T, c *processCase, o *outcome) {
 	t.Helper()
-	if o.met(c.Expect, c) || c.Alt != "" && o.met(c.Alt, c) {
+	if o.isAsExpected(c.Expect, c) || c.Alt != "" && o.isAsExpected(c.Alt, c) {
 		return
 	}
 	// Where the path has no owner, running with an empty reach is as good as
 	// an error; what the child saw then is checked.
-	if c.Simulate["reach_path_missing"] != nil && o.met("contained", c) {
+	if c.Simulate["reach_path_missing"] != nil && o.isAsExpected("contained", c) {
 		return
 	}
 	t.Errorf("%s: got exit %d, error %q, timed out %v, stderr %.300s, want %s",

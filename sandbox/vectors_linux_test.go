@@ -97,7 +97,7 @@ func TestProcessVectors(t *testing.T) {
 
 func runCase(t *testing.T, h *host, c *processCase) {
 	for _, need := range c.Needs {
-		if reason := lacks(need); reason != "" {
+		if reason := missingNeed(need); reason != "" {
 			t.Skip(reason)
 		}
 	}
@@ -129,8 +129,8 @@ func (c *processCase) elsewhere() bool {
 	return c.HostEnv != nil || c.HostTTY || c.KillAfter > 0 || c.Check.Leaks != nil || faultOf(c) != ""
 }
 
-// lacks says why something that a case needs is not there.
-func lacks(need string) string {
+// missingNeed says why something that a case needs is not there.
+func missingNeed(need string) string {
 	switch need {
 	case "mountns", "netns", "userns", "memory":
 		return "" // the level full has them, or the case fails

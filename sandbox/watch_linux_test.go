@@ -11,9 +11,9 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
 )
 
-// told plays events to follow, on a clock of its own, and returns how long it
+// replayEvents plays events to follow, on a clock of its own, and returns how long it
 // slept and how many events it looked at.
-func told(s *startedPrograms, n int, every time.Duration, file func(i int) string) (slept time.Duration, looks int) {
+func replayEvents(s *startedPrograms, n int, every time.Duration, file func(i int) string) (slept time.Duration, looks int) {
 	now, i := time.Unix(1e9, 0), 0
 	s.followEvents(func(blind bool) (seccomp.Event, error) {
 		if i++; i > n {
@@ -46,7 +46,7 @@ func TestAFloodOfStartsWaits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, _ := told(&startedPrograms{}, tt.n, tt.every, func(int) string { return "" })
+			got, _ := replayEvents(&startedPrograms{}, tt.n, tt.every, func(int) string { return "" })
 			if d := got - tt.want; d.Abs() > time.Second/startsPerSecond {
 				t.Errorf("%d starts waited %v, want %v", tt.n, got, tt.want)
 			}
@@ -57,11 +57,11 @@ func TestAFloodOfStartsWaits(t *testing.T) {
 // TestAFullListLooksNoMore: what does not fit into the report is not read.
 func TestAFullListLooksNoMore(t *testing.T) {
 	s := &startedPrograms{}
-	_, looks := told(s, 1000, 0, func(i int) string { return fmt.Sprint("/bin/p", i) })
+	_, looks := replayEvents(s, 1000, 0, func(i int) string { return fmt.Sprint("/bin/p", i) })
 	if looks != maxSeen+1 || len(s.paths) != maxSeen || !s.more {
 		t.Errorf("%d looks, %d paths, more %t; want %d, %d and true", looks, len(s.paths), s.more, maxSeen+1, maxSeen)
 	}
-	_, looks = told(&startedPrograms{}, 1000, 0, func(i int) string { return fmt.Sprint("/bin/p", i%maxSeen) })
+	_, looks = replayEvents(&startedPrograms{}, 1000, 0, func(i int) string { return fmt.Sprint("/bin/p", i%maxSeen) })
 	if looks != 1000 {
 		t.Errorf("%d looks while there is room, want 1000", looks)
 	}

@@ -145,7 +145,7 @@ func TestA20_AWorkingDayWithNpm(t *testing.T) {
 	net := newWorld()
 	registry := httptest.NewServer(npmRegistry(t))
 	t.Cleanup(registry.Close)
-	net.put("registry.example.org", 80, registry.URL)
+	net.serveName("registry.example.org", 80, registry.URL)
 	w := workspace(t, open(t, &Options{Warm: -1, Network: net.backend()}), "registry.example.org")
 	w.write("local/package.json", `{"name": "local", "version": "1.0.0", "main": "i.js"}`)
 	w.write("local/i.js", "module.exports = 1\n")

@@ -95,9 +95,9 @@ func attach(t testing.TB, v *Overlay, scratch string) {
 	must(t, v.Attach(root))
 }
 
-// brief prints changes: "+" added, "~" modified, "-" deleted, "!" before what
+// summarizeChanges prints changes: "+" added, "~" modified, "-" deleted, "!" before what
 // is not committed, and the beginning of why.
-func brief(ws string, changes []sallyport.Change) []string {
+func summarizeChanges(ws string, changes []sallyport.Change) []string {
 	var out []string
 	for _, c := range changes {
 		line := map[sallyport.ChangeKind]string{"added": "+", "modified": "~", "deleted": "-"}[c.Kind]
@@ -345,7 +345,7 @@ func tellStories(t *testing.T, scratchTop string) {
 			if d := cmp.Diff(tt.tree, tree(t, ws), cmpopts.EquateEmpty()); d != "" {
 				t.Errorf("the tree afterwards (-want +got):\n%s", d)
 			}
-			if d := cmp.Diff(tt.want, brief(ws, got), cmpopts.EquateEmpty()); d != "" {
+			if d := cmp.Diff(tt.want, summarizeChanges(ws, got), cmpopts.EquateEmpty()); d != "" {
 				t.Errorf("Commit() (-want +got):\n%s\n%+v", d, got)
 			}
 			ignore := cmpopts.IgnoreFields(sallyport.Change{}, "Committed", "Why")

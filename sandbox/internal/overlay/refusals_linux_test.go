@@ -82,7 +82,7 @@ func TestWhiteoutsWithoutADeviceNeedAMarkedDirectory(t *testing.T) {
 	must(t, unix.Setxattr(filepath.Join(v.layers[0].upper, "d"), "user.overlay.opaque", []byte("x"), 0))
 	got, err := v.Diff(t.Context())
 	must(t, err)
-	if diff := cmp.Diff([]string{"!- d/x", "!~ e/x"}, brief(ws, got)); diff != "" {
+	if diff := cmp.Diff([]string{"!- d/x", "!~ e/x"}, summarizeChanges(ws, got)); diff != "" {
 		t.Errorf("Diff() (-want +got):\n%s", diff)
 	}
 }
@@ -131,7 +131,7 @@ func TestA5_RepositoriesAreNotMadeOfWhatWasThere(t *testing.T) {
 			child(t, v, ws, tt.child)
 			got, err := v.Commit(t.Context(), denyfloor.New(nil))
 			must(t, err)
-			if d := cmp.Diff(tt.want, brief(ws, got)); d != "" {
+			if d := cmp.Diff(tt.want, summarizeChanges(ws, got)); d != "" {
 				t.Errorf("Commit() (-want +got):\n%s", d)
 			}
 		})

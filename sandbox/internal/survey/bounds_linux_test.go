@@ -16,12 +16,12 @@ func TestWhatIsTooDeepIsMasked(t *testing.T) {
 	top := plant(t, "ws/1/2/3/4/5/.netrc", "ws/1/2/.ssh/x", "ws/1/2/3/.netrc")
 	s := New(nil)
 	s.limit.depth = 3
-	got, err := s.Floor(t.Context(), denyfloor.New(nil), nil, under(top, []string{"ws"}))
+	got, err := s.Floor(t.Context(), denyfloor.New(nil), nil, joinAll(top, []string{"ws"}))
 	must(t, err)
-	if diff := cmp.Diff([]string{"d ws/1/2/.ssh", "f ws/1/2/3/.netrc", "d ws/1/2/3/4"}, brief(top, got)); diff != "" {
+	if diff := cmp.Diff([]string{"d ws/1/2/.ssh", "f ws/1/2/3/.netrc", "d ws/1/2/3/4"}, summarizeMasks(top, got)); diff != "" {
 		t.Errorf("Floor() (-want +got):\n%s", diff)
 	}
-	_, err = s.Floor(t.Context(), denyfloor.New(nil), under(top, []string{"ws/1/2/3/4/5"}), under(top, []string{"ws"}))
+	_, err = s.Floor(t.Context(), denyfloor.New(nil), joinAll(top, []string{"ws/1/2/3/4/5"}), joinAll(top, []string{"ws"}))
 	if err == nil || !strings.Contains(err.Error(), "ws/1/2/3/4 is a directory too deep") {
 		t.Errorf("a part of the reach below: Floor() = %v", err)
 	}
@@ -58,7 +58,7 @@ func TestA12_WhatIsTooMuchIsWithheld(t *testing.T) {
 				}
 			}
 			if flood == nil || flood.Path != top+"/ws/flood" || !config {
-				t.Fatalf("Floor() = %v, want flood withheld and the repository beside it masked", brief(top, masks))
+				t.Fatalf("Floor() = %v, want flood withheld and the repository beside it masked", summarizeMasks(top, masks))
 			}
 			if len(flood.But) == 0 || flood.But[0].Path != top+"/ws/flood/old" {
 				t.Errorf("shown of it is %v, want the oldest first", flood.But)
@@ -68,7 +68,7 @@ func TestA12_WhatIsTooMuchIsWithheld(t *testing.T) {
 			}
 			planted, err := s.Planted(t.Context(), denyfloor.New(nil), ws, nil)
 			if err != nil || len(planted) == 0 {
-				t.Errorf("Planted() = %v, %v", brief(top, planted), err)
+				t.Errorf("Planted() = %v, %v", summarizeMasks(top, planted), err)
 			}
 		})
 	}

@@ -44,7 +44,7 @@ func TestADirectoryThatHasSettledIsRememberedUntilItChanges(t *testing.T) {
 		t.Helper()
 		got, err := s.Floor(t.Context(), floor, ws, nil)
 		must(t, err)
-		return brief(top, got)
+		return summarizeMasks(top, got)
 	}
 	survey()
 	if n := s.cache.entries(); n != 0 {
@@ -95,7 +95,7 @@ func TestWhatIsRememberedBelongsToOneFloorPathAndDirection(t *testing.T) {
 	must(t, os.Rename(filepath.Join(top, "ws/sub"), filepath.Join(top, "ws/.ssh")))
 	got, err := s.Floor(t.Context(), plain, ws, nil)
 	must(t, err)
-	if diff := cmp.Diff([]string{"d ws/.ssh"}, brief(top, got)); diff != "" {
+	if diff := cmp.Diff([]string{"d ws/.ssh"}, summarizeMasks(top, got)); diff != "" {
 		t.Errorf("after a rename:\n%s", diff)
 	}
 }

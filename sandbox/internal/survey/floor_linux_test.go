@@ -53,9 +53,9 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// brief prints masks beneath a top directory: "d" directory, "f" file, "l"
+// summarizeMasks prints masks beneath a top directory: "d" directory, "f" file, "l"
 // link, "w" for write-only.
-func brief(top string, masks []Mask) []string {
+func summarizeMasks(top string, masks []Mask) []string {
 	var out []string
 	for _, m := range masks {
 		kind := "f"
@@ -77,7 +77,7 @@ func brief(top string, masks []Mask) []string {
 	return out
 }
 
-func under(top string, names []string) []string {
+func joinAll(top string, names []string) []string {
 	var out []string
 	for _, n := range names {
 		out = append(out, filepath.Join(top, n))
@@ -180,13 +180,13 @@ func TestFloorFindsWhatExistsOnTheFloor(t *testing.T) {
 			top := plant(t, tt.tree...)
 			floor := denyfloor.New(&sallyport.FileBackend{
 				Home: filepath.Join(top, "home"),
-				Deny: under(top, []string{"ws/state", "ws/gate.yaml", "ws/lnk/state"}),
+				Deny: joinAll(top, []string{"ws/state", "ws/gate.yaml", "ws/lnk/state"}),
 			})
 			s := New(nil)
 			for _, when := range []string{"cold", "warm"} {
-				got, err := s.Floor(t.Context(), floor, under(top, tt.read), under(top, tt.write))
+				got, err := s.Floor(t.Context(), floor, joinAll(top, tt.read), joinAll(top, tt.write))
 				must(t, err)
-				if diff := cmp.Diff(tt.want, brief(top, got), cmpopts.EquateEmpty()); diff != "" {
+				if diff := cmp.Diff(tt.want, summarizeMasks(top, got), cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("%s: Floor() (-want +got):\n%s", when, diff)
 				}
 				for _, m := range got {
@@ -202,10 +202,10 @@ func TestFloorFindsWhatExistsOnTheFloor(t *testing.T) {
 func TestFloorPinsEveryLinkOfAChain(t *testing.T) {
 	top := plant(t, "ws/repo/config", "ws/in/l2 -> ../repo", "ws/l1 -> TOP/ws/in/l2", "ws/.git -> l1", "ws/sub/.git -> ../mid/repo",
 		"ws/mid -> .", "out/l4 -> TOP/ws/repo", "ws/other/.git -> TOP/out/l4", "ws/circle/.git -> .git", "ws/plain -> l1")
-	got, err := New(nil).Floor(t.Context(), denyfloor.New(nil), nil, under(top, []string{"ws"}))
+	got, err := New(nil).Floor(t.Context(), denyfloor.New(nil), nil, joinAll(top, []string{"ws"}))
 	must(t, err)
 	want := []string{"lw ws/.git", "lw ws/in/l2", "lw ws/l1", "lw ws/mid", "lw ws/other/.git", "fw ws/repo/config", "lw ws/sub/.git"}
-	if diff := cmp.Diff(want, brief(top, got)); diff != "" {
+	if diff := cmp.Diff(want, summarizeMasks(top, got)); diff != "" {
 		t.Errorf("Floor() (-want +got):\n%s", diff)
 	}
 }
@@ -294,9 +294,9 @@ func TestFloorFollowsSymbolicLinksToTheirTargets(t *testing.T) {
 				home = "homes/me"
 			}
 			floor := denyfloor.New(&sallyport.FileBackend{Home: filepath.Join(top, home)})
-			got, err := New(nil).Floor(t.Context(), floor, under(top, tt.read), under(top, tt.write))
+			got, err := New(nil).Floor(t.Context(), floor, joinAll(top, tt.read), joinAll(top, tt.write))
 			must(t, err)
-			if diff := cmp.Diff(tt.want, brief(top, got), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tt.want, summarizeMasks(top, got), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("Floor() (-want +got):\n%s", diff)
 			}
 		})
@@ -311,9 +311,9 @@ func TestFloorFindsHardLinksOfProtectedFiles(t *testing.T) {
 	s, f := New(nil), floor()
 	survey := func(f *denyfloor.Floor) []string {
 		t.Helper()
-		got, err := s.Floor(t.Context(), f, under(top, []string{"ws", "ws/a"}), nil)
+		got, err := s.Floor(t.Context(), f, joinAll(top, []string{"ws", "ws/a"}), nil)
 		must(t, err)
-		return brief(top, got)
+		return summarizeMasks(top, got)
 	}
 	if got := survey(f); got != nil {
 		t.Fatalf("before: %v", got)

@@ -29,14 +29,14 @@ func TestFloorMasksMountsThatHoldNoFiles(t *testing.T) {
 		{[]string{"in/sys/x", "in/sys/disk"}, nil, []string{"f in/sys/x"}},
 	}
 	for _, tt := range tests {
-		got, err := s.Floor(t.Context(), denyfloor.New(nil), under(top, tt.read), under(top, tt.write))
+		got, err := s.Floor(t.Context(), denyfloor.New(nil), joinAll(top, tt.read), joinAll(top, tt.write))
 		must(t, err)
-		if diff := cmp.Diff(tt.want, brief(top, got), cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(tt.want, summarizeMasks(top, got), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("Floor(%v, %v) (-want +got):\n%s", tt.read, tt.write, diff)
 		}
 	}
 	s.mounts = func() ([]mountEntry, error) { return nil, errors.New("no mounts") }
-	if _, err := s.Floor(t.Context(), denyfloor.New(nil), under(top, []string{"ws"}), nil); err == nil {
+	if _, err := s.Floor(t.Context(), denyfloor.New(nil), joinAll(top, []string{"ws"}), nil); err == nil {
 		t.Error("Floor() without knowing the mounts = nil")
 	}
 }

@@ -37,7 +37,7 @@ func TestEveryNameOnTheFloorIsCovered(t *testing.T) {
 			n.visit(root, 0, ops...)
 		}
 		if t.Failed() {
-			t.Fatalf("seed %d: masks %v", seed, brief(top, masks))
+			t.Fatalf("seed %d: masks %v", seed, summarizeMasks(top, masks))
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestPlantedIsAlsoWhatTookThePlace(t *testing.T) {
 	plantOne(t, top, "ws/.git/hooks/x")
 	got, err := s.Planted(t.Context(), floor, ws, before)
 	must(t, err)
-	if diff := cmp.Diff([]string{"fw ws/.git/config", "dw ws/.git/hooks"}, brief(top, got)); diff != "" {
+	if diff := cmp.Diff([]string{"fw ws/.git/config", "dw ws/.git/hooks"}, summarizeMasks(top, got)); diff != "" {
 		t.Errorf("Planted() (-want +got):\n%s", diff)
 	}
 }
@@ -55,7 +55,7 @@ func TestPlantedIsWhatWasNotThereBefore(t *testing.T) {
 	got, err := s.Planted(t.Context(), floor, ws, before)
 	must(t, err)
 	want := []string{"fw ws/.git/commondir", "lw ws/.vscode", "fw ws/new/.git/config", "dw ws/new/.git/hooks"}
-	if diff := cmp.Diff(want, brief(top, got)); diff != "" {
+	if diff := cmp.Diff(want, summarizeMasks(top, got)); diff != "" {
 		t.Errorf("Planted() (-want +got):\n%s", diff)
 	}
 }
