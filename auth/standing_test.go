@@ -15,12 +15,12 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// told is a directory of one token whose answer changes.
-type told struct {
+// changingDirectory is a directory of one token whose answer changes.
+type changingDirectory struct {
 	now func() (sallyport.Principal, bool)
 }
 
-func (d told) Principal(context.Context, string) (sallyport.Principal, bool, error) {
+func (d changingDirectory) Principal(context.Context, string) (sallyport.Principal, bool, error) {
 	p, ok := d.now()
 	return p, ok, nil
 }
@@ -41,7 +41,7 @@ func (b *slowBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func guarded(t *testing.T, d told, h http.HandlerFunc) http.Handler {
+func guarded(t *testing.T, d changingDirectory, h http.HandlerFunc) http.Handler {
 	t.Helper()
 	g, err := auth.NewGuard("127.0.0.1:7331", d, nil)
 	if err != nil {
@@ -73,7 +73,7 @@ func TestASlowBodyDoesNotOutliveItsToken(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var asked atomic.Int32
 				read := errors.New("not read")
-				d := told{func() (sallyport.Principal, bool) {
+				d := changingDirectory{func() (sallyport.Principal, bool) {
 					if asked.Add(1) == 1 {
 						return before, true
 					}

@@ -150,7 +150,7 @@ func TestProxySSRF(t *testing.T) {
 			_, addr := w.proxy(t, g, nil)
 			for form, request := range map[string]string{
 				"absolute": "GET " + strings.Replace(c.URL, "https://", "http://", 1) + " HTTP/1.1\r\nConnection: close\r\n\r\n",
-				"CONNECT":  "CONNECT " + careless(c.URL) + " HTTP/1.1\r\n\r\n",
+				"CONNECT":  "CONNECT " + carelessRequest(c.URL) + " HTTP/1.1\r\n\r\n",
 			} {
 				scheme, _, _ := strings.Cut(c.URL, ":")
 				if form == "CONNECT" && scheme != "https" && scheme != "http" {
@@ -176,9 +176,9 @@ func TestProxySSRF(t *testing.T) {
 	}
 }
 
-// careless returns what a client that splits a URL carelessly would ask a
+// carelessRequest returns what a client that splits a URL carelessly would ask a
 // proxy for.
-func careless(raw string) string {
+func carelessRequest(raw string) string {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	if u, err := url.Parse(raw); err == nil && u.Host != "" && u.User == nil {
 		rest = u.Host
@@ -294,7 +294,7 @@ func TestProxyRecordsABoundedList(t *testing.T) {
 	for i := range maxUses + 20 {
 		say(t, addr, "CONNECT h"+strconv.Itoa(i)+".example:443 HTTP/1.1\r\n\r\n")
 	}
-	if _, err := get(via(t, addr, w.roots), "http://a.example/"); err != nil {
+	if _, err := get(clientVia(t, addr, w.roots), "http://a.example/"); err != nil {
 		t.Fatal(err)
 	}
 	p.Close()

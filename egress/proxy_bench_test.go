@@ -133,7 +133,7 @@ func BenchmarkProxyRequest(b *testing.B) {
 	defer srv.Close()
 	g := sallyport.NetworkGrant{Allow: []string{srv.Listener.Addr().String()}, AllowPrivate: true}
 	_, addr := startProxy(b, g, nil, nil)
-	for name, c := range map[string]*http.Client{"direct": srv.Client(), "proxy": via(b, addr, nil)} {
+	for name, c := range map[string]*http.Client{"direct": srv.Client(), "proxy": clientVia(b, addr, nil)} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := get(c, srv.URL); err != nil {

@@ -90,8 +90,8 @@ func listen(t testing.TB, serve func(*net.TCPConn)) string {
 	return l.Addr().String()
 }
 
-// via is an http.Client that uses the proxy, as a child's would.
-func via(t testing.TB, proxy string, roots *x509.CertPool) *http.Client {
+// clientVia is an http.Client that uses the proxy, as a child's would.
+func clientVia(t testing.TB, proxy string, roots *x509.CertPool) *http.Client {
 	t.Helper()
 	u := &url.URL{Scheme: "http", Host: proxy}
 	tr := &http.Transport{Proxy: http.ProxyURL(u), TLSClientConfig: &tls.Config{RootCAs: roots}}

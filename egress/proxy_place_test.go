@@ -70,19 +70,19 @@ func (c *placed) sendAs(t *testing.T, client *http.Client, method, host string) 
 	return resp.StatusCode, string(b)
 }
 
-// sight is what a server read last.
-type sight struct {
+// lastRead is what a server read last.
+type lastRead struct {
 	mu   sync.Mutex
 	text string
 }
 
-func (s *sight) set(text string) {
+func (s *lastRead) set(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.text = text
 }
 
-func (s *sight) get() string {
+func (s *lastRead) get() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text
@@ -102,7 +102,7 @@ func dump(r *http.Request) string {
 
 func TestA4_StandInsAreSplicedWhole(t *testing.T) {
 	t.Parallel()
-	var seen sight
+	var seen lastRead
 	w := newWorld(t, public(), func(_ http.ResponseWriter, r *http.Request) { seen.set(dump(r)) })
 	p, addr := w.proxy(t, allow("a.example"), tokenFor("a.example"))
 	c := trusting(t, w, p, addr)
@@ -196,7 +196,7 @@ func TestA4_MisplacedStandInsAreRefused(t *testing.T) {
 		{name: "no type", body: "\x00" + standIn},
 		{name: "two types", header: "Content-Type: application/json\nContent-Type: text/plain", body: `"` + standIn + `"`},
 	}
-	var seen sight
+	var seen lastRead
 	w := newWorld(t, public(), func(rw http.ResponseWriter, r *http.Request) {
 		seen.set(dump(r))
 		io.WriteString(rw, "ok")

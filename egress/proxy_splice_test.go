@@ -38,7 +38,7 @@ func trusting(t testing.TB, w *world, p *Proxy, addr string) *http.Client {
 	if !roots.AppendCertsFromPEM(p.CA()) {
 		t.Fatal("CA is not a certificate")
 	}
-	return via(t, addr, roots)
+	return clientVia(t, addr, roots)
 }
 
 // echo answers with what it was told, in every way that servers do.

@@ -21,7 +21,7 @@ func TestProxyCarriesBothSchemes(t *testing.T) {
 		io.WriteString(rw, r.Method+" "+r.Host+r.URL.RequestURI()+" "+string(b))
 	})
 	p, addr := w.proxy(t, allow("a.example"), nil)
-	c := via(t, addr, w.roots)
+	c := clientVia(t, addr, w.roots)
 	for _, url := range []string{"http://a.example/x?y=1", "https://a.example/x?y=1", "http://a.example:443/z"} {
 		resp, err := c.Post(url, "text/plain", strings.NewReader("body"))
 		if err != nil {

@@ -248,7 +248,7 @@ func TestABodyWithoutALengthIsBoundedToo(t *testing.T) {
 // to a reset while the client is still sending.
 func TestALongBodyIsAnsweredWhereTheClientWantsNoMore(t *testing.T) {
 	files := &store{files: map[string][]byte{}}
-	k := newKit(t, &httpapi.Options{MaxBody: 1 << 20, MaxUpload: 1 << 20, Uploads: files.keep})
+	k := newKit(t, &httpapi.Options{MaxBody: 1 << 20, MaxUpload: 1 << 20, Uploads: files.storeAttachment})
 	long := strings.Repeat("x", 10<<20)
 	for id, kind := range map[string]string{"echo": httpapi.ContentJSON, "files": "multipart/form-data; boundary=x"} {
 		for range 5 {

@@ -91,7 +91,7 @@ type store struct {
 	files map[string][]byte
 }
 
-func (s *store) keep(_ context.Context, name string, kind sallyport.AttachmentKind, r io.Reader) (sallyport.Attachment, func(), error) {
+func (s *store) storeAttachment(_ context.Context, name string, kind sallyport.AttachmentKind, r io.Reader) (sallyport.Attachment, func(), error) {
 	text, err := io.ReadAll(io.LimitReader(r, 1025))
 	if err != nil {
 		return sallyport.Attachment{}, nil, err
@@ -156,7 +156,7 @@ func newKit(t testing.TB, o *httpapi.Options) *kit {
 	if err := k.registry.Register(k.tools()...); err != nil {
 		t.Fatal(err)
 	}
-	own := httpapi.Options{Uploads: k.files.keep, Version: "v1.2.3"}
+	own := httpapi.Options{Uploads: k.files.storeAttachment, Version: "v1.2.3"}
 	if o != nil {
 		own = *o
 	}

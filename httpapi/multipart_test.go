@@ -119,7 +119,7 @@ func TestABrokenFormIsRefusedAndRecorded(t *testing.T) {
 
 func TestFilesAreBoundedTogether(t *testing.T) {
 	files := &store{files: map[string][]byte{}}
-	k := newKit(t, &httpapi.Options{Uploads: files.keep, MaxUpload: 1500})
+	k := newKit(t, &httpapi.Options{Uploads: files.storeAttachment, MaxUpload: 1500})
 	body, kind := multipartForm(t, part{name: "file", file: "a", text: strings.Repeat("x", 900)}, part{name: "file", file: "b", text: strings.Repeat("x", 900)})
 	if got := k.execute("files", body, "Content-Type", kind); got.status != 413 {
 		t.Errorf("a long form = %d %s, want 413", got.status, got.text)

@@ -43,7 +43,7 @@ func at(v any, keys ...string) any {
 // every document, and what a generator of clients needs.
 func TestTheDocumentHasTheFormOfOpenAPI(t *testing.T) {
 	k := newKit(t, nil)
-	if err := k.registry.Register(odd()...); err != nil {
+	if err := k.registry.Register(oddSchemaTools()...); err != nil {
 		t.Fatal(err)
 	}
 	_, doc := k.document("alice")
@@ -127,8 +127,8 @@ func references(t *testing.T, doc map[string]any, v any) (n int) {
 	return n
 }
 
-// odd is tools whose schemas are hard to move into another document.
-func odd() []sallyport.Tool {
+// oddSchemaTools is tools whose schemas are hard to move into another document.
+func oddSchemaTools() []sallyport.Tool {
 	tool := func(name, schema string) sallyport.Tool {
 		return sallyport.Tool{Name: name, Description: "Has an odd schema.", Schema: json.RawMessage(schema), Run: sum}
 	}
@@ -143,7 +143,7 @@ func odd() []sallyport.Tool {
 
 func TestReferencesStayWithTheirSchema(t *testing.T) {
 	k := newKit(t, nil)
-	if err := k.registry.Register(odd()...); err != nil {
+	if err := k.registry.Register(oddSchemaTools()...); err != nil {
 		t.Fatal(err)
 	}
 	_, doc := k.document("alice")

@@ -10,8 +10,8 @@ import (
 	"github.com/sallyport/sallyport/schema"
 )
 
-// forms is a tool with a picture, and a prompt and a reader of the same name.
-func forms() []sallyport.Tool {
+// partTools is a tool with a picture, and a prompt and a reader of the same name.
+func partTools() []sallyport.Tool {
 	answer := func(parts ...sallyport.Part) func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 		return func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 			return sallyport.Result{OK: true, Parts: parts}, nil
@@ -32,7 +32,7 @@ func forms() []sallyport.Tool {
 
 func TestExecuteBringsTheParts(t *testing.T) {
 	k := newKit(t, nil)
-	if err := k.registry.Register(forms()...); err != nil {
+	if err := k.registry.Register(partTools()...); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ id, body, want string }{
@@ -55,7 +55,7 @@ func TestExecuteBringsTheParts(t *testing.T) {
 func TestOnlyToolsAreActions(t *testing.T) {
 	k := newKit(t, nil)
 	before := len(k.ids("/v1/actions", "alice"))
-	if err := k.registry.Register(forms()...); err != nil {
+	if err := k.registry.Register(partTools()...); err != nil {
 		t.Fatal(err)
 	}
 	if after := len(k.ids("/v1/actions", "alice")); after != before+1 {
@@ -66,7 +66,7 @@ func TestOnlyToolsAreActions(t *testing.T) {
 // TestTheDocumentDescribesParts holds an answer to the schema of the document.
 func TestTheDocumentDescribesParts(t *testing.T) {
 	k := newKit(t, nil)
-	if err := k.registry.Register(forms()...); err != nil {
+	if err := k.registry.Register(partTools()...); err != nil {
 		t.Fatal(err)
 	}
 	_, doc := k.document("alice")

@@ -36,7 +36,7 @@ func TestDatabases(t *testing.T) {
 		if d := cmp.Diff([]scopedtest.Queried{{Connection: "analytics", Mode: want, Query: "select ?", Args: []any{1}}}, asked); d != "" {
 			t.Errorf("mode %q: the backend was asked (-want +got):\n%s", mode, d)
 		}
-		if d := cmp.Diff([]string{"database [analytics] " + string(want) + " on analytics", "refused database [billing] billing is outside the grant: no such connection"}, j.whys()); d != "" {
+		if d := cmp.Diff([]string{"database [analytics] " + string(want) + " on analytics", "refused database [billing] billing is outside the grant: no such connection"}, j.reasons()); d != "" {
 			t.Errorf("decisions (-want +got):\n%s", d)
 		}
 	}

@@ -78,7 +78,7 @@ func TestVetJudgesTheOpenedFile(t *testing.T) {
 		"home/.ssh/id_rsa": wantFloor, "out/secret": wantRefusal, "home/p/pipe": wantRefusal,
 	} {
 		var f *os.File
-		err := soon(t, "open of "+name, func() (err error) { f, err = open(name); return err })
+		err := runSoon(t, "open of "+name, func() (err error) { f, err = open(name); return err })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,8 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// soon fails the test when do has not ended after a while.
-func soon(t *testing.T, what string, do func() error) error {
+// runSoon fails the test when do has not ended after a while.
+func runSoon(t *testing.T, what string, do func() error) error {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- do() }()
@@ -59,7 +59,7 @@ func TestSpecialFilesAreRefusedAtOnce(t *testing.T) {
 			},
 		}
 		for op, do := range ops {
-			if err := soon(t, op+" "+name, do); !errors.Is(err, sallyport.ErrPathNotReachable) || !strings.Contains(err.Error(), "not a regular file") {
+			if err := runSoon(t, op+" "+name, do); !errors.Is(err, sallyport.ErrPathNotReachable) || !strings.Contains(err.Error(), "not a regular file") {
 				t.Errorf("%s(%q) = %v, want a refusal", op, name, err)
 			}
 		}
@@ -69,7 +69,7 @@ func TestSpecialFilesAreRefusedAtOnce(t *testing.T) {
 			"below": func() error { return fsys.WriteFile(name+"/x", nil) },
 		}
 		for op, do := range others {
-			if err := soon(t, op+" "+name, do); err == nil {
+			if err := runSoon(t, op+" "+name, do); err == nil {
 				t.Errorf("%s(%q) = nil, want an error", op, name)
 			}
 		}
@@ -96,7 +96,7 @@ func TestOpeningAFIFOAsAFolderDoesNotWait(t *testing.T) {
 		"openDir":    func() error { _, err := openDir(filepath.Join(dir, "pipe")); return err },
 		"openFolder": func() error { _, err := openFolder(root, "pipe", filepath.Join(dir, "pipe")); return err },
 	} {
-		if err := soon(t, what, do); !errors.Is(err, syscall.ENOTDIR) {
+		if err := runSoon(t, what, do); !errors.Is(err, syscall.ENOTDIR) {
 			t.Errorf("%s of a FIFO = %v, want ENOTDIR", what, err)
 		}
 	}
@@ -230,7 +230,7 @@ func TestKernelFilesWithoutASize(t *testing.T) {
 		t.Errorf("ReadFile(/proc/version) = %q, %v, want its text", got, err)
 	}
 	for _, name := range []string{"/proc/mounts", "/proc/self/environ", "/dev/zero", "/proc/" + strconv.Itoa(os.Getpid()) + "/maps"} {
-		if err := soon(t, name, func() error { _, err := fsys.ReadFile(name); return err }); !errors.Is(err, sallyport.ErrPathNotReachable) {
+		if err := runSoon(t, name, func() error { _, err := fsys.ReadFile(name); return err }); !errors.Is(err, sallyport.ErrPathNotReachable) {
 			t.Errorf("ReadFile(%s) = %v, want the floor's refusal", name, err)
 		}
 	}

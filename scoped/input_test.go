@@ -107,7 +107,7 @@ func TestInputCan(t *testing.T) {
 	if _, err := in.Ask(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
-	if got := j.whys(); len(got) != 1 || got[0] != "input [person] ask q" {
+	if got := j.reasons(); len(got) != 1 || got[0] != "input [person] ask q" {
 		t.Errorf("noted %q, want who was asked", got)
 	}
 	cancel()

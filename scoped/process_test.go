@@ -39,7 +39,7 @@ func TestProcess(t *testing.T) {
 	if d := cmp.Diff([]string{
 		"refused process [BASH_FUNC_ls%%, PATH, git_dir] environment variables that steer a child from outside are not passed on",
 		"process [git] spawn git",
-	}, j.whys()); d != "" {
+	}, j.reasons()); d != "" {
 		t.Errorf("decisions (-want +got):\n%s", d)
 	}
 }

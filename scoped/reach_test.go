@@ -78,8 +78,8 @@ func TestHostsAndFilesAreBound(t *testing.T) {
 	if err := c.FS.WriteFile("a.txt", nil); !errors.Is(err, sallyport.ErrPathNotReachable) {
 		t.Errorf("WriteFile(a.txt) = %v, want a refusal", err)
 	}
-	if n := len(j.whys()); n < 5 {
-		t.Errorf("decisions = %q, want one for each access", j.whys())
+	if n := len(j.reasons()); n < 5 {
+		t.Errorf("decisions = %q, want one for each access", j.reasons())
 	}
 }
 

@@ -28,9 +28,9 @@ func (j *journal) note(d sallyport.Decision) {
 	j.list = append(j.list, d)
 }
 
-// whys returns capability, resource and reason of the decisions, with
+// reasons returns capability, resource and reason of the decisions, with
 // "refused" in front of a refusal.
-func (j *journal) whys() []string {
+func (j *journal) reasons() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var whys []string
@@ -145,8 +145,8 @@ func TestWithoutGrantEverythingRefuses(t *testing.T) {
 		t.Errorf("Attachments.List without grant = %v, want nothing", list)
 	}
 	// All but the seven file accesses report a decision.
-	if n := len(j.whys()); n != len(refusals)-7 {
-		t.Errorf("decisions = %d (%q), want %d", n, j.whys(), len(refusals)-7)
+	if n := len(j.reasons()); n != len(refusals)-7 {
+		t.Errorf("decisions = %d (%q), want %d", n, j.reasons(), len(refusals)-7)
 	}
 	for name, want := range map[string]string{"a/../b": "/work/b", "/etc/../x": "/x"} {
 		if got := filepath.ToSlash(c.FS.Abs(name)); got != want {
@@ -314,7 +314,7 @@ func TestAccessorsConcurrently(t *testing.T) {
 	if opened := b.KV.(*scopedtest.KV).Opened(); len(opened) != 1 {
 		t.Errorf("the store was opened %d times, want once per call", len(opened))
 	}
-	if len(j.whys()) == 0 {
+	if len(j.reasons()) == 0 {
 		t.Error("no decision was noted")
 	}
 }

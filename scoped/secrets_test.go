@@ -38,15 +38,15 @@ func TestSecrets(t *testing.T) {
 				if err == nil || err.Error() != tt.err || got.Reveal() != "" || len(binding.Revealed()) != 0 {
 					t.Errorf("Get(%q) = %q, %v, want the error %q and nothing revealed", tt.ref, got.Reveal(), err, tt.err)
 				}
-				if refused := strings.HasPrefix(tt.err, "SECRET"); refused != (len(j.whys()) == 1) {
-					t.Errorf("Get(%q) noted %q, want a note for a refusal only", tt.ref, j.whys())
+				if refused := strings.HasPrefix(tt.err, "SECRET"); refused != (len(j.reasons()) == 1) {
+					t.Errorf("Get(%q) noted %q, want a note for a refusal only", tt.ref, j.reasons())
 				}
 				return
 			}
 			if err != nil || got.Reveal() != tt.want {
 				t.Fatalf("Get(%q) = %q, %v, want %q", tt.ref, got.Reveal(), err, tt.want)
 			}
-			if d := cmp.Diff([]string{"secrets [" + tt.ref + "] get " + tt.ref}, j.whys()); d != "" {
+			if d := cmp.Diff([]string{"secrets [" + tt.ref + "] get " + tt.ref}, j.reasons()); d != "" {
 				t.Errorf("decisions (-want +got):\n%s", d)
 			}
 			if r := binding.Revealed(); len(r) != 1 || r[0].Reveal() != tt.want {
@@ -76,8 +76,8 @@ func TestASecretIsAskedOncePerCall(t *testing.T) {
 			t.Errorf("Get(a) = %q, %v, want the first value again", got.Reveal(), err)
 		}
 	}
-	if len(j.whys()) != 1 {
-		t.Errorf("decisions = %q, want one for one reference", j.whys())
+	if len(j.reasons()) != 1 {
+		t.Errorf("decisions = %q, want one for one reference", j.reasons())
 	}
 }
 

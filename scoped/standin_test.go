@@ -63,8 +63,8 @@ func TestStandIn(t *testing.T) {
 		t.Errorf("the tool's own options were changed to %+v", o)
 	}
 	want := "process [git] spawn git with stand-ins: git/token for api.github.com, *.github.com; git/other for api.example.com:8443"
-	if !slices.Contains(j.whys(), want) {
-		t.Errorf("decisions = %q, want %q", j.whys(), want)
+	if !slices.Contains(j.reasons(), want) {
+		t.Errorf("decisions = %q, want %q", j.reasons(), want)
 	}
 	// A second child gets another stand-in for the same secret.
 	if _, err := c.Process.Spawn(t.Context(), "git", nil, o); err != nil {
@@ -134,7 +134,7 @@ func TestStandInHostsAreJudgedFirst(t *testing.T) {
 	if !errors.Is(err, sallyport.ErrHostNotAllowed) || len(binding.Revealed()) != 0 {
 		t.Errorf("Start = %v with %d values revealed, want a refusal and none", err, len(binding.Revealed()))
 	}
-	if d := cmp.Diff([]string{"refused network [evil.example] evil.example is outside the grant"}, j.whys()); d != "" {
+	if d := cmp.Diff([]string{"refused network [evil.example] evil.example is outside the grant"}, j.reasons()); d != "" {
 		t.Errorf("decisions (-want +got):\n%s", d)
 	}
 }

@@ -61,7 +61,7 @@ func TestC5_A16_TouchedIsNoted(t *testing.T) {
 		"fs_reach.write [/work/b] changed at the same time, by an unknown writer, as a child of git ran",
 		"process [git] what a child of git used is not complete: it was too much",
 	}
-	if d := cmp.Diff(want, j.whys()); d != "" {
+	if d := cmp.Diff(want, j.reasons()); d != "" {
 		t.Errorf("decisions (-want +got):\n%s", d)
 	}
 	for _, d := range j.list {
@@ -98,7 +98,7 @@ func TestChangesAreNoted(t *testing.T) {
 			if _, err := c.Process.Spawn(t.Context(), "git", nil, &sallyport.SpawnOptions{Discard: tt.discard}); err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff([]string{"process [git] spawn git", tt.want}, j.whys()); d != "" {
+			if d := cmp.Diff([]string{"process [git] spawn git", tt.want}, j.reasons()); d != "" {
 				t.Errorf("decisions (-want +got):\n%s", d)
 			}
 		})
@@ -126,7 +126,7 @@ func TestTouchedIsBounded(t *testing.T) {
 		}
 	}
 	count := map[string]int{}
-	for _, why := range j.whys() {
+	for _, why := range j.reasons() {
 		word, _, _ := strings.Cut(why, " [")
 		if strings.Contains(why, " further ") {
 			word = "rest of " + word
@@ -178,7 +178,7 @@ func TestTheLargestHostIsListed(t *testing.T) {
 		}
 	}
 	const unlisted = " further hosts of a child are not listed, nor are all of later children: sent "
-	all := strings.Join(j.whys(), "\n")
+	all := strings.Join(j.reasons(), "\n")
 	for _, want := range []string{
 		"network [large.github.com] a child of git connected 1 times, sent 1073741824 bytes",
 		"network [git] 1" + unlisted + "100 bytes in all, 100 of them to h13.github.com, by git",
@@ -208,7 +208,7 @@ func TestChangedOnFloorIsNotBuried(t *testing.T) {
 	if _, err := c.Process.Spawn(t.Context(), "git", nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	if all := strings.Join(j.whys(), "\n"); !strings.Contains(all, "refused fs_reach.write [/work/new/.git/config] on the deny floor, changed at the same time, by an unknown writer") {
+	if all := strings.Join(j.reasons(), "\n"); !strings.Contains(all, "refused fs_reach.write [/work/new/.git/config] on the deny floor, changed at the same time, by an unknown writer") {
 		t.Errorf("the record does not say what is new:\n%s", all)
 	}
 }

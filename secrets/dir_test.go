@@ -19,7 +19,7 @@ func openDir(t *testing.T, files map[string]string) (*Dir, string) {
 	t.Helper()
 	folder := t.TempDir()
 	for name, content := range files {
-		put(t, folder, name, content, 0o600)
+		writeSecret(t, folder, name, content, 0o600)
 	}
 	d, err := OpenDir(folder)
 	if err != nil {
@@ -29,7 +29,7 @@ func openDir(t *testing.T, files map[string]string) (*Dir, string) {
 	return d, folder
 }
 
-func put(t *testing.T, folder, name, content string, mode os.FileMode) {
+func writeSecret(t *testing.T, folder, name, content string, mode os.FileMode) {
 	t.Helper()
 	file := filepath.Join(folder, name)
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -87,7 +87,7 @@ func TestDirSecret(t *testing.T) {
 func TestDirFollowsLinksInsideOnly(t *testing.T) {
 	d, folder := openDir(t, map[string]string{"..2026/apiKey": "correct horse"})
 	outside := t.TempDir()
-	put(t, outside, "secret", "outside value", 0o600)
+	writeSecret(t, outside, "secret", "outside value", 0o600)
 	links := map[string]string{"..data": "..2026", "apiKey": "..data/apiKey", "escape": filepath.Join(outside, "secret"), "up": "../" + filepath.Base(outside)}
 	for name, target := range links {
 		if err := os.Symlink(target, filepath.Join(folder, name)); err != nil {
@@ -149,7 +149,7 @@ func TestDirKnownSeesARotation(t *testing.T) {
 	d, folder := openDir(t, map[string]string{"a": "first value"})
 	synctest.Test(t, func(t *testing.T) {
 		_ = known(t, d)
-		put(t, folder, "a", "other value", 0o600)
+		writeSecret(t, folder, "a", "other value", 0o600)
 		time.Sleep(knownFor)
 		if got := known(t, d); !slices.Equal(got, []string{"other value"}) {
 			t.Errorf("Known after a rotation = %q, want the new value", got)
@@ -161,8 +161,8 @@ func TestDirKnownFollowsChanges(t *testing.T) {
 	d, folder := openDir(t, map[string]string{"a": "first value"})
 	synctest.Test(t, func(t *testing.T) {
 		before := known(t, d)
-		put(t, folder, "b", "second value", 0o600)
-		put(t, folder, "c", "third value", 0o600)
+		writeSecret(t, folder, "b", "second value", 0o600)
+		writeSecret(t, folder, "c", "third value", 0o600)
 		if _, ok, err := d.Secret(t.Context(), "b"); !ok || err != nil {
 			t.Fatalf("Secret(b) = %t, %v, want the value", ok, err)
 		}

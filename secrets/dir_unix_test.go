@@ -28,7 +28,7 @@ func TestDirModes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			d, folder := openDir(t, nil)
-			put(t, folder, "ref", "correct horse", tt.mode)
+			writeSecret(t, folder, "ref", "correct horse", tt.mode)
 			_, ok, err := d.Secret(t.Context(), "ref")
 			if ok != tt.ok {
 				t.Errorf("Secret of a file with mode %#o = %t, %v, want %t", tt.mode, ok, err, tt.ok)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestApprovePinsWhatTheDigestNames(t *testing.T) {
-	pinned, now := taken(t, offer()), taken(t, edited(t, "Reads a file.", "Reads any file."))
+	pinned, now := mustPin(t, offer()), mustPin(t, edited(t, "Reads a file.", "Reads any file."))
 	for _, scope := range []lock.Scope{{}, {Server: "files"}, {Server: "files", Tool: "read"}} {
 		digest, err := now.Digest(scope)
 		if err != nil {
@@ -28,13 +28,13 @@ func TestApprovePinsWhatTheDigestNames(t *testing.T) {
 			}
 		}
 	}
-	if d := lock.Diff(pinned, taken(t, offer())); len(d) > 0 {
+	if d := lock.Diff(pinned, mustPin(t, offer())); len(d) > 0 {
 		t.Errorf("the pinned file changed: %v", changes(d))
 	}
 }
 
 func TestApproveRefusesWhatWasNotShown(t *testing.T) {
-	pinned, now := taken(t, offer()), taken(t, edited(t, "Reads a file.", "Reads any file."))
+	pinned, now := mustPin(t, offer()), mustPin(t, edited(t, "Reads a file.", "Reads any file."))
 	scope := lock.Scope{Server: "files", Tool: "read"}
 	found, _ := now.Digest(scope)
 	before, _ := pinned.Digest(scope)
@@ -52,7 +52,7 @@ func TestApproveRefusesWhatWasNotShown(t *testing.T) {
 }
 
 func TestApproveRefusesWhatIsNotThere(t *testing.T) {
-	now := taken(t, offer())
+	now := mustPin(t, offer())
 	for _, scope := range []lock.Scope{{Server: "other"}, {Server: "files", Tool: "write"}, {Tool: "read"}} {
 		if _, err := now.Approve(now, scope, zero); !errors.Is(err, lock.ErrAbsent) {
 			t.Errorf("%+v: Approve: %v, want ErrAbsent", scope, err)
@@ -72,7 +72,7 @@ func TestDigestsAreOfNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := taken(t, offer())
+	f := mustPin(t, offer())
 	f.Servers["other"] = s
 	for _, tool := range []string{"", "read"} {
 		a, err := f.Digest(lock.Scope{Server: "files", Tool: tool})
@@ -85,7 +85,7 @@ func TestDigestsAreOfNames(t *testing.T) {
 
 // TestApprovedIsACopy changes the file that was approved from.
 func TestApprovedIsACopy(t *testing.T) {
-	now := taken(t, offer())
+	now := mustPin(t, offer())
 	digest := whole(t, now)
 	got, err := (*lock.File)(nil).Approve(now, lock.Scope{}, digest)
 	if err != nil {
@@ -102,7 +102,7 @@ func TestApprovedIsACopy(t *testing.T) {
 }
 
 func TestCheckTool(t *testing.T) {
-	f := taken(t, offer())
+	f := mustPin(t, offer())
 	good := offer().Tools[0]
 	for _, tt := range []struct{ name, server, definition, why string }{
 		{"pinned", "files", string(good), ""},
@@ -138,7 +138,7 @@ func TestCheckTool(t *testing.T) {
 }
 
 func TestCheckLaunch(t *testing.T) {
-	f := taken(t, offer())
+	f := mustPin(t, offer())
 	o := offer()
 	if ok, why := f.CheckLaunch("files", &o.Launch); !ok {
 		t.Errorf("CheckLaunch: %s, want the pinned one", why)
@@ -155,9 +155,9 @@ func TestCheckLaunch(t *testing.T) {
 // TestTheTimeOfAPackageIsNoPartOfIt changes when a package was resolved: what
 // was installed decides.
 func TestTheTimeOfAPackageIsNoPartOfIt(t *testing.T) {
-	a, later := taken(t, offer()), offer()
+	a, later := mustPin(t, offer()), offer()
 	later.Package.Before = "2027-01-01T00:00:00Z"
-	b := taken(t, later)
+	b := mustPin(t, later)
 	if whole(t, a) != whole(t, b) || len(lock.Diff(a, b)) != 0 {
 		t.Errorf("another time is a change: %v", lock.Diff(a, b))
 	}

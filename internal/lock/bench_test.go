@@ -8,8 +8,8 @@ import (
 	"github.com/sallyport/sallyport/internal/lock"
 )
 
-// crowd is a server with as many tools as a large one has.
-func crowd() *lock.Offer {
+// largeOffer is a server with as many tools as a large one has.
+func largeOffer() *lock.Offer {
 	o := offer()
 	for i := range 200 {
 		o.Tools = append(o.Tools, json.RawMessage(fmt.Sprintf(`{"name":"tool%d","description":"Does a thing, and then another.","inputSchema":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"number"}}}}`, i)))
@@ -18,7 +18,7 @@ func crowd() *lock.Offer {
 }
 
 func BenchmarkCheckTool(b *testing.B) {
-	f, o := taken(b, crowd()), crowd()
+	f, o := mustPin(b, largeOffer()), largeOffer()
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if ok, why := f.CheckTool("files", o.Tools[i%len(o.Tools)]); !ok {
@@ -28,14 +28,14 @@ func BenchmarkCheckTool(b *testing.B) {
 }
 
 func BenchmarkTake(b *testing.B) {
-	o := crowd()
+	o := largeOffer()
 	for b.Loop() {
-		taken(b, o)
+		mustPin(b, o)
 	}
 }
 
 func BenchmarkParse(b *testing.B) {
-	text := []byte(bytesOf(b, taken(b, crowd())))
+	text := []byte(bytesOf(b, mustPin(b, largeOffer())))
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		if _, err := lock.Parse("f", text); err != nil {
@@ -45,7 +45,7 @@ func BenchmarkParse(b *testing.B) {
 }
 
 func BenchmarkDiff(b *testing.B) {
-	f, g := taken(b, crowd()), taken(b, crowd())
+	f, g := mustPin(b, largeOffer()), mustPin(b, largeOffer())
 	for b.Loop() {
 		if list := lock.Diff(f, g, "terminal"); len(list) > 0 {
 			b.Fatal(list)

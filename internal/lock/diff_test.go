@@ -74,7 +74,7 @@ func TestToolChangesHaveTheirSeverity(t *testing.T) {
 		{"spelling of a number", `"a":1`, `"a":1.0`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := strings.Join(changes(lock.Diff(taken(t, offer()), taken(t, edited(t, tt.from, tt.to)))), "|")
+			got := strings.Join(changes(lock.Diff(mustPin(t, offer()), mustPin(t, edited(t, tt.from, tt.to)))), "|")
 			if got != tt.want {
 				t.Errorf("Diff = %s, want %s", got, tt.want)
 			}
@@ -97,7 +97,7 @@ func TestSchemasInListsAreCompared(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			is := edited(t, `"maxLength":10`, strings.Replace(before, tt.from, tt.to, 1))
-			if got := strings.Join(changes(lock.Diff(taken(t, was), taken(t, is))), "|"); got != tt.want {
+			if got := strings.Join(changes(lock.Diff(mustPin(t, was), mustPin(t, is))), "|"); got != tt.want {
 				t.Errorf("Diff = %s, want %s", got, tt.want)
 			}
 		})
@@ -109,7 +109,7 @@ func TestSchemasInListsAreCompared(t *testing.T) {
 func TestDestructiveIsCritical(t *testing.T) {
 	gentle := edited(t, `"readOnlyHint":true`, `"destructiveHint":false`)
 	for _, to := range []string{`"destructiveHint":true`, `"x":1`} {
-		got := changes(lock.Diff(taken(t, gentle), taken(t, edited(t, `"readOnlyHint":true`, to))))
+		got := changes(lock.Diff(mustPin(t, gentle), mustPin(t, edited(t, `"readOnlyHint":true`, to))))
 		if !slices.Contains(got, "critical became-destructive annotations/destructiveHint") {
 			t.Errorf("%s: Diff = %v, want became-destructive", to, got)
 		}
@@ -195,7 +195,7 @@ func TestServerChangesHaveTheirSeverity(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := offer()
 			tt.edit(o)
-			got := strings.Join(changes(lock.Diff(taken(t, offer()), taken(t, o), "terminal")), "|")
+			got := strings.Join(changes(lock.Diff(mustPin(t, offer()), mustPin(t, o), "terminal")), "|")
 			if got != tt.want {
 				t.Errorf("Diff = %s, want %s", got, tt.want)
 			}
@@ -204,12 +204,12 @@ func TestServerChangesHaveTheirSeverity(t *testing.T) {
 }
 
 func TestANewServerIsShownWhole(t *testing.T) {
-	got := changes(lock.Diff(nil, taken(t, offer())))
+	got := changes(lock.Diff(nil, mustPin(t, offer())))
 	want := []string{"critical server-added", "high added", "high added", "high identity-changed", "high added", "high added"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("Diff (-want +got):\n%s", d)
 	}
-	if got := changes(lock.Diff(taken(t, offer()), nil)); !slices.Contains(got, "low server-removed") {
+	if got := changes(lock.Diff(mustPin(t, offer()), nil)); !slices.Contains(got, "low server-removed") {
 		t.Errorf("Diff = %v, want server-removed", got)
 	}
 }
@@ -227,7 +227,7 @@ func TestWhatDiffersInALongTextIsSeen(t *testing.T) {
 		{"both ends", "X" + long + "Ignore the rest.", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			list := lock.Diff(taken(t, edited(t, "Reads a file.", long)), taken(t, edited(t, "Reads a file.", tt.is)))
+			list := lock.Diff(mustPin(t, edited(t, "Reads a file.", long)), mustPin(t, edited(t, "Reads a file.", tt.is)))
 			if len(list) != 1 || list[0].Cut != tt.cut || len([]rune(list[0].Is)) > 2100 {
 				t.Fatalf("Diff = %+v, want one change, cut: %v", list, tt.cut)
 			}
@@ -242,7 +242,7 @@ func TestWhatDiffersInALongTextIsSeen(t *testing.T) {
 func TestWhatIsShownIsClean(t *testing.T) {
 	o := edited(t, "Reads a file.", "\\u001b[31mred\\u202e <|im_start|>")
 	o.Command = []string{"npx"}
-	for _, c := range lock.Diff(taken(t, offer()), taken(t, o)) {
+	for _, c := range lock.Diff(mustPin(t, offer()), mustPin(t, o)) {
 		all := fmt.Sprint(c)
 		if strings.ContainsAny(all, "\x1b\u202e\n") || strings.Contains(all, "im_start") {
 			t.Errorf("change %q is not clean", all)
@@ -258,7 +258,7 @@ func TestALongListOfChangesIsCounted(t *testing.T) {
 	}
 	o := edited(t, `"mode":{`, b.String()+`"mode":{`)
 	o.Tools[0] = json.RawMessage(strings.Replace(string(o.Tools[0]), `{"a":1}`, `{"a":2}`, 1))
-	list := lock.Diff(taken(t, offer()), taken(t, o))
+	list := lock.Diff(mustPin(t, offer()), mustPin(t, o))
 	last := list[len(list)-1]
 	if len(list) != 41 || !last.Cut || !strings.Contains(last.Message, "461 more") {
 		t.Errorf("Diff gives %d changes, the last %+v; want 41 that count 461 more", len(list), last)
@@ -271,7 +271,7 @@ func TestALongListOfChangesIsCounted(t *testing.T) {
 // TestAnotherCleanerIsNoChange pins with and without the knowledge of a secret.
 func TestAnotherCleanerIsNoChange(t *testing.T) {
 	o := edited(t, "Reads a file.", "Reads with hunter2-hunter2.")
-	a, b := taken(t, o), &lock.File{Servers: map[string]lock.Server{"files": withSecret(t, o, "hunter2-hunter2")}}
+	a, b := mustPin(t, o), &lock.File{Servers: map[string]lock.Server{"files": withSecret(t, o, "hunter2-hunter2")}}
 	if strings.Contains(bytesOf(t, b), "hunter2") {
 		t.Error("the file holds the secret")
 	}
@@ -289,7 +289,7 @@ func TestAnyHostCoversNone(t *testing.T) {
 	was, is := offer(), offer()
 	was.Capabilities.Network.AllowedHosts = []string{"*"}
 	is.Capabilities.Network.AllowedHosts = []string{"a.example.com"}
-	if got := changes(lock.Diff(taken(t, was), taken(t, is))); !slices.Contains(got, "critical reach-gained capabilities/network") {
+	if got := changes(lock.Diff(mustPin(t, was), mustPin(t, is))); !slices.Contains(got, "critical reach-gained capabilities/network") {
 		t.Errorf("Diff = %v, want reach-gained", got)
 	}
 }
@@ -309,12 +309,12 @@ func TestFilesMadeByHandAreCompared(t *testing.T) {
 		{"order of variables", func(s *lock.Server, _ *lock.Pin) { s.Env = []string{"TOKEN", "LANG"} }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := taken(t, offer())
+			f := mustPin(t, offer())
 			s := f.Servers["files"]
 			p := s.Tools["read"]
 			tt.edit(&s, &p)
 			s.Tools["read"], f.Servers["files"] = p, s
-			list := lock.Diff(taken(t, offer()), f)
+			list := lock.Diff(mustPin(t, offer()), f)
 			if got := strings.Join(changes(list), "|"); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
 				t.Errorf("Diff = %s, want %s", got, tt.want)
 			}
@@ -329,7 +329,7 @@ func TestFilesMadeByHandAreCompared(t *testing.T) {
 func TestANewDefinitionThatHidesIsSaidTo(t *testing.T) {
 	o := offer()
 	o.Tools = append(o.Tools, json.RawMessage(`{"name":"write","description":"W\u200brites"}`))
-	if got := strings.Join(changes(lock.Diff(taken(t, offer()), taken(t, o))), "|"); got != "high added|high hidden-changed" {
+	if got := strings.Join(changes(lock.Diff(mustPin(t, offer()), mustPin(t, o))), "|"); got != "high added|high hidden-changed" {
 		t.Errorf("Diff = %s, want added and hidden-changed", got)
 	}
 }

@@ -42,8 +42,8 @@ func offer() *lock.Offer {
 	}
 }
 
-// taken pins an offer as the server "files"; nothing may be refused.
-func taken(t testing.TB, o *lock.Offer) *lock.File {
+// mustPin pins an offer as the server "files"; nothing may be refused.
+func mustPin(t testing.TB, o *lock.Offer) *lock.File {
 	t.Helper()
 	s, refused, err := lock.Take("files", o, nil)
 	if err != nil || len(refused) > 0 {

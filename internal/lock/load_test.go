@@ -19,7 +19,7 @@ import (
 
 // TestFaultsHaveTheirPlace edits the text of a good file.
 func TestFaultsHaveTheirPlace(t *testing.T) {
-	good := bytesOf(t, taken(t, offer()))
+	good := bytesOf(t, mustPin(t, offer()))
 	for _, tt := range []struct{ name, from, to, at, message string }{
 		{"not JSON", `"env": [`, `"env": {[`, "env", "not valid JSON"},
 		{"a comment", `"env": [`, `// names` + "\n" + `"env": [`, "names", "not valid JSON"},
@@ -99,7 +99,7 @@ func TestLoadRefusesWhatIsNoFile(t *testing.T) {
 func TestSaveReplacesTheFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sallyport.lock")
-	f := taken(t, offer())
+	f := mustPin(t, offer())
 	for range 2 {
 		if err := f.Save(path); err != nil {
 			t.Fatal(err)
@@ -128,7 +128,7 @@ func TestSaveKeepsTheModeAndTheLink(t *testing.T) {
 		t.Skip(err)
 	}
 	for given, want := range map[os.FileMode]os.FileMode{0o600: 0o600, 0o664: 0o664, 0o666: 0o664} {
-		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, given), taken(t, offer()).Save(link)); err != nil {
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chmod(path, given), mustPin(t, offer()).Save(link)); err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Lstat(path); err != nil || info.Mode().Perm() != want && runtime.GOOS != "windows" {
@@ -179,23 +179,23 @@ func TestExclusive(t *testing.T) {
 func TestSaveLeavesTheOldFileWhenItCannot(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "sallyport.lock")
-	if err := taken(t, offer()).Save(path); err != nil {
+	if err := mustPin(t, offer()).Save(path); err != nil {
 		t.Fatal(err)
 	}
-	bad := taken(t, offer())
+	bad := mustPin(t, offer())
 	s := bad.Servers["files"]
 	s.Transport = "smoke"
 	bad.Servers["files"] = s
 	if err := bad.Save(path); err == nil {
 		t.Error("Save writes a file that Load refuses")
 	}
-	if err := taken(t, offer()).Save(filepath.Join(dir, "none", "sallyport.lock")); err == nil {
+	if err := mustPin(t, offer()).Save(filepath.Join(dir, "none", "sallyport.lock")); err == nil {
 		t.Error("Save into no folder succeeds")
 	}
 	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := taken(t, offer()).Save(filepath.Join(dir, "taken")); err == nil {
+	if err := mustPin(t, offer()).Save(filepath.Join(dir, "taken")); err == nil {
 		t.Error("Save over a folder succeeds")
 	}
 	if _, err := lock.Load(path); err != nil {
@@ -208,7 +208,7 @@ func TestSaveLeavesTheOldFileWhenItCannot(t *testing.T) {
 
 // TestTheTextDiffsWell holds the file to one change a line.
 func TestTheTextDiffsWell(t *testing.T) {
-	a, b := bytesOf(t, taken(t, offer())), bytesOf(t, taken(t, edited(t, "Reads a file.", "Reads <b>files</b> & more.")))
+	a, b := bytesOf(t, mustPin(t, offer())), bytesOf(t, mustPin(t, edited(t, "Reads a file.", "Reads <b>files</b> & more.")))
 	var changed []string
 	for i, line := range strings.Split(b, "\n") {
 		if strings.Split(a, "\n")[i] != line {
@@ -226,7 +226,7 @@ func TestTheTextDiffsWell(t *testing.T) {
 // TestHiddenTextInTheFileIsNoted loads a file that another party wrote, in
 // which characters are hidden and the digest is right.
 func TestHiddenTextInTheFileIsNoted(t *testing.T) {
-	f := taken(t, edited(t, "Reads a file.", "Reads\u200b a file."))
+	f := mustPin(t, edited(t, "Reads a file.", "Reads\u200b a file."))
 	p := f.Servers["files"].Tools["read"]
 	if len(p.Hidden) != 1 || strings.Contains(bytesOf(t, f), "\u200b") {
 		t.Fatalf("the pin has Hidden %v, want one entry and clean text", p.Hidden)
@@ -245,8 +245,8 @@ func TestHiddenTextInTheFileIsNoted(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(bytesOf(f, taken(f, offer())))
-	f.Add(bytesOf(f, taken(f, edited(f, "Reads a file.", "\u202eReads"))))
+	f.Add(bytesOf(f, mustPin(f, offer())))
+	f.Add(bytesOf(f, mustPin(f, edited(f, "Reads a file.", "\u202eReads"))))
 	f.Add(`{"version":1,"servers":{}}`)
 	f.Add(`{"version":1,"servers":{"a":{"transport":"http","url":"https://a","capabilities":{},"capabilities_sha256":"` + zero + `"}}}`)
 	f.Add("{\"servers\":{\"a\n\":{\"x~/\u202e\":[1,{\"k\":0,\"k\":1}]}}}")

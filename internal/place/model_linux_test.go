@@ -167,9 +167,9 @@ func (w *world) act(list []string) {
 	}
 }
 
-// judge opens every path of the configuration by a table and by that of a fresh
+// checkPaths opens every path of the configuration by a table and by that of a fresh
 // process, and reports what lies elsewhere than the operator meant.
-func (w *world) judge(t *testing.T, m *Map) (faults []string) {
+func (w *world) checkPaths(t *testing.T, m *Map) (faults []string) {
 	fresh := w.compile(t, w.writes)
 	paths := slices.Clone(w.reads)
 	for _, e := range w.writes {
@@ -212,7 +212,7 @@ func (w *world) judge(t *testing.T, m *Map) (faults []string) {
 func play(t *testing.T, seed uint64, without Part) string {
 	w := newWorld(t, seed, without)
 	m := w.compile(t, w.writes)
-	if faults := w.judge(t, m); len(faults) > 0 {
+	if faults := w.checkPaths(t, m); len(faults) > 0 {
 		return faults[0]
 	}
 	for range 30 {
@@ -223,7 +223,7 @@ func play(t *testing.T, seed uint64, without Part) string {
 			_ = w.compile(t, less)
 			m = w.compile(t, w.writes)
 		}
-		if faults := w.judge(t, m); len(faults) > 0 {
+		if faults := w.checkPaths(t, m); len(faults) > 0 {
 			return faults[0]
 		}
 	}

@@ -58,15 +58,15 @@ func heldBy(id string) sallyport.Approval {
 	return sallyport.Approval{ID: id, Digest: "d", Tool: "t", Principal: "p", Created: now, Expires: now.Add(time.Hour)}
 }
 
-// tell writes a request to a child and does not wait for the answer.
-func (c *child) tell(t testing.TB, request string) {
+// writeLine writes a request to a child and does not wait for the answer.
+func (c *child) writeLine(t testing.TB, request string) {
 	t.Helper()
 	if _, err := fmt.Fprintln(c.stdin, request); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (c *child) hear(t testing.TB) string {
+func (c *child) readLine(t testing.TB) string {
 	t.Helper()
 	if !c.lines.Scan() {
 		t.Fatalf("the child ended: %v", c.lines.Err())
@@ -85,33 +85,33 @@ func TestApprovalsOfSeveralProcesses(t *testing.T) {
 	for round := range 10 {
 		// All ask at once and share one request.
 		for i, c := range children {
-			c.tell(t, fmt.Sprintf("ask r%d-%d", round, i))
+			c.writeLine(t, fmt.Sprintf("ask r%d-%d", round, i))
 		}
-		id := children[0].hear(t)
+		id := children[0].readLine(t)
 		for _, c := range children[1:] {
-			if got := c.hear(t); got != id {
+			if got := c.readLine(t); got != id {
 				t.Fatalf("round %d: held as %s and %s", round, id, got)
 			}
 		}
 		// All wait, and hear what another process decides.
 		for _, c := range children {
-			c.tell(t, "wait "+id)
+			c.writeLine(t, "wait "+id)
 		}
 		if err := here.Decide(t.Context(), id, "boss", true, ""); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range children {
-			if got := c.hear(t); got != "approved" {
+			if got := c.readLine(t); got != "approved" {
 				t.Fatalf("round %d: Wait = %s, want approved", round, got)
 			}
 		}
 		// All use it at once, and one may.
 		for _, c := range children {
-			c.tell(t, "use "+id)
+			c.writeLine(t, "use "+id)
 		}
 		used := 0
 		for _, c := range children {
-			if c.hear(t) == "true" {
+			if c.readLine(t) == "true" {
 				used++
 			}
 		}
@@ -139,8 +139,8 @@ func TestApprovalsSurviveKill(t *testing.T) {
 		{"use a", "true", sallyport.ApprovalUsed},
 	} {
 		c := startChild(t, "approvals", path)
-		c.tell(t, step.request)
-		if got := c.hear(t); got != step.answer {
+		c.writeLine(t, step.request)
+		if got := c.readLine(t); got != step.answer {
 			t.Fatalf("%s = %s, want %s", step.request, got, step.answer)
 		}
 		if err := c.cmd.Process.Kill(); err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/sallyport/sallyport/store/sqlite"
 )
 
-// crowd records events of many writers at once and returns when all are kept.
-func crowd(t testing.TB, l *audit.Log, writers, each, bytes int) {
+// writeConcurrently records events of many writers at once and returns when all are kept.
+func writeConcurrently(t testing.TB, l *audit.Log, writers, each, bytes int) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for w := range writers {
@@ -56,7 +56,7 @@ func TestLogStaysShort(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, sqlite.ShortLog())
 	const writers, each, bytes = 64, 60, 8 << 10
-	crowd(t, audittest.NewLog(t, db), writers, each, bytes)
+	writeConcurrently(t, audittest.NewLog(t, db), writers, each, bytes)
 	if got := size(t, path+"-wal"); got >= sqlite.LogLimit || got == 0 {
 		t.Errorf("the log has %d bytes after %d records of %d, want less than %d", got, writers*each, bytes, sqlite.LogLimit)
 	}
@@ -98,7 +98,7 @@ func beginAnew(t testing.TB, l *audit.Log, path string) {
 		if n == most {
 			t.Fatalf("the log has not begun anew in %d writes", most)
 		}
-		crowd(t, l, 1, 1, 100)
+		writeConcurrently(t, l, 1, 1, 100)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestLogWaitsForReaders(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	db := open(t, path, sqlite.ShortLog())
 	l := audittest.NewLog(t, db)
-	crowd(t, l, 1, 1, 100)
+	writeConcurrently(t, l, 1, 1, 100)
 	beginAnew(t, l, path)
 
 	c, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE)
@@ -117,13 +117,13 @@ func TestLogWaitsForReaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	crowd(t, l, 1, 1, 100) // something that only the log has
+	writeConcurrently(t, l, 1, 1, 100) // something that only the log has
 	if err := c.Exec("BEGIN; SELECT count(*) FROM audit"); err != nil {
 		t.Fatal(err)
 	}
-	crowd(t, l, 1, 1, 100)
+	writeConcurrently(t, l, 1, 1, 100)
 	was := begun(t, path)
-	crowd(t, l, 8, 20, 100)
+	writeConcurrently(t, l, 8, 20, 100)
 	if got := begun(t, path); got > was+1 {
 		t.Errorf("the log began anew %d times under a reader, want at most the one time before it came", got-was)
 	}
@@ -168,7 +168,7 @@ func TestOthersEmptyTheLogToo(t *testing.T) {
 		t.Fatal("the other process has not begun")
 	}
 	const writers, each = 16, 30
-	crowd(t, l, writers, each, 2000)
+	writeConcurrently(t, l, writers, each, 2000)
 	other.stdin.Close()
 	if err := other.cmd.Wait(); err != nil {
 		t.Errorf("the other process: %v", err)

@@ -49,9 +49,9 @@ func TestFactsOfSeveralProcesses(t *testing.T) {
 		if _, err := here.Forget(t.Context(), "p"); err != nil {
 			t.Fatal(err)
 		}
-		a.tell(t, fmt.Sprintf("s%d private", round))
-		b.tell(t, fmt.Sprintf("s%d untrusted", round))
-		if saw := a.hear(t) + b.hear(t); saw != "02" && saw != "20" {
+		a.writeLine(t, fmt.Sprintf("s%d private", round))
+		b.writeLine(t, fmt.Sprintf("s%d untrusted", round))
+		if saw := a.readLine(t) + b.readLine(t); saw != "02" && saw != "20" {
 			t.Fatalf("round %d: the processes saw %q facts, want one to see the two marks of the other", round, saw)
 		}
 	}

@@ -20,13 +20,13 @@ import (
 func BenchmarkSteady(b *testing.B) {
 	b.Run("commit", func(b *testing.B) {
 		db := open(b, filepath.Join(b.TempDir(), "state.db"), nil)
-		steady(b, func() error { return admit(b, db) })
+		steady(b, func() error { return admitCall(b, db) })
 	})
 	b.Run("call", func(b *testing.B) {
 		db := open(b, filepath.Join(b.TempDir(), "state.db"), nil)
 		l := audittest.NewLog(b, db)
 		steady(b, func() error {
-			if err := admit(b, db); err != nil {
+			if err := admitCall(b, db); err != nil {
 				return err
 			}
 			e := benchEvent()
@@ -39,7 +39,7 @@ func BenchmarkSteady(b *testing.B) {
 	})
 }
 
-func admit(b *testing.B, db *sqlite.DB) error {
+func admitCall(b *testing.B, db *sqlite.DB) error {
 	_, err := db.Admit(b.Context(), "bench", sallyport.RateLimit{Requests: 1_000_000, Window: time.Hour})
 	return err
 }

@@ -192,8 +192,8 @@ func (f *fakeFS) MkdirAll(name string) error {
 	return f.root.MkdirAll(rel, 0o755)
 }
 
-// put writes files as another user would, outside the accessor.
-func (f *fakeFS) put(t testing.TB, name, content string) {
+// writeOutside writes files as another user would, outside the accessor.
+func (f *fakeFS) writeOutside(t testing.TB, name, content string) {
 	t.Helper()
 	if err := f.root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func TestReadFile(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFakeFS(t)
-			f.put(t, "f.txt", tt.content)
+			f.writeOutside(t, "f.txt", tt.content)
 			in := map[string]any{"path": "f.txt"}
 			for k, v := range tt.in {
 				in[k] = v
@@ -60,7 +60,7 @@ func TestReadFile(t *testing.T) {
 func TestReadFileStructured(t *testing.T) {
 	t.Parallel()
 	f := newFakeFS(t)
-	f.put(t, "d/f", "a\nb\nc\n")
+	f.writeOutside(t, "d/f", "a\nb\nc\n")
 	r := run(t, newCall(f), "read_file", map[string]any{"path": "d/f", "start_line": 2, "end_line": 2})
 	want := map[string]any{
 		"path": f.Abs("d/f"), "lines": 3, "start_line": 2, "end_line": 2, "bytes": 6, "encoding": "utf-8", "content": "b\n",
@@ -73,8 +73,8 @@ func TestReadFileStructured(t *testing.T) {
 func TestReadFileFailures(t *testing.T) {
 	t.Parallel()
 	f := newFakeFS(t)
-	f.put(t, "f", "a\nb\n")
-	f.put(t, "dir/x", "")
+	f.writeOutside(t, "f", "a\nb\n")
+	f.writeOutside(t, "dir/x", "")
 	tests := []struct {
 		name string
 		in   map[string]any
@@ -104,7 +104,7 @@ func TestReadFileFailures(t *testing.T) {
 func TestReadFileBinary(t *testing.T) {
 	t.Parallel()
 	f := newFakeFS(t)
-	f.put(t, "p.png", "\x89PNG\r\n\x1a\n\x00\x00")
+	f.writeOutside(t, "p.png", "\x89PNG\r\n\x1a\n\x00\x00")
 	r := run(t, newCall(f), "read_file", map[string]any{"path": "p.png"})
 	expect.OK(t, r, "binary file, 10 bytes, image/png", `encoding "base64"`)
 	if strings.Contains(r.Value, "\x00") {
@@ -151,7 +151,7 @@ func TestReadFileContinues(t *testing.T) {
 	for i := range 3000 {
 		fmt.Fprintf(&all, "line %d: \u00e4\u00f6\u00fc %s\n", i+1, strings.Repeat("x", i%90))
 	}
-	f.put(t, "long", all.String())
+	f.writeOutside(t, "long", all.String())
 	c := newCall(f)
 	c.ResultBudget = 5000
 	var got strings.Builder
@@ -180,13 +180,13 @@ func TestReadFileContinues(t *testing.T) {
 func TestReadFileLongLine(t *testing.T) {
 	t.Parallel()
 	f := newFakeFS(t)
-	f.put(t, "long", strings.Repeat("\u00e4", 100_000)+"\nnext\n")
+	f.writeOutside(t, "long", strings.Repeat("\u00e4", 100_000)+"\nnext\n")
 	r := run(t, newCall(f), "read_file", map[string]any{"path": "long"})
 	expect.OK(t, r, "line 1 alone is too long for one result and cut; the next is start_line=2")
 	if got := utf8.RuneCountInString(r.Structured["content"].(string)); got > readChars {
 		t.Errorf("structured content has %d characters, want at most %d", got, readChars)
 	}
-	f.put(t, "huge", strings.Repeat("x", 3<<20))
+	f.writeOutside(t, "huge", strings.Repeat("x", 3<<20))
 	if r = run(t, newCall(f), "read_file", map[string]any{"path": "huge"}); len(r.Value) > readPassBytes+1000 {
 		t.Errorf("value has %d bytes, want about %d", len(r.Value), readPassBytes)
 	}

@@ -36,7 +36,7 @@ func tree(t testing.TB) *fakeFS {
 		"bin":                 "Needle\x00",
 		"wide.txt":            "\xff\xfeN\x00e\x00e\x00d\x00l\x00e\x00",
 	} {
-		f.put(t, name, content)
+		f.writeOutside(t, name, content)
 	}
 	return f
 }
@@ -109,7 +109,7 @@ func TestSearchFiles(t *testing.T) {
 func TestSearchFilesFallsBack(t *testing.T) {
 	t.Parallel()
 	f := newFakeFS(t)
-	f.put(t, "f", "if  (Foo\t&& bar) {\n")
+	f.writeOutside(t, "f", "if  (Foo\t&& bar) {\n")
 	c := newCall(f)
 	r := run(t, c, "search_files", map[string]any{"pattern": "IF  (foo"})
 	expect.OK(t, r, "the exact pattern did not match", "case-insensitive", "f:1: if  (Foo")
@@ -119,7 +119,7 @@ func TestSearchFilesFallsBack(t *testing.T) {
 	expect.OK(t, r, `No matches for "if (foo && bar)" in 1 file of `+f.base)
 	r = run(t, c, "search_files", map[string]any{"pattern": "absent"})
 	expect.OK(t, r, "No matches", "tried: exact, case-insensitive, whitespace-collapsed")
-	f.put(t, "g", "STRASSE \u00c4PFEL")
+	f.writeOutside(t, "g", "STRASSE \u00c4PFEL")
 	expect.OK(t, run(t, c, "search_files", map[string]any{"pattern": "\u00e4pfel"}), "case-insensitive", "g:1:")
 }
 
@@ -153,10 +153,10 @@ func TestSearchFilesBounds(t *testing.T) {
 	t.Parallel()
 	f := newFakeFS(t)
 	for i := range 30 {
-		f.put(t, fmt.Sprintf("f%02d", i), strings.Repeat("hit\n", 3))
+		f.writeOutside(t, fmt.Sprintf("f%02d", i), strings.Repeat("hit\n", 3))
 	}
-	f.put(t, "long", strings.Repeat("x", 5000)+"HIT"+strings.Repeat("\u00e4", 5000))
-	f.put(t, "z-big", strings.Repeat("0123456789abcde\n", maxSearchedBytes/16)+"beyond")
+	f.writeOutside(t, "long", strings.Repeat("x", 5000)+"HIT"+strings.Repeat("\u00e4", 5000))
+	f.writeOutside(t, "z-big", strings.Repeat("0123456789abcde\n", maxSearchedBytes/16)+"beyond")
 	c := newCall(f)
 
 	r := run(t, c, "search_files", map[string]any{"pattern": "hit"})
@@ -197,7 +197,7 @@ func TestSearchFilesCancelled(t *testing.T) {
 func TestWalkLinks(t *testing.T) {
 	t.Parallel()
 	f := newFakeFS(t)
-	f.put(t, "d/f", "needle")
+	f.writeOutside(t, "d/f", "needle")
 	for link, target := range map[string]string{"d/loop": "..", "d/out": "/etc", "d/file": "f"} {
 		if err := os.Symlink(target, f.Abs(link)); err != nil {
 			t.Fatal(err)
@@ -218,7 +218,7 @@ func TestWalkLinks(t *testing.T) {
 func TestWalkTooDeep(t *testing.T) {
 	t.Parallel()
 	f := newFakeFS(t)
-	f.put(t, strings.Repeat("d/", maxDepth+1)+"f", "needle")
+	f.writeOutside(t, strings.Repeat("d/", maxDepth+1)+"f", "needle")
 	expect.OK(t, run(t, newCall(f), "search_files", map[string]any{"pattern": "needle"}), "No matches", "1 directory deeper than 40 levels left out")
 }
 
@@ -266,11 +266,11 @@ func TestListOutsideWorkspace(t *testing.T) {
 func BenchmarkSearch(b *testing.B) {
 	f := newFakeFS(b)
 	body := strings.Repeat("the quick brown fox jumps over the lazy dog\n", 24)
-	f.put(b, ".gitignore", "*.log\n/out/\nbuild/\n*.py[cod]\n!keep.log\n")
+	f.writeOutside(b, ".gitignore", "*.log\n/out/\nbuild/\n*.py[cod]\n!keep.log\n")
 	for i := range 10_000 {
-		f.put(b, fmt.Sprintf("d%02d/e%02d/f%d.txt", i%50, i/50%20, i), body)
+		f.writeOutside(b, fmt.Sprintf("d%02d/e%02d/f%d.txt", i%50, i/50%20, i), body)
 	}
-	f.put(b, "d49/last.txt", "Needle")
+	f.writeOutside(b, "d49/last.txt", "Needle")
 	for _, bb := range []struct{ name, pattern string }{
 		{"literal", "Needle"}, {"folded", "needle"}, {"absent", "no such thing"},
 	} {

@@ -75,11 +75,11 @@ func (v *vector) play(t *testing.T, f *fakeFS) sallyport.Result {
 	case v.Input.File != "":
 		in := map[string]any{"path": "f", "old_text": v.Input.Old, "new_text": v.Input.New}
 		if strings.Contains(v.Input.File, v.Input.Old) {
-			f.put(t, "f", v.Input.File)
+			f.writeOutside(t, "f", v.Input.File)
 			return run(t, c, "patch_file", in)
 		}
 		// The file is as an earlier call of the session left it.
-		f.put(t, "f", strings.Replace(v.Input.File, v.Input.New, v.Input.Old, 1))
+		f.writeOutside(t, "f", strings.Replace(v.Input.File, v.Input.New, v.Input.Old, 1))
 		tool := patchFile()
 		runTool(t, tool, c, in)
 		if got := f.get(t, "f"); got != v.Input.File {
@@ -87,11 +87,11 @@ func (v *vector) play(t *testing.T, f *fakeFS) sallyport.Result {
 		}
 		return runTool(t, tool, c, in)
 	case v.Input.Line != "":
-		f.put(t, "f.ts", v.Input.Line)
+		f.writeOutside(t, "f.ts", v.Input.Line)
 		return run(t, c, "search_files", map[string]any{"pattern": v.Input.Pattern})
 	default:
-		f.put(t, "a.ts", "import needle")
-		f.put(t, "b.ts", "a needle of its own")
+		f.writeOutside(t, "a.ts", "import needle")
+		f.writeOutside(t, "b.ts", "a needle of its own")
 		return run(t, c, "search_files", map[string]any{"pattern": v.Input.Pattern})
 	}
 }
@@ -100,7 +100,7 @@ func (v *vector) play(t *testing.T, f *fakeFS) sallyport.Result {
 func (v *vector) steps(t *testing.T, f *fakeFS, c *sallyport.Call) (r sallyport.Result) {
 	t.Helper()
 	if !strings.Contains(v.Input.Steps[0], "(new)") {
-		f.put(t, "f", "one")
+		f.writeOutside(t, "f", "one")
 	}
 	for i, step := range v.Input.Steps {
 		switch {
@@ -112,9 +112,9 @@ func (v *vector) steps(t *testing.T, f *fakeFS, c *sallyport.Call) (r sallyport.
 		case strings.HasPrefix(step, "write f"):
 			r = run(t, c, "write_file", map[string]any{"path": "f", "content": strings.Repeat("w", i+1)})
 		case step == "touch f":
-			f.put(t, "f", f.get(t, "f"))
+			f.writeOutside(t, "f", f.get(t, "f"))
 		case step == "change f; touch -r":
-			f.put(t, "f", "two")
+			f.writeOutside(t, "f", "two")
 		default:
 			t.Fatalf("step %q is not known", step)
 		}

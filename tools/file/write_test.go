@@ -37,7 +37,7 @@ func TestWriteFile(t *testing.T) {
 func TestWriteFileFailures(t *testing.T) {
 	t.Parallel()
 	f := newFakeFS(t)
-	f.put(t, "dir/x", "")
+	f.writeOutside(t, "dir/x", "")
 	tests := []struct {
 		name string
 		in   map[string]any
@@ -91,7 +91,7 @@ func TestPatchFile(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFakeFS(t)
-			f.put(t, "f", tt.content)
+			f.writeOutside(t, "f", tt.content)
 			expect.OK(t, run(t, newCall(f), "patch_file", map[string]any{"path": "f", "old_text": tt.old, "new_text": tt.new}), "Patched "+f.Abs("f"))
 			if got := f.get(t, "f"); got != tt.want {
 				t.Errorf("file = %q, want %q", got, tt.want)
@@ -128,7 +128,7 @@ func TestPatchFileFailures(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFakeFS(t)
-			f.put(t, "f", tt.content)
+			f.writeOutside(t, "f", tt.content)
 			r := run(t, newCall(f), "patch_file", map[string]any{"path": "f", "old_text": tt.old, "new_text": tt.new})
 			expect.Err(t, r, tt.code, tt.parts...)
 			if got := f.get(t, "f"); got != tt.content {
@@ -141,7 +141,7 @@ func TestPatchFileFailures(t *testing.T) {
 func TestPatchFileWhere(t *testing.T) {
 	t.Parallel()
 	f := newFakeFS(t)
-	f.put(t, "dir/x", "")
+	f.writeOutside(t, "dir/x", "")
 	in := func(path string) map[string]any {
 		return map[string]any{"path": path, "old_text": "a", "new_text": "b"}
 	}
@@ -162,7 +162,7 @@ func TestC24_AlreadyAppliedIsSaidOfOwnPatchesOnly(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newFakeFS(t)
-			f.put(t, "f", tt.content)
+			f.writeOutside(t, "f", tt.content)
 			in := map[string]any{"path": "f", "old_text": tt.old, "new_text": tt.new}
 			tool := patchFile()
 			for range 2 { // A refused patch is no earlier one.
@@ -171,13 +171,13 @@ func TestC24_AlreadyAppliedIsSaidOfOwnPatchesOnly(t *testing.T) {
 			if got := f.get(t, "f"); got != tt.content {
 				t.Errorf("file = %q, want it untouched", got)
 			}
-			f.put(t, "f", tt.old)
+			f.writeOutside(t, "f", tt.old)
 			expect.OK(t, runTool(t, tool, newCall(f), in), "Patched ")
 			expect.OK(t, runTool(t, tool, newCall(f), in), "already applied")
 			other := newCall(f)
 			other.SessionKey = "another session"
 			expect.Err(t, runTool(t, tool, other, in), sallyport.CodeInputInvalid, "not found")
-			f.put(t, "f", tt.content+tt.old)
+			f.writeOutside(t, "f", tt.content+tt.old)
 			expect.OK(t, run(t, newCall(f), "read_file", map[string]any{"path": "f"}))
 			expect.OK(t, runTool(t, tool, newCall(f), in), "Patched ")
 		})
@@ -200,10 +200,10 @@ func TestPatchMemoryIsBounded(t *testing.T) {
 func TestPatchFileStale(t *testing.T) {
 	t.Parallel()
 	f := newFakeFS(t)
-	f.put(t, "f", "a")
+	f.writeOutside(t, "f", "a")
 	c := newCall(f)
 	expect.OK(t, run(t, c, "read_file", map[string]any{"path": "f"}))
-	f.put(t, "f", "a changed")
+	f.writeOutside(t, "f", "a changed")
 	r := run(t, c, "patch_file", map[string]any{"path": "f", "old_text": "a", "new_text": "b"})
 	expect.Err(t, r, sallyport.CodeStaleWrite)
 	if got := f.get(t, "f"); got != "a changed" {
@@ -220,7 +220,7 @@ func TestPatchFileParallel(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(&content, "<%d>\n", i)
 	}
-	f.put(t, "f", content.String())
+	f.writeOutside(t, "f", content.String())
 	var group sync.WaitGroup
 	for i := range n {
 		group.Go(func() {

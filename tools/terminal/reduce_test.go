@@ -99,7 +99,7 @@ func TestReducersOnRecordedOutputs(t *testing.T) {
 			if got != string(want) {
 				t.Errorf("%s gave\n%s\nwant\n%s", tt.command, got, want)
 			}
-			holds(t, tt.command, body, got)
+			checkReduction(t, tt.command, body, got)
 		})
 	}
 }
@@ -112,8 +112,8 @@ var outcome = regexp.MustCompile(`(?i)\b(?:error|errors|fatal|panic|panicked|fai
 // passed.
 var passes = regexp.MustCompile(`^(?:\s*--- PASS: |=== |test \S.* \.\.\. |\S+::\S+ +(?:PASSED|XFAIL) |ok |\?   \t)`)
 
-// holds fails where a reducer broke a promise.
-func holds(t testing.TB, command, body, got string) {
+// checkReduction fails where a reducer broke a promise.
+func checkReduction(t testing.TB, command, body, got string) {
 	t.Helper()
 	if len(got) > len(body) {
 		t.Errorf("%q: %d bytes became %d", command, len(body), len(got))
@@ -259,7 +259,7 @@ func FuzzReducer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string, which uint) {
 		command := commands[which%uint(len(commands))]
 		got := reduced(t, command, "exit code: 0", body)
-		holds(t, command, body, got)
+		checkReduction(t, command, body, got)
 		if again := reduced(t, command, "exit code: 0", body); again != got {
 			t.Errorf("%q: %q and then %q", command, got, again)
 		}

@@ -122,8 +122,8 @@ func TestSpillLeavesAnOverlayAlone(t *testing.T) {
 	}
 }
 
-// left is what a child left that did what was not asked for.
-func left() sallyport.ProcessResult {
+// hostileResult is what a child left that did what was not asked for.
+func hostileResult() sallyport.ProcessResult {
 	res := sallyport.ProcessResult{Level: sallyport.LevelFull}
 	for range 3 * maxTouched {
 		res.Touched.Hosts = append(res.Touched.Hosts, sallyport.HostUse{Host: "no.example", Port: 443, Why: "refused"})
@@ -142,7 +142,7 @@ func TestC5_FilesOnTheFloorHaveAnUnknownWriter(t *testing.T) {
 	for name, in := range map[string]map[string]any{
 		"terminal": {"command": "x"}, "run_code": {"language": "bash", "code": "x"}, "run_tests": {},
 	} {
-		r, _ := use(t, f, name, scopedtest.Options{Files: map[string]string{"Makefile": "test:\n"}, Spawn: prints("out", left())}, in)
+		r, _ := use(t, f, name, scopedtest.Options{Files: map[string]string{"Makefile": "test:\n"}, Spawn: prints("out", hostileResult())}, in)
 		expect.OK(t, r, line)
 	}
 	many := sallyport.Touched{ChangedOnFloor: make([]string, maxOnFloor+3)}
@@ -158,7 +158,7 @@ func TestC5_FilesOnTheFloorHaveAnUnknownWriter(t *testing.T) {
 // before anybody knows what the child does.
 func TestBackgroundProcessIsRecorded(t *testing.T) {
 	t.Parallel()
-	s := session{t, newFamily(t, nil), "a", prints("out", left())}
+	s := session{t, newFamily(t, nil), "a", prints("out", hostileResult())}
 	id := s.start("serve")
 	r := s.use("process_stop", map[string]any{"id": id})
 	for range 2 {
@@ -183,7 +183,7 @@ func TestBackgroundProcessIsRecorded(t *testing.T) {
 // TestA8_AFullLayerIsSaid: the child saw no more than ENOSPC.
 func TestA8_AFullLayerIsSaid(t *testing.T) {
 	t.Parallel()
-	res := left()
+	res := hostileResult()
 	res.ExitCode, res.LayerFull = 1, "1048576 bytes"
 	r, _ := use(t, newFamily(t, nil), "terminal", scopedtest.Options{Spawn: prints("out", res)}, map[string]any{"command": "x"})
 	expect.OK(t, r, "\nno space left: the private layer that takes the writes is full (1048576 bytes)\n")
