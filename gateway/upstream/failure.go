@@ -91,7 +91,7 @@ func (p *connPool) doubtServers() {
 // connection useless.
 func (p *connPool) recordBrokenCall(l *connLink, gone bool) (useless bool) {
 	s, key := l.s, l.key.withoutCall()
-	if gone && !l.broke.CompareAndSwap(false, true) {
+	if gone && !l.endCounted.CompareAndSwap(false, true) {
 		return false
 	}
 	p.mu.Lock()

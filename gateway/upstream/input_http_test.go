@@ -64,7 +64,7 @@ func TestTheStreamOfASession(t *testing.T) {
 			t.Error("no stream is open when a call begins")
 			return text("not asked")
 		}
-		at.ear <- asking("elicitation/create", forPerson)
+		at.stream <- asking("elicitation/create", forPerson)
 		return text(<-at.answers)
 	}
 	ann := &caller{name: "Ann"}
@@ -137,7 +137,7 @@ func TestAStreamThatIsTaken(t *testing.T) {
 		return n <= 2
 	}
 	s.answer = func(*peer, *question) any {
-		at.ear <- asking("roots/list", forFolders)
+		at.stream <- asking("roots/list", forFolders)
 		return text(<-at.answers)
 	}
 	if res := at.from(t.Context(), &caller{name: "Ann"}, "test__asks"); !strings.Contains(inside(res), "file:///Ann") {

@@ -104,8 +104,8 @@ type site struct {
 	*gate
 	// answers receives what the client answers to it.
 	answers chan string
-	// ear holds what is written to the stream of the session.
-	ear chan string
+	// stream holds what is written to the stream of the session.
+	stream chan string
 	// over receives when such a stream has ended.
 	over chan struct{}
 	// gets counts requests for that stream. onGet may answer one instead.
@@ -117,7 +117,7 @@ type site struct {
 
 func newSite(t *testing.T, s *script) *site {
 	t.Helper()
-	at := &site{answers: make(chan string, 1000), ear: make(chan string), over: make(chan struct{}, 1000)}
+	at := &site{answers: make(chan string, 1000), stream: make(chan string), over: make(chan struct{}, 1000)}
 	far := s.listen(t, http.Header{"Mcp-Session-Id": {"first"}})
 	far.answered = func(body []byte) {
 		if len(body) > 0 { // else it is the end of a session
@@ -160,7 +160,7 @@ func (a *site) listen(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).Flush()
 	for {
 		select {
-		case text := <-a.ear:
+		case text := <-a.stream:
 			_, _ = io.WriteString(w, text)
 			_ = http.NewResponseController(w).Flush()
 		case <-r.Context().Done():

@@ -55,21 +55,21 @@ type connLink struct {
 	mu      sync.Mutex
 	calls   map[string]*runningCall // by progress token
 	version string                  // version of the protocol
-	// looked is when the last listing began; stale says that the server has
+	// listedAt is when the last listing began; stale says that the server has
 	// announced a change since.
-	looked        time.Time
+	listedAt      time.Time
 	sessionStream sessionStream
 	stale         bool
 	// relist is the timer of a scheduled listing; the listing that runs holds
-	// looking.
+	// listing.
 	relist  *time.Timer
-	looking chan struct{}
-	// broke says that its end was counted.
-	broke atomic.Bool
+	listing chan struct{}
+	// endCounted says that its end was counted.
+	endCounted atomic.Bool
 	// floods says that it is being ended because the server sends without end.
 	floods atomic.Bool
-	// rests is when its last call ended.
-	rests time.Time
+	// idleSince is when its last call ended.
+	idleSince time.Time
 	// dropped says that the pool has forgotten it.
 	dropped atomic.Bool
 }
@@ -95,7 +95,7 @@ const maxNews, maxNewsBytes = 256, 16 << 10
 func (s *mountedServer) newLink(k connKey) *connLink {
 	l := &connLink{
 		s: s, key: k, ready: make(chan struct{}),
-		calls: map[string]*runningCall{}, looking: make(chan struct{}, 1), hangUp: func() {},
+		calls: map[string]*runningCall{}, listing: make(chan struct{}, 1), hangUp: func() {},
 		stderr:   stderrLog{log: s.m.o.Logger.With("server", s.Name), plain: s.redactText},
 		idleFlow: rateMeter{rate: whileIdle}, workFlow: rateMeter{rate: whileWorking},
 		idleStderr: rateMeter{rate: idleStderrRate}, workStderr: rateMeter{rate: workStderrRate},
@@ -302,7 +302,7 @@ func (l *connLink) endCall(ctx context.Context, r *runningCall) {
 		l.idle.Reset(idleTime)
 	}
 	if len(l.calls) == 0 {
-		l.rests = time.Now()
+		l.idleSince = time.Now()
 	}
 	l.mu.Unlock()
 	if r.progressDone == nil {

@@ -217,7 +217,7 @@ func (l *connLink) noteListChange() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.stale = true; len(l.s.Command) > 0 && l.relist == nil && !l.dropped.Load() {
-		wait := max(0, relistPause-time.Since(l.looked))
+		wait := max(0, relistPause-time.Since(l.listedAt))
 		l.relist = time.AfterFunc(wait, l.relistIdle)
 	}
 }
@@ -242,14 +242,14 @@ func (l *connLink) relistIdle() {
 // its result.
 func (l *connLink) ensureCurrent(ctx context.Context, s *mountedServer) error {
 	select {
-	case l.looking <- struct{}{}:
-		defer func() { <-l.looking }()
+	case l.listing <- struct{}{}:
+		defer func() { <-l.listing }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	v := s.viewOf(l)
 	l.mu.Lock()
-	age := time.Since(l.looked)
+	age := time.Since(l.listedAt)
 	stale := l.stale || v == nil || len(v.bad) > 0 && age > relistPause || l.s.URL != "" && age > remoteAge
 	l.stale = false
 	l.mu.Unlock()

@@ -288,7 +288,7 @@ func (p *connPool) watchLink(l *connLink) {
 // compareAll tells every server that uses the pool what a connection offers now.
 func (p *connPool) compareAll(l *connLink, n *serverListing) {
 	l.mu.Lock()
-	l.looked = time.Now()
+	l.listedAt = time.Now()
 	l.mu.Unlock()
 	for _, s := range p.listServers() {
 		s.compareOffers(l, n)

@@ -87,5 +87,5 @@ func (l *connLink) restsSince() (since time.Time, idle bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.rests, len(l.calls) == 0 && l.err == nil && !l.rests.IsZero()
+	return l.idleSince, len(l.calls) == 0 && l.err == nil && !l.idleSince.IsZero()
 }
