@@ -54,7 +54,7 @@ func (f *file) onlyLayers() bool {
 func (s *scope) actionID(v string) (string, error) {
 	switch {
 	case strings.HasPrefix(v, "mcp__"):
-		return "", fmt.Errorf("%s: names that begin with mcp__ are those of MCP servers' tools", yamldoc.Quote(v))
+		return "", fmt.Errorf("%s: names that begin with mcp__ are for the tools of MCP servers", yamldoc.Quote(v))
 	case !nameOK(v):
 		return "", fmt.Errorf("%s is not a name: expected %s", yamldoc.Quote(v), nameForm)
 	}
@@ -102,7 +102,7 @@ func (s scope) readActionID(key string, n *yamldoc.Value) (string, bool) {
 		return "", false
 	}
 	if first, dup := s.ids[id]; dup {
-		s.addFault(s.file, v.At, key, "%s: an action %s is already defined at %s: expected an id of its own", key, yamldoc.Quote(id), first)
+		s.addFault(s.file, v.At, key, "%s: an action %s is already defined at %s: expected a unique id", key, yamldoc.Quote(id), first)
 		return "", false
 	}
 	s.ids[id] = filePosition{s.file, v.At}

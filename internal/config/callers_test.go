@@ -182,10 +182,10 @@ func TestTextsOfCallersAreRefused(t *testing.T) {
 		{"issuer of another scheme", oidc + "'ftp://a.b'}}", "s.yaml:2:62: security.oidc.issuer: expected a URL such as https://login.example.com"},
 		{"issuer without a host", oidc + "'https:///x'}}", "s.yaml:2:62: security.oidc.issuer: expected a URL such as https://login.example.com"},
 		{"issuer with a bad host", oidc + "'https://a_.b:0/x'}}", `s.yaml:2:62: security.oidc.issuer: host "a_.b:0": "0" is not a port`},
-		{"issuer on a private host", oidc + "'http://10.0.0.1/x'}}", "s.yaml:2:62: security.oidc.issuer: expected https: a host in between could hand out keys of its own"},
+		{"issuer on a private host", oidc + "'http://10.0.0.1/x'}}", "s.yaml:2:62: security.oidc.issuer: expected https: with http a host in between could replace the keys"},
 		{"relay that only begins like this machine", "mail: {a: {host: 'localhost.example.com:25', from: a@b.c, tls: none}}", "s.yaml:2:59: mail.a.tls: none is for a relay on this machine: expected starttls or tls"},
-		{"recipient with a name", `mail: {a: {host: 'h.example:25', from: a@b.c, to: ["Ada <ada@b.c>"]}}`, `s.yaml:2:52: mail.a.to.0: "Ada <ada@b.c>" is no recipient: expected an address such as ada@example.com, or *@example.com`},
-		{"recipient that is everybody", `mail: {a: {host: 'h.example:25', from: a@b.c, to: ["*"]}}`, `s.yaml:2:52: mail.a.to.0: "*" is no recipient: expected an address such as ada@example.com, or *@example.com`},
+		{"recipient with a name", `mail: {a: {host: 'h.example:25', from: a@b.c, to: ["Ada <ada@b.c>"]}}`, `s.yaml:2:52: mail.a.to.0: "Ada <ada@b.c>" is not a recipient: expected an address such as ada@example.com, or *@example.com`},
+		{"recipient that is everybody", `mail: {a: {host: 'h.example:25', from: a@b.c, to: ["*"]}}`, `s.yaml:2:52: mail.a.to.0: "*" is not a recipient: expected an address such as ada@example.com, or *@example.com`},
 		{"two lines of sender", `mail: {a: {host: 'h.example:25', from: "a@b.c\nBcc: x@y.z"}}`, `s.yaml:2:40: mail.a.from: "a@b.c\nBcc: x@y.z" is not an address: expected one such as agent@example.com`},
 	}
 	for _, tt := range tests {

@@ -50,7 +50,7 @@ func (s *scope) checkVersion(v string) (string, error) {
 // workspacePath resolves a path without the variable that it defines.
 func (s *scope) workspacePath(v string) (string, error) {
 	if strings.HasPrefix(v, "${workspace}") {
-		return "", errors.New("${workspace} cannot stand in its own value")
+		return "", errors.New("workspace cannot refer to ${workspace}")
 	}
 	return s.resolvePath(v)
 }
@@ -65,7 +65,7 @@ func (s *scope) resolvePath(v string) (string, error) {
 	case strings.HasPrefix(v, "$") && !strings.HasPrefix(v, "${"):
 		return "", fmt.Errorf("a variable is written in braces: expected %s", yamldoc.OneOf(variableNames()))
 	case strings.Contains(v[1:], "${"):
-		return "", errors.New("a variable stands at the beginning of a path only")
+		return "", errors.New("a variable may stand only at the beginning of a path")
 	case strings.ContainsAny(v, "\n\t"):
 		return "", errors.New("a path is one line without tabs")
 	}

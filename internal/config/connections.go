@@ -184,7 +184,7 @@ func (s *scope) parseRecipient(v string) (string, error) {
 	}
 	a, err := mail.ParseAddress(bare)
 	if err != nil || a.Name != "" || a.Address != bare || len(v) > maxAddressBytes || strings.Contains(bare, "*") {
-		return "", fmt.Errorf("%s is no recipient: expected an address such as ada@example.com, or *@example.com", yamldoc.Quote(v))
+		return "", fmt.Errorf("%s is not a recipient: expected an address such as ada@example.com, or *@example.com", yamldoc.Quote(v))
 	}
 	return v, nil
 }
@@ -234,7 +234,7 @@ func (l *loader) ownState() {
 		rest, own := strings.CutPrefix(path, l.cfg.State.Path)
 		if key := "databases." + name + ".path"; own && slices.Contains([]string{"", "-wal", "-shm", "-journal"}, rest) {
 			at := l.places[key]
-			l.addFault(at.file, at.at, key, "%s: this is the state of the gate, which no tool reaches: expected another file", key)
+			l.addFault(at.file, at.at, key, "%s: no tool may use the state of the gate: expected another file", key)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 const maxDuration = 3650 * 24 * time.Hour
 
 var (
-	errDuration     = errors.New("expected a whole number with s, m, h or d behind it, such as 30s")
+	errDuration     = errors.New("expected a whole number followed by s, m, h or d, such as 30s")
 	errLongDuration = errors.New("longer than 3650d")
 )
 

@@ -101,7 +101,7 @@ func (s *scope) parseExpiry(v string) (string, error) {
 	}
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%s is no date: expected one such as 2027-01-01 or 2027-01-01T12:00:00Z", yamldoc.Quote(v))
+		return "", fmt.Errorf("%s is not a date: expected one such as 2027-01-01 or 2027-01-01T12:00:00Z", yamldoc.Quote(v))
 	case t.Year() < firstYear:
 		return "", fmt.Errorf("%s is out of range: expected the year %d or later", yamldoc.Quote(v), firstYear)
 	}
@@ -112,7 +112,7 @@ func (s *scope) parseExpiry(v string) (string, error) {
 // compared as it is.
 func (s *scope) parsePermission(v string) (string, error) {
 	if strings.Contains(v, "*") {
-		return "", fmt.Errorf("%s: a permission has no wildcards: expected a word such as weather:read", yamldoc.Quote(v))
+		return "", fmt.Errorf("%s: a permission cannot have wildcards: expected a word such as weather:read", yamldoc.Quote(v))
 	}
 	ok := v != "" && len(v) <= maxPermissionBytes
 	for i := range len(v) {

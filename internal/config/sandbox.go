@@ -116,7 +116,7 @@ var units = []struct {
 	bytes int64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}}
 
-var errSize = errors.New("expected a whole number with KiB, MiB, GiB or TiB behind it, such as 512MiB")
+var errSize = errors.New("expected a whole number followed by KiB, MiB, GiB or TiB, such as 512MiB")
 
 // sizeCheck returns a check for a size; what is kept is the number of bytes.
 func sizeCheck(least int64) func(*scope, string) (string, error) {

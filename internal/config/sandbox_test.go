@@ -51,14 +51,14 @@ func TestSandboxLimits(t *testing.T) {
 		{text: "memory: 9999999999999999999999TiB", err: "out of range"},
 		{text: "memory: 17179869185KiB", err: "out of range"}, // overflows after 2^64
 		{text: "memory: 0GiB", err: "out of range"},
-		{text: "memory: -1GiB", err: "expected a whole number with KiB"},
-		{text: "memory: +1GiB", err: "expected a whole number with KiB"},
-		{text: "memory: 1.5GiB", err: "expected a whole number with KiB"},
-		{text: "memory: 010GiB", err: "expected a whole number with KiB"},
-		{text: "memory: GiB", err: "expected a whole number with KiB"},
-		{text: "memory: 1 GiB", err: "expected a whole number with KiB"},
-		{text: "memory: 1gib", err: "expected a whole number with KiB"},
-		{text: "memory: 1G", err: "expected a whole number with KiB"},
+		{text: "memory: -1GiB", err: "expected a whole number followed by KiB"},
+		{text: "memory: +1GiB", err: "expected a whole number followed by KiB"},
+		{text: "memory: 1.5GiB", err: "expected a whole number followed by KiB"},
+		{text: "memory: 010GiB", err: "expected a whole number followed by KiB"},
+		{text: "memory: GiB", err: "expected a whole number followed by KiB"},
+		{text: "memory: 1 GiB", err: "expected a whole number followed by KiB"},
+		{text: "memory: 1gib", err: "expected a whole number followed by KiB"},
+		{text: "memory: 1G", err: "expected a whole number followed by KiB"},
 		{text: "file_size: 1MiB", want: Sandbox{FileSize: 1 << 20}},
 		{text: "file_size: 1023KiB", err: "out of range: expected 1MiB to 1TiB"},
 		{text: "tmp: 2048KiB", want: Sandbox{Tmp: 2 << 20}},
@@ -111,7 +111,7 @@ personalities:
 state: sqlite:/opt/gate/state.db
 secrets: [{dir: /opt/keys/live}]
 `
-	const wide = "is no toolchain"
+	const wide = "is not a toolchain"
 	tests := map[string]string{
 		"/opt/node": "", "/usr/local/go": "", "${home}/sdk/go1.26": "", "${home}/go": "", "/srv/in": "", "/srv/in/tc": "",
 		"/nix/var/nix/profiles/default": "", "/run/current-system/sw": "", "/opt/gates": "", "/home/ann/.cargo": "",
@@ -152,7 +152,7 @@ personalities: {a: {fs_reach: {write: [/data/out]}}}
 		t.Fatal(err)
 	}
 	tests := map[string]string{
-		"/opt/elsewhere": "", "/data/out/tc": "lies inside what", "/real/out": "is what", "/": "is no toolchain", "/home/ann": "is no toolchain",
+		"/opt/elsewhere": "", "/data/out/tc": "lies inside what", "/real/out": "is what", "/": "is not a toolchain", "/home/ann": "is not a toolchain",
 	}
 	for to, want := range tests {
 		follow := func(path string) string {

@@ -154,7 +154,7 @@ func (s *scope) parseIssuer(v string) (string, error) {
 	case err != nil:
 		return "", err
 	case u.Scheme == "http" && !isLoopback(host):
-		return "", errors.New("expected https: a host in between could hand out keys of its own")
+		return "", errors.New("expected https: with http a host in between could replace the keys")
 	}
 	return v, nil
 }

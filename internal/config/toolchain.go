@@ -30,8 +30,8 @@ var forbidden = []string{"/etc", "/proc", "/sys", "/dev", "/boot", "/run/user", 
 // homes lists folders whose direct members are the homes of users.
 var homes = []string{"/home", "/Users", "/var/home", "/usr/home", "/export/home"}
 
-// errWide says what is expected in place of a folder that is no toolchain.
-var errWide = errors.New("is no toolchain: children would see all of it; expected the folder of one toolchain, such as /opt/node")
+// errWide says what is expected in place of a folder that is not a toolchain.
+var errWide = errors.New("is not a toolchain: children would see all of it; expected the folder of one toolchain, such as /opt/node")
 
 // checkNarrow reports an error for a folder that holds more than a toolchain.
 func checkNarrow(path, home string) error {
@@ -135,7 +135,7 @@ func checkApart(dir string, list []reservedFolder, follow func(string) string) e
 		default:
 			continue
 		}
-		return fmt.Errorf("%s %s %s: expected a folder apart from it, which no tool can change", yamldoc.Quote(dir), how, k.what)
+		return fmt.Errorf("%s %s %s: expected a folder outside of it that no tool can change", yamldoc.Quote(dir), how, k.what)
 	}
 	return nil
 }
