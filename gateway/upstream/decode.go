@@ -118,7 +118,7 @@ func (d *serverDecoder) decodeLocal(top *definition.Object, remote bool) {
 		switch {
 		case !ok:
 		case remote:
-			d.Fault(at, "belongs to a command: a remote server runs elsewhere")
+			d.Fault(at, "is only for a server with command: a remote server runs elsewhere")
 		case key == "cwd":
 			if text, is := v.(string); is && text != "" {
 				d.s.Dir = d.Path(at, text)
@@ -137,10 +137,10 @@ func (d *serverDecoder) decodeLocal(top *definition.Object, remote bool) {
 func (d *serverDecoder) refuseMeaningless(remote bool) {
 	c := &d.s.Capabilities
 	for _, name := range group.Unusable(c, "network", "secrets", "fs_reach", "process", "input") {
-		d.Fault("/capabilities/"+name, "an MCP server has no use for it: expected network, secrets, fs_reach, process or input")
+		d.Fault("/capabilities/"+name, "an MCP server cannot use this: expected network, secrets, fs_reach, process or input")
 	}
 	if c.Input != nil && d.s.Shared {
-		d.Fault("/capabilities/input", "a shared process works for several principals, and a question could reach another one's caller: leave one of both out")
+		d.Fault("/capabilities/input", "a question of a shared process could reach the caller of another principal: remove shared or input")
 	}
 	for key, declared := range map[string]bool{"fs_reach": c.FSReach != nil, "process": c.Process != nil} {
 		if declared && remote {
@@ -161,7 +161,7 @@ func (d *serverDecoder) decodeURL(at string, v any) {
 	host, port, err := reach.SplitHostPort(u.Host)
 	switch {
 	case u.User != nil:
-		d.Fault(at, "the address holds a user: put what identifies you into headers")
+		d.Fault(at, "the address holds a user: put credentials into headers")
 	case err != nil:
 		d.Fault(at, "%v", err)
 	case port == 0 && u.Port() != "":
@@ -236,7 +236,7 @@ func (d *serverDecoder) checkSecretHosts(at string, hosts []string) {
 		case err != nil:
 			d.Fault(at, "%v", err)
 		case host.Any():
-			d.Fault(at, "a secret is for hosts that are named: * is none")
+			d.Fault(at, "a secret needs named hosts: replace * by the hosts that may get it")
 		case !any && !set.Covers(host):
 			d.Fault(at, "the host %s is not in capabilities.network.allowedHosts: add it there", host)
 		}
@@ -255,7 +255,7 @@ func (d *serverDecoder) childSecret(at, name string, v any) (s sallyport.ChildSe
 		d.Fault(definition.Below(at, "prefixes"), "%v", err)
 	}
 	if len(s.Hosts) == 0 {
-		d.Fault(definition.Below(at, "hosts"), "expected the hosts that get the value: the server itself sees a stand-in")
+		d.Fault(definition.Below(at, "hosts"), "expected the hosts that may get the value; the server itself only sees a stand-in")
 	}
 	d.checkSecretHosts(definition.Below(at, "hosts"), s.Hosts)
 	return s, true

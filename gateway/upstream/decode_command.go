@@ -21,7 +21,7 @@ import (
 var fetchers = [...]string{"npm create", "pnpm create", "yarn create", "bun create", "uv tool"}
 
 // errSteers is the fault of a variable that no child process may get.
-const errSteers = "the variable steers a child from outside, so that no child gets it: leave it out"
+const errSteers = "no child gets this variable, because it controls a child from outside: leave it out"
 
 // decodeCommand reads the binary and its arguments.
 func (d *serverDecoder) decodeCommand(at string, v any) {
@@ -60,7 +60,7 @@ func (d *serverDecoder) checkBinary(at string, argv []string) {
 		d.Fault(at, "expected the name of a binary on the search path, such as node or python3, without a folder; a script is its argument")
 	case d.decodeLauncher(at, argv):
 	case len(argv) > 1 && slices.Contains(fetchers[:], name+" "+argv[1]):
-		d.Fault(at, "%s %s fetches what is not pinned: write npx, bunx, uvx or pipx with a package and its exact version", name, argv[1])
+		d.Fault(at, "%s %s fetches a package that is not pinned: write npx, bunx, uvx or pipx with a package and its exact version", name, argv[1])
 	case reach.RefuseLauncher(name) != "":
 		d.Fault(at, "%s %s: write the server's own program, which is confined here", name, reach.RefuseLauncher(name))
 	case err != nil || name == string(reach.AnyBinary):
@@ -97,7 +97,7 @@ func (d *serverDecoder) expandArgument(at, text string) string {
 	case strings.HasPrefix(path, "${"), strings.HasPrefix(path, "./"), strings.HasPrefix(path, "../"), path == ".", path == "..":
 		path = d.Path(at, path)
 	case strings.Contains(text, "${"):
-		d.Fault(at, "a variable stands at the beginning of an argument, or after the = of an option")
+		d.Fault(at, "a variable may stand only at the beginning of an argument, or after the = of an option")
 	}
 	if filepath.IsAbs(path) {
 		path = d.resolveProgram(path)
@@ -132,11 +132,11 @@ func (d *serverDecoder) decodeEnv(at string, v any) {
 		case reach.ReservedEnv(name):
 			d.Fault(at, errSteers)
 		case !ok || strings.Contains(text, "\x00"):
-			d.Fault(at, "expected a text, a number, true or false; a secret belongs under secret_env")
+			d.Fault(at, "expected a text, a number, true or false; put a secret under secret_env")
 		case strings.HasPrefix(text, "${"):
 			text = d.Path(at, text)
 		case strings.Contains(text, "${"):
-			d.Fault(at, "a variable stands at the beginning; a secret belongs under secret_env")
+			d.Fault(at, "a variable may stand only at the beginning; put a secret under secret_env")
 		}
 		d.s.Env[name] = text
 	})

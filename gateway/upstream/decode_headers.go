@@ -21,7 +21,7 @@ func (d *serverDecoder) decodeRemote(top *definition.Object, local bool) {
 	if v, at, ok := top.Take("transport", ""); ok {
 		switch text, _ := v.(string); {
 		case local:
-			d.Fault(at, "belongs to a url: a command speaks on standard input and output")
+			d.Fault(at, "is only for a server with url: a command speaks on standard input and output")
 		case text != string(TransportHTTP) && text != string(TransportSSE):
 			d.Fault(at, "expected http, which is streamable HTTP, or sse, the older transport")
 		default:
@@ -33,7 +33,7 @@ func (d *serverDecoder) decodeRemote(top *definition.Object, local bool) {
 	case !ok:
 		return
 	case local:
-		d.Fault(at, "belongs to a url: a command takes env")
+		d.Fault(at, "is only for a server with url: for a command write env")
 		return
 	}
 	seen := map[string]bool{}
@@ -43,9 +43,9 @@ func (d *serverDecoder) decodeRemote(top *definition.Object, local bool) {
 		case !isToken(name):
 			d.Fault(at, "not the name of a header")
 		case slices.Contains(fixedHeaders[:], h.Name), strings.HasPrefix(h.Name, "Proxy-"):
-			d.Fault(at, "this header is not for a server's declaration to set")
+			d.Fault(at, "a declaration may not set this header: remove it")
 		case seen[h.Name]:
-			d.Fault(at, "the header is given twice, in another case")
+			d.Fault(at, "the header is given twice, in upper and lower case: keep one")
 		}
 		seen[h.Name] = true
 		if text, plain := v.(string); plain {
@@ -55,7 +55,7 @@ func (d *serverDecoder) decodeRemote(top *definition.Object, local bool) {
 			o.Done()
 		}
 		if strings.ContainsFunc(h.Value, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
-			d.Fault(at, "a character that no header holds")
+			d.Fault(at, "a header cannot contain this character")
 		}
 		d.s.Headers = append(d.s.Headers, h)
 	})

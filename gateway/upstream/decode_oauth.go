@@ -15,7 +15,7 @@ func (d *serverDecoder) decodeOAuth(top *definition.Object, local bool) {
 	case !ok:
 		return
 	case local:
-		d.Fault(at, "belongs to a url: a command takes secret_env")
+		d.Fault(at, "is only for a server with url: for a command write secret_env")
 		return
 	}
 	o := d.Object(at, v)
@@ -24,7 +24,7 @@ func (d *serverDecoder) decodeOAuth(top *definition.Object, local bool) {
 	}
 	for _, h := range d.s.Headers {
 		if h.Name == "Authorization" {
-			d.Fault("/headers/"+h.Name, "the header is the token's: leave out either it or oauth")
+			d.Fault("/headers/"+h.Name, "oauth sets this header: remove the header or oauth")
 		}
 	}
 	s := &oauth.Server{
