@@ -45,7 +45,7 @@ func (rt *Runtime) recordChange(ctx context.Context, e *audit.Event) error {
 // and those that give no rights before their answer is printed.
 func (rt *Runtime) RecordDone(ctx context.Context, e *audit.Event, unless string) error {
 	if err := rt.recordChange(ctx, e); err != nil {
-		return fmt.Errorf("this is done, and there is no record of it%s: %w", unless, err)
+		return fmt.Errorf("the change is made, but it is not recorded%s: %w", unless, err)
 	}
 	return nil
 }

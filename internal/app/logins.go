@@ -34,7 +34,7 @@ func LoginRole(t *Deployment, server, asked string) (string, error) {
 	roles := t.RolesWith(server)
 	switch {
 	case len(roles) == 0:
-		return "", fmt.Errorf("no personality lists %s in mcp_servers, so that no caller can use it", server)
+		return "", fmt.Errorf("no personality lists %s in mcp_servers, so no caller can use it: add it to one", server)
 	case asked == "":
 		return roles[0], nil
 	case !slices.Contains(roles, asked):

@@ -66,7 +66,7 @@ func (t *Deployment) checkWorkspace() {
 		return
 	}
 	t.warnings = append(t.warnings, t.Config.Fault("", "workspace", -1,
-		"workspace: "+t.Config.Workspace+": "+why+"; nothing below it is in reach until the folder is there").Error())
+		"workspace: "+t.Config.Workspace+": "+why+"; tools reach nothing below it until the folder exists").Error())
 }
 
 // UnconnectedTools lists the built-in tools that exist only with a connection.

@@ -55,7 +55,7 @@ func OpenForQuestions(ctx context.Context, env *Environment, paths []string) (*R
 func OpenForLock(ctx context.Context, env *Environment, paths []string, l PinPolicy) (*Runtime, error) {
 	return openWith(ctx, env, paths, func(rt *Runtime, ctx context.Context) error {
 		if rt.Builtin {
-			return fmt.Errorf("there is no %s here, and without one no MCP server", ConfigName)
+			return fmt.Errorf("there is no %s here, so no MCP server is declared", ConfigName)
 		}
 		rt.look = l
 		return rt.openStore(ctx)
@@ -91,7 +91,7 @@ func OpenForAccess(ctx context.Context, env *Environment, paths []string, change
 		return nil, err
 	}
 	if change && c.State.Kind == config.StateMemory {
-		return nil, errors.New("the configuration keeps its state in memory, where this change would end with the command: set state to a file")
+		return nil, errors.New("the configuration keeps its state in memory, so this change would be lost when the command ends: set state to a file")
 	}
 	rt = &Runtime{Env: env, Deployment: &Deployment{Config: c}, Builtin: builtin}
 	defer func() {

@@ -179,7 +179,7 @@ func (t *Deployment) installMissingPackage(ctx context.Context, l *ServerLaunch)
 	case err != nil:
 		l.Why = err.Error()
 	case is.SHA256 != l.pkg.SHA256:
-		l.Why = fmt.Sprintf("what the registry gives for %s, or for what it needs, is not what is pinned: its files have the digest %s, pinned is %s", s.Package, is.SHA256, l.pkg.SHA256)
+		l.Why = fmt.Sprintf("%s or a package that it needs differs from its pin: the files of the registry have the digest %s, the pin says %s", s.Package, is.SHA256, l.pkg.SHA256)
 	}
 }
 
@@ -202,7 +202,7 @@ func packageOf(o *install.Program, from *install.Store) *lock.Package {
 // program wrote the manifest, but another program may have changed it.
 func (l *ServerLaunch) installedCommand(store *install.Store) (command []string, why string) {
 	if c := l.pkg.Command; len(c) < 2 || c[0] != "node" && c[0] != "python3" {
-		return nil, "what the lock file says of its package runs nothing"
+		return nil, "the lock file names no program that runs its package"
 	}
 	folder := store.Folder(*l.declared.Package, l.pkg.SHA256)
 	for _, word := range l.pkg.Command {

@@ -21,7 +21,7 @@ import (
 )
 
 // errChangedProgram refuses to run a file that an agent may have written.
-var errChangedProgram = errors.New("what it runs was changed where tools may write")
+var errChangedProgram = errors.New("its program was changed in a folder that tools may write")
 
 // scriptRunners lists the programs that run the file named by their first
 // argument.
@@ -269,8 +269,8 @@ func (t *Deployment) ProgramFaults() (faults registry.Faults) {
 		}
 		f := registry.Fault{
 			Tool: name, Capability: "process", Source: w.part.Source(""),
-			Message: fmt.Sprintf("it runs %s, which lies where %s may write, so that an agent can change what runs", w.path, w.by),
-			Fix:     "move it to where no tool may write, or name its folder in the declaration's capabilities.process.execFrom to let agents choose what runs",
+			Message: fmt.Sprintf("it runs %s: %s may write there, so an agent can change what runs", w.path, w.by),
+			Fix:     "move it to a folder that no tool may write; to let agents choose what runs, name its folder in capabilities.process.execFrom of the declaration",
 		}
 		if w.Kind == "server" {
 			f.Fix += "; or pin it with sallyport lock"

@@ -195,7 +195,7 @@ func (t *Deployment) expectedReason(tool string) string {
 	if server == "" || !t.asking.Load() || !slices.ContainsFunc(t.Config.Servers, func(p config.Part) bool { return p.ID == server }) {
 		return ""
 	}
-	return "the MCP server " + server + " has not said yet what it offers, since the configuration was put in force"
+	return "the MCP server " + server + " is still being asked what it offers: try again"
 }
 
 // askServer asks one server, in each role that may use it until it answers. The
@@ -205,7 +205,7 @@ func (t *Deployment) askServer(ctx context.Context, f *FoundServer, role string)
 	if slices.Contains(roles, role) {
 		roles = append([]string{role}, slices.DeleteFunc(roles, func(name string) bool { return name == role })...)
 	}
-	f.Why = "no personality lists it in mcp_servers, so that no caller can use it"
+	f.Why = "no personality lists it in mcp_servers, so no caller can use it"
 	f.refused = map[string]string{}
 	for _, name := range roles {
 		res := t.CallFinder(ctx, name, upstream.DiscoveryName(f.Name), nil)

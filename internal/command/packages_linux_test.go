@@ -300,7 +300,7 @@ func TestPackageOfAnotherContent(t *testing.T) {
 		}
 		place(t, other.dir, name, string(text))
 	}
-	other.says(1, "what the registry gives for notes-server@1.2.3, or for what it needs, is not what is pinned", "check")
+	other.says(1, "notes-server@1.2.3 or a package that it needs differs from its pin", "check")
 }
 
 // remove removes an installed copy.

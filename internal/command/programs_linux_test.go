@@ -70,7 +70,7 @@ func TestA14_AChangedHandlerDoesNotRun(t *testing.T) {
 				if out := say(dir, "call", "greet", "{}", "--personality", "caller"); !strings.Contains(out, "good") {
 					t.Fatalf("before the attack the action says %q", out)
 				}
-				if out := say(dir, "check"); !strings.Contains(out, "where personality writer may write, so that an agent can change what runs") {
+				if out := say(dir, "check"); !strings.Contains(out, "personality writer may write there, so an agent can change what runs") {
 					t.Errorf("check does not name the handler:\n%s", out)
 				}
 				if out := say(dir, "serve", "--strict", "--personality", "caller", "--listen", "127.0.0.1:0"); !strings.Contains(out, "--strict") {
@@ -151,13 +151,13 @@ personalities:
 	if out := tools(); !strings.Contains(out, "mcp__notes__") {
 		t.Fatalf("before the attack tools says\n%s", out)
 	}
-	if out := say(dir, "check"); !strings.Contains(out, "where personality writer may write") {
+	if out := say(dir, "check"); !strings.Contains(out, "personality writer may write there") {
 		t.Errorf("check does not name the script:\n%s", out)
 	}
 	if out := say(dir, "call", "terminal", `{"command":"echo '# evil' >>server.py"}`, "--personality", "writer"); !strings.Contains(out, "exit code: 0") {
 		t.Fatalf("the attack did not run: %s", out)
 	}
-	if out := tools(); strings.Contains(out, "mcp__notes__") || !strings.Contains(out, "changed where tools may write") {
+	if out := tools(); strings.Contains(out, "mcp__notes__") || !strings.Contains(out, "changed in a folder that tools may write") {
 		t.Errorf("the next command starts what the agent wrote:\n%s", out)
 	}
 	if out := say(dir, "reach", "accept", "server", "notes"); !strings.Contains(out, "runs as it is now") {
