@@ -168,7 +168,7 @@ func selectApprovals(list []sallyport.Approval, ids []string) ([]sallyport.Appro
 		case 1:
 			out = append(out, found[0])
 		default:
-			return nil, &exitError{code: exitFailed, err: fmt.Errorf("%d held calls have ids that begin with %q: give more of it", len(found), id)}
+			return nil, &exitError{code: exitFailed, err: fmt.Errorf("%d held calls have ids that begin with %q: give a longer part of the id", len(found), id)}
 		}
 	}
 	return out, nil

@@ -108,7 +108,7 @@ func stdioEntry(env *environment, f *flags, c *clients.Client, role string) (map
 	}
 	configs := configPaths(env, f)
 	if len(configs) == 0 {
-		return nil, fmt.Errorf("no %s in %s: run 'sallyport init' first, so that the client's folder does not decide", app.ConfigName, env.dir)
+		return nil, fmt.Errorf("no %s in %s: run 'sallyport init' first; otherwise the folder of the client decides which file counts", app.ConfigName, env.dir)
 	}
 	for _, path := range configs {
 		args = append(args, "--config", path)

@@ -133,7 +133,7 @@ func printChange(p *printer, c *lock.Change) {
 		}
 	}
 	if c.Cut {
-		p.printLine("    more of it differs than is shown: read the definition itself before you approve it")
+		p.printLine("    there are more differences: read the whole definition before you approve it")
 	}
 }
 

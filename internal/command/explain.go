@@ -36,7 +36,7 @@ func (q *explainQuestions) checkFlags(cmd *cobra.Command, args []string) error {
 	case q.call == "" && len(args) == 0:
 		return errors.New("explain: expected a TOOL, or --call ID")
 	case q.call != "" && len(args) > 0:
-		return errors.New("explain: a TOOL and --call ID exclude each other")
+		return errors.New("explain: give a TOOL or --call ID, not both")
 	case q.call != "" && (q.host != "" || q.path != "" || q.write):
 		return errors.New("explain: --host, --path and --write ask about a TOOL, not about a past call")
 	case q.write && q.path == "":
@@ -277,7 +277,7 @@ func explainCall(ctx context.Context, rt *app.Runtime, p *printer, call string) 
 		}
 	}
 	if last == nil {
-		p.printLine("%s is no call but a change: %s", call, text.OneLine(describeChange(&events[0])))
+		p.printLine("%s is a change, not a call: %s", call, text.OneLine(describeChange(&events[0])))
 		return nil
 	}
 	p.printLine("call %s: %s by %s as %s at %s", last.CallID, text.OneLine(string(last.Tool)), last.Principal,

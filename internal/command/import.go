@@ -74,13 +74,13 @@ func (e *environment) importServers(ctx context.Context, f *flags, o *importer.O
 	env := e.importEnvironment(f)
 	switch {
 	case rollback && (write || o.Observe):
-		return errors.New("import: --rollback excludes --write and --observe")
+		return errors.New("import: give --rollback without --write and --observe")
 	case rollback:
 		return importer.RollBack(env, o)
 	case o.Force:
-		return errors.New("import: --force belongs to --rollback")
+		return errors.New("import: --force needs --rollback")
 	case o.Name == "" && (write || o.SelectsServers()):
-		return errors.New("import: name a client: without one, import lists what it finds")
+		return errors.New("import: name a client, or leave out the flags to list what import finds")
 	case o.Name == "":
 		return importer.ListClients(env)
 	case write:

@@ -82,7 +82,7 @@ func printPinned(p *printer, path string, states []pinning.ServerState, added in
 	for i := range states {
 		st := &states[i]
 		if st.State == pinning.StateChanged {
-			p.printLine("%s %s is not what is pinned: sallyport diff %s shows the changes", p.colourBad("changed"), st.Server, st.Server)
+			p.printLine("%s %s differs from its pin: sallyport diff %s shows the changes", p.colourBad("changed"), st.Server, st.Server)
 		}
 		printState(p, st)
 	}

@@ -88,7 +88,7 @@ func logIn(ctx context.Context, rt *app.Runtime, p *printer, name string, l *log
 		return usageError(err)
 	}
 	if rt.Passing {
-		return usageError(errors.New("login: the state is memory, so that the tokens would end with this command: write state: sqlite:PATH"))
+		return usageError(errors.New("login: the state is memory, so the tokens would be lost when this command ends: write state: sqlite:PATH"))
 	}
 	if held := rt.Servers.Pins.Servers[name]; held != nil && held.Why != "" {
 		return usageError(fmt.Errorf("login %s: %s", name, held.Why))

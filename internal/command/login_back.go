@@ -97,11 +97,11 @@ func (b *loginCallback) newHandler(state string, answers chan<- url.Values) http
 		case r.Method != http.MethodGet:
 			http.Error(w, "The method is not allowed here.", http.StatusMethodNotAllowed)
 		case err != nil || len(q["state"]) != 1 || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(state)) != 1:
-			http.Error(w, "This is not the answer to what was asked here. The login still waits.", http.StatusBadRequest)
+			http.Error(w, "This answer does not belong to this login. The login still waits.", http.StatusBadRequest)
 		default:
 			select {
 			case answers <- q:
-				_, _ = fmt.Fprintln(w, "Thank you. The terminal says what came of it; this page can be closed.")
+				_, _ = fmt.Fprintln(w, "Thank you. The terminal shows the result. You can close this page.")
 			default:
 				http.Error(w, "The answer was given already.", http.StatusGone)
 			}
@@ -149,7 +149,7 @@ func reportLogin(p *printer, s *upstream.Server, principal string, status *oauth
 		until = " until " + formatExpiry(status.Expires)
 	}
 	p.printLine("logged in: %s may use %s%s", app.HolderName(s, principal), s.Name, until)
-	p.printLine("a serve that runs asks it within seconds")
+	p.printLine("a running serve asks the server within seconds")
 	return nil
 }
 

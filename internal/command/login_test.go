@@ -273,7 +273,7 @@ func TestLoginSaysWhatToOpenAsJSON(t *testing.T) {
 		Renews   bool `json:"renews"`
 	}
 	if err := lines.Decode(&came); err != nil || !came.LoggedIn || !came.Renews {
-		t.Errorf("what came of it = %+v, %v", came, err)
+		t.Errorf("The terminal shows the result = %+v, %v", came, err)
 	}
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

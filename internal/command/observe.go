@@ -168,7 +168,7 @@ func printObservation(p *printer, seen *sandbox.Observation, args []string) {
 	remark("what one run of this needed: %s", text.Clip(strings.Join(args, " "), 200))
 	printCapabilities(p, &seen.Capabilities)
 	if more := seen.Binaries; len(more) > 1 {
-		remark("also started, which needs no declaration:")
+		remark("also started (no declaration needed):")
 		printItems(p, more[1:])
 	}
 	for _, group := range []struct {
@@ -195,7 +195,7 @@ func printObservation(p *printer, seen *sandbox.Observation, args []string) {
 		remark("note: %s", n)
 	}
 	if seen.More {
-		remark("note: it used more than was kept: the declaration may be too small")
+		remark("note: the program used more than the list can hold: the declaration may be too small")
 	}
 	remark("cannot be seen in any run:")
 	printItems(p, seen.Unseen)

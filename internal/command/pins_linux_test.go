@@ -30,7 +30,7 @@ func TestCVE_2025_54136_MCPoison(t *testing.T) {
 	p.says(1, "Unknown tool: mcp__notes__echo", "RAN", "call", "mcp__notes__echo", "{}")
 	p.says(1, "It was not started", "RAN", "diff")
 	p.says(2, "--strict", "RAN", "serve", "--strict", "--listen", "127.0.0.1:0")
-	p.says(1, "is not what is pinned", "RAN", "lock")
+	p.says(1, "differs from its pin", "RAN", "lock")
 	for _, change := range []func(){
 		func() { p.write("server.py", "# changed\n"+pinnedServer) },
 		func() {

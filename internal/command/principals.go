@@ -69,7 +69,7 @@ func parseExpiry(s string, now time.Time) (time.Time, error) {
 		at = now.Add(d)
 	}
 	if !now.Before(at) {
-		return at, fmt.Errorf("--expires %q is over", s)
+		return at, fmt.Errorf("--expires %q is in the past", s)
 	}
 	return at, nil
 }
@@ -132,7 +132,7 @@ func printToken(env *environment, f *flags, r *auth.Record, token string) error 
 		})
 	}
 	p.printLine("%s", token)
-	fmt.Fprintf(env.stderr, "sallyport: this is the token of %s; it is printed this once and kept as a hash. It ends: %s\n", r.Name, formatExpiry(r.Expires))
+	fmt.Fprintf(env.stderr, "sallyport: this is the token of %s. It is printed only now and kept as a hash. It ends: %s\n", r.Name, formatExpiry(r.Expires))
 	return nil
 }
 
@@ -155,7 +155,7 @@ func principalsRotate(env *environment, f *flags) *cobra.Command {
 			var at time.Time
 			var err error
 			if expires == never {
-				return usageError(errors.New("--expires never: make a principal for that; a rotation may only set an end"))
+				return usageError(errors.New("--expires never: a rotation must set an end; to get a token without an end, add a principal"))
 			}
 			if expires != "" {
 				if at, err = parseExpiry(expires, time.Now()); err != nil {

@@ -35,7 +35,7 @@ func (t *switchTarget) registerFlags(cmd *cobra.Command) {
 func (t *switchTarget) parseTarget(args []string) (kind auth.SwitchKind, name string, err error) {
 	switch {
 	case (t.tool != "" || t.server != "" || t.everything) && (len(args) > 0 || t.session != ""):
-		return "", "", errors.New("--tool, --server and --everything are for everybody: they go with no principal and no --session")
+		return "", "", errors.New("--tool, --server and --everything are for every caller: leave out the principal and --session")
 	case t.everything:
 		return auth.SwitchEverything, auth.Everything, nil
 	case t.server != "":
@@ -75,7 +75,7 @@ can also stop the local user and names of an issuer (oidc:...).`,
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				// A switch for an unknown name would stop nothing.
 				if kind == auth.SwitchServer && !slices.ContainsFunc(rt.Config.Servers, func(p config.Part) bool { return p.ID == name }) {
-					fmt.Fprintf(env.stderr, "sallyport: warning: the configuration has no MCP server %q; it is stopped should there be one\n", name)
+					fmt.Fprintf(env.stderr, "sallyport: warning: the configuration has no MCP server %q; the stop counts as soon as there is one\n", name)
 				}
 				if kind == auth.SwitchPrincipal || kind == auth.SwitchSession {
 					if err := app.CheckPrincipal(cmd.Context(), rt, args[0]); err != nil {
@@ -120,7 +120,7 @@ func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
 		}
 		known = append(known, t.ID())
 	}
-	fmt.Fprintf(env.stderr, "sallyport: warning: %s; it is stopped should there be one\n", app.UnknownName("tool", name, known))
+	fmt.Fprintf(env.stderr, "sallyport: warning: %s; the stop counts as soon as there is one\n", app.UnknownName("tool", name, known))
 }
 
 func principalsStart(env *environment, f *flags) *cobra.Command {

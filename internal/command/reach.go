@@ -80,7 +80,7 @@ configuration lets tools write.`,
 				case err != nil:
 					return usageError(err)
 				case !found:
-					return usageError(fmt.Errorf("reach forget: %q is no place that the state knows: sallyport reach ls lists them", args[0]))
+					return usageError(fmt.Errorf("reach forget: the state knows no place %q: sallyport reach ls lists the places", args[0]))
 				}
 				if p := env.newPrinter(f); p.json {
 					return p.printJSON(map[string]any{"path": args[0], "forgotten": true})

@@ -43,7 +43,7 @@ configuration is loaded again.`,
 				env.newPrinter(f).printLine("%s %s runs as it is now", w.Kind, w.Name)
 				return nil
 			}
-			return usageError(fmt.Errorf("reach accept: no %s %q runs anything that lies where tools may write", args[0], args[1]))
+			return usageError(fmt.Errorf("reach accept: no %s %q runs a program that lies where tools may write", args[0], args[1]))
 		},
 	}
 }

@@ -50,7 +50,7 @@ effect at once. If it has faults, the last good one stays in force.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if s.stdio && cmd.Flags().Changed("listen") {
-				return usageError(errors.New("serve: --stdio and --listen exclude each other"))
+				return usageError(errors.New("serve: give --stdio or --listen, not both"))
 			}
 			// A client that disconnects closes the pipe. Its calls still have
 			// to be recorded; the signal would end the process first.
@@ -80,7 +80,7 @@ effect at once. If it has faults, the last good one stays in force.`,
 func checkHosts(hosts []string) error {
 	for _, h := range hosts {
 		if p, err := reach.ParseHost(h); err != nil || strings.HasPrefix(p.String(), "*") {
-			return fmt.Errorf("serve: --host %q: expected a name or address, with its port unless that is 80 or 443", h)
+			return fmt.Errorf("serve: --host %q: expected a name or an address, and a port unless it is 80 or 443", h)
 		}
 	}
 	return nil
@@ -100,10 +100,10 @@ func runServer(ctx context.Context, rt *app.Runtime, env *environment, s *serveF
 	// A path that a link withholds must not stop a start: an agent may have
 	// made the link.
 	if s.strict && slices.ContainsFunc(misfits, func(m registry.Fault) bool { return !m.Linked }) {
-		return usageError(errors.New("serve: --strict, and the tools above do not fit: sallyport check shows the rules and what would change them"))
+		return usageError(errors.New("serve --strict: the tools above do not fit; sallyport check shows the rules and the fixes"))
 	}
 	if failed := rt.Servers.Failed(); s.strict && len(failed) > 0 {
-		return usageError(fmt.Errorf("serve: --strict, and these MCP servers do not answer, or are not what is pinned: %s", strings.Join(failed, ", ")))
+		return usageError(fmt.Errorf("serve --strict: these MCP servers do not answer or differ from their pins: %s", strings.Join(failed, ", ")))
 	}
 	rt.Children.KeepWarm(app.WarmHelpers)
 	l := app.NewLive(rt.Deployment)
@@ -212,7 +212,7 @@ func printAnnouncement(rt *app.Runtime, env *environment, s *serveFlags, role *s
 	}
 	if token != "" {
 		p.printLine("token        %s", token)
-		p.printLine("             printed this once, kept as a hash; serve --new-token replaces it")
+		p.printLine("             printed only now, kept as a hash; serve --new-token replaces it")
 	} else {
 		shown = "<token>"
 		p.printLine("token        made at the first start; serve --new-token replaces it")

@@ -45,7 +45,7 @@ for call.`,
 				rt.FindServers(cmd.Context(), caller, rt.ServersOfRole(caller.Personality), app.EveryLeft)
 				p := env.newPrinter(f)
 				if dialect != "" && form != "tool" {
-					return usageError(errors.New("--format is for tools: it goes with no --form"))
+					return usageError(errors.New("--format is for tools: leave out --form"))
 				}
 				if dialect != "" {
 					return printDefinitions(env, p, dialect, names, rt.Registry.Definitions(caller))
@@ -138,7 +138,7 @@ func printDefinitions(env *environment, p *printer, dialect string, names bool, 
 		return p.printJSON(set.Names)
 	}
 	for _, name := range slices.Sorted(maps.Keys(set.Names)) {
-		fmt.Fprintf(env.stderr, "sallyport: %s is called %s for %s: a call here takes the first\n", set.Names[name], name, d)
+		fmt.Fprintf(env.stderr, "sallyport: %s has the name %s for %s: a call here takes the first\n", set.Names[name], name, d)
 	}
 	for _, n := range set.Notes {
 		fmt.Fprintf(env.stderr, "sallyport: %s: %s\n", n.Tool, n.Message)
