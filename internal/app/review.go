@@ -23,11 +23,24 @@ func (rt *Runtime) reviewRuns(ctx context.Context, before, next *Deployment) {
 		if server := ServerOf(run.Tool); server != "" {
 			return next.holdsServer(&own, server, before)
 		}
-		if strings.HasPrefix(run.Tool, upstream.DiscoveryName("")) || strings.HasPrefix(run.Tool, upstream.CloseSessionName("")) || run.Personality == installing {
+		if isHousekeeping(run) && !before.offersTool(run.Tool) && !next.offersTool(run.Tool) {
 			return nil, "" // the run is about to end and belongs to no principal
 		}
 		return next.Registry.Holds(&own, run.Tool)
 	})
+}
+
+// isHousekeeping reports whether a run may be one of the gates that look after
+// servers and packages. A tool or role of the configuration may have such a
+// name too.
+func isHousekeeping(run *registry.Run) bool {
+	return strings.HasPrefix(run.Tool, upstream.DiscoveryName("")) || strings.HasPrefix(run.Tool, upstream.CloseSessionName("")) ||
+		run.Personality == installing
+}
+
+// offersTool reports whether the program or the configuration declares a tool.
+func (t *Deployment) offersTool(id string) bool {
+	return slices.ContainsFunc(t.Tools, func(tool sallyport.Tool) bool { return tool.ID() == id })
 }
 
 // principalNow gives the principal of a run its rights in the next deployment, or

@@ -303,6 +303,38 @@ func TestA6_ACommandHeedsAChangedConfiguration(t *testing.T) {
 	b.still(t, "call")
 }
 
+// TestA6_NoNameKeepsACallFromAReview takes a folder away from calls whose role
+// or tool has a name that the gate uses for runs of its own.
+func TestA6_NoNameKeepsACallFromAReview(t *testing.T) {
+	t.Parallel()
+	needs.Programs(t, "bash")
+	dir, text, b := stoppedFolder(t, "example.com")
+	text = strings.ReplaceAll(text, "ops", "packages")
+	text = strings.Replace(text, `toolset: ["@terminal"]`, `toolset: [terminal, discover-files]`, 1) + `actions:
+  - id: discover-files
+    description: Writes.
+    handler: ./act.sh
+    capabilities: {fs_reach: {read: ["${workspace}"], write: ["${workspace}/out"]}}
+`
+	place(t, dir, "act.sh", "while :; do echo x >> out/action; sleep 0.05; done\n")
+	place(t, dir, app.ConfigName, text)
+	for name, args := range map[string][]string{"call": {"terminal", beat("call")}, "action": {"discover-files", "{}"}} {
+		cmd, said := sallyportCommand(dir, append([]string{"call", "--principal", "reader"}, args...)...), newTold()
+		cmd.Stdout, cmd.Stderr = said, said
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = cmd.Process.Kill() }()
+		b.await(t, name)
+		place(t, dir, app.ConfigName, strings.Replace(text, `write: ["${workspace}/out"]}
+    safety`, "write: []}\n    safety", 1))
+		said.await(t, 0, "The call was ended")
+		_ = cmd.Wait()
+		b.still(t, name)
+		place(t, dir, app.ConfigName, text)
+	}
+}
+
 // TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns removes a host, then a
 // folder, then a server from what runs. An unrelated change affects nothing.
 func TestA6_AConfigurationThatTakesAwayNarrowsWhatRuns(t *testing.T) {
