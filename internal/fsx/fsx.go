@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // ReplaceFile gives a file another text. The mode of the file stays; a new file
@@ -22,10 +23,15 @@ func ReplaceFile(path string, text []byte) error {
 
 // ReplaceFileMode gives a file another text and mode. It writes a temporary
 // file beside the file and renames it. The temporary name begins with a dot and
-// the name of the file: the deny floor keeps tools from the temporary file of a
-// lock by it.
+// the name of the file, cut where the whole would be too long for a file system:
+// the deny floor keeps tools from the temporary file of a lock by it.
 func ReplaceFileMode(path string, text []byte, mode fs.FileMode) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	const most = 200 // of 255 bytes; the rest is for the dots and the number
+	base := filepath.Base(path)
+	if len(base) > most {
+		base = strings.ToValidUTF8(base[:most], "")
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+base+".*")
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package fsx_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sallyport/sallyport/internal/fsx"
@@ -48,5 +49,17 @@ func TestReasonNamesNoPath(t *testing.T) {
 	_, err := os.Open(filepath.Join(t.TempDir(), "secret-name"))
 	if got := fsx.Reason(err); got != "no such file or directory" {
 		t.Errorf("Reason = %q", got)
+	}
+}
+
+func TestFilesWithLongNamesAreReplaced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), strings.Repeat("é", 120)+".json")
+	for _, text := range []string{"one", "two"} {
+		if err := fsx.ReplaceFile(path, []byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != text {
+			t.Errorf("the file holds %q, %v, want %q", got, err, text)
+		}
 	}
 }
