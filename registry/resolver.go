@@ -10,7 +10,7 @@ import (
 )
 
 // grantResolver computes one grant: declaration ∩ personality, item by item,
-// with the reason for group.Everything that is dropped.
+// with the reason for everything that is dropped.
 type grantResolver struct {
 	tool  *sallyport.Tool
 	role  *compiledRole

@@ -38,7 +38,7 @@ func (c *call) checkVisible() bool {
 }
 
 // decideVisible decides whether the personality and the surface offer a tool. A
-// surface's exclusion beats group.Everything; then the list that is responsible
+// surface's exclusion beats everything; then the list that is responsible
 // for the tool's origin decides.
 func (ro *compiledRole) decideVisible(t *sallyport.Tool, exclude []string) sallyport.Decision {
 	d := sallyport.Decision{Step: sallyport.StepVisible}
