@@ -43,6 +43,8 @@ func toolsOfCase(name string) []sallyport.Tool {
 		own.Schema = []byte(`{"type":"obejct"}`)
 	case "of a server":
 		own.Name = "mcp__notes__add"
+	case "with the label of servers":
+		own.Toolset = "mcp"
 	}
 	return []sallyport.Tool{own}
 }
@@ -75,11 +77,12 @@ func TestToolsThatDoNotFitEndTheProgramAtItsStart(t *testing.T) {
 	for name, want := range map[string]string{
 		"clash": "read_file: ",
 		"clash with a tool that needs a connection": "email-send: ",
-		"twice":       "own_tool: ",
-		"nil":         "tool 2 of 2 has no name",
-		"no Run":      "own_tool: ",
-		"invalid":     "own_tool: schema: ",
-		"of a server": "mcp__notes__add: names that begin with mcp__ are for the tools of MCP servers",
+		"twice":                     "own_tool: ",
+		"nil":                       "tool 2 of 2 has no name",
+		"no Run":                    "own_tool: ",
+		"invalid":                   "own_tool: schema: ",
+		"of a server":               "mcp__notes__add: names that begin with mcp__ are for the tools of MCP servers",
+		"with the label of servers": "own_tool: toolset mcp is the label of the tools of MCP servers",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -41,6 +41,9 @@ func CheckOwnTools(own []sallyport.Tool) (err error) {
 			faults = append(faults, fmt.Errorf("tool %d of %d has no name", i+1, len(own)))
 		case strings.HasPrefix(t.Name, "mcp__"):
 			faults = append(faults, fmt.Errorf("%s: names that begin with mcp__ are for the tools of MCP servers", t.ID()))
+		case t.Toolset == "mcp":
+			// A rule for @mcp is written for servers, not for the program's own tools.
+			faults = append(faults, fmt.Errorf("%s: toolset mcp is the label of the tools of MCP servers", t.ID()))
 		default:
 			faults = append(faults, r.Register(*t))
 		}
