@@ -138,7 +138,7 @@ func TestACallerThatCannotBeAsked(t *testing.T) {
 func TestSharedServersAskNobody(t *testing.T) {
 	t.Parallel()
 	_, err := upstream.Decode("test", json.RawMessage(`{"command": ["node"], "shared": true, "capabilities": {"input": ["person"]}}`), nil)
-	if err == nil || !strings.Contains(err.Error(), "/capabilities/input: a shared process") {
+	if err == nil || !strings.Contains(err.Error(), "/capabilities/input: a question of a shared process") {
 		t.Errorf("the declaration = %v, want that both exclude each other", err)
 	}
 	d := inquirer()
