@@ -14,16 +14,18 @@ run:
 # test runs every test that needs no service, and prints at its end the slowest
 # tests and how many ran. Many tests wait for another process, so that more of
 # them run at once than there are processors.
+test: ATONCE ?= -p 4 -parallel 4
 test:
-	$(GO) test -json -shuffle=on -p 4 -parallel 4 -timeout 20m $(TESTFLAGS) ./... | $(GO) run ./.ci/testsum $(SUMFLAGS)
+	$(GO) test -json -shuffle=on $(ATONCE) -timeout 30m $(TESTFLAGS) ./... | $(GO) run ./.ci/testsum $(SUMFLAGS)
 
 # race runs the same tests with the race detector, which takes four times as
 # long; SALLYPORT_TEST_RACE_CHILDREN=1 gives it to the program that they start,
 # too. A program with the race detector sleeps for a second at its end unless it
-# is told not to.
+# is told not to. Fewer run at once, since each needs more of the processors, and
+# servers that they start have to answer in time.
 race: export GORACE = atexit_sleep_ms=20
 race:
-	@$(MAKE) test TESTFLAGS='-race $(TESTFLAGS)'
+	@$(MAKE) test ATONCE='-p 2 -parallel 2' TESTFLAGS='-race $(TESTFLAGS)'
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/sallyport ./cmd/sallyport
