@@ -1,6 +1,6 @@
 //go:build ignore
 
-// Gen writes numbers.go: the system calls of both architectures with their
+// Gen writes numbers_linux.go: the system calls of both architectures with their
 // numbers, as golang.org/x/sys lists them.
 package main
 
@@ -49,7 +49,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	target := "numbers.go"
+	target := "numbers_linux.go"
 	if len(os.Args) > 1 {
 		target = os.Args[1]
 	}
