@@ -49,9 +49,11 @@ func inFolder(t *testing.T, dir string) (*environment, *closing) {
 	t.Helper()
 	out := &closing{}
 	return &environment{
-		stdin: io.NopCloser(bytes.NewReader(nil)), stdout: out, stderr: io.Discard, dir: dir, home: dir,
-		lookup: func(string) (string, bool) { return "", false }, pairs: func() []string { return nil },
-		intervals: app.Intervals{Poll: testPause, Attend: testPause, Places: testPause},
+		stdin: io.NopCloser(bytes.NewReader(nil)), stdout: out, Environment: app.Environment{
+			Stderr: io.Discard, Dir: dir, Home: dir,
+			Lookup: func(string) (string, bool) { return "", false }, Pairs: func() []string { return nil },
+			Intervals: app.Intervals{Poll: testPause, Attend: testPause, Places: testPause},
+		},
 	}, out
 }
 
@@ -77,7 +79,7 @@ func TestACallWaitsForADecisionFromElsewhere(t *testing.T) {
 		dir := heldFolder(t, "1h")
 		env, out := inFolder(t, dir)
 		told := &lines{pattern: regexp.MustCompile(`waits for approval (\w{24})`), found: make(chan string, 1)}
-		env.stderr = told
+		env.Stderr = told
 		code := make(chan int)
 		go func() {
 			code <- runCommand(context.WithoutCancel(t.Context()), []string{"call", "write_file", `{"path":"a.txt","content":"a"}`}, env)
@@ -102,7 +104,7 @@ func TestAnInterruptedWaitKeepsTheRequest(t *testing.T) {
 	dir := heldFolder(t, "1h")
 	env, _ := inFolder(t, dir)
 	told := &lines{pattern: regexp.MustCompile(`waits for approval (\w{24})`), found: make(chan string, 1)}
-	env.stderr = told
+	env.Stderr = told
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	code := make(chan int)

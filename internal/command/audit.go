@@ -35,7 +35,7 @@ func auditCommand(env *environment, f *flags) *cobra.Command {
 // withState opens the state without building the gate and runs a command on the
 // record.
 func withState(ctx context.Context, env *environment, f *flags, do func(rt *app.Runtime) error) (err error) {
-	rt, err := app.OpenForRecord(ctx, env.forGate(), f.config)
+	rt, err := app.OpenForRecord(ctx, &env.Environment, f.config)
 	if err != nil {
 		return usageError(err)
 	}

@@ -102,7 +102,7 @@ Call a prompt as prompt:NAME, and a resource as resource:NAME with its uri.`,
 // showProgress shows the progress that a tool reports to its user.
 func (e *environment) showProgress(p sallyport.Progress) {
 	if p.VisibleTo() == sallyport.AudienceUser {
-		fmt.Fprintf(e.stderr, "%s: %s\n", p.Tool, p.Message)
+		fmt.Fprintf(e.Stderr, "%s: %s\n", p.Tool, p.Message)
 	}
 }
 

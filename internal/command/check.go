@@ -30,7 +30,7 @@ not answer, and 2 when the configuration cannot be loaded.`,
 			defer func() { err = errors.Join(err, rt.Close()) }()
 			rt.Servers.EveryRole = true
 			rt.DiscoverServers(cmd.Context(), "", app.EveryServer)
-			rt.PrintWarnings(env.stderr)
+			rt.PrintWarnings(env.Stderr)
 			env.warnOfCopies(rt.Config.Files...)
 			misfits := app.CollectMisfits(rt)
 			report := checkReport{

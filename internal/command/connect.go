@@ -59,16 +59,16 @@ func knownClient(name string) (clients.Client, error) {
 
 // clientFolders returns the folders in which clients keep their settings.
 func (e *environment) clientFolders() *clients.Folders {
-	f := &clients.Folders{Home: e.home, Dir: e.dir, OS: runtime.GOOS}
-	f.AppData, _ = e.lookup("APPDATA")
-	f.Config, _ = e.lookup("XDG_CONFIG_HOME")
+	f := &clients.Folders{Home: e.Home, Dir: e.Dir, OS: runtime.GOOS}
+	f.AppData, _ = e.Lookup("APPDATA")
+	f.Config, _ = e.Lookup("XDG_CONFIG_HOME")
 	return f
 }
 
 // warnOfCopies names the copies that earlier versions left where git finds
 // them: beside the files of clients and beside further files.
 func (e *environment) warnOfCopies(further ...string) {
-	copies.FolderOf(e.home).WarnOfOld(e.stderr, append(further, clients.AllFiles(e.clientFolders())...)...)
+	copies.FolderOf(e.Home).WarnOfOld(e.Stderr, append(further, clients.AllFiles(e.clientFolders())...)...)
 }
 
 // connectClient adds the entry to the file of a client, or prints it.
@@ -80,7 +80,7 @@ func (e *environment) connectClient(f *flags, c *clients.Client, role string, pr
 	path := c.Main(e.clientFolders())
 	p := e.newPrinter(f)
 	if print {
-		fmt.Fprintf(e.stderr, "for %s\n", path)
+		fmt.Fprintf(e.Stderr, "for %s\n", path)
 		return p.printJSON(map[string]any{c.Key: map[string]any{clients.Own: entry}})
 	}
 	if err := e.addEntry(c, path, entry); err != nil {
@@ -108,7 +108,7 @@ func stdioEntry(env *environment, f *flags, c *clients.Client, role string) (map
 	}
 	configs := configPaths(env, f)
 	if len(configs) == 0 {
-		return nil, fmt.Errorf("no %s in %s: run 'sallyport init' first; otherwise the folder of the client decides which file counts", app.ConfigName, env.dir)
+		return nil, fmt.Errorf("no %s in %s: run 'sallyport init' first; otherwise the folder of the client decides which file counts", app.ConfigName, env.Dir)
 	}
 	for _, path := range configs {
 		args = append(args, "--config", path)
@@ -124,14 +124,14 @@ func stdioEntry(env *environment, f *flags, c *clients.Client, role string) (map
 // when there is no file.
 func configPaths(env *environment, f *flags) []string {
 	paths := slices.Clone(f.config)
-	if v, ok := env.lookup("SALLYPORT_CONFIG"); len(paths) == 0 && ok && v != "" {
+	if v, ok := env.Lookup("SALLYPORT_CONFIG"); len(paths) == 0 && ok && v != "" {
 		paths = []string{v}
 	}
-	if _, err := os.Lstat(fsx.Absolute(env.dir, app.ConfigName)); len(paths) == 0 && err == nil {
+	if _, err := os.Lstat(fsx.Absolute(env.Dir, app.ConfigName)); len(paths) == 0 && err == nil {
 		paths = []string{app.ConfigName}
 	}
 	for i := range paths {
-		paths[i] = fsx.Absolute(env.dir, paths[i])
+		paths[i] = fsx.Absolute(env.Dir, paths[i])
 	}
 	return paths
 }
@@ -156,6 +156,6 @@ func (e *environment) addEntry(c *clients.Client, path string, entry map[string]
 	if err != nil || bytes.Equal(text, file.Text) {
 		return err // the copy holds the file as it was before the entry
 	}
-	_, err = copies.FolderOf(e.home).ChangeFile(file.Path, file.Text, text, time.Now())
+	_, err = copies.FolderOf(e.Home).ChangeFile(file.Path, file.Text, text, time.Now())
 	return err
 }

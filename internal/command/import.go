@@ -93,14 +93,14 @@ func (e *environment) importServers(ctx context.Context, f *flags, o *importer.O
 // importEnvironment returns what the importer needs of this program.
 func (e *environment) importEnvironment(f *flags) *importer.Environment {
 	return &importer.Environment{
-		Home: e.home, Dir: e.dir, Lookup: e.lookup, Folders: e.clientFolders(),
-		Out: e.stdout, Err: e.stderr, JSON: f.json, Version: app.Version(),
+		Home: e.Home, Dir: e.Dir, Lookup: e.Lookup, Folders: e.clientFolders(),
+		Out: e.stdout, Err: e.Stderr, JSON: f.json, Version: app.Version(),
 		ConfigFlags: f.config, ConfigFiles: configPaths(e, f),
 		LoadConfig: func() (*config.Config, error) {
-			c, _, err := app.LoadConfig(e.forGate(), f.config)
+			c, _, err := app.LoadConfig(&e.Environment, f.config)
 			return c, err
 		},
-		ReadConfig: func(paths []string) (*config.Config, error) { return config.Load(paths, e.forGate().ConfigOptions()) },
+		ReadConfig: func(paths []string) (*config.Config, error) { return config.Load(paths, e.ConfigOptions()) },
 		FindMisfits: func(ctx context.Context, paths []string, role string) (faults registry.Faults, err error) {
 			rt, err := viewGate(ctx, e, &flags{config: paths})
 			if err != nil {

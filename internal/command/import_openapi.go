@@ -49,7 +49,7 @@ func (e *environment) ownNames() ([]string, error) {
 		return nil, err
 	}
 	names := app.UnconnectedTools()
-	for _, t := range append(app.BuiltinTools(commands), e.tools...) {
+	for _, t := range append(app.BuiltinTools(commands), e.Tools...) {
 		names = append(names, t.Name)
 	}
 	return names, commands.Close()

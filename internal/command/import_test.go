@@ -46,9 +46,10 @@ func TestNoSecretOfAClientShows(t *testing.T) {
 		for _, args := range [][]string{{}, {"--json"}, {"--host", "one=api.example"}, {"--write"}, {"--write", "--host", "one=api.example", "--json"}} {
 			before := said.Len()
 			code := runCommand(t.Context(), append([]string{"import", "./mcp.json"}, args...), &environment{
-				stdin: io.NopCloser(strings.NewReader("")), stdout: nopCloser{&said}, stderr: &said,
-				lookup: func(string) (string, bool) { return "", false }, pairs: func() []string { return nil },
-				dir: dir, home: dir,
+				stdin: io.NopCloser(strings.NewReader("")), stdout: nopCloser{&said}, Environment: app.Environment{
+					Stderr: &said, Dir: dir, Home: dir,
+					Lookup: func(string) (string, bool) { return "", false }, Pairs: func() []string { return nil },
+				},
 			})
 			if said.Len() == before {
 				t.Errorf("%s: %v said nothing: %d", server, args, code)

@@ -27,14 +27,14 @@ file. The presets, from the narrowest to the widest: ` + strings.Join(config.Pre
 			if err != nil {
 				return usageError(err)
 			}
-			path := filepath.Join(env.dir, app.ConfigName)
+			path := filepath.Join(env.Dir, app.ConfigName)
 			if len(f.config) > 1 {
 				return usageError(errors.New("init writes one file: give --config once"))
 			}
 			if len(f.config) == 1 {
 				path = f.config[0]
 				if !filepath.IsAbs(path) {
-					path = filepath.Join(env.dir, path)
+					path = filepath.Join(env.Dir, path)
 				}
 			}
 			if err := fsx.WriteNew(path, text); err != nil {

@@ -42,7 +42,7 @@ it. The exit code is 1 when a server could not be pinned or differs from its pin
 
 // withLook runs a command that asks servers what they offer now.
 func withLook(ctx context.Context, env *environment, f *flags, l app.PinPolicy, do func(rt *app.Runtime) error) error {
-	rt, err := app.OpenForLock(ctx, env.forGate(), f.config, l)
+	rt, err := app.OpenForLock(ctx, &env.Environment, f.config, l)
 	if err != nil {
 		return usageError(err)
 	}

@@ -22,7 +22,7 @@ func Main(tools ...sallyport.Tool) {
 		os.Exit(exitUsage)
 	}
 	env := systemEnvironment()
-	env.tools = tools
+	env.Tools = tools
 	runProcess(env)
 }
 
@@ -30,7 +30,7 @@ func Main(tools ...sallyport.Tool) {
 // changed. The program of the tests calls it.
 func MainEvery(every app.Intervals) {
 	env := systemEnvironment()
-	env.intervals = every
+	env.Intervals = every
 	runProcess(env)
 }
 

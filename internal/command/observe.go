@@ -80,23 +80,23 @@ func runObserve(cmd *cobra.Command, env *environment, f *flags, o *observeFlags,
 // program has ended.
 func (o *observeFlags) newOptions(env *environment) (opts *sandbox.ObserveOptions, done func(), err error) {
 	opts = &sandbox.ObserveOptions{
-		Workspace: env.dir, Home: env.home, Env: map[string]string{}, AllowPrivate: o.private,
-		Toolchains: sandbox.Toolchains(env.home),
+		Workspace: env.Dir, Home: env.Home, Env: map[string]string{}, AllowPrivate: o.private,
+		Toolchains: sandbox.Toolchains(env.Home),
 	}
 	if o.workspace != "" {
 		opts.Workspace = o.workspace
 		if !filepath.IsAbs(o.workspace) {
-			opts.Workspace = filepath.Join(env.dir, o.workspace)
+			opts.Workspace = filepath.Join(env.Dir, o.workspace)
 		}
 	}
-	opts.Files = &sallyport.FileBackend{Home: env.home, Deny: []string{
+	opts.Files = &sallyport.FileBackend{Home: env.Home, Deny: []string{
 		filepath.Join(opts.Workspace, app.ConfigName), filepath.Join(opts.Workspace, app.StateDir),
 	}}
 	for _, pair := range o.env {
 		name, value, given := strings.Cut(pair, "=")
 		if !given {
 			var set bool
-			if value, set = env.lookup(name); !set {
+			if value, set = env.Lookup(name); !set {
 				return nil, nil, fmt.Errorf("--env: %s is not set", name)
 			}
 		}
@@ -107,7 +107,7 @@ func (o *observeFlags) newOptions(env *environment) (opts *sandbox.ObserveOption
 	if err != nil {
 		return nil, nil, err
 	}
-	errs, errDone, err := pipeTo(env.stderr)
+	errs, errDone, err := pipeTo(env.Stderr)
 	if err != nil {
 		outDone()
 		return nil, nil, err
@@ -151,12 +151,12 @@ func (o *observeFlags) writeDeclaration(env *environment, f *flags, seen *sandbo
 		printObservation(p, seen, args)
 	}
 	if o.output == "" {
-		_, err := env.stderr.Write(b.Bytes())
+		_, err := env.Stderr.Write(b.Bytes())
 		return err
 	}
 	path := o.output
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(env.dir, path)
+		path = filepath.Join(env.Dir, path)
 	}
 	return os.WriteFile(path, b.Bytes(), 0o644)
 }

@@ -177,10 +177,11 @@ func (p *packageFolder) says(code int, want string, args ...string) string {
 	p.t.Helper()
 	var out, said bytes.Buffer
 	env := &environment{
-		stdin: io.NopCloser(strings.NewReader("")), stdout: nopCloser{&out}, stderr: &said,
-		lookup: func(string) (string, bool) { return "", false }, pairs: func() []string { return nil },
-		dir: p.dir, home: filepath.Join(p.dir, "home"),
-		network: p.network, packages: p.packages,
+		stdin: io.NopCloser(strings.NewReader("")), stdout: nopCloser{&out}, Environment: app.Environment{
+			Stderr: &said, Dir: p.dir, Home: filepath.Join(p.dir, "home"),
+			Lookup: func(string) (string, bool) { return "", false }, Pairs: func() []string { return nil },
+			Network: p.network, Packages: p.packages,
+		},
 	}
 	got := runCommand(p.t.Context(), args, env)
 	if text := out.String() + said.String(); got != code || !strings.Contains(text, want) || strings.Contains(text, "the note of outside") {

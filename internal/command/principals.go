@@ -43,7 +43,7 @@ and kept as a hash. Every change takes effect at once, also in a running server.
 // withCallers opens the state without building the gate and runs a command on
 // the principals and kill switches. Only a change creates a state file.
 func withCallers(ctx context.Context, env *environment, f *flags, change bool, do func(rt *app.Runtime) error) (err error) {
-	rt, err := app.OpenForAccess(ctx, env.forGate(), f.config, change)
+	rt, err := app.OpenForAccess(ctx, &env.Environment, f.config, change)
 	if err != nil {
 		return usageError(err)
 	}
@@ -132,7 +132,7 @@ func printToken(env *environment, f *flags, r *auth.Record, token string) error 
 		})
 	}
 	p.printLine("%s", token)
-	fmt.Fprintf(env.stderr, "sallyport: this is the token of %s. It is printed only now and kept as a hash. It ends: %s\n", r.Name, formatExpiry(r.Expires))
+	fmt.Fprintf(env.Stderr, "sallyport: this is the token of %s. It is printed only now and kept as a hash. It ends: %s\n", r.Name, formatExpiry(r.Expires))
 	return nil
 }
 

@@ -75,7 +75,7 @@ can also stop the local user and names of an issuer (oidc:...).`,
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				// A switch for an unknown name would stop nothing.
 				if kind == auth.SwitchServer && !slices.ContainsFunc(rt.Config.Servers, func(p config.Part) bool { return p.ID == name }) {
-					fmt.Fprintf(env.stderr, "sallyport: warning: the configuration has no MCP server %q; the stop counts as soon as there is one\n", name)
+					fmt.Fprintf(env.Stderr, "sallyport: warning: the configuration has no MCP server %q; the stop counts as soon as there is one\n", name)
 				}
 				if kind == auth.SwitchPrincipal || kind == auth.SwitchSession {
 					if err := app.CheckPrincipal(cmd.Context(), rt, args[0]); err != nil {
@@ -107,7 +107,7 @@ func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
 		return // this command does not ask the server that may offer the tool
 	}
 	quiet := *env
-	quiet.stderr = io.Discard
+	quiet.Stderr = io.Discard
 	rt, err := viewGate(ctx, &quiet, f)
 	if err != nil {
 		return
@@ -120,7 +120,7 @@ func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
 		}
 		known = append(known, t.ID())
 	}
-	fmt.Fprintf(env.stderr, "sallyport: warning: %s; the stop counts as soon as there is one\n", app.UnknownName("tool", name, known))
+	fmt.Fprintf(env.Stderr, "sallyport: warning: %s; the stop counts as soon as there is one\n", app.UnknownName("tool", name, known))
 }
 
 func principalsStart(env *environment, f *flags) *cobra.Command {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // fenced matches a fenced block and captures its language and its lines.
@@ -125,9 +126,10 @@ func (r *reader) run(t *testing.T, line string) string {
 	}
 	var out bytes.Buffer
 	env := &environment{
-		stdin: io.NopCloser(strings.NewReader("")), stdout: nopCloser{&out}, stderr: &out,
-		lookup: func(string) (string, bool) { return "", false }, pairs: func() []string { return nil },
-		dir: r.project, home: r.home, network: r.network,
+		stdin: io.NopCloser(strings.NewReader("")), stdout: nopCloser{&out}, Environment: app.Environment{
+			Stderr: &out, Dir: r.project, Home: r.home, Network: r.network,
+			Lookup: func(string) (string, bool) { return "", false }, Pairs: func() []string { return nil },
+		},
 	}
 	runCommand(context.WithoutCancel(t.Context()), args, env)
 	return out.String()

@@ -13,8 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
@@ -29,22 +27,9 @@ const (
 // environment holds the inputs and outputs of a command, so that tests can
 // replace them.
 type environment struct {
+	app.Environment
 	stdin  io.ReadCloser
 	stdout io.WriteCloser
-	stderr io.Writer
-	lookup func(string) (string, bool)
-	// pairs lists NAME=value for backends that read the whole environment.
-	pairs func() []string
-	dir   string
-	home  string
-	// tools are those of the program beside the built-in ones.
-	tools []sallyport.Tool
-	// network says how hosts are reached, packages where packages come from;
-	// nil means the defaults.
-	network  *sallyport.NetworkBackend
-	packages *install.Options
-	// intervals are the pauses of what looks for changes.
-	intervals app.Intervals
 	// colour is true when stdout is a terminal that shows colours.
 	colour bool
 }
@@ -52,13 +37,13 @@ type environment struct {
 // systemEnvironment returns the environment of the process.
 func systemEnvironment() *environment {
 	e := &environment{
-		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
-		lookup: os.LookupEnv, pairs: os.Environ,
+		Environment: app.Environment{Stderr: os.Stderr, Lookup: os.LookupEnv, Pairs: os.Environ},
+		stdin:       os.Stdin, stdout: os.Stdout,
 	}
 	// A working or home directory that cannot be found stays empty. The code
 	// that needs it reports the error.
-	e.dir, _ = os.Getwd()
-	e.home, _ = os.UserHomeDir()
+	e.Dir, _ = os.Getwd()
+	e.Home, _ = os.UserHomeDir()
 	_, plain := os.LookupEnv("NO_COLOR")
 	e.colour = !plain && term.IsTerminal(int(os.Stdout.Fd()))
 	return e
@@ -142,7 +127,7 @@ func runCommand(ctx context.Context, args []string, env *environment) int {
 		text += fmt.Sprintf("\n\nRun '%s --help' for what it takes and examples.", ran.CommandPath())
 	}
 	if text != "" {
-		fmt.Fprintln(env.stderr, "sallyport: "+strings.TrimRight(text, "\n"))
+		fmt.Fprintln(env.Stderr, "sallyport: "+strings.TrimRight(text, "\n"))
 	}
 	return code
 }
@@ -167,7 +152,7 @@ allow, and every call is recorded.`,
 	}
 	root.SetIn(env.stdin)
 	root.SetOut(env.stdout)
-	root.SetErr(env.stderr)
+	root.SetErr(env.Stderr)
 	root.PersistentFlags().StringArrayVar(&f.config, "config", nil,
 		"configuration `FILE`; may be repeated (default: $SALLYPORT_CONFIG, or ./sallyport.yaml)")
 	root.PersistentFlags().BoolVar(&f.json, "json", false, "print JSON")

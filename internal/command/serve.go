@@ -92,10 +92,10 @@ func runServer(ctx context.Context, rt *app.Runtime, env *environment, s *serveF
 		return usageError(err)
 	}
 	rt.DiscoverServers(ctx, role.Name, app.EveryServer)
-	rt.PrintWarnings(env.stderr)
+	rt.PrintWarnings(env.Stderr)
 	misfits := app.CollectMisfits(rt)
 	for _, m := range misfits {
-		fmt.Fprintf(env.stderr, "sallyport: warning: misfit %s\n", m)
+		fmt.Fprintf(env.Stderr, "sallyport: warning: misfit %s\n", m)
 	}
 	// A path that a link withholds must not stop a start: an agent may have
 	// made the link.
@@ -226,7 +226,7 @@ func printAnnouncement(rt *app.Runtime, env *environment, s *serveFlags, role *s
 		p.printLine("or let it start the server itself: sallyport connect claude-code --print")
 	}
 	p.printLine("")
-	p.printLine("try, from another terminal in %s:", env.dir)
+	p.printLine("try, from another terminal in %s:", env.Dir)
 	self := programCommand()
 	p.printLine("  %s call read_file '{\"path\":\"README.md\",\"end_line\":5}'   # allowed", self)
 	p.printLine("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)

@@ -138,10 +138,10 @@ func printDefinitions(env *environment, p *printer, dialect string, names bool, 
 		return p.printJSON(set.Names)
 	}
 	for _, name := range slices.Sorted(maps.Keys(set.Names)) {
-		fmt.Fprintf(env.stderr, "sallyport: %s has the name %s for %s: a call here takes the first\n", set.Names[name], name, d)
+		fmt.Fprintf(env.Stderr, "sallyport: %s has the name %s for %s: a call here takes the first\n", set.Names[name], name, d)
 	}
 	for _, n := range set.Notes {
-		fmt.Fprintf(env.stderr, "sallyport: %s: %s\n", n.Tool, n.Message)
+		fmt.Fprintf(env.Stderr, "sallyport: %s: %s\n", n.Tool, n.Message)
 	}
 	return p.printJSON(set.Document)
 }
