@@ -60,7 +60,7 @@ func BenchmarkHopLoad(b *testing.B) {
 				gated = append(gated, atRate(b, min(turn, left), 1000, h.gated)...)
 				spent += processorTime(b, h.service.cmd.Process.Pid) - before
 			}
-			report(b, direct, gated)
+			reportHops(b, direct, gated)
 			b.ReportMetric(float64(spent.Microseconds())/float64(b.N), "µs-processor/call")
 		})
 	}
@@ -311,7 +311,7 @@ func inTurns(b *testing.B, clients int, h *hop) {
 		gated = append(gated, atOnce(b, min(turn, left), clients, h.gated)...)
 		spent += processorTime(b, h.service.cmd.Process.Pid) - before
 	}
-	report(b, direct, gated)
+	reportHops(b, direct, gated)
 	b.ReportMetric(float64(spent.Microseconds())/float64(b.N), "µs-processor/call")
 }
 
@@ -376,8 +376,8 @@ func atRate(b *testing.B, n, rate int, call func() error) []time.Duration {
 	return took
 }
 
-// report prints the times of both kinds of calls and their difference.
-func report(b *testing.B, direct, gated []time.Duration) {
+// reportHops prints the times of both kinds of calls and their difference.
+func reportHops(b *testing.B, direct, gated []time.Duration) {
 	b.ReportMetric(0, "ns/op")
 	slices.Sort(direct)
 	slices.Sort(gated)
