@@ -14,6 +14,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -109,10 +110,10 @@ that it can be held again.`
 					return err
 				}
 				p := env.newPrinter(f)
-				if p.json {
-					return p.printJSON(a)
+				if p.JSON {
+					return p.PrintJSON(a)
 				}
-				p.printLine("%s:", done)
+				p.PrintLine("%s:", done)
 				return printApprovals(p, []sallyport.Approval{a}, time.Now(), true)
 			})
 		},
@@ -175,46 +176,46 @@ func selectApprovals(list []sallyport.Approval, ids []string) ([]sallyport.Appro
 }
 
 // printApprovals prints one block for each held call.
-func printApprovals(p *printer, list []sallyport.Approval, now time.Time, whole bool) error {
-	if p.json {
-		return p.printJSON(append([]sallyport.Approval{}, list...))
+func printApprovals(p *report.Printer, list []sallyport.Approval, now time.Time, whole bool) error {
+	if p.JSON {
+		return p.PrintJSON(append([]sallyport.Approval{}, list...))
 	}
 	if len(list) == 0 {
-		p.printLine("no call is held")
+		p.PrintLine("no call is held")
 	}
 	for i := range list {
 		a := &list[i]
-		p.printLine("%s  %s  %s  %s  %s", a.ID, p.formatState(a.State), escapeControls(a.Tool), escapeControls(a.Principal+"/"+a.Personality), formatAge(a, now))
+		p.PrintLine("%s  %s  %s  %s  %s", a.ID, formatState(p, a.State), escapeControls(a.Tool), escapeControls(a.Principal+"/"+a.Personality), formatAge(a, now))
 		args := escapeControls(a.Args)
 		if short := text.Clip(args, listedArgs); !whole && short != args {
 			args = fmt.Sprintf("%s [%d characters; 'sallyport approvals ls %s' shows them]", short, utf8.RuneCountInString(args), a.ID)
 		}
-		p.printLine("    %s", args)
+		p.PrintLine("    %s", args)
 		for _, target := range a.Targets {
-			p.printLine("    uses: %s", escapeControls(target))
+			p.PrintLine("    uses: %s", escapeControls(target))
 		}
 		if a.Why != "" {
-			p.printLine("    why: %s", escapeControls(a.Why))
+			p.PrintLine("    why: %s", escapeControls(a.Why))
 		}
 		if a.Hidden > 0 {
-			p.printLine("    %s", p.colourBad(fmt.Sprintf("the arguments hold %d control or invisible characters that are not shown", a.Hidden)))
+			p.PrintLine("    %s", p.ColourBad(fmt.Sprintf("the arguments hold %d control or invisible characters that are not shown", a.Hidden)))
 		}
 		if a.DecidedBy != "" {
-			p.printLine("    %s", escapeControls(strings.TrimSuffix(fmt.Sprintf("decided by %s: %s", a.DecidedBy, a.Reason), ": ")))
+			p.PrintLine("    %s", escapeControls(strings.TrimSuffix(fmt.Sprintf("decided by %s: %s", a.DecidedBy, a.Reason), ": ")))
 		}
 	}
 	return nil
 }
 
 // formatState returns the word for a state, in its colour.
-func (p *printer) formatState(s sallyport.ApprovalState) string {
+func formatState(p *report.Printer, s sallyport.ApprovalState) string {
 	switch s {
 	case sallyport.ApprovalApproved:
-		return p.colourGood(string(s))
+		return p.ColourGood(string(s))
 	case sallyport.ApprovalDenied:
-		return p.colourBad(string(s))
+		return p.ColourBad(string(s))
 	case sallyport.ApprovalUsed, sallyport.ApprovalExpired:
-		return p.colourDim(string(s))
+		return p.ColourDim(string(s))
 	default:
 		return string(s)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/app/pinning"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -53,14 +54,14 @@ approve.`,
 	return cmd
 }
 
-func printAcceptance(a *pinning.Acceptance, p *printer) error {
-	if p.json {
-		return p.printJSON(a)
+func printAcceptance(a *pinning.Acceptance, p *report.Printer) error {
+	if p.JSON {
+		return p.PrintJSON(a)
 	}
-	p.printLine("pinned %s as it is: %s, digest %s", text.PrintableLine(a.Scope), text.CountOf(len(a.Changes), "change"), a.SHA256)
+	p.PrintLine("pinned %s as it is: %s, digest %s", text.PrintableLine(a.Scope), text.CountOf(len(a.Changes), "change"), a.SHA256)
 	printChanges(p, a.Changes, func(string) {})
 	if a.Next != "" {
-		p.printLine("%s", a.Next)
+		p.PrintLine("%s", a.Next)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/store"
 )
@@ -116,33 +117,33 @@ func auditTail(env *environment, f *flags) *cobra.Command {
 }
 
 // printEvent prints one record on one line.
-func printEvent(p *printer, e *audit.Event) error {
-	if p.json {
-		return p.printJSON(e)
+func printEvent(p *report.Printer, e *audit.Event) error {
+	if p.JSON {
+		return p.PrintJSON(e)
 	}
-	p.printLine("%6d %s %-8s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), outcomeWord(p, e), e.CallID, text.OneLine(describeEvent(e)))
+	p.PrintLine("%6d %s %-8s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), outcomeWord(p, e), e.CallID, text.OneLine(describeEvent(e)))
 	return nil
 }
 
 // outcomeWord returns one word for the outcome of a call.
-func outcomeWord(p *printer, e *audit.Event) string {
+func outcomeWord(p *report.Printer, e *audit.Event) string {
 	switch {
 	case e.Kind == audit.KindIntent:
-		return p.colourDim("intent")
+		return p.ColourDim("intent")
 	case e.Kind == audit.KindChange && e.Error != "":
-		return p.colourBad("refused")
+		return p.ColourBad("refused")
 	case e.Kind == audit.KindChange:
-		return p.colourBad("change")
+		return p.ColourBad("change")
 	case e.DryRun:
-		return p.colourDim("dry-run")
+		return p.ColourDim("dry-run")
 	case e.OK && e.Cached:
-		return p.colourGood("cached")
+		return p.ColourGood("cached")
 	case e.OK:
-		return p.colourGood("ok")
+		return p.ColourGood("ok")
 	case e.Denied():
-		return p.colourBad("denied")
+		return p.ColourBad("denied")
 	default:
-		return p.colourBad("failed")
+		return p.ColourBad("failed")
 	}
 }
 
@@ -173,16 +174,16 @@ func auditShow(env *environment, f *flags) *cobra.Command {
 					return err
 				}
 				p := env.newPrinter(f)
-				if p.json {
-					return p.printJSON(events)
+				if p.JSON {
+					return p.PrintJSON(events)
 				}
 				for i := range events {
-					if err := p.printJSON(events[i]); err != nil {
+					if err := p.PrintJSON(events[i]); err != nil {
 						return err
 					}
 				}
 				if len(audit.Unfinished(events)) > 0 {
-					p.printLine("outcome unknown: the call still runs, or its process died before it could be recorded")
+					p.PrintLine("outcome unknown: the call still runs, or its process died before it could be recorded")
 				}
 				return nil
 			})
@@ -220,10 +221,10 @@ uses it to prove that no record was cut off the end.`,
 					return usageError(err)
 				}
 				p := env.newPrinter(f)
-				if p.json {
-					return p.printJSON(map[string]any{"seq": head.Seq, "hash": head.Hash})
+				if p.JSON {
+					return p.PrintJSON(map[string]any{"seq": head.Seq, "hash": head.Hash})
 				}
-				p.printLine("%s", head)
+				p.PrintLine("%s", head)
 				return nil
 			})
 		},
@@ -287,18 +288,18 @@ exit code is 1 when a record is bad.`,
 
 // printReport prints what verify found and returns an error when a record is
 // bad.
-func printReport(p *printer, r *audit.Report) error {
-	if p.json {
+func printReport(p *report.Printer, r *audit.Report) error {
+	if p.JSON {
 		answer := struct {
 			OK   bool   `json:"ok"`
 			Head string `json:"head"`
 			*audit.Report
 		}{r.OK(), r.Head.String(), r}
-		if err := p.printJSON(answer); err != nil {
+		if err := p.PrintJSON(answer); err != nil {
 			return err
 		}
 	} else {
-		p.printLine("%s", r)
+		p.PrintLine("%s", r)
 	}
 	if !r.OK() {
 		return silentFailure()
@@ -357,10 +358,10 @@ accepts. The records are verified before they are removed.`,
 					return usageError(err)
 				}
 				p := env.newPrinter(f)
-				if p.json {
-					return p.printJSON(map[string]any{"removed": n, "before": at})
+				if p.JSON {
+					return p.PrintJSON(map[string]any{"removed": n, "before": at})
 				}
-				p.printLine("removed %d records from before %s", n, at.Format(time.RFC3339))
+				p.PrintLine("removed %d records from before %s", n, at.Format(time.RFC3339))
 				return nil
 			})
 		},

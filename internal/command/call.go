@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/report"
 )
 
 // maxStdin bounds the arguments on standard input, in bytes. The gate's own
@@ -123,20 +124,20 @@ func readArguments(env *environment, args []string) ([]byte, error) {
 }
 
 // printResult prints a result. It returns an error when the call failed.
-func printResult(p *printer, res sallyport.Result) error {
+func printResult(p *report.Printer, res sallyport.Result) error {
 	switch {
-	case p.json:
-		if err := p.printJSON(res); err != nil {
+	case p.JSON:
+		if err := p.PrintJSON(res); err != nil {
 			return err
 		}
 	case !res.OK:
-		p.printLine("%s", res.Error)
-		p.printParts(res.Parts)
+		p.PrintLine("%s", res.Error)
+		p.PrintParts(res.Parts)
 	default:
 		if res.Value != "" || len(res.Parts) == 0 {
-			p.printLine("%s", res.Value)
+			p.PrintLine("%s", res.Value)
 		}
-		p.printParts(res.Parts)
+		p.PrintParts(res.Parts)
 	}
 	if !res.OK {
 		return silentFailure()

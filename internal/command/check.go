@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -38,8 +39,8 @@ not answer, and 2 when the configuration cannot be loaded.`,
 				Personalities: rt.Config.Names(), Misfits: misfits, Enforced: describeEnforcement(rt),
 			}
 			p := env.newPrinter(f)
-			if p.json {
-				err = p.printJSON(report)
+			if p.JSON {
+				err = p.PrintJSON(report)
 			} else {
 				report.printReport(p, rt)
 			}
@@ -62,31 +63,31 @@ type checkReport struct {
 	Enforced      []enforcement   `json:"enforced"`
 }
 
-func (r *checkReport) printReport(p *printer, rt *app.Runtime) {
+func (r *checkReport) printReport(p *report.Printer, rt *app.Runtime) {
 	if rt.Builtin {
-		p.printLine("configuration  built in (no %s)", app.ConfigName)
+		p.PrintLine("configuration  built in (no %s)", app.ConfigName)
 	}
 	for _, file := range r.Files {
-		p.printLine("configuration  %s", file)
+		p.PrintLine("configuration  %s", file)
 	}
-	p.printLine("workspace      %s", r.Workspace)
-	p.printLine("")
+	p.PrintLine("workspace      %s", r.Workspace)
+	p.PrintLine("")
 	rows := [][]string{{"PERSONALITY", "TOOLS", "MISFITS"}}
 	for _, name := range r.Personalities {
 		rows = append(rows, roleRow(rt, name, r.Misfits))
 	}
-	p.printTable(rows)
+	p.PrintTable(rows)
 	printServers(p, r.Servers)
 	for _, m := range r.Misfits {
-		p.printLine("%s %s", p.colourBad("misfit"), m)
+		p.PrintLine("%s %s", p.ColourBad("misfit"), m)
 		if m.Source != "" {
-			p.printLine("       at %s", m.Source)
+			p.PrintLine("       at %s", m.Source)
 		}
 		if m.Fix != "" {
-			p.printLine("       fix: %s", m.Fix)
+			p.PrintLine("       fix: %s", m.Fix)
 		}
 	}
-	p.printLine("")
+	p.PrintLine("")
 	printEnforcement(p, r.Enforced)
 }
 

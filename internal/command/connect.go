@@ -81,15 +81,15 @@ func (e *environment) connectClient(f *flags, c *clients.Client, role string, pr
 	p := e.newPrinter(f)
 	if print {
 		fmt.Fprintf(e.Stderr, "for %s\n", path)
-		return p.printJSON(map[string]any{c.Key: map[string]any{clients.Own: entry}})
+		return p.PrintJSON(map[string]any{c.Key: map[string]any{clients.Own: entry}})
 	}
 	if err := e.addEntry(c, path, entry); err != nil {
 		return usageError(err)
 	}
-	if p.json {
-		return p.printJSON(map[string]string{"client": c.Name, "file": path})
+	if p.JSON {
+		return p.PrintJSON(map[string]string{"client": c.Name, "file": path})
 	}
-	p.printLine("added sallyport to %s", path)
+	p.PrintLine("added sallyport to %s", path)
 	return nil
 }
 

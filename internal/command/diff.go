@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/app/pinning"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -47,10 +48,10 @@ The exit code is 1 when something differs or a server does not answer.`,
 }
 
 // printDiff prints the changes, the most serious change of each server first.
-func printDiff(d *pinning.LockDiff, p *printer) error {
+func printDiff(d *pinning.LockDiff, p *report.Printer) error {
 	var err error
-	if p.json {
-		err = p.printJSON(d)
+	if p.JSON {
+		err = p.PrintJSON(d)
 	} else {
 		printText(d, p)
 	}
@@ -60,9 +61,9 @@ func printDiff(d *pinning.LockDiff, p *printer) error {
 	return err
 }
 
-func printText(d *pinning.LockDiff, p *printer) {
+func printText(d *pinning.LockDiff, p *report.Printer) {
 	if d.Same {
-		p.printLine("everything is as %s has it", d.File)
+		p.PrintLine("everything is as %s has it", d.File)
 	}
 	order := printChanges(p, d.Changes, func(server string) { printApprovalHints(d, p, server) })
 	for i := range d.Servers {
@@ -72,20 +73,20 @@ func printText(d *pinning.LockDiff, p *printer) {
 	// declared.
 	alone := len(order) == 1 && slices.ContainsFunc(d.Servers, func(st pinning.ServerState) bool { return st.Server == order[0] })
 	if d.Approve != "" && !alone {
-		p.printLine("approve all of it: %s", d.Approve)
+		p.PrintLine("approve all of it: %s", d.Approve)
 	}
 }
 
 // printChanges prints the changes below the names of their servers and returns
 // these names. It calls after behind the changes of each server.
-func printChanges(p *printer, changes []lock.Change, after func(server string)) (order []string) {
+func printChanges(p *report.Printer, changes []lock.Change, after func(server string)) (order []string) {
 	byServer := map[string][]lock.Change{}
 	for _, c := range changes {
 		byServer[c.Server] = append(byServer[c.Server], c)
 	}
 	order = slices.Sorted(maps.Keys(byServer))
 	for _, server := range order {
-		p.printLine("%s", server)
+		p.PrintLine("%s", server)
 		for _, c := range byServer[server] {
 			printChange(p, &c)
 		}
@@ -96,29 +97,29 @@ func printChanges(p *printer, changes []lock.Change, after func(server string)) 
 
 // printApprovalHints prints the commands that approve the present state of a
 // server.
-func printApprovalHints(d *pinning.LockDiff, p *printer, server string) {
+func printApprovalHints(d *pinning.LockDiff, p *report.Printer, server string) {
 	for _, st := range d.Servers {
 		if st.Server != server || st.Approve == "" {
 			continue
 		}
 		if !st.Started {
-			p.printLine("  It was not started: approve its launch, then ask again what it offers.")
+			p.PrintLine("  It was not started: approve its launch, then ask again what it offers.")
 		}
-		p.printLine("  approve: %s", st.Approve)
+		p.PrintLine("  approve: %s", st.Approve)
 	}
 	for _, c := range d.Changes {
 		one := lock.Scope{Server: c.Server, Tool: c.Name}.String()
 		if command := d.Tools[one]; c.Server == server && command != "" {
-			p.printLine("  approve %s alone: %s", text.PrintableLine(c.Name), command)
+			p.PrintLine("  approve %s alone: %s", text.PrintableLine(c.Name), command)
 			delete(d.Tools, one)
 		}
 	}
 }
 
-func printChange(p *printer, c *lock.Change) {
+func printChange(p *report.Printer, c *lock.Change) {
 	severity := string(c.Severity)
 	if c.Severity.AtLeast(lock.SeverityHigh) {
-		severity = p.colourBad(severity)
+		severity = p.ColourBad(severity)
 	}
 	what := []string{string(c.Kind)}
 	for _, s := range []string{c.Name, c.Field} {
@@ -126,14 +127,14 @@ func printChange(p *printer, c *lock.Change) {
 			what = append(what, text.PrintableLine(s))
 		}
 	}
-	p.printLine("  %s %s: %s", severity, strings.Join(what, " "), c.Message)
+	p.PrintLine("  %s %s: %s", severity, strings.Join(what, " "), c.Message)
 	for _, side := range []struct{ word, text string }{{"was", c.Was}, {"is ", c.Is}} {
 		if side.text != "" {
-			p.printLine("    %s %s", side.word, text.PrintableLine(side.text))
+			p.PrintLine("    %s %s", side.word, text.PrintableLine(side.text))
 		}
 	}
 	if c.Cut {
-		p.printLine("    there are more differences: read the whole definition before you approve it")
+		p.PrintLine("    there are more differences: read the whole definition before you approve it")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/sandbox"
 )
 
@@ -43,16 +44,16 @@ func orMemory(path string) string {
 	return path
 }
 
-func printEnforcement(p *printer, list []enforcement) {
+func printEnforcement(p *report.Printer, list []enforcement) {
 	rows := [][]string{}
 	for _, e := range list {
-		word := p.colourGood("enforced")
+		word := p.ColourGood("enforced")
 		if !e.On {
-			word = p.colourBad("not confined")
+			word = p.ColourBad("not confined")
 		}
 		rows = append(rows, []string{word, e.What, e.How})
 	}
-	p.printTable(rows)
+	p.PrintTable(rows)
 }
 
 // describeConfinement describes the confinement of child processes, for check and

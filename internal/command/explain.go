@@ -15,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -95,7 +96,7 @@ type explanation struct {
 	Questions []sallyport.Decision `json:"questions,omitempty"`
 }
 
-func explainTool(ctx context.Context, rt *app.Runtime, p *printer, caller *sallyport.Caller, tool string, q *explainQuestions) error {
+func explainTool(ctx context.Context, rt *app.Runtime, p *report.Printer, caller *sallyport.Caller, tool string, q *explainQuestions) error {
 	x, err := rt.Registry.Explain(caller, tool)
 	if err != nil {
 		return usageError(err)
@@ -104,8 +105,8 @@ func explainTool(ctx context.Context, rt *app.Runtime, p *printer, caller *sally
 	if err != nil {
 		return usageError(err)
 	}
-	if p.json {
-		err = p.printJSON(explanation{x, answers})
+	if p.JSON {
+		err = p.PrintJSON(explanation{x, answers})
 	} else {
 		printExplanation(p, &x, answers)
 	}
@@ -151,26 +152,26 @@ func askHost(x *registry.Explanation, host string, port uint16) sallyport.Decisi
 	return d
 }
 
-func printExplanation(p *printer, x *registry.Explanation, answers []sallyport.Decision) {
-	p.printLine("%s for personality %s", x.Tool, orNone(x.Personality))
+func printExplanation(p *report.Printer, x *registry.Explanation, answers []sallyport.Decision) {
+	p.PrintLine("%s for personality %s", x.Tool, orNone(x.Personality))
 	for _, d := range x.Decisions {
 		if !d.Allowed || d.Why != "" {
 			printDecision(p, d)
 		}
 	}
 	if x.Grant != nil {
-		p.printLine("")
+		p.PrintLine("")
 		printGrant(p, x)
 	}
 	printFacts(p, x.Facts)
 	for _, d := range answers {
-		p.printLine("")
+		p.PrintLine("")
 		printDecision(p, d)
 	}
 }
 
 // printFacts prints the facts that a call adds to its conversation.
-func printFacts(p *printer, f sallyport.Facts) {
+func printFacts(p *report.Printer, f sallyport.Facts) {
 	words := map[sallyport.Fact]string{
 		sallyport.FactPrivate:   "may bring private data",
 		sallyport.FactUntrusted: "may bring untrusted content",
@@ -178,22 +179,22 @@ func printFacts(p *printer, f sallyport.Facts) {
 	}
 	list := f.List()
 	if len(list) > 0 {
-		p.printLine("")
+		p.PrintLine("")
 	}
 	for _, fact := range list {
-		p.printLine("fact  %s: %s", fact, words[fact])
+		p.PrintLine("fact  %s: %s", fact, words[fact])
 	}
 }
 
 // printGrant prints what is granted, then what was dropped.
-func printGrant(p *printer, x *registry.Explanation) {
+func printGrant(p *report.Printer, x *registry.Explanation) {
 	g := x.Grant
 	var rows [][]string
 	for i := range group.All() {
 		rows = append(rows, groupRows(p, &group.All()[i], g)...)
 	}
 	for _, d := range g.Dropped {
-		row := []string{p.colourBad("drop"), d.Capability, d.Item, d.Why}
+		row := []string{p.ColourBad("drop"), d.Capability, d.Item, d.Why}
 		if d.Source != "" {
 			row[3] += " (" + d.Source + ")"
 		}
@@ -203,15 +204,15 @@ func printGrant(p *printer, x *registry.Explanation) {
 		}
 	}
 	if len(rows) == 0 {
-		p.printLine("it touches nothing outside itself")
+		p.PrintLine("it touches nothing outside itself")
 		return
 	}
-	p.printTable(rows)
+	p.PrintTable(rows)
 }
 
 // groupRows returns the rows of what a grant holds of a group: what it allows,
 // how, and what it keeps out.
-func groupRows(p *printer, one *group.Group, g *sallyport.Grant) (rows [][]string) {
+func groupRows(p *report.Printer, one *group.Group, g *sallyport.Grant) (rows [][]string) {
 	add := func(denied bool, verdict string) {
 		for _, r := range one.Reaches {
 			if r.Granted == nil || r.Denied != denied {
@@ -222,11 +223,11 @@ func groupRows(p *printer, one *group.Group, g *sallyport.Grant) (rows [][]strin
 			}
 		}
 	}
-	add(false, p.colourGood("grant"))
+	add(false, p.ColourGood("grant"))
 	for _, note := range one.Notes(g) {
-		rows = append(rows, []string{p.colourGood("grant"), one.Name, note})
+		rows = append(rows, []string{p.ColourGood("grant"), one.Name, note})
 	}
-	add(true, p.colourBad("deny"))
+	add(true, p.ColourBad("deny"))
 	if one.Name == group.Files {
 		for _, name := range slices.Sorted(maps.Keys(g.FS.Names)) {
 			rows = append(rows, []string{"", "name", name + " -> " + g.FS.Names[name]})
@@ -236,21 +237,21 @@ func groupRows(p *printer, one *group.Group, g *sallyport.Grant) (rows [][]strin
 }
 
 // printDecision prints the decision of one step.
-func printDecision(p *printer, d sallyport.Decision) {
-	words := []string{p.formatMark(d.Allowed), string(d.Step)}
+func printDecision(p *report.Printer, d sallyport.Decision) {
+	words := []string{p.FormatMark(d.Allowed), string(d.Step)}
 	if d.Resource != "" {
 		words = append(words, text.OneLine(d.Resource))
 	}
-	p.printLine("%s", strings.Join(words, " "))
+	p.PrintLine("%s", strings.Join(words, " "))
 	// Text from a caller must not look like another line of this answer.
 	if d.Why != "" {
-		p.printLine("      why: %s", text.OneLine(d.Why))
+		p.PrintLine("      why: %s", text.OneLine(d.Why))
 	}
 	if d.Source != "" {
-		p.printLine("      at:  %s", d.Source)
+		p.PrintLine("      at:  %s", d.Source)
 	}
 	if d.Fix != "" {
-		p.printLine("      fix: %s", text.OneLine(d.Fix))
+		p.PrintLine("      fix: %s", text.OneLine(d.Fix))
 	}
 }
 
@@ -262,13 +263,13 @@ func orNone(s string) string {
 }
 
 // explainCall explains a past call from its records.
-func explainCall(ctx context.Context, rt *app.Runtime, p *printer, call string) error {
+func explainCall(ctx context.Context, rt *app.Runtime, p *report.Printer, call string) error {
 	events, err := eventsOf(ctx, rt, call)
 	if err != nil {
 		return err
 	}
-	if p.json {
-		return p.printJSON(events)
+	if p.JSON {
+		return p.PrintJSON(events)
 	}
 	var last *audit.Event
 	for i := range events {
@@ -277,38 +278,38 @@ func explainCall(ctx context.Context, rt *app.Runtime, p *printer, call string) 
 		}
 	}
 	if last == nil {
-		p.printLine("%s is a change, not a call: %s", call, text.OneLine(describeChange(&events[0])))
+		p.PrintLine("%s is a change, not a call: %s", call, text.OneLine(describeChange(&events[0])))
 		return nil
 	}
-	p.printLine("call %s: %s by %s as %s at %s", last.CallID, text.OneLine(string(last.Tool)), last.Principal,
+	p.PrintLine("call %s: %s by %s as %s at %s", last.CallID, text.OneLine(string(last.Tool)), last.Principal,
 		orNone(string(last.Personality)), last.Time.Local().Format("2006-01-02 15:04:05"))
 	if last.Args != "" {
-		p.printLine("arguments: %s", text.Clip(string(last.Args), 1000))
+		p.PrintLine("arguments: %s", text.Clip(string(last.Args), 1000))
 	}
 	explainOutcome(p, last)
 	for i := range events {
 		if events[i].Kind == audit.KindChange {
-			p.printLine("decision: %s", text.OneLine(describeChange(&events[i])))
+			p.PrintLine("decision: %s", text.OneLine(describeChange(&events[i])))
 		}
 	}
 	return nil
 }
 
 // explainOutcome prints how a call ended.
-func explainOutcome(p *printer, last *audit.Event) {
+func explainOutcome(p *report.Printer, last *audit.Event) {
 	if last.Kind == audit.KindIntent {
-		p.printLine("outcome unknown: the call still runs, or its process died before it could be recorded")
+		p.PrintLine("outcome unknown: the call still runs, or its process died before it could be recorded")
 		return
 	}
-	p.printLine("outcome: %s", outcomeWord(p, last))
+	p.PrintLine("outcome: %s", outcomeWord(p, last))
 	if !last.OK {
-		p.printLine("         %s: %s", last.Code, text.OneLine(string(last.Error)))
+		p.PrintLine("         %s: %s", last.Code, text.OneLine(string(last.Error)))
 	}
 	explainDecisions(p, last)
 }
 
 // explainDecisions prints what was refused and what the call used.
-func explainDecisions(p *printer, e *audit.Event) {
+func explainDecisions(p *report.Printer, e *audit.Event) {
 	var used, changed []string
 	refusals, children := 0, false
 	for _, d := range e.Decisions {
@@ -324,10 +325,10 @@ func explainDecisions(p *printer, e *audit.Event) {
 		}
 	}
 	if refusals == 0 {
-		p.printLine("no step refused")
+		p.PrintLine("no step refused")
 	}
 	if children {
-		p.printLine("children: confined at the level %s", e.Level)
+		p.PrintLine("children: confined at the level %s", e.Level)
 	}
 	printLines(p, "used:", used)
 	printLines(p, "changed at the same time:", changed)
@@ -335,12 +336,12 @@ func explainDecisions(p *printer, e *audit.Event) {
 
 // printLines prints lines under a heading. It prints nothing when there are no
 // lines.
-func printLines(p *printer, heading string, lines []string) {
+func printLines(p *report.Printer, heading string, lines []string) {
 	if len(lines) > 0 {
-		p.printLine("%s", heading)
+		p.PrintLine("%s", heading)
 	}
 	for _, line := range lines {
-		p.printLine("  %s", line)
+		p.PrintLine("  %s", line)
 	}
 }
 

@@ -41,11 +41,11 @@ file. The presets, from the narrowest to the widest: ` + strings.Join(config.Pre
 				return usageError(err)
 			}
 			p := env.newPrinter(f)
-			if p.json {
-				return p.printJSON(map[string]string{"file": path, "preset": preset})
+			if p.JSON {
+				return p.PrintJSON(map[string]string{"file": path, "preset": preset})
 			}
-			p.printLine("wrote %s (preset %s)", path, preset)
-			p.printLine("next: sallyport check, then sallyport serve")
+			p.PrintLine("wrote %s (preset %s)", path, preset)
+			p.PrintLine("next: sallyport check, then sallyport serve")
 			return nil
 		},
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/app/pinning"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -51,12 +52,12 @@ func withLook(ctx context.Context, env *environment, f *flags, l app.PinPolicy, 
 }
 
 // printPinned prints what lock has done.
-func printPinned(p *printer, path string, states []pinning.ServerState, added int) error {
+func printPinned(p *report.Printer, path string, states []pinning.ServerState, added int) error {
 	bad := slices.ContainsFunc(states, func(s pinning.ServerState) bool {
 		return s.State == pinning.StateChanged || s.State == pinning.StateUnknown
 	})
-	if p.json {
-		err := p.printJSON(struct {
+	if p.JSON {
+		err := p.PrintJSON(struct {
 			File    string                `json:"file"`
 			Written bool                  `json:"written"`
 			Servers []pinning.ServerState `json:"servers"`
@@ -68,21 +69,21 @@ func printPinned(p *printer, path string, states []pinning.ServerState, added in
 	}
 	switch {
 	case added > 0:
-		p.printLine("wrote %s: look at it, and keep it with the configuration", path)
+		p.PrintLine("wrote %s: look at it, and keep it with the configuration", path)
 	case len(states) == 0:
-		p.printLine("no MCP server is declared: there is nothing to pin")
+		p.PrintLine("no MCP server is declared: there is nothing to pin")
 	default:
-		p.printLine("nothing is new in %s", path)
+		p.PrintLine("nothing is new in %s", path)
 	}
 	rows := [][]string{}
 	for i := range states {
-		rows = append(rows, []string{states[i].Server, p.pinState(states[i].State), text.CountOf(states[i].Offers, "definition")})
+		rows = append(rows, []string{states[i].Server, pinState(p, states[i].State), text.CountOf(states[i].Offers, "definition")})
 	}
-	p.printTable(rows)
+	p.PrintTable(rows)
 	for i := range states {
 		st := &states[i]
 		if st.State == pinning.StateChanged {
-			p.printLine("%s %s differs from its pin: sallyport diff %s shows the changes", p.colourBad("changed"), st.Server, st.Server)
+			p.PrintLine("%s %s differs from its pin: sallyport diff %s shows the changes", p.ColourBad("changed"), st.Server, st.Server)
 		}
 		printState(p, st)
 	}
@@ -93,18 +94,18 @@ func printPinned(p *printer, path string, states []pinning.ServerState, added in
 }
 
 // printState prints the fault of a server.
-func printState(p *printer, st *pinning.ServerState) {
+func printState(p *report.Printer, st *pinning.ServerState) {
 	if st.Why != "" {
-		p.printLine("%s %s: %s", p.colourBad(st.State), st.Server, text.PrintableLine(st.Why))
+		p.PrintLine("%s %s: %s", p.ColourBad(st.State), st.Server, text.PrintableLine(st.Why))
 	}
 	for _, l := range st.Left {
-		p.printLine("%s %s of %s: %s", p.colourBad("left out"), text.PrintableLine(l.Tool), st.Server, text.PrintableLine(l.Why))
+		p.PrintLine("%s %s of %s: %s", p.ColourBad("left out"), text.PrintableLine(l.Tool), st.Server, text.PrintableLine(l.Why))
 	}
 }
 
-func (p *printer) pinState(s string) string {
+func pinState(p *report.Printer, s string) string {
 	if s == pinning.StatePinned || s == pinning.StateAdded {
-		return p.colourGood(s)
+		return p.ColourGood(s)
 	}
-	return p.colourBad(s)
+	return p.ColourBad(s)
 }

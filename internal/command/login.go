@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/oauth"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -82,7 +83,7 @@ removes the tokens whatever the issuer answers, and prints what it did.`,
 }
 
 // logIn logs a user in at a server.
-func logIn(ctx context.Context, rt *app.Runtime, p *printer, name string, l *loginFlags) error {
+func logIn(ctx context.Context, rt *app.Runtime, p *report.Printer, name string, l *loginFlags) error {
 	s, err := app.FindOAuthServer(rt.Deployment, name)
 	if err != nil {
 		return usageError(err)
@@ -111,7 +112,7 @@ func logIn(ctx context.Context, rt *app.Runtime, p *printer, name string, l *log
 
 // askConsent runs a login through the gate, in a role that may use the server. The
 // requests of the login are decided and recorded like calls.
-func askConsent(ctx context.Context, rt *app.Runtime, p *printer, s *upstream.Server, role string, l *loginFlags) (status oauth.Status, err error) {
+func askConsent(ctx context.Context, rt *app.Runtime, p *report.Printer, s *upstream.Server, role string, l *loginFlags) (status oauth.Status, err error) {
 	back, err := listenBack(ctx, l.port)
 	if err != nil {
 		return status, usageError(err)
@@ -139,7 +140,7 @@ func askConsent(ctx context.Context, rt *app.Runtime, p *printer, s *upstream.Se
 
 // logOut removes tokens. It removes them first, so that neither a fault of the
 // record nor an answer of the issuer keeps them.
-func logOut(ctx context.Context, rt *app.Runtime, p *printer, name, principal string) error {
+func logOut(ctx context.Context, rt *app.Runtime, p *report.Printer, name, principal string) error {
 	s, err := app.FindOAuthServer(rt.Deployment, name)
 	if err != nil {
 		return usageError(err)
@@ -150,19 +151,19 @@ func logOut(ctx context.Context, rt *app.Runtime, p *printer, name, principal st
 	}
 	out := map[string]any{"server": name, "principal": s.Holder(principal), "logged_out": was.LoggedIn}
 	switch {
-	case !was.LoggedIn && p.json:
-		return p.printJSON(out)
+	case !was.LoggedIn && p.JSON:
+		return p.PrintJSON(out)
 	case !was.LoggedIn:
-		p.printLine("%s was not logged in at %s", app.HolderName(s, principal), name)
+		p.PrintLine("%s was not logged in at %s", app.HolderName(s, principal), name)
 		return nil
 	}
 	r := revokeTokens(ctx, rt, name, was)
-	if p.json {
+	if p.JSON {
 		out["revocation"] = r
-		return p.printJSON(out)
+		return p.PrintJSON(out)
 	}
-	p.printLine("logged out: %s has no tokens for %s any more", app.HolderName(s, principal), name)
-	p.printLine("%s", r.describeRevocation())
+	p.PrintLine("logged out: %s has no tokens for %s any more", app.HolderName(s, principal), name)
+	p.PrintLine("%s", r.describeRevocation())
 	return nil
 }
 

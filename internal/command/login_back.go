@@ -18,6 +18,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/app/serving"
 	"github.com/sallyport/sallyport/internal/listening"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -110,28 +111,28 @@ func (b *loginCallback) newHandler(state string, answers chan<- url.Values) http
 }
 
 // consentTo prints the page to open and what it is for.
-func consentTo(p *printer, s *upstream.Server, principal string, what oauth.Consent, redirect string) error {
-	if p.json {
-		return p.printJSON(map[string]any{
+func consentTo(p *report.Printer, s *upstream.Server, principal string, what oauth.Consent, redirect string) error {
+	if p.JSON {
+		return p.PrintJSON(map[string]any{
 			"server": s.Name, "principal": s.Holder(principal), "url": what.URL, "host": what.Host, "issuer": what.Issuer,
 			"scopes": orEmpty(what.Scopes), "redirect": redirect, "wait_seconds": int(loginWait.Seconds()),
 		})
 	}
-	p.printLine("Open this page of %s to let %s use the MCP server %s:", text.PrintableLine(what.Host), app.HolderName(s, principal), s.Name)
-	p.printLine("")
-	p.printLine("  %s", what.URL)
-	p.printLine("")
+	p.PrintLine("Open this page of %s to let %s use the MCP server %s:", text.PrintableLine(what.Host), app.HolderName(s, principal), s.Name)
+	p.PrintLine("")
+	p.PrintLine("  %s", what.URL)
+	p.PrintLine("")
 	if len(what.Scopes) > 0 {
-		p.printLine("scopes   %s", strings.Join(what.Scopes, " "))
+		p.PrintLine("scopes   %s", strings.Join(what.Scopes, " "))
 	}
-	p.printLine("issuer   %s", text.PrintableLine(what.Issuer))
-	p.printLine("waiting  at %s, for %s", redirect, loginWait)
+	p.PrintLine("issuer   %s", text.PrintableLine(what.Issuer))
+	p.PrintLine("waiting  at %s, for %s", redirect, loginWait)
 	return nil
 }
 
 // reportLogin prints the result of a login.
-func reportLogin(p *printer, s *upstream.Server, principal string, status *oauth.Status) error {
-	if p.json {
+func reportLogin(p *report.Printer, s *upstream.Server, principal string, status *oauth.Status) error {
+	if p.JSON {
 		out := map[string]any{
 			"server": s.Name, "principal": s.Holder(principal), "logged_in": true, "issuer": status.Issuer,
 			"scopes": orEmpty(status.Scopes), "renews": status.Renews,
@@ -139,7 +140,7 @@ func reportLogin(p *printer, s *upstream.Server, principal string, status *oauth
 		if !status.Expires.IsZero() {
 			out["expires"] = status.Expires.UTC().Format(time.RFC3339)
 		}
-		return p.printJSON(out)
+		return p.PrintJSON(out)
 	}
 	until := ""
 	switch {
@@ -148,8 +149,8 @@ func reportLogin(p *printer, s *upstream.Server, principal string, status *oauth
 	case !status.Expires.IsZero():
 		until = " until " + formatExpiry(status.Expires)
 	}
-	p.printLine("logged in: %s may use %s%s", app.HolderName(s, principal), s.Name, until)
-	p.printLine("a running serve asks the server within seconds")
+	p.PrintLine("logged in: %s may use %s%s", app.HolderName(s, principal), s.Name, until)
+	p.PrintLine("a running serve asks the server within seconds")
 	return nil
 }
 

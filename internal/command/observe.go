@@ -13,6 +13,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/sandbox"
 )
@@ -142,9 +143,9 @@ func pipeTo(w io.Writer) (*os.File, func(), error) {
 // writeDeclaration prints the declaration to the file or output that the user chose.
 func (o *observeFlags) writeDeclaration(env *environment, f *flags, seen *sandbox.Observation, args []string) error {
 	var b bytes.Buffer
-	p := &printer{w: &b, json: f.json}
+	p := &report.Printer{W: &b, JSON: f.json}
 	if f.json {
-		if err := p.printJSON(seen); err != nil {
+		if err := p.PrintJSON(seen); err != nil {
 			return err
 		}
 	} else {
@@ -163,8 +164,8 @@ func (o *observeFlags) writeDeclaration(env *environment, f *flags, seen *sandbo
 
 // printObservation prints YAML that a user can paste: the declaration, and
 // everything else as comments.
-func printObservation(p *printer, seen *sandbox.Observation, args []string) {
-	remark := func(format string, a ...any) { p.printLine("# %s", text.OneLine(fmt.Sprintf(format, a...))) }
+func printObservation(p *report.Printer, seen *sandbox.Observation, args []string) {
+	remark := func(format string, a ...any) { p.PrintLine("# %s", text.OneLine(fmt.Sprintf(format, a...))) }
 	remark("what one run of this needed: %s", text.Clip(strings.Join(args, " "), 200))
 	printCapabilities(p, &seen.Capabilities)
 	if more := seen.Binaries; len(more) > 1 {
@@ -184,7 +185,7 @@ func printObservation(p *printer, seen *sandbox.Observation, args []string) {
 				remark("%s", group.title)
 				titled = true
 			}
-			p.printLine("#   %s", text.OneLine(fmt.Sprintf("%s %s: %s", w.Kind, w.Item, w.Why)))
+			p.PrintLine("#   %s", text.OneLine(fmt.Sprintf("%s %s: %s", w.Kind, w.Item, w.Why)))
 		}
 	}
 	if len(seen.Missed) > 0 {
@@ -202,45 +203,45 @@ func printObservation(p *printer, seen *sandbox.Observation, args []string) {
 }
 
 // printItems prints the first items of a list; --json prints all of them.
-func printItems(p *printer, list []string) {
+func printItems(p *report.Printer, list []string) {
 	const shown = 10
 	for i, item := range list {
 		if i == shown {
-			p.printLine("#   and %d more, with --json", len(list)-shown)
+			p.PrintLine("#   and %d more, with --json", len(list)-shown)
 			return
 		}
-		p.printLine("#   %s", text.OneLine(item))
+		p.PrintLine("#   %s", text.OneLine(item))
 	}
 }
 
 // printCapabilities prints a declaration as YAML. It writes values as JSON
 // strings, which YAML reads unchanged.
-func printCapabilities(p *printer, c *sallyport.Capabilities) {
+func printCapabilities(p *report.Printer, c *sallyport.Capabilities) {
 	if c.Empty() {
-		p.printLine("capabilities: {}")
+		p.PrintLine("capabilities: {}")
 		return
 	}
-	p.printLine("capabilities:")
+	p.PrintLine("capabilities:")
 	list := func(key string, items []string) {
 		if len(items) == 0 {
 			return
 		}
-		p.printLine("    %s:", key)
+		p.PrintLine("    %s:", key)
 		for _, item := range items {
-			p.printLine("      - %s", quoteText(item))
+			p.PrintLine("      - %s", quoteText(item))
 		}
 	}
 	if n := c.Network; n != nil {
-		p.printLine("  network:")
+		p.PrintLine("  network:")
 		list("allowedHosts", n.AllowedHosts)
 	}
 	if fs := c.FSReach; fs != nil {
-		p.printLine("  fs_reach:")
+		p.PrintLine("  fs_reach:")
 		list("read", fs.Read.Paths)
 		list("write", fs.Write.Paths)
 	}
 	if b := c.Process; b != nil {
-		p.printLine("  process:")
+		p.PrintLine("  process:")
 		list("allowedBinaries", b.AllowedBinaries)
 		list("execFrom", b.ExecFrom)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/report"
 )
 
 func TestAnswerPrintsWhatIsBesideTheValue(t *testing.T) {
@@ -39,14 +40,14 @@ func TestAnswerPrintsWhatIsBesideTheValue(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := printResult(&printer{w: &b}, tt.res); (err == nil) != tt.res.OK {
+			if err := printResult(&report.Printer{W: &b}, tt.res); (err == nil) != tt.res.OK {
 				t.Errorf("answer() = %v", err)
 			}
 			if diff := cmp.Diff(tt.want, b.String()); diff != "" {
 				t.Errorf("printed (-want +got):\n%s", diff)
 			}
 			b.Reset()
-			_ = printResult(&printer{w: &b, json: true}, tt.res)
+			_ = printResult(&report.Printer{W: &b, JSON: true}, tt.res)
 			var back sallyport.Result
 			if err := json.Unmarshal(b.Bytes(), &back); err != nil {
 				t.Fatal(err)

@@ -39,15 +39,15 @@ func pendingList(env *environment, f *flags) *cobra.Command {
 					return usageError(err)
 				}
 				p := env.newPrinter(f)
-				if p.json {
-					return p.printJSON(list)
+				if p.JSON {
+					return p.PrintJSON(list)
 				}
 				if len(list) == 0 {
-					p.printLine("no change waits")
+					p.PrintLine("no change waits")
 				}
 				for i := range list {
 					for _, file := range list[i].Files {
-						p.printLine("%s  %s  %s  %q", list[i].ID, list[i].Time.Format("2006-01-02 15:04:05"), list[i].Binary, file.Path)
+						p.PrintLine("%s  %s  %s  %q", list[i].ID, list[i].Time.Format("2006-01-02 15:04:05"), list[i].Binary, file.Path)
 					}
 				}
 				return nil
@@ -71,11 +71,11 @@ func pendingShow(env *environment, f *flags) *cobra.Command {
 					return usageError(err)
 				}
 				p := env.newPrinter(f)
-				if p.json {
-					return p.printJSON(map[string]any{"id": b.ID, "difference": text, "hash": b.Digest(), "files": b.Files})
+				if p.JSON {
+					return p.PrintJSON(map[string]any{"id": b.ID, "difference": text, "hash": b.Digest(), "files": b.Files})
 				}
-				p.printLine("%s", text)
-				p.printLine("apply it with: sallyport pending apply %s --expect %s", b.ID, b.Digest())
+				p.PrintLine("%s", text)
+				p.PrintLine("apply it with: sallyport pending apply %s --expect %s", b.ID, b.Digest())
 				return nil
 			})
 		},
@@ -105,7 +105,7 @@ if one of the files has changed since the child began.`,
 				if err != nil {
 					return usageError(err)
 				}
-				env.newPrinter(f).printLine("applied: %s", pathsOf(b))
+				env.newPrinter(f).PrintLine("applied: %s", pathsOf(b))
 				return nil
 			})
 		},
@@ -129,7 +129,7 @@ func pendingDrop(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return usageError(err)
 				}
-				env.newPrinter(f).printLine("dropped: %s", pathsOf(b))
+				env.newPrinter(f).PrintLine("dropped: %s", pathsOf(b))
 				return nil
 			})
 		},

@@ -125,13 +125,13 @@ cannot be used again, because sessions and records belong to it.`,
 // printToken prints a new token. It is shown only this once.
 func printToken(env *environment, f *flags, r *auth.Record, token string) error {
 	p := env.newPrinter(f)
-	if p.json {
-		return p.printJSON(map[string]any{
+	if p.JSON {
+		return p.PrintJSON(map[string]any{
 			"name": r.Name, "token": token, "expires": formatExpiry(r.Expires),
 			"permissions": orEmpty(r.Permissions), "personalities": orEmpty(r.Personalities),
 		})
 	}
-	p.printLine("%s", token)
+	p.PrintLine("%s", token)
 	fmt.Fprintf(env.Stderr, "sallyport: this is the token of %s. It is printed only now and kept as a hash. It ends: %s\n", r.Name, formatExpiry(r.Expires))
 	return nil
 }
@@ -201,10 +201,10 @@ of its logins and then remove it there; stop ends its calls until then.`,
 					return usageError(err)
 				}
 				p := env.newPrinter(f)
-				if p.json {
-					return p.printJSON(map[string]any{"name": args[0], "revoked": true})
+				if p.JSON {
+					return p.PrintJSON(map[string]any{"name": args[0], "revoked": true})
 				}
-				p.printLine("%s is revoked", args[0])
+				p.PrintLine("%s is revoked", args[0])
 				return nil
 			})
 		},

@@ -31,14 +31,14 @@ in its conversation: use this command when the conversation is over.`,
 					return usageError(err)
 				}
 				p := env.newPrinter(f)
-				if p.json {
-					return p.printJSON(map[string]any{"name": name, "forgotten": was})
+				if p.JSON {
+					return p.PrintJSON(map[string]any{"name": name, "forgotten": was})
 				}
 				if !was {
-					p.printLine("nothing was kept of %s", name)
+					p.PrintLine("nothing was kept of %s", name)
 					return nil
 				}
-				p.printLine("what the sessions of %s have read is forgotten", name)
+				p.PrintLine("what the sessions of %s have read is forgotten", name)
 				return nil
 			})
 		},

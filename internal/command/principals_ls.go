@@ -10,6 +10,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/report"
 )
 
 // listedPrincipal is a principal as ls --json prints it.
@@ -46,11 +47,11 @@ func principalsLs(env *environment, f *flags) *cobra.Command {
 				}
 				rows := describePrincipals(entries, stopped, time.Now())
 				p := env.newPrinter(f)
-				if p.json {
+				if p.JSON {
 					if stopped == nil {
 						stopped = []auth.Switch{}
 					}
-					return p.printJSON(map[string]any{"principals": rows, "stopped": stopped})
+					return p.PrintJSON(map[string]any{"principals": rows, "stopped": stopped})
 				}
 				printListing(p, rows, stopped)
 				return nil
@@ -95,7 +96,7 @@ func principalStatus(e *auth.Entry, stopped []auth.Switch, now time.Time) string
 	}
 }
 
-func printListing(p *printer, rows []listedPrincipal, stopped []auth.Switch) {
+func printListing(p *report.Printer, rows []listedPrincipal, stopped []auth.Switch) {
 	table := [][]string{{"NAME", "SOURCE", "STATUS", "EXPIRES", "PERMISSIONS", "PERSONALITIES"}}
 	for _, r := range rows {
 		roles := strings.Join(r.Personalities, " ")
@@ -104,12 +105,12 @@ func printListing(p *printer, rows []listedPrincipal, stopped []auth.Switch) {
 		}
 		table = append(table, []string{r.Name, r.Source, r.Status, r.Expires, orDash(strings.Join(r.Permissions, " ")), orDash(roles)})
 	}
-	p.printTable(table)
+	p.PrintTable(table)
 	if len(stopped) > 0 {
-		p.printLine("")
+		p.PrintLine("")
 	}
 	for i := range stopped {
-		p.printLine("%s", &stopped[i])
+		p.PrintLine("%s", &stopped[i])
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/report"
 )
 
 // switchTarget is what stop and start act on: a principal, one of its sessions, a
@@ -167,14 +168,14 @@ func releaseSwitch(ctx context.Context, rt *app.Runtime, kind auth.SwitchKind, n
 	return nil
 }
 
-func printSwitch(p *printer, kind auth.SwitchKind, name string, stopped bool, word string) error {
-	if p.json {
-		return p.printJSON(map[string]any{"kind": kind, "name": name, "stopped": stopped})
+func printSwitch(p *report.Printer, kind auth.SwitchKind, name string, stopped bool, word string) error {
+	if p.JSON {
+		return p.PrintJSON(map[string]any{"kind": kind, "name": name, "stopped": stopped})
 	}
 	if kind == auth.SwitchEverything {
-		p.printLine("everything is %s", word)
+		p.PrintLine("everything is %s", word)
 		return nil
 	}
-	p.printLine("%s %s is %s", kind, name, word)
+	p.PrintLine("%s %s is %s", kind, name, word)
 	return nil
 }

@@ -42,17 +42,17 @@ func reachList(env *environment, f *flags) *cobra.Command {
 					return usageError(err)
 				}
 				p := env.newPrinter(f)
-				if p.json {
+				if p.JSON {
 					if all == nil {
 						all = []sallyport.WritePlace{}
 					}
-					return p.printJSON(all)
+					return p.PrintJSON(all)
 				}
 				rows := [][]string{{"PLACE", "FOR", "FIRST", "LAST"}}
 				for _, w := range all {
 					rows = append(rows, []string{text.OneLine(w.Path), w.By, w.First.Local().Format("2006-01-02"), w.Last.Local().Format("2006-01-02")})
 				}
-				p.printTable(rows)
+				p.PrintTable(rows)
 				return nil
 			})
 		},
@@ -82,10 +82,10 @@ configuration lets tools write.`,
 				case !found:
 					return usageError(fmt.Errorf("reach forget: the state knows no place %q: sallyport reach ls lists the places", args[0]))
 				}
-				if p := env.newPrinter(f); p.json {
-					return p.printJSON(map[string]any{"path": args[0], "forgotten": true})
+				if p := env.newPrinter(f); p.JSON {
+					return p.PrintJSON(map[string]any{"path": args[0], "forgotten": true})
 				}
-				env.newPrinter(f).printLine("%s is forgotten", text.OneLine(args[0]))
+				env.newPrinter(f).PrintLine("%s is forgotten", text.OneLine(args[0]))
 				return nil
 			})
 		},

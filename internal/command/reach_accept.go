@@ -37,10 +37,10 @@ configuration is loaded again.`,
 				if err != nil {
 					return usageError(err)
 				}
-				if p := env.newPrinter(f); p.json {
-					return p.printJSON(map[string]any{"kind": w.Kind, "name": w.Name, "digest": now})
+				if p := env.newPrinter(f); p.JSON {
+					return p.PrintJSON(map[string]any{"kind": w.Kind, "name": w.Name, "digest": now})
 				}
-				env.newPrinter(f).printLine("%s %s runs as it is now", w.Kind, w.Name)
+				env.newPrinter(f).PrintLine("%s %s runs as it is now", w.Kind, w.Name)
 				return nil
 			}
 			return usageError(fmt.Errorf("reach accept: no %s %q runs a program that lies where tools may write", args[0], args[1]))

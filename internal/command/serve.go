@@ -21,6 +21,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/app/serving"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -197,41 +198,41 @@ func reachableAddress(address string) string {
 // printAnnouncement prints where the server listens, how to connect, what to try, and
 // what is enforced.
 func printAnnouncement(rt *app.Runtime, env *environment, s *serveFlags, role *sallyport.Personality, address, token string) error {
-	p := &printer{w: env.stdout, colour: env.colour, json: s.json}
+	p := &report.Printer{W: env.stdout, Colour: env.colour, JSON: s.json}
 	url := "http://" + reachableAddress(address) + "/mcp"
 	if s.json {
-		return p.printJSON(announcement{url, rt.Config.Workspace, role.Name, token, describeEnforcement(rt)})
+		return p.PrintJSON(announcement{url, rt.Config.Workspace, role.Name, token, describeEnforcement(rt)})
 	}
 	shown := token
-	p.printLine("sallyport serves %s", url)
-	p.printLine("workspace    %s", rt.Config.Workspace)
+	p.PrintLine("sallyport serves %s", url)
+	p.PrintLine("workspace    %s", rt.Config.Workspace)
 	if role.Description != "" {
-		p.printLine("personality  %s: %s", role.Name, role.Description)
+		p.PrintLine("personality  %s: %s", role.Name, role.Description)
 	} else {
-		p.printLine("personality  %s", role.Name)
+		p.PrintLine("personality  %s", role.Name)
 	}
 	if token != "" {
-		p.printLine("token        %s", token)
-		p.printLine("             printed only now, kept as a hash; serve --new-token replaces it")
+		p.PrintLine("token        %s", token)
+		p.PrintLine("             printed only now, kept as a hash; serve --new-token replaces it")
 	} else {
 		shown = "<token>"
-		p.printLine("token        made at the first start; serve --new-token replaces it")
+		p.PrintLine("token        made at the first start; serve --new-token replaces it")
 	}
-	p.printLine("")
-	p.printLine("paste into an MCP client:")
-	p.printLine("  %s", httpEntry(url, shown))
+	p.PrintLine("")
+	p.PrintLine("paste into an MCP client:")
+	p.PrintLine("  %s", httpEntry(url, shown))
 	if rt.Builtin {
-		p.printLine("or let it start the server itself: sallyport init, then sallyport connect claude-code --print")
+		p.PrintLine("or let it start the server itself: sallyport init, then sallyport connect claude-code --print")
 	} else {
-		p.printLine("or let it start the server itself: sallyport connect claude-code --print")
+		p.PrintLine("or let it start the server itself: sallyport connect claude-code --print")
 	}
-	p.printLine("")
-	p.printLine("try, from another terminal in %s:", env.Dir)
+	p.PrintLine("")
+	p.PrintLine("try, from another terminal in %s:", env.Dir)
 	self := programCommand()
-	p.printLine("  %s call read_file '{\"path\":\"README.md\",\"end_line\":5}'   # allowed", self)
-	p.printLine("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
-	p.printLine("  %s audit tail", self)
-	p.printLine("")
+	p.PrintLine("  %s call read_file '{\"path\":\"README.md\",\"end_line\":5}'   # allowed", self)
+	p.PrintLine("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
+	p.PrintLine("  %s audit tail", self)
+	p.PrintLine("")
 	printEnforcement(p, describeEnforcement(rt))
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/app/pinning"
 	"github.com/sallyport/sallyport/internal/group"
+	"github.com/sallyport/sallyport/internal/report"
 )
 
 // serverReport is what check reports about an upstream server.
@@ -69,30 +70,30 @@ func declaredItems(c *sallyport.Capabilities) []string {
 }
 
 // printServers prints what check reports about upstream servers.
-func printServers(p *printer, list []serverReport) {
+func printServers(p *report.Printer, list []serverReport) {
 	if len(list) == 0 {
 		return
 	}
-	p.printLine("")
+	p.PrintLine("")
 	rows := [][]string{{"MCP SERVER", "STATE", "TOOLS", "IMPLIED", "DECLARED"}}
 	for i := range list {
 		r := &list[i]
-		state := p.colourGood("answers")
+		state := p.ColourGood("answers")
 		switch {
 		case r.Personality == "" || r.Refused:
-			state = p.colourBad("not started")
+			state = p.ColourBad("not started")
 		case !r.Started:
-			state = p.colourBad("does not answer")
+			state = p.ColourBad("does not answer")
 		}
 		rows = append(rows, []string{r.Name, state, strconv.Itoa(len(r.Tools)), orNothing(r.Implied), orNothing(r.Declared)})
 	}
-	p.printTable(rows)
+	p.PrintTable(rows)
 	for i := range list {
 		if r := &list[i]; !r.Started {
-			p.printLine("%s %s: %s", p.colourBad("server"), r.Name, r.Why)
+			p.PrintLine("%s %s: %s", p.ColourBad("server"), r.Name, r.Why)
 		}
 		for _, l := range list[i].Left {
-			p.printLine("%s %s of %s: %s", p.colourBad("left out"), l.Tool, list[i].Name, l.Why)
+			p.PrintLine("%s %s of %s: %s", p.ColourBad("left out"), l.Tool, list[i].Name, l.Why)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/modelformat"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -74,8 +75,8 @@ type toolLine struct {
 	Untrusted    bool                   `json:"output_is_untrusted"`
 }
 
-func printTools(p *printer, tools []sallyport.Tool) error {
-	if p.json {
+func printTools(p *report.Printer, tools []sallyport.Tool) error {
+	if p.JSON {
 		lines := make([]toolLine, len(tools))
 		for i := range tools {
 			t := &tools[i]
@@ -84,10 +85,10 @@ func printTools(p *printer, tools []sallyport.Tool) error {
 				t.Permissions, t.Schema, t.Returns, t.OutputIsUntrusted,
 			}
 		}
-		return p.printJSON(lines)
+		return p.PrintJSON(lines)
 	}
 	if len(tools) == 0 {
-		p.printLine("no tools: this personality sees none")
+		p.PrintLine("no tools: this personality sees none")
 		return nil
 	}
 	rows := [][]string{{"TOOL", "TOOLSET", "TOUCHES", "DESCRIPTION"}}
@@ -96,7 +97,7 @@ func printTools(p *printer, tools []sallyport.Tool) error {
 		about, _, _ := strings.Cut(t.Description, ". ")
 		rows = append(rows, []string{t.Name, t.Toolset, summarizeGroups(&t.Capabilities), strings.TrimSuffix(about, ".")})
 	}
-	p.printTable(rows)
+	p.PrintTable(rows)
 	return nil
 }
 
@@ -125,7 +126,7 @@ func rankWord(word string) int {
 // printDefinitions prints definitions in the form that a model's API accepts.
 // Standard output holds that form and nothing else; notes about differences go
 // to standard error.
-func printDefinitions(env *environment, p *printer, dialect string, names bool, defs []registry.Definition) error {
+func printDefinitions(env *environment, p *report.Printer, dialect string, names bool, defs []registry.Definition) error {
 	d, err := modelformat.Parse(dialect)
 	if err != nil {
 		return usageError(err)
@@ -135,7 +136,7 @@ func printDefinitions(env *environment, p *printer, dialect string, names bool, 
 		return usageError(err)
 	}
 	if names {
-		return p.printJSON(set.Names)
+		return p.PrintJSON(set.Names)
 	}
 	for _, name := range slices.Sorted(maps.Keys(set.Names)) {
 		fmt.Fprintf(env.Stderr, "sallyport: %s has the name %s for %s: a call here takes the first\n", set.Names[name], name, d)
@@ -143,5 +144,5 @@ func printDefinitions(env *environment, p *printer, dialect string, names bool, 
 	for _, n := range set.Notes {
 		fmt.Fprintf(env.Stderr, "sallyport: %s: %s\n", n.Tool, n.Message)
 	}
-	return p.printJSON(set.Document)
+	return p.PrintJSON(set.Document)
 }

@@ -9,12 +9,13 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
 )
 
 // printForm lists the prompts or resources that a personality sees.
-func printForm(rt *app.Runtime, p *printer, caller *sallyport.Caller, form string) error {
+func printForm(rt *app.Runtime, p *report.Printer, caller *sallyport.Caller, form string) error {
 	switch sallyport.Form(form) {
 	case sallyport.FormPrompt:
 		return printPrompts(p, rt.Registry.Prompts(caller))
@@ -36,7 +37,7 @@ type promptLine struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-func printPrompts(p *printer, prompts []registry.Definition) error {
+func printPrompts(p *report.Printer, prompts []registry.Definition) error {
 	lines := make([]promptLine, len(prompts))
 	rows := [][]string{{"PROMPT", "ARGUMENTS", "DESCRIPTION"}}
 	for i := range prompts {
@@ -46,12 +47,12 @@ func printPrompts(p *printer, prompts []registry.Definition) error {
 		rows = append(rows, []string{lines[i].ID, strings.Join(argumentsOf(d.Schema), ","), text.PrintableLine(d.Description)})
 	}
 	switch {
-	case p.json:
-		return p.printJSON(lines)
+	case p.JSON:
+		return p.PrintJSON(lines)
 	case len(lines) == 0:
-		p.printLine("no prompts: this personality sees none")
+		p.PrintLine("no prompts: this personality sees none")
 	default:
-		p.printTable(rows)
+		p.PrintTable(rows)
 	}
 	return nil
 }
@@ -109,19 +110,19 @@ func isOffered(rt *app.Runtime, caller *sallyport.Caller, id string) bool {
 	return true
 }
 
-func printResources(p *printer, lines []resourceLine) error {
+func printResources(p *report.Printer, lines []resourceLine) error {
 	rows := [][]string{{"RESOURCE", "READ BY", "TYPE", "NAME"}}
 	for i := range lines {
 		l := &lines[i]
 		rows = append(rows, []string{l.URI + l.Template, l.ID, l.MediaType, text.PrintableLine(l.Name)})
 	}
 	switch {
-	case p.json:
-		return p.printJSON(lines)
+	case p.JSON:
+		return p.PrintJSON(lines)
 	case len(lines) == 0:
-		p.printLine("no resources: this personality sees none")
+		p.PrintLine("no resources: this personality sees none")
 	default:
-		p.printTable(rows)
+		p.PrintTable(rows)
 	}
 	return nil
 }

@@ -1,0 +1,100 @@
+// Package report prints what the commands found: text for users, JSON for programs.
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
+)
+
+// Printer writes answers.
+type Printer struct {
+	// W receives the answer.
+	W io.Writer
+	// JSON selects the form for programs.
+	JSON bool
+	// Colour selects the colours of a terminal.
+	Colour bool
+}
+
+// PrintJSON prints v as one JSON document.
+func (p *Printer) PrintJSON(v any) error {
+	enc := json.NewEncoder(p.W)
+	enc.SetEscapeHTML(false)
+	if !p.JSON {
+		enc.SetIndent("", "  ")
+	}
+	return enc.Encode(v)
+}
+
+// PrintLine prints a line of text.
+func (p *Printer) PrintLine(format string, args ...any) {
+	fmt.Fprintf(p.W, format+"\n", args...)
+}
+
+// PrintTable prints rows in aligned columns.
+func (p *Printer) PrintTable(rows [][]string) { fmt.Fprint(p.W, text.Table(rows)) }
+
+// PrintParts prints texts unchanged, and one line for each other part.
+func (p *Printer) PrintParts(parts []sallyport.Part) {
+	for i := range parts {
+		part := &parts[i]
+		if part.Kind != sallyport.PartText {
+			p.PrintLine("%s", aboutPart(part))
+		}
+		switch {
+		case part.Text == "":
+		case part.Role != "":
+			p.PrintLine("%s: %s", part.Role, part.Text)
+		default:
+			p.PrintLine("%s", part.Text)
+		}
+	}
+}
+
+// aboutPart describes a part on one line: its role, kind, type, size and URI.
+// Text from another party must not look like a second line.
+func aboutPart(part *sallyport.Part) string {
+	words := []string{string(part.Kind), part.MediaType}
+	switch {
+	case len(part.Data) > 0:
+		words = append(words, fmt.Sprintf("%d bytes", len(part.Data)))
+	case part.Size > 0:
+		words = append(words, fmt.Sprintf("%d bytes", part.Size))
+	}
+	words = append(words, part.URI, cmp.Or(part.Title, part.Name), part.Description)
+	if part.Role != "" && part.Text == "" {
+		words = append([]string{string(part.Role) + ":"}, words...)
+	}
+	return "[" + text.OneLine(strings.Join(words, " ")) + "]"
+}
+
+// ColourGood returns s in the green of the terminal, so that the user chooses the
+// colour.
+func (p *Printer) ColourGood(s string) string { return p.paintText("32", s) }
+
+// ColourBad returns s in the red of the terminal.
+func (p *Printer) ColourBad(s string) string { return p.paintText("31", s) }
+
+// ColourDim returns s in the faint text of the terminal.
+func (p *Printer) ColourDim(s string) string { return p.paintText("2", s) }
+
+func (p *Printer) paintText(code, s string) string {
+	if !p.Colour {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// FormatMark returns allow or deny in its colour.
+func (p *Printer) FormatMark(ok bool) string {
+	if ok {
+		return p.ColourGood("allow")
+	}
+	return p.ColourBad("deny")
+}
