@@ -1,8 +1,9 @@
-// Package digest identifies files by what they hold.
+// Package digest identifies files and texts by what they hold.
 package digest
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,12 @@ var scripts = [...]string{".js", ".mjs", ".cjs", ".ts", ".py", ".rb", ".pl", ".p
 // IsScript reports whether a path has the ending of a file that an interpreter
 // runs: as an argument it is a program, where any other path is text.
 func IsScript(path string) bool { return slices.Contains(scripts[:], filepath.Ext(path)) }
+
+// Text returns the SHA-256 of a text in hexadecimal.
+func Text(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
 
 // File returns the SHA-256 of a regular file of at most that many bytes. It
 // checks what it has opened, and does not wait for a writer of a FIFO.
