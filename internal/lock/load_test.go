@@ -7,9 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -140,39 +138,6 @@ func TestSaveKeepsTheModeAndTheLink(t *testing.T) {
 		if to, err := os.Readlink(link); err != nil || to != "real.lock" {
 			t.Errorf("the link leads to %q (%v), want real.lock", to, err)
 		}
-	}
-}
-
-// TestExclusive counts in a file: a count is lost when two do it at once.
-func TestExclusive(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("there is no waiting there")
-	}
-	dir := t.TempDir()
-	path := filepath.Join(dir, "count")
-	if err := os.WriteFile(path, []byte("0"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	const all = 50
-	var wg sync.WaitGroup
-	for range all {
-		wg.Go(func() {
-			if err := lock.Exclusive(dir, func() error {
-				text, err := os.ReadFile(path)
-				n, bad := strconv.Atoi(string(text))
-				runtime.Gosched()
-				return errors.Join(err, bad, os.WriteFile(path, []byte(strconv.Itoa(n+1)), 0o600))
-			}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if text, err := os.ReadFile(path); err != nil || string(text) != strconv.Itoa(all) {
-		t.Errorf("counted %s (%v), want %d", text, err, all)
-	}
-	if err := lock.Exclusive(filepath.Join(dir, "none"), func() error { return nil }); err == nil {
-		t.Error("a folder that is not there is held")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -79,7 +80,7 @@ func writeLock(ctx context.Context, rt *app.Runtime, next *lock.File, e *audit.E
 		if err := os.MkdirAll(private, 0o700); err != nil {
 			return err
 		}
-		return lock.Exclusive(private, func() error {
+		return fsx.Exclusive(private, func() error {
 			again, err := app.ReadPins(rt.Config, rt.Packages, app.HoldPins)
 			if err != nil {
 				return err

@@ -1,6 +1,6 @@
 //go:build unix
 
-package lock
+package fsx
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 func Exclusive(folder string, do func() error) error {
 	f, err := os.Open(folder)
 	if err != nil {
-		return fmt.Errorf("lock: %w", err)
+		return err
 	}
 	defer f.Close() // which lets the next one in
 	for {
@@ -25,7 +25,7 @@ func Exclusive(folder string, do func() error) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("lock: %s: %w", folder, err)
+			return fmt.Errorf("%s: %w", folder, err)
 		}
 		return do()
 	}

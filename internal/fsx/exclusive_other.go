@@ -1,6 +1,6 @@
 //go:build !unix
 
-package lock
+package fsx
 
 // Exclusive does something.
 func Exclusive(_ string, do func() error) error { return do() }
