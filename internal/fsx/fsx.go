@@ -14,18 +14,42 @@ import (
 // ReplaceFile gives a file another text. The mode of the file stays; a new file
 // is for its owner alone.
 func ReplaceFile(path string, text []byte) error {
-	mode := fs.FileMode(0o600)
+	return ReplaceFileMode(path, text, modeOf(path))
+}
+
+// modeOf returns the mode of a file, or that of a new one.
+func modeOf(path string) fs.FileMode {
 	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
+		return info.Mode().Perm()
 	}
-	return ReplaceFileMode(path, text, mode)
+	return 0o600
 }
 
 // ReplaceFileMode gives a file another text and mode. It writes a temporary
-// file beside the file and renames it. The temporary name begins with a dot and
-// the name of the file, cut where the whole would be too long for a file system:
-// the deny floor keeps tools from the temporary file of a lock by it.
+// file beside the file and renames it.
 func ReplaceFileMode(path string, text []byte, mode fs.FileMode) error {
+	aside, err := writeAside(path, text, mode)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(aside, path); err != nil {
+		return errors.Join(err, os.Remove(aside))
+	}
+	// The file is replaced whether or not its directory can be synced.
+	_ = SyncDir(filepath.Dir(path))
+	return nil
+}
+
+// WriteAside writes the text that a file is to get into a temporary file beside it,
+// with the mode of the file, and returns the path of that one. Its name begins with
+// a dot and the name of the file, cut where the whole would be too long for a file
+// system: the deny floor keeps tools from the temporary file of a lock or
+// configuration by it.
+func WriteAside(path string, text []byte) (aside string, err error) {
+	return writeAside(path, text, modeOf(path))
+}
+
+func writeAside(path string, text []byte, mode fs.FileMode) (aside string, err error) {
 	const most = 200 // of 255 bytes; the rest is for the dots and the number
 	base := filepath.Base(path)
 	if len(base) > most {
@@ -33,18 +57,13 @@ func ReplaceFileMode(path string, text []byte, mode fs.FileMode) error {
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+base+".*")
 	if err != nil {
-		return err
+		return "", err
 	}
 	_, err = tmp.Write(text)
-	if err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
+	if err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(tmp.Name()))
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
-	}
-	// The file is replaced whether or not its directory can be synced.
-	_ = SyncDir(filepath.Dir(path))
-	return nil
+	return tmp.Name(), nil
 }
 
 // WriteNew writes a file that does not exist yet. It is an error when it does.
