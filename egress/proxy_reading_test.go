@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/spelling"
 )
 
 // TestA4_WhatServersReadIsHidden: a whole value is changed by a server, too,
@@ -18,7 +19,7 @@ func TestA4_WhatServersReadIsHidden(t *testing.T) {
 	readings := map[string]func(string) string{
 		"form":    func(s string) string { plain, _ := url.QueryUnescape(s); return plain },
 		"path":    func(s string) string { plain, _ := url.PathUnescape(s); return plain },
-		"lenient": unescapePercent,
+		"lenient": spelling.UnescapePercent,
 		"latin-1": func(s string) string {
 			var out strings.Builder
 			for i := range len(s) {

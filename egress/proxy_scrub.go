@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/spelling"
 )
 
 // formsOf returns the texts in which a server usually repeats a value: as it
@@ -49,7 +50,7 @@ func readingsOf(value string) []string {
 	}
 	add(strings.ReplaceAll(value, "+", " "))
 	for _, r := range slices.Clone(readings) {
-		add(unescapePercent(r))
+		add(spelling.UnescapePercent(r))
 	}
 	latin := []rune{}
 	for i := range len(value) {
@@ -57,23 +58,6 @@ func readingsOf(value string) []string {
 	}
 	add(string(latin))
 	return readings
-}
-
-// unescapePercent undoes the percent escapes of a text and leaves what is none, as
-// lenient servers do.
-func unescapePercent(text string) string {
-	var out strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '%' && i+2 < len(text) {
-			if b, err := hex.DecodeString(text[i+1 : i+3]); err == nil {
-				out.Write(b)
-				i += 2
-				continue
-			}
-		}
-		out.WriteByte(text[i])
-	}
-	return out.String()
 }
 
 // scrubBody returns a body without the values. It passes on what it has, except

@@ -4,6 +4,7 @@
 package spelling
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,4 +116,21 @@ func Named(name string) rune {
 		}
 	}
 	return -1
+}
+
+// UnescapePercent undoes the percent escapes of a text and leaves what is none, as
+// lenient servers do.
+func UnescapePercent(text string) string {
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '%' && i+2 < len(text) {
+			if b, err := hex.DecodeString(text[i+1 : i+3]); err == nil {
+				out.Write(b)
+				i += 2
+				continue
+			}
+		}
+		out.WriteByte(text[i])
+	}
+	return out.String()
 }
