@@ -13,6 +13,15 @@ import (
 // with SALLYPORT_TEST_LONG=1, which CI sets.
 func Long() bool { return os.Getenv("SALLYPORT_TEST_LONG") == "1" }
 
+// Toolchain skips a test that drives a whole compiler or package manager, which
+// takes seconds, unless tests may be long.
+func Toolchain(t testing.TB) {
+	t.Helper()
+	if !Long() {
+		t.Skip("SALLYPORT_TEST_LONG=1 lets this test drive a whole toolchain")
+	}
+}
+
 // Programs skips a test for want of a program on the fixed search path of
 // children; with CI=true that is a failure.
 func Programs(t testing.TB, names ...string) {
@@ -58,4 +67,13 @@ func findOnFixedPath(name string) string {
 		}
 	}
 	return ""
+}
+
+// Machines skips a test that drives an OCI runtime or the parser of AppArmor,
+// unless SALLYPORT_TEST_MACHINES=1 says that they are there, which CI sets.
+func Machines(t testing.TB) {
+	t.Helper()
+	if os.Getenv("SALLYPORT_TEST_MACHINES") != "1" {
+		t.Skip("SALLYPORT_TEST_MACHINES is not set")
+	}
 }
