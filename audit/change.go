@@ -65,7 +65,6 @@ type Change struct {
 	User string `json:"user,omitempty"`
 }
 
-// boundedCopy returns the copy that is recorded.
 func (c *Change) boundedCopy() *Change {
 	return &Change{
 		Action: clipText(c.Action, maxName), Target: clipText(c.Target, maxName),

@@ -138,7 +138,6 @@ func Prune(ctx context.Context, s PrunableStore, key Key, before time.Time) (int
 	return p.removed, p.removeWaiting(ctx)
 }
 
-// pruneState is the state of one Prune.
 type pruneState struct {
 	s PrunableStore
 	v *chainVerifier
@@ -148,7 +147,6 @@ type pruneState struct {
 	waiting, removed int64
 }
 
-// removeWaiting removes the records that wait to be removed.
 func (p *pruneState) removeWaiting(ctx context.Context) error {
 	if p.waiting == 0 {
 		return nil

@@ -131,7 +131,6 @@ type Event struct {
 	KeyID string `json:"key_id,omitempty"`
 }
 
-// plainEvent is Event without its methods.
 type plainEvent Event
 
 // wireEvent adds the fields whose JSON form differs.
@@ -141,7 +140,6 @@ type wireEvent struct {
 	DurationMS float64 `json:"duration_ms,omitempty"`
 }
 
-// toWire returns the JSON form of the event.
 func (e *Event) toWire() wireEvent {
 	w := wireEvent{plainEvent: (*plainEvent)(e), DurationMS: float64(e.Duration) / float64(time.Millisecond)}
 	if e.Kind == KindOutcome {
@@ -190,7 +188,6 @@ const (
 	maxFull = 260 << 10
 )
 
-// boundedCopy returns the copy of e that is recorded.
 func (e *Event) boundedCopy() (Event, error) {
 	b := *e
 	if !b.Kind.Valid() {

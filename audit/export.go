@@ -62,7 +62,6 @@ type exportedLog struct{ r io.Reader }
 // would not have written exactly so is an error that names its number.
 func ReadExport(r io.Reader) Reader { return exportedLog{r} }
 
-// Read implements [Reader].
 func (x exportedLog) Read(ctx context.Context, q Query) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		lines := bufio.NewScanner(x.r)

@@ -36,7 +36,6 @@ func (f *diskSyncer) countCommit() uint64 {
 	return f.commits
 }
 
-// newestCommit returns the number of the newest commit.
 func (f *diskSyncer) newestCommit() uint64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

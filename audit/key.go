@@ -33,7 +33,6 @@ type Key struct {
 
 type secretBox struct{ secret *[KeyBytes]byte }
 
-// secretBytes returns the bytes of the key.
 func (k Key) secretBytes() []byte { return k.box.secret[:] }
 
 // NewKey makes a key from [KeyBytes] random bytes, which it copies.

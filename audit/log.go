@@ -104,7 +104,6 @@ type Log struct {
 	settling sync.WaitGroup
 }
 
-// queuedRecord is a record on its way into the store.
 type queuedRecord struct {
 	rec    Record
 	body   bytes.Buffer
@@ -187,7 +186,6 @@ func (l *Log) Record(ctx context.Context, e *Event) error {
 
 func notKeptError(err error) error { return fmt.Errorf("%w: %w", ErrNotKept, err) }
 
-// encodeEvent encodes an event into a record.
 func (l *Log) encodeEvent(p *queuedRecord, e *Event) error {
 	b, err := e.boundedCopy()
 	if err != nil {
@@ -316,7 +314,6 @@ func (l *Log) collectBatch() {
 	}
 }
 
-// appendBatch seals the batch and appends it to the store.
 func (l *Log) appendBatch() error {
 	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
 	defer cancel()

@@ -145,7 +145,6 @@ func (s *recordSealer) sealRecord(prev Hash, r *Record) (h Hash) {
 	return s.computeMAC(b)
 }
 
-// computeMAC returns the MAC of bytes.
 func (s *recordSealer) computeMAC(b []byte) (h Hash) {
 	s.mac.Reset()
 	s.mac.Write(b)
@@ -160,5 +159,4 @@ func digestOf(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// unixTime is the time of a record.
 func unixTime(ns int64) time.Time { return time.Unix(0, ns).UTC() }

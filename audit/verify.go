@@ -190,7 +190,6 @@ func (v *chainVerifier) setFault(seq int64, why string) *Fault {
 	return v.report.Bad
 }
 
-// checkEnd compares the end of the chain with the given head.
 func (v *chainVerifier) checkEnd() {
 	if v.want != nil && v.want.Seq >= v.next {
 		v.setFault(v.next, fmt.Sprintf("is missing: the given head is %d", v.want.Seq))
@@ -201,7 +200,6 @@ func (v *chainVerifier) checkEnd() {
 	}
 }
 
-// finishReport completes the report with the calls without an outcome.
 func (v *chainVerifier) finishReport() Report {
 	v.report.UnknownCount = len(v.open)
 	calls := slices.SortedFunc(maps.Keys(v.open), func(a, b string) int { return int(v.open[a] - v.open[b]) })

@@ -113,7 +113,6 @@ func (d *Directory) Revoke(ctx context.Context, name string) error {
 	})
 }
 
-// updateRecord changes a record of the state.
 func (d *Directory) updateRecord(ctx context.Context, name string, change func(r *Record, now time.Time) error) error {
 	if d.store == nil {
 		return errNoStore

@@ -162,7 +162,6 @@ func compileRecords(records []Record, defaults []string) (*staticDirectory, erro
 	return s, errors.Join(faults...)
 }
 
-// storedRecords returns the records of the state.
 func (d *Directory) storedRecords(ctx context.Context) ([]Record, error) {
 	if d.store == nil {
 		return nil, nil
@@ -204,7 +203,6 @@ func (d *Directory) Principal(ctx context.Context, token string) (p sallyport.Pr
 	return s.principalOf(&r), true, nil
 }
 
-// isLocal reports whether a token is that of the local user.
 func (d *Directory) isLocal(ctx context.Context, hash string) (bool, error) {
 	if equalHashes(hash, d.o.LocalSHA256) || d.o.LocalToken == nil {
 		return equalHashes(hash, d.o.LocalSHA256), nil
@@ -236,7 +234,6 @@ func (s *staticDirectory) localPrincipal() sallyport.Principal {
 	return p
 }
 
-// principalOf returns the principal of a record.
 func (s *staticDirectory) principalOf(r *Record) sallyport.Principal {
 	p := r.toPrincipal(s.defaults)
 	p.Revision = s.revision

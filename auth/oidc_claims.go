@@ -36,7 +36,6 @@ func readClaims(payload []byte) (tokenClaims, error) {
 	return c, nil
 }
 
-// checkParties checks who issued the token and for whom.
 func (c tokenClaims) checkParties(issuer, audience string) error {
 	if c["iss"] != any(issuer) {
 		return errors.New("iss is another issuer")
@@ -93,7 +92,6 @@ func (c tokenClaims) readTime(key string) (t time.Time, ok bool, err error) {
 	return time.Unix(int64(seconds), 0), true, nil
 }
 
-// readName reads the name of the principal.
 func (c tokenClaims) readName(claim string) (string, error) {
 	name, ok := c[claim].(string)
 	switch {

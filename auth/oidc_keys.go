@@ -45,7 +45,6 @@ const (
 // token.
 var errNoKeys = errors.New("the keys of the issuer cannot be fetched")
 
-// keySet is the key set of an issuer.
 type keySet struct {
 	url        string
 	client     *http.Client
@@ -156,7 +155,6 @@ func (k *keySet) fetchKeys(ctx context.Context) error {
 	return err
 }
 
-// downloadKeys downloads the keys of the issuer.
 func (k *keySet) downloadKeys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -246,7 +244,6 @@ type boundedTransport struct {
 	plain bool
 }
 
-// RoundTrip implements http.RoundTripper.
 func (b *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" && (!b.plain || !Loopback(r.URL.Hostname())) {
 		return nil, fmt.Errorf("%s: expected https", strings.ToValidUTF8(r.URL.Redacted(), ""))

@@ -79,7 +79,6 @@ func (r *Record) Check() error {
 	return errors.Join(faults...)
 }
 
-// clone returns a copy that shares nothing.
 func (r *Record) clone() Record {
 	c := *r
 	c.Permissions, c.Personalities = slices.Clone(r.Permissions), slices.Clone(r.Personalities)

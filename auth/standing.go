@@ -151,7 +151,6 @@ func (w *requestWatch) checkNow() {
 	w.scheduleCheck()
 }
 
-// stop ends the watch over a request that was answered.
 func (w *requestWatch) stop() {
 	w.mu.Lock()
 	w.over = true

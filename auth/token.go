@@ -79,7 +79,6 @@ type tokenChain []Tokens
 // with a token of an issuer.
 func Chain(tokens ...Tokens) Tokens { return tokenChain(slices.Clone(tokens)) }
 
-// Principal implements Tokens.
 func (c tokenChain) Principal(ctx context.Context, token string) (sallyport.Principal, bool, error) {
 	var faults []error
 	for _, t := range c {
