@@ -72,10 +72,8 @@ func (e *timeoutError) Error() string {
 	return fmt.Sprintf("%s did not finish within %s", e.host, e.after)
 }
 
-// Timeout is true, for callers that retry.
-func (*timeoutError) Timeout() bool { return true }
-
-// Temporary is true, for callers that retry.
+// Timeout and Temporary are for callers that retry.
+func (*timeoutError) Timeout() bool   { return true }
 func (*timeoutError) Temporary() bool { return true }
 
 // Unwrap returns both classes that the error belongs to.

@@ -122,7 +122,6 @@ func (c *Client) dialHTTP(ctx context.Context, network, address string) (net.Con
 	return c.dialer.Dial(ctx, network, host, port)
 }
 
-// splitAddress reads the host:port of a dial.
 func splitAddress(address string) (host string, port uint16, err error) {
 	host, port, err = reach.SplitHostPort(address)
 	if err != nil {
@@ -246,7 +245,6 @@ func (b *Binding) DialContext(ctx context.Context, network, address string) (net
 	return conn, b.reportOutcome(where, err)
 }
 
-// reportOutcome reports the outcome and returns err.
 func (b *Binding) reportOutcome(where string, err error) error {
 	if b.observer == nil {
 		return err

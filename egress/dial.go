@@ -195,13 +195,11 @@ func (d *Dialer) connectFirst(ctx context.Context, network string, addrs []netip
 	}
 }
 
-// dialOutcome is the outcome for one address.
 type dialOutcome struct {
 	conn net.Conn
 	err  error
 }
 
-// dialRace is the state of one connect.
 type dialRace struct {
 	dialer  *Dialer
 	network string

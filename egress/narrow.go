@@ -65,7 +65,6 @@ func (p *Policy) trackConnection(conn net.Conn, host string, port uint16, addrs 
 	return c, nil
 }
 
-// currentRefusal says why the connection would be refused now.
 func (c *openConnection) currentRefusal() error {
 	over := c.policy.over.Load()
 	if over == nil {
@@ -77,7 +76,6 @@ func (c *openConnection) currentRefusal() error {
 	return over.checkAddresses(c.host, c.port, c.addrs)
 }
 
-// Close closes the connection.
 func (c *openConnection) Close() error {
 	c.policy.open.mu.Lock()
 	delete(c.policy.open.all, c)

@@ -40,7 +40,6 @@ func newChildConn(conn net.Conn, idle *time.Timer, wait time.Duration) *childCon
 	return c
 }
 
-// releaseBuffer returns the buffer to the pool.
 func (c *childConn) releaseBuffer() {
 	if !c.shared {
 		c.r.Reset(nil)

@@ -138,7 +138,6 @@ type framingFields struct {
 	chunked, zero                bool
 }
 
-// addLine checks one field line.
 func (f *framingFields) addLine(line string) error {
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || name == "" || !isTokenText(name) {

@@ -219,7 +219,6 @@ func (p *Proxy) newOutbound(ctx context.Context, req *http.Request, u *url.URL, 
 	return out.WithContext(ctx)
 }
 
-// stripHops removes what concerns one connection only.
 func stripHops(h http.Header) {
 	for _, v := range h["Connection"] {
 		for name := range strings.SplitSeq(v, ",") {
@@ -231,7 +230,6 @@ func stripHops(h http.Header) {
 	}
 }
 
-// checkAnswer refuses what cannot be passed on.
 func checkAnswer(resp *http.Response, where string, s *hostSwap) error {
 	reason := ""
 	switch {

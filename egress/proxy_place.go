@@ -34,7 +34,6 @@ type misplacedAt string
 // errMisplaced is the cause of a refusal for the place of a stand-in.
 var errMisplaced = errors.New("a stand-in is no whole value")
 
-// newRefusal refuses a request to a host.
 func (m misplacedAt) newRefusal(where string) error {
 	err := sallyport.HostError(where, "is sent the stand-in of a secret "+string(m)+", where no secret is put in")
 	err.Err = errMisplaced
@@ -45,7 +44,6 @@ func (m misplacedAt) newRefusal(where string) error {
 const fixPlace = "send it as a whole header, query or form parameter, cookie, JSON string, or user or password of Basic credentials, " +
 	"or add the text in front of it to the prefixes beside the secret"
 
-// mentionsStandIn reports whether text holds a stand-in.
 func (s *hostSwap) mentionsStandIn(text string) bool {
 	return slices.ContainsFunc(s.standIns, func(in standInValue) bool { return strings.Contains(text, in.placeholder) })
 }
@@ -76,7 +74,6 @@ func (s *hostSwap) matchWhole(text string, decode func(string) (string, error)) 
 
 func asIs(s string) (string, error) { return s, nil }
 
-// fillHeaders puts values into the fields of a request.
 func (s *hostSwap) fillHeaders(h http.Header) misplacedAt {
 	for name, values := range h {
 		if s.mentionedFolded(name) {
@@ -140,7 +137,6 @@ func (s *hostSwap) fillBasic(name, scheme, credentials string) (string, misplace
 	return scheme + " " + base64.StdEncoding.EncodeToString([]byte(parts[0]+":"+parts[1])), ""
 }
 
-// parseBasic reads Basic credentials.
 func parseBasic(v string) (scheme, credentials string, ok bool) {
 	scheme, encoded, ok := strings.Cut(v, " ")
 	if !ok || !strings.EqualFold(scheme, "Basic") {
@@ -204,7 +200,6 @@ func (s *hostSwap) fillPairs(text, where string) (string, misplacedAt) {
 	return strings.Join(pairs, "&"), ""
 }
 
-// fillJSON fills the strings of a JSON text.
 func (s *hostSwap) fillJSON(text string) (string, misplacedAt) {
 	const bad = misplacedAt("beside other text in a JSON body")
 	if !s.mentionsStandIn(text) {
@@ -242,13 +237,11 @@ func (s *hostSwap) fillJSON(text string) (string, misplacedAt) {
 	return out.String(), ""
 }
 
-// unquoteJSON decodes the inside of a JSON text.
 func unquoteJSON(inner string) (text string, err error) {
 	err = json.Unmarshal([]byte(`"`+inner+`"`), &text)
 	return text, err
 }
 
-// quoteJSON encodes a text as the inside of a JSON text.
 func quoteJSON(text string) string {
 	b, _ := json.Marshal(text) // strings always marshal
 	return string(b[1 : len(b)-1])

@@ -132,7 +132,6 @@ func socksRequest(r io.Reader) (host string, port uint16, code byte, err error) 
 	return name, port, socksDone, nil
 }
 
-// socksHost reads an address by its type.
 func socksHost(r io.Reader, kind byte) (string, byte, error) {
 	size := 0
 	switch kind {
@@ -157,7 +156,6 @@ func socksHost(r io.Reader, kind byte) (string, byte, error) {
 	return a.String(), socksDone, nil
 }
 
-// readBytes reads n bytes.
 func readBytes(r io.Reader, n int) ([]byte, error) {
 	b := make([]byte, n)
 	_, err := io.ReadFull(r, b)

@@ -82,7 +82,6 @@ func (s *escapedValue) unfinishedMatch(b []byte) int {
 	return 0
 }
 
-// longestEscape returns the length of the longest way to write a character.
 func (s *escapedValue) longestEscape() int {
 	n := 0
 	for _, ways := range s.units {

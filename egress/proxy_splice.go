@@ -105,7 +105,6 @@ func (s *spliceSet) swapFor(host string, port uint16, encrypted bool) *hostSwap 
 	return w
 }
 
-// inHost reports whether a host's name holds a stand-in.
 func (s *spliceSet) inHost(host string) bool {
 	return s != nil && slices.ContainsFunc(s.list, func(one hostSplice) bool {
 		return strings.Contains(strings.ToLower(host), strings.ToLower(one.placeholder))
@@ -228,7 +227,6 @@ func (s *hostSwap) isEncoded(resp *http.Response) bool {
 	return false
 }
 
-// scrubHeader removes the values from an answer's header.
 func (s *hostSwap) scrubHeader(h http.Header) {
 	for name, values := range h {
 		if s.scrubText(name) != name || s.hasFolded(name) {
@@ -241,7 +239,6 @@ func (s *hostSwap) scrubHeader(h http.Header) {
 	}
 }
 
-// scrubText returns text with stand-ins for values.
 func (s *hostSwap) scrubText(text string) string {
 	for _, p := range s.back {
 		text = strings.ReplaceAll(text, p.from, p.to)
@@ -263,7 +260,6 @@ func (s *hostSwap) hasFolded(name string) bool {
 	return false
 }
 
-// terminateTLS ends the child's TLS here and serves the requests inside.
 func (p *Proxy) terminateTLS(ctx context.Context, cancel context.CancelFunc, c *childConn, t *tunnel) {
 	c.boundReading(p.headTimeout)
 	first, err := c.r.Peek(1)

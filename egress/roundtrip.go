@@ -123,7 +123,6 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// exchangeDeadline returns when the whole exchange has to be over.
 func (c *Client) exchangeDeadline(h requestHistory) time.Time {
 	d := time.Now().Add(c.timeout)
 	if !h.deadline.IsZero() && h.deadline.Before(d) {

@@ -120,7 +120,6 @@ func (o origin) urlHost(u *url.URL) string {
 	return host
 }
 
-// urlError refuses a URL for its form.
 func urlError(host, reason string) *sallyport.Error {
 	return &sallyport.Error{
 		Code: sallyport.CodeHostNotAllowed, Resource: host, Operation: "dial",

@@ -85,7 +85,6 @@ func writeRefusal(w http.ResponseWriter, status int, code sallyport.Code, text s
 	writeJSON(w, status, failureBody{Error: text, Code: code})
 }
 
-// writeJSON answers with JSON.
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	text, err := encodeJSON(v)
 	if err != nil {

@@ -110,7 +110,6 @@ func (c *actionCall) rejectUnread(err error) {
 	}
 }
 
-// writeResult answers with a result.
 func (c *actionCall) writeResult(res sallyport.Result) {
 	status := c.resultStatus(&res)
 	if status == http.StatusTooManyRequests {

@@ -88,7 +88,6 @@ func (s *Server) readQuery(w http.ResponseWriter, r *http.Request, filters bool)
 	return caller, q, true
 }
 
-// listActions lists what the caller sees.
 func (s *Server) listActions(w http.ResponseWriter, r *http.Request) {
 	caller, q, ok := s.readQuery(w, r, true)
 	if !ok {

@@ -113,7 +113,6 @@ func partsError(err error) error {
 	return err
 }
 
-// readPart reads one part into the form.
 func (c *actionCall) readPart(f *multipartForm, part *multipart.Part, count int) error {
 	if part.Header.Get("Content-Transfer-Encoding") != "" {
 		return &brokenForm{"a part must not have a Content-Transfer-Encoding"}
@@ -141,7 +140,6 @@ func (c *actionCall) readPart(f *multipartForm, part *multipart.Part, count int)
 	}
 }
 
-// storeFile stores one file.
 func (c *actionCall) storeFile(f *multipartForm, part *multipart.Part) error {
 	name := part.FileName()
 	switch {

@@ -164,7 +164,6 @@ func partsSchema() jsonObject {
 	return jsonObject{"type": "array", "items": schemaRef("part"), "description": "What the result holds beside it; absent when there is nothing."}
 }
 
-// partSchema describes a [sallyport.Part].
 func partSchema() jsonObject {
 	text := jsonObject{"type": "string"}
 	return jsonObject{

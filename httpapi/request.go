@@ -75,7 +75,6 @@ func decodeRequest(text []byte) (q executeRequest, err error) {
 	return q, nil
 }
 
-// setMember stores one member.
 func (q *executeRequest) setMember(key string, v json.RawMessage) error {
 	switch key {
 	case "params":
@@ -99,7 +98,6 @@ func (q *executeRequest) setMember(key string, v json.RawMessage) error {
 	}
 }
 
-// decodeName decodes a text that names something.
 func decodeName(key string, v json.RawMessage, to *string) error {
 	if v[0] != '"' || json.Unmarshal(v, to) != nil || !isUsableName(*to) {
 		return fmt.Errorf("%s: expected a text of at most %d bytes without control characters", key, maxWord)

@@ -206,7 +206,6 @@ func (res routeRows) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeRefusal(w, http.StatusUnsupportedMediaType, sallyport.CodeInputInvalid, "The content type must be "+strings.Join(kinds, " or ")+", in UTF-8 and not compressed")
 }
 
-// rowsFor returns the rows of a method.
 func (res routeRows) rowsFor(method string) []Route {
 	var own, every []Route
 	for _, row := range res {
@@ -223,7 +222,6 @@ func (res routeRows) rowsFor(method string) []Route {
 	return every
 }
 
-// allowHeader returns the value of the Allow header.
 func (res routeRows) allowHeader() string {
 	var out []string
 	for _, row := range res {
@@ -236,7 +234,6 @@ func (res routeRows) allowHeader() string {
 	return strings.Join(slices.Compact(out), ", ")
 }
 
-// hasPrincipal reports whether the guard let a principal in.
 func hasPrincipal(r *http.Request) bool {
 	p, ok := auth.PrincipalFrom(r.Context())
 	return ok && p.Name != ""
@@ -261,7 +258,6 @@ func mediaType(r *http.Request) (kind string, ok bool) {
 	return kind, !given || strings.EqualFold(charset, "utf-8")
 }
 
-// serveNotFound answers for paths that are not in the table.
 func serveNotFound(w http.ResponseWriter, _ *http.Request) {
 	writeRefusal(w, http.StatusNotFound, sallyport.CodeNotAvailable, "There is nothing at this path")
 }

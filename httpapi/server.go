@@ -100,7 +100,6 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
-// routeTable returns the table.
 func (s *Server) routeTable() []Route {
 	get := func(pattern, doc string, h http.HandlerFunc) Route {
 		return Route{Method: http.MethodGet, Pattern: pattern, Auth: true, Doc: doc, Handler: h}
@@ -145,7 +144,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(err, s.running.Wait(stop))
 }
 
-// serveHealthy answers as long as the process does.
 func (s *Server) serveHealthy(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 }

@@ -59,7 +59,6 @@ func (c *actionCall) streamResult() {
 	}
 }
 
-// eventWriter writes a stream of server-sent events.
 type eventWriter struct {
 	w     http.ResponseWriter
 	c     *http.ResponseController
