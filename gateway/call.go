@@ -84,7 +84,6 @@ func (c *core) mayNeedClient(r *request, caller *sallyport.Caller, tool string) 
 	return r.able.Elicits && c.mayAskPerson(caller, tool)
 }
 
-// mayAskCaller reports whether a tool may ask its caller for input.
 func (c *core) mayAskCaller(tool string) bool { return tool != "" && c.gate.Inquires(tool) }
 
 // chooseAttempt returns how this call is made, and the id that the request's state

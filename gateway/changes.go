@@ -127,7 +127,6 @@ func (w *changeInterest) tell(send func(method string, params any) error) error 
 	return nil
 }
 
-// changeNote are the parameters of the notification of a change.
 type changeNote struct {
 	Meta map[string]json.RawMessage `json:"_meta,omitempty"`
 	URI  string                     `json:"uri,omitempty"`

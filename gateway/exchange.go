@@ -58,7 +58,6 @@ func (x *httpExchange) refuse(refused *jsonrpc.Error) {
 	x.writeText(status, wire.AppendError(nil, x.ID, refused))
 }
 
-// writeText writes the answer as one text.
 func (x *httpExchange) writeText(status int, answer []byte) {
 	h := x.w.Header()
 	h.Set("Content-Type", "application/json")

@@ -190,7 +190,6 @@ func (s *httpSurface) answerKnown(x *httpExchange, open *httpSession) {
 	s.answerCall(ctx, x)
 }
 
-// answerCall answers a request.
 func (s *httpSurface) answerCall(ctx context.Context, x *httpExchange) {
 	x.streams = !answersAtOnce(x.Method)
 	text := s.core.answers.getBuffer()
@@ -276,7 +275,6 @@ func (s *httpSurface) serveStream(w http.ResponseWriter, r *http.Request, p sall
 // tooManyStreams is the answer to a client that opens one stream too many.
 var tooManyStreams = fmt.Sprintf("too many streams are open: %d of a principal, %d of all; end one, or try again", maxOwnListens, maxListens)
 
-// serveEnd ends a session.
 func (s *httpSurface) serveEnd(w http.ResponseWriter, r *http.Request, p sallyport.Principal) {
 	open, status := s.sessions.findSession(r.Header.Get(sessionHeader), p)
 	if status != 0 {

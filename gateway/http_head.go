@@ -63,7 +63,6 @@ func isJSON(value string) bool {
 	return err == nil && kind == "application/json"
 }
 
-// acceptedForms reports whether a client accepts JSON, and streams.
 func acceptedForms(values []string) (text, stream bool) {
 	for _, value := range values {
 		for kind := range strings.SplitSeq(value, ",") {
@@ -106,7 +105,6 @@ func (s *httpSurface) checkAgreement(x *httpExchange) *jsonrpc.Error {
 	return nil
 }
 
-// checkVersion compares the version in the header with that in the body.
 func checkVersion(header, body string) *jsonrpc.Error {
 	switch {
 	case header == "":

@@ -122,7 +122,6 @@ func checkForm(q *sallyport.Question, values map[string]any) error {
 	return err
 }
 
-// copyText copies the reply of a model into an answer.
 func copyText(a *sallyport.Answer, q *sallyport.Question, model string, content mcp.Content) error {
 	t, ok := content.(*mcp.TextContent)
 	if q.Kind != sallyport.InputModel || !ok {
@@ -168,7 +167,6 @@ func (s *sessionElicitor) Ask(ctx context.Context, questions ...sallyport.Questi
 	return answers, nil
 }
 
-// askQuestion sends one question and reads its answer.
 func (s *sessionElicitor) askQuestion(ctx context.Context, q *sallyport.Question) (sallyport.Answer, error) {
 	method := map[sallyport.InputKind]string{
 		sallyport.InputPerson: methodElicit, sallyport.InputModel: methodSample, sallyport.InputFolders: methodFolder,

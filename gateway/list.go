@@ -34,7 +34,6 @@ const (
 // listCache is the cache policy of every list.
 var listCache = mcp.Cacheable{TTLMs: listTTL, CacheScope: listScope}
 
-// listTools answers a listing with the tools behind a cursor.
 func (c *core) listTools(r *request, out []byte) ([]byte, error) {
 	caller, cursor, err := c.readListing(r)
 	if err != nil {
@@ -142,7 +141,6 @@ func sameDefinition(a, b registry.Definition) bool {
 		a.ReadOnly == b.ReadOnly && a.Destructive == b.Destructive && a.Idempotent == b.Idempotent && a.OpenWorld == b.OpenWorld
 }
 
-// toolsOf turns definitions into the protocol's form.
 func toolsOf(defs []registry.Definition) []*mcp.Tool {
 	out := make([]*mcp.Tool, len(defs))
 	for i := range defs {

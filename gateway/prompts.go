@@ -17,7 +17,6 @@ import (
 // promptPrefix stands before the name of a prompt in the id of its call.
 const promptPrefix = string(sallyport.FormPrompt) + ":"
 
-// listPrompts answers a listing with the prompts behind a cursor.
 func (c *core) listPrompts(r *request, out []byte) ([]byte, error) {
 	caller, cursor, err := c.readListing(r)
 	if err != nil {

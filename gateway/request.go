@@ -89,7 +89,6 @@ func (r *request) wantsMessages() bool {
 	return messages
 }
 
-// notify sends a notification that belongs to the request.
 func (r *request) notify(method string, params any) error {
 	text, err := wire.AppendCall(nil, 0, method, params)
 	if err != nil {

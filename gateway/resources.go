@@ -23,7 +23,6 @@ const (
 	maxURIBytes = 8 << 10
 )
 
-// listResources answers a listing with the resources behind a cursor.
 func (c *core) listResources(r *request, out []byte) ([]byte, error) {
 	rest, next, err := c.resourcesPage(r, func(res *sallyport.Resource) string { return res.URI })
 	if err != nil {
@@ -39,7 +38,6 @@ func (c *core) listResources(r *request, out []byte) ([]byte, error) {
 	return c.appendObject(out, r, page)
 }
 
-// listTemplates answers a listing with the resource templates behind a cursor.
 func (c *core) listTemplates(r *request, out []byte) ([]byte, error) {
 	rest, next, err := c.resourcesPage(r, func(res *sallyport.Resource) string { return res.Template })
 	if err != nil {

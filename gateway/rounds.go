@@ -78,7 +78,6 @@ type inputRound struct {
 	gone      <-chan struct{}         // closed when it has
 }
 
-// hasToWait reports whether the tool waits for answers.
 func (r *inputRound) hasToWait() bool {
 	if r == nil {
 		return false

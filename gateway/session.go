@@ -59,14 +59,12 @@ func (s *session) state() (open bool, able wire.Abilities, messages bool) {
 	return s.open, s.able, s.messages
 }
 
-// wantMessages records whether the client wants log messages.
 func (s *session) wantMessages(wants bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.messages = wants
 }
 
-// follow records a resource that the client follows.
 func (s *session) follow(uri string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -139,7 +139,6 @@ func (a *sessionSet) makeRoomLocked(comes string) bool {
 	return true
 }
 
-// closeAll ends every session.
 func (a *sessionSet) closeAll() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -156,7 +155,6 @@ func (s *httpSession) latestPrincipal() (p sallyport.Principal, ok bool) {
 	return s.principal, s.all.open[s.id] == s
 }
 
-// releaseUse ends a use.
 func (s *httpSession) releaseUse() {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
@@ -166,7 +164,6 @@ func (s *httpSession) releaseUse() {
 	}
 }
 
-// end ends the session.
 func (s *httpSession) end() {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()
@@ -229,7 +226,6 @@ func (s *httpSession) endRequest(key any) {
 	delete(s.waiting, key)
 }
 
-// cancelRequest cancels a request.
 func (s *httpSession) cancelRequest(key any) {
 	s.all.mu.Lock()
 	cancel := s.waiting[key]

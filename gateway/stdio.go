@@ -192,7 +192,6 @@ func (l *stdioStream) acceptRequest(r *request) {
 	}()
 }
 
-// answer answers a request.
 func (l *stdioStream) answer(ctx context.Context, r *request, key any) {
 	text := l.core.answers.getBuffer()
 	defer l.core.answers.putBuffer(text)
@@ -238,10 +237,8 @@ func (l *stdioStream) tellChanges(changed <-chan struct{}) {
 	}
 }
 
-// send sends a message as a line.
 func (l *stdioStream) send(text []byte) error { return l.writeLine(append(text, '\n')) }
 
-// writeLine sends one line.
 func (l *stdioStream) writeLine(line []byte) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -263,7 +260,6 @@ func (l *stdioStream) isClosed() bool {
 	}
 }
 
-// close closes both streams.
 func (l *stdioStream) close() error {
 	var err error
 	l.once.Do(func() {

@@ -66,7 +66,6 @@ func (p *pendingRequests) endRequest(key any) bool {
 	return !listens
 }
 
-// markWritten records that an answer is written.
 func (p *pendingRequests) markWritten() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,7 +76,6 @@ func (p *pendingRequests) markWritten() {
 	}
 }
 
-// cancelRequest cancels a request.
 func (p *pendingRequests) cancelRequest(key any) {
 	p.mu.Lock()
 	cancel := p.ids[key]

@@ -29,7 +29,6 @@ func (c *core) checkFollowed(r *request, caller *sallyport.Caller, uri string) (
 	return kept, nil
 }
 
-// followResource records that the client of a session follows a resource.
 func (c *core) followResource(r *request, out []byte) ([]byte, error) {
 	caller, err := c.callerOf(r, "")
 	if err != nil {

@@ -61,7 +61,6 @@ func newTask(p *suspendedCall, id string) *callTask {
 	}
 }
 
-// followCall records the questions of the call and its end.
 func (t *callTask) followCall(p *suspendedCall) {
 	for {
 		select {
@@ -83,7 +82,6 @@ func (t *callTask) addQuestions(asks *inputRound) {
 	t.changed = time.Now()
 }
 
-// setStatus stores what the tool tells the user.
 func (t *callTask) setStatus(e sallyport.Progress) {
 	if e.VisibleTo() != sallyport.AudienceUser || e.Message == "" {
 		return
@@ -93,7 +91,6 @@ func (t *callTask) setStatus(e sallyport.Progress) {
 	t.message, t.changed = e.Message, time.Now()
 }
 
-// isWaiting reports whether the tool waits for answers.
 func (t *callTask) isWaiting() bool { return t.call != nil && !t.cancelled && t.asks.hasToWait() }
 
 // questionKey names a question uniquely among all questions of the task. The name of a
@@ -225,7 +222,6 @@ type taskResult struct {
 	Error      json.RawMessage     `json:"error,omitempty"`
 }
 
-// currentView returns the current state of the task.
 func (t *callTask) currentView() *taskResult {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -96,7 +96,6 @@ func (ts *taskSet) storeResult(t *callTask, bytes int) bool {
 	return ok
 }
 
-// dropTask removes a task from the table.
 func (ts *taskSet) dropTask(t *callTask) {
 	if ts.byID[t.id] != t {
 		return
