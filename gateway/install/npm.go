@@ -97,7 +97,6 @@ func (s *Store) checkNPM(root *os.Root, p Package) (integrity string, err error)
 	return sha512Digest(pin.Integrity), nil
 }
 
-// checkPin judges one entry of the lock file.
 func (s *Store) checkPin(key string, pin npmPin, all map[string]npmPin) error {
 	switch {
 	case pin.Link:

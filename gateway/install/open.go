@@ -27,7 +27,6 @@ type Program struct {
 	Command []string
 }
 
-// digestText is the form of a digest.
 var digestText = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // Folder is the absolute folder of an installed copy, whether it is there or

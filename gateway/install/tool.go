@@ -120,7 +120,6 @@ func newUnavailable(text string) error {
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Operation: "install", Detail: text}
 }
 
-// unpackedArchive is what came of an archive.
 type unpackedArchive struct {
 	stage, digest string
 	err           error
@@ -160,7 +159,6 @@ func (s *Store) runRecipe(ctx context.Context, c *sallyport.Call, p Package, how
 	return s.acceptArchive(u, p, how)
 }
 
-// acceptArchive checks an unpacked archive and stores it.
 func (s *Store) acceptArchive(u unpackedArchive, p Package, how installRecipe) (Installed, error) {
 	root, err := os.OpenRoot(filepath.Join(u.stage, content))
 	if err != nil {

@@ -27,7 +27,6 @@ const (
 	maxPath = 1024
 )
 
-// unpackedItem is one file or folder of an installation.
 type unpackedItem struct {
 	path string // with slashes, relative
 	dir  bool
@@ -53,7 +52,6 @@ type unpackBudget struct {
 	bytes int64
 }
 
-// spendFile counts one file of a size.
 func (b *unpackBudget) spendFile(size int64) error {
 	b.files--
 	b.bytes -= max(size, 0)
@@ -103,7 +101,6 @@ func (s *Store) unpackArchive(archive io.Reader, dir string) (string, error) {
 	return digestItems(items), makeReadOnly(root, items)
 }
 
-// unpackEntry writes one file or folder.
 func unpackEntry(root *os.Root, r io.Reader, h *tar.Header, name string, left *unpackBudget) (unpackedItem, error) {
 	i := unpackedItem{path: name, exec: h.Mode&0o111 != 0}
 	if err := left.spendFile(h.Size); err != nil {
@@ -135,7 +132,6 @@ func unpackEntry(root *os.Root, r io.Reader, h *tar.Header, name string, left *u
 
 func checksumOf(h hash.Hash) [sha256.Size]byte { return [sha256.Size]byte(h.Sum(nil)) }
 
-// makeReadOnly makes what was unpacked read-only.
 func makeReadOnly(root *os.Root, items []unpackedItem) error {
 	for _, i := range slices.Backward(items) {
 		mode := fs.FileMode(fileMode)
@@ -173,7 +169,6 @@ func (s *Store) digestFolder(dir string) (string, error) {
 	return digestItems(items), err
 }
 
-// digestEntry looks at one file or folder.
 func digestEntry(root *os.Root, path string, e fs.DirEntry, left *unpackBudget) (unpackedItem, error) {
 	i := unpackedItem{path: path, dir: e.IsDir()}
 	info, err := e.Info()

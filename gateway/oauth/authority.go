@@ -240,7 +240,6 @@ func (a *Authority) widenScopes(ctx context.Context, c *sallyport.Call, who, lac
 	return held, err
 }
 
-// principalName returns the name of a principal for a message.
 func principalName(who string) string {
 	if who == "" {
 		return "every caller"

@@ -26,7 +26,6 @@ func (s *Server) listCredentials() (keys []string) {
 	return keys
 }
 
-// checkEndpoints judges what is written as token_endpoint.
 func (s *Server) checkEndpoints() error {
 	written := []string{s.TokenEndpoint}
 	if s.Provider != nil {
@@ -79,7 +78,6 @@ func newSameOriginClient(c *sallyport.Call) *http.Client {
 	return out
 }
 
-// newIssuerClient is the way out to the metadata of the server's issuer.
 func (a *Authority) newIssuerClient(c *sallyport.Call) *http.Client {
 	if len(a.listCredentials()) > 0 {
 		return newSameOriginClient(c)

@@ -50,7 +50,6 @@ func (d *jsonDocument) listField(key string) []string {
 	return list
 }
 
-// boolField returns whether a key is true.
 func (d *jsonDocument) boolField(key string) bool {
 	v, _ := d.members[key].(bool)
 	return v
@@ -74,7 +73,6 @@ func (d *jsonDocument) secondsField(key string) int64 {
 	return n
 }
 
-// errAbsent is a document that is not there.
 var errAbsent = errors.New("there is no such document")
 
 // fetchDocument fetches a document. A client error of the server means that it is not

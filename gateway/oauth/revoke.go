@@ -53,7 +53,6 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 	return told, nil
 }
 
-// revokeToken asks for one token to be revoked.
 func (a *Authority) revokeToken(ctx context.Context, c *sallyport.Call, t *tokens, at string, form url.Values) error {
 	header := http.Header{}
 	if err := a.addClientAuth(ctx, c, t, at, header, form); err != nil {

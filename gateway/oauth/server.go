@@ -252,7 +252,6 @@ func clipQuote(s string) string {
 // ErrLogin is matched by errors of calls that need a person to log in first.
 var ErrLogin = errors.New("oauth: a login is missing")
 
-// newFault makes a failure that the caller may read.
 func (s *Server) newFault(format string, args ...any) error {
 	return sallyport.Err("the MCP server "+s.Name+": "+fmt.Sprintf(format, args...), "").Err()
 }

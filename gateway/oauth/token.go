@@ -126,7 +126,6 @@ func (a *Authority) postForm(ctx context.Context, c *sallyport.Call, t *tokens, 
 	return d, nil
 }
 
-// storeTokens stores an answer of the token endpoint in t.
 func (a *Authority) storeTokens(ctx context.Context, c *sallyport.Call, t *tokens, d *jsonDocument) error {
 	access, refresh, kind := d.stringField("access_token"), d.stringField("refresh_token"), d.stringField("token_type")
 	scopes := strings.Fields(d.stringField("scope"))

@@ -14,7 +14,6 @@ import (
 // resultLimits bound an answer. An answer may be as large as a message.
 var resultLimits = schema.Limits{Bytes: maxMessage}
 
-// callTool calls a tool of the server.
 func (s *mountedServer) callTool(ctx context.Context, c *sallyport.Call, d *offering, headers []schema.Header) (sallyport.Result, error) {
 	r, err := toolCall(d.key, c.Args, headers)
 	if err != nil {
@@ -67,7 +66,6 @@ func (s *mountedServer) sendRequest(ctx context.Context, c *sallyport.Call, r *s
 	}
 }
 
-// exchangeMessages sends one request and returns its answer.
 func (s *mountedServer) exchangeMessages(ctx context.Context, l *connLink, c *sallyport.Call, r *serverRequest) (map[string]any, error) {
 	raw, err := l.wire.exchangeRequest(ctx, r, c.ID)
 	if err != nil {

@@ -44,7 +44,6 @@ func resultOf(tree map[string]any) sallyport.Result {
 	return out
 }
 
-// promptMessages converts a prompt into the gate's form.
 func promptMessages(tree map[string]any) sallyport.Result {
 	out := sallyport.OK("")
 	list, _ := tree["messages"].([]any)
@@ -68,7 +67,6 @@ func promptMessages(tree map[string]any) sallyport.Result {
 	return out
 }
 
-// resourceContents converts the contents of a resource into the gate's form.
 func resourceContents(uri string, tree map[string]any) sallyport.Result {
 	out := sallyport.OK("")
 	list, _ := tree["contents"].([]any)
@@ -119,7 +117,6 @@ func partOf(item any) sallyport.Part {
 	}
 }
 
-// resourceOf converts an embedded resource.
 func resourceOf(item any) sallyport.Part {
 	m, ok := item.(map[string]any)
 	if !ok {

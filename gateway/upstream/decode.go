@@ -61,7 +61,6 @@ func Decode(name string, data json.RawMessage, o *DecodeOptions) (Server, error)
 	return d.s, nil
 }
 
-// serverDecoder reads a server.
 type serverDecoder struct {
 	definition.Decoder
 	s Server
@@ -179,7 +178,6 @@ func (d *serverDecoder) decodeURL(at string, v any) {
 	d.s.URL = text
 }
 
-// isLoopback reports whether a host is a loopback address or localhost.
 func isLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()

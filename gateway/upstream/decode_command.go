@@ -23,7 +23,6 @@ var fetchers = [...]string{"npm create", "pnpm create", "yarn create", "bun crea
 // errSteers is the fault of a variable that no child process may get.
 const errSteers = "no child gets this variable, because it controls a child from outside: leave it out"
 
-// decodeCommand reads the binary and its arguments.
 func (d *serverDecoder) decodeCommand(at string, v any) {
 	items, ok := v.([]any)
 	if !ok || len(items) == 0 {
@@ -51,7 +50,6 @@ func (d *serverDecoder) decodeCommand(at string, v any) {
 	}
 }
 
-// checkBinary checks the program that is started.
 func (d *serverDecoder) checkBinary(at string, argv []string) {
 	name := argv[0]
 	_, err := reach.ParseBinary(name)

@@ -58,7 +58,6 @@ func (s *mountedServer) discoverOffer(ctx context.Context, c *sallyport.Call) (*
 	return n, nil
 }
 
-// summarizeOffer counts what a server offers.
 func (n *serverListing) summarizeOffer() string {
 	var parts []string
 	for _, kind := range kinds {
@@ -104,7 +103,6 @@ func (m *Mounts) Tools() (tools []sallyport.Tool, left []Left) {
 	return tools, left
 }
 
-// mountTools makes tools of what a server offers.
 func (s *mountedServer) mountTools(n *serverListing) (tools []sallyport.Tool, left []Left) {
 	leave := func(kind Kind, name, why string) {
 		left = append(left, Left{Server: s.Name, Kind: kind, Tool: cmp.Or(name, "*"), Why: string(s.m.o.Cleaner.Text(why))})
@@ -144,7 +142,6 @@ func (s *mountedServer) mountTools(n *serverListing) (tools []sallyport.Tool, le
 	return tools, left
 }
 
-// mountDefinition makes a tool or a resource of a definition.
 func (s *mountedServer) mountDefinition(d *offering, tools *[]sallyport.Tool, resources *[]sallyport.Resource) error {
 	if d.kind == KindResource || d.kind == KindTemplate {
 		r, err := s.newResource(d)

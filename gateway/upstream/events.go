@@ -70,7 +70,6 @@ func (s *sseReader) readLine(most int) (line []byte, err error) {
 	}
 }
 
-// addLine adds a line to an event.
 func (e *sseEvent) addLine(line []byte) error {
 	key, value, found := bytes.Cut(line, []byte{':'})
 	if !found {

@@ -73,7 +73,6 @@ func (w *messageWire) exchangeRequest(ctx context.Context, r *serverRequest, tok
 	return m.Result, nil
 }
 
-// registerRequest gives a request its id.
 func (w *messageWire) registerRequest(stop context.CancelFunc) (id int64, answer chan wireReply, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -174,7 +173,6 @@ func (w *messageWire) failPending(err error) {
 	w.down()
 }
 
-// brokenReason says why no answer will come.
 func (w *messageWire) brokenReason() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

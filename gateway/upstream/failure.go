@@ -108,7 +108,6 @@ func (p *connPool) recordBrokenCall(l *connLink, gone bool) (useless bool) {
 	return true
 }
 
-// resetBrokenCalls resets the count of calls without an answer.
 func (p *connPool) resetBrokenCalls(key connKey) {
 	if p.ailing.Load() == 0 {
 		return

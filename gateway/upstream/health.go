@@ -279,8 +279,6 @@ func (s *mountedServer) checkLogin(ctx context.Context) {
 	}
 }
 
-// hasOtherTokens reports whether any principal has tokens other than those that were
-// refused.
 func (s *mountedServer) hasOtherTokens(ctx context.Context, refused string) bool {
 	names := []string{sallyport.LocalPrincipal}
 	if s.m.o.Principals != nil && !s.Shared {

@@ -146,7 +146,6 @@ func promptOf(params map[string]any) (string, error) {
 	return text, nil
 }
 
-// answerTo converts an answer into the protocol's form.
 func answerTo(kind sallyport.InputKind, a *sallyport.Answer) any {
 	switch kind {
 	case sallyport.InputPerson:

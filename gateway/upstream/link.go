@@ -326,7 +326,6 @@ func (l *connLink) contextOfCall(ctx context.Context) context.Context {
 	return ctx
 }
 
-// relayProgress relays what a server reports about a running call.
 func (l *connLink) relayProgress(said *mcp.ProgressNotificationParams) {
 	token, _ := said.ProgressToken.(string)
 	l.mu.Lock()

@@ -150,7 +150,6 @@ func tooMany(kind Kind) error {
 	return fmt.Errorf("the server offers more than %d %ss", maxOffers(kind), kind)
 }
 
-// listPage requests one page.
 func (l *connLink) listPage(ctx context.Context, kind Kind, cursor string) (items []json.RawMessage, next string, err error) {
 	ctx, answer := withAnswer(ctx)
 	var key, method string
@@ -188,7 +187,6 @@ func (l *connLink) listPage(ctx context.Context, kind Kind, cursor string) (item
 	return items, next, nil
 }
 
-// unknownMethod reports whether a server does not know a method.
 func unknownMethod(err error) bool {
 	e, ok := errors.AsType[*jsonrpc.Error](err)
 	return ok && e.Code == jsonrpc.CodeMethodNotFound
@@ -211,7 +209,6 @@ func decodeGreeting(raw json.RawMessage) (identity json.RawMessage, instructions
 	return identity, instructions
 }
 
-// addDefinitions adds the definitions of one kind.
 func (n *serverListing) addDefinitions(kind Kind, raws []json.RawMessage) {
 	before := n.values
 	n.all[kind] = raws
@@ -239,7 +236,6 @@ func (n *serverListing) addDefinitions(kind Kind, raws []json.RawMessage) {
 	})
 }
 
-// valuesIn counts the values in a tree.
 func valuesIn(v any) int {
 	n := 1
 	switch v := v.(type) {
@@ -255,7 +251,6 @@ func valuesIn(v any) int {
 	return n
 }
 
-// dropKind removes a kind that has too much in it.
 func (n *serverListing) dropKind(kind Kind, why error) {
 	n.failed[kind] = why.Error()
 	delete(n.all, kind)

@@ -169,7 +169,6 @@ func (e *callMessages) addHolding(m *messageMemory, h *budget.Holding) {
 	m.releaseHolding(h)
 }
 
-// releaseAll frees what the call holds.
 func (e *callMessages) releaseAll(m *messageMemory) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

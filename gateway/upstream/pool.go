@@ -33,7 +33,6 @@ const (
 // [Options.Grant].
 type connKey struct{ principal, personality, workspace, grant, call string }
 
-// withoutCall returns the key without the call.
 func (k connKey) withoutCall() connKey {
 	k.call = ""
 	return k
@@ -61,7 +60,6 @@ func newPool() *connPool {
 	return &connPool{users: map[*mountedServer]bool{}, links: map[connKey]*connLink{}, slots: map[connKey]*processSlots{}, failures: map[connKey]startFailure{}}
 }
 
-// addServer registers a server as a user of the pool.
 func (p *connPool) addServer(s *mountedServer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +96,6 @@ func (p *connPool) isKeyUsed(k connKey) bool {
 	return false
 }
 
-// listServers returns the servers that use the pool.
 func (p *connPool) listServers() []*mountedServer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -262,7 +259,6 @@ func (p *connPool) finishStart(l *connLink, err, gaveUp error) {
 	}
 }
 
-// watchLink starts to watch a link that works.
 func (p *connPool) watchLink(l *connLink) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -333,7 +329,6 @@ func (p *connPool) dropLink(l *connLink) {
 	}
 }
 
-// hasEnded reports whether the process of a connection has ended.
 func (l *connLink) hasEnded() bool {
 	if l.child == nil {
 		return false

@@ -64,7 +64,6 @@ func (s *mountedServer) promptSchema(d *offering) (json.RawMessage, error) {
 	return fmt.Appendf(nil, `{"type":"object","properties":{%s},"required":%s,"additionalProperties":false}`, properties.Bytes(), must), nil
 }
 
-// fillPrompt asks the server to fill in a prompt.
 func (s *mountedServer) fillPrompt(ctx context.Context, c *sallyport.Call, d *offering) (sallyport.Result, error) {
 	args := map[string]string{}
 	if err := json.Unmarshal(c.Args, &args); err != nil {

@@ -30,7 +30,6 @@ type serverRequest struct {
 	headers []schema.Header
 }
 
-// toolCall makes a request for a call of a tool.
 func toolCall(name string, args json.RawMessage, headers []schema.Header) (*serverRequest, error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
@@ -46,7 +45,6 @@ func toolCall(name string, args json.RawMessage, headers []schema.Header) (*serv
 	return &serverRequest{method: "tools/call", name: name, params: b.Bytes(), args: args, headers: headers}, nil
 }
 
-// promptGet makes a request for a prompt.
 func promptGet(name string, args map[string]string) (*serverRequest, error) {
 	text, err := json.Marshal(struct {
 		Arguments map[string]string `json:"arguments,omitempty"`
@@ -58,7 +56,6 @@ func promptGet(name string, args map[string]string) (*serverRequest, error) {
 	return &serverRequest{method: "prompts/get", name: name, params: text[1 : len(text)-1]}, nil
 }
 
-// resourceRead makes a request for the contents of a URI.
 func resourceRead(uri string) *serverRequest {
 	return &serverRequest{method: "resources/read", name: uri, params: rawjson.AppendText([]byte(`"uri":`), uri)}
 }

@@ -48,7 +48,6 @@ func (e *sessionStream) markClosed() {
 	}
 }
 
-// endOfCall ends the stream of a call that is over.
 func (e *sessionStream) endOfCall() {
 	if e.by != nil {
 		e.stop()

@@ -161,7 +161,6 @@ func (w *messageWire) Write(ctx context.Context, m jsonrpc.Message) error {
 	return err
 }
 
-// popAwaited returns and removes what is kept for a request.
 func (w *messageWire) popAwaited(id jsonrpc.ID) (awaitedRequest, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
