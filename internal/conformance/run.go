@@ -9,7 +9,6 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// fixtureFunc is what a fixture does.
 type fixtureFunc = func(context.Context, *sallyport.Call) (sallyport.Result, error)
 
 func returnText(text string) fixtureFunc {

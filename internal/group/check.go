@@ -10,7 +10,6 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// checkNetwork checks the hosts of a declaration.
 func checkNetwork(c *sallyport.Capabilities, fault Fault) {
 	n := c.Network
 	if n == nil {
@@ -26,7 +25,6 @@ func checkNetwork(c *sallyport.Capabilities, fault Fault) {
 	}
 }
 
-// checkSecrets checks the references of a declaration.
 func checkSecrets(c *sallyport.Capabilities, fault Fault) {
 	for _, ref := range c.Secrets {
 		if _, err := reach.ParseRef(ref); err != nil {
@@ -35,7 +33,6 @@ func checkSecrets(c *sallyport.Capabilities, fault Fault) {
 	}
 }
 
-// checkStorage checks the storage of a declaration.
 func checkStorage(c *sallyport.Capabilities, fault Fault) {
 	s := c.Storage
 	if s == nil {
@@ -52,7 +49,6 @@ func checkStorage(c *sallyport.Capabilities, fault Fault) {
 	}
 }
 
-// checkFiles checks the paths of a declaration.
 func checkFiles(c *sallyport.Capabilities, fault Fault) {
 	f := c.FSReach
 	if f == nil {
@@ -101,7 +97,6 @@ func anyVariables() map[string]string {
 	return map[string]string{"workspace": "/workspace", "home": "/home", "self": "/self"}
 }
 
-// checkProcess checks the programs of a declaration.
 func checkProcess(c *sallyport.Capabilities, fault Fault) {
 	p := c.Process
 	if p == nil {
@@ -126,7 +121,6 @@ func checkProcess(c *sallyport.Capabilities, fault Fault) {
 	}
 }
 
-// checkAttachments checks the kinds of a declaration.
 func checkAttachments(c *sallyport.Capabilities, fault Fault) {
 	a := c.Attachments
 	if a == nil {
@@ -142,7 +136,6 @@ func checkAttachments(c *sallyport.Capabilities, fault Fault) {
 	}
 }
 
-// checkDatabase checks the connections of a declaration.
 func checkDatabase(c *sallyport.Capabilities, fault Fault) {
 	d := c.Database
 	if d == nil {
@@ -163,7 +156,6 @@ func checkDatabase(c *sallyport.Capabilities, fault Fault) {
 	}
 }
 
-// checkMail checks the recipients of a declaration.
 func checkMail(c *sallyport.Capabilities, fault Fault) {
 	m := c.Mail
 	if m == nil {
@@ -179,7 +171,6 @@ func checkMail(c *sallyport.Capabilities, fault Fault) {
 	}
 }
 
-// checkInput checks whom a declaration asks.
 func checkInput(c *sallyport.Capabilities, fault Fault) {
 	for i, k := range c.Input {
 		if !k.Valid() || slices.Contains(c.Input[:i], k) {

@@ -247,7 +247,6 @@ func Lost(was, now *sallyport.Grant) string {
 	return ""
 }
 
-// gone says of an item that a grant has lost it.
 func gone(name, item string) string { return name + " " + item + " is not granted any more" }
 
 // Declared reports whether a declaration asks for something of the group.
@@ -270,7 +269,6 @@ func (g *Group) Named(c *sallyport.Capabilities) bool {
 	return !reflect.ValueOf(g.Field(c)).Elem().IsNil()
 }
 
-// lostItem returns an item that the first grant holds and the second does not.
 func (r *Reach) lostItem(was, now *sallyport.Grant) string {
 	if r.Granted == nil || r.Meet == nil || r.Denied {
 		return ""

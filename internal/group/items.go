@@ -10,7 +10,6 @@ import (
 // DefaultRelay is the relay of a mail declaration that names none.
 const DefaultRelay = "default"
 
-// pathItems lists one direction of the declared files.
 func pathItems(c *sallyport.Capabilities, write bool) []string {
 	if c.FSReach == nil {
 		return nil
@@ -25,8 +24,6 @@ func pathItems(c *sallyport.Capabilities, write bool) []string {
 	return l.Paths
 }
 
-// processList returns the function that lists one field of the declared
-// processes.
 func processList(field func(*sallyport.ProcessCapability) []string) func(*sallyport.Capabilities) []string {
 	return func(c *sallyport.Capabilities) []string {
 		if c.Process == nil {

@@ -89,7 +89,6 @@ func (d Dialect) Tools(defs []registry.Definition) (*Set, error) {
 	return s, nil
 }
 
-// encodeTool writes one definition.
 func (d Dialect) encodeTool(def *registry.Definition, name string) (tool any, left []string, err error) {
 	if d == MCP {
 		return mcpTool(def, name), nil, nil

@@ -60,7 +60,6 @@ func (r *schemaReducer) reduceRoot(tree map[string]any) map[string]any {
 	return tree
 }
 
-// dropKeyword leaves out a keyword that is there.
 func (r *schemaReducer) dropKeyword(tree map[string]any, key string) {
 	if _, ok := tree[key]; !ok {
 		return

@@ -10,13 +10,11 @@ const (
 	strictText       = 120_000
 )
 
-// strictKeywords are those of strict mode.
 var strictKeywords = []string{
 	"$defs", "$ref", "additionalProperties", "anyOf", "const", "description", "enum", "exclusiveMaximum", "exclusiveMinimum", "format",
 	"items", "maxItems", "maximum", "minItems", "minimum", "multipleOf", "pattern", "properties", "required", "title", "type",
 }
 
-// strictFormats are the formats of strict mode.
 var strictFormats = []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"}
 
 // isStrict reports whether a schema can be claimed to be one of strict mode: each

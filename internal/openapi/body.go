@@ -11,7 +11,6 @@ import (
 // wholeBody is the argument that is the whole of a body.
 const wholeBody = "body"
 
-// requestBody is what an operation sends.
 type requestBody struct {
 	args []argument
 	// media is the content type; empty means that nothing is sent.
@@ -20,7 +19,6 @@ type requestBody struct {
 	whole bool
 }
 
-// bodyOf reads the request body of an operation.
 func (im *importer) bodyOf(op *operation) (b requestBody, err error) {
 	at := op.Get("requestBody")
 	if !at.Present() {
@@ -183,7 +181,6 @@ func jsonContent(content yamldoc.Node) (media string, n yamldoc.Node) {
 	return media, n
 }
 
-// contentTypes names the content types that there are.
 func contentTypes(content yamldoc.Node) string {
 	var names []string
 	for _, m := range content.Members() {

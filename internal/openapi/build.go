@@ -78,7 +78,6 @@ func (im *importer) fitsBounds(actions []builtAction) bool {
 	return p.b.Len() <= maxLayerBytes && n <= maxLayerKeys
 }
 
-// firstFault returns the first of the faults of a configuration.
 func firstFault(err error) error {
 	if faults, ok := errors.AsType[yamldoc.Faults](err); ok {
 		return errors.New(faults[0].Message)
@@ -161,7 +160,6 @@ func (im *importer) verifyActions(actions []builtAction) []builtAction {
 	return out
 }
 
-// buildAction returns the definition of an operation.
 func (im *importer) buildAction(op *operation, answers int) (m builtAction, err error) {
 	m.op = *op
 	if at, differs := im.otherServers(op.Node, op.holder); differs {
@@ -199,7 +197,6 @@ func (im *importer) buildAction(op *operation, answers int) (m builtAction, err 
 	return m, nil
 }
 
-// newDefinition returns the action as it is written.
 func (im *importer) newDefinition(op *operation, args []argument, a *operationAuth, returns, handler orderedObject) orderedObject {
 	d := orderedObject{{"id", op.id}}
 	if text := im.describeOperation(op.Node); text != "" {
@@ -242,7 +239,6 @@ func (im *importer) describeOperation(n yamldoc.Node) string {
 	return im.texts.cleanText(summary+" "+about, maxDescription)
 }
 
-// requiredPermissions returns what a caller needs.
 func (im *importer) requiredPermissions(op *operation) (list []any) {
 	for _, p := range im.o.Permissions {
 		list = append(list, p)
@@ -257,7 +253,6 @@ func (im *importer) requiredPermissions(op *operation) (list []any) {
 	}
 }
 
-// secretRefs lists the references of the secrets.
 func (a *operationAuth) secretRefs() (list []any) {
 	for _, s := range a.schemes {
 		if !slices.Contains(list, any(s.ref)) {

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// requestParts is what a handler is made of.
 type requestParts struct {
 	// inPath maps the placeholders of the path to arguments.
 	inPath                  map[string]string
@@ -75,7 +74,6 @@ func (im *importer) newHandler(op *operation, args []argument, b *requestBody, a
 	return h, nil
 }
 
-// addHeader sets a header that is not set.
 func addHeader(handler *orderedObject, name, value string) {
 	v, _ := handler.memberValue("headers")
 	headers, _ := v.(orderedObject)

@@ -8,7 +8,6 @@ import (
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
-// keywordReader reads the keywords of one schema.
 type keywordReader struct {
 	c     *schemaConversion
 	n     yamldoc.Node

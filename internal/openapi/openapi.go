@@ -141,7 +141,6 @@ func Import(name string, data []byte, o *Options) (*Layer, error) {
 	return im.newLayer(name, ops)
 }
 
-// importer is the state of one import.
 type importer struct {
 	o     *Options
 	doc   *yamldoc.Document
@@ -206,7 +205,6 @@ func (im *importer) newFault(n yamldoc.Node, format string, args ...any) error {
 	return yamldoc.Faults{im.doc.Fault(n, im.texts.cleanLine(fmt.Sprintf(format, args...)))}
 }
 
-// readHead reads what the document says of itself.
 func (im *importer) readHead() error {
 	root := im.doc.Root()
 	if !root.IsMapping() {

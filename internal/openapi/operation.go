@@ -20,7 +20,6 @@ var methods = map[string]string{
 	"get": "GET", "head": "HEAD", "post": "POST", "put": "PUT", "patch": "PATCH", "delete": "DELETE", "options": "", "trace": "",
 }
 
-// operation is one operation of the document.
 type operation struct {
 	yamldoc.Node
 	method, path string
@@ -71,7 +70,6 @@ func (im *importer) listOperations() ([]operation, error) {
 	return im.chooseOperations(all)
 }
 
-// pathOperations lists the operations of one path.
 func (im *importer) pathOperations(path string, item yamldoc.Node) (found []operation, err error) {
 	for _, m := range item.Members() {
 		method, known := methods[m.Name]

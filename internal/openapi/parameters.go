@@ -30,7 +30,6 @@ type unfitError struct {
 
 func (u *unfitError) Error() string { return u.text }
 
-// newUnfit returns the error of an operation that cannot be an action.
 func newUnfit(at yamldoc.Node, format string, args ...any) error {
 	return &unfitError{at, fmt.Sprintf(format, args...)}
 }
@@ -183,7 +182,6 @@ func (im *importer) mayHold(header, template string) bool {
 	return ok
 }
 
-// checkStyle checks how a value is written.
 func (im *importer) checkStyle(n yamldoc.Node, arg *argument) (why string) {
 	style, _ := n.Get("style").Text()
 	explode, given := n.Get("explode").Bool()
@@ -212,7 +210,6 @@ func (im *importer) checkStyle(n yamldoc.Node, arg *argument) (why string) {
 	return ""
 }
 
-// setDescription gives a schema its description.
 func (im *importer) setDescription(v *orderedObject, text string) {
 	fallback := ""
 	if old := v.textOf("description"); strings.Contains(old, "Default: ") && !strings.Contains(text, "Default: ") {

@@ -9,10 +9,8 @@ import (
 	"strings"
 )
 
-// layerPrinter writes the configuration.
 type layerPrinter struct{ b strings.Builder }
 
-// printLayer writes a layer.
 func (im *importer) printLayer(name string, actions []builtAction) []byte {
 	p := layerPrinter{}
 	p.writeComment("", "Imported by sallyport import openapi from "+im.texts.cleanLine(filepath.Base(name))+
@@ -131,7 +129,6 @@ var bare = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
 // words are those that some reader of YAML takes for something else.
 var words = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
-// yamlText returns a text as YAML writes it.
 func yamlText(s string) string {
 	if bare.MatchString(s) && !slices.Contains(words, strings.ToLower(s)) {
 		return s

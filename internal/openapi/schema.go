@@ -74,7 +74,6 @@ func (c *schemaConversion) convertNode(n yamldoc.Node, depth int) (v orderedObje
 // is not used and need not be looked at.
 func (c *schemaConversion) isFull() bool { return c.nodes > c.most }
 
-// noteDropped notes what is left out of a schema.
 func (c *schemaConversion) noteDropped(n yamldoc.Node, format string, args ...any) (weak bool) {
 	c.im.addNote(n, Changed, format, args...)
 	return true

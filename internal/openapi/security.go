@@ -11,7 +11,6 @@ import (
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
-// securityScheme is one security scheme of the document.
 type securityScheme struct {
 	name string
 	// unsupported says why it is not placed; empty when it is.
@@ -21,7 +20,6 @@ type securityScheme struct {
 	ref           string
 }
 
-// readSchemes reads the security schemes.
 func (im *importer) readSchemes() error {
 	used := map[string]bool{}
 	for _, m := range im.doc.Root().Get("components").Get("securitySchemes").Members() {

@@ -30,7 +30,6 @@ func (s *layerServer) wordOf() string {
 	return strings.Trim(toWord(host, "-."), "_.-")
 }
 
-// chooseServer chooses the one server of the layer.
 func (im *importer) chooseServer() (err error) {
 	at := im.doc.Root().Get("servers")
 	var listed []string
@@ -71,7 +70,6 @@ func (im *importer) chooseServer() (err error) {
 	return nil
 }
 
-// parseServer reads the address of a server.
 func parseServer(text string) (layerServer, error) {
 	text = strings.TrimRight(text, "/")
 	switch {
@@ -113,7 +111,6 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// containsServer reports whether an address is one of a list.
 func containsServer(list []string, base string) bool {
 	for _, s := range list {
 		if other, err := parseServer(s); err == nil && other.base == base {

@@ -29,7 +29,6 @@ func (o orderedObject) hasMember(name string) bool {
 	return ok
 }
 
-// textOf returns a member that is a text.
 func (o orderedObject) textOf(name string) string {
 	v, _ := o.memberValue(name)
 	s, _ := v.(string)
@@ -94,7 +93,6 @@ func writeJSON(b *bytes.Buffer, v any) {
 	}
 }
 
-// jsonText returns a text as JSON writes it.
 func jsonText(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
@@ -103,17 +101,14 @@ func jsonText(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// jsonInline returns a value as JSON.
 func jsonInline(v any) string {
 	var b bytes.Buffer
 	writeJSON(&b, v)
 	return b.String()
 }
 
-// jsonSize returns the length of a value as JSON.
 func jsonSize(v any) int { return len(jsonInline(v)) }
 
-// countKeys counts the keys of a value.
 func countKeys(v any) int {
 	n := 0
 	switch v := v.(type) {

@@ -111,7 +111,6 @@ func (s Store) Add(b Batch) (string, error) {
 	return b.ID, os.Rename(tmp, filepath.Join(s.Dir, b.ID+".json"))
 }
 
-// listIDs returns the ids of the batches.
 func (s Store) listIDs() ([]string, error) {
 	if s.Dir == "" {
 		return nil, nil
@@ -348,7 +347,6 @@ func (f *File) permissionsLine() string {
 	}
 }
 
-// quotedName returns the name of a file for a difference.
 func quotedName(path string, none bool) string {
 	if none {
 		return "/dev/null"

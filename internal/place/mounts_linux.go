@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountLine is one line of mountinfo.
 type mountLine struct {
 	id                 int
 	device, root, path string

@@ -52,7 +52,6 @@ func Stat(path string) (st unix.Stat_t, err error) {
 	return st, unix.Fstat(int(f.Fd()), &st)
 }
 
-// mayBeLinked reports whether there may be a link on a path.
 func mayBeLinked(path string) bool {
 	_, err := Stat(path)
 	return errors.Is(err, ErrLink)

@@ -50,7 +50,6 @@ const (
 	PartKnown
 )
 
-// writeGround is a write place.
 type writeGround struct {
 	path string
 	by   string
@@ -211,7 +210,6 @@ func (t *Table) findGrounds(writes []writeGround) (found []writeGround) {
 	}
 }
 
-// addGround adds a place to the grounds.
 func (t *Table) addGround(g writeGround) {
 	if t.isGround(g.path) {
 		return
