@@ -144,14 +144,12 @@ func (h *heldCall) awaitDecision(waiting context.Context) {
 	}
 }
 
-// endNotice ends the notice that the caller's user was given of the wait.
 func (h *heldCall) endNotice() {
 	if h.notice != nil {
 		h.notice.close()
 	}
 }
 
-// useApproval spends the approval on this run.
 func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
 	if h.waited && (h.r.workers.isClosing() || h.r.findEntry(h.q.Tool) != h.entry || h.r.roleFor(h.caller.Personality) != h.role) {
 		return true, h.refuseUndecided("the configuration changed while the call waited")
@@ -218,7 +216,6 @@ func (h *heldCall) undecidedReason(ctx context.Context) string {
 	}
 }
 
-// refuseDenied refuses a call that a person has denied.
 func (h *heldCall) refuseDenied() bool {
 	return h.refuseUnapproved(fmt.Sprintf("denied by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, reasonSuffix(h.a.Reason)),
 		sallyport.CodeApprovalDenied, "Approval denied: "+h.q.Tool+" may not run with these arguments"+reasonSuffix(h.a.Reason))

@@ -29,7 +29,6 @@ func (c *call) describeToTool() {
 	c.out.Principal.Personalities = slices.Clone(caller.Principal.Personalities)
 }
 
-// bindAccessors binds the accessors of the grant to the call.
 func (c *call) bindAccessors(ctx context.Context, clock *runClock) bool {
 	c.describeToTool()
 	turn := scoped.Turn{Attachments: c.caller.Attachments, Input: c.input(clock)}

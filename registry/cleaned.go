@@ -108,7 +108,6 @@ func encodeURI(uri string) string {
 	return b.String()
 }
 
-// trimResult cuts the result to the budget.
 func (c *call) trimResult() {
 	limit, res := c.limitChars(), &c.cleaned
 	var cut, cutError bool
@@ -158,7 +157,6 @@ func (c *call) trimParts(limit int) (cut bool) {
 	return cut
 }
 
-// countChars returns the number of code points of texts.
 func countChars(texts ...output.Clean) int {
 	n := 0
 	for _, t := range texts {

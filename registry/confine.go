@@ -52,7 +52,6 @@ func (c *call) recordedLevel() sallyport.Level {
 	return cmp.Or(c.binder.Level(), c.level, c.r.o.Level)
 }
 
-// checkBackends refuses a tool that lacks a backend.
 func (c *call) checkBackends() bool {
 	if len(c.entry.missing) == 0 {
 		return true

@@ -103,14 +103,12 @@ type declarationChecker struct {
 	faults Faults
 }
 
-// addFault adds a fault of the declaration.
 func (c *declarationChecker) addFault(capability, format string, args ...any) {
 	c.faults = append(c.faults, Fault{
 		Tool: c.tool.ID(), Capability: capability, Message: fmt.Sprintf(format, args...),
 	})
 }
 
-// checkIdentity checks the names and texts of a tool.
 func (c *declarationChecker) checkIdentity() {
 	t := c.tool
 	if !toolName.MatchString(t.Name) {
@@ -144,7 +142,6 @@ func (c *declarationChecker) checkIdentity() {
 	}
 }
 
-// checkGroups checks the capability groups of a declaration.
 func (c *declarationChecker) checkGroups() {
 	for _, g := range group.All() {
 		g.Check(&c.tool.Capabilities, c.addFault)

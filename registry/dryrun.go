@@ -57,7 +57,6 @@ func abridgeJSON(text []byte) []byte {
 	return out
 }
 
-// abridgeLiteral shortens one string literal.
 func abridgeLiteral(literal []byte, most int) []byte {
 	var s string
 	if len(literal) <= most || json.Unmarshal(literal, &s) != nil {

@@ -139,7 +139,6 @@ func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, ope
 	return d
 }
 
-// predictFacts computes the facts that a call would have before it is made.
 func (c *call) predictFacts() bool {
 	scope, err := c.r.scopeFor(c.entry, c.role)
 	if err != nil {

@@ -30,7 +30,6 @@ func (c *call) checkReturns() {
 	c.allowStep(sallyport.StepReturns)
 }
 
-// boundStructured replaces structured data whose text is too long.
 func (c *call) boundStructured(tree map[string]any, size int) map[string]any {
 	if size <= c.r.o.StructuredBytes {
 		return tree

@@ -60,7 +60,6 @@ func (r *Registry) scopeFor(e *toolEntry, ro *compiledRole) (*scoped.Scope, erro
 	return fresh, nil
 }
 
-// grantBackends are those of the accessors.
 func (r *Registry) grantBackends() *sallyport.Backends {
 	b := r.backends
 	b.Places = r.places()

@@ -60,7 +60,6 @@ func (c *call) askLimiter(ctx context.Context, l sallyport.RateLimit) (time.Dura
 // no slash, so that no two pairs give one key, whatever a principal is called.
 func limitKey(tool, principal string) string { return tool + "/" + principal }
 
-// refuseExceeded refuses a call that came too early.
 func (c *call) refuseExceeded(l sallyport.RateLimit, wait time.Duration) bool {
 	// A caller that comes back after this many milliseconds must not be too early.
 	retry := wait.Truncate(time.Millisecond)
@@ -80,7 +79,6 @@ func (c *call) refuseExceeded(l sallyport.RateLimit, wait time.Duration) bool {
 	return false
 }
 
-// refuseUncounted refuses a call that could not be counted.
 func (c *call) refuseUncounted(ctx context.Context, err error) bool {
 	if how := endReason(ctx, ctx, 0); how != "" {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepLimit, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)

@@ -38,7 +38,6 @@ func (r *Registry) visibleEntries(caller *sallyport.Caller, form sallyport.Form)
 // and read only.
 func (r *Registry) Tools() []sallyport.Tool { return toolsOf(r.listEntries()) }
 
-// toolsOf returns copies of the tools of entries.
 func toolsOf(entries []*toolEntry) []sallyport.Tool {
 	out := make([]sallyport.Tool, len(entries))
 	for i, e := range entries {
@@ -182,7 +181,6 @@ func (r *Registry) Definitions(caller *sallyport.Caller) []Definition {
 	return r.definitionsOf(r.visibleEntries(caller, sallyport.FormTool))
 }
 
-// definitionsOf returns the definitions of tools.
 func (r *Registry) definitionsOf(entries []*toolEntry) []Definition {
 	cleaner := r.cleaner.Load().cleaner
 	out := make([]Definition, len(entries))

@@ -17,7 +17,6 @@ func (c *call) registerRun() {
 	c.r.runs.add(&c.entered)
 }
 
-// endRun ends the call.
 func (c *call) endRun(e *Ended) {
 	c.ending.Store(e)
 	if cancel := c.ender.Load(); cancel != nil {

@@ -80,7 +80,6 @@ func (c *call) noteLostParts(n int) {
 	}
 }
 
-// omittedPart returns the text that stands in for a part that was left out.
 func (c *call) omittedPart(p *sallyport.Part, why string) sallyport.Part {
 	out := sallyport.Part{Kind: sallyport.PartText, Role: p.Role, Text: "[" + why + "]"}
 	if uri := c.requestedURI(); uri != "" {

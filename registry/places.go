@@ -16,7 +16,6 @@ type knownPlaces struct {
 	m    *place.Map
 }
 
-// places returns what decides where paths lead.
 func (r *Registry) places() sallyport.Places {
 	if r.backends.Places != nil {
 		return r.backends.Places
@@ -91,7 +90,6 @@ func (p *placeFinder) spellingOf(path string) string {
 	return path
 }
 
-// workspaceUnder returns where a workspace lies under a grant.
 func workspaceUnder(g *sallyport.Grant, workspace string) string {
 	if path, ok := g.FS.Names[workspace]; ok {
 		return path

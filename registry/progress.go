@@ -26,7 +26,6 @@ type progressReporter struct {
 	idle   chan struct{} // made by close, closed when none is active
 }
 
-// emitReport hands a report to the caller's sink.
 func (p *progressReporter) emitReport(e sallyport.Progress) {
 	c := p.call
 	if p.sink == nil {

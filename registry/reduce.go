@@ -30,7 +30,6 @@ func (r *Registry) RegisterReducer(red sallyport.Reducer) (remove func(), err er
 	}, nil
 }
 
-// findReducer returns the reducer of a tool, nil when it has none.
 func (r *Registry) findReducer(tool string) *sallyport.Reducer {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -37,7 +37,6 @@ func computeGrant(t *sallyport.Tool, ro *compiledRole, vars map[string]string, p
 	return &r.grant, nil
 }
 
-// dropItem records an item of the declaration that is not granted.
 func (r *grantResolver) dropItem(capability, item, why, key string) {
 	d := sallyport.Dropped{Capability: capability, Item: item, Why: why, Source: r.role.sourceOf(key)}
 	if p := r.role.personality; p != nil {
@@ -135,7 +134,6 @@ func (r *grantResolver) resolveNetwork() error {
 	return nil
 }
 
-// resolveFiles intersects the paths for reading and for writing.
 func (r *grantResolver) resolveFiles() (err error) {
 	f := r.tool.Capabilities.FSReach
 	var ceiling sallyport.Reach

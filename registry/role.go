@@ -88,7 +88,6 @@ func (ro *compiledRole) close() {
 	}
 }
 
-// name returns the personality's name in messages.
 func (ro *compiledRole) name() string {
 	if ro.personality == nil {
 		return ""
@@ -96,7 +95,6 @@ func (ro *compiledRole) name() string {
 	return ro.personality.Name
 }
 
-// sourceOf returns the source of a key of this personality.
 func (ro *compiledRole) sourceOf(key string) string { return ro.personality.Source(key) }
 
 // explainRefusal adds to an accessor's refusal the source of the rule and the
@@ -177,7 +175,6 @@ func (ro *compiledRole) mayElicit() bool {
 	return ro.personality == nil || ro.personality.Approvals == nil || !ro.personality.Approvals.OperatorOnly
 }
 
-// approvalRules returns how calls are held.
 func (ro *compiledRole) approvalRules() sallyport.Approvals {
 	if ro.personality.Approvals == nil {
 		return sallyport.Approvals{Wait: defaultApprovalWait}

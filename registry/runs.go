@@ -150,7 +150,6 @@ func (r *Runs) remove(run *Run) bool {
 	return ok
 }
 
-// setScope sets the grant under which a run goes on.
 func (r *Runs) setScope(run *Run, s *scoped.Scope) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +181,6 @@ func (run *Run) currentGrant() (g *sallyport.Grant, narrow func(sallyport.Networ
 	}
 }
 
-// list returns the runs under way.
 func (r *Runs) list() []*Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,7 +229,6 @@ func (r *Runs) Close() {
 	r.checking.Wait()
 }
 
-// endRun ends a run and records it.
 func (r *Runs) endRun(run *Run, why string) {
 	if !r.remove(run) {
 		return
@@ -251,7 +248,6 @@ func (r *Runs) endRun(run *Run, why string) {
 // calling is a [Run.What].
 const calling = "call"
 
-// recordChange records what was done to a run.
 func (r *Runs) recordChange(run *Run, action audit.Action, why string) {
 	if r.o.Recorder == nil {
 		return

@@ -84,18 +84,15 @@ func (c *call) addDecision(d sallyport.Decision) {
 	c.trail.addDecision(d)
 }
 
-// explainRefusal adds to an accessor's refusal the rule that it comes from.
 func (c *call) explainRefusal(d sallyport.Decision) sallyport.Decision {
 	return c.role.explainRefusal(&c.entry.tool, d)
 }
 
-// allowStep records a step that let the call pass.
 func (c *call) allowStep(s sallyport.Step) bool {
 	c.trail.passStep(s)
 	return true
 }
 
-// refuse records the step that stopped the call and sets its result.
 func (c *call) refuse(d sallyport.Decision, code sallyport.Code, text string) bool {
 	d.Allowed = false
 	c.addDecision(d)

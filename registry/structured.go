@@ -92,7 +92,6 @@ func isWalkable(v any, levels int, left *int) bool {
 	return true
 }
 
-// cloneJSON returns a copy of data of JSON's types.
 func cloneJSON(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -115,7 +114,6 @@ func cloneJSON(v any) any {
 	}
 }
 
-// cloneObject is copied for a whole structured part.
 func cloneObject(v map[string]any) map[string]any {
 	out, _ := cloneJSON(v).(map[string]any)
 	return out

@@ -48,7 +48,6 @@ func (c *call) checkTaint(ctx context.Context) bool {
 	return true
 }
 
-// bringsFacts reports whether the call adds to what its conversation has read.
 func (c *call) bringsFacts() bool { return c.facts.Private || c.facts.Untrusted }
 
 // recordTaint records what the call brings in, before it runs, so that a call
@@ -124,7 +123,6 @@ func (c *call) applyFlowRules(known []sallyport.FactMark) bool {
 	}, sallyport.CodePermissionDenied, "Permission denied: "+c.q.Tool+" may not run after "+what)
 }
 
-// flowReason says what was read before, and why that matters for the call.
 func (c *call) flowReason(key string, private, untrusted *sallyport.FactMark) (what, why string) {
 	switch {
 	case key != keyAfterBoth:

@@ -75,7 +75,6 @@ func operatorOf(c byte) (op expressionOperator, ok bool) {
 // variable is a name, which stays as it is when it is percent-encoded.
 var variable = regexp.MustCompile(`^(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})(?:\.?(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2}))*$`)
 
-// parseTemplate compiles a URI template.
 func parseTemplate(text string) (*uriTemplate, error) {
 	if len(text) > maxTemplate {
 		return nil, fmt.Errorf("the template has %d bytes, expected at most %d", len(text), maxTemplate)

@@ -44,7 +44,6 @@ type toolEntry struct {
 	available  availability
 }
 
-// findEntry returns the registered tool of an ID, nil when there is none.
 func (r *Registry) findEntry(id string) *toolEntry {
 	r.mu.RLock()
 	e := r.tools[id]

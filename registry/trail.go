@@ -29,7 +29,6 @@ type trailRemark struct {
 	after    uint8
 }
 
-// passStep adds a step that let the call pass.
 func (t *trail) passStep(s sallyport.Step) {
 	t.mu.Lock()
 	if int(t.count) < len(t.passed) {
@@ -54,7 +53,6 @@ func (t *trail) addDecision(d sallyport.Decision) {
 	t.said = append(t.said, trailRemark{d, t.count})
 }
 
-// decisions returns a copy of the whole trail.
 func (t *trail) decisions() []sallyport.Decision {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,7 +7,6 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// checkPermissions refuses a principal that lacks a permission of the tool.
 func (c *call) checkPermissions() bool {
 	for _, p := range c.entry.tool.Permissions {
 		if !slices.Contains(c.caller.Principal.Permissions, p) {
@@ -24,7 +23,6 @@ func (c *call) checkPermissions() bool {
 	return c.allowStep(sallyport.StepPermit)
 }
 
-// validateArgs checks the arguments against the schema and fills in defaults.
 func (c *call) validateArgs() bool {
 	if err := c.entry.args.Check(&c.doc); err != nil {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepValidate, Why: err.Error()},

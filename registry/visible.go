@@ -24,7 +24,6 @@ func (c *call) assumeRole() bool {
 	return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not permitted for this personality")
 }
 
-// checkVisible refuses a tool that the role or the surface does not offer.
 func (c *call) checkVisible() bool {
 	d := c.role.decideVisible(&c.entry.tool, c.caller.Exclude)
 	if d.Allowed {
