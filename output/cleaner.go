@@ -108,7 +108,6 @@ func (c *Cleaner) With(secrets ...sallyport.Secret) *Cleaner {
 	return d
 }
 
-// coversSecrets reports whether c searches for all of the secrets.
 func (c *Cleaner) coversSecrets(secrets []sallyport.Secret) bool {
 	for _, s := range secrets {
 		if _, ok := c.values[s.Reveal()]; !ok {
@@ -127,7 +126,6 @@ func CheckSecret(s sallyport.Secret) error {
 	return c.addNeedles()
 }
 
-// compileCleaner compiles the values.
 func compileCleaner(values map[string]struct{}) (*Cleaner, error) {
 	c := &Cleaner{values: values}
 	if err := c.addNeedles(); err != nil {
@@ -155,7 +153,6 @@ func (c *Cleaner) Text(s string) Clean { return Clean(c.cleanText(s)) }
 // Accepts reports whether [Cleaner.Text] leaves s as it is.
 func (c *Cleaner) Accepts(s string) bool { return c.cleanText(s) == s }
 
-// cleanText is Text.
 func (c *Cleaner) cleanText(s string) string {
 	if len(c.values) > 0 && toPlainText(s) != s {
 		// The end of a terminal sequence may be the first letter of a value:

@@ -246,8 +246,6 @@ func urlByte(b byte) bool {
 	return b > ' ' && b != 0x7F && strings.IndexByte("/?#@\"'<>`\\", b) < 0
 }
 
-// isPlaceholder reports whether a password is one of the words that
-// documentation puts in its place.
 func isPlaceholder(v string) bool {
 	for _, word := range [...]string{"pass", "password", "passwd", "pwd", "pw", "secret", "token"} {
 		if strings.EqualFold(v, word) {

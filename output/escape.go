@@ -78,7 +78,6 @@ func (m *matcher) skipIndent(i int, to *indexSet) int {
 	}
 }
 
-// breaksLine reports whether a character ends a line.
 func (m *matcher) breaksLine(r rune) bool {
 	return r == '\n' || r == '\r' || m.classes.classOf(r)&lineBreak != 0
 }

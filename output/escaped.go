@@ -253,7 +253,6 @@ func decodeBackslash(s string, i int) (rune, int) {
 	return r, k + 1 + size
 }
 
-// decodeReference reads a reference of HTML.
 func decodeReference(s string, i int) (rune, int) {
 	const most = 12
 	n := strings.IndexByte(s[i:min(len(s), i+most)], ';')

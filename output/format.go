@@ -20,7 +20,6 @@ const (
 	capitals
 )
 
-// contains reports whether b belongs to the alphabet.
 func (a alphabet) contains(b byte) bool {
 	switch a {
 	case wordy:
@@ -184,7 +183,6 @@ var formats = [...]tokenFormat{
 	{"[REDACTED:terraform-token]", ".atlasv1.", padded, 40, false, padded},
 }
 
-// formatAnchors returns the anchors of the formats.
 func formatAnchors() []anchor {
 	var all []anchor
 	for i := range formats {

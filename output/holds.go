@@ -45,7 +45,6 @@ func isAllZero(data []byte) bool {
 	return true
 }
 
-// holdsSecret reports whether bytes contain a known secret.
 func (c *Cleaner) holdsSecret(data []byte) bool {
 	return slices.ContainsFunc(c.findSpans(string(data)), func(x markedSpan) bool { return x.mark == markSecret })
 }

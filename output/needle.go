@@ -307,7 +307,6 @@ func addAnchor(dst []anchor, s string) []anchor {
 	return dst
 }
 
-// formAnchors returns the anchors of all forms.
 func (c *Cleaner) formAnchors() []anchor {
 	var all []anchor
 	for i := range c.forms {

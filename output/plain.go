@@ -108,7 +108,6 @@ func (p *plainPass) replaceBytes(i, end int, with string) int {
 	return end
 }
 
-// handleControl handles an ASCII control character.
 func (p *plainPass) handleControl(i int, b byte) int {
 	switch {
 	case b == '\r' && i+1 < len(p.s) && p.s[i+1] == '\n':
@@ -123,7 +122,6 @@ func (p *plainPass) handleControl(i int, b byte) int {
 	}
 }
 
-// handleWide handles a character beyond ASCII.
 func (p *plainPass) handleWide(i int) int {
 	r, n := decodeRune(p.s, i)
 	if r == utf8.RuneError && n == 1 {
@@ -197,7 +195,6 @@ func (p *plainPass) neededLength(r rune, rest int) int {
 	return 0
 }
 
-// nextClass returns the class of the character at i.
 func (p *plainPass) nextClass(i int) runeClass {
 	if i >= len(p.s) {
 		return 0

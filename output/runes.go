@@ -32,7 +32,6 @@ const (
 // classTable maps the basic multilingual plane.
 type classTable [1 << 16]runeClass
 
-// classOf returns the class of any character.
 func (t *classTable) classOf(r rune) runeClass {
 	if r < 1<<16 {
 		return t[r]
@@ -119,7 +118,6 @@ var basicRanges = [...]classRange{
 	{0xFF01, 0xFF5E, alike},
 }
 
-// newClasses fills the table.
 func newClasses() *classTable {
 	t := new(classTable)
 	for _, x := range basicRanges {
@@ -146,7 +144,6 @@ func fillClass(t *classTable, table *unicode.RangeTable, c runeClass) {
 	}
 }
 
-// highClass returns the class of a character beyond the basic plane.
 func highClass(r rune) runeClass {
 	switch {
 	case r >= 0x1F000 && r <= 0x1FAFF:

@@ -23,7 +23,6 @@ const (
 	markFormat
 )
 
-// String returns the text that stands for what was removed.
 func (m mark) String() string {
 	switch m {
 	case markSecret:
@@ -136,7 +135,6 @@ func (w *sweeper) checkAnchor(a *anchor, end int) {
 	w.applyRule(a.rule, end, int(a.arg))
 }
 
-// applyRule applies a static rule at the anchor's place.
 func (w *sweeper) applyRule(r anchorRule, at, arg int) {
 	var (
 		x  markedSpan
@@ -204,7 +202,6 @@ func (w *sweeper) symbolStart(end, size int) int {
 	return end
 }
 
-// mergeSpans sorts spans and joins those that overlap.
 func mergeSpans(spans []markedSpan) []markedSpan {
 	if len(spans) < 2 {
 		return spans

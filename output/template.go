@@ -91,7 +91,6 @@ var chatSpeakers = [...]string{"Human", "Assistant"}
 // literals are tokens of other shapes: MiniMax.
 var literals = [...]string{"]~b]", "]~!b[", "[e~["}
 
-// templateAnchors returns the anchors of the template tokens.
 func templateAnchors() []anchor {
 	all := pairAnchors("<|", ruleTag)
 	all = append(all, headAnchor("<<s", ruleTag, 0), headAnchor("<</", ruleTag, 0))

@@ -192,7 +192,6 @@ func isKeyTaken(out, v map[string]any, key string) bool {
 	return written || coming
 }
 
-// cleanList cleans a slice.
 func (w *valueCleaner) cleanList(v []any, depth int) (any, bool) {
 	var out []any
 	for i, x := range v {
@@ -224,7 +223,6 @@ func (w *valueCleaner) cleanText(s string) (any, bool) {
 	return nil, false
 }
 
-// cleanInteger cleans an integer.
 func (w *valueCleaner) cleanInteger(n int64) (any, bool) {
 	if !w.c.digits {
 		return nil, false

@@ -2,9 +2,6 @@ package seccomp
 
 import "golang.org/x/net/bpf"
 
-// The constants below are those of the kernel's uapi headers, written out
-// because golang.org/x/sys has them for Linux only and the table is checked
-// and printed everywhere.
 const (
 	afUnix  = 1
 	afInet  = 2
