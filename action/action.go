@@ -95,12 +95,10 @@ type toolBuilder struct {
 	faults Faults
 }
 
-// addFault adds something that is wrong at a pointer.
 func (b *toolBuilder) addFault(pointer, format string, args ...any) {
 	b.faults.Add(pointer, format, args...)
 }
 
-// buildTool returns the tool; what is wrong is in the faults.
 func (b *toolBuilder) buildTool() sallyport.Tool {
 	d := b.d
 	t := sallyport.Tool{

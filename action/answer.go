@@ -41,7 +41,6 @@ func (p *transientStatus) Error() string { return "status " + strconv.Itoa(p.sta
 // Timeout makes the failure one that passes.
 func (p *transientStatus) Timeout() bool { return true }
 
-// newFailure returns an error that names the request.
 func (r *compiledRequest) newFailure(what string, cause error) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Resource: r.host, Operation: "request",
@@ -49,7 +48,6 @@ func (r *compiledRequest) newFailure(what string, cause error) error {
 	}
 }
 
-// readAnswer turns a response into the result.
 func (r *compiledRequest) readAnswer(ctx context.Context, resp *http.Response, v *callValues, retried bool) (sallyport.Result, error) {
 	source := originOf(resp) + resp.Request.URL.EscapedPath()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
@@ -129,7 +127,6 @@ func cutExcerpt(body []byte, secrets map[string]string) (string, error) {
 // isBoundary reports whether a character parts words.
 func isBoundary(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(`",<>{}[]`, r) }
 
-// bodyKind is what a body is.
 type bodyKind int
 
 const (
@@ -158,7 +155,6 @@ func kindOf(contentType string, body []byte) bodyKind {
 	}
 }
 
-// parseBody maps a body to the result.
 func (r *compiledRequest) parseBody(contentType string, body []byte) (sallyport.Result, error) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	mapped := r.response != Response{}
@@ -208,7 +204,6 @@ func structuredOf(tree any) map[string]any {
 	return map[string]any{"result": tree}
 }
 
-// pickParts selects the parts that a mapping names.
 func (m *Response) pickParts(r *compiledRequest, res sallyport.Result, tree any) (sallyport.Result, error) {
 	if m.Structured != "" {
 		part, ok := findPart(tree, m.Structured)

@@ -41,7 +41,6 @@ func (r *compiledRequest) readValues(ctx context.Context, c *sallyport.Call) (*c
 	return v, nil
 }
 
-// decodeArguments decodes the arguments of a call from their canonical text.
 func decodeArguments(c *sallyport.Call) (map[string]any, error) {
 	doc, err := schema.Parse(c.Args)
 	if err != nil {
@@ -89,7 +88,6 @@ func (r *compiledRequest) buildRequest(ctx context.Context, v *callValues) (*htt
 	return req, nil
 }
 
-// fillURL returns the text of the URL.
 func (r *compiledRequest) fillURL(v *callValues) (string, error) {
 	var b strings.Builder
 	b.WriteString(r.scheme + "://" + r.host)

@@ -85,7 +85,6 @@ func (c *handlerCompiler) checkPlaceholders(pointer string, t template, w templa
 	}
 }
 
-// compileURL reads the URL in its parts.
 func (c *handlerCompiler) compileURL(r *compiledRequest, text string) {
 	at := c.at + "/url"
 	rest, ok := c.compileOrigin(r, at, text)
@@ -298,7 +297,6 @@ func (c *handlerCompiler) addBody(r *compiledRequest, body json.RawMessage) {
 	r.body = c.bodyOf(c.at+"/body", tree)
 }
 
-// bodyOf puts templates into the place of texts.
 func (c *handlerCompiler) bodyOf(at string, v any) any {
 	switch v := v.(type) {
 	case string:

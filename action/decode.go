@@ -50,7 +50,6 @@ func Decode(data json.RawMessage, o *DecodeOptions) (*Definition, error) {
 	return def, nil
 }
 
-// actionDecoder reads the definition of an action.
 type actionDecoder struct {
 	definition.Decoder
 	// short is true when the parameters are a mapping of names to schemas.

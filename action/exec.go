@@ -45,7 +45,6 @@ type Exec struct {
 	SecretPrefixes []string
 }
 
-// compiledExec is a compiled Exec.
 type compiledExec struct {
 	argv []string
 	// file is what the definition names as what runs; nil when it names a
@@ -58,7 +57,6 @@ type compiledExec struct {
 	name    string
 }
 
-// compileExec compiles an Exec handler into the tool.
 func (b *toolBuilder) compileExec(t *sallyport.Tool) {
 	e, at := b.d.Handler.Exec, "/handler/exec"
 	if (len(e.Command) == 0) == (e.Path == "") {
@@ -126,7 +124,6 @@ func programName(p *compiledExec) string {
 	return name
 }
 
-// interpreterFor returns the command that runs a file by its ending.
 func (b *toolBuilder) interpreterFor(at, path string) []string {
 	switch ending := filepath.Ext(path); ending {
 	case "":
@@ -158,7 +155,6 @@ func (b *toolBuilder) declareImplied(t *sallyport.Tool, binary string, programs 
 	t.Capabilities.Process = &p
 }
 
-// compileEnvironment compiles the variables of the program.
 func (b *toolBuilder) compileEnvironment(p *compiledExec, env map[string]string) {
 	p.env = map[string]string{}
 	for _, name := range sortedKeys(env) {
@@ -186,7 +182,6 @@ func (b *toolBuilder) compileEnvironment(p *compiledExec, env map[string]string)
 	}
 }
 
-// programInput is what the program reads.
 type programInput struct {
 	Params  json.RawMessage `json:"params"`
 	Context inputContext    `json:"context"`
@@ -200,7 +195,6 @@ type inputContext struct {
 	Workspace   string `json:"workspace"`
 }
 
-// runProgram runs the program of one call.
 func (p *compiledExec) runProgram(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	for _, f := range p.files {
 		if err := f.checkUnchanged(); err != nil {
@@ -233,14 +227,12 @@ func (p *compiledExec) standIns(c *sallyport.Call) []sallyport.ChildSecret {
 	return list
 }
 
-// newFailure returns an error that names the program.
 func (p *compiledExec) newFailure(what string) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Resource: p.name, Operation: "run", Detail: p.name + ": " + what,
 	}
 }
 
-// parseOutput turns what a program printed into the result.
 func (p *compiledExec) parseOutput(res *sallyport.ProcessResult) (sallyport.Result, error) {
 	if res.ExitCode != 0 || res.TimedOut {
 		text := fmt.Sprintf("%s ended with exit code %d", p.name, res.ExitCode)

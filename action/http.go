@@ -50,7 +50,6 @@ type Response struct {
 	Structured string
 }
 
-// compiledRequest is a compiled HTTP.
 type compiledRequest struct {
 	method, scheme, host string
 	path                 []template
@@ -61,18 +60,15 @@ type compiledRequest struct {
 	parse                bool // the answer has to be JSON
 }
 
-// namedTemplate is a name with its value.
 type namedTemplate struct {
 	name  string
 	value template
 }
 
-// mayRetry reports whether a method may be sent again.
 func (r *compiledRequest) mayRetry() bool {
 	return r.method == http.MethodGet || r.method == http.MethodHead
 }
 
-// compileHTTP compiles an HTTP handler into the tool.
 func (b *toolBuilder) compileHTTP(t *sallyport.Tool) {
 	h := b.d.Handler.HTTP
 	c := handlerCompiler{b: b, at: "/handler/http", params: b.paramNames(), secrets: map[string]bool{}}
@@ -146,7 +142,6 @@ func (b *toolBuilder) checkSecret(at, ref string) {
 	}
 }
 
-// sendRequest sends the request of one call.
 func (r *compiledRequest) sendRequest(ctx context.Context, c *sallyport.Call, retried bool) (sallyport.Result, error) {
 	v, err := r.readValues(ctx, c)
 	if err != nil {

@@ -15,7 +15,6 @@ var joining = [...]string{
 	"additionalProperties", "unevaluatedProperties",
 }
 
-// decodeParameters returns the schema of the arguments.
 func (d *actionDecoder) decodeParameters(at string, v any) json.RawMessage {
 	given, ok := v.(map[string]any)
 	if !ok {

@@ -15,7 +15,6 @@ import (
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// checkCommon checks what every definition has.
 func (b *toolBuilder) checkCommon() {
 	d := b.d
 	if !isID(d.ID) {

@@ -93,7 +93,6 @@ func (t template) String() string {
 	return b.String()
 }
 
-// literalText returns the text of a template without placeholders.
 func (t template) literalText() (text string, ok bool) {
 	switch {
 	case len(t) == 0:

@@ -56,7 +56,6 @@ func (b *stepBudget) visitNode(n *node, v any) bool {
 	}
 }
 
-// chargeText spends what validating a text costs.
 func (b *stepBudget) chargeText(n *node, v string) bool {
 	if n.schema.Format != nil && !b.spendSteps(len(v)/64) {
 		return false
@@ -67,7 +66,6 @@ func (b *stepBudget) chargeText(n *node, v string) bool {
 	return true
 }
 
-// visitObject spends what validating an object costs.
 func (b *stepBudget) visitObject(n *node, v map[string]any) bool {
 	for key, value := range v {
 		if n.names != nil && !b.visitNode(n.names, key) {
@@ -90,7 +88,6 @@ func (b *stepBudget) visitObject(n *node, v map[string]any) bool {
 	return true
 }
 
-// visitArray spends what validating an array costs.
 func (b *stepBudget) visitArray(n *node, v []any) bool {
 	if n.schema.UniqueItems && !b.spendSteps(countValues(v)*5) {
 		return false
@@ -111,7 +108,6 @@ func (b *stepBudget) visitArray(n *node, v []any) bool {
 	return true
 }
 
-// countValues counts the values in a decoded value.
 func countValues(v any) int {
 	n := 1
 	switch v := v.(type) {

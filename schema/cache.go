@@ -60,7 +60,6 @@ func (c *Cache) getOrCompile(raw json.RawMessage, arguments bool, compile func(j
 	return e.schema, e.err
 }
 
-// entryFor returns the entry of a key, a new one if need be.
 func (c *Cache) entryFor(k cacheKey) *cacheEntry {
 	c.mu.Lock()
 	defer c.mu.Unlock()

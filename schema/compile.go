@@ -17,10 +17,8 @@ var errOutside = errors.New("references outside the schema are not followed")
 // sealedLoader is a loader that loads nothing: neither files nor URLs.
 type sealedLoader struct{}
 
-// Load refuses.
 func (sealedLoader) Load(string) (any, error) { return nil, errOutside }
 
-// compileValidator compiles a decoded schema.
 func compileValidator(doc any) (s *jsonschema.Schema, err error) {
 	defer func() {
 		// The text may come from an upstream server. A defect of the library
@@ -43,7 +41,6 @@ func compileValidator(doc any) (s *jsonschema.Schema, err error) {
 	return s, nil
 }
 
-// compileFaults turns the library's errors into faults of the schema.
 func compileFaults(err error) Faults {
 	if e, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		verr, ok := errors.AsType[*jsonschema.ValidationError](e.Err)

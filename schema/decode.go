@@ -35,7 +35,6 @@ type Limits struct {
 	Nodes int
 }
 
-// orDefault returns the limits with every zero replaced.
 func (l *Limits) orDefault() Limits {
 	d := Limits{Depth: defaultDepth, Bytes: DefaultBytes, Nodes: defaultNodes}
 	if l == nil {
@@ -98,7 +97,6 @@ type jsonDecoder struct {
 	path    []string
 }
 
-// readText reads a whole text.
 func (d *jsonDecoder) readText(data []byte, l Limits, r *valueRule) (any, bool) {
 	if len(data) > l.Bytes {
 		return nil, d.setFault(fmt.Sprintf("is larger than %d bytes", l.Bytes))
@@ -109,7 +107,6 @@ func (d *jsonDecoder) readText(data []byte, l Limits, r *valueRule) (any, bool) 
 	return d.decodeValid(string(data), l, r)
 }
 
-// decodeValid reads a text that is valid UTF-8.
 func (d *jsonDecoder) decodeValid(text string, l Limits, r *valueRule) (any, bool) {
 	d.s, d.depth, d.nodes = text, l.Depth, l.Nodes
 	d.budget.left = maxSteps
@@ -151,7 +148,6 @@ func (d *jsonDecoder) syntaxError(what string) bool {
 	return d.setFault(fmt.Sprintf("is not valid JSON: %s at byte %d", what, d.i+1))
 }
 
-// faultList returns the fault that ended the reading.
 func (d *jsonDecoder) faultList() Faults {
 	if d.syntax {
 		// The place of a syntax error is the byte; the path up to it would
@@ -162,7 +158,6 @@ func (d *jsonDecoder) faultList() Faults {
 	return oneFault(formatPointer(d.path), d.message)
 }
 
-// skipSpace skips white space.
 func (d *jsonDecoder) skipSpace() {
 	for d.i < len(d.s) {
 		switch d.s[d.i] {

@@ -45,7 +45,6 @@ func defaultOf(n *node) (any, bool) {
 	return nil, false
 }
 
-// checkDefault validates one default, itself filled in.
 func (s *Schema) checkDefault(n *node, v any) Faults {
 	at := schemaPointer(n.schema.Location) + "/default"
 	v = cloneValue(v)
@@ -106,7 +105,6 @@ func (f *defaultFiller) fillValue(nodes []*node, v any) {
 	}
 }
 
-// addDefaults adds one node's defaults.
 func (f *defaultFiller) addDefaults(n *node, m map[string]any) {
 	for name, v := range n.defaults {
 		if _, ok := m[name]; ok {

@@ -30,7 +30,6 @@ type explainer struct {
 	findings []finding
 }
 
-// explainError lists every fault in a tree of the validator's errors.
 func explainError(e *jsonschema.ValidationError, nodes map[string]*node, meta bool) Faults {
 	x := explainer{nodes: nodes, meta: meta}
 	x.visitError(e)
@@ -51,7 +50,6 @@ func (x *explainer) addFinding(f finding) {
 	}
 }
 
-// addFault adds a fault at the place of an error.
 func (x *explainer) addFault(e *jsonschema.ValidationError, format string, args ...any) {
 	x.addFinding(finding{path: e.InstanceLocation, message: fmt.Sprintf(format, args...)})
 }
@@ -61,12 +59,10 @@ func (x *explainer) addPropertyFault(e *jsonschema.ValidationError, name, messag
 	x.addFinding(finding{path: append(slices.Clone(e.InstanceLocation), name), message: message})
 }
 
-// wrongType notes that the value has none of the types.
 func (x *explainer) wrongType(e *jsonschema.ValidationError, types []string) {
 	x.addFinding(finding{path: e.InstanceLocation, message: "must be " + typeNames(types), types: types})
 }
 
-// wrongChoice notes that the value is none of those listed.
 func (x *explainer) wrongChoice(e *jsonschema.ValidationError, message string) {
 	x.addFinding(finding{path: e.InstanceLocation, message: message, choice: true})
 }
@@ -339,7 +335,6 @@ func listChoices(n *node, name string) string {
 	return ": one of " + formatValues(enum.Values)
 }
 
-// formatCount prints a number and its noun.
 func formatCount(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -347,7 +342,6 @@ func formatCount(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// formatRational prints a limit of the schema as a decimal number.
 func formatRational(r *big.Rat) string {
 	if r.IsInt() {
 		return escapeVisible(r.Num().String(), maxQuoted)

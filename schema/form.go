@@ -52,7 +52,6 @@ func CompileForm(raw json.RawMessage) (*Schema, error) {
 	return Compile(raw)
 }
 
-// checkForm checks the schema of a form.
 func checkForm(doc any) (f Faults) {
 	top, ok := doc.(map[string]any)
 	if !ok || top["type"] != "object" {
@@ -72,7 +71,6 @@ func checkForm(doc any) (f Faults) {
 	return f
 }
 
-// checkField checks one property.
 func checkField(at string, v any) Faults {
 	m, ok := v.(map[string]any)
 	if !ok {

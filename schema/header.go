@@ -91,7 +91,6 @@ func (h *headerFinder) walkSchema(doc any, at, path []string, reached bool) {
 	}
 }
 
-// walkNamed walks schemas that have names.
 func (h *headerFinder) walkNamed(doc any, at, path []string, reached bool) {
 	m, ok := doc.(map[string]any)
 	if !ok {
@@ -102,7 +101,6 @@ func (h *headerFinder) walkNamed(doc any, at, path []string, reached bool) {
 	}
 }
 
-// addHeader adds the header that a schema names.
 func (h *headerFinder) addHeader(m map[string]any, at, path []string, reached bool) {
 	word, _ := m[headerKey].(string)
 	kind, _ := m["type"].(string)

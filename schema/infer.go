@@ -142,7 +142,6 @@ func applyField(f reflect.StructField, s *infer.Schema) (tagged bool, err error)
 	return tagged, nil
 }
 
-// tagValue turns the text of a tag into JSON.
 func tagValue(s *infer.Schema, text string) (json.RawMessage, error) {
 	if s.Type == "string" || slices.Contains(s.Types, "string") {
 		return appendString(nil, text), nil

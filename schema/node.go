@@ -112,7 +112,6 @@ func (b *nodeBuilder) nodesFor(schemas ...*jsonschema.Schema) []*node {
 	return list
 }
 
-// connectNode connects a node with the subschemas of every keyword.
 func (b *nodeBuilder) connectNode(n *node) {
 	s := n.schema
 	if s.Ref != nil && s.DraftVersion < 2019 {
@@ -281,7 +280,6 @@ func (b *nodeBuilder) findCycle() *node {
 	return nil
 }
 
-// declaresProperty reports whether a property is named by a subschema in reach.
 func (n *node) declaresProperty(name string) bool {
 	for _, r := range n.reach {
 		if _, ok := r.props[name]; ok {
@@ -321,7 +319,6 @@ func (n *node) appendItem(i int, to []*node) []*node {
 // a wrong place when siblings are visited later.
 type propertyNames struct{ schema *jsonschema.Schema }
 
-// Validate checks the names of one object, in order.
 func (p propertyNames) Validate(ctx *jsonschema.ValidatorContext, v any) {
 	m, ok := v.(map[string]any)
 	if !ok {

@@ -37,7 +37,6 @@ func parseDecimal(n string) (d decimal, ok bool) {
 	return d, true
 }
 
-// inRange reports whether the magnitude of a number is within bounds.
 func inRange(n string) bool {
 	d, ok := parseDecimal(n)
 	return ok && -maxMagnitude <= d.exp && d.exp <= maxMagnitude

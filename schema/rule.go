@@ -84,7 +84,6 @@ type ruleKey struct {
 	filled bool
 }
 
-// ruleFor returns the rule of a node.
 func (rs *ruleBuilder) ruleFor(n *node, filled bool) *valueRule {
 	key := ruleKey{n, filled}
 	if r, ok := rs.cache[key]; ok {

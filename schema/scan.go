@@ -59,7 +59,6 @@ func (d *jsonDecoder) readEscaped(start int) (string, bool) {
 	return "", d.syntaxError("")
 }
 
-// readEscape reads one escape sequence.
 func (d *jsonDecoder) readEscape(b *strings.Builder) bool {
 	d.i++
 	if d.i >= len(d.s) {
@@ -104,7 +103,6 @@ func (d *jsonDecoder) unicodeEscape(b *strings.Builder) bool {
 	return true
 }
 
-// readHex4 reads four hexadecimal digits.
 func (d *jsonDecoder) readHex4() (rune, bool) {
 	d.i++
 	if len(d.s)-d.i < 4 {
@@ -170,7 +168,6 @@ func (d *jsonDecoder) readNumber() (n string, whole, ok bool) {
 	return n, whole, true
 }
 
-// skipDigits skips digits, and reports whether there were any.
 func (d *jsonDecoder) skipDigits() bool {
 	start := d.i
 	for d.i < len(d.s) && isDigit(d.s[d.i]) {

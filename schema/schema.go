@@ -98,7 +98,6 @@ func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
 	return s, nil
 }
 
-// requireObject checks the top level of an arguments schema.
 func requireObject(doc any) error {
 	m, ok := doc.(map[string]any)
 	if !ok {
@@ -225,7 +224,6 @@ func (s *Schema) Arguments(data json.RawMessage) (Document, error) {
 	return d, nil
 }
 
-// inputError returns faults of arguments as an error.
 func inputError(f Faults) error {
 	return &sallyport.Error{Code: sallyport.CodeInputInvalid, Detail: f.textFor("arguments"), Err: f}
 }
@@ -295,7 +293,6 @@ func runValidator(s *jsonschema.Schema, v any) (err error) {
 
 func tooCostly() Faults { return oneFault("", "takes too long to validate against the schema") }
 
-// normalizeValue turns Go values into what Decode returns.
 func normalizeValue(v any) (any, error) {
 	if isDecoded(v, defaultDepth) {
 		return v, nil

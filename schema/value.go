@@ -32,7 +32,6 @@ func (r *valueRule) formFor(k kindSet) *valueRule {
 	return nil
 }
 
-// readValue reads the value that begins at the present byte.
 func (d *jsonDecoder) readValue(r *valueRule) (any, bool) {
 	if d.nodes--; d.nodes < 0 {
 		return nil, d.setFault("has too many values")
@@ -63,7 +62,6 @@ func (d *jsonDecoder) readValue(r *valueRule) (any, bool) {
 	}
 }
 
-// readLiteral reads true, false or null.
 func (d *jsonDecoder) readLiteral(word string) bool {
 	if !strings.HasPrefix(d.s[d.i:], word) {
 		return d.syntaxError("unexpected word")
@@ -72,7 +70,6 @@ func (d *jsonDecoder) readLiteral(word string) bool {
 	return true
 }
 
-// checkBool checks a truth value against a rule.
 func (d *jsonDecoder) checkBool(r *valueRule, v bool) bool {
 	if r != nil && !r.sureBool(v) {
 		d.unsure = true
@@ -80,7 +77,6 @@ func (d *jsonDecoder) checkBool(r *valueRule, v bool) bool {
 	return true
 }
 
-// readTextValue reads a string and checks it against a rule.
 func (d *jsonDecoder) readTextValue(r *valueRule) (any, bool) {
 	s, ok := d.readString()
 	if !ok {
@@ -95,7 +91,6 @@ func (d *jsonDecoder) readTextValue(r *valueRule) (any, bool) {
 	return s, true
 }
 
-// readNumeral reads a number and checks it against a rule.
 func (d *jsonDecoder) readNumeral(r *valueRule) (any, bool) {
 	n, whole, ok := d.readNumber()
 	if !ok {
@@ -120,7 +115,6 @@ type objectState struct {
 	seen   uint64         // the declared ones
 }
 
-// readObject reads an object and checks it against a rule.
 func (d *jsonDecoder) readObject(r *valueRule) (any, bool) {
 	if d.depth--; d.depth < 0 {
 		return nil, d.setFault("is nested too deeply")
@@ -163,7 +157,6 @@ func (d *jsonDecoder) readObject(r *valueRule) (any, bool) {
 	return m.values, true
 }
 
-// readMember reads one "key": value pair and the space after it.
 func (d *jsonDecoder) readMember(m *objectState, r *valueRule) bool {
 	if d.i >= len(d.s) || d.s[d.i] != '"' {
 		return d.syntaxError("expected a key in double quotes")
@@ -194,7 +187,6 @@ func (d *jsonDecoder) readMember(m *objectState, r *valueRule) bool {
 	return true
 }
 
-// propertyRule returns the rule of a property.
 func (d *jsonDecoder) propertyRule(m *objectState, r *valueRule, key string) *valueRule {
 	if r == nil {
 		return nil
@@ -211,7 +203,6 @@ func (d *jsonDecoder) propertyRule(m *objectState, r *valueRule, key string) *va
 	return o.rest
 }
 
-// readArray reads an array and checks it against a rule.
 func (d *jsonDecoder) readArray(r *valueRule) (any, bool) {
 	if d.depth--; d.depth < 0 {
 		return nil, d.setFault("is nested too deeply")
