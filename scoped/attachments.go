@@ -41,8 +41,6 @@ func (t turnFiles) Open(ctx context.Context, ref string) (io.ReadCloser, error) 
 	return r, nil
 }
 
-// hasAttachment reports whether a reference is that of an attachment that the
-// grant covers.
 func (t turnFiles) hasAttachment(ref string) bool {
 	for i := range t.b.turn.Attachments {
 		if a := &t.b.turn.Attachments[i]; a.Ref == ref && t.b.scope.grant.Attachments.Has(a.Kind) {

@@ -42,8 +42,8 @@ func (d databaseAccessor) checkConnection(connection string) error {
 	return notAvailable(connection, "connection "+clipItem(connection)+" is not in the declared connections")
 }
 
-// Probe refuses.
-func (d refusedDatabases) Probe(_, connection string) error { return d.refuseConnection(connection) }
+// Probe judges a connection.
+func (d databaseAccessor) Probe(_, connection string) error { return d.checkConnection(connection) }
 
 type refusedDatabases struct{ note func(sallyport.Decision) }
 
@@ -56,5 +56,4 @@ func (d refusedDatabases) refuseConnection(connection string) error {
 	return notAvailable(connection, "the tool declares no database")
 }
 
-// Probe judges a connection.
-func (d databaseAccessor) Probe(_, connection string) error { return d.checkConnection(connection) }
+func (d refusedDatabases) Probe(_, connection string) error { return d.refuseConnection(connection) }

@@ -41,7 +41,6 @@ func (b *Binding) recordDecision(d sallyport.Decision) {
 	}
 }
 
-// recordAllowed reports that a granted thing was used.
 func (b *Binding) recordAllowed(capability, resource, why string) {
 	b.recordDecision(sallyport.Decision{
 		Step: sallyport.StepAccess, Allowed: true, Capability: capability, Resource: clipItem(resource), Why: clipItem(why),
@@ -85,7 +84,6 @@ func sendDecision(note func(sallyport.Decision), d sallyport.Decision) {
 	}
 }
 
-// clipItem shortens a text of unknown length.
 func clipItem(s string) string { return text.ClipBytes(s, maxItemBytes) }
 
 // hideBackendError turns a failure of a backend into one that the caller may see. A coded

@@ -236,7 +236,6 @@ func (f *fileReach) findEntry(op, p string) *grantedEntry {
 	return best
 }
 
-// recordDecision reports a decision about a path.
 func (b *boundFiles) recordDecision(op, path string, allowed bool, why, source string) {
 	if b.note == nil {
 		return
@@ -296,7 +295,6 @@ func (b *boundFiles) Probe(op, name string) error {
 	return nil
 }
 
-// recordTouch reports the first touch of a path.
 func (b *boundFiles) recordTouch(op, path string) {
 	if b.note == nil {
 		return

@@ -25,7 +25,6 @@ type grantedEntry struct {
 	closed bool
 }
 
-// coversPath reports whether p is the entry or lies below it.
 func (e *grantedEntry) coversPath(p string) bool { return reach.Within(e.path, p) }
 
 // relativePath returns p, which the entry covers, relative to the entry; "." for the
@@ -60,7 +59,6 @@ func (h *rootHandle) nameBeneath(rel string) (name string, ok bool) {
 	return h.only, rel == "."
 }
 
-// release releases a handle that belongs to one operation.
 func (h *rootHandle) release() {
 	if h.once {
 		_ = h.root.Close() // It was only read from; there is nothing to lose.
@@ -138,7 +136,6 @@ func openRoot(path string, id fileID) (*rootHandle, error) {
 	return &rootHandle{root: root, real: path, id: id}, nil
 }
 
-// closeForGood releases the open directory for good.
 func (e *grantedEntry) closeForGood() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -37,7 +37,6 @@ type openFile struct {
 	o   *openedFile
 }
 
-// Stat implements fs.File.
 func (f *openFile) Stat() (fs.FileInfo, error) {
 	if base := filepath.Base(f.o.path); base != f.o.info.Name() {
 		return namedInfo{f.o.info, base}, nil
@@ -57,7 +56,6 @@ func (f *openFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek implements io.Seeker.
 func (f *openFile) Seek(offset int64, whence int) (int64, error) {
 	n, err := f.o.f.Seek(offset, whence)
 	if err != nil {
@@ -66,7 +64,6 @@ func (f *openFile) Seek(offset int64, whence int) (int64, error) {
 	return n, err
 }
 
-// ReadAt implements io.ReaderAt.
 func (f *openFile) ReadAt(p []byte, off int64) (int, error) {
 	if err := f.ctx.Err(); err != nil {
 		return 0, err
@@ -78,7 +75,6 @@ func (f *openFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// Close implements fs.File.
 func (f *openFile) Close() error { return f.o.f.Close() }
 
 // openDirectory is a directory whose listing was taken when it was opened.
@@ -88,15 +84,12 @@ type openDirectory struct {
 	rest []fs.DirEntry
 }
 
-// Stat implements fs.File.
 func (d *openDirectory) Stat() (fs.FileInfo, error) { return d.info, nil }
 
-// Read implements fs.File and fails, as for every directory.
 func (d *openDirectory) Read([]byte) (int, error) {
 	return 0, newPathError(opRead, d.path, syscall.EISDIR)
 }
 
-// ReadDir implements fs.ReadDirFile.
 func (d *openDirectory) ReadDir(n int) ([]fs.DirEntry, error) {
 	if n <= 0 || n > len(d.rest) {
 		if n > 0 && len(d.rest) == 0 {
@@ -109,5 +102,4 @@ func (d *openDirectory) ReadDir(n int) ([]fs.DirEntry, error) {
 	return out, nil
 }
 
-// Close implements fs.File.
 func (d *openDirectory) Close() error { return nil }

@@ -86,7 +86,6 @@ func (b *boundFiles) tooLarge(path string) error {
 	}
 }
 
-// openFile opens a regular file for reading.
 func (b *boundFiles) openFile(name string) (*openedFile, error) {
 	p, err := b.checkName(opRead, name)
 	if err != nil {
@@ -133,7 +132,6 @@ func (b *boundFiles) openDirectly(p string) (*openedFile, *rootHandle) {
 	return &openedFile{f: f, path: p, real: filepath.Join(h.real, rel)}, h
 }
 
-// openResolved opens a resolved path.
 func (b *boundFiles) openResolved(p string, pl *resolvedPath) (*openedFile, error) {
 	if pl.info == nil {
 		return nil, newPathError(opRead, p, fs.ErrNotExist)
@@ -232,7 +230,6 @@ type namedInfo struct {
 	name string
 }
 
-// Name returns the last element of the name that was asked for.
 func (n namedInfo) Name() string { return n.name }
 
 // ReadDir implements fs.ReadDirFS. The entries are sorted; a symbolic link is
@@ -268,7 +265,6 @@ func (b *boundFiles) ReadDir(name string) ([]fs.DirEntry, error) {
 	return out, nil
 }
 
-// openDirectory opens a checked directory for listing.
 func (b *boundFiles) openDirectory(p string) (*os.File, error) {
 	pl, err := b.resolveLinks(opRead, p)
 	if err != nil {
@@ -306,13 +302,10 @@ type dirEntry struct {
 	typ       fs.FileMode
 }
 
-// Name implements fs.DirEntry.
 func (d *dirEntry) Name() string { return d.name }
 
-// IsDir implements fs.DirEntry.
 func (d *dirEntry) IsDir() bool { return d.typ.IsDir() }
 
-// Type implements fs.DirEntry.
 func (d *dirEntry) Type() fs.FileMode { return d.typ }
 
 // Info implements fs.DirEntry. A symbolic link is described, not followed.

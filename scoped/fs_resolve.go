@@ -224,7 +224,6 @@ func (w *linkWalk) newResolvedPath(cause error) (*resolvedPath, error) {
 	return pl, nil
 }
 
-// mapError maps an error of the walk.
 func (w *linkWalk) mapError(err error) error {
 	if errors.Is(err, errLinked) {
 		return w.b.refusePath(w.op, w.asked, err.Error())

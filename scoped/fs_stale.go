@@ -63,7 +63,6 @@ func (b *boundFiles) checkStale(p, real string, old *os.File) error {
 	return nil
 }
 
-// refuseStale records and returns a stale write.
 func (b *boundFiles) refuseStale(p string, read time.Time, what string) error {
 	if b.note != nil {
 		b.note(sallyport.Decision{
@@ -77,7 +76,6 @@ func (b *boundFiles) refuseStale(p string, read time.Time, what string) error {
 	}
 }
 
-// hashFile hashes a file from its beginning and rewinds it.
 func hashFile(ctx context.Context, f *os.File) (sum [sha256.Size]byte, err error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return sum, err

@@ -29,7 +29,6 @@ func idOf(info fs.FileInfo) fileID {
 	return fileID{}
 }
 
-// isSame reports whether two identities are of one file.
 func (id fileID) isSame(o fileID) bool { return id == o }
 
 // keepOwner gives f the owner of the file that it will replace. Only a

@@ -85,7 +85,6 @@ func (b *boundFiles) checkReadable(p string, old *os.File) (fs.FileInfo, error) 
 	return info, nil
 }
 
-// MkdirAll implements sallyport.FSWriter.
 func (b *boundFiles) MkdirAll(name string) error {
 	p, err := b.checkName(opWrite, name)
 	if err != nil {
@@ -182,7 +181,6 @@ func (b *boundFiles) makeDir(p string, pl *resolvedPath, rel string) (*writeFold
 	return cur, nil
 }
 
-// stepInto creates a directory if need be and opens it.
 func stepInto(cur *writeFolder, elem string) (*writeFolder, error) {
 	if err := cur.root.Mkdir(elem, newDirMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err

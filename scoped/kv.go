@@ -35,7 +35,6 @@ type kvAccessor struct {
 	err    error
 }
 
-// Get returns a value of the scope.
 func (s *kvAccessor) Get(ctx context.Context, key string) (string, bool, error) {
 	kv, err := s.openForKey(ctx, key)
 	if err != nil {
@@ -66,7 +65,6 @@ func (s *kvAccessor) Set(ctx context.Context, key, value string, ttl time.Durati
 	return hideBackendError(kv.Set(ctx, key, value, ttl), "the key-value store failed")
 }
 
-// Delete removes a key of the scope.
 func (s *kvAccessor) Delete(ctx context.Context, key string) error {
 	kv, err := s.openForKey(ctx, key)
 	if err != nil {
@@ -75,7 +73,6 @@ func (s *kvAccessor) Delete(ctx context.Context, key string) error {
 	return hideBackendError(kv.Delete(ctx, key), "the key-value store failed")
 }
 
-// List returns the keys of the scope that begin with prefix.
 func (s *kvAccessor) List(ctx context.Context, prefix string) ([]string, error) {
 	kv, err := s.openStore(ctx)
 	if err != nil {
@@ -91,7 +88,6 @@ func (s *kvAccessor) List(ctx context.Context, prefix string) ([]string, error) 
 	return keys, nil
 }
 
-// openForKey checks a key and opens the store.
 func (s *kvAccessor) openForKey(ctx context.Context, key string) (sallyport.KV, error) {
 	switch {
 	case key == "":

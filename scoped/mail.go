@@ -61,7 +61,6 @@ func (m mailAccessor) checkMessage(msg *sallyport.Message) error {
 	return nil
 }
 
-// checkRecipient checks a recipient against the grant.
 func (m mailAccessor) checkRecipient(to string) (reach.Recipient, error) {
 	want, err := reach.ParseAddress(to)
 	if err != nil {
@@ -84,9 +83,6 @@ func (m mailAccessor) isGranted(want reach.Recipient) bool {
 	return false
 }
 
-// Probe refuses.
-func (m refusedMail) Probe(string, string) error { return m.refuseMessage() }
-
 type refusedMail struct{ note func(sallyport.Decision) }
 
 func (m refusedMail) Send(context.Context, sallyport.Message) error { return m.refuseMessage() }
@@ -96,7 +92,8 @@ func (m refusedMail) refuseMessage() error {
 	return notAvailable("", "the tool declares no mail")
 }
 
-// Probe judges a recipient.
+func (m refusedMail) Probe(string, string) error { return m.refuseMessage() }
+
 func (m mailAccessor) Probe(_, to string) error {
 	_, err := m.checkRecipient(to)
 	return err

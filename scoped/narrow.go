@@ -100,7 +100,6 @@ func (s *Scope) Narrow(g sallyport.NetworkGrant) bool {
 	return held
 }
 
-// narrowClient narrows the client, if there is one.
 func (n *networkReach) narrowClient(g sallyport.NetworkGrant) bool {
 	client := n.openClient()
 	if client == nil {

@@ -96,7 +96,6 @@ type boundNetwork struct {
 
 var _ sallyport.Network = (*boundNetwork)(nil)
 
-// Observe turns what the client reports into decisions.
 func (a *boundNetwork) Observe(target string, refusal *sallyport.Error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -138,7 +137,6 @@ func OutsideGrant(e *sallyport.Error) bool {
 // notDeclared is the detail of a host outside the grant, after its name.
 var notDeclared = strings.TrimPrefix(sallyport.HostError("x", "").Detail, "x ")
 
-// Probe refuses the host of an absolute URL.
 func (n refusedNetwork) Probe(_, rawURL string) error {
 	u, err := egress.ParseURL(rawURL)
 	if err != nil {
@@ -159,7 +157,6 @@ func (n refusedNetwork) Client() *http.Client {
 	return &http.Client{Transport: refusedTransport(n)}
 }
 
-// DialContext refuses the host of the address.
 func (n refusedNetwork) DialContext(_ context.Context, _, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -187,5 +184,4 @@ func (t refusedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, refusedNetwork(t).refuseHost(r.URL.Hostname())
 }
 
-// Probe judges the host of an absolute URL.
 func (a *boundNetwork) Probe(_, rawURL string) error { return a.Binding.Probe(rawURL) }

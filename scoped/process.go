@@ -18,7 +18,6 @@ import (
 // and bounds its output.
 type processAccessor struct{ b *Binding }
 
-// Spawn starts a granted binary and waits for it.
 func (p processAccessor) Spawn(
 	ctx context.Context, binary string, args []string, o *sallyport.SpawnOptions,
 ) (sallyport.ProcessResult, error) {
@@ -133,6 +132,9 @@ func (p processAccessor) checkBinary(binary string) error {
 	return nil
 }
 
+// Probe judges the name of a binary.
+func (p processAccessor) Probe(_, binary string) error { return p.checkBinary(binary) }
+
 // standInsOf says for the record which secrets a child uses without seeing
 // them.
 func standInsOf(secrets []sallyport.ChildSecret) string {
@@ -145,9 +147,6 @@ func standInsOf(secrets []sallyport.ChildSecret) string {
 	}
 	return strings.TrimSuffix(b.String(), ";")
 }
-
-// Probe refuses.
-func (p refusedProcess) Probe(_, binary string) error { return p.refuseBinary(binary) }
 
 type refusedProcess struct{ note func(sallyport.Decision) }
 
@@ -168,5 +167,4 @@ func (p refusedProcess) refuseBinary(binary string) error {
 	return sallyport.BinaryError(binary, "")
 }
 
-// Probe judges the name of a binary.
-func (p processAccessor) Probe(_, binary string) error { return p.checkBinary(binary) }
+func (p refusedProcess) Probe(_, binary string) error { return p.refuseBinary(binary) }

@@ -68,6 +68,9 @@ func (s *secretAccessor) checkRef(ref string) error {
 	return nil
 }
 
+// Probe judges a reference.
+func (s *secretAccessor) Probe(_, ref string) error { return s.checkRef(ref) }
+
 func newSecretError(ref, what string) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Resource: ref, Operation: "get",
@@ -75,7 +78,6 @@ func newSecretError(ref, what string) error {
 	}
 }
 
-// findRevealed returns the value that the call received for a reference.
 func (s *secretAccessor) findRevealed(ref string) (sallyport.Secret, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +108,6 @@ func (s *secretAccessor) storeRevealed(ref string, value sallyport.Secret) (fres
 	return fresh
 }
 
-// listRevealed returns the values that the call received.
 func (s *secretAccessor) listRevealed() []sallyport.Secret {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,9 +121,6 @@ func (s *secretAccessor) listRevealed() []sallyport.Secret {
 	return values
 }
 
-// Probe refuses.
-func (s refusedSecrets) Probe(_, ref string) error { return s.refuseRef(ref) }
-
 type refusedSecrets struct{ note func(sallyport.Decision) }
 
 func (s refusedSecrets) Get(_ context.Context, ref string) (sallyport.Secret, error) {
@@ -134,5 +132,4 @@ func (s refusedSecrets) refuseRef(ref string) error {
 	return sallyport.SecretError(ref)
 }
 
-// Probe judges a reference.
-func (s *secretAccessor) Probe(_, ref string) error { return s.checkRef(ref) }
+func (s refusedSecrets) Probe(_, ref string) error { return s.refuseRef(ref) }

@@ -120,7 +120,6 @@ func matchesHost(host reach.HostPattern) func(string) bool {
 	}
 }
 
-// showsSecret reports whether a secret is in plain sight of the child.
 func showsSecret(spawn *sallyport.Spawn, value string) bool {
 	holds := func(s string) bool { return strings.Contains(s, value) }
 	if slices.ContainsFunc(spawn.Args, holds) || holds(string(spawn.Options.Stdin)) {

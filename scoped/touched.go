@@ -68,7 +68,6 @@ type childRecord struct {
 	seen  []string          // binaries that were reported
 }
 
-// recordLevel remembers how a child was confined.
 func (b *Binding) recordLevel(l sallyport.Level) {
 	b.children.mu.Lock()
 	defer b.children.mu.Unlock()
@@ -244,7 +243,6 @@ func newFloorDecision(binary, path string) sallyport.Decision {
 	return d
 }
 
-// newAccessDecision returns the decision about one thing that a child used.
 func newAccessDecision(capability, resource string, allowed bool, why string) sallyport.Decision {
 	return sallyport.Decision{
 		Step: sallyport.StepAccess, Capability: capability, Resource: clipItem(resource), Allowed: allowed, Why: clipItem(why),

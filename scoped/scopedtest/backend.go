@@ -72,7 +72,6 @@ type kvScope struct {
 	entries map[string]kvEntry
 }
 
-// liveValue returns a value that has not expired.
 func (s *kvScope) liveValue(key string) (string, bool) {
 	e, ok := s.entries[key]
 	return e.value, ok && (e.expires.IsZero() || time.Now().Before(e.expires))

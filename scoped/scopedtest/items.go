@@ -12,7 +12,6 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// declaredItems lists the declaration item by item.
 func (r *Record) declaredItems() []Touch {
 	var list []Touch
 	declared := &r.declared
@@ -32,7 +31,6 @@ func (r *Record) declaredItems() []Touch {
 	return list
 }
 
-// coversTouch reports whether a touched thing falls under a declared item.
 func (r *Record) coversTouch(declared, t Touch) bool {
 	if declared.Capability != t.Capability {
 		return false

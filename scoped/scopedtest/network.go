@@ -39,7 +39,6 @@ func newImitatedNetwork(r *Record, o *Options) (*imitatedNetwork, error) {
 // only.
 func (n *imitatedNetwork) Client() *http.Client { return &http.Client{Transport: n} }
 
-// RoundTrip asks the handler of the host.
 func (n *imitatedNetwork) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
@@ -74,7 +73,6 @@ func (n *imitatedNetwork) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, req.Context().Err()
 }
 
-// DialContext asks Options.Dial.
 func (n *imitatedNetwork) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	host, port, err := n.parseTarget(address, "")
 	if err != nil {

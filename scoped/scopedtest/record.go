@@ -107,7 +107,6 @@ func (r *Record) Sent() []sallyport.Message { return cloneList(r, &r.sent) }
 // bodies are consumed.
 func (r *Record) Requests() []*http.Request { return cloneList(r, &r.requests) }
 
-// cloneList returns a copy of a list of the record.
 func cloneList[T any](r *Record, list *[]T) []T {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -44,10 +44,8 @@ func (p *Runner) startPlay(ctx context.Context, s Spawned) *playedChild {
 	return c
 }
 
-// Done is closed when the play has returned.
 func (c *playedChild) Done() <-chan struct{} { return c.done }
 
-// Wait waits for the play.
 func (c *playedChild) Wait() (sallyport.ProcessResult, error) {
 	<-c.done
 	return c.result, c.err

@@ -10,7 +10,6 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// wrapAccessors puts a recorder around each accessor of a call.
 func (r *Record) wrapAccessors(c *sallyport.Call, o *Options) error {
 	n, err := newImitatedNetwork(r, o)
 	if err != nil {
