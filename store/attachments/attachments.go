@@ -135,7 +135,6 @@ func (d *Folder) Remove(ref string) {
 	}
 }
 
-// createFile creates the file of a new ref.
 func (d *Folder) createFile() (*os.File, string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -154,7 +153,6 @@ func (d *Folder) createFile() (*os.File, string, error) {
 	return f, ref, err
 }
 
-// formatBytes spells a bound for a message.
 func formatBytes(n int64) string {
 	if n%(1<<20) == 0 {
 		return fmt.Sprintf("%d MiB", n>>20)
@@ -162,7 +160,6 @@ func formatBytes(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// detectType returns the media type of the content.
 func detectType(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

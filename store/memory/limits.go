@@ -20,7 +20,6 @@ const (
 	sweepLimits = 4
 )
 
-// limitTable holds the counters of rate limits. The zero value is empty.
 type limitTable struct {
 	keys  map[string]*limitCounter
 	slots int

@@ -255,7 +255,6 @@ func (s *Store) KV(_ context.Context, scope string) (sallyport.KV, error) {
 	return &kvStore{s, scope}, nil
 }
 
-// kvStore is the store of one scope.
 type kvStore struct {
 	s     *Store
 	scope string

@@ -27,7 +27,6 @@ func (s *Store) Principals() auth.Store { return principalStore{s} }
 
 type principalStore struct{ s *Store }
 
-// Add implements auth.Store.
 func (p principalStore) Add(ctx context.Context, r *auth.Record) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -73,7 +72,6 @@ func cloneRecord(r *auth.Record) auth.Record {
 	return c
 }
 
-// Update implements auth.Store.
 func (p principalStore) Update(ctx context.Context, name string, change func(r *auth.Record) error) error {
 	unlock, err := p.s.lockOpen(ctx)
 	if err != nil {
@@ -99,7 +97,6 @@ func (p principalStore) Update(ctx context.Context, name string, change func(r *
 	return nil
 }
 
-// ByToken implements auth.Store.
 func (p principalStore) ByToken(ctx context.Context, hash string) (r auth.Record, ok bool, err error) {
 	unlock, err := p.s.lockOpen(ctx)
 	if err != nil {
@@ -114,7 +111,6 @@ func (p principalStore) ByToken(ctx context.Context, hash string) (r auth.Record
 	return r, false, nil
 }
 
-// All implements auth.Store.
 func (p principalStore) All(ctx context.Context) ([]auth.Record, error) {
 	unlock, err := p.s.lockOpen(ctx)
 	if err != nil {
@@ -134,7 +130,6 @@ func (s *Store) Switches() auth.SwitchStore { return switchStore{s} }
 
 type switchStore struct{ s *Store }
 
-// Stop implements auth.SwitchStore.
 func (w switchStore) Stop(ctx context.Context, sw *auth.Switch) error {
 	if err := sw.Check(); err != nil {
 		return err
@@ -159,7 +154,6 @@ func (w switchStore) Stop(ctx context.Context, sw *auth.Switch) error {
 	return nil
 }
 
-// Start implements auth.SwitchStore.
 func (w switchStore) Start(ctx context.Context, kind auth.SwitchKind, name string) (was bool, err error) {
 	unlock, err := w.s.lockOpen(ctx)
 	if err != nil {
@@ -171,7 +165,6 @@ func (w switchStore) Start(ctx context.Context, kind auth.SwitchKind, name strin
 	return was, nil
 }
 
-// Stopped implements auth.SwitchStore.
 func (w switchStore) Stopped(ctx context.Context, principal, sessionKey, tool string) (sw auth.Switch, ok bool, err error) {
 	unlock, err := w.s.lockOpen(ctx)
 	if err != nil {
@@ -186,7 +179,6 @@ func (w switchStore) Stopped(ctx context.Context, principal, sessionKey, tool st
 	return sw, false, nil
 }
 
-// All implements auth.SwitchStore.
 func (w switchStore) All(ctx context.Context) ([]auth.Switch, error) {
 	unlock, err := w.s.lockOpen(ctx)
 	if err != nil {

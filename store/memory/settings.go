@@ -11,7 +11,6 @@ func (s *Store) Settings() store.Settings { return settingStore{s} }
 
 type settingStore struct{ s *Store }
 
-// Get implements store.Settings.
 func (t settingStore) Get(ctx context.Context, name string) (value string, ok bool, err error) {
 	t.s.mu.RLock()
 	defer t.s.mu.RUnlock()
@@ -22,7 +21,6 @@ func (t settingStore) Get(ctx context.Context, name string) (value string, ok bo
 	return value, ok, ctx.Err()
 }
 
-// Put implements store.Settings.
 func (t settingStore) Put(ctx context.Context, name, value string) error {
 	unlock, err := t.s.lockOpen(ctx)
 	if err != nil {
@@ -33,7 +31,6 @@ func (t settingStore) Put(ctx context.Context, name, value string) error {
 	return nil
 }
 
-// PutIfAbsent implements store.Swapper.
 func (t settingStore) PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error) {
 	unlock, err := t.s.lockOpen(ctx)
 	if err != nil {
@@ -47,7 +44,6 @@ func (t settingStore) PutIfAbsent(ctx context.Context, name, value string) (exis
 	return "", true, nil
 }
 
-// Swap implements store.Swapper.
 func (t settingStore) Swap(ctx context.Context, name, old, value string) (swapped bool, err error) {
 	unlock, err := t.s.lockOpen(ctx)
 	if err != nil {
@@ -61,7 +57,6 @@ func (t settingStore) Swap(ctx context.Context, name, old, value string) (swappe
 	return true, nil
 }
 
-// Delete implements store.Settings.
 func (t settingStore) Delete(ctx context.Context, name string) error {
 	unlock, err := t.s.lockOpen(ctx)
 	if err != nil {

@@ -50,7 +50,6 @@ func (db *DB) Approvals() sallyport.ApprovalStore { return approvalStore{db} }
 
 type approvalStore struct{ db *DB }
 
-// Ask implements sallyport.ApprovalQueue.
 func (s approvalStore) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Approval, error) {
 	if err := a.Check(); err != nil {
 		return a, err
@@ -122,14 +121,12 @@ func (c *conn) sweepApprovals(now time.Time) error {
 	return err
 }
 
-// Wait implements sallyport.ApprovalQueue.
 func (s approvalStore) Wait(ctx context.Context, id string) (sallyport.Approval, error) {
 	return approvals.Await(ctx, &s.db.decided, approvalPoll, s.db.o.Now, func(ctx context.Context) (sallyport.Approval, error) {
 		return s.Get(ctx, id)
 	})
 }
 
-// Use implements sallyport.ApprovalQueue.
 func (s approvalStore) Use(ctx context.Context, id string) (ok bool, err error) {
 	err = s.db.inWriteTx(ctx, true, func(c *conn) error {
 		a, found, err := c.findApproval(`WHERE id = ?1`, id)
@@ -148,7 +145,6 @@ func (s approvalStore) Use(ctx context.Context, id string) (ok bool, err error) 
 	return ok, nil
 }
 
-// List implements sallyport.ApprovalDesk.
 func (s approvalStore) List(ctx context.Context, all bool) (out []sallyport.Approval, err error) {
 	now := s.db.o.Now()
 	sql, args := approvalColumns+` ORDER BY seq`, []any(nil)
@@ -171,7 +167,6 @@ func (s approvalStore) List(ctx context.Context, all bool) (out []sallyport.Appr
 	return out, nil
 }
 
-// Get implements sallyport.ApprovalDesk.
 func (s approvalStore) Get(ctx context.Context, id string) (a sallyport.Approval, err error) {
 	err = s.db.runQueries(ctx, func(c *conn) (err error) {
 		a, err = c.requireApproval(id)
@@ -181,7 +176,6 @@ func (s approvalStore) Get(ctx context.Context, id string) (a sallyport.Approval
 	return a, err
 }
 
-// Decide implements sallyport.ApprovalDesk.
 func (s approvalStore) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
 	err := s.db.inWriteTx(ctx, true, func(c *conn) error {
 		a, err := c.requireApproval(id)
@@ -215,7 +209,6 @@ func scanApproval(row *sqlite3.Stmt) (a sallyport.Approval, err error) {
 	return a, nil
 }
 
-// findApproval returns the first request that a condition selects.
 func (c *conn) findApproval(where string, args ...any) (a sallyport.Approval, ok bool, err error) {
 	err = c.query(approvalColumns+" "+where, args, func(row *sqlite3.Stmt) (_ bool, err error) {
 		a, err = scanApproval(row)
@@ -233,7 +226,6 @@ func (c *conn) requireApproval(id string) (sallyport.Approval, error) {
 	return a, err
 }
 
-// updateApproval writes what changes.
 func (c *conn) updateApproval(a *sallyport.Approval) error {
 	decided := int64(0)
 	if !a.Decided.IsZero() {

@@ -253,7 +253,6 @@ func (db *DB) Prune(ctx context.Context, checkpoint audit.Record) error {
 	return db.releaseFreePages(ctx)
 }
 
-// releaseFreePages returns free pages to the disk.
 func (db *DB) releaseFreePages(ctx context.Context) error {
 	c, err := db.acquireWriter(ctx)
 	if err != nil {

@@ -139,7 +139,6 @@ func (k *checkpointer) moveLog(mode sqlite3.CheckpointMode) (rest int, err error
 	return length - moved, k.conn.wrapError(context.Background(), err)
 }
 
-// syncFiles brings both files to the disk.
 func (k *checkpointer) syncFiles() error {
 	for _, which := range [...]sqlite3.FcntlOpcode{sqlite3.FCNTL_FILE_POINTER, sqlite3.FCNTL_JOURNAL_POINTER} {
 		handle, err := k.conn.FileControl("main", which)

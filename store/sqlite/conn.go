@@ -205,7 +205,6 @@ func (c *conn) runQueries(ctx context.Context, fn func(c *conn) error) error {
 	return c.wrapError(ctx, fn(c))
 }
 
-// inSnapshot runs fn on one snapshot.
 func (c *conn) inSnapshot(ctx context.Context, fn func(c *conn) error) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	return c.inTx(ctx, "BEGIN", fn)

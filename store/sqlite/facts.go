@@ -32,7 +32,6 @@ func (db *DB) Facts() sallyport.FactStore { return factStore{db} }
 
 type factStore struct{ db *DB }
 
-// Facts implements sallyport.FactStore.
 func (f factStore) Facts(ctx context.Context, principal, session string) (marks []sallyport.FactMark, err error) {
 	err = f.db.runQueries(ctx, func(c *conn) (err error) {
 		marks, err = c.listFacts(principal, session)
@@ -117,7 +116,6 @@ func (c *conn) boundFacts(principal string) error {
 	return err
 }
 
-// Forget implements sallyport.FactStore.
 func (f factStore) Forget(ctx context.Context, principal string) (was bool, err error) {
 	err = f.db.inWriteTx(ctx, true, func(c *conn) error {
 		n, err := c.exec(`DELETE FROM facts WHERE principal = ?1`, blob(principal))

@@ -125,7 +125,6 @@ func writeEmptyState(ctx context.Context, path string) error {
 	return errors.Join(err, c.close())
 }
 
-// fileState is what is found at a path.
 type fileState int
 
 const (

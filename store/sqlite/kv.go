@@ -32,7 +32,6 @@ type kvStore struct {
 	scope blob
 }
 
-// Get implements sallyport.KV.
 func (k *kvStore) Get(ctx context.Context, key string) (value string, ok bool, err error) {
 	if err := k.db.limits.CheckKey(key); err != nil {
 		return "", false, err
@@ -51,7 +50,6 @@ func (k *kvStore) Get(ctx context.Context, key string) (value string, ok bool, e
 	return value, ok, nil
 }
 
-// Set implements sallyport.KV.
 func (k *kvStore) Set(ctx context.Context, key, value string, ttl time.Duration) error {
 	if err := k.db.limits.CheckSet(key, value, ttl); err != nil {
 		return err
@@ -72,7 +70,6 @@ func (k *kvStore) Set(ctx context.Context, key, value string, ttl time.Duration)
 	})
 }
 
-// Delete implements sallyport.KV.
 func (k *kvStore) Delete(ctx context.Context, key string) error {
 	if err := k.db.limits.CheckKey(key); err != nil {
 		return err
@@ -83,7 +80,6 @@ func (k *kvStore) Delete(ctx context.Context, key string) error {
 	})
 }
 
-// List implements sallyport.KV.
 func (k *kvStore) List(ctx context.Context, prefix string) (keys []string, err error) {
 	sql := `SELECT key FROM kv WHERE scope = ?1 AND key >= ?2 AND (expires IS NULL OR expires > ?3)`
 	args := []any{k.scope, blob(prefix), k.db.o.Now().UnixNano()}

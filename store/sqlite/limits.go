@@ -51,7 +51,6 @@ const (
 // errLimitKeys is for the log.
 var errLimitKeys = errors.New("too many keys of rate limits are in use")
 
-// limitRow is a row of limits.
 type limitRow struct {
 	id      int64
 	line    window.Line
@@ -92,7 +91,6 @@ func (db *DB) Admit(ctx context.Context, key string, limit sallyport.RateLimit) 
 	return wait, nil
 }
 
-// stepLimit takes the step of a limit and writes what it changes.
 func (c *conn) stepLimit(k *limitRow, limit sallyport.RateLimit, now int64) (time.Duration, error) {
 	nth, err := c.nthAdmission(k, limit)
 	if err != nil {

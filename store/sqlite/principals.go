@@ -43,7 +43,6 @@ type principalStore struct{ db *DB }
 
 const principalColumns = `name, coalesce(token, ''), expires, permissions, personalities, created, rotated, revoked`
 
-// Add implements auth.Store.
 func (p principalStore) Add(ctx context.Context, r *auth.Record) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -64,7 +63,6 @@ func (p principalStore) Add(ctx context.Context, r *auth.Record) error {
 	})
 }
 
-// Update implements auth.Store.
 func (p principalStore) Update(ctx context.Context, name string, change func(r *auth.Record) error) error {
 	return p.db.changeLeased(ctx, func(c *conn) error {
 		list, err := c.listPrincipals(`WHERE name = ?1`, name)
@@ -90,7 +88,6 @@ func (p principalStore) Update(ctx context.Context, name string, change func(r *
 	})
 }
 
-// ByToken implements auth.Store.
 func (p principalStore) ByToken(ctx context.Context, hash string) (r auth.Record, ok bool, err error) {
 	r, ok, err = p.db.tokens.lookUpOrAsk(ctx, p.db, hash, func(c *conn) (r auth.Record, ok bool, err error) {
 		list, err := c.listPrincipals(`WHERE token = ?1`, hash)
@@ -104,7 +101,6 @@ func (p principalStore) ByToken(ctx context.Context, hash string) (r auth.Record
 	return r, ok, err
 }
 
-// All implements auth.Store.
 func (p principalStore) All(ctx context.Context) (list []auth.Record, err error) {
 	err = p.db.runQueries(ctx, func(c *conn) (err error) {
 		list, err = c.listPrincipals(`ORDER BY name`)
@@ -127,7 +123,6 @@ func (c *conn) writePrincipal(sql string, r *auth.Record) error {
 	return err
 }
 
-// listPrincipals reads records.
 func (c *conn) listPrincipals(where string, args ...any) (list []auth.Record, err error) {
 	err = c.query(`SELECT `+principalColumns+` FROM principals `+where, args, func(s *sqlite3.Stmt) (bool, error) {
 		r := auth.Record{

@@ -14,7 +14,6 @@ func (db *DB) Switches() auth.SwitchStore { return switchStore{db} }
 
 type switchStore struct{ db *DB }
 
-// Stop implements auth.SwitchStore.
 func (w switchStore) Stop(ctx context.Context, sw *auth.Switch) error {
 	if err := sw.Check(); err != nil {
 		return err
@@ -34,7 +33,6 @@ func (w switchStore) Stop(ctx context.Context, sw *auth.Switch) error {
 	})
 }
 
-// Start implements auth.SwitchStore.
 func (w switchStore) Start(ctx context.Context, kind auth.SwitchKind, name string) (was bool, err error) {
 	err = w.db.changeLeased(ctx, func(c *conn) error {
 		n, err := c.exec(`DELETE FROM switches WHERE kind = ?1 AND name = ?2`, string(kind), blob(name))
@@ -68,7 +66,6 @@ func (w switchStore) Stopped(ctx context.Context, principal, sessionKey, tool st
 	return list[0], true, nil
 }
 
-// All implements auth.SwitchStore.
 func (w switchStore) All(ctx context.Context) ([]auth.Switch, error) {
 	return w.listWhere(ctx, `ORDER BY kind, name`)
 }

@@ -13,7 +13,6 @@ func (db *DB) Settings() store.Settings { return settingStore{db} }
 
 type settingStore struct{ db *DB }
 
-// Get implements store.Settings.
 func (t settingStore) Get(ctx context.Context, name string) (value string, ok bool, err error) {
 	return t.db.settings.lookUpOrAsk(ctx, t.db, name, func(c *conn) (string, bool, error) { return c.readSetting(name) })
 }
@@ -26,7 +25,6 @@ func (c *conn) readSetting(name string) (value string, ok bool, err error) {
 	return value, ok, err
 }
 
-// Put implements store.Settings.
 func (t settingStore) Put(ctx context.Context, name, value string) error {
 	return t.db.changeLeased(ctx, func(c *conn) error { return c.writeSetting(name, value) })
 }
@@ -37,7 +35,6 @@ func (c *conn) writeSetting(name, value string) error {
 	return err
 }
 
-// PutIfAbsent implements store.Swapper.
 func (t settingStore) PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error) {
 	err = t.db.inWriteTx(ctx, true, func(c *conn) error {
 		have, ok, err := c.readSetting(name)
@@ -54,7 +51,6 @@ func (t settingStore) PutIfAbsent(ctx context.Context, name, value string) (exis
 	return existing, stored, nil
 }
 
-// Swap implements store.Swapper.
 func (t settingStore) Swap(ctx context.Context, name, old, value string) (swapped bool, err error) {
 	err = t.db.changeLeased(ctx, func(c *conn) error {
 		n, err := c.exec(`UPDATE settings SET value = ?3 WHERE name = ?1 AND value = ?2`, name, old, value)
@@ -64,7 +60,6 @@ func (t settingStore) Swap(ctx context.Context, name, old, value string) (swappe
 	return swapped && err == nil, err
 }
 
-// Delete implements store.Settings.
 func (t settingStore) Delete(ctx context.Context, name string) error {
 	return t.db.changeLeased(ctx, func(c *conn) error {
 		_, err := c.exec(`DELETE FROM settings WHERE name = ?1`, name)

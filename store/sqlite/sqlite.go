@@ -201,7 +201,6 @@ func (db *DB) isClosed() bool {
 	}
 }
 
-// acquireWriter waits for the writing connection.
 func (db *DB) acquireWriter(ctx context.Context) (*conn, error) {
 	if db.isClosed() {
 		return nil, errClosed

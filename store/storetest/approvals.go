@@ -14,7 +14,6 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// testApprovals runs the suite of held calls.
 func testApprovals(t *testing.T, open opener) {
 	runParts(t, open, []part{
 		{"Ask", testApprovalAsk},

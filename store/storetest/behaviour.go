@@ -10,7 +10,6 @@ import (
 //go:embed testdata/behaviour.json
 var behaviour []byte
 
-// behaviourCase is one case of the data file.
 type behaviourCase struct {
 	Name  string `json:"name"`
 	Input struct {

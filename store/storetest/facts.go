@@ -14,7 +14,6 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// testFacts runs the suite of session facts.
 func testFacts(t *testing.T, open opener) {
 	suite := []struct {
 		name string

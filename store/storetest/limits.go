@@ -17,7 +17,6 @@ import (
 	"github.com/sallyport/sallyport/store"
 )
 
-// testLimits runs the suite of rate limits.
 func testLimits(t *testing.T, open opener) {
 	runParts(t, open, []part{
 		{"Window", testLimitWindow},

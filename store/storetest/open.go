@@ -16,10 +16,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// opener opens an empty state.
 type opener = func(t testing.TB, o Options) store.State
 
-// part is one part of the suite.
 type part struct {
 	name string
 	run  func(t *testing.T, open opener)
@@ -31,7 +29,6 @@ func runParts(t *testing.T, open opener, parts []part) {
 	}
 }
 
-// manualClock is a clock that a test moves.
 type manualClock struct {
 	mu  sync.Mutex
 	now time.Time

@@ -12,7 +12,6 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// testPlaces runs the suite of write places.
 func testPlaces(t *testing.T, open opener) {
 	suite := []struct {
 		name string
