@@ -50,7 +50,6 @@ func (b *Backend) toCallerError(ctx context.Context, name string, err error) err
 	return f
 }
 
-// causeText returns the text for the log.
 func causeText(err error) string {
 	if e, ok := errors.AsType[*engine.ConnectError](err); ok {
 		return e.Cause.Error()
@@ -65,7 +64,6 @@ func newNotAvailable(connection, detail string) error {
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Resource: connection, Detail: detail}
 }
 
-// clipMessage bounds a message.
 func clipMessage(s string) string {
 	return text.ClipBytes(strings.ToValidUTF8(s, "\ufffd"), maxMessage)
 }

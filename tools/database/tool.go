@@ -23,7 +23,6 @@ const (
 	toolTime = time.Minute
 )
 
-// queryInput is the arguments of db-query.
 type queryInput struct {
 	Query      string            `json:"query"`
 	Params     []json.RawMessage `json:"params,omitempty"`
@@ -95,7 +94,6 @@ func inputSchema(connections []string) json.RawMessage {
 	return raw
 }
 
-// runTool runs a call of db-query.
 func runTool(ctx context.Context, c *sallyport.Call, in queryInput, connections []string) (sallyport.Result, error) {
 	if len(connections) == 1 {
 		in.Connection = connections[0]
@@ -162,7 +160,6 @@ func newTableResult(t sallyport.Table) (sallyport.Result, error) {
 	return res, nil
 }
 
-// summaryLine returns the last line.
 func summaryLine(table bool, rows int, more bool, affected int64) string {
 	var parts []string
 	if table {
@@ -184,7 +181,6 @@ func countOf(n int64, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// compactJSON returns JSON on a line of its own.
 func compactJSON(v any) (string, error) {
 	var b strings.Builder
 	e := json.NewEncoder(&b)

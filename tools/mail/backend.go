@@ -126,7 +126,6 @@ func (b *Backend) Send(ctx context.Context, name string, m sallyport.Message) er
 	return nil
 }
 
-// notConfigured refuses a name that no relay has.
 func notConfigured(name string) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeNotAvailable, Resource: name,

@@ -51,7 +51,6 @@ func (e *stepError) Error() string {
 // maxLogBytes is how much of a relay's words goes to the log.
 const maxLogBytes = 300
 
-// Unwrap returns the cause.
 func (e *stepError) Unwrap() error { return e.err }
 
 // toCallerError makes the error for the caller. It tells what the relay did by
@@ -75,7 +74,6 @@ func (r *relay) toCallerError(ctx context.Context, err error) error {
 	return out
 }
 
-// endReason returns what ended the call early.
 func endReason(ctx context.Context) string {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

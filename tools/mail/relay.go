@@ -109,7 +109,6 @@ func (r *relay) dialAddress() string {
 	return net.JoinHostPort(strings.Trim(r.host, "[]"), strconv.Itoa(int(r.port)))
 }
 
-// displayName names the relay in a text.
 func (r *relay) displayName() string { return "mail relay " + strconv.Quote(r.name) }
 
 // parseSender reads the address of a sender, with or without a name.

@@ -16,7 +16,6 @@ import (
 	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
 
-// openSession opens a connection.
 func (e *mysqlEngine) openSession(ctx context.Context) (*mysqlSession, error) {
 	address, err := e.Address(ctx)
 	if err != nil {
@@ -165,7 +164,6 @@ func (m *readMeter) wrapConn(c net.Conn) net.Conn {
 	return &meteredConn{c, m}
 }
 
-// Read reads and counts.
 func (c *meteredConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	c.m.mu.Lock()
@@ -191,7 +189,6 @@ func (m *readMeter) isExceeded() bool {
 	return m.far
 }
 
-// closeConn closes the connection.
 func (m *readMeter) closeConn() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -35,13 +35,8 @@ func Driver() database.Driver { return mysqlDriver{} }
 
 type mysqlDriver struct{}
 
-// Name implements database.Driver.
-func (mysqlDriver) Name() string { return "mysql" }
-
-// OnFile implements database.Driver.
-func (mysqlDriver) OnFile() bool { return false }
-
-// Open implements database.Driver.
+func (mysqlDriver) Name() string                         { return "mysql" }
+func (mysqlDriver) OnFile() bool                         { return false }
 func (mysqlDriver) Open(s engine.Settings) engine.Engine { return &mysqlEngine{s} }
 
 // mysqlEngine runs queries on a MySQL or MariaDB server.
@@ -49,7 +44,6 @@ type mysqlEngine struct {
 	engine.Settings
 }
 
-// mysqlSession is one connection.
 type mysqlSession struct {
 	*sql.Conn
 	db     *sql.DB

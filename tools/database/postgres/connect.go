@@ -22,7 +22,6 @@ var pgKeys = []string{
 	"channel_binding", "target_session_attrs", "search_path", "application_name",
 }
 
-// openSession opens a connection.
 func (e *postgresEngine) openSession(ctx context.Context) (*pgSession, error) {
 	address, err := e.Address(ctx)
 	if err != nil {

@@ -43,13 +43,8 @@ func Driver() database.Driver { return pgDriver{} }
 
 type pgDriver struct{}
 
-// Name implements database.Driver.
-func (pgDriver) Name() string { return "postgres" }
-
-// OnFile implements database.Driver.
-func (pgDriver) OnFile() bool { return false }
-
-// Open implements database.Driver.
+func (pgDriver) Name() string                         { return "postgres" }
+func (pgDriver) OnFile() bool                         { return false }
 func (pgDriver) Open(s engine.Settings) engine.Engine { return &postgresEngine{s} }
 
 // postgresEngine runs queries on a PostgreSQL server.

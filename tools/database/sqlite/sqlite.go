@@ -46,13 +46,8 @@ func Driver() database.Driver { return sqliteDriver{} }
 
 type sqliteDriver struct{}
 
-// Name implements database.Driver.
-func (sqliteDriver) Name() string { return "sqlite" }
-
-// OnFile implements database.Driver.
-func (sqliteDriver) OnFile() bool { return true }
-
-// Open implements database.Driver.
+func (sqliteDriver) Name() string                         { return "sqlite" }
+func (sqliteDriver) OnFile() bool                         { return true }
 func (sqliteDriver) Open(s engine.Settings) engine.Engine { return &sqliteEngine{s} }
 
 // sqliteEngine runs queries on a file.
