@@ -39,7 +39,6 @@ func explainMismatch(content, old string) string {
 	}
 }
 
-// diagnosedLines splits both texts into the lines that are compared.
 func diagnosedLines(content, old string) (lines, wanted []string) {
 	lines = strings.SplitN(content, "\n", maxDiagnosedLines+1)
 	wanted = strings.SplitN(strings.Trim(old, "\r\n"), "\n", maxAlignedLines+1)
@@ -78,7 +77,6 @@ func alignLines(lines, wanted []string) (start, votes int) {
 	return start, votes
 }
 
-// removeSpace removes all white space.
 func removeSpace(s string) string { return strings.Join(strings.Fields(s), "") }
 
 // spaceDiagnosis shows both sides with their white space made visible.
@@ -198,7 +196,6 @@ func diceCoefficient(a, b letterPairs) float64 {
 	return 2 * float64(common) / float64(a.total+b.total)
 }
 
-// showSpace writes a line with its white space made visible.
 func showSpace(line string) string {
 	var b strings.Builder
 	for i, r := range line {

@@ -33,7 +33,6 @@ const (
 	bomUTF16BE = "\xfe\xff"
 )
 
-// decodedText is decoded content.
 type decodedText struct {
 	content string
 	// encoding is the name of what was decoded.
@@ -68,7 +67,6 @@ func decodeText(data []byte, encoding string) (decodedText, bool, error) {
 	}
 }
 
-// readEncodings lists what decodeText takes by name.
 func readEncodings() []string {
 	return []string{encodingUTF8, encodingLatin1, encodingUTF16, encodingUTF16LE, encodingUTF16BE, encodingBase64}
 }
@@ -166,7 +164,6 @@ func binarySignatures() [][2]string {
 	}
 }
 
-// binaryType names the media type of content that is not text.
 func binaryType(data []byte) string {
 	if len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP" {
 		return "image/webp"

@@ -19,7 +19,6 @@ import (
 	"github.com/sallyport/sallyport/tools/internal/args"
 )
 
-// toolset is the label of the tools.
 const toolset = "file"
 
 // walkTimeout bounds the tools that look at many files.
@@ -44,7 +43,6 @@ func writeCapabilities() sallyport.Capabilities {
 	}}
 }
 
-// readFile declares read_file.
 func readFile() sallyport.Tool {
 	caps := readCapabilities()
 	caps.Attachments = &sallyport.AttachmentsCapability{
@@ -66,7 +64,6 @@ func readFile() sallyport.Tool {
 	}, readPassage)
 }
 
-// writeFile declares write_file.
 func writeFile() sallyport.Tool {
 	return schema.MustTool(sallyport.Tool{
 		Name: "write_file", Title: "Write file", Toolset: toolset,
@@ -94,7 +91,6 @@ func patchFile() sallyport.Tool {
 	}, new(patchMemory).patchFile)
 }
 
-// searchFilesTool declares search_files.
 func searchFilesTool() sallyport.Tool {
 	return schema.MustTool(sallyport.Tool{
 		Name: "search_files", Title: "Search files", Toolset: toolset,
@@ -112,7 +108,6 @@ func searchFilesTool() sallyport.Tool {
 	}, searchFiles)
 }
 
-// listFiles declares list_files.
 func listFiles() sallyport.Tool {
 	return schema.MustTool(sallyport.Tool{
 		Name: "list_files", Title: "List files", Toolset: toolset,

@@ -22,7 +22,6 @@ const (
 	maxWholeBytes = 4 << 20
 )
 
-// fileReadInput is the arguments of file-read.
 type fileReadInput struct {
 	Path     string `json:"path" jsonschema:"File to read: absolute, or relative to the workspace."`
 	Encoding string `json:"encoding,omitempty" jsonschema:"How to decode the file: utf-8, latin1, or base64 for its raw bytes."`
@@ -43,7 +42,6 @@ func fileRead() sallyport.Tool {
 	}, readWhole)
 }
 
-// readWhole is file-read.
 func readWhole(_ context.Context, c *sallyport.Call, in fileReadInput) (sallyport.Result, error) {
 	name := c.FS.Abs(in.Path)
 	data, err := loadWhole(c.FS, in.Path, name)

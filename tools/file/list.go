@@ -21,7 +21,6 @@ const (
 	listHeadChars = 600
 )
 
-// listInput is the arguments of list_files.
 type listInput struct {
 	Path           string `json:"path,omitempty" jsonschema:"Folder to list: absolute, or relative to the workspace. Leave out for the workspace."`
 	Glob           string `json:"glob,omitempty" jsonschema:"Only files whose name or path matches, such as *.go or src/**/*.{ts,tsx}; a leading ! selects the others."`
@@ -51,7 +50,6 @@ func (in *listInput) validateInput() error {
 	return nil
 }
 
-// listBelow runs a call of list_files.
 func listBelow(ctx context.Context, c *sallyport.Call, in listInput) (sallyport.Result, error) {
 	if err := in.validateInput(); err != nil {
 		return sallyport.Result{}, err
@@ -76,7 +74,6 @@ func listBelow(ctx context.Context, c *sallyport.Call, in listInput) (sallyport.
 	return l.newResult(root, &w), nil
 }
 
-// fileListing collects the names of a walk.
 type fileListing struct {
 	max, chars int
 	glob       glob
@@ -107,7 +104,6 @@ func (l *fileListing) addEntry(e walkEntry) error {
 	return nil
 }
 
-// newResult renders the list.
 func (l *fileListing) newResult(root string, w *walk) sallyport.Result {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s below %s", countOf(len(l.names), "name", "names"), root)

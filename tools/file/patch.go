@@ -15,7 +15,6 @@ import (
 // unique.
 const maxListedMatches = 10
 
-// patchInput is the arguments of patch_file.
 type patchInput struct {
 	Path    string `json:"path" jsonschema:"File to change: absolute, or relative to the workspace."`
 	OldText string `json:"old_text" jsonschema:"The text to replace, exactly as it is in the file, indentation included. It must occur exactly once: add surrounding lines when it does not."`
@@ -67,7 +66,6 @@ func (m *patchMemory) patchFile(_ context.Context, c *sallyport.Call, in patchIn
 	return r, nil
 }
 
-// replacement is the outcome of a replacement.
 type replacement struct {
 	content []byte
 	// line is where the replaced text begins, counted from 1.
@@ -81,7 +79,6 @@ type replacement struct {
 // patchMismatch explains why old_text does not name exactly one place.
 type patchMismatch string
 
-// Error returns the explanation.
 func (m patchMismatch) Error() string { return string(m) }
 
 func isMismatch(err error) bool {
@@ -180,7 +177,6 @@ func lineAround(content []byte, at int) string {
 // previewChars is how much of a line is shown in a diagnosis.
 const previewChars = 160
 
-// shortenLine shortens a line.
 func shortenLine(line string) string {
 	return text.Clip(strings.ToValidUTF8(strings.TrimRight(line, "\r"), "\ufffd"), previewChars)
 }

@@ -25,7 +25,6 @@ const (
 	maxAttachmentBytes = 64 << 20
 )
 
-// readInput is the arguments of read_file.
 type readInput struct {
 	Path      string `json:"path,omitempty" jsonschema:"File to read: absolute, or relative to the workspace. Give either path or ref."`
 	Ref       string `json:"ref,omitempty" jsonschema:"Opaque ref, or name, of a file that the user attached to this turn. Give either path or ref; without both the only attached file is read."`
@@ -34,7 +33,6 @@ type readInput struct {
 	Encoding  string `json:"encoding,omitempty" jsonschema:"How to decode the file: utf-8, latin1, utf-16, utf-16le, utf-16be, or base64 for the raw bytes of a binary file. Leave out to detect it."`
 }
 
-// readPassage runs a call of read_file.
 func readPassage(ctx context.Context, c *sallyport.Call, in readInput) (sallyport.Result, error) {
 	attached := c.Attachments.List()
 	in.resolveAttachment(attached)
@@ -215,7 +213,6 @@ func (p *passage) newResult(size, budget int) sallyport.Result {
 	return r
 }
 
-// headerLine describes the passage in one line.
 func (p *passage) headerLine() string {
 	head := countOf(p.lines, "line", "lines")
 	switch {

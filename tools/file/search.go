@@ -25,7 +25,6 @@ const (
 	maxTotalBytes = 512 << 20
 )
 
-// searchInput is the arguments of search_files.
 type searchInput struct {
 	Pattern        string `json:"pattern" jsonschema:"Text to look for. It is taken literally unless regex is true."`
 	Path           string `json:"path,omitempty" jsonschema:"Folder or file to search: absolute, or relative to the workspace. Leave out for the whole workspace."`
@@ -74,7 +73,6 @@ func (in *searchInput) modesToTry() []searchMode {
 	}
 }
 
-// searchFiles runs a call of search_files.
 func searchFiles(ctx context.Context, c *sallyport.Call, in searchInput) (sallyport.Result, error) {
 	if err := in.validateInput(); err != nil {
 		return sallyport.Result{}, err
@@ -123,7 +121,6 @@ type fileSearch struct {
 	passCounts
 }
 
-// passCounts counts what a pass saw.
 type passCounts struct {
 	// total is the number of bytes read.
 	total int64
@@ -168,7 +165,6 @@ func (s *fileSearch) tryModes(ctx context.Context, root, workspace string, isDir
 	return nil
 }
 
-// searchPath searches a directory or a single file.
 func (s *fileSearch) searchPath(ctx context.Context, root, workspace string, isDir bool) error {
 	if !isDir {
 		shown := shownPath(root, workspace)

@@ -12,14 +12,12 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// writeInput is the arguments of write_file.
 type writeInput struct {
 	Path     string `json:"path" jsonschema:"File to create or replace: absolute, or relative to the workspace. Missing folders are created."`
 	Content  string `json:"content" jsonschema:"The whole new content of the file."`
 	Encoding string `json:"encoding,omitempty" jsonschema:"utf-8 (the default), or base64 when content is the base64 form of binary bytes."`
 }
 
-// writeContent runs a call of write_file.
 func writeContent(_ context.Context, c *sallyport.Call, in writeInput) (sallyport.Result, error) {
 	if in.Path == "" {
 		return sallyport.Result{}, sallyport.InputInvalid("path is empty")

@@ -79,7 +79,6 @@ func fitAsJSON(s string) string {
 	return s
 }
 
-// jsonLength returns the length of a value as JSON.
 func jsonLength(v any) int {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -88,7 +87,6 @@ func jsonLength(v any) int {
 	return len(raw)
 }
 
-// isJSON reports whether a media type is JSON.
 func isJSON(mediaType string) bool {
 	return mediaType == "application/json" || strings.HasSuffix(mediaType, "+json")
 }

@@ -27,7 +27,6 @@ const (
 	accept = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.9,application/json;q=0.9,application/xml;q=0.8,*/*;q=0.1"
 )
 
-// fetchInput is the arguments of fetch_url.
 type fetchInput struct {
 	URL      string `json:"url" jsonschema:"Absolute http or https address to fetch."`
 	MaxChars int    `json:"max_chars,omitempty" jsonschema:"Most characters of the document to return, at most 20000. Leave out for as many as fit."`
@@ -35,7 +34,6 @@ type fetchInput struct {
 	Raw      bool   `json:"raw,omitempty" jsonschema:"Return the HTML source instead of its readable text."`
 }
 
-// fetchPage runs a call of fetch_url.
 func fetchPage(ctx context.Context, c *sallyport.Call, in fetchInput, conv *textConverter) (sallyport.Result, error) {
 	req, err := newRequest(ctx, in.URL)
 	if err != nil {
@@ -114,7 +112,6 @@ func (d *fetchedPage) newResult(offset, maxChars, budget int) (sallyport.Result,
 	return r, nil
 }
 
-// headerLine describes the document in one line.
 func (d *fetchedPage) headerLine() string {
 	head := fmt.Sprintf("%d %s", d.Status, d.ContentType)
 	if d.title != "" {

@@ -129,7 +129,6 @@ type pacedReader struct {
 	r   *strings.Reader
 }
 
-// Read implements io.Reader.
 func (p *pacedReader) Read(b []byte) (int, error) {
 	if err := p.ctx.Err(); err != nil {
 		return 0, err

@@ -65,7 +65,6 @@ const (
 	roleVoid                      // kept, has no content
 )
 
-// roleOf lists the elements that are kept.
 func roleOf(tag atom.Atom) elementRole {
 	switch tag {
 	case atom.P, atom.Div, atom.Section, atom.Article, atom.Main, atom.Nav, atom.Header, atom.Footer, atom.Aside,

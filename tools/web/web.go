@@ -20,7 +20,6 @@ import (
 	"github.com/sallyport/sallyport/tools/internal/reply"
 )
 
-// toolset is the label of the tools.
 const toolset = "web"
 
 // Tools returns fetch_url. The caller owns the slice; the tools may be used
