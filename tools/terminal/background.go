@@ -129,7 +129,6 @@ func (t *processTable) forgetProcess(p *backgroundProcess) {
 	}
 }
 
-// startChild starts the child of a reserved place.
 func (t *processTable) startChild(p *backgroundProcess, begin func() (sallyport.Child, error)) error {
 	child, err := begin()
 	if err == nil {
@@ -179,7 +178,6 @@ func (t *processTable) watchChild(p *backgroundProcess) {
 	}
 }
 
-// recordEnd records how a child ended.
 func (t *processTable) recordEnd(p *backgroundProcess) {
 	res, err := p.child.Wait()
 	t.mu.Lock()

@@ -24,14 +24,12 @@ const (
 	maxIDChars = 64
 )
 
-// startInput is the arguments of process_start.
 type startInput struct {
 	Command string `json:"command" jsonschema:"Command line for bash, or for sh where bash is missing. Standard input is closed."`
 	Cwd     string `json:"cwd,omitempty" jsonschema:"Folder to run it in: absolute, or relative to the workspace. Default: the workspace."`
 	Label   string `json:"label,omitempty" jsonschema:"What the process is for, shown by process_list."`
 }
 
-// startTool declares process_start.
 func (f *Family) startTool() sallyport.Tool {
 	return schema.MustTool(sallyport.Tool{
 		Name: "process_start", Title: "Start process", Toolset: toolset,
@@ -46,7 +44,6 @@ func (f *Family) startTool() sallyport.Tool {
 	}, f.startProcess)
 }
 
-// startProcess is process_start.
 func (f *Family) startProcess(ctx context.Context, c *sallyport.Call, in startInput) (sallyport.Result, error) {
 	if strings.TrimSpace(in.Command) == "" {
 		return sallyport.Result{}, sallyport.InputInvalid("the command is empty")
@@ -70,7 +67,6 @@ func (f *Family) startProcess(ctx context.Context, c *sallyport.Call, in startIn
 	return r, nil
 }
 
-// outputInput is the arguments of process_output.
 type outputInput struct {
 	ID     string `json:"id" jsonschema:"Id from process_start."`
 	Offset *int64 `json:"offset,omitempty" jsonschema:"First byte of the output to show; a negative one counts from the end. Default: what was not shown yet."`
@@ -93,7 +89,6 @@ func (f *Family) outputTool() sallyport.Tool {
 	}, f.processOutput)
 }
 
-// processOutput is process_output.
 func (f *Family) processOutput(ctx context.Context, c *sallyport.Call, in outputInput) (sallyport.Result, error) {
 	p, err := f.table.findOwned(c.SessionKey, in.ID)
 	if err != nil {
@@ -113,7 +108,6 @@ func outputChars(c *sallyport.Call) int {
 	return max((&childReport{call: c}).maxChars()-margin, margin)
 }
 
-// startOffset returns where a call begins to read.
 func (t *processTable) startOffset(p *backgroundProcess, asked *int64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -179,7 +173,6 @@ func (t *processTable) newOutputResult(p *backgroundProcess, asked, from int64, 
 	return r
 }
 
-// stopInput is the arguments of process_stop.
 type stopInput struct {
 	ID string `json:"id" jsonschema:"Id from process_start."`
 }
@@ -196,7 +189,6 @@ func (f *Family) stopTool() sallyport.Tool {
 	}, f.stopProcess)
 }
 
-// stopProcess is process_stop.
 func (f *Family) stopProcess(_ context.Context, c *sallyport.Call, in stopInput) (sallyport.Result, error) {
 	p, err := f.table.findOwned(c.SessionKey, in.ID)
 	if err != nil {
@@ -209,10 +201,8 @@ func (f *Family) stopProcess(_ context.Context, c *sallyport.Call, in stopInput)
 	return f.table.newOutputResult(p, offset, from, wholeRunes(text, limit)), nil
 }
 
-// listInput is the arguments of process_list.
 type listInput struct{}
 
-// listTool declares process_list.
 func (f *Family) listTool() sallyport.Tool {
 	return schema.MustTool(sallyport.Tool{
 		Name: "process_list", Title: "List processes", Toolset: toolset,
@@ -221,7 +211,6 @@ func (f *Family) listTool() sallyport.Tool {
 	}, f.listProcesses)
 }
 
-// listProcesses is process_list.
 func (f *Family) listProcesses(_ context.Context, c *sallyport.Call, _ listInput) (sallyport.Result, error) {
 	var lines []string
 	list := []any{}

@@ -120,7 +120,6 @@ func (in *checkInput) checkPositional() error {
 	return nil
 }
 
-// findPlan finds the command.
 func (f *Family) findPlan(c *sallyport.Call, want checkPurpose, in checkInput) (commandPlan, error) {
 	if err := in.checkPositional(); err != nil {
 		return commandPlan{}, err
@@ -135,7 +134,6 @@ func (f *Family) findPlan(c *sallyport.Call, want checkPurpose, in checkInput) (
 	return commandPlan{kindOption, in.Path, [][]string{append(slices.Clone(argv), in.Targets...)}}, nil
 }
 
-// runCheck runs the call of run_tests, lint or typecheck.
 func (f *Family) runCheck(ctx context.Context, c *sallyport.Call, want checkPurpose, in checkInput) (sallyport.Result, error) {
 	p, err := f.findPlan(c, want, in)
 	if err != nil {
@@ -201,7 +199,6 @@ func (r *childReport) addTestSummary(kind string, exitCode int) {
 // without.
 var place = regexp.MustCompile(`(?m)^\s*(?:-->\s*|[a-z]+: )?[^\s:][^:\n]*:\d+(?::\d+)?(?::|$)`)
 
-// countPlaces counts the places that a linter or compiler named.
 func (r *childReport) countPlaces() {
 	n := len(place.FindAllIndex(r.out.kept, -1))
 	r.data["places"] = n

@@ -19,7 +19,6 @@ const (
 	languageBash   = "bash"
 )
 
-// codeInput is the arguments of run_code.
 type codeInput struct {
 	Language string `json:"language" jsonschema:"Interpreter that runs the code."`
 	Code     string `json:"code" jsonschema:"The program. It is given on standard input, so it cannot read any itself."`
@@ -27,7 +26,6 @@ type codeInput struct {
 	Timeout  int    `json:"timeout_seconds,omitempty" jsonschema:"Seconds after which the program is ended. Default 30."`
 }
 
-// codeTool declares run_code.
 func (f *Family) codeTool() sallyport.Tool {
 	return schema.MustTool(sallyport.Tool{
 		Name: "run_code", Title: "Run code", Toolset: toolset,
@@ -59,7 +57,6 @@ func interpreterCommand(language string) (argv []string, ok bool) {
 	}
 }
 
-// runCode is run_code.
 func (f *Family) runCode(ctx context.Context, c *sallyport.Call, in codeInput) (sallyport.Result, error) {
 	argv, ok := interpreterCommand(in.Language)
 	if !ok {

@@ -10,7 +10,6 @@ import (
 	"github.com/sallyport/sallyport/tools/internal/args"
 )
 
-// commandInput is the arguments of terminal.
 type commandInput struct {
 	Command string `json:"command" jsonschema:"Command line for bash, or for sh where bash is missing. Standard input is closed."`
 	Cwd     string `json:"cwd,omitempty" jsonschema:"Folder to run it in: absolute, or relative to the workspace. Default: the workspace."`
@@ -18,7 +17,6 @@ type commandInput struct {
 	Preview bool   `json:"preview,omitempty" jsonschema:"Show what the command would change and throw the changes away. Only where writes go to an overlay."`
 }
 
-// commandTool declares terminal.
 func (f *Family) commandTool() sallyport.Tool {
 	return schema.MustTool(sallyport.Tool{
 		Name: "terminal", Title: "Terminal", Toolset: toolset,
@@ -36,7 +34,6 @@ func (f *Family) commandTool() sallyport.Tool {
 // shellNames lists the shells in the order in which they are tried.
 func shellNames() []string { return []string{"bash", "sh"} }
 
-// runCommand is terminal.
 func (f *Family) runCommand(ctx context.Context, c *sallyport.Call, in commandInput) (sallyport.Result, error) {
 	if strings.TrimSpace(in.Command) == "" {
 		return sallyport.Result{}, sallyport.InputInvalid("the command is empty")

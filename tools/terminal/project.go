@@ -18,7 +18,6 @@ const (
 	maxParents     = 32
 )
 
-// checkPurpose is what a command is wanted for.
 type checkPurpose string
 
 const (
@@ -41,7 +40,6 @@ const (
 
 func projectKinds() []string { return []string{kindGo, kindCargo, kindNPM, kindPython, kindMake} }
 
-// commandPlan is a command that was found for a purpose.
 type commandPlan struct {
 	kind, dir string
 	// argv lists commands of which the first that is not refused runs: a
@@ -164,7 +162,6 @@ func (p *projectFinder) goArgs() ([][]string, error) {
 	}
 }
 
-// cargoArgs are the commands of a Cargo package.
 func (p *projectFinder) cargoArgs() ([][]string, error) {
 	if len(p.in.Targets) > 0 {
 		return nil, sallyport.InputInvalid("cargo takes no targets here; a filter chooses tests")
@@ -238,7 +235,6 @@ func (p *projectFinder) npmScript(dir string) string {
 // a command line for a shell, and how well it quotes depends on its version.
 var shellSafe = regexp.MustCompile(`^[A-Za-z0-9_./:@,=+ -]*$`)
 
-// npmArgs are the commands of a package.json.
 func (p *projectFinder) npmArgs(script string) ([][]string, error) {
 	argv := []string{"npm", "run", "--silent", script}
 	given := p.in.Targets

@@ -69,7 +69,6 @@ func reduceTests(header, body string) string {
 	return s.formatCounts() + "\n" + short
 }
 
-// hasExitedZero reports whether the header says exit code 0.
 func hasExitedZero(header string) bool {
 	return header == "exit code: 0" || strings.HasPrefix(header, "exit code: 0\n")
 }

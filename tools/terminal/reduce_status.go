@@ -21,7 +21,6 @@ const (
 	groupCount
 )
 
-// names are the words for the groups.
 func (g statusGroup) name() string {
 	return [groupCount]string{"staged", "changed", "in conflict", "untracked", "ignored"}[g]
 }
@@ -62,7 +61,6 @@ func splitWarnings(all []string) (warnings, lines []string) {
 	return warnings, lines
 }
 
-// formatReduced writes the reduced form.
 func (s *gitStatus) formatReduced() string {
 	lines := append([]string{s.branch}, s.other...)
 	if s.branch == "" {
@@ -171,7 +169,6 @@ func (s *gitStatus) parseLong(lines []string) bool {
 	return true
 }
 
-// shortLetters returns the two letters of the short format.
 func shortLetters(g statusGroup, letter string) string {
 	switch {
 	case len(letter) == 2:

@@ -80,7 +80,6 @@ func (r *childReport) newFinishedResult(res sallyport.ProcessResult) sallyport.R
 	return v
 }
 
-// exitLine returns the line about how the child ended.
 func (r *childReport) exitLine(res sallyport.ProcessResult) string {
 	line := "exit code: " + strconv.Itoa(res.ExitCode)
 	if res.TimedOut {
@@ -89,7 +88,6 @@ func (r *childReport) exitLine(res sallyport.ProcessResult) string {
 	return line
 }
 
-// maxChars returns how many code points the value may have.
 func (r *childReport) maxChars() int {
 	limit := resultChars
 	if r.call.ResultBudget > 0 {
@@ -98,7 +96,6 @@ func (r *childReport) maxChars() int {
 	return limit - margin
 }
 
-// structuredData returns the facts as data.
 func (r *childReport) structuredData(res sallyport.ProcessResult, spilled string) map[string]any {
 	data := map[string]any{
 		"exitCode": res.ExitCode, "timedOut": res.TimedOut, "outputBytes": r.out.total, "level": string(res.Level),
@@ -168,7 +165,6 @@ func (r *childReport) changeLine(ch sallyport.Change) string {
 	return b.String()
 }
 
-// shortenPath shortens a path below the workspace.
 func (r *childReport) shortenPath(path string) string {
 	if r.call.Workspace == "" {
 		return path

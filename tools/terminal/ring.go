@@ -40,7 +40,6 @@ func (r *outputRing) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// size returns how many bytes were written.
 func (r *outputRing) size() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

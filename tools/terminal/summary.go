@@ -27,13 +27,11 @@ type testSummary struct {
 	body, whole string
 }
 
-// testFailure is one failing test.
 type testFailure struct {
 	name  string
 	lines []string
 }
 
-// formatCounts writes the line of counts.
 func (s *testSummary) formatCounts() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d passed, %d failed", s.unit, s.passed, s.failed)
@@ -46,7 +44,6 @@ func (s *testSummary) formatCounts() string {
 	return b.String()
 }
 
-// structuredData returns the summary for the structured part.
 func (s *testSummary) structuredData() map[string]any {
 	list := make([]any, 0, len(s.failures))
 	for _, f := range s.failures {
@@ -57,7 +54,6 @@ func (s *testSummary) structuredData() map[string]any {
 	}
 }
 
-// addFailure adds a failing test, once.
 func (s *testSummary) addFailure(name string, lines []string) {
 	name = text.FirstChars(strings.TrimSpace(name), maxLineChars)
 	for i := range s.failures {

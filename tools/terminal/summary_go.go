@@ -34,7 +34,6 @@ type goTest struct {
 	output    []string
 }
 
-// goRun collects events.
 type goRun struct {
 	tests []*goTest
 	index map[[2]string]*goTest
@@ -43,7 +42,6 @@ type goRun struct {
 	whole  strings.Builder
 }
 
-// summarizeGoJSON reads "go test -json".
 func summarizeGoJSON(text string) (testSummary, bool) {
 	run := goRun{index: map[[2]string]*goTest{}}
 	events := 0
@@ -65,7 +63,6 @@ func summarizeGoJSON(text string) (testSummary, bool) {
 	return run.summarizeRun(), true
 }
 
-// addEvent takes one event.
 func (r *goRun) addEvent(e *goEvent) {
 	r.whole.WriteString(e.Output)
 	if e.Action == "build-output" {
@@ -84,7 +81,6 @@ func (r *goRun) addEvent(e *goEvent) {
 	}
 }
 
-// findOrAddTest finds or adds a test and marks those around it.
 func (r *goRun) findOrAddTest(pkg, name string) *goTest {
 	if t := r.index[[2]string{pkg, name}]; t != nil {
 		return t
