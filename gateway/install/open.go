@@ -11,9 +11,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Program is an installed package that was found to be what was pinned.
@@ -27,7 +28,7 @@ type Program struct {
 	Command []string
 }
 
-var digestText = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var digestText = text.Pattern(`^[0-9a-f]{64}$`)
 
 // Folder is the absolute folder of an installed copy, whether it is there or
 // not.
@@ -42,7 +43,7 @@ func (s *Store) Open(p Package, digest string) (Program, error) {
 	if err := p.Check(); err != nil {
 		return Program{}, fmt.Errorf("install: %w", err)
 	}
-	if !digestText.MatchString(digest) {
+	if !digestText().MatchString(digest) {
 		return Program{}, fmt.Errorf("install: %.80q is not a digest of %s", digest, p)
 	}
 	o := Program{Installed: Installed{Package: p, Digest: digest}, Folder: s.Folder(p, digest)}

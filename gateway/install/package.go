@@ -21,9 +21,10 @@ package install
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Registry is where packages come from. The names are those of the lock file.
@@ -72,25 +73,25 @@ const (
 var (
 	// npmName is the grammar of new packages (validate-npm-package-name),
 	// without names that begin with a sign: those read like options.
-	npmName = regexp.MustCompile(`^(@[a-z0-9][a-z0-9._~-]*/)?[a-z0-9][a-z0-9._~-]*$`)
+	npmName = text.Pattern(`^(@[a-z0-9][a-z0-9._~-]*/)?[a-z0-9][a-z0-9._~-]*$`)
 	// npmVersion is a version without build metadata (semver.org, question
 	// about a regular expression), which no registry of npm has.
-	npmVersion = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
+	npmVersion = text.Pattern(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
 		`(-(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*)?$`)
 	// npmTag is what may stand for a version: a tag, or part of a range.
-	npmTag = regexp.MustCompile(`^[a-zA-Z0-9.*^~<>=| -]*$`)
+	npmTag = text.Pattern(`^[a-zA-Z0-9.*^~<>=| -]*$`)
 
 	// pypiName is the grammar of PEP 508, in the spelling of PEP 503.
-	pypiName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	pypiName = text.Pattern(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 	// pypiVersion is the canonical form of PEP 440, appendix B, with two
 	// numbers or more and without a local part, which PyPI does not have.
-	pypiVersion = regexp.MustCompile(`^([1-9]\d*!)?(0|[1-9]\d*)(\.(0|[1-9]\d*))+((a|b|rc)(0|[1-9]\d*))?` +
+	pypiVersion = text.Pattern(`^([1-9]\d*!)?(0|[1-9]\d*)(\.(0|[1-9]\d*))+((a|b|rc)(0|[1-9]\d*))?` +
 		`(\.post(0|[1-9]\d*))?(\.dev(0|[1-9]\d*))?$`)
-	pypiSigns = regexp.MustCompile(`[-_.]+`)
-	pypiTag   = regexp.MustCompile(`^[a-zA-Z0-9.*!~<>=, ]*$`)
+	pypiSigns = text.Pattern(`[-_.]+`)
+	pypiTag   = text.Pattern(`^[a-zA-Z0-9.*!~<>=, ]*$`)
 
 	// binName is what names a program: no path, no option.
-	binName = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]*$`)
+	binName = text.Pattern(`^[a-zA-Z0-9_][a-zA-Z0-9._-]*$`)
 )
 
 // Check reports whether the package is one that can be installed. The error
@@ -105,17 +106,17 @@ func (p Package) Check() error {
 		return fmt.Errorf("registry %q: expected npm or pypi", p.Registry)
 	}
 	switch {
-	case len(p.Name) > maxName || !name.MatchString(p.Name) || p.Name == "node_modules" || p.Name == "favicon.ico":
+	case len(p.Name) > maxName || !name().MatchString(p.Name) || p.Name == "node_modules" || p.Name == "favicon.ico":
 		return fmt.Errorf("%.80q is not the name of a package in the registry %s: "+
 			"URLs, git, files, aliases and tarballs are not installed", p.Name, p.Registry)
-	case p.Bin != "" && (len(p.Bin) > maxName || !binName.MatchString(p.Bin)):
+	case p.Bin != "" && (len(p.Bin) > maxName || !binName().MatchString(p.Bin)):
 		return fmt.Errorf("%.80q is not the name of a program", p.Bin)
-	case len(p.Version) <= maxVersion && version.MatchString(p.Version):
+	case len(p.Version) <= maxVersion && version().MatchString(p.Version):
 		if len(p.folderName("")) > maxFolder {
 			return fmt.Errorf("%s: the name and version are too long for the name of a folder", p)
 		}
 		return nil
-	case len(p.Version) <= maxVersion && tag.MatchString(p.Version):
+	case len(p.Version) <= maxVersion && tag().MatchString(p.Version):
 		return &UnpinnedError{p}
 	default:
 		return fmt.Errorf("%.80q is not a version of %s: URLs, git, files, aliases and tarballs are not installed", p.Version, p.Name)
@@ -167,5 +168,5 @@ func (p Package) folderName(digest string) string {
 
 // pypiSpelling is the one spelling of a name (PEP 503).
 func pypiSpelling(name string) string {
-	return strings.ToLower(pypiSigns.ReplaceAllString(name, "-"))
+	return strings.ToLower(pypiSigns().ReplaceAllString(name, "-"))
 }

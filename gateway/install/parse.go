@@ -152,7 +152,7 @@ func pypiSpec(spec string) Package {
 		}
 	}
 	// What is no name stays as it is, for the error to show it.
-	if spelling := pypiSpelling(p.Name); pypiName.MatchString(spelling) {
+	if spelling := pypiSpelling(p.Name); pypiName().MatchString(spelling) {
 		p.Name = spelling
 	}
 	return p

@@ -9,8 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // pinsFile is what pip reported of where the packages came from, without what
@@ -112,7 +113,7 @@ sys.exit(functools.reduce(getattr, attribute.split("."), importlib.import_module
 
 // entryPoint is the object reference of a console script (Entry points
 // specification).
-var entryPoint = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.]*)\s*:\s*([A-Za-z_][A-Za-z0-9_.]*)\s*(\[.*\])?$`)
+var entryPoint = text.Pattern(`^([A-Za-z_][A-Za-z0-9_.]*)\s*:\s*([A-Za-z_][A-Za-z0-9_.]*)\s*(\[.*\])?$`)
 
 // pypiCommand is how a console script of a package is run.
 func pypiCommand(root *os.Root, p Package) ([]string, error) {
@@ -128,7 +129,7 @@ func pypiCommand(root *os.Root, p Package) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	ref := entryPoint.FindStringSubmatch(scripts[name])
+	ref := entryPoint().FindStringSubmatch(scripts[name])
 	if ref == nil {
 		return nil, fmt.Errorf("its program %.80q is %.200q, which names no function", name, scripts[name])
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -29,7 +29,7 @@ var kindOf = map[string]sallyport.InputKind{
 }
 
 // aName matches the names that the gate accepts for a question.
-var aName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var aName = text.Pattern(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // maxState bounds, in bytes, what a server wants back with the answers: its
 // state and its names of the questions.
@@ -83,7 +83,7 @@ func (s *mountedServer) inquiryOf(tree map[string]any) (q inputRequests, err err
 // else a name that no other question has.
 func (q *inputRequests) nextName(key string, requests map[string]any) string {
 	name := key
-	for n := len(q.keys) + 1; !aName.MatchString(name); n++ {
+	for n := len(q.keys) + 1; !aName().MatchString(name); n++ {
 		name = "question_" + strconv.Itoa(n)
 		if _, taken := requests[name]; taken || slices.ContainsFunc(q.questions, func(o sallyport.Question) bool { return o.Name == name }) {
 			name = ""
