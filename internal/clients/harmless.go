@@ -35,12 +35,12 @@ var (
 	// longNumber is one that a service may take for a key.
 	longNumber = regexp.MustCompile(`^[0-9]{6,}$`)
 	// plainSegments is a path of words and versions.
-	plainSegments = regexp.MustCompile(`^(/([A-Za-z]+([._-][A-Za-z]+)*|v?[0-9]{1,3}(\.[0-9]{1,3}){0,2}))*/?$`)
+	plainSegments = text.Pattern(`^(/([A-Za-z]+([._-][A-Za-z]+)*|v?[0-9]{1,3}(\.[0-9]{1,3}){0,2}))*/?$`)
 	// userInfo is what stands in front of the host of an address, also of one that
 	// does not parse.
-	userInfo = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s@]*)@`)
+	userInfo = text.Pattern(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s@]*)@`)
 	// given is a variable of a command line: env A=b, docker run -e A=b, sh -c "A=b c".
-	given = regexp.MustCompile(`(?:^|[\s;&|("'])([A-Za-z_][A-Za-z0-9_]*)=("[^"]*"|'[^']*'|[^\s;&|)]*)`)
+	given = text.Pattern(`(?:^|[\s;&|("'])([A-Za-z_][A-Za-z0-9_]*)=("[^"]*"|'[^']*'|[^\s;&|)]*)`)
 )
 
 // Harmless reports whether the value of a variable or a header is known to say
@@ -88,7 +88,7 @@ func isExistingPath(value string) bool {
 // versions.
 func plainAddress(value string) bool {
 	u, err := url.Parse(value)
-	return err == nil && plainSegments.MatchString(u.Path) && u.Scheme != "" && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" &&
+	return err == nil && plainSegments().MatchString(u.Path) && u.Scheme != "" && u.Host != "" && u.User == nil && u.RawQuery == "" && u.Fragment == "" &&
 		!strings.Contains(value, "@") && !strings.Contains(strings.ToLower(u.Host+u.Path), "hook") && !SecretText(value)
 }
 
@@ -119,7 +119,7 @@ func Credential(command []string, i int) string {
 		return "is the address of a webhook"
 	case name != "" && (SecretName(name) || strongName(name) || slices.Contains(flagWords, strings.TrimLeft(name, "-"))) && !Harmless(name, value):
 		return "stands behind " + clipName(name)
-	case userFlag(name, value) || account.MatchString(value) && !image.MatchString(value):
+	case userFlag(name, value) || account().MatchString(value) && !image().MatchString(value):
 		return "is a user with a password"
 	case before != "" && slices.Contains(shells, strings.ToLower(filepath.Base(command[0]))) && strings.HasSuffix(before, "c"):
 		if why := credentialText(arg); why != "" {
@@ -141,7 +141,7 @@ func Credential(command []string, i int) string {
 			}
 		}
 	}
-	for _, m := range given.FindAllStringSubmatch(environmentFlag.ReplaceAllString(arg, "$1 $2"), -1) {
+	for _, m := range given().FindAllStringSubmatch(environmentFlag().ReplaceAllString(arg, "$1 $2"), -1) {
 		if value := strings.Trim(m[2], `"'`); inAssignment(command, i, m[1]) && !strings.HasPrefix(value, "$") && !Harmless(m[1], value) {
 			return "gives the variable " + clipName(m[1]) + " a value that is not known to be harmless"
 		}
@@ -152,10 +152,10 @@ func Credential(command []string, i int) string {
 var (
 	// account is a user and a password in front of a host; image is what looks like
 	// it, of packages and containers.
-	account = regexp.MustCompile(`^[^\s/@:"{]+:[^\s/@"]+@[A-Za-z0-9\[(]`)
-	image   = regexp.MustCompile(`^(npm|jsr|node|github|gitlab|file|pypi|mailto|acct):|@(sha256:|v?[0-9]+(\.[0-9]+)*$)`)
+	account = text.Pattern(`^[^\s/@:"{]+:[^\s/@"]+@[A-Za-z0-9\[(]`)
+	image   = text.Pattern(`^(npm|jsr|node|github|gitlab|file|pypi|mailto|acct):|@(sha256:|v?[0-9]+(\.[0-9]+)*$)`)
 	// environmentFlag is a flag that is written together with a variable.
-	environmentFlag = regexp.MustCompile(`^(-e|--env)=?([A-Za-z_][A-Za-z0-9_]*=)`)
+	environmentFlag = text.Pattern(`^(-e|--env)=?([A-Za-z_][A-Za-z0-9_]*=)`)
 	// environmentFlags hand a variable on, with or without its value.
 	environmentFlags = []string{"-e", "--env"}
 	// flagWords are flags that take a secret, whose names do not say so.
@@ -207,7 +207,7 @@ func isWebhook(text string) bool {
 // text of a shell, to env, behind -e, or by a name in capitals.
 func inAssignment(command []string, i int, name string) bool {
 	return strings.ToUpper(name) == name || slices.Contains(shells, strings.ToLower(filepath.Base(command[0]))) ||
-		filepath.Base(command[0]) == "env" || slices.Contains(environmentFlags, command[i-1]) || environmentFlag.MatchString(command[i])
+		filepath.Base(command[0]) == "env" || slices.Contains(environmentFlags, command[i-1]) || environmentFlag().MatchString(command[i])
 }
 
 // userFlag reports whether a flag for a user is followed by a password too.
@@ -220,7 +220,7 @@ func userFlag(name, value string) bool {
 // hasUserInfo reports whether a text has an address with a user. The user git says
 // nothing.
 func hasUserInfo(text string) bool {
-	return slices.ContainsFunc(userInfo.FindAllStringSubmatch(text, -1), func(m []string) bool { return m[1] != "git" })
+	return slices.ContainsFunc(userInfo().FindAllStringSubmatch(text, -1), func(m []string) bool { return m[1] != "git" })
 }
 
 func clipName(name string) string {

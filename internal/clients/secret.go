@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // secretWords are parts of names that secrets have.
@@ -19,17 +21,17 @@ var secretWords = []string{
 }
 
 // secretBegin lists how the keys of well-known services begin.
-var secretBegin = regexp.MustCompile(`^(gh[opsur]_|github_pat_|glpat-|sk-|sk_|pk_live|rk_live|xox[a-z]-|xapp-|AKIA|ASIA|AIza|ya29\.|npm_|hf_|eyJ[A-Za-z0-9_-]+\.|-----BEGIN |ntn_|secret_|lin_api_|shpat_|dop_v1_|pypi-)`)
+var secretBegin = text.Pattern(`^(gh[opsur]_|github_pat_|glpat-|sk-|sk_|pk_live|rk_live|xox[a-z]-|xapp-|AKIA|ASIA|AIza|ya29\.|npm_|hf_|eyJ[A-Za-z0-9_-]+\.|-----BEGIN |ntn_|secret_|lin_api_|shpat_|dop_v1_|pypi-)`)
 
 var (
 	// secretText is what keys look like: one text of their usual signs.
-	secretText = regexp.MustCompile(`^[A-Za-z0-9+/=_.~:-]{20,}$`)
+	secretText = text.Pattern(`^[A-Za-z0-9+/=_.~:-]{20,}$`)
 	// secretPart is the part of one that is longer than people's words are.
-	secretPart = regexp.MustCompile(`[A-Za-z0-9+/]{16,}`)
+	secretPart = text.Pattern(`[A-Za-z0-9+/]{16,}`)
 	// assignment is a name in a text, up to where its value begins.
 	assignment = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)["'\]})]{0,3}[ \t]*[:=][ \t]*`)
 	// uuid is what some services take for a key.
-	uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+	uuid = text.Pattern(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
 
 // SecretName reports whether a name, of a variable, a header or an option, is
@@ -41,11 +43,11 @@ func SecretName(name string) bool {
 
 // strong are words for secrets that no other word holds, in whatever a name joins
 // them with: PGPASSWORD, CLIENTSECRET, authtoken.
-var strong = regexp.MustCompile(`passw|passphrase|passcode|secret|credential|apikey|accesskey|privatekey|(token|pass|pwd|auth|cookie|dsn|creds)$`)
+var strong = text.Pattern(`passw|passphrase|passcode|secret|credential|apikey|accesskey|privatekey|(token|pass|pwd|auth|cookie|dsn|creds)$`)
 
 // strongName reports whether a name holds such a word.
 func strongName(name string) bool {
-	return strong.MatchString(strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name)))
+	return strong().MatchString(strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name)))
 }
 
 // splitWords splits a name at signs, and where its case changes.
@@ -112,7 +114,7 @@ func numberName(name string) bool {
 // begin with a slash too.
 func plainPath(value string) bool {
 	return !strings.ContainsAny(value, "+=") && !slices.ContainsFunc(strings.Split(value, "/"), func(part string) bool {
-		return slices.ContainsFunc(secretPart.FindAllString(part, -1), looksRandom)
+		return slices.ContainsFunc(secretPart().FindAllString(part, -1), looksRandom)
 	})
 }
 
@@ -143,7 +145,7 @@ func assignsSecret(text string) bool {
 
 // secretWord is SecretText for a text without what separates words.
 func secretWord(text string) bool {
-	if secretBegin.MatchString(text) {
+	if secretBegin().MatchString(text) {
 		return true
 	}
 	if u, err := url.Parse(text); err == nil && u.Host != "" {
@@ -151,10 +153,10 @@ func secretWord(text string) bool {
 		return password || SecretText(u.User.Username()) || slices.ContainsFunc(queryNames(u), queryName) ||
 			slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part != "" && SecretText(part) })
 	}
-	if !secretText.MatchString(text) || strings.HasPrefix(text, "/") {
+	if !secretText().MatchString(text) || strings.HasPrefix(text, "/") {
 		return false
 	}
-	return uuid.MatchString(text) || slices.ContainsFunc(secretPart.FindAllString(text, -1), looksRandom)
+	return uuid().MatchString(text) || slices.ContainsFunc(secretPart().FindAllString(text, -1), looksRandom)
 }
 
 // queryName is SecretName for a parameter of an address.
