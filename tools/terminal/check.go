@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/schema"
 	"github.com/sallyport/sallyport/tools/internal/args"
 )
@@ -197,10 +197,10 @@ func (r *childReport) addTestSummary(kind string, exitCode int) {
 
 // place is how compilers and linters say where: file:line, with a column or
 // without.
-var place = regexp.MustCompile(`(?m)^\s*(?:-->\s*|[a-z]+: )?[^\s:][^:\n]*:\d+(?::\d+)?(?::|$)`)
+var place = text.Pattern(`(?m)^\s*(?:-->\s*|[a-z]+: )?[^\s:][^:\n]*:\d+(?::\d+)?(?::|$)`)
 
 func (r *childReport) countPlaces() {
-	n := len(place.FindAllIndex(r.out.kept, -1))
+	n := len(place().FindAllIndex(r.out.kept, -1))
 	r.data["places"] = n
 	if n > 0 && !r.out.isCut() {
 		r.head = append(r.head, fmt.Sprintf("places named: %d", n))

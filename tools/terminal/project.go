@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // maxProjectFile bounds a project file that is read for the names in it;
@@ -233,7 +234,7 @@ func (p *projectFinder) npmScript(dir string) string {
 
 // shellSafe is what npm may be given: it puts the arguments of a script into
 // a command line for a shell, and how well it quotes depends on its version.
-var shellSafe = regexp.MustCompile(`^[A-Za-z0-9_./:@,=+ -]*$`)
+var shellSafe = text.Pattern(`^[A-Za-z0-9_./:@,=+ -]*$`)
 
 func (p *projectFinder) npmArgs(script string) ([][]string, error) {
 	argv := []string{"npm", "run", "--silent", script}
@@ -242,7 +243,7 @@ func (p *projectFinder) npmArgs(script string) ([][]string, error) {
 		given = append(append([]string(nil), given...), p.in.Filter)
 	}
 	for _, a := range given {
-		if !shellSafe.MatchString(a) {
+		if !shellSafe().MatchString(a) {
 			return nil, sallyport.InputInvalid("npm scripts take only letters, digits, blanks and _./:@,=+- here, not " + quoteUnprintable(a))
 		}
 	}
@@ -252,21 +253,21 @@ func (p *projectFinder) npmArgs(script string) ([][]string, error) {
 	return [][]string{argv}, nil
 }
 
-var makeTargets = map[checkPurpose]*regexp.Regexp{
-	checkTests: regexp.MustCompile(`(?m)^(test|check)[ \t]*:([^=]|$)`),
-	checkLint:  regexp.MustCompile(`(?m)^(lint)[ \t]*:([^=]|$)`),
-	checkTypes: regexp.MustCompile(`(?m)^(typecheck)[ \t]*:([^=]|$)`),
+var makeTargets = map[checkPurpose]func() *regexp.Regexp{
+	checkTests: text.Pattern(`(?m)^(test|check)[ \t]*:([^=]|$)`),
+	checkLint:  text.Pattern(`(?m)^(lint)[ \t]*:([^=]|$)`),
+	checkTypes: text.Pattern(`(?m)^(typecheck)[ \t]*:([^=]|$)`),
 }
 
 // makeTarget returns the target of a purpose, empty when there is none. The
 // names are those that make looks for, in its order (make(1)).
 func (p *projectFinder) makeTarget(dir string) string {
 	for _, name := range []string{"GNUmakefile", "makefile", "Makefile"} {
-		text := p.readFile(dir, name)
-		if text == nil {
+		content := p.readFile(dir, name)
+		if content == nil {
 			continue
 		}
-		if m := makeTargets[p.want].FindSubmatch(text); m != nil {
+		if m := makeTargets[p.want]().FindSubmatch(content); m != nil {
 			return string(m[1])
 		}
 		return ""

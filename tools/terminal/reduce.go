@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Reducers returns the reducer of terminal, for the registry: it shortens the
@@ -55,7 +56,7 @@ func reduceOutput(command, header, body string) string {
 
 // leftOut is the line that terminal puts in the place of the middle of a long
 // output.
-var leftOut = regexp.MustCompile(`(?m)^\[\d+ bytes left out`)
+var leftOut = text.Pattern(`(?m)^\[\d+ bytes left out`)
 
 // reduceTests leaves out what passed and puts the counts in front, unless
 // they would be those of a part, or say that all is well of a run that failed
@@ -63,7 +64,7 @@ var leftOut = regexp.MustCompile(`(?m)^\[\d+ bytes left out`)
 func reduceTests(header, body string) string {
 	short := dropNoise(body, testNoise)
 	s, ok := summarizeText(body)
-	if !ok || leftOut.MatchString(body) || !hasExitedZero(header) && s.failed+s.errors == 0 {
+	if !ok || leftOut().MatchString(body) || !hasExitedZero(header) && s.failed+s.errors == 0 {
 		return short
 	}
 	return s.formatCounts() + "\n" + short

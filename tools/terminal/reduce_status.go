@@ -2,8 +2,9 @@ package terminal
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // maxStatusFiles bounds the files of one group.
@@ -86,19 +87,19 @@ func (s *gitStatus) formatReduced() string {
 }
 
 var (
-	shortFile   = regexp.MustCompile(`^([ MTADRCU?!])([ MTADRCU?!]) (\S.*)$`)
-	shortBranch = regexp.MustCompile(`^## (.+)$`)
+	shortFile   = text.Pattern(`^([ MTADRCU?!])([ MTADRCU?!]) (\S.*)$`)
+	shortBranch = text.Pattern(`^## (.+)$`)
 )
 
 // parseShort reads the short and the porcelain format, version 1. It reports
 // whether every line is of it.
 func (s *gitStatus) parseShort(lines []string) bool {
 	for i, l := range lines {
-		if m := shortBranch.FindStringSubmatch(l); m != nil && i == 0 {
+		if m := shortBranch().FindStringSubmatch(l); m != nil && i == 0 {
 			s.branch = m[1]
 			continue
 		}
-		m := shortFile.FindStringSubmatch(l)
+		m := shortFile().FindStringSubmatch(l)
 		if m == nil || m[1] == " " && m[2] == " " {
 			return false
 		}
@@ -125,7 +126,7 @@ func shortGroup(x, y string) statusGroup {
 }
 
 var (
-	longFile = regexp.MustCompile(`^\t(?:(new file|modified|deleted|renamed|copied|typechange|both modified|both added|both deleted|` +
+	longFile = text.Pattern(`^\t(?:(new file|modified|deleted|renamed|copied|typechange|both modified|both added|both deleted|` +
 		`added by us|added by them|deleted by us|deleted by them): +)?(\S.*)$`)
 	longLetters = map[string]string{
 		"new file": "A", "modified": "M", "deleted": "D", "renamed": "R", "copied": "C", "typechange": "T",
@@ -139,15 +140,15 @@ var (
 		"Untracked files:":               groupUntracked,
 		"Ignored files:":                 groupIgnored,
 	}
-	longBranch = regexp.MustCompile(`^(?:On branch .+|HEAD detached (?:at|from) .+|Not currently on any branch\.)$`)
-	longAdvice = regexp.MustCompile(`^  \((?:use|fix|all conflicts fixed|commit or discard) .*\)$|^(?:no changes added to commit|` +
+	longBranch = text.Pattern(`^(?:On branch .+|HEAD detached (?:at|from) .+|Not currently on any branch\.)$`)
+	longAdvice = text.Pattern(`^  \((?:use|fix|all conflicts fixed|commit or discard) .*\)$|^(?:no changes added to commit|` +
 		`nothing added to commit but untracked files present) \(use .*\)$`)
 )
 
 // parseLong reads the long format. The text must begin with the branch; a line
 // that is not known is kept.
 func (s *gitStatus) parseLong(lines []string) bool {
-	if !longBranch.MatchString(lines[0]) {
+	if !longBranch().MatchString(lines[0]) {
 		return false
 	}
 	s.branch = strings.TrimPrefix(lines[0], "On branch ")
@@ -157,11 +158,11 @@ func (s *gitStatus) parseLong(lines []string) bool {
 			group = g
 			continue
 		}
-		m := longFile.FindStringSubmatch(l)
+		m := longFile().FindStringSubmatch(l)
 		switch {
 		case m != nil && group < groupCount:
 			s.files[group] = append(s.files[group], shortLetters(group, longLetters[m[1]])+" "+m[2])
-		case l == "", longAdvice.MatchString(l):
+		case l == "", longAdvice().MatchString(l):
 		default:
 			s.other = append(s.other, l)
 		}

@@ -1,8 +1,8 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -110,9 +110,7 @@ func summarizeText(text string) (testSummary, bool) {
 		readPytest, readCargo, readJest, readTAP, readMocha, readGo,
 	} {
 		if s, ok := read(lines); ok {
-			if s.unit == "" {
-				s.unit = "tests"
-			}
+			s.unit = cmp.Or(s.unit, "tests")
 			return s, true
 		}
 	}
@@ -129,9 +127,9 @@ func parseCount(s string) int {
 }
 
 var (
-	pytestLast   = regexp.MustCompile(`^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in [0-9.]+s(?: \([0-9:]+\))?(?: =+)?$`)
-	pytestCount  = regexp.MustCompile(`(\d+) ([a-z]+)`)
-	pytestFailed = regexp.MustCompile(`^(?:FAILED|ERROR) (\S.*?)(?: - (.*))?$`)
+	pytestLast   = text.Pattern(`^(?:=+ )?((?:\d+ [a-z]+(?:, )?)+) in [0-9.]+s(?: \([0-9:]+\))?(?: =+)?$`)
+	wordCount    = text.Pattern(`(\d+) ([a-z]+)`)
+	pytestFailed = text.Pattern(`^(?:FAILED|ERROR) (\S.*?)(?: - (.*))?$`)
 )
 
 // readPytest reads "=== 1 failed, 7 passed in 0.02s ===" and the short test
@@ -142,47 +140,52 @@ func readPytest(lines []string) (s testSummary, ok bool) {
 		if strings.HasPrefix(l, "===") {
 			short = strings.Contains(l, "short test summary")
 		}
-		if m := pytestFailed.FindStringSubmatch(l); m != nil && short {
+		if m := pytestFailed().FindStringSubmatch(l); m != nil && short {
 			s.addFailure(m[1], m[2:])
 		}
-		m := pytestLast.FindStringSubmatch(l)
+		m := pytestLast().FindStringSubmatch(l)
 		if m == nil {
 			continue
 		}
 		ok = true
-		for _, c := range pytestCount.FindAllStringSubmatch(m[1], -1) {
-			switch c[2] {
-			case "passed":
-				s.passed += parseCount(c[1])
-			case "failed":
-				s.failed += parseCount(c[1])
-			case "skipped":
-				s.skipped += parseCount(c[1])
-			case "error", "errors":
-				s.errors += parseCount(c[1])
-			}
-		}
+		s.addCounts(m[1])
 	}
 	return s, ok
 }
 
+// addCounts adds what "1 failed, 7 passed" counts.
+func (s *testSummary) addCounts(list string) {
+	for _, c := range wordCount().FindAllStringSubmatch(list, -1) {
+		switch c[2] {
+		case "passed":
+			s.passed += parseCount(c[1])
+		case "failed":
+			s.failed += parseCount(c[1])
+		case "skipped", "todo", "pending":
+			s.skipped += parseCount(c[1])
+		case "error", "errors":
+			s.errors += parseCount(c[1])
+		}
+	}
+}
+
 var (
-	cargoLast  = regexp.MustCompile(`^test result: \S+ (\d+) passed; (\d+) failed; (\d+) ignored;`)
-	cargoBlock = regexp.MustCompile(`^---- (.+) (?:stdout|stderr) ----$`)
-	cargoFail  = regexp.MustCompile(`^test (.+) \.\.\. FAILED$`)
+	cargoLast  = text.Pattern(`^test result: \S+ (\d+) passed; (\d+) failed; (\d+) ignored;`)
+	cargoBlock = text.Pattern(`^---- (.+) (?:stdout|stderr) ----$`)
+	cargoFail  = text.Pattern(`^test (.+) \.\.\. FAILED$`)
 )
 
 // readCargo adds up the results of the test binaries.
 func readCargo(lines []string) (s testSummary, ok bool) {
 	for i, l := range lines {
-		if m := cargoLast.FindStringSubmatch(l); m != nil {
+		if m := cargoLast().FindStringSubmatch(l); m != nil {
 			ok = true
 			s.passed, s.failed, s.skipped = s.passed+parseCount(m[1]), s.failed+parseCount(m[2]), s.skipped+parseCount(m[3])
 		}
-		if m := cargoFail.FindStringSubmatch(l); m != nil {
+		if m := cargoFail().FindStringSubmatch(l); m != nil {
 			s.addFailure(m[1], nil)
 		}
-		if m := cargoBlock.FindStringSubmatch(l); m != nil {
+		if m := cargoBlock().FindStringSubmatch(l); m != nil {
 			s.addFailure(m[1], linesBefore(lines[i+1:], "----", "failures:"))
 		}
 	}
@@ -206,28 +209,19 @@ func linesBefore(lines []string, prefixes ...string) []string {
 }
 
 var (
-	jestLast  = regexp.MustCompile(`^\s*Tests:?\s+((?:\d+ [a-z]+[,| ]*)+)(?:\(\d+\)|\d+ total)?`)
-	jestBlock = regexp.MustCompile(`^\s*(?:●|FAIL) (.+)$`)
+	jestLast  = text.Pattern(`^\s*Tests:?\s+((?:\d+ [a-z]+[,| ]*)+)(?:\(\d+\)|\d+ total)?`)
+	jestBlock = text.Pattern(`^\s*(?:●|FAIL) (.+)$`)
 )
 
 // readJest reads "Tests: 1 failed, 2 passed, 4 total" of jest and "Tests 1
 // failed | 2 passed (3)" of vitest.
 func readJest(lines []string) (s testSummary, ok bool) {
 	for i, l := range lines {
-		if m := jestLast.FindStringSubmatch(l); m != nil {
+		if m := jestLast().FindStringSubmatch(l); m != nil {
 			ok = true
-			for _, c := range pytestCount.FindAllStringSubmatch(m[1], -1) {
-				switch c[2] {
-				case "passed":
-					s.passed += parseCount(c[1])
-				case "failed":
-					s.failed += parseCount(c[1])
-				case "skipped", "todo", "pending":
-					s.skipped += parseCount(c[1])
-				}
-			}
+			s.addCounts(m[1])
 		}
-		if m := jestBlock.FindStringSubmatch(l); m != nil && strings.Contains(l, "●") {
+		if m := jestBlock().FindStringSubmatch(l); m != nil && strings.Contains(l, "●") {
 			s.addFailure(m[1], linesBefore(lines[i+1:], "  ●", "PASS", "FAIL", "Test Suites:"))
 		}
 	}
@@ -235,10 +229,10 @@ func readJest(lines []string) (s testSummary, ok bool) {
 }
 
 var (
-	tapCount = regexp.MustCompile(`^(?:#|ℹ) (pass|fail|cancelled|skipped|todo) (\d+)$`)
-	tapLine  = regexp.MustCompile(`^(ok|not ok) \d+(?: -)? ?(.*)$`)
-	tapSkip  = regexp.MustCompile(`(?i)# (?:skip|todo)`)
-	specFail = regexp.MustCompile(`^✖ (.+?)(?: \([0-9.]+ms\))?$`)
+	tapCount = text.Pattern(`^(?:#|ℹ) (pass|fail|cancelled|skipped|todo) (\d+)$`)
+	tapLine  = text.Pattern(`^(ok|not ok) \d+(?: -)? ?(.*)$`)
+	tapSkip  = text.Pattern(`(?i)# (?:skip|todo)`)
+	specFail = text.Pattern(`^✖ (.+?)(?: \([0-9.]+ms\))?$`)
 )
 
 // readTAP reads the counts of node --test, else counts the lines of TAP.
@@ -246,7 +240,7 @@ func readTAP(lines []string) (s testSummary, ok bool) {
 	counted := false
 	var byLine testSummary
 	for i, l := range lines {
-		if m := tapCount.FindStringSubmatch(l); m != nil {
+		if m := tapCount().FindStringSubmatch(l); m != nil {
 			counted = true
 			switch m[1] {
 			case "pass":
@@ -257,9 +251,9 @@ func readTAP(lines []string) (s testSummary, ok bool) {
 				s.skipped += parseCount(m[2])
 			}
 		}
-		if m := tapLine.FindStringSubmatch(l); m != nil {
+		if m := tapLine().FindStringSubmatch(l); m != nil {
 			switch {
-			case tapSkip.MatchString(m[2]):
+			case tapSkip().MatchString(m[2]):
 				byLine.skipped++
 			case m[1] == "ok":
 				byLine.passed++
@@ -268,7 +262,7 @@ func readTAP(lines []string) (s testSummary, ok bool) {
 				s.addFailure(m[2], linesBefore(lines[i+1:], "ok ", "not ok ", "# "))
 			}
 		}
-		if m := specFail.FindStringSubmatch(l); m != nil && m[1] != "failing tests:" {
+		if m := specFail().FindStringSubmatch(l); m != nil && m[1] != "failing tests:" {
 			s.addFailure(m[1], linesBefore(lines[i+1:], "✖", "✔", "ℹ"))
 		}
 	}
@@ -279,14 +273,14 @@ func readTAP(lines []string) (s testSummary, ok bool) {
 }
 
 var (
-	mochaCount = regexp.MustCompile(`^\s+(\d+) (passing|failing|pending)(?: \(.*\))?$`)
-	mochaBlock = regexp.MustCompile(`^\s+\d+\) (.+)$`)
+	mochaCount = text.Pattern(`^\s+(\d+) (passing|failing|pending)(?: \(.*\))?$`)
+	mochaBlock = text.Pattern(`^\s+\d+\) (.+)$`)
 )
 
 // readMocha reads "2 passing" and the failures below it.
 func readMocha(lines []string) (s testSummary, ok bool) {
 	for i, l := range lines {
-		if m := mochaCount.FindStringSubmatch(l); m != nil {
+		if m := mochaCount().FindStringSubmatch(l); m != nil {
 			ok = true
 			switch m[2] {
 			case "passing":
@@ -296,7 +290,7 @@ func readMocha(lines []string) (s testSummary, ok bool) {
 			default:
 				s.skipped = parseCount(m[1])
 			}
-		} else if m := mochaBlock.FindStringSubmatch(l); m != nil && ok {
+		} else if m := mochaBlock().FindStringSubmatch(l); m != nil && ok {
 			s.addFailure(m[1], lines[i+1:min(i+1+maxFailureLines, len(lines))])
 		}
 	}

@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -157,16 +156,16 @@ func (s *testSummary) countTest(t *goTest, body *strings.Builder) {
 	}
 }
 
-var goMarks = regexp.MustCompile(`^\s*(?:=== (?:RUN|PAUSE|CONT|NAME) |--- (?:FAIL|PASS|SKIP): )`)
+var goMarks = text.Pattern(`^\s*(?:=== (?:RUN|PAUSE|CONT|NAME) |--- (?:FAIL|PASS|SKIP): )`)
 
 // outputLines returns the output of a test without the marks around it.
 func (t *goTest) outputLines() []string {
-	return slices.DeleteFunc(slices.Clone(t.output), goMarks.MatchString)
+	return slices.DeleteFunc(slices.Clone(t.output), goMarks().MatchString)
 }
 
 var (
-	goResult  = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
-	goPackage = regexp.MustCompile(`^(ok  |FAIL)\t(\S+)(?:\t|\s|$)`)
+	goResult  = text.Pattern(`^\s*--- (PASS|FAIL|SKIP): (\S+) \([0-9.]+s\)$`)
+	goPackage = text.Pattern(`^(ok  |FAIL)\t(\S+)(?:\t|\s|$)`)
 )
 
 // readGo reads the text of "go test". Without -v only failing tests are
@@ -176,7 +175,7 @@ func readGo(lines []string) (s testSummary, ok bool) {
 	packages := testSummary{unit: "packages"}
 	parents := goParents(lines)
 	for i, l := range lines {
-		if m := goPackage.FindStringSubmatch(l); m != nil {
+		if m := goPackage().FindStringSubmatch(l); m != nil {
 			ok = true
 			if m[1] == "FAIL" {
 				packages.failed++
@@ -184,7 +183,7 @@ func readGo(lines []string) (s testSummary, ok bool) {
 				packages.passed++
 			}
 		}
-		m := goResult.FindStringSubmatch(l)
+		m := goResult().FindStringSubmatch(l)
 		if m == nil || parents[m[2]] {
 			continue
 		}
@@ -209,7 +208,7 @@ func readGo(lines []string) (s testSummary, ok bool) {
 func goParents(lines []string) map[string]bool {
 	parents := map[string]bool{}
 	for _, l := range lines {
-		m := goResult.FindStringSubmatch(l)
+		m := goResult().FindStringSubmatch(l)
 		if m == nil || len(m[2]) > maxGoName {
 			continue
 		}
