@@ -5,11 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/group"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Fault is one thing wrong with a tool, or with a tool under a personality.
@@ -60,7 +60,7 @@ func (f Faults) Error() string {
 }
 
 // name is the set of tool names that every model API accepts.
-var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var toolName = text.Pattern(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // compileTool checks a declaration and computes what calls need. The entry is
 // valid only without faults.
@@ -111,7 +111,7 @@ func (c *declarationChecker) addFault(capability, format string, args ...any) {
 
 func (c *declarationChecker) checkIdentity() {
 	t := c.tool
-	if !toolName.MatchString(t.Name) {
+	if !toolName().MatchString(t.Name) {
 		c.addFault("", "the name does not match [a-zA-Z0-9_-]{1,64}")
 	}
 	if strings.HasPrefix(t.Name, "mcp__") && (t.Server() == "" || t.Name == "mcp__"+t.Server()+"__") {

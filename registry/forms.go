@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"mime"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -168,7 +168,7 @@ func checkURI(uri string) error {
 	switch {
 	case len(uri) > maxURI:
 		return fmt.Errorf("a URI has at most %d bytes", maxURI)
-	case !ok || rest == "" || !uriScheme.MatchString(scheme):
+	case !ok || rest == "" || !uriScheme().MatchString(scheme):
 		return errors.New("expected an absolute URI such as file:///notes.txt")
 	case !utf8.ValidString(uri) || strings.ContainsAny(uri, " \t\n\"<>\\") || !output.Plain().Accepts(uri):
 		return errors.New("the URI has characters that a URI cannot hold")
@@ -177,7 +177,7 @@ func checkURI(uri string) error {
 }
 
 // uriScheme is a scheme (RFC 3986, 3.1).
-var uriScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*$`)
+var uriScheme = text.Pattern(`^[A-Za-z][A-Za-z0-9+.-]*$`)
 
 // resourceKey tells resources apart: no URI is a template.
 func resourceKey(res *sallyport.Resource) string {

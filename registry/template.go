@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Bounds of one URI template. A server elsewhere may have written it, and each
@@ -73,7 +75,7 @@ func operatorOf(c byte) (op expressionOperator, ok bool) {
 }
 
 // variable is a name, which stays as it is when it is percent-encoded.
-var variable = regexp.MustCompile(`^(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})(?:\.?(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2}))*$`)
+var variable = text.Pattern(`^(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})(?:\.?(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2}))*$`)
 
 func parseTemplate(text string) (*uriTemplate, error) {
 	if len(text) > maxTemplate {
@@ -167,7 +169,7 @@ func (p *templateParser) variablePattern(op expressionOperator, spec string) (st
 		}
 		name, times, some = before, "{0,"+digits+"}", "{1,"+digits+"}"
 	}
-	if !variable.MatchString(name) {
+	if !variable().MatchString(name) {
 		return "", fmt.Errorf("the template has a broken variable: %q", spec)
 	}
 	value := op.value + times

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport/internal/denyfloor"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
 )
@@ -160,14 +160,14 @@ func (s *observedAccess) recordReadOpen(p observedPath) {
 		return
 	}
 	s.needRead(p)
-	if library.MatchString(p.real) {
+	if library().MatchString(p.real) {
 		s.exec[p.real] = pathUse{given: p.given}
 	}
 }
 
 // library matches files that are mapped for execution, which a file system
 // mounted noexec refuses like an execve.
-var library = regexp.MustCompile(`\.(so(\.[0-9]+)*|node)$`)
+var library = text.Pattern(`\.(so(\.[0-9]+)*|node)$`)
 
 // recordPair records a call with an old and a new name.
 func (s *observedAccess) recordPair(e *seccomp.Event) {
@@ -274,10 +274,10 @@ func (s *observedAccess) isGrantable(p observedPath, op string) bool {
 		s.kernel.add(p.real, maxListed)
 		return false
 	case reach.Within("/dev", p.real):
-		if slices.Contains(devices, p.real) || terminal.MatchString(p.real) {
+		if slices.Contains(devices, p.real) || terminal().MatchString(p.real) {
 			return false
 		}
-	case op == withheldRead && (dispensable.MatchString(p.real) || dispensable.MatchString(p.given)):
+	case op == withheldRead && (dispensable().MatchString(p.real) || dispensable().MatchString(p.given)):
 		s.conf.add(p.real, maxListed)
 		return false
 	}
@@ -291,12 +291,12 @@ func (s *observedAccess) isGrantable(p observedPath, op string) bool {
 }
 
 // terminal matches what leads to the streams that the program has anyway.
-var terminal = regexp.MustCompile(`^/dev/(tty|ptmx|console|stdin|stdout|stderr|fd|pts)(/|$)`)
+var terminal = text.Pattern(`^/dev/(tty|ptmx|console|stdin|stdout|stderr|fd|pts)(/|$)`)
 
 // dispensable matches configuration that no child sees and that programs do
 // without: of the resolver (names are the proxy's to look up), of the loader,
 // of shells and readline, of the machine, of git and Python.
-var dispensable = regexp.MustCompile(`^/etc/(resolv\.conf|host\.conf|gai\.conf|hostname|ld\.so\.preload|inputrc|` +
+var dispensable = text.Pattern(`^/etc/(resolv\.conf|host\.conf|gai\.conf|hostname|ld\.so\.preload|inputrc|` +
 	`bash\.bashrc|profile|environment|login\.defs|machine-id|mtab|gitconfig|npmrc|wgetrc|curlrc|locale\.alias|timezone|` +
 	`python3[^/]*/sitecustomize\.py|nsswitch\.conf|shells|default/.*|security/.*|pam\.d/.*)$|^/run/(systemd/resolve|resolvconf)/`)
 

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // schemaReducer makes a schema one that a dialect takes. It works on a tree of its
@@ -28,7 +29,7 @@ var geminiKeywords = []string{
 var remarks = []string{"$comment", "$schema", "default", "deprecated", "examples", "readOnly", "writeOnly"}
 
 // anthropicProperty is what Anthropic takes for the name of an argument.
-var anthropicProperty = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+var anthropicProperty = text.Pattern(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 // reduceRoot makes the whole schema that of an object, without alternatives at the
 // top: OpenAI and Anthropic refuse all tools of a request for one such schema.
@@ -52,7 +53,7 @@ func (r *schemaReducer) reduceRoot(tree map[string]any) map[string]any {
 	r.reduceTree(tree)
 	if r.dialect == Anthropic {
 		for name := range tree["properties"].(map[string]any) {
-			if !anthropicProperty.MatchString(name) {
+			if !anthropicProperty().MatchString(name) {
 				r.left = append(r.left, "the name of an argument")
 			}
 		}
