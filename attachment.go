@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 )
 
 // AttachmentsCapability declares kinds of attachments.
@@ -50,15 +51,7 @@ func (a *AttachmentsCapability) UnmarshalJSON(data []byte) error {
 
 // Has reports whether the declaration covers a kind.
 func (a AttachmentsCapability) Has(k AttachmentKind) bool {
-	if a.All {
-		return true
-	}
-	for _, have := range a.Kinds {
-		if have == k {
-			return true
-		}
-	}
-	return false
+	return a.All || slices.Contains(a.Kinds, k)
 }
 
 // AttachmentKind is the kind of a file that is attached to a turn.

@@ -1,6 +1,9 @@
 package sallyport
 
-import "io/fs"
+import (
+	"io/fs"
+	"slices"
+)
 
 // Code classifies a failure. Codes never change; texts may.
 type Code string
@@ -71,16 +74,11 @@ var codes = [...]CodeSpec{
 
 // Codes returns the table of all codes, in the order of the documentation.
 // The caller owns the slice.
-func Codes() []CodeSpec { return append([]CodeSpec(nil), codes[:]...) }
+func Codes() []CodeSpec { return slices.Clone(codes[:]) }
 
 // Valid reports whether c is one of the codes of this package.
 func (c Code) Valid() bool {
-	for i := range codes {
-		if codes[i].Code == c {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(codes[:], func(s CodeSpec) bool { return s.Code == c })
 }
 
 // Scoped reports whether c is a code of an accessor, which precedes the text of
