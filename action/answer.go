@@ -2,6 +2,7 @@ package action
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -138,10 +139,7 @@ const (
 // kindOf judges by the type that the server names, and by the text when it
 // names none.
 func kindOf(contentType string, body []byte) bodyKind {
-	if contentType == "" {
-		contentType = http.DetectContentType(body)
-	}
-	media, _, err := mime.ParseMediaType(contentType)
+	media, _, err := mime.ParseMediaType(cmp.Or(contentType, http.DetectContentType(body)))
 	switch {
 	case err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter):
 		return kindOther

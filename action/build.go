@@ -7,13 +7,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
 	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/spelling"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -146,28 +146,12 @@ func climbsUp(segment string) bool {
 				return true
 			}
 		}
-		next := unescapePercent(segment)
+		next := spelling.UnescapePercent(segment)
 		if next == segment {
 			return false
 		}
 		segment = next
 	}
-}
-
-// unescapePercent decodes what is percent-encoded and leaves what only looks so.
-func unescapePercent(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
 
 func paramsOf(t template) string {

@@ -72,7 +72,6 @@ func (b *toolBuilder) compileExec(t *sallyport.Tool) {
 	if len(p.argv) == 0 {
 		return
 	}
-	var programs []string
 	if path := cmp.Or(e.Path, p.argv[0]); filepath.IsAbs(path) {
 		p.file = pinFile(path)
 		// What is started is what was looked at.
@@ -80,6 +79,7 @@ func (b *toolBuilder) compileExec(t *sallyport.Tool) {
 		p.files = append(p.files, p.file)
 	}
 	p.pinScripts()
+	var programs []string
 	for _, f := range p.files {
 		programs = append(programs, f.path)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/sallyport/sallyport"
@@ -189,10 +190,7 @@ func scalarText(param string, value any) (string, error) {
 	case json.Number:
 		return v.String(), nil
 	case bool:
-		if v {
-			return "true", nil
-		}
-		return "false", nil
+		return strconv.FormatBool(v), nil
 	default:
 		return "", sallyport.InputInvalid("/" + param + ": a list or an object has no place in a text")
 	}
