@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -261,7 +262,7 @@ func clipDecisions(list []sallyport.Decision) []sallyport.Decision {
 	if !long {
 		return list
 	}
-	list = append([]sallyport.Decision(nil), list[:min(len(list), maxDecisions)]...)
+	list = slices.Clone(list[:min(len(list), maxDecisions)])
 	for i := range list {
 		d := &list[i]
 		d.Why, d.Source, d.Fix = clipText(d.Why, maxReason), clipText(d.Source, maxReason), clipText(d.Fix, maxReason)

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,20 +63,12 @@ func (o *Options) withDefaults() (Options, error) {
 	if d.Waiting < 0 || d.Batch < 0 || d.Settle < 0 || d.Timeout < 0 {
 		return d, errors.New("audit: options: waiting, batch, settle and timeout must not be negative")
 	}
+	d.Waiting = cmp.Or(d.Waiting, defaultWaiting)
+	d.Batch = cmp.Or(d.Batch, defaultBatch)
+	d.Settle = cmp.Or(d.Settle, defaultSettle)
+	d.Timeout = cmp.Or(d.Timeout, defaultTimeout)
 	if d.Now == nil {
 		d.Now = time.Now
-	}
-	if d.Waiting == 0 {
-		d.Waiting = defaultWaiting
-	}
-	if d.Batch == 0 {
-		d.Batch = defaultBatch
-	}
-	if d.Settle == 0 {
-		d.Settle = defaultSettle
-	}
-	if d.Timeout == 0 {
-		d.Timeout = defaultTimeout
 	}
 	return d, nil
 }
@@ -317,10 +310,8 @@ func (l *Log) collectBatch() {
 func (l *Log) appendBatch() error {
 	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
 	defer cancel()
-	defer func() {
-		// Waiters reuse their buffers once they hear the result.
-		clear(l.sealed)
-	}()
+	// Waiters reuse their buffers once they hear the result.
+	defer func() { clear(l.sealed) }()
 	return l.store.Append(ctx, func(head Head) ([]Record, error) {
 		l.sealed = l.sealed[:0]
 		for _, p := range l.batch {
