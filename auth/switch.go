@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -34,12 +35,7 @@ const Everything = "*"
 
 // Valid reports whether k is a kind of kill switch.
 func (k SwitchKind) Valid() bool {
-	switch k {
-	case SwitchPrincipal, SwitchSession, SwitchTool, SwitchServer, SwitchEverything:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]SwitchKind{SwitchPrincipal, SwitchSession, SwitchTool, SwitchServer, SwitchEverything}, k)
 }
 
 // SwitchTarget is what a switch may be thrown for.
@@ -111,22 +107,18 @@ func hasControl(s string) bool {
 
 // String says in words what is stopped, since when and why.
 func (s *Switch) String() string {
-	name := s.Name
-	if s.Kind == SwitchEverything {
-		text := "everything is stopped since " + s.Since.UTC().Format(time.RFC3339)
-		if s.Reason != "" {
-			text += ": " + s.Reason
-		}
-		return text
+	what := string(s.Kind) + " " + s.Name
+	switch s.Kind {
+	case SwitchEverything:
+		what = "everything"
+	case SwitchSession:
+		what = fmt.Sprintf("%s %q", s.Kind, s.Name) // an id of the caller's
 	}
-	if s.Kind == SwitchSession {
-		name = fmt.Sprintf("%q", name) // an id of the caller's
-	}
-	text := fmt.Sprintf("%s %s is stopped since %s", s.Kind, name, s.Since.UTC().Format(time.RFC3339))
+	line := what + " is stopped since " + s.Since.UTC().Format(time.RFC3339)
 	if s.Reason != "" {
-		text += ": " + s.Reason
+		line += ": " + s.Reason
 	}
-	return text
+	return line
 }
 
 // Switches answers the gate. It asks the state at every call, so that a
