@@ -25,15 +25,5 @@ func bearerToken(headers []string) (string, bool) {
 // tokenText reports whether a text is a b64token of RFC 6750.
 func tokenText(token string) bool {
 	body := strings.TrimRight(token, "=")
-	if body == "" || len(token) > maxBearerBytes {
-		return false
-	}
-	for i := range len(body) {
-		switch c := body[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~+/", c) >= 0:
-		default:
-			return false
-		}
-	}
-	return true
+	return body != "" && len(token) <= maxBearerBytes && consistsOf(body, "-._~+/")
 }

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
@@ -63,11 +64,9 @@ func NewDirectory(ctx context.Context, records []Record, store Store, o *Options
 	if o != nil {
 		d.o = *o
 	}
+	d.o.Logger = cmp.Or(d.o.Logger, slog.New(slog.DiscardHandler))
 	if d.o.Now == nil {
 		d.o.Now = time.Now
-	}
-	if d.o.Logger == nil {
-		d.o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if d.o.LocalSHA256 != "" {
 		if err := checkHash(d.o.LocalSHA256); err != nil {
@@ -225,11 +224,7 @@ func (s *staticDirectory) isReserved(name string) bool {
 // localPrincipal returns the local user: the default permissions and what the
 // configuration says about it.
 func (s *staticDirectory) localPrincipal() sallyport.Principal {
-	r := s.byName[sallyport.LocalPrincipal]
-	if r == nil {
-		r = &Record{Name: sallyport.LocalPrincipal}
-	}
-	p := s.principalOf(r)
+	p := s.principalOf(cmp.Or(s.byName[sallyport.LocalPrincipal], &Record{Name: sallyport.LocalPrincipal}))
 	p.Person = false
 	return p
 }

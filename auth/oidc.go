@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // OIDCPrefix begins the name of every principal that an issuer names. A name
@@ -121,12 +123,11 @@ func (o *OIDCOptions) fillDefaults() error {
 	}
 	for _, a := range o.Algorithms {
 		if !slices.Contains(acceptedAlgorithms(), a) {
-			faults = append(faults, fmt.Errorf("algorithms: %q: expected one of %s", clipText(a), strings.Join(acceptedAlgorithms(), ", ")))
+			faults = append(faults, fmt.Errorf("algorithms: %q: expected one of %s", text.ClipBytes(a, quotedBytes), strings.Join(acceptedAlgorithms(), ", ")))
 		}
 	}
-	if o.PrincipalClaim == "" {
-		o.PrincipalClaim = "sub"
-	}
+	o.PrincipalClaim = cmp.Or(o.PrincipalClaim, "sub")
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -136,9 +137,6 @@ func (o *OIDCOptions) fillDefaults() error {
 	if o.Personalities == nil {
 		o.Personalities = func() []string { return nil }
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
 	o.Algorithms = slices.Clone(o.Algorithms)
 	return errors.Join(faults...)
 }
@@ -147,11 +145,11 @@ func checkIssuer(issuer string) error {
 	u, err := url.Parse(issuer)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("issuer %q: expected a URL such as https://login.example.com", clipText(issuer))
+		return fmt.Errorf("issuer %q: expected a URL such as https://login.example.com", text.ClipBytes(issuer, quotedBytes))
 	case u.Scheme == "https", u.Scheme == "http" && Loopback(u.Hostname()):
 		return nil
 	default:
-		return fmt.Errorf("issuer %q: expected https", clipText(issuer))
+		return fmt.Errorf("issuer %q: expected https", text.ClipBytes(issuer, quotedBytes))
 	}
 }
 

@@ -22,6 +22,8 @@ const (
 	maxListed = 256
 	// maxListedBytes bounds one permission or personality.
 	maxListedBytes = 128
+	// quotedBytes bounds what a message quotes.
+	quotedBytes = 80
 )
 
 // The errors of a [Store].
@@ -93,21 +95,17 @@ const maxName = 64
 // oidc:alice come from an issuer and cannot be configured.
 func checkName(name string) error {
 	if name == "" || len(name) > maxName || !consistsOf(name, "_-") {
-		return fmt.Errorf("%q is no name of a principal: expected 1 to %d letters, digits, '_' and '-'", clipText(name), maxName)
+		return fmt.Errorf("%q is no name of a principal: expected 1 to %d letters, digits, '_' and '-'", text.ClipBytes(name, quotedBytes), maxName)
 	}
 	return nil
 }
 
 // consistsOf reports whether a text consists of letters, digits and others.
 func consistsOf(s, others string) bool {
-	for i := range len(s) {
-		c := s[i]
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9'
-		if !letter && strings.IndexByte(others, c) < 0 {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		letter := 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
+		return !letter && !strings.ContainsRune(others, r)
+	})
 }
 
 // checkPermissions holds permissions to the form that the configuration asks
@@ -116,7 +114,7 @@ func consistsOf(s, others string) bool {
 func checkPermissions(list []string) error {
 	for _, p := range list {
 		if !consistsOf(p, ":._-/") {
-			return fmt.Errorf("permissions: %q: expected a word such as http:read; there are no wildcards", clipText(p))
+			return fmt.Errorf("permissions: %q: expected a word such as http:read; there are no wildcards", text.ClipBytes(p, quotedBytes))
 		}
 	}
 	return checkListed("permissions", list)
@@ -142,7 +140,7 @@ func checkListed(what string, list []string) error {
 	for i, item := range list {
 		switch {
 		case item == "" || len(item) > maxListedBytes || !utf8.ValidString(item) || strings.ContainsFunc(item, isBlank):
-			return fmt.Errorf("%s: %q: expected 1 to %d bytes of text without spaces", what, clipText(item), maxListedBytes)
+			return fmt.Errorf("%s: %q: expected 1 to %d bytes of text without spaces", what, text.ClipBytes(item, quotedBytes), maxListedBytes)
 		case slices.Contains(list[:i], item):
 			return fmt.Errorf("%s: %q is there twice", what, item)
 		}
@@ -153,12 +151,6 @@ func checkListed(what string, list []string) error {
 // isBlank reports whether a permission, a personality or a subject cannot
 // hold a character: one that is not seen, or would break a line.
 func isBlank(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }
-
-// clipText shortens what a message quotes.
-func clipText(s string) string {
-	const most = 80
-	return text.ClipBytes(s, most)
-}
 
 // toPrincipal returns the principal of a record. The lists are the caller's
 // own.

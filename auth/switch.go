@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // SwitchKind says what a kill switch stops.
@@ -87,22 +89,13 @@ type Switch struct {
 func (s *Switch) Check() error {
 	switch {
 	case !s.Kind.Valid():
-		return fmt.Errorf("%q is no kind of a kill switch: expected principal, session, tool, server or everything", clipText(string(s.Kind)))
+		return fmt.Errorf("%q is no kind of a kill switch: expected principal, session, tool, server or everything", text.ClipBytes(string(s.Kind), quotedBytes))
 	case s.Name == "" || len(s.Name) > maxSwitchName:
 		return fmt.Errorf("a %s to stop has a name of 1 to %d bytes", s.Kind, maxSwitchName)
-	case len(s.Reason) > maxReason || !utf8.ValidString(s.Reason) || hasControl(s.Reason):
+	case len(s.Reason) > maxReason || !utf8.ValidString(s.Reason) || strings.ContainsFunc(s.Reason, unicode.IsControl):
 		return fmt.Errorf("the reason: expected at most %d bytes of text in one line", maxReason)
 	}
 	return nil
-}
-
-func hasControl(s string) bool {
-	for _, r := range s {
-		if unicode.IsControl(r) {
-			return true
-		}
-	}
-	return false
 }
 
 // String says in words what is stopped, since when and why.
