@@ -59,6 +59,12 @@ func (x *explainer) addPropertyFault(e *jsonschema.ValidationError, name, messag
 	x.addFinding(finding{path: append(slices.Clone(e.InstanceLocation), name), message: message})
 }
 
+func (x *explainer) addMissing(e *jsonschema.ValidationError, prop string, missing []string) {
+	for _, name := range missing {
+		x.addPropertyFault(e, name, "is required together with "+quoteName(prop))
+	}
+}
+
 func (x *explainer) wrongType(e *jsonschema.ValidationError, types []string) {
 	x.addFinding(finding{path: e.InstanceLocation, message: "must be " + typeNames(types), types: types})
 }
@@ -89,27 +95,21 @@ func (x *explainer) visitError(e *jsonschema.ValidationError) {
 	case *kind.Const:
 		x.wrongChoice(e, "must be "+formatValues([]any{k.Want}))
 	default:
-		if !x.explainObject(e) && !x.explainArray(e) && !x.explainScalar(e) {
-			x.addFault(e, "does not match the schema")
-		}
+		x.explainProperties(e)
 	}
 }
 
-// explainObject explains an error of an object; false when it is another one.
-func (x *explainer) explainObject(e *jsonschema.ValidationError) bool {
+// explainProperties explains an error of single properties, or of the value.
+func (x *explainer) explainProperties(e *jsonschema.ValidationError) {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Required:
 		for _, name := range k.Missing {
 			x.addPropertyFault(e, name, "is required"+listChoices(x.nodes[e.SchemaURL], name))
 		}
 	case *kind.Dependency:
-		for _, name := range k.Missing {
-			x.addPropertyFault(e, name, "is required together with "+quoteName(k.Prop))
-		}
+		x.addMissing(e, k.Prop, k.Missing)
 	case *kind.DependentRequired:
-		for _, name := range k.Missing {
-			x.addPropertyFault(e, name, "is required together with "+quoteName(k.Prop))
-		}
+		x.addMissing(e, k.Prop, k.Missing)
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
 			x.addPropertyFault(e, name, "is not a known property"+suggestName(x.nodes[e.SchemaURL], name))
@@ -121,75 +121,62 @@ func (x *explainer) explainObject(e *jsonschema.ValidationError) bool {
 			break
 		}
 		x.addPropertyFault(e, k.Property, "is not an allowed name")
+	default:
+		x.addFault(e, "%s", messageOf(k))
+	}
+}
+
+// messageOf says what is wrong with the value itself.
+func messageOf(errorKind jsonschema.ErrorKind) string {
+	switch k := errorKind.(type) {
 	case *kind.MinProperties:
-		x.addFault(e, "must have at least %s", formatCount(k.Want, "property", "properties"))
+		return "must have at least " + formatCount(k.Want, "property", "properties")
 	case *kind.MaxProperties:
-		x.addFault(e, "must have at most %s", formatCount(k.Want, "property", "properties"))
-	default:
-		return false
-	}
-	return true
-}
-
-// explainArray explains an error of an array; false when it is another one.
-func (x *explainer) explainArray(e *jsonschema.ValidationError) bool {
-	switch k := e.ErrorKind.(type) {
+		return "must have at most " + formatCount(k.Want, "property", "properties")
 	case *kind.MinItems:
-		x.addFault(e, "must have at least %s", formatCount(k.Want, "item", "items"))
+		return "must have at least " + formatCount(k.Want, "item", "items")
 	case *kind.MaxItems:
-		x.addFault(e, "must have at most %s", formatCount(k.Want, "item", "items"))
+		return "must have at most " + formatCount(k.Want, "item", "items")
 	case *kind.AdditionalItems:
-		x.addFault(e, "has %s too many", formatCount(k.Count, "item", "items"))
+		return "has " + formatCount(k.Count, "item", "items") + " too many"
 	case *kind.UniqueItems:
-		x.addFault(e, "must not have equal items: %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
+		return fmt.Sprintf("must not have equal items: %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
 	case *kind.Contains:
-		x.addFault(e, "must have an item of the form that the schema asks for")
+		return "must have an item of the form that the schema asks for"
 	case *kind.MinContains:
-		x.addFault(e, "must have at least %s of the form that the schema asks for", formatCount(k.Want, "item", "items"))
+		return "must have at least " + formatCount(k.Want, "item", "items") + " of the form that the schema asks for"
 	case *kind.MaxContains:
-		x.addFault(e, "must have at most %s of the form that the schema names", formatCount(k.Want, "item", "items"))
-	default:
-		return false
-	}
-	return true
-}
-
-// explainScalar explains an error of a text or number; false when it is
-// another one.
-func (x *explainer) explainScalar(e *jsonschema.ValidationError) bool {
-	switch k := e.ErrorKind.(type) {
+		return "must have at most " + formatCount(k.Want, "item", "items") + " of the form that the schema names"
 	case *kind.MinLength:
-		x.addFault(e, "must have at least %s", formatCount(k.Want, "character", "characters"))
+		return "must have at least " + formatCount(k.Want, "character", "characters")
 	case *kind.MaxLength:
-		x.addFault(e, "must have at most %s", formatCount(k.Want, "character", "characters"))
+		return "must have at most " + formatCount(k.Want, "character", "characters")
 	case *kind.Pattern:
-		x.addFault(e, "must match the pattern %s", escapeVisible(k.Want, maxPointerSize))
+		return "must match the pattern " + escapeVisible(k.Want, maxPointerSize)
 	case *kind.Format:
 		if k.Want == "regex" {
-			x.addFault(e, "must be %s", re2)
-			break
+			return "must be " + re2
 		}
-		x.addFault(e, "must be a valid %s", escapeVisible(k.Want, maxQuoted))
+		return "must be a valid " + escapeVisible(k.Want, maxQuoted)
 	case *kind.Minimum:
-		x.addFault(e, "must be at least %s", formatRational(k.Want))
+		return "must be at least " + formatRational(k.Want)
 	case *kind.Maximum:
-		x.addFault(e, "must be at most %s", formatRational(k.Want))
+		return "must be at most " + formatRational(k.Want)
 	case *kind.ExclusiveMinimum:
-		x.addFault(e, "must be more than %s", formatRational(k.Want))
+		return "must be more than " + formatRational(k.Want)
 	case *kind.ExclusiveMaximum:
-		x.addFault(e, "must be less than %s", formatRational(k.Want))
+		return "must be less than " + formatRational(k.Want)
 	case *kind.MultipleOf:
-		x.addFault(e, "must be a multiple of %s", formatRational(k.Want))
+		return "must be a multiple of " + formatRational(k.Want)
 	case *kind.Not:
-		x.addFault(e, "must not have the form that the schema excludes")
+		return "must not have the form that the schema excludes"
 	case *kind.FalseSchema:
-		x.addFault(e, "is not allowed")
+		return "is not allowed"
 	case *kind.InvalidJsonValue:
-		x.addFault(e, "is not a JSON value")
+		return "is not a JSON value"
 	default:
-		return false
+		return "does not match the schema"
 	}
-	return true
 }
 
 // explainAlternatives explains a value that none of several forms accepts.
@@ -214,18 +201,26 @@ func (x *explainer) explainAlternatives(e *jsonschema.ValidationError) {
 		return
 	}
 	const shown = 3
+	forms := joinFirst(shown, near, "; or ", fmt.Sprintf("; or %d more", len(near)-shown), func(branch []finding) string {
+		return summarizeBranch(branch, len(e.InstanceLocation))
+	})
+	x.addFault(e, "must match one of %d forms: %s", len(branches), forms)
+}
+
+// joinFirst joins the texts of at most n items, and ends with more when there
+// are others.
+func joinFirst[T any](n int, list []T, separator, more string, textOf func(T) string) string {
 	var b strings.Builder
-	for i, branch := range near {
-		if i == shown {
-			fmt.Fprintf(&b, "; or %d more", len(near)-shown)
-			break
-		}
+	for i, item := range list[:min(n, len(list))] {
 		if i > 0 {
-			b.WriteString("; or ")
+			b.WriteString(separator)
 		}
-		b.WriteString(summarizeBranch(branch, len(e.InstanceLocation)))
+		b.WriteString(textOf(item))
 	}
-	x.addFault(e, "must match one of %d forms: %s", len(branches), b.String())
+	if len(list) > n {
+		b.WriteString(more)
+	}
+	return b.String()
 }
 
 // onlyTypes returns the types that the branches want when each of them failed
@@ -273,21 +268,9 @@ func summarizeBranch(branch []finding, depth int) string {
 		faults[i] = Fault{formatPointer(f.path[min(depth, len(f.path)):]), f.message}
 	}
 	slices.SortFunc(faults, compareFaults)
-	var b strings.Builder
-	for i, f := range faults {
-		if i == 3 {
-			b.WriteString(" and more")
-			break
-		}
-		if i > 0 {
-			b.WriteString(" and ")
-		}
-		if f.Pointer != "" {
-			b.WriteString(f.Pointer + " ")
-		}
-		b.WriteString(f.Message)
-	}
-	return b.String()
+	return joinFirst(3, faults, " and ", " and more", func(f Fault) string {
+		return strings.TrimPrefix(f.Pointer+" "+f.Message, " ")
+	})
 }
 
 func typeNames(types []string) string {
@@ -308,18 +291,9 @@ func typeNames(types []string) string {
 // formatValues prints what the schema allows, as JSON, bounded.
 func formatValues(list []any) string {
 	const shown = 20
-	var b strings.Builder
-	for i, v := range list {
-		if i == shown {
-			fmt.Fprintf(&b, " or %d more", len(list)-shown)
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(escapeVisible(string(appendJSON(nil, v, false)), maxQuoted))
-	}
-	return b.String()
+	return joinFirst(shown, list, ", ", fmt.Sprintf(" or %d more", len(list)-shown), func(v any) string {
+		return escapeVisible(string(appendJSON(nil, v, false)), maxQuoted)
+	})
 }
 
 // listChoices returns ": one of ..." for a missing property whose values the

@@ -75,7 +75,7 @@ func (f Faults) sortAndBound() Faults {
 	f = slices.Compact(f)
 	if len(f) > maxFaults {
 		more := len(f) - maxFaults
-		f = append(f[:maxFaults:maxFaults], Fault{Message: "has " + itoa(more) + " more faults"})
+		f = append(f[:maxFaults:maxFaults], Fault{Message: "has " + strconv.Itoa(more) + " more faults"})
 	}
 	return f
 }
@@ -93,6 +93,8 @@ func comparePointers(a, b string) int {
 	})
 }
 
+var tokenEscapes = strings.NewReplacer("~", "~0", "/", "~1")
+
 // formatPointer writes a JSON pointer. It ends up in texts that people read, so
 // control and invisible characters are escaped and the length is bounded.
 func formatPointer(path []string) string {
@@ -103,16 +105,12 @@ func formatPointer(path []string) string {
 	for _, token := range path {
 		b.WriteByte('/')
 		left := maxPointerSize - b.Len()
-		if b.WriteString(escapeToken(escapeVisible(token, max(left, 0)))); len(token) > left {
+		// The escapes of RFC 6901, section 3.
+		if b.WriteString(tokenEscapes.Replace(escapeVisible(token, max(left, 0)))); len(token) > left {
 			break
 		}
 	}
 	return b.String()
-}
-
-// escapeToken writes a token of a pointer by RFC 6901 section 3.
-func escapeToken(token string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
 }
 
 // quoteName writes a name in double quotes, cut and made visible.
