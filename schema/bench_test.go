@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"testing"
 
 	"github.com/sallyport/sallyport"
@@ -152,7 +153,7 @@ func BenchmarkTool(b *testing.B) {
 func BenchmarkRegister(b *testing.B) {
 	texts := make([]json.RawMessage, 100)
 	for i := range texts {
-		texts[i] = json.RawMessage(`{"type":"object","properties":{"p` + itoa(i) + `":` + weatherSchema + `}}`)
+		texts[i] = json.RawMessage(`{"type":"object","properties":{"p` + strconv.Itoa(i) + `":` + weatherSchema + `}}`)
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -4,15 +4,13 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 )
 
-// appendCanonical writes a decoded value by RFC 8785: keys sorted by their
-// UTF-16 code units, no space, the fewest escapes, numbers as appendNumber
-// says. Equal values give equal bytes, different values different ones.
-func appendCanonical(b []byte, v any) []byte { return appendJSON(b, v, true) }
-
 // appendJSON writes a decoded value with sorted keys; numbers keep their own
-// text unless canonical.
+// text unless canonical. A canonical text is that of RFC 8785: keys sorted by
+// their UTF-16 code units, no space, the fewest escapes, numbers as appendNumber
+// says. Equal values give equal bytes, different values different ones.
 func appendJSON(b []byte, v any, canonical bool) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -98,20 +96,10 @@ func appendString(b []byte, s string) []byte {
 		}
 		b = append(b, s[start:i]...)
 		start = i + 1
-		switch c {
-		case '"', '\\':
-			b = append(b, '\\', c)
-		case '\b':
-			b = append(b, '\\', 'b')
-		case '\t':
-			b = append(b, '\\', 't')
-		case '\n':
-			b = append(b, '\\', 'n')
-		case '\f':
-			b = append(b, '\\', 'f')
-		case '\r':
-			b = append(b, '\\', 'r')
-		default:
+		const from, to = "\"\\\b\t\n\f\r", `"\btnfr`
+		if k := strings.IndexByte(from, c); k >= 0 {
+			b = append(b, '\\', to[k])
+		} else {
 			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 		}
 	}

@@ -33,7 +33,7 @@ func TestCanonical(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := string(appendCanonical(nil, v)); got != tt.want {
+			if got := string(appendJSON(nil, v, true)); got != tt.want {
 				t.Errorf("canonical(%s) = %s, want %s", tt.text, got, tt.want)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -163,7 +164,7 @@ func TestCacheRemembersFaultsAndStaysBounded(t *testing.T) {
 		}
 	}
 	for i := range 2*maxCached + 10 {
-		_, _ = c.Compile([]byte(`{"n":` + itoa(i) + `}`))
+		_, _ = c.Compile([]byte(`{"n":` + strconv.Itoa(i) + `}`))
 	}
 	if n := len(c.entries); n > maxCached {
 		t.Errorf("cache holds %d entries, want at most %d", n, maxCached)

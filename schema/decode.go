@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -36,20 +37,11 @@ type Limits struct {
 }
 
 func (l *Limits) orDefault() Limits {
-	d := Limits{Depth: defaultDepth, Bytes: DefaultBytes, Nodes: defaultNodes}
-	if l == nil {
-		return d
+	var d Limits
+	if l != nil {
+		d = *l
 	}
-	if l.Depth > 0 {
-		d.Depth = l.Depth
-	}
-	if l.Bytes > 0 {
-		d.Bytes = l.Bytes
-	}
-	if l.Nodes > 0 {
-		d.Nodes = l.Nodes
-	}
-	return d
+	return Limits{cmp.Or(d.Depth, defaultDepth), cmp.Or(d.Bytes, DefaultBytes), cmp.Or(d.Nodes, defaultNodes)}
 }
 
 // Decode reads one JSON value strictly: valid UTF-8, no byte order mark, no
@@ -59,13 +51,8 @@ func (l *Limits) orDefault() Limits {
 // as they were written. nil limits mean the defaults. The error is [Faults]
 // with one entry. The result shares no memory with data.
 func Decode(data []byte, l *Limits) (any, error) {
-	return decodeText(data, l.orDefault())
-}
-
-// decodeText is Decode without a schema.
-func decodeText(data []byte, l Limits) (any, error) {
 	d := jsonDecoder{build: true}
-	v, ok := d.readText(data, l, nil)
+	v, ok := d.readText(data, l.orDefault(), nil)
 	if !ok {
 		return nil, d.faultList()
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/big"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -141,10 +142,10 @@ func FuzzDecode(f *testing.F) {
 		if err != nil || !reflect.DeepEqual(again, got) {
 			t.Fatalf("Decode(%q), printed %q, reads %#v, %v", text, printed, again, err)
 		}
-		canonical := appendCanonical(nil, got)
+		canonical := appendJSON(nil, got, true)
 		again, err = Decode(canonical, nil)
-		if err != nil || !bytes.Equal(appendCanonical(nil, again), canonical) {
-			t.Fatalf("canonical text %q of %q is not its own: %q, %v", canonical, text, appendCanonical(nil, again), err)
+		if err != nil || !bytes.Equal(appendJSON(nil, again, true), canonical) {
+			t.Fatalf("canonical text %q of %q is not its own: %q, %v", canonical, text, appendJSON(nil, again, true), err)
 		}
 		if !sameValue(got, again) {
 			t.Fatalf("canonical text %q differs in value from %q", canonical, text)
@@ -185,7 +186,7 @@ func TestFold(t *testing.T) {
 func TestFoldCollision(t *testing.T) {
 	var many []string
 	for i := range 40 {
-		many = append(many, "k"+itoa(i))
+		many = append(many, "k"+strconv.Itoa(i))
 	}
 	tests := []struct {
 		name string

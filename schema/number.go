@@ -62,14 +62,14 @@ func appendNumber(b []byte, n string) []byte {
 	switch {
 	case k <= d.exp && d.exp <= 21:
 		b = append(b, d.digits...)
-		return appendZeros(b, d.exp-k)
+		return append(b, strings.Repeat("0", d.exp-k)...)
 	case 0 < d.exp && d.exp <= 21:
 		b = append(b, d.digits[:d.exp]...)
 		b = append(b, '.')
 		return append(b, d.digits[d.exp:]...)
 	case -6 < d.exp && d.exp <= 0:
 		b = append(b, '0', '.')
-		b = appendZeros(b, -d.exp)
+		b = append(b, strings.Repeat("0", -d.exp)...)
 		return append(b, d.digits...)
 	}
 	b = append(b, d.digits[0])
@@ -82,11 +82,4 @@ func appendNumber(b []byte, n string) []byte {
 		b = append(b, '+')
 	}
 	return strconv.AppendInt(b, int64(d.exp-1), 10)
-}
-
-func appendZeros(b []byte, n int) []byte {
-	for range n {
-		b = append(b, '0')
-	}
-	return b
 }

@@ -16,9 +16,9 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"sync"
 
@@ -50,8 +50,8 @@ const noProperties = `{"type":"object","additionalProperties":false}`
 
 // Compile compiles the schema of a tool's arguments. Its top level is an
 // object: type object, or properties without a type. A nil raw means an
-// object without properties. What it says of [Headers] must be right. The error is [Faults] with pointers into the
-// schema. The result keeps a copy of raw.
+// object without properties. What it says of [Headers] must be right. The error
+// is [Faults] with pointers into the schema. The result keeps a copy of raw.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage(noProperties)
@@ -59,9 +59,9 @@ func Compile(raw json.RawMessage) (*Schema, error) {
 	return compileSchema(raw, true)
 }
 
-// CompileAny compiles a schema without asking for an object at the top, as
-// for the returns of a tool. Defaults are
-// neither checked nor filled in. A nil raw accepts anything.
+// CompileAny compiles a schema without asking for an object at the top, as for
+// the returns of a tool. Defaults are neither checked nor filled in. A nil raw
+// accepts anything.
 func CompileAny(raw json.RawMessage) (*Schema, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("true")
@@ -80,7 +80,7 @@ func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
 			return nil, err
 		}
 	}
-	s := &Schema{raw: append(json.RawMessage(nil), raw...)}
+	s := &Schema{raw: bytes.Clone(raw)}
 	if arguments {
 		if s.headers, err = Headers(doc); err != nil {
 			return nil, err
@@ -136,7 +136,7 @@ type Document struct {
 // that no double holds keep all their digits, where the RFC would round. It is
 // computed at each call; the caller owns the slice.
 func (d *Document) Canonical() []byte {
-	return appendCanonical(make([]byte, 0, len(d.JSON)), d.Value)
+	return appendJSON(make([]byte, 0, len(d.JSON)), d.Value, true)
 }
 
 // Parse decodes the arguments of a call strictly, before it is known which
@@ -324,7 +324,7 @@ func isDecoded(v any, depth int) bool {
 		}
 		return true
 	case map[string]any:
-		for item := range maps.Values(v) {
+		for _, item := range v {
 			if !isDecoded(item, depth-1) {
 				return false
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -145,7 +146,7 @@ func TestFaultsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"z":0`)
 	for i := range 500 {
-		b.WriteString(`,"` + strings.Repeat("k", 300) + itoa(i) + `":1`)
+		b.WriteString(`,"` + strings.Repeat("k", 300) + strconv.Itoa(i) + `":1`)
 	}
 	b.WriteString("}")
 	_, err := s.Arguments(json.RawMessage(b.String()))

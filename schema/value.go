@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 )
 
@@ -221,7 +222,7 @@ func (d *jsonDecoder) readArray(r *valueRule) (any, bool) {
 		}
 		v, ok := d.readValue(items)
 		if !ok {
-			d.path = append(d.path, itoa(n))
+			d.path = append(d.path, strconv.Itoa(n))
 			return nil, false
 		}
 		if n++; d.build {
