@@ -1,6 +1,9 @@
 package schema
 
-import "maps"
+import (
+	"maps"
+	"strconv"
+)
 
 // maxFilled bounds how many defaults one call may add; the defaults of a
 // schema may nest.
@@ -76,30 +79,41 @@ type defaultFiller struct{ left int }
 
 // fillValue visits a value with the subschemas that surely apply to it.
 func (f *defaultFiller) fillValue(nodes []*node, v any) {
+	sure := unionOf(nodes, func(n *node) []*node { return n.sure })
+	if m, ok := v.(map[string]any); ok {
+		for _, n := range sure {
+			f.addDefaults(n, m)
+		}
+	}
+	visitContainers(sure, v, func(_ string, next []*node, value any) {
+		if f.left >= 0 {
+			f.fillValue(next, value)
+		}
+	})
+}
+
+// visitContainers visits the objects and arrays directly in a value, each with
+// its token in a pointer and the subschemas that the nodes apply to it.
+func visitContainers(nodes []*node, v any, visit func(token string, next []*node, value any)) {
 	switch v := v.(type) {
 	case map[string]any:
-		sure := unionOf(nodes, func(n *node) []*node { return n.sure })
-		for _, n := range sure {
-			f.addDefaults(n, v)
-		}
 		for key, value := range v {
-			if f.left >= 0 && isContainer(value) {
+			if isContainer(value) {
 				var next []*node
-				for _, n := range sure {
+				for _, n := range nodes {
 					next = n.appendProperty(key, next)
 				}
-				f.fillValue(next, value)
+				visit(key, next, value)
 			}
 		}
 	case []any:
-		sure := unionOf(nodes, func(n *node) []*node { return n.sure })
 		for i, value := range v {
-			if f.left >= 0 && isContainer(value) {
+			if isContainer(value) {
 				var next []*node
-				for _, n := range sure {
+				for _, n := range nodes {
 					next = n.appendItem(i, next)
 				}
-				f.fillValue(next, value)
+				visit(strconv.Itoa(i), next, value)
 			}
 		}
 	}

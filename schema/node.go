@@ -281,12 +281,7 @@ func (b *nodeBuilder) findCycle() *node {
 }
 
 func (n *node) declaresProperty(name string) bool {
-	for _, r := range n.reach {
-		if _, ok := r.props[name]; ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.reach, func(r *node) bool { return r.props[name] != nil })
 }
 
 // appendProperty adds the subschemas that apply to a property of this very
@@ -348,5 +343,3 @@ func unionOf(nodes []*node, leads func(*node) []*node) []*node {
 	}
 	return all
 }
-
-func sortedNames(m map[string]*node) []string { return slices.Sorted(maps.Keys(m)) }

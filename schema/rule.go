@@ -1,7 +1,10 @@
 package schema
 
 import (
+	"maps"
+	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -181,7 +184,7 @@ func (rs *ruleBuilder) setObject(r *valueRule, n *node, filled bool) bool {
 	if len(n.rest) == 1 {
 		o.rest = rs.ruleFor(n.rest[0], filled)
 	}
-	for _, name := range sortedNames(n.props) {
+	for _, name := range slices.Sorted(maps.Keys(n.props)) {
 		if _, ok := n.defaults[name]; ok && filled {
 			o.filled |= 1 << len(o.names)
 		}
@@ -228,12 +231,7 @@ func (o *objectRule) propertyIndex(name string) int {
 		}
 		return -1
 	}
-	for i, n := range o.names {
-		if n == name {
-			return i
-		}
-	}
-	return -1
+	return slices.Index(o.names, name)
 }
 
 // hasSureCounts reports whether an object with so many members, of which
@@ -246,8 +244,7 @@ func (o *objectRule) hasSureCounts(members int, seen uint64) bool {
 
 // boundsOf returns a pair of bounds with the absent ones replaced.
 func boundsOf(least, most *int) (int, int) {
-	const unlimited = int(^uint(0) >> 1)
-	low, high := 0, unlimited
+	low, high := 0, math.MaxInt
 	if least != nil {
 		low = *least
 	}
@@ -263,22 +260,12 @@ func kindsOf(types *jsonschema.Types) kindSet {
 	}
 	var k kindSet
 	for _, name := range types.ToStrings() {
-		switch name {
-		case "null":
-			k |= isNull
-		case "boolean":
-			k |= isBool
-		case "string":
-			k |= isString
-		case "array":
-			k |= isArray
-		case "object":
-			k |= isObject
-		case "integer":
-			k |= isInteger
-		case "number":
-			k |= isInteger | isOther
-		}
+		k |= kindNames[name]
 	}
 	return k
+}
+
+var kindNames = map[string]kindSet{
+	"null": isNull, "boolean": isBool, "string": isString, "array": isArray, "object": isObject,
+	"integer": isInteger, "number": isInteger | isOther,
 }

@@ -1,15 +1,12 @@
 package schema
 
 import (
-	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
-
-func itoa(i int) string { return strconv.Itoa(i) }
 
 // readString reads a string that begins at the present byte. One without
 // escapes is a slice of the text.

@@ -19,33 +19,15 @@ func (w *caseVariants) addFault(key, message string) {
 
 // walkValue visits a value with the subschemas that apply to it.
 func (w *caseVariants) walkValue(nodes []*node, v any) {
-	if !isContainer(v) {
-		return
+	if m, ok := v.(map[string]any); ok {
+		w.compareKeys(nodes, m)
 	}
 	reach := unionOf(nodes, func(n *node) []*node { return n.reach })
-	switch v := v.(type) {
-	case map[string]any:
-		w.compareKeys(nodes, v)
-		for key, value := range v {
-			var next []*node
-			for _, n := range reach {
-				next = n.appendProperty(key, next)
-			}
-			w.path = append(w.path, key)
-			w.walkValue(next, value)
-			w.path = w.path[:len(w.path)-1]
-		}
-	case []any:
-		for i, value := range v {
-			var next []*node
-			for _, n := range reach {
-				next = n.appendItem(i, next)
-			}
-			w.path = append(w.path, itoa(i))
-			w.walkValue(next, value)
-			w.path = w.path[:len(w.path)-1]
-		}
-	}
+	visitContainers(reach, v, func(token string, next []*node, value any) {
+		w.path = append(w.path, token)
+		w.walkValue(next, value)
+		w.path = w.path[:len(w.path)-1]
+	})
 }
 
 // compareKeys compares the keys of one object with the declared names, and
