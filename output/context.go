@@ -3,6 +3,7 @@ package output
 import (
 	"bytes"
 	"encoding/base64"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -15,47 +16,21 @@ type credentialName struct {
 	least int
 }
 
-var names = [...]credentialName{
-	{"password", 12},
-	{"passwd", 12},
-	{"passphrase", 12},
-	{"pwd", 12},
-	{"secret", 12},
-	{"token", 16},
-	{"apikey", 16},
-	{"api_key", 16},
-	{"api-key", 16},
-	{"accesskey", 16},
-	{"access_key", 16},
-	{"access-key", 16},
-	{"secretkey", 16},
-	{"secret_key", 16},
-	{"secret-key", 16},
-	{"privatekey", 16},
-	{"private_key", 16},
-	{"private-key", 16},
-	{"authkey", 16},
-	{"auth_key", 16},
-	{"auth-key", 16},
-	{"signing_key", 16},
-	{"signingkey", 16},
-	{"encryption_key", 16},
-	{"encryptionkey", 16},
-	{"master_key", 16},
-	{"masterkey", 16},
-	{"accountkey", 16},
-	{"account_key", 16},
-	{"session_key", 16},
-	{"credential", 16},
-	{"credentials", 16},
-	{"authorization", 16},
-	{"_auth", 12},
-	{`"auth`, 12},
-	{"x-amz-signature", 16},
-	{"?key", 16},
-	{"&key", 16},
-	{"?sig", 16},
-	{"&sig", 16},
+// names lists those of passwords, then those of tokens and keys.
+var names = slices.Concat(
+	namesOfLeast(12, "password", "passwd", "passphrase", "pwd", "secret", "_auth", `"auth`),
+	namesOfLeast(16,
+		"token", "apikey", "api_key", "api-key", "accesskey", "access_key", "access-key", "secretkey", "secret_key",
+		"secret-key", "privatekey", "private_key", "private-key", "authkey", "auth_key", "auth-key", "signing_key",
+		"signingkey", "encryption_key", "encryptionkey", "master_key", "masterkey", "accountkey", "account_key",
+		"session_key", "credential", "credentials", "authorization", "x-amz-signature", "?key", "&key", "?sig", "&sig"),
+)
+
+func namesOfLeast(least int, texts ...string) (all []credentialName) {
+	for _, text := range texts {
+		all = append(all, credentialName{text, least})
+	}
+	return all
 }
 
 // contextAnchors returns the anchors of what the surroundings give away.
@@ -100,7 +75,8 @@ func skipQuote(s string, i int) int {
 
 // findValue looks for the value of the name that the separator before end
 // follows: name=value, name: value, "name": "value".
-func findValue(s string, end int, n *credentialName) (markedSpan, bool) {
+func findValue(s string, end, name int) (markedSpan, bool) {
+	n := &names[name]
 	i := end - 1
 	for k := 0; k < maxBlanks && i > 0 && (s[i-1] == ' ' || s[i-1] == '\t'); k++ {
 		i--
@@ -217,7 +193,7 @@ func charKind(b byte) byte {
 }
 
 // findPassword looks for the password in a URL whose "://" ends at end.
-func findPassword(s string, end int) (markedSpan, bool) {
+func findPassword(s string, end, _ int) (markedSpan, bool) {
 	const most = 1 << 10
 	if end < 3 || s[end-3:end] != "://" {
 		return markedSpan{}, false
@@ -252,15 +228,12 @@ func isPlaceholder(v string) bool {
 			return true
 		}
 	}
-	if strings.Trim(v, "x") == "" || strings.Trim(v, "*.") == "" {
-		return true
-	}
-	return strings.ContainsAny(v, "${}[]()") || strings.HasPrefix(v, "%s")
+	return strings.Trim(v, "x") == "" || strings.Trim(v, "*.") == "" || strings.ContainsAny(v, "${}[]()") || strings.HasPrefix(v, "%s")
 }
 
 // findBearer looks for the token after the word that ends at end; RFC 6750
 // section 2.1 gives its alphabet.
-func findBearer(s string, end int) (markedSpan, bool) {
+func findBearer(s string, end, _ int) (markedSpan, bool) {
 	const least = 16
 	start, ok := credentialsStart(s, end, "bearer")
 	if !ok {
@@ -278,7 +251,7 @@ func findBearer(s string, end int) (markedSpan, bool) {
 
 // findBasic looks for base64 of user:password after the word that ends at
 // end, RFC 7617.
-func findBasic(s string, end int) (markedSpan, bool) {
+func findBasic(s string, end, _ int) (markedSpan, bool) {
 	const least, most = 6, 1 << 10
 	start, ok := credentialsStart(s, end, "basic")
 	if !ok {
@@ -289,13 +262,8 @@ func findBasic(s string, end int) (markedSpan, bool) {
 	var buf [most]byte
 	n, err := base64.RawStdEncoding.Decode(buf[:], []byte(v))
 	dec := buf[:n]
-	if err != nil || len(v) < least || !utf8.Valid(dec) || bytes.IndexByte(dec, ':') < 0 {
+	if err != nil || len(v) < least || !utf8.Valid(dec) || bytes.IndexByte(dec, ':') < 0 || slices.Min(dec) < ' ' {
 		return markedSpan{}, false
-	}
-	for _, b := range dec {
-		if b < ' ' {
-			return markedSpan{}, false
-		}
 	}
 	return markedSpan{start, stop, markBasic}, true
 }

@@ -62,9 +62,7 @@ type tokenFormat struct {
 	rest alphabet
 }
 
-// formats is taken from what the issuers publish and from the rules of
-// gitleaks (config/gitleaks.toml) and GitHub's secret scanning. A row whose
-// prefix is also an English beginning asks for a body that no word has.
+// formats has an entry for each prefix of each kind.
 var formats = [...]tokenFormat{
 	{"[REDACTED:openai-key]", "sk-", alnum, 20, false, dashed},
 	{"[REDACTED:openai-key]", "sk-proj-", dashed, 20, false, dashed},

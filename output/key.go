@@ -4,7 +4,7 @@ import "strings"
 
 // findJWT looks for a compact JWS or JWE, RFC 7515 and 7516: at least two
 // dots, the first part a JSON object.
-func findJWT(s string, end int) (markedSpan, bool) {
+func findJWT(s string, end, _ int) (markedSpan, bool) {
 	const least = 10
 	start := end - 3
 	if start < 0 || s[start:end] != "eyJ" || start > 0 && dashed.contains(s[start-1]) {
@@ -26,7 +26,7 @@ func findJWT(s string, end int) (markedSpan, bool) {
 // findKey looks for a private key in PEM, RFC 7468, or OpenPGP armour whose
 // "-----B" ends at end. Without its end line a header takes the lines of
 // base64 that follow.
-func findKey(s string, end int) (markedSpan, bool) {
+func findKey(s string, end, _ int) (markedSpan, bool) {
 	const rule, most = "-----", 64
 	start := end - len("-----B")
 	if start < 0 || !strings.HasPrefix(s[start:], "-----BEGIN ") {

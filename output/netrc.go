@@ -8,7 +8,7 @@ const netrcBack = 512
 // findNetrc looks for the password of a netrc(5) entry, whose "password" ends
 // at end: behind "machine HOST" or "default", with "login USER" or "account
 // NAME" in between or not, over one line or several.
-func findNetrc(s string, end int) (markedSpan, bool) {
+func findNetrc(s string, end, _ int) (markedSpan, bool) {
 	start := end - len("password")
 	if start <= 0 || s[start:end] != "password" || !isSpace(s[start-1]) || end == len(s) || !isSpace(s[end]) {
 		return markedSpan{}, false

@@ -135,38 +135,16 @@ func (w *sweeper) checkAnchor(a *anchor, end int) {
 	w.applyRule(a.rule, end, int(a.arg))
 }
 
+// finders look for what the static rules are about, at the place of an anchor;
+// arg is that of the anchor.
+var finders = [rules]func(s string, at, arg int) (markedSpan, bool){
+	ruleFormat: findFormat, ruleName: findValue, ruleURL: findPassword, ruleBearer: findBearer, ruleBasic: findBasic,
+	rulePEM: findKey, ruleJWT: findJWT, ruleNetrc: findNetrc, ruleTag: findTag, ruleBracket: findBracket,
+	ruleChatMarker: findChatMarker, ruleLiteral: findLiteral,
+}
+
 func (w *sweeper) applyRule(r anchorRule, at, arg int) {
-	var (
-		x  markedSpan
-		ok bool
-	)
-	switch r {
-	case ruleFormat:
-		x, ok = findFormat(w.s, at, arg)
-	case ruleName:
-		x, ok = findValue(w.s, at, &names[arg])
-	case ruleURL:
-		x, ok = findPassword(w.s, at)
-	case ruleBearer:
-		x, ok = findBearer(w.s, at)
-	case ruleBasic:
-		x, ok = findBasic(w.s, at)
-	case rulePEM:
-		x, ok = findKey(w.s, at)
-	case ruleJWT:
-		x, ok = findJWT(w.s, at)
-	case ruleNetrc:
-		x, ok = findNetrc(w.s, at)
-	case ruleTag:
-		x, ok = findTag(w.s, at)
-	case ruleBracket:
-		x, ok = findBracket(w.s, at)
-	case ruleChatMarker:
-		x, ok = findChatMarker(w.s, at, chatSpeakers[arg])
-	case ruleLiteral:
-		x, ok = findLiteral(w.s, at, literals[arg])
-	}
-	if ok {
+	if x, ok := finders[r](w.s, at, arg); ok {
 		w.addSpan(x)
 		w.covered[r] = x.end
 	}

@@ -215,7 +215,7 @@ func (t *tagReader) readName() []byte {
 }
 
 // findTag looks for a template token in angle brackets that begins at start.
-func findTag(s string, start int) (markedSpan, bool) {
+func findTag(s string, start, _ int) (markedSpan, bool) {
 	t := tagReader{s: s, i: start}
 	if !t.acceptByte('<') {
 		return markedSpan{}, false
@@ -305,7 +305,7 @@ func (t *tagReader) readSys() bool {
 // findBracket looks for a token in square brackets that begins at start. In
 // small letters, which no tokenizer takes, it is a list or an index in code
 // unless it begins a line.
-func findBracket(s string, start int) (markedSpan, bool) {
+func findBracket(s string, start, _ int) (markedSpan, bool) {
 	t := tagReader{s: s, i: start}
 	if !t.acceptByte('[') {
 		return markedSpan{}, false
@@ -324,8 +324,8 @@ func findBracket(s string, start int) (markedSpan, bool) {
 // of a line after an empty one, its colon before end. The beginning of the
 // text counts as an empty line, since the code that shows the text may put one
 // there.
-func findChatMarker(s string, end int, name string) (markedSpan, bool) {
-	i := end - 1
+func findChatMarker(s string, end, speaker int) (markedSpan, bool) {
+	name, i := chatSpeakers[speaker], end-1
 	for i > 0 && !utf8.RuneStart(s[i]) {
 		i--
 	}
@@ -364,10 +364,7 @@ func returnStart(s string, i int) int {
 }
 
 // findLiteral looks for a token whose first symbols, up to ten, end at end.
-func findLiteral(s string, end int, token string) (markedSpan, bool) {
-	start := end - len(token)
-	if start < 0 || s[start:end] != token {
-		return markedSpan{}, false
-	}
-	return markedSpan{start, end, markTemplate}, true
+func findLiteral(s string, end, literal int) (markedSpan, bool) {
+	before, ok := strings.CutSuffix(s[:end], literals[literal])
+	return markedSpan{len(before), end, markTemplate}, ok
 }
