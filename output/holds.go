@@ -20,7 +20,7 @@ func (c *Cleaner) Holds(data []byte) bool {
 func narrowChars(data []byte, width int) (out []byte) {
 	for i, run := 0, false; i < len(data); {
 		switch b := data[i]; {
-		case b != 0 && b < 0x80 && isAllZero(data[i+1:min(i+width, len(data))]):
+		case b != 0 && b < 0x80 && len(bytes.TrimLeft(data[i+1:min(i+width, len(data))], "\x00")) == 0:
 			out, run, i = append(out, b), true, i+width
 		case run: // the last one of a run may have no zeros after it
 			out, run, i = append(out, b, 0xff), false, i+1
@@ -33,16 +33,6 @@ func narrowChars(data []byte, width int) (out []byte) {
 		}
 	}
 	return out
-}
-
-// isAllZero reports whether all bytes are zero.
-func isAllZero(data []byte) bool {
-	for _, b := range data {
-		if b != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 func (c *Cleaner) holdsSecret(data []byte) bool {

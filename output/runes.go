@@ -1,6 +1,7 @@
 package output
 
 import (
+	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
@@ -127,7 +128,9 @@ func newClasses() *classTable {
 	}
 	t[0x85] &^= hidden
 	for _, x := range lookalikes {
-		t[x.r] |= alike
+		for _, r := range x.alike {
+			t[r] |= alike
+		}
 	}
 	fillClass(t, unicode.Mn, combining)
 	fillClass(t, unicode.Me, combining)
@@ -160,51 +163,18 @@ func highClass(r rune) runeClass {
 	}
 }
 
-// lookalikes lists characters other than the full-width forms that stand for
-// an ASCII character in a forged tag.
+// lookalikes lists, for an ASCII character, the characters other than its
+// full-width form that stand for it in a forged tag.
 var lookalikes = [...]struct {
-	r     rune
 	ascii byte
+	alike string
 }{
-	{'\u2039', '<'},
-	{'\u203A', '>'},
-	{'\u2329', '<'},
-	{'\u232A', '>'},
-	{'\u276C', '<'},
-	{'\u276D', '>'},
-	{'\u276E', '<'},
-	{'\u276F', '>'},
-	{'\u2770', '<'},
-	{'\u2771', '>'},
-	{'\u27E8', '<'},
-	{'\u27E9', '>'},
-	{'\u29FC', '<'},
-	{'\u29FD', '>'},
-	{'\u3008', '<'},
-	{'\u3009', '>'},
-	{'\u300A', '<'},
-	{'\u300B', '>'},
-	{'\uFE3F', '<'},
-	{'\uFE40', '>'},
-	{'\uFE64', '<'},
-	{'\uFE65', '>'},
-	{'\u02C2', '<'},
-	{'\u02C3', '>'},
-	{'\u1438', '<'},
-	{'\u1433', '>'},
-	{'\u01C0', '|'},
-	{'\u2223', '|'},
-	{'\u2502', '|'},
-	{'\u23D0', '|'},
-	{'\u2758', '|'},
-	{'\uFFE8', '|'},
-	{'\u2044', '/'},
-	{'\u2215', '/'},
-	{'\u29F8', '/'},
-	{'\u2236', ':'},
-	{'\uFE55', ':'},
-	{'\uA789', ':'},
-	{'\u2581', '_'},
+	{'<', "\u2039\u2329\u276C\u276E\u2770\u27E8\u29FC\u3008\u300A\uFE3F\uFE64\u02C2\u1438"},
+	{'>', "\u203A\u232A\u276D\u276F\u2771\u27E9\u29FD\u3009\u300B\uFE40\uFE65\u02C3\u1433"},
+	{'|', "\u01C0\u2223\u2502\u23D0\u2758\uFFE8"},
+	{'/', "\u2044\u2215\u29F8"},
+	{':', "\u2236\uFE55\uA789"},
+	{'_', "\u2581"},
 }
 
 // lookalikeASCII returns the ASCII character that an alike character stands
@@ -214,7 +184,7 @@ func lookalikeASCII(r rune) byte {
 		return byte(r - 0xFEE0)
 	}
 	for _, x := range lookalikes {
-		if x.r == r {
+		if strings.ContainsRune(x.alike, r) {
 			return x.ascii
 		}
 	}
