@@ -131,8 +131,8 @@ func (x *anchorIndex) anchorsOf(key uint64) []anchor {
 	return x.anchors[x.first[n]:x.first[n+1]]
 }
 
-// appendCodes appends the symbols of s.
-func appendCodes(dst []uint64, s string) []uint64 {
+// codesOf returns the symbols of s.
+func codesOf(s string) (codes []uint64) {
 	t := basicPlane()
 	for i := 0; i < len(s); {
 		sym := symbols[s[i]]
@@ -142,11 +142,11 @@ func appendCodes(dst []uint64, s string) []uint64 {
 			sym, n = wideSymbol(r, t.classOf(r)), k
 		}
 		if sym != 0 {
-			dst = append(dst, uint64(sym&0xFF))
+			codes = append(codes, uint64(sym&0xFF))
 		}
 		i += n
 	}
-	return dst
+	return codes
 }
 
 // packAnchor makes an anchor of at most ten symbols.
@@ -161,13 +161,13 @@ func packAnchor(run []uint64, r anchorRule, arg int) anchor {
 
 // headAnchor makes an anchor of the first symbols of s.
 func headAnchor(s string, r anchorRule, arg int) anchor {
-	run := appendCodes(nil, s)
+	run := codesOf(s)
 	return packAnchor(run[:min(len(run), window)], r, arg)
 }
 
 // tailAnchor makes an anchor of the last symbols of s.
 func tailAnchor(s string, r anchorRule, arg int) anchor {
-	run := appendCodes(nil, s)
+	run := codesOf(s)
 	return packAnchor(run[max(0, len(run)-window):], r, arg)
 }
 
@@ -176,7 +176,7 @@ func tailAnchor(s string, r anchorRule, arg int) anchor {
 // often is taken, because the last three symbols select it. It is false for a
 // text with fewer symbols.
 func rarestAnchor(s string, r anchorRule) (anchor, bool) {
-	run := appendCodes(nil, s)
+	run := codesOf(s)
 	run = run[:min(len(run), window)]
 	if len(run) < keySymbols {
 		return anchor{}, false
@@ -208,7 +208,7 @@ func symbolFrequency(code uint64) int {
 
 // pairAnchors makes the anchors of two characters followed by any symbol.
 func pairAnchors(s string, r anchorRule) []anchor {
-	run := append(appendCodes(nil, s), 0)
+	run := append(codesOf(s), 0)
 	all := make([]anchor, 0, 1<<symbolBits)
 	for c := range uint64(1 << symbolBits) {
 		run[2] = c

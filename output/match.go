@@ -1,6 +1,7 @@
 package output
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -122,16 +123,10 @@ type indexSet struct {
 }
 
 func (p *indexSet) add(i int) {
-	if i < 0 || p.n == len(p.at) {
-		return
+	if i >= 0 && p.n < len(p.at) && !slices.Contains(p.at[:p.n], i) {
+		p.at[p.n] = i
+		p.n++
 	}
-	for _, x := range p.at[:p.n] {
-		if x == i {
-			return
-		}
-	}
-	p.at[p.n] = i
-	p.n++
 }
 
 // matchText compares a needle with the text at i, where each character may be
@@ -169,11 +164,7 @@ func (m *matcher) matchText(i int, n *needle) (int, bool) {
 		}
 		cur = then
 	}
-	end := 0
-	for _, p := range cur.at[:cur.n] {
-		end = max(end, p)
-	}
-	return end, true
+	return slices.Max(cur.at[:cur.n]), true
 }
 
 // matchSpaced compares a needle with text that has blanks after every

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -74,16 +75,10 @@ type needleForm struct {
 	anchors     []anchor
 }
 
-// addNeedles prepares all values, longest first so that the index is the same
-// whatever the order of the map.
+// addNeedles prepares all values, sorted so that the index is always the same.
 func (c *Cleaner) addNeedles() error {
-	values := make([]string, 0, len(c.values))
-	for v := range c.values {
-		values = append(values, v)
-	}
-	slices.Sort(values)
 	seen := make(map[string]bool)
-	for _, v := range values {
+	for _, v := range slices.Sorted(maps.Keys(c.values)) {
 		if len(v) > maxSecret {
 			return errLong
 		}
@@ -150,7 +145,7 @@ func splitUnits(raw string) []needleUnit {
 		u.ends = r == '\n' || r == '\r' || t.classOf(r)&lineBreak != 0
 		u.optional = u.ends || r == '\t' || t.classOf(r)&hidden != 0
 		switch {
-		case r == ' ' && absorbsBlank(units):
+		case r == ' ' && len(units) > 0 && units[len(units)-1].ends: // it belongs to the line break
 			continue
 		case r == ' ':
 			units = trimOptional(units)
@@ -164,12 +159,6 @@ func splitUnits(raw string) []needleUnit {
 		units = append(units, u)
 	}
 	return units
-}
-
-// absorbsBlank reports whether a blank after these units belongs to a line
-// break.
-func absorbsBlank(units []needleUnit) bool {
-	return len(units) > 0 && units[len(units)-1].ends
 }
 
 // trimOptional drops optional units at the end that a blank comes before:
@@ -251,9 +240,7 @@ func jsonEscape(s string, forHTML bool) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(forHTML)
-	if e.Encode(s) != nil {
-		return s // a string always has a JSON form
-	}
+	_ = e.Encode(s) // a string always has a JSON form
 	return b.String()[1 : b.Len()-2]
 }
 
@@ -273,14 +260,15 @@ func componentEscape(s string) string {
 // hexForms returns how a dump of the bytes may begin; blanks between bytes
 // are no symbols and need no form of their own.
 func hexForms(raw string) []string {
-	var forms [4]strings.Builder
-	for _, b := range []byte(raw[:min(len(raw), window)]) {
-		fmt.Fprintf(&forms[0], "%02x", b)
-		fmt.Fprintf(&forms[1], "%02x:", b)
-		fmt.Fprintf(&forms[2], "%02x-", b)
-		fmt.Fprintf(&forms[3], "0x%02x,", b)
+	forms := []string{"%02x", "%02x:", "%02x-", "0x%02x,"}
+	for i, format := range forms {
+		var b strings.Builder
+		for _, c := range []byte(raw[:min(len(raw), window)]) {
+			fmt.Fprintf(&b, format, c)
+		}
+		forms[i] = b.String()
 	}
-	return []string{forms[0].String(), forms[1].String(), forms[2].String(), forms[3].String()}
+	return forms
 }
 
 // base64Form returns the digits that a needle decides when offset bytes of

@@ -141,7 +141,7 @@ func (p *plainPass) handleWide(i int) int {
 		p.prev = r
 		return i + n
 	case r < 0xA0:
-		return p.replaceBytes(i, p.c1End(i, byte(r), n), "")
+		return p.replaceBytes(i, p.bodyEnd(byte(r)-0x40, i+n), "")
 	}
 	if k := p.neededLength(r, i+n); k > 0 {
 		p.prev = r

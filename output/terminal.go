@@ -21,13 +21,10 @@ func (p *plainPass) sequenceEnd(i int) int {
 		return i
 	}
 	b := p.s[i]
+	if end := p.bodyEnd(b, i+1); end > i+1 {
+		return end
+	}
 	switch {
-	case b == csi:
-		return p.paramsEnd(i + 1)
-	case b == osc:
-		return p.stringEnd(i+1, false)
-	case b == dcs || b == sos || b == pm || b == apc:
-		return p.stringEnd(i+1, true)
 	case b >= 0x20 && b < 0x30:
 		for i < len(p.s) && p.s[i] >= 0x20 && p.s[i] < 0x30 {
 			i++
@@ -88,17 +85,18 @@ func (p *plainPass) stringEnd(i int, lines bool) int {
 	return len(p.s)
 }
 
-// c1End returns the end of what the C1 control at i, n bytes long, introduces.
-func (p *plainPass) c1End(i int, b byte, n int) int {
-	switch b - 0x40 {
+// bodyEnd returns the end of what a control function introduces, whose body
+// begins at i. It is i for one without a body.
+func (p *plainPass) bodyEnd(control byte, i int) int {
+	switch control {
 	case csi:
-		return p.paramsEnd(i + n)
+		return p.paramsEnd(i)
 	case osc:
-		return p.stringEnd(i+n, false)
+		return p.stringEnd(i, false)
 	case dcs, sos, pm, apc:
-		return p.stringEnd(i+n, true)
+		return p.stringEnd(i, true)
 	default:
-		return i + n
+		return i
 	}
 }
 

@@ -3,6 +3,8 @@ package output
 import (
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // DefaultBudget is the number of code points that the values of a batch may
@@ -16,26 +18,13 @@ const NoLimit = -1
 // "\n[truncated -- N chars total]", N being the full length; it reports
 // whether it did. The marker comes on top of the limit. A limit below 0 is
 // taken as 0, and an empty text is never cut. A [Clean] text stays one.
-func Trim[T string | Clean](text T, limit int) (T, bool) {
-	if limit < 0 {
-		limit = 0
+func Trim[T string | Clean](whole T, limit int) (T, bool) {
+	short := text.FirstChars(string(whole), max(limit, 0))
+	if len(short) == len(whole) {
+		return whole, false
 	}
-	if len(text) <= limit {
-		return text, false
-	}
-	total := utf8.RuneCountInString(string(text))
-	if total <= limit {
-		return text, false
-	}
-	cut := 0
-	for range limit {
-		_, n := utf8.DecodeRuneInString(string(text[cut:]))
-		cut += n
-	}
-	out := make([]byte, 0, cut+len("\n[truncated --  chars total]")+20)
-	out = append(append(out, text[:cut]...), "\n[truncated -- "...)
-	out = strconv.AppendInt(out, int64(total), 10)
-	return T(append(out, " chars total]"...)), true
+	total := strconv.Itoa(utf8.RuneCountInString(string(whole)))
+	return T(short + "\n[truncated -- " + total + " chars total]"), true
 }
 
 // Budget returns what one of calls calls may return of a batch's total, in

@@ -3,6 +3,8 @@ package output
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // maxAttribute bounds an attribute of the wrapper in code points.
@@ -17,33 +19,21 @@ const untrusted = "untrusted"
 //	text
 //	</untrusted>
 //
-// The text may be cut. Whatever in it
-// reads as an opening or closing tag of the wrapper, complete or not, in any
-// case, with blanks, line breaks or hidden characters inside, or with other
-// characters that look like angle brackets, has its first character replaced
-// by &lt;. Source and tool lose what an attribute cannot hold and are cut to
+// The text may be cut. Whatever in it reads as an opening or closing tag of the
+// wrapper, complete or not, in any case, with blanks, line breaks or hidden
+// characters inside, or with characters that look like angle brackets, has its
+// first character replaced by &lt;. Source and tool lose what an attribute cannot hold and are cut to
 // 256 code points each; an empty source is "unknown".
 func Wrap(clean, source Clean, tool string) Clean {
 	if source == "" {
 		source = unknown
 	}
-	text := string(clean)
-	if len(text) > 0 && (text[0] == '\n' || text[0] == '\r') {
-		text = breakChatMarker(text)
+	inner := string(clean)
+	if inner != "" && (inner[0] == '\n' || inner[0] == '\r') {
+		inner = breakChatMarker(inner)
 	}
-	text = escapeTags(text)
-	tool = attributeText(tool)
-	from := attributeText(string(source))
-	var b strings.Builder
-	b.Grow(len(text) + len(from) + len(tool) + 64)
-	b.WriteString(`<untrusted source="`)
-	b.WriteString(from)
-	b.WriteString(`" tool="`)
-	b.WriteString(tool)
-	b.WriteString("\">\n")
-	b.WriteString(text)
-	b.WriteString("\n</untrusted>")
-	return Clean(b.String())
+	return Clean(`<untrusted source="` + attributeText(string(source)) + `" tool="` + attributeText(tool) + "\">\n" +
+		escapeTags(inner) + "\n</untrusted>")
 }
 
 // attributeText makes s fit for an attribute: line ends become spaces, angle
@@ -68,15 +58,7 @@ func attributeText(s string) string {
 		}
 		return r
 	}
-	s = strings.Map(clean, s)
-	n := 0
-	for i := range s {
-		if n == maxAttribute {
-			return s[:i]
-		}
-		n++
-	}
-	return s
+	return text.FirstChars(strings.Map(clean, s), maxAttribute)
 }
 
 // breakChatMarker breaks a chat marker at the beginning of a text, where the
