@@ -26,6 +26,7 @@
 package output
 
 import (
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -85,9 +86,7 @@ func (c *Cleaner) With(secrets ...sallyport.Secret) *Cleaner {
 		return d
 	}
 	values := make(map[string]struct{}, len(c.values)+len(secrets))
-	for v := range c.values {
-		values[v] = struct{}{}
-	}
+	maps.Copy(values, c.values)
 	for _, s := range secrets {
 		if CheckSecret(s) == nil {
 			values[s.Reveal()] = struct{}{}

@@ -52,134 +52,116 @@ func (a alphabet) skipRun(s string, i int) int {
 
 // tokenFormat is a kind of token that its prefix gives away.
 type tokenFormat struct {
-	marker string
-	prefix string
-	body   alphabet
+	*tokenKind
+	prefix, marker string
+}
+
+// tokenKind is what tokens with different prefixes have in common.
+type tokenKind struct {
+	kind string
+	body alphabet
 	// least is the smallest body; exact says that no body is longer.
 	least int
 	exact bool
 	// rest is the alphabet of what may follow the body; it is taken too.
-	rest alphabet
+	rest     alphabet
+	prefixes []string
+}
+
+// tokenKinds is taken from what the issuers publish and from the rules of
+// gitleaks (config/gitleaks.toml) and GitHub's secret scanning. A row whose
+// prefix is also an English beginning asks for a body that no word has.
+var tokenKinds = [...]tokenKind{
+	{"openai-key", alnum, 20, false, dashed, []string{"sk-"}},
+	{"openai-key", dashed, 20, false, dashed, []string{"sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"}},
+	{"anthropic-key", dashed, 20, false, dashed, []string{"sk-ant-"}},
+	{"openrouter-key", dashed, 20, false, dashed, []string{"sk-or-"}},
+	{"langfuse-key", dashed, 20, false, dashed, []string{"sk-lf-"}},
+	{"stripe-key", alnum, 16, false, wordy, []string{"sk_live_", "sk_test_", "rk_live_", "rk_test_"}},
+	{"stripe-webhook-secret", padded, 24, false, padded, []string{"whsec_"}},
+	{"github-token", alnum, 30, false, wordy, []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_"}},
+	{"github-token", wordy, 36, false, wordy, []string{"github_pat_"}},
+	{"gitlab-token", dashed, 20, false, dotted, []string{
+		"glpat-", "gldt-", "glrt-", "glptt-", "glsoat-", "glcbt-", "glimt-", "glft-", "glagent-", "gloas-",
+		"glffct-",
+	}},
+	{"gitlab-token", dashed, 20, false, dashed, []string{"GR1348941"}},
+	{"aws-access-key", capitals, 16, true, capitals, []string{"AKIA", "ASIA", "ABIA", "ACCA"}},
+	{"google-api-key", dashed, 35, true, dashed, []string{"AIza"}},
+	{"google-oauth-secret", dashed, 24, false, dashed, []string{"GOCSPX-"}},
+	{"google-oauth-token", dashed, 20, false, dotted, []string{"ya29."}},
+	{"google-oauth-token", dashed, 40, false, dashed, []string{"1//0"}},
+	{"slack-token", dashed, 16, false, dashed, []string{"xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxc-"}},
+	{"slack-token", dashed, 16, false, padded, []string{"xoxd-"}},
+	{"slack-token", dotted, 16, false, dotted, []string{"xoxe."}},
+	{"slack-token", dashed, 16, false, dashed, []string{"xoxe-", "xapp-"}},
+	{"slack-webhook", padded, 30, false, padded, []string{"hooks.slack.com/services/"}},
+	{"discord-webhook", padded, 40, false, padded, []string{
+		"discord.com/api/webhooks/", "discordapp.com/api/webhooks/",
+	}},
+	{"telegram-token", dashed, 33, true, dashed, []string{":AA"}},
+	{"huggingface-token", alnum, 30, false, wordy, []string{"hf_", "api_org_"}},
+	{"vault-token", dashed, 24, false, dashed, []string{"hvs.", "hvb.", "hvr."}},
+	{"groq-key", alnum, 40, false, wordy, []string{"gsk_"}},
+	{"xai-key", alnum, 40, false, dashed, []string{"xai-"}},
+	{"perplexity-key", alnum, 32, false, dashed, []string{"pplx-"}},
+	{"nvidia-key", dashed, 40, false, dashed, []string{"nvapi-"}},
+	{"replicate-token", alnum, 36, false, wordy, []string{"r8_"}},
+	{"tavily-key", dashed, 24, false, dashed, []string{"tvly-"}},
+	{"cerebras-key", alnum, 32, false, dashed, []string{"csk-"}},
+	{"langsmith-key", wordy, 32, false, wordy, []string{"lsv2_pt_", "lsv2_sk_"}},
+	{"e2b-key", hexadecimal, 32, false, alnum, []string{"e2b_"}},
+	{"supabase-key", hexadecimal, 40, false, alnum, []string{"sbp_"}},
+	{"supabase-key", dashed, 20, false, dashed, []string{"sb_secret_"}},
+	{"npm-token", alnum, 36, false, alnum, []string{"npm_"}},
+	{"pypi-token", dashed, 50, false, dashed, []string{"pypi-"}},
+	{"rubygems-key", hexadecimal, 48, false, alnum, []string{"rubygems_"}},
+	{"clojars-token", alnum, 60, false, alnum, []string{"CLOJARS_"}},
+	{"digitalocean-token", hexadecimal, 64, false, alnum, []string{"dop_v1_", "doo_v1_", "dor_v1_"}},
+	{"shopify-token", hexadecimal, 32, false, alnum, []string{"shpat_", "shpca_", "shppa_", "shpss_"}},
+	{"sendgrid-key", dotted, 60, false, dotted, []string{"SG."}},
+	{"mailgun-key", hexadecimal, 32, true, alnum, []string{"key-"}},
+	{"mailchimp-key", digits, 1, false, digits, []string{"-us"}},
+	{"twilio-key", hexadecimal, 32, true, alnum, []string{"SK"}},
+	{"databricks-token", hexadecimal, 32, true, dashed, []string{"dapi"}},
+	{"linear-key", alnum, 32, false, alnum, []string{"lin_api_"}},
+	{"notion-token", alnum, 43, true, alnum, []string{"secret_"}},
+	{"notion-token", alnum, 40, false, alnum, []string{"ntn_"}},
+	{"figma-token", dashed, 32, false, dashed, []string{"figd_"}},
+	{"postman-key", hexadecimal, 24, false, dashed, []string{"PMAK-"}},
+	{"newrelic-key", alnum, 27, false, alnum, []string{"NRAK-"}},
+	{"grafana-token", alnum, 32, false, wordy, []string{"glsa_"}},
+	{"grafana-token", padded, 32, false, padded, []string{"glc_"}},
+	{"doppler-token", alnum, 40, false, alnum, []string{"dp.pt."}},
+	{"doppler-token", dotted, 40, false, dotted, []string{"dp.st."}},
+	{"pulumi-token", hexadecimal, 40, false, alnum, []string{"pul-"}},
+	{"square-token", dashed, 22, false, dashed, []string{"sq0atp-"}},
+	{"square-token", dashed, 40, false, dashed, []string{"sq0csp-"}},
+	{"docker-token", dashed, 20, false, dashed, []string{"dckr_pat_"}},
+	{"atlassian-token", padded, 60, false, padded, []string{"ATATT3", "ATCTT3"}},
+	{"netlify-token", alnum, 36, false, alnum, []string{"nfp_"}},
+	{"sentry-token", padded, 60, false, padded, []string{"sntrys_"}},
+	{"sentry-token", hexadecimal, 64, false, alnum, []string{"sntryu_"}},
+	{"planetscale-token", dotted, 32, false, dotted, []string{"pscale_tkn_", "pscale_pw_"}},
+	{"tailscale-key", dashed, 20, false, dashed, []string{"tskey-"}},
+	{"fly-token", dashed, 40, false, dashed, []string{"fo1_"}},
+	{"fly-token", padded, 40, false, padded, []string{"fm2_"}},
+	{"1password-token", padded, 100, false, padded, []string{"ops_eyJ"}},
+	{"age-key", capitals, 58, false, alnum, []string{"AGE-SECRET-KEY-1"}},
+	{"artifactory-key", alnum, 60, false, alnum, []string{"AKCp"}},
+	{"dropbox-token", dashed, 100, false, padded, []string{"sl."}},
+	{"terraform-token", padded, 40, false, padded, []string{".atlasv1."}},
 }
 
 // formats has an entry for each prefix of each kind.
-var formats = [...]tokenFormat{
-	{"[REDACTED:openai-key]", "sk-", alnum, 20, false, dashed},
-	{"[REDACTED:openai-key]", "sk-proj-", dashed, 20, false, dashed},
-	{"[REDACTED:openai-key]", "sk-svcacct-", dashed, 20, false, dashed},
-	{"[REDACTED:openai-key]", "sk-admin-", dashed, 20, false, dashed},
-	{"[REDACTED:openai-key]", "sk-None-", dashed, 20, false, dashed},
-	{"[REDACTED:anthropic-key]", "sk-ant-", dashed, 20, false, dashed},
-	{"[REDACTED:openrouter-key]", "sk-or-", dashed, 20, false, dashed},
-	{"[REDACTED:langfuse-key]", "sk-lf-", dashed, 20, false, dashed},
-	{"[REDACTED:stripe-key]", "sk_live_", alnum, 16, false, wordy},
-	{"[REDACTED:stripe-key]", "sk_test_", alnum, 16, false, wordy},
-	{"[REDACTED:stripe-key]", "rk_live_", alnum, 16, false, wordy},
-	{"[REDACTED:stripe-key]", "rk_test_", alnum, 16, false, wordy},
-	{"[REDACTED:stripe-webhook-secret]", "whsec_", padded, 24, false, padded},
-	{"[REDACTED:github-token]", "ghp_", alnum, 30, false, wordy},
-	{"[REDACTED:github-token]", "gho_", alnum, 30, false, wordy},
-	{"[REDACTED:github-token]", "ghu_", alnum, 30, false, wordy},
-	{"[REDACTED:github-token]", "ghs_", alnum, 30, false, wordy},
-	{"[REDACTED:github-token]", "ghr_", alnum, 30, false, wordy},
-	{"[REDACTED:github-token]", "github_pat_", wordy, 36, false, wordy},
-	{"[REDACTED:gitlab-token]", "glpat-", dashed, 20, false, dotted},
-	{"[REDACTED:gitlab-token]", "gldt-", dashed, 20, false, dotted},
-	{"[REDACTED:gitlab-token]", "glrt-", dashed, 20, false, dotted},
-	{"[REDACTED:gitlab-token]", "glptt-", dashed, 20, false, dotted},
-	{"[REDACTED:gitlab-token]", "glsoat-", dashed, 20, false, dotted},
-	{"[REDACTED:gitlab-token]", "glcbt-", dashed, 20, false, dotted},
-	{"[REDACTED:gitlab-token]", "glimt-", dashed, 20, false, dotted},
-	{"[REDACTED:gitlab-token]", "glft-", dashed, 20, false, dotted},
-	{"[REDACTED:gitlab-token]", "glagent-", dashed, 20, false, dotted},
-	{"[REDACTED:gitlab-token]", "gloas-", dashed, 20, false, dotted},
-	{"[REDACTED:gitlab-token]", "glffct-", dashed, 20, false, dotted},
-	{"[REDACTED:gitlab-token]", "GR1348941", dashed, 20, false, dashed},
-	{"[REDACTED:aws-access-key]", "AKIA", capitals, 16, true, capitals},
-	{"[REDACTED:aws-access-key]", "ASIA", capitals, 16, true, capitals},
-	{"[REDACTED:aws-access-key]", "ABIA", capitals, 16, true, capitals},
-	{"[REDACTED:aws-access-key]", "ACCA", capitals, 16, true, capitals},
-	{"[REDACTED:google-api-key]", "AIza", dashed, 35, true, dashed},
-	{"[REDACTED:google-oauth-secret]", "GOCSPX-", dashed, 24, false, dashed},
-	{"[REDACTED:google-oauth-token]", "ya29.", dashed, 20, false, dotted},
-	{"[REDACTED:google-oauth-token]", "1//0", dashed, 40, false, dashed},
-	{"[REDACTED:slack-token]", "xoxb-", dashed, 16, false, dashed},
-	{"[REDACTED:slack-token]", "xoxp-", dashed, 16, false, dashed},
-	{"[REDACTED:slack-token]", "xoxa-", dashed, 16, false, dashed},
-	{"[REDACTED:slack-token]", "xoxr-", dashed, 16, false, dashed},
-	{"[REDACTED:slack-token]", "xoxs-", dashed, 16, false, dashed},
-	{"[REDACTED:slack-token]", "xoxc-", dashed, 16, false, dashed},
-	{"[REDACTED:slack-token]", "xoxd-", dashed, 16, false, padded},
-	{"[REDACTED:slack-token]", "xoxe.", dotted, 16, false, dotted},
-	{"[REDACTED:slack-token]", "xoxe-", dashed, 16, false, dashed},
-	{"[REDACTED:slack-token]", "xapp-", dashed, 16, false, dashed},
-	{"[REDACTED:slack-webhook]", "hooks.slack.com/services/", padded, 30, false, padded},
-	{"[REDACTED:discord-webhook]", "discord.com/api/webhooks/", padded, 40, false, padded},
-	{"[REDACTED:discord-webhook]", "discordapp.com/api/webhooks/", padded, 40, false, padded},
-	{"[REDACTED:telegram-token]", ":AA", dashed, 33, true, dashed},
-	{"[REDACTED:huggingface-token]", "hf_", alnum, 30, false, wordy},
-	{"[REDACTED:huggingface-token]", "api_org_", alnum, 30, false, wordy},
-	{"[REDACTED:vault-token]", "hvs.", dashed, 24, false, dashed},
-	{"[REDACTED:vault-token]", "hvb.", dashed, 24, false, dashed},
-	{"[REDACTED:vault-token]", "hvr.", dashed, 24, false, dashed},
-	{"[REDACTED:groq-key]", "gsk_", alnum, 40, false, wordy},
-	{"[REDACTED:xai-key]", "xai-", alnum, 40, false, dashed},
-	{"[REDACTED:perplexity-key]", "pplx-", alnum, 32, false, dashed},
-	{"[REDACTED:nvidia-key]", "nvapi-", dashed, 40, false, dashed},
-	{"[REDACTED:replicate-token]", "r8_", alnum, 36, false, wordy},
-	{"[REDACTED:tavily-key]", "tvly-", dashed, 24, false, dashed},
-	{"[REDACTED:cerebras-key]", "csk-", alnum, 32, false, dashed},
-	{"[REDACTED:langsmith-key]", "lsv2_pt_", wordy, 32, false, wordy},
-	{"[REDACTED:langsmith-key]", "lsv2_sk_", wordy, 32, false, wordy},
-	{"[REDACTED:e2b-key]", "e2b_", hexadecimal, 32, false, alnum},
-	{"[REDACTED:supabase-key]", "sbp_", hexadecimal, 40, false, alnum},
-	{"[REDACTED:supabase-key]", "sb_secret_", dashed, 20, false, dashed},
-	{"[REDACTED:npm-token]", "npm_", alnum, 36, false, alnum},
-	{"[REDACTED:pypi-token]", "pypi-", dashed, 50, false, dashed},
-	{"[REDACTED:rubygems-key]", "rubygems_", hexadecimal, 48, false, alnum},
-	{"[REDACTED:clojars-token]", "CLOJARS_", alnum, 60, false, alnum},
-	{"[REDACTED:digitalocean-token]", "dop_v1_", hexadecimal, 64, false, alnum},
-	{"[REDACTED:digitalocean-token]", "doo_v1_", hexadecimal, 64, false, alnum},
-	{"[REDACTED:digitalocean-token]", "dor_v1_", hexadecimal, 64, false, alnum},
-	{"[REDACTED:shopify-token]", "shpat_", hexadecimal, 32, false, alnum},
-	{"[REDACTED:shopify-token]", "shpca_", hexadecimal, 32, false, alnum},
-	{"[REDACTED:shopify-token]", "shppa_", hexadecimal, 32, false, alnum},
-	{"[REDACTED:shopify-token]", "shpss_", hexadecimal, 32, false, alnum},
-	{"[REDACTED:sendgrid-key]", "SG.", dotted, 60, false, dotted},
-	{"[REDACTED:mailgun-key]", "key-", hexadecimal, 32, true, alnum},
-	{"[REDACTED:mailchimp-key]", "-us", digits, 1, false, digits},
-	{"[REDACTED:twilio-key]", "SK", hexadecimal, 32, true, alnum},
-	{"[REDACTED:databricks-token]", "dapi", hexadecimal, 32, true, dashed},
-	{"[REDACTED:linear-key]", "lin_api_", alnum, 32, false, alnum},
-	{"[REDACTED:notion-token]", "secret_", alnum, 43, true, alnum},
-	{"[REDACTED:notion-token]", "ntn_", alnum, 40, false, alnum},
-	{"[REDACTED:figma-token]", "figd_", dashed, 32, false, dashed},
-	{"[REDACTED:postman-key]", "PMAK-", hexadecimal, 24, false, dashed},
-	{"[REDACTED:newrelic-key]", "NRAK-", alnum, 27, false, alnum},
-	{"[REDACTED:grafana-token]", "glsa_", alnum, 32, false, wordy},
-	{"[REDACTED:grafana-token]", "glc_", padded, 32, false, padded},
-	{"[REDACTED:doppler-token]", "dp.pt.", alnum, 40, false, alnum},
-	{"[REDACTED:doppler-token]", "dp.st.", dotted, 40, false, dotted},
-	{"[REDACTED:pulumi-token]", "pul-", hexadecimal, 40, false, alnum},
-	{"[REDACTED:square-token]", "sq0atp-", dashed, 22, false, dashed},
-	{"[REDACTED:square-token]", "sq0csp-", dashed, 40, false, dashed},
-	{"[REDACTED:docker-token]", "dckr_pat_", dashed, 20, false, dashed},
-	{"[REDACTED:atlassian-token]", "ATATT3", padded, 60, false, padded},
-	{"[REDACTED:atlassian-token]", "ATCTT3", padded, 60, false, padded},
-	{"[REDACTED:netlify-token]", "nfp_", alnum, 36, false, alnum},
-	{"[REDACTED:sentry-token]", "sntrys_", padded, 60, false, padded},
-	{"[REDACTED:sentry-token]", "sntryu_", hexadecimal, 64, false, alnum},
-	{"[REDACTED:planetscale-token]", "pscale_tkn_", dotted, 32, false, dotted},
-	{"[REDACTED:planetscale-token]", "pscale_pw_", dotted, 32, false, dotted},
-	{"[REDACTED:tailscale-key]", "tskey-", dashed, 20, false, dashed},
-	{"[REDACTED:fly-token]", "fo1_", dashed, 40, false, dashed},
-	{"[REDACTED:fly-token]", "fm2_", padded, 40, false, padded},
-	{"[REDACTED:1password-token]", "ops_eyJ", padded, 100, false, padded},
-	{"[REDACTED:age-key]", "AGE-SECRET-KEY-1", capitals, 58, false, alnum},
-	{"[REDACTED:artifactory-key]", "AKCp", alnum, 60, false, alnum},
-	{"[REDACTED:dropbox-token]", "sl.", dashed, 100, false, padded},
-	{"[REDACTED:terraform-token]", ".atlasv1.", padded, 40, false, padded},
-}
+var formats = func() (all []tokenFormat) {
+	for i := range tokenKinds {
+		for _, prefix := range tokenKinds[i].prefixes {
+			all = append(all, tokenFormat{&tokenKinds[i], prefix, "[REDACTED:" + tokenKinds[i].kind + "]"})
+		}
+	}
+	return all
+}()
 
 func formatAnchors() []anchor {
 	var all []anchor
@@ -200,11 +182,7 @@ func formatAnchors() []anchor {
 // end at end.
 func findFormat(s string, end, i int) (markedSpan, bool) {
 	f := &formats[i]
-	n := min(len(f.prefix), window)
-	if n < keySymbols {
-		n = keySymbols
-	}
-	start := end - n
+	start := end - max(min(len(f.prefix), window), keySymbols)
 	if start < 0 || !strings.HasPrefix(s[start:], f.prefix) {
 		return markedSpan{}, false
 	}

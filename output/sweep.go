@@ -23,27 +23,22 @@ const (
 	markFormat
 )
 
+var markTexts = [markFormat]string{
+	markSecret:   "[REDACTED:secret]",
+	markKey:      "[REDACTED:private-key]",
+	markJWT:      "[REDACTED:jwt]",
+	markTemplate: "[STRIPPED-TEMPLATE-TOKEN]",
+	markBasic:    "[REDACTED:basic-auth]",
+	markBearer:   "[REDACTED:bearer-token]",
+	markURL:      "[REDACTED:url-password]",
+	markValue:    "[REDACTED:credential]",
+}
+
 func (m mark) String() string {
-	switch m {
-	case markSecret:
-		return "[REDACTED:secret]"
-	case markKey:
-		return "[REDACTED:private-key]"
-	case markJWT:
-		return "[REDACTED:jwt]"
-	case markTemplate:
-		return "[STRIPPED-TEMPLATE-TOKEN]"
-	case markBasic:
-		return "[REDACTED:basic-auth]"
-	case markBearer:
-		return "[REDACTED:bearer-token]"
-	case markURL:
-		return "[REDACTED:url-password]"
-	case markValue:
-		return "[REDACTED:credential]"
-	default:
-		return formats[m-markFormat].marker
+	if m < markFormat {
+		return markTexts[m]
 	}
+	return formats[m-markFormat].marker
 }
 
 // isWeaker reports whether m says less than o about the same text.

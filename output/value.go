@@ -3,6 +3,7 @@ package output
 import (
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -163,13 +164,8 @@ func (w *valueCleaner) cleanObject(v map[string]any, depth int) (any, bool) {
 	if clean {
 		return nil, false
 	}
-	keys := make([]string, 0, len(v))
-	for k := range v {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
 	out := make(map[string]any, len(v))
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(v)) {
 		x, changed := changes[k]
 		if !changed {
 			x = v[k]
