@@ -1,6 +1,7 @@
 package scoped
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,9 +59,8 @@ func newFileReach(g sallyport.FSGrant, b *sallyport.FileBackend) (*fileReach, er
 	if b.MaxFileBytes < 0 {
 		return nil, fmt.Errorf("file backend: MaxFileBytes is %d, want 0 or more", b.MaxFileBytes)
 	}
-	f := &fileReach{names: g.Names, floor: denyfloor.New(b), maxBytes: b.MaxFileBytes, reads: b.Reads}
-	if f.maxBytes == 0 {
-		f.maxBytes = defaultMaxFileBytes
+	f := &fileReach{
+		names: g.Names, floor: denyfloor.New(b), maxBytes: cmp.Or(b.MaxFileBytes, defaultMaxFileBytes), reads: b.Reads,
 	}
 	byPath := make(map[string]*grantedEntry)
 	var errs []error
@@ -132,7 +132,7 @@ type boundFiles struct {
 	note               func(sallyport.Decision)
 
 	mu      sync.Mutex
-	touched map[touchedPath]struct{}
+	touched map[touchedPath]bool
 }
 
 // touchedPath is one access that was recorded already.
@@ -141,13 +141,15 @@ type touchedPath struct{ op, path string }
 // Abs returns the absolute, cleaned form of a name. A relative name without a
 // workspace to anchor it stays relative, and every other method refuses it.
 func (b *boundFiles) Abs(name string) string {
-	if filepath.IsAbs(name) {
+	return anchorName(b.workspace, name)
+}
+
+// anchorName returns the cleaned form of a name in a folder, which may be empty.
+func anchorName(folder, name string) string {
+	if folder == "" || filepath.IsAbs(name) {
 		return filepath.Clean(name)
 	}
-	if b.workspace == "" {
-		return filepath.Clean(name)
-	}
-	return filepath.Join(b.workspace, name)
+	return filepath.Join(folder, name)
 }
 
 // checkName is the lexical gate that every name passes before the disk is
@@ -237,10 +239,7 @@ func (f *fileReach) findEntry(op, p string) *grantedEntry {
 }
 
 func (b *boundFiles) recordDecision(op, path string, allowed bool, why, source string) {
-	if b.note == nil {
-		return
-	}
-	b.note(sallyport.Decision{
+	sendDecision(b.note, sallyport.Decision{
 		Step: sallyport.StepAccess, Allowed: allowed, Capability: group.Files + "." + op, Resource: path,
 		Why: op + " " + path + why, Source: source,
 	})
@@ -296,21 +295,18 @@ func (b *boundFiles) Probe(op, name string) error {
 }
 
 func (b *boundFiles) recordTouch(op, path string) {
-	if b.note == nil {
-		return
-	}
 	b.mu.Lock()
-	_, known := b.touched[touchedPath{op, path}]
-	if known || len(b.touched) >= maxTouches {
-		b.mu.Unlock()
-		return
+	known := b.touched[touchedPath{op, path}] || len(b.touched) >= maxTouches
+	if !known {
+		if b.touched == nil {
+			b.touched = map[touchedPath]bool{}
+		}
+		b.touched[touchedPath{op, path}] = true
 	}
-	if b.touched == nil {
-		b.touched = make(map[touchedPath]struct{})
-	}
-	b.touched[touchedPath{op, path}] = struct{}{}
 	b.mu.Unlock()
-	b.recordDecision(op, path, true, "", "")
+	if !known {
+		b.recordDecision(op, path, true, "", "")
+	}
 }
 
 // newPathError turns an error of the operating system into one whose text names the

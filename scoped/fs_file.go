@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"syscall"
 )
 
@@ -38,10 +37,7 @@ type openFile struct {
 }
 
 func (f *openFile) Stat() (fs.FileInfo, error) {
-	if base := filepath.Base(f.o.path); base != f.o.info.Name() {
-		return namedInfo{f.o.info, base}, nil
-	}
-	return f.o.info, nil
+	return infoUnder(f.o.path, f.o.info), nil
 }
 
 // Read implements io.Reader and ends with the call.

@@ -218,10 +218,14 @@ func (b *boundFiles) Stat(name string) (fs.FileInfo, error) {
 		return nil, newPathError(opRead, p, fs.ErrNotExist)
 	}
 	b.recordTouch(opRead, p)
-	if base := filepath.Base(p); base != pl.info.Name() {
-		return namedInfo{pl.info, base}, nil
+	return infoUnder(p, pl.info), nil
+}
+
+func infoUnder(path string, info fs.FileInfo) fs.FileInfo {
+	if base := filepath.Base(path); base != info.Name() {
+		return namedInfo{info, base}
 	}
-	return pl.info, nil
+	return info
 }
 
 // namedInfo is a description under the name by which it was asked for.

@@ -2,7 +2,6 @@ package scoped
 
 import (
 	"io/fs"
-	"path/filepath"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/group"
@@ -65,8 +64,5 @@ func (f refusedFS[R]) Probe(operation, name string) error {
 // Abs returns the absolute form of a name, which stays relative when there is
 // no workspace to anchor it.
 func (f refusedFS[R]) Abs(name string) string {
-	if folder := f.r.workspaceDir(); folder != "" && !filepath.IsAbs(name) {
-		return filepath.Join(folder, name)
-	}
-	return filepath.Clean(name)
+	return anchorName(f.r.workspaceDir(), name)
 }

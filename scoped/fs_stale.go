@@ -64,12 +64,10 @@ func (b *boundFiles) checkStale(p, real string, old *os.File) error {
 }
 
 func (b *boundFiles) refuseStale(p string, read time.Time, what string) error {
-	if b.note != nil {
-		b.note(sallyport.Decision{
-			Step: sallyport.StepAccess, Capability: group.Files + "." + opWrite, Resource: p,
-			Why: "write " + p + ": not what this session read", Fix: "read " + p + " again",
-		})
-	}
+	sendDecision(b.note, sallyport.Decision{
+		Step: sallyport.StepAccess, Capability: group.Files + "." + opWrite, Resource: p,
+		Why: "write " + p + ": not what this session read", Fix: "read " + p + " again",
+	})
 	return &sallyport.Error{
 		Code: sallyport.CodeStaleWrite, Resource: p, Operation: opWrite,
 		Detail: p + " was read at " + read.UTC().Format(time.RFC3339) + " " + what,

@@ -23,7 +23,6 @@ type fileID struct{ info fs.FileInfo }
 
 func idOf(info fs.FileInfo) fileID { return fileID{info} }
 
-// isSame reports whether two identities are of one file.
 func (id fileID) isSame(o fileID) bool { return os.SameFile(id.info, o.info) }
 
 // keepOwner does nothing: a new file inherits from its directory.
