@@ -216,13 +216,7 @@ func (f *fileReach) followNames(p string) string {
 // refuseWithheld records and returns a refusal of an entry that is withheld at
 // this moment, with the reason.
 func (b *boundFiles) refuseWithheld(op, asked string, e *grantedEntry) error {
-	why, fix := errLinked.Error(), ""
-	if b.f.places != nil {
-		if p := b.f.places.Place(e.path); p.Why != "" {
-			why, fix = p.Why, p.Fix
-		}
-	}
-	b.recordFixable(op, asked, why, fix)
+	sendDecision(b.note, newWithheldDecision(b.f.places, op, asked, e.path, ": "))
 	return sallyport.PathError(op, asked)
 }
 
@@ -242,16 +236,6 @@ func (b *boundFiles) recordDecision(op, path string, allowed bool, why, source s
 	sendDecision(b.note, sallyport.Decision{
 		Step: sallyport.StepAccess, Allowed: allowed, Capability: group.Files + "." + op, Resource: path,
 		Why: op + " " + path + why, Source: source,
-	})
-}
-
-// recordFixable reports a refusal with the edit that would turn it around.
-func (b *boundFiles) recordFixable(op, path, why, fix string) {
-	if b.note == nil {
-		return
-	}
-	b.note(sallyport.Decision{
-		Step: sallyport.StepAccess, Capability: group.Files + "." + op, Resource: path, Why: op + " " + path + ": " + why, Source: reach.LinkSource, Fix: fix,
 	})
 }
 

@@ -39,23 +39,28 @@ const unknownWriter = "changed at the same time, by an unknown writer"
 const withheldWhy = ": it holds more folders, links or paths of the always-deny floor than can be looked at; " +
 	"what was there first is shown; remove what need not be there, or declare narrower fs_reach paths"
 
-// touchedQuota bounds what one call reports of each kind. The quotas keep a
-// child that starts a thousand programs from crowding its hosts out; together,
-// each with its lines about the rest, they stay within maxNoted.
-var touchedQuota = [touchedKinds]int{changedOnFloor: 10, withheld: 1, refusedHosts: 14, usedHosts: 14, binaries: 10, written: 10, changedMeanwhile: 10, changed: 10}
-
-// touchedRests bounds the lines about the rest, which are one for each child
-// that has a rest. Hosts have several: a later child may have sent the most.
-var touchedRests = [touchedKinds]int{changedOnFloor: 2, withheld: 1, refusedHosts: 1, usedHosts: 5, binaries: 1, written: 1, changedMeanwhile: 1, changed: 1}
-
-// touchedNouns names the kinds in a line about the rest.
-var touchedNouns = [touchedKinds]string{
-	"paths on the always-deny floor", "withheld folders", "refused hosts", "hosts", "binaries", "written paths", "paths", "changes",
-}
-
-// touchedGroups are the capabilities that the kinds belong to.
-var touchedGroups = [touchedKinds]string{
-	group.Files + ".write", group.Files, group.Network, group.Network, group.Process, group.Files + ".write", group.Files + ".write", group.Files + ".write",
+// touchedRules says how each kind is reported.
+var touchedRules = [touchedKinds]struct {
+	// quota bounds what one call reports. The quotas keep a child that starts a
+	// thousand programs from crowding its hosts out; together, each with its
+	// lines about the rest, they stay within maxNoted.
+	quota int
+	// rests bounds the lines about the rest, which are one for each child that
+	// has a rest. Hosts have several: a later child may have sent the most.
+	rests int
+	// noun names the kind in a line about the rest.
+	noun string
+	// group is the capability that the kind belongs to.
+	group string
+}{
+	changedOnFloor:   {10, 2, "paths on the always-deny floor", group.Files + ".write"},
+	withheld:         {1, 1, "withheld folders", group.Files},
+	refusedHosts:     {14, 1, "refused hosts", group.Network},
+	usedHosts:        {14, 5, "hosts", group.Network},
+	binaries:         {10, 1, "binaries", group.Process},
+	written:          {10, 1, "written paths", group.Files + ".write"},
+	changedMeanwhile: {10, 1, "paths", group.Files + ".write"},
+	changed:          {10, 1, "changes", group.Files + ".write"},
 }
 
 // childRecord is what the children of a call have in common.
@@ -102,7 +107,7 @@ func (b *Binding) recordChildUses(s *sallyport.Spawn, res *sallyport.ProcessResu
 		lists[changedOnFloor] = append(lists[changedOnFloor], newFloorDecision(s.Binary, path))
 	}
 	for _, path := range res.Touched.Withheld {
-		d := newAccessDecision(touchedGroups[withheld], path, false, "shown in part to a child of "+s.Binary+withheldWhy)
+		d := withheld.newDecision(path, false, "shown in part to a child of "+s.Binary+withheldWhy)
 		d.Source = reach.FloorSource
 		lists[withheld] = append(lists[withheld], d)
 	}
@@ -118,13 +123,13 @@ func (b *Binding) recordChildUses(s *sallyport.Spawn, res *sallyport.ProcessResu
 		lists[binaries] = append(lists[binaries], newBinaryDecision(s, path, i == 0))
 	}
 	// In overlay mode the changes say more about the same paths.
-	for _, path := range res.Touched.Written {
-		if len(res.Changes) == 0 {
-			lists[written] = append(lists[written], newAccessDecision(touchedGroups[written], path, true, "a child of "+s.Binary+" wrote it"))
+	if len(res.Changes) == 0 {
+		for _, path := range res.Touched.Written {
+			lists[written] = append(lists[written], written.newDecision(path, true, "a child of "+s.Binary+" wrote it"))
 		}
 	}
 	for _, path := range res.Touched.Changed {
-		d := newAccessDecision(touchedGroups[changedMeanwhile], path, true, unknownWriter+", as a child of "+s.Binary+" ran")
+		d := changedMeanwhile.newDecision(path, true, unknownWriter+", as a child of "+s.Binary+" ran")
 		d.Source = reach.UnattributedSource
 		lists[changedMeanwhile] = append(lists[changedMeanwhile], d)
 	}
@@ -172,9 +177,9 @@ func sortBySent(uses []sallyport.HostUse) []sallyport.HostUse {
 func (c *childRecord) reserveLines(kind touchedKind, n int) (show int, say bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	show = min(n, touchedQuota[kind]-c.used[kind])
+	show = min(n, touchedRules[kind].quota-c.used[kind])
 	c.used[kind] += show
-	if say = n > show && c.rests[kind] < touchedRests[kind]; say {
+	if say = n > show && c.rests[kind] < touchedRules[kind].rests; say {
 		c.rests[kind]++
 	}
 	return show, say
@@ -208,11 +213,12 @@ func (c *childRecord) filterReported(paths []string) []string {
 // which are in the order of [sortBySent], it says what was sent to them, and
 // where the most.
 func newRestDecision(kind touchedKind, binary string, n int, hosts []sallyport.HostUse) sallyport.Decision {
-	why := fmt.Sprintf("%d further %s of a child of %s, and those of later children, are not listed", n, touchedNouns[kind], binary)
+	noun := touchedRules[kind].noun
+	why := fmt.Sprintf("%d further %s of a child of %s, and those of later children, are not listed", n, noun, binary)
 	switch kind {
 	case changedOnFloor, changedMeanwhile:
 		why = fmt.Sprintf("%d further %s, %s, as a child of %s ran, and those of later children, are not listed",
-			n, touchedNouns[kind], unknownWriter, binary)
+			n, noun, unknownWriter, binary)
 	case usedHosts:
 		hosts = slices.DeleteFunc(slices.Clone(hosts), func(u sallyport.HostUse) bool { return !u.Allowed })
 		hosts = hosts[len(hosts)-n:]
@@ -224,7 +230,7 @@ func newRestDecision(kind touchedKind, binary string, n int, hosts []sallyport.H
 		why = fmt.Sprintf("%d further hosts of a child are not listed, nor are all of later children: sent %d bytes in all, %d of them to %s, by %s",
 			n, sent, hosts[0].Sent, hosts[0].Host, binary)
 	}
-	d := newAccessDecision(touchedGroups[kind], binary, kind != refusedHosts && kind != changedOnFloor, why)
+	d := kind.newDecision(binary, kind != refusedHosts && kind != changedOnFloor, why)
 	switch kind {
 	case changedOnFloor:
 		d.Source = reach.FloorSource
@@ -237,7 +243,7 @@ func newRestDecision(kind touchedKind, binary string, n int, hosts []sallyport.H
 // newFloorDecision says what is new on the deny floor: it is there, and no declaration
 // would make it right.
 func newFloorDecision(binary, path string) sallyport.Decision {
-	d := newAccessDecision(touchedGroups[changedOnFloor], path, false, "on the deny floor, "+unknownWriter+", as a child of "+binary+
+	d := changedOnFloor.newDecision(path, false, "on the deny floor, "+unknownWriter+", as a child of "+binary+
 		" ran: it may run with the rights of the user of the folder; look at it or remove it")
 	d.Source = reach.FloorSource
 	return d
@@ -247,6 +253,10 @@ func newAccessDecision(capability, resource string, allowed bool, why string) sa
 	return sallyport.Decision{
 		Step: sallyport.StepAccess, Capability: capability, Resource: clipItem(resource), Allowed: allowed, Why: clipItem(why),
 	}
+}
+
+func (k touchedKind) newDecision(resource string, allowed bool, why string) sallyport.Decision {
+	return newAccessDecision(touchedRules[k].group, resource, allowed, why)
 }
 
 // newLayerDecision says that a private layer accepted no more.
@@ -320,7 +330,7 @@ func newChangeDecision(s *sallyport.Spawn, c *sallyport.Change) sallyport.Decisi
 	default:
 		why += ", not carried over: " + c.Why
 	}
-	d := newAccessDecision(touchedGroups[changed], c.Path, c.Committed || s.Options.Discard, why)
+	d := changed.newDecision(c.Path, c.Committed || s.Options.Discard, why)
 	if !d.Allowed {
 		d.Source = reach.CommitSource
 	}

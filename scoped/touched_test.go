@@ -27,12 +27,16 @@ func TestC5_A16_TouchedIsNoted(t *testing.T) {
 	g.Dropped = []sallyport.Dropped{{
 		Capability: "network", Item: "npmjs.org", Why: "not in the personality's list",
 		Source: "s.yaml:3:1", Fix: "add npmjs.org to it",
+	}, {
+		Capability: "network", Item: "db.example.org:5432", Why: "not in the personality's list",
+		Source: "s.yaml:4:1", Fix: "add db.example.org:5432 to it",
 	}}
 	c, _, j := bind(t, g, gitBackends(played(sallyport.ProcessResult{Touched: sallyport.Touched{
 		Hosts: []sallyport.HostUse{
 			{Host: "api.github.com", Port: 443, Allowed: true, Connections: 3, Sent: 1200, Received: 5000},
 			{Host: "api.example.com", Port: 8443, Allowed: true, Connections: 1, Why: "connection reset"},
 			{Host: "npmjs.org", Port: 443, Connections: 2, Why: "is not in the declared allowedHosts"},
+			{Host: "db.example.org", Connections: 1, Why: "is not in the declared allowedHosts"},
 			{Host: `"a b"`, Connections: 1, Why: "is no host"},
 			{Host: "inner.github.com", Port: 80, Connections: 1, Why: "resolves to a private address"},
 		},
@@ -50,6 +54,7 @@ func TestC5_A16_TouchedIsNoted(t *testing.T) {
 		"process [git] spawn git",
 		"refused fs_reach.write [/work/new/.git/hooks/pre-commit] on the deny floor, changed at the same time, by an unknown writer, as a child of git ran: it may run with the rights of the user of the folder; look at it or remove it",
 		"refused network [npmjs.org] a child of git was refused 2 times: is not in the declared allowedHosts: not in the personality's list",
+		"refused network [db.example.org] a child of git was refused 1 times: is not in the declared allowedHosts: not in the personality's list",
 		"refused network [\"a b\"] a child of git was refused 1 times: is no host",
 		"refused network [inner.github.com] a child of git was refused 1 times: resolves to a private address",
 		"network [api.github.com] a child of git connected 3 times, sent 1200 bytes, received 5000 bytes",
@@ -68,6 +73,8 @@ func TestC5_A16_TouchedIsNoted(t *testing.T) {
 		switch {
 		case d.Resource == "npmjs.org" && (d.Source != "s.yaml:3:1" || d.Fix != "add npmjs.org to it"):
 			t.Errorf("the refusal of npmjs.org has source %q and fix %q, want the dropped rule", d.Source, d.Fix)
+		case d.Resource == "db.example.org" && d.Fix != "add db.example.org:5432 to it":
+			t.Errorf("the refusal of a name that was looked up has the fix %q, want the dropped rule", d.Fix)
 		case (d.Resource == "inner.github.com" || d.Resource == `"a b"`) && d.Source != reach.FloorSource:
 			t.Errorf("the refusal of %s has source %q, want the floor", d.Resource, d.Source)
 		case strings.Contains(d.Resource, ".git/hooks") && (d.Source != reach.FloorSource || d.Fix != ""):

@@ -21,16 +21,22 @@ func (b *Binding) recordWithheld() {
 			if _, _, err := statIdentity(path); !errors.Is(err, places.ErrLink) {
 				continue
 			}
-			d := sallyport.Decision{
-				Step: sallyport.StepAccess, Capability: group.Files + "." + list.op, Resource: path,
-				Why: list.op + " " + path + ": not shown to the child: " + errLinked.Error(), Source: reach.LinkSource,
-			}
-			if b.scope.backends.Places != nil {
-				if p := b.scope.backends.Places.Place(path); p.Why != "" {
-					d.Why, d.Fix = list.op+" "+path+": not shown to the child: "+p.Why, p.Fix
-				}
-			}
-			b.recordDecision(d)
+			b.recordDecision(newWithheldDecision(b.scope.backends.Places, list.op, path, path, ": not shown to the child: "))
 		}
+	}
+}
+
+// newWithheldDecision says why a granted place is withheld at this moment, and
+// the edit that would turn that around. A nil places knows no reasons.
+func newWithheldDecision(places sallyport.Places, op, asked, granted, phrase string) sallyport.Decision {
+	why, fix := errLinked.Error(), ""
+	if places != nil {
+		if p := places.Place(granted); p.Why != "" {
+			why, fix = p.Why, p.Fix
+		}
+	}
+	return sallyport.Decision{
+		Step: sallyport.StepAccess, Capability: group.Files + "." + op, Resource: asked,
+		Why: op + " " + asked + phrase + why, Source: reach.LinkSource, Fix: fix,
 	}
 }
