@@ -18,7 +18,7 @@ func (d databaseAccessor) Query(ctx context.Context, connection, query string, a
 		return sallyport.Table{}, err
 	}
 	s := d.b.scope
-	if err := d.checkConnection(connection); err != nil {
+	if err := d.Probe("", connection); err != nil {
 		return sallyport.Table{}, err
 	}
 	mode := sallyport.ModeRead
@@ -33,8 +33,8 @@ func (d databaseAccessor) Query(ctx context.Context, connection, query string, a
 	return table, nil
 }
 
-// checkConnection checks the name of a connection against the grant.
-func (d databaseAccessor) checkConnection(connection string) error {
+// Probe checks the name of a connection against the grant.
+func (d databaseAccessor) Probe(_, connection string) error {
 	if slices.Contains(d.b.scope.grant.Database.Connections, connection) {
 		return nil
 	}
@@ -42,18 +42,13 @@ func (d databaseAccessor) checkConnection(connection string) error {
 	return notAvailable(connection, "connection "+clipItem(connection)+" is not in the declared connections")
 }
 
-// Probe judges a connection.
-func (d databaseAccessor) Probe(_, connection string) error { return d.checkConnection(connection) }
-
 type refusedDatabases struct{ note func(sallyport.Decision) }
 
 func (d refusedDatabases) Query(_ context.Context, connection, _ string, _ []any) (sallyport.Table, error) {
-	return sallyport.Table{}, d.refuseConnection(connection)
+	return sallyport.Table{}, d.Probe("", connection)
 }
 
-func (d refusedDatabases) refuseConnection(connection string) error {
+func (d refusedDatabases) Probe(_, connection string) error {
 	sendDecision(d.note, newRefusal(group.Database, connection))
 	return notAvailable(connection, "the tool declares no database")
 }
-
-func (d refusedDatabases) Probe(_, connection string) error { return d.refuseConnection(connection) }

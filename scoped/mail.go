@@ -1,6 +1,7 @@
 package scoped
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -12,11 +13,9 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-const (
-	// maxRecipients is what every SMTP server has to take (RFC 5321, section
-	// 4.5.3.1.8).
-	maxRecipients = 100
-)
+// maxRecipients is what every SMTP server has to take (RFC 5321, section
+// 4.5.3.1.8).
+const maxRecipients = 100
 
 // mailAccessor is the mail accessor of a call.
 type mailAccessor struct{ b *Binding }
@@ -33,10 +32,7 @@ func (m mailAccessor) Send(ctx context.Context, msg sallyport.Message) error {
 	if err := m.checkMessage(&msg); err != nil {
 		return err
 	}
-	relay := m.b.scope.grant.Mail.Relay
-	if relay == "" {
-		relay = group.DefaultRelay
-	}
+	relay := cmp.Or(m.b.scope.grant.Mail.Relay, group.DefaultRelay)
 	m.b.recordAllowed(group.Mail, relay, "send to "+strconv.Itoa(len(msg.To))+" recipients")
 	return hideBackendError(m.b.scope.backends.Mail.Send(ctx, relay, msg), "the mail could not be sent")
 }
@@ -66,33 +62,21 @@ func (m mailAccessor) checkRecipient(to string) (reach.Recipient, error) {
 	if err != nil {
 		return want, sallyport.InputInvalid("recipient " + strconv.Quote(clipItem(to)) + ": " + err.Error())
 	}
-	if !m.isGranted(want) {
+	if !slices.ContainsFunc(m.b.scope.recipients, func(r reach.Recipient) bool { return r.Covers(want) }) {
 		m.b.recordRefusal(group.Mail, to, matchesAnything)
 		return want, notAvailable(to, "recipient "+to+" is not in the declared recipients")
 	}
 	return want, nil
 }
 
-// isGranted reports whether a granted recipient covers the wanted one.
-func (m mailAccessor) isGranted(want reach.Recipient) bool {
-	for _, r := range m.b.scope.recipients {
-		if r.Covers(want) {
-			return true
-		}
-	}
-	return false
-}
-
 type refusedMail struct{ note func(sallyport.Decision) }
 
-func (m refusedMail) Send(context.Context, sallyport.Message) error { return m.refuseMessage() }
+func (m refusedMail) Send(context.Context, sallyport.Message) error { return m.Probe("", "") }
 
-func (m refusedMail) refuseMessage() error {
+func (m refusedMail) Probe(string, string) error {
 	sendDecision(m.note, newRefusal(group.Mail, ""))
 	return notAvailable("", "the tool declares no mail")
 }
-
-func (m refusedMail) Probe(string, string) error { return m.refuseMessage() }
 
 func (m mailAccessor) Probe(_, to string) error {
 	_, err := m.checkRecipient(to)

@@ -32,7 +32,7 @@ func (s *secretAccessor) Get(ctx context.Context, ref string) (sallyport.Secret,
 	if err := s.b.checkLive(); err != nil {
 		return sallyport.Secret{}, err
 	}
-	if err := s.checkRef(ref); err != nil {
+	if err := s.Probe("", ref); err != nil {
 		return sallyport.Secret{}, err
 	}
 	if value, ok := s.findRevealed(ref); ok {
@@ -124,12 +124,10 @@ func (s *secretAccessor) listRevealed() []sallyport.Secret {
 type refusedSecrets struct{ note func(sallyport.Decision) }
 
 func (s refusedSecrets) Get(_ context.Context, ref string) (sallyport.Secret, error) {
-	return sallyport.Secret{}, s.refuseRef(ref)
+	return sallyport.Secret{}, s.Probe("", ref)
 }
 
-func (s refusedSecrets) refuseRef(ref string) error {
+func (s refusedSecrets) Probe(_, ref string) error {
 	sendDecision(s.note, newRefusal(group.Secrets, ref))
 	return sallyport.SecretError(ref)
 }
-
-func (s refusedSecrets) Probe(_, ref string) error { return s.refuseRef(ref) }
