@@ -6,7 +6,6 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/group"
-	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // Binding is what the accessors of one call have in common. The nil Binding is
@@ -52,13 +51,7 @@ func (s *Scope) hasDropped(capability string) bool {
 // matchesAnything is for groups whose dropped entries name no item.
 func matchesAnything(string) bool { return true }
 
-// matchesItem adapts a matcher of lists to one entry.
-func matchesItem(match func([]string, string) bool, item string) func(string) bool {
+// matchesItem finds the dropped entries that would have allowed an item.
+func matchesItem(match func(list []string, item string) bool, item string) func(string) bool {
 	return func(entry string) bool { return match([]string{entry}, item) }
 }
-
-// matchesRef and matchesBinary find the dropped entries that would have allowed
-// an item.
-func matchesRef(ref string) func(string) bool { return matchesItem(reach.MatchRef, ref) }
-
-func matchesBinary(binary string) func(string) bool { return matchesItem(reach.MatchBinary, binary) }

@@ -15,10 +15,9 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// maxNotes bounds how many decisions of either kind one call adds to its
-// trail, so that a
-// tool that asks for a forbidden host in a loop does not fill the memory or
-// the record. What is refused stays refused.
+// maxNotes bounds how many decisions of either kind one call adds to its trail,
+// so that a tool that asks for a forbidden host in a loop does not fill the
+// memory or the record. What is refused stays refused.
 const maxNotes = 256
 
 // networkReach is the network part of a grant: its policy and its connections,
@@ -75,11 +74,7 @@ func (n *networkReach) closeClient() {
 // once and may be nil.
 func (n *networkReach) bindCall(ctx context.Context, note func(sallyport.Decision)) sallyport.Network {
 	a := &boundNetwork{note: note}
-	if note == nil {
-		a.Binding = n.openClient().Bind(nil).During(ctx)
-	} else {
-		a.Binding = n.openClient().Bind(a).During(ctx)
-	}
+	a.Binding = n.openClient().Bind(a).During(ctx)
 	return a
 }
 
@@ -102,7 +97,7 @@ func (a *boundNetwork) Observe(target string, refusal *sallyport.Error) {
 	if refusal != nil {
 		if a.refused < maxNotes {
 			a.refused++
-			a.note(newHostRefusal(target, refusal))
+			sendDecision(a.note, newHostRefusal(target, refusal))
 		}
 		return
 	}
@@ -110,7 +105,7 @@ func (a *boundNetwork) Observe(target string, refusal *sallyport.Error) {
 		return
 	}
 	a.passed = append(a.passed, target)
-	a.note(sallyport.Decision{
+	sendDecision(a.note, sallyport.Decision{
 		Step: sallyport.StepAccess, Allowed: true, Capability: group.Network, Resource: target, Why: "dial " + target,
 	})
 }

@@ -93,7 +93,7 @@ func (p processAccessor) prepareSpawn(
 	if err := p.b.checkLive(); err != nil {
 		return nil, err
 	}
-	if err := p.checkBinary(binary); err != nil {
+	if err := p.Probe("", binary); err != nil {
 		return nil, err
 	}
 	spawn := &sallyport.Spawn{
@@ -116,8 +116,8 @@ func (p processAccessor) prepareSpawn(
 	return spawn, nil
 }
 
-// checkBinary checks a name against the grant.
-func (p processAccessor) checkBinary(binary string) error {
+// Probe checks the name of a binary against the grant.
+func (p processAccessor) Probe(_, binary string) error {
 	if why := reach.RefuseLauncher(binary); why != "" {
 		p.b.recordDecision(sallyport.Decision{
 			Step: sallyport.StepAccess, Capability: group.Process, Resource: clipItem(binary),
@@ -126,14 +126,11 @@ func (p processAccessor) checkBinary(binary string) error {
 		return sallyport.BinaryError(binary, why)
 	}
 	if !reach.MatchBinary(p.b.scope.grant.Process.Binaries, binary) {
-		p.b.recordRefusal(group.Process, binary, matchesBinary(binary))
+		p.b.recordRefusal(group.Process, binary, matchesItem(reach.MatchBinary, binary))
 		return sallyport.BinaryError(binary, "")
 	}
 	return nil
 }
-
-// Probe judges the name of a binary.
-func (p processAccessor) Probe(_, binary string) error { return p.checkBinary(binary) }
 
 // standInsOf says for the record which secrets a child uses without seeing
 // them.
@@ -153,18 +150,16 @@ type refusedProcess struct{ note func(sallyport.Decision) }
 func (p refusedProcess) Spawn(
 	_ context.Context, binary string, _ []string, _ *sallyport.SpawnOptions,
 ) (sallyport.ProcessResult, error) {
-	return sallyport.ProcessResult{}, p.refuseBinary(binary)
+	return sallyport.ProcessResult{}, p.Probe("", binary)
 }
 
 func (p refusedProcess) Start(
 	_ context.Context, binary string, _ []string, _ *sallyport.SpawnOptions,
 ) (sallyport.Child, error) {
-	return nil, p.refuseBinary(binary)
+	return nil, p.Probe("", binary)
 }
 
-func (p refusedProcess) refuseBinary(binary string) error {
+func (p refusedProcess) Probe(_, binary string) error {
 	sendDecision(p.note, newRefusal(group.Process, binary))
 	return sallyport.BinaryError(binary, "")
 }
-
-func (p refusedProcess) Probe(_, binary string) error { return p.refuseBinary(binary) }

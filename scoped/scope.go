@@ -61,7 +61,8 @@ func New(tool string, g *sallyport.Grant, b *sallyport.Backends) (*Scope, error)
 	}
 	s.display = g.Network
 	s.display.Allow, s.display.Deny = slices.Clone(g.Network.Allow), slices.Clone(g.Network.Deny)
-	s.bare = len(g.Dropped) == 0 && !holdsAnything(g)
+	granted := func(one group.Group) bool { return one.Granted(g) }
+	s.bare = len(g.Dropped) == 0 && !slices.ContainsFunc(group.All(), granted)
 	if err := s.compileGroups(); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("tool %s: %w", tool, err)
@@ -76,7 +77,7 @@ func (s *Scope) compileGroups() (err error) {
 			return fmt.Errorf("%s: %w", group.Network, err)
 		}
 	}
-	if reachesFiles(s.grant) {
+	if len(s.grant.FS.Read) > 0 || len(s.grant.FS.Write) > 0 {
 		if s.files, err = newFileReach(s.grant.FS, s.backends.Files); err != nil {
 			return fmt.Errorf("%s: %w", group.Files, err)
 		}
@@ -99,16 +100,6 @@ func (s *Scope) missingBackend() string {
 		}
 	}
 	return ""
-}
-
-// holdsAnything reports whether a grant holds something of any group.
-func holdsAnything(grant *sallyport.Grant) bool {
-	for i := range group.All() {
-		if group.All()[i].Granted(grant) {
-			return true
-		}
-	}
-	return false
 }
 
 // Grant returns the grant that was compiled. It must not be changed.
@@ -166,5 +157,3 @@ func (s *Scope) Bind(
 	}
 	return b, nil
 }
-
-func reachesFiles(g *sallyport.Grant) bool { return len(g.FS.Read) > 0 || len(g.FS.Write) > 0 }

@@ -59,17 +59,14 @@ func (s *secretAccessor) Get(ctx context.Context, ref string) (sallyport.Secret,
 	return value, nil
 }
 
-// checkRef checks a reference against the grant.
-func (s *secretAccessor) checkRef(ref string) error {
+// Probe checks a reference against the grant.
+func (s *secretAccessor) Probe(_, ref string) error {
 	if !reach.MatchRef(s.b.scope.grant.Secrets, ref) {
-		s.b.recordRefusal(group.Secrets, ref, matchesRef(ref))
+		s.b.recordRefusal(group.Secrets, ref, matchesItem(reach.MatchRef, ref))
 		return sallyport.SecretError(ref)
 	}
 	return nil
 }
-
-// Probe judges a reference.
-func (s *secretAccessor) Probe(_, ref string) error { return s.checkRef(ref) }
 
 func newSecretError(ref, what string) error {
 	return &sallyport.Error{
