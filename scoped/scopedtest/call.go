@@ -97,24 +97,24 @@ func NewCall(t TB, o *Options) *sallyport.Call {
 		c.Args = json.RawMessage("{}")
 	}
 	grant, err := r.newGrant(o)
-	if err != nil {
-		t.Fatalf("scopedtest: %v", err)
-	}
+	failOn(t, err)
 	scope, err := scoped.New(c.Tool, grant, r.newBackends(t, o))
-	if err != nil {
-		t.Fatalf("scopedtest: %v", err)
-	}
+	failOn(t, err)
 	t.Cleanup(scope.Close)
 	note := func(d sallyport.Decision) { r.runLocked(func() { r.decisions = append(r.decisions, d) }) }
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	if _, err := scope.Bind(ctx, c, scoped.Turn{Attachments: o.Attachments, Input: o.newCaller()}, note); err != nil {
-		t.Fatalf("scopedtest: %v", err)
-	}
-	if err := r.wrapAccessors(c, o); err != nil {
-		t.Fatalf("scopedtest: %v", err)
-	}
+	_, err = scope.Bind(ctx, c, scoped.Turn{Attachments: o.Attachments, Input: o.newCaller()}, note)
+	failOn(t, err)
+	failOn(t, r.wrapAccessors(c, o))
 	return c
+}
+
+func failOn(t TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("scopedtest: %v", err)
+	}
 }
 
 // newGrant returns the declaration as a grant. The network is imitated: its
@@ -124,7 +124,7 @@ func (r *Record) newGrant(o *Options) (*sallyport.Grant, error) {
 	d := o.Capabilities
 	g := &sallyport.Grant{}
 	for _, one := range group.All() {
-		if one.Grant != nil {
+		if one.Grant != nil && one.Named(&d) {
 			one.Grant(&d, g)
 		}
 	}
@@ -170,17 +170,11 @@ func (r *Record) expandPaths(l sallyport.PathList) ([]string, error) {
 func newWorkspace(t TB, files map[string]string) string {
 	t.Helper()
 	folder, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatalf("scopedtest: %v", err)
-	}
+	failOn(t, err)
 	for name, content := range files {
 		file := filepath.Join(folder, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatalf("scopedtest: %v", err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-			t.Fatalf("scopedtest: %v", err)
-		}
+		failOn(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		failOn(t, os.WriteFile(file, []byte(content), 0o644))
 	}
 	return folder
 }
