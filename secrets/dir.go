@@ -7,11 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -88,7 +91,7 @@ func (d *Dir) Known(ctx context.Context) ([]sallyport.Secret, error) {
 		return nil, fmt.Errorf("secrets: dir: %w", err)
 	}
 	d.listed = time.Now()
-	if !sameSecrets(d.known, fresh) {
+	if !slices.Equal(d.known, fresh) {
 		d.known = fresh
 	}
 	return d.known, nil
@@ -97,7 +100,7 @@ func (d *Dir) Known(ctx context.Context) ([]sallyport.Secret, error) {
 // readSecret reads the file of a secret without waiting for a FIFO's writer,
 // and checks what was opened, not the name.
 func (d *Dir) readSecret(name string) (string, error) {
-	f, err := d.root.OpenFile(name, os.O_RDONLY|openFlags, 0)
+	f, err := d.root.OpenFile(name, os.O_RDONLY|fsx.NoWait, 0)
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +112,7 @@ func (d *Dir) readSecret(name string) (string, error) {
 	if !st.Mode().IsRegular() {
 		return "", fmt.Errorf("%s is not a regular file", f.Name())
 	}
-	if err := checkPrivate(f.Name(), st); err != nil {
+	if err := fsx.CheckPrivate(f.Name(), st); err != nil {
 		return "", err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
@@ -155,33 +158,15 @@ func (d *Dir) listSecrets(ctx context.Context) ([]sallyport.Secret, error) {
 func (d *Dir) addKnown(s sallyport.Secret) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, k := range d.known {
-		if k == s {
-			return
-		}
+	if !slices.Contains(d.known, s) {
+		d.known = append(slices.Clip(d.known), s)
 	}
-	d.known = append(d.known[:len(d.known):len(d.known)], s)
-}
-
-func sameSecrets(a, b []sallyport.Secret) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // trimNewline removes one line ending, the one that editors and echo add.
 func trimNewline(s string) string {
-	if n := len(s); n > 0 && s[n-1] == '\n' {
-		s = s[:n-1]
-		if n := len(s); n > 0 && s[n-1] == '\r' {
-			s = s[:n-1]
-		}
+	if line, ok := strings.CutSuffix(s, "\n"); ok {
+		return strings.TrimSuffix(line, "\r")
 	}
 	return s
 }

@@ -51,7 +51,7 @@ func (e *Env) Secret(_ context.Context, ref string) (sallyport.Secret, bool, err
 	if err := checkRef(ref); err != nil {
 		return sallyport.Secret{}, false, err
 	}
-	name, ok := e.variableOf(ref)
+	name, ok := Variable(e.prefix, ref)
 	if !ok {
 		return sallyport.Secret{}, false, nil
 	}
@@ -82,7 +82,7 @@ func (e *Env) Check(refs []string) error {
 			faults = append(faults, fmt.Errorf("secret reference %q: %w", text, err))
 			continue
 		}
-		if name, ok := e.variableOf(ref.Path); ok {
+		if name, ok := Variable(e.prefix, ref.Path); ok {
 			entries = append(entries, envEntry{ref, name})
 		}
 	}
@@ -105,9 +105,11 @@ func findCollisions(entries []envEntry) []error {
 			if a.ref == b.ref || a.ref.Covers(b.ref) || b.ref.Covers(a.ref) || !a.overlaps(b) {
 				continue
 			}
-			faults = append(faults, fmt.Errorf(
-				"secret references %q and %q lead to one environment variable (%s); rename one of them",
-				b.ref, a.ref, longerOf(a.name, b.name)))
+			longer := a.name
+			if len(b.name) > len(longer) {
+				longer = b.name
+			}
+			faults = append(faults, fmt.Errorf("secret references %q and %q lead to one environment variable (%s); rename one of them", b.ref, a.ref, longer))
 		}
 	}
 	return faults
@@ -126,18 +128,6 @@ func (a envEntry) overlaps(b envEntry) bool {
 		return a.name == b.name
 	}
 }
-
-// longerOf returns the longer one of two texts.
-func longerOf(a, b string) string {
-	if len(b) > len(a) {
-		return b
-	}
-	return a
-}
-
-// variableOf returns the variable's name for a reference; ok is false when it
-// has a character that no portable variable name stands for.
-func (e *Env) variableOf(ref string) (name string, ok bool) { return Variable(e.prefix, ref) }
 
 // Variable returns the name of the variable that holds the value of a reference
 // for an [Env] of a prefix; ok is false for a reference with a character that no

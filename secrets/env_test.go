@@ -116,8 +116,8 @@ func FuzzEnvCheck(f *testing.F) {
 		if e.Check([]string{a, b}) != nil {
 			return
 		}
-		nameA, okA := e.variableOf(a)
-		nameB, okB := e.variableOf(b)
+		nameA, okA := Variable(e.prefix, a)
+		nameB, okB := Variable(e.prefix, b)
 		if okA && okB && nameA == nameB && a != b {
 			t.Fatalf("Check(%q, %q) = nil, both lead to %s", a, b, nameA)
 		}
