@@ -9,6 +9,7 @@
 package attachments
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -61,10 +62,7 @@ func New(o *Options) (*Folder, error) {
 	if opts.MaxBytes < 0 {
 		return nil, errors.New("attachments: options: max bytes must not be negative")
 	}
-	if opts.MaxBytes == 0 {
-		opts.MaxBytes = defaultMaxBytes
-	}
-	return &Folder{maxBytes: opts.MaxBytes, known: map[string]bool{}, scratch: scratch.New(opts.Dir)}, nil
+	return &Folder{maxBytes: cmp.Or(opts.MaxBytes, defaultMaxBytes), known: map[string]bool{}, scratch: scratch.New(opts.Dir)}, nil
 }
 
 // AddFile copies a regular file, so that tools see what was attached even if

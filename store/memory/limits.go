@@ -68,9 +68,6 @@ func (l *limitTable) stepLimit(key string, limit sallyport.RateLimit, most int, 
 // addCounter adds a key and forgets some that expired, so that there are never many
 // more than are in use.
 func (l *limitTable) addCounter(key string, now int64) *limitCounter {
-	if l.keys == nil {
-		l.keys = make(map[string]*limitCounter)
-	}
 	left := sweepLimits
 	for k, c := range l.keys {
 		if left--; left < 0 {

@@ -14,7 +14,7 @@ import (
 // room of the others is found when their windows are over.
 func TestLimitsAreBounded(t *testing.T) {
 	const most = 1000
-	var l limitTable
+	l := limitTable{keys: map[string]*limitCounter{}}
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 	short := sallyport.RateLimit{Requests: 1, Window: time.Second}
 	long := sallyport.RateLimit{Requests: 1, Window: time.Hour}
@@ -46,7 +46,7 @@ func TestLimitsAreBounded(t *testing.T) {
 // of all times but a little.
 func TestLimitTimesAreBounded(t *testing.T) {
 	const most = 10
-	l := limitTable{slots: maxLimitSlots - 1000}
+	l := limitTable{slots: maxLimitSlots - 1000, keys: map[string]*limitCounter{}}
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 	limit := sallyport.RateLimit{Requests: 1_000_000, Window: time.Hour}
 	admitted := 0

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/facts"
 	"github.com/sallyport/sallyport/store"
 )
@@ -42,8 +43,10 @@ type Store struct {
 	reads    map[string][]sallyport.ReadRecord
 	settings map[string]string
 	places   map[string]sallyport.WritePlace
-	who      callerState
 	counters limitTable
+
+	principals map[string]auth.Record
+	switches   map[auth.SwitchTarget]auth.Switch
 
 	approvals sallyport.ApprovalStore
 	facts     *facts.Memory
@@ -78,6 +81,10 @@ func New(o *Options) (*Store, error) {
 		reads:    make(map[string][]sallyport.ReadRecord),
 		settings: make(map[string]string),
 		places:   make(map[string]sallyport.WritePlace),
+		counters: limitTable{keys: make(map[string]*limitCounter)},
+
+		principals: make(map[string]auth.Record),
+		switches:   make(map[auth.SwitchTarget]auth.Switch),
 
 		approvals: NewApprovals(opts.Now),
 		facts:     facts.NewMemory(),

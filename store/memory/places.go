@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/sallyport/sallyport"
@@ -17,12 +18,8 @@ func (s *Store) WritePlaces(ctx context.Context) ([]sallyport.WritePlace, error)
 	if s.closed {
 		return nil, &store.Error{Reason: store.ErrClosed}
 	}
-	places := make([]sallyport.WritePlace, 0, len(s.places))
-	for _, p := range s.places {
-		places = append(places, p)
-	}
-	slices.SortFunc(places, func(a, b sallyport.WritePlace) int { return cmp.Compare(a.Path, b.Path) })
-	return places, ctx.Err()
+	byPath := func(a, b sallyport.WritePlace) int { return cmp.Compare(a.Path, b.Path) }
+	return slices.SortedFunc(maps.Values(s.places), byPath), ctx.Err()
 }
 
 // KeepWritePlaces implements sallyport.PlaceLedger.

@@ -1,26 +1,16 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport/auth"
 )
-
-// callerState is the part of a Store that says who may call. The zero value is
-// empty.
-type callerState struct {
-	principals map[string]auth.Record
-	switches   map[switchTarget]auth.Switch
-}
-
-type switchTarget struct {
-	kind auth.SwitchKind
-	name string
-}
 
 // Principals returns the principals that the command line made.
 func (s *Store) Principals() auth.Store { return principalStore{s} }
@@ -36,30 +26,23 @@ func (p principalStore) Add(ctx context.Context, r *auth.Record) error {
 		return err
 	}
 	defer unlock()
-	if len(p.s.who.principals) >= auth.MaxPrincipals {
+	if len(p.s.principals) >= auth.MaxPrincipals {
 		return fmt.Errorf("the state keeps at most %d principals", auth.MaxPrincipals)
 	}
-	if _, taken := p.s.who.principals[r.Name]; taken || p.tokenTaken(r) {
+	if _, taken := p.s.principals[r.Name]; taken || p.tokenTaken(r) {
 		return auth.ErrTaken
 	}
-	p.storeRecord(r)
+	p.s.principals[r.Name] = cloneRecord(r)
 	return nil
 }
 
 func (p principalStore) tokenTaken(r *auth.Record) bool {
-	for name, have := range p.s.who.principals {
+	for name, have := range p.s.principals {
 		if name != r.Name && have.TokenSHA256 != "" && have.TokenSHA256 == r.TokenSHA256 {
 			return true
 		}
 	}
 	return false
-}
-
-func (p principalStore) storeRecord(r *auth.Record) {
-	if p.s.who.principals == nil {
-		p.s.who.principals = map[string]auth.Record{}
-	}
-	p.s.who.principals[r.Name] = cloneRecord(r)
 }
 
 // cloneRecord returns a copy that shares no list and no clock reading.
@@ -78,7 +61,7 @@ func (p principalStore) Update(ctx context.Context, name string, change func(r *
 		return err
 	}
 	defer unlock()
-	have, ok := p.s.who.principals[name]
+	have, ok := p.s.principals[name]
 	if !ok {
 		return auth.ErrUnknown
 	}
@@ -93,7 +76,7 @@ func (p principalStore) Update(ctx context.Context, name string, change func(r *
 	if p.tokenTaken(&r) {
 		return auth.ErrTaken
 	}
-	p.storeRecord(&r)
+	p.s.principals[name] = cloneRecord(&r)
 	return nil
 }
 
@@ -103,7 +86,7 @@ func (p principalStore) ByToken(ctx context.Context, hash string) (r auth.Record
 		return r, false, err
 	}
 	defer unlock()
-	for _, r := range p.s.who.principals {
+	for _, r := range p.s.principals {
 		if hash != "" && r.TokenSHA256 == hash {
 			return cloneRecord(&r), true, nil
 		}
@@ -118,7 +101,7 @@ func (p principalStore) All(ctx context.Context) ([]auth.Record, error) {
 	}
 	defer unlock()
 	var list []auth.Record
-	for _, r := range p.s.who.principals {
+	for _, r := range p.s.principals {
 		list = append(list, cloneRecord(&r))
 	}
 	slices.SortFunc(list, func(a, b auth.Record) int { return strings.Compare(a.Name, b.Name) })
@@ -139,18 +122,15 @@ func (w switchStore) Stop(ctx context.Context, sw *auth.Switch) error {
 		return err
 	}
 	defer unlock()
-	if len(w.s.who.switches) >= auth.MaxSwitches {
+	if len(w.s.switches) >= auth.MaxSwitches {
 		return fmt.Errorf("at most %d things can be stopped at once", auth.MaxSwitches)
 	}
-	if w.s.who.switches == nil {
-		w.s.who.switches = map[switchTarget]auth.Switch{}
-	}
-	at, kept := switchTarget{sw.Kind, sw.Name}, *sw
+	at, kept := auth.SwitchTarget{Kind: sw.Kind, Name: sw.Name}, *sw
 	kept.Since = kept.Since.Round(0)
-	if have, thrown := w.s.who.switches[at]; thrown {
+	if have, thrown := w.s.switches[at]; thrown {
 		kept.Since = have.Since
 	}
-	w.s.who.switches[at] = kept
+	w.s.switches[at] = kept
 	return nil
 }
 
@@ -160,8 +140,9 @@ func (w switchStore) Start(ctx context.Context, kind auth.SwitchKind, name strin
 		return false, err
 	}
 	defer unlock()
-	_, was = w.s.who.switches[switchTarget{kind, name}]
-	delete(w.s.who.switches, switchTarget{kind, name})
+	at := auth.SwitchTarget{Kind: kind, Name: name}
+	_, was = w.s.switches[at]
+	delete(w.s.switches, at)
 	return was, nil
 }
 
@@ -172,7 +153,7 @@ func (w switchStore) Stopped(ctx context.Context, principal, sessionKey, tool st
 	}
 	defer unlock()
 	for _, at := range auth.SwitchTargets(principal, sessionKey, tool) {
-		if sw, ok = w.s.who.switches[switchTarget{at.Kind, at.Name}]; ok {
+		if sw, ok = w.s.switches[at]; ok {
 			return sw, true, nil
 		}
 	}
@@ -185,15 +166,7 @@ func (w switchStore) All(ctx context.Context) ([]auth.Switch, error) {
 		return nil, err
 	}
 	defer unlock()
-	var list []auth.Switch
-	for _, sw := range w.s.who.switches {
-		list = append(list, sw)
-	}
-	slices.SortFunc(list, func(a, b auth.Switch) int {
-		if c := strings.Compare(string(a.Kind), string(b.Kind)); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	return list, nil
+	return slices.SortedFunc(maps.Values(w.s.switches), func(a, b auth.Switch) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	}), nil
 }
