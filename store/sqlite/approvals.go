@@ -85,11 +85,12 @@ func (s approvalStore) Ask(ctx context.Context, a sallyport.Approval) (sallyport
 // insertApproval inserts a new request unless too many are pending.
 func (c *conn) insertApproval(a *sallyport.Approval, now time.Time) error {
 	const count = "SELECT count(*) FROM approvals WHERE state = 'pending' AND expires > ?1"
-	own, total := 0, 0
-	if err := c.countRows(&total, count, now.UnixNano()); err != nil {
+	total, err := c.readInt(count, now.UnixNano())
+	if err != nil {
 		return err
 	}
-	if err := c.countRows(&own, count+" AND principal = ?2", now.UnixNano(), blob(a.Principal)); err != nil {
+	own, err := c.readInt(count+" AND principal = ?2", now.UnixNano(), blob(a.Principal))
+	if err != nil {
 		return err
 	}
 	if own >= sallyport.MaxPendingApprovals || total >= sallyport.MaxPendingApprovalsTotal {
@@ -234,12 +235,4 @@ func (c *conn) updateApproval(a *sallyport.Approval) error {
 	_, err := c.exec(`UPDATE approvals SET state = ?2, decided = ?3, decided_by = ?4, reason = ?5 WHERE id = ?1`,
 		a.ID, string(a.State), decided, blob(a.DecidedBy), a.Reason)
 	return err
-}
-
-// countRows reads one number.
-func (c *conn) countRows(dest *int, sql string, args ...any) error {
-	return c.query(sql, args, func(s *sqlite3.Stmt) (bool, error) {
-		*dest = s.ColumnInt(0)
-		return false, nil
-	})
 }

@@ -98,10 +98,10 @@ func (k *checkpointer) emptyLog() error {
 		return err
 	}
 	w, err := k.db.acquireWriter(context.Background())
+	if errors.Is(err, errClosed) {
+		return nil
+	}
 	if err != nil {
-		if errors.Is(err, errClosed) {
-			return nil
-		}
 		return err
 	}
 	defer k.db.releaseWriter(w)

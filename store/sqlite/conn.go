@@ -128,8 +128,8 @@ func withLimit(sql string, n int) string { return fmt.Sprintf(sql, n) }
 // blob is an argument that is bound as bytes, even when it is empty.
 type blob string
 
-// bindArgs sets the arguments of a statement: int64, int, bool, string, blob,
-// []byte or nil.
+// bindArgs sets the arguments of a statement: int64, int, string, blob, []byte
+// or nil.
 func bindArgs(s *sqlite3.Stmt, args []any) error {
 	for i, arg := range args {
 		var err error
@@ -138,8 +138,6 @@ func bindArgs(s *sqlite3.Stmt, args []any) error {
 			err = s.BindInt64(i+1, v)
 		case int:
 			err = s.BindInt64(i+1, int64(v))
-		case bool:
-			err = s.BindBool(i+1, v)
 		case string:
 			err = s.BindText(i+1, v)
 		case blob:
@@ -163,6 +161,15 @@ func bindArgs(s *sqlite3.Stmt, args []any) error {
 func (c *conn) exec(sql string, args ...any) (changed int64, err error) {
 	err = c.query(sql, args, func(*sqlite3.Stmt) (bool, error) { return true, nil })
 	return c.Changes(), err
+}
+
+// readInt returns the integer in the first row of an answer, 0 without a row.
+func (c *conn) readInt(sql string, args ...any) (n int64, err error) {
+	err = c.query(sql, args, func(s *sqlite3.Stmt) (bool, error) {
+		n = s.ColumnInt64(0)
+		return false, nil
+	})
+	return n, err
 }
 
 // query runs a statement and calls row for each row of the answer until it
@@ -214,22 +221,14 @@ func (c *conn) inTx(ctx context.Context, begin string, fn func(c *conn) error) (
 	if _, err := c.exec(begin); err != nil {
 		return c.wrapError(ctx, err)
 	}
-	ended := false
 	defer func() {
-		if !ended {
-			// fn panicked.
-			c.rollBackIfOpen()
-		}
+		c.rollBackIfOpen() // After an error, or when fn panicked.
+		err = c.wrapError(ctx, err)
 	}()
-	err = fn(c)
-	if err == nil {
+	if err = fn(c); err == nil {
 		_, err = c.exec("COMMIT")
 	}
-	ended = true
-	if err != nil {
-		c.rollBackIfOpen()
-	}
-	return c.wrapError(ctx, err)
+	return err
 }
 
 // rollBackIfOpen ends the transaction if the engine has not done so itself.

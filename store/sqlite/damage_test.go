@@ -25,7 +25,7 @@ func TestVerifyNamesTheFirstBadRecord(t *testing.T) {
 		why  string
 	}{
 		{"one byte of a body", `UPDATE audit SET body = replace(body, '"local"', '"locak"') WHERE seq = 7`, 7, "altered"},
-		{"one bit of a hash", `UPDATE audit SET hash = CAST(x'00' || substr(hash, 2) AS BLOB) WHERE seq = 7`, 7, "altered"},
+		{"one byte of a hash", `UPDATE audit SET hash = CAST(CASE substr(hash, 1, 1) WHEN x'00' THEN x'01' ELSE x'00' END || substr(hash, 2) AS BLOB) WHERE seq = 7`, 7, "altered"},
 		{"a short hash", `UPDATE audit SET hash = x'00' WHERE seq = 7`, 7, "altered"},
 		{"the searchable tool", `UPDATE audit SET tool = 'other' WHERE seq = 7`, 7, "altered"},
 		{"the searchable call", `UPDATE audit SET call = 'other' WHERE seq = 7`, 7, "altered"},
@@ -94,7 +94,7 @@ func TestCheckpointTampering(t *testing.T) {
 		{"removed", `DELETE FROM audit WHERE kind = 'checkpoint'`, 1},
 		{"count", `UPDATE audit SET body = replace(body, '"count":20', '"count":10') WHERE kind = 'checkpoint'`, 20},
 		{"white space", `UPDATE audit SET body = body || ' ' WHERE kind = 'checkpoint'`, 20},
-		{"hash column", `UPDATE audit SET hash = CAST(x'00' || substr(hash, 2) AS BLOB) WHERE kind = 'checkpoint'`, 20},
+		{"hash column", `UPDATE audit SET hash = CAST(CASE substr(hash, 1, 1) WHEN x'00' THEN x'01' ELSE x'00' END || substr(hash, 2) AS BLOB) WHERE kind = 'checkpoint'`, 20},
 		{"time column", `UPDATE audit SET time = 1 WHERE kind = 'checkpoint'`, 20},
 		{"kind", `UPDATE audit SET kind = 'intent' WHERE kind = 'checkpoint'`, 1},
 		{"moved", `UPDATE audit SET seq = 19 WHERE kind = 'checkpoint'`, 19},

@@ -54,8 +54,8 @@ func reasonOf(err error) error {
 	case errors.Is(err, syscall.EROFS):
 		return store.ErrUnwritable
 	}
-	var code sqlite3.ErrorCode
-	if !findErrorCode(err, &code) {
+	code, ok := errorCode(err)
+	if !ok {
 		switch {
 		case errors.Is(err, fs.ErrPermission):
 			return store.ErrUnwritable
@@ -81,20 +81,14 @@ func reasonOf(err error) error {
 	}
 }
 
-func findErrorCode(err error, code *sqlite3.ErrorCode) bool {
+func errorCode(err error) (sqlite3.ErrorCode, bool) {
 	if e, ok := errors.AsType[*sqlite3.Error](err); ok {
-		*code = e.Code()
-		return true
+		return e.Code(), true
 	}
 	if e, ok := errors.AsType[sqlite3.ExtendedErrorCode](err); ok {
-		*code = e.Code()
-		return true
+		return e.Code(), true
 	}
-	if e, ok := errors.AsType[sqlite3.ErrorCode](err); ok {
-		*code = e
-		return true
-	}
-	return false
+	return errors.AsType[sqlite3.ErrorCode](err)
 }
 
 func isPathError(err error) bool {

@@ -97,27 +97,26 @@ func (c *conn) enterWAL(ctx context.Context) error {
 }
 
 // schemaVersion returns the version of the schema, 0 for an empty file.
-func (c *conn) schemaVersion() (version int, err error) {
-	tables, id := 0, 0
-	if err := c.intRow("SELECT count(*) FROM sqlite_schema", &tables); err != nil || tables == 0 {
+func (c *conn) schemaVersion() (int, error) {
+	if tables, err := c.readInt("SELECT count(*) FROM sqlite_schema"); err != nil || tables == 0 {
 		return 0, err
 	}
-	if err := c.intRow("PRAGMA application_id", &id); err != nil {
+	if id, err := c.readInt("PRAGMA application_id"); err != nil {
 		return 0, err
-	}
-	if id != applicationID {
+	} else if id != applicationID {
 		return 0, &store.Error{Reason: store.ErrForeign}
 	}
-	if err := c.intRow("SELECT max(version) FROM migrations", &version); err != nil {
+	version, err := c.readInt("SELECT max(version) FROM migrations")
+	if err != nil {
 		return 0, err
 	}
-	if version > len(migrations) {
+	if version > int64(len(migrations)) {
 		return 0, &store.Error{
 			Reason: store.ErrNewer,
 			Err:    fmt.Errorf("its schema has version %d, this program knows %d", version, len(migrations)),
 		}
 	}
-	return version, nil
+	return int(version), nil
 }
 
 // applyMigrations runs in a write transaction; another process may have been
