@@ -135,11 +135,11 @@ func (r *chainReader) nextChunk(c *conn) ([]audit.Record, error) {
 	where, args := whereClause(&r.q)
 	switch {
 	case r.began:
-		first := 0
-		if err := c.intRow("SELECT min(seq) FROM audit", &first); err != nil {
+		first, err := c.readInt("SELECT min(seq) FROM audit")
+		if err != nil {
 			return nil, err
 		}
-		if int64(first) > r.last {
+		if first > r.last {
 			return nil, errPruned
 		}
 	case r.q.Last > 0:
@@ -166,12 +166,10 @@ func (r *chainReader) nextChunk(c *conn) ([]audit.Record, error) {
 
 // skipToLast moves last to just before the newest q.Last records.
 func (r *chainReader) skipToLast(c *conn, where string, args []any) error {
-	sql := "SELECT ifnull(min(seq), 1) FROM (SELECT seq FROM audit" + where +
-		fmt.Sprintf(" ORDER BY seq DESC LIMIT %d)", r.q.Last)
-	return c.query(sql, args, func(s *sqlite3.Stmt) (bool, error) {
-		r.last = max(r.last, s.ColumnInt64(0)-1)
-		return false, nil
-	})
+	first, err := c.readInt("SELECT ifnull(min(seq), 1) FROM (SELECT seq FROM audit"+where+
+		fmt.Sprintf(" ORDER BY seq DESC LIMIT %d)", r.q.Last), args...)
+	r.last = max(r.last, first-1)
+	return err
 }
 
 // whereClause returns the WHERE clause of a query and its arguments, of which
@@ -231,15 +229,11 @@ func kindOf(text []byte) audit.Kind {
 // Prune implements audit.Pruner. Pages that it frees go back to the disk.
 func (db *DB) Prune(ctx context.Context, checkpoint audit.Record) error {
 	err := db.inWriteTx(ctx, true, func(c *conn) error {
-		found := false
-		err := c.query("SELECT hash FROM audit WHERE seq = ?1", []any{checkpoint.Seq}, func(s *sqlite3.Stmt) (bool, error) {
-			found = bytes.Equal(s.ColumnRawBlob(0), checkpoint.Hash[:])
-			return false, nil
-		})
+		found, err := c.readInt("SELECT count(*) FROM audit WHERE seq = ?1 AND hash = ?2", checkpoint.Seq, checkpoint.Hash[:])
 		if err != nil {
 			return err
 		}
-		if !found {
+		if found == 0 {
 			return fmt.Errorf("sqlite: record %d is not the one to cut at", checkpoint.Seq)
 		}
 		if _, err := c.exec("DELETE FROM audit WHERE seq <= ?1", checkpoint.Seq); err != nil {

@@ -101,12 +101,7 @@ func (c *conn) forgetOldFacts(now time.Time) error {
 // boundFacts forgets the session of a principal that was quiet longest when
 // there are too many.
 func (c *conn) boundFacts(principal string) error {
-	count := 0
-	err := c.query(`SELECT count(DISTINCT session) FROM facts WHERE principal = ?1 AND session <> x''`,
-		[]any{blob(principal)}, func(s *sqlite3.Stmt) (bool, error) {
-			count = s.ColumnInt(0)
-			return false, nil
-		})
+	count, err := c.readInt(`SELECT count(DISTINCT session) FROM facts WHERE principal = ?1 AND session <> x''`, blob(principal))
 	if err != nil || count <= sallyport.MaxFactSessions {
 		return err
 	}
@@ -117,10 +112,5 @@ func (c *conn) boundFacts(principal string) error {
 }
 
 func (f factStore) Forget(ctx context.Context, principal string) (was bool, err error) {
-	err = f.db.inWriteTx(ctx, true, func(c *conn) error {
-		n, err := c.exec(`DELETE FROM facts WHERE principal = ?1`, blob(principal))
-		was = n > 0
-		return err
-	})
-	return was && err == nil, err
+	return f.db.execDurable(ctx, `DELETE FROM facts WHERE principal = ?1`, blob(principal))
 }

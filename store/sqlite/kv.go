@@ -74,10 +74,8 @@ func (k *kvStore) Delete(ctx context.Context, key string) error {
 	if err := k.db.limits.CheckKey(key); err != nil {
 		return err
 	}
-	return k.db.inWriteTx(ctx, true, func(c *conn) error {
-		_, err := c.exec(`DELETE FROM kv WHERE scope = ?1 AND key = ?2`, k.scope, blob(key))
-		return err
-	})
+	_, err := k.db.execDurable(ctx, `DELETE FROM kv WHERE scope = ?1 AND key = ?2`, k.scope, blob(key))
+	return err
 }
 
 func (k *kvStore) List(ctx context.Context, prefix string) (keys []string, err error) {

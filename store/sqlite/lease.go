@@ -67,3 +67,10 @@ func (db *DB) changeLeased(ctx context.Context, fn func(c *conn) error) error {
 	time.Sleep(lease)
 	return err
 }
+
+// execLeased is execDurable for what is leased.
+func (db *DB) execLeased(ctx context.Context, sql string, args ...any) (changed bool, err error) {
+	changed, err = db.execDurable(ctx, sql, args...)
+	time.Sleep(lease)
+	return changed, err
+}

@@ -181,20 +181,14 @@ func (c *conn) makeLimitRoom(most int, now int64) (room bool, err error) {
 			break
 		}
 	}
-	n := 0
-	err = c.intRow(`SELECT count(*) FROM limits`, &n)
-	return n < most, err
+	n, err := c.readInt(`SELECT count(*) FROM limits`)
+	return n < int64(most), err
 }
 
 // forgetExpiredLimit removes one key that expired, or some of its times when there
 // are many. more is false when no other key has expired.
 func (c *conn) forgetExpiredLimit(now int64) (more bool, err error) {
-	id := int64(0)
-	err = c.query(`SELECT id FROM limits WHERE expires <= ?1 ORDER BY expires LIMIT 1`, []any{now},
-		func(s *sqlite3.Stmt) (bool, error) {
-			id = s.ColumnInt64(0)
-			return false, nil
-		})
+	id, err := c.readInt(`SELECT id FROM limits WHERE expires <= ?1 ORDER BY expires LIMIT 1`, now)
 	if err != nil || id == 0 {
 		return false, err
 	}

@@ -45,23 +45,15 @@ func (db *DB) KeepWritePlaces(ctx context.Context, places []sallyport.WritePlace
 				return err
 			}
 		}
-		count := 0
-		if err := c.intRow("SELECT count(*) FROM write_places", &count); err != nil {
-			return err
+		count, err := c.readInt("SELECT count(*) FROM write_places")
+		if err == nil && count > sallyport.MaxWritePlaces {
+			err = fmt.Errorf("sqlite: more than %d write places: forget some", sallyport.MaxWritePlaces)
 		}
-		if count > sallyport.MaxWritePlaces {
-			return fmt.Errorf("sqlite: more than %d write places: forget some", sallyport.MaxWritePlaces)
-		}
-		return nil
+		return err
 	})
 }
 
 // ForgetWritePlace implements sallyport.PlaceLedger.
 func (db *DB) ForgetWritePlace(ctx context.Context, path string) (found bool, err error) {
-	err = db.inWriteTx(ctx, true, func(c *conn) error {
-		changed, err := c.exec(`DELETE FROM write_places WHERE path = ?1`, blob(path))
-		found = changed > 0
-		return err
-	})
-	return found, err
+	return db.execDurable(ctx, `DELETE FROM write_places WHERE path = ?1`, blob(path))
 }

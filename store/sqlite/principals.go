@@ -48,8 +48,8 @@ func (p principalStore) Add(ctx context.Context, r *auth.Record) error {
 		return err
 	}
 	return p.db.changeLeased(ctx, func(c *conn) error {
-		count := 0
-		if err := c.intRow(`SELECT count(*) FROM principals`, &count); err != nil {
+		count, err := c.readInt(`SELECT count(*) FROM principals`)
+		if err != nil {
 			return err
 		}
 		if count >= auth.MaxPrincipals {

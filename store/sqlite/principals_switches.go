@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -19,14 +20,14 @@ func (w switchStore) Stop(ctx context.Context, sw *auth.Switch) error {
 		return err
 	}
 	return w.db.changeLeased(ctx, func(c *conn) error {
-		count := 0
-		if err := c.intRow(`SELECT count(*) FROM switches`, &count); err != nil {
+		count, err := c.readInt(`SELECT count(*) FROM switches`)
+		if err != nil {
 			return err
 		}
 		if count >= auth.MaxSwitches {
 			return fmt.Errorf("at most %d things can be stopped at once", auth.MaxSwitches)
 		}
-		_, err := c.exec(`INSERT INTO switches(kind, name, reason, since) VALUES(?1, ?2, ?3, ?4)
+		_, err = c.exec(`INSERT INTO switches(kind, name, reason, since) VALUES(?1, ?2, ?3, ?4)
 			ON CONFLICT(kind, name) DO UPDATE SET reason = excluded.reason`,
 			string(sw.Kind), blob(sw.Name), sw.Reason, sw.Since.UnixNano())
 		return err
@@ -34,12 +35,7 @@ func (w switchStore) Stop(ctx context.Context, sw *auth.Switch) error {
 }
 
 func (w switchStore) Start(ctx context.Context, kind auth.SwitchKind, name string) (was bool, err error) {
-	err = w.db.changeLeased(ctx, func(c *conn) error {
-		n, err := c.exec(`DELETE FROM switches WHERE kind = ?1 AND name = ?2`, string(kind), blob(name))
-		was = n > 0
-		return err
-	})
-	return was && err == nil, err
+	return w.db.execLeased(ctx, `DELETE FROM switches WHERE kind = ?1 AND name = ?2`, string(kind), blob(name))
 }
 
 // Stopped implements auth.SwitchStore. The order of the kinds is that of the
@@ -99,10 +95,8 @@ func firstMatching(list []auth.Switch, principal, sessionKey, tool string) (auth
 	}
 	targets := auth.SwitchTargets(principal, sessionKey, tool)
 	for i := range list {
-		for _, at := range targets {
-			if list[i].Kind == at.Kind && list[i].Name == at.Name {
-				return list[i], true
-			}
+		if slices.Contains(targets[:], auth.SwitchTarget{Kind: list[i].Kind, Name: list[i].Name}) {
+			return list[i], true
 		}
 	}
 	return auth.Switch{}, false

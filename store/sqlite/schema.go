@@ -143,11 +143,3 @@ func (c *conn) applyMigrations() error {
 	}
 	return nil
 }
-
-// intRow reads one integer.
-func (c *conn) intRow(sql string, dest *int) error {
-	return c.query(sql, nil, func(s *sqlite3.Stmt) (bool, error) {
-		*dest = s.ColumnInt(0)
-		return false, nil
-	})
-}

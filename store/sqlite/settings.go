@@ -52,17 +52,10 @@ func (t settingStore) PutIfAbsent(ctx context.Context, name, value string) (exis
 }
 
 func (t settingStore) Swap(ctx context.Context, name, old, value string) (swapped bool, err error) {
-	err = t.db.changeLeased(ctx, func(c *conn) error {
-		n, err := c.exec(`UPDATE settings SET value = ?3 WHERE name = ?1 AND value = ?2`, name, old, value)
-		swapped = n > 0
-		return err
-	})
-	return swapped && err == nil, err
+	return t.db.execLeased(ctx, `UPDATE settings SET value = ?3 WHERE name = ?1 AND value = ?2`, name, old, value)
 }
 
 func (t settingStore) Delete(ctx context.Context, name string) error {
-	return t.db.changeLeased(ctx, func(c *conn) error {
-		_, err := c.exec(`DELETE FROM settings WHERE name = ?1`, name)
-		return err
-	})
+	_, err := t.db.execLeased(ctx, `DELETE FROM settings WHERE name = ?1`, name)
+	return err
 }

@@ -14,6 +14,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,17 +117,11 @@ func Open(ctx context.Context, path string, o *Options) (*DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: options: %w", err)
 	}
-	if opts.Busy == 0 {
-		opts.Busy = defaultBusy
-	}
+	opts.Busy = cmp.Or(opts.Busy, defaultBusy)
+	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
+	opts.logPages = cmp.Or(opts.logPages, logPages)
 	if opts.Now == nil {
 		opts.Now = time.Now
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	if opts.logPages == 0 {
-		opts.logPages = logPages
 	}
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, fmt.Errorf("sqlite: %w", err)
@@ -242,6 +237,17 @@ func (db *DB) inWriteTx(ctx context.Context, durable bool, fn func(c *conn) erro
 	}
 	defer db.releaseWriter(c)
 	return c.inWriteTx(ctx, durable, fn)
+}
+
+// execDurable runs one statement, waits for the disk, and reports whether the
+// statement changed a row.
+func (db *DB) execDurable(ctx context.Context, sql string, args ...any) (changed bool, err error) {
+	err = db.inWriteTx(ctx, true, func(c *conn) error {
+		n, err := c.exec(sql, args...)
+		changed = n > 0
+		return err
+	})
+	return changed && err == nil, err
 }
 
 // runQueries runs fn on a connection. Each query of fn has a snapshot of its own.
