@@ -7,6 +7,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -96,22 +97,13 @@ func (l Limits) WithDefaults() (Limits, error) {
 	if l.ValueBytes > hardValueBytes {
 		return l, fmt.Errorf("store: a value may have at most %d bytes", hardValueBytes)
 	}
-	if l.KeyBytes == 0 {
-		l.KeyBytes = defaultKeyBytes
-	}
-	if l.ValueBytes == 0 {
-		l.ValueBytes = defaultValueBytes
-	}
-	if l.Reads == 0 {
-		l.Reads = defaultReads
-	}
-	if l.ReadAge == 0 {
-		l.ReadAge = defaultReadAge
-	}
-	if l.LimitKeys == 0 {
-		l.LimitKeys = defaultLimitKeys
-	}
-	return l, nil
+	return Limits{
+		KeyBytes:   cmp.Or(l.KeyBytes, defaultKeyBytes),
+		ValueBytes: cmp.Or(l.ValueBytes, defaultValueBytes),
+		Reads:      cmp.Or(l.Reads, defaultReads),
+		ReadAge:    cmp.Or(l.ReadAge, defaultReadAge),
+		LimitKeys:  cmp.Or(l.LimitKeys, defaultLimitKeys),
+	}, nil
 }
 
 // CheckScope refuses a scope id that the gate cannot have made.

@@ -45,6 +45,14 @@ func askApproval(t testing.TB, s sallyport.ApprovalStore, a sallyport.Approval) 
 	return got
 }
 
+// wantHeld asks for a call and checks which request holds it, and in what state.
+func wantHeld(t testing.TB, s sallyport.ApprovalStore, a sallyport.Approval, id string, state sallyport.ApprovalState) {
+	t.Helper()
+	if got := askApproval(t, s, a); got.ID != id || got.State != state {
+		t.Errorf("the call %s is held as %s %s, want %s %s", a.ID, got.ID, got.State, id, state)
+	}
+}
+
 func decideApproval(t testing.TB, s sallyport.ApprovalStore, id string, approve bool) {
 	t.Helper()
 	if err := s.Decide(t.Context(), id, "boss", approve, "because"); err != nil {
@@ -67,12 +75,8 @@ func testApprovalAsk(t *testing.T, open opener) {
 	if diff := cmp.Diff(want, askApproval(t, s, newHeldCall("a1", "d1", c.Now()))); diff != "" {
 		t.Errorf("Ask, difference (-want +got):\n%s", diff)
 	}
-	if got := askApproval(t, s, newHeldCall("a2", "d1", c.Now())); got.ID != "a1" {
-		t.Errorf("a repeat is held as %s, want a1", got.ID)
-	}
-	if got := askApproval(t, s, newHeldCall("a3", "d2", c.Now())); got.ID != "a3" {
-		t.Errorf("another call is held as %s, want a3", got.ID)
-	}
+	wantHeld(t, s, newHeldCall("a2", "d1", c.Now()), "a1", sallyport.ApprovalPending)
+	wantHeld(t, s, newHeldCall("a3", "d2", c.Now()), "a3", sallyport.ApprovalPending)
 	got, err := s.Get(t.Context(), "a1")
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("Get = %v, difference (-want +got):\n%s", err, diff)
@@ -120,17 +124,13 @@ func testApprovalDecide(t *testing.T, open opener) {
 	if err != nil || got.State != sallyport.ApprovalApproved || got.DecidedBy != "boss" || got.Reason != "because" || !got.Decided.Equal(c.Now()) {
 		t.Errorf("after the decision Get = %+v, %v, want it with name, time and reason", got, err)
 	}
-	if got := askApproval(t, s, newHeldCall("a2", "da", c.Now())); got.ID != "a" || got.State != sallyport.ApprovalApproved {
-		t.Errorf("a repeat finds %s %s, want the approval", got.ID, got.State)
-	}
+	wantHeld(t, s, newHeldCall("a2", "da", c.Now()), "a", sallyport.ApprovalApproved)
 	refuses("a", "boss", true, "", sallyport.ErrApprovalClosed)
 	useApproval(t, s, "a", true)
 	useApproval(t, s, "a", false)
 	states("a", sallyport.ApprovalUsed)
 	refuses("a", "boss", false, "", sallyport.ErrApprovalClosed)
-	if got := askApproval(t, s, newHeldCall("a3", "da", c.Now())); got.ID != "a3" || got.State != sallyport.ApprovalPending {
-		t.Errorf("after the use a repeat finds %s %s, want a new request", got.ID, got.State)
-	}
+	wantHeld(t, s, newHeldCall("a3", "da", c.Now()), "a3", sallyport.ApprovalPending)
 
 	// An approval that was not used can be taken back; a denial stands.
 	askApproval(t, s, newHeldCall("b", "db", c.Now()))
@@ -138,9 +138,7 @@ func testApprovalDecide(t *testing.T, open opener) {
 	decideApproval(t, s, "b", false)
 	useApproval(t, s, "b", false)
 	refuses("b", "boss", true, "", sallyport.ErrApprovalClosed)
-	if got := askApproval(t, s, newHeldCall("b2", "db", c.Now())); got.ID != "b" || got.State != sallyport.ApprovalDenied {
-		t.Errorf("a repeat finds %s %s, want the denial", got.ID, got.State)
-	}
+	wantHeld(t, s, newHeldCall("b2", "db", c.Now()), "b", sallyport.ApprovalDenied)
 
 	// Who asked may take it back; the local user may approve too.
 	askApproval(t, s, newHeldCall("c", "dc", c.Now()))
@@ -177,13 +175,9 @@ func testApprovalExpiry(t *testing.T, open opener) {
 			if got, err := s.Get(t.Context(), "a"); got.State != sallyport.ApprovalExpired || err != nil {
 				t.Errorf("%s: Get = %s, %v, want expired", decision, got.State, err)
 			}
-			if got := askApproval(t, s, newHeldCall("c", "d", c.Now())); got.ID != "a" || got.State != sallyport.ApprovalExpired {
-				t.Errorf("%s: the first repeat finds %s %s, want a expired", decision, got.ID, got.State)
-			}
+			wantHeld(t, s, newHeldCall("c", "d", c.Now()), "a", sallyport.ApprovalExpired)
 		}
-		if got := askApproval(t, s, newHeldCall("e", "d", c.Now())); got.ID != "e" || got.State != sallyport.ApprovalPending {
-			t.Errorf("%s: the next repeat finds %s %s, want a new request", decision, got.ID, got.State)
-		}
+		wantHeld(t, s, newHeldCall("e", "d", c.Now()), "e", sallyport.ApprovalPending)
 	}
 }
 
@@ -215,9 +209,7 @@ func testApprovalBounds(t *testing.T, open opener) {
 	// A repeat of what is held is no further request.
 	again := newHeldCall("x", "d1", c.Now())
 	again.Principal = "p0"
-	if got := askApproval(t, s, again); got.ID != "a1" {
-		t.Errorf("a repeat is held as %s, want a1", got.ID)
-	}
+	wantHeld(t, s, again, "a1", sallyport.ApprovalPending)
 	// What is decided or over makes room.
 	decideApproval(t, s, "a1", false)
 	if err := add("p0"); err != nil {

@@ -15,20 +15,11 @@ import (
 )
 
 func testFacts(t *testing.T, open opener) {
-	suite := []struct {
-		name string
-		run  func(t *testing.T, s sallyport.FactStore)
-	}{
-		{"Note", testFactsNote},
-		{"Newest", testFactsNewest},
-		{"Apart", testFactsApart},
-		{"Forget", testFactsForget},
-		{"Bounded", testFactsBounded},
-		{"Concurrent", testFactsConcurrent},
-		{"Cancelled", testFactsCancelled},
-	}
-	for _, part := range suite {
-		t.Run(part.name, func(t *testing.T) { part.run(t, open(t, Options{}).Facts()) })
+	for name, run := range map[string]func(*testing.T, sallyport.FactStore){
+		"Note": testFactsNote, "Newest": testFactsNewest, "Apart": testFactsApart, "Forget": testFactsForget,
+		"Bounded": testFactsBounded, "Concurrent": testFactsConcurrent, "Cancelled": testFactsCancelled,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, open(t, Options{}).Facts()) })
 	}
 }
 

@@ -8,23 +8,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sallyport/sallyport"
 )
 
 func testPlaces(t *testing.T, open opener) {
-	suite := []struct {
-		name string
-		run  func(t *testing.T, s sallyport.PlaceLedger)
-	}{
-		{"Keep", testPlacesKeep},
-		{"Forget", testPlacesForget},
-		{"Bounded", testPlacesBounded},
-		{"Concurrent", testPlacesConcurrent},
-		{"Cancelled", testPlacesCancelled},
-	}
-	for _, part := range suite {
-		t.Run(part.name, func(t *testing.T) { part.run(t, open(t, Options{})) })
+	for name, run := range map[string]func(*testing.T, sallyport.PlaceLedger){
+		"Keep": testPlacesKeep, "Forget": testPlacesForget, "Bounded": testPlacesBounded,
+		"Concurrent": testPlacesConcurrent, "Cancelled": testPlacesCancelled,
+	} {
+		t.Run(name, func(t *testing.T) { run(t, open(t, Options{})) })
 	}
 }
 
@@ -49,10 +43,7 @@ func wantPlaces(t testing.TB, s sallyport.PlaceLedger, want ...sallyport.WritePl
 	for i := range got {
 		got[i].First, got[i].Last = got[i].First.UTC(), got[i].Last.UTC()
 	}
-	if len(got) == 0 && len(want) == 0 {
-		return
-	}
-	if d := cmp.Diff(want, got); d != "" {
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("WritePlaces (-want +got)\n%s", d)
 	}
 }
