@@ -27,6 +27,7 @@
 package database
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,20 +172,12 @@ func (o *Options) applyDefaults() error {
 	if o.MaxRows < 0 || o.MaxBytes < 0 || o.Timeout < 0 {
 		return errors.New("databases: MaxRows, MaxBytes and Timeout must not be negative")
 	}
-	if o.MaxRows == 0 {
-		o.MaxRows = defaultMaxRows
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = defaultMaxBytes
-	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
+	o.MaxRows = cmp.Or(o.MaxRows, defaultMaxRows)
+	o.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Dial == nil {
 		o.Dial = new(net.Dialer).DialContext
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/schema"
 	"github.com/sallyport/sallyport/tools/database/internal/engine"
 )
@@ -152,7 +153,7 @@ func newTableResult(t sallyport.Table) (sallyport.Result, error) {
 		rows = append(rows, row)
 	}
 	if len(rows) == 0 && len(t.Rows) > 0 {
-		return sallyport.Err("one row is larger than a result may be: select fewer columns or a part of the value", ""), nil
+		return sallyport.Err(engine.ErrRowTooLarge.Error(), ""), nil
 	}
 	out.WriteString(summaryLine(len(columns) > 0, len(rows), more, t.Affected))
 	res := sallyport.OK(out.String())
@@ -163,22 +164,15 @@ func newTableResult(t sallyport.Table) (sallyport.Result, error) {
 func summaryLine(table bool, rows int, more bool, affected int64) string {
 	var parts []string
 	if table {
-		parts = append(parts, countOf(int64(rows), "row"))
+		parts = append(parts, text.CountOf(rows, "row"))
 	}
 	if more {
 		parts = append(parts, "more were left out; narrow the query")
 	}
 	if affected > 0 || !table {
-		parts = append(parts, countOf(affected, "row")+" changed")
+		parts = append(parts, text.CountOf(int(affected), "row")+" changed")
 	}
 	return "(" + strings.Join(parts, "; ") + ")"
-}
-
-func countOf(n int64, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprintf("%d %s", n, what)
 }
 
 func compactJSON(v any) (string, error) {

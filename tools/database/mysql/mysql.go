@@ -40,9 +40,7 @@ func (mysqlDriver) OnFile() bool                         { return false }
 func (mysqlDriver) Open(s engine.Settings) engine.Engine { return &mysqlEngine{s} }
 
 // mysqlEngine runs queries on a MySQL or MariaDB server.
-type mysqlEngine struct {
-	engine.Settings
-}
+type mysqlEngine struct{ engine.Settings }
 
 type mysqlSession struct {
 	*sql.Conn

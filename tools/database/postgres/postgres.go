@@ -48,9 +48,7 @@ func (pgDriver) OnFile() bool                         { return false }
 func (pgDriver) Open(s engine.Settings) engine.Engine { return &postgresEngine{s} }
 
 // postgresEngine runs queries on a PostgreSQL server.
-type postgresEngine struct {
-	engine.Settings
-}
+type postgresEngine struct{ engine.Settings }
 
 func (e *postgresEngine) CheckAccount(ctx context.Context, mode sallyport.AccessMode) error {
 	c, err := e.beginSession(ctx, mode)
@@ -159,7 +157,7 @@ func (c *pgSession) readByCursor(ctx context.Context, sql string, args []any, ro
 		return c.statementError(err, len([]rune(declare)))
 	}
 	for page := firstPage; ; page = rows.NextPageSize(firstPage) {
-		got, more, err := c.fetchRows(ctx, "FETCH FORWARD "+strconv.Itoa(page)+" FROM sallyport_rows", nil, rows)
+		got, more, err := c.fetchRows(ctx, "FETCH FORWARD "+strconv.Itoa(page)+" FROM sallyport_rows", rows)
 		if err != nil || !more || got < page {
 			return err
 		}
@@ -194,8 +192,8 @@ func (c *pgSession) writeAndCommit(ctx context.Context, sql string, args []any, 
 }
 
 // fetchRows runs a statement and gives its rows to the collector.
-func (c *pgSession) fetchRows(ctx context.Context, sql string, args []any, rows *engine.Collector) (got int, more bool, err error) {
-	r := c.conn.ExecParams(ctx, sql, pgArgs(args), nil, nil, nil)
+func (c *pgSession) fetchRows(ctx context.Context, sql string, rows *engine.Collector) (got int, more bool, err error) {
+	r := c.conn.ExecParams(ctx, sql, nil, nil, nil, nil)
 	got, more, err = c.readRows(r, rows)
 	_, closeErr := r.Close()
 	return got, more, errors.Join(err, c.statementError(closeErr, 0))
@@ -229,8 +227,7 @@ func (c *pgSession) readRows(r *pgconn.ResultReader, rows *engine.Collector) (go
 
 // runConstant runs a constant statement of ours.
 func (c *pgSession) runConstant(ctx context.Context, sql string) error {
-	_, err := c.conn.Exec(ctx, sql).ReadAll()
-	if err != nil {
+	if _, err := c.conn.Exec(ctx, sql).ReadAll(); err != nil {
 		return &engine.ConnectError{Cause: err}
 	}
 	return nil
