@@ -133,35 +133,33 @@ func decodeUTF16(data []byte, encoding string) decodedText {
 	return t
 }
 
-// binarySignatures returns the first bytes of common binary formats, from the
+// binarySignatures are the first bytes of common binary formats, from the
 // table of the WHATWG MIME Sniffing Standard and the formats' own
 // specifications.
-func binarySignatures() [][2]string {
-	return [][2]string{
-		{"%PDF-", "application/pdf"},
-		{"\x89PNG\r\n\x1a\n", "image/png"},
-		{"\xff\xd8\xff", "image/jpeg"},
-		{"GIF87a", "image/gif"},
-		{"GIF89a", "image/gif"},
-		{"BM", "image/bmp"},
-		{"\x00\x00\x01\x00", "image/vnd.microsoft.icon"},
-		{"PK\x03\x04", "application/zip"},
-		{"\x1f\x8b\x08", "application/gzip"},
-		{"BZh", "application/x-bzip2"},
-		{"\xfd7zXZ\x00", "application/x-xz"},
-		{"\x28\xb5\x2f\xfd", "application/zstd"},
-		{"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"},
-		{"\x7fELF", "application/x-elf"},
-		{"MZ", "application/vnd.microsoft.portable-executable"},
-		{"\xcf\xfa\xed\xfe", "application/x-mach-binary"},
-		{"\x00asm", "application/wasm"},
-		{"SQLite format 3\x00", "application/vnd.sqlite3"},
-		{"OggS\x00", "application/ogg"},
-		{"ID3", "audio/mpeg"},
-		{"fLaC", "audio/flac"},
-		{"wOFF", "font/woff"},
-		{"wOF2", "font/woff2"},
-	}
+var binarySignatures = [][2]string{
+	{"%PDF-", "application/pdf"},
+	{"\x89PNG\r\n\x1a\n", "image/png"},
+	{"\xff\xd8\xff", "image/jpeg"},
+	{"GIF87a", "image/gif"},
+	{"GIF89a", "image/gif"},
+	{"BM", "image/bmp"},
+	{"\x00\x00\x01\x00", "image/vnd.microsoft.icon"},
+	{"PK\x03\x04", "application/zip"},
+	{"\x1f\x8b\x08", "application/gzip"},
+	{"BZh", "application/x-bzip2"},
+	{"\xfd7zXZ\x00", "application/x-xz"},
+	{"\x28\xb5\x2f\xfd", "application/zstd"},
+	{"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"},
+	{"\x7fELF", "application/x-elf"},
+	{"MZ", "application/vnd.microsoft.portable-executable"},
+	{"\xcf\xfa\xed\xfe", "application/x-mach-binary"},
+	{"\x00asm", "application/wasm"},
+	{"SQLite format 3\x00", "application/vnd.sqlite3"},
+	{"OggS\x00", "application/ogg"},
+	{"ID3", "audio/mpeg"},
+	{"fLaC", "audio/flac"},
+	{"wOFF", "font/woff"},
+	{"wOF2", "font/woff2"},
 }
 
 func binaryType(data []byte) string {
@@ -171,7 +169,7 @@ func binaryType(data []byte) string {
 	if len(data) >= 12 && string(data[4:8]) == "ftyp" {
 		return "video/mp4"
 	}
-	for _, s := range binarySignatures() {
+	for _, s := range binarySignatures {
 		if bytes.HasPrefix(data, []byte(s[0])) {
 			return s[1]
 		}

@@ -3,9 +3,7 @@ package file
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -38,14 +36,6 @@ func searchableText(data []byte) (text []byte, ok bool) {
 		data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	}
 	return data, true
-}
-
-// endOfFile drops the error that only says that there is no more.
-func endOfFile(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
 
 // reportMatches reports the matching lines of one file, each once.

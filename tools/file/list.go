@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -38,12 +39,8 @@ func (in *listInput) validateInput() error {
 	case in.MaxResults < 0 || in.MaxResults > maxListed:
 		return sallyport.InputInvalid(fmt.Sprintf("max_results is at most %d", maxListed))
 	}
-	if in.Path == "" {
-		in.Path = "."
-	}
-	if in.MaxResults == 0 {
-		in.MaxResults = defaultListed
-	}
+	in.Path = cmp.Or(in.Path, ".")
+	in.MaxResults = cmp.Or(in.MaxResults, defaultListed)
 	if in.Depth == 0 && in.Glob == "" {
 		in.Depth = defaultListDepth
 	}

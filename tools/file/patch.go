@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport"
@@ -93,7 +94,7 @@ func isMismatch(err error) bool {
 // literally. The other way round, CRLF in old is understood as LF in a file
 // that has no CRLF.
 func replaceOnce(content []byte, old, new string) (replacement, error) {
-	e := replacement{}
+	var e replacement
 	old, new, e.note = adaptLineEnds(content, old, new)
 	at := bytes.Index(content, []byte(old))
 	if at < 0 {
@@ -106,10 +107,7 @@ func replaceOnce(content []byte, old, new string) (replacement, error) {
 		return replacement{}, patchMismatch(listPlaces(content, places))
 	}
 	e.line = lineAt(content, at)
-	e.content = make([]byte, 0, len(content)-len(old)+len(new))
-	e.content = append(e.content, content[:at]...)
-	e.content = append(e.content, new...)
-	e.content = append(e.content, content[at+len(old):]...)
+	e.content = slices.Concat(content[:at], []byte(new), content[at+len(old):])
 	return e, nil
 }
 
@@ -154,7 +152,8 @@ func listPlaces(content []byte, places []int) string {
 	}
 	fmt.Fprintf(&b, "old_text is in the file %s%d times; add surrounding lines so that it is there exactly once. It begins at:", more, len(places))
 	for _, at := range places {
-		fmt.Fprintf(&b, "\n%6d: %s", lineAt(content, at), shortenLine(lineAround(content, at)))
+		start, end := lineBounds(content, at)
+		fmt.Fprintf(&b, "\n%6d: %s", lineAt(content, at), shortenLine(string(content[start:end])))
 	}
 	return b.String()
 }
@@ -162,16 +161,6 @@ func listPlaces(content []byte, places []int) string {
 // lineAt returns the number of the line that holds an offset, from 1.
 func lineAt(content []byte, at int) int {
 	return 1 + bytes.Count(content[:at], []byte("\n"))
-}
-
-// lineAround returns the line that holds an offset.
-func lineAround(content []byte, at int) string {
-	from := bytes.LastIndexByte(content[:at], '\n') + 1
-	to := bytes.IndexByte(content[at:], '\n')
-	if to < 0 {
-		return string(content[from:])
-	}
-	return string(content[from : at+to])
 }
 
 // previewChars is how much of a line is shown in a diagnosis.

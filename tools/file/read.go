@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -287,10 +288,7 @@ func lineOffset(s string, n int) int {
 // resultBudget returns the number of code points that a result may have: what
 // the gate leaves to this call, and no more than the tool's own bound.
 func resultBudget(c *sallyport.Call, own int) int {
-	if c.ResultBudget > 0 && c.ResultBudget < own {
-		return c.ResultBudget
-	}
-	return own
+	return min(cmp.Or(c.ResultBudget, own), own)
 }
 
 // cleanHeaderName makes the name of an attachment fit for a header.

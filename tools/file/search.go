@@ -1,9 +1,10 @@
 package file
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 
@@ -47,12 +48,8 @@ func (in *searchInput) validateInput() error {
 	case in.Context < 0 || in.Context > maxContext:
 		return sallyport.InputInvalid(fmt.Sprintf("context is at most %d", maxContext))
 	}
-	if in.MaxResults == 0 {
-		in.MaxResults = defaultMatches
-	}
-	if in.Path == "" {
-		in.Path = "."
-	}
+	in.MaxResults = cmp.Or(in.MaxResults, defaultMatches)
+	in.Path = cmp.Or(in.Path, ".")
 	return nil
 }
 
@@ -116,7 +113,7 @@ type fileSearch struct {
 	matches int
 	// files counts files with a match.
 	files   int
-	buf     []byte
+	buf     bytes.Buffer
 	stopped string
 	passCounts
 }
@@ -124,9 +121,9 @@ type fileSearch struct {
 type passCounts struct {
 	// total is the number of bytes read.
 	total int64
-	// searched counts the files that were searched; binary, cut and
-	// unreadable those that were left out, read in part, and not opened.
-	searched, binary, cut, unreadable int
+	// searched counts the files that were searched, cut those that were read
+	// in part, unreadable those that were not opened.
+	searched, cut, unreadable int
 }
 
 // tryModes searches in one mode after the other until one finds something. The
@@ -179,14 +176,6 @@ func (s *fileSearch) searchPath(ctx context.Context, root, workspace string, isD
 	})
 }
 
-// ignoreStop drops the error that ends a walk early.
-func ignoreStop(err error) error {
-	if err == errStopWalk {
-		return nil
-	}
-	return err
-}
-
 // searchFile searches one file. One that cannot be read is counted, unless it is
 // the only one, the path that the caller gave.
 func (s *fileSearch) searchFile(ctx context.Context, e walkEntry) error {
@@ -209,7 +198,6 @@ func (s *fileSearch) searchFile(ctx context.Context, e walkEntry) error {
 	}
 	text, ok := searchableText(data)
 	if !ok {
-		s.binary++
 		return nil
 	}
 	s.searched++
@@ -225,31 +213,8 @@ func (s *fileSearch) searchFile(ctx context.Context, e walkEntry) error {
 // loadFile reads at most one byte more than is searched into the buffer of the
 // search. It does not ask for the size, which would cost another call.
 func (s *fileSearch) loadFile(name string) ([]byte, error) {
-	f, err := s.fs.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // Nothing was written.
-	if s.buf == nil {
-		s.buf = make([]byte, 64<<10)
-	}
-	return readUpTo(f, &s.buf, maxSearchedBytes+1)
-}
-
-// readUpTo reads to the end of the file or to the limit, growing the buffer.
-func readUpTo(f fs.File, buf *[]byte, limit int) ([]byte, error) {
-	n := 0
-	for n < limit {
-		if n == len(*buf) {
-			grown := make([]byte, min(4*n, limit))
-			copy(grown, *buf)
-			*buf = grown
-		}
-		k, err := f.Read((*buf)[n:min(len(*buf), limit)])
-		n += k
-		if err != nil || k == 0 {
-			return (*buf)[:n], endOfFile(err)
-		}
-	}
-	return (*buf)[:n], nil
+	s.buf.Reset()
+	s.buf.Grow(64 << 10)
+	err := readHead(&s.buf, s.fs, name, maxSearchedBytes+1)
+	return s.buf.Bytes(), err
 }

@@ -73,12 +73,9 @@ type walkedDir struct {
 }
 
 // run visits everything below root and returns the first error of visit other
-// than errStopWalk and fs.SkipDir, which leaves out the directory visited. A
-// root that cannot be listed is an error.
+// than errStopWalk. A root that cannot be listed is an error.
 func (w *walk) run(ctx context.Context, root, workspace string, visit func(walkEntry) error) error {
-	if w.maxDepth == 0 {
-		w.maxDepth = maxDepth
-	}
+	w.maxDepth = cmp.Or(w.maxDepth, maxDepth)
 	p := walkedDir{name: root, shown: shownPath(root, workspace)}
 	if !w.all {
 		p = w.readParentRules(p, workspace)
@@ -86,8 +83,12 @@ func (w *walk) run(ctx context.Context, root, workspace string, visit func(walkE
 	if p.shown == "." {
 		p.shown = ""
 	}
-	err := w.visitDir(ctx, p, visit)
-	if errors.Is(err, errStopWalk) {
+	return ignoreStop(w.visitDir(ctx, p, visit))
+}
+
+// ignoreStop drops the error that ends a walk early.
+func ignoreStop(err error) error {
+	if err == errStopWalk {
 		return nil
 	}
 	return err
@@ -124,11 +125,12 @@ func (w *walk) readParentRules(p walkedDir, workspace string) walkedDir {
 
 // readIgnoreRules reads the .gitignore of a directory. A missing one has no rules.
 func (w *walk) readIgnoreRules(dir string) ([]ignoreRule, error) {
-	data, err := readHead(w.fs, filepath.Join(dir, ".gitignore"), maxIgnoreBytes)
+	var data bytes.Buffer
+	err := readHead(&data, w.fs, filepath.Join(dir, ".gitignore"), maxIgnoreBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return parseIgnore(string(data)), err
+	return parseIgnore(data.String()), err
 }
 
 // visitDir visits one directory. A directory that cannot be listed ends the walk
@@ -142,10 +144,7 @@ func (w *walk) visitDir(ctx context.Context, p walkedDir, visit func(walkEntry) 
 		w.unreadable++
 		return nil
 	}
-	byName := func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) }
-	if !slices.IsSortedFunc(list, byName) {
-		slices.SortFunc(list, byName)
-	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	if !w.all && slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() == ".gitignore" }) {
 		if rules, err := w.readIgnoreRules(p.name); err == nil {
 			p.level = p.level.withRules(len(p.rooted), rules)
@@ -185,14 +184,8 @@ func (w *walk) visitEntry(ctx context.Context, p walkedDir, e fs.DirEntry, visit
 		name: filepath.Join(p.name, name), shown: path.Join(p.shown, name), below: path.Join(p.below, name),
 		depth: p.depth + 1, dir: dir, link: mode&fs.ModeSymlink != 0,
 	}
-	if err := visit(v); err != nil {
-		if dir && errors.Is(err, fs.SkipDir) {
-			return nil
-		}
+	if err := visit(v); err != nil || !dir {
 		return err
-	}
-	if !dir {
-		return nil
 	}
 	if v.depth >= w.maxDepth {
 		w.tooDeep++
@@ -229,15 +222,14 @@ func shownPath(name, workspace string) string {
 
 // readHead reads at most limit bytes of a file without noting that the
 // session has read it.
-func readHead(fsys fs.FS, name string, limit int64) ([]byte, error) {
+func readHead(to *bytes.Buffer, fsys fs.FS, name string, limit int64) error {
 	f, err := fsys.Open(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = f.Close() }() // Nothing was written.
-	var b bytes.Buffer
-	_, err = io.Copy(&b, io.LimitReader(f, limit))
-	return b.Bytes(), err
+	_, err = to.ReadFrom(io.LimitReader(f, limit))
+	return err
 }
 
 // countOf writes a number with its noun.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -137,10 +138,7 @@ func (d *fetchedPage) newFailureResult() sallyport.Result {
 
 // resultBudget returns the number of code points that a result may have.
 func resultBudget(c *sallyport.Call) int {
-	if c.ResultBudget > 0 && c.ResultBudget < fetchChars {
-		return c.ResultBudget
-	}
-	return fetchChars
+	return min(cmp.Or(c.ResultBudget, fetchChars), fetchChars)
 }
 
 // dropChars returns s without its first n code points.
