@@ -44,10 +44,7 @@ type backgroundProcess struct {
 	polled chan struct{}
 
 	// Guarded by the table's mutex.
-	done   bool
-	ended  string // why we ended it; empty when it ended by itself
-	result sallyport.ProcessResult
-	err    error
+	processState
 	cursor int64 // what the session has seen
 }
 
@@ -131,18 +128,16 @@ func (t *processTable) forgetProcess(p *backgroundProcess) {
 
 func (t *processTable) startChild(p *backgroundProcess, begin func() (sallyport.Child, error)) error {
 	child, err := begin()
-	if err == nil {
-		t.mu.Lock()
-		p.child = child
-		t.mu.Unlock()
-		go t.watchChild(p)
-		return nil
-	}
 	t.mu.Lock()
-	t.forgetProcess(p)
-	t.mu.Unlock()
-	t.watch.Done()
-	return err
+	defer t.mu.Unlock()
+	if err != nil {
+		t.forgetProcess(p)
+		t.watch.Done()
+		return err
+	}
+	p.child = child
+	go t.watchChild(p)
+	return nil
 }
 
 // watchChild waits for the end of a child, ends it when no caller asks, and forgets
@@ -247,7 +242,7 @@ func (t *processTable) close() {
 // processState is what the table knows about a process at one moment.
 type processState struct {
 	done   bool
-	ended  string
+	ended  string // why we ended it; empty when it ended by itself
 	result sallyport.ProcessResult
 	err    error
 }
@@ -255,7 +250,7 @@ type processState struct {
 func (t *processTable) stateOf(p *backgroundProcess) processState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return processState{p.done, p.ended, p.result, p.err}
+	return p.processState
 }
 
 // describe says how a process is. That it did not come to its end is no fault

@@ -57,6 +57,15 @@ func interpreterCommand(language string) (argv []string, ok bool) {
 	}
 }
 
+// interpreters are the commands that read a program from standard input, by
+// language. The program is no argument: arguments are bounded and seen by every
+// process of the machine.
+var interpreters = map[string][]string{
+	languagePython: {"python3", "-"},
+	languageNode:   {"node", "-"},
+	languageBash:   {"bash", "-s"},
+}
+
 func (f *Family) runCode(ctx context.Context, c *sallyport.Call, in codeInput) (sallyport.Result, error) {
 	argv, ok := interpreterCommand(in.Language)
 	if !ok {

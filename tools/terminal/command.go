@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/schema"
@@ -56,11 +57,18 @@ func (f *Family) runCommand(ctx context.Context, c *sallyport.Call, in commandIn
 	return r.newFinishedResult(res), nil
 }
 
+// newRun returns the options of a child in a folder and the report on it.
+func (f *Family) newRun(c *sallyport.Call, cwd string, timeout time.Duration) (*sallyport.SpawnOptions, *childReport) {
+	out := &outputCapture{}
+	return &sallyport.SpawnOptions{Dir: cwd, Env: childEnvironment(), Timeout: timeout, Output: out},
+		&childReport{call: c, cwd: cwd, timeout: timeout, out: out, overlay: f.o.Writes == sallyport.FSOverlay}
+}
+
 // shellArgs is how a shell is given a command line. Without the "--" a shell
 // would take a command that begins with a hyphen for its own option.
 func shellArgs(command string) []string { return []string{"-c", "--", command} }
 
-// startFirstOf tries binaries until one is not refused. A missing binary is
+// startFirstOf tries commands until one is not refused. A missing binary is
 // refused like one outside the grant: the accessor finds binaries, not us.
 func startFirstOf[T any](binaries []string, start func(binary string) (T, error)) (T, error) {
 	var got T

@@ -145,22 +145,20 @@ func (p *projectFinder) readFile(dir, name string) []byte {
 
 // goArgs are the commands of a Go module. The build's result is thrown away.
 func (p *projectFinder) goArgs() ([][]string, error) {
-	packages := p.in.Targets
-	if len(packages) == 0 {
-		packages = []string{"./..."}
-	}
+	argv := []string{"go", "build", "-o", "/dev/null"}
 	switch p.want {
 	case checkTests:
-		argv := []string{"go", "test", "-json"}
+		argv = []string{"go", "test", "-json"}
 		if p.in.Filter != "" {
 			argv = append(argv, "-run="+p.in.Filter)
 		}
-		return [][]string{append(argv, packages...)}, nil
 	case checkLint:
-		return [][]string{append([]string{"go", "vet"}, packages...)}, nil
-	default:
-		return [][]string{append([]string{"go", "build", "-o", "/dev/null"}, packages...)}, nil
+		argv = []string{"go", "vet"}
 	}
+	if len(p.in.Targets) == 0 {
+		return [][]string{append(argv, "./...")}, nil
+	}
+	return [][]string{append(argv, p.in.Targets...)}, nil
 }
 
 func (p *projectFinder) cargoArgs() ([][]string, error) {
