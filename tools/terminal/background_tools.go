@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -150,13 +151,8 @@ func (t *processTable) newOutputResult(p *backgroundProcess, asked, from int64, 
 	if next < total {
 		lines = append(lines, fmt.Sprintf("%d more bytes from offset %d on", total-next, next))
 	}
-	lines = append(lines, layerFull(s.result)...)
-	lines = append(lines, changedOnFloor(s.result.Touched)...)
-	lines = append(lines, withheldLines(s.result.Touched)...)
-	body := cleanText(text)
-	if body == "" {
-		body = "(no new output)"
-	}
+	lines = append(lines, noticeLines(s.result)...)
+	body := cmp.Or(cleanText(text), "(no new output)")
 	r := sallyport.OK(strings.Join(lines, "\n") + "\n\n" + body)
 	r.Source = "cmd:" + p.command
 	r.Structured = map[string]any{

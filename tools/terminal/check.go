@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -139,22 +138,15 @@ func (f *Family) runCheck(ctx context.Context, c *sallyport.Call, want checkPurp
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	env := childEnvironment()
+	o, r := f.newRun(c, p.dir, timeoutOf(in.Timeout, checkTimeout))
 	// Test runners that watch files by default do not when this is set.
-	env["CI"] = "true"
-	var out outputCapture
+	o.Env["CI"] = "true"
 	defer detachWhenLong(c)()
-	o := &sallyport.SpawnOptions{Dir: p.dir, Env: env, Timeout: timeoutOf(in.Timeout, checkTimeout), Output: &out}
-	r := &childReport{call: c, cwd: p.dir, timeout: o.Timeout, out: &out, overlay: f.o.Writes == sallyport.FSOverlay}
-	var res sallyport.ProcessResult
-	var argv []string
-	for _, argv = range p.argv {
-		res, err = c.Process.Spawn(ctx, argv[0], argv[1:], o)
-		if !errors.Is(err, sallyport.ErrBinaryNotAllowed) {
-			break
-		}
-	}
-	command := strings.Join(argv, " ")
+	var command string
+	res, err := startFirstOf(p.argv, func(argv []string) (sallyport.ProcessResult, error) {
+		command = strings.Join(argv, " ")
+		return c.Process.Spawn(ctx, argv[0], argv[1:], o)
+	})
 	r.source = "cmd:" + command
 	if err != nil {
 		return r.newFailedResult(err)

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"context"
+	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/schema"
@@ -41,22 +42,6 @@ func (f *Family) codeTool() sallyport.Tool {
 	}, f.runCode)
 }
 
-// interpreterCommand returns the command that reads a program from standard input.
-// The program is no argument: arguments are bounded and seen by every process
-// of the machine.
-func interpreterCommand(language string) (argv []string, ok bool) {
-	switch language {
-	case languagePython:
-		return []string{"python3", "-"}, true
-	case languageNode:
-		return []string{"node", "-"}, true
-	case languageBash:
-		return []string{"bash", "-s"}, true
-	default:
-		return nil, false
-	}
-}
-
 // interpreters are the commands that read a program from standard input, by
 // language. The program is no argument: arguments are bounded and seen by every
 // process of the machine.
@@ -67,22 +52,12 @@ var interpreters = map[string][]string{
 }
 
 func (f *Family) runCode(ctx context.Context, c *sallyport.Call, in codeInput) (sallyport.Result, error) {
-	argv, ok := interpreterCommand(in.Language)
-	if !ok {
+	argv := interpreters[in.Language]
+	if argv == nil {
 		return sallyport.Result{}, sallyport.InputInvalid("language is not one of python, node, bash")
 	}
-	var out outputCapture
-	o := &sallyport.SpawnOptions{
-		Dir: in.Cwd, Env: childEnvironment(), Stdin: []byte(in.Code), Timeout: timeoutOf(in.Timeout, defaultTimeout), Output: &out,
-	}
-	r := &childReport{
-		call: c, source: "cmd:" + argv[0] + " " + argv[1], cwd: in.Cwd, timeout: o.Timeout, out: &out,
-		overlay: f.o.Writes == sallyport.FSOverlay,
-	}
+	o, r := f.newRun(c, in.Cwd, timeoutOf(in.Timeout, defaultTimeout))
+	o.Stdin, r.source = []byte(in.Code), "cmd:"+strings.Join(argv, " ")
 	defer detachWhenLong(c)()
-	res, err := c.Process.Spawn(ctx, argv[0], argv[1:], o)
-	if err != nil {
-		return r.newFailedResult(err)
-	}
-	return r.newFinishedResult(res), nil
+	return r.newResult(c.Process.Spawn(ctx, argv[0], argv[1:], o))
 }

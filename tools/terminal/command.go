@@ -39,22 +39,12 @@ func (f *Family) runCommand(ctx context.Context, c *sallyport.Call, in commandIn
 	if strings.TrimSpace(in.Command) == "" {
 		return sallyport.Result{}, sallyport.InputInvalid("the command is empty")
 	}
-	var out outputCapture
-	o := &sallyport.SpawnOptions{
-		Dir: in.Cwd, Env: childEnvironment(), Timeout: timeoutOf(in.Timeout, defaultTimeout), Output: &out, Discard: in.Preview,
-	}
-	r := &childReport{
-		call: c, source: "cmd:" + in.Command, cwd: in.Cwd, timeout: o.Timeout, out: &out, discard: in.Preview,
-		overlay: f.o.Writes == sallyport.FSOverlay,
-	}
+	o, r := f.newRun(c, in.Cwd, timeoutOf(in.Timeout, defaultTimeout))
+	o.Discard, r.discard, r.source = in.Preview, in.Preview, "cmd:"+in.Command
 	defer detachWhenLong(c)()
-	res, err := startFirstOf(shellNames(), func(shell string) (sallyport.ProcessResult, error) {
+	return r.newResult(startFirstOf(shellNames(), func(shell string) (sallyport.ProcessResult, error) {
 		return c.Process.Spawn(ctx, shell, shellArgs(in.Command), o)
-	})
-	if err != nil {
-		return r.newFailedResult(err)
-	}
-	return r.newFinishedResult(res), nil
+	}))
 }
 
 // newRun returns the options of a child in a folder and the report on it.
@@ -70,11 +60,9 @@ func shellArgs(command string) []string { return []string{"-c", "--", command} }
 
 // startFirstOf tries commands until one is not refused. A missing binary is
 // refused like one outside the grant: the accessor finds binaries, not us.
-func startFirstOf[T any](binaries []string, start func(binary string) (T, error)) (T, error) {
-	var got T
-	var err error
-	for _, b := range binaries {
-		if got, err = start(b); !errors.Is(err, sallyport.ErrBinaryNotAllowed) {
+func startFirstOf[C, T any](commands []C, start func(C) (T, error)) (got T, err error) {
+	for _, c := range commands {
+		if got, err = start(c); !errors.Is(err, sallyport.ErrBinaryNotAllowed) {
 			break
 		}
 	}

@@ -2,7 +2,6 @@ package terminal
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -123,7 +122,7 @@ func classOfPlain(part string) (c outputClass, ok bool) {
 		return classOther, false
 	}
 	words := strings.Fields(part)
-	for len(words) > 0 && (words[0] == "sudo" || assignment.MatchString(words[0])) {
+	for len(words) > 0 && (words[0] == "sudo" || assignment().MatchString(words[0])) {
 		words = words[1:]
 	}
 	if len(words) == 0 {
@@ -140,14 +139,14 @@ func classOfPlain(part string) (c outputClass, ok bool) {
 }
 
 var (
-	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=\S*$`)
-	lineFilter = regexp.MustCompile(`\|\s*(?:tail|head|cat)(?:\s+-?[a-z]*\d*)*\s*$`)
+	assignment = text.Pattern(`^[A-Za-z_][A-Za-z0-9_]*=\S*$`)
+	lineFilter = text.Pattern(`\|\s*(?:tail|head|cat)(?:\s+-?[a-z]*\d*)*\s*$`)
 )
 
 // withoutFilters takes off what only chooses lines.
 func withoutFilters(part string) (rest string, piped bool) {
 	for {
-		at := lineFilter.FindStringIndex(part)
+		at := lineFilter().FindStringIndex(part)
 		if at == nil {
 			return part, piped
 		}

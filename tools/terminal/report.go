@@ -1,7 +1,9 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -37,6 +40,14 @@ type childReport struct {
 	whole   []byte // kept instead of the output when it is not nil
 }
 
+// newResult makes the result of a child from what its start answered.
+func (r *childReport) newResult(res sallyport.ProcessResult, err error) (sallyport.Result, error) {
+	if err != nil {
+		return r.newFailedResult(err)
+	}
+	return r.newFinishedResult(res), nil
+}
+
 // newFailedResult makes the result of a child that could not be started or was
 // not let run to its end. What it wrote until then says more than the error.
 func (r *childReport) newFailedResult(err error) (sallyport.Result, error) {
@@ -58,9 +69,7 @@ func (r *childReport) newFinishedResult(res sallyport.ProcessResult) sallyport.R
 	if res.Level == sallyport.LevelNone {
 		lines = append(lines, "not confined: this ran without a sandbox")
 	}
-	lines = append(lines, layerFull(res)...)
-	lines = append(lines, changedOnFloor(res.Touched)...)
-	lines = append(lines, withheldLines(res.Touched)...)
+	lines = append(lines, noticeLines(res)...)
 	lines = append(lines, r.changeLines(res.Changes)...)
 	header := strings.Join(lines, "\n") + "\n\n"
 
@@ -89,11 +98,7 @@ func (r *childReport) exitLine(res sallyport.ProcessResult) string {
 }
 
 func (r *childReport) maxChars() int {
-	limit := resultChars
-	if r.call.ResultBudget > 0 {
-		limit = min(limit, r.call.ResultBudget)
-	}
-	return limit - margin
+	return min(cmp.Or(r.call.ResultBudget, resultChars), resultChars) - margin
 }
 
 func (r *childReport) structuredData(res sallyport.ProcessResult, spilled string) map[string]any {
@@ -103,13 +108,11 @@ func (r *childReport) structuredData(res sallyport.ProcessResult, spilled string
 	if spilled != "" {
 		data["spilled"] = spilled
 	}
-	for k, v := range r.data {
-		data[k] = v
-	}
+	maps.Copy(data, r.data)
 	if len(res.Changes) == 0 {
 		return data
 	}
-	list := make([]any, 0, min(len(res.Changes), maxListedData))
+	var list []any
 	for _, ch := range res.Changes[:min(len(res.Changes), maxListedData)] {
 		one := map[string]any{"path": ch.Path, "kind": string(ch.Kind), "bytes": ch.Bytes, "committed": ch.Committed}
 		if ch.Why != "" {
@@ -147,11 +150,7 @@ func (r *childReport) changeLine(ch sallyport.Change) string {
 	var b strings.Builder
 	b.WriteString(string(ch.Kind) + " " + quoteUnprintable(r.shortenPath(ch.Path)))
 	if ch.Kind != sallyport.ChangeDeleted {
-		unit := "bytes"
-		if ch.Bytes == 1 {
-			unit = "byte"
-		}
-		fmt.Fprintf(&b, " (%d %s)", ch.Bytes, unit)
+		b.WriteString(" (" + text.CountOf(int(ch.Bytes), "byte") + ")")
 	}
 	switch {
 	case ch.Committed:

@@ -146,11 +146,11 @@ func TestC5_FilesOnTheFloorHaveAnUnknownWriter(t *testing.T) {
 		expect.OK(t, r, line)
 	}
 	many := sallyport.Touched{ChangedOnFloor: make([]string, maxOnFloor+3)}
-	if got := changedOnFloor(many); len(got) != 1 || !strings.HasSuffix(got[0], " and 3 more") {
-		t.Errorf("changedOnFloor = %q, want the rest counted", got)
+	if got := noticeLines(sallyport.ProcessResult{Touched: many}); len(got) != 1 || !strings.HasSuffix(got[0], " and 3 more") {
+		t.Errorf("noticeLines = %q, want the rest counted", got)
 	}
-	if got := changedOnFloor(sallyport.Touched{}); got != nil {
-		t.Errorf("changedOnFloor of nothing = %q", got)
+	if got := noticeLines(sallyport.ProcessResult{}); got != nil {
+		t.Errorf("noticeLines of nothing = %q", got)
 	}
 }
 

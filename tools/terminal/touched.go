@@ -19,42 +19,33 @@ const (
 	maxOnFloorChars = 80
 )
 
-// changedOnFloor is the line about what is new where the next program may run
-// it, such as a hook of a repository.
-func changedOnFloor(t sallyport.Touched) []string {
-	if len(t.ChangedOnFloor) == 0 {
-		return nil
+// noticeLines returns what a caller should know of a child: why it could write
+// no more, what is new where the next program may run it, such as a hook of a
+// repository, and folders of which it saw a part only.
+func noticeLines(res sallyport.ProcessResult) (lines []string) {
+	if res.LayerFull != "" {
+		lines = append(lines, "no space left: the private layer that takes the writes is full ("+res.LayerFull+")")
 	}
+	if list := res.Touched.ChangedOnFloor; len(list) > 0 {
+		lines = append(lines, "on the deny floor, changed at the same time, by an unknown writer: "+joinFirst(list, maxOnFloor))
+	}
+	if list := res.Touched.Withheld; len(list) > 0 {
+		lines = append(lines, "shown in part, because too much lies in it: "+joinFirst(list, 1))
+	}
+	return lines
+}
+
+// joinFirst joins the first names of a list and says how many more there are.
+func joinFirst(list []string, most int) string {
 	var names []string
-	for _, p := range t.ChangedOnFloor[:min(len(t.ChangedOnFloor), maxOnFloor)] {
+	for _, p := range list[:min(len(list), most)] {
 		names = append(names, quoteUnprintable(text.FirstChars(p, maxOnFloorChars)))
 	}
-	line := "on the deny floor, changed at the same time, by an unknown writer: " + strings.Join(names, ", ")
-	if n := len(t.ChangedOnFloor) - maxOnFloor; n > 0 {
+	line := strings.Join(names, ", ")
+	if n := len(list) - most; n > 0 {
 		line += fmt.Sprintf(" and %d more", n)
 	}
-	return []string{line}
-}
-
-// withheldLines returns the line about folders of which a child saw a part
-// only.
-func withheldLines(t sallyport.Touched) []string {
-	if len(t.Withheld) == 0 {
-		return nil
-	}
-	line := "shown in part, because too much lies in it: " + quoteUnprintable(text.FirstChars(t.Withheld[0], maxOnFloorChars))
-	if n := len(t.Withheld) - 1; n > 0 {
-		line += fmt.Sprintf(" and %d more", n)
-	}
-	return []string{line}
-}
-
-// layerFull is the line about why a child in overlay mode could write no more.
-func layerFull(res sallyport.ProcessResult) []string {
-	if res.LayerFull == "" {
-		return nil
-	}
-	return []string{"no space left: the private layer that takes the writes is full (" + res.LayerFull + ")"}
+	return line
 }
 
 // touchedData returns what a background child did, as data. The call that
