@@ -12,9 +12,6 @@ import (
 
 func checkNetwork(c *sallyport.Capabilities, fault Fault) {
 	n := c.Network
-	if n == nil {
-		return
-	}
 	if len(n.AllowedHosts) == 0 {
 		fault("network", "allowedHosts is empty: list hosts, or leave network out")
 	}
@@ -35,9 +32,6 @@ func checkSecrets(c *sallyport.Capabilities, fault Fault) {
 
 func checkStorage(c *sallyport.Capabilities, fault Fault) {
 	s := c.Storage
-	if s == nil {
-		return
-	}
 	if !s.Scope.Valid() {
 		fault("storage", "scope %q: expected tool-private, session or personality", s.Scope)
 	}
@@ -51,9 +45,6 @@ func checkStorage(c *sallyport.Capabilities, fault Fault) {
 
 func checkFiles(c *sallyport.Capabilities, fault Fault) {
 	f := c.FSReach
-	if f == nil {
-		return
-	}
 	if f.Read.IsZero() && f.Write.IsZero() {
 		fault("fs_reach", "neither read nor write is declared")
 	}
@@ -99,9 +90,6 @@ func anyVariables() map[string]string {
 
 func checkProcess(c *sallyport.Capabilities, fault Fault) {
 	p := c.Process
-	if p == nil {
-		return
-	}
 	if len(p.AllowedBinaries) == 0 {
 		fault("process", "allowedBinaries is empty: list binaries, or leave process out")
 	}
@@ -123,9 +111,6 @@ func checkProcess(c *sallyport.Capabilities, fault Fault) {
 
 func checkAttachments(c *sallyport.Capabilities, fault Fault) {
 	a := c.Attachments
-	if a == nil {
-		return
-	}
 	if !a.All && len(a.Kinds) == 0 {
 		fault("attachments", `kinds is empty: expected "*", image or file`)
 	}
@@ -138,9 +123,6 @@ func checkAttachments(c *sallyport.Capabilities, fault Fault) {
 
 func checkDatabase(c *sallyport.Capabilities, fault Fault) {
 	d := c.Database
-	if d == nil {
-		return
-	}
 	if len(d.Connections) == 0 {
 		fault("database", "connections is empty")
 	}
@@ -158,9 +140,6 @@ func checkDatabase(c *sallyport.Capabilities, fault Fault) {
 
 func checkMail(c *sallyport.Capabilities, fault Fault) {
 	m := c.Mail
-	if m == nil {
-		return
-	}
 	if len(m.To) == 0 {
 		fault("mail", "to is empty: list recipients, or leave mail out")
 	}

@@ -50,6 +50,17 @@ func coversBinary(list []string, item string) bool {
 	})
 }
 
+// coversParsed returns the function that compares items by what they stand for.
+func coversParsed[T interface{ Covers(other T) bool }](parse func(string) (T, error)) func([]string, string) bool {
+	return func(list []string, item string) bool {
+		want, err := parse(item)
+		return slices.ContainsFunc(list, func(s string) bool {
+			have, bad := parse(s)
+			return s == item || err == nil && bad == nil && have.Covers(want)
+		})
+	}
+}
+
 // coversPath compares paths by whole elements; a variable at the beginning is
 // an element. What is left to the personality covers no path that is written,
 // and no other way round.
@@ -57,26 +68,18 @@ func coversPath(list []string, item string) bool {
 	return slices.ContainsFunc(list, func(have string) bool { return reach.Within(have, item) })
 }
 
-// meetEqual intersects two lists of words, sorted.
-func meetEqual(declared, allowed []string) (granted, dropped []string) {
-	return meetBy(coversEqual, declared, allowed)
-}
-
-// meetKinds intersects two lists of kinds, sorted.
-func meetKinds(declared, allowed []string) (granted, dropped []string) {
-	return meetBy(coversKind, declared, allowed)
-}
-
-// meetBy returns the items of the first list that the second covers, sorted,
-// and the others.
-func meetBy(covers func([]string, string) bool, declared, allowed []string) (granted, dropped []string) {
-	for _, item := range declared {
-		if covers(allowed, item) {
-			granted = append(granted, item)
-		} else {
-			dropped = append(dropped, item)
+// meetBy returns the function that divides the items of one list into those that
+// another one covers, sorted, and the rest.
+func meetBy(covers func([]string, string) bool) func(declared, allowed []string) (granted, dropped []string) {
+	return func(declared, allowed []string) (granted, dropped []string) {
+		for _, item := range declared {
+			if covers(allowed, item) {
+				granted = append(granted, item)
+			} else {
+				dropped = append(dropped, item)
+			}
 		}
+		slices.Sort(granted)
+		return granted, dropped
 	}
-	slices.Sort(granted)
-	return granted, dropped
 }

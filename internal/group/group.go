@@ -11,6 +11,7 @@
 package group
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -30,8 +31,9 @@ const (
 // and a format with its arguments.
 type Fault func(capability, format string, args ...any)
 
-// Group is one capability group. Every function may be called with a
-// declaration, grant or set of backends that does not have the group.
+// Group is one capability group. Check, Clone, Normalize and Grant may be called
+// only with a declaration that names the group; every other function may also be
+// called with a declaration, grant or set of backends that does not have it.
 type Group struct {
 	// Name is the group as declarations, grants and decisions spell it.
 	Name string
@@ -151,7 +153,9 @@ func Probed() (names []string) {
 func Clone(c *sallyport.Capabilities) sallyport.Capabilities {
 	out := *c
 	for i := range table {
-		table[i].Clone(&out)
+		if g := &table[i]; g.Named(c) {
+			g.Clone(&out)
+		}
 	}
 	return out
 }
@@ -161,7 +165,9 @@ func Clone(c *sallyport.Capabilities) sallyport.Capabilities {
 func Normal(c *sallyport.Capabilities) sallyport.Capabilities {
 	out := Clone(c)
 	for i := range table {
-		table[i].Normalize(&out)
+		if g := &table[i]; g.Named(c) {
+			g.Normalize(&out)
+		}
 	}
 	return out
 }
@@ -201,12 +207,7 @@ func Names(c *sallyport.Capabilities, reach string) bool {
 // AsksToChange reports whether a declaration asks to change something beyond the
 // tool's own store, hosts left aside.
 func AsksToChange(c *sallyport.Capabilities) bool {
-	for i := range table {
-		if g := &table[i]; g.Changes != nil && g.Changes(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(table[:], func(g Group) bool { return g.Changes != nil && g.Changes(c) })
 }
 
 // Words names what a declaration asks for in a few words.
@@ -215,10 +216,7 @@ func Words(c *sallyport.Capabilities) (words []string) {
 		g := &table[i]
 		for k := range g.Reaches {
 			r := &g.Reaches[k]
-			word := r.Short
-			if word == "" {
-				word = g.Name
-			}
+			word := cmp.Or(r.Short, g.Name)
 			if len(r.Declared(c)) > 0 && !slices.Contains(words, word) {
 				words = append(words, word)
 			}

@@ -1,7 +1,6 @@
 package group
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/sallyport/sallyport"
@@ -96,11 +95,7 @@ func cloneValue[T any](p *T) *T {
 
 // sortedSet returns the sorted distinct items, nil for none.
 func sortedSet[T ~string](list []T) []T {
-	m := make(map[T]bool, len(list))
-	for _, s := range list {
-		m[s] = true
-	}
-	return slices.Sorted(maps.Keys(m))
+	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
 // nonNilSet returns the sorted distinct items, an empty list for none.

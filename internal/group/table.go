@@ -236,7 +236,7 @@ var table = [...]Group{
 		Grant:   func(c *sallyport.Capabilities, g *sallyport.Grant) { g.Attachments = c.Attachments },
 		Granted: func(g *sallyport.Grant) bool { return g.Attachments != nil },
 		Reaches: []Reach{{
-			Name: "attachments", Pointer: "attachments", Accessed: true, Covers: coversKind, Meet: meetKinds,
+			Name: "attachments", Pointer: "attachments", Accessed: true, Covers: coversKind, Meet: meetBy(coversKind),
 			Declared: func(c *sallyport.Capabilities) []string { return kindItems(c.Attachments) },
 			Granted:  func(g *sallyport.Grant) []string { return kindItems(g.Attachments) },
 		}},
@@ -344,7 +344,7 @@ var table = [...]Group{
 		Grant:     func(c *sallyport.Capabilities, g *sallyport.Grant) { g.Input = slices.Sorted(slices.Values(c.Input)) },
 		Granted:   func(g *sallyport.Grant) bool { return len(g.Input) > 0 },
 		Reaches: []Reach{{
-			Name: "input", Pointer: "input", Accessed: true, Covers: coversEqual, Meet: meetEqual,
+			Name: "input", Pointer: "input", Accessed: true, Covers: coversEqual, Meet: meetBy(coversEqual),
 			Ceiling: Ceiling{
 				Key:    "safety.input.allow",
 				Reason: "input of kind %q is not in personality safety.input.allow",
