@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -305,7 +306,7 @@ func decodeBack(text orderedObject) error {
 	}
 	// What is read is what was meant.
 	var have, want any
-	if json.Unmarshal(c.Actions[0].JSON, &have) != nil || json.Unmarshal([]byte(jsonInline(text)), &want) != nil || !isEqual(have, want) || d.ID != text.textOf("id") {
+	if json.Unmarshal(c.Actions[0].JSON, &have) != nil || json.Unmarshal([]byte(jsonInline(text)), &want) != nil || !reflect.DeepEqual(have, want) || d.ID != text.textOf("id") {
 		return errors.New("its text cannot be written down")
 	}
 	return nil

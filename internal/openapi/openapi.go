@@ -117,12 +117,8 @@ func Import(name string, data []byte, o *Options) (*Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	cleaner, err := output.New(nil)
-	if err != nil {
-		return nil, err
-	}
 	im := &importer{
-		o: o, doc: doc, texts: textCleaner{cleaner: cleaner, exact: map[string]bool{}, cleaned: map[limitedText]string{}},
+		o: o, doc: doc, texts: textCleaner{cleaner: output.Plain(), exact: map[string]bool{}, cleaned: map[limitedText]string{}},
 		targets: map[string]yamldoc.Node{}, noted: map[string]bool{}, headers: map[string]bool{}, patterns: map[string]bool{},
 	}
 	if err := im.readHead(); err != nil {

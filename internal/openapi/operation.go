@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -102,10 +103,7 @@ func (im *importer) assignIDs(ops []operation) {
 	}
 	for i := range ops {
 		op := &ops[i]
-		name := op.name
-		if name == "" {
-			name = strings.ToLower(op.method) + strings.TrimRight(toWord(op.path, "-"), "_")
-		}
+		name := cmp.Or(op.name, strings.ToLower(op.method)+strings.TrimRight(toWord(op.path, "-"), "_"))
 		name = toWord(im.o.Prefix+name, "-")
 		if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
 			name = "mcp_" + rest // mcp__ is of MCP servers

@@ -3,7 +3,6 @@ package openapi
 import (
 	"fmt"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -83,7 +82,7 @@ func (p *layerPrinter) writeKey(name string, v any, indent string, depth int) {
 	o, ok := v.(orderedObject)
 	if !ok || len(o) == 0 || depth == 0 || len(jsonInline(v)) < 80 {
 		p.b.WriteByte(' ')
-		p.writeInline(v)
+		writeInline(&p.b, v, yamlText)
 		p.b.WriteByte('\n')
 		return
 	}
@@ -91,35 +90,6 @@ func (p *layerPrinter) writeKey(name string, v any, indent string, depth int) {
 	for _, m := range o {
 		p.b.WriteString(indent + "  ")
 		p.writeKey(m.name, m.value, indent+"  ", depth-1)
-	}
-}
-
-// writeInline writes a value on one line.
-func (p *layerPrinter) writeInline(v any) {
-	switch v := v.(type) {
-	case orderedObject:
-		p.b.WriteByte('{')
-		for i, m := range v {
-			if i > 0 {
-				p.b.WriteString(", ")
-			}
-			p.b.WriteString(yamlText(m.name) + ": ")
-			p.writeInline(m.value)
-		}
-		p.b.WriteByte('}')
-	case []any:
-		p.b.WriteByte('[')
-		for i, item := range v {
-			if i > 0 {
-				p.b.WriteString(", ")
-			}
-			p.writeInline(item)
-		}
-		p.b.WriteByte(']')
-	case string:
-		p.b.WriteString(yamlText(v))
-	default:
-		p.b.WriteString(jsonInline(v))
 	}
 }
 
@@ -135,6 +105,3 @@ func yamlText(s string) string {
 	}
 	return jsonText(s)
 }
-
-// isEqual compares two decoded values.
-func isEqual(a, b any) bool { return reflect.DeepEqual(a, b) }

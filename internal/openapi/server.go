@@ -1,10 +1,12 @@
 package openapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,10 +62,7 @@ func (im *importer) chooseServer() (err error) {
 			return im.newFault(at, "servers: %s: %v: %s", quoteShort(listed[0]), err, choose)
 		}
 	}
-	im.api = toSlug(im.o.Prefix)
-	if im.api == "" {
-		im.api = im.server.wordOf()
-	}
+	im.api = cmp.Or(toSlug(im.o.Prefix), im.server.wordOf())
 	if im.server.plain {
 		im.addNote(at, Changed, "%s is sent without encryption, to this machine: the personality needs allow_private_urls", im.server.base)
 	}
@@ -112,12 +111,10 @@ func isLoopback(host string) bool {
 }
 
 func containsServer(list []string, base string) bool {
-	for _, s := range list {
-		if other, err := parseServer(s); err == nil && other.base == base {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(s string) bool {
+		other, err := parseServer(s)
+		return err == nil && other.base == base
+	})
 }
 
 // otherServers returns the servers of an operation's own, or of its path, when

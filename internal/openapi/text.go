@@ -102,7 +102,7 @@ func isUnsafeRune(r rune) bool {
 
 // joinLines puts a text on one line.
 func joinLines(s string) string {
-	s = strings.Map(func(r rune) rune {
+	return text.OneLine(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
@@ -111,8 +111,7 @@ func joinLines(s string) string {
 		default:
 			return r
 		}
-	}, strings.ToValidUTF8(s, ""))
-	return strings.Join(strings.Fields(s), " ")
+	}, strings.ToValidUTF8(s, "")))
 }
 
 // quoteShort quotes a text of the document for a message.

@@ -1,10 +1,12 @@
 package openapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/definition"
 )
 
 // orderedObject is a mapping in the order in which it is printed. Values are object,
@@ -55,9 +57,9 @@ func (o orderedObject) MarshalJSON() ([]byte, error) {
 	return []byte(jsonInline(o)), nil
 }
 
-// writeJSON writes a value on one line, with a blank behind colons and commas:
-// it is YAML too.
-func writeJSON(b *bytes.Buffer, v any) {
+// writeInline writes a value on one line, with a blank behind colons and commas:
+// JSON is YAML too. quote writes texts and names.
+func writeInline(b *strings.Builder, v any, quote func(string) string) {
 	switch v := v.(type) {
 	case orderedObject:
 		b.WriteByte('{')
@@ -65,8 +67,8 @@ func writeJSON(b *bytes.Buffer, v any) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(jsonText(m.name) + ": ")
-			writeJSON(b, m.value)
+			b.WriteString(quote(m.name) + ": ")
+			writeInline(b, m.value, quote)
 		}
 		b.WriteByte('}')
 	case []any:
@@ -75,35 +77,28 @@ func writeJSON(b *bytes.Buffer, v any) {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			writeJSON(b, item)
+			writeInline(b, item, quote)
 		}
 		b.WriteByte(']')
 	case string:
-		b.WriteString(jsonText(v))
+		b.WriteString(quote(v))
 	case json.Number:
 		b.WriteString(v.String())
 	case bool:
-		if v {
-			b.WriteString("true")
-		} else {
-			b.WriteString("false")
-		}
+		b.WriteString(strconv.FormatBool(v))
 	default:
 		b.WriteString("null")
 	}
 }
 
 func jsonText(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // A string always encodes.
-	return strings.TrimSuffix(b.String(), "\n")
+	text, _ := definition.Compact(s) // A string always encodes.
+	return string(text)
 }
 
 func jsonInline(v any) string {
-	var b bytes.Buffer
-	writeJSON(&b, v)
+	var b strings.Builder
+	writeInline(&b, v, jsonText)
 	return b.String()
 }
 
