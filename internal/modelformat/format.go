@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sallyport/sallyport/internal/definition"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -140,7 +141,7 @@ func (d Dialect) encodeParameters(raw json.RawMessage) (out json.RawMessage, tre
 	}
 	r := schemaReducer{dialect: d}
 	tree = r.reduceRoot(tree)
-	after, err := encodeJSON(tree)
+	after, err := definition.Compact(tree)
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -159,20 +160,12 @@ func decodeSchema(raw json.RawMessage) (map[string]any, error) {
 	if err := dec.Decode(&v); err != nil {
 		return nil, fmt.Errorf("the schema is no JSON: %w", err)
 	}
+	if v == true {
+		return map[string]any{}, nil
+	}
 	tree, ok := v.(map[string]any)
-	if !ok && v != true {
+	if !ok {
 		return nil, fmt.Errorf("the schema is no object")
 	}
-	if !ok {
-		tree = map[string]any{}
-	}
 	return tree, nil
-}
-
-func encodeJSON(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSpace(b.Bytes()), err
 }

@@ -21,10 +21,8 @@ func (d Dialect) Fits(name string) bool {
 	if name == "" || len(name) > maxName {
 		return false
 	}
-	for i := range len(name) {
-		if !d.allowsNameByte(name[i]) {
-			return false
-		}
+	if strings.ContainsFunc(name, func(r rune) bool { return r > '~' || !d.allowsNameByte(byte(r)) }) {
+		return false
 	}
 	return d != Gemini || isLetter(name[0]) || name[0] == '_'
 }

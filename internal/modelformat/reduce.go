@@ -226,10 +226,7 @@ func (r *schemaReducer) respellForGemini(tree map[string]any) {
 
 // notPlain reports whether a value is no text and no number.
 func notPlain(v any) bool {
-	switch v.(type) {
-	case string, json.Number:
-		return false
-	default:
-		return true
-	}
+	_, isText := v.(string)
+	_, isNumber := v.(json.Number)
+	return !isText && !isNumber
 }
