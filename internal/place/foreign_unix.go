@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// foreignReason returns why a link may have been made by another user of this
-// machine: it lies where others may write, and belongs neither to the system
-// nor to the user of this process.
-func foreignReason(dir string, info fs.FileInfo) string {
+// untrustedReason returns why a link outside the grounds is not the operator's:
+// another user of this machine may have made it. It lies where others may write,
+// and belongs neither to the system nor to the user of this process.
+func untrustedReason(dir string, info fs.FileInfo) string {
 	const others = 0o022
 	folder, err := os.Lstat(dir)
 	if err != nil || folder.Mode().Perm()&others == 0 {

@@ -121,6 +121,3 @@ func (m *mountList) locationsOf(path string) []fsLocation {
 	}
 	return list
 }
-
-// untrustedReason returns why a link outside the grounds is not the operator's.
-func untrustedReason(dir string, info os.FileInfo) string { return foreignReason(dir, info) }

@@ -6,7 +6,6 @@ import (
 	"os"
 )
 
-// mayBeLinked reports whether there may be a link on a path.
 func mayBeLinked(string) bool { return true }
 
 // Open opens an absolute path for looking at it, and follows no symbolic link on
@@ -14,26 +13,24 @@ func mayBeLinked(string) bool { return true }
 // with what it saw; see docs/guarantees.md for what that leaves open. A link is
 // [ErrLink]; what does not exist, or lies below a file, is [os.ErrNotExist].
 func Open(path string) (*os.File, error) {
+	passesLink := &os.PathError{Op: "open", Path: path, Err: ErrLink}
 	if link, _ := findLink(path); link != "" {
-		return nil, &os.PathError{Op: "open", Path: path, Err: ErrLink}
+		return nil, passesLink
 	}
 	seen, err := os.Lstat(path)
 	if err != nil {
 		return nil, err
 	}
 	if isLink(seen) {
-		return nil, &os.PathError{Op: "open", Path: path, Err: ErrLink}
+		return nil, passesLink
 	}
 	f, err := openSeen(path, seen)
 	if err != nil {
 		return nil, err
 	}
 	info, err := f.Stat()
-	if err == nil && !os.SameFile(info, seen) {
-		err = &os.PathError{Op: "open", Path: path, Err: ErrLink}
-	}
-	if link, _ := findLink(path); err == nil && link != "" {
-		err = &os.PathError{Op: "open", Path: path, Err: ErrLink}
+	if link, _ := findLink(path); err == nil && (link != "" || !os.SameFile(info, seen)) {
+		err = passesLink
 	}
 	if err != nil {
 		_ = f.Close() // It was only looked at.

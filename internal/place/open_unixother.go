@@ -17,7 +17,3 @@ func openSeen(path string, _ fs.FileInfo) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(fd), path), nil
 }
-
-// untrustedReason returns why a link outside the grounds is not the operator's.
-// Here only the owner of the link is looked at.
-func untrustedReason(dir string, info fs.FileInfo) string { return foreignReason(dir, info) }

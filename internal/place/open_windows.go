@@ -5,7 +5,6 @@ import (
 	"os"
 )
 
-// openSeen opens what was seen.
 func openSeen(path string, _ fs.FileInfo) (*os.File, error) { return os.Open(path) }
 
 // untrustedReason returns why a link outside the grounds is not the operator's.

@@ -263,15 +263,15 @@ func (t *Table) rankGrounds(found []writeGround) {
 	})
 }
 
+// compareBool puts false before true.
 func compareBool(a, b bool) int {
-	switch {
-	case a == b:
+	if a == b {
 		return 0
-	case b:
-		return -1
-	default:
-		return 1
 	}
+	if b {
+		return -1
+	}
+	return 1
 }
 
 // listForLedger lists what the ledger has to know.
