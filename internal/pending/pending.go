@@ -22,6 +22,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sallyport/sallyport/internal/digest"
+	"github.com/sallyport/sallyport/internal/fsx"
 )
 
 // Bounds of what waits: configuration is small, and what is not reviewed must
@@ -80,7 +83,7 @@ func Digest(content []byte) string {
 // Digest names what a batch changes, so that a decision is about what was shown.
 func (b *Batch) Digest() string {
 	text, _ := json.Marshal(b.Files) // A slice of plain values always encodes.
-	return Digest(text)[:16]
+	return digest.Text(text)[:16]
 }
 
 // Add keeps a batch and returns its id.
@@ -103,12 +106,7 @@ func (s Store) Add(b Batch) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	tmp := filepath.Join(s.Dir, "."+b.ID)
-	if err := os.WriteFile(tmp, text, 0o600); err != nil {
-		_ = os.Remove(tmp) // The error that counts is the other one.
-		return "", err
-	}
-	return b.ID, os.Rename(tmp, filepath.Join(s.Dir, b.ID+".json"))
+	return b.ID, fsx.ReplaceFileMode(filepath.Join(s.Dir, b.ID+".json"), text, 0o600)
 }
 
 func (s Store) listIDs() ([]string, error) {
@@ -274,7 +272,7 @@ func (s Store) Apply(b *Batch) error {
 		if err != nil {
 			return err
 		}
-		if (now == nil) != (f.Was == "") || now != nil && Digest(now) != f.Was {
+		if (now == nil) != (f.Was == "") || now != nil && digest.Text(now) != f.Was {
 			return fmt.Errorf("%s: %w", f.Path, ErrChanged)
 		}
 	}
@@ -297,9 +295,7 @@ func (f *File) writeFile() error {
 	if f.Removed {
 		return dir.Remove(base)
 	}
-	var r [8]byte
-	rand.Read(r[:]) // Never fails; see crypto/rand.
-	tmp := ".sallyport-" + hex.EncodeToString(r[:]) + ".tmp"
+	tmp := ".sallyport-" + rand.Text() + ".tmp"
 	w, err := dir.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.Mode.Perm())
 	if err != nil {
 		return err

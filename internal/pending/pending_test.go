@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/pending"
 )
 
@@ -24,7 +25,7 @@ func waiting(t *testing.T) (s pending.Store, b *pending.Batch, path string) {
 	}
 	s = pending.Store{Dir: filepath.Join(dir, "pending")}
 	id, err := s.Add(pending.Batch{Time: time.Now(), Binary: "sh", Files: []pending.File{
-		{Path: path, Mode: 0o644, Content: []byte("new\n"), Was: pending.Digest([]byte("old\n"))},
+		{Path: path, Mode: 0o644, Content: []byte("new\n"), Was: digest.Text([]byte("old\n"))},
 	}})
 	if err != nil {
 		t.Fatal(err)
