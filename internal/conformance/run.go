@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"time"
 
 	"github.com/sallyport/sallyport"
 )
@@ -40,10 +39,8 @@ func reportSteps(messages ...string) fixtureFunc {
 		for i, m := range messages {
 			percent := 100 * float64(i) / float64(max(len(messages)-1, 1))
 			c.Emit(sallyport.Progress{Message: m, Percent: &percent, Audience: sallyport.AudienceUser})
-			select {
-			case <-time.After(stepPause):
-			case <-ctx.Done():
-				return sallyport.Result{}, ctx.Err()
+			if err := waitFor(ctx, stepPause); err != nil {
+				return sallyport.Result{}, err
 			}
 		}
 		return sallyport.OK("done"), nil

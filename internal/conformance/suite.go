@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -43,20 +42,26 @@ func Need(t testing.TB) {
 // returns the checks that it made. The arguments choose the scenarios.
 func Serve(t testing.TB, version, url string, args ...string) []Check {
 	t.Helper()
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), needs.Program(t, "npx"), append([]string{
-		"-y", "-p", node, "-p", "@modelcontextprotocol/conformance@" + version, "conformance", "server", "--url", url, "-o", dir,
-	}, args...)...)
-	cmd.Dir = dir
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	// The suite exits with an error while one check fails.
-	failed := cmd.Run()
-	checks, err := readChecks(dir)
-	if err != nil || len(checks) == 0 {
-		t.Fatalf("the suite left %d checks, %v, %v:\n%s", len(checks), failed, err, &out)
-	}
+	checks, _ := runSuite(t, version, readChecks, append([]string{"server", "--url", url}, args...))
 	return checks
+}
+
+// runSuite runs the suite and returns the checks that read finds in the folder of
+// its results, and what it printed.
+func runSuite(t testing.TB, version string, read func(dir string) ([]Check, error), args []string) ([]Check, string) {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), needs.Program(t, "npx"), slices.Concat([]string{
+		"-y", "-p", node, "-p", "@modelcontextprotocol/conformance@" + version, "conformance",
+	}, args, []string{"-o", dir})...)
+	cmd.Dir = dir
+	// The suite exits with an error while one check fails.
+	out, failed := cmd.CombinedOutput()
+	checks, err := read(dir)
+	if err != nil || len(checks) == 0 {
+		t.Fatalf("the suite left %d checks, %v, %v:\n%s", len(checks), failed, err, out)
+	}
+	return checks, string(out)
 }
 
 // folder is where the suite keeps the checks of a scenario.
@@ -73,20 +78,28 @@ func readChecks(dir string) ([]Check, error) {
 		if name == nil {
 			return nil, fmt.Errorf("%s is the folder of no scenario", path)
 		}
-		text, err := os.ReadFile(path)
+		checks, err := readScenario(path, name[1])
 		if err != nil {
 			return nil, err
-		}
-		var checks []Check
-		if err := json.Unmarshal(text, &checks); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		for i := range checks {
-			checks[i].Scenario = name[1]
 		}
 		all = append(all, checks...)
 	}
 	return all, nil
+}
+
+// readScenario reads the checks of one scenario.
+func readScenario(path, name string) (checks []Check, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &checks); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for i := range checks {
+		checks[i].Scenario = name
+	}
+	return checks, nil
 }
 
 // Judge fails a test for every check that failed, and for each scenario of want

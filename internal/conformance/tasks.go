@@ -85,7 +85,7 @@ func computeForSeconds(ctx context.Context, c *sallyport.Call) (sallyport.Result
 const jobTime = time.Second
 
 // endAfterWhile returns a tool that ends as told, as a task and after a while.
-func endAfterWhile(end func() (sallyport.Result, error)) func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+func endAfterWhile(end func() (sallyport.Result, error)) fixtureFunc {
 	return func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		c.Detach()
 		if err := waitFor(ctx, jobTime); err != nil {
