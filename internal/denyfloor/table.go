@@ -26,7 +26,7 @@ var floorTable = [...]floorGroup{
 		"**/id_rsa", "**/id_dsa", "**/id_ecdsa", "**/id_ed25519", "**/id_ecdsa_sk", "**/id_ed25519_sk",
 	}},
 	{false, "private keys", "gpg(1), age(1), openssl(1ssl), wg(8), krb5.conf(5)", []string{
-		"**/.gnupg", "~/.pki", "~/.age", "~/.config/age", "~/.config/sops", "~/.minisign", "~/.local/share/gnupg",
+		"**/.gnupg", "~/.pki", "~/.age", "~/.config/age", "~/.config/sallyport", "~/.config/sops", "~/.minisign", "~/.local/share/gnupg",
 		"/etc/ssl/private", "/etc/pki/tls/private", "/etc/letsencrypt", "/etc/wireguard", "/etc/krb5.keytab",
 	}},
 	{false, "cloud credentials", "the configuration reference of each provider's command line", []string{
@@ -181,7 +181,7 @@ var floorTable = [...]floorGroup{
 		"~/library/application support/cursor", "~/appdata/roaming/code",
 	}},
 	{true, "a gate that is started there uses this configuration", "docs/guides/configuration.md, docs/guides/lock.md", []string{
-		"**/sallyport.yaml", "**/sallyport.lock", "**/.sallyport.lock.*", "**/.sallyport",
+		"**/sallyport.yaml", "**/sallyport.lock", "**/.sallyport.lock.*", "**/.sallyport.yaml.*", "**/.sallyport",
 	}},
 	{true, "a tool client's configuration runs commands", "the reference of each client", []string{
 		"~/.claude.json",
