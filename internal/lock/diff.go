@@ -2,6 +2,7 @@ package lock
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -106,7 +107,11 @@ func (d *changeCollector) comparePins(k Kind, name string, was, is *Pin) {
 	case was == nil && is == nil:
 	case was != nil && is != nil && was.equal(is):
 	case was == nil:
-		x.addChange(ruleForAdded(k), "", absentValue{}, is.Definition)
+		rule := RuleAdded
+		if k == KindServer {
+			rule = RuleIdentity
+		}
+		x.addChange(rule, "", absentValue{}, is.Definition)
 		if is.Hidden != nil {
 			x.addChange(RuleHidden, "", absentValue{}, is.Hidden)
 		}
@@ -121,13 +126,6 @@ func (d *changeCollector) comparePins(k Kind, name string, was, is *Pin) {
 // equal reports whether nothing at all differs.
 func (p *Pin) equal(q *Pin) bool {
 	return p.Name == q.Name && p.SHA256 == q.SHA256 && maps.Equal(p.Hidden, q.Hidden) && bytes.Equal(p.Definition, q.Definition)
-}
-
-func ruleForAdded(k Kind) Rule {
-	if k == KindServer {
-		return RuleIdentity
-	}
-	return RuleAdded
 }
 
 // limitChanges returns the worst changes of a definition and counts the others.
@@ -204,9 +202,9 @@ func (d *changeCollector) compareField(name string, was, is fieldVersion) {
 	case KindTool:
 		d.compareToolField(name, was.value, is.value)
 	case KindServer:
-		d.addChange(identityRule(name), name, was.value, is.value)
+		d.addChange(cmp.Or(identityRules[name], RuleIdentity), name, was.value, is.value)
 	default:
-		d.addChange(fieldRule(name), name, was.value, is.value)
+		d.addChange(cmp.Or(fieldRules[name], RuleField), name, was.value, is.value)
 	}
 }
 
@@ -222,36 +220,17 @@ func (d *changeCollector) compareToolField(name string, was, is any) {
 		s := schemaDiff{changeCollector: d, other: RuleOutput}
 		s.compareSchemas(name, was, is)
 	default:
-		d.addChange(fieldRule(name), name, was, is)
+		d.addChange(cmp.Or(fieldRules[name], RuleField), name, was, is)
 	}
 }
 
-// fieldRule is the rule of a field that is compared as a whole.
-func fieldRule(name string) Rule {
-	switch name {
-	case "description", "title":
-		return RuleText
-	case "icons":
-		return RuleIcons
-	case "_meta":
-		return RuleMeta
-	default:
-		return RuleField
+// fieldRules and identityRules are the rules of the fields of a definition, and of
+// what a server says about itself.
+var (
+	fieldRules = map[string]Rule{
+		"description": RuleText, "title": RuleText, "icons": RuleIcons, "_meta": RuleMeta,
 	}
-}
-
-// identityRule is the rule of a field of what a server says about itself.
-func identityRule(name string) Rule {
-	switch name {
-	case "version":
-		return RuleVersion
-	case "instructions":
-		return RuleInstructions
-	case "icons":
-		return RuleIcons
-	case "_meta":
-		return RuleMeta
-	default:
-		return RuleIdentity
+	identityRules = map[string]Rule{
+		"version": RuleVersion, "instructions": RuleInstructions, "icons": RuleIcons, "_meta": RuleMeta,
 	}
-}
+)

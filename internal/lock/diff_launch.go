@@ -21,7 +21,7 @@ func (d *changeCollector) compareLaunch(was, is *Launch) {
 	differs(RuleDir, "cwd", was.Dir, is.Dir)
 	differs(RulePackage, "package", was.Package.withoutBefore(), is.Package.withoutBefore())
 	differs(RuleURL, "url", was.URL, is.URL)
-	d.compareReachSet(reachSet{"env", RuleEnvGained, RuleEnvLost, was.Env, is.Env, coversEqual})
+	d.compareReachSet(reachSet{"env", RuleEnvGained, RuleEnvLost, was.Env, is.Env, slices.Contains[[]string]})
 	d.compareCapabilities(was.Capabilities, is.Capabilities)
 }
 
@@ -73,5 +73,3 @@ func (d *changeCollector) compareCapabilities(was, is sallyport.Capabilities) {
 		d.addChange(RuleCapabilityWords, "capabilities", was, is)
 	}
 }
-
-func coversEqual(list []string, entry string) bool { return slices.Contains(list, entry) }

@@ -135,17 +135,12 @@ func (s schemaDiff) compareSchemaLists(path string, was, is any) {
 
 // compareRequired compares the names of required properties.
 func (s schemaDiff) compareRequired(path string, was, is any) {
-	a, b := elementsByDigest(was), elementsByDigest(is)
 	before := len(s.out)
-	for _, k := range slices.Sorted(maps.Keys(b)) {
-		if _, ok := a[k]; !ok {
-			s.addDirected(RuleRequired, path, absentValue{}, b[k])
-		}
+	for _, v := range elementsBeyond(is, was) {
+		s.addDirected(RuleRequired, path, absentValue{}, v)
 	}
-	for _, k := range slices.Sorted(maps.Keys(a)) {
-		if _, ok := b[k]; !ok {
-			s.addDirected(RuleWidened, path, a[k], absentValue{})
-		}
+	for _, v := range elementsBeyond(was, is) {
+		s.addDirected(RuleWidened, path, v, absentValue{})
 	}
 	if len(s.out) == before {
 		s.addChange(s.other, path, was, is)
@@ -154,22 +149,25 @@ func (s schemaDiff) compareRequired(path string, was, is any) {
 
 // compareChoices compares the values or types that are admitted. No list admits all.
 func (s schemaDiff) compareChoices(path string, was, is any) {
-	a, b := elementsByDigest(was), elementsByDigest(is)
-	more := slices.ContainsFunc(slices.Collect(maps.Keys(b)), func(k string) bool { return !hasKey(a, k) })
-	less := slices.ContainsFunc(slices.Collect(maps.Keys(a)), func(k string) bool { return !hasKey(b, k) })
 	switch {
-	case is == absentValue{}, was != absentValue{} && more:
+	case is == absentValue{}, was != absentValue{} && len(elementsBeyond(is, was)) > 0:
 		s.addDirected(RuleWidened, path, was, is)
-	case was == absentValue{}, less:
+	case was == absentValue{}, len(elementsBeyond(was, is)) > 0:
 		s.addDirected(RuleNarrowed, path, was, is)
 	default:
 		s.addChange(s.other, path, was, is)
 	}
 }
 
-func hasKey(m map[string]any, k string) bool {
-	_, ok := m[k]
-	return ok
+// elementsBeyond returns the elements of v that w does not have, by digest.
+func elementsBeyond(v, w any) (out []any) {
+	a, b := elementsByDigest(v), elementsByDigest(w)
+	for _, k := range slices.Sorted(maps.Keys(a)) {
+		if _, ok := b[k]; !ok {
+			out = append(out, a[k])
+		}
+	}
+	return out
 }
 
 // elementsByDigest returns the elements of a list, or a single value, by digest.

@@ -34,3 +34,9 @@ func TestLookalikesAreOfOneLetter(t *testing.T) {
 		}
 	}
 }
+
+func TestUnknownRuleIsCritical(t *testing.T) {
+	if got := Rule("x").tableRow().severity; got != SeverityCritical {
+		t.Errorf("an unknown rule is %s, want critical", got)
+	}
+}

@@ -32,7 +32,7 @@ func (s Severity) AtLeast(least Severity) bool { return s.rankWorstFirst() <= le
 // Rule names a kind of change. Names are stable.
 type Rule string
 
-// The rules. [Rule.Severity] gives the severity of each.
+// The rules, each with a row in ruleTable.
 const (
 	RuleServerAdded     Rule = "server-added"
 	RuleTransport       Rule = "transport-changed"
@@ -131,9 +131,6 @@ func (r Rule) tableRow() ruleRow {
 	}
 	return ruleRow{r, SeverityCritical, "something changed"}
 }
-
-// Severity returns how bad a change by this rule is.
-func (r Rule) Severity() Severity { return r.tableRow().severity }
 
 // Change is one difference between what is pinned and what is.
 type Change struct {
