@@ -96,7 +96,7 @@ func (s *Server) digestAs(name string) string {
 	}
 	for _, k := range offered {
 		list := map[string]string{}
-		for name, p := range s.pinsOf(k) {
+		for name, p := range *s.pinsOf(k) {
 			list[name] = p.SHA256
 		}
 		m[string(k)] = list
@@ -172,8 +172,10 @@ func (f *File) clone() *File {
 		if s.Identity != nil {
 			s.Identity = new(s.Identity.clone())
 		}
-		s.Tools, s.Resources = clonePins(s.Tools), clonePins(s.Resources)
-		s.Templates, s.Prompts = clonePins(s.Templates), clonePins(s.Prompts)
+		for _, k := range offered {
+			pins := s.pinsOf(k)
+			*pins = clonePins(*pins)
+		}
 		out.Servers[name] = s
 	}
 	return out

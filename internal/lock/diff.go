@@ -86,7 +86,7 @@ func (d *changeCollector) compareServers(a, b *Server, had bool) {
 	}
 	d.comparePins(KindServer, "", a.Identity, b.Identity)
 	for _, k := range offered {
-		was, is := a.pinsOf(k), b.pinsOf(k)
+		was, is := *a.pinsOf(k), *b.pinsOf(k)
 		for _, name := range unionKeys(was, is) {
 			d.comparePins(k, name, pinOf(was, name), pinOf(is, name))
 		}

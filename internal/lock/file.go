@@ -4,7 +4,7 @@
 // Start with [Take], which turns the [Offer] of a server into a [Server] as a
 // [File] holds it; [Load] and [File.Save] keep the file, sallyport.lock.
 // [Diff] lists the changes between two files with their severities,
-// [File.Approve] pins exactly what a digest names, and [File.CheckTool] tells at
+// [File.Approve] pins exactly what a digest names, and [File.CheckDefinition] tells at
 // run time whether a definition is the pinned one. [MapName] gives upstream
 // tools their names, [Conflicts] finds names that are taken for one another.
 //
@@ -42,12 +42,7 @@ const (
 
 // Valid reports whether t is one of the transports.
 func (t Transport) Valid() bool {
-	switch t {
-	case TransportStdio, TransportHTTP, TransportSSE:
-		return true
-	default:
-		return false
-	}
+	return t == TransportStdio || t == TransportHTTP || t == TransportSSE
 }
 
 // Kind says what a definition defines.
@@ -103,19 +98,19 @@ type Server struct {
 	Prompts map[string]Pin `json:"prompts,omitempty"`
 }
 
-// pinsOf returns the definitions of one kind.
-func (s *Server) pinsOf(k Kind) map[string]Pin {
+// pinsOf returns the place of the definitions of one kind.
+func (s *Server) pinsOf(k Kind) *map[string]Pin {
 	switch k {
 	case KindTool:
-		return s.Tools
+		return &s.Tools
 	case KindResource:
-		return s.Resources
+		return &s.Resources
 	case KindTemplate:
-		return s.Templates
+		return &s.Templates
 	case KindPrompt:
-		return s.Prompts
+		return &s.Prompts
 	default:
-		return nil
+		return new(map[string]Pin)
 	}
 }
 

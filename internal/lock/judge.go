@@ -14,7 +14,10 @@ func (f *File) CheckTool(server string, definition json.RawMessage) (ok bool, wh
 	return f.CheckDefinition(server, KindTool, definition)
 }
 
-// CheckDefinition is CheckTool for a definition of any kind that servers list.
+// CheckDefinition reports whether a definition, as a server lists it now, is the
+// pinned one, and why not. It compares one digest, so that it can be asked about
+// every definition of every list. The reason is safe to show: it holds names of
+// the configuration only, nothing that the server sent.
 func (f *File) CheckDefinition(server string, k Kind, definition json.RawMessage) (ok bool, why string) {
 	s, pinned := f.serversOrNil()[server]
 	if !pinned {
@@ -25,7 +28,7 @@ func (f *File) CheckDefinition(server string, k Kind, definition json.RawMessage
 		return false, "the definition is not valid"
 	}
 	name, _ := m[k.Key()].(string)
-	p, pinned := s.pinsOf(k)[name]
+	p, pinned := (*s.pinsOf(k))[name]
 	switch {
 	case name == "":
 		return false, "the definition has no " + k.Key()

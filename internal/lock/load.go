@@ -141,20 +141,15 @@ func (c *fileChecker) checkServer(name string, w serverEntry) Server {
 		*s.Identity = c.checkPin(append(at, "identity"), *s.Identity)
 	}
 	for _, k := range offered {
-		pins := s.pinsOf(k)
+		pins := *s.pinsOf(k)
+		if len(pins) == 0 {
+			*s.pinsOf(k) = nil
+		}
 		for _, key := range slices.Sorted(maps.Keys(pins)) {
 			pins[key] = c.checkOffer(append(at, string(k)+"s", key), name, k, key, pins[key])
 		}
 	}
-	s.Tools, s.Resources, s.Templates, s.Prompts = nilIfEmpty(s.Tools), nilIfEmpty(s.Resources), nilIfEmpty(s.Templates), nilIfEmpty(s.Prompts)
 	return s
-}
-
-func nilIfEmpty(m map[string]Pin) map[string]Pin {
-	if len(m) == 0 {
-		return nil
-	}
-	return m
 }
 
 // checkOffer checks one listed definition.

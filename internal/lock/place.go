@@ -2,6 +2,7 @@ package lock
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -32,12 +33,7 @@ func (l *faultLocator) locateFaults(err error) Faults {
 		line, column := l.positionOf(offset)
 		out[i] = Fault{File: l.name, Line: line, Column: column, Message: message}
 	}
-	slices.SortStableFunc(out, func(a, b Fault) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
-	})
+	slices.SortStableFunc(out, func(a, b Fault) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
 	return out
 }
 
@@ -50,9 +46,10 @@ func (l *faultLocator) findOffset(f schema.Fault) (int, string) {
 		return invalidByte(l.data), f.Message
 	}
 	// The decoder says where a text ends being JSON in words only.
-	if rest, number, ok := cutLast(f.Message, " at byte "); ok && f.Pointer == "" {
-		if n, err := strconv.Atoi(number); err == nil {
-			return min(n-1, len(l.data)), rest
+	const mark = " at byte "
+	if i := strings.LastIndex(f.Message, mark); i >= 0 && f.Pointer == "" {
+		if n, err := strconv.Atoi(f.Message[i+len(mark):]); err == nil {
+			return min(n-1, len(l.data)), f.Message[:i]
 		}
 	}
 	if f.Pointer != "" {
@@ -62,14 +59,6 @@ func (l *faultLocator) findOffset(f schema.Fault) (int, string) {
 		return end, "the file " + f.Message
 	}
 	return newPointerWalker(l.data).findPointer(nil), "the file " + f.Message
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 func invalidByte(data []byte) int {

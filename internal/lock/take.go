@@ -101,18 +101,8 @@ func Take(server string, o *Offer, c *output.Cleaner) (Server, []Refused, error)
 	for _, k := range offered {
 		pins, bad := pinDefinitions(server, k, o.definitionsOf(k), c)
 		refused = append(refused, bad...)
-		if len(pins) == 0 {
-			continue
-		}
-		switch k {
-		case KindTool:
-			s.Tools = pins
-		case KindResource:
-			s.Resources = pins
-		case KindTemplate:
-			s.Templates = pins
-		case KindPrompt:
-			s.Prompts = pins
+		if len(pins) > 0 {
+			*s.pinsOf(k) = pins
 		}
 	}
 	return s, refused, nil
