@@ -54,6 +54,8 @@ type LockPins struct {
 	// Policy says how servers are treated that differ from their pins.
 	Policy PinPolicy
 	store  *install.Store
+	// variables holds the values of the variables in declared paths.
+	variables map[string]string
 	// Servers maps each declared server to how it is started.
 	Servers map[string]*ServerLaunch
 	// written holds the servers that run files which tools may write.
@@ -146,7 +148,7 @@ func (p *LockPins) checkStart(server, file string) error {
 	why := ""
 	_, known := p.PinnedServer(server)
 	if p.File != nil && (known || p.Policy != AskNew) {
-		_, why = p.File.CheckLaunch(server, &now)
+		why = p.checkLaunch(server, &now)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

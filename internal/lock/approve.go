@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/group"
 )
 
@@ -149,6 +150,19 @@ func (f *File) Approve(now *File, s Scope, expect string) (*File, error) {
 	}
 	server.Tools[s.Tool] = now.Servers[s.Server].Tools[s.Tool]
 	out.Servers[s.Server] = server
+	return out, nil
+}
+
+// WithCapabilities returns a copy of the file in which a server may touch something
+// else. The error is [ErrAbsent].
+func (f *File) WithCapabilities(server string, c sallyport.Capabilities) (*File, error) {
+	out := f.clone()
+	s, ok := out.Servers[server]
+	if !ok {
+		return nil, fmt.Errorf("server %s %w", cleanName(server), ErrAbsent)
+	}
+	s.Capabilities = group.Normal(&c)
+	out.Servers[server] = s
 	return out, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/lock"
 )
 
@@ -117,13 +118,13 @@ func TestCheckTool(t *testing.T) {
 		{"more", "files", strings.Replace(string(good), "{", `{"x":null,`, 1), "the definition is not the pinned one"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ok, why := f.CheckTool(tt.server, json.RawMessage(tt.definition))
+			ok, why := f.CheckDefinition(tt.server, lock.KindTool, json.RawMessage(tt.definition))
 			if ok != (tt.why == "") || why != tt.why {
-				t.Errorf("CheckTool = %v, %q, want %q", ok, why, tt.why)
+				t.Errorf("CheckDefinition = %v, %q, want %q", ok, why, tt.why)
 			}
 		})
 	}
-	if ok, _ := (*lock.File)(nil).CheckTool("files", good); ok {
+	if ok, _ := (*lock.File)(nil).CheckDefinition("files", lock.KindTool, good); ok {
 		t.Error("a nil file approves")
 	}
 	o := offer()
@@ -149,6 +150,50 @@ func TestCheckLaunch(t *testing.T) {
 	}
 	if ok, _ := f.CheckLaunch("other", &o.Launch); ok {
 		t.Error("a server that is not pinned may start")
+	}
+}
+
+// TestCheckLaunchAcceptsANarrowing compares launches whose declarations differ. One
+// that reaches less is started without a new pin; anything else is not.
+func TestCheckLaunchAcceptsANarrowing(t *testing.T) {
+	type capabilities = sallyport.Capabilities
+	paths := func(list ...string) sallyport.PathList { return sallyport.PathList{Paths: list} }
+	wide := func() *lock.Offer {
+		o := offer()
+		o.Capabilities = capabilities{
+			Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*.example.com", "a.test"}},
+			FSReach: &sallyport.FSCapability{Read: paths("/data", "/more"), Write: paths("/data/out"), Mode: sallyport.FSOverlay},
+		}
+		return o
+	}
+	f := mustPin(t, wide())
+	for name, tt := range map[string]struct {
+		change func(c *capabilities)
+		why    string
+	}{
+		"a host less":        {func(c *capabilities) { c.Network.AllowedHosts = []string{"*.example.com"} }, ""},
+		"a host of several":  {func(c *capabilities) { c.Network.AllowedHosts = []string{"api.example.com"} }, ""},
+		"no network":         {func(c *capabilities) { c.Network = nil }, ""},
+		"a folder below":     {func(c *capabilities) { c.FSReach.Read = paths("/data/in") }, ""},
+		"no writing":         {func(c *capabilities) { c.FSReach.Write = paths() }, ""},
+		"nothing":            {func(c *capabilities) { *c = capabilities{} }, ""},
+		"another host":       {func(c *capabilities) { c.Network.AllowedHosts = []string{"b.test"} }, "the server may reach something new"},
+		"any host":           {func(c *capabilities) { c.Network.AllowedHosts = []string{"*"} }, "the server may reach something new"},
+		"a folder above":     {func(c *capabilities) { c.FSReach.Read = paths("/") }, "the server may reach something new"},
+		"writes elsewhere":   {func(c *capabilities) { c.FSReach.Write = paths("/more") }, "the server may write, or execute, something new"},
+		"writes at once":     {func(c *capabilities) { c.FSReach.Mode = sallyport.FSDirect }, "the server may write, or execute, something new"},
+		"less and more":      {func(c *capabilities) { c.FSReach, c.Secrets = nil, []string{"a/b"} }, "the server may reach something new"},
+		"a store of its own": {func(c *capabilities) { c.Storage = &sallyport.StorageCapability{Scope: "session"} }, "the server stores elsewhere or otherwise"},
+	} {
+		now := wide()
+		tt.change(&now.Capabilities)
+		if ok, why := f.CheckLaunch("files", &now.Launch); ok != (tt.why == "") || why != tt.why {
+			t.Errorf("%s: CheckLaunch = %v, %q, want %q", name, ok, why, tt.why)
+		}
+		now.Env = nil
+		if ok, _ := f.CheckLaunch("files", &now.Launch); ok {
+			t.Errorf("%s, and without its variables: the server may start", name)
+		}
 	}
 }
 

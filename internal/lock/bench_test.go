@@ -21,7 +21,7 @@ func BenchmarkCheckTool(b *testing.B) {
 	f, o := mustPin(b, largeOffer()), largeOffer()
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		if ok, why := f.CheckTool("files", o.Tools[i%len(o.Tools)]); !ok {
+		if ok, why := f.CheckDefinition("files", lock.KindTool, o.Tools[i%len(o.Tools)]); !ok {
 			b.Fatal(why)
 		}
 	}

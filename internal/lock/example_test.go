@@ -47,11 +47,11 @@ func ExampleFile_Approve() {
 	// what was shown is pinned: true 0
 }
 
-func ExampleFile_CheckTool() {
+func ExampleFile_CheckDefinition() {
 	f := example("Adds a note.")
-	ok, _ := f.CheckTool("notes", json.RawMessage(`{"description":"Adds a note.","name":"add"}`))
+	ok, _ := f.CheckDefinition("notes", lock.KindTool, json.RawMessage(`{"description":"Adds a note.","name":"add"}`))
 	fmt.Println(ok)
-	fmt.Println(f.CheckTool("notes", json.RawMessage(`{"description":"Adds a note!","name":"add"}`)))
+	fmt.Println(f.CheckDefinition("notes", lock.KindTool, json.RawMessage(`{"description":"Adds a note!","name":"add"}`)))
 	// Output:
 	// true
 	// false the definition is not the pinned one

@@ -5,15 +5,6 @@ import (
 	"slices"
 )
 
-// CheckTool reports whether a tool's definition, as a server lists it now, is the
-// pinned one, and why not. It looks the tool up and compares one digest, so
-// that it can be asked about every tool of every list. The reason is safe to
-// show: it holds names of the configuration only, nothing that the server
-// sent.
-func (f *File) CheckTool(server string, definition json.RawMessage) (ok bool, why string) {
-	return f.CheckDefinition(server, KindTool, definition)
-}
-
 // CheckDefinition reports whether a definition, as a server lists it now, is the
 // pinned one, and why not. It compares one digest, so that it can be asked about
 // every definition of every list. The reason is safe to show: it holds names of
@@ -41,7 +32,8 @@ func (f *File) CheckDefinition(server string, k Kind, definition json.RawMessage
 }
 
 // CheckLaunch reports whether a server is started or reached exactly as it is
-// pinned, and may touch exactly the same. It is asked before the server runs.
+// pinned, and may touch nothing more. It is asked before the server runs. A
+// declaration that reaches less than the pinned one needs no new pin.
 func (f *File) CheckLaunch(server string, now *Launch) (ok bool, why string) {
 	s, pinned := f.serversOrNil()[server]
 	if !pinned {
@@ -52,8 +44,20 @@ func (f *File) CheckLaunch(server string, now *Launch) (ok bool, why string) {
 	}
 	d := changeCollector{server: server}
 	d.compareLaunch(&s.Launch, now)
-	if len(d.out) == 0 {
+	wider := slices.DeleteFunc(d.out, func(c Change) bool { return c.Rule == RuleReachLost || c.Rule == RuleCapabilityWords })
+	switch {
+	case len(wider) > 0:
+		return false, slices.MinFunc(wider, compareChanges).Message
+	case !s.Launch.differsInReachOnly(now):
 		return false, "the launch is not the pinned one"
 	}
-	return false, slices.MinFunc(d.out, compareChanges).Message
+	return true, ""
+}
+
+// differsInReachOnly reports whether two launches are equal but for what they may
+// touch.
+func (l *Launch) differsInReachOnly(other *Launch) bool {
+	same := *other
+	same.Capabilities = l.Capabilities
+	return l.Digest() == same.Digest()
 }
