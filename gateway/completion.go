@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -71,9 +70,7 @@ func readCompletion(r *request) (in completion, err error) {
 // listCompletions returns the values of an argument that begin as the client wrote.
 func listCompletions(prompts []registry.Definition, in *completion) []string {
 	found := []string{}
-	i, ok := slices.BinarySearchFunc(prompts, in.prompt, func(d registry.Definition, name string) int {
-		return strings.Compare(d.Name, name)
-	})
+	i, ok := findDefinition(prompts, in.prompt)
 	if !ok {
 		return found
 	}

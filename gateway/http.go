@@ -150,7 +150,7 @@ func (s *httpSurface) answerRound(x *httpExchange) (opens *httpExchange) {
 func (s *httpSurface) answerInSession(x *httpExchange) {
 	switch {
 	case x.Version != "":
-		x.refuse(faultOf(unsupportedVersion(x.Version)))
+		x.refuse(unsupportedVersion(x.Version))
 		return
 	case x.r.Header.Get(sessionHeader) == "":
 		s.beginSession(x)

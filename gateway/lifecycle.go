@@ -3,6 +3,7 @@ package gateway
 //lint:file-ignore SA1019 protocols with sessions have levels for messages, later ones do not; only this file offers them
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -57,6 +58,10 @@ func (c *core) initialize(r *request, out []byte) ([]byte, error) {
 	})
 }
 
+func (*core) answerPing(_ context.Context, _ *request, out []byte) ([]byte, error) {
+	return append(out, `{}`...), nil
+}
+
 // discover answers what the server offers to a client without a session.
 func (c *core) discover(r *request, out []byte) ([]byte, error) {
 	return c.appendObject(out, r, &mcp.DiscoverResult{
@@ -73,6 +78,22 @@ var levels = []string{"debug", string(messageLevel), "notice", "warning", "error
 // setLevel accepts the log level that the client of a session sets. What tools tell
 // the user is of [messageLevel].
 func setLevel(r *request, out []byte) ([]byte, error) {
+	level, err := r.In.Text("level")
+	if err != nil {
+		return out, err
+	}
+	i := slices.Index(levels, level)
+	if i < 0 {
+		last := len(levels) - 1
+		return out, wire.Invalid("expected a level of " + strings.Join(levels[:last], ", ") + " or " + levels[last])
+	}
+	r.session.wantMessages(i <= slices.Index(levels, string(messageLevel)))
+	return append(out, `{}`...), nil
+}
+
+// setLevel accepts the log level that the client of a session sets. What tools tell
+// the user is of [messageLevel].
+func (*core) setLevel(_ context.Context, r *request, out []byte) ([]byte, error) {
 	level, err := r.In.Text("level")
 	if err != nil {
 		return out, err

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -57,6 +58,11 @@ func (c *core) readListing(r *request) (caller *sallyport.Caller, cursor string,
 
 func nameOf(d *registry.Definition) string { return d.Name }
 
+// findDefinition finds a definition in a list that is sorted by name.
+func findDefinition(defs []registry.Definition, name string) (i int, ok bool) {
+	return slices.BinarySearchFunc(defs, name, func(d registry.Definition, name string) int { return strings.Compare(d.Name, name) })
+}
+
 // pageBehind returns the items of one page and the cursor of the next. Items come
 // sorted by key. The cursor is the last key of the previous page, so it stays
 // valid when items are added or removed.
@@ -71,12 +77,6 @@ func pageBehind[T any](all []T, cursor string, key func(*T) string) (rest []T, n
 		next = base64.RawURLEncoding.EncodeToString([]byte(key(&rest[pageSize-1])))
 	}
 	return rest, next, nil
-}
-
-func toolsResult(defs []registry.Definition, next string) *mcp.ListToolsResult {
-	return &mcp.ListToolsResult{
-		Cacheable: listCache, NextCursor: next, Tools: toolsOf(defs),
-	}
 }
 
 // pageCache caches the text of recently requested pages. It finds a page only by
@@ -102,7 +102,7 @@ func (l *pageCache) encodedPage(defs []registry.Definition, cursor string) ([]by
 	if text := l.findPage(rest, next); text != nil {
 		return text, nil
 	}
-	page, err := wire.AppendJSON(nil, toolsResult(rest, next))
+	page, err := wire.AppendJSON(nil, &mcp.ListToolsResult{Cacheable: listCache, NextCursor: next, Tools: toolsOf(rest)})
 	if err != nil {
 		return nil, err
 	}

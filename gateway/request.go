@@ -74,7 +74,7 @@ func (r *request) readClient() error {
 
 // unsupportedVersion returns the answer to a request of a version that the server
 // does not speak.
-func unsupportedVersion(version string) error {
+func unsupportedVersion(version string) *jsonrpc.Error {
 	// Strings always marshal.
 	data, _ := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: spokenVersions, Requested: version})
 	return &jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Message: "unsupported protocol version", Data: data}
