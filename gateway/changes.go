@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"encoding/json"
 	"sync"
 	"time"
@@ -138,21 +137,6 @@ func (w *changeInterest) meta() map[string]json.RawMessage {
 		return nil
 	}
 	return map[string]json.RawMessage{mcp.MetaKeySubscriptionID: w.id}
-}
-
-// tellUntil sends notifications after each change, until the context ends or the
-// client has gone.
-func (w *changeInterest) tellUntil(ctx context.Context, changed <-chan struct{}, send func(method string, params any) error) {
-	for w.any() {
-		select {
-		case <-changed:
-			if w.tell(send) != nil {
-				return
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 func (w *changeInterest) any() bool { return w.tools || w.prompts || w.resources || len(w.uris) > 0 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,7 +15,7 @@ const maxCompletions = 100
 
 // completeArgument offers the values of an argument that the schema of its prompt
 // lists. For other arguments it returns an empty answer.
-func (c *core) completeArgument(r *request, out []byte) ([]byte, error) {
+func (c *core) completeArgument(_ context.Context, r *request, out []byte) ([]byte, error) {
 	in, err := readCompletion(r)
 	if err != nil {
 		return out, err

@@ -49,18 +49,30 @@ const (
 	withoutSessions // since then
 )
 
-// generationOf returns the protocols that have a request.
-func generationOf(method string) generation {
-	switch method {
-	case methodInitialize, methodPing, methodSetLevel, methodFollow, methodUnfollow:
-		return withSessions
-	case methodDiscover, methodListen, methodTaskGet, methodTaskUpdate, methodTaskCancel:
-		return withoutSessions
-	case methodListTools, methodCallTool, methodListPrompts, methodGetPrompt, methodComplete, methodList, methodTemplates, methodRead:
-		return anyProtocol
-	default:
-		return noProtocol
-	}
+// requests holds the protocols that have a request, and the handler that appends
+// its result.
+var requests = map[string]struct {
+	in     generation
+	answer func(c *core, ctx context.Context, r *request, out []byte) ([]byte, error)
+}{
+	methodInitialize:  {withSessions, (*core).initialize},
+	methodPing:        {withSessions, (*core).answerPing},
+	methodSetLevel:    {withSessions, (*core).setLevel},
+	methodFollow:      {withSessions, (*core).followResource},
+	methodUnfollow:    {withSessions, (*core).unfollowResource},
+	methodDiscover:    {withoutSessions, (*core).discover},
+	methodListen:      {withoutSessions, (*core).listen},
+	methodTaskGet:     {withoutSessions, (*core).answerTask},
+	methodTaskUpdate:  {withoutSessions, (*core).answerTask},
+	methodTaskCancel:  {withoutSessions, (*core).answerTask},
+	methodListTools:   {anyProtocol, (*core).listTools},
+	methodCallTool:    {anyProtocol, (*core).callTool},
+	methodListPrompts: {anyProtocol, (*core).listPrompts},
+	methodGetPrompt:   {anyProtocol, (*core).getPrompt},
+	methodComplete:    {anyProtocol, (*core).completeArgument},
+	methodList:        {anyProtocol, (*core).listResources},
+	methodTemplates:   {anyProtocol, (*core).listTemplates},
+	methodRead:        {anyProtocol, (*core).readResource},
 }
 
 // isNotification reports whether a client sends a method without waiting for an
@@ -97,7 +109,7 @@ func openMessage(text []byte) (wire.Message, error) {
 		return m, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: err.Error()}
 	}
 	switch {
-	case m.Method == "", m.ID == nil, generationOf(m.Method) != noProtocol:
+	case m.Method == "", m.ID == nil, requests[m.Method].in != noProtocol:
 		return m, nil
 	case isNotification(m.Method):
 		return m, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("the notification %q has an id", m.Method)}
@@ -158,45 +170,14 @@ func (c *core) dispatch(ctx context.Context, r *request, out []byte) ([]byte, er
 	if err := r.readClient(); err != nil {
 		return out, err
 	}
-	if g := generationOf(r.Method); g == withSessions && r.rounds || g == withoutSessions && !r.rounds {
+	q, known := requests[r.Method]
+	switch {
+	case !known:
+		return out, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method %q is not offered", r.Method)}
+	case q.in == withSessions && r.rounds, q.in == withoutSessions && !r.rounds:
 		return out, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", r.Method)}
 	}
-	switch r.Method {
-	case methodInitialize:
-		return c.initialize(r, out)
-	case methodPing:
-		return append(out, `{}`...), nil
-	case methodSetLevel:
-		return setLevel(r, out)
-	case methodDiscover:
-		return c.discover(r, out)
-	case methodCallTool:
-		return c.callTool(ctx, r, out)
-	case methodListTools:
-		return c.listTools(r, out)
-	case methodListPrompts:
-		return c.listPrompts(r, out)
-	case methodGetPrompt:
-		return c.getPrompt(ctx, r, out)
-	case methodComplete:
-		return c.completeArgument(r, out)
-	case methodList:
-		return c.listResources(r, out)
-	case methodTemplates:
-		return c.listTemplates(r, out)
-	case methodRead:
-		return c.readResource(ctx, r, out)
-	case methodFollow:
-		return c.followResource(r, out)
-	case methodUnfollow:
-		return unfollowResource(r, out)
-	case methodListen:
-		return c.listen(ctx, r, out)
-	case methodTaskGet, methodTaskUpdate, methodTaskCancel:
-		return c.answerTask(ctx, r, out)
-	default:
-		return out, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method %q is not offered", r.Method)}
-	}
+	return q.answer(c, ctx, r, out)
 }
 
 // cancelledID returns the id of the request that a notification cancels, in

@@ -17,14 +17,8 @@ type httpExchange struct {
 	request
 	w      http.ResponseWriter
 	r      *http.Request
-	ends   func() // frees the id before the answer is written; nil when there is nothing to free
-	events eventStream
-}
-
-// send sends an event before the answer, which thereby becomes a stream.
-func (x *httpExchange) send(text []byte) error {
-	x.events.w = x.w
-	return x.events.sendEvent(text)
+	ends   func()      // frees the id before the answer is written; nil when there is nothing to free
+	events eventStream // the carrier: an event before the answer makes that a stream
 }
 
 // finish writes the answer: as the last event of a stream, or as one text. In a
@@ -37,7 +31,6 @@ func (x *httpExchange) finish(answer []byte, refused *jsonrpc.Error) {
 	if refused != nil && x.rounds {
 		status = statusOf(refused)
 	}
-	x.events.w = x.w
 	if x.events.end(answer, x.streams && status == http.StatusOK) {
 		return
 	}
@@ -81,14 +74,6 @@ func statusOf(refused *jsonrpc.Error) int {
 	}
 }
 
-// faultOf returns the error that the client is told.
-func faultOf(err error) *jsonrpc.Error {
-	if refused := (*jsonrpc.Error)(nil); errors.As(err, &refused) {
-		return refused
-	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the request failed"}
-}
-
 // eventStream is an answer that is a stream of server-sent events. It is safe for
 // concurrent use.
 type eventStream struct {
@@ -110,8 +95,7 @@ func (e *eventStream) begin() error {
 	return e.writeLocked([]byte(": ok\n\n"))
 }
 
-// sendEvent sends one event.
-func (e *eventStream) sendEvent(text []byte) error {
+func (e *eventStream) send(text []byte) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.over {
@@ -151,15 +135,4 @@ func (e *eventStream) writeLocked(text []byte) error {
 		return err
 	}
 	return http.NewResponseController(e.w).Flush()
-}
-
-// notifyBy returns a function that sends notifications by a carrier.
-func notifyBy(e *eventStream) func(method string, params any) error {
-	return func(method string, params any) error {
-		text, err := wire.AppendCall(nil, 0, method, params)
-		if err != nil {
-			return err
-		}
-		return e.sendEvent(text)
-	}
 }

@@ -110,14 +110,14 @@ func (s *httpSurface) servePost(w http.ResponseWriter, r *http.Request, p sallyp
 		answerUnread(w, err)
 		return nil
 	}
-	x := &httpExchange{w: w, r: r}
+	x := &httpExchange{w: w, r: r, events: eventStream{w: w}}
 	x.Message, err = openMessage(body)
-	x.carrier, x.principal, x.calls = x, p, s.calls
+	x.carrier, x.principal, x.calls = &x.events, p, s.calls
 	x.rounds = isStateless(r, &x.Message)
 	switch refused := (*jsonrpc.Error)(nil); {
 	case errors.As(err, &refused):
 		x.refuse(refused)
-	case x.ID == nil && generationOf(x.Method) != noProtocol:
+	case x.ID == nil && requests[x.Method].in != noProtocol:
 		x.refuse(&jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("the request %q has no id", x.Method)})
 	case x.rounds:
 		return s.answerRound(x)
@@ -258,18 +258,7 @@ func (s *httpSurface) serveStream(w http.ResponseWriter, r *http.Request, p sall
 	if events.begin() != nil {
 		return
 	}
-	for {
-		select {
-		case <-changed:
-			if what, ok := open.changesToTell(); ok && what.tell(notifyBy(events)) != nil {
-				return
-			}
-		case <-open.gone:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
+	open.tellChanges(ctx, changed, events)
 }
 
 // tooManyStreams is the answer to a client that opens one stream too many.

@@ -33,7 +33,7 @@ func offered(rounds bool) *mcp.ServerCapabilities {
 
 // initialize begins a session. The server answers with the version that the client
 // asks for, or with its newest one that has sessions.
-func (c *core) initialize(r *request, out []byte) ([]byte, error) {
+func (c *core) initialize(_ context.Context, r *request, out []byte) ([]byte, error) {
 	if r.Params == nil {
 		return out, wire.Invalid("initialize needs params")
 	}
@@ -63,7 +63,7 @@ func (*core) answerPing(_ context.Context, _ *request, out []byte) ([]byte, erro
 }
 
 // discover answers what the server offers to a client without a session.
-func (c *core) discover(r *request, out []byte) ([]byte, error) {
+func (c *core) discover(_ context.Context, r *request, out []byte) ([]byte, error) {
 	return c.appendObject(out, r, &mcp.DiscoverResult{
 		Cacheable: listCache, SupportedVersions: spokenVersions, Capabilities: offered(r.rounds),
 	})
@@ -74,22 +74,6 @@ const messageLevel mcp.LoggingLevel = "info"
 
 // levels are the levels of messages, the least important first.
 var levels = []string{"debug", string(messageLevel), "notice", "warning", "error", "critical", "alert", "emergency"}
-
-// setLevel accepts the log level that the client of a session sets. What tools tell
-// the user is of [messageLevel].
-func setLevel(r *request, out []byte) ([]byte, error) {
-	level, err := r.In.Text("level")
-	if err != nil {
-		return out, err
-	}
-	i := slices.Index(levels, level)
-	if i < 0 {
-		last := len(levels) - 1
-		return out, wire.Invalid("expected a level of " + strings.Join(levels[:last], ", ") + " or " + levels[last])
-	}
-	r.session.wantMessages(i <= slices.Index(levels, string(messageLevel)))
-	return append(out, `{}`...), nil
-}
 
 // setLevel accepts the log level that the client of a session sets. What tools tell
 // the user is of [messageLevel].

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"slices"
 	"sort"
@@ -35,7 +36,7 @@ const (
 // listCache is the cache policy of every list.
 var listCache = mcp.Cacheable{TTLMs: listTTL, CacheScope: listScope}
 
-func (c *core) listTools(r *request, out []byte) ([]byte, error) {
+func (c *core) listTools(_ context.Context, r *request, out []byte) ([]byte, error) {
 	caller, cursor, err := c.readListing(r)
 	if err != nil {
 		return out, err

@@ -47,7 +47,10 @@ func newRelay(r *request) *progressRelay {
 	if token != nil && token[0] != '"' && token[0] != '-' && (token[0] < '0' || token[0] > '9') {
 		token = nil
 	}
-	messages := r.wantsMessages()
+	messages := false
+	if !r.rounds {
+		_, _, messages = r.session.state()
+	}
 	if token == nil && !messages {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 // promptPrefix stands before the name of a prompt in the id of its call.
 const promptPrefix = string(sallyport.FormPrompt) + ":"
 
-func (c *core) listPrompts(r *request, out []byte) ([]byte, error) {
+func (c *core) listPrompts(_ context.Context, r *request, out []byte) ([]byte, error) {
 	caller, cursor, err := c.readListing(r)
 	if err != nil {
 		return out, err

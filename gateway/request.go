@@ -80,15 +80,6 @@ func unsupportedVersion(version string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Message: "unsupported protocol version", Data: data}
 }
 
-// wantsMessages reports whether the client wants log messages.
-func (r *request) wantsMessages() bool {
-	if r.rounds {
-		return false
-	}
-	_, _, messages := r.session.state()
-	return messages
-}
-
 func (r *request) notify(method string, params any) error {
 	text, err := wire.AppendCall(nil, 0, method, params)
 	if err != nil {

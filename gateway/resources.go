@@ -23,7 +23,7 @@ const (
 	maxURIBytes = 8 << 10
 )
 
-func (c *core) listResources(r *request, out []byte) ([]byte, error) {
+func (c *core) listResources(_ context.Context, r *request, out []byte) ([]byte, error) {
 	rest, next, err := c.resourcesPage(r, func(res *sallyport.Resource) string { return res.URI })
 	if err != nil {
 		return out, err
@@ -38,7 +38,7 @@ func (c *core) listResources(r *request, out []byte) ([]byte, error) {
 	return c.appendObject(out, r, page)
 }
 
-func (c *core) listTemplates(r *request, out []byte) ([]byte, error) {
+func (c *core) listTemplates(_ context.Context, r *request, out []byte) ([]byte, error) {
 	rest, next, err := c.resourcesPage(r, func(res *sallyport.Resource) string { return res.Template })
 	if err != nil {
 		return out, err

@@ -80,6 +80,24 @@ func (s *session) unfollow(uri string) {
 	delete(s.follows, uri)
 }
 
+// tellChanges tells the client of changes until the session or the context ends,
+// or the client has gone.
+func (s *session) tellChanges(ctx context.Context, changed <-chan struct{}, way carrier) {
+	r := &request{carrier: way}
+	for {
+		select {
+		case <-changed:
+			if what, ok := s.changesToTell(); ok && what.tell(r.notify) != nil {
+				return
+			}
+		case <-s.gone:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // changesToTell returns what the client is told of after a change. ok is false
 // before the session has begun.
 func (s *session) changesToTell() (what changeInterest, ok bool) {

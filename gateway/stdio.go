@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ func serveStdio(ctx context.Context, c *core, in io.ReadCloser, out io.WriteClos
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		l.tellChanges(changed)
+		l.session.tellChanges(context.Background(), changed, l)
 	}()
 	go l.readLines()
 	var err error
@@ -51,7 +52,7 @@ func serveStdio(ctx context.Context, c *core, in io.ReadCloser, out io.WriteClos
 	}
 	l.calls.Stop()
 	cancel()
-	l.awaitCalls(answering)
+	l.pending.awaitAll(answering)
 	stop, done := context.WithTimeout(context.WithoutCancel(ctx), stopWait)
 	defer done()
 	// Their last answers come before the end of the stream. The gate waits for a
@@ -114,20 +115,13 @@ func (l *stdioStream) readLines() {
 			l.acceptLine(line, long)
 		}
 		if err != nil {
-			l.awaitCalls(eofWait)
-			l.err = l.readError(err)
+			l.pending.awaitAll(eofWait)
+			if l.err = err; l.isClosed() {
+				l.err = io.EOF // this side closed the stream
+			}
 			return
 		}
 	}
-}
-
-// readError returns the error with which reading ended. It is io.EOF if this side
-// closed the stream.
-func (l *stdioStream) readError(err error) error {
-	if l.isClosed() {
-		return io.EOF
-	}
-	return err
 }
 
 // readLine returns the next line. It keeps nothing of a line that is too long.
@@ -156,7 +150,7 @@ func (l *stdioStream) acceptLine(line []byte, long bool) {
 	m, err := openMessage(line)
 	switch {
 	case err != nil:
-		l.refuse(&m, err)
+		l.refuse(m.ID, err)
 	case m.Method == "":
 		l.session.deliverAnswer(&m)
 	case m.Method == methodCancelled:
@@ -207,34 +201,13 @@ func (l *stdioStream) answer(ctx context.Context, r *request, key any) {
 }
 
 // refuse answers a line that does not become a request.
-func (l *stdioStream) refuse(m *wire.Message, why error) {
-	refused := (*jsonrpc.Error)(nil)
-	if !errors.As(why, &refused) {
+func (l *stdioStream) refuse(id json.RawMessage, why error) {
+	refused, ok := errors.AsType[*jsonrpc.Error](why)
+	if !ok {
 		refused = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: why.Error()}
 	}
-	var text []byte
-	if m == nil {
-		text = wire.AppendError(nil, nil, refused)
-	} else {
-		text = wire.AppendError(nil, m.ID, refused)
-	}
 	// The write fails if the client has gone; reading then ends as well.
-	_ = l.send(text)
-}
-
-// tellChanges tells the client of a session of changes until the stream ends.
-func (l *stdioStream) tellChanges(changed <-chan struct{}) {
-	way := &request{carrier: l}
-	for {
-		select {
-		case <-changed:
-			if what, ok := l.session.changesToTell(); ok && what.tell(way.notify) != nil {
-				return
-			}
-		case <-l.closed:
-			return
-		}
-	}
+	_ = l.send(wire.AppendError(nil, id, refused))
 }
 
 func (l *stdioStream) send(text []byte) error { return l.writeLine(append(text, '\n')) }
@@ -245,9 +218,6 @@ func (l *stdioStream) writeLine(line []byte) error {
 	_, err := l.out.Write(line)
 	return err
 }
-
-// awaitCalls waits until every call is answered, but no longer than most.
-func (l *stdioStream) awaitCalls(most time.Duration) { l.pending.awaitAll(most) }
 
 // isClosed reports whether the connection is closed. A line that a read still
 // returns after that is dropped.

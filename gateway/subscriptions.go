@@ -29,7 +29,7 @@ func (c *core) checkFollowed(r *request, caller *sallyport.Caller, uri string) (
 	return kept, nil
 }
 
-func (c *core) followResource(r *request, out []byte) ([]byte, error) {
+func (c *core) followResource(_ context.Context, r *request, out []byte) ([]byte, error) {
 	caller, err := c.callerOf(r, "")
 	if err != nil {
 		return out, err
@@ -45,8 +45,7 @@ func (c *core) followResource(r *request, out []byte) ([]byte, error) {
 	return append(out, `{}`...), nil
 }
 
-// unfollowResource records that the client of a session no longer follows a resource.
-func unfollowResource(r *request, out []byte) ([]byte, error) {
+func (*core) unfollowResource(_ context.Context, r *request, out []byte) ([]byte, error) {
 	uri, err := r.In.Text("uri")
 	if err != nil {
 		return out, err
@@ -63,8 +62,12 @@ func (c *core) listen(ctx context.Context, r *request, out []byte) ([]byte, erro
 	}
 	changed, remove := c.changes.addStream()
 	defer remove()
-	if r.notify(methodListening, wanted.acknowledgement()) == nil {
-		wanted.tellUntil(ctx, changed, r.notify)
+	for gone := r.notify(methodListening, wanted.acknowledgement()); gone == nil && ctx.Err() == nil && wanted.any(); {
+		select {
+		case <-changed:
+			gone = wanted.tell(r.notify)
+		case <-ctx.Done():
+		}
 	}
 	out = c.appendServer(append(out, `{"resultType":"complete","_meta":{`...))
 	out = append(append(out, `,"`+mcp.MetaKeySubscriptionID+`":`...), wanted.id...)
