@@ -14,6 +14,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/internal/wire"
+	"github.com/sallyport/sallyport/output"
 )
 
 const (
@@ -72,14 +73,9 @@ func (h *heldCall) makeCall(ctx context.Context, in roundInput, id string) (sall
 	return h.askPerson(ctx, res)
 }
 
-// isHeld reports whether a result says that the call is held.
-func isHeld(res *sallyport.Result) bool {
-	return res.Code == sallyport.CodeApprovalRequired && res.ApprovalID != ""
-}
-
 // askPerson puts a call before the person if its result says that it is held.
 func (h *heldCall) askPerson(ctx context.Context, res sallyport.Result) (sallyport.Result, *clientQuestion, error) {
-	if !isHeld(&res) {
+	if res.Code != sallyport.CodeApprovalRequired || res.ApprovalID == "" {
 		return res, nil, nil
 	}
 	a, err := h.o.Desk.Get(ctx, res.ApprovalID)
@@ -89,7 +85,10 @@ func (h *heldCall) askPerson(ctx context.Context, res sallyport.Result) (sallypo
 	}
 	h.request.streams = true
 	if !h.rounds {
-		return h.askNow(ctx, &a, res)
+		if !h.awaitDecision(ctx, &a) {
+			return res, nil, nil
+		}
+		return h.make(ctx)
 	}
 	state, err := h.seal.sealState(h.boundWords(), a.ID, a.Expires)
 	if err != nil {
@@ -98,16 +97,8 @@ func (h *heldCall) askPerson(ctx context.Context, res sallyport.Result) (sallypo
 	return res, &clientQuestion{requests: mcp.InputRequestMap{askKey: approvalForm(&a)}, state: state}, nil
 }
 
-// askNow asks over the session while the call waits. It makes the call again
-// once there is a decision.
-func (h *heldCall) askNow(ctx context.Context, a *sallyport.Approval, before sallyport.Result) (sallyport.Result, *clientQuestion, error) {
-	if !h.awaitDecision(ctx, a) {
-		return before, nil, nil
-	}
-	return h.make(ctx)
-}
-
-// awaitDecision asks over the session and reports whether there is a decision.
+// awaitDecision asks over the session while the call waits, and reports whether
+// there is a decision.
 func (h *heldCall) awaitDecision(ctx context.Context, a *sallyport.Approval) bool {
 	waiting, done, ok := h.questions.Begin(ctx, h.caller.Principal.Name)
 	defer done()
@@ -116,7 +107,7 @@ func (h *heldCall) awaitDecision(ctx context.Context, a *sallyport.Approval) boo
 	}
 	waiting, cancel := context.WithTimeout(waiting, min(askWait, time.Until(a.Expires)))
 	defer cancel()
-	text, err := h.request.ask(waiting, methodElicit, approvalForm(a))
+	text, err := h.request.session.askClient(waiting, h.request.send, methodElicit, approvalForm(a))
 	if err != nil {
 		// A client that has gone has decided nothing.
 		h.o.Logger.Warn("a person was not asked about a held call", "approval", a.ID, "error", err)
@@ -140,10 +131,7 @@ func (h *heldCall) takeAnswer(ctx context.Context, in roundInput, id string) (ag
 	if v.silent {
 		return false, nil
 	}
-	if err := h.decideApproval(ctx, id, v); err != nil {
-		return false, err
-	}
-	return false, nil
+	return false, h.decideApproval(ctx, id, v)
 }
 
 // decideApproval records a decision in the name of the person behind the client. If the
@@ -186,18 +174,14 @@ type approvalVerdict struct {
 	reason  string
 }
 
-// readVerdict reads the answer to the question about a held call.
+// readVerdict reads the answer to the question about a held call. Only the JSON
+// value true is an approval.
 func readVerdict(text json.RawMessage) (approvalVerdict, error) {
 	response, err := readResponse(text)
 	answer, ok := response.(*mcp.ElicitResult)
 	if err != nil || !ok {
 		return approvalVerdict{}, errors.New("expected the result of an elicitation")
 	}
-	return verdictOf(answer)
-}
-
-// verdictOf reads an answer. Only the JSON value true is an approval.
-func verdictOf(answer *mcp.ElicitResult) (approvalVerdict, error) {
 	switch answer.Action {
 	case "decline":
 		return approvalVerdict{}, nil
@@ -216,7 +200,8 @@ func verdictOf(answer *mcp.ElicitResult) (approvalVerdict, error) {
 		if v.reason, ok = given.(string); !ok || utf8.RuneCountInString(v.reason) > reasonChars {
 			return approvalVerdict{}, fmt.Errorf("reason must be a text of at most %d characters", reasonChars)
 		}
-		v.reason = strings.TrimSpace(string(wordCleaner().Text(v.reason)))
+		// Nothing in it may deceive a reader of the record or steer a model.
+		v.reason = strings.TrimSpace(string(output.Plain().Text(v.reason)))
 	}
 	return v, nil
 }

@@ -90,7 +90,7 @@ func (c *askableClient) firstUnanswerable(questions []sallyport.Question) sallyp
 // stillAuthorized reports whether an answer that came while the call waited counts: the
 // principal must still have the rights that it had when it asked.
 func (c *askableClient) stillAuthorized() bool {
-	p, ok := c.request.currentPrincipal()
+	p, ok := c.request.session.who()
 	return ok && samePrincipal(&p, &c.caller.Principal)
 }
 

@@ -67,16 +67,11 @@ func (c *askableClient) requestOf(q *sallyport.Question) mcp.InputRequest {
 }
 
 // readAnswer reads a client's answer to a question.
-func readAnswer(q *sallyport.Question, text json.RawMessage) (sallyport.Answer, error) {
+func readAnswer(q *sallyport.Question, text json.RawMessage) (a sallyport.Answer, err error) {
 	response, err := readResponse(text)
 	if err != nil || response == nil {
-		return sallyport.Answer{}, errors.New("expected the answer to a question")
+		return a, errors.New("expected the answer to a question")
 	}
-	return answerOf(q, response)
-}
-
-// answerOf reads a client's answer to a question.
-func answerOf(q *sallyport.Question, response mcp.InputResponse) (a sallyport.Answer, err error) {
 	a.Action = sallyport.ActionAccept
 	switch r := response.(type) {
 	case *mcp.ElicitResult:
@@ -171,7 +166,8 @@ func (s *sessionElicitor) askQuestion(ctx context.Context, q *sallyport.Question
 	method := map[sallyport.InputKind]string{
 		sallyport.InputPerson: methodElicit, sallyport.InputModel: methodSample, sallyport.InputFolders: methodFolder,
 	}[q.Kind]
-	text, err := s.askableClient.request.ask(ctx, method, s.requestOf(q))
+	r := s.askableClient.request
+	text, err := r.session.askClient(ctx, r.send, method, s.requestOf(q))
 	if err != nil {
 		return sallyport.Answer{}, err
 	}

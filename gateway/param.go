@@ -57,27 +57,27 @@ func collectValues(in []*headerParam, object json.RawMessage, depth int) error {
 		return nil
 	}
 	for rest := rawjson.Blank(object[1:]); rest[0] != '}'; {
-		m, after, err := wire.NextMember(rest)
+		key, value, after, err := rawjson.Next(rest)
 		if err != nil {
 			return err
 		}
 		rest = after
 		var inner []*headerParam
 		for _, p := range in {
-			if p.Path[depth] != string(m.Key) {
+			if p.Path[depth] != string(key) {
 				continue
 			}
 			if p.found > depth {
 				return fmt.Errorf("the argument %q is repeated", strings.Join(p.Path[:depth+1], "."))
 			}
 			if p.found++; p.found == len(p.Path) {
-				p.value = m.Value
+				p.value = value
 			} else {
 				inner = append(inner, p)
 			}
 		}
 		if len(inner) > 0 {
-			if err := collectValues(inner, m.Value, depth+1); err != nil {
+			if err := collectValues(inner, value, depth+1); err != nil {
 				return err
 			}
 		}

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -87,15 +86,6 @@ func (r *request) notify(method string, params any) error {
 	}
 	return r.send(text)
 }
-
-// ask asks the client over its session and waits for the result.
-func (r *request) ask(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	return r.session.askClient(ctx, r.send, method, params)
-}
-
-// currentPrincipal returns the principal with the rights that it has now. ok is
-// false when its session has ended.
-func (r *request) currentPrincipal() (p sallyport.Principal, ok bool) { return r.session.who() }
 
 // newCaller returns the caller for a principal that calls a tool outside any session.
 // The personality is the server's, or the principal's first one when the principal

@@ -7,13 +7,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"sync"
 	"time"
 
-	"github.com/sallyport/sallyport/output"
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -91,16 +89,5 @@ func argsOf(args json.RawMessage) string {
 	if doc, err := schema.Parse(args); err == nil {
 		text = doc.Canonical()
 	}
-	d := sha256.Sum256(text)
-	return hex.EncodeToString(d[:])
+	return digest.Text(text)
 }
-
-// wordCleaner removes from a person's reason whatever could deceive a reader of
-// the record or steer a model.
-var wordCleaner = sync.OnceValue(func() *output.Cleaner {
-	c, err := output.New(nil)
-	if err != nil {
-		panic(err) // it has no options that it could refuse
-	}
-	return c
-})
