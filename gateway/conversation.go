@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"crypto/rand"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -43,22 +44,13 @@ func (c *conversationSet) currentSession(key string) string {
 	now := time.Now()
 	v := c.idle[key]
 	if v == nil || now.Sub(v.last) > sessionIdle {
-		c.pruneExpired(now)
+		// So the map holds only the principals of the last half hour.
+		maps.DeleteFunc(c.idle, func(_ string, v *currentConversation) bool { return now.Sub(v.last) > sessionIdle })
 		v = &currentConversation{id: newSession()}
 		c.idle[key] = v
 	}
 	v.last = now
 	return v.id
-}
-
-// pruneExpired forgets conversations that are over, so that the map holds only the
-// principals of the last half hour.
-func (c *conversationSet) pruneExpired(now time.Time) {
-	for key, v := range c.idle {
-		if now.Sub(v.last) > sessionIdle {
-			delete(c.idle, key)
-		}
-	}
 }
 
 func newSession() string { return "mcp-" + rand.Text() }

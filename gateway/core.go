@@ -1,8 +1,10 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -102,17 +104,14 @@ func newCore(gate Gate, o *Options) (*core, error) {
 	if c.o.Principal == nil {
 		c.o.Principal = func() sallyport.Principal { return sallyport.Principal{Name: sallyport.LocalPrincipal, Person: true} }
 	}
-	if c.o.Version == "" {
-		c.o.Version = "dev"
-	}
+	c.o.Version = cmp.Or(c.o.Version, "dev")
 	if c.o.Logger == nil {
 		c.o.Logger = slog.New(slog.DiscardHandler)
 	}
-	var err error
-	if c.identity, err = json.Marshal(c.implementation()); err != nil {
-		return nil, fmt.Errorf("gateway: %w", err)
-	}
-	if c.seal, err = newSeal(); err != nil {
+	var errs [2]error
+	c.identity, errs[0] = json.Marshal(c.implementation())
+	c.seal, errs[1] = newSeal()
+	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	return c, nil

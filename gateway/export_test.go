@@ -32,7 +32,11 @@ func (s *Server) KeptTasks() int {
 }
 
 // SessionsOf returns how many sessions of HTTP a principal has.
-func (s *Server) SessionsOf(principal string) int { return s.http.sessions.countOf(principal) }
+func (s *Server) SessionsOf(principal string) int {
+	s.http.sessions.mu.Lock()
+	defer s.http.sessions.mu.Unlock()
+	return s.http.sessions.countLocked()[principal]
+}
 
 // OpenSessions returns how many sessions of HTTP are open.
 func (s *Server) OpenSessions() int {

@@ -46,7 +46,8 @@ func (a *sessionSet) newHTTPSession(principal sallyport.Principal) *httpSession 
 func (a *sessionSet) addSession(s *httpSession) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.countLocked(s.principal.Name) >= maxOwnSessions || len(a.open) >= maxSessions && !a.makeRoomLocked(s.principal.Name) {
+	counts := a.countLocked()
+	if counts[s.principal.Name] >= maxOwnSessions || len(a.open) >= maxSessions && !a.makeRoomLocked(counts, s.principal.Name) {
 		return false
 	}
 	s.last = time.Now()
@@ -97,31 +98,20 @@ func (a *sessionSet) useSession(id string, principal sallyport.Principal) (s *ht
 	return s, 0
 }
 
-// countOf counts the sessions of a principal.
-func (a *sessionSet) countOf(principal string) int {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.countLocked(principal)
-}
-
-func (a *sessionSet) countLocked(principal string) (n int) {
+// countLocked counts the sessions of each principal.
+func (a *sessionSet) countLocked() map[string]int {
+	counts := map[string]int{}
 	for _, s := range a.open {
-		if s.principal.Name == principal {
-			n++
-		}
+		counts[s.principal.Name]++
 	}
-	return n
+	return counts
 }
 
 // makeRoomLocked closes one session so that the principal named comes can open one.
 // It chooses the principal with the most sessions, if that has more than comes
 // will have, and closes its session that was idle for longest. It reports
 // whether it closed one.
-func (a *sessionSet) makeRoomLocked(comes string) bool {
-	counts := map[string]int{}
-	for _, s := range a.open {
-		counts[s.principal.Name]++
-	}
+func (a *sessionSet) makeRoomLocked(counts map[string]int, comes string) bool {
 	var oldest *httpSession
 	for _, s := range a.open {
 		n := counts[s.principal.Name]

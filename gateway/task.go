@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -112,10 +113,8 @@ func (t *callTask) takeAnswers(responses wire.Members) error {
 	if !t.isWaiting() {
 		return nil
 	}
-	taken := make([]*sallyport.Answer, len(t.answers))
-	missing := false
+	taken := slices.Clone(t.answers)
 	for i := range taken {
-		taken[i] = t.answers[i]
 		text := responses.Value(t.questionKey(i))
 		if taken[i] == nil && text != nil {
 			a, err := readAnswer(&t.asks.questions[i], text)
@@ -124,10 +123,9 @@ func (t *callTask) takeAnswers(responses wire.Members) error {
 			}
 			taken[i] = &a
 		}
-		missing = missing || taken[i] == nil
 	}
 	t.answers, t.changed = taken, time.Now()
-	if missing {
+	if slices.Contains(taken, nil) {
 		return nil
 	}
 	all := make([]sallyport.Answer, len(taken))

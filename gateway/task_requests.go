@@ -3,15 +3,12 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/internal/wire"
-	"github.com/sallyport/sallyport/registry"
 )
 
 // errUnknownTask is the answer to a caller that asks for a task that is not its
@@ -100,20 +97,13 @@ func (c *askableClient) mayDetach() (bool, error) {
 	if support == sallyport.TaskNever {
 		return false, nil
 	}
-	knows := c.able.Tasks
-	if !knows && support == sallyport.TaskRequired && c.isListed(c.q.Tool) {
-		return false, errNoTasks("tool " + c.q.Tool)
+	if !c.able.Tasks && support == sallyport.TaskRequired {
+		// The gate refuses the call of a tool that is not listed.
+		if _, listed := findDefinition(c.gate.Definitions(c.caller), c.q.Tool); listed {
+			return false, errNoTasks("tool " + c.q.Tool)
+		}
 	}
-	return knows, nil
-}
-
-// isListed reports whether a tool is listed for the caller. The gate refuses the
-// call of a tool that is not.
-func (c *askableClient) isListed(tool string) bool {
-	_, ok := slices.BinarySearchFunc(c.gate.Definitions(c.caller), tool, func(d registry.Definition, name string) int {
-		return strings.Compare(d.Name, name)
-	})
-	return ok
+	return c.able.Tasks, nil
 }
 
 // becomeTask turns a detached call into a task. It returns nil when there is no

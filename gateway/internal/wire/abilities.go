@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,26 +35,19 @@ func ReadAbilities(capabilities json.RawMessage) (a Abilities, err error) {
 	if err != nil {
 		return a, err
 	}
-	elicitation, declared, err := objectOf(all, "elicitation")
-	if err != nil {
-		return a, err
-	}
+	var errs [5]error
+	var elicitation, extensions Members
+	elicitation, a.Elicits, errs[0] = objectOf(all, "elicitation")
+	_, a.Samples, errs[1] = objectOf(all, "sampling")
+	_, a.Roots, errs[2] = objectOf(all, "roots")
+	_, _, errs[3] = objectOf(all, "experimental")
+	extensions, _, errs[4] = objectOf(all, "extensions")
 	// A client that names neither forms nor addresses supports forms.
-	a.Elicits = declared && (isDeclared(elicitation, "form") || !isDeclared(elicitation, "url"))
-	if _, a.Samples, err = objectOf(all, "sampling"); err != nil {
-		return a, err
-	}
-	if _, a.Roots, err = objectOf(all, "roots"); err != nil {
-		return a, err
-	}
-	if _, _, err = objectOf(all, "experimental"); err != nil {
-		return a, err
-	}
-	extensions, _, err := objectOf(all, "extensions")
+	a.Elicits = a.Elicits && (isDeclared(elicitation, "form") || !isDeclared(elicitation, "url"))
 	if tasks := extensions.Value(TasksExtension); tasks != nil {
 		a.Tasks = tasks[0] == '{'
 	}
-	return a, err
+	return a, cmp.Or(errs[:]...)
 }
 
 // CheckClient refuses the description of a client that is not an object with a name

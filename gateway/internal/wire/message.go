@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport/internal/rawjson"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Message is one message, taken apart. Its slices are parts of the text that was
@@ -266,34 +267,22 @@ func appendMembers(to Members, object []byte) (Members, error) {
 	}
 	first := len(to)
 	for rest := rawjson.Blank(object[1:]); rest[0] != '}'; {
-		m, after, err := NextMember(rest)
+		key, value, after, err := rawjson.Next(rest)
 		switch {
 		case err != nil:
 			return nil, err
-		case to[first:].Value(string(m.Key)) != nil:
-			return nil, fmt.Errorf("the key %q is repeated", clipWord(string(m.Key)))
+		case to[first:].Value(string(key)) != nil:
+			return nil, fmt.Errorf("the key %q is repeated", clipWord(string(key)))
 		case len(to)-first == mostMembers:
 			return nil, errors.New("an object has too many members")
 		}
-		to, rest = append(to, m), after
+		to, rest = append(to, Member{key, value}), after
 	}
 	return to, nil
 }
 
-// NextMember reads one member of an object and returns the text after it.
-func NextMember(rest []byte) (m Member, after []byte, err error) {
-	m.Key, m.Value, after, err = rawjson.Next(rest)
-	return m, after, err
-}
-
 // clipWord shortens a word of the client for an error message to the client.
-func clipWord(s string) string {
-	const most = 64
-	if len(s) > most {
-		return s[:most]
-	}
-	return s
-}
+func clipWord(s string) string { return text.FirstBytes(s, 64) }
 
 // AppendHead appends the start of an answer to a request.
 func AppendHead(out []byte, id json.RawMessage) []byte {
