@@ -38,9 +38,7 @@ func New(s Server, v *Vault) (*Authority, error) {
 	if v == nil {
 		return nil, errors.New("oauth: a server needs a vault")
 	}
-	if s.Grant == "" {
-		s.Grant = AuthorizationCode
-	}
+	s.Grant = cmp.Or(s.Grant, AuthorizationCode)
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
@@ -182,8 +180,8 @@ func (a *Authority) tokenFor(ctx context.Context, c *sallyport.Call, who string)
 }
 
 // renewToken makes another token in place of the one that the server refused.
-func (a *Authority) renewToken(ctx context.Context, c *sallyport.Call, who, refused string, said challenge) (held tokenWithKey, err error) {
-	err = a.changeTokens(ctx, c, who, func(t *tokens) error {
+func (a *Authority) renewToken(ctx context.Context, c *sallyport.Call, who, refused string, said challenge) (tokenWithKey, error) {
+	return a.changeTokens(ctx, c, who, func(t *tokens) error {
 		switch {
 		case t.Access != "" && t.Access != refused:
 			return nil // another call has renewed it
@@ -200,8 +198,7 @@ func (a *Authority) renewToken(ctx context.Context, c *sallyport.Call, who, refu
 			return a.newLoginFault("does not take the token of %s any more", principalName(who))
 		}
 		return a.refreshToken(ctx, c, t, who)
-	}, &held)
-	return held, err
+	})
 }
 
 // refreshToken exchanges the refresh token, at the issuer that made it.
@@ -220,11 +217,11 @@ func (a *Authority) refreshToken(ctx context.Context, c *sallyport.Call, t *toke
 }
 
 // widenScopes gets a token for what the server says that it lacks.
-func (a *Authority) widenScopes(ctx context.Context, c *sallyport.Call, who, lacking string, said challenge) (held tokenWithKey, err error) {
+func (a *Authority) widenScopes(ctx context.Context, c *sallyport.Call, who, lacking string, said challenge) (tokenWithKey, error) {
 	if more := missingScopes(said.scopes, a.Scopes); a.Scopes != nil && len(more) > 0 {
 		return tokenWithKey{}, a.newFault("it wants the scope %s, which oauth.scopes does not list", clipQuote(strings.Join(more, " ")))
 	}
-	err = a.changeTokens(ctx, c, who, func(t *tokens) error {
+	return a.changeTokens(ctx, c, who, func(t *tokens) error {
 		all := unionScopes(t.Scopes, said.scopes)
 		switch {
 		case t.Access != "" && t.Access != lacking:
@@ -236,8 +233,7 @@ func (a *Authority) widenScopes(ctx context.Context, c *sallyport.Call, who, lac
 		}
 		t.Wanted = all
 		return a.newLoginFault("wants more of %s, the scope %s", principalName(who), clipQuote(strings.Join(said.scopes, " ")))
-	}, &held)
-	return held, err
+	})
 }
 
 func principalName(who string) string {
@@ -249,16 +245,16 @@ func principalName(who string) string {
 
 // changeTokens changes the tokens of a principal, one at a time, and hands the token that
 // holds then to the call. What a failed change noted is kept as well.
-func (a *Authority) changeTokens(ctx context.Context, c *sallyport.Call, who string, step func(*tokens) error, held *tokenWithKey) error {
+func (a *Authority) changeTokens(ctx context.Context, c *sallyport.Call, who string, step func(*tokens) error) (held tokenWithKey, err error) {
 	name := a.recordName(who)
 	done, err := a.lockRenewal(ctx, name)
 	if err != nil {
-		return err
+		return held, err
 	}
 	defer done()
 	t, stored, err := a.vault.openRecord(ctx, name)
 	if err != nil {
-		return err
+		return held, err
 	}
 	before := t
 	before.Scopes, before.Wanted = slices.Clone(t.Scopes), slices.Clone(t.Wanted)
@@ -271,15 +267,11 @@ func (a *Authority) changeTokens(ctx context.Context, c *sallyport.Call, who str
 		} else {
 			t, failed = a.saveFailedChange(context.WithoutCancel(ctx), name, stored, before.Access, t, failed)
 		}
-		if err != nil {
-			return err
-		}
 	}
-	if failed != nil {
-		return failed
+	if err = cmp.Or(err, failed); err != nil {
+		return held, err
 	}
-	*held = t.withKey()
-	return a.vault.giveToken(ctx, c, a.Name, "access", t.Access)
+	return t.withKey(), a.vault.giveToken(ctx, c, a.Name, "access", t.Access)
 }
 
 // saveFailedChange saves what a failed change left of t, unless another program

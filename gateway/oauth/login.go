@@ -243,7 +243,7 @@ func codeFromAnswer(back url.Values, state string, i *issuerMetadata) (string, e
 		return "", errors.New("the answer says of which issuer it is, although its issuer never does")
 	case back.Has("error"):
 		code := back.Get("error")
-		if !errorCode.MatchString(code) {
+		if !errorCode().MatchString(code) {
 			code = "an error that is none"
 		}
 		return "", &grantRefusal{code}

@@ -61,11 +61,6 @@ func (a *Authority) addProof(h http.Header, key []byte, method, address, token s
 	if err != nil {
 		return errors.New("oauth: the key of a token is damaged")
 	}
-	opts := (&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt")
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: parsed}, opts)
-	if err != nil {
-		return err
-	}
 	claims := map[string]any{
 		"jti": rand.Text(), "iat": a.now().Unix(), "htm": method, "htu": originOf(address) + u.EscapedPath(),
 	}
@@ -76,20 +71,29 @@ func (a *Authority) addProof(h http.Header, key []byte, method, address, token s
 	if nonce := a.nonceFor(address); nonce != "" {
 		claims["nonce"] = nonce
 	}
-	text, err := json.Marshal(claims)
-	if err != nil {
-		return err
-	}
-	signed, err := signer.Sign(text)
-	if err != nil {
-		return err
-	}
-	proof, err := signed.CompactSerialize()
+	proof, err := signClaims(jose.ES256, parsed, (&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt"), claims)
 	if err != nil {
 		return err
 	}
 	h.Set("DPoP", proof)
 	return nil
+}
+
+// signClaims returns a JWT in its compact form.
+func signClaims(algorithm jose.SignatureAlgorithm, key any, o *jose.SignerOptions, claims map[string]any) (string, error) {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, o)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	signed, err := signer.Sign(text)
+	if err != nil {
+		return "", err
+	}
+	return signed.CompactSerialize()
 }
 
 // nonceFor returns the newest that the host of an address gave; empty when it

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/sallyport/sallyport"
 )
@@ -54,18 +53,7 @@ func (a *Authority) Revoke(ctx context.Context, c *sallyport.Call, f Forgotten) 
 }
 
 func (a *Authority) revokeToken(ctx context.Context, c *sallyport.Call, t *tokens, at string, form url.Values) error {
-	header := http.Header{}
-	if err := a.addClientAuth(ctx, c, t, at, header, form); err != nil {
-		return err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
-	if err != nil {
-		return errors.New("its revocation endpoint is no address")
-	}
-	r.Header = header
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Accept", "application/json")
-	resp, err := newClient(c, 0).Do(r)
+	resp, err := a.sendForm(ctx, c, t, at, http.Header{}, form)
 	if err != nil {
 		return err
 	}
@@ -73,10 +61,5 @@ func (a *Authority) revokeToken(ctx context.Context, c *sallyport.Call, t *token
 	if resp.StatusCode == http.StatusOK {
 		return nil // also for a token that it does not know
 	}
-	if d, err := readDocument(resp); err == nil {
-		if code := d.stringField("error"); errorCode.MatchString(code) {
-			return &grantRefusal{code}
-		}
-	}
-	return fmt.Errorf("its issuer answered %d to a revocation", resp.StatusCode)
+	return refusalOf(resp, "a revocation")
 }

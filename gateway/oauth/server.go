@@ -103,17 +103,13 @@ type Provider struct {
 
 // Refs lists the secrets that calls of the server read: those of the
 // declaration, and its tokens.
-func (s *Server) Refs() (refs []string) {
+func (s *Server) Refs() []string {
 	named := []string{s.ClientSecret, s.PrivateKey, s.Assertion}
 	if s.Provider != nil {
 		named = append(named, s.Provider.ClientSecret)
 	}
-	for _, ref := range named {
-		if ref != "" {
-			refs = append(refs, ref)
-		}
-	}
-	return append(refs, refPrefix+s.Name+"/*")
+	named = slices.DeleteFunc(named, func(ref string) bool { return ref == "" })
+	return append(named, refPrefix+s.Name+"/*")
 }
 
 // Hosts lists the hosts that are granted by being written.
@@ -245,8 +241,7 @@ func missingScopes(a, b []string) []string {
 
 // clipQuote quotes and shortens a text of another party, for a message.
 func clipQuote(s string) string {
-	const most = 120
-	return fmt.Sprintf("%+q", text.ClipBytes(s, most))
+	return fmt.Sprintf("%+q", text.ClipBytes(s, 120))
 }
 
 // ErrLogin is matched by errors of calls that need a person to log in first.

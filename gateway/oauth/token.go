@@ -9,13 +9,11 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +21,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // The ways in which a client says who it is at a token endpoint.
@@ -64,7 +63,7 @@ type grantRefusal struct{ code string }
 func (r *grantRefusal) Error() string { return "its issuer refuses: " + r.code }
 
 // errorCode is the form of the codes.
-var errorCode = regexp.MustCompile(`^[a-z_]{1,40}$`)
+var errorCode = text.Pattern(`^[a-z_]{1,40}$`)
 
 // requestTokens asks the issuer of t for tokens and stores them in t.
 func (a *Authority) requestTokens(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) error {
@@ -89,41 +88,51 @@ func (a *Authority) postWithNonce(ctx context.Context, c *sallyport.Call, t *tok
 func (a *Authority) postForm(ctx context.Context, c *sallyport.Call, t *tokens, form url.Values) (*jsonDocument, error) {
 	form.Set("resource", t.Resource)
 	header := http.Header{}
-	if err := a.addClientAuth(ctx, c, t, t.Endpoint, header, form); err != nil {
-		return nil, err
-	}
 	if len(t.Key) > 0 {
 		if err := a.addProof(header, t.Key, http.MethodPost, t.Endpoint, ""); err != nil {
 			return nil, err
 		}
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Endpoint, strings.NewReader(form.Encode()))
-	if err != nil {
-		return nil, errors.New("its token endpoint is no address")
-	}
-	r.Header = header
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Accept", "application/json")
-	// What is sent is for one address: a redirect is an answer like any other.
-	resp, err := newClient(c, 0).Do(r)
+	resp, err := a.sendForm(ctx, c, t, t.Endpoint, header, form)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
 	a.rememberNonce(t.Endpoint, resp)
-	d, err := readDocument(resp)
 	if resp.StatusCode != http.StatusOK {
-		if err == nil {
-			if code := d.stringField("error"); errorCode.MatchString(code) {
-				return nil, &grantRefusal{code}
-			}
-		}
-		return nil, fmt.Errorf("its issuer answered %d to a request for a token", resp.StatusCode)
+		return nil, refusalOf(resp, "a request for a token")
 	}
+	d, err := readDocument(resp)
 	if err != nil {
 		return nil, fmt.Errorf("its issuer's token: %w", err)
 	}
 	return d, nil
+}
+
+// sendForm sends a form, with who the client is, to an endpoint of t's issuer. What is
+// sent is for one address: a redirect is an answer like any other.
+func (a *Authority) sendForm(ctx context.Context, c *sallyport.Call, t *tokens, at string, header http.Header, form url.Values) (*http.Response, error) {
+	if err := a.addClientAuth(ctx, c, t, at, header, form); err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at, strings.NewReader(form.Encode()))
+	if err != nil {
+		return nil, fmt.Errorf("%s is no address", clipQuote(at))
+	}
+	r.Header = header
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Accept", "application/json")
+	return newClient(c, 0).Do(r)
+}
+
+// refusalOf returns the error of an issuer's answer that is not 200.
+func refusalOf(resp *http.Response, what string) error {
+	if d, err := readDocument(resp); err == nil {
+		if code := d.stringField("error"); errorCode().MatchString(code) {
+			return &grantRefusal{code}
+		}
+	}
+	return fmt.Errorf("its issuer answered %d to %s", resp.StatusCode, what)
 }
 
 func (a *Authority) storeTokens(ctx context.Context, c *sallyport.Call, t *tokens, d *jsonDocument) error {
@@ -201,25 +210,13 @@ func (a *Authority) addAssertion(ctx context.Context, c *sallyport.Call, t *toke
 	if err != nil {
 		return fmt.Errorf("the secret %s: %w", a.PrivateKey, err)
 	}
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, (&jose.SignerOptions{}).WithType("JWT"))
-	if err != nil {
-		return fmt.Errorf("the secret %s is no key to sign with", a.PrivateKey)
-	}
 	now := a.now()
-	claims, err := json.Marshal(map[string]any{
+	text, err := signClaims(algorithm, key, (&jose.SignerOptions{}).WithType("JWT"), map[string]any{
 		"iss": t.ClientID, "sub": t.ClientID, "aud": t.Issuer, "jti": rand.Text(),
 		"iat": now.Unix(), "exp": now.Add(assertionTime).Unix(),
 	})
 	if err != nil {
-		return err
-	}
-	signed, err := signer.Sign(claims)
-	if err != nil {
-		return fmt.Errorf("the secret %s does not sign", a.PrivateKey)
-	}
-	text, err := signed.CompactSerialize()
-	if err != nil {
-		return err
+		return fmt.Errorf("the secret %s is no key to sign with", a.PrivateKey)
 	}
 	form.Set("client_id", t.ClientID)
 	form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")

@@ -5,9 +5,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/digest"
 )
 
 // refPrefix begins the references of tokens, and the names of the records in
@@ -234,8 +233,7 @@ func (v *Vault) Mark(ctx context.Context, s *Server, who string) (string, error)
 	if err != nil || t.Access == "" {
 		return "", err
 	}
-	sum := sha256.Sum256([]byte(t.Access))
-	return hex.EncodeToString(sum[:]), nil
+	return digest.Text([]byte(t.Access)), nil
 }
 
 func (t *tokens) toStatus() Status {
