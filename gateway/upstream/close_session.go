@@ -27,10 +27,7 @@ func (m *Mounts) CloseSessionTools() (tools []sallyport.Tool) {
 		if !s.usesPosts() {
 			continue
 		}
-		t := s.newTool(CloseSessionName(s.Name))
-		t.AlwaysInclude, t.OutputIsUntrusted = true, false
-		t.Description = "Tells the MCP server " + s.Name + " that a session is over."
-		t.Timeout, t.Permissions, t.RateLimit = closeSessionWait, nil, nil
+		t := s.newOperatorTool(CloseSessionName(s.Name), "Tells the MCP server "+s.Name+" that a session is over.", closeSessionWait)
 		t.Schema = json.RawMessage(`{"type":"object","properties":{"connection":{"type":"string"}},"required":["connection"],"additionalProperties":false}`)
 		t.Run = s.deleteSession
 		tools = append(tools, t)

@@ -205,14 +205,15 @@ func (d *serverDecoder) decodeEntries(at string, v any, visit func(at, name stri
 	}
 }
 
-// decodeSecret reads a reference to a secret. Naming the secret grants it.
-func (d *serverDecoder) decodeSecret(o *definition.Object, at string) string {
-	ref := o.Text("secret", "", true)
+// decodeSecret reads a reference to a secret, or returns "" when there is none.
+// Naming the secret grants it.
+func (d *serverDecoder) decodeSecret(o *definition.Object, at, key string, required bool) string {
+	ref := o.Text(key, "", required)
 	if ref == "" {
 		return ""
 	}
 	if err := reach.ParseExactRef(ref); err != nil {
-		d.Fault(definition.Below(at, "secret"), "not a secret reference: %v", err)
+		d.Fault(definition.Below(at, key), "not a secret reference: %v", err)
 	}
 	return ref
 }
@@ -247,7 +248,7 @@ func (d *serverDecoder) childSecret(at, name string, v any) (s sallyport.ChildSe
 	if o == nil {
 		return s, false
 	}
-	s = sallyport.ChildSecret{Env: name, Ref: d.decodeSecret(o, at), Hosts: o.Texts("hosts"), Prefixes: o.Texts("prefixes")}
+	s = sallyport.ChildSecret{Env: name, Ref: d.decodeSecret(o, at, "secret", true), Hosts: o.Texts("hosts"), Prefixes: o.Texts("prefixes")}
 	o.Done()
 	if err := reach.CheckPrefixes(s.Prefixes); err != nil {
 		d.Fault(definition.Below(at, "prefixes"), "%v", err)

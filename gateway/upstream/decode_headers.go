@@ -51,7 +51,7 @@ func (d *serverDecoder) decodeRemote(top *definition.Object, local bool) {
 		if text, plain := v.(string); plain {
 			h.Value = text
 		} else if o := d.Object(at, v); o != nil {
-			h.Secret, h.Value = d.decodeSecret(o, at), o.Text("prefix", "", false)
+			h.Secret, h.Value = d.decodeSecret(o, at, "secret", true), o.Text("prefix", "", false)
 			o.Done()
 		}
 		if strings.ContainsFunc(h.Value, func(r rune) bool { return r < ' ' || r >= 0x7f }) {

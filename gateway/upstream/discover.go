@@ -22,12 +22,9 @@ func DiscoveryName(server string) string { return "discover-" + server }
 func (m *Mounts) Discovery() []sallyport.Tool {
 	tools := make([]sallyport.Tool, 0, len(m.servers))
 	for _, s := range m.servers {
-		t := s.newTool(DiscoveryName(s.Name))
-		t.AlwaysInclude, t.OutputIsUntrusted = true, false
-		t.Description = "Asks the MCP server " + s.Name + " what it offers."
 		// The server's time ends before that of the call, so that a timeout is
 		// reported as the server's fault.
-		t.Timeout, t.Permissions, t.RateLimit = startWait+endGrace+firstPause, nil, nil
+		t := s.newOperatorTool(DiscoveryName(s.Name), "Asks the MCP server "+s.Name+" what it offers.", startWait+endGrace+firstPause)
 		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 			n, err := s.discoverOffer(ctx, c)
 			if err != nil {

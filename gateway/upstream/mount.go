@@ -25,8 +25,6 @@ package upstream
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,6 +36,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/gateway/oauth"
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/output"
 )
@@ -244,10 +243,11 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 	if opts.Start == nil {
 		opts.Start = func(string, string) error { return nil }
 	}
+	if opts.Changed == nil {
+		opts.Changed = func() {}
+	}
 	if opts.Cleaner == nil {
-		var err error
-		opts.Cleaner, err = output.New(nil)
-		errs = append(errs, err)
+		opts.Cleaner = output.Plain()
 	}
 	m := &Mounts{fresh: freshTime, o: opts, memory: newMemory(), processes: &processLimit{most: cmp.Or(opts.Processes, defaultProcesses), all: map[*connLink]struct{}{}}}
 	if opts.Previous != nil {
@@ -283,6 +283,16 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 	return m, nil
 }
 
+// findServer returns the server of a name; nil when there is none.
+func (m *Mounts) findServer(name string) *mountedServer {
+	for _, s := range m.servers {
+		if s.Name == name {
+			return s
+		}
+	}
+	return nil
+}
+
 // takeOverConnections takes over the connections and the known offer of an equally declared
 // server. A remote server with OAuth is reached with the tokens of its own
 // mounts.
@@ -290,14 +300,13 @@ func (s *mountedServer) takeOverConnections(m *Mounts) {
 	if m == nil || s.same == "" {
 		return
 	}
-	for _, was := range m.servers {
-		if was.Name != s.Name || was.same != s.same {
-			continue
-		}
-		s.adoptKnowledge(was)
-		if s.authority == nil {
-			s.pool = was.pool
-		}
+	was := m.findServer(s.Name)
+	if was == nil || was.same != s.same {
+		return
+	}
+	s.adoptKnowledge(was)
+	if s.authority == nil {
+		s.pool = was.pool
 	}
 }
 
@@ -319,8 +328,7 @@ func (s *Server) declarationDigest() string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return digest.Text(text)
 }
 
 // checkDeclaration refuses an invalid declaration.

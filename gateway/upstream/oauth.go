@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -59,22 +58,15 @@ func loginNeeded(err error) (e *sallyport.Error, ok bool) {
 	return nil, false
 }
 
-// loginName is the name of the tool that logs a user in at a server.
-func loginName(server string) string { return "login-" + server }
-
 // Login returns a tool that logs a principal in at a server: its one argument
 // is {"principal": NAME}. Run it in a separate gate, in a role that may use the
 // server, as with [Mounts.Discovery]. done is called with the outcome.
 func (m *Mounts) Login(name string, o oauth.LoginOptions, done func(oauth.Status)) (sallyport.Tool, error) {
-	i := slices.IndexFunc(m.servers, func(s *mountedServer) bool { return s.Name == name })
-	if i < 0 || m.servers[i].authority == nil {
+	s := m.findServer(name)
+	if s == nil || s.authority == nil {
 		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoteName(name))
 	}
-	s := m.servers[i]
-	t := s.newTool(loginName(name))
-	t.AlwaysInclude, t.OutputIsUntrusted = true, false
-	t.Description = "Logs a principal in at the MCP server " + name + "."
-	t.Timeout, t.Permissions, t.RateLimit = loginWait, nil, nil
+	t := s.newOperatorTool("login-"+name, "Logs a principal in at the MCP server "+name+".", loginWait)
 	t.Schema = json.RawMessage(`{"type":"object","properties":{"principal":{"type":"string","minLength":1}},"required":["principal"],"additionalProperties":false}`)
 	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		var in struct {
@@ -93,22 +85,15 @@ func (m *Mounts) Login(name string, o oauth.LoginOptions, done func(oauth.Status
 	return t, nil
 }
 
-// logoutName is the name of the tool that revokes tokens at a server's issuer.
-func logoutName(server string) string { return "logout-" + server }
-
 // Logout returns a tool that asks the issuer of a server to revoke tokens that
 // were removed. Run it in a separate gate, as with [Mounts.Login]. done is told
 // whether the issuer supports revocation and has accepted this one.
 func (m *Mounts) Logout(name string, f oauth.Forgotten, done func(told bool)) (sallyport.Tool, error) {
-	i := slices.IndexFunc(m.servers, func(s *mountedServer) bool { return s.Name == name })
-	if i < 0 || m.servers[i].authority == nil {
+	s := m.findServer(name)
+	if s == nil || s.authority == nil {
 		return sallyport.Tool{}, fmt.Errorf("the server %s has no oauth in its declaration", quoteName(name))
 	}
-	s := m.servers[i]
-	t := s.newTool(logoutName(name))
-	t.AlwaysInclude, t.OutputIsUntrusted = true, false
-	t.Description = "Revokes tokens at the issuer of the MCP server " + name + "."
-	t.Timeout, t.Permissions, t.RateLimit = logoutWait, nil, nil
+	t := s.newOperatorTool("logout-"+name, "Revokes tokens at the issuer of the MCP server "+name+".", logoutWait)
 	t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		told, err := s.authority.Revoke(ctx, c, f)
 		if err != nil {

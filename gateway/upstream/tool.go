@@ -2,14 +2,14 @@ package upstream
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/text"
@@ -28,6 +28,15 @@ func (s *mountedServer) newTool(name string) sallyport.Tool {
 		RateLimit: s.RateLimit, Timeout: s.Timeout, OutputIsUntrusted: true,
 		Revision: s.configRevision(), Sources: s.Sources, WhyNot: s.unavailableReason,
 	}
+}
+
+// newOperatorTool returns a tool of a server that is not for models: the operator's
+// own gate runs it.
+func (s *mountedServer) newOperatorTool(name, description string, timeout time.Duration) sallyport.Tool {
+	t := s.newTool(name)
+	t.AlwaysInclude, t.OutputIsUntrusted = true, false
+	t.Description, t.Timeout, t.Permissions, t.RateLimit = description, timeout, nil, nil
+	return t
 }
 
 // Implied returns the capabilities that a declaration grants by naming
@@ -91,8 +100,7 @@ func (s *mountedServer) configRevision() string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return digest.Text(text)
 }
 
 // newNamedTool makes a tool of a definition that has a name: a tool or a prompt.
@@ -103,7 +111,7 @@ func (s *mountedServer) newNamedTool(d *offering) (sallyport.Tool, error) {
 	}
 	t := s.newTool(name)
 	t.Title = string(s.m.o.Cleaner.Text(d.displayTitle()))
-	t.Description, _ = output.Trim(string(s.m.o.Cleaner.Text(d.textOf("description"))), maxDescription)
+	t.Description, _ = output.Trim(string(s.m.o.Cleaner.Text(textOf(d.tree, "description"))), maxDescription)
 	t.IsAvailable = func() bool { return s.isAnyAvailable(d.definitionKey) }
 	if d.kind == KindPrompt {
 		t.Form = sallyport.FormPrompt
