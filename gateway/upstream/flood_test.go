@@ -169,8 +169,9 @@ func TestB4_AFloodDuringACall(t *testing.T) {
 			if res := g.call("test__floods", nil); res.OK || !strings.Contains(res.Error, "without end") {
 				t.Errorf("the call = %+v", res)
 			}
-			if n := sent.Load(); n > 500_000 {
-				t.Errorf("%d messages were read", n)
+			// What was sent and not read lies in the buffers of the connection, too.
+			if n := sent.Load(); n > 2_000_000 {
+				t.Errorf("%d messages were sent", n)
 			}
 			if res := g.call("test__a", nil); inside(res) != "fine" {
 				t.Errorf("the next call = %+v", res)

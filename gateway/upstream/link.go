@@ -45,6 +45,8 @@ type connLink struct {
 	refused atomic.Pointer[sallyport.Error]
 	// forgotten says that a remote server no longer knows the session.
 	forgotten atomic.Bool
+	// version is the protocol version that the server chose.
+	version atomic.Pointer[string]
 	// greeting is the server's first answer.
 	greeting rawAnswer
 	// limit is the bound that the server reached last.
@@ -52,9 +54,8 @@ type connLink struct {
 	// idleFlow and workFlow count unsolicited messages of the server.
 	idleFlow, workFlow, idleStderr, workStderr rateMeter
 
-	mu      sync.Mutex
-	calls   map[string]*runningCall // by progress token
-	version string                  // version of the protocol
+	mu    sync.Mutex
+	calls map[string]*runningCall // by progress token
 	// listedAt is when the last listing began; stale says that the server has
 	// announced a change since.
 	listedAt      time.Time
@@ -184,22 +185,20 @@ func (l *connLink) endFailedStart(ctx context.Context, err error) error {
 		return refused
 	}
 	// The gate's short text does not quote the server.
-	short := fmt.Sprintf("the MCP server %s did not start", l.s.Name)
-	why := fmt.Sprintf("%s: %v", short, err)
+	short, quoted := fmt.Sprintf("the MCP server %s did not start", l.s.Name), ""
 	switch limit := l.limit.Load(); {
 	case limit != nil:
 		short = fmt.Sprintf("%s: %v", short, limit)
-		why = short
 	case refused != nil:
 		short = fmt.Sprintf("%s: %v", short, refused)
-		why = short
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		short = fmt.Sprintf("the MCP server %s did not answer in time", l.s.Name)
-		why = short
 	case errors.Is(err, mcp.ErrConnectionClosed):
 		short += ": it ended before it answered"
-		why = short
+	default:
+		quoted = fmt.Sprintf(": %v", err)
 	}
+	why := short + quoted
 	if l.child != nil {
 		l.child.Stop(0)
 	}

@@ -35,9 +35,6 @@ func (s *Server) newAuthority(v *oauth.Vault) (*oauth.Authority, error) {
 	return a, nil
 }
 
-// tokenHolder returns the name under which the tokens of a call are kept.
-func (s *mountedServer) tokenHolder(c *sallyport.Call) string { return s.Holder(c.Principal.Name) }
-
 // Holder returns the name under which the tokens of a principal are kept. All
 // principals have the same one when the server is shared.
 func (s *Server) Holder(principal string) string {

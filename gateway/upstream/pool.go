@@ -207,7 +207,7 @@ func (s *mountedServer) endOutdated(l *connLink) bool {
 
 // reserveLink returns the link of a key; mine says that the caller has to make it.
 func (s *mountedServer) reserveLink(k connKey) (l *connLink, mine bool, err error) {
-	absent := s.unavailableError()
+	why := s.unavailableReason()
 	p := s.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -217,8 +217,8 @@ func (s *mountedServer) reserveLink(k connKey) (l *connLink, mine bool, err erro
 	if l, ok := p.links[k]; ok {
 		return l, false, nil
 	}
-	if absent != nil {
-		return nil, false, absent
+	if why != "" {
+		return nil, false, &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: why}
 	}
 	if f := p.failures[k.withoutCall()]; time.Now().Before(f.until) {
 		return nil, false, f.errorUntilRetry()

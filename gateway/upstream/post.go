@@ -277,14 +277,7 @@ func (w *messageWire) resumeStream(ctx context.Context, last string, delay time.
 			return nil, ctx.Err()
 		}
 		delay = 0
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.l.s.URL, nil)
-		if err != nil {
-			return nil, err
-		}
-		r.Header.Set("Accept", "text/event-stream")
-		r.Header.Set("Last-Event-ID", last)
-		w.setHeaders(r.Header)
-		if resp, err = w.l.roundTrip(r); err != nil {
+		if resp, err = w.getStream(ctx, last); err != nil {
 			continue
 		}
 		if err := w.checkResponse(resp, method); err != nil {
@@ -294,6 +287,21 @@ func (w *messageWire) resumeStream(ctx context.Context, last string, delay time.
 		return resp, nil
 	}
 	return nil, fmt.Errorf("sending %q: the answer could not be taken up again: %v", method, err)
+}
+
+// getStream requests a stream of events: those after the one with id last, or the
+// session's own where last is empty.
+func (w *messageWire) getStream(ctx context.Context, last string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.l.s.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	w.setHeaders(r.Header)
+	return w.l.roundTrip(r)
 }
 
 // pauseBefore returns the wait before an attempt. It grows, and it is random so

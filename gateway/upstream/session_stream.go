@@ -142,13 +142,7 @@ func (w *messageWire) overhearDuring(ctx context.Context) (again bool) {
 
 // openEar requests the stream. An answer that is not a stream is an error.
 func (w *messageWire) openEar(ctx context.Context) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.l.s.URL, nil)
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Accept", "text/event-stream")
-	w.setHeaders(r.Header)
-	resp, err := w.l.roundTrip(r)
+	resp, err := w.getStream(ctx, "")
 	if err != nil {
 		return nil, err
 	}

@@ -164,11 +164,9 @@ func (l *connLink) roundTrip(r *http.Request) (*http.Response, error) {
 	if err := l.checkOrigin(r.URL); err != nil {
 		return nil, err
 	}
-	if r.Header.Get(versionHeader) == "" {
+	if v := l.version.Load(); v != nil && r.Header.Get(versionHeader) == "" {
 		// The library sets it only on connections of its own types.
-		if v := l.agreedVersion(); v != "" {
-			r.Header.Set(versionHeader, v)
-		}
+		r.Header.Set(versionHeader, *v)
 	}
 	for _, h := range l.s.Headers {
 		value := h.Value
@@ -195,7 +193,7 @@ func (l *connLink) roundTrip(r *http.Request) (*http.Response, error) {
 // sendTo sends a request, with a token where the server wants one.
 func (l *connLink) sendTo(r *http.Request, c *sallyport.Call) (*http.Response, error) {
 	if a := l.s.authority; a != nil {
-		return a.Do(r, c, l.s.tokenHolder(c))
+		return a.Do(r, c, l.s.Holder(c.Principal.Name))
 	}
 	return oauth.AtHome(c.Network.Client(), l.s.Name, l.s.URL).Do(r)
 }
@@ -219,19 +217,9 @@ func (l *connLink) storeVersion(greeting json.RawMessage) {
 	var r struct {
 		Version string `json:"protocolVersion"`
 	}
-	if json.Unmarshal(greeting, &r) != nil {
-		return
+	if json.Unmarshal(greeting, &r) == nil && r.Version != "" {
+		l.version.Store(&r.Version)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.version = r.Version
-}
-
-// agreedVersion returns that version, or "" when there is none yet.
-func (l *connLink) agreedVersion() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.version
 }
 
 // hostOf returns the host of a URL, with its port when it names one.
