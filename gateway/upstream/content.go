@@ -137,6 +137,7 @@ func resourceOf(item any) sallyport.Part {
 	return p
 }
 
+// textOf returns a string member of an object; "" when there is none.
 func textOf(m map[string]any, key string) string {
 	s, _ := m[key].(string)
 	return s

@@ -79,10 +79,13 @@ func (p *connPool) servesOthers(l *connLink) bool {
 	return false
 }
 
-// doubtServers tells every server that uses the pool that a connection failed.
+// doubtServers tells every server that uses the pool that a connection failed or a
+// process ended by itself.
 func (p *connPool) doubtServers() {
 	for _, s := range p.listServers() {
-		s.doubtHealth()
+		s.mu.Lock()
+		s.health.suspect = true
+		s.mu.Unlock()
 	}
 }
 

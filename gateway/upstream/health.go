@@ -77,16 +77,6 @@ func (s *mountedServer) unavailableReason() string {
 	return cmp.Or(s.health.down, s.health.out)
 }
 
-// unavailableError is the failure of a call to a server that no principal can use; nil
-// when it may be used.
-func (s *mountedServer) unavailableError() error {
-	why := s.unavailableReason()
-	if why == "" {
-		return nil
-	}
-	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: why}
-}
-
 // Unavailable lists the servers that no principal can use, with the reasons.
 // Their tools are not available until [Mounts.Probe] finds that the servers
 // answer.
@@ -145,12 +135,8 @@ func (s *mountedServer) isProbeDue(ctx context.Context) bool {
 // Each server has one probe at a time: during a probe, a second one does
 // nothing.
 func (m *Mounts) Probe(ctx context.Context, name string, ask func(context.Context)) {
-	i := slices.IndexFunc(m.servers, func(s *mountedServer) bool { return s.Name == name })
-	if i < 0 {
-		return
-	}
-	s := m.servers[i]
-	if !s.probing.TryLock() {
+	s := m.findServer(name)
+	if s == nil || !s.probing.TryLock() {
 		return
 	}
 	defer s.probing.Unlock()
@@ -194,14 +180,7 @@ func (s *mountedServer) concludeProbe(ctx context.Context) {
 	} else {
 		s.m.o.Logger.Warn("MCP server is not available", "server", s.Name, "why", after)
 	}
-	s.notifyChanged()
-}
-
-// notifyChanged notifies clients.
-func (s *mountedServer) notifyChanged() {
-	if s.m.o.Changed != nil {
-		s.m.o.Changed()
-	}
+	s.m.o.Changed()
 }
 
 // markUnavailable marks the server as unusable for every principal and schedules a probe
@@ -216,7 +195,7 @@ func (s *mountedServer) markUnavailable(why string) {
 	s.mu.Unlock()
 	if falls {
 		s.m.o.Logger.Warn("MCP server is not available", "server", s.Name, "why", why)
-		s.notifyChanged()
+		s.m.o.Changed()
 	}
 }
 
@@ -239,13 +218,6 @@ func (s *mountedServer) recordProbe(mark string, err error) {
 	default:
 		h.fault = fault
 	}
-}
-
-// doubtHealth records that a connection has failed or a process ended by itself.
-func (s *mountedServer) doubtHealth() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.health.suspect = true
 }
 
 // tokenMark returns a value that identifies the tokens of a principal. logs is
@@ -275,7 +247,7 @@ func (s *mountedServer) checkLogin(ctx context.Context) {
 	s.mu.Unlock()
 	if changed && mounted {
 		s.m.o.Logger.Info("logins at an MCP server have changed", "server", s.Name, "available", out == "")
-		s.notifyChanged()
+		s.m.o.Changed()
 	}
 }
 

@@ -60,7 +60,7 @@ func (s *mountedServer) inquiryOf(tree map[string]any) (q inputRequests, err err
 	size := len(state)
 	for _, key := range slices.Sorted(maps.Keys(requests)) {
 		r, _ := requests[key].(map[string]any)
-		method, _ := r["method"].(string)
+		method := textOf(r, "method")
 		params, _ := r["params"].(map[string]any)
 		if !s.asksFor(method) {
 			return q, fmt.Errorf("the server asks with %s, which it is not offered: see capabilities.input", quoteName(method))
@@ -155,12 +155,8 @@ func answerTo(kind sallyport.InputKind, a *sallyport.Answer) any {
 		}
 		return out
 	case sallyport.InputModel:
-		model := a.Model
-		if model == "" {
-			model = "unknown"
-		}
 		return map[string]any{
-			"role": "assistant", "model": model, "stopReason": "endTurn",
+			"role": "assistant", "model": cmp.Or(a.Model, "unknown"), "stopReason": "endTurn",
 			"content": map[string]any{"type": "text", "text": a.Text},
 		}
 	default:

@@ -1,11 +1,11 @@
 package upstream
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"cmp"
 	"encoding/json"
 	"errors"
 
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -48,30 +48,19 @@ func newOffering(kind Kind, raw json.RawMessage) *offering {
 		return d
 	}
 	d.tree = tree
-	if d.key = d.textOf(kind.Key()); d.key == "" {
+	if d.key = textOf(tree, kind.Key()); d.key == "" {
 		d.fault = "its definition has no " + kind.Key()
 	}
 	doc := schema.Document{JSON: raw, Value: tree}
-	sum := sha256.Sum256(doc.Canonical())
-	d.digest = hex.EncodeToString(sum[:])
+	d.digest = digest.Text(doc.Canonical())
 	return d
-}
-
-// textOf returns a string member of the definition; "" when there is none.
-func (d *offering) textOf(key string) string {
-	s, _ := d.tree[key].(string)
-	return s
 }
 
 // displayTitle returns the display title, from the member of either generation of the
 // protocol.
 func (d *offering) displayTitle() string {
-	if t := d.textOf("title"); t != "" {
-		return t
-	}
 	a, _ := d.tree["annotations"].(map[string]any)
-	t, _ := a["title"].(string)
-	return t
+	return cmp.Or(textOf(d.tree, "title"), textOf(a, "title"))
 }
 
 // isReadOnly reports whether the definition says that a call only reads.

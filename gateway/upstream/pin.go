@@ -113,20 +113,15 @@ func (s *mountedServer) applyView(l *connLink, v *offerView) {
 		}
 	}
 	if l.dropped.Load() {
-		s.storeLastView(v)
+		maps.Copy(s.left, v.commonReasons())
 	} else {
 		s.views[l] = v
 	}
 	changed := s.updateHeld()
 	s.mu.Unlock()
 	if changed {
-		s.notifyChanged()
+		s.m.o.Changed()
 	}
-}
-
-// storeLastView keeps the findings of a connection. The caller holds the lock.
-func (s *mountedServer) storeLastView(v *offerView) {
-	maps.Copy(s.left, v.commonReasons())
 }
 
 // commonReasons returns the findings of a view that hold for all connections.
@@ -149,7 +144,7 @@ func (s *mountedServer) forgetConnection(l *connLink) {
 		return
 	}
 	delete(s.views, l)
-	s.storeLastView(v)
+	maps.Copy(s.left, v.commonReasons())
 	s.updateHeld()
 }
 
@@ -284,29 +279,22 @@ func (s *mountedServer) refuseRequest(l *connLink, name string, needs []definiti
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Resource: name, Detail: "Tool " + name + " is not currently available"}
 }
 
-// offeredDefinitions returns what the discovered servers offer, as received.
-func (s *mountedServer) offeredDefinitions() *Offer {
-	s.mu.Lock()
-	n := s.latest
-	s.mu.Unlock()
-	if n == nil {
-		return nil
-	}
-	return &Offer{
-		Launch: s.Launch(), Identity: n.identity, Instructions: n.instructions,
-		Tools: n.all[KindTool], Prompts: n.all[KindPrompt],
-		Resources: n.all[KindResource], Templates: n.all[KindTemplate],
-	}
-}
-
 // Offers returns what each discovered server says it is and offers, as
 // received, by name. The caller adds the resolved binary to each launch and
 // pins it.
 func (m *Mounts) Offers() map[string]*Offer {
 	all := map[string]*Offer{}
 	for _, s := range m.servers {
-		if o := s.offeredDefinitions(); o != nil {
-			all[s.Name] = o
+		s.mu.Lock()
+		n := s.latest
+		s.mu.Unlock()
+		if n == nil {
+			continue
+		}
+		all[s.Name] = &Offer{
+			Launch: s.Launch(), Identity: n.identity, Instructions: n.instructions,
+			Tools: n.all[KindTool], Prompts: n.all[KindPrompt],
+			Resources: n.all[KindResource], Templates: n.all[KindTemplate],
 		}
 	}
 	return all

@@ -28,7 +28,7 @@ func (s *mountedServer) promptSchema(d *offering) (json.RawMessage, error) {
 	required, seen := []string{}, map[string]bool{}
 	for i, item := range list {
 		a, _ := item.(map[string]any)
-		name, _ := a["name"].(string)
+		name := textOf(a, "name")
 		switch {
 		case name == "" || !s.m.o.Cleaner.Accepts(name):
 			return nil, fmt.Errorf("argument %d has no name that can be shown", i+1)
@@ -40,10 +40,7 @@ func (s *mountedServer) promptSchema(d *offering) (json.RawMessage, error) {
 			Type        string `json:"type"`
 			Title       string `json:"title,omitempty"`
 			Description string `json:"description,omitempty"`
-		}{Type: "string"}
-		title, _ := a["title"].(string)
-		description, _ := a["description"].(string)
-		property.Title, property.Description = string(s.m.o.Cleaner.Text(title)), string(s.m.o.Cleaner.Text(description))
+		}{"string", string(s.m.o.Cleaner.Text(textOf(a, "title"))), string(s.m.o.Cleaner.Text(textOf(a, "description")))}
 		if must, _ := a["required"].(bool); must {
 			required = append(required, name)
 		}

@@ -20,9 +20,9 @@ func (s *mountedServer) newResource(d *offering) (sallyport.Resource, error) {
 		return sallyport.Resource{}, errors.New("its URI holds characters that are not shown, or a secret")
 	}
 	r := sallyport.Resource{
-		Name: string(cl.Text(d.textOf("name"))), Title: string(cl.Text(d.displayTitle())), MediaType: string(cl.Text(d.textOf("mimeType"))),
+		Name: string(cl.Text(textOf(d.tree, "name"))), Title: string(cl.Text(d.displayTitle())), MediaType: string(cl.Text(textOf(d.tree, "mimeType"))),
 	}
-	r.Description, _ = output.Trim(string(cl.Text(d.textOf("description"))), maxDescription)
+	r.Description, _ = output.Trim(string(cl.Text(textOf(d.tree, "description"))), maxDescription)
 	if _, _, err := mime.ParseMediaType(r.MediaType); err != nil {
 		r.MediaType = ""
 	}
