@@ -271,6 +271,26 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// TestResolveFitsNode: without a version the newest is taken that runs on the
+// Node of this machine; a tag means its own version.
+func TestResolveFitsNode(t *testing.T) {
+	t.Parallel()
+	needs.Programs(t, "node")
+	n := newNPM(t, map[string]published{"notes": {version: "2.0.0", manifest: map[string]any{"engines": map[string]string{"node": ">=999"}}}})
+	n.docs["notes"]["versions"].(map[string]any)["1.5.0"] = map[string]any{"name": "notes", "version": "1.5.0"}
+	p := newPlace(t, n, nil)
+	for command, want := range map[string]string{"notes": "1.5.0", "notes@latest": "2.0.0"} {
+		pkg, _, _ := install.Parse([]string{"npx", command})
+		answer := p.gate(p.store.Resolve(pkg))
+		if got, err := pkg.Resolved(answer); err != nil || got.Version != want {
+			t.Errorf("Resolve(%s) = %v, %v, want %s", command, got, err, want)
+		}
+		if why := install.WhyVersion(answer); command == "notes" && !strings.HasSuffix(why, "2.0.0 needs Node >=999") {
+			t.Errorf("Resolve(%s) says %q", command, why)
+		}
+	}
+}
+
 // TestAMachineWithoutTheProgram answers with its name.
 func TestAMachineWithoutTheProgram(t *testing.T) {
 	t.Parallel()
