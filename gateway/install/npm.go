@@ -135,20 +135,26 @@ func sha512Digest(integrity string) string {
 // readJSON reads a file of an installation. Keys that are not asked for are
 // left out.
 func readJSON(root *os.Root, name string, v any) error {
+	text, err := readFile(root, name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// readFile reads a file of an installation whole.
+func readFile(root *os.Root, name string) ([]byte, error) {
 	f, err := root.Open(name)
 	if err != nil {
-		return fmt.Errorf("%s cannot be read: %w", name, err)
+		return nil, fmt.Errorf("%s cannot be read: %w", name, err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
 	if err == nil && len(text) > maxManifest {
-		err = fmt.Errorf("it has more than %d bytes", maxManifest)
+		err = fmt.Errorf("%s: it has more than %d bytes", name, maxManifest)
 	}
-	if err == nil {
-		err = json.Unmarshal(text, v)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
+	return text, err
 }

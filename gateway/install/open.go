@@ -135,23 +135,11 @@ func chooseProgram(programs map[string]string, p Package, own string) (string, e
 	switch {
 	case ok:
 		return own, nil
-	case p.Bin == "" && len(names) > 0 && allEqual(programs):
-		return names[0], nil
+	case p.Bin == "" && len(slices.Compact(slices.Sorted(maps.Values(programs)))) == 1:
+		return names[0], nil // all names mean one file
 	default:
 		return "", fmt.Errorf("it has no program %.80q; it has %.300q", own, names)
 	}
-}
-
-// allEqual reports whether all names mean one file.
-func allEqual(m map[string]string) bool {
-	first, seen := "", false
-	for _, v := range m {
-		if seen && v != first {
-			return false
-		}
-		first, seen = v, true
-	}
-	return true
 }
 
 // maxShebang is the longest first line that Linux reads (BINPRM_BUF_SIZE).

@@ -14,7 +14,6 @@ var ErrNotLauncher = errors.New("not a package launcher")
 
 // packageLauncher is how the command line of a package launcher reads.
 type packageLauncher struct {
-	registry Registry
 	// quiet lists options that change nothing here.
 	quiet []string
 	// from lists options whose value names the package. The first word is the
@@ -26,24 +25,15 @@ type packageLauncher struct {
 	verbs []string
 }
 
-// findLauncher returns the launcher of a program's name. The options are those
-// of npm-exec(1), bunx, uvx and pipx that say no more than which program of
+// launchers holds the launchers by the names of their programs. The options are
+// those of npm-exec(1), bunx, uvx and pipx that say no more than which program of
 // which package is to run.
-func findLauncher(name string) (packageLauncher, bool) {
-	switch name {
-	case "npx":
-		return packageLauncher{NPM, []string{"-y", "--yes", "-q", "--quiet"}, []string{"-p", "--package"}, npmSpec, nil}, true
-	case "bunx":
-		return packageLauncher{NPM, []string{"-y", "--yes", "--silent"}, []string{"-p", "--package"}, npmSpec, nil}, true
-	case "uvx":
-		return packageLauncher{PyPI, []string{"-q", "--quiet"}, []string{"--from"}, pypiSpec, nil}, true
-	case "uv":
-		return packageLauncher{PyPI, []string{"-q", "--quiet"}, []string{"--from"}, pypiSpec, []string{"tool", "run"}}, true
-	case "pipx":
-		return packageLauncher{PyPI, []string{"-q", "--quiet"}, []string{"--spec"}, pypiSpec, []string{"run"}}, true
-	default:
-		return packageLauncher{}, false
-	}
+var launchers = map[string]packageLauncher{
+	"npx":  {[]string{"-y", "--yes", "-q", "--quiet"}, []string{"-p", "--package"}, npmSpec, nil},
+	"bunx": {[]string{"-y", "--yes", "--silent"}, []string{"-p", "--package"}, npmSpec, nil},
+	"uvx":  {[]string{"-q", "--quiet"}, []string{"--from"}, pypiSpec, nil},
+	"uv":   {[]string{"-q", "--quiet"}, []string{"--from"}, pypiSpec, []string{"tool", "run"}},
+	"pipx": {[]string{"-q", "--quiet"}, []string{"--spec"}, pypiSpec, []string{"run"}},
 }
 
 // others are launchers that this package does not read, with what to write
@@ -67,7 +57,7 @@ func Parse(command []string) (Package, []string, error) {
 	for _, ending := range []string{".cmd", ".exe"} {
 		name = strings.TrimSuffix(name, ending)
 	}
-	l, ok := findLauncher(name)
+	l, ok := launchers[name]
 	words := command[1:]
 	verb := ""
 	if len(words) > 0 {
@@ -119,11 +109,13 @@ func (l packageLauncher) parseArguments(words []string) (Package, []string, erro
 		return Package{}, nil, errors.New("no program is named")
 	}
 	var p Package
-	if spec == "" {
+	switch {
+	case spec == "":
 		p = l.read(words[0])
-	} else if p = l.read(spec); words[0] == "" {
+	case words[0] == "":
 		return Package{}, nil, errors.New("no program is named")
-	} else {
+	default:
+		p = l.read(spec)
 		p.Bin = words[0]
 	}
 	return p, words[1:], p.Check()

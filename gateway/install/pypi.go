@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -138,15 +137,10 @@ func pypiCommand(root *os.Root, p Package) ([]string, error) {
 
 // consoleScripts reads the programs of a distribution.
 func consoleScripts(root *os.Root, file string) (map[string]string, error) {
-	f, err := root.Open(file)
+	text, err := readFile(root, file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("it has no program: it has no entry points")
 	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxManifest))
 	if err != nil {
 		return nil, err
 	}

@@ -24,16 +24,7 @@ type Installed struct {
 	Integrity string
 }
 
-const (
-	keyDigest, keyIntegrity, keyVersion = "digest", "integrity", "version"
-)
-
-// toResult returns the answer of the tool.
-func (i Installed) toResult() sallyport.Result {
-	r := sallyport.OK("installed " + i.Package.String() + ", digest " + i.Digest)
-	r.Structured = map[string]any{keyDigest: i.Digest, keyIntegrity: i.Integrity}
-	return r
-}
+const keyDigest, keyIntegrity, keyVersion = "digest", "integrity", "version"
 
 // Installed reads the answer of the tool of a package.
 func (p Package) Installed(r sallyport.Result) (Installed, error) {
@@ -111,13 +102,11 @@ func (s *Store) Tool(p Package) sallyport.Tool {
 			if err != nil {
 				return sallyport.Result{}, err
 			}
-			return i.toResult(), nil
+			r := sallyport.OK("installed " + i.Package.String() + ", digest " + i.Digest)
+			r.Structured = map[string]any{keyDigest: i.Digest, keyIntegrity: i.Integrity}
+			return r, nil
 		},
 	}
-}
-
-func newUnavailable(text string) error {
-	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Operation: "install", Detail: text}
 }
 
 type unpackedArchive struct {
@@ -150,7 +139,10 @@ func (s *Store) runRecipe(ctx context.Context, c *sallyport.Call, p Package, how
 	case err != nil:
 		return Installed{}, err
 	case res.ExitCode == missing:
-		return Installed{}, newUnavailable(strings.Join(how.programs, ", ") + " and tar are needed to install " + p.String() + ": not all of them are on the search path of this machine")
+		return Installed{}, &sallyport.Error{
+			Code: sallyport.CodeNotAvailable, Operation: "install",
+			Detail: strings.Join(how.programs, ", ") + " and tar are needed to install " + p.String() + ": not all of them are on the search path of this machine",
+		}
 	case u.err != nil && res.ExitCode == 0:
 		return Installed{}, newFailure(u.err, "%s is refused: %v", p, u.err)
 	case res.ExitCode != 0:

@@ -187,32 +187,6 @@ func TestNamesInArchives(t *testing.T) {
 	}
 }
 
-func TestProgramsThatAreMissing(t *testing.T) {
-	t.Parallel()
-	needs.Programs(t, "npm", "node", "tar")
-	for name, tt := range map[string]struct {
-		manifest map[string]any
-		want     string
-	}{
-		"no bin":          {nil, "has no bin"},
-		"no file":         {map[string]any{"bin": "absent.js"}, "no file of the package"},
-		"outside":         {map[string]any{"bin": "../../package.json"}, "no file of the package"},
-		"another name":    {map[string]any{"bin": map[string]string{"a": "cli.js", "b": "c.js"}}, `no program "pkg"`},
-		"another runtime": {map[string]any{"bin": "run.sh"}, `runs with "/bin/bash"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newPlace(t, newNPM(t, map[string]published{"pkg": {
-				version: "1.0.0", manifest: tt.manifest,
-				files: map[string]string{"cli.js": "", "c.js": "", "run.sh": "#!/bin/bash\n"},
-			}}), nil)
-			i := p.install(parse(t, "npx", "pkg@1.0.0"))
-			if _, err := p.store.Open(i.Package, i.Digest); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("Open = %v, want %q", err, tt.want)
-			}
-		})
-	}
-}
-
 func TestInstallationsAtOnceLeaveOneCopy(t *testing.T) {
 	t.Parallel()
 	needs.Programs(t, "npm", "node", "tar")

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -126,11 +125,9 @@ func unpackEntry(root *os.Root, r io.Reader, h *tar.Header, name string, left *u
 	}
 	sum := sha256.New()
 	_, err = io.Copy(io.MultiWriter(f, sum), r)
-	i.sum = checksumOf(sum)
+	i.sum = [sha256.Size]byte(sum.Sum(nil))
 	return i, errors.Join(err, f.Close())
 }
-
-func checksumOf(h hash.Hash) [sha256.Size]byte { return [sha256.Size]byte(h.Sum(nil)) }
 
 func makeReadOnly(root *os.Root, items []unpackedItem) error {
 	for _, i := range slices.Backward(items) {
@@ -198,6 +195,6 @@ func digestEntry(root *os.Root, path string, e fs.DirEntry, left *unpackBudget) 
 	if err == nil && n != size {
 		err = fmt.Errorf("%.200q changes", path)
 	}
-	i.sum = checksumOf(sum)
+	i.sum = [sha256.Size]byte(sum.Sum(nil))
 	return i, err
 }

@@ -149,11 +149,19 @@ func pinned(t testing.TB) (s *Store, p Package, digest, folder string) {
 
 func installPackage(t testing.TB, s *Store, p Package) string {
 	t.Helper()
+	return installWith(t, s, p, `,"bin":"cli.js"`)
+}
+
+// installWith installs a package without npm, whose manifest holds more than its
+// name and its version.
+func installWith(t testing.TB, s *Store, p Package, manifest string) string {
+	t.Helper()
 	dir := func(name string) entry { return entry{name: name, kind: tar.TypeDir} }
 	stage := s.newStagePath()
 	digest, err := s.unpackArchive(bytes.NewReader(archive(t, dir("package"), dir("package/node_modules"), dir("package/node_modules/@s"),
 		dir("package/node_modules/@s/a"), entry{name: "package/node_modules/@s/a/cli.js", body: "#!/usr/bin/env -S node --no-warnings\n"},
-		entry{name: "package/node_modules/@s/a/package.json", body: `{"name":"@s/a","version":"1.0.0","bin":"cli.js"}`},
+		entry{name: "package/node_modules/@s/a/run.sh", body: "#!/bin/bash\n"},
+		entry{name: "package/node_modules/@s/a/package.json", body: `{"name":"@s/a","version":"1.0.0"` + manifest + `}`},
 		entry{name: "package/package-lock.json", body: `{"lockfileVersion":3,"packages":{"":{},"node_modules/@s/a":{"version":"1.0.0",
 			"resolved":"https://registry.npmjs.org/@s/a/-/a-1.0.0.tgz","integrity":"sha512-x"}}}`})), stage)
 	if err != nil {
@@ -187,6 +195,24 @@ func TestOpen(t *testing.T) {
 		if _, err := s.Open(p, bad); err == nil || !strings.Contains(err.Error(), "is not a digest") {
 			t.Errorf("Open with the digest %q = %v", bad, err)
 		}
+	}
+}
+
+func TestProgramsThatAreMissing(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ manifest, want string }{
+		"no bin":          {"", "has no bin"},
+		"no file":         {`,"bin":"absent.js"`, "no file of the package"},
+		"outside":         {`,"bin":"../../package.json"`, "no file of the package"},
+		"another name":    {`,"bin":{"x":"cli.js","b":"run.sh"}`, `no program "a"`},
+		"another runtime": {`,"bin":"run.sh"`, `runs with "/bin/bash"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, p := opened(t, nil), Package{Registry: NPM, Name: "@s/a", Version: "1.0.0"}
+			if _, err := s.Open(p, installWith(t, s, p, tt.manifest)); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Open = %v, want %q", err, tt.want)
+			}
+		})
 	}
 }
 
