@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // listedAction is a tool as the API describes it, in the words of the configuration.
@@ -66,7 +67,7 @@ func parseQuery(raw string, filters bool) (q listQuery, err error) {
 		case key == "personality":
 			return q, fmt.Errorf("personality: expected one text of at most %d bytes without control characters", maxWord)
 		default:
-			return q, fmt.Errorf("unknown query parameter %q", clipWord(key))
+			return q, fmt.Errorf("unknown query parameter %q", text.ClipBytes(key, quotedBytes))
 		}
 	}
 	return q, nil
@@ -116,7 +117,7 @@ func (s *Server) describeAction(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	writeRefusal(w, http.StatusNotFound, sallyport.CodeNotAvailable, "Unknown tool: "+clipWord(id))
+	writeRefusal(w, http.StatusNotFound, sallyport.CodeNotAvailable, "Unknown tool: "+text.ClipBytes(id, quotedBytes))
 }
 
 // visibleActions returns the actions that the caller sees, sorted by id.

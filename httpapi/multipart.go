@@ -6,10 +6,12 @@ import (
 	"io"
 	"mime/multipart"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -44,8 +46,7 @@ func (s *Server) executeWithFiles(w http.ResponseWriter, r *http.Request) {
 	var f multipartForm
 	defer f.release()
 	if err := c.readParts(&f); err != nil {
-		var broken *brokenForm
-		if errors.As(err, &broken) {
+		if broken, ok := errors.AsType[*brokenForm](err); ok {
 			c.rejectCall(http.StatusBadRequest, broken.why)
 			return
 		}
@@ -65,8 +66,8 @@ type multipartForm struct {
 
 // release drops the files, the last one first.
 func (f *multipartForm) release() {
-	for i := len(f.releases) - 1; i >= 0; i-- {
-		f.releases[i]()
+	for _, release := range slices.Backward(f.releases) {
+		release()
 	}
 }
 
@@ -122,21 +123,21 @@ func (c *actionCall) readPart(f *multipartForm, part *multipart.Part, count int)
 		if count != 0 {
 			return &brokenForm{"the part request must come first, and once"}
 		}
-		text, err := io.ReadAll(io.LimitReader(part, smallBytes+1))
+		body, err := io.ReadAll(io.LimitReader(part, smallBytes+1))
 		if err != nil {
 			return err
 		}
-		if len(text) > smallBytes {
+		if len(body) > smallBytes {
 			return &brokenForm{fmt.Sprintf("the part request is longer than %d bytes; send what is large as a file", smallBytes)}
 		}
-		if f.request, err = decodeRequest(text); err != nil {
+		if f.request, err = decodeRequest(body); err != nil {
 			return &brokenForm{err.Error()}
 		}
 		return nil
 	case filePart:
 		return c.storeFile(f, part)
 	default:
-		return &brokenForm{fmt.Sprintf("unknown part %q; known are request and file", clipWord(part.FormName()))}
+		return &brokenForm{fmt.Sprintf("unknown part %q; known are request and file", text.ClipBytes(part.FormName(), quotedBytes))}
 	}
 }
 

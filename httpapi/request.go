@@ -29,6 +29,8 @@ const (
 	smallBytes  = 64 << 10
 	// maxWord bounds a session id and the name of a personality, in bytes.
 	maxWord = 256
+	// quotedBytes bounds a word of the client's in a message to the client.
+	quotedBytes = 64
 	// bodyWait bounds how long a body may take to arrive.
 	bodyWait = time.Minute
 )
@@ -44,15 +46,15 @@ type executeRequest struct {
 // decodeRequest reads a body strictly: one JSON object in UTF-8 with known keys, each
 // at most once, and nothing after it. The parameters are left to the gate,
 // which decodes them itself and records what it refuses.
-func decodeRequest(text []byte) (q executeRequest, err error) {
+func decodeRequest(body []byte) (q executeRequest, err error) {
 	switch {
-	case !utf8.Valid(text):
+	case !utf8.Valid(body):
 		return q, errors.New("the body is not valid UTF-8")
-	case !json.Valid(text):
+	case !json.Valid(body):
 		return q, errors.New("the body is not one JSON value")
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	// The text is valid, so that reading tokens cannot fail.
+	dec := json.NewDecoder(bytes.NewReader(body))
+	// The body is valid, so that reading tokens cannot fail.
 	if open, _ := dec.Token(); open != json.Delim('{') {
 		return q, errors.New("the body must be an object with the keys params, session, personality and dry_run")
 	}
@@ -61,7 +63,7 @@ func decodeRequest(text []byte) (q executeRequest, err error) {
 		token, _ := dec.Token()
 		key, _ := token.(string)
 		if seen[key] {
-			return q, fmt.Errorf("the key %q is repeated", clipWord(key))
+			return q, fmt.Errorf("the key %q is repeated", text.ClipBytes(key, quotedBytes))
 		}
 		seen[key] = true
 		var v json.RawMessage
@@ -94,7 +96,7 @@ func (q *executeRequest) setMember(key string, v json.RawMessage) error {
 		q.dryRun = v[0] == 't'
 		return nil
 	default:
-		return fmt.Errorf("unknown key %q; known are params, session, personality and dry_run", clipWord(key))
+		return fmt.Errorf("unknown key %q; known are params, session, personality and dry_run", text.ClipBytes(key, quotedBytes))
 	}
 }
 
@@ -111,12 +113,6 @@ func decodeName(key string, v json.RawMessage, to *string) error {
 func isUsableName(s string) bool {
 	odd := func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
 	return len(s) <= maxWord && !strings.ContainsFunc(s, odd)
-}
-
-// clipWord bounds a word of the client's in a message to the client.
-func clipWord(s string) string {
-	const most = 64
-	return text.ClipBytes(s, most)
 }
 
 // errTooLong is a body beyond its bound.

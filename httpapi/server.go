@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -82,21 +83,11 @@ func (o *Options) setDefaults() error {
 	if o.MaxBody < 0 || o.MaxUpload < 0 || o.Heartbeat < 0 {
 		return errors.New("httpapi: MaxBody, MaxUpload and Heartbeat must not be negative")
 	}
-	if o.MaxBody == 0 {
-		o.MaxBody = defaultBody
-	}
-	if o.MaxUpload == 0 {
-		o.MaxUpload = defaultUpload
-	}
-	if o.Heartbeat == 0 {
-		o.Heartbeat = defaultHeartbeat
-	}
-	if o.Version == "" {
-		o.Version = "dev"
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.MaxBody = cmp.Or(o.MaxBody, defaultBody)
+	o.MaxUpload = cmp.Or(o.MaxUpload, defaultUpload)
+	o.Heartbeat = cmp.Or(o.Heartbeat, defaultHeartbeat)
+	o.Version = cmp.Or(o.Version, "dev")
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return nil
 }
 
