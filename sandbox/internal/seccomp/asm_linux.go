@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
 )
 
 // filterCode is a piece of a filter in which every path ends in a return. Jumps
@@ -18,6 +19,13 @@ const maxSkip = 255
 func returnVerdict(verdict uint32) filterCode {
 	return filterCode{bpf.RetConstant{Val: verdict}}
 }
+
+var (
+	allow   = returnVerdict(unix.SECCOMP_RET_ALLOW)
+	notify  = returnVerdict(unix.SECCOMP_RET_USER_NOTIF)
+	denied  = refuseWith(unix.EPERM)
+	missing = refuseWith(unix.ENOSYS)
+)
 
 // loadWord puts a 32-bit word of struct seccomp_data into the accumulator.
 func loadWord(offset uint32, then filterCode) filterCode {

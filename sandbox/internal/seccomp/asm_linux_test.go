@@ -80,36 +80,3 @@ func TestProgramsAreSmallAndOnlyUseWhatTheKernelCaches(t *testing.T) {
 		}
 	}
 }
-
-func TestAssembleRefusesTooMuch(t *testing.T) {
-	t.Parallel()
-	p := Program(make([]bpf.RawInstruction, maxInstructions+1))
-	if _, err := Decode(p.Encode()); err == nil {
-		t.Error("Decode of too many instructions succeeded")
-	}
-	for _, b := range [][]byte{nil, make([]byte, 7), make([]byte, 9)} {
-		if _, err := Decode(b); err == nil {
-			t.Errorf("Decode of %d bytes succeeded", len(b))
-		}
-	}
-}
-
-func FuzzDecode(f *testing.F) {
-	for _, arch := range arches {
-		p, err := machines[arch].assembleFilter(full)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(p.Encode())
-	}
-	f.Add([]byte("1234567"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		p, err := Decode(b)
-		if err != nil {
-			return
-		}
-		if !slices.Equal(p.Encode(), b) {
-			t.Errorf("Encode(Decode(%x)) differs", b)
-		}
-	})
-}

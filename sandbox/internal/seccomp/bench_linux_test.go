@@ -50,7 +50,7 @@ func installNow() error {
 	if err != nil {
 		return err
 	}
-	_, err = Install(p, false)
+	_, err = installFilter(p, false)
 	return err
 }
 
@@ -71,7 +71,7 @@ func BenchmarkInstall(b *testing.B) {
 		done := make(chan error)
 		go func() {
 			runtime.LockOSThread()
-			_, err := Install(p, false)
+			_, err := installFilter(p, false)
 			done <- err
 		}()
 		if err := <-done; err != nil {

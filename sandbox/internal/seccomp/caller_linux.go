@@ -47,8 +47,8 @@ var (
 	two = []pathArg{{here, 0}, {here, 1}}
 )
 
-// shapes are the watched calls. The text of a symbolic link is not a path that
-// the call looks at.
+// shapes are the watched calls, which name files, programs or peers. The text of
+// a symbolic link is not a path that the call looks at.
 var shapes = map[string]callShape{
 	"execve":        {paths: one},
 	"execveat":      {paths: at},
@@ -214,15 +214,15 @@ func formatPeer(b []byte) string {
 	}
 	family, b := binary.NativeEndian.Uint16(b), b[2:]
 	switch {
-	case family == afInet && len(b) >= 6:
+	case family == unix.AF_INET && len(b) >= 6:
 		ip := netip.AddrFrom4([4]byte(b[2:6]))
 		return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(b)).String()
-	case family == afInet6 && len(b) >= 22:
+	case family == unix.AF_INET6 && len(b) >= 22:
 		ip := netip.AddrFrom16([16]byte(b[6:22]))
 		return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(b)).String()
-	case family == afUnix && len(b) > 0 && b[0] == 0:
+	case family == unix.AF_UNIX && len(b) > 0 && b[0] == 0:
 		return "@" + string(b[1:])
-	case family == afUnix:
+	case family == unix.AF_UNIX:
 		name, _, _ := bytes.Cut(b, []byte{0})
 		return string(name)
 	}

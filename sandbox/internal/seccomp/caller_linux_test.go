@@ -1,17 +1,18 @@
 package seccomp
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // A watched call whose arguments nobody described would be reported empty.
 func TestEveryWatchedCallHasAShape(t *testing.T) {
 	t.Parallel()
-	for _, name := range watchedNames {
-		if s, ok := shapes[name]; !ok || len(s.paths) == 0 && s.address == 0 {
-			t.Errorf("%s has no shape", name)
+	for name, s := range shapes {
+		known := func(n number) bool { return n.name == name }
+		if len(s.paths) == 0 && s.address == 0 || !slices.ContainsFunc(numbers, known) {
+			t.Errorf("%s has no shape or no number", name)
 		}
-	}
-	if len(shapes) != len(watchedNames) {
-		t.Errorf("%d shapes for %d watched calls", len(shapes), len(watchedNames))
 	}
 }
 

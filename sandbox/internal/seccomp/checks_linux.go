@@ -1,120 +1,83 @@
 package seccomp
 
-import "golang.org/x/net/bpf"
+import (
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
 
 const (
-	afUnix  = 1
-	afInet  = 2
-	afInet6 = 10
-
-	sockStream    = 1
-	sockDgram     = 2
-	sockSeqpacket = 5
 	// sockTypeMask is SOCK_TYPE_MASK of linux/net.h; the bits above it are
 	// SOCK_CLOEXEC and SOCK_NONBLOCK, or EINVAL.
 	sockTypeMask = 0xf
 
-	ipprotoTCP = 6
-	ipprotoUDP = 17
-
-	msgFastopen = 0x20000000
-
 	// cloneNamespaces are the CLONE_NEW flags except CLONE_NEWTIME, whose
 	// bit is part of the exit signal in clone.
-	cloneNamespaces = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 |
-		0x10000000 | 0x20000000 | 0x40000000
-	cloneParent = 0x00008000
-	cloneThread = 0x00010000
-	cloneFiles  = 0x00000400
+	cloneNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
+		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-	tiocCONS  = 0x541d
-	tiocLINUX = 0x541c
-	tiocSETD  = 0x5423
-	tiocSTI   = 0x5412
-
-	// sIFMT masks the type of a file in a mode; 0 means a regular file.
-	sIFMT   = 0xf000
-	sIFIFO  = 0x1000
-	sIFREG  = 0x8000
-	sIFSOCK = 0xc000
-
-	// setIDs are S_ISUID and S_ISGID of a mode.
-	setIDs = 0x0c00
+	setIDs = unix.S_ISUID | unix.S_ISGID
 	// createFlags are O_CREAT and the bit of O_TMPFILE that is its own
 	// (asm-generic/fcntl.h): with these, open has a mode.
-	createFlags = 0x40 | 0x400000
+	createFlags = unix.O_CREAT | 0x400000
 
-	// Which argument of setpriority and of ioprio_set (linux/resource.h,
-	// linux/ioprio.h).
-	prioProcess   = 0
-	prioGroup     = 1
+	// Which argument of ioprio_set (linux/ioprio.h).
 	ioprioProcess = 1
 	ioprioGroup   = 2
-
-	prSetPdeathsig = 1
-	sigKill        = 9
-
-	// Operations and flags of seccomp(2).
-	seccompSetModeStrict   = 0
-	seccompSetModeFilter   = 1
-	seccompGetActionAvail  = 2
-	seccompGetNotifSizes   = 3
-	seccompFlagNewListener = 8
 )
 
 // checkExec allows or notifies.
 func checkExec(o Options) filterCode {
 	if o.Notify {
-		return returnVerdict(verdictNotify)
+		return notify
 	}
-	return returnVerdict(verdictAllow)
+	return allow
 }
 
 // checkEpoll allows everything, or notifies EPOLL_CTL_ADD.
 func checkEpoll(o Options) filterCode {
 	const add = 1
 	if o.CountWatches {
-		return loadArg(1, branchIf(bpf.JumpEqual, add, returnVerdict(verdictNotify), returnVerdict(verdictAllow)))
+		return loadArg(1, branchIf(bpf.JumpEqual, add, notify, allow))
 	}
-	return returnVerdict(verdictAllow)
+	return allow
 }
 
 // checkInotify allows instances where something else bounds them.
 func checkInotify(o Options) filterCode {
 	if o.Inotify {
-		return returnVerdict(verdictAllow)
+		return allow
 	}
-	return refuseWith(eMFILE)
+	return refuseWith(unix.EMFILE)
 }
 
 // checkIPC allows System V IPC where it has a namespace.
 func checkIPC(o Options) filterCode {
 	if o.IPC {
-		return returnVerdict(verdictAllow)
+		return allow
 	}
-	return refuseWith(eNOSYS)
+	return refuseWith(unix.ENOSYS)
 }
 
 // checkRename allows RENAME_NOREPLACE and RENAME_EXCHANGE (rename(2)).
 func checkRename(Options) filterCode {
 	const known = 1 | 2
-	return loadArg(4, branchIf(bpf.JumpBitsSet, ^uint32(known), refuseWith(eINVAL), returnVerdict(verdictAllow)))
+	return loadArg(4, branchIf(bpf.JumpBitsSet, ^uint32(known), refuseWith(unix.EINVAL), allow))
 }
 
 // checkSession keeps a child in its process group unless a namespace ends what
 // leaves it.
 func checkSession(o Options) filterCode {
 	if o.Sessions {
-		return returnVerdict(verdictAllow)
+		return allow
 	}
-	return refuseWith(ePERM)
+	return refuseWith(unix.EPERM)
 }
 
 // checkClone judges the flags of clone, its first argument on both
 // architectures. The kernel takes the low 32 bits.
 func checkClone(Options) filterCode {
-	thread := branchIf(bpf.JumpBitsSet, cloneThread, branchIf(bpf.JumpBitsSet, cloneFiles, returnVerdict(verdictAllow), refuseWith(ePERM)), returnVerdict(verdictAllow))
-	return loadArg(0, branchIf(bpf.JumpBitsSet, cloneNamespaces|cloneParent, refuseWith(ePERM), thread))
+	thread := branchIf(bpf.JumpBitsSet, unix.CLONE_THREAD, branchIf(bpf.JumpBitsSet, unix.CLONE_FILES, allow, refuseWith(unix.EPERM)), allow)
+	return loadArg(0, branchIf(bpf.JumpBitsSet, cloneNamespaces|unix.CLONE_PARENT, refuseWith(unix.EPERM), thread))
 }
 
 // checkSocket judges family, type and protocol. EAFNOSUPPORT is what
@@ -123,60 +86,60 @@ func checkClone(Options) filterCode {
 // The internet families without a network are EPERM, which says that the
 // network is not missing but refused.
 func checkSocket(o Options) filterCode {
-	inet := refuseWith(ePERM)
+	inet := refuseWith(unix.EPERM)
 	if o.Network {
 		inet = loadArg(1, maskBits(sockTypeMask, chooseByValue(map[uint32]filterCode{
-			sockStream: allowProtocol(ipprotoTCP),
-			sockDgram:  allowProtocol(ipprotoUDP),
-		}, refuseWith(ePERM))))
+			unix.SOCK_STREAM: allowProtocol(unix.IPPROTO_TCP),
+			unix.SOCK_DGRAM:  allowProtocol(unix.IPPROTO_UDP),
+		}, refuseWith(unix.EPERM))))
 	}
-	return loadArg(0, oneOf([]uint32{afInet, afInet6}, inet, refuseWith(eAFNOSUPPORT)))
+	return loadArg(0, oneOf([]uint32{unix.AF_INET, unix.AF_INET6}, inet, refuseWith(unix.EAFNOSUPPORT)))
 }
 
 // allowProtocol allows the default protocol of a socket type, also by its number.
 func allowProtocol(number uint32) filterCode {
-	return loadArg(2, oneOf([]uint32{0, number}, returnVerdict(verdictAllow), refuseWith(ePROTONOSUPPORT)))
+	return loadArg(2, oneOf([]uint32{0, number}, allow, refuseWith(unix.EPROTONOSUPPORT)))
 }
 
 // checkSocketpair allows pairs that cannot be connected to anything else. The
 // kernel makes SOCK_RAW of this family a datagram socket too.
 func checkSocketpair(Options) filterCode {
 	types := loadArg(1, maskBits(sockTypeMask,
-		oneOf([]uint32{sockStream, sockSeqpacket}, returnVerdict(verdictAllow), refuseWith(ePERM))))
-	return loadArg(0, branchIf(bpf.JumpEqual, afUnix, types, refuseWith(eAFNOSUPPORT)))
+		oneOf([]uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}, allow, refuseWith(unix.EPERM))))
+	return loadArg(0, branchIf(bpf.JumpEqual, unix.AF_UNIX, types, refuseWith(unix.EAFNOSUPPORT)))
 }
 
 // checkSendto refuses fast open and a destination. Of the address, which is a
 // pointer, both halves count.
 func checkSendto(Options) filterCode {
 	address := loadArg(4, branchIf(bpf.JumpEqual, 0,
-		loadArgHigh(4, branchIf(bpf.JumpEqual, 0, returnVerdict(verdictAllow), refuseWith(ePERM))),
-		refuseWith(ePERM)))
+		loadArgHigh(4, branchIf(bpf.JumpEqual, 0, allow, refuseWith(unix.EPERM))),
+		refuseWith(unix.EPERM)))
 	return refuseFastOpen(3, address)
 }
 
 // checkSendmsg and checkSendmmsg refuse fast open. The flags inside of a
 // message header are ignored by the kernel when sending.
-func checkSendmsg(Options) filterCode  { return refuseFastOpen(2, returnVerdict(verdictAllow)) }
-func checkSendmmsg(Options) filterCode { return refuseFastOpen(3, returnVerdict(verdictAllow)) }
+func checkSendmsg(Options) filterCode  { return refuseFastOpen(2, allow) }
+func checkSendmmsg(Options) filterCode { return refuseFastOpen(3, allow) }
 
 // refuseFastOpen refuses MSG_FASTOPEN in a flags argument with the error of a
 // kernel where it is turned off.
 func refuseFastOpen(flags uint32, then filterCode) filterCode {
-	return loadArg(flags, branchIf(bpf.JumpBitsSet, msgFastopen, refuseWith(eOPNOTSUPP), then))
+	return loadArg(flags, branchIf(bpf.JumpBitsSet, unix.MSG_FASTOPEN, refuseWith(unix.EOPNOTSUPP), then))
 }
 
 // checkIoctl refuses requests by number. Everything else depends on the
 // device, and the child's tree has harmless ones only.
 func checkIoctl(Options) filterCode {
-	return loadArg(1, oneOf([]uint32{tiocSTI, tiocLINUX, tiocCONS, tiocSETD}, refuseWith(ePERM), returnVerdict(verdictAllow)))
+	return loadArg(1, oneOf([]uint32{unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCCONS, unix.TIOCSETD}, refuseWith(unix.EPERM), allow))
 }
 
 // checkMknod judges the mode, which is the given argument.
 func checkMknod(mode uint32) func(Options) filterCode {
 	return func(Options) filterCode {
-		return refuseSetID(mode, maskBits(sIFMT,
-			oneOf([]uint32{0, sIFREG, sIFIFO, sIFSOCK}, returnVerdict(verdictAllow), refuseWith(ePERM))))
+		return refuseSetID(mode, maskBits(unix.S_IFMT,
+			oneOf([]uint32{0, unix.S_IFREG, unix.S_IFIFO, unix.S_IFSOCK}, allow, refuseWith(unix.EPERM))))
 	}
 }
 
@@ -184,21 +147,21 @@ func checkMknod(mode uint32) func(Options) filterCode {
 // that of systemd's RestrictSUIDSGID. The group that a folder hands down to
 // what is made in it is not asked for, and stays.
 func checkMode(mode uint32) func(Options) filterCode {
-	return func(Options) filterCode { return refuseSetID(mode, returnVerdict(verdictAllow)) }
+	return func(Options) filterCode { return refuseSetID(mode, allow) }
 }
 
 // checkOpen judges the mode of a file that may be made. The mode comes after
 // the flags.
 func checkOpen(flags uint32) func(Options) filterCode {
 	return func(Options) filterCode {
-		return loadArg(flags, branchIf(bpf.JumpBitsSet, createFlags, refuseSetID(flags+1, returnVerdict(verdictAllow)), returnVerdict(verdictAllow)))
+		return loadArg(flags, branchIf(bpf.JumpBitsSet, createFlags, refuseSetID(flags+1, allow), allow))
 	}
 }
 
 // refuseSetID refuses a mode with a set-ID bit. The rest finds the mode in the
 // accumulator.
 func refuseSetID(mode uint32, then filterCode) filterCode {
-	return loadArg(mode, branchIf(bpf.JumpBitsSet, setIDs, refuseWith(ePERM), then))
+	return loadArg(mode, branchIf(bpf.JumpBitsSet, setIDs, refuseWith(unix.EPERM), then))
 }
 
 // checkOwn holds a child without a process namespace to its own process. It is
@@ -208,13 +171,13 @@ func refuseSetID(mode uint32, then filterCode) filterCode {
 func checkOwn(process uint32, which []uint32) func(Options) filterCode {
 	return func(o Options) filterCode {
 		if o.Sessions {
-			return returnVerdict(verdictAllow)
+			return allow
 		}
-		own := loadArg(process, branchIf(bpf.JumpEqual, 0, returnVerdict(verdictAllow), refuseWith(ePERM)))
+		own := loadArg(process, branchIf(bpf.JumpEqual, 0, allow, refuseWith(unix.EPERM)))
 		if which == nil {
 			return own
 		}
-		return loadArg(process-1, oneOf(which, own, refuseWith(ePERM)))
+		return loadArg(process-1, oneOf(which, own, refuseWith(unix.EPERM)))
 	}
 }
 
@@ -255,22 +218,22 @@ var prctlOptions = []uint32{
 func checkPrctl(Options) filterCode {
 	known := make(map[uint32]filterCode, len(prctlOptions)+1)
 	for _, option := range prctlOptions {
-		known[option] = returnVerdict(verdictAllow)
+		known[option] = allow
 	}
-	known[prSetPdeathsig] = loadArg(1, branchIf(bpf.JumpEqual, sigKill, returnVerdict(verdictAllow), refuseWith(ePERM)))
-	return loadArg(0, chooseByValue(known, refuseWith(eINVAL)))
+	known[unix.PR_SET_PDEATHSIG] = loadArg(1, branchIf(bpf.JumpEqual, uint32(unix.SIGKILL), allow, refuseWith(unix.EPERM)))
+	return loadArg(0, chooseByValue(known, refuseWith(unix.EINVAL)))
 }
 
 // checkSeccomp allows everything but a listener: with one a program would
 // hold its own calls in the kernel, which nothing ordinary needs.
 func checkSeccomp(Options) filterCode {
-	filter := loadArg(1, branchIf(bpf.JumpBitsSet, seccompFlagNewListener, refuseWith(ePERM), returnVerdict(verdictAllow)))
+	filter := loadArg(1, branchIf(bpf.JumpBitsSet, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, refuseWith(unix.EPERM), allow))
 	return loadArg(0, chooseByValue(map[uint32]filterCode{
-		seccompSetModeStrict:  returnVerdict(verdictAllow),
-		seccompSetModeFilter:  filter,
-		seccompGetActionAvail: returnVerdict(verdictAllow),
-		seccompGetNotifSizes:  returnVerdict(verdictAllow),
-	}, refuseWith(eINVAL)))
+		unix.SECCOMP_SET_MODE_STRICT:  allow,
+		unix.SECCOMP_SET_MODE_FILTER:  filter,
+		unix.SECCOMP_GET_ACTION_AVAIL: allow,
+		unix.SECCOMP_GET_NOTIF_SIZES:  allow,
+	}, refuseWith(unix.EINVAL)))
 }
 
 // personalities are PER_LINUX, PER_LINUX32, ADDR_NO_RANDOMIZE and the query.
@@ -278,5 +241,5 @@ var personalities = []uint32{0, 0x8, 0x40000, 0xffffffff}
 
 // checkPersonality allows a list of values.
 func checkPersonality(Options) filterCode {
-	return loadArg(0, oneOf(personalities, returnVerdict(verdictAllow), refuseWith(ePERM)))
+	return loadArg(0, oneOf(personalities, allow, refuseWith(unix.EPERM)))
 }

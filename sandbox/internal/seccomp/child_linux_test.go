@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport/internal/needs"
+	"github.com/sallyport/sallyport/sandbox/internal/seccomp/install"
 	"golang.org/x/sys/unix"
 )
 
@@ -49,6 +50,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+func installFilter(p Program, listener bool) (fd int, err error) {
+	return install.Install(p.Encode(), listener)
+}
+
 // runChild filters its thread and does what the specification says.
 func runChild(text string) error {
 	runtime.LockOSThread()
@@ -61,15 +66,12 @@ func runChild(text string) error {
 	if err != nil {
 		return err
 	}
-	if p, err = Decode(p.Encode()); err != nil {
-		return err
-	}
 	if s.Chroot != "" {
 		if err := unix.Chroot(s.Chroot); err != nil {
 			return fmt.Errorf("chroot: %w", err)
 		}
 	}
-	fd, err := Install(p, s.Listener)
+	fd, err := installFilter(p, s.Listener)
 	if err != nil {
 		return err
 	}

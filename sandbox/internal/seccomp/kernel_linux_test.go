@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/sandbox/internal/seccomp/install"
 )
 
 // native returns the numbers of this machine.
@@ -187,7 +189,7 @@ func TestInstallIsForOneThread(t *testing.T) {
 	go func() {
 		// The goroutine ends locked, so its thread ends with it.
 		runtime.LockOSThread()
-		_, err := Install(p, false)
+		_, err := installFilter(p, false)
 		done <- result{err, call(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 0)}
 	}()
 	if r := <-done; r.install != nil || r.errno != unix.EPERM {
@@ -200,11 +202,11 @@ func TestInstallIsForOneThread(t *testing.T) {
 	unix.Close(fd)
 }
 
-func TestInstallRefusesEmptyPrograms(t *testing.T) {
+func TestInstallRefusesWhatIsNoProgram(t *testing.T) {
 	t.Parallel()
-	for _, p := range []Program{nil, make(Program, maxInstructions+1)} {
-		if fd, err := Install(p, false); err == nil || fd != -1 {
-			t.Errorf("Install of %d instructions = %d, %v; want an error", len(p), fd, err)
+	for _, n := range []int{0, 7, 9, 8 * (maxInstructions + 1)} {
+		if fd, err := install.Install(make([]byte, n), false); err == nil || fd != -1 {
+			t.Errorf("Install of %d bytes = %d, %v; want an error", n, fd, err)
 		}
 	}
 }

@@ -2,8 +2,11 @@ package seccomp
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
 )
 
 // number is one system call with its number on each architecture.
@@ -50,36 +53,16 @@ func loadArgHigh(i uint32, then filterCode) filterCode {
 	return loadWord(offsetArgs+8*i+4, then)
 }
 
-// The verdicts of linux/seccomp.h, and the numbers of asm-generic/errno.h,
-// which both architectures use.
-const (
-	verdictAllow  = 0x7fff0000
-	verdictNotify = 0x7fc00000
-	verdictErrno  = 0x00050000
-	verdictKill   = 0x80000000 // SECCOMP_RET_KILL_PROCESS
-
-	ePERM           = 1
-	eINVAL          = 22
-	eMFILE          = 24
-	eNOSYS          = 38
-	ePROTONOSUPPORT = 93
-	eOPNOTSUPP      = 95
-	eAFNOSUPPORT    = 97
-)
-
 // refuseWith is code that fails a call with an error number.
-func refuseWith(errno uint32) filterCode {
-	return returnVerdict(verdictErrno | errno)
+func refuseWith(errno unix.Errno) filterCode {
+	return returnVerdict(unix.SECCOMP_RET_ERRNO | uint32(errno))
 }
 
 // assembleFilter returns the filter for a machine.
 func (m machine) assembleFilter(o Options) (Program, error) {
-	c := m.watchCode()
-	if !o.Watch {
-		var err error
-		if c, err = m.confineCode(o); err != nil {
-			return nil, err
-		}
+	c := m.confineCode(o)
+	if o.Watch {
+		c = m.watchCode()
 	}
 	p, err := bpf.Assemble(c)
 	if err != nil {
@@ -94,43 +77,30 @@ func (m machine) assembleFilter(o Options) (Program, error) {
 // confineCode is the policy of the table. Calls of another architecture or ABI
 // end the process: their numbers mean something else, no program for this one
 // makes them, and a refusal would let it go on looking.
-func (m machine) confineCode(o Options) (filterCode, error) {
-	calls, err := m.callAnswers(o)
-	if err != nil {
-		return nil, err
-	}
-	body := chooseByValue(calls, refuseWith(eNOSYS))
+func (m machine) confineCode(o Options) filterCode {
+	body := chooseByValue(m.callAnswers(o), missing)
 	if m.x32 != 0 {
-		body = branchIf(bpf.JumpBitsSet, m.x32, returnVerdict(verdictKill), body)
+		body = branchIf(bpf.JumpBitsSet, m.x32, returnVerdict(unix.SECCOMP_RET_KILL_PROCESS), body)
 	}
-	return loadWord(offsetArch, branchIf(bpf.JumpEqual, m.audit, loadWord(offsetNumber, body), returnVerdict(verdictKill))), nil
+	return loadWord(offsetArch, branchIf(bpf.JumpEqual, m.audit, loadWord(offsetNumber, body), returnVerdict(unix.SECCOMP_RET_KILL_PROCESS)))
 }
 
 // callAnswers maps the numbers of a machine to their answers.
-func (m machine) callAnswers(o Options) (map[uint32]filterCode, error) {
-	byName := make(map[string]*callRule)
-	for i := range rules {
-		for _, name := range rules[i].callNames() {
-			if byName[name] != nil {
-				return nil, fmt.Errorf("the call %s has two rules", name)
-			}
-			byName[name] = &rules[i]
-		}
-	}
+func (m machine) callAnswers(o Options) map[uint32]filterCode {
 	calls := make(map[uint32]filterCode)
-	for _, n := range numbers {
-		r := byName[n.name]
-		nr := m.number(n)
-		if r == nil || nr == absent {
-			continue
-		}
-		c, err := r.answerCode(o)
-		if err != nil {
-			return nil, err
-		}
-		calls[uint32(nr)] = c
+	for i := range rules {
+		m.answerCalls(calls, rules[i].calls, rules[i].answerCode(o))
 	}
-	return calls, nil
+	return calls
+}
+
+// answerCalls sets the answer to calls, whose names are separated by spaces.
+func (m machine) answerCalls(calls map[uint32]filterCode, names string, answer filterCode) {
+	for name := range strings.FieldsSeq(names) {
+		if nr := m.numberOf(name); nr != unknown {
+			calls[nr] = answer
+		}
+	}
 }
 
 // watchCode allows everything and notifies the watched calls. Calls of another
@@ -138,13 +108,31 @@ func (m machine) callAnswers(o Options) (map[uint32]filterCode, error) {
 func (m machine) watchCode() filterCode {
 	calls := make(map[uint32]filterCode)
 	for nr := range m.watchedCalls() {
-		calls[nr] = returnVerdict(verdictNotify)
+		calls[nr] = notify
 	}
-	for _, n := range numbers {
-		if nr := m.number(n); nr != absent && isUring(n.name) {
-			calls[uint32(nr)] = refuseWith(eNOSYS)
-		}
+	m.answerCalls(calls, uringCalls, missing)
+	body := loadWord(offsetNumber, chooseByValue(calls, allow))
+	return loadWord(offsetArch, branchIf(bpf.JumpEqual, m.audit, body, allow))
+}
+
+// watchedCalls are the calls that [Options.Watch] notifies, by number.
+func (m machine) watchedCalls() map[uint32]string {
+	byNumber := make(map[uint32]string)
+	for name := range shapes {
+		byNumber[m.numberOf(name)] = name
 	}
-	body := loadWord(offsetNumber, chooseByValue(calls, returnVerdict(verdictAllow)))
-	return loadWord(offsetArch, branchIf(bpf.JumpEqual, m.audit, body, returnVerdict(verdictAllow)))
+	delete(byNumber, unknown)
+	return byNumber
+}
+
+// unknown is the number of a call that the machine does not know.
+const unknown = ^uint32(0)
+
+// numberOf returns the number of a call.
+func (m machine) numberOf(name string) uint32 {
+	i, ok := slices.BinarySearchFunc(numbers, name, func(n number, name string) int { return strings.Compare(n.name, name) })
+	if !ok || m.number(numbers[i]) == absent {
+		return unknown
+	}
+	return uint32(m.number(numbers[i]))
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
 )
 
 // data is struct seccomp_data.
@@ -78,19 +79,19 @@ type fataler interface {
 
 // verdict prints a verdict.
 func verdict(v uint32) string {
-	errnos := map[uint32]string{
-		ePERM: "EPERM", eINVAL: "EINVAL", eNOSYS: "ENOSYS", ePROTONOSUPPORT: "EPROTONOSUPPORT",
-		eOPNOTSUPP: "EOPNOTSUPP", eMFILE: "EMFILE", eAFNOSUPPORT: "EAFNOSUPPORT",
+	errnos := map[unix.Errno]string{
+		unix.EPERM: "EPERM", unix.EINVAL: "EINVAL", unix.ENOSYS: "ENOSYS", unix.EPROTONOSUPPORT: "EPROTONOSUPPORT",
+		unix.EOPNOTSUPP: "EOPNOTSUPP", unix.EMFILE: "EMFILE", unix.EAFNOSUPPORT: "EAFNOSUPPORT",
 	}
 	switch {
-	case v == verdictAllow:
+	case v == unix.SECCOMP_RET_ALLOW:
 		return "allow"
-	case v == verdictNotify:
+	case v == unix.SECCOMP_RET_USER_NOTIF:
 		return "notify"
-	case v == verdictKill:
+	case v == unix.SECCOMP_RET_KILL_PROCESS:
 		return "kill"
-	case v&^0xffff == verdictErrno && errnos[v&0xffff] != "":
-		return errnos[v&0xffff]
+	case v&^0xffff == unix.SECCOMP_RET_ERRNO && errnos[unix.Errno(v&0xffff)] != "":
+		return errnos[unix.Errno(v&0xffff)]
 	}
 	return fmt.Sprintf("%#x", v)
 }

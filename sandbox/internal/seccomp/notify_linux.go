@@ -90,7 +90,7 @@ type Listener struct {
 	closed atomic.Bool
 }
 
-// NewListener takes over the descriptor that [Install] returned. On an error
+// NewListener takes over the descriptor that installing the filter returned. On an error
 // it is closed.
 func NewListener(fd int) (*Listener, error) {
 	m, ok := machines[runtime.GOARCH]

@@ -2,10 +2,9 @@
 // allow list: a call that is not in the table, such as one of a kernel newer
 // than this source, is answered ENOSYS.
 //
-// [Assemble] makes the program, which the runtime sends to its helper;
-// [Install] puts it on the helper's thread just before the target is executed;
-// [Listener] is the runtime's end of the notifications; [Rules] describes the
-// policy.
+// [Assemble] makes the program, which the runtime sends to its helper; package
+// install puts it on the helper's thread just before the target is executed;
+// [Listener] is the runtime's end of the notifications.
 //
 // The filter sees numbers and argument words, never what a pointer points at,
 // so it decides nothing about paths and addresses: mounts, Landlock and the
@@ -50,8 +49,8 @@ type Options struct {
 	// epoll instance; see [Listener.Count]. It is for children that share the
 	// user of the runtime.
 	CountWatches bool
-	// Watch replaces the policy: everything is allowed, and the calls of
-	// [Watched] are notified. Only io_uring is refused, as absent, because
+	// Watch replaces the policy: everything is allowed, and the calls that name
+	// files, programs or peers are notified. Only io_uring is refused, as absent, because
 	// what it opens could not be seen. The other options do nothing then.
 	Watch bool
 }
@@ -60,12 +59,8 @@ type Options struct {
 // of struct sock_filter.
 type Program []bpf.RawInstruction
 
-const (
-	// maxInstructions is BPF_MAXINSNS of linux/bpf_common.h.
-	maxInstructions = 4096
-	// instructionSize is the size of struct sock_filter.
-	instructionSize = 8
-)
+// maxInstructions is BPF_MAXINSNS of linux/bpf_common.h.
+const maxInstructions = 4096
 
 // ErrNotSupported is returned on systems and architectures without a filter.
 var ErrNotSupported = errors.New("no system call filter for this system and architecture")
@@ -81,32 +76,13 @@ func Assemble(o Options) (Program, error) {
 }
 
 // Encode returns the program as bytes, in the byte order of the machine on
-// which it was assembled, for [Decode] on the same one.
+// which it was assembled.
 func (p Program) Encode() []byte {
-	b := make([]byte, 0, len(p)*instructionSize)
+	var b []byte
 	for _, in := range p {
 		b = binary.NativeEndian.AppendUint16(b, in.Op)
 		b = append(b, in.Jt, in.Jf)
 		b = binary.NativeEndian.AppendUint32(b, in.K)
 	}
 	return b
-}
-
-// Decode reads what Encode wrote. It checks the length only: whether the
-// program is valid is decided by the kernel that gets it.
-func Decode(b []byte) (Program, error) {
-	if len(b) == 0 || len(b)%instructionSize != 0 || len(b) > maxInstructions*instructionSize {
-		return nil, fmt.Errorf("a filter of %d bytes is no whole number of instructions up to %d",
-			len(b), maxInstructions)
-	}
-	p := make(Program, 0, len(b)/instructionSize)
-	for ; len(b) > 0; b = b[instructionSize:] {
-		p = append(p, bpf.RawInstruction{
-			Op: binary.NativeEndian.Uint16(b),
-			Jt: b[2],
-			Jf: b[3],
-			K:  binary.NativeEndian.Uint32(b[4:]),
-		})
-	}
-	return p, nil
 }

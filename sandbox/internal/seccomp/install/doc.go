@@ -1,4 +1,0 @@
-//go:build !linux
-
-// Package install is empty where there is no seccomp.
-package install
