@@ -48,11 +48,9 @@ func (r *Runner) openPlatform() (err error) {
 	p := &r.platform
 	p.self = "/proc/self/exe"
 	p.abi = landlockABI()
-	p.namespaces = r.o.Level == sallyport.LevelFull || r.o.Level == sallyport.LevelStrict
-	if r.o.without.has(layerNamespaces) {
-		p.namespaces = false
-	}
-	p.survey = survey.New(nil)
+	full := r.o.Level == sallyport.LevelFull || r.o.Level == sallyport.LevelStrict
+	p.namespaces = full && !r.o.without.has(layerNamespaces)
+	p.survey = survey.New()
 	if r.o.Level == sallyport.LevelNone {
 		return nil
 	}

@@ -10,7 +10,6 @@ package pending
 import (
 	"bytes"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -72,12 +71,6 @@ type File struct {
 	Removed bool `json:"removed,omitempty"`
 	// Was is the digest of what was there, empty for nothing.
 	Was string `json:"was,omitempty"`
-}
-
-// Digest names the content of a file.
-func Digest(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
 }
 
 // Digest names what a batch changes, so that a decision is about what was shown.

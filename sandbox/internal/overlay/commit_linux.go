@@ -48,7 +48,7 @@ func (v *Overlay) Commit(ctx context.Context, floor *denyfloor.Floor) ([]sallypo
 	for _, n := range v.names {
 		roots = append(roots, n.given, n.real)
 	}
-	if j.masks, err = v.surveyor.Floor(ctx, floor, nil, roots); err != nil {
+	if j.masks, err = v.o.Surveyor.Floor(ctx, floor, nil, roots); err != nil {
 		return nil, err
 	}
 	// All are judged before the first is carried over, so that what the
@@ -132,7 +132,7 @@ func (j *commitChecker) findReason(s *step) (string, error) {
 	if s.do == placeLink || s.do == placeFile && strings.EqualFold(filepath.Base(s.rel), ".git") {
 		// A link or a file "gitdir: …" by which another directory becomes
 		// the repository, whose hooks and configuration were not checked.
-		reserved := func(name string) bool { return j.surveyor.Reserved(j.floor, name) }
+		reserved := func(name string) bool { return j.o.Surveyor.Reserved(j.floor, name) }
 		if slices.ContainsFunc(j.namesOf(s.Path), reserved) {
 			return whyLeads, nil
 		}
@@ -245,7 +245,7 @@ func (j *commitChecker) treeReason(l *layer, rel string) (string, error) {
 	if err != nil || !s.exists {
 		return "", err
 	}
-	if j.visited++; j.visited > j.limit.MaxEntries {
+	if j.visited++; j.visited > j.o.MaxEntries {
 		return "too many files are in it to judge its removal", nil
 	}
 	if why := j.floorReason(l, rel); why != "" {

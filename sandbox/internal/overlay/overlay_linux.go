@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -63,10 +64,9 @@ type Overlay struct {
 	root   *os.File
 	layers []*layer
 	// names are the write paths as they were given and what they lead to.
-	names    []writePath
-	start    time.Time
-	limit    Options
-	surveyor *survey.Surveyor
+	names []writePath
+	start time.Time
+	o     Options
 }
 
 // layer is one write path. base is the directory as it was opened at the
@@ -88,20 +88,17 @@ type writePath struct{ given, real string }
 // as does another name of the same. The caller calls [Overlay.Discard] in the
 // end.
 func New(writes []string, o *Options) (*Overlay, error) {
-	v := &Overlay{limit: Options{MaxBytes: defaultMaxBytes, MaxEntries: defaultMaxEntries}}
+	v := &Overlay{}
 	if o != nil {
-		v.surveyor, v.limit.Pending, v.limit.Binary = o.Surveyor, o.Pending, o.Binary
-		if o.MaxBytes > 0 {
-			v.limit.MaxBytes = o.MaxBytes
-		}
-		if o.MaxEntries > 0 {
-			v.limit.MaxEntries = o.MaxEntries
-		}
+		v.o = *o
 	}
-	if v.surveyor == nil {
-		v.surveyor = survey.New(nil)
+	v.o.MaxBytes = cmp.Or(v.o.MaxBytes, defaultMaxBytes)
+	v.o.MaxEntries = cmp.Or(v.o.MaxEntries, defaultMaxEntries)
+	if v.o.Surveyor == nil {
+		v.o.Surveyor = survey.New()
 	}
 	if err := v.openWritePaths(writes); err != nil {
+		v.Discard()
 		return nil, err
 	}
 	v.start = nextTick()
@@ -177,7 +174,6 @@ func (v *Overlay) openWritePaths(writes []string) error {
 	for _, w := range writes {
 		real, err := filepath.EvalSymlinks(w)
 		if err != nil {
-			v.Discard()
 			return fmt.Errorf("overlay of %s: %w", w, err)
 		}
 		v.names = append(v.names, writePath{filepath.Clean(w), real})
@@ -194,18 +190,15 @@ func (v *Overlay) openWritePaths(writes []string) error {
 	for _, l := range v.layers {
 		f, err := os.OpenFile(l.lower, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 		if err != nil {
-			v.Discard()
 			return fmt.Errorf("overlay of %s: %w", l.lower, err)
 		}
 		l.base = f
 		if err := unix.Fstat(int(f.Fd()), &l.root); err != nil {
-			v.Discard()
 			return fmt.Errorf("overlay of %s: %w", l.lower, err)
 		}
 		if os.Geteuid() == 0 && l.root.Uid != 0 {
 			// The child owns its layer; it would own a directory that it may
 			// not write without one.
-			v.Discard()
 			return fmt.Errorf("overlay of %s: it belongs to the user %d, and the gate runs as root", l.lower, l.root.Uid)
 		}
 	}
@@ -219,14 +212,13 @@ func (v *Overlay) openWritePaths(writes []string) error {
 // and some times are finer than it.
 func nextTick() time.Time {
 	called := time.Now().Round(0)
-	for {
+	for ; ; time.Sleep(time.Millisecond) {
 		if now := coarseNow(); now.After(called) {
 			// Only time.Now has the monotonic clock, by which a clock that
 			// was set back is found out.
 			t := time.Now()
 			return t.Add(now.Sub(t.Round(0)))
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

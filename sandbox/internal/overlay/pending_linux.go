@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/sallyport/sallyport/internal/denyfloor"
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/pending"
 )
 
@@ -35,7 +36,7 @@ func (j *commitChecker) projectRule(l *layer, rel string) (denyfloor.Rule, bool)
 // keepPending keeps the changes that wait, and has each say how a person applies it.
 func (v *Overlay) keepPending(steps []*step) {
 	var waiting []*step
-	batch := pending.Batch{Time: v.start, Binary: v.limit.Binary}
+	batch := pending.Batch{Time: v.start, Binary: v.o.Binary}
 	for _, s := range steps {
 		if !s.waits {
 			continue
@@ -53,7 +54,7 @@ func (v *Overlay) keepPending(steps []*step) {
 	if len(waiting) == 0 {
 		return
 	}
-	id, err := v.limit.Pending.Add(batch)
+	id, err := v.o.Pending.Add(batch)
 	for _, s := range waiting {
 		if err != nil {
 			s.Why += "; it could not be kept for one: " + err.Error()
@@ -71,7 +72,7 @@ func (s *step) pendingFile() (pending.File, error) {
 		return f, err
 	}
 	if was != nil {
-		f.Was = pending.Digest(was)
+		f.Was = digest.Text(was)
 	}
 	// It is what was judged: the host may have changed it since.
 	now, err := s.layer.statLower(s.rel)

@@ -79,7 +79,7 @@ func changesOf(steps []*step) []sallyport.Change {
 
 // planSteps reads the upper layers.
 func (v *Overlay) planSteps(ctx context.Context) ([]*step, error) {
-	r := &layerReader{ctx: ctx, entries: v.limit.MaxEntries, bytes: v.limit.MaxBytes}
+	r := &layerReader{ctx: ctx, entries: v.o.MaxEntries, bytes: v.o.MaxBytes}
 	for _, l := range v.layers {
 		if l.base == nil || v.root == nil {
 			return nil, errors.New("there is no private layer")

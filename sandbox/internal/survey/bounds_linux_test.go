@@ -14,7 +14,7 @@ import (
 
 func TestWhatIsTooDeepIsMasked(t *testing.T) {
 	top := plant(t, "ws/1/2/3/4/5/.netrc", "ws/1/2/.ssh/x", "ws/1/2/3/.netrc")
-	s := New(nil)
+	s := New()
 	s.limit.depth = 3
 	got, err := s.Floor(t.Context(), denyfloor.New(nil), nil, joinAll(top, []string{"ws"}))
 	must(t, err)
@@ -45,7 +45,7 @@ func TestA12_WhatIsTooMuchIsWithheld(t *testing.T) {
 		{"aliases", surveyBounds{999, 99, 999, 20}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := New(nil)
+			s := New()
 			s.limit = tt.limit
 			masks, err := s.Floor(t.Context(), denyfloor.New(nil), nil, ws)
 			must(t, err)
@@ -78,7 +78,7 @@ func TestASurveyEndsWithItsContext(t *testing.T) {
 	top := plant(t, "ws/")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := New(nil).Floor(ctx, denyfloor.New(nil), []string{top}, nil); err != context.Canceled {
+	if _, err := New().Floor(ctx, denyfloor.New(nil), []string{top}, nil); err != context.Canceled {
 		t.Errorf("with a dead context: Floor() = %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/sallyport/sallyport/internal/denyfloor"
 )
 
-// defaultCacheBytes holds about 200,000 directories of a usual tree.
-const defaultCacheBytes = 64 << 20
+// cacheBytes holds about 200,000 directories of a usual tree.
+const cacheBytes = 64 << 20
 
 // dirKey names a directory and the name that counts for it. The verdict on a name depends
 // on the whole path, so a directory that was moved is another one.

@@ -39,7 +39,7 @@ func (c *cache) entries() int {
 
 func TestADirectoryThatHasSettledIsRememberedUntilItChanges(t *testing.T) {
 	top := plant(t, "ws/a/b/x", "ws/a/y")
-	s, floor, ws := New(nil), denyfloor.New(nil), []string{filepath.Join(top, "ws")}
+	s, floor, ws := New(), denyfloor.New(nil), []string{filepath.Join(top, "ws")}
 	survey := func() []string {
 		t.Helper()
 		got, err := s.Floor(t.Context(), floor, ws, nil)
@@ -73,7 +73,7 @@ func TestADirectoryThatHasSettledIsRememberedUntilItChanges(t *testing.T) {
 
 func TestWhatIsRememberedBelongsToOneFloorPathAndDirection(t *testing.T) {
 	top := plant(t, "ws/sub/.git/config", "ws/sub/own")
-	s := New(nil)
+	s := New()
 	plain := denyfloor.New(nil)
 	own := denyfloor.New(&sallyport.FileBackend{Deny: []string{filepath.Join(top, "ws/sub/own")}})
 	makeStable(t, filepath.Join(top, "ws/sub/.git"))
@@ -108,7 +108,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	top := plant(t, tree...)
 	makeStable(t, filepath.Join(top, "ws/d49"))
 	for _, size := range []int64{-1, 4096} {
-		s := New(&Options{CacheBytes: size})
+		s := New()
+		s.cache = newCache(size)
 		for range 2 {
 			got, err := s.Floor(t.Context(), denyfloor.New(nil), []string{top}, nil)
 			if err != nil || len(got) != 50 {
@@ -124,7 +125,7 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestSurveysRunSideBySide(t *testing.T) {
 	top := plant(t, "ws/a/.netrc", "ws/b/c/.ssh/k", "ws/d/e/f/g")
 	makeStable(t, filepath.Join(top, "ws/d/e/f"))
-	s, floor := New(nil), denyfloor.New(nil)
+	s, floor := New(), denyfloor.New(nil)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -172,11 +173,11 @@ func BenchmarkFloor(b *testing.B) {
 	b.Run("cold", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			run(b, New(nil))
+			run(b, New())
 		}
 	})
 	b.Run("warm", func(b *testing.B) {
-		s := New(nil)
+		s := New()
 		run(b, s)
 		b.ReportAllocs()
 		for b.Loop() {
@@ -188,7 +189,7 @@ func BenchmarkFloor(b *testing.B) {
 // BenchmarkWritten looks at 10,000 files.
 func BenchmarkWritten(b *testing.B) {
 	top := benchTree(b)
-	s, now := New(nil), time.Now().Add(time.Hour)
+	s, now := New(), time.Now().Add(time.Hour)
 	for b.Loop() {
 		if got, more := s.Changed(b.Context(), []string{top}, now, 10); len(got) > 0 || more {
 			b.Fatal(got, more)

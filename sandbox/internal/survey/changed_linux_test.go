@@ -45,12 +45,12 @@ func TestChangedFindsChanges(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(top, "other/secret"), nil, 0o600))
 	must(t, os.Symlink("nowhere", filepath.Join(top, "ws/dir/deep/dangling")))
 
-	got, more := New(nil).Changed(t.Context(), joinAll(top, []string{"ws", "ws/dir", "missing", "ws/old"}), since, 100)
+	got, more := New().Changed(t.Context(), joinAll(top, []string{"ws", "ws/dir", "missing", "ws/old"}), since, 100)
 	want := joinAll(top, []string{"ws/dir/deep/dangling", "ws/dir/deep/new", "ws/dir/empty", "ws/mode", "ws/old", "ws/quiet"})
 	if diff := cmp.Diff(want, got); diff != "" || more {
 		t.Errorf("Changed() more=%v (-want +got):\n%s", more, diff)
 	}
-	got, more = New(nil).Changed(t.Context(), joinAll(top, []string{"ws"}), since, 2)
+	got, more = New().Changed(t.Context(), joinAll(top, []string{"ws"}), since, 2)
 	if len(got) != 2 || !more {
 		t.Errorf("Changed() with limit 2 = %v, %v", got, more)
 	}
@@ -58,7 +58,7 @@ func TestChangedFindsChanges(t *testing.T) {
 
 func TestChangedFindsNothingInAQuietTree(t *testing.T) {
 	top := plant(t, "ws/a", "ws/b/c")
-	got, more := New(nil).Changed(t.Context(), joinAll(top, []string{"ws"}), after(t), 10)
+	got, more := New().Changed(t.Context(), joinAll(top, []string{"ws"}), after(t), 10)
 	if diff := cmp.Diff([]string{}, got, cmpopts.EquateEmpty()); diff != "" || more {
 		t.Errorf("Changed() more=%v:\n%s", more, diff)
 	}
@@ -69,7 +69,7 @@ func TestChangedReportsTheRootItself(t *testing.T) {
 	since := after(t)
 	must(t, os.Remove(filepath.Join(top, "ws/a")))
 	must(t, os.Chmod(filepath.Join(top, "file"), 0o600))
-	got, _ := New(nil).Changed(t.Context(), joinAll(top, []string{"ws", "file"}), since, 10)
+	got, _ := New().Changed(t.Context(), joinAll(top, []string{"ws", "file"}), since, 10)
 	if diff := cmp.Diff(joinAll(top, []string{"file", "ws"}), got); diff != "" {
 		t.Errorf("Changed() (-want +got):\n%s", diff)
 	}

@@ -67,17 +67,17 @@ func TestADirectoryThatCannotBeListedIsMaskedWhenItCanBeEntered(t *testing.T) {
 		{name: "the reach itself", read: []string{"solo"}, want: []string{"d solo"}},
 	}
 	for _, tt := range tests {
-		got, err := New(nil).Floor(t.Context(), denyfloor.New(nil), joinAll(top, tt.read), joinAll(top, tt.write))
+		got, err := New().Floor(t.Context(), denyfloor.New(nil), joinAll(top, tt.read), joinAll(top, tt.write))
 		must(t, err)
 		if diff := cmp.Diff(tt.want, summarizeMasks(top, got), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s: Floor() (-want +got):\n%s", tt.name, diff)
 		}
 	}
-	_, err := New(nil).Floor(t.Context(), denyfloor.New(nil), joinAll(top, []string{"ws", "ws/through/.ssh"}), nil)
+	_, err := New().Floor(t.Context(), denyfloor.New(nil), joinAll(top, []string{"ws", "ws/through/.ssh"}), nil)
 	if err == nil || !strings.Contains(err.Error(), "cannot be listed, so that nothing in it can be judged and contains") {
 		t.Errorf("a part of the reach behind a closed door: Floor() = %v", err)
 	}
-	if _, more := New(nil).Changed(t.Context(), joinAll(top, []string{"ws"}), time.Now().Add(time.Hour), 10); !more {
+	if _, more := New().Changed(t.Context(), joinAll(top, []string{"ws"}), time.Now().Add(time.Hour), 10); !more {
 		t.Error("Changed() does not say that it could not see everything")
 	}
 }

@@ -71,11 +71,10 @@ func countBelow(paths []string, dir string) (n int) {
 
 // pathBelow returns the part of a path beneath a directory.
 func pathBelow(dir, path string) string {
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-	if !ok {
-		return ""
+	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/"); ok {
+		return rest
 	}
-	return rest
+	return ""
 }
 
 // fullestEntry returns the entry of a directory below which most paths lie.
@@ -232,10 +231,8 @@ func readEntries(w *walker, p surveyedDir) ([]dirEntry, error) {
 		}
 	}
 	onTheWay := func(e dirEntry) int {
-		for _, r := range w.reach {
-			if reach.Within(joinPath(p.real, e.name), r) {
-				return 0
-			}
+		if slices.ContainsFunc(w.reach, func(r string) bool { return reach.Within(joinPath(p.real, e.name), r) }) {
+			return 0
 		}
 		return 1
 	}

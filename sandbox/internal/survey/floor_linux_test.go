@@ -182,7 +182,7 @@ func TestFloorFindsWhatExistsOnTheFloor(t *testing.T) {
 				Home: filepath.Join(top, "home"),
 				Deny: joinAll(top, []string{"ws/state", "ws/gate.yaml", "ws/lnk/state"}),
 			})
-			s := New(nil)
+			s := New()
 			for _, when := range []string{"cold", "warm"} {
 				got, err := s.Floor(t.Context(), floor, joinAll(top, tt.read), joinAll(top, tt.write))
 				must(t, err)
@@ -202,7 +202,7 @@ func TestFloorFindsWhatExistsOnTheFloor(t *testing.T) {
 func TestFloorPinsEveryLinkOfAChain(t *testing.T) {
 	top := plant(t, "ws/repo/config", "ws/in/l2 -> ../repo", "ws/l1 -> TOP/ws/in/l2", "ws/.git -> l1", "ws/sub/.git -> ../mid/repo",
 		"ws/mid -> .", "out/l4 -> TOP/ws/repo", "ws/other/.git -> TOP/out/l4", "ws/circle/.git -> .git", "ws/plain -> l1")
-	got, err := New(nil).Floor(t.Context(), denyfloor.New(nil), nil, joinAll(top, []string{"ws"}))
+	got, err := New().Floor(t.Context(), denyfloor.New(nil), nil, joinAll(top, []string{"ws"}))
 	must(t, err)
 	want := []string{"lw ws/.git", "lw ws/in/l2", "lw ws/l1", "lw ws/mid", "lw ws/other/.git", "fw ws/repo/config", "lw ws/sub/.git"}
 	if diff := cmp.Diff(want, summarizeMasks(top, got)); diff != "" {
@@ -294,7 +294,7 @@ func TestFloorFollowsSymbolicLinksToTheirTargets(t *testing.T) {
 				home = "homes/me"
 			}
 			floor := denyfloor.New(&sallyport.FileBackend{Home: filepath.Join(top, home)})
-			got, err := New(nil).Floor(t.Context(), floor, joinAll(top, tt.read), joinAll(top, tt.write))
+			got, err := New().Floor(t.Context(), floor, joinAll(top, tt.read), joinAll(top, tt.write))
 			must(t, err)
 			if diff := cmp.Diff(tt.want, summarizeMasks(top, got), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("Floor() (-want +got):\n%s", diff)
@@ -308,7 +308,7 @@ func TestFloorFindsHardLinksOfProtectedFiles(t *testing.T) {
 	floor := func() *denyfloor.Floor {
 		return denyfloor.New(&sallyport.FileBackend{Home: filepath.Join(top, "home"), Deny: []string{filepath.Join(top, "state")}})
 	}
-	s, f := New(nil), floor()
+	s, f := New(), floor()
 	survey := func(f *denyfloor.Floor) []string {
 		t.Helper()
 		got, err := s.Floor(t.Context(), f, joinAll(top, []string{"ws", "ws/a"}), nil)
@@ -347,7 +347,7 @@ func TestA13_APlaceThatComesAndGoesIsCovered(t *testing.T) {
 			}
 		}
 	}()
-	s := New(nil)
+	s := New()
 	for range 2000 {
 		masks, err := s.Floor(t.Context(), denyfloor.New(nil), nil, []string{top})
 		must(t, err)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/sallyport/sallyport/internal/denyfloor"
 	"github.com/sallyport/sallyport/internal/reach"
@@ -171,11 +170,6 @@ func resolveLink(link string) (string, fs.FileInfo, error) {
 		return "", nil, nil
 	}
 	return target, info, err
-}
-
-func statOf(info fs.FileInfo) (*syscall.Stat_t, bool) {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return st, ok
 }
 
 // rulePrefixes are the beginnings of the floor's rules, to tell whether something

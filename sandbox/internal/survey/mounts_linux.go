@@ -31,15 +31,19 @@ var ordinary = map[string]bool{
 // mountsFile lists the mounts of this process; see proc_pid_mountinfo(5).
 const mountsFile = "/proc/self/mountinfo"
 
-// mountEntry is one mount: where, and whether it holds files.
-type mountEntry struct {
-	point string
-	files bool
+// MountPoint is a mount of this process.
+type MountPoint struct {
+	// ID is its number, as statx(2) has it.
+	ID uint64
+	// Path is where it is.
+	Path string
+
+	files bool // it holds files
 }
 
-// readMounts returns the mounts of this process, one that lies under another
-// one, too: better too many than one too few.
-func readMounts() ([]mountEntry, error) {
+// MountPoints lists the mounts of this process, those that others hide
+// included, in the order in which they were made.
+func MountPoints() ([]MountPoint, error) {
 	data, err := os.ReadFile(mountsFile)
 	if err != nil {
 		return nil, fmt.Errorf("the mounts of this machine are not known: %w", err)
@@ -47,41 +51,35 @@ func readMounts() ([]mountEntry, error) {
 	return parseMounts(string(data))
 }
 
-func parseMounts(text string) ([]mountEntry, error) {
-	var out []mountEntry
+func parseMounts(text string) ([]MountPoint, error) {
+	var out []MountPoint
 	for line := range strings.Lines(text) {
 		// 36 35 98:0 /root /point rw,noatime master:1 - ext3 /dev/root rw
 		before, after, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " - ")
 		fields, kind := strings.Split(before, " "), strings.SplitN(after, " ", 2)[0]
-		if !ok || len(fields) < 6 || kind == "" {
+		id, err := strconv.ParseUint(fields[0], 10, 64)
+		if !ok || err != nil || len(fields) < 6 || kind == "" {
 			return nil, fmt.Errorf("%s has the line %q, which is not known", mountsFile, line)
 		}
 		base, _, _ := strings.Cut(kind, ".")
-		out = append(out, mountEntry{unescapeOctal(fields[4]), ordinary[kind] || base == "fuse"})
+		out = append(out, MountPoint{id, escapes.Replace(fields[4]), ordinary[kind] || base == "fuse"})
 	}
 	return out, nil
 }
 
-// unescapeOctal undoes the octal numbers for blanks, tabs, newlines and
-// backslashes.
-func unescapeOctal(s string) string {
-	var b strings.Builder
-	for {
-		before, after, found := strings.Cut(s, `\`)
-		b.WriteString(before)
-		if !found {
-			return b.String()
+// escapes are what the kernel writes for blanks, tabs, newlines and backslashes
+// in a path.
+var escapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+
+// Below picks those that lie below a path, without one on the path itself.
+func Below(all []MountPoint, path string) []MountPoint {
+	var out []MountPoint
+	for _, m := range all {
+		if m.Path != path && reach.Within(path, m.Path) {
+			out = append(out, m)
 		}
-		s = after
-		if len(after) >= 3 {
-			if n, err := strconv.ParseUint(after[:3], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				s = after[3:]
-				continue
-			}
-		}
-		b.WriteByte('\\')
 	}
+	return out
 }
 
 // maskKernel masks the mounts in the reach that hold no files, and what of the
@@ -92,15 +90,15 @@ func (w *walker) maskKernel() error {
 		return err
 	}
 	for _, m := range mounts {
-		if !m.files && isInside(w.reach, m.point) {
-			w.maskMount(m.point)
+		if !m.files && isInside(w.reach, m.Path) {
+			w.maskMount(m.Path)
 		}
 	}
 	for _, r := range w.reach {
-		var around mountEntry
+		var around MountPoint
 		for _, m := range mounts {
-			longer := len(m.point) > len(around.point) || len(m.point) == len(around.point) && !m.files
-			if reach.Within(m.point, r) && longer {
+			longer := len(m.Path) > len(around.Path) || len(m.Path) == len(around.Path) && !m.files
+			if reach.Within(m.Path, r) && longer {
 				around = m
 			}
 		}

@@ -13,11 +13,13 @@ import (
 
 func TestFloorMasksMountsThatHoldNoFiles(t *testing.T) {
 	top := plant(t, "ws/jail/proc/1/environ", "ws/jail/proc/.ssh/k", "ws/data/.netrc", "ws/ns", "in/sys/x", "in/sys/disk/y")
-	s := New(nil)
-	at := func(name string, files bool) mountEntry { return mountEntry{filepath.Join(top, name), files} }
-	s.mounts = func() ([]mountEntry, error) {
-		return []mountEntry{
-			{"/", true},
+	s := New()
+	at := func(name string, files bool) MountPoint {
+		return MountPoint{Path: filepath.Join(top, name), files: files}
+	}
+	s.mounts = func() ([]MountPoint, error) {
+		return []MountPoint{
+			{Path: "/", files: true},
 			at("ws/jail/proc", false), at("ws/data", true), at("ws/ns", false), at("ws/hidden", false),
 			at("in/sys", false), at("in/sys/disk", true), at("elsewhere", false),
 		}, nil
@@ -35,7 +37,7 @@ func TestFloorMasksMountsThatHoldNoFiles(t *testing.T) {
 			t.Errorf("Floor(%v, %v) (-want +got):\n%s", tt.read, tt.write, diff)
 		}
 	}
-	s.mounts = func() ([]mountEntry, error) { return nil, errors.New("no mounts") }
+	s.mounts = func() ([]MountPoint, error) { return nil, errors.New("no mounts") }
 	if _, err := s.Floor(t.Context(), denyfloor.New(nil), joinAll(top, []string{"ws"}), nil); err == nil {
 		t.Error("Floor() without knowing the mounts = nil")
 	}
@@ -49,8 +51,10 @@ func TestParseMounts(t *testing.T) {
 30 27 0:27 / /new rw - something none rw
 `)
 	must(t, err)
-	want := []mountEntry{{"/proc", false}, {"/", true}, {`/a b\c\x`, true}, {"/sys/fs/fuse", false}, {"/new", false}}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(mountEntry{})); diff != "" {
+	want := []MountPoint{
+		{22, "/proc", false}, {27, "/", true}, {28, `/a b\c\x`, true}, {29, "/sys/fs/fuse", false}, {30, "/new", false},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(MountPoint{})); diff != "" {
 		t.Errorf("parseMounts() (-want +got):\n%s", diff)
 	}
 	for _, bad := range []string{"x", "1 2 3 / /a rw shared:1 ext4 x rw", "1 2 3 / /a - ext4 x", "1 2 3 / /a rw - "} {
@@ -58,7 +62,7 @@ func TestParseMounts(t *testing.T) {
 			t.Errorf("parseMounts(%q) = nil", bad)
 		}
 	}
-	if mounts, err := readMounts(); err != nil || len(mounts) == 0 {
-		t.Errorf("readMounts() = %v, %v", mounts, err)
+	if mounts, err := MountPoints(); err != nil || len(mounts) == 0 {
+		t.Errorf("MountPoints() = %v, %v", mounts, err)
 	}
 }

@@ -28,7 +28,7 @@ func TestEveryNameOnTheFloorIsCovered(t *testing.T) {
 		if write {
 			read, writes, ops = nil, roots, []string{opRead, opWrite}
 		}
-		masks, err := New(nil).Floor(t.Context(), floor, read, writes)
+		masks, err := New().Floor(t.Context(), floor, read, writes)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -117,7 +117,7 @@ func (n *namer) covered(op, real string) bool {
 }
 
 func TestPrefixesOfRules(t *testing.T) {
-	w := &walker{Surveyor: New(nil), floor: denyfloor.New(&sallyport.FileBackend{Home: "/srv/me", Deny: []string{"/opt/gate/state/x"}})}
+	w := &walker{Surveyor: New(), floor: denyfloor.New(&sallyport.FileBackend{Home: "/srv/me", Deny: []string{"/opt/gate/state/x"}})}
 	tests := []struct {
 		path string
 		want bool

@@ -31,7 +31,7 @@ func TestPinsAreAlsoPathsOfTheReachWithinAnother(t *testing.T) {
 
 func TestPlantedIsAlsoWhatTookThePlace(t *testing.T) {
 	top := plant(t, "ws/.git/config", "ws/.git/hooks/x", "ws/.mcp.json")
-	s, floor, ws := New(nil), denyfloor.New(nil), []string{filepath.Join(top, "ws")}
+	s, floor, ws := New(), denyfloor.New(nil), []string{filepath.Join(top, "ws")}
 	before, err := s.Floor(t.Context(), floor, nil, ws)
 	must(t, err)
 	must(t, os.Rename(filepath.Join(top, "ws/.git"), filepath.Join(top, "ws/old")))
@@ -46,7 +46,7 @@ func TestPlantedIsAlsoWhatTookThePlace(t *testing.T) {
 
 func TestPlantedIsWhatWasNotThereBefore(t *testing.T) {
 	top := plant(t, "ws/.git/config", "ws/.git/hooks/")
-	s, floor, ws := New(nil), denyfloor.New(nil), []string{filepath.Join(top, "ws")}
+	s, floor, ws := New(), denyfloor.New(nil), []string{filepath.Join(top, "ws")}
 	before, err := s.Floor(t.Context(), floor, nil, ws)
 	must(t, err)
 	for _, l := range []string{"ws/new/.git/config", "ws/new/.git/hooks/pre-commit", "ws/.git/commondir", "ws/.vscode -> x", "ws/y"} {

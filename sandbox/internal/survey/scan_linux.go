@@ -6,7 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -108,12 +110,7 @@ func (w *walker) classifyEntry(l *dirListing, p surveyedDir, e fs.DirEntry, writ
 }
 
 func (w *walker) isLinked(info fs.FileInfo) bool {
-	for _, p := range w.linked {
-		if os.SameFile(p, info) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.linked, func(p fs.FileInfo) bool { return os.SameFile(p, info) })
 }
 
 // linkedFiles returns the protected files that have several names, and a key
@@ -122,7 +119,7 @@ func linkedFiles(floor *denyfloor.Floor) ([]fs.FileInfo, string) {
 	files := floor.Linked()
 	var key strings.Builder
 	for _, f := range files {
-		if st, ok := statOf(f); ok {
+		if st, ok := f.Sys().(*syscall.Stat_t); ok {
 			fmt.Fprintf(&key, "%x:%x ", st.Dev, st.Ino)
 		}
 	}

@@ -3,6 +3,7 @@ package survey
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,18 +28,14 @@ const (
 	maxAttempts = 3
 )
 
-// New returns a surveyor; nil options mean the defaults.
-func New(o *Options) *Surveyor {
-	size := int64(defaultCacheBytes)
-	if o != nil && o.CacheBytes != 0 {
-		size = o.CacheBytes
-	}
+// New returns a surveyor.
+func New() *Surveyor {
 	return &Surveyor{
-		cache: newCache(size),
+		cache: newCache(cacheBytes),
 		names: compilePrefixes(denyfloor.Rules()),
 		limit: surveyBounds{maxDirectories, maxDepth, maxMasks, maxAliases},
 
-		mounts: readMounts,
+		mounts: MountPoints,
 	}
 }
 
@@ -125,12 +122,7 @@ func Pins(masks []Mask, write []string) []string {
 			seen[dir] = true
 		}
 	}
-	out := make([]string, 0, len(seen))
-	for p := range seen {
-		out = append(out, p)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // surveyOnce is one attempt. Beside an error it returns what it had found.
@@ -171,6 +163,5 @@ func (s *Surveyor) surveyOnce(ctx context.Context, floor *denyfloor.Floor, read,
 
 // shortenPath cuts the middle out of a path that is too long to read.
 func shortenPath(path string) string {
-	const side = 150
-	return text.ClipMiddle(path, side)
+	return text.ClipMiddle(path, 150)
 }

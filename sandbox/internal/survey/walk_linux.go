@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,7 +51,10 @@ func (w *walker) surveyRoot(r reachRoot, walked bool) error {
 		}
 	}
 	if !info.IsDir() {
-		return w.checkIdentity(r.real, info)
+		if w.isLinked(info) {
+			w.addMask(Mask{Path: r.real, Class: denyfloor.Absolute, Why: whyLinked})
+		}
+		return nil
 	}
 	if !walked {
 		if err := w.surveyDir(surveyedDir{r.real, r.real}, w.isWritable(r.real), 0); err != nil {
@@ -65,11 +69,7 @@ func (w *walker) surveyRoot(r reachRoot, walked bool) error {
 
 // sortedMasks sorts the masks and drops those that another one covers.
 func (w *walker) sortedMasks() ([]Mask, error) {
-	all := make([]Mask, 0, len(w.masks))
-	for _, m := range w.masks {
-		all = append(all, m)
-	}
-	slices.SortFunc(all, func(a, b Mask) int { return strings.Compare(a.Path, b.Path) })
+	all := slices.SortedFunc(maps.Values(w.masks), func(a, b Mask) int { return strings.Compare(a.Path, b.Path) })
 	var out []Mask
 	for _, m := range all {
 		covered := slices.ContainsFunc(out, func(o Mask) bool {

@@ -87,13 +87,6 @@ func (w *walker) checkName(name string, write, file bool) (Mask, bool) {
 	return m, true
 }
 
-func (w *walker) checkIdentity(path string, info fs.FileInfo) error {
-	if w.isLinked(info) {
-		w.addMask(Mask{Path: path, Class: denyfloor.Absolute, Why: whyLinked})
-	}
-	return nil
-}
-
 func (w *walker) isWritable(real string) bool { return isInside(w.write, real) }
 
 // addMask adds a mask; the stricter of two for one path counts.
@@ -112,13 +105,6 @@ func (w *walker) addMask(m Mask) {
 	w.masks[m.Path] = m
 }
 
-// Options refine a [Surveyor]. The zero value means the defaults.
-type Options struct {
-	// CacheBytes bounds what is remembered about directories, roughly; 0
-	// means 64 MiB, enough for 200,000 of them. Negative remembers nothing.
-	CacheBytes int64
-}
-
 // Surveyor walks trees and remembers directories that did not change. It is
 // safe for concurrent use.
 type Surveyor struct {
@@ -126,7 +112,7 @@ type Surveyor struct {
 	names *rulePrefixes
 	limit surveyBounds
 	// mounts lists what is mounted; tests replace it.
-	mounts func() ([]mountEntry, error)
+	mounts func() ([]MountPoint, error)
 }
 
 // surveyBounds are the limits of one survey; tests lower them.
