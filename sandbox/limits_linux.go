@@ -18,7 +18,7 @@ func (r *Runner) openLimits() error {
 	if r.o.without.has(layerGroups) {
 		return nil
 	}
-	groups, err := cgroup.Open(nil)
+	groups, err := cgroup.Open("")
 	if err != nil {
 		return fmt.Errorf("sandbox: control groups: %w", err)
 	}

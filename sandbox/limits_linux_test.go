@@ -183,7 +183,7 @@ func withoutGroups(t *testing.T, r *Runner) {
 			t.Fatal(err)
 		}
 	}
-	groups, err := cgroup.Open(&cgroup.Options{Root: root})
+	groups, err := cgroup.Open(root)
 	if err != nil {
 		t.Fatal(err)
 	}

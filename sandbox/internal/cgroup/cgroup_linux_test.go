@@ -25,7 +25,7 @@ func must(t testing.TB, err error) {
 // real opens the control groups of this machine.
 func real(t testing.TB) *Controllers {
 	t.Helper()
-	c, err := Open(nil)
+	c, err := Open("")
 	must(t, err)
 	if c.Kind() == "" {
 		if os.Getenv("CI") == "true" && os.Geteuid() == 0 {
@@ -106,12 +106,12 @@ func TestMemoryIsLimited(t *testing.T) {
 	g := group(t, real(t), Limits{Memory: 32 << 20})
 	// tail keeps what has no line end.
 	_, err := start(t, g, "head -c 200000000 /dev/zero | tail -c 150000000 >/dev/null")()
-	if s := g.Stats(); s.OOMKilled == 0 || s.PeakMemory < 16<<20 || s.PeakMemory > 32<<20 {
+	if s := g.stats(); s.OOMKilled == 0 || s.PeakMemory < 16<<20 || s.PeakMemory > 32<<20 {
 		t.Errorf("after 150 MB in 32 MiB: %v, %+v", err, s)
 	}
 	g = group(t, real(t), Limits{Memory: 32 << 20})
-	if out, err := start(t, g, "head -c 1000000 /dev/zero | tail -c 1000000 >/dev/null")(); err != nil || g.Stats().OOMKilled != 0 {
-		t.Errorf("after 1 MB: %v %s, %+v", err, out, g.Stats())
+	if out, err := start(t, g, "head -c 1000000 /dev/zero | tail -c 1000000 >/dev/null")(); err != nil || g.stats().OOMKilled != 0 {
+		t.Errorf("after 1 MB: %v %s, %+v", err, out, g.stats())
 	}
 }
 
@@ -125,9 +125,9 @@ func TestProcessesAreLimited(t *testing.T) {
 		out, _ := run()
 		done <- out
 	}()
-	for deadline := time.Now().Add(20 * time.Second); g.Stats().Refused == 0; {
+	for deadline := time.Now().Add(20 * time.Second); g.stats().Refused == 0; {
 		if time.Now().After(deadline) {
-			t.Fatalf("no fork was refused: %+v", g.Stats())
+			t.Fatalf("no fork was refused: %+v", g.stats())
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -228,7 +228,7 @@ func TestA21_OpenRemovesWhatDeadRuntimesLeft(t *testing.T) {
 		must(t, os.Mkdir(filepath.Join(dir, tt.name), 0o755))
 		defer os.Remove(filepath.Join(dir, tt.name))
 	}
-	_, err := Open(nil)
+	_, err := Open("")
 	must(t, err)
 	for _, tt := range tests {
 		_, err := os.Stat(filepath.Join(dir, tt.name))
@@ -297,45 +297,4 @@ func TestH3_Version2EndsHundredsAtOnce(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	must(t, g.removeDirs())
-}
-
-// BenchmarkGroup makes, fills and removes a group as for one child.
-func BenchmarkGroup(b *testing.B) {
-	c := real(b)
-	for b.Loop() {
-		g, err := c.New(Limits{Memory: 64 << 20, Processes: 64, CPUs: 1})
-		must(b, err)
-		must(b, g.Close())
-	}
-}
-
-// BenchmarkGroupSteps tells what the parts of BenchmarkGroup take.
-func BenchmarkGroupSteps(b *testing.B) {
-	c := real(b)
-	b.Run("empty", func(b *testing.B) {
-		for b.Loop() {
-			g, err := c.New(Limits{})
-			must(b, err)
-			must(b, g.Close())
-		}
-	})
-	b.Run("limits", func(b *testing.B) {
-		g := group(b, c, Limits{})
-		for b.Loop() {
-			must(b, g.Limit(Limits{Memory: 64 << 20, Processes: 64, CPUs: 1}))
-		}
-	})
-}
-
-// BenchmarkAdd moves a process into a group, as every start does.
-func BenchmarkAdd(b *testing.B) {
-	c := real(b)
-	gs := []*Group{group(b, c, Limits{}), group(b, c, Limits{})}
-	cmd := exec.CommandContext(b.Context(), "sleep", "600")
-	must(b, cmd.Start())
-	defer cmd.Wait()
-	defer cmd.Process.Kill()
-	for i := 0; b.Loop(); i++ {
-		must(b, gs[i%2].Add(cmd.Process.Pid))
-	}
 }

@@ -27,12 +27,6 @@ const (
 	cpu    = "cpu"
 )
 
-// Options say where to look. The zero value means this machine.
-type Options struct {
-	// Root is put before /proc and /sys, for tests.
-	Root string
-}
-
 // Controllers are the control groups that this process may use. They are safe
 // for concurrent use.
 type Controllers struct {
@@ -47,13 +41,10 @@ type Controllers struct {
 }
 
 // Open finds out what this machine gives, enables it where that is safe, and
-// removes what runtimes that are gone left behind. nil options mean this
-// machine. Having no control groups is no error.
-func Open(o *Options) (*Controllers, error) {
-	c := &Controllers{}
-	if o != nil {
-		c.root = o.Root
-	}
+// removes what runtimes that are gone left behind. root is put before /proc and
+// /sys; only tests give one. Having no control groups is no error.
+func Open(root string) (*Controllers, error) {
+	c := &Controllers{root: root}
 	mounts, err := readMounts(filepath.Join(c.root, "/proc/self/mountinfo"))
 	if err != nil {
 		return nil, fmt.Errorf("control groups: %w", err)

@@ -117,7 +117,7 @@ func TestOpenFindsWhatIsDelegated(t *testing.T) {
 			if !tt.delegate && os.Geteuid() != 0 && strings.Contains(tt.why, "delegated") {
 				t.Skip("what belongs to this user is delegated to it")
 			}
-			c, err := Open(&Options{Root: root})
+			c, err := Open(root)
 			must(t, err)
 			if diff := cmp.Diff(tt.names, c.Names()); diff != "" || c.Kind() != tt.kind {
 				t.Errorf("Open() = %q (-want +got):\n%s%s", c.Kind(), diff, c.Why())
@@ -145,7 +145,7 @@ func TestARuntimeThatIsAloneMakesRoomForItself(t *testing.T) {
 	leaf := filepath.Join(base, leafName+name.String())
 	must(t, os.Mkdir(leaf, 0o755))
 	must(t, os.WriteFile(filepath.Join(leaf, "cgroup.procs"), nil, 0o644))
-	_, err = Open(&Options{Root: root})
+	_, err = Open(root)
 	must(t, err)
 	if got := readWords(filepath.Join(leaf, "cgroup.procs")); len(got) != 1 || got[0] != fmt.Sprint(os.Getpid()) {
 		t.Errorf("the leaf holds %v, want this process", got)

@@ -121,34 +121,6 @@ func writeControl(file, value string) error {
 	return f.Close()
 }
 
-// readNumber reads a file that holds one number.
-func readNumber(file string) int64 {
-	w := readWords(file)
-	if len(w) != 1 {
-		return 0
-	}
-	n, err := strconv.ParseInt(w[0], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// readField reads one number of a file with lines "name number".
-func readField(file, name string) int64 {
-	w := readWords(file)
-	for i := 0; i+1 < len(w); i += 2 {
-		if w[i] == name {
-			n, err := strconv.ParseInt(w[i+1], 10, 64)
-			if err != nil {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
-}
-
 // groupOwner says which runtime made a group: its process in its PID namespace,
 // and when that began, since numbers of processes are used again.
 type groupOwner struct {

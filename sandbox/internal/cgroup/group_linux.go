@@ -37,19 +37,6 @@ type Limits struct {
 	CPUs float64
 }
 
-// Stats are what the processes of a group used. What a kernel does not tell is
-// zero.
-type Stats struct {
-	// OOMKilled counts processes that were killed for want of memory.
-	OOMKilled int64
-	// PeakMemory is in bytes.
-	PeakMemory int64
-	// CPU is the processor time.
-	CPU time.Duration
-	// Refused counts attempts to start a process beyond the limit.
-	Refused int64
-}
-
 // Group is a control group for one child. It is safe for concurrent use,
 // except that nothing may follow Close.
 type Group struct {
@@ -185,29 +172,6 @@ func openDoors(dirs []string) (list []*os.File, err error) {
 		list = append(list, f)
 	}
 	return list, nil
-}
-
-// Stats returns what was used so far. It is to be asked before Close.
-func (g *Group) Stats() Stats {
-	if len(g.unique) == 0 {
-		return Stats{}
-	}
-	at := func(controller, file string) string { return filepath.Join(g.dirs[controller], file) }
-	if g.v2 {
-		return Stats{
-			OOMKilled:  readField(at(memory, "memory.events"), "oom_kill"),
-			PeakMemory: readNumber(at(memory, "memory.peak")),
-			CPU:        time.Duration(readField(filepath.Join(g.unique[0], "cpu.stat"), "usage_usec")) * time.Microsecond,
-			Refused:    readField(at(pids, "pids.events"), "max"),
-		}
-	}
-	return Stats{
-		OOMKilled:  readField(at(memory, "memory.oom_control"), "oom_kill"),
-		PeakMemory: readNumber(at(memory, "memory.max_usage_in_bytes")),
-		// Only where the two controllers are mounted together, as usual.
-		CPU:     time.Duration(readNumber(at(cpu, "cpuacct.usage"))),
-		Refused: readField(at(pids, "pids.events"), "max"),
-	}
 }
 
 // Weights for processor time, in hundredths of the usual one.
