@@ -77,7 +77,7 @@ func (r *Runner) openPool() (pool *hostuser.Pool, why string) {
 	if err := checkProgram(r.platform.self); err != nil {
 		return nil, err.Error()
 	}
-	pool, err := hostuser.Open(r.mapOf, nil)
+	pool, err := hostuser.Open(r.mapOf)
 	if err != nil {
 		return nil, err.Error()
 	}

@@ -1,12 +1,12 @@
 package hostuser
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,28 +22,18 @@ const (
 	Count = 256
 )
 
-// defaultLocks is the file whose bytes stand for the numbers.
-const defaultLocks = "/run/sallyport/uids"
-
-// Options say where a pool looks. The zero value is for the machine as it is.
-type Options struct {
-	// First is the lowest number; 0 means the constant.
-	First int
-	// Count is how many numbers there are; 0 means the constant.
-	Count int
-	// Locks is the file by which the gates of a machine tell each other which
-	// numbers are in use; empty means /run/sallyport/uids.
-	Locks string
-	// Accounts is the folder of passwd, group, subuid and subgid; empty means
-	// /etc.
-	Accounts string
+// poolPlace says where a pool looks: its numbers, the file by which the gates of
+// a machine tell each other which of them are in use, a byte for each, and the
+// folder of passwd, group, subuid and subgid.
+type poolPlace struct {
+	first, count    int
+	locks, accounts string
 }
 
 // Pool gives out the users. It is safe for concurrent use.
 type Pool struct {
-	locks *os.File
-	first int
-	count int
+	poolPlace
+	file  *os.File
 	known []numberRange
 	// newMap makes the user namespace whose map swaps root and a number.
 	newMap func(id int) (*os.File, error)
@@ -68,32 +58,19 @@ var ErrNone = errors.New("every user of the range for children is in use")
 
 // Open prepares to give out users. newMap returns a user namespace with the
 // lines of [Swap]; it is asked once for each number. The caller closes the pool.
-func Open(newMap func(id int) (*os.File, error), o *Options) (*Pool, error) {
-	if o == nil {
-		o = &Options{}
-	}
-	p := &Pool{first: First, count: Count, newMap: newMap, used: map[int]bool{}, maps: map[int]*os.File{}}
-	if o.First > 0 {
-		p.first = o.First
-	}
-	if o.Count > 0 {
-		p.count = o.Count
-	}
-	locks, accounts := defaultLocks, "/etc"
-	if o.Locks != "" {
-		locks = o.Locks
-	}
-	if o.Accounts != "" {
-		accounts = o.Accounts
-	}
+func Open(newMap func(id int) (*os.File, error)) (*Pool, error) {
+	return openPool(newMap, poolPlace{First, Count, "/run/sallyport/uids", "/etc"})
+}
+
+func openPool(newMap func(id int) (*os.File, error), at poolPlace) (*Pool, error) {
+	p := &Pool{poolPlace: at, newMap: newMap, used: map[int]bool{}, maps: map[int]*os.File{}}
 	var err error
-	if p.known, err = knownIDs(accounts); err != nil {
+	if p.known, err = knownIDs(at.accounts); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(locks), 0o700); err != nil {
-		return nil, fmt.Errorf("the users of children: %w", err)
+	if err = os.MkdirAll(filepath.Dir(at.locks), 0o700); err == nil {
+		p.file, err = os.OpenFile(at.locks, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	}
-	p.locks, err = os.OpenFile(locks, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("the users of children: %w", err)
 	}
@@ -134,8 +111,12 @@ func (p *Pool) Acquire() (*User, error) {
 	return nil, ErrNone
 }
 
-// Release gives the user back when the last process that had it is gone.
+// Release gives the user back when the last process that had it is gone. nil is
+// no user.
 func (u *User) Release() {
+	if u == nil {
+		return
+	}
 	p := u.pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,7 +138,7 @@ func (p *Pool) Close() {
 	for id := range p.used {
 		_ = p.lockByte(id-p.first, unix.F_UNLCK)
 	}
-	p.locks.Close()
+	p.file.Close()
 }
 
 // lockByte locks or unlocks the byte of a number. The lock belongs to the open
@@ -165,7 +146,7 @@ func (p *Pool) Close() {
 // and is seen by another pool of this process, too.
 func (p *Pool) lockByte(i int, kind int16) error {
 	l := unix.Flock_t{Type: kind, Start: int64(i), Len: 1}
-	return unix.FcntlFlock(p.locks.Fd(), unix.F_OFD_SETLK, &l)
+	return unix.FcntlFlock(p.file.Fd(), unix.F_OFD_SETLK, &l)
 }
 
 // hasProcess reports whether a process of the machine has a user.
@@ -175,16 +156,8 @@ func hasProcess(id int) bool {
 }
 
 func (p *Pool) isKnown(id int) bool {
-	for _, s := range p.known {
-		if id >= s.first && id-s.first < s.count {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.known, func(s numberRange) bool { return id >= s.first && id-s.first < s.count })
 }
-
-// maxLine bounds a line of the accounts: a group with all its members.
-const maxLine = 1 << 20
 
 // numberRange is a run of numbers.
 type numberRange struct{ first, count int }
@@ -196,25 +169,14 @@ func knownIDs(dir string) (all []numberRange, err error) {
 		name        string
 		first, size int // the fields that hold them; no size means one
 	}{{"passwd", 2, -1}, {"passwd", 3, -1}, {"group", 2, -1}, {"subuid", 1, 2}, {"subgid", 1, 2}} {
-		file, err := os.Open(filepath.Join(dir, f.name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		data, err := os.ReadFile(filepath.Join(dir, f.name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("the accounts of the machine: %w", err)
 		}
-		lines := bufio.NewScanner(file)
-		lines.Buffer(nil, maxLine)
-		for lines.Scan() {
-			fields := strings.Split(lines.Text(), ":")
-			if s, ok := spanOf(fields, f.first, f.size); ok {
+		for line := range strings.Lines(string(data)) {
+			if s, ok := spanOf(strings.Split(strings.TrimSuffix(line, "\n"), ":"), f.first, f.size); ok {
 				all = append(all, s)
 			}
-		}
-		err = lines.Err()
-		file.Close()
-		if err != nil {
-			return nil, fmt.Errorf("the accounts of the machine: %s: %w", f.name, err)
 		}
 	}
 	return all, nil

@@ -15,9 +15,9 @@ const base = 1_900_000_000
 // noMap is for tests that make no mount.
 func noMap(int) (*os.File, error) { return os.Open(os.DevNull) }
 
-func openPool(t *testing.T, o Options) *Pool {
+func openAt(t *testing.T, at poolPlace) *Pool {
 	t.Helper()
-	p, err := Open(noMap, &o)
+	p, err := openPool(noMap, at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +43,8 @@ func write(t *testing.T, path, text string) {
 
 func TestA3_TwoGatesNeverGiveOutOneUser(t *testing.T) {
 	t.Parallel()
-	o := Options{First: base, Count: 4, Locks: filepath.Join(t.TempDir(), "dir", "uids"), Accounts: t.TempDir()}
-	a, b := openPool(t, o), openPool(t, o)
+	o := poolPlace{first: base, count: 4, locks: filepath.Join(t.TempDir(), "dir", "uids"), accounts: t.TempDir()}
+	a, b := openAt(t, o), openAt(t, o)
 	seen := map[int]bool{}
 	var last *User
 	for _, p := range []*Pool{a, b, b, a} {
@@ -75,7 +75,7 @@ func TestUsersOfTheMachineAreNotGivenOut(t *testing.T) {
 	write(t, filepath.Join(accounts, "group"), "g:x:1900000002:\n")
 	write(t, filepath.Join(accounts, "subuid"), "u:1900000003:2\n")
 	write(t, filepath.Join(accounts, "subgid"), "u:1899999000:1006\n")
-	p := openPool(t, Options{First: base, Count: 8, Locks: filepath.Join(t.TempDir(), "uids"), Accounts: accounts})
+	p := openAt(t, poolPlace{first: base, count: 8, locks: filepath.Join(t.TempDir(), "uids"), accounts: accounts})
 	if u := acquire(t, p); u.ID != base+6 {
 		t.Errorf("Acquire() = %d, want %d", u.ID, base+6)
 	}
@@ -98,7 +98,7 @@ func TestAUserWithAProcessIsNotGivenOut(t *testing.T) {
 	if !hasProcess(far) || hasProcess(far+1) {
 		t.Errorf("hasProcess = %v and %v, want true and false", hasProcess(far), hasProcess(far+1))
 	}
-	p := openPool(t, Options{First: base, Locks: filepath.Join(t.TempDir(), "uids"), Accounts: t.TempDir()})
+	p := openAt(t, poolPlace{first: base, count: Count, locks: filepath.Join(t.TempDir(), "uids"), accounts: t.TempDir()})
 	for {
 		u, err := p.Acquire()
 		if errors.Is(err, ErrNone) {
@@ -116,10 +116,10 @@ func TestWhatCannotBeReadGivesNoUsers(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(accounts, "passwd"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(noMap, &Options{Locks: filepath.Join(t.TempDir(), "uids"), Accounts: accounts}); err == nil {
+	if _, err := openPool(noMap, poolPlace{locks: filepath.Join(t.TempDir(), "uids"), accounts: accounts}); err == nil {
 		t.Error("Open with unreadable accounts: no error")
 	}
-	p, err := Open(func(int) (*os.File, error) { return nil, errors.New("no map") }, &Options{First: base, Count: 1, Locks: filepath.Join(t.TempDir(), "uids")})
+	p, err := openPool(func(int) (*os.File, error) { return nil, errors.New("no map") }, poolPlace{first: base, count: 1, locks: filepath.Join(t.TempDir(), "uids"), accounts: "/etc"})
 	if err != nil {
 		t.Fatal(err)
 	}
