@@ -105,7 +105,8 @@ func (c *childProcess) releaseResources() {
 	c.ends = nil
 }
 
-// openPipes makes the pipes of a child and returns its ends.
+// openPipes makes the pipes of a child and returns its ends: standard input,
+// output and error.
 func (c *childProcess) openPipes() (stdin, stdout, stderr *os.File, err error) {
 	o := &c.spawn.Options
 	limit := cmp.Or(o.MaxOutput, defaultOutput)

@@ -16,7 +16,7 @@ const MsgQuit = 'Q'
 // starts in the same group tries once more.
 func removeGroups() {
 	text, _ := syscall.Getenv(GroupsMarker)
-	prefix, dirs := cutLine(text)
+	prefix, dirs := cutText(text, '\n')
 	if prefix == "" {
 		return
 	}
@@ -25,7 +25,7 @@ func removeGroups() {
 		left := false
 		for rest := dirs; rest != ""; {
 			var dir string
-			dir, rest = cutLine(rest)
+			dir, rest = cutText(rest, '\n')
 			for _, name := range namesIn(dir) {
 				if len(name) > len(prefix) && name[:len(prefix)] == prefix && syscall.Rmdir(dir+"/"+name) != nil {
 					left = true
@@ -54,14 +54,4 @@ func namesIn(dir string) (names []string) {
 		}
 		_, _, names = syscall.ParseDirent(buf[:n], -1, names)
 	}
-}
-
-// cutLine cuts a text after its first line.
-func cutLine(s string) (first, rest string) {
-	for i := range len(s) {
-		if s[i] == '\n' {
-			return s[:i], s[i+1:]
-		}
-	}
-	return s, ""
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // rulesetAttr is struct landlock_ruleset_attr, pathAttr struct
-// landlock_path_beneath_attr, which is
-// packed: the kernel reads 12 bytes (include/uapi/linux/landlock.h).
+// landlock_path_beneath_attr, which is packed: the kernel reads 12 bytes
+// (include/uapi/linux/landlock.h).
 type rulesetAttr struct{ fs, net, scoped uint64 }
 
 type pathAttr struct {
@@ -33,13 +33,11 @@ func (l *Landlock) restrictThread() error {
 	defer syscall.Close(int(fd))
 	for _, r := range l.Rules {
 		if err := r.addRule(int(fd)); err != nil {
-			return err
+			return wrapError("landlock rule "+r.Path, err)
 		}
 	}
-	if _, _, errno := syscall.Syscall(sysLandlockSelf, fd, 0, 0); errno != 0 {
-		return wrapError("landlock", errno)
-	}
-	return nil
+	_, _, errno = syscall.Syscall(sysLandlockSelf, fd, 0, 0)
+	return wrapError("landlock", errnoError(errno))
 }
 
 func (r *PathRule) addRule(ruleset int) error {
@@ -53,16 +51,16 @@ func (r *PathRule) addRule(ruleset int) error {
 		return nil
 	}
 	if err != nil {
-		return wrapError("landlock rule "+r.Path, err)
+		return err
 	}
 	defer syscall.Close(fd)
 	access := r.Access
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fd, &st); err != nil {
-		return wrapError("landlock rule "+r.Path, err)
+		return err
 	}
 	if known && (st.Dev != r.Dev || st.Ino != r.Ino) {
-		return wrapError("landlock rule "+r.Path, errExchanged)
+		return errExchanged
 	}
 	if st.Mode&syscall.S_IFMT != syscall.S_IFDIR {
 		access &= LandlockFile
@@ -71,8 +69,5 @@ func (r *PathRule) addRule(ruleset int) error {
 	const ruleTypePathBeneath = 1
 	_, _, errno := syscall.Syscall6(sysLandlockAddRule, uintptr(ruleset), ruleTypePathBeneath,
 		uintptr(unsafe.Pointer(&attr)), 0, 0, 0)
-	if errno != 0 {
-		return wrapError("landlock rule "+r.Path, errno)
-	}
-	return nil
+	return errnoError(errno)
 }

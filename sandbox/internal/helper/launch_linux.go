@@ -73,18 +73,18 @@ func (l *Launch) codeFields(c *codec) {
 	c.codeText(&l.Path)
 	c.codeText(&l.Arg0)
 	codeList(c, &l.Env, (*codec).codeText)
-	c.codeUintptr(&l.Flags)
+	codeNumber(c, &l.Flags)
 	codeList(c, &l.UIDs, (*codec).codeIDs)
 	codeList(c, &l.GIDs, (*codec).codeIDs)
-	c.codeInt(&l.As)
-	codeList(c, &l.Caps, (*codec).codeUintptr)
+	codeNumber(c, &l.As)
+	codeList(c, &l.Caps, codeNumber[uintptr])
 	c.codeBool(&l.Setsid)
 }
 
 func (c *codec) codeIDs(m *syscall.SysProcIDMap) {
-	c.codeInt(&m.ContainerID)
-	c.codeInt(&m.HostID)
-	c.codeInt(&m.Size)
+	codeNumber(c, &m.ContainerID)
+	codeNumber(c, &m.HostID)
+	codeNumber(c, &m.Size)
 }
 
 // Guard is a helper that the runtime has started itself. Its pidfd comes with
@@ -101,7 +101,7 @@ type Guard struct {
 func (g *Guard) Pack() []byte { return append([]byte{MsgGuard}, encodeMessage(g)...) }
 
 func (g *Guard) codeFields(c *codec) {
-	c.codeInt(&g.PID)
+	codeNumber(c, &g.PID)
 	c.codeBool(&g.Group)
 }
 
@@ -186,10 +186,7 @@ func (w *guardedProcesses) serveRequests() (quit bool, err error) {
 		if err == errUser {
 			return true, err
 		}
-		answer := []byte{MsgLaunched}
-		for i := range 8 {
-			answer = append(answer, byte(uint64(pid)>>(8*i)))
-		}
+		answer := appendUint64([]byte{MsgLaunched}, uint64(pid))
 		if err != nil {
 			answer = append([]byte{MsgFailed}, err.Error()...)
 		}

@@ -286,8 +286,5 @@ func sendMessage(kind byte, fd int) error {
 	if fd >= 0 {
 		oob = syscall.UnixRights(fd)
 	}
-	if err := syscall.Sendmsg(ControlFD, []byte{kind}, oob, nil, syscall.MSG_NOSIGNAL); err != nil {
-		return wrapError("control socket", err)
-	}
-	return nil
+	return wrapError("control socket", syscall.Sendmsg(ControlFD, []byte{kind}, oob, nil, syscall.MSG_NOSIGNAL))
 }

@@ -12,6 +12,15 @@ func openOrMake(path string, dir bool) (int, error) {
 	return fd, err
 }
 
+// makeDir makes a directory of the tree, as openOrMake does.
+func makeDir(path string) error {
+	fd, err := openOrMake(path, true)
+	if err == nil {
+		syscall.Close(fd)
+	}
+	return err
+}
+
 // openOrMakeBelow is openOrMake for a path of so many elements. made says that
 // the last one was made, so that what is made in it needs no look at the file
 // system.

@@ -17,24 +17,25 @@ func Probe(canary string, port, pid int) string {
 
 // runProbe runs the attack instead of the program, if that is the role.
 func runProbe(role string) {
-	name, rest := cutWord(role)
-	port, rest := cutWord(rest)
-	pid, canary := cutWord(rest)
+	name, rest := cutText(role, ' ')
+	port, rest := cutText(rest, ' ')
+	pid, rest := cutText(rest, ' ')
+	space, canary := cutText(rest, ' ')
 	if name != ProbeArg0 || parseNumber(port) < 0 || parseNumber(pid) < 0 || canary == "" {
 		return
 	}
 	text := Probed
-	for _, name := range runAttacks(canary, parseNumber(port), parseNumber(pid)) {
+	for _, name := range runAttacks(canary, parseNumber(port), parseNumber(pid), space) {
 		text += " " + name
 	}
 	_, _ = syscall.Write(1, []byte(text))
 	syscall.Exit(0)
 }
 
-// cutWord cuts a text at its first space.
-func cutWord(s string) (first, rest string) {
+// cutText cuts a text at the first of a byte.
+func cutText(s string, at byte) (first, rest string) {
 	for i := range len(s) {
-		if s[i] == ' ' {
+		if s[i] == at {
 			return s[:i], s[i+1:]
 		}
 	}
@@ -59,7 +60,7 @@ func parseNumber(s string) int {
 // runAttacks returns the names of what succeeded of the things that no confined
 // child may do: with a file outside its reach, with a listener and a process
 // of the host, with the kernel.
-func runAttacks(canary string, port, pid int) (open []string) {
+func runAttacks(canary string, port, pid int, space string) (open []string) {
 	try := func(name string, err error) {
 		if err == nil {
 			open = append(open, name)
@@ -73,7 +74,9 @@ func runAttacks(canary string, port, pid int) (open []string) {
 	try("write", err)
 	syscall.Close(fd)
 	try("connect", connectPort(port))
-	try("signal", syscall.Kill(pid, 0))
+	if !isOwnProcess(pid, space) {
+		try("signal", syscall.Kill(pid, 0))
+	}
 	fd, err = syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	try("unix-socket", err)
 	syscall.Close(fd)
@@ -94,4 +97,18 @@ func connectPort(port int) error {
 	}
 	defer syscall.Close(fd)
 	return syscall.Connect(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+}
+
+// isOwnProcess reports whether the number of a process of the host means another
+// one here: in a process namespace of its own, the low number that a gate has in
+// a container is that of this program's init or of one of its threads. Without
+// /proc, which some containers refuse, the tree is a child's own and so is its
+// parent.
+func isOwnProcess(pid int, space string) bool {
+	var name [64]byte
+	if n, err := syscall.Readlink("/proc/self/ns/pid", name[:]); err == nil {
+		return space != "" && string(name[:n]) != space
+	}
+	_, _, errno := syscall.RawSyscall(syscall.SYS_TGKILL, uintptr(syscall.Getpid()), uintptr(pid), 0)
+	return errno == 0 || pid == syscall.Getppid()
 }

@@ -280,6 +280,13 @@ func putUint64(b []byte, v uint64) {
 	}
 }
 
+func appendUint64(b []byte, v uint64) []byte {
+	for i := range 8 {
+		b = append(b, byte(v>>(8*i)))
+	}
+	return b
+}
+
 // getUint64 is written so that the compiler makes one load of it.
 func getUint64(b []byte) uint64 {
 	_ = b[7]

@@ -104,13 +104,17 @@ func openPath(dir int, path string, flags uint64) (int, error) {
 }
 
 // cloneTree copies the mount at what is open, with those below it when flags
-// say so.
-func cloneTree(fd int, flags uintptr) (int, error) {
+// say so, and changes the attributes of the copy.
+func cloneTree(fd int, flags uintptr, attr mountAttr) (int, error) {
 	var empty byte
 	tree, _, errno := syscall.Syscall(sysOpenTree, uintptr(fd), uintptr(unsafe.Pointer(&empty)),
 		atEmptyPath|openTreeClone|openTreeCloexec|flags)
 	if errno != 0 {
 		return -1, errno
+	}
+	if err := setMount(int(tree), flags, attr); err != nil {
+		syscall.Close(int(tree))
+		return -1, err
 	}
 	return int(tree), nil
 }

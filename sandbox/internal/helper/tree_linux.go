@@ -92,11 +92,9 @@ func applyOps(ops []Op) error {
 func (op *Op) apply() error {
 	switch op.Do {
 	case DoDir:
-		fd, err := openOrMake(op.Path, true)
-		if err != nil {
+		if err := makeDir(op.Path); err != nil {
 			return err
 		}
-		syscall.Close(fd)
 		return syscall.Chmod(op.Path, op.Mode)
 	case DoFile:
 		return op.makeFile()
@@ -160,14 +158,11 @@ func (op *Op) bindPath() error {
 		return err
 	}
 	defer syscall.Close(src)
-	tree, err := cloneTree(src, atRecursive)
+	tree, err := cloneTree(src, atRecursive, mountAttr{set: op.Attributes()})
 	if err != nil {
 		return err
 	}
 	defer syscall.Close(tree)
-	if err := setMount(tree, atRecursive, mountAttr{set: op.Attributes()}); err != nil {
-		return err
-	}
 	return attachMount(tree, op.Path, st.Mode&syscall.S_IFMT == syscall.S_IFDIR)
 }
 
@@ -215,34 +210,33 @@ func attachMount(tree int, path string, dir bool) error {
 	return moveMount(tree, target)
 }
 
-func (op *Op) mountTmpfs() error {
-	target, err := openOrMake(op.Path, true)
-	if err != nil {
-		return err
+// mountFlags are those of a file system that is mounted for the child.
+func (op *Op) mountFlags() uintptr {
+	if op.Exec {
+		return syscall.MS_NOSUID | syscall.MS_NODEV
 	}
-	syscall.Close(target)
-	flags := uintptr(syscall.MS_NOSUID | syscall.MS_NODEV)
-	if !op.Exec {
-		flags |= syscall.MS_NOEXEC
+	return syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
+}
+
+func (op *Op) mountTmpfs() error {
+	if err := makeDir(op.Path); err != nil {
+		return err
 	}
 	// An inode costs memory that no size counts: one for every 4 KiB.
 	data := "mode=" + formatOctal(op.Mode) + ",size=" + formatDecimal(op.Size) + ",nr_inodes=" + formatDecimal(max(op.Size/4096, 64))
 	lastFolder.closeBelow(op.Path)
-	if err := syscall.Mount("tmpfs", op.Path, "tmpfs", flags, data); err != nil {
+	if err := syscall.Mount("tmpfs", op.Path, "tmpfs", op.mountFlags(), data); err != nil {
 		return err
 	}
 	return recordOwnMemory(op.Path)
 }
 
 func (op *Op) mountProc() error {
-	target, err := openOrMake(op.Path, true)
-	if err != nil {
+	if err := makeDir(op.Path); err != nil {
 		return err
 	}
-	syscall.Close(target)
-	const flags = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC | syscall.MS_RDONLY
 	lastFolder.closeBelow(op.Path)
-	return syscall.Mount("proc", op.Path, "proc", flags, "")
+	return syscall.Mount("proc", op.Path, "proc", op.mountFlags()|syscall.MS_RDONLY, "")
 }
 
 // mountOverlay shows a directory of the host with a layer on top that takes the
@@ -261,11 +255,9 @@ func (op *Op) mountOverlay() error {
 	defer syscall.Close(target)
 	upper, work := op.Memory+"/upper", op.Memory+"/work"
 	for _, dir := range []string{upper, work} {
-		fd, err := openOrMake(dir, true)
-		if err != nil {
+		if err := makeDir(dir); err != nil {
 			return err
 		}
-		syscall.Close(fd)
 	}
 	if op.Mode != 0 {
 		// The root of an overlay has the mode of the directory on top.
@@ -283,13 +275,9 @@ func (op *Op) mountOverlay() error {
 		return err
 	}
 	defer syscall.Close(wk)
-	flags := uintptr(syscall.MS_NOSUID | syscall.MS_NODEV)
-	if !op.Exec {
-		flags |= syscall.MS_NOEXEC
-	}
 	data := "lowerdir=" + procFD(lower) + ",upperdir=" + procFD(up) + ",workdir=" + procFD(wk) + ",userxattr"
 	lastFolder.closeBelow(op.Path)
-	if err := syscall.Mount("overlay", procFD(target), "overlay", flags, data); err != nil {
+	if err := syscall.Mount("overlay", procFD(target), "overlay", op.mountFlags(), data); err != nil {
 		return err
 	}
 	return hidden.unmountAll()
@@ -305,11 +293,6 @@ func (op *Op) pinPath() error {
 		return err
 	}
 	defer syscall.Close(fd)
-	tree, err := cloneTree(fd, atRecursive)
-	if err != nil {
-		return err
-	}
-	defer syscall.Close(tree)
 	var attr mountAttr
 	if !op.Write {
 		attr.set = attrReadOnly
@@ -317,11 +300,11 @@ func (op *Op) pinPath() error {
 	if op.Exec {
 		attr.clr = attrNoExec
 	}
-	if attr != (mountAttr{}) {
-		if err := setMount(tree, atRecursive, attr); err != nil {
-			return err
-		}
+	tree, err := cloneTree(fd, atRecursive, attr)
+	if err != nil {
+		return err
 	}
+	defer syscall.Close(tree)
 	lastFolder.closeBelow(op.Path)
 	return moveMount(tree, fd)
 }
@@ -341,13 +324,10 @@ func (op *Op) coverPath() error {
 		return err
 	}
 	defer syscall.Close(src)
-	tree, err := cloneTree(src, 0)
+	tree, err := cloneTree(src, 0, mountAttr{set: op.Attributes()})
 	if err != nil {
 		return err
 	}
 	defer syscall.Close(tree)
-	if err := setMount(tree, 0, mountAttr{set: op.Attributes()}); err != nil {
-		return err
-	}
 	return attachMount(tree, op.Path, empty == emptyDir)
 }

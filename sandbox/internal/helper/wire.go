@@ -59,9 +59,7 @@ func (c *codec) readBytes(n uint64) string {
 
 func (c *codec) codeUint64(v *uint64) {
 	if !c.reading {
-		for i := range 8 {
-			c.out = append(c.out, byte(*v>>(8*i)))
-		}
+		c.out = appendUint64(c.out, *v)
 		return
 	}
 	*v = 0
@@ -84,18 +82,19 @@ func (c *codec) codeInt(v *int) {
 	}
 }
 
-func (c *codec) codeUintptr(v *uintptr) {
-	n := uint64(*v)
-	c.codeUint64(&n)
-	if *v = uintptr(n); uint64(*v) != n {
-		c.markInvalid()
-	}
-}
-
 func (c *codec) codeUint32(v *uint32) {
 	n := uint64(*v)
 	c.codeUint64(&n)
 	if *v = uint32(n); uint64(*v) != n {
+		c.markInvalid()
+	}
+}
+
+// codeNumber writes or reads a number, which has to fit its type.
+func codeNumber[T int | int64 | uint32 | uint64 | uintptr](c *codec, v *T) {
+	n := uint64(*v)
+	c.codeUint64(&n)
+	if *v = T(n); uint64(*v) != n {
 		c.markInvalid()
 	}
 }
@@ -127,14 +126,11 @@ func (c *codec) codeText(v *string) {
 }
 
 func (c *codec) codeBytes(v *[]byte) {
-	n := uint64(len(*v))
-	c.codeUint64(&n)
-	if !c.reading {
-		c.out = append(c.out, *v...)
+	s := string(*v)
+	if c.codeText(&s); !c.reading {
 		return
 	}
-	*v = nil
-	if s := c.readBytes(n); s != "" {
+	if *v = nil; s != "" {
 		*v = []byte(s)
 	}
 }
@@ -212,14 +208,14 @@ func (s *Spec) codeFields(c *codec) {
 }
 
 func (l *Landlock) codeFields(c *codec) {
-	c.codeUint64(&l.FS)
-	c.codeUint64(&l.Net)
-	c.codeUint64(&l.Scoped)
+	codeNumber(c, &l.FS)
+	codeNumber(c, &l.Net)
+	codeNumber(c, &l.Scoped)
 	codeList(c, &l.Rules, func(c *codec, r *PathRule) {
 		c.codeText(&r.Path)
-		c.codeUint64(&r.Access)
-		c.codeUint64(&r.Dev)
-		c.codeUint64(&r.Ino)
+		codeNumber(c, &r.Access)
+		codeNumber(c, &r.Dev)
+		codeNumber(c, &r.Ino)
 		c.codeBool(&r.Optional)
 	})
 }
@@ -228,12 +224,12 @@ func (c *codec) codeOp(o *Op) {
 	for _, s := range []*string{&o.Do, &o.Path, &o.Source, &o.Memory} {
 		c.codeText(s)
 	}
-	c.codeInt(&o.Tree)
-	c.codeUint64(&o.Dev)
-	c.codeUint64(&o.Ino)
+	codeNumber(c, &o.Tree)
+	codeNumber(c, &o.Dev)
+	codeNumber(c, &o.Ino)
 	c.codeBytes(&o.Data)
-	c.codeUint32(&o.Mode)
-	c.codeInt64(&o.Size)
+	codeNumber(c, &o.Mode)
+	codeNumber(c, &o.Size)
 	for _, b := range []*bool{&o.Write, &o.Exec, &o.Device, &o.Optional, &o.Alias} {
 		c.codeBool(b)
 	}
