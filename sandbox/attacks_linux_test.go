@@ -9,5 +9,6 @@ import (
 // that is not root; others here do so for A3, A5, A11, H2 and H3. Floods and working
 // days take long and need nothing of root.
 func TestAttacksHoldForAnOrdinaryUser(t *testing.T) {
+	t.Parallel()
 	asNobody(t, "^Test(A(1|7|8|9|10|13|23)_|A20_(Conf|Direct)|A12_AnEmpty|C5_)", "PATH="+os.Getenv("PATH"))
 }

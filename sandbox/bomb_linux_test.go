@@ -71,7 +71,7 @@ var endings = []ending{
 
 const (
 	// bombTime is long enough for all processes that there may be.
-	bombTime = 700 * time.Millisecond
+	bombTime = 400 * time.Millisecond
 	// bombEnd is how long after its time a child may be there; bombTries how
 	// often it is tried beside what else the machine does.
 	bombEnd   = time.Second

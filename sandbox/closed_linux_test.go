@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,7 +16,13 @@ func systemPlace(t *testing.T) string {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can put files into /usr")
 	}
-	dir := fmt.Sprintf("/usr/local/share/sallyport-test-%d", os.Getpid())
+	dir, err := os.MkdirTemp("/usr/local/share", "sallyport-test-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	for _, f := range []struct {
 		name      string
@@ -44,6 +49,7 @@ func systemPlace(t *testing.T) string {
 }
 
 func TestA10_WhatOnlyRootMayReadOfTheSystemIsClosed(t *testing.T) {
+	t.Parallel()
 	dir := systemPlace(t)
 	for _, without := range []layers{0, layerUsers} {
 		for _, level := range []layers{0, layerLandlock} {
@@ -59,6 +65,7 @@ func TestA10_WhatOnlyRootMayReadOfTheSystemIsClosed(t *testing.T) {
 // What of the system is on the deny floor and open to every user is covered where
 // the system is looked through.
 func TestA10_TheFloorHoldsInTheSystemOfASharedUser(t *testing.T) {
+	t.Parallel()
 	dir := systemPlace(t)
 	if err := os.Chmod(dir+"/home/.ssh/id_rsa", 0o644); err != nil {
 		t.Fatal(err)

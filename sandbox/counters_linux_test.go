@@ -97,6 +97,7 @@ func TestA3_A11_ChildrenLeaveTheUsersCountersToTheUser(t *testing.T) {
 			"instances": inotifyInstances, "watches": inotifyWatches, "timers": pendingSignals, "epoll": epollWatches,
 		} {
 			t.Run(fmt.Sprintf("%s without %b", what, off), func(t *testing.T) {
+				t.Parallel() // each counts something else, or other users' children
 				r := open(t, &Options{Warm: -1, without: off})
 				w := workspace(t, r)
 				pool, _ := r.openUsers().currentPool()

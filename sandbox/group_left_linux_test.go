@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/sallyport/sallyport"
 )
@@ -60,4 +61,24 @@ func TestA21_GroupsOfAKilledRuntimeAreRemoved(t *testing.T) {
 	if res := w.run(sallyport.SpawnOptions{}, "true"); res.ExitCode != 0 {
 		t.Errorf("the next child of another runtime: exit %d", res.ExitCode)
 	}
+}
+
+// A21: a runtime that is closed long after its last child leaves the groups of
+// another one of the same process alone, the empty one for its next child, too.
+func TestA21_GroupsOutliveAnotherRuntimeOfTheProcess(t *testing.T) {
+	r, idle := open(t, &Options{Warm: -1}), open(t, &Options{Warm: -1})
+	if r.platform.groups.Kind() == "" {
+		t.Skip("there are no control groups here")
+	}
+	w := workspace(t, r)
+	w.ok(nil, "true")
+	workspace(t, idle).ok(nil, "true")
+	eventually(t, "a group is ready", func() bool { return r.platform.spare.Load() != nil && idle.platform.spare.Load() != nil })
+	if err := idle.platform.launcher.conn.SetDeadline(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := idle.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.ok(nil, "true")
 }

@@ -73,6 +73,7 @@ var toleratedForRoot = map[string]string{
 // TestHostile has a hostile program try to break out at the level full, as the
 // current user and for root once more as an ordinary one.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	got := attack(t, column{level: sallyport.LevelFull})
 	if path := os.Getenv(resultsVar); path != "" {
 		data, err := json.Marshal(got)
@@ -355,6 +356,7 @@ func startVictim(t *testing.T, tg *target) {
 // The child of a reach whose hook folder is a link starts, and cannot replace
 // the link or what it leads to.
 func TestALinkedHookFolderStaysClosed(t *testing.T) {
+	t.Parallel()
 	st := newStage(t)
 	err := errors.Join(os.MkdirAll(st.Root+"/ws/.git", 0o755), os.MkdirAll(st.Root+"/ws/tools", 0o755),
 		os.Symlink("../tools", st.Root+"/ws/.git/hooks"))

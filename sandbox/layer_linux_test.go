@@ -36,6 +36,7 @@ func freeBytes(t *testing.T) int64 {
 }
 
 func TestA8_ALayerIsBoundedAsItIsWritten(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, script string
 		limits       Limits
@@ -66,6 +67,7 @@ func TestA8_ALayerIsBoundedAsItIsWritten(t *testing.T) {
 }
 
 func TestA8_ALargeBuildFitsIntoALargerLayer(t *testing.T) {
+	t.Parallel()
 	w := layered(t, Limits{LayerBytes: 96 << 20})
 	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "head -c 64M /dev/zero >big")
 	info, err := os.Stat(filepath.Join(w.dir, "big"))
@@ -114,6 +116,7 @@ func TestA8_LayersAreBoundedPerPrincipal(t *testing.T) {
 // The child sees its writes through the floor's mounts alone: the memory below
 // them is nowhere in its tree.
 func TestA8_TheMemoryOfALayerIsOutOfReach(t *testing.T) {
+	t.Parallel()
 	w := layered(t, Limits{})
 	w.write(".git/config", "[core]\n")
 	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "echo x >x; ls -A / | grep layers; ls -Ad /.layers /.host; grep -c layers /proc/self/mountinfo; exit 0")

@@ -68,6 +68,7 @@ var layerTests = []struct {
 
 // Each layer stops something that nothing else stops.
 func TestLayers(t *testing.T) {
+	t.Parallel()
 	run := func(off layers) *results { return attack(t, column{level: sallyport.LevelFull, without: off}) }
 	for _, c := range layerTests {
 		with, without := run(c.beside), run(c.beside|c.layer)
@@ -85,6 +86,7 @@ func TestLayers(t *testing.T) {
 // What is granted for writing only is not read: the tree knows no such thing,
 // so that Landlock alone holds it, at every level.
 func TestWhatIsForWritingOnlyIsNotRead(t *testing.T) {
+	t.Parallel()
 	dir, err := os.MkdirTemp("/srv", "sallyport-drop-")
 	if err != nil {
 		t.Skip("nothing below the folders for temporary files is granted for writing only, and no other folder can be made: ", err)
@@ -124,6 +126,7 @@ const (
 
 // TestAttackTable holds the table of docs/guides/security.md to what the program sees.
 func TestAttackTable(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("the columns of the table are those of root")
 	}

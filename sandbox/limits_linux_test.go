@@ -26,6 +26,7 @@ func limited(t *testing.T, l Limits, controller string) *workplace {
 // TestProcessesAreBounded has a child start more than it may, no matter who runs the
 // gate.
 func TestProcessesAreBounded(t *testing.T) {
+	t.Parallel()
 	w := limited(t, Limits{Processes: 24}, "pids")
 	res := w.run(sallyport.SpawnOptions{}, "bash", "-c", `for i in $(seq 60); do sleep 5 & done 2>/dev/null; jobs -p | wc -l; kill $(jobs -p)`)
 	if !strings.Contains(string(res.Stderr), "Resource temporarily unavailable") && res.ExitCode == 0 {
@@ -95,6 +96,7 @@ func groupDirs(t *testing.T) []string {
 
 // TestStrictNamesWhatIsMissing asks for limits of cgroup v2.
 func TestStrictNamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	r := open(t, &Options{Warm: -1, Level: sallyport.LevelStrict})
 	rep := r.Report()
 	_, err := r.Confines(&sallyport.Grant{})
@@ -163,6 +165,7 @@ func TestLimitsThatNothingHolds(t *testing.T) {
 
 // TestTmpWithoutMounts: without a mount namespace /tmp has no size.
 func TestTmpWithoutMounts(t *testing.T) {
+	t.Parallel()
 	for level, want := range map[sallyport.Level]int{sallyport.LevelFull: 0, sallyport.LevelLandlock: 1, sallyport.LevelNone: 0} {
 		r := open(t, &Options{Level: level, Warm: -1, Limits: Limits{TmpBytes: 1 << 20}})
 		if asked, _ := r.unenforcedLimits(); len(asked) != want {

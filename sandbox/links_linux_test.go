@@ -34,6 +34,7 @@ func placed(g *sallyport.Grant) *sallyport.Grant {
 // TestALinkInAGrantedPathIsNotShown has one child put a link in the place of a
 // folder that is granted by name, and starts the next one.
 func TestALinkInAGrantedPathIsNotShown(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []sallyport.FSMode{sallyport.FSDirect, sallyport.FSOverlay} {
 		w := workspace(t, open(t, &Options{Warm: -1}))
 		outside := t.TempDir()
@@ -65,6 +66,7 @@ func TestALinkInAGrantedPathIsNotShown(t *testing.T) {
 
 // TestALinkInContentLeadsToGrantedPlaces grants the folder around a link.
 func TestALinkInContentLeadsToGrantedPlaces(t *testing.T) {
+	t.Parallel()
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	w.write("store/page", "hello")
 	if err := os.Symlink("store", filepath.Join(w.dir, "data")); err != nil {
@@ -77,6 +79,7 @@ func TestALinkInContentLeadsToGrantedPlaces(t *testing.T) {
 
 // TestALinkOfTheOperatorIsFollowed grants a folder by a link that was there.
 func TestALinkOfTheOperatorIsFollowed(t *testing.T) {
+	t.Parallel()
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	w.write("page", "hello")
 	link := filepath.Join(t.TempDir(), "current")
@@ -97,6 +100,7 @@ func TestALinkOfTheOperatorIsFollowed(t *testing.T) {
 // TestDevicesOfTheHostKeepTheirMode has a child change what it can name of the
 // host's devices, by name and by descriptor.
 func TestDevicesOfTheHostKeepTheirMode(t *testing.T) {
+	t.Parallel()
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	before, err := os.Stat(os.DevNull)
 	if err != nil {
@@ -116,6 +120,7 @@ func TestDevicesOfTheHostKeepTheirMode(t *testing.T) {
 // TestAWarmHelperSeesNewMounts mounts something over a folder of the reach
 // after a helper was made.
 func TestAWarmHelperSeesNewMounts(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("mounting on the host needs root")
 	}

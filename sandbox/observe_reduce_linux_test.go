@@ -8,6 +8,7 @@ import (
 
 // Many paths become few roots, and none of them is wider than a project.
 func TestObserveReduces(t *testing.T) {
+	t.Parallel()
 	file, dir := pathUse{}, pathUse{dir: true}
 	for _, tt := range []struct {
 		name  string
@@ -65,6 +66,7 @@ func TestObserveReduces(t *testing.T) {
 }
 
 func TestObserveSpells(t *testing.T) {
+	t.Parallel()
 	r := &rootReducer{work: "/home/ann/p", home: "/home/ann"}
 	got := r.spellAll([]string{"/home/ann/p", "/home/ann/p/a", "/home/ann/pp", "/home/anna", "/srv/x"})
 	want := []string{"${home}/pp", "${workspace}", "${workspace}/a", "/home/anna", "/srv/x"}

@@ -16,6 +16,7 @@ import (
 // TestOverlayCommitsOnSuccess has a child write in overlay mode and looks at
 // the host while it runs, and after.
 func TestOverlayCommitsOnSuccess(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, script string
 		discard      bool
@@ -73,6 +74,7 @@ func TestOverlayCommitsOnSuccess(t *testing.T) {
 // that runs commands is not carried over with the rest. A person sees the
 // difference and applies it, unless the file was changed since.
 func TestA20_ConfigurationWaitsForAPerson(t *testing.T) {
+	t.Parallel()
 	store := pending.Store{Dir: filepath.Join(t.TempDir(), "pending")}
 	w := workspace(t, open(t, &Options{Warm: -1, Pending: store.Dir}))
 	w.grant.FS.Mode = sallyport.FSOverlay
@@ -120,6 +122,7 @@ func TestA20_ConfigurationWaitsForAPerson(t *testing.T) {
 // TestA7_AWaitingChangeHeedsTheHost has a person edit and remove what a child
 // changes of configuration while it runs: nothing of that waits to undo it.
 func TestA7_AWaitingChangeHeedsTheHost(t *testing.T) {
+	t.Parallel()
 	store := pending.Store{Dir: filepath.Join(t.TempDir(), "pending")}
 	w := workspace(t, open(t, &Options{Warm: -1, Pending: store.Dir}))
 	w.grant.FS.Mode = sallyport.FSOverlay
@@ -150,6 +153,7 @@ func TestA7_AWaitingChangeHeedsTheHost(t *testing.T) {
 // TestA12_AnEmptyRepositoryStopsNoChild has folders that look like repositories and
 // lack those which git makes in them.
 func TestA12_AnEmptyRepositoryStopsNoChild(t *testing.T) {
+	t.Parallel()
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	w.grant.FS.Mode = sallyport.FSOverlay
 	w.ok(nil, "sh", "-c", "mkdir objects refs; mkdir -p x/objects x/refs")
@@ -165,6 +169,7 @@ func TestA12_AnEmptyRepositoryStopsNoChild(t *testing.T) {
 // TestA20_DirectModeLeavesConfigurationAlone: without a layer a child changes
 // nothing of it.
 func TestA20_DirectModeLeavesConfigurationAlone(t *testing.T) {
+	t.Parallel()
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	want := map[string]string{}
 	for _, name := range []string{
@@ -183,6 +188,7 @@ func TestA20_DirectModeLeavesConfigurationAlone(t *testing.T) {
 // TestOverlayShowsNothingOfTheHostBesides has areas within the layer: a folder
 // that may be executed, and one that is only read.
 func TestOverlayShowsNothingOfTheHostBesides(t *testing.T) {
+	t.Parallel()
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	tool := w.write("bin/tool", "#!/bin/sh\necho ran\n")
 	w.write("docs/page", "old\n")

@@ -40,6 +40,7 @@ func packaged(t *testing.T, o *Options) (w *workplace, store string) {
 // TestAnInstalledPackageRuns at every level, with the workspace around it
 // within reach or not, and shows nothing else of the runtime's folder.
 func TestAnInstalledPackageRuns(t *testing.T) {
+	t.Parallel()
 	const script = `sh $1/one/main.sh
 cat $1/two/main.sh $1/.stage/main.sh $1/../audit.key; ls -A $1/..
 echo evil >> $1/one/main.sh; rm -f $1/one/main.sh; echo x > $1/one/new; mkdir $1/three && echo made; mkdir $1/../three && echo made; mv $1 $1.away
@@ -83,6 +84,7 @@ echo evil >> $1/one/main.sh; rm -f $1/one/main.sh; echo x > $1/one/new; mkdir $1
 // TestAPackageIsShownToWhoIsGrantedItAlone: another server sees nothing of it,
 // wherever it may read.
 func TestAPackageIsShownToWhoIsGrantedItAlone(t *testing.T) {
+	t.Parallel()
 	w, store := packaged(t, &Options{})
 	w.grant.FS.Read = []string{w.dir}
 	res, err := tryRun(w, "sh", "-c", "cat $1/one/main.sh; ls $1", "sh", store)
@@ -94,6 +96,7 @@ func TestAPackageIsShownToWhoIsGrantedItAlone(t *testing.T) {
 // TestPackagesRunSideBySide in one child, where the floor closes the folder
 // around the store for writing only.
 func TestPackagesRunSideBySide(t *testing.T) {
+	t.Parallel()
 	w, store := packaged(t, &Options{})
 	w.r.floor = denyfloor.New(&sallyport.FileBackend{Packages: store})
 	w.grant.FS = sallyport.FSGrant{Read: []string{w.dir}, Write: []string{w.dir}}
@@ -109,6 +112,7 @@ mkdir $1/three || echo x >> $1/two/main.sh || echo x >> $1/../audit.key || rm -r
 }
 
 func TestAnInstalledPackageRunsWithoutATree(t *testing.T) {
+	t.Parallel()
 	for _, level := range []sallyport.Level{sallyport.LevelLandlock, sallyport.LevelNone} {
 		t.Run(string(level), func(t *testing.T) {
 			w, store := packaged(t, &Options{Level: level})
@@ -131,6 +135,7 @@ func TestAnInstalledPackageRunsWithoutATree(t *testing.T) {
 // TestOnlyPackagesAreShownAsPackages: neither the store, nor what is in a
 // package, nor what is being made, nor what a link leads to.
 func TestOnlyPackagesAreShownAsPackages(t *testing.T) {
+	t.Parallel()
 	w, store := packaged(t, &Options{})
 	for name, target := range map[string]string{"link": "/etc", "key": filepath.Join(w.dir, ".sallyport", "audit.key")} {
 		if err := os.Symlink(target, filepath.Join(store, name)); err != nil {

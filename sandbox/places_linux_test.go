@@ -24,6 +24,7 @@ func (r onlyRole) Personality(string) (*sallyport.Personality, bool) { return r.
 // a fresh process about each part. The model is the disk: a part is granted when
 // its path has no link.
 func TestA1_A2_EverySurfaceAgrees(t *testing.T) {
+	t.Parallel()
 	r := open(t, &Options{Warm: -1})
 	w := workspace(t, r)
 	w.write("data/s", "inside")

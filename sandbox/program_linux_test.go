@@ -24,6 +24,7 @@ func tryRun(w *workplace, argv ...string) (sallyport.ProcessResult, error) {
 // TestProgramsAreShownBesideTheReach starts what the grant names as a program
 // from a folder that is not in reach.
 func TestProgramsAreShownBesideTheReach(t *testing.T) {
+	t.Parallel()
 	for _, level := range []sallyport.Level{sallyport.LevelFull, sallyport.LevelLandlock, sallyport.LevelNone} {
 		t.Run(string(level), func(t *testing.T) {
 			w := workspace(t, open(t, &Options{Warm: -1, Level: level}))
@@ -54,6 +55,7 @@ func TestProgramsAreShownBesideTheReach(t *testing.T) {
 }
 
 func TestProgramsThatMayBeWrittenAreRefused(t *testing.T) {
+	t.Parallel()
 	for _, level := range []sallyport.Level{sallyport.LevelFull, sallyport.LevelNone} {
 		w := workspace(t, open(t, &Options{Warm: -1, Level: level}))
 		script := w.write("run.sh", "echo ran")
@@ -65,6 +67,7 @@ func TestProgramsThatMayBeWrittenAreRefused(t *testing.T) {
 }
 
 func TestProgramsOnTheFloorAreRefused(t *testing.T) {
+	t.Parallel()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +91,7 @@ func TestProgramsOnTheFloorAreRefused(t *testing.T) {
 // TestTheProgramIsCheckedBeforeItRuns asks the caller about a program about the
 // file that it is, and runs none that is refused.
 func TestTheProgramIsCheckedBeforeItRuns(t *testing.T) {
+	t.Parallel()
 	for _, level := range []sallyport.Level{sallyport.LevelFull, sallyport.LevelNone} {
 		w := workspace(t, open(t, &Options{Warm: -1, Level: level}))
 		w.grant.Process.Binaries = []string{"sh"}

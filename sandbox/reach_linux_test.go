@@ -43,6 +43,7 @@ func (w *workplace) outcomeOf(script string) string {
 // A path of the reach within another one holds a repository: moving it away
 // and making another one in its place is as closed as writing to it.
 func TestLinkANestedGrantKeepsItsRepository(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []sallyport.FSMode{"", sallyport.FSOverlay} {
 		w := workspace(t, open(t, &Options{Warm: -1}))
 		w.grant.FS.Mode = mode
@@ -62,6 +63,7 @@ func TestLinkANestedGrantKeepsItsRepository(t *testing.T) {
 // What lies in something that is denied as a whole is not shown, whether the
 // grant names it or not.
 func TestLinkAPartOfWhatIsDeniedStaysClosed(t *testing.T) {
+	t.Parallel()
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	w.write(".ssh/sub/key", "SECRETKEY")
 	for _, read := range [][]string{
@@ -81,6 +83,7 @@ func TestLinkAPartOfWhatIsDeniedStaysClosed(t *testing.T) {
 
 // A grant by a link: the name is on the floor, or what lies below it is.
 func TestLinkTheNameOfAGrantIsJudged(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []sallyport.FSMode{"", sallyport.FSOverlay} {
 		home := t.TempDir()
 		w := workspace(t, open(t, &Options{Warm: -1, Files: &sallyport.FileBackend{Home: home + "/u"}}))
@@ -116,6 +119,7 @@ func TestLinkTheNameOfAGrantIsJudged(t *testing.T) {
 // In direct mode a person writes in the same folders: nothing that changes is
 // said to be the child's, and nothing that may be a person's is moved.
 func TestC5_WhatCannotBeAttributedIsReportedAndLeftAlone(t *testing.T) {
+	t.Parallel()
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	w.write(".git/config", "[core]\n")
 	w.write(".git/HEAD", "ref: refs/heads/main\n")
@@ -156,6 +160,7 @@ func TestC5_WhatCannotBeAttributedIsReportedAndLeftAlone(t *testing.T) {
 
 // In overlay mode the layer shows what the child wrote, and nothing else.
 func TestC5_TheLayerAttributesWhatTheChildWrote(t *testing.T) {
+	t.Parallel()
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	w.grant.FS.Mode = sallyport.FSOverlay
 	input, release := io.Pipe()
@@ -178,6 +183,7 @@ func TestC5_TheLayerAttributesWhatTheChildWrote(t *testing.T) {
 
 // Every link between .git and the repository stays what it is.
 func TestLinkAChainToARepositoryStays(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []sallyport.FSMode{"", sallyport.FSOverlay} {
 		w := workspace(t, open(t, &Options{Warm: -1}))
 		w.grant.FS.Mode = mode
@@ -197,6 +203,7 @@ func TestLinkAChainToARepositoryStays(t *testing.T) {
 
 // A mount of the kernel's in the reach, such as /proc of a chroot, is covered.
 func TestLinkAKernelMountIsCovered(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts")
 	}
@@ -221,6 +228,7 @@ func TestLinkAKernelMountIsCovered(t *testing.T) {
 // A child that leaves more than a survey takes does not keep later ones from
 // starting, nor from being reported.
 func TestChangedOnFloorBehindADeepTreeIsReported(t *testing.T) {
+	t.Parallel()
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "mkdir -p .git/hooks; echo evil >.git/hooks/pre-commit; "+
 		"mkdir -p $(yes a | head -140 | tr '\\n' /)")
@@ -236,6 +244,7 @@ func TestChangedOnFloorBehindADeepTreeIsReported(t *testing.T) {
 // TestA12_AFloodOfFoldersLeavesTheRest: what a child makes without bound takes
 // neither later children nor what was there before with it.
 func TestA12_AFloodOfFoldersLeavesTheRest(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ name, flood string }{
 		{"paths on the floor", "for i in $(seq 1100); do mkdir -p $i/.ssh; done"},
 		{"below a folder", "mkdir -p src/flood && cd src/flood && for i in $(seq 1100); do mkdir -p $i/.ssh; done"},

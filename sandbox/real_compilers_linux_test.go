@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 const goMain = `package main
@@ -49,6 +50,7 @@ func TestGreet(t *testing.T) {
 
 func TestGo(t *testing.T) {
 	t.Parallel()
+	needs.Toolchain(t)
 	installed(t, "go")
 	home := os.Getenv("HOME")
 	r := open(t, &Options{Toolchains: Toolchains(home)})

@@ -23,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // identity is who commits.
@@ -149,6 +150,7 @@ func npmRegistry(t *testing.T) http.Handler {
 
 func TestNpm(t *testing.T) {
 	t.Parallel()
+	needs.Toolchain(t)
 	installed(t, "npm", "node")
 	net := newWorld()
 	net.serve(t, "registry.example.org", npmRegistry(t))

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sallyport/sallyport/sandbox/internal/seccomp"
+	"github.com/sallyport/sallyport/sandbox/internal/seccomp/install"
 )
 
 // faultOf returns the fault that a case simulates in the runtime process.
@@ -81,6 +82,6 @@ func refuse(list ...refusal) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}
-	_, err = seccomp.Install(seccomp.Program(raw), false)
+	_, err = install.Install(seccomp.Program(raw).Encode(), false)
 	return err
 }

@@ -224,6 +224,7 @@ cd app/deps/a/b/lib && echo x > x && git add x && git commit -q -m x && echo wor
 }
 
 func TestA5_HoldsForAnOrdinaryUser(t *testing.T) {
+	t.Parallel()
 	installed(t, "git")
 	asNobody(t, "^TestA5_(A13_Nothing|NoSubmodule)", "PATH="+os.Getenv("PATH"))
 }

@@ -317,6 +317,10 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer in.Close()
+	// A process that is forked now would hold the file open for writing, so that
+	// it could not be executed.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
 	if err != nil {
 		return err

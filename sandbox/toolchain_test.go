@@ -12,6 +12,7 @@ import (
 // TestToolchainsThatShowTheMachine are refused by New, by name and by where a
 // link leads.
 func TestToolchainsThatShowTheMachine(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	link := func(name, to string) string {
 		path := filepath.Join(dir, name)
@@ -60,6 +61,7 @@ func TestToolchainsThatShowTheMachine(t *testing.T) {
 // TestToolchainsFindsNothingWide: what is found by itself never keeps New from
 // starting.
 func TestToolchainsFindsNothingWide(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	for _, dir := range []string{".cargo/bin", ".cargo/registry"} {
 		if err := os.MkdirAll(filepath.Join(home, dir), 0o755); err != nil {

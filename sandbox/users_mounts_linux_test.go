@@ -45,6 +45,7 @@ func overlayAt(t *testing.T, path string) {
 }
 
 func TestA3_MountsBelowAnEntryAreMappedOrCovered(t *testing.T) {
+	t.Parallel()
 	w := ownedPlace(t, &Options{Warm: -1})
 	w.write("memory/under", "under the mount")
 	w.write("layered/under", "under the mount")
@@ -77,6 +78,7 @@ func hostUser(t *testing.T, c sallyport.Child) int {
 }
 
 func TestA3_AWriteEntryThatCannotBeMappedSharesTheUser(t *testing.T) {
+	t.Parallel()
 	for _, warm := range []int{-1, 1} {
 		w := ownedPlace(t, &Options{Warm: warm})
 		mapped := *w.grant
@@ -111,6 +113,7 @@ func TestA3_AWriteEntryThatCannotBeMappedSharesTheUser(t *testing.T) {
 }
 
 func TestA3_StrictRefusesToShareTheUser(t *testing.T) {
+	t.Parallel()
 	w := ownedPlace(t, &Options{Warm: -1})
 	overlayAt(t, w.dir)
 	w.r.o.Level = sallyport.LevelStrict
@@ -125,6 +128,7 @@ func TestA3_StrictRefusesToShareTheUser(t *testing.T) {
 }
 
 func TestA3_AReadEntryThatCannotBeMappedIsShownAsItIs(t *testing.T) {
+	t.Parallel()
 	w := ownedPlace(t, &Options{Warm: -1})
 	entry := t.TempDir()
 	overlayAt(t, entry)

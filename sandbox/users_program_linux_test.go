@@ -10,6 +10,7 @@ import (
 // TestA3_AProgramThatOthersCannotExecuteIsNamed: without it children would share
 // root for a reason that nothing says.
 func TestA3_AProgramThatOthersCannotExecuteIsNamed(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)

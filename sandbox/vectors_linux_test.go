@@ -75,6 +75,7 @@ var designChoices = map[string]string{
 // TestProcessVectors runs the adversarial cases as the current user, and for
 // root once more as an ordinary one.
 func TestProcessVectors(t *testing.T) {
+	t.Parallel()
 	var cases []*processCase
 	d := json.NewDecoder(bytes.NewReader(processVectors))
 	d.DisallowUnknownFields()

@@ -33,6 +33,7 @@ func replayEvents(s *startedPrograms, n int, every time.Duration, file func(i in
 
 // TestAFloodOfStartsWaits: beyond the rate it is the callers who wait.
 func TestAFloodOfStartsWaits(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name  string
 		n     int
@@ -56,6 +57,7 @@ func TestAFloodOfStartsWaits(t *testing.T) {
 
 // TestAFullListLooksNoMore: what does not fit into the report is not read.
 func TestAFullListLooksNoMore(t *testing.T) {
+	t.Parallel()
 	s := &startedPrograms{}
 	_, looks := replayEvents(s, 1000, 0, func(i int) string { return fmt.Sprint("/bin/p", i) })
 	if looks != maxSeen+1 || len(s.paths) != maxSeen || !s.more {
@@ -70,6 +72,7 @@ func TestAFullListLooksNoMore(t *testing.T) {
 // TestAFloodIsHeldBack has a real child start more than the rate, and asks for
 // the least time that takes; that it takes no less holds on every machine.
 func TestAFloodIsHeldBack(t *testing.T) {
+	t.Parallel()
 	installed(t, "python3")
 	w := workspace(t, open(t, &Options{Warm: -1}))
 	const script = `

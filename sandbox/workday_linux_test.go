@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // workday is one command of a working day and what it is to come to: refused
@@ -106,6 +107,7 @@ func TestA5_A20_AWorkingDayWithGit(t *testing.T) {
 // TestA20_AWorkingDayWithGo builds and tests beside rows of the table.
 func TestA20_AWorkingDayWithGo(t *testing.T) {
 	t.Parallel()
+	needs.Toolchain(t)
 	installed(t, "go")
 	w := workspace(t, open(t, &Options{Warm: -1, Toolchains: Toolchains(os.Getenv("HOME"))}))
 	w.write("main.go", "package main\n\nfunc main() {}\n\nfunc Sum(a, b int) int { return a + b }\n")
@@ -123,6 +125,7 @@ func TestA20_AWorkingDayWithGo(t *testing.T) {
 // TestA20_AWorkingDayWithCargo is the same for Rust.
 func TestA20_AWorkingDayWithCargo(t *testing.T) {
 	t.Parallel()
+	needs.Toolchain(t)
 	installed(t, "cargo")
 	w := workspace(t, open(t, &Options{Warm: -1, Toolchains: Toolchains(os.Getenv("HOME"))}))
 	w.write("day/Cargo.toml", "[package]\nname = \"day\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
@@ -141,6 +144,7 @@ func TestA20_AWorkingDayWithCargo(t *testing.T) {
 // on loopback, twice, with packages that bring rows of the table along.
 func TestA20_AWorkingDayWithNpm(t *testing.T) {
 	t.Parallel()
+	needs.Toolchain(t)
 	installed(t, "npm", "node")
 	net := newWorld()
 	registry := httptest.NewServer(npmRegistry(t))
