@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -64,10 +65,7 @@ func (r *Runner) startUnconfined(c *childProcess) error {
 // bareDir is the working directory of a child that sees the host's tree.
 func bareDir(s *sallyport.Spawn, private string) (string, error) {
 	asked := s.Options.Dir
-	path := asked
-	if path == "" {
-		path = s.Workspace
-	}
+	path := cmp.Or(asked, s.Workspace)
 	if path == "" {
 		return private, nil
 	}
@@ -79,11 +77,9 @@ func bareDir(s *sallyport.Spawn, private string) (string, error) {
 	}
 	real, err := filepath.EvalSymlinks(path)
 	if err == nil {
-		for _, list := range [][]string{s.Grant.FS.Read, s.Grant.FS.Write} {
-			for _, base := range list {
-				if base, err := filepath.EvalSymlinks(base); err == nil && reach.Within(base, real) && isDir(real) {
-					return real, nil
-				}
+		for _, base := range slices.Concat(s.Grant.FS.Read, s.Grant.FS.Write) {
+			if base, err := filepath.EvalSymlinks(base); err == nil && reach.Within(base, real) && isDir(real) {
+				return real, nil
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -89,7 +90,9 @@ func (r *Runner) startAndFollow(ctx context.Context, c *childProcess) error {
 		c.releaseResources()
 		return err
 	}
-	r.registerChild(c)
+	r.mu.Lock()
+	r.children[c] = struct{}{}
+	r.mu.Unlock()
 	go c.awaitEnd(ctx)
 	return nil
 }
@@ -99,8 +102,8 @@ func (c *childProcess) atEnd(f func()) { c.ends = append(c.ends, f) }
 
 // releaseResources frees what belongs to the child.
 func (c *childProcess) releaseResources() {
-	for i := len(c.ends) - 1; i >= 0; i-- {
-		c.ends[i]()
+	for _, f := range slices.Backward(c.ends) {
+		f()
 	}
 	c.ends = nil
 }
@@ -137,6 +140,13 @@ func (c *childProcess) openPipes() (stdin, stdout, stderr *os.File, err error) {
 	c.err.file = r
 	go c.err.readAll()
 	return stdin, stdout, stderr, nil
+}
+
+// closeAll closes files; one that is closed already does not matter.
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
 }
 
 // openInput opens what the child reads: a pipe that is being filled, or one at
@@ -205,10 +215,7 @@ func (c *childProcess) finalizeResult(state *os.ProcessState, err error) {
 		TimedOut: errors.Is(c.cause, errTimeout),
 	}
 	if state != nil {
-		res.ExitCode = state.ExitCode()
-		if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-			res.ExitCode = 128 + int(ws.Signal())
-		}
+		res.ExitCode = exitCode(state)
 	}
 	if err == nil && c.cause != nil && !res.TimedOut && !errors.Is(c.cause, errStopped) {
 		err = fmt.Errorf("%s was ended: %w", c.spawn.Binary, c.cause)
@@ -219,8 +226,18 @@ func (c *childProcess) finalizeResult(state *os.ProcessState, err error) {
 	}
 	c.result = res
 	c.releaseResources()
-	c.r.unregisterChild(c)
+	c.r.mu.Lock()
+	delete(c.r.children, c)
+	c.r.mu.Unlock()
 	close(c.done)
+}
+
+// exitCode is the exit status, 128 plus the signal for a killed process.
+func exitCode(state *os.ProcessState) int {
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return state.ExitCode()
 }
 
 // Done is closed when the whole tree is gone and its output was handed over.

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"os"
 	"slices"
 	"strconv"
@@ -118,9 +117,7 @@ func numberOf(pidfd *os.File) int {
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := bytes.Cut(data, []byte("\nPid:"))
-	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	pid, _ := strconv.Atoi(string(bytes.TrimSpace(line)))
+	pid, _ := strconv.Atoi(procField(data, "Pid"))
 	return max(pid, 0)
 }
 
@@ -131,15 +128,10 @@ func sendSignal(pidfd *os.File, s syscall.Signal) error {
 
 // handlesSignal reports whether a process has a handler for one of the signals.
 func handlesSignal(pid int, signals ...syscall.Signal) bool {
-	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	data, err := os.ReadFile(procPath(pid, "status"))
 	if err != nil {
 		return false
 	}
-	_, rest, ok := bytes.Cut(data, []byte("\nSigCgt:"))
-	if !ok {
-		return false
-	}
-	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	mask, err := strconv.ParseUint(string(bytes.TrimSpace(line)), 16, 64)
+	mask, err := strconv.ParseUint(procField(data, "SigCgt"), 16, 64)
 	return err == nil && slices.ContainsFunc(signals, func(s syscall.Signal) bool { return mask&(1<<(uint(s)-1)) != 0 })
 }

@@ -149,7 +149,10 @@ func (l *helperLauncher) endProcess() {
 	if l.conn == nil {
 		return
 	}
+	// The deadline of the last request may have passed. Without this message the
+	// launcher takes the process for gone, and removes the groups of all its runners.
 	// Of a launcher that is gone already nothing is expected.
+	_ = l.conn.SetDeadline(time.Now().Add(helperWait))
 	_, _ = l.conn.Write([]byte{helper.MsgQuit})
 	l.conn.Close()
 	timer := time.AfterFunc(helperWait, func() { _ = l.proc.Kill() })

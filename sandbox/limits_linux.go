@@ -102,12 +102,6 @@ func (r *Runner) openDoors(g *cgroup.Group) ([]*os.File, error) {
 	return nil, err
 }
 
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		f.Close()
-	}
-}
-
 // strictLimits reports whether cgroup v2 bounds memory and processes.
 func (r *Runner) strictLimits() bool {
 	return r.platform.groups != nil && r.platform.groups.Kind() == cgroup.KindV2

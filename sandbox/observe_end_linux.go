@@ -38,11 +38,7 @@ func (b *observer) awaitProgram(ctx context.Context, h *readyHelper, spaces bool
 	if err != nil {
 		return nil, err
 	}
-	out := &Observation{ExitCode: state.ExitCode(), Interrupted: ctx.Err() != nil}
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		out.ExitCode = 128 + int(ws.Signal())
-	}
-	return out, nil
+	return &Observation{ExitCode: exitCode(state), Interrupted: ctx.Err() != nil}, nil
 }
 
 // awaitRunning waits until the program runs, below an init where it has

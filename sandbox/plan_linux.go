@@ -48,34 +48,26 @@ type reachPlan struct {
 	linked []string
 }
 
-// kernelDirs are never shown from the host, whatever is granted: the child has
-// its own, or none.
-var kernelDirs = []string{"/proc", "/sys", "/dev"}
-
 // notFromHost reports whether a child has something of its own in the place of
 // a path. What lies below the folders for temporary files is shown when it is
 // granted; the folders are private.
-func notFromHost(path string) bool {
-	return path == tmpDir || path == varTmpDir ||
-		slices.ContainsFunc(kernelDirs, func(d string) bool { return reach.Within(d, path) })
-}
+func notFromHost(path string) bool { return path == tmpDir || path == varTmpDir || ofKernel(path) }
 
 // planReach plans the reach of a grant as it is now.
 func (r *Runner) planReach(ctx context.Context, g *sallyport.Grant) (*reachPlan, error) {
 	p := &reachPlan{given: g.FS.Names}
-	for _, path := range g.FS.Read {
-		if err := p.addPath(path, reachArea{read: true, exec: true}); err != nil {
-			return nil, err
-		}
-	}
-	for _, path := range g.FS.Write {
-		if err := p.addPath(path, reachArea{write: true}); err != nil {
-			return nil, err
-		}
-	}
-	for _, path := range g.Process.ExecFrom {
-		if err := p.addPath(path, reachArea{write: true, exec: true}); err != nil {
-			return nil, err
+	for _, granted := range []struct {
+		paths []string
+		area  reachArea
+	}{
+		{g.FS.Read, reachArea{read: true, exec: true}},
+		{g.FS.Write, reachArea{write: true}},
+		{g.Process.ExecFrom, reachArea{write: true, exec: true}},
+	} {
+		for _, path := range granted.paths {
+			if err := p.addPath(path, granted.area); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, path := range g.Process.Programs {
@@ -103,12 +95,10 @@ func (r *Runner) planReach(ctx context.Context, g *sallyport.Grant) (*reachPlan,
 	// that is granted for itself.
 	p.areas = slices.DeleteFunc(p.areas, func(a reachArea) bool {
 		return slices.ContainsFunc(p.masks, func(m survey.Mask) bool {
-			switch {
-			case m.WriteOnly || len(m.But) > 0 && m.Path == a.real:
-				return false
-			default:
-				return m.Path == a.real || m.Dir && m.Covers(a.real)
+			if m.Path == a.real {
+				return !m.WriteOnly && len(m.But) == 0
 			}
+			return !m.WriteOnly && m.Dir && m.Covers(a.real)
 		})
 	})
 	return p, nil
@@ -222,14 +212,12 @@ func (p *reachPlan) mergeAreas() {
 // mergeExec joins the right to execute of two areas of one path.
 func mergeExec(a, b reachArea) bool {
 	switch {
-	case a.write && b.write:
+	case a.write == b.write:
 		return a.exec || b.exec
 	case a.write:
 		return a.exec
-	case b.write:
-		return b.exec
 	default:
-		return a.exec || b.exec
+		return b.exec
 	}
 }
 

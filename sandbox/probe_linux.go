@@ -124,11 +124,14 @@ func (r *Runner) selfAttack() error {
 		return err
 	}
 	defer l.Close()
-	c, err := r.startProbe(ctx, helper.Probe(canary, l.Addr().(*net.TCPAddr).Port, os.Getpid()))
+	// Without the name of the namespace the attack counts in every case.
+	space, _ := os.Readlink("/proc/self/ns/pid")
+	role := helper.Probe(canary, l.Addr().(*net.TCPAddr).Port, os.Getpid(), space)
+	c, err := r.startProbe(ctx, role)
 	if pool, _ := r.platform.users.currentPool(); err != nil && pool != nil {
 		// Without a user of its own it may start.
 		r.giveUpUsers(err)
-		c, err = r.startProbe(ctx, helper.Probe(canary, l.Addr().(*net.TCPAddr).Port, os.Getpid()))
+		c, err = r.startProbe(ctx, role)
 	}
 	if err != nil {
 		return nameMissingLayer(err)

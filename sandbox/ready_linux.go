@@ -24,6 +24,7 @@ type readyHelper struct {
 	control  *net.UnixConn
 	built    bool         // it has said that its base tree stands
 	listener net.Listener // comes with that; nil without namespaces
+	direct   []*os.File   // sockets that came and are not served yet
 	// bind puts it into its control group, once, and waits until it is there.
 	bind  func() error
 	onEnd func() // to be called when the tree is gone
@@ -106,16 +107,12 @@ func (r *Runner) startHelperAs(shared bool) (*readyHelper, error) {
 // tree. It waits for neither the tree nor the group. The user is free again
 // when the helper and all that has become of it are gone.
 func (r *Runner) startHelper(sys *syscall.SysProcAttr, id *hostuser.User) (*readyHelper, error) {
-	group, gone, err := r.newGroup()
-	if id != nil {
-		gone = runBoth(gone, id.Release)
-	}
+	group, remove, err := r.newGroup()
 	if err != nil {
-		if id != nil {
-			id.Release()
-		}
+		id.Release()
 		return nil, err
 	}
+	gone := func() { remove(); id.Release() }
 	h, err := r.launchHelper(sys, id, group)
 	if err != nil {
 		gone()
@@ -128,9 +125,6 @@ func (r *Runner) startHelper(sys *syscall.SysProcAttr, id *hostuser.User) (*read
 	}
 	return h, nil
 }
-
-// runBoth returns a function that calls both.
-func runBoth(f, g func()) func() { return func() { f(); g() } }
 
 // sendBase tells a helper the base of its tree.
 func (r *Runner) sendBase(h *readyHelper) error {
@@ -310,9 +304,9 @@ func (r *Runner) helperAttributes(id *hostuser.User) *syscall.SysProcAttr {
 	// An id other than 0 loses its capabilities at execve unless they are
 	// ambient. These are for building the tree, bringing loopback up, bounding
 	// counters and giving the capabilities back; overlayfs works in a folder of
-	// mode 0.
+	// mode 0; the listeners of a child have ports of the system.
 	a.AmbientCaps = []uintptr{
-		unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE,
+		unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE,
 	}
 	return a
 }

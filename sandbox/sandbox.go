@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -169,7 +168,7 @@ func New(o *Options) (*Runner, error) {
 		r.o.Scratch = os.TempDir()
 	}
 	if r.logger == nil {
-		r.logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+		r.logger = slog.New(slog.DiscardHandler)
 	}
 	var dial egress.DialOptions
 	if o.Network != nil {
@@ -291,17 +290,4 @@ func (r *Runner) registerStart() bool {
 	}
 	r.starts.Add(1)
 	return true
-}
-
-// registerChild counts a started child in, unregisterChild out.
-func (r *Runner) registerChild(c *childProcess) {
-	r.mu.Lock()
-	r.children[c] = struct{}{}
-	r.mu.Unlock()
-}
-
-func (r *Runner) unregisterChild(c *childProcess) {
-	r.mu.Lock()
-	delete(r.children, c)
-	r.mu.Unlock()
 }

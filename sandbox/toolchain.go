@@ -81,8 +81,11 @@ func rustToolchain(home string) Toolchain {
 	}
 }
 
-// kernelOwn are what the kernel shows of itself and of other processes.
-var kernelOwn = []string{"/proc", "/sys", "/dev"}
+// ofKernel reports whether a path lies in what the kernel shows of itself and of
+// other processes. A child has its own of these, or none.
+func ofKernel(path string) bool {
+	return slices.ContainsFunc([]string{"/proc", "/sys", "/dev"}, func(d string) bool { return reach.Within(d, path) })
+}
 
 // validate reports why children cannot be shown a toolchain: it would show them
 // the machine. Links are judged by where they lead.
@@ -116,10 +119,8 @@ func checkShown(dir string) error {
 		if above == path || filepath.Dir(above) == above {
 			return fmt.Errorf("shows the machine: %s is the root or directly below it", path)
 		}
-		for _, kernel := range kernelOwn {
-			if reach.Within(kernel, path) {
-				return fmt.Errorf("shows the machine: %s is the kernel's", path)
-			}
+		if ofKernel(path) {
+			return fmt.Errorf("shows the machine: %s is the kernel's", path)
 		}
 	}
 	return nil

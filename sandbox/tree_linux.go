@@ -140,7 +140,6 @@ func accountOps() []helper.Op {
 			"nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n"),
 		file("/etc/group", fmt.Sprintf("%s:x:%d:\nnogroup:x:65534:\n", userName, gid)),
 		file("/etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n"),
-		file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n"),
 	}
 }
 

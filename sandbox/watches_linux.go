@@ -99,9 +99,16 @@ func watchesOf(pid int) (n int64, ok bool) {
 // carriesDescriptors reports whether a socket has descriptors waiting in it
 // (net/unix/af_unix.c: unix_show_fdinfo).
 func carriesDescriptors(info []byte) bool {
-	_, rest, found := bytes.Cut(info, []byte("\nscm_fds:"))
+	n := procField(info, "scm_fds")
+	return n != "" && n != "0"
+}
+
+// procField returns what a line other than the first of a file in /proc says of a
+// name; empty without one.
+func procField(data []byte, name string) string {
+	_, rest, _ := bytes.Cut(data, []byte("\n"+name+":"))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
-	return found && strings.TrimSpace(string(line)) != "0"
+	return string(bytes.TrimSpace(line))
 }
 
 func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }

@@ -10,9 +10,10 @@ const ProbeArg0 = "sallyport-probe"
 const Probed = "probed"
 
 // Probe is the value of [Marker] for an attack on a file outside the reach, a
-// port of the host's loopback and a process of the host.
-func Probe(canary string, port, pid int) string {
-	return ProbeArg0 + " " + formatDecimal(int64(port)) + " " + formatDecimal(int64(pid)) + " " + canary
+// port of the host's loopback and a process of the host, which is in the process
+// namespace that space names as /proc/self/ns/pid does.
+func Probe(canary string, port, pid int, space string) string {
+	return ProbeArg0 + " " + formatDecimal(int64(port)) + " " + formatDecimal(int64(pid)) + " " + space + " " + canary
 }
 
 // runProbe runs the attack instead of the program, if that is the role.
