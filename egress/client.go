@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -79,13 +80,7 @@ func New(g sallyport.NetworkGrant, o *Options) (*Client, error) {
 	}
 	c := &Client{
 		policy: p, dialer: NewDialer(p, &o.DialOptions),
-		maxBytes: o.MaxResponseBytes, timeout: o.Timeout,
-	}
-	if c.maxBytes == 0 {
-		c.maxBytes = defaultMaxResponseBytes
-	}
-	if c.timeout == 0 {
-		c.timeout = defaultTimeout
+		maxBytes: cmp.Or(o.MaxResponseBytes, defaultMaxResponseBytes), timeout: cmp.Or(o.Timeout, defaultTimeout),
 	}
 	c.transport = &http.Transport{
 		// A proxy would receive the request and connect where it likes.

@@ -123,11 +123,8 @@ func (d *DeniedNames) refreshAddresses(ctx context.Context, name string, n *deni
 	if ctx.Err() == nil || err == nil {
 		n.looked = now
 	}
-	missing := func() bool {
-		dns, ok := errors.AsType[*net.DNSError](err)
-		return ok && dns.IsNotFound
-	}
-	failed := err != nil && !missing()
+	dns, ok := errors.AsType[*net.DNSError](err)
+	failed := err != nil && !(ok && dns.IsNotFound)
 	if failed && !n.failed {
 		d.logger.Warn("egress: the addresses of a denied host are not known; it is refused by name alone until they are", "host", name, "error", err)
 	}
@@ -138,9 +135,8 @@ func (d *DeniedNames) refreshAddresses(ctx context.Context, name string, n *deni
 		}
 	}
 	for _, a := range addrs {
-		if a = a.Unmap(); len(n.seen) < maxDeniedAddrs {
-			n.seen[a] = now
-		} else if _, ok := n.seen[a]; ok {
+		a = a.Unmap()
+		if _, known := n.seen[a]; known || len(n.seen) < maxDeniedAddrs {
 			n.seen[a] = now
 		}
 	}

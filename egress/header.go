@@ -1,8 +1,10 @@
 package egress
 
 import (
+	"maps"
 	"net/http"
 	"net/textproto"
+	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport"
@@ -103,22 +105,15 @@ func sameHost(header, scheme string, to origin) bool {
 // sentHeader returns the header as it is sent. It is the caller's own, which
 // the transport does not modify, when all of it goes.
 func sentHeader(in http.Header, h requestHistory) http.Header {
-	dropped := 0
+	staysBehind := func(name string, values []string) bool { return !sendsHeader(name, values, h) }
 	for name, values := range in {
-		if !sendsHeader(name, values, h) {
-			dropped++
+		if staysBehind(name, values) {
+			out := maps.Clone(in)
+			maps.DeleteFunc(out, staysBehind)
+			return out
 		}
 	}
-	if dropped == 0 {
-		return in
-	}
-	out := make(http.Header, len(in))
-	for name, values := range in {
-		if sendsHeader(name, values, h) {
-			out[name] = values
-		}
-	}
-	return out
+	return in
 }
 
 // sendsHeader reports whether a header of the caller goes out on this hop. The Host
@@ -135,12 +130,7 @@ func sendsHeader(name string, values []string, h requestHistory) bool {
 	case !h.crossed:
 		return true
 	}
-	for _, t := range travels {
-		if strings.EqualFold(name, t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(travels[:], func(t string) bool { return strings.EqualFold(name, t) })
 }
 
 // asksIdentity reports whether an Accept-Encoding asks for no compression. Any

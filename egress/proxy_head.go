@@ -109,10 +109,8 @@ func checkHead(raw []byte) (requestHead, error) {
 
 // requestLine reads "method SP target SP version".
 func (h *requestHead) requestLine(line string) error {
-	for i := 0; i < len(line); i++ {
-		if line[i] < ' ' || line[i] > '~' {
-			return errMalformed("the request line holds a control character or is not ASCII")
-		}
+	if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return errMalformed("the request line holds a control character or is not ASCII")
 	}
 	parts := strings.Split(line, " ")
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" {
@@ -144,10 +142,8 @@ func (f *framingFields) addLine(line string) error {
 		// This refuses folded lines and blanks in front of the colon too.
 		return errMalformed("a header is not a name, a colon and a value")
 	}
-	for i := 0; i < len(value); i++ {
-		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return errMalformed("a header holds a control character")
-		}
+	if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+		return errMalformed("a header holds a control character")
 	}
 	value = strings.Trim(value, " \t")
 	switch strings.ToLower(name) {
@@ -201,12 +197,7 @@ func isToken(c byte) bool {
 }
 
 func isTokenText(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if !isToken(s[i]) {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r > '~' || !isToken(byte(r)) })
 }
 
 const (

@@ -71,8 +71,7 @@ func (p *Proxy) forwardRequest(ctx context.Context, c *childConn, h requestHead,
 	where := targetText(to.host, to.port)
 	if err := p.checkRequest(req, to, t); err != nil {
 		p.uses.recordOutcome(to.host, to.port, err)
-		status, text := explainError(where, err)
-		c.refuseWith(status, text)
+		c.refuseWith(explainError(where, err))
 		return false
 	}
 	up := &requestUpload{rc: req.Body, c: c, left: h.body, expect: req.Header.Get("Expect") != ""}
@@ -82,16 +81,14 @@ func (p *Proxy) forwardRequest(ctx context.Context, c *childConn, h requestHead,
 		p.uses.entryFor(to.host, to.port, true).setReason("the secret is not sent without encryption")
 	}
 	if err := p.fillRequest(out, to, s); err != nil {
-		status, text := explainError(where, err)
-		c.refuseWith(status, text)
+		c.refuseWith(explainError(where, err))
 		return false
 	}
 	resp, err := p.exchangeRequest(out, to, s, t)
 	up.markAnswered()
 	if err != nil {
 		c.shared = c.shared || up.isUnfinished()
-		status, text := explainError(where, err)
-		c.refuseWith(status, text)
+		c.refuseWith(explainError(where, err))
 		return false
 	}
 	defer resp.Body.Close()

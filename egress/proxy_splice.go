@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -27,7 +26,7 @@ const (
 const unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
 // spliceSet is what a run puts in the place of stand-ins. A nil *spliceSet
-// holds none. A nil *splices holds none.
+// holds none.
 type spliceSet struct {
 	list      []hostSplice
 	authority *certAuthority
@@ -162,12 +161,9 @@ func (s *hostSwap) hideFrom(one hostSplice) {
 
 // addHidden adds a text that must not reach the child.
 func (s *hostSwap) addHidden(form, placeholder string) {
-	for _, p := range s.back {
-		if p.from == form {
-			return
-		}
+	if !slices.ContainsFunc(s.back, func(p textPair) bool { return p.from == form }) {
+		s.back = append(s.back, textPair{form, placeholder})
 	}
-	s.back = append(s.back, textPair{form, placeholder})
 }
 
 // insertValues puts the values into the head of a request. Every answer of the host
@@ -219,12 +215,9 @@ func (s *hostSwap) isPartial(resp *http.Response) bool {
 // isEncoded reports whether an answer is encoded, so that nothing can be seen in
 // it.
 func (s *hostSwap) isEncoded(resp *http.Response) bool {
-	for _, v := range resp.Header["Content-Encoding"] {
-		if v != "" && !strings.EqualFold(v, "identity") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(resp.Header["Content-Encoding"], func(v string) bool {
+		return v != "" && !strings.EqualFold(v, "identity")
+	})
 }
 
 func (s *hostSwap) scrubHeader(h http.Header) {
@@ -252,12 +245,9 @@ func (s *hostSwap) scrubText(text string) string {
 // hasFolded reports whether a header's name is made of a value: its letters
 // have lost their case on the way.
 func (s *hostSwap) hasFolded(name string) bool {
-	for _, p := range s.back {
-		if strings.Contains(strings.ToLower(name), strings.ToLower(p.from)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.back, func(p textPair) bool {
+		return strings.Contains(strings.ToLower(name), strings.ToLower(p.from))
+	})
 }
 
 func (p *Proxy) terminateTLS(ctx context.Context, cancel context.CancelFunc, c *childConn, t *tunnel) {
@@ -290,8 +280,7 @@ func (p *Proxy) terminateTLS(ctx context.Context, cancel context.CancelFunc, c *
 		p.uses.entryFor(t.host, t.port, true).setReason("the child did not accept the certificate of the run")
 		return
 	}
-	inside := &childConn{Conn: s, idle: c.idle, wait: c.wait, r: readers.Get().(*bufio.Reader)}
-	inside.r.Reset(inside)
+	inside := newChildConn(s, c.idle, c.wait)
 	defer func() {
 		inside.releaseBuffer()
 		c.shared = c.shared || inside.shared

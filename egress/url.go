@@ -56,10 +56,8 @@ func checkText(raw string) error {
 	if !utf8.ValidString(raw) {
 		return urlError("", "is not UTF-8")
 	}
-	for i := 0; i < len(raw); i++ {
-		if c := raw[i]; c <= ' ' || c == 0x7f {
-			return urlError("", "contains a blank or a control character")
-		}
+	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return urlError("", "contains a blank or a control character")
 	}
 	front, _, _ := strings.Cut(raw, "?")
 	front, _, _ = strings.Cut(front, "#")
