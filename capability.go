@@ -64,7 +64,7 @@ var groupEffects = [...]struct {
 		effect: func(t *Tool) effect { return othersIf(!t.ReadOnly) },
 		facts: func(t *Tool, g *Grant, _ string) Facts {
 			n, reaches := &g.Network, len(g.Network.Allow) > 0
-			return Facts{Private: reaches && n.AllowPrivate && t.onlyReads(), Untrusted: reaches, Outward: t.sendsOut(n)}
+			return Facts{Private: reaches && (n.AllowPrivate || len(n.Private) > 0) && t.onlyReads(), Untrusted: reaches, Outward: t.sendsOut(n)}
 		},
 	},
 	{

@@ -25,6 +25,13 @@ type NetworkGrant struct {
 	Deny []string `json:"deny,omitempty"`
 	// AllowPrivate also allows loopback, RFC 1918 and unique-local addresses.
 	AllowPrivate bool `json:"allow_private_urls,omitempty"`
+	// Private lists single addresses with their port that are allowed although
+	// they are loopback, RFC 1918 or unique-local ones, such as 127.0.0.1:8080.
+	Private []string `json:"allow_private,omitempty"`
+	// AnyAddress also allows addresses that no name of the public network should
+	// have, such as those of a carrier's network or of documentation. Metadata,
+	// link-local and multicast addresses stay refused.
+	AnyAddress bool `json:"any_address,omitempty"`
 	// ReadOnly allows only the methods GET and HEAD, and no raw dialling.
 	ReadOnly bool `json:"read_only,omitempty"`
 }
@@ -39,6 +46,16 @@ type NetworkPolicy struct {
 	// AllowPrivate also allows loopback, RFC 1918 and unique-local addresses.
 	// Metadata and link-local addresses stay refused.
 	AllowPrivate bool
+	// Private lists single addresses with their port that are allowed although
+	// they are loopback, RFC 1918 or unique-local ones, such as 127.0.0.1:8080.
+	// Each also counts as an entry of Allow.
+	Private []string
+	// AnyAddress allows what AllowPrivate allows, and addresses that no name of
+	// the public network should have, such as those of a carrier's network or of
+	// documentation. Metadata, link-local and multicast addresses stay refused. No
+	// configuration sets it: the program installs packages with it, from the
+	// registry that the machine itself uses.
+	AnyAddress bool
 }
 
 // Network is the network accessor. Client and DialContext obey the same grant,

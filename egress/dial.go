@@ -89,7 +89,11 @@ func (d *Dialer) checkSocket(_ context.Context, _, address string, _ syscall.Raw
 		return sallyport.HostError("the address", "is "+whatInvalid)
 	}
 	over := d.policy.over.Load()
-	if what := Floor(ap.Addr(), d.policy.allowPrivate && (over == nil || over.allowPrivate)); what != "" {
+	lifted := d.policy.liftOf(ap.Addr(), ap.Port())
+	if over != nil {
+		lifted = min(lifted, over.liftOf(ap.Addr(), ap.Port()))
+	}
+	if what := judgeAddress(ap.Addr(), lifted); what != "" {
 		return sallyport.HostError(ap.Addr().String(), "is "+what)
 	}
 	return nil

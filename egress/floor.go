@@ -1,6 +1,9 @@
 package egress
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // What the floor says about an address, as it stands in an error: "is a …".
 const (
@@ -19,9 +22,23 @@ const (
 type floorRange struct {
 	prefix netip.Prefix
 	what   string
-	// lift is true when allow_private_urls lets the row pass.
-	lift bool
+	// lift is what lets the row pass, liftNone when nothing does.
+	lift lift
 }
+
+// lift is what of the floor a grant lifts. Each lifts what the ones before it
+// lift.
+type lift int
+
+const (
+	// liftNone lifts nothing.
+	liftNone lift = iota
+	// liftPrivate lifts loopback, RFC 1918 and unique-local addresses.
+	liftPrivate
+	// liftAny also lifts addresses that are no machine's on the public network,
+	// and nothing that leads elsewhere: no tunnels and no forms of other addresses.
+	liftAny
+)
 
 func newRange(prefix, what string) floorRange {
 	return floorRange{prefix: netip.MustParsePrefix(prefix), what: what}
@@ -29,7 +46,13 @@ func newRange(prefix, what string) floorRange {
 
 func newLiftable(prefix, what string) floorRange {
 	s := newRange(prefix, what)
-	s.lift = true
+	s.lift = liftPrivate
+	return s
+}
+
+func newUnusual(prefix, what string) floorRange {
+	s := newRange(prefix, what)
+	s.lift = liftAny
 	return s
 }
 
@@ -65,18 +88,18 @@ var special4 = [...]floorRange{
 	newLiftable("192.168.0.0/16", whatRFC1918),                                       // RFC 1918
 	newRange("169.254.0.0/16", "a private or reserved address (link-local)"),         // RFC 3927
 	newRange("0.0.0.0/8", "a private or reserved address (this network)"),            // RFC 791
-	newRange("100.64.0.0/10", "a private or reserved address (CGNAT)"),               // RFC 6598
+	newUnusual("100.64.0.0/10", "a private or reserved address (CGNAT)"),             // RFC 6598
 	newRange("192.0.0.0/24", "a private or reserved address (protocol assignments)"), // RFC 6890
-	newRange("192.0.2.0/24", "a private or reserved address (documentation)"),        // RFC 5737
+	newUnusual("192.0.2.0/24", "a private or reserved address (documentation)"),      // RFC 5737
 	newRange("192.31.196.0/24", "a private or reserved address (AS112)"),             // RFC 7535
 	newRange("192.52.193.0/24", "a private or reserved address (AMT)"),               // RFC 7450
 	newRange("192.88.99.0/24", "a private or reserved address (6to4 relay)"),         // RFC 7526
 	newRange("192.175.48.0/24", "a private or reserved address (AS112)"),             // RFC 7534
-	newRange("198.18.0.0/15", "a private or reserved address (benchmarking)"),        // RFC 2544
-	newRange("198.51.100.0/24", "a private or reserved address (documentation)"),     // RFC 5737
-	newRange("203.0.113.0/24", "a private or reserved address (documentation)"),      // RFC 5737
+	newUnusual("198.18.0.0/15", "a private or reserved address (benchmarking)"),      // RFC 2544
+	newUnusual("198.51.100.0/24", "a private or reserved address (documentation)"),   // RFC 5737
+	newUnusual("203.0.113.0/24", "a private or reserved address (documentation)"),    // RFC 5737
 	newRange("224.0.0.0/4", "a private or reserved address (multicast)"),             // RFC 5771
-	newRange("240.0.0.0/4", "a private or reserved address (reserved)"),              // RFC 1112
+	newUnusual("240.0.0.0/4", "a private or reserved address (reserved)"),            // RFC 1112
 }
 
 // special6 is the IANA IPv6 Special-Purpose Address Registry with the forms
@@ -93,12 +116,12 @@ var special6 = [...]floorRange{
 	newRange("64:ff9b:1::/48", "a private or reserved address (NAT64)"),            // RFC 8215
 	newRange("100::/64", "a private or reserved address (discard)"),                // RFC 6666
 	newRange("2001::/32", "a private or reserved address (Teredo)"),                // RFC 4380
-	newRange("2001:2::/48", "a private or reserved address (benchmarking)"),        // RFC 5180
+	newUnusual("2001:2::/48", "a private or reserved address (benchmarking)"),      // RFC 5180
 	newRange("2001::/23", "a private or reserved address (protocol assignments)"),  // RFC 2928
-	newRange("2001:db8::/32", "a private or reserved address (documentation)"),     // RFC 3849
+	newUnusual("2001:db8::/32", "a private or reserved address (documentation)"),   // RFC 3849
 	newRange("2002::/16", "a private or reserved address (6to4)"),                  // RFC 3056
 	newRange("2620:4f:8000::/48", "a private or reserved address (AS112)"),         // RFC 7534
-	newRange("3fff::/20", "a private or reserved address (documentation)"),         // RFC 9637
+	newUnusual("3fff::/20", "a private or reserved address (documentation)"),       // RFC 9637
 	newRange("5f00::/16", "a private or reserved address (segment routing)"),       // RFC 9602
 	newRange("fe80::/10", "a private or reserved address (link-local)"),            // RFC 4291
 	newRange("fec0::/10", "a private or reserved address (site-local)"),            // RFC 3879
@@ -113,6 +136,14 @@ var unicast6 = netip.MustParsePrefix("2000::/3")
 // be, else what the address is, such as "a cloud metadata address". The flag
 // lifts loopback, RFC 1918 and unique-local addresses and nothing else.
 func Floor(a netip.Addr, allowPrivate bool) string {
+	if allowPrivate {
+		return judgeAddress(a, liftPrivate)
+	}
+	return judgeAddress(a, liftNone)
+}
+
+// judgeAddress is Floor for what a grant lifts.
+func judgeAddress(a netip.Addr, lifted lift) string {
 	switch {
 	case !a.IsValid():
 		return whatInvalid
@@ -123,18 +154,18 @@ func Floor(a netip.Addr, allowPrivate bool) string {
 	case isMetadata(a):
 		return whatMetadata
 	case a.Is4():
-		what, _ := findRange(special4[:], a, allowPrivate)
+		what, _ := findRange(special4[:], a, lifted)
 		return what
 	}
-	what := floorIPv6(a, allowPrivate)
+	what := floorIPv6(a, lifted)
 	if what != "" && isMetadata(embeddedIPv4(a)) {
 		return whatMetadata
 	}
 	return what
 }
 
-func floorIPv6(a netip.Addr, allowPrivate bool) string {
-	if what, found := findRange(special6[:], a, allowPrivate); found {
+func floorIPv6(a netip.Addr, lifted lift) string {
+	if what, found := findRange(special6[:], a, lifted); found {
 		return what
 	}
 	switch b := a.As16(); {
@@ -148,10 +179,10 @@ func floorIPv6(a netip.Addr, allowPrivate bool) string {
 }
 
 // findRange returns what the first row that contains a says, "" when it is lifted.
-func findRange(rows []floorRange, a netip.Addr, allowPrivate bool) (what string, found bool) {
+func findRange(rows []floorRange, a netip.Addr, lifted lift) (what string, found bool) {
 	for i := range rows {
 		if s := &rows[i]; s.prefix.Contains(a) {
-			if s.lift && allowPrivate {
+			if s.lift != liftNone && s.lift <= lifted {
 				return "", true
 			}
 			return s.what, true
@@ -161,12 +192,7 @@ func findRange(rows []floorRange, a netip.Addr, allowPrivate bool) (what string,
 }
 
 func isMetadata(a netip.Addr) bool {
-	for _, p := range metadata {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(metadata[:], func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // embeddedIPv4 returns the IPv4 address that a transition form carries: the last

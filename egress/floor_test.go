@@ -215,10 +215,10 @@ func TestFloorHost(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.host, func(t *testing.T) {
-			if got := floorHost(tt.host, false); got != tt.strict {
+			if got := (&hostRules{}).floorHost(tt.host, 80); got != tt.strict {
 				t.Errorf("floorHost(%s, false) = %q, want %q", tt.host, got, tt.strict)
 			}
-			if got := floorHost(tt.host, true); got != tt.permitted {
+			if got := (&hostRules{allowPrivate: true}).floorHost(tt.host, 80); got != tt.permitted {
 				t.Errorf("floorHost(%s, true) = %q, want %q", tt.host, got, tt.permitted)
 			}
 		})

@@ -33,9 +33,15 @@ type Policy struct {
 type hostRules struct {
 	allow, deny  *reach.Hosts
 	allowPrivate bool
-	readOnly     bool
+	// anyAddress lifts more of the floor than allowPrivate.
+	anyAddress bool
+	// private holds the single private addresses that may be reached.
+	private  map[netip.AddrPort]bool
+	readOnly bool
 	// any lets every host through on every port.
 	any bool
+	// ports is those of the allow list, sorted.
+	ports []uint16
 }
 
 // NewPolicy compiles a grant. An entry that is not a host pattern is an
@@ -60,6 +66,32 @@ func newHostRules(g sallyport.NetworkGrant) (*hostRules, error) {
 	}, nil
 }
 
+// liftOf returns what of the floor is lifted for an address.
+func (p *hostRules) liftOf(a netip.Addr, port uint16) lift {
+	switch {
+	case p.anyAddress:
+		return liftAny
+	case p.allowPrivate, p.private[netip.AddrPortFrom(a, port)]:
+		return liftPrivate
+	default:
+		return liftNone
+	}
+}
+
+// liftsNames reports whether names of this machine and its network may be looked
+// up. Their addresses are judged one by one.
+func (p *hostRules) liftsNames(port uint16) bool {
+	if p.allowPrivate || p.anyAddress {
+		return true
+	}
+	for a := range p.private {
+		if a.Port() == port {
+			return true
+		}
+	}
+	return false
+}
+
 // AnyPolicy returns a policy that lets every host through on every port, where
 // a grant of "*" means the usual two. It is for a program that is observed in
 // order to find out what to grant; the floor holds for it, too.
@@ -79,8 +111,32 @@ func (p *Policy) Decide(host string, port uint16) error {
 	return err
 }
 
+// DecideName says whether a host may be reached on any port at all, before DNS.
+// The error is one of [Policy.Decide].
+func (p *Policy) DecideName(host string) error {
+	err := p.hostRules.checkName(host)
+	if over := p.over.Load(); err == nil && over != nil {
+		err = over.checkName(host)
+	}
+	return err
+}
+
+func (p *hostRules) checkName(host string) error {
+	for _, port := range p.ports {
+		if p.allow.Match(host, port) && !p.deny.Match(host, port) {
+			return p.checkHost(host, port)
+		}
+	}
+	return p.checkHost(host, portHTTPS)
+}
+
+// lists reports whether a host is in the allow list by itself, on whatever port.
+func (p *hostRules) lists(host string) bool {
+	return slices.ContainsFunc(p.ports, func(port uint16) bool { return p.allow.Lists(host, port) })
+}
+
 func (p *hostRules) checkHost(host string, port uint16) error {
-	if what := floorHost(host, p.allowPrivate); what != "" {
+	if what := p.floorHost(host, port); what != "" {
 		return sallyport.HostError(host, "is "+what)
 	}
 	if p.deny.Match(host, port) {
@@ -122,7 +178,7 @@ func (p *Policy) CheckAddresses(host string, port uint16, addrs []netip.Addr) er
 func (p *hostRules) checkAddresses(host string, port uint16, addrs []netip.Addr) error {
 	for _, a := range addrs {
 		reason := ""
-		if what := Floor(a, p.allowPrivate); what != "" {
+		if what := judgeAddress(a, p.liftOf(a, port)); what != "" {
 			reason = "resolves to " + what
 		} else if p.deny.Match(a.String(), port) {
 			reason = "resolves to an address that " + whyDenied
@@ -182,14 +238,14 @@ var loopbackNames = [...]string{
 
 // floorHost judges what a host says without DNS: a literal address by
 // [Floor], a name by the lists above. It returns "" when it may be resolved.
-func floorHost(host string, allowPrivate bool) string {
+func (p *hostRules) floorHost(host string, port uint16) string {
 	if a, ok := parseLiteral(host); ok {
-		return Floor(a, allowPrivate)
+		return judgeAddress(a, p.liftOf(a, port))
 	}
 	if slices.ContainsFunc(metadataNames[:], func(n string) bool { return isOrBelow(host, n) }) {
 		return whatMetadata
 	}
-	if allowPrivate {
+	if p.liftsNames(port) {
 		return ""
 	}
 	switch {

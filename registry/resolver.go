@@ -104,9 +104,17 @@ func (r *grantResolver) resolveNetwork() error {
 	if p := r.role.personality; p != nil && p.Network != nil {
 		policy = *p.Network
 	}
-	g.Deny, g.AllowPrivate = policy.Deny, policy.AllowPrivate
+	g.Deny, g.AllowPrivate, g.Private, g.AnyAddress = policy.Deny, policy.AllowPrivate, policy.Private, policy.AnyAddress
+	private, err := reach.ParseHosts(policy.Private)
+	if err != nil {
+		return err
+	}
 	if policy.Allow == nil {
 		for _, d := range declared {
+			if d.Any() && len(private) > 0 {
+				g.Allow = append(g.Allow, policy.Private...)
+				continue
+			}
 			if d.Any() {
 				r.dropItem("network", group.Everything, "* means what the personality allows, and it has no network allow list", "safety.network.allow")
 				continue
@@ -120,7 +128,7 @@ func (r *grantResolver) resolveNetwork() error {
 	if err != nil {
 		return err
 	}
-	granted, dropped := reach.IntersectHosts(declared, allowed)
+	granted, dropped := reach.IntersectHosts(declared, append(allowed, private...))
 	for _, p := range granted {
 		g.Allow = append(g.Allow, p.String())
 	}

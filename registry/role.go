@@ -2,12 +2,14 @@ package registry
 
 import (
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/egress"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/scoped"
@@ -140,6 +142,32 @@ func resolveLinks(path string) string {
 		return real
 	}
 	return path
+}
+
+// privateAddressOf returns the address with its port of a host that was refused
+// because it is private, which the list of a role may lift; empty for every other
+// refusal.
+func privateAddressOf(d sallyport.Decision) string {
+	if d.Capability != group.Network || d.Source != reach.FloorSource {
+		return ""
+	}
+	host, port, err := reach.SplitHostPort(d.Resource)
+	if err != nil || !strings.Contains(d.Why, "is a private address (") {
+		return ""
+	}
+	if port == 0 {
+		port = 443
+	}
+	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	switch {
+	case host == "localhost":
+		a = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	case err != nil:
+		return fmt.Sprintf("the address of %s with the port %d", host, port)
+	case egress.Floor(a, true) != "":
+		return ""
+	}
+	return netip.AddrPortFrom(a, port).String()
 }
 
 // deniesHost reports whether a refused host is on the personality's own list.

@@ -299,6 +299,21 @@ func (b *Binding) newHostDecision(binary string, u *sallyport.HostUse) sallyport
 	})
 }
 
+// outsidePolicy reports whether a host was refused because the grant does not hold
+// it. A name that was only looked up has no port; neither has what was no target,
+// or stands for several.
+func outsidePolicy(policy *egress.Policy, u *sallyport.HostUse) bool {
+	err := policy.Decide(u.Host, u.Port)
+	if u.Port == 0 {
+		if host, bad := reach.CanonicalHost(u.Host); bad != nil || host != u.Host {
+			return false
+		}
+		err = policy.DecideName(u.Host)
+	}
+	refusal, ok := errors.AsType[*sallyport.Error](err)
+	return ok && OutsideGrant(refusal)
+}
+
 // newBinaryDecision says whether a program was declared. The names of a grant
 // decide what the runtime starts; what a child starts itself is held by its
 // confinement and not by a list.

@@ -3,6 +3,7 @@ package group
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -44,7 +45,9 @@ var table = [...]Group{
 		notes: func(g *sallyport.Grant) []string {
 			return slices.Concat(
 				oneIf(g.Network.ReadOnly, "methods GET and HEAD only"),
-				oneIf(g.Network.AllowPrivate, "loopback, RFC 1918 and unique-local addresses"))
+				oneIf(g.Network.AllowPrivate, "loopback, RFC 1918 and unique-local addresses"),
+				oneIf(g.Network.AnyAddress, "every address but metadata, link-local and multicast ones"),
+				oneIf(len(g.Network.Private) > 0, "the private addresses "+strings.Join(g.Network.Private, ", ")))
 		},
 		Reaches: []Reach{
 			{
