@@ -60,10 +60,19 @@ func newHostRules(g sallyport.NetworkGrant) (*hostRules, error) {
 	if err := errors.Join(errAllow, errDeny); err != nil {
 		return nil, fmt.Errorf("network grant: %w", err)
 	}
-	return &hostRules{
+	r := &hostRules{
 		allow: reach.NewHosts(allow), deny: reach.NewDenyHosts(deny),
-		allowPrivate: g.AllowPrivate, readOnly: g.ReadOnly,
-	}, nil
+		allowPrivate: g.AllowPrivate, anyAddress: g.AnyAddress, private: make(map[netip.AddrPort]bool, len(g.Private)), readOnly: g.ReadOnly,
+	}
+	for _, text := range g.Private {
+		a, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return nil, fmt.Errorf("network grant: %w", err)
+		}
+		r.private[a] = true
+	}
+	r.ports = r.allow.Ports()
+	return r, nil
 }
 
 // liftOf returns what of the floor is lifted for an address.

@@ -286,16 +286,19 @@ func (b *Binding) newHostDecision(binary string, u *sallyport.HostUse) sallyport
 	if err != nil {
 		return d
 	}
-	refusal, _ := errors.AsType[*sallyport.Error](policy.Decide(u.Host, u.Port))
-	if u.Port == 0 || refusal == nil || !OutsideGrant(refusal) {
-		// What has no port was no target, or stands for several; what the list
-		// lets pass was refused for its address or for how it was spoken to.
+	if !outsidePolicy(policy, u) {
+		// What the list lets pass was refused for its address or for how it was
+		// spoken to.
 		d.Source, d.Fix = reach.FloorSource, u.Fix
 		return d
 	}
 	return b.scope.explainDropped(d, func(entry string) bool {
 		p, err := reach.ParseHosts([]string{entry})
-		return err == nil && reach.NewHosts(p).Match(u.Host, u.Port)
+		if err != nil {
+			return false
+		}
+		set := reach.NewHosts(p)
+		return set.Match(u.Host, u.Port) || u.Port == 0 && slices.ContainsFunc(set.Ports(), func(port uint16) bool { return set.Match(u.Host, port) })
 	})
 }
 

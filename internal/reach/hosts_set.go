@@ -1,6 +1,7 @@
 package reach
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -155,4 +156,36 @@ func (h *Hosts) Names(port uint16) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Ports returns every port that a pattern of the set means, sorted; of a set
+// that denies only those that are written.
+func (h *Hosts) Ports() []uint16 {
+	if h == nil {
+		return nil
+	}
+	var ports []uint16
+	add := func(s portSet) {
+		ports = append(ports, s.other...)
+		if s.std {
+			ports = append(ports, portHTTP, portHTTPS)
+		}
+	}
+	add(h.any)
+	for _, sets := range []map[string]portSet{h.exact, h.below} {
+		for _, s := range sets {
+			add(s)
+		}
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
+
+// Exact returns the names and addresses that are in the set by themselves,
+// sorted.
+func (h *Hosts) Exact() []string {
+	if h == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(h.exact))
 }

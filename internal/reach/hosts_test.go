@@ -272,3 +272,18 @@ func TestCovers(t *testing.T) {
 		t.Error("Any is true for the asterisk only")
 	}
 }
+
+func TestHostsSayWhatTheyHold(t *testing.T) {
+	t.Parallel()
+	set := NewHosts(mustHosts(t, "b.example.org:5432", "*.a.example.org", "a.example.org", "10.0.0.1:9", "*:8080", "c.example.org:443"))
+	if diff := cmp.Diff([]uint16{9, 80, 443, 5432, 8080}, set.Ports()); diff != "" {
+		t.Errorf("Ports (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"10.0.0.1", "a.example.org", "b.example.org", "c.example.org"}, set.Exact()); diff != "" {
+		t.Errorf("Exact (-want +got):\n%s", diff)
+	}
+	var none *Hosts
+	if none.Ports() != nil || none.Exact() != nil {
+		t.Errorf("a nil set holds %v, %v", none.Ports(), none.Exact())
+	}
+}
