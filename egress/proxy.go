@@ -2,14 +2,17 @@ package egress
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -26,6 +29,11 @@ const (
 	// defaultProxyIdle ends a connection over which nothing came or went
 	// unless configured. Long polls answer within a minute or two.
 	defaultProxyIdle = 5 * time.Minute
+	// defaultDirectIdle is that of a direct connection on another port than those
+	// of HTTP: drivers of databases keep some open that they may need again. It is
+	// the time after which TCP asks whether the other side is there (RFC 9293,
+	// section 3.8.4).
+	defaultDirectIdle = 2 * time.Hour
 	// acceptPause is how long a process without free descriptors waits at most
 	// before it accepts again.
 	acceptPause = 50 * time.Millisecond
@@ -51,7 +59,8 @@ type ProxyOptions struct {
 	// HeadTimeout bounds the arrival of a request's head; 0 means
 	// 30 s.
 	HeadTimeout time.Duration
-	// IdleTimeout ends a silent connection; 0 means 5 min.
+	// IdleTimeout ends a silent connection; 0 means 5 min, and 2 hours for one of
+	// [Proxy.ServeDirect] on another port than 80 and 443.
 	IdleTimeout time.Duration
 }
 
@@ -98,7 +107,8 @@ type ProxyOptions struct {
 // ordinary text.
 //
 // With AllowPrivate a loopback address is the one of this process, not the
-// child's: the child reaches its own loopback without a proxy.
+// child's: the child reaches its own loopback without a proxy, but for the ports
+// that the grant lists with it.
 //
 // A Proxy is safe for concurrent use.
 type Proxy struct {
@@ -107,9 +117,14 @@ type Proxy struct {
 	transport *http.Transport
 	splices   *spliceSet // nil when there are none
 	uses      hostUses
+	names     childNames
+	queries   queryPace
+	// directIPv6 says that the child has the addresses of nameRange6.
+	directIPv6 atomic.Bool
 
 	maxConns          int
 	headTimeout, idle time.Duration
+	directIdle        time.Duration
 
 	// life is the context of everything that the proxy does; it ends with
 	// Close, which no call's context spans.
@@ -118,7 +133,7 @@ type Proxy struct {
 
 	mu        sync.Mutex
 	closed    bool
-	listeners map[net.Listener]struct{}
+	listeners map[io.Closer]struct{}
 	conns     int
 	running   sync.WaitGroup
 }
@@ -141,17 +156,11 @@ func NewProxy(p *Policy, d *DialOptions, o *ProxyOptions) (*Proxy, error) {
 		return nil, err
 	}
 	x := &Proxy{
-		policy: p, dialer: NewDialer(p, d), splices: s, maxConns: o.MaxConnections,
-		headTimeout: o.HeadTimeout, idle: o.IdleTimeout, listeners: map[net.Listener]struct{}{},
-	}
-	if x.maxConns == 0 {
-		x.maxConns = defaultProxyConnections
-	}
-	if x.headTimeout == 0 {
-		x.headTimeout = defaultHeadTimeout
-	}
-	if x.idle == 0 {
-		x.idle = defaultProxyIdle
+		policy: p, dialer: NewDialer(p, d), splices: s, listeners: map[io.Closer]struct{}{},
+		maxConns:    cmp.Or(o.MaxConnections, defaultProxyConnections),
+		headTimeout: cmp.Or(o.HeadTimeout, defaultHeadTimeout),
+		idle:        cmp.Or(o.IdleTimeout, defaultProxyIdle),
+		directIdle:  cmp.Or(o.IdleTimeout, defaultDirectIdle),
 	}
 	x.uses.logger = o.Logger
 	x.life, x.end = context.WithCancel(context.Background())
@@ -195,7 +204,14 @@ func (p *Proxy) Uses() []sallyport.HostUse { return p.uses.listUses() }
 // Serve accepts connections until Close, for which it returns nil, or until
 // the listener fails. It closes the listener. It may be called for several
 // listeners of the same child.
-func (p *Proxy) Serve(l net.Listener) error {
+func (p *Proxy) Serve(l net.Listener) error { return p.acceptFrom(l, p.serveClient) }
+
+// childTalk speaks with the child over one connection until either hangs up.
+// tooMany says that the child has as many others as it may.
+type childTalk func(ctx context.Context, cancel context.CancelFunc, c *childConn, tooMany bool)
+
+// acceptFrom has talk serve what a listener accepts.
+func (p *Proxy) acceptFrom(l net.Listener, talk childTalk) error {
 	// The child must not be able to end its proxy by filling a table, nor to
 	// take the descriptors of the process that serves it.
 	l = listening.New(l, &listening.Options{Reserve: listening.Share(reserveShare), Pause: acceptPause})
@@ -208,7 +224,7 @@ func (p *Proxy) Serve(l net.Listener) error {
 		conn, err := l.Accept()
 		switch {
 		case err == nil:
-			p.startServing(conn)
+			p.startServing(conn, talk)
 		case p.life.Err() != nil:
 			return nil
 		default:
@@ -232,7 +248,7 @@ func (p *Proxy) Close() error {
 	return nil
 }
 
-func (p *Proxy) trackListener(l net.Listener) bool {
+func (p *Proxy) trackListener(l io.Closer) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -243,7 +259,7 @@ func (p *Proxy) trackListener(l net.Listener) bool {
 	return true
 }
 
-func (p *Proxy) untrackListener(l net.Listener) {
+func (p *Proxy) untrackListener(l io.Closer) {
 	p.mu.Lock()
 	delete(p.listeners, l)
 	p.mu.Unlock()
@@ -252,7 +268,7 @@ func (p *Proxy) untrackListener(l net.Listener) {
 
 // startServing serves a connection. As many again as may be served are told that
 // there are too many; what comes beyond those is dropped.
-func (p *Proxy) startServing(conn net.Conn) {
+func (p *Proxy) startServing(conn net.Conn, talk childTalk) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || p.conns >= 2*p.maxConns {
@@ -262,15 +278,15 @@ func (p *Proxy) startServing(conn net.Conn) {
 	p.conns++
 	tooMany := p.conns > p.maxConns
 	p.running.Go(func() {
-		p.serveChild(conn, tooMany)
+		p.serveChild(conn, tooMany, talk)
 		p.mu.Lock()
 		p.conns--
 		p.mu.Unlock()
 	})
 }
 
-// serveChild speaks with the child over one connection until either hangs up.
-func (p *Proxy) serveChild(conn net.Conn, tooMany bool) {
+// serveChild has talk serve one connection, which ends with it.
+func (p *Proxy) serveChild(conn net.Conn, tooMany bool, talk childTalk) {
 	ctx, cancel := context.WithCancel(p.life)
 	defer cancel()
 	c := newChildConn(conn, time.AfterFunc(p.idle, cancel), p.idle)
@@ -280,6 +296,11 @@ func (p *Proxy) serveChild(conn net.Conn, tooMany bool) {
 	defer stop()
 	defer conn.Close()
 	c.boundReading(p.headTimeout)
+	talk(ctx, cancel, c, tooMany)
+}
+
+// serveClient serves a client that knows that this is a proxy.
+func (p *Proxy) serveClient(ctx context.Context, cancel context.CancelFunc, c *childConn, tooMany bool) {
 	first, err := c.r.Peek(1)
 	switch {
 	case err != nil:

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -32,8 +33,7 @@ func (p *Proxy) serveConnect(ctx context.Context, cancel context.CancelFunc, c *
 	}
 	t, failure := p.openTunnel(ctx, host, port)
 	if failure != nil {
-		status, text := explainError(targetText(host, port), failure)
-		c.refuseWith(status, text)
+		c.refuseWith(explainError(targetText(host, port), failure))
 		return
 	}
 	defer t.close()
@@ -88,11 +88,8 @@ func (p *Proxy) openTunnel(ctx context.Context, host string, port uint16) (*tunn
 }
 
 func (p *Proxy) tryTunnel(ctx context.Context, host string, port uint16) (*tunnel, error) {
-	if err := p.policy.Decide(host, port); err != nil {
+	if err := p.decideTunnel(host, port); err != nil {
 		return nil, err
-	}
-	if p.splices.inHost(host) {
-		return nil, misplacedAt("in the name of the host").newRefusal(targetText(host, port))
 	}
 	if p.splices.swapFor(host, port, true) != nil {
 		// The requests inside are judged and dialled one by one.
@@ -106,6 +103,17 @@ func (p *Proxy) tryTunnel(ctx context.Context, host string, port uint16) (*tunne
 		return nil, err
 	}
 	return &tunnel{host: host, port: port, up: p.newUpstream(ctx, conn, host, port)}, nil
+}
+
+// decideTunnel decides about a tunnel before DNS.
+func (p *Proxy) decideTunnel(host string, port uint16) error {
+	if err := p.policy.Decide(host, port); err != nil {
+		return err
+	}
+	if p.splices.inHost(host) {
+		return misplacedAt("in the name of the host").newRefusal(targetText(host, port))
+	}
+	return nil
 }
 
 // relayTunnel moves bytes until both sides are done, one fails or the child asks for
@@ -196,9 +204,7 @@ func (p *Proxy) checkName(t *tunnel, name string) error {
 // refuseInside records a refusal that comes after the tunnel was opened. The
 // host is the one that was really asked for, or "" for the tunnel's.
 func (p *Proxy) refuseInside(t *tunnel, host, reason string) error {
-	if host == "" {
-		host = t.host
-	}
+	host = cmp.Or(host, t.host)
 	err := sallyport.HostError(host, reason)
 	p.uses.recordOutcome(host, t.port, err)
 	return err
