@@ -142,6 +142,11 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 			return err
 		}
 	}
+	if base.HostTree {
+		if err := coverHostFiles(spec.Tree); err != nil {
+			return err
+		}
+	}
 	for i, fd := range files {
 		if err := syscall.Dup3(fd, i, 0); err != nil {
 			return wrapError("standard streams", err)
@@ -149,6 +154,9 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 	}
 	if err := syscall.Chdir(spec.Dir); err != nil {
 		return wrapError("working directory "+spec.Dir, err)
+	}
+	if err := spec.Direct.openDirect(); err != nil {
+		return err
 	}
 	if err := setRlimits(spec.Rlimits); err != nil {
 		return err

@@ -31,6 +31,10 @@ const ControlFD = 3
 // listens. 3128 is what squid made the usual port of a proxy.
 const ProxyPort = 3128
 
+// NamesPort is the port on the child's loopback where the resolver of names
+// listens, over UDP and TCP.
+const NamesPort = 53
+
 // ExitCode is the exit code of a helper that failed before the child began,
 // as env(1) and timeout(1) use it.
 const ExitCode = 125
@@ -49,11 +53,17 @@ const (
 	MsgLayer = 'M'
 	// MsgNotify brings the seccomp listener.
 	MsgNotify = 'N'
+	// MsgDirect brings the sockets of Direct: those of the resolver for UDP and TCP,
+	// the listeners of the ports, the spare ones.
+	MsgDirect = 'D'
 	// MsgProgram says that the program runs below an init; it brings its pidfd.
 	MsgProgram = 'C'
 	// MsgFailed brings the text of what failed.
 	MsgFailed = 'E'
 )
+
+// DirectIPv6 is the text of a MsgDirect where the ranges of IPv6 are local, too.
+const DirectIPv6 = "6"
 
 // MaxTrees bounds the detached mounts of one MsgTrees (net/scm.h: SCM_MAX_FD is
 // 253), and MaxAllTrees those of one Base or Spec.
@@ -94,7 +104,8 @@ type Spec struct {
 	Dir string
 	// Layer is the memory of the private layers; nil for a child without any.
 	Layer *Layer
-	// Tree completes the tree that Base began.
+	// Tree completes the tree that Base began. In the host's tree the sources
+	// of its steps cover their paths, as far as these exist.
 	Tree []Op
 	// Landlock is the rules; nil leaves the layer out.
 	Landlock *Landlock
@@ -110,6 +121,27 @@ type Spec struct {
 	Counters []Counter
 	// Nice is added to how nice it is (nice(2)).
 	Nice int
+	// Direct is the way out for programs that know no proxy; nil is none.
+	Direct *Direct
+}
+
+// Direct is addresses and listeners inside the network namespace of a child.
+type Direct struct {
+	// Ranges are the addresses that become local.
+	Ranges []Range
+	// Ports are those on which something listens at every address.
+	Ports []int
+	// Spare is how many sockets more the runtime gets, which it opens itself when
+	// it learns of a port.
+	Spare int
+}
+
+// Range is a range of addresses.
+type Range struct {
+	// Addr is its first address, in 4 or 16 bytes.
+	Addr []byte
+	// Bits is how many of its bits all addresses share.
+	Bits int
 }
 
 // LayerDir is where the memory of the private layers hangs while the tree is

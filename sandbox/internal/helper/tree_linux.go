@@ -72,6 +72,17 @@ func detachHost() error {
 	return wrapError("tree: read-only root", setMount(root, 0, mountAttr{set: attrReadOnly | attrNoSuid | attrNoDev}))
 }
 
+// coverHostFiles shows files in the place of others of the host's tree.
+func coverHostFiles(ops []Op) error {
+	for i := range ops {
+		op := &ops[i]
+		if err := syscall.Mount(op.Source, op.Path, "", syscall.MS_BIND, ""); err != nil && err != syscall.ENOENT {
+			return wrapError("tree: cover "+op.Path, err)
+		}
+	}
+	return nil
+}
+
 // applyOps carries out the steps in order.
 func applyOps(ops []Op) error {
 	for i := range ops {

@@ -20,6 +20,9 @@ type codec struct {
 // wireMessage is what travels between the runtime and a helper.
 type wireMessage interface{ codeFields(c *codec) }
 
+// Message is what travels between the runtime and a helper or the launcher.
+type Message interface{ codeFields(c *codec) }
+
 var (
 	errCut   = errors.New("the message is too short")
 	errLeft  = errors.New("the message is too long")
@@ -65,20 +68,6 @@ func (c *codec) codeUint64(v *uint64) {
 	*v = 0
 	for i, b := range []byte(c.readBytes(8)) {
 		*v |= uint64(b) << (8 * i)
-	}
-}
-
-func (c *codec) codeInt64(v *int64) {
-	u := uint64(*v)
-	c.codeUint64(&u)
-	*v = int64(u)
-}
-
-func (c *codec) codeInt(v *int) {
-	n := int64(*v)
-	c.codeInt64(&n)
-	if *v = int(n); int64(*v) != n {
-		c.markInvalid()
 	}
 }
 
@@ -182,8 +171,8 @@ func (s *Spec) codeFields(c *codec) {
 		if s.Layer == nil {
 			s.Layer = &Layer{}
 		}
-		c.codeInt64(&s.Layer.Bytes)
-		c.codeInt64(&s.Layer.Files)
+		codeNumber(c, &s.Layer.Bytes)
+		codeNumber(c, &s.Layer.Files)
 	}
 	codeList(c, &s.Tree, (*codec).codeOp)
 	has = s.Landlock != nil
@@ -197,14 +186,30 @@ func (s *Spec) codeFields(c *codec) {
 	c.codeBool(&s.Notify)
 	c.codeBool(&s.DropCaps)
 	codeList(c, &s.Rlimits, func(c *codec, l *Rlimit) {
-		c.codeInt(&l.Resource)
-		c.codeUint64(&l.Value)
+		codeNumber(c, &l.Resource)
+		codeNumber(c, &l.Value)
 	})
 	codeList(c, &s.Counters, func(c *codec, n *Counter) {
 		c.codeText(&n.Name)
-		c.codeInt64(&n.Value)
+		codeNumber(c, &n.Value)
 	})
-	c.codeInt(&s.Nice)
+	codeNumber(c, &s.Nice)
+	has = s.Direct != nil
+	if c.codeBool(&has); has {
+		if s.Direct == nil {
+			s.Direct = &Direct{}
+		}
+		s.Direct.codeFields(c)
+	}
+}
+
+func (d *Direct) codeFields(c *codec) {
+	codeList(c, &d.Ranges, func(c *codec, r *Range) {
+		c.codeBytes(&r.Addr)
+		codeNumber(c, &r.Bits)
+	})
+	codeList(c, &d.Ports, codeNumber[int])
+	codeNumber(c, &d.Spare)
 }
 
 func (l *Landlock) codeFields(c *codec) {

@@ -20,6 +20,7 @@ func full() (*Base, *Spec, *Launch) {
 		Landlock: &Landlock{1, 2, 3, []PathRule{{"/x", 4, 5, 6, true}, {"/y", 1 << 63, 0, 0, false}}},
 		Filter:   []byte{1, 2, 3}, Notify: true, DropCaps: true, Rlimits: []Rlimit{{7, 1<<64 - 1}, {-1, 0}},
 		Counters: []Counter{{"max_inotify_watches", 7}}, Nice: 9,
+		Direct: &Direct{[]Range{{[]byte{198, 18, 0, 0}, 15}}, []int{80, 443}, 3},
 	}
 	ids := []syscall.SysProcIDMap{{ContainerID: 1, HostID: 2, Size: 3}}
 	launch := &Launch{"/proc/self/exe", Arg0, []string{"A=b", ""}, 1 << 31, ids, ids, 2000000000, []uintptr{1, 21}, true}
