@@ -15,9 +15,9 @@ import (
 )
 
 // receiveMessage waits for one message of the helper. At the end of the socket
-// the kind is 0.
+// the kind is 0. The sockets of a MsgDirect it keeps.
 func (h *readyHelper) receiveMessage() (kind byte, text string, fd int, err error) {
-	buf, oob := make([]byte, 4096), make([]byte, unix.CmsgSpace(4))
+	buf, oob := make([]byte, 4096), make([]byte, unix.CmsgSpace(4*helper.MaxTrees))
 	n, oobn, _, _, err := h.control.ReadMsgUnix(buf, oob)
 	if errors.Is(err, unix.ECONNRESET) {
 		// It ended with a message unread, which is told before what it said
@@ -32,12 +32,25 @@ func (h *readyHelper) receiveMessage() (kind byte, text string, fd int, err erro
 	}
 	fd = -1
 	if msgs, err := unix.ParseSocketControlMessage(oob[:oobn]); err == nil && len(msgs) == 1 {
-		if fds, err := unix.ParseUnixRights(&msgs[0]); err == nil && len(fds) == 1 {
+		fds, err := unix.ParseUnixRights(&msgs[0])
+		for _, got := range fds {
+			unix.CloseOnExec(got)
+		}
+		switch {
+		case err == nil && n > 0 && buf[0] == helper.MsgDirect:
+			h.direct = newFiles(fds)
+		case err == nil && len(fds) == 1:
 			fd = fds[0]
-			unix.CloseOnExec(fd)
 		}
 	}
 	return buf[0], string(buf[1:n]), fd, nil
+}
+
+func newFiles(fds []int) (files []*os.File) {
+	for _, fd := range fds {
+		files = append(files, os.NewFile(uintptr(fd), "socket"))
+	}
+	return files
 }
 
 // helperMessage is something for a helper: a header that says what the memfd

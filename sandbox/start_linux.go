@@ -302,6 +302,8 @@ func (r *Runner) awaitExec(ctx context.Context, c *childProcess, h *readyHelper,
 		case kind == helper.MsgNotify && fd >= 0:
 			err = r.watchPrograms(c, fd)
 			fd = -1
+		case kind == helper.MsgDirect && proxy != nil:
+			_, err = h.serveDirect(proxy, text)
 		case kind == helper.MsgProgram && fd >= 0:
 			c.receiveProgram(fd)
 			fd = -1
