@@ -39,20 +39,16 @@ func (r *Runner) startUnconfined(c *childProcess) error {
 	if err != nil {
 		return err
 	}
-	stdin, stdout, stderr, err := c.openPipes()
+	pipes, err := c.openPipes()
 	if err != nil {
 		return confinementError(s.Binary, err)
 	}
 	c.start = time.Now()
 	c.proc, err = os.StartProcess(prog.path, append([]string{prog.name}, s.Args...), &os.ProcAttr{
 		Dir: dir, Env: r.childEnv(s.Options.Env, private, private, false, false),
-		Files: []*os.File{stdin, stdout, stderr}, Sys: groupOfItsOwn(),
+		Files: pipes, Sys: groupOfItsOwn(),
 	})
-	stdin.Close()
-	stdout.Close()
-	if stderr != stdout {
-		stderr.Close()
-	}
+	closeAll(pipes)
 	if err != nil {
 		return &sallyport.Error{
 			Code: sallyport.CodeExecutionFailed, Resource: s.Binary, Operation: "spawn",

@@ -110,36 +110,36 @@ func (c *childProcess) releaseResources() {
 
 // openPipes makes the pipes of a child and returns its ends: standard input,
 // output and error.
-func (c *childProcess) openPipes() (stdin, stdout, stderr *os.File, err error) {
+func (c *childProcess) openPipes() (ends []*os.File, err error) {
 	o := &c.spawn.Options
 	limit := cmp.Or(o.MaxOutput, defaultOutput)
 	c.out = outputCapture{max: limit, sink: o.Output, done: make(chan struct{})}
 	c.err = outputCapture{max: limit, sink: o.ErrorOutput, done: make(chan struct{})}
-	if stdin, err = c.openInput(o); err != nil {
-		return nil, nil, nil, err
+	stdin, err := c.openInput(o)
+	if err != nil {
+		return nil, err
 	}
 	r, stdout, err := os.Pipe()
 	if err != nil {
 		stdin.Close()
-		return nil, nil, nil, err
+		return nil, err
 	}
 	c.out.file = r
 	go c.out.readAll()
 	if o.Output != nil && o.ErrorOutput == nil {
 		// One pipe for both keeps their order.
 		c.err.end()
-		return stdin, stdout, stdout, nil
+		return []*os.File{stdin, stdout, stdout}, nil
 	}
-	r, stderr, err = os.Pipe()
+	r, stderr, err := os.Pipe()
 	if err != nil {
 		c.err.end()
-		stdin.Close()
-		stdout.Close()
-		return nil, nil, nil, err
+		closeAll([]*os.File{stdin, stdout})
+		return nil, err
 	}
 	c.err.file = r
 	go c.err.readAll()
-	return stdin, stdout, stderr, nil
+	return []*os.File{stdin, stdout, stderr}, nil
 }
 
 // closeAll closes files; one that is closed already does not matter.

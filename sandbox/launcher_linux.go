@@ -36,10 +36,10 @@ type helperLauncher struct {
 // startHelper starts a helper, whose control socket is given, in control
 // groups, as a user of the host; 0 is that of this process.
 func (l *helperLauncher) startHelper(sys *syscall.SysProcAttr, as int, control *os.File, doors []*os.File, env []string) (*os.Process, error) {
-	request := (&helper.Launch{
+	request := helper.PackRequest(helper.MsgLaunch, &helper.Launch{
 		Path: l.r.platform.self, Arg0: helper.Arg0, Env: env,
 		Flags: sys.Cloneflags, UIDs: sys.UidMappings, GIDs: sys.GidMappings, As: as, Caps: sys.AmbientCaps, Setsid: sys.Setsid,
-	}).Pack()
+	})
 	if len(request) > helper.MaxLaunchBytes {
 		return nil, errors.New("the path of the helper is too long")
 	}
@@ -66,7 +66,7 @@ func (l *helperLauncher) guardHelper(p *os.Process, group bool) error {
 	defer unix.Close(pidfd)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, err = l.sendRequest((&helper.Guard{PID: p.Pid, Group: group}).Pack(), pidfd)
+	_, err = l.sendRequest(helper.PackRequest(helper.MsgGuard, &helper.Guard{PID: p.Pid, Group: group}), pidfd)
 	return err
 }
 

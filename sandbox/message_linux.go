@@ -60,11 +60,8 @@ type helperMessage struct {
 	body   *os.File
 }
 
-func newMessage(kind byte, v any) (m helperMessage, err error) {
-	header, body, err := helper.Pack(kind, v)
-	if err != nil {
-		return m, err
-	}
+func newMessage(kind byte, v helper.Message) (m helperMessage, err error) {
+	header, body := helper.Pack(kind, v)
 	fd, err := unix.MemfdCreate("sandbox", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return m, os.NewSyscallError("memfd_create", err)

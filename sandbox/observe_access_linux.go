@@ -2,10 +2,12 @@ package sandbox
 
 import (
 	"io/fs"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -47,6 +49,10 @@ type observedAccess struct {
 	programs, readPaths, writtenPaths, missed, conf, kernel boundedSet
 	withheld                                                map[Withheld]bool
 	more                                                    bool
+
+	// expectPeer is told of an address before the program connects to it; see
+	// [directPorts.expect]. nil knows none.
+	expectPeer func(netip.AddrPort) (name string, listens bool)
 }
 
 // pathUse is one path that was used, by its real name.
@@ -346,20 +352,33 @@ func (s *observedAccess) recordProgram(file string) {
 // recordPeer records an address that was asked for without the proxy.
 func (s *observedAccess) recordPeer(e *seccomp.Event) {
 	addr, err := netip.ParseAddrPort(e.Peer)
+	own := addr.Addr().IsLoopback() || addr.Addr().IsUnspecified()
+	why := "is an address without a name: a child reaches it only where its grant lists it"
 	switch {
 	case err != nil:
 		s.recordSocket(e.Peer)
-	case e.Call == "bind":
-		// A server of its own on its own loopback.
-	case addr.Addr().IsLoopback() || addr.Addr().IsUnspecified():
-		if addr.Port() != helper.ProxyPort {
-			s.addWithheld(Withheld{Kind: withheldNetwork, Item: e.Peer, Why: "a child's loopback is its own: it meets the servers that it started and no others"})
-		}
-	case addr.Port() == 53:
-		s.addWithheld(Withheld{Kind: withheldNetwork, Item: e.Peer, Why: "looks names up itself: there is no DNS for a child, the proxy looks up"})
-	default:
-		s.addWithheld(Withheld{Kind: withheldNetwork, Item: e.Peer, Why: "ignores the proxy settings: would have no network"})
+		return
+	case e.Call == "bind", own && addr.Port() == helper.ProxyPort:
+		return // a server of its own on its own loopback, or the proxy
+	case own && addr.Port() == helper.NamesPort:
+		return // the resolver
+	case own:
+		why = "a child's loopback is its own: it meets the servers that it started and no others"
+	case addr.Port() == helper.NamesPort:
+		why = "looks names up itself: a child has a resolver of its own at 127.0.0.1"
 	}
+	if s.expectPeer != nil && err == nil {
+		if name, listens := s.expectPeer(addr); listens {
+			return // the proxy notes it
+		} else if name != "" {
+			s.addWithheld(Withheld{
+				Kind: withheldNetwork, Item: net.JoinHostPort(name, strconv.Itoa(int(addr.Port()))),
+				Why: "could not be tried, for the program listens on this port itself or uses too many: declare it by hand",
+			})
+			return
+		}
+	}
+	s.addWithheld(Withheld{Kind: withheldNetwork, Item: e.Peer, Why: why})
 }
 
 // recordSocket records a unix socket. One that is not there was probed in vain,

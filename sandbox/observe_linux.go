@@ -32,6 +32,7 @@ type observer struct {
 	scratch *scratch.Space
 	access  *observedAccess
 	proxy   *egress.Proxy // nil without a network namespace
+	direct  *directPorts  // as the proxy
 	blind   error         // why there is none
 	private atomic.Bool   // whether a host with a private address was asked for
 }
@@ -173,6 +174,9 @@ func (b *observer) runProgram(ctx context.Context, prog *resolvedProgram, argv [
 		h.discard()
 		return nil, err
 	}
+	if b.direct != nil {
+		defer b.direct.close()
+	}
 	l, err := b.startProgram(h, spaces, null, prog, argv)
 	if err != nil {
 		h.discard()
@@ -217,7 +221,10 @@ func (b *observer) launchHelper(ctx context.Context, s *spawnThread, null *os.Fi
 			return nil, false, err
 		}
 		r.platform.base.shared = m
-		h, err := r.newReadyHelperIn(ctx, observeAttributes(flags), nil)
+		h, err := r.startHelper(observeAttributes(flags), nil)
+		if err == nil {
+			h, err = h.awaitOrDiscard(ctx)
+		}
 		m.body.Close()
 		if err == nil {
 			b.blind = errors.Join(errs...)
@@ -239,7 +246,7 @@ func observeAttributes(flags uintptr) *syscall.SysProcAttr {
 	if flags&syscall.CLONE_NEWUSER != 0 {
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
 		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
-		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP}
 	}
 	return a
 }
@@ -258,6 +265,8 @@ func (b *observer) serveHosts(h *readyHelper) error {
 	if b.proxy, err = egress.NewProxy(egress.AnyPolicy(b.o.AllowPrivate), dial, nil); err != nil {
 		return err
 	}
+	b.direct = &directPorts{proxy: b.proxy}
+	b.access.expectPeer = b.direct.expect
 	go func(l net.Listener) { _ = b.proxy.Serve(l) }(h.listener)
 	return nil
 }
@@ -304,6 +313,13 @@ func (b *observer) startProgram(h *readyHelper, spaces bool, null *os.File, prog
 		// who started this never had them.
 		DropCaps: os.Geteuid() != 0 && b.proxy != nil,
 	}
+	if b.direct != nil {
+		if spec.Tree, err = b.coverNameFiles(); err != nil {
+			return nil, err
+		}
+		spec.Direct = directWay(b.proxy)
+		spec.Direct.Spare = observedPorts
+	}
 	m, err := newMessage(helper.MsgRun, &spec)
 	if err != nil {
 		return nil, err
@@ -314,6 +330,11 @@ func (b *observer) startProgram(h *readyHelper, spaces bool, null *os.File, prog
 	}
 	_ = h.control.SetReadDeadline(time.Now().Add(helperWait))
 	kind, text, fd, err := h.receiveMessage()
+	if err == nil && kind == helper.MsgDirect && b.direct != nil {
+		if b.direct.spare, err = h.serveDirect(b.proxy, text); err == nil {
+			kind, text, fd, err = h.receiveMessage()
+		}
+	}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("hand over: %w", err)

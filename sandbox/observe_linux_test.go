@@ -111,8 +111,10 @@ var programs = []watched{
 // What is declared lets the program pass when the kernel holds it to that, and
 // without any of the items it does not pass.
 func TestObservedDeclarationHolds(t *testing.T) {
+	t.Parallel()
 	for _, w := range programs {
 		t.Run(w.name, func(t *testing.T) {
+			t.Parallel()
 			installed(t, w.needs...)
 			o := newObservatory(t)
 			if reach.Within("/var/tmp", o.dir) {
@@ -140,6 +142,7 @@ func TestObservedDeclarationHolds(t *testing.T) {
 
 // A name that was looked for in vain, and what every child has, are no needs.
 func TestObserveDeclaresUsesOnly(t *testing.T) {
+	t.Parallel()
 	o := newObservatory(t)
 	o.writeFiles(map[string]string{"here": "x"})
 	seen, _ := o.observe(ObserveOptions{}, "sh", "-c",
@@ -159,6 +162,7 @@ func TestObserveDeclaresUsesOnly(t *testing.T) {
 
 // A file of the shared /tmp that was there before is none that a child has.
 func TestObserveDeclaresWhatLayInTmp(t *testing.T) {
+	t.Parallel()
 	f, err := os.CreateTemp("/tmp", "sallyport-test-")
 	if err != nil {
 		t.Fatal(err)
@@ -188,6 +192,7 @@ func withheld(o *Observation, kind, item string) *Withheld {
 
 // What no child gets is named with its reason and never declared.
 func TestObserveWithholds(t *testing.T) {
+	t.Parallel()
 	installed(t, "curl")
 	o := newObservatory(t)
 	home := filepath.Join(o.dir, "home")
@@ -230,6 +235,7 @@ func TestObserveWithholds(t *testing.T) {
 
 // The file is named as it was used, too, when a link leads to it.
 func TestObserveFollowsLinks(t *testing.T) {
+	t.Parallel()
 	o := newObservatory(t)
 	elsewhere, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -257,6 +263,7 @@ func TestObserveFollowsLinks(t *testing.T) {
 
 // The end of the context ends every descendant, and what was seen is reported.
 func TestObserveEndsTheTree(t *testing.T) {
+	t.Parallel()
 	for _, bare := range []bool{false, true} {
 		t.Run(fmt.Sprint("bare ", bare), func(t *testing.T) {
 			r, w, err := os.Pipe()
@@ -293,6 +300,7 @@ func TestObserveEndsTheTree(t *testing.T) {
 
 // A machine without namespaces observes everything but hosts, and says so.
 func TestObserveWithoutNamespaces(t *testing.T) {
+	t.Parallel()
 	o := newObservatory(t)
 	o.writeFiles(map[string]string{"a": "x"})
 	seen, out := o.observe(ObserveOptions{bare: true}, "sh", "-c", "cat a; exit 3")
@@ -309,6 +317,7 @@ func TestObserveWithoutNamespaces(t *testing.T) {
 
 // A private host is declared only when it was asked for, with what else it needs.
 func TestObservePrivateHosts(t *testing.T) {
+	t.Parallel()
 	installed(t, "curl")
 	o := newObservatory(t)
 	addr := netip.MustParseAddr("10.1.2.3")
@@ -325,6 +334,7 @@ func TestObservePrivateHosts(t *testing.T) {
 }
 
 func TestObserveErrors(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		argv []string
@@ -346,6 +356,7 @@ func TestObserveErrors(t *testing.T) {
 
 // An ordinary user observes as root does.
 func TestObservingAsNobody(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("the tests run as an ordinary user already")
 	}

@@ -75,15 +75,6 @@ func (r *Runner) newReadyHelper(ctx context.Context) (*readyHelper, error) {
 	return h.awaitOrDiscard(ctx)
 }
 
-// newReadyHelperIn is newReadyHelper in given namespaces.
-func (r *Runner) newReadyHelperIn(ctx context.Context, sys *syscall.SysProcAttr, id *hostuser.User) (*readyHelper, error) {
-	h, err := r.startHelper(sys, id)
-	if err != nil {
-		return nil, err
-	}
-	return h.awaitOrDiscard(ctx)
-}
-
 // awaitOrDiscard waits as awaitReady does, and discards a helper that fails.
 func (h *readyHelper) awaitOrDiscard(ctx context.Context) (*readyHelper, error) {
 	if err := h.awaitReady(ctx); err != nil {

@@ -338,6 +338,7 @@ func copyFile(from, to string) error {
 
 // A specification that was cut on its way starts nothing.
 func TestACutSpecificationRunsNothing(t *testing.T) {
+	t.Parallel()
 	r, err := New(asAsked(&Options{Warm: -1}))
 	if err != nil {
 		t.Fatal(err)

@@ -221,6 +221,9 @@ func (r *Runner) confineChild(ctx context.Context, c *childProcess, h *readyHelp
 		ca = append(systemRoots(), proxy.CA()...)
 	}
 	tree := m.steps
+	if r.platform.namespaces {
+		tree = append(nameOps(proxy != nil), tree...)
+	}
 	if ca != nil {
 		tree = append(tree, helper.Op{Do: helper.DoFile, Path: caFile, Data: ca, Mode: 0o644})
 	}
@@ -230,6 +233,7 @@ func (r *Runner) confineChild(ctx context.Context, c *childProcess, h *readyHelp
 		Env:      r.childEnv(s.Options.Env, j.tmp, j.home, proxy != nil, ca != nil),
 		DropCaps: true, Filter: r.platform.filter, Notify: true,
 		Landlock: r.landlockRules(j), Rlimits: r.childRlimits(), Nice: r.childNiceness(),
+		Direct: directWay(proxy),
 	}
 	r.boundCounters(c, h, &spec)
 	r.omitLayers(&spec)
@@ -242,23 +246,19 @@ func (r *Runner) confineChild(ctx context.Context, c *childProcess, h *readyHelp
 	if h.bind() != nil {
 		return h.awaitReady(ctx)
 	}
-	stdin, stdout, stderr, err := c.openPipes()
+	pipes, err := c.openPipes()
 	if err != nil {
 		return err
 	}
 	r.reportChanges(c, j.plan)
 	c.start = time.Now()
-	if err = h.chownPipes(stdin, stdout, stderr); err == nil {
+	if err = h.chownPipes(pipes); err == nil {
 		err = sendTrees(h.control, m.trees)
 	}
 	if err == nil {
-		err = run.send(h.control, stdin, stdout, stderr)
+		err = run.send(h.control, pipes...)
 	}
-	stdin.Close()
-	stdout.Close()
-	if stderr != stdout {
-		stderr.Close()
-	}
+	closeAll(pipes)
 	if err != nil && h.built {
 		return err
 	}

@@ -262,7 +262,7 @@ func (r *Runner) sharedLevel(c *childProcess, why error) error {
 
 // chownPipes gives the pipes of a child to its user, which opens them again by
 // their names in /dev.
-func (h *readyHelper) chownPipes(pipes ...*os.File) error {
+func (h *readyHelper) chownPipes(pipes []*os.File) error {
 	if h.user == nil {
 		return nil
 	}

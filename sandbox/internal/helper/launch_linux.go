@@ -27,6 +27,9 @@ const MaxLaunchBytes = 8 << 10
 // hierarchies of control groups, of which a kernel has about a dozen.
 const maxLaunchFiles = 1 + 2*16
 
+// PackRequest encodes a *Launch or *Guard with its kind in front.
+func PackRequest(kind byte, v Message) []byte { return append([]byte{kind}, encodeMessage(v)...) }
+
 // Launch is a helper to be started.
 //
 // A process in a new user namespace is made by a true fork (package syscall:
@@ -58,17 +61,6 @@ type Launch struct {
 	Setsid bool
 }
 
-// Pack encodes a Launch with its kind in front.
-func (l *Launch) Pack() []byte { return append([]byte{MsgLaunch}, encodeMessage(l)...) }
-
-// unpack decodes what Pack made.
-func (l *Launch) unpack(msg []byte) error {
-	if len(msg) == 0 || msg[0] != MsgLaunch {
-		return errors.New("the launcher got another message than expected")
-	}
-	return wrapError("launcher", decodeMessage(msg[1:], l))
-}
-
 func (l *Launch) codeFields(c *codec) {
 	c.codeText(&l.Path)
 	c.codeText(&l.Arg0)
@@ -96,9 +88,6 @@ type Guard struct {
 	// process namespace, whose end is the end of all in it.
 	Group bool
 }
-
-// Pack encodes a Guard with its kind in front.
-func (g *Guard) Pack() []byte { return append([]byte{MsgGuard}, encodeMessage(g)...) }
 
 func (g *Guard) codeFields(c *codec) {
 	codeNumber(c, &g.PID)
@@ -198,22 +187,22 @@ func (w *guardedProcesses) serveRequests() (quit bool, err error) {
 
 // handleRequest does what a request asks for.
 func (w *guardedProcesses) handleRequest(msg []byte, fds []int) (pid int, err error) {
-	var l Launch
-	p := guardedProcess{pidfd: -1}
 	switch {
 	case msg[0] == MsgGuard && len(fds) == 1:
-		p.pidfd = fds[0]
+		p := guardedProcess{pidfd: fds[0]}
 		if err := decodeMessage(msg[1:], &p.Guard); err != nil {
 			return 0, wrapError("launcher", err)
 		}
 		*w = append(*w, p)
 		return p.PID, nil
-	case msg[0] != MsgGuard && len(fds)%2 == 1:
-		if err = l.unpack(msg); err == nil {
+	case msg[0] == MsgLaunch && len(fds)%2 == 1:
+		var l Launch
+		if err = wrapError("launcher", decodeMessage(msg[1:], &l)); err == nil {
 			err = runInCgroups(fds[1:], func() error { pid, err = w.launchHelper(&l, fds[0]); return err })
 		}
 	default:
-		err = errors.New("the launcher got " + formatDecimal(int64(len(fds))) + " descriptors, which is not what it needs")
+		err = errors.New("the launcher got the message '" + string(rune(msg[0])) + "' with " + formatDecimal(int64(len(fds))) +
+			" descriptors, which is not what it needs")
 	}
 	for _, fd := range fds {
 		syscall.Close(fd)

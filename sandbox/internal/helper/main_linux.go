@@ -207,7 +207,7 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 // receiveMessage waits for one message and returns the descriptors that came with
 // it, without that of the body. The end of the socket is the end of the
 // runtime, or of its interest.
-func receiveMessage(kind byte, files int, v any) ([]int, error) {
+func receiveMessage(kind byte, files int, v Message) ([]int, error) {
 	header := make([]byte, HeaderLen+1)
 	oob := make([]byte, syscall.CmsgSpace(4*MaxTrees))
 	n, fds, err := receivePacket(header, oob)

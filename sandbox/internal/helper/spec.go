@@ -262,32 +262,22 @@ type Op struct {
 }
 
 // Pack encodes a *Base or *Spec and its header.
-func Pack(kind byte, v any) (header [HeaderLen]byte, body []byte, err error) {
-	w, ok := v.(wireMessage)
-	if !ok {
-		return header, nil, errValue
-	}
-	body = encodeMessage(w)
-	header[0] = kind
-	putUint64(header[1:9], uint64(len(body)))
-	putUint64(header[9:17], checksumBody(body))
-	return header, body, nil
+func Pack(kind byte, v Message) (header [HeaderLen]byte, body []byte) {
+	body = encodeMessage(v)
+	appendUint64(appendUint64(append(header[:0], kind), uint64(len(body))), checksumBody(body))
+	return header, body
 }
 
 // Unpack decodes what Pack made. A body that was cut or changed is an error:
 // a helper never goes on with half a specification.
-func Unpack(kind byte, header, body []byte, v any) error {
+func Unpack(kind byte, header, body []byte, v Message) error {
 	if len(header) != HeaderLen || header[0] != kind {
 		return errors.New("the message is not the expected '" + string(rune(kind)) + "'")
 	}
 	if getUint64(header[1:9]) != uint64(len(body)) || getUint64(header[9:17]) != checksumBody(body) {
 		return errors.New("the specification was cut or changed on its way")
 	}
-	w, ok := v.(wireMessage)
-	if !ok {
-		return errValue
-	}
-	return wrapError("specification", decodeMessage(body, w))
+	return wrapError("specification", decodeMessage(body, v))
 }
 
 // checksumBody detects accidents; only the runtime can write the body. It
@@ -304,12 +294,6 @@ func checksumBody(b []byte) uint64 {
 		h = (h ^ uint64(c)) * prime
 	}
 	return h
-}
-
-func putUint64(b []byte, v uint64) {
-	for i := range 8 {
-		b[i] = byte(v >> (8 * i))
-	}
 }
 
 func appendUint64(b []byte, v uint64) []byte {

@@ -17,9 +17,6 @@ type codec struct {
 	err     error  // the first one; what is read after it is empty
 }
 
-// wireMessage is what travels between the runtime and a helper.
-type wireMessage interface{ codeFields(c *codec) }
-
 // Message is what travels between the runtime and a helper or the launcher.
 type Message interface{ codeFields(c *codec) }
 
@@ -30,14 +27,14 @@ var (
 )
 
 // encodeMessage writes a message.
-func encodeMessage(v wireMessage) []byte {
+func encodeMessage(v Message) []byte {
 	var c codec
 	v.codeFields(&c)
 	return c.out
 }
 
 // decodeMessage reads all of a message.
-func decodeMessage(b []byte, v wireMessage) error {
+func decodeMessage(b []byte, v Message) error {
 	// Not copied: what was received is never changed.
 	c := codec{reading: true, in: unsafe.String(unsafe.SliceData(b), len(b))}
 	v.codeFields(&c)
@@ -68,14 +65,6 @@ func (c *codec) codeUint64(v *uint64) {
 	*v = 0
 	for i, b := range []byte(c.readBytes(8)) {
 		*v |= uint64(b) << (8 * i)
-	}
-}
-
-func (c *codec) codeUint32(v *uint32) {
-	n := uint64(*v)
-	c.codeUint64(&n)
-	if *v = uint32(n); uint64(*v) != n {
-		c.markInvalid()
 	}
 }
 
