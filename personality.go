@@ -52,6 +52,9 @@ type Approvals struct {
 	Require []string
 	// Wait is how long a call waits for the decision.
 	Wait time.Duration
+	// WaitForPerson has a call wait only while a person is connected who can
+	// decide; without one it answers at once.
+	WaitForPerson bool
 	// Expires is how long a request may be decided and its approval used; 0
 	// means the default of the runtime.
 	Expires time.Duration

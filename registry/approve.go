@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 
@@ -47,12 +48,7 @@ func (c *call) awaitApproval(ctx context.Context) bool {
 	if err != nil {
 		return c.refuseUnavailable(err)
 	}
-	wait := c.role.approvalRules().Wait
-	if c.caller.Asks || c.r.ownApprovals != nil && c.role.personality.Approvals == nil {
-		// The edge asks a person itself, or the program decides when it likes.
-		wait = 0
-	}
-	waiting, cancel := context.WithTimeout(ctx, wait)
+	waiting, cancel := context.WithTimeout(ctx, c.decisionWait(ctx))
 	defer cancel()
 	c.endWith(cancel)
 	h := &heldCall{call: c, digest: digest}
@@ -63,6 +59,19 @@ func (c *call) awaitApproval(ctx context.Context) bool {
 		}
 	}
 	return h.refuseUndecided("other calls used every decision")
+}
+
+// decisionWait is how long the call waits for its decision.
+func (c *call) decisionWait(ctx context.Context) time.Duration {
+	rules := c.role.approvalRules()
+	switch connected := c.r.o.PersonConnected; {
+	case c.caller.Asks, c.r.ownApprovals != nil && c.role.personality.Approvals == nil:
+		// The edge asks a person itself, or the program decides when it likes.
+		return 0
+	case rules.WaitForPerson && connected != nil && !connected(ctx):
+		return 0
+	}
+	return rules.Wait
 }
 
 // awaitNewApproval waits once more when the call is held by another rule than
@@ -197,7 +206,7 @@ func (h *heldCall) approvalRequest() sallyport.Approval {
 // refuseUndecided refuses a call that is still held; repeating it later uses
 // the decision.
 func (h *heldCall) refuseUndecided(why string) bool {
-	h.refuseUnapproved(why+" (approval "+h.a.ID+")", sallyport.CodeApprovalRequired, fmt.Sprintf(
+	h.refuseWith(why+" (approval "+h.a.ID+")", "sallyport approvals approve "+h.a.ID, sallyport.CodeApprovalRequired, fmt.Sprintf(
 		"%s requires explicit approval (%s)%s: repeat the same call once it is given, before %s",
 		h.q.Tool, h.a.ID, h.hold.because, h.a.Expires.UTC().Format(time.RFC3339)))
 	h.result.ApprovalID, h.result.ExpiresAt = h.a.ID, h.a.Expires
@@ -236,9 +245,16 @@ func (c *call) refuseUnavailable(err error) bool {
 // refuseUnapproved refuses the call at the step of approvals, with the rule
 // that asks for one.
 func (c *call) refuseUnapproved(why string, code sallyport.Code, text string) bool {
-	d := sallyport.Decision{Step: sallyport.StepApprove, Why: why, Source: c.role.sourceOf("approvals.require")}
+	return c.refuseWith(why, "", code, text)
+}
+
+// refuseWith is refuseUnapproved with the command that decides, "" when there
+// is none.
+func (c *call) refuseWith(why, fix string, code sallyport.Code, text string) bool {
+	d := sallyport.Decision{Step: sallyport.StepApprove, Why: why, Source: c.role.sourceOf("approvals.require"), Fix: fix}
 	if c.hold.key != "" {
-		d.Why, d.Source, d.Fix = why+": "+c.hold.why, c.role.sourceOf(c.hold.key), c.flowFix(c.hold.key)
+		d.Why, d.Source = why+": "+c.hold.why, c.role.sourceOf(c.hold.key)
+		d.Fix = strings.TrimPrefix(fix+", or "+c.flowFix(c.hold.key), ", or ")
 	}
 	return c.refuse(d, code, text)
 }

@@ -46,7 +46,7 @@ func newDesk(t *testing.T, p *sallyport.Personality) *desk {
 	})
 }
 
-func newDeskOf(t *testing.T, p *sallyport.Personality, store sallyport.ApprovalStore, b *sallyport.Backends) *desk {
+func newDeskOf(t *testing.T, p *sallyport.Personality, store sallyport.ApprovalStore, b *sallyport.Backends, edits ...func(*registry.Options)) *desk {
 	t.Helper()
 	d := &desk{gate: &gate{t: t, recorder: &recorder{}, role: p.Name}, store: store, roles: &swap{}}
 	d.roles.p.Store(p)
@@ -54,6 +54,9 @@ func newDeskOf(t *testing.T, p *sallyport.Personality, store sallyport.ApprovalS
 	o := &registry.Options{Recorder: d.recorder, Workspace: t.TempDir()}
 	if store != nil {
 		o.Approvals = store
+	}
+	for _, edit := range edits {
+		edit(o)
 	}
 	var err error
 	if d.Registry, err = registry.New(b, o); err != nil {

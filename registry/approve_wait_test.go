@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/store/memory"
 )
 
 func TestAWaitingCallHearsTheDecision(t *testing.T) {
@@ -184,4 +185,32 @@ func TestHeldCallsOfABatchWaitAtOnce(t *testing.T) {
 			t.Errorf("Batch() = %v %v %v after %s, want the second alone, after 30 s", got[0].OK, got[1].OK, got[2].OK, time.Since(start))
 		}
 	})
+}
+
+func TestACallWaitsOnlyWhileAPersonIsConnected(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name         string
+		wait, person bool
+		immediately  bool
+	}{
+		{"a written wait is kept", false, false, false},
+		{"no wait is written and a person is connected", true, true, false},
+		{"no wait is written and no person can decide", true, false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := newDeskOf(t, asking(func(p *sallyport.Personality) {
+					p.Approvals.Wait, p.Approvals.WaitForPerson = 30*time.Second, tt.wait
+				}), memory.NewApprovals(nil), &sallyport.Backends{}, func(o *registry.Options) { o.PersonConnected = func(context.Context) bool { return tt.person } })
+				d.hold(nil)
+				began := time.Now()
+				d.want(`{}`, sallyport.CodeApprovalRequired, 0)
+				if waited := time.Since(began); (waited == 0) != tt.immediately {
+					t.Errorf("the call waited %s, want immediately = %t", waited, tt.immediately)
+				}
+			})
+		})
+	}
 }

@@ -37,6 +37,9 @@ type Options struct {
 	// Approvals keeps the calls that a human decides about; nil keeps them in
 	// the memory of this registry, for [Registry.Approvals] to decide.
 	Approvals sallyport.ApprovalQueue
+	// PersonConnected reports whether a person is connected who can decide about
+	// held calls; nil means that this is not known, and calls wait.
+	PersonConnected func(context.Context) bool
 	// Facts keeps what sessions and principals have read; nil keeps it in the
 	// memory of this registry.
 	Facts sallyport.FactStore

@@ -74,7 +74,7 @@ func TestCallersAndConnections(t *testing.T) {
 	}
 	wantApprovals := map[string]*sallyport.Approvals{
 		"researcher": {Require: []string{"email-send", "mcp__a__b"}, Wait: 5 * time.Minute, Expires: 24 * time.Hour},
-		"ops":        {Wait: 30 * time.Second, OperatorOnly: true},
+		"ops":        {Wait: 30 * time.Second, WaitForPerson: true, OperatorOnly: true},
 	}
 	if diff := cmp.Diff(wantApprovals, approvals); diff != "" {
 		t.Errorf("Approvals differ (-want +got):\n%s", diff)
