@@ -1,0 +1,86 @@
+package symptom
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestWhatProgramsSay has lines as the programs print them.
+func TestWhatProgramsSay(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		program, line string
+		kind          Kind
+		name          string
+	}{
+		{"touch", `touch: cannot touch 'no.txt': Read-only file system`, Write, "no.txt"},
+		{"bash", `bash: line 1: out/x.txt: Read-only file system`, Write, "out/x.txt"},
+		{"node", `Error: EROFS: read-only file system, open '/srv/data/a.json'`, Write, "/srv/data/a.json"},
+		{"python", `OSError: [Errno 30] Read-only file system: '/srv/no.txt'`, Write, "/srv/no.txt"},
+		{"go", `open /srv/data/a.db: read-only file system`, Write, "/srv/data/a.db"},
+		{"mkdir in another locale", `mkdir: cannot create directory ‘/srv/d’: Read-only file system`, Write, "/srv/d"},
+		{"cat", `cat: ../out/secret: No such file or directory`, Missing, "../out/secret"},
+		{"node", `ENOENT: no such file or directory, stat '/srv/x'`, Missing, "/srv/x"},
+		{"playwright", `Chromium distribution 'chrome' is not found at /opt/google/chrome/chrome`, Missing, "/opt/google/chrome/chrome"},
+		{"playwright", `browserType.launch: Executable doesn't exist at /root/.cache/ms-playwright/chromium/chrome`, Missing, "/root/.cache/ms-playwright/chromium/chrome"},
+		{"ls", `ls: cannot open directory '/root/.ssh': Permission denied`, Denied, "/root/.ssh"},
+		{"node", `Error: EACCES: permission denied, mkdir '/var/lib/x'`, Denied, "/var/lib/x"},
+		{"curl", `curl: (6) Could not resolve host: api.github.com`, Host, "api.github.com"},
+		{"curl", `curl: (7) Failed to connect to localhost port 8080 after 0 ms: Connection refused`, Host, "localhost:8080"},
+		{"curl 8", `curl: (7) Failed to connect to 127.0.0.1 port 8080 after 0 ms: Couldn't connect to server`, Host, "127.0.0.1:8080"},
+		{"node", `Error: connect ECONNREFUSED 127.0.0.1:5432`, Host, "127.0.0.1:5432"},
+		{"node", `Error: getaddrinfo ENOTFOUND db.example.com`, Host, "db.example.com"},
+		{"go", `dial tcp: lookup db.example.com on 127.0.0.1:53: no such host`, Host, "db.example.com"},
+		{"go", `dial tcp 10.0.0.7:443: connect: connection refused`, Host, "10.0.0.7:443"},
+		{"requests", `HTTPSConnectionPool(host='api.x.com', port=443): Max retries exceeded (Name or service not known)`, Host, "api.x.com"},
+		{"chrome", `page.goto: net::ERR_CONNECTION_REFUSED at http://127.0.0.1:1234/a`, Host, "127.0.0.1:1234"},
+		{"bash", `bash: line 1: nosuchbin: command not found`, Program, "nosuchbin"},
+		{"node", `Error: spawn git ENOENT`, Program, "git"},
+		{"go", `exec: "chrome": executable file not found in $PATH`, Program, "chrome"},
+		{"node", `Error: listen EAFNOSUPPORT: address family not supported`, Socket, ""},
+	} {
+		t.Run(tt.program+" "+tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := Find("first line\n" + tt.line + "\nlast line\n")
+			if len(got) != 1 || got[0].Kind != tt.kind || got[0].Name != tt.name || !strings.Contains(tt.line, got[0].Said) {
+				t.Errorf("Find(%q) = %+v, want %s %q", tt.line, got, tt.kind, tt.name)
+			}
+		})
+	}
+}
+
+func TestFindIsBounded(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for i := range 100 {
+		b.WriteString("cat: f" + strings.Repeat("x", i) + ": No such file or directory\n")
+	}
+	b.WriteString("cat: " + strings.Repeat("y", maxName+1) + ": No such file or directory\n")
+	b.WriteString("cat: a\x1b[2J: No such file or directory\n")
+	if got := Find(b.String()); len(got) != maxFound {
+		t.Errorf("Find() = %d symptoms, want %d", len(got), maxFound)
+	}
+	for _, text := range []string{"", "all is well", "cat: a\x1b[2J: No such file or directory", "No such file or directory"} {
+		if got := Find(text); len(got) != 0 {
+			t.Errorf("Find(%q) = %+v, want none", text, got)
+		}
+	}
+	twice := "cat: a: No such file or directory\n"
+	if diff := cmp.Diff([]Symptom{{Missing, "a", "No such file or directory"}}, Find(twice+twice)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzFind(f *testing.F) {
+	f.Add("touch: cannot touch 'no.txt': Read-only file system")
+	f.Add("connect ECONNREFUSED [::1]:80")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, s := range Find(text) {
+			if s.Kind != Socket && !isName(s.Name) {
+				t.Errorf("Find(%q) names %q", text, s.Name)
+			}
+		}
+	})
+}
