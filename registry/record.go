@@ -83,7 +83,7 @@ func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	e.ValueChars = utf8.RuneCountInString(res.Value)
 	e.Parts, e.PartBytes = partsSize(res.Parts)
 	e.CostUSD = res.CostUSD
-	e.Duration = c.elapsedTime()
+	e.Duration = time.Since(c.start)
 	e.Full, _ = output.Trim(c.cleaned.full, recordFull)
 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)

@@ -67,6 +67,7 @@ func (c *call) runTool(ctx context.Context) bool {
 		}
 		c.finalizeOutcome(c.runEndReason(caller, ctx, limit), o)
 	}
+	c.noteSymptoms(ctx)
 	return true
 }
 

@@ -1,0 +1,104 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/scoped/scopedtest"
+)
+
+// failingChild is a tool whose program prints words and fails.
+func failingChild(words string, exit int) sallyport.Tool {
+	deferred := sallyport.PathList{FromPersonality: true}
+	return sallyport.Tool{
+		Name: "child", Schema: open,
+		Capabilities: sallyport.Capabilities{
+			Process: &sallyport.ProcessCapability{AllowedBinaries: []string{"make"}},
+			FSReach: &sallyport.FSCapability{Read: deferred, Write: deferred},
+			Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}},
+		},
+		Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+			if exit < 0 {
+				return sallyport.Result{}, errors.New(words)
+			}
+			res := sallyport.OK(words)
+			res.Structured = map[string]any{"exitCode": exit}
+			return res, nil
+		},
+	}
+}
+
+// refusalsOf calls the tool and returns the refusals that the record has.
+func refusalsOf(t *testing.T, dir string, tool sallyport.Tool) []sallyport.Decision {
+	t.Helper()
+	g := newGateWith(t, &sallyport.Personality{
+		Name: "role", FSReach: &sallyport.Reach{Read: []string{dir}, Write: []string{filepath.Join(dir, "w"), filepath.Join(dir, "new.md")}},
+		Network: &sallyport.NetworkPolicy{Allow: []string{"example.com"}},
+	}, &sallyport.Backends{
+		Process: &scopedtest.Runner{Level: sallyport.LevelFull}, Network: &sallyport.NetworkBackend{}, Files: &sallyport.FileBackend{Home: dir},
+	})
+	g.add(tool)
+	call(g, "child", `{}`)
+	var out []sallyport.Decision
+	for _, d := range g.recorder.last().Decisions {
+		if d.Step == sallyport.StepAccess && !d.Allowed {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func TestTheRecordNamesWhatAChildCouldNotReach(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, words, resource, fix string
+	}{
+		{"read-only", "touch: cannot touch 'DIR/a.txt': Read-only file system", "DIR/a.txt", "add DIR/a.txt to personalities.role.fs_reach.write, or rather its folder"},
+		{"a folder that is there", "DIR/d: Read-only file system", "DIR/d", "add DIR/d to personalities.role.fs_reach.write"},
+		{"a granted file that is not there", "open DIR/new.md: read-only file system", "DIR/new.md", "create DIR/new.md before the call, or grant its folder DIR"},
+		{"not shown", "cat: /srv/else/x: No such file or directory", "/srv/else/x", "add /srv/else/x to personalities.role.fs_reach.read"},
+		{"denied", "EACCES: permission denied, open '/srv/else/x'", "/srv/else/x", "add /srv/else/x to personalities.role.fs_reach.read"},
+		{"a key", "cat: DIR/.ssh/id_rsa: No such file or directory", "DIR/.ssh/id_rsa", ""},
+		{"a host", "curl: (6) Could not resolve host: api.github.com", "api.github.com", "add api.github.com to personalities.role.safety.network.allow"},
+		{"a port", "connect ECONNREFUSED 10.0.0.7:5432", "10.0.0.7:5432", "add 10.0.0.7:5432 to personalities.role.safety.network.allow_private"},
+		{"metadata", "connect ECONNREFUSED 169.254.169.254:80", "169.254.169.254", ""},
+		{"a program", "bash: line 1: cargo: command not found", "cargo", "install cargo"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			in := func(s string) string { return strings.ReplaceAll(s, "DIR", dir) }
+			for _, exit := range []int{1, -1} {
+				got := refusalsOf(t, dir, failingChild(in(tt.words), exit))
+				if len(got) != 1 || got[0].Resource != in(tt.resource) || !strings.HasPrefix(got[0].Fix, in(tt.fix)) || tt.fix == "" && got[0].Fix != "" {
+					t.Errorf("exit %d: refusals = %+v, want one of %q with the fix %q", exit, got, in(tt.resource), in(tt.fix))
+				}
+			}
+		})
+	}
+}
+
+func TestNothingIsNotedThatTheGrantCovers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		name, words string
+		exit        int
+	}{
+		{"a missing file within reach", "cat: " + dir + "/x: No such file or directory", 1},
+		{"a host within reach", "curl: (6) Could not resolve host: example.com", 1},
+		{"a program that succeeded", "touch: cannot touch '/srv/a.txt': Read-only file system", 0},
+	} {
+		if got := refusalsOf(t, dir, failingChild(tt.words, tt.exit)); len(got) != 0 {
+			t.Errorf("%s: refusals = %+v, want none", tt.name, got)
+		}
+	}
+}
