@@ -2,6 +2,7 @@ package registry
 
 import (
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -38,9 +39,29 @@ func (c *call) findTool() bool {
 		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	case c.entry == nil:
 		d.Why = "no tool of this name is registered"
-		return c.refuse(d, sallyport.CodeNotAvailable, "Unknown tool: "+c.q.Tool)
+		return c.refuse(d, sallyport.CodeNotAvailable, "Unknown tool: "+c.q.Tool+c.suggestTool())
 	}
 	return c.allowStep(sallyport.StepFind)
+}
+
+// maxSuggestTools bounds how many names an unknown one is compared with.
+const maxSuggestTools = 2000
+
+// suggestTool returns a second line that names the tool that was probably meant,
+// of those that this caller sees; empty when none is near.
+func (c *call) suggestTool() string {
+	entries := c.r.visibleEntries(c.caller, sallyport.FormTool)
+	if len(entries) > maxSuggestTools {
+		return ""
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.id
+	}
+	if near := text.Nearest(c.q.Tool, names); near != "" {
+		return "\nDid you mean " + near + "?"
+	}
+	return ""
 }
 
 // expectedReason says why the tool of the call may be there soon.
