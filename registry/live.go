@@ -99,41 +99,45 @@ func (s *servedRegistry) refresh(ctx context.Context, caller *sallyport.Caller) 
 	return s.o.Refresh(ctx, caller)
 }
 
-// Call decides and makes one call: see [Registry.Call].
-func (l *Live) Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result {
+// serve asks the registry in force, which is not idle before it has answered.
+func serve[T any](l *Live, ask func(s *servedRegistry) T) T {
 	s := l.acquire()
 	defer l.release(s)
-	return s.Registry.Call(ctx, s.refresh(ctx, caller), q)
+	return ask(s)
+}
+
+// serveCaller is serve for a question about what a caller may see.
+func serveCaller[T any](l *Live, caller *sallyport.Caller, ask func(*Registry, *sallyport.Caller) T) T {
+	return serve(l, func(s *servedRegistry) T { return ask(s.Registry, s.refresh(context.Background(), caller)) })
+}
+
+// Call decides and makes one call: see [Registry.Call].
+func (l *Live) Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result {
+	return serve(l, func(s *servedRegistry) sallyport.Result { return s.Registry.Call(ctx, s.refresh(ctx, caller), q) })
 }
 
 // Batch decides and makes several calls: see [Registry.Batch].
 func (l *Live) Batch(ctx context.Context, caller *sallyport.Caller, requests []sallyport.Request) []sallyport.Result {
-	s := l.acquire()
-	defer l.release(s)
-	return s.Registry.Batch(ctx, s.refresh(ctx, caller), requests)
+	return serve(l, func(s *servedRegistry) []sallyport.Result {
+		return s.Registry.Batch(ctx, s.refresh(ctx, caller), requests)
+	})
 }
 
 // Reject records a call that did not arrive complete: see [Registry.Reject].
 func (l *Live) Reject(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, why string) sallyport.Result {
-	s := l.acquire()
-	defer l.release(s)
-	return s.Registry.Reject(ctx, caller, q, why)
+	return serve(l, func(s *servedRegistry) sallyport.Result { return s.Registry.Reject(ctx, caller, q, why) })
 }
 
 // Definitions returns the tools that a caller sees: see
 // [Registry.Definitions].
 func (l *Live) Definitions(caller *sallyport.Caller) []Definition {
-	s := l.acquire()
-	defer l.release(s)
-	return s.Registry.Definitions(s.refresh(context.Background(), caller))
+	return serveCaller(l, caller, (*Registry).Definitions)
 }
 
 // List returns the tools that a caller sees as they were declared: see
 // [Registry.List].
 func (l *Live) List(caller *sallyport.Caller) []sallyport.Tool {
-	s := l.acquire()
-	defer l.release(s)
-	return s.Registry.List(s.refresh(context.Background(), caller))
+	return serveCaller(l, caller, (*Registry).List)
 }
 
 // Explain returns the decision about a tool before its arguments count: see
@@ -146,17 +150,13 @@ func (l *Live) Explain(caller *sallyport.Caller, tool string) (Explanation, erro
 
 // Prompts returns the prompts that a caller sees: see [Registry.Prompts].
 func (l *Live) Prompts(caller *sallyport.Caller) []Definition {
-	s := l.acquire()
-	defer l.release(s)
-	return s.Registry.Prompts(s.refresh(context.Background(), caller))
+	return serveCaller(l, caller, (*Registry).Prompts)
 }
 
 // Resources returns the resources that a caller sees: see
 // [Registry.Resources].
 func (l *Live) Resources(caller *sallyport.Caller) []sallyport.Resource {
-	s := l.acquire()
-	defer l.release(s)
-	return s.Registry.Resources(s.refresh(context.Background(), caller))
+	return serveCaller(l, caller, (*Registry).Resources)
 }
 
 // Reader returns the ID of the tool that reads a URI: see [Registry.Reader].
@@ -168,38 +168,28 @@ func (l *Live) Reader(caller *sallyport.Caller, uri string) (id string, ok bool)
 
 // Asks reports whether a call is held for a human: see [Registry.Asks].
 func (l *Live) Asks(caller *sallyport.Caller, id string) bool {
-	s := l.acquire()
-	defer l.release(s)
-	return s.Registry.Asks(s.refresh(context.Background(), caller), id)
+	return serveCaller(l, caller, func(r *Registry, c *sallyport.Caller) bool { return r.Asks(c, id) })
 }
 
 // Headers returns the arguments that clients repeat in HTTP headers: see
 // [Registry.Headers].
 func (l *Live) Headers(caller *sallyport.Caller, tool string) []schema.Header {
-	s := l.acquire()
-	defer l.release(s)
-	return s.Registry.Headers(s.refresh(context.Background(), caller), tool)
+	return serveCaller(l, caller, func(r *Registry, c *sallyport.Caller) []schema.Header { return r.Headers(c, tool) })
 }
 
 // Inquires reports whether a tool declares that it asks its caller: see
 // [Registry.Inquires].
 func (l *Live) Inquires(id string) bool {
-	s := l.acquire()
-	defer l.release(s)
-	return s.Registry.Inquires(id)
+	return serve(l, func(s *servedRegistry) bool { return s.Registry.Inquires(id) })
 }
 
 // Tasks returns what a tool declares about tasks: see [Registry.Tasks].
 func (l *Live) Tasks(id string) sallyport.TaskSupport {
-	s := l.acquire()
-	defer l.release(s)
-	return s.Registry.Tasks(id)
+	return serve(l, func(s *servedRegistry) sallyport.TaskSupport { return s.Registry.Tasks(id) })
 }
 
 // Stands reports whether a caller may still get the result of a call that it
 // made: see [Registry.Stands].
 func (l *Live) Stands(ctx context.Context, caller *sallyport.Caller, tool string, since time.Time) bool {
-	s := l.acquire()
-	defer l.release(s)
-	return s.Registry.Stands(ctx, caller, tool, since)
+	return serve(l, func(s *servedRegistry) bool { return s.Registry.Stands(ctx, caller, tool, since) })
 }
