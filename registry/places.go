@@ -2,18 +2,17 @@ package registry
 
 import (
 	"context"
-	"sync"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// knownPlaces decides where paths lead for a registry to which nothing else was
+// newPlaces decides where paths lead for a registry to which nothing else was
 // wired: from its workspace, its tools and the roles that it has seen.
-type knownPlaces struct {
-	once sync.Once
-	m    *place.Map
+func (r *Registry) newPlaces() *place.Map {
+	m, _ := place.NewMap(context.Background(), place.Options{Workspace: r.o.Workspace}) // Without a ledger nothing can fail.
+	return m
 }
 
 func (r *Registry) places() sallyport.Places {
@@ -21,14 +20,6 @@ func (r *Registry) places() sallyport.Places {
 		return r.backends.Places
 	}
 	return r.ownPlaces()
-}
-
-func (r *Registry) ownPlaces() *place.Map {
-	r.known.once.Do(func() {
-		// Without a ledger nothing can fail.
-		r.known.m, _ = place.NewMap(context.Background(), place.Options{Workspace: r.o.Workspace})
-	})
-	return r.known.m
 }
 
 // noteWrites notes where a role, or the tools of a registry without roles,

@@ -17,6 +17,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -71,6 +72,7 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 		r.ownApprovals = approvals.New(nil)
 		r.o.Approvals = r.ownApprovals
 	}
+	r.ownPlaces = sync.OnceValue(r.newPlaces)
 	r.cache = newResultCache(r.o.CacheEntries)
 	r.facts = newConversationFacts(r.o.Facts)
 	if _, err := r.knownCleaner(context.Background()); err != nil {

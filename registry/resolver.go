@@ -19,22 +19,17 @@ type grantResolver struct {
 	grant sallyport.Grant
 }
 
-// grantOf computes the grant of a tool under a role.
+// grantOf computes the grant of a tool under a role. An error is a declaration
+// that cannot be read here, such as an empty variable.
 func (r *Registry) grantOf(t *sallyport.Tool, ro *compiledRole) (*sallyport.Grant, error) {
-	return computeGrant(t, ro, r.o.pathVariables(), r.places())
-}
-
-// computeGrant computes the grant of a tool under a role. It depends on both,
-// on the variables and on where paths lead. An error is a declaration that
-// cannot be read here, such as an empty variable.
-func computeGrant(t *sallyport.Tool, ro *compiledRole, vars map[string]string, places sallyport.Places) (*sallyport.Grant, error) {
-	r := grantResolver{tool: t, role: ro, vars: vars, at: placeFinder{places: places, names: map[string]string{}, first: map[string]string{}}}
+	at := placeFinder{places: r.places(), names: map[string]string{}, first: map[string]string{}}
+	g := grantResolver{tool: t, role: ro, vars: r.o.pathVariables(), at: at}
 	for i := range group.All() {
-		if err := r.resolveGroup(&group.All()[i]); err != nil {
+		if err := g.resolveGroup(&group.All()[i]); err != nil {
 			return nil, err
 		}
 	}
-	return &r.grant, nil
+	return &g.grant, nil
 }
 
 func (r *grantResolver) dropItem(capability, item, why, key string) {
@@ -209,15 +204,10 @@ func (r *grantResolver) resolvePaths(direction string, l sallyport.PathList, cei
 		granted, _ := reach.IntersectPaths(ceiling, ceiling)
 		return granted, nil
 	}
-	declared := make([]string, 0, len(l.Paths))
-	for _, p := range l.Paths {
-		abs, err := reach.Expand(p, r.vars)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
-		}
-		declared = append(declared, abs)
+	declared, err := r.declaredPlaces(key, l.Paths)
+	if err != nil {
+		return nil, err
 	}
-	declared = r.placesOf(key, declared)
 	if !bounded {
 		granted, _ := reach.IntersectPaths(declared, declared)
 		return granted, nil
@@ -229,6 +219,17 @@ func (r *grantResolver) resolvePaths(direction string, l sallyport.PathList, cei
 		r.dropItem(key, p, fmt.Sprintf("path %q is not covered by personality %s", p, key), key)
 	}
 	return granted, nil
+}
+
+func (r *grantResolver) declaredPlaces(key string, paths []string) ([]string, error) {
+	expanded := make([]string, len(paths))
+	for i, path := range paths {
+		var err error
+		if expanded[i], err = reach.Expand(path, r.vars); err != nil {
+			return nil, fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	return r.placesOf(key, expanded), nil
 }
 
 // placesOf finds the places of paths, and drops those that lead nowhere.
@@ -246,15 +247,11 @@ func (r *grantResolver) placesOf(key string, paths []string) []string {
 // be written needs no leave here: the files that a child may read and run are
 // those of the system and of the toolchains.
 func (r *grantResolver) resolveExecFrom(declared []string) error {
-	paths := make([]string, 0, len(declared))
-	for _, path := range declared {
-		abs, err := reach.Expand(path, r.vars)
-		if err != nil {
-			return fmt.Errorf("process.execFrom: %w", err)
-		}
-		paths = append(paths, abs)
+	paths, err := r.declaredPlaces("process.execFrom", declared)
+	if err != nil {
+		return err
 	}
-	granted, dropped := reach.IntersectPaths(r.placesOf("process.execFrom", paths), r.grant.FS.Write)
+	granted, dropped := reach.IntersectPaths(paths, r.grant.FS.Write)
 	r.grant.Process.ExecFrom = granted
 	for _, path := range dropped {
 		path = r.at.spellingOf(path)
@@ -281,10 +278,7 @@ func (r *Registry) Misfits(personality string) Faults {
 		}
 		r.dropLinked(g, ro)
 		if _, err := r.confinementLevel(g); err != nil {
-			faults = append(faults, Fault{
-				Tool: e.id, Personality: personality, Capability: "process",
-				Message: err.Error(),
-			})
+			faults = append(faults, Fault{Tool: e.id, Personality: personality, Capability: "process", Message: err.Error()})
 		}
 		for _, d := range g.Dropped {
 			if d.Item == group.Everything || d.Item == group.FromPersonality {

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync/atomic"
@@ -69,10 +70,7 @@ func (r *Registry) newCall(caller *sallyport.Caller, q sallyport.Request, budget
 
 // workspace is the folder at which relative paths are anchored.
 func (c *call) workspace() string {
-	if c.caller.Workspace != "" {
-		return c.caller.Workspace
-	}
-	return c.r.o.Workspace
+	return cmp.Or(c.caller.Workspace, c.r.o.Workspace)
 }
 
 // addDecision adds a decision to the trail. Accessors call it from any
@@ -100,9 +98,6 @@ func (c *call) refuse(d sallyport.Decision, code sallyport.Code, text string) bo
 	c.result = sallyport.Result{Error: text, Code: code, CallID: c.id}
 	return false
 }
-
-// elapsedTime returns how long the call has taken.
-func (c *call) elapsedTime() time.Duration { return time.Since(c.start) }
 
 // idDigits is Crockford's alphabet in lower case: no letters to confuse.
 const idDigits = "0123456789abcdefghjkmnpqrstvwxyz"

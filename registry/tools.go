@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/approvals"
+	"github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -23,7 +24,8 @@ type Registry struct {
 	facts    *conversationFacts
 
 	roles sync.Map // personality name -> *compiledRole
-	known knownPlaces
+	// ownPlaces is used where no other places are wired.
+	ownPlaces func() *place.Map
 
 	mu       sync.RWMutex
 	tools    map[string]*toolEntry // by their ID
