@@ -3,6 +3,8 @@ package registry
 import (
 	"context"
 	"errors"
+	"net"
+	"strconv"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
@@ -89,6 +91,9 @@ func (x *Explanation) Host(host string, port uint16) sallyport.Decision {
 		return d
 	}
 	d.Resource = name
+	if port != 443 && port != 80 {
+		d.Resource = net.JoinHostPort(name, strconv.Itoa(int(port)))
+	}
 	policy, err := egress.NewPolicy(x.Grant.Network)
 	if err != nil {
 		d.Why = err.Error()
@@ -103,6 +108,11 @@ func (x *Explanation) Host(host string, port uint16) sallyport.Decision {
 	d.Why = refusal.Detail
 	if !scoped.OutsideGrant(refusal) {
 		d.Source = reach.FloorSource
+		asked := d
+		asked.Resource = net.JoinHostPort(name, strconv.Itoa(int(port)))
+		if privateAddressOf(asked) != "" {
+			d = asked // whose fix has the port
+		}
 	}
 	return x.role.explainRefusal(x.entry, d)
 }

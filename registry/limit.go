@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/internal/window"
 )
 
@@ -95,19 +97,12 @@ func (c *call) refuseUncounted(ctx context.Context, err error) bool {
 // limitSource is where the limit stands: its line of the configuration, or the
 // tool that code declares.
 func (c *call) limitSource() string {
-	if s := c.entry.tool.Source("rateLimit"); s != "" {
-		return s
-	}
-	return "rateLimit of " + c.q.Tool
+	return cmp.Or(c.entry.tool.Source("rateLimit"), "rateLimit of "+c.q.Tool)
 }
 
 // limitText is "100 requests per 1h".
 func limitText(l sallyport.RateLimit) string {
-	noun := "requests"
-	if l.Requests == 1 {
-		noun = "request"
-	}
-	return fmt.Sprintf("%d %s per %s", l.Requests, noun, windowText(l.Window))
+	return text.CountOf(l.Requests, "request") + " per " + windowText(l.Window)
 }
 
 // windowText is a window in the largest unit of a configuration that fits.

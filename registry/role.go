@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -40,11 +41,10 @@ func (ro *compiledRole) retireScope(s *scoped.Scope) {
 // personalities has one role for every name: declarations stand on their own.
 func (r *Registry) roleFor(name string) *compiledRole {
 	if r.backends.Personalities == nil {
-		name = ""
-		if v, ok := r.roles.Load(name); ok {
-			return v.(*compiledRole)
+		v, ok := r.roles.Load("")
+		if !ok {
+			v, _ = r.roles.LoadOrStore("", newCompiledRole(nil))
 		}
-		v, _ := r.roles.LoadOrStore(name, newCompiledRole(nil, true))
 		return v.(*compiledRole)
 	}
 	p, ok := r.backends.Personalities.Personality(name)
@@ -57,13 +57,13 @@ func (r *Registry) roleFor(name string) *compiledRole {
 	if p.FSReach != nil {
 		r.noteWrites("personality "+name, p.FSReach.Write)
 	}
-	fresh := newCompiledRole(p, true)
+	fresh := newCompiledRole(p)
 	r.roles.Store(name, fresh)
 	return fresh
 }
 
-func newCompiledRole(p *sallyport.Personality, known bool) *compiledRole {
-	ro := &compiledRole{personality: p, known: known, all: p == nil || p.Toolset == nil}
+func newCompiledRole(p *sallyport.Personality) *compiledRole {
+	ro := &compiledRole{personality: p, known: true, all: p == nil || p.Toolset == nil}
 	if ro.all {
 		return ro
 	}
@@ -91,11 +91,11 @@ func (ro *compiledRole) close() {
 }
 
 func (ro *compiledRole) name() string {
-	if ro.personality == nil {
-		return ""
-	}
-	return ro.personality.Name
+	return cmp.Or(ro.personality, &noPersonality).Name
 }
+
+// noPersonality has no name and lists nothing.
+var noPersonality sallyport.Personality
 
 func (ro *compiledRole) sourceOf(key string) string { return ro.personality.Source(key) }
 
@@ -106,6 +106,10 @@ func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) 
 	if d.Source == reach.FloorSource && ro.deniesHost(d) {
 		d.Source = ro.sourceOf("safety.network.deny")
 		d.Fix = fmt.Sprintf("take what covers %s off personalities.%s.safety.network.deny", d.Resource, ro.name())
+		return d
+	}
+	if address := privateAddressOf(d); address != "" && ro.personality != nil {
+		d.Fix = fmt.Sprintf("add %s to personalities.%s.safety.network.allow_private", address, ro.name())
 		return d
 	}
 	var key string
@@ -127,21 +131,15 @@ func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) 
 	}
 	item := d.Resource
 	if strings.HasPrefix(key, "fs_reach.") {
-		item = resolveLinks(item)
+		// A grant that passes a link which tools may replace is withheld: only
+		// the target itself can be granted.
+		if real, err := filepath.EvalSymlinks(item); err == nil {
+			item = real
+		}
 	}
 	d.Source = ro.sourceOf(key)
 	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, ro.name(), key)
 	return d
-}
-
-// resolveLinks returns where a path leads: a grant that passes a link which
-// tools may replace is withheld, so that only the target itself can be
-// granted. A path of which nothing is there stays.
-func resolveLinks(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
-	}
-	return path
 }
 
 // privateAddressOf returns the address with its port of a host that was refused
@@ -205,7 +203,7 @@ func (ro *compiledRole) mayElicit() bool {
 
 func (ro *compiledRole) approvalRules() sallyport.Approvals {
 	if ro.personality.Approvals == nil {
-		return sallyport.Approvals{Wait: defaultApprovalWait}
+		return sallyport.Approvals{Wait: defaultApprovalWait, WaitForPerson: true}
 	}
 	return *ro.personality.Approvals
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // The kinds of what is stopped.
@@ -40,17 +41,17 @@ func (c *call) checkStopped(ctx context.Context) bool {
 		d.Fix = "sallyport principals start --tool " + c.q.Tool
 		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	case stoppedServer:
-		d.Fix = "sallyport principals start --server " + shellWord(c.entry.tool.Server())
+		d.Fix = "sallyport principals start --server " + text.ShellWord(c.entry.tool.Server())
 		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	case stoppedEverything:
 		d.Fix = "sallyport principals start --everything"
 		return c.refuse(d, sallyport.CodePermissionDenied, "Permission denied: every call is stopped")
 	case stoppedPrincipal:
-		d.Fix = "sallyport principals start " + shellWord(c.caller.Principal.Name)
+		d.Fix = "sallyport principals start " + text.ShellWord(c.caller.Principal.Name)
 		return c.refuse(d, sallyport.CodePermissionDenied,
 			"Permission denied: principal "+c.caller.Principal.Name+" is stopped")
 	default:
-		d.Fix = "sallyport principals start " + shellWord(c.caller.Principal.Name) + " --session " + shellWord(c.session)
+		d.Fix = "sallyport principals start " + text.ShellWord(c.caller.Principal.Name) + " --session " + text.ShellWord(c.session)
 		return c.refuse(d, sallyport.CodePermissionDenied, "Permission denied: the session is stopped")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // The keys of a personality that are rules about facts.
@@ -31,7 +32,8 @@ func (c *call) checkTaint(ctx context.Context) bool {
 		return true
 	}
 	c.facts = c.entry.tool.Facts(c.grant, c.level, workspaceUnder(c.grant, c.workspace()))
-	c.judged = c.hasFlowRule()
+	action, _ := c.flowRule(true, c.isLocalOperator())
+	c.judged = action != sallyport.FlowAllow
 	if !c.judged && !c.bringsFacts() {
 		return true
 	}
@@ -61,12 +63,6 @@ func (c *call) recordTaint(ctx context.Context) bool {
 	}
 	marks := c.unrecordedMarks(c.marks)
 	return len(marks) == 0 || c.recordMarks(ctx, marks)
-}
-
-// hasFlowRule reports whether some flow rule may apply to the call.
-func (c *call) hasFlowRule() bool {
-	action, _ := c.flowRule(true, c.isLocalOperator())
-	return action != sallyport.FlowAllow
 }
 
 // isLocalOperator reports whether the caller is the local user at the command
@@ -150,7 +146,7 @@ func (c *call) sourceOf(m *sallyport.FactMark) string {
 func (c *call) flowFix(key string) string {
 	if key == keyAfterBoth {
 		return fmt.Sprintf("add %s to personalities.%s.safety.flow.allow, or sallyport principals forget %s",
-			c.entry.tool.Name, c.role.name(), shellWord(c.caller.Principal.Name))
+			c.entry.tool.Name, c.role.name(), text.ShellWord(c.caller.Principal.Name))
 	}
 	return fmt.Sprintf("take what covers %s off personalities.%s.%s", c.entry.tool.Name, c.role.name(), key)
 }

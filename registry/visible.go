@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 func (c *call) assumeRole() bool {
 	c.role = c.r.roleFor(c.caller.Personality)
 	p := &c.caller.Principal
-	if mayAssumeRole(p, c.caller.Personality) {
+	if p.MayTake(c.caller.Personality) {
 		return true
 	}
 	d := sallyport.Decision{
@@ -41,15 +42,16 @@ func (c *call) checkVisible() bool {
 // for the tool's origin decides.
 func (ro *compiledRole) decideVisible(t *sallyport.Tool, exclude []string) sallyport.Decision {
 	d := sallyport.Decision{Step: sallyport.StepVisible}
+	p := cmp.Or(ro.personality, &noPersonality)
 	switch server := t.Server(); {
 	case isExcluded(t, exclude):
 		d.Why = "excluded by the surface"
 	case !ro.known:
 		d.Why = "no such personality"
 	case strings.HasPrefix(t.Name, "mcp__"):
-		return ro.decideListed(d, "mcp_servers", server, ro.listedServers())
+		return ro.decideListed(d, "mcp_servers", server, p.MCPServers)
 	case t.Plugin != "":
-		return ro.decideListed(d, "plugins", t.Plugin, ro.listedPlugins())
+		return ro.decideListed(d, "plugins", t.Plugin, p.Plugins)
 	case t.AlwaysInclude, ro.all, ro.names[t.Name], t.Toolset != "" && ro.labels[t.Toolset]:
 		d.Allowed = true
 	default:
@@ -76,20 +78,4 @@ func (ro *compiledRole) decideListed(d sallyport.Decision, key, item string, lis
 	d.Source = ro.sourceOf(key)
 	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, ro.name(), key)
 	return d
-}
-
-// listedServers returns the servers that the personality lists.
-func (ro *compiledRole) listedServers() []string {
-	if ro.personality == nil {
-		return nil
-	}
-	return ro.personality.MCPServers
-}
-
-// listedPlugins returns the plugins that the personality lists.
-func (ro *compiledRole) listedPlugins() []string {
-	if ro.personality == nil {
-		return nil
-	}
-	return ro.personality.Plugins
 }
