@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/text"
@@ -55,18 +53,6 @@ func reasonSuffix(reason string) string {
 		return ""
 	}
 	return ": " + reason
-}
-
-// shellWord writes a text as one word of a POSIX shell. Sessions are named by
-// clients and subjects by issuers, and an operator may paste the line.
-func shellWord(s string) string {
-	plain := func(r rune) bool {
-		return r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r)) || strings.ContainsRune("_-.:/@", r)
-	}
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // knownSecrets is the cleaner over every value that the secrets backend could

@@ -17,15 +17,11 @@ func cloneTool(t *sallyport.Tool) sallyport.Tool {
 	out.Capabilities = group.Clone(&t.Capabilities)
 	out.Permissions, out.Sources = slices.Clone(t.Permissions), maps.Clone(t.Sources)
 	out.Resources, out.Touches = slices.Clone(t.Resources), slices.Clone(t.Touches)
-	out.RateLimit, out.Cache = cloneValue(t.RateLimit), cloneValue(t.Cache)
-	return out
-}
-
-// cloneValue copies what a pointer points to; nil stays nil.
-func cloneValue[T any](p *T) *T {
-	if p == nil {
-		return nil
+	if t.RateLimit != nil {
+		out.RateLimit = new(*t.RateLimit)
 	}
-	v := *p
-	return &v
+	if t.Cache != nil {
+		out.Cache = new(*t.Cache)
+	}
+	return out
 }

@@ -144,7 +144,9 @@ func (c *declarationChecker) checkIdentity() {
 
 func (c *declarationChecker) checkGroups() {
 	for _, g := range group.All() {
-		g.Check(&c.tool.Capabilities, c.addFault)
+		if g.Named(&c.tool.Capabilities) {
+			g.Check(&c.tool.Capabilities, c.addFault)
+		}
 	}
 	if c.tool.ReadOnly && group.AsksToChange(&c.tool.Capabilities) {
 		c.addFault("", "ReadOnly contradicts a declaration of writes, processes or mail")

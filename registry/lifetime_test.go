@@ -293,7 +293,7 @@ func TestExplainAsksTheAccessorsOwnPolicy(t *testing.T) {
 		{"good.example", 8080, false, "f:1:1"},
 	} {
 		d := x.Host(tt.host, tt.port)
-		if d.Allowed != tt.ok || d.Source != tt.source || (tt.source == "always-deny floor") && d.Fix != "" {
+		if d.Allowed != tt.ok || d.Source != tt.source || (tt.source == "always-deny floor") && d.Fix != "" != (tt.host == "10.0.0.1") {
 			t.Errorf("Host(%s, %d) = %+v, want allowed %v from %q", tt.host, tt.port, d, tt.ok, tt.source)
 		}
 	}

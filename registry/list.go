@@ -20,7 +20,7 @@ func (r *Registry) List(caller *sallyport.Caller) []sallyport.Tool {
 
 // visibleEntries returns what the caller sees of a form, sorted by name.
 func (r *Registry) visibleEntries(caller *sallyport.Caller, form sallyport.Form) []*toolEntry {
-	if !mayAssumeRole(&caller.Principal, caller.Personality) {
+	if !caller.Principal.MayTake(caller.Personality) {
 		return nil
 	}
 	role, stopped := r.roleFor(caller.Personality), r.stopFilter(caller)
@@ -121,7 +121,7 @@ func (r *Registry) Headers(caller *sallyport.Caller, tool string) []schema.Heade
 	if e == nil || e.tool.Form != sallyport.FormTool || len(e.args.Headers()) == 0 {
 		return nil
 	}
-	if !mayAssumeRole(&caller.Principal, caller.Personality) || !r.roleFor(caller.Personality).decideVisible(&e.tool, caller.Exclude).Allowed {
+	if !caller.Principal.MayTake(caller.Personality) || !r.roleFor(caller.Personality).decideVisible(&e.tool, caller.Exclude).Allowed {
 		return nil
 	}
 	return e.args.Headers()

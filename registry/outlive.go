@@ -92,7 +92,7 @@ func (r *Registry) Holds(run *Run, tool string) (now *sallyport.Grant, why strin
 		return nil, "there is no tool " + tool + " any more"
 	}
 	role := r.roleFor(run.Personality)
-	if !mayAssumeRole(&run.Principal, run.Personality) {
+	if !run.Principal.MayTake(run.Personality) {
 		return nil, "the principal may not take the role " + run.Personality + " any more"
 	}
 	if d := role.decideVisible(&e.tool, nil); !d.Allowed {

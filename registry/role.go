@@ -217,8 +217,3 @@ func listsTool(list []string, t *sallyport.Tool) bool {
 			server != "" && item == "mcp__"+server+"__*"
 	})
 }
-
-// mayAssumeRole reports whether a principal may assume a role.
-func mayAssumeRole(p *sallyport.Principal, role string) bool {
-	return p.Personalities == nil || slices.Contains(p.Personalities, role)
-}

@@ -51,27 +51,15 @@ type expressionOperator struct {
 	value      string
 }
 
-// operatorOf returns what an expression begins with; ok is false for one of
-// the reserved operators.
-func operatorOf(c byte) (op expressionOperator, ok bool) {
-	switch c {
-	case '+':
-		return expressionOperator{"", ",", false, "", reserved}, true
-	case '#':
-		return expressionOperator{"#", ",", false, "", reserved}, true
-	case '.':
-		return expressionOperator{".", ".", false, "", unreserved}, true
-	case '/':
-		return expressionOperator{"/", "/", false, "", unreserved}, true
-	case ';':
-		return expressionOperator{";", ";", true, "", unreserved}, true
-	case '?':
-		return expressionOperator{"?", "&", true, "=", unreserved}, true
-	case '&':
-		return expressionOperator{"&", "&", true, "=", unreserved}, true
-	default:
-		return expressionOperator{}, false
-	}
+// operators maps what an expression begins with; others are reserved.
+var operators = map[byte]expressionOperator{
+	'+': {"", ",", false, "", reserved},
+	'#': {"#", ",", false, "", reserved},
+	'.': {".", ".", false, "", unreserved},
+	'/': {"/", "/", false, "", unreserved},
+	';': {";", ";", true, "", unreserved},
+	'?': {"?", "&", true, "=", unreserved},
+	'&': {"&", "&", true, "=", unreserved},
 }
 
 // variable is a name, which stays as it is when it is percent-encoded.
@@ -124,7 +112,7 @@ func (p *templateParser) parseExpression(inner string) error {
 	op := expressionOperator{sep: ",", value: unreserved}
 	if c := inner[0]; strings.IndexByte("+#./;?&=,!@|$", c) >= 0 {
 		var ok bool
-		if op, ok = operatorOf(c); !ok {
+		if op, ok = operators[c]; !ok {
 			return fmt.Errorf("the template has the reserved operator %q", c)
 		}
 		inner = inner[1:]
