@@ -60,8 +60,11 @@ var reservedSuffixes = [...]string{
 }
 
 // harmlessNames is sorted: those that begin like reserved ones and choose only
-// for what a compiler builds, or between two ways that it knows.
-var harmlessNames = [...]string{"CGO_ENABLED", "GOAMD64", "GOARCH", "GOARM", "GOARM64", "GOOS"}
+// for what a compiler builds, or between two ways that it knows; a key of a
+// service; and a mark that programs find in a container.
+var harmlessNames = [...]string{
+	"CGO_ENABLED", "DOCKER_CONTAINER", "GOAMD64", "GOARCH", "GOARM", "GOARM64", "GOOGLE_API_KEY", "GOOGLE_MAPS_API_KEY", "GOOS",
+}
 
 // reservedNames is sorted. What a prefix or a suffix covers is not repeated.
 var reservedNames = [...]string{

@@ -8,8 +8,8 @@ import (
 
 func TestReservedNamesAreSorted(t *testing.T) {
 	t.Parallel()
-	if !slices.IsSorted(reservedNames[:]) {
-		t.Error("reservedNames is not sorted, which the search in it needs")
+	if !slices.IsSorted(reservedNames[:]) || !slices.IsSorted(harmlessNames[:]) {
+		t.Error("reservedNames and harmlessNames are not sorted, which the search in them needs")
 	}
 }
 
@@ -35,7 +35,7 @@ func TestReservedEnv(t *testing.T) {
 	}
 	for _, name := range []string{
 		"FOO", "LANG", "LC_ALL", "TERM", "TZ", "USER", "CI", "NO_COLOR", "COLUMNS", "DEBUG", "GOOS", "CGO_ENABLED",
-		"GOARCH", "GOARM", "GOAMD64",
+		"GOARCH", "GOARM", "GOAMD64", "GOOGLE_API_KEY", "GOOGLE_MAPS_API_KEY", "DOCKER_CONTAINER",
 		"FORCE_COLOR", "CLICOLOR", "LOG_LEVEL", "PORT", "HOST", "HTTP_PORT", "DATABASE_HOST", "APP_ENV", "RAILS_ENV", "VERBOSE",
 		"LC_CTYPE", "LINES", "LOGNAME", "PWD", "SHLVL", "SOURCE_DATE_EPOCH", "OPTION", "ARGS", "ARGSUSED", "CCC", "ASSET",
 		"API_KEY", "DATABASE_URL", "MAKER", "PATHS", "MY_PATH", "R_VALUE", "PHPUNIT",
