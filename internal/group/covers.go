@@ -34,22 +34,6 @@ func coversHost(list []string, item string) bool {
 	return reach.NewHosts(patterns).Covers(p)
 }
 
-func coversRef(list []string, item string) bool {
-	want, err := reach.ParseRef(item)
-	return slices.ContainsFunc(list, func(s string) bool {
-		have, bad := reach.ParseRef(s)
-		return s == item || err == nil && bad == nil && have.Covers(want)
-	})
-}
-
-func coversBinary(list []string, item string) bool {
-	want, err := reach.ParseBinary(item)
-	return slices.ContainsFunc(list, func(s string) bool {
-		have, bad := reach.ParseBinary(s)
-		return s == item || err == nil && bad == nil && have.Covers(want)
-	})
-}
-
 // coversParsed returns the function that compares items by what they stand for.
 func coversParsed[T interface{ Covers(other T) bool }](parse func(string) (T, error)) func([]string, string) bool {
 	return func(list []string, item string) bool {

@@ -85,14 +85,6 @@ func oneIf(holds bool, item string) []string {
 	return []string{item}
 }
 
-// cloneValue copies what a pointer points to; nil stays nil.
-func cloneValue[T any](p *T) *T {
-	if p == nil {
-		return nil
-	}
-	return new(*p)
-}
-
 // sortedSet returns the sorted distinct items, nil for none.
 func sortedSet[T ~string](list []T) []T {
 	return slices.Compact(slices.Sorted(slices.Values(list)))

@@ -31,17 +31,12 @@ var table = [...]Group{
 		Field: func(c *sallyport.Capabilities) any { return &c.Network },
 		Check: checkNetwork,
 		Clone: func(c *sallyport.Capabilities) {
-			if c.Network = cloneValue(c.Network); c.Network != nil {
-				c.Network.AllowedHosts = slices.Clone(c.Network.AllowedHosts)
-			}
+			c.Network = new(*c.Network)
+			c.Network.AllowedHosts = slices.Clone(c.Network.AllowedHosts)
 		},
-		Normalize: func(c *sallyport.Capabilities) {
-			if n := c.Network; n != nil {
-				n.AllowedHosts = nonNilSet(n.AllowedHosts)
-			}
-		},
-		Wired:   func(b *sallyport.Backends) bool { return b.Network != nil },
-		Granted: func(g *sallyport.Grant) bool { return len(g.Network.Allow) > 0 },
+		Normalize: func(c *sallyport.Capabilities) { c.Network.AllowedHosts = nonNilSet(c.Network.AllowedHosts) },
+		Wired:     func(b *sallyport.Backends) bool { return b.Network != nil },
+		Granted:   func(g *sallyport.Grant) bool { return len(g.Network.Allow) > 0 },
 		notes: func(g *sallyport.Grant) []string {
 			return slices.Concat(
 				oneIf(g.Network.ReadOnly, "methods GET and HEAD only"),
@@ -80,7 +75,7 @@ var table = [...]Group{
 		},
 		Granted: func(g *sallyport.Grant) bool { return len(g.Secrets) > 0 },
 		Reaches: []Reach{{
-			Name: "secrets", Pointer: "secrets", Accessed: true, Probed: true, Covers: coversRef, Meet: reach.IntersectRefs,
+			Name: "secrets", Pointer: "secrets", Accessed: true, Probed: true, Covers: coversParsed(reach.ParseRef), Meet: reach.IntersectRefs,
 			Ceiling: Ceiling{
 				Key:    "safety.secrets.allow",
 				Reason: "secret %q is not covered by personality safety.secrets.allow",
@@ -95,13 +90,12 @@ var table = [...]Group{
 		Name: Storage, Keys: []string{"scope", "kind", "ttlSecondsDefault"},
 		Field:     func(c *sallyport.Capabilities) any { return &c.Storage },
 		Check:     checkStorage,
-		Clone:     func(c *sallyport.Capabilities) { c.Storage = cloneValue(c.Storage) },
+		Clone:     func(c *sallyport.Capabilities) { c.Storage = new(*c.Storage) },
 		Normalize: func(*sallyport.Capabilities) {},
 		Wired:     func(b *sallyport.Backends) bool { return b.KV != nil },
 		Grant: func(c *sallyport.Capabilities, g *sallyport.Grant) {
-			if s := c.Storage; s != nil {
-				g.Storage = &sallyport.StorageGrant{Scope: s.Scope, TTL: time.Duration(s.TTLSecondsDefault) * time.Second}
-			}
+			s := c.Storage
+			g.Storage = &sallyport.StorageGrant{Scope: s.Scope, TTL: time.Duration(s.TTLSecondsDefault) * time.Second}
 		},
 		Granted: func(g *sallyport.Grant) bool { return g.Storage != nil },
 		lost: func(was, now *sallyport.Grant) string {
@@ -128,15 +122,13 @@ var table = [...]Group{
 		Check:   checkFiles,
 		Changes: func(c *sallyport.Capabilities) bool { return c.FSReach != nil && !c.FSReach.Write.IsZero() },
 		Clone: func(c *sallyport.Capabilities) {
-			if c.FSReach = cloneValue(c.FSReach); c.FSReach != nil {
-				f := c.FSReach
-				f.Read.Paths, f.Write.Paths = slices.Clone(f.Read.Paths), slices.Clone(f.Write.Paths)
-			}
+			c.FSReach = new(*c.FSReach)
+			f := c.FSReach
+			f.Read.Paths, f.Write.Paths = slices.Clone(f.Read.Paths), slices.Clone(f.Write.Paths)
 		},
 		Normalize: func(c *sallyport.Capabilities) {
-			if f := c.FSReach; f != nil {
-				f.Read.Paths, f.Write.Paths = sortedSet(f.Read.Paths), sortedSet(f.Write.Paths)
-			}
+			f := c.FSReach
+			f.Read.Paths, f.Write.Paths = sortedSet(f.Read.Paths), sortedSet(f.Write.Paths)
 		},
 		Wired:   func(b *sallyport.Backends) bool { return b.Files != nil },
 		Granted: func(g *sallyport.Grant) bool { return len(g.FS.Read) > 0 || len(g.FS.Write) > 0 },
@@ -174,32 +166,28 @@ var table = [...]Group{
 		Check:   checkProcess,
 		Changes: func(c *sallyport.Capabilities) bool { return c.Process != nil },
 		Clone: func(c *sallyport.Capabilities) {
-			if c.Process = cloneValue(c.Process); c.Process != nil {
-				p := c.Process
-				p.AllowedBinaries, p.ExecFrom = slices.Clone(p.AllowedBinaries), slices.Clone(p.ExecFrom)
-				p.Programs = slices.Clone(p.Programs)
-			}
+			c.Process = new(*c.Process)
+			p := c.Process
+			p.AllowedBinaries, p.ExecFrom = slices.Clone(p.AllowedBinaries), slices.Clone(p.ExecFrom)
+			p.Programs = slices.Clone(p.Programs)
 		},
 		Normalize: func(c *sallyport.Capabilities) {
-			if p := c.Process; p != nil {
-				p.AllowedBinaries, p.ExecFrom = nonNilSet(p.AllowedBinaries), sortedSet(p.ExecFrom)
-				p.Programs = nil // The programs have a place of their own in the lock.
-			}
+			p := c.Process
+			p.AllowedBinaries, p.ExecFrom = nonNilSet(p.AllowedBinaries), sortedSet(p.ExecFrom)
+			p.Programs = nil // The programs have a place of their own in the lock.
 		},
 		Wired: func(b *sallyport.Backends) bool { return b.Process != nil },
 		Grant: func(c *sallyport.Capabilities, g *sallyport.Grant) {
-			if p := c.Process; p != nil {
-				g.Process.Binaries = slices.Sorted(slices.Values(p.AllowedBinaries))
-				// The operator named them as what runs, which is narrower than any
-				// reach: a personality without files can still be given such a tool.
-				g.Process.Programs = slices.Sorted(slices.Values(p.Programs))
-			}
+			g.Process.Binaries = slices.Sorted(slices.Values(c.Process.AllowedBinaries))
+			// The operator named them as what runs, which is narrower than any
+			// reach: a personality without files can still be given such a tool.
+			g.Process.Programs = slices.Sorted(slices.Values(c.Process.Programs))
 		},
 		Granted: func(g *sallyport.Grant) bool { return len(g.Process.Binaries) > 0 },
 		Reaches: []Reach{
 			{
 				Name: "process", Pointer: "process/allowedBinaries", Accessed: true, Probed: true,
-				Covers: coversBinary, Meet: reach.IntersectNames,
+				Covers: coversParsed(reach.ParseBinary), Meet: reach.IntersectNames,
 				Ceiling: Ceiling{
 					Key:    "safety.process.allow",
 					Reason: "binary %q is not in personality safety.process.allow",
@@ -226,18 +214,13 @@ var table = [...]Group{
 		Field: func(c *sallyport.Capabilities) any { return &c.Attachments },
 		Check: checkAttachments,
 		Clone: func(c *sallyport.Capabilities) {
-			if c.Attachments = cloneValue(c.Attachments); c.Attachments != nil {
-				c.Attachments.Kinds = slices.Clone(c.Attachments.Kinds)
-			}
+			c.Attachments = new(*c.Attachments)
+			c.Attachments.Kinds = slices.Clone(c.Attachments.Kinds)
 		},
-		Normalize: func(c *sallyport.Capabilities) {
-			if a := c.Attachments; a != nil {
-				a.Kinds = sortedSet(a.Kinds)
-			}
-		},
-		Wired:   func(b *sallyport.Backends) bool { return b.Attachments != nil },
-		Grant:   func(c *sallyport.Capabilities, g *sallyport.Grant) { g.Attachments = c.Attachments },
-		Granted: func(g *sallyport.Grant) bool { return g.Attachments != nil },
+		Normalize: func(c *sallyport.Capabilities) { c.Attachments.Kinds = sortedSet(c.Attachments.Kinds) },
+		Wired:     func(b *sallyport.Backends) bool { return b.Attachments != nil },
+		Grant:     func(c *sallyport.Capabilities, g *sallyport.Grant) { g.Attachments = c.Attachments },
+		Granted:   func(g *sallyport.Grant) bool { return g.Attachments != nil },
 		Reaches: []Reach{{
 			Name: "attachments", Pointer: "attachments", Accessed: true, Covers: coversKind, Meet: meetBy(coversKind),
 			Declared: func(c *sallyport.Capabilities) []string { return kindItems(c.Attachments) },
@@ -252,18 +235,13 @@ var table = [...]Group{
 			return c.Database != nil && c.Database.Mode == sallyport.ModeWrite
 		},
 		Clone: func(c *sallyport.Capabilities) {
-			if c.Database = cloneValue(c.Database); c.Database != nil {
-				c.Database.Connections = slices.Clone(c.Database.Connections)
-			}
+			c.Database = new(*c.Database)
+			c.Database.Connections = slices.Clone(c.Database.Connections)
 		},
-		Normalize: func(c *sallyport.Capabilities) {
-			if d := c.Database; d != nil {
-				d.Connections = nonNilSet(d.Connections)
-			}
-		},
-		Wired:   func(b *sallyport.Backends) bool { return b.Databases != nil },
-		Grant:   func(c *sallyport.Capabilities, g *sallyport.Grant) { g.Database = c.Database },
-		Granted: func(g *sallyport.Grant) bool { return g.Database != nil },
+		Normalize: func(c *sallyport.Capabilities) { c.Database.Connections = nonNilSet(c.Database.Connections) },
+		Wired:     func(b *sallyport.Backends) bool { return b.Databases != nil },
+		Grant:     func(c *sallyport.Capabilities, g *sallyport.Grant) { g.Database = c.Database },
+		Granted:   func(g *sallyport.Grant) bool { return g.Database != nil },
 		Targets: func(g *sallyport.Grant, b *sallyport.Backends) (any, []string) {
 			return b.Databases, connections(g.Database)
 		},
@@ -295,18 +273,13 @@ var table = [...]Group{
 		Check:   checkMail,
 		Changes: func(c *sallyport.Capabilities) bool { return c.Mail != nil },
 		Clone: func(c *sallyport.Capabilities) {
-			if c.Mail = cloneValue(c.Mail); c.Mail != nil {
-				c.Mail.To = slices.Clone(c.Mail.To)
-			}
+			c.Mail = new(*c.Mail)
+			c.Mail.To = slices.Clone(c.Mail.To)
 		},
-		Normalize: func(c *sallyport.Capabilities) {
-			if m := c.Mail; m != nil {
-				m.To = nonNilSet(m.To)
-			}
-		},
-		Wired:   func(b *sallyport.Backends) bool { return b.Mail != nil },
-		Grant:   func(c *sallyport.Capabilities, g *sallyport.Grant) { g.Mail = c.Mail },
-		Granted: func(g *sallyport.Grant) bool { return g.Mail != nil },
+		Normalize: func(c *sallyport.Capabilities) { c.Mail.To = nonNilSet(c.Mail.To) },
+		Wired:     func(b *sallyport.Backends) bool { return b.Mail != nil },
+		Grant:     func(c *sallyport.Capabilities, g *sallyport.Grant) { g.Mail = c.Mail },
+		Granted:   func(g *sallyport.Grant) bool { return g.Mail != nil },
 		Targets: func(g *sallyport.Grant, b *sallyport.Backends) (any, []string) {
 			if g.Mail == nil {
 				return nil, nil
