@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
@@ -75,10 +76,7 @@ func (s *scope) resolvePath(v string) (string, error) {
 	if rest, ok := strings.CutPrefix(v, "${"); ok {
 		return s.expandVariable(rest)
 	}
-	if !filepath.IsAbs(v) {
-		v = filepath.Join(s.file.dir, v)
-	}
-	return reach.CleanPath(v)
+	return reach.CleanPath(fsx.Absolute(s.file.dir, v))
 }
 
 // expandVariable replaces the variable at the beginning of a path, given without its

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -114,12 +115,7 @@ func (c *Config) Personality(name string) (p *sallyport.Personality, ok bool) {
 // Names returns the sorted names of the personalities. The caller owns the
 // slice.
 func (c *Config) Names() []string {
-	names := make([]string, 0, len(c.Personalities))
-	for name := range c.Personalities {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(c.Personalities))
 }
 
 // Choose returns the personality of that name; for an empty name the only

@@ -14,6 +14,12 @@ import (
 // configuration says, and far from an overflow.
 const maxDuration = 3650 * 24 * time.Hour
 
+// timeUnits lists the units of durations, the longest first.
+var timeUnits = []struct {
+	name string
+	unit time.Duration
+}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
+
 var (
 	errDuration     = errors.New("expected a whole number followed by s, m, h or d, such as 30s")
 	errLongDuration = errors.New("longer than 3650d")
@@ -24,31 +30,18 @@ var (
 // may be 0. A sign, a fraction, a zero in front, two units and more than ten
 // years are errors, which do not repeat the text.
 func ParseDuration(text string) (time.Duration, error) {
-	if text == "" {
-		return 0, errDuration
+	for _, u := range timeUnits {
+		digits, ok := strings.CutSuffix(text, u.name)
+		if !ok || !isDigits(digits) {
+			continue
+		}
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || n > int64(maxDuration/u.unit) {
+			return 0, errLongDuration
+		}
+		return time.Duration(n) * u.unit, nil
 	}
-	var unit time.Duration
-	switch text[len(text)-1] {
-	case 's':
-		unit = time.Second
-	case 'm':
-		unit = time.Minute
-	case 'h':
-		unit = time.Hour
-	case 'd':
-		unit = 24 * time.Hour
-	default:
-		return 0, errDuration
-	}
-	digits := strings.TrimSuffix(text, text[len(text)-1:])
-	if !isDigits(digits) {
-		return 0, errDuration
-	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n > int64(maxDuration/unit) {
-		return 0, errLongDuration
-	}
-	return time.Duration(n) * unit, nil
+	return 0, errDuration
 }
 
 // durationCheck returns a check for a duration; what is kept is the number of
@@ -71,13 +64,10 @@ func keptSpan(text string) time.Duration { return time.Duration(storedNumber(tex
 
 // inUnits writes a duration as a configuration does.
 func inUnits(d time.Duration) string {
-	for _, u := range []struct {
-		name string
-		unit time.Duration
-	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}} {
+	for _, u := range timeUnits {
 		if d >= u.unit && d%u.unit == 0 {
 			return strconv.FormatInt(int64(d/u.unit), 10) + u.name
 		}
 	}
-	return strconv.FormatInt(int64(d/time.Second), 10) + "s"
+	return "0s"
 }

@@ -9,22 +9,11 @@ import (
 	"github.com/sallyport/sallyport/internal/fsx"
 )
 
-// Changed reports whether the files say something else than when they were
-// read. It reads them, which costs microseconds, and so cannot be misled by a
-// clock or a file system that is coarse. A file that cannot be read is an
-// error, since its content is unknown: an editor may be replacing it. What
-// was parsed from memory never changes.
-func (c *Config) Changed() (bool, error) {
-	if len(c.Files) == 0 {
-		return false, nil
-	}
-	d, err := Fingerprint(c.Files)
-	return err == nil && d != c.Digest, err
-}
-
 // Fingerprint returns what [Config.Digest] would be if the files, in that
-// order, were loaded now, without judging them. A server that polls keeps the
-// last fingerprint, so that it loads a bad file once and not each time.
+// order, were loaded now, without judging them. It reads the files, since a clock
+// or a file system may be coarse. A file that cannot be read is an error: an
+// editor may be replacing it. A server that polls keeps the last fingerprint, so
+// that it loads a bad file once and not each time.
 func Fingerprint(paths []string) (string, error) {
 	if len(paths) == 0 || len(paths) > maxFiles {
 		return "", fmt.Errorf("config: %d files: expected 1 to %d", len(paths), maxFiles)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -197,6 +198,9 @@ func (s scope) readTexts(r *row, key string, n *yamldoc.Value) {
 		}
 	}
 	s.storeValue(r, value{list: list})
+	if r.done != nil {
+		r.done(&s, key)
+	}
 }
 
 // readMapping reads the keys of a mapping against the table.
@@ -227,10 +231,7 @@ func (s scope) readMapping(pattern, key string, n *yamldoc.Value) {
 // readField reads a key of a mapping. Another file may have it where mappings add
 // up, or this one in another spelling.
 func (s scope) readField(r *row, full string, f yamldoc.Field) {
-	same := full
-	if r.means != "" {
-		same = r.means
-	}
+	same := cmp.Or(r.means, full)
 	if first, dup := s.places[same]; dup && !r.adds {
 		s.keyFault(s.file, f.At, full, "%s is already defined at %s: later files add keys and never override", full, first)
 		return
