@@ -40,6 +40,9 @@ type Options struct {
 	// Dir is the absolute folder at which relative file names are anchored.
 	// Empty refuses relative file names.
 	Dir string
+	// Texts holds texts that are read in place of files, by absolute name: what a
+	// command is about to write.
+	Texts map[string][]byte
 }
 
 // Load reads the files of a configuration, later ones adding keys to earlier
@@ -56,7 +59,7 @@ func Load(paths []string, o *Options) (*Config, error) {
 		if !ok {
 			continue
 		}
-		data, err := readFile(f.abs)
+		data, err := l.readFile(f.abs)
 		if err != nil {
 			l.faults.Add(f.Source, yamldoc.Fault{File: f.Name, Message: "cannot be read: " + fsx.Reason(err), Err: err})
 			continue
@@ -83,17 +86,13 @@ func parseWith(rows []row, name string, data []byte, o *Options) (*Config, error
 
 // openFile adds a file and checks that it is not given twice.
 func (l *loader) openFile(name string) (*file, bool) {
-	f := &file{Source: &yamldoc.Source{Name: name, Rank: len(l.files)}, abs: name}
-	if !filepath.IsAbs(name) {
-		f.abs = filepath.Join(l.opts.Dir, name)
+	f := &file{
+		Source: &yamldoc.Source{Name: name, Rank: len(l.files)}, abs: filepath.Clean(fsx.Absolute(l.opts.Dir, name)),
 	}
-	f.abs = filepath.Clean(f.abs)
 	f.dir = filepath.Dir(f.abs)
-	for _, other := range l.files {
-		if other.abs == f.abs {
-			l.faults.Add(f.Source, yamldoc.Fault{File: name, Message: "the same file is given twice"})
-			return nil, false
-		}
+	if slices.ContainsFunc(l.files, func(other *file) bool { return other.abs == f.abs }) {
+		l.faults.Add(f.Source, yamldoc.Fault{File: name, Message: "the same file is given twice"})
+		return nil, false
 	}
 	l.files = append(l.files, f)
 	if !filepath.IsAbs(f.abs) {
@@ -101,6 +100,14 @@ func (l *loader) openFile(name string) (*file, bool) {
 		return nil, false
 	}
 	return f, true
+}
+
+// readFile reads a file, or the text in its place.
+func (l *loader) readFile(path string) ([]byte, error) {
+	if text, ok := l.opts.Texts[path]; ok {
+		return text, nil
+	}
+	return readFile(path)
 }
 
 // readFile reads a regular file up to one byte more than a configuration may
@@ -228,9 +235,7 @@ func (l *loader) setDefaults() {
 	if c.State.Kind == "" {
 		c.State = State{Kind: StateSQLite, Path: filepath.Join(c.Dir, ".sallyport", "state.db")}
 	}
-	if c.Sandbox.Level == "" {
-		c.Sandbox.Level = sallyport.LevelFull
-	}
+	c.Sandbox.Level = cmp.Or(c.Sandbox.Level, sallyport.LevelFull)
 	if _, given := l.places["personalities"]; !given {
 		c.Implicit = true
 		c.Personalities[DefaultPersonality] = &sallyport.Personality{Name: DefaultPersonality}
