@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -68,6 +69,10 @@ func personalityKeys() []row {
 			KeyDoc: KeyDoc{p + ".safety.network.allow_private_urls", TypeBool, false, true, "false", "Lets loopback, RFC 1918 and unique-local addresses through; metadata and link-local addresses stay refused.", "false"},
 			set:    func(s *scope, v value) { s.p.Network.AllowPrivate = v.flag },
 		},
+		{
+			KeyDoc: KeyDoc{p + ".safety.network.allow_private", TypeTexts, false, true, "none", "Single loopback, RFC 1918 and unique-local addresses with their port that are let through, beside `allow_private_urls` for all. Each also counts as an entry of `allow`.", `["127.0.0.1:8080"]`},
+			check:  (*scope).privateAddress, set: func(s *scope, v value) { s.p.Network.Private = v.list },
+		},
 		{KeyDoc: KeyDoc{p + ".safety.secrets", TypeMapping, false, true, "declared references stand", "Ceiling on secret references.", `{allow: ["providers/*"]}`}},
 		{
 			KeyDoc: KeyDoc{p + ".safety.secrets.allow", TypeTexts, false, true, "declared references stand; `[]` means no secret", "References within reach: exact, or `prefix/*`.", `["providers/*"]`},
@@ -86,15 +91,15 @@ func personalityKeys() []row {
 		},
 		{
 			KeyDoc: KeyDoc{p + ".approvals", TypeMapping, false, true, "no tool waits for a human", "Tools that a human decides about.", "{require: [email-send], wait: 30s}"},
-			set:    func(s *scope, _ value) { s.p.Approvals = &sallyport.Approvals{Wait: defaultWait} }, done: (*scope).checkApprovals,
+			set:    func(s *scope, _ value) { s.p.Approvals = &sallyport.Approvals{Wait: defaultWait, WaitForPerson: true} }, done: (*scope).checkApprovals,
 		},
 		{
 			KeyDoc: KeyDoc{p + ".approvals.require", TypeTexts, false, true, "none", "Tools by name, each of whose calls is held until a human decides.", "[email-send, terminal]"},
 			check:  (*scope).toolName, set: func(s *scope, v value) { s.p.Approvals.Require = v.list },
 		},
 		{
-			KeyDoc: KeyDoc{p + ".approvals.wait", TypeText, false, true, "30s", "How long a call waits for the decision, `0s` to `1h`; then it answers `approval_required`.", "30s"},
-			check:  durationCheck(0, maxWait), set: func(s *scope, v value) { s.p.Approvals.Wait = keptSpan(v.text) },
+			KeyDoc: KeyDoc{p + ".approvals.wait", TypeText, false, true, "30s while a person is connected who can decide, else 0s", "How long a call waits for the decision, `0s` to `1h`; then it answers `approval_required`.", "30s"},
+			check:  durationCheck(0, maxWait), set: func(s *scope, v value) { s.p.Approvals.Wait, s.p.Approvals.WaitForPerson = keptSpan(v.text), false },
 		},
 		{
 			KeyDoc: KeyDoc{p + ".approvals.expires", TypeText, false, true, "the default of the runtime", "How long a held call may be decided and the decision used, `1s` to `30d`, not less than `wait`.", "1h"},
@@ -126,6 +131,19 @@ func (s *scope) toolEntry(v string) (string, error) {
 		return "", fmt.Errorf(`%s is not a tool: expected a name, or a label such as "@file", of %s`, yamldoc.Quote(v), nameForm)
 	}
 	return v, nil
+}
+
+// privateAddress reads an address that no list but its own lets through.
+func (s *scope) privateAddress(v string) (string, error) {
+	at, err := netip.ParseAddrPort(v)
+	a := at.Addr()
+	switch {
+	case err != nil || at.Port() == 0:
+		return "", fmt.Errorf("%s is not an address with a port: expected one such as 127.0.0.1:8080 or [::1]:8080", yamldoc.Quote(v))
+	case a.Is4In6() || a.Zone() != "" || !a.IsLoopback() && !a.IsPrivate():
+		return "", fmt.Errorf("%s is not a loopback, RFC 1918 or unique-local address, and no others are let through one by one", yamldoc.Quote(v))
+	}
+	return at.String(), nil
 }
 
 func (s *scope) secretRef(v string) (string, error) {

@@ -191,3 +191,20 @@ func TestNamesAreBounded(t *testing.T) {
 		})
 	}
 }
+
+// TestPrivateAddressesAreAddresses refuses entries that would let through more than
+// one private address.
+func TestPrivateAddressesAreAddresses(t *testing.T) {
+	for entry, want := range map[string]string{
+		"127.0.0.1:8080": "", "[::1]:8080": "", "10.1.2.3:80": "", "[fd12::1]:443": "",
+		"127.0.0.1": "with a port", "localhost:8080": "with a port", "127.0.0.1:0": "with a port", "127.0.0.0/8": "with a port", "*:8080": "with a port",
+		"8.8.8.8:53": "is not a loopback", "169.254.169.254:80": "is not a loopback", "0.0.0.0:80": "is not a loopback",
+		"[::ffff:127.0.0.1]:80": "is not a loopback", "[fe80::1%eth0]:80": "is not a loopback", "100.64.0.1:80": "is not a loopback",
+	} {
+		text := "version: 1\npersonalities: {r: {safety: {network: {allow_private: [\"" + entry + "\"]}}}}\n"
+		_, err := Parse("sallyport.yaml", []byte(text), testOptions())
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", entry, err, want)
+		}
+	}
+}
