@@ -160,6 +160,18 @@ func (s *scope) envPrefix(v string) (string, error) {
 	return v, nil
 }
 
+// IdentityService is the service name of the keychain item that opens
+// encrypted files. No backend serves it.
+const IdentityService = "sallyport-identity"
+
+// serviceName reads the service name of items in a keychain.
+func (s *scope) serviceName(v string) (string, error) {
+	if !nameOK(v) || v == IdentityService {
+		return "", fmt.Errorf("expected the service name of items, such as sallyport: %s, and not %s", nameForm, IdentityService)
+	}
+	return v, nil
+}
+
 func (s *scope) addBackend(b SecretBackend) { s.cfg.Secrets = append(s.cfg.Secrets, b) }
 
 func (s *scope) parseHost(v string) (string, error) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -104,7 +105,18 @@ type SecretBackend struct {
 	EnvPrefix string
 	// Dir is the absolute folder with one file per reference.
 	Dir string
+	// File is the absolute path of an encrypted file.
+	File string
+	// Keychain is the service name of items in the system's keychain.
+	Keychain string
+	// Exec is the absolute path of a program that prints a value, and its
+	// arguments.
+	Exec []string
 }
+
+// Path returns the folder or file of the backend, which no tool may reach; empty
+// when it has none.
+func (b *SecretBackend) Path() string { return cmp.Or(b.Dir, b.File) }
 
 // Personality finds a personality by name; ok is false when there is none.
 func (c *Config) Personality(name string) (p *sallyport.Personality, ok bool) {

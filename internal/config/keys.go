@@ -2,6 +2,8 @@ package config
 
 import "slices"
 
+//go:generate go test -run TestReferencePage -update
+
 // allKeys returns the table. Supporting a key is a matter of its row alone.
 func allKeys() []row {
 	return slices.Concat(topKeys(), principalKeys(), securityKeys("security", "default_permissions", "require_auth", "audit_log"), oidcKeys(),
@@ -24,7 +26,7 @@ func topKeys() []row {
 			check:  (*scope).parseLimits, hide: true, set: func(s *scope, v value) { s.cfg.Limits = v.text },
 		},
 		{
-			KeyDoc: KeyDoc{"secrets", TypeChoices, false, true, "no secrets", "Where secret values come from, asked in this order.", "[{env: SALLYPORT_SECRET_}, {dir: ./secrets}]"},
+			KeyDoc: KeyDoc{"secrets", TypeChoices, false, true, "no secrets", "Where secret values come from, asked in this order.", "[{env: SALLYPORT_SECRET_}, {file: .sallyport/secrets.age}]"},
 			set:    func(s *scope, _ value) { s.cfg.Secrets = []SecretBackend{} },
 		},
 		{
@@ -36,6 +38,22 @@ func topKeys() []row {
 			KeyDoc: KeyDoc{"secrets[].dir", TypeText, false, true, "", "Folder with one file per secret reference.", "./secrets"},
 			check:  (*scope).resolvePath,
 			set:    func(s *scope, v value) { s.addBackend(SecretBackend{Dir: v.text}) },
+		},
+		{
+			KeyDoc: KeyDoc{"secrets[].file", TypeText, false, true, "", "File that age has encrypted; `sallyport secrets set` writes it.", ".sallyport/secrets.age"},
+			check:  (*scope).resolvePath,
+			set:    func(s *scope, v value) { s.addBackend(SecretBackend{File: v.text}) },
+		},
+		{
+			KeyDoc: KeyDoc{"secrets[].keychain", TypeText, false, true, "", "Service name of items in the system's keychain; the account of an item is the reference.", "sallyport"},
+			check:  (*scope).serviceName,
+			set:    func(s *scope, v value) { s.addBackend(SecretBackend{Keychain: v.text}) },
+		},
+		{
+			KeyDoc: KeyDoc{"secrets[].exec", TypeTexts, false, true, "", "Program that prints a value, and its arguments; no shell. `{ref}` stands for the reference, which is the last argument when none has it.", "[/usr/bin/pass, show, \"agents/{ref}\"]"},
+			hide:   true,
+			set:    func(s *scope, v value) { s.addBackend(SecretBackend{Exec: v.list}) },
+			done:   (*scope).checkProgram,
 		},
 		{KeyDoc: KeyDoc{"personalities", TypeNames, false, true, "one personality `default` without files and without a network ceiling", "What each role of an agent may touch at most.", "{researcher: {toolset: [\"@file\"]}}"}, some: true},
 	}

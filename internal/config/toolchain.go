@@ -71,6 +71,9 @@ func (c *Config) reservedFolders() []reservedFolder {
 		if b.Dir != "" {
 			list = append(list, reservedFolder{b.Dir, "the folder of secrets"})
 		}
+		if b.File != "" {
+			list = append(list, reservedFolder{b.File, "the file of secrets"})
+		}
 	}
 	return append(list, c.writableFolders()...)
 }
