@@ -3,13 +3,12 @@
 //
 // [Load] reads the files of a configuration with package yamldoc and returns a
 // [Config], or yamldoc.Faults that list everything that is wrong in all of
-// them. Nothing is half loaded. The keys are rows of one table; [Reference],
-// [WriteReference] and [Schema] print the same table for people and editors.
+// them. Nothing is half loaded. The keys are rows of one table, which the
+// reference page prints.
 //
 // The keys inside an action or a server are checked by the package that makes
-// tools of it: a [Part] has the text as JSON and places the faults. [Fingerprint] and
-// [Config.Changed] tell a server when to load again; what it has stays as it
-// is.
+// tools of it: a [Part] has the text as JSON and places the faults. [Fingerprint]
+// tells a server when to load again.
 //
 // The package promises strictness: an unknown or duplicate key, a wrong type,
 // a dangling name, an anchor, a second document or a byte that is not UTF-8

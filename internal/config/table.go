@@ -78,7 +78,8 @@ type row struct {
 	// means is the key that this one is another spelling of: one value is
 	// stored for both, so that only one of them may be given.
 	means string
-	// done judges the keys of a mapping together, when all are read.
+	// done judges the keys of a mapping, or the texts of a list, together when
+	// all are read.
 	done func(s *scope, key string)
 }
 

@@ -3,69 +3,13 @@ package config
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"io"
 	"strings"
 )
 
-//go:generate go test -run TestReferencePage -update
-
-// Reference returns the table of keys, in the order of the documentation. The
-// caller owns the slice.
-func Reference() []KeyDoc {
-	rows := allKeys()
-	docs := make([]KeyDoc, len(rows))
-	for i := range rows {
-		docs[i] = rows[i].KeyDoc
-	}
-	return docs
-}
-
-// WriteReference writes the reference page of the configuration in Markdown.
-// The error is the writer's.
-func WriteReference(w io.Writer) error {
-	var b bytes.Buffer
-	b.WriteString(referenceHead)
-	for _, k := range Reference() {
-		fmt.Fprintf(&b, "\n### `%s`\n\n%s\n", k.Key, k.Doc)
-		if !k.Supported {
-			b.WriteString("\nNot supported yet: the key is refused by name.\n")
-			continue
-		}
-		fmt.Fprintf(&b, "\n- Type: %s\n", k.Type)
-		switch {
-		case k.Required && !strings.Contains(k.Key, "."):
-			b.WriteString("- Required in every file, but one with `layers` alone\n")
-		case k.Required:
-			b.WriteString("- Required\n")
-		case k.Default != "":
-			fmt.Fprintf(&b, "- Absent: %s\n", k.Default)
-		}
-		_, last := splitKey(k.Key)
-		if k.Example != "" {
-			fmt.Fprintf(&b, "- Example: `%s: %s`\n", last, k.Example)
-		}
-	}
-	_, err := w.Write(b.Bytes())
-	return err
-}
-
-const referenceHead = `<!-- Code generated from the table in internal/config/keys.go. DO NOT EDIT. -->
-# Configuration reference
-
-The file is ` + "`sallyport.yaml`" + `, in YAML or JSON, at most 1 MiB of UTF-8. Every path in it is relative to its own folder and
-may begin with ` + "`${workspace}`, `${home}` or `${self}`" + ` (the folder of the file). Anchors, aliases, merge keys, tags and a second
-document are refused. An unknown or duplicate key, a wrong type or a name that does not exist stops the start, with file, line
-and column. ` + "`--config`" + ` may be given more than once: later files add keys and never override; names, the actions and the keys of ` + "`security`" + `
-of all files add up. A duration is a whole number with ` + "`s`, `m`, `h` or `d`" + `.
-
-An absent list and an empty one differ: ` + "`[]`" + ` always means nothing.
-
-## Keys
-`
-
-// Schema returns a JSON Schema (2020-12) of the supported keys for editors.
-// The program does not use it: the table says more than a schema can.
+// Schema returns a JSON Schema (2020-12) of the keys that a configuration may
+// have, for editors that complete and check keys. It says less than [Load]: names
+// that must exist, and the keys inside an action or a server, are left open. The
+// caller owns the bytes.
 func Schema() ([]byte, error) {
 	t := newTable(allKeys())
 	root := t.objectSchema("")
