@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,12 @@ func TestPresetsLoad(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if name == "team" {
+				if _, err := c.Choose(""); len(c.Personalities) != 2 || err == nil {
+					t.Errorf("the preset has %d roles and chooses one (%v), want two that a caller has to name", len(c.Personalities), err)
+				}
+				return
+			}
 			p, err := c.Choose("")
 			if err != nil || p.Name != DefaultPersonality {
 				t.Fatalf("Choose = %v, %v, want default", p, err)
@@ -42,6 +49,30 @@ func TestPresetsLoad(t *testing.T) {
 	}
 	if _, err := Preset("../preset"); err == nil {
 		t.Error("Preset(../preset) succeeded, want an error")
+	}
+}
+
+// TestPresetsShowWhatLoads loads each preset with the keys that its comments show.
+func TestPresetsShowWhatLoads(t *testing.T) {
+	shown := regexp.MustCompile(`(?m)^( *)#((?:  )*[a-z][a-z_-]*:.*)$`)
+	for _, name := range PresetNames() {
+		t.Run(name, func(t *testing.T) {
+			data, err := Preset(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := Parse("sallyport.yaml", shown.ReplaceAll(data, []byte("$1$2")), testOptions())
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := c.Personalities[DefaultPersonality]
+			if name == "team" {
+				p = c.Personalities["support"]
+			}
+			if len(c.Principals) != 1 || len(c.Servers) != 1 || p.Approvals == nil || len(p.MCPServers) != 1 {
+				t.Errorf("the comments show %d principals, %d servers and the role %+v, want one of each", len(c.Principals), len(c.Servers), p)
+			}
+		})
 	}
 }
 
