@@ -30,6 +30,11 @@ func Replace(text []byte, object *Value, entries []Entry) []byte {
 func Add(text []byte, object *Value, e Entry) []byte {
 	s := styleOf(text)
 	depth := s.indentDepth(text, object.Start)
+	if inside := bytes.TrimRight(text[object.Start+1:object.End-1], " \t\r\n"); len(object.Members) == 0 && len(inside) > 0 {
+		// What is there is comments.
+		member := append(s.formatMember(e, depth+1), s.breakLine(depth)...)
+		return replaceRange(text, object.Start+1+len(inside), object.End-1, member)
+	}
 	if len(object.Members) == 0 {
 		return replaceRange(text, object.Start, object.End, s.formatObject([]Entry{e}, depth))
 	}
@@ -101,10 +106,6 @@ func (s lineStyle) formatMember(e Entry, depth int) []byte {
 	b.WriteString(s.breakLine(depth))
 	b.Write(quoteText(e.Name))
 	b.WriteString(": ")
-	if e.Verbatim {
-		b.Write(e.JSON)
-		return b.Bytes()
-	}
 	var value bytes.Buffer
 	if err := json.Indent(&value, e.JSON, strings.Repeat(s.indent, depth), s.indent); err != nil {
 		b.Write(e.JSON) // what is no JSON is the caller's to see in the result

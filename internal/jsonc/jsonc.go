@@ -82,6 +82,24 @@ func (v *Value) Get(name string) *Value {
 	return nil
 }
 
+// Equal reports whether two values say the same, whatever the order of members.
+func Equal(a, b *Value) bool {
+	if a.Kind != b.Kind || a.Text != b.Text || len(a.Members) != len(b.Members) || len(a.Items) != len(b.Items) {
+		return false
+	}
+	for _, m := range a.Members {
+		if other := b.Get(m.Name); other == nil || !Equal(m.Value, other) {
+			return false
+		}
+	}
+	for i := range a.Items {
+		if !Equal(a.Items[i], b.Items[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // Options say what a text may have beside JSON. nil means the zero Options,
 // which is JSON alone.
 type Options struct {
