@@ -1,6 +1,7 @@
 package yamledit
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/yamldoc"
@@ -17,6 +18,28 @@ type tree struct {
 	starts  []int // the offset of each line
 	newline string
 	json    bool
+}
+
+func readTree(text string) (*tree, error) {
+	t := &tree{text: text, newline: "\n", json: json.Valid([]byte(text))}
+	if strings.Contains(text, "\r\n") {
+		t.newline = "\r\n"
+	}
+	name := "text.yaml"
+	if t.json {
+		name = "text.json"
+	}
+	source := &yamldoc.Source{Name: name}
+	if faults := source.Parse([]byte(text), bounds); len(faults) > 0 || source.Root == nil {
+		return nil, ErrStyle
+	}
+	t.root, t.starts = source.Root, []int{0}
+	for i := range len(text) {
+		if text[i] == '\n' {
+			t.starts = append(t.starts, i+1)
+		}
+	}
+	return t, nil
 }
 
 // offset returns where a position is in the text.
