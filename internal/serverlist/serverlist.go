@@ -1,0 +1,122 @@
+// Package serverlist lists the servers of a user that run on this machine, so
+// that a command finds their configuration and state from any folder.
+//
+// A server calls [Add] and holds a lock on its entry while it runs. [List]
+// returns the entries that are locked. The folder is the user's alone, and is on
+// the floor that no grant reaches.
+package serverlist
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	// maxEntry bounds one entry, in bytes: some paths.
+	maxEntry = 64 << 10
+	// maxEntries bounds how many entries are read.
+	maxEntries = 1000
+)
+
+// Entry is a server that runs.
+type Entry struct {
+	// PID is the process.
+	PID int `json:"pid"`
+	// Dir is the folder in which it was started.
+	Dir string `json:"dir"`
+	// Config lists its configuration files, absolute; empty without one.
+	Config []string `json:"config,omitempty"`
+}
+
+// FolderOf returns the folder of the entries of a user; empty when the user has
+// no home.
+func FolderOf(lookup func(name string) (string, bool), home string) string {
+	if state, _ := lookup("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return filepath.Join(state, "sallyport", "servers")
+	}
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(home, ".local", "state", "sallyport", "servers")
+}
+
+// Add lists a server until remove is called or the process ends.
+func Add(folder string, e Entry) (remove func() error, err error) {
+	if folder == "" {
+		return nil, errors.New("the user has no home folder")
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	if !isPrivate(folder) {
+		return nil, fmt.Errorf("%s is not a folder that only this user can write", folder)
+	}
+	file, err := os.CreateTemp(folder, ".new-*")
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(folder, fmt.Sprintf("%d.json", e.PID))
+	text, err := json.Marshal(e)
+	if err == nil {
+		_, err = file.Write(text)
+	}
+	if err == nil {
+		// Before the entry has its name, so that none is seen without its lock.
+		err = lockFile(file)
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(file.Name()), file.Close())
+	}
+	return func() error { return errors.Join(os.Remove(path), file.Close()) }, nil
+}
+
+// List returns the servers that run, in the order of their folders. It removes entries
+// whose server has ended.
+func List(folder string) ([]Entry, error) {
+	if folder == "" || !isPrivate(folder) {
+		return nil, nil
+	}
+	names, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	var out []Entry
+	for _, n := range names[:min(len(names), maxEntries)] {
+		if !strings.HasSuffix(n.Name(), ".json") {
+			continue
+		}
+		if e, ok := readEntry(filepath.Join(folder, n.Name())); ok {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Dir, b.Dir) })
+	return out, nil
+}
+
+// readEntry reads the entry of a server that runs.
+func readEntry(path string) (e Entry, ok bool) {
+	file, err := openEntry(path)
+	if err != nil {
+		return e, false
+	}
+	defer file.Close()
+	if lockFile(file) == nil {
+		// Its server has ended, by whatever end.
+		_ = os.Remove(path)
+		return e, false
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxEntry))
+	if err != nil || json.Unmarshal(text, &e) != nil || !filepath.IsAbs(e.Dir) {
+		return e, false
+	}
+	return e, true
+}
