@@ -1,0 +1,68 @@
+package secretstore
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/output"
+)
+
+const (
+	// maxValueBytes bounds a value: a private key or a service account file has
+	// a few KiB, a certificate chain seldom more than 20.
+	maxValueBytes = 64 << 10
+	// maxSecrets bounds the secrets of one store.
+	maxSecrets = 4096
+)
+
+// CheckRef refuses a text that is no reference of one secret.
+func CheckRef(ref string) error {
+	if err := reach.ParseExactRef(ref); err != nil {
+		return fmt.Errorf("secret reference %q: %w", ref, err)
+	}
+	return nil
+}
+
+// checkNew says why a value cannot be stored under a reference. The error does
+// not have the value.
+func checkNew(ref string, value sallyport.Secret) error {
+	if err := CheckRef(ref); err != nil {
+		return err
+	}
+	return checkValue(ref, value.Reveal())
+}
+
+// checkValue refuses a value that no accessor hands out. The text may reach the
+// caller: it names the reference and the rule.
+func checkValue(ref, value string) error {
+	why := ""
+	switch {
+	case len(value) < reach.MinSecretBytes:
+		why = fmt.Sprintf("its value has fewer than %d bytes", reach.MinSecretBytes)
+	case len(value) > maxValueBytes:
+		why = fmt.Sprintf("its value is larger than %d bytes", maxValueBytes)
+	case !utf8.ValidString(value):
+		why = "its value is not text in UTF-8; store it in base64"
+	default:
+		err := output.CheckSecret(sallyport.NewSecret(value))
+		if err == nil {
+			return nil
+		}
+		why = err.Error()
+	}
+	return &sallyport.Error{
+		Code: sallyport.CodeExecutionFailed, Resource: ref, Operation: "get",
+		Detail: "secret " + ref + " is refused: " + why,
+	}
+}
+
+// CutLineEnd removes one line ending, the one that editors and programs add.
+func CutLineEnd(text string) string {
+	if line, ok := strings.CutSuffix(text, "\n"); ok {
+		return strings.TrimSuffix(line, "\r")
+	}
+	return text
+}
