@@ -9,6 +9,14 @@ import (
 	"github.com/sallyport/sallyport/internal/fsx"
 )
 
+// ReadIdentity reads the file with the identities that open encrypted files. It
+// must be private, as an encrypted file must. A missing file is an error that
+// matches fs.ErrNotExist.
+func ReadIdentity(path string) (string, error) {
+	text, _, err := readSealed(path, nil)
+	return string(text), err
+}
+
 // MakeIdentity writes a file with a new identity, for its user alone. A file
 // that exists stays as it is. The caller keeps others from doing the same at the
 // same time.

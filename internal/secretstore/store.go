@@ -1,6 +1,7 @@
 package secretstore
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +18,12 @@ const (
 	// maxSecrets bounds the secrets of one store.
 	maxSecrets = 4096
 )
+
+// Lister is a source that knows the references that it has.
+type Lister interface {
+	// Refs returns the sorted references.
+	Refs(ctx context.Context) ([]string, error)
+}
 
 // CheckRef refuses a text that is no reference of one secret.
 func CheckRef(ref string) error {
