@@ -19,6 +19,16 @@ const (
 	maxSecrets = 4096
 )
 
+// Store is a source whose values a user sets.
+type Store interface {
+	sallyport.SecretSource
+	// Set stores the value of a reference in place of the one before. On an
+	// error the store is as it was.
+	Set(ctx context.Context, ref string, value sallyport.Secret) error
+	// Remove removes a reference; ok is false when the store does not have it.
+	Remove(ctx context.Context, ref string) (ok bool, err error)
+}
+
 // Lister is a source that knows the references that it has.
 type Lister interface {
 	// Refs returns the sorted references.
