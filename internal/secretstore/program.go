@@ -1,0 +1,142 @@
+package secretstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// programWait bounds one run of a program: a call waits for it.
+	programWait = 5 * time.Second
+	// programFor is how long a value that a program printed stands. A change
+	// where the program has it from shows after that time.
+	programFor = time.Minute
+	// refMark stands for the reference in an argument.
+	refMark = "{ref}"
+)
+
+// ProgramOptions say how a program is run.
+type ProgramOptions struct {
+	// Runner starts the program, required.
+	Runner sallyport.ProcessRunner
+	// Env is the environment of the program.
+	Env map[string]string
+	// Check is called with the file that is about to run, absolute and with links
+	// followed, before each start. Its error refuses the start. nil allows every
+	// file.
+	Check func(path string) error
+}
+
+// Program finds secrets by running a program that prints the value of a
+// reference, such as those of password managers. It is run without a shell, and
+// ends within five seconds. It is safe for concurrent use.
+type Program struct {
+	argv []string
+	o    ProgramOptions
+	wait time.Duration
+
+	mu     sync.Mutex
+	values map[string]printed
+	known  []sallyport.Secret
+}
+
+// printed is a value, and when a program printed it.
+type printed struct {
+	value sallyport.Secret
+	at    time.Time
+}
+
+// NewProgram returns the secrets of a program: argv is its absolute path and its
+// arguments. "{ref}" in an argument stands for the reference; where no argument
+// has it, the reference is the last argument. It runs nothing.
+func NewProgram(argv []string, o ProgramOptions) *Program {
+	argv = slices.Clone(argv)
+	if !slices.ContainsFunc(argv[1:], func(arg string) bool { return strings.Contains(arg, refMark) }) {
+		argv = append(argv, refMark)
+	}
+	return &Program{argv: argv, o: o, wait: programWait, values: map[string]printed{}}
+}
+
+// Secret runs the program, unless it printed the value within the last minute. A
+// program that fails is an error: its exit code does not tell a missing secret
+// from a login that has ended. One that prints nothing does not have the
+// reference. No error has a part of what the program printed.
+func (p *Program) Secret(ctx context.Context, ref string) (sallyport.Secret, bool, error) {
+	if err := CheckRef(ref); err != nil {
+		return sallyport.Secret{}, false, err
+	}
+	if strings.HasPrefix(ref, "-") {
+		return sallyport.Secret{}, false, fmt.Errorf("secret %s: the program would take it for an option", ref)
+	}
+	// One run at a time: many calls at once need the value of one run.
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if had, ok := p.values[ref]; ok && time.Since(had.at) < programFor {
+		return had.value, true, nil
+	}
+	value, err := p.run(ctx, ref)
+	switch {
+	case err != nil:
+		return sallyport.Secret{}, false, fmt.Errorf("secret %s: %s: %w", ref, p.argv[0], err)
+	case value == "":
+		return sallyport.Secret{}, false, nil
+	}
+	if err := checkValue(ref, value); err != nil {
+		return sallyport.Secret{}, false, err
+	}
+	if len(p.values) >= maxSecrets {
+		return sallyport.Secret{}, false, fmt.Errorf("secret %s: %s gave more than %d secrets", ref, p.argv[0], maxSecrets)
+	}
+	s := sallyport.NewSecret(value)
+	p.values[ref] = printed{s, time.Now()}
+	if !slices.Contains(p.known, s) {
+		p.known = append(slices.Clip(p.known), s)
+	}
+	return s, true, nil
+}
+
+// Known returns the values that were asked for: nothing tells which others the
+// program has.
+func (p *Program) Known(context.Context) ([]sallyport.Secret, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known, nil
+}
+
+// run runs the program once and returns what it prints, without one line ending.
+func (p *Program) run(ctx context.Context, ref string) (string, error) {
+	args := make([]string, len(p.argv)-1)
+	for i, arg := range p.argv[1:] {
+		args[i] = strings.ReplaceAll(arg, refMark, ref)
+	}
+	errSlow := fmt.Errorf("it did not end within %s", p.wait)
+	ctx, cancel := context.WithTimeoutCause(ctx, p.wait, errSlow)
+	defer cancel()
+	child, err := p.o.Runner.Start(ctx, &sallyport.Spawn{
+		Grant:  &sallyport.Grant{Process: sallyport.ProcessGrant{Binaries: []string{p.argv[0]}}},
+		Binary: p.argv[0], Args: args,
+		Options: sallyport.SpawnOptions{Env: p.o.Env, MaxOutput: maxValueBytes + 3, Check: p.o.Check},
+	})
+	if err != nil {
+		return "", err
+	}
+	res, err := child.Wait()
+	switch {
+	case errors.Is(context.Cause(ctx), errSlow):
+		return "", errSlow
+	case err != nil:
+		return "", err
+	case res.ExitCode != 0:
+		return "", fmt.Errorf("it ended with exit code %d; run it yourself to see why", res.ExitCode)
+	case len(res.Stdout) > maxValueBytes+2:
+		return "", fmt.Errorf("it printed more than %d bytes", maxValueBytes)
+	}
+	return CutLineEnd(string(res.Stdout)), nil
+}
