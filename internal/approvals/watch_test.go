@@ -1,0 +1,119 @@
+package approvals
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sallyport/sallyport"
+)
+
+// watched is a person before the calls of a queue.
+type watched struct {
+	queue    *Queue
+	settings settings
+	keys     chan byte
+	said     []string
+	done     chan error
+}
+
+// startWatch watches in a goroutine of its own.
+func startWatch(ctx context.Context, keys chan byte) *watched {
+	p := &watched{queue: New(nil), settings: settings{}, keys: keys, done: make(chan error, 1)}
+	w := &Watch{
+		List: func(ctx context.Context) ([]sallyport.Approval, error) { return p.queue.List(ctx, false) },
+		Decide: func(ctx context.Context, a *sallyport.Approval, approve bool) error {
+			return p.queue.Decide(ctx, a.ID, "ann", approve, "")
+		},
+		Settings: p.settings, Keys: keys,
+		Show: func(a *sallyport.Approval, ask bool) { p.said = append(p.said, fmt.Sprintf("%s? %t", a.ID, ask)) },
+		Tell: func(a *sallyport.Approval, what string) { p.said = append(p.said, a.ID+" "+what) },
+	}
+	go func() { p.done <- w.Run(ctx) }()
+	return p
+}
+
+func (p *watched) hold(t *testing.T, id string) {
+	t.Helper()
+	now := time.Now()
+	_, err := p.queue.Ask(t.Context(), sallyport.Approval{
+		ID: id, Digest: "d" + id, Tool: "t", Principal: "p", Created: now, Expires: now.Add(time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// press waits until a person could have read what is shown, and presses a key.
+func (p *watched) press(key byte) {
+	time.Sleep(time.Second)
+	p.keys <- key
+	synctest.Wait()
+}
+
+func TestAPersonAnswersEachShownCall(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := startWatch(t.Context(), make(chan byte))
+		for _, id := range []string{"one", "two", "three", "four"} {
+			p.hold(t, id)
+		}
+		p.press('y')
+		p.keys <- 'y' // pressed twice
+		p.press('n')
+		p.press('x')
+		p.press('s')
+		if err := p.queue.Decide(t.Context(), "four", "bob", true, ""); err != nil {
+			t.Fatal(err)
+		}
+		p.press('y')
+		if on, _ := Watched(t.Context(), p.settings, time.Now()); !on {
+			t.Error("a person who can answer does not count as connected")
+		}
+		p.press('q')
+		if err := <-p.done; err != nil {
+			t.Fatal(err)
+		}
+		want := []string{
+			"one? true", "one approved, for one run", "two? true", "two denied", "three? true", "three left as it is",
+			"four? true", "four decided elsewhere, or over",
+		}
+		if diff := cmp.Diff(want, p.said); diff != "" {
+			t.Error(diff)
+		}
+		if on, _ := Watched(t.Context(), p.settings, time.Now()); on {
+			t.Error("a person who left still counts as connected")
+		}
+		for id, want := range map[string]sallyport.ApprovalState{"one": "approved", "two": "denied", "three": "pending"} {
+			if a, err := p.queue.Get(t.Context(), id); a.State != want || err != nil {
+				t.Errorf("%s is %s, %v, want %s", id, a.State, err, want)
+			}
+		}
+	})
+}
+
+func TestWhoOnlyLooksDoesNotCountAsConnected(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		p := startWatch(ctx, nil)
+		p.hold(t, "one")
+		p.hold(t, "two")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"one? false", "two? false"}, p.said); diff != "" {
+			t.Error(diff)
+		}
+		if on, _ := Watched(ctx, p.settings, time.Now()); on {
+			t.Error("it counts as connected")
+		}
+		cancel()
+		if err := <-p.done; err != nil {
+			t.Errorf("Run() = %v, want the end of the context to be no error", err)
+		}
+	})
+}
