@@ -20,6 +20,8 @@ type Printer struct {
 	JSON bool
 	// Colour selects the colours of a terminal.
 	Colour bool
+	// Hint returns the command that allows an item of a capability; nil for none.
+	Hint func(capability, item string) string
 }
 
 // PrintJSON prints v as one JSON document.
@@ -30,6 +32,15 @@ func (p *Printer) PrintJSON(v any) error {
 		enc.SetIndent("", "  ")
 	}
 	return enc.Encode(v)
+}
+
+// PrintAnswer prints v as JSON, or a line of text for a user.
+func (p *Printer) PrintAnswer(v any, format string, args ...any) error {
+	if p.JSON {
+		return p.PrintJSON(v)
+	}
+	p.PrintLine(format, args...)
+	return nil
 }
 
 // PrintLine prints a line of text.

@@ -1,0 +1,86 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/text"
+)
+
+// printLines prints lines under a heading. It prints nothing when there are no
+// lines.
+func printLines(p *Printer, heading string, lines []string) {
+	if len(lines) > 0 {
+		p.PrintLine("%s", heading)
+	}
+	for _, line := range lines {
+		p.PrintLine("  %s", line)
+	}
+}
+
+// describeAccess describes one thing that a call used: its kind, its name and the kind
+// of access.
+func describeAccess(d sallyport.Decision) string {
+	return strings.TrimSpace(d.Capability + " " + d.Resource + ": " + d.Why)
+}
+
+// PrintEvent prints one record on one line.
+func PrintEvent(p *Printer, e *audit.Event) error {
+	return p.PrintAnswer(e,
+		"%6d %s %-8s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), OutcomeWord(p, e), e.CallID, text.OneLine(describeEvent(e)))
+}
+
+// OutcomeWord returns one word for the outcome of a call.
+func OutcomeWord(p *Printer, e *audit.Event) string {
+	switch {
+	case e.Kind == audit.KindIntent:
+		return p.ColourDim("intent")
+	case e.Kind == audit.KindChange && e.Error != "":
+		return p.ColourBad("refused")
+	case e.Kind == audit.KindChange:
+		return p.ColourBad("change")
+	case e.DryRun:
+		return p.ColourDim("dry-run")
+	case e.OK && e.Cached:
+		return p.ColourGood("cached")
+	case e.OK:
+		return p.ColourGood("ok")
+	case e.Denied():
+		return p.ColourBad("denied")
+	default:
+		return p.ColourBad("failed")
+	}
+}
+
+func describeEvent(e *audit.Event) string {
+	if e.Change != nil {
+		return DescribeChange(e)
+	}
+	line := fmt.Sprintf("%s %s/%s", e.Tool, e.Principal, e.Personality)
+	if e.Args != "" && e.Kind != audit.KindIntent {
+		line += " " + text.Clip(string(e.Args), 100)
+	}
+	if e.Kind == audit.KindOutcome && !e.OK {
+		line += fmt.Sprintf(" -> %s: %s", e.Code, text.Clip(text.OneLine(string(e.Error)), 160))
+	}
+	return line
+}
+
+// DescribeChange describes a change on one line.
+func DescribeChange(e *audit.Event) string {
+	c := e.Change
+	line := fmt.Sprintf("%s %s by %s", c.Action, c.Target, e.Principal)
+	if c.User != "" {
+		line += " (user " + c.User + ")"
+	}
+	if c.Detail != "" {
+		line += ": " + string(c.Detail)
+	}
+	if e.Error != "" {
+		line += " -> not done: " + text.Clip(string(e.Error), 160)
+	}
+	// A reason or a session name is text from another party.
+	return EscapeControls(line)
+}
