@@ -6,8 +6,48 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/text"
 )
+
+// PrintOutcome prints how a call ended.
+func PrintOutcome(p *Printer, last *audit.Event) {
+	if last.Kind == audit.KindIntent {
+		p.PrintLine("outcome unknown: the call still runs, or its process died before it could be recorded")
+		return
+	}
+	p.PrintLine("outcome: %s", OutcomeWord(p, last))
+	if !last.OK {
+		p.PrintLine("         %s: %s", last.Code, text.OneLine(string(last.Error)))
+	}
+	explainDecisions(p, last)
+}
+
+// explainDecisions prints what was refused and what the call used.
+func explainDecisions(p *Printer, e *audit.Event) {
+	var used, changed []string
+	refusals, children := 0, false
+	for _, d := range e.Decisions {
+		switch {
+		case !d.Allowed:
+			refusals++
+			PrintDecision(p, d)
+		case d.Source == reach.UnattributedSource:
+			changed = append(changed, text.OneLine(describeAccess(d)))
+		case d.Step == sallyport.StepAccess:
+			used = append(used, text.OneLine(describeAccess(d)))
+			children = children || d.Capability == "process"
+		}
+	}
+	if refusals == 0 {
+		p.PrintLine("no step refused")
+	}
+	if children {
+		p.PrintLine("children: confined at the level %s", e.Level)
+	}
+	printLines(p, "used:", used)
+	printLines(p, "changed at the same time:", changed)
+}
 
 // printLines prints lines under a heading. It prints nothing when there are no
 // lines.
