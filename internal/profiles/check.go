@@ -152,3 +152,21 @@ func (p *Profile) checkArguments(f *faults) {
 		}
 	}
 }
+
+// checkUnique refuses two profiles of one server.
+func checkUnique(list []*Profile) error {
+	var f faults
+	seen := map[string]string{}
+	for _, p := range list {
+		for kind, names := range map[string][]string{"npm": p.Match.NPM, "pypi": p.Match.PyPI, "image": p.Match.Images, "url": p.Match.URLs} {
+			for _, name := range names {
+				key := kind + " " + name
+				if other := seen[key]; other != "" {
+					f.add("%s is matched by %s and %s", key, other, p.Name)
+				}
+				seen[key] = p.Name
+			}
+		}
+	}
+	return errors.Join(f...)
+}
