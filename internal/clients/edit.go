@@ -36,39 +36,14 @@ func (f *File) insertEntry(text []byte, object *jsonc.Value, e jsonc.Entry) []by
 	if sameJSON(text[old.Start:old.End], e.JSON) {
 		return text
 	}
-	entries := make([]jsonc.Entry, 0, len(object.Members))
-	for _, m := range object.Members {
-		if m.Name == e.Name {
-			entries = append(entries, e)
-			continue
-		}
-		entries = append(entries, jsonc.Entry{Name: m.Name, JSON: text[m.Value.Start:m.Value.End], Verbatim: true})
-	}
-	return jsonc.Replace(text, object, entries)
+	return jsonc.Exchange(text, object, nil, e)
 }
 
 // sameJSON reports whether two texts are the same JSON but for space.
 func sameJSON(a, b []byte) bool {
 	va, errA := jsonc.Parse(a, &jsonc.Options{Comments: true})
 	vb, errB := jsonc.Parse(b, nil)
-	return errA == nil && errB == nil && equalValues(va, vb)
-}
-
-func equalValues(a, b *jsonc.Value) bool {
-	if a.Kind != b.Kind || a.Text != b.Text || len(a.Members) != len(b.Members) || len(a.Items) != len(b.Items) {
-		return false
-	}
-	for _, m := range a.Members {
-		if other := b.Get(m.Name); other == nil || !equalValues(m.Value, other) {
-			return false
-		}
-	}
-	for i := range a.Items {
-		if !equalValues(a.Items[i], b.Items[i]) {
-			return false
-		}
-	}
-	return true
+	return errA == nil && errB == nil && jsonc.Equal(va, vb)
 }
 
 // wrapServers returns an entry under the key of the client.

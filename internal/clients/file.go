@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/jsonc"
+	"github.com/sallyport/sallyport/internal/tomledit"
 )
 
 // maxServers bounds the servers of one file: ten times what people have.
@@ -32,6 +33,8 @@ type File struct {
 	Elsewhere []string
 
 	root *jsonc.Value
+	// toml is the text of a client that writes TOML.
+	toml *tomledit.Document
 }
 
 // Section is an object of servers in a file.
