@@ -8,6 +8,7 @@
 package clients
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 )
@@ -26,6 +27,10 @@ type Folders struct {
 	AppData string
 	// Config is $XDG_CONFIG_HOME of Unix; empty means its usual place.
 	Config string
+	// LocalAppData is %LOCALAPPDATA% of Windows; empty means its usual place.
+	LocalAppData string
+	// Codex is $CODEX_HOME; empty means its usual place.
+	Codex string
 }
 
 // settingsDir returns the folder in which programs of a system store settings.
@@ -51,10 +56,16 @@ type Client struct {
 	Name, Title string
 	// Key is the member of the settings that holds the servers.
 	Key string
-	// Comments says that the client reads comments and trailing commas.
+	// TOML says that the settings are TOML; else they are JSON.
+	TOML bool
+	// Comments says that the client reads comments and trailing commas in JSON.
 	Comments bool
 	// Typed says that an entry has its "type".
 	Typed bool
+	// Custom says that an entry has the "source" custom.
+	Custom bool
+	// Events says that a "url" without a type is one of server-sent events.
+	Events bool
 	// Variables is how the client writes a reference in a value.
 	Variables Variables
 
@@ -77,6 +88,8 @@ const (
 	EditorVariables Variables = "editor"
 	// ShellVariables are ${NAME} and ${NAME:-default}.
 	ShellVariables Variables = "shell"
+	// DollarVariables are $NAME and ${NAME}.
+	DollarVariables Variables = "dollar"
 )
 
 // Known lists the clients by name. The caller owns the slice.
@@ -88,15 +101,31 @@ func Known() []Client {
 		},
 		{
 			Name: "claude-desktop", Title: "Claude Desktop", Key: "mcpServers",
-			user: inSettings("Claude", "claude_desktop_config.json"),
+			user: claudeDesktop,
+		},
+		{
+			Name: "cline", Title: "Cline", Key: "mcpServers",
+			user: inSettings("Code", "User", "globalStorage", "saoudrizwan.claude-dev", "settings", "cline_mcp_settings.json"),
+		},
+		{
+			Name: "codex", Title: "Codex", Key: "mcp_servers", TOML: true,
+			user: func(f *Folders) string {
+				return filepath.Join(cmp.Or(f.Codex, filepath.Join(f.Home, ".codex")), "config.toml")
+			},
+			project: inDir(".codex", "config.toml"),
 		},
 		{
 			Name: "cursor", Title: "Cursor", Key: "mcpServers", Comments: true, Variables: EditorVariables,
 			user: inHome(".cursor", "mcp.json"), project: inDir(".cursor", "mcp.json"),
 		},
 		{
-			Name: "gemini", Title: "Gemini CLI", Key: "mcpServers", Comments: true, Variables: ShellVariables,
+			Name: "gemini", Title: "Gemini CLI", Key: "mcpServers", Comments: true, Events: true, Variables: DollarVariables,
 			user: inHome(".gemini", "settings.json"), project: inDir(".gemini", "settings.json"),
+		},
+		{
+			Name: "roo", Title: "Roo Code", Key: "mcpServers", Variables: EditorVariables,
+			user:    inSettings("Code", "User", "globalStorage", "rooveterinaryinc.roo-cline", "settings", "mcp_settings.json"),
+			project: inDir(".roo", "mcp.json"),
 		},
 		{
 			Name: "vscode", Title: "Visual Studio Code", Key: "servers", Comments: true, Typed: true, Variables: EditorVariables,
@@ -105,6 +134,10 @@ func Known() []Client {
 		{
 			Name: "windsurf", Title: "Windsurf", Key: "mcpServers", Comments: true, Variables: EditorVariables,
 			user: inHome(".codeium", "windsurf", "mcp_config.json"),
+		},
+		{
+			Name: "zed", Title: "Zed", Key: "context_servers", Comments: true, Custom: true,
+			user: zedSettings, project: inDir(".zed", "settings.json"),
 		},
 	}
 }
@@ -154,13 +187,43 @@ func (c *Client) Main(f *Folders) string {
 	return c.user(f)
 }
 
+// claudeDesktop returns the file of Claude Desktop. A program from the store of
+// Windows has a folder of its own, and reads no other.
+func claudeDesktop(f *Folders) string {
+	if f.OS == "windows" {
+		local := cmp.Or(f.LocalAppData, filepath.Join(f.Home, "AppData", "Local"))
+		found, err := filepath.Glob(filepath.Join(local, "Packages", "Claude_*", "LocalCache", "Roaming", "Claude", "claude_desktop_config.json"))
+		if err == nil && len(found) > 0 {
+			return found[0]
+		}
+	}
+	return inSettings("Claude", "claude_desktop_config.json")(f)
+}
+
+// zedSettings returns the file of Zed, which keeps to the folder of Linux on a
+// Mac too.
+func zedSettings(f *Folders) string {
+	switch {
+	case f.OS == "windows":
+		return filepath.Join(f.settingsDir(), "Zed", "settings.json")
+	case f.OS == "darwin":
+		return filepath.Join(f.Home, ".config", "zed", "settings.json")
+	default:
+		return filepath.Join(f.settingsDir(), "zed", "settings.json")
+	}
+}
+
 // Of returns the client that keeps its servers in a file of this name, which
 // may be a copy elsewhere: by its place, else by the name of the file. A file
-// of no known client is taken for JSON with comments under the usual key.
+// of no known client is taken for JSON with comments under the usual key, or for
+// TOML as Codex writes it when its name ends so.
 func Of(path string, f *Folders) Client {
 	byName := Client{
 		Name: "imported", Title: filepath.Base(path), Key: "mcpServers", Comments: true, Variables: ShellVariables,
 		user: func(*Folders) string { return path },
+	}
+	if filepath.Ext(path) == ".toml" {
+		byName.Key, byName.TOML, byName.Comments, byName.Variables = "mcp_servers", true, false, NoVariables
 	}
 	found := false
 	for _, c := range Known() {
@@ -170,7 +233,7 @@ func Of(path string, f *Folders) Client {
 			}
 			// A name such as mcp.json says nothing without its folder.
 			if base := filepath.Base(file); !found && base == filepath.Base(path) &&
-				(base != "mcp.json" && base != "settings.json" || filepath.Base(filepath.Dir(file)) == filepath.Base(filepath.Dir(path))) {
+				(!slices.Contains([]string{"mcp.json", "settings.json", "config.toml"}, base) || filepath.Base(filepath.Dir(file)) == filepath.Base(filepath.Dir(path))) {
 				byName, found = c, true
 			}
 		}

@@ -40,6 +40,11 @@ func TestFiles(t *testing.T) {
 		{"claude-desktop", clients.Folders{Home: "/h", Dir: "/w", OS: "linux"}, []string{"/h/.config/Claude/claude_desktop_config.json"}},
 		{"claude-desktop", clients.Folders{Home: "/h", Dir: "/w", OS: "linux", Config: "/x"}, []string{"/x/Claude/claude_desktop_config.json"}},
 		{"claude-desktop", clients.Folders{Home: "/h", Dir: "/w", OS: "darwin", Config: "/x"}, []string{"/h/Library/Application Support/Claude/claude_desktop_config.json"}},
+		{"codex", clients.Folders{Home: "/h", Dir: "/w"}, []string{"/h/.codex/config.toml", "/w/.codex/config.toml"}},
+		{"codex", clients.Folders{Home: "/h", Dir: "/w", Codex: "/c"}, []string{"/c/config.toml", "/w/.codex/config.toml"}},
+		{"zed", clients.Folders{Home: "/h", Dir: "/w", OS: "darwin"}, []string{"/h/.config/zed/settings.json", "/w/.zed/settings.json"}},
+		{"zed", clients.Folders{Home: "/h", Dir: "/w", OS: "windows", AppData: "/a"}, []string{"/a/Zed/settings.json", "/w/.zed/settings.json"}},
+		{"roo", clients.Folders{Home: "/h", Dir: "/w", OS: "linux"}, []string{"/h/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json", "/w/.roo/mcp.json"}},
 		{"claude-desktop", clients.Folders{Home: "/h", Dir: "/w", OS: "windows"}, []string{"/h/AppData/Roaming/Claude/claude_desktop_config.json"}},
 		{"claude-desktop", clients.Folders{Home: "/h", Dir: "/w", OS: "windows", AppData: "/a"}, []string{"/a/Claude/claude_desktop_config.json"}},
 		{"claude-code", clients.Folders{Home: "/h", Dir: "/w"}, []string{"/h/.claude.json", "/w/.mcp.json"}},
@@ -148,6 +153,7 @@ func TestExpand(t *testing.T) {
 		refs       []clients.Ref
 	}{
 		{editor, "${workspaceFolder}${/}a ${userHome}", "/w/a /h", nil},
+		{clients.Client{Variables: clients.DollarVariables}, "$A-${B:-c} 5$", "$A-${B:-c} 5$", []clients.Ref{{Kind: "env", Name: "A", Text: "$A"}, {Kind: "env", Name: "B", Text: "${B:-c}", Default: "c", HasDefault: true}}},
 		{editor, "x ${env:A} ${input:b}", "x ${env:A} ${input:b}", []clients.Ref{{Kind: "env", Name: "A", Text: "${env:A}"}, {Kind: "input", Name: "b", Text: "${input:b}"}}},
 		{editor, "${A}", "${A}", []clients.Ref{{Name: "A", Text: "${A}"}}},
 		{shell, "${A} ${B:-c d}", "${A} ${B:-c d}", []clients.Ref{{Kind: "env", Name: "A", Text: "${A}"}, {Kind: "env", Name: "B", Text: "${B:-c d}", Default: "c d", HasDefault: true}}},
@@ -300,5 +306,18 @@ func TestConnect(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestTheStoreOfWindowsHasAFolderOfItsOwn checks which file of Claude Desktop
+// counts where the program comes from the store.
+func TestTheStoreOfWindowsHasAFolderOfItsOwn(t *testing.T) {
+	f := folders(t)
+	f.OS = "windows"
+	c, _ := clients.Find("claude-desktop")
+	path := filepath.Join(f.Home, "AppData", "Local", "Packages", "Claude_x1y2", "LocalCache", "Roaming", "Claude", "claude_desktop_config.json")
+	write(t, path, "{}")
+	if got := c.Main(f); got != path {
+		t.Errorf("Main = %s, want %s", got, path)
 	}
 }

@@ -13,6 +13,9 @@ import (
 // Connect returns the text with the entry of this program among the servers;
 // entry is JSON. A text that has it as it is comes back unchanged.
 func (f *File) Connect(entry []byte) ([]byte, error) {
+	if f.Client.TOML {
+		return f.putTable(entry, nil)
+	}
 	e := jsonc.Entry{Name: Own, JSON: entry}
 	if f.root == nil {
 		if len(bytes.TrimSpace(f.Text)) > 0 {
@@ -55,21 +58,22 @@ func (f *File) wrapServers(e jsonc.Entry) jsonc.Entry {
 // servers that were taken, wherever one of them was. Every other server stays as
 // it is.
 func (f *File) Rewrite(entry []byte, taken func(Server) bool) ([]byte, error) {
+	if f.Client.TOML {
+		return f.rewriteTables(entry, taken)
+	}
 	text := f.Text
 	// From behind, so that what is yet to come stays where it is.
 	for _, s := range slices.Backward(f.byPlace()) {
 		if !slices.ContainsFunc(s.Servers, taken) {
 			continue
 		}
-		entries := []jsonc.Entry{{Name: Own, JSON: entry}}
-		for _, m := range s.object.Members {
-			i := slices.IndexFunc(s.Servers, func(server Server) bool { return server.Name == m.Name })
-			if i < 0 || taken(s.Servers[i]) {
-				continue
+		var names []string
+		for _, server := range s.Servers {
+			if taken(server) {
+				names = append(names, server.Name)
 			}
-			entries = append(entries, jsonc.Entry{Name: m.Name, JSON: f.Text[m.Value.Start:m.Value.End], Verbatim: true})
 		}
-		text = jsonc.Replace(text, s.object, entries)
+		text = jsonc.Exchange(text, s.object, names, jsonc.Entry{Name: Own, JSON: entry})
 	}
 	return f.checkEdited(text)
 }
@@ -97,6 +101,9 @@ var ErrChanged = errors.New("its servers were changed since")
 // [File.Rewrite], and with everything else as it is now. The error is
 // ErrChanged when that would lose a server.
 func (f *File) Restore(copied *File) ([]byte, error) {
+	if f.Client.TOML {
+		return f.restoreTables(copied)
+	}
 	text := f.Text
 	for _, s := range slices.Backward(f.byPlace()) {
 		i := slices.IndexFunc(copied.Sections, func(old Section) bool { return slices.Equal(old.Path, s.Path) })
@@ -127,7 +134,7 @@ func (f *File) checkRewritten(s *Section, copied *File, old *Section) error {
 	}
 	for _, server := range s.Servers {
 		now, was := s.object.Get(server.Name), old.object.Get(server.Name)
-		if was == nil || !bytes.Equal(f.Text[now.Start:now.End], copied.Text[was.Start:was.End]) {
+		if was == nil || f.Client.TOML && !jsonc.Equal(now, was) || !f.Client.TOML && !bytes.Equal(f.Text[now.Start:now.End], copied.Text[was.Start:was.End]) {
 			return fmt.Errorf("%w: %q at %s", ErrChanged, server.Name, server.At)
 		}
 	}

@@ -1,12 +1,27 @@
 package clients
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/sallyport/sallyport/internal/jsonc"
 	"github.com/sallyport/sallyport/internal/tomledit"
 )
+
+// FormatEntry returns the lines with the entry of this program, for a person to
+// add; entry is a JSON object.
+func (c *Client) FormatEntry(entry []byte) (string, error) {
+	if c.TOML {
+		object, err := jsonc.Parse(entry, nil)
+		if err != nil {
+			return "", err
+		}
+		return tomledit.Format(c.Key, Own, object, "\n"), nil
+	}
+	text, err := json.MarshalIndent(map[string]any{c.Key: map[string]json.RawMessage{Own: entry}}, "", "  ")
+	return string(text) + "\n", err
+}
 
 // putTable returns the text with the entry of this program in the place of the
 // named servers. A text that has the entry and nothing to replace comes back

@@ -112,7 +112,7 @@ func (f *File) parseText(text []byte, folders *Folders) error {
 	if len(strings.TrimSpace(strings.TrimPrefix(string(text), "\ufeff"))) == 0 {
 		return nil
 	}
-	root, err := jsonc.Parse(text, &jsonc.Options{Comments: f.Client.Comments})
+	root, err := f.parseRoot(text)
 	if err != nil {
 		return err
 	}
@@ -131,6 +131,17 @@ func (f *File) parseText(text []byte, folders *Folders) error {
 		return err
 	}
 	return f.readProjects(root, folders)
+}
+
+// parseRoot reads a text in the format of the client.
+func (f *File) parseRoot(text []byte) (root *jsonc.Value, err error) {
+	if !f.Client.TOML {
+		return jsonc.Parse(text, &jsonc.Options{Comments: f.Client.Comments})
+	}
+	if f.toml, err = tomledit.Parse(text); err != nil {
+		return nil, err
+	}
+	return f.toml.Root, nil
 }
 
 // readProjects reads the servers that the user's file has for projects.

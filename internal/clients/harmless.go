@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -31,9 +30,9 @@ var plainHeaders = []string{"accept", "accept-language", "content-type", "mcp-pr
 
 var (
 	// plainNumber is a number, a version, a port, an address or a span of time.
-	plainNumber = regexp.MustCompile(`^[-+]?[0-9]{1,9}(\.[0-9]{1,9}){0,3}(:[0-9]{1,5}){0,2}(ms|s|m|h|d|kb|mb|gb|k|M|G|%)?$`)
+	plainNumber = text.Pattern(`^[-+]?[0-9]{1,9}(\.[0-9]{1,9}){0,3}(:[0-9]{1,5}){0,2}(ms|s|m|h|d|kb|mb|gb|k|M|G|%)?$`)
 	// longNumber is one that a service may take for a key.
-	longNumber = regexp.MustCompile(`^[0-9]{6,}$`)
+	longNumber = text.Pattern(`^[0-9]{6,}$`)
 	// plainSegments is a path of words and versions.
 	plainSegments = text.Pattern(`^(/([A-Za-z]+([._-][A-Za-z]+)*|v?[0-9]{1,3}(\.[0-9]{1,3}){0,2}))*/?$`)
 	// userInfo is what stands in front of the host of an address, also of one that
@@ -56,11 +55,11 @@ func Harmless(name, value string) bool {
 		return false
 	case passwordName(name):
 		return len(value) < minDigits && isTrivial(value)
-	case longNumber.MatchString(value) && numberName(name):
+	case longNumber().MatchString(value) && numberName(name):
 		return false
 	case slices.Contains(plainHeaders, strings.ToLower(name)):
 		return true
-	case isTrivial(value), plainNumber.MatchString(value), isExistingPath(value):
+	case isTrivial(value), plainNumber().MatchString(value), isExistingPath(value):
 		return true
 	case secret:
 		return false
@@ -213,7 +212,7 @@ func inAssignment(command []string, i int, name string) bool {
 // userFlag reports whether a flag for a user is followed by a password too.
 func userFlag(name, value string) bool {
 	user, password, both := strings.Cut(value, ":")
-	return both && user != "" && password != "" && !strings.HasPrefix(password, "//") && !plainNumber.MatchString(value) &&
+	return both && user != "" && password != "" && !strings.HasPrefix(password, "//") && !plainNumber().MatchString(value) &&
 		slices.Contains([]string{"-u", "-U", "--user", "--proxy-user", "--userpwd", "--basic", "--basic-auth", "--login"}, name)
 }
 

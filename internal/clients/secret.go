@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +28,7 @@ var (
 	// secretPart is the part of one that is longer than people's words are.
 	secretPart = text.Pattern(`[A-Za-z0-9+/]{16,}`)
 	// assignment is a name in a text, up to where its value begins.
-	assignment = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_.-]*)["'\]})]{0,3}[ \t]*[:=][ \t]*`)
+	assignment = text.Pattern(`([A-Za-z][A-Za-z0-9_.-]*)["'\]})]{0,3}[ \t]*[:=][ \t]*`)
 	// uuid is what some services take for a key.
 	uuid = text.Pattern(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
@@ -86,7 +85,7 @@ func SecretPair(name, value string) bool {
 	case filepath.IsAbs(value):
 		return SecretName(name) && !plainPath(value)
 	default:
-		return SecretName(name) || passwordEnd.MatchString(strings.ToLower(name)) || SecretText(value)
+		return SecretName(name) || passwordEnd().MatchString(strings.ToLower(name)) || SecretText(value)
 	}
 }
 
@@ -94,13 +93,13 @@ func SecretPair(name, value string) bool {
 const minDigits = 4
 
 // passwordEnd ends a word that joins one for a password with another.
-var passwordEnd = regexp.MustCompile(`(password|passwd|passphrase|passcode|secret|pwd)$`)
+var passwordEnd = text.Pattern(`(password|passwd|passphrase|passcode|secret|pwd)$`)
 
 // passwordName reports whether a name ends in a word for what people make up:
 // MAX_TOKENS is a number, and so may DB_PASSWORD be.
 func passwordName(name string) bool {
 	list := splitWords(name)
-	return len(list) > 0 && passwordEnd.MatchString(list[len(list)-1]) || len(list) > 0 && slices.Contains([]string{"creds", "otp", "pass", "passphrase", "passwd", "password", "pin", "pw", "pwd", "secret"}, list[len(list)-1])
+	return len(list) > 0 && passwordEnd().MatchString(list[len(list)-1]) || len(list) > 0 && slices.Contains([]string{"creds", "otp", "pass", "passphrase", "passwd", "password", "pin", "pw", "pwd", "secret"}, list[len(list)-1])
 }
 
 // numberName reports whether a name is one of a single secret or code, which may
@@ -134,12 +133,12 @@ func SecretText(text string) bool {
 
 // assignsSecret reports whether a text names a part of itself as secrets are named.
 func assignsSecret(text string) bool {
-	return slices.ContainsFunc(assignment.FindAllStringSubmatchIndex(text, -1), func(at []int) bool {
+	return slices.ContainsFunc(assignment().FindAllStringSubmatchIndex(text, -1), func(at []int) bool {
 		name, value := text[at[2]:at[3]], strings.TrimLeft(text[at[1]:], `"'`)
 		if end := strings.IndexAny(value, " \t\r\n\"',;)]}"); end >= 0 {
 			value = value[:end]
 		}
-		return (SecretName(name) || passwordEnd.MatchString(strings.ToLower(name))) && SecretPair(name, value)
+		return (SecretName(name) || passwordEnd().MatchString(strings.ToLower(name))) && SecretPair(name, value)
 	})
 }
 

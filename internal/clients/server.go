@@ -13,6 +13,9 @@ import (
 type Pair struct {
 	// Name and Value are as they stand.
 	Name, Value string
+	// Variable is a variable of the client's environment whose value follows
+	// Value; empty means none.
+	Variable string
 }
 
 // Server is what a client was told of one server. No text of it has been
@@ -42,6 +45,9 @@ type Server struct {
 	Headers []Pair
 	// Off says that the client does not start it.
 	Off bool
+	// Extension says that an extension of the client starts it, in a way that the
+	// settings do not say.
+	Extension bool
 	// Unknown lists members that say something else, by name.
 	Unknown []string
 	// Faults says what in it cannot be understood.
@@ -65,8 +71,17 @@ func (f *File) readServer(m jsonc.Member, path []string, project string) Server 
 		return s
 	}
 	for _, member := range m.Value.Members {
-		s.readMember(member.Name, member.Value)
+		switch {
+		case f.Client.TOML && s.readCodexMember(member.Name, member.Value):
+		case f.Client.Custom && s.readZedMember(member.Name, member.Value):
+		default:
+			s.readMember(member.Name, member.Value)
+		}
 	}
+	if f.Client.Events && s.Type == "" && m.Value.Get("url") != nil {
+		s.Type = "sse"
+	}
+	s.Extension = s.Extension && s.Command == "" && s.URL == ""
 	return s
 }
 
@@ -150,7 +165,7 @@ func (s *Server) readPairs(name string, v *jsonc.Value, to *[]Pair) {
 				s.addFault("%s.%s: expected a text without a zero byte", name, m.Name)
 				return
 			}
-			*to = append(*to, Pair{m.Name, m.Value.Text})
+			*to = append(*to, Pair{Name: m.Name, Value: m.Value.Text})
 		case jsonc.Null:
 			// The client takes the variable out of the environment, in which it
 			// is not here.

@@ -1,9 +1,11 @@
 package clients
 
 import (
+	"cmp"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Ref is a reference in a value that nothing here can look up.
@@ -23,15 +25,17 @@ type Ref struct {
 
 // String is the reference without its default, which may be a secret.
 func (r Ref) String() string {
-	if r.Kind == "" || r.Kind == "env" && r.Text == "${"+r.Name+"}" || r.HasDefault {
+	if r.Kind == "" || r.Kind == "env" && !strings.Contains(r.Text, "env:") || r.HasDefault {
 		return "${" + r.Name + "}"
 	}
 	return "${" + r.Kind + ":" + r.Name + "}"
 }
 
 var (
-	editorRef = regexp.MustCompile(`\$\{([^{}]*)\}`)
-	shellRef  = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}`)
+	editorRef = text.Pattern(`\$\{([^{}]*)\}`)
+	// dollarRef is shellRef, and a name without braces.
+	dollarRef = text.Pattern(`\$(?:\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}|([A-Za-z_][A-Za-z0-9_]*))`)
+	shellRef  = text.Pattern(`\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\}`)
 )
 
 // Expand returns a text with the folders that it refers to in their place, and
@@ -39,8 +43,8 @@ var (
 func (c *Client) Expand(text, home, project string) (expanded string, refs []Ref) {
 	switch c.Variables {
 	case EditorVariables:
-		expanded = editorRef.ReplaceAllStringFunc(text, func(found string) string {
-			ref := editorRef.FindStringSubmatch(found)[1]
+		expanded = editorRef().ReplaceAllStringFunc(text, func(found string) string {
+			ref := editorRef().FindStringSubmatch(found)[1]
 			if folder, ok := editorFolder(ref, home, project); ok {
 				return folder
 			}
@@ -53,7 +57,7 @@ func (c *Client) Expand(text, home, project string) (expanded string, refs []Ref
 		})
 		return expanded, refs
 	case ShellVariables:
-		for _, m := range shellRef.FindAllStringSubmatchIndex(text, -1) {
+		for _, m := range shellRef().FindAllStringSubmatchIndex(text, -1) {
 			r := Ref{Kind: "env", Name: text[m[2]:m[3]], Text: text[m[0]:m[1]], HasDefault: m[4] >= 0}
 			if r.HasDefault {
 				r.Default = text[m[4]:m[5]]
@@ -61,9 +65,24 @@ func (c *Client) Expand(text, home, project string) (expanded string, refs []Ref
 			refs = append(refs, r)
 		}
 		return text, refs
+	case DollarVariables:
+		for _, m := range dollarRef().FindAllStringSubmatch(text, -1) {
+			refs = append(refs, Ref{Kind: "env", Name: cmp.Or(m[1], m[3]), Text: m[0], Default: m[2], HasDefault: strings.Contains(m[0], ":-")})
+		}
+		return text, refs
 	default:
 		return text, nil
 	}
+}
+
+// ExpandPair is Expand for the value of a variable or a header, which may end in
+// the value of a variable of the client's environment.
+func (c *Client) ExpandPair(p Pair, home, project string) (expanded string, refs []Ref) {
+	if p.Variable == "" {
+		return c.Expand(p.Value, home, project)
+	}
+	r := Ref{Kind: "env", Name: p.Variable, Text: "${" + p.Variable + "}"}
+	return p.Value + r.Text, []Ref{r}
 }
 
 // editorFolder is what a reference to a folder means.

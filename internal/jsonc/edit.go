@@ -12,8 +12,6 @@ type Entry struct {
 	Name string
 	// JSON is the value, in one line or many.
 	JSON []byte
-	// Verbatim writes JSON as it stands, without another indentation.
-	Verbatim bool
 }
 
 // Replace puts entries into the place of the members of an object of a text
