@@ -10,25 +10,17 @@ import (
 )
 
 // ApprovalDesk lets the person behind a client decide about held calls.
-func (rt *Runtime) ApprovalDesk() sallyport.ApprovalDesk { return recordingDesk{rt} }
+func (rt *Runtime) ApprovalDesk() sallyport.ApprovalDesk { return recordingDesk{rt.Approvals, rt} }
 
-// recordingDesk lets the person behind a client decide about held calls. Each
-// decision is recorded like one of an operator.
-type recordingDesk struct{ g *Runtime }
-
-// List returns the held calls.
-func (d recordingDesk) List(ctx context.Context, all bool) ([]sallyport.Approval, error) {
-	return d.g.Approvals.List(ctx, all)
-}
-
-// Get returns one held call.
-func (d recordingDesk) Get(ctx context.Context, id string) (sallyport.Approval, error) {
-	return d.g.Approvals.Get(ctx, id)
+// recordingDesk records each decision like one of an operator.
+type recordingDesk struct {
+	sallyport.ApprovalDesk
+	g *Runtime
 }
 
 // Decide approves or denies a held call and records the decision.
 func (d recordingDesk) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
-	a, err := d.g.Approvals.Get(ctx, id)
+	a, err := d.Get(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -72,9 +72,7 @@ func (t *Deployment) refreshCaller(ctx context.Context, callers *auth.Directory,
 	if strings.HasPrefix(caller.Principal.Name, auth.OIDCPrefix) {
 		// The permissions from its token stay; those that every caller had may
 		// be withdrawn.
-		own.Principal.Permissions = slices.DeleteFunc(slices.Clone(caller.Principal.Permissions), func(permission string) bool {
-			return slices.Contains(t.withdrawn, permission)
-		})
+		own.Principal.Permissions = withoutAll(caller.Principal.Permissions, t.withdrawn)
 		own.Principal.Personalities = t.issuerRoles()
 		return &own
 	}
@@ -83,6 +81,11 @@ func (t *Deployment) refreshCaller(ctx context.Context, callers *auth.Directory,
 		own.Principal = now
 	}
 	return &own
+}
+
+// withoutAll returns the permissions that are not among those that are gone.
+func withoutAll(permissions, gone []string) []string {
+	return slices.DeleteFunc(slices.Clone(permissions), func(p string) bool { return slices.Contains(gone, p) })
 }
 
 // issuerRoles returns the roles that callers of the issuer may take.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -167,9 +166,7 @@ func (f *configFollower) swapDeployment(ctx context.Context, next *Deployment) e
 		return errors.Join(err, next.Close())
 	}
 	next.revision = revision
-	next.withdrawn = slices.DeleteFunc(slices.Clone(was.Security.DefaultPermissions), func(permission string) bool {
-		return slices.Contains(next.Config.Security.DefaultPermissions, permission)
-	})
+	next.withdrawn = withoutAll(was.Security.DefaultPermissions, next.Config.Security.DefaultPermissions)
 	f.stopAsking()
 	f.stopProbing()
 	before, idle := f.g.Deployment, f.live.swapDeployment(next, put)

@@ -55,9 +55,7 @@ func (rt *Runtime) principalNow(ctx context.Context, next *Deployment, run *regi
 		if o == nil {
 			return "tokens of the issuer of " + p.Name + " are not believed any more"
 		}
-		p.Permissions = slices.DeleteFunc(slices.Clone(p.Permissions), func(permission string) bool {
-			return slices.Contains(next.withdrawn, permission)
-		})
+		p.Permissions = withoutAll(p.Permissions, next.withdrawn)
 		p.Personalities = append([]string{}, o.Personalities...)
 	default:
 		now, ok, err := rt.Callers.Named(ctx, p.Name)

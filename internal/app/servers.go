@@ -97,7 +97,7 @@ func DecodeServers(c *config.Config, home string) ([]upstream.Server, error) {
 // without secrets.
 func cleanerOf(ctx context.Context, source sallyport.SecretSource) (*output.Cleaner, error) {
 	if source == nil {
-		return output.New(nil)
+		return output.Plain(), nil
 	}
 	known, err := source.Known(ctx)
 	if err != nil {

@@ -82,10 +82,15 @@ func (rt *Runtime) mountOptions(ctx context.Context, t *Deployment, b *sallyport
 
 // CallFinder calls a tool of the finder in a role, as the local user.
 func (t *Deployment) CallFinder(ctx context.Context, role, tool string, args json.RawMessage) sallyport.Result {
-	return t.Servers.Finder.Call(ctx, &sallyport.Caller{
+	return t.Servers.Finder.Call(ctx, localCaller(role, t.Config.Workspace), sallyport.Request{Tool: tool, Args: args})
+}
+
+// localCaller returns the local user in a role.
+func localCaller(role, workspace string) *sallyport.Caller {
+	return &sallyport.Caller{
 		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
-		Platform: sallyport.PlatformCLI, Workspace: t.Config.Workspace,
-	}, sallyport.Request{Tool: tool, Args: args})
+		Platform: sallyport.PlatformCLI, Workspace: workspace,
+	}
 }
 
 // listChanged tells clients of a server that what they see may have changed.

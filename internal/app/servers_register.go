@@ -132,10 +132,7 @@ func (t *Deployment) FindConflicts(offers map[string]*lock.Offer) map[string]str
 // also sees the server.
 func (t *Deployment) ownRefs(server string) (refs []lock.Ref) {
 	for _, role := range t.RolesWith(server) {
-		for _, tool := range t.Registry.List(&sallyport.Caller{
-			Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
-			Platform: sallyport.PlatformCLI, Workspace: t.Config.Workspace,
-		}) {
+		for _, tool := range t.Registry.List(localCaller(role, t.Config.Workspace)) {
 			if tool.Server() == "" {
 				refs = append(refs, lock.Ref{Tool: tool.Name})
 			}
