@@ -45,12 +45,6 @@ use approve.`,
 	return cmd
 }
 
-// withApprovals opens the state without building the gate and runs a command on
-// the held calls.
-func withApprovals(ctx context.Context, env *environment, f *flags, do func(s sallyport.ApprovalStore) error) error {
-	return withState(ctx, env, f, func(rt *app.Runtime) error { return do(rt.Approvals) })
-}
-
 func approvalsList(env *environment, f *flags) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
@@ -63,10 +57,10 @@ arguments. It hides secrets, and characters that would control the terminal.`,
   sallyport approvals ls 06e2k7m9q4c1
   sallyport approvals ls --all --json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withApprovals(cmd.Context(), env, f, func(s sallyport.ApprovalStore) error {
-				list, err := s.List(cmd.Context(), all || len(args) > 0)
+			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
+				list, err := rt.Approvals.List(cmd.Context(), all || len(args) > 0)
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				if len(args) > 0 {
 					if list, err = selectApprovals(list, args); err != nil {
@@ -101,10 +95,10 @@ that it can be held again.`
 		Example: fmt.Sprintf("  sallyport approvals %s 06e2k7m9q4c1v8w3x5z0a2b4 --reason %q", verb, example),
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if as == "" || len(as) > app.MaxSessionBytes || as != escapeControls(as) || as != strings.TrimSpace(as) {
-				return usageError(errors.New("--as: expected a name of at most 256 visible characters, without blanks around it"))
+			if as == "" || len(as) > app.MaxSessionBytes || as != report.EscapeControls(as) || as != strings.TrimSpace(as) {
+				return errors.New("--as: expected a name of at most 256 visible characters, without blanks around it")
 			}
-			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
+			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
 				a, err := decideApproval(cmd.Context(), rt, args[0], as, approve, reason)
 				if err != nil {
 					return err
@@ -128,7 +122,7 @@ func decideApproval(ctx context.Context, rt *app.Runtime, id, by string, approve
 	var none sallyport.Approval
 	list, err := rt.Approvals.List(ctx, true)
 	if err != nil {
-		return none, usageError(err)
+		return none, err
 	}
 	found, err := selectApprovals(list, []string{id})
 	if err != nil {
@@ -140,7 +134,7 @@ func decideApproval(ctx context.Context, rt *app.Runtime, id, by string, approve
 	}
 	decided, err := rt.Approvals.Get(ctx, a.ID)
 	if err != nil {
-		return none, usageError(err)
+		return none, err
 	}
 	return decided, nil
 }
@@ -151,7 +145,7 @@ func selectApprovals(list []sallyport.Approval, ids []string) ([]sallyport.Appro
 	var out []sallyport.Approval
 	for _, id := range ids {
 		if len(id) < shortestID {
-			return nil, usageError(fmt.Errorf("%q: expected an id, or at least %d characters of one", id, shortestID))
+			return nil, fmt.Errorf("%q: expected an id, or at least %d characters of one", id, shortestID)
 		}
 		var found []sallyport.Approval
 		for _, a := range list {
@@ -185,23 +179,23 @@ func printApprovals(p *report.Printer, list []sallyport.Approval, now time.Time,
 	}
 	for i := range list {
 		a := &list[i]
-		p.PrintLine("%s  %s  %s  %s  %s", a.ID, formatState(p, a.State), escapeControls(a.Tool), escapeControls(a.Principal+"/"+a.Personality), formatAge(a, now))
-		args := escapeControls(a.Args)
+		p.PrintLine("%s  %s  %s  %s  %s", a.ID, formatState(p, a.State), report.EscapeControls(a.Tool), report.EscapeControls(a.Principal+"/"+a.Personality), formatAge(a, now))
+		args := report.EscapeControls(a.Args)
 		if short := text.Clip(args, listedArgs); !whole && short != args {
 			args = fmt.Sprintf("%s [%d characters; 'sallyport approvals ls %s' shows them]", short, utf8.RuneCountInString(args), a.ID)
 		}
 		p.PrintLine("    %s", args)
 		for _, target := range a.Targets {
-			p.PrintLine("    uses: %s", escapeControls(target))
+			p.PrintLine("    uses: %s", report.EscapeControls(target))
 		}
 		if a.Why != "" {
-			p.PrintLine("    why: %s", escapeControls(a.Why))
+			p.PrintLine("    why: %s", report.EscapeControls(a.Why))
 		}
 		if a.Hidden > 0 {
 			p.PrintLine("    %s", p.ColourBad(fmt.Sprintf("the arguments hold %d control or invisible characters that are not shown", a.Hidden)))
 		}
 		if a.DecidedBy != "" {
-			p.PrintLine("    %s", escapeControls(strings.TrimSuffix(fmt.Sprintf("decided by %s: %s", a.DecidedBy, a.Reason), ": ")))
+			p.PrintLine("    %s", report.EscapeControls(strings.TrimSuffix(fmt.Sprintf("decided by %s: %s", a.DecidedBy, a.Reason), ": ")))
 		}
 	}
 	return nil

@@ -168,7 +168,7 @@ func auditShow(env *environment, f *flags) *cobra.Command {
 		Example: "  sallyport audit show 06e2k7m9q4c1v8w3x5z0a2b4",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
+			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
 				events, err := eventsOf(cmd.Context(), rt, args[0])
 				if err != nil {
 					return err
@@ -196,7 +196,7 @@ func eventsOf(ctx context.Context, rt *app.Runtime, call string) ([]audit.Event,
 	var events []audit.Event
 	for e, err := range audit.Events(ctx, rt.State, audit.Query{Call: call}) {
 		if err != nil {
-			return nil, usageError(err)
+			return nil, err
 		}
 		events = append(events, e)
 	}
@@ -215,17 +215,12 @@ uses it to prove that no record was cut off the end.`,
 		Example: "  sallyport audit head > /mnt/elsewhere/head.txt",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
+			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
 				head, err := audit.Settled(cmd.Context(), rt.State)
 				if err != nil {
-					return usageError(err)
+					return err
 				}
-				p := env.newPrinter(f)
-				if p.JSON {
-					return p.PrintJSON(map[string]any{"seq": head.Seq, "hash": head.Hash})
-				}
-				p.PrintLine("%s", head)
-				return nil
+				return env.newPrinter(f).PrintAnswer(map[string]any{"seq": head.Seq, "hash": head.Hash}, "%s", head)
 			})
 		},
 	}
@@ -248,20 +243,20 @@ exit code is 1 when a record is bad.`,
 			if head != "" {
 				h, err := audit.ParseHead(strings.TrimSpace(head))
 				if err != nil {
-					return usageError(fmt.Errorf("--head: %w", err))
+					return fmt.Errorf("--head: %w", err)
 				}
 				o.Head = &h
 			}
-			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
+			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
 				key, err := audit.ReadKey(rt.KeyPath())
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				reader := audit.Reader(rt.State)
 				if len(args) == 1 {
 					file, err := os.Open(args[0])
 					if err != nil {
-						return usageError(err)
+						return err
 					}
 					defer file.Close()
 					reader = audit.ReadExport(file)
@@ -301,10 +296,7 @@ func printReport(p *report.Printer, r *audit.Report) error {
 	} else {
 		p.PrintLine("%s", r)
 	}
-	if !r.OK() {
-		return silentFailure()
-	}
-	return nil
+	return failUnless(r.OK())
 }
 
 func auditExport(env *environment, f *flags) *cobra.Command {
@@ -317,13 +309,10 @@ func auditExport(env *environment, f *flags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query, err := q.newQuery(time.Now())
 			if err != nil {
-				return usageError(err)
+				return err
 			}
-			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
-				if err := audit.Export(cmd.Context(), rt.State, env.stdout, query); err != nil {
-					return usageError(err)
-				}
-				return nil
+			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
+				return audit.Export(cmd.Context(), rt.State, env.stdout, query)
 			})
 		},
 	}
@@ -340,29 +329,28 @@ func auditPrune(env *environment, f *flags) *cobra.Command {
 accepts. The records are verified before they are removed.`,
 		Example: "  sallyport audit prune --before 2026-01-01",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			if before == "" {
 				return errors.New("prune: --before TIME is missing: records that are older are removed")
 			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			at, err := parseTime(before, time.Now())
 			if err != nil {
-				return usageError(fmt.Errorf("--before: %w", err))
+				return fmt.Errorf("--before: %w", err)
 			}
-			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
+			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
 				key, err := audit.ReadKey(rt.KeyPath())
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				n, err := audit.Prune(cmd.Context(), rt.State, key, at)
 				if err != nil {
-					return usageError(err)
+					return err
 				}
-				p := env.newPrinter(f)
-				if p.JSON {
-					return p.PrintJSON(map[string]any{"removed": n, "before": at})
-				}
-				p.PrintLine("removed %d records from before %s", n, at.Format(time.RFC3339))
-				return nil
+				return env.newPrinter(f).PrintAnswer(map[string]any{"removed": n, "before": at},
+					"removed %d records from before %s", n, at.Format(time.RFC3339))
 			})
 		},
 	}

@@ -139,10 +139,7 @@ func printResult(p *report.Printer, res sallyport.Result) error {
 		}
 		p.PrintParts(res.Parts)
 	}
-	if !res.OK {
-		return silentFailure()
-	}
-	return nil
+	return failUnless(res.OK)
 }
 
 // leftOf selects named tools, for commands about them. To the caller these

@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/oauth"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/callback"
 	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -43,13 +44,10 @@ command prints two lines: the page to open, and the result.`,
   sallyport login github --principal ci-agent
   sallyport login github --port 8976    # for an issuer that wants the redirect URL http://127.0.0.1:8976/callback`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			rt, err := openGate(cmd.Context(), env, f)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, rt.Close()) }()
-			return logIn(cmd.Context(), rt, env.newPrinter(f), args[0], &l)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withRuntime(cmd.Context(), env, f, app.OpenForCalls, func(rt *app.Runtime) error {
+				return logIn(cmd.Context(), rt, env.newPrinter(f), args[0], &l)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of the principal whose calls use the tokens")
@@ -69,13 +67,10 @@ removes the tokens whatever the issuer answers, and prints what it did.`,
 		Example: `  sallyport logout github
   sallyport logout github --principal ci-agent`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			rt, err := openGate(cmd.Context(), env, f)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, rt.Close()) }()
-			return logOut(cmd.Context(), rt, env.newPrinter(f), args[0], l.principal)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withRuntime(cmd.Context(), env, f, app.OpenForCalls, func(rt *app.Runtime) error {
+				return logOut(cmd.Context(), rt, env.newPrinter(f), args[0], l.principal)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&l.principal, "principal", sallyport.LocalPrincipal, "the `NAME` of the principal whose calls used the tokens")
@@ -86,22 +81,22 @@ removes the tokens whatever the issuer answers, and prints what it did.`,
 func logIn(ctx context.Context, rt *app.Runtime, p *report.Printer, name string, l *loginFlags) error {
 	s, err := app.FindOAuthServer(rt.Deployment, name)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	if rt.Passing {
-		return usageError(errors.New("login: the state is memory, so the tokens would be lost when this command ends: write state: sqlite:PATH"))
+		return errors.New("login: the state is memory, so the tokens would be lost when this command ends: write state: sqlite:PATH")
 	}
 	if held := rt.Servers.Pins.Servers[name]; held != nil && held.Why != "" {
-		return usageError(fmt.Errorf("login %s: %s", name, held.Why))
+		return fmt.Errorf("login %s: %s", name, held.Why)
 	}
 	if l.principal != sallyport.LocalPrincipal {
 		if err := app.CheckPrincipal(ctx, rt, l.principal); err != nil {
-			return usageError(err)
+			return err
 		}
 	}
 	role, err := app.LoginRole(rt.Deployment, name, l.personality)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	status, err := askConsent(ctx, rt, p, s, role, l)
 	if err != nil {
@@ -113,23 +108,23 @@ func logIn(ctx context.Context, rt *app.Runtime, p *report.Printer, name string,
 // askConsent runs a login through the gate, in a role that may use the server. The
 // requests of the login are decided and recorded like calls.
 func askConsent(ctx context.Context, rt *app.Runtime, p *report.Printer, s *upstream.Server, role string, l *loginFlags) (status oauth.Status, err error) {
-	back, err := listenBack(ctx, l.port)
+	back, err := callback.Listen(ctx, l.port)
 	if err != nil {
-		return status, usageError(err)
+		return status, err
 	}
-	defer back.close()
+	defer back.Close()
 	ask := func(ctx context.Context, what oauth.Consent) (url.Values, error) {
-		if err := consentTo(p, s, l.principal, what, back.callbackURL()); err != nil {
+		if err := consentTo(p, s, l.principal, what, back.URL()); err != nil {
 			return nil, err
 		}
-		return back.awaitAnswer(ctx, what.State, loginWait)
+		return back.Await(ctx, what.State, loginWait)
 	}
-	tool, err := rt.Servers.Mounts.Login(s.Name, oauth.LoginOptions{Redirect: back.callbackURL(), Ask: ask}, func(got oauth.Status) { status = got })
+	tool, err := rt.Servers.Mounts.Login(s.Name, oauth.LoginOptions{Redirect: back.URL(), Ask: ask}, func(got oauth.Status) { status = got })
 	if err == nil {
 		err = rt.Servers.Finder.Register(tool)
 	}
 	if err != nil {
-		return status, usageError(err)
+		return status, err
 	}
 	res := rt.CallFinder(ctx, role, tool.Name, argsOf(l.principal))
 	if !res.OK {
@@ -143,11 +138,11 @@ func askConsent(ctx context.Context, rt *app.Runtime, p *report.Printer, s *upst
 func logOut(ctx context.Context, rt *app.Runtime, p *report.Printer, name, principal string) error {
 	s, err := app.FindOAuthServer(rt.Deployment, name)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	was, err := app.RemoveTokens(ctx, rt, s, principal)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	out := map[string]any{"server": name, "principal": s.Holder(principal), "logged_out": was.LoggedIn}
 	switch {

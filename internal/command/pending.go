@@ -36,7 +36,7 @@ func pendingList(env *environment, f *flags) *cobra.Command {
 			return withCallers(cmd.Context(), env, f, false, func(rt *app.Runtime) error {
 				list, err := rt.PendingChanges().List()
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				p := env.newPrinter(f)
 				if p.JSON {
@@ -64,11 +64,11 @@ func pendingShow(env *environment, f *flags) *cobra.Command {
 			return withCallers(cmd.Context(), env, f, false, func(rt *app.Runtime) error {
 				b, err := rt.PendingChanges().Get(args[0])
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				text, err := b.Difference()
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				p := env.newPrinter(f)
 				if p.JSON {
@@ -93,17 +93,17 @@ if one of the files has changed since the child began.`,
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				b, err := rt.PendingChanges().Get(args[0])
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				if expect != b.Digest() {
-					return usageError(fmt.Errorf("%s is not the change with the hash %q: look at it with sallyport pending show %s", b.ID, expect, b.ID))
+					return fmt.Errorf("%s is not the change with the hash %q: look at it with sallyport pending show %s", b.ID, expect, b.ID)
 				}
 				err = rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionApply, b.ID, pathsOf(b)), func() error { return rt.PendingChanges().Apply(b) })
 				if errors.Is(err, pending.ErrChanged) {
-					return usageError(fmt.Errorf("%w; nothing is applied: drop the change with sallyport pending drop %s", err, b.ID))
+					return fmt.Errorf("%w; nothing is applied: drop the change with sallyport pending drop %s", err, b.ID)
 				}
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				env.newPrinter(f).PrintLine("applied: %s", pathsOf(b))
 				return nil
@@ -123,11 +123,11 @@ func pendingDrop(env *environment, f *flags) *cobra.Command {
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				b, err := rt.PendingChanges().Get(args[0])
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				err = rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionDrop, b.ID, pathsOf(b)), func() error { return rt.PendingChanges().Drop(b.ID) })
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				env.newPrinter(f).PrintLine("dropped: %s", pathsOf(b))
 				return nil

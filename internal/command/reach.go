@@ -36,10 +36,10 @@ func reachList(env *environment, f *flags) *cobra.Command {
 		Example: `  sallyport reach ls`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
+			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
 				all, err := rt.Access.WritePlaces(cmd.Context())
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				p := env.newPrinter(f)
 				if p.JSON {
@@ -70,7 +70,7 @@ configuration lets tools write.`,
 		Example: `  sallyport reach forget /srv/old`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
+			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
 				found := false
 				err := rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionForgetPlace, args[0], ""), func() (err error) {
 					found, err = rt.Access.ForgetWritePlace(cmd.Context(), args[0])
@@ -78,15 +78,12 @@ configuration lets tools write.`,
 				})
 				switch {
 				case err != nil:
-					return usageError(err)
+					return err
 				case !found:
-					return usageError(fmt.Errorf("reach forget: the state knows no place %q: sallyport reach ls lists the places", args[0]))
+					return fmt.Errorf("reach forget: the state knows no place %q: sallyport reach ls lists the places", args[0])
 				}
-				if p := env.newPrinter(f); p.JSON {
-					return p.PrintJSON(map[string]any{"path": args[0], "forgotten": true})
-				}
-				env.newPrinter(f).PrintLine("%s is forgotten", text.OneLine(args[0]))
-				return nil
+				return env.newPrinter(f).PrintAnswer(map[string]any{"path": args[0], "forgotten": true},
+					"%s is forgotten", text.OneLine(args[0]))
 			})
 		},
 	}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -20,30 +19,24 @@ the file first: an agent may have changed it. A running server uses it after the
 configuration is loaded again.`,
 		Example: `  sallyport reach accept action deploy`,
 		Args:    cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			rt, err := checkGate(cmd.Context(), env, f)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, rt.Close()) }()
-			for _, w := range rt.Programs {
-				if w.Kind != args[0] || w.Name != args[1] {
-					continue
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withRuntime(cmd.Context(), env, f, app.OpenForCheck, func(rt *app.Runtime) error {
+				for _, w := range rt.Programs {
+					if w.Kind != args[0] || w.Name != args[1] {
+						continue
+					}
+					now := w.CurrentDigest()
+					err := rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionAcceptProgram, w.Kind+" "+w.Name, now), func() error {
+						return rt.Settings.Put(cmd.Context(), w.StateKey(), now)
+					})
+					if err != nil {
+						return err
+					}
+					return env.newPrinter(f).PrintAnswer(map[string]any{"kind": w.Kind, "name": w.Name, "digest": now},
+						"%s %s runs as it is now", w.Kind, w.Name)
 				}
-				now := w.CurrentDigest()
-				err := rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionAcceptProgram, w.Kind+" "+w.Name, now), func() error {
-					return rt.Settings.Put(cmd.Context(), w.StateKey(), now)
-				})
-				if err != nil {
-					return usageError(err)
-				}
-				if p := env.newPrinter(f); p.JSON {
-					return p.PrintJSON(map[string]any{"kind": w.Kind, "name": w.Name, "digest": now})
-				}
-				env.newPrinter(f).PrintLine("%s %s runs as it is now", w.Kind, w.Name)
-				return nil
-			}
-			return usageError(fmt.Errorf("reach accept: no %s %q runs a program that lies where tools may write", args[0], args[1]))
+				return fmt.Errorf("reach accept: no %s %q runs a program that lies where tools may write", args[0], args[1])
+			})
 		},
 	}
 }

@@ -67,6 +67,15 @@ func (e *exitError) Unwrap() error { return e.err }
 // silentFailure ends a command whose answer is already on stdout.
 func silentFailure() error { return &exitError{code: exitFailed} }
 
+// failUnless ends a command whose answer is already on stdout: it fails unless
+// the answer is good.
+func failUnless(good bool) error {
+	if good {
+		return nil
+	}
+	return &exitError{code: exitFailed}
+}
+
 // usageError ends a command that cannot start.
 func usageError(err error) error { return &exitError{code: exitUsage, err: err} }
 
