@@ -1,10 +1,12 @@
 package app
 
 import (
+	"context"
 	"io"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/internal/secretstore"
 )
 
 // Environment is what the gate knows of its process, so that tests can
@@ -24,6 +26,14 @@ type Environment struct {
 	Network *sallyport.NetworkBackend
 	// Packages says where packages come from; nil means the default.
 	Packages *install.Options
+	// Ask asks the user at the terminal for a text that is not shown; nil means
+	// that there is no terminal.
+	Ask func(ctx context.Context, prompt string) (string, error)
+	// Keychain returns the items of a service; nil means the system's keychain.
+	Keychain func(service string) secretstore.Store
+	// Texts holds texts that are read in place of files of the configuration, by
+	// absolute name.
+	Texts map[string][]byte
 	// Intervals are the pauses between two looks at what may have changed.
 	Intervals Intervals
 }

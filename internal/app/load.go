@@ -38,7 +38,7 @@ func LoadConfig(env *Environment, paths []string) (c *config.Config, builtin boo
 
 // ConfigOptions returns what a configuration may know of its environment.
 func (env *Environment) ConfigOptions() *config.Options {
-	return &config.Options{Home: env.Home, Dir: env.Dir, Environ: func(name string) string {
+	return &config.Options{Home: env.Home, Dir: env.Dir, Texts: env.Texts, Environ: func(name string) string {
 		v, _ := env.Lookup(name)
 		return v
 	}}
