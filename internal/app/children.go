@@ -93,5 +93,5 @@ func resolveLinks(path string) string {
 
 // PendingChanges returns the store of changes that wait for a user to review them.
 func (rt *Runtime) PendingChanges() pending.Store {
-	return pending.Store{Dir: filepath.Join(rt.ownFolder(), "pending")}
+	return pending.Store{Dir: filepath.Join(rt.OwnFolder(), "pending")}
 }

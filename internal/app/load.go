@@ -2,11 +2,13 @@ package app
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/onestep"
 )
 
 // LoadConfig reads the configuration that the flags, the environment or the
@@ -32,8 +34,26 @@ func LoadConfig(env *Environment, paths []string) (c *config.Config, builtin boo
 		}
 		paths = []string{ConfigName}
 	}
-	c, err = config.Load(paths, o)
+	if c, err = config.Load(paths, o); err == nil && env.finishStep(c) {
+		c, err = config.Load(paths, o)
+	}
 	return c, false, err
+}
+
+// finishStep completes or undoes a change of the files that an earlier command was
+// interrupted in. It reports whether the files have changed.
+func (env *Environment) finishStep(c *config.Config) bool {
+	if env.Texts != nil {
+		return false
+	}
+	done, err := onestep.Finish(env.StepFolder(c), append([]string{filepath.Join(c.Dir, LockName)}, c.Files...)...)
+	if err != nil {
+		// The files are as they are. What the lock file does not pin is not started.
+		fmt.Fprintf(env.Stderr, "sallyport: warning: a change of the configuration was interrupted and cannot be completed: %v\n", err)
+	} else if done != "" {
+		fmt.Fprintf(env.Stderr, "sallyport: %s\n", done)
+	}
+	return done != ""
 }
 
 // ConfigOptions returns what a configuration may know of its environment.

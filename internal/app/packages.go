@@ -10,13 +10,17 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/ownregistry"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -35,21 +39,40 @@ func (rt *Runtime) openStorage() (err error) {
 		o.PyPI, o.PyPIFiles = from.PyPI, hostRoot(from.PyPI)
 	}
 	o.PyPIFiles = cmp.Or(from.PyPIFiles, o.PyPIFiles)
-	rt.Packages, err = install.New(filepath.Join(rt.ownFolder(), "packages"), &o)
+	rt.Packages, err = install.New(filepath.Join(rt.OwnFolder(), "packages"), &o)
 	return err
 }
 
-// ownFolder returns the runtime's own folder beside the state, which no tool
+// OwnFolder returns the runtime's own folder beside the state, which no tool
 // and no child reaches.
-func (rt *Runtime) ownFolder() string {
-	dir := cmp.Or(rt.Config.Dir, rt.Env.Dir)
-	if rt.Config.State.Path != "" {
-		dir = filepath.Dir(rt.Config.State.Path)
+func (rt *Runtime) OwnFolder() string { return rt.Env.ownFolder(rt.Config) }
+
+// StepFolder returns the folder for the note of a change of several files. A note
+// in a folder that a tool could make would let that tool choose the files, so that
+// only a folder counts that is there before any tool runs: that of the state, or one
+// of the user.
+func (env *Environment) StepFolder(c *config.Config) string {
+	if folder := env.ownFolder(c); c.State.Path != "" && resolveLinks(filepath.Dir(c.State.Path)) == folder {
+		return folder
+	}
+	return filepath.Join(env.Home, ".local", "state", "sallyport")
+}
+
+func (env *Environment) ownFolder(c *config.Config) string {
+	dir := cmp.Or(c.Dir, env.Dir)
+	if c.State.Path != "" {
+		dir = filepath.Dir(c.State.Path)
 	}
 	if filepath.Base(dir) != StateDir {
 		dir = filepath.Join(dir, StateDir)
 	}
 	return resolveLinks(dir)
+}
+
+// OwnRegistries returns the package registries that the user has set for npm and
+// pip on this machine.
+func (env *Environment) OwnRegistries() *ownregistry.Registries {
+	return ownregistry.Read(ownregistry.Machine{Home: env.Home, Lookup: env.Lookup})
 }
 
 // hostRoot returns the root URL of the host of a URL that was already checked.
@@ -69,29 +92,31 @@ type packageInstaller struct {
 	options  registry.Options
 	store    *install.Store
 	stderr   io.Writer
+	// ceiling is the only role of that gate, for every registry.
+	ceiling sallyport.NetworkPolicy
+	// own finds the registries that the machine itself uses.
+	own func() *ownregistry.Registries
 }
 
-// installing is the only role of that gate. It reaches private addresses of
-// registries only where the configuration allows them.
+// installing is the name of the only role of that gate. It reaches private
+// addresses only where the configuration allows them, or where the machine itself
+// uses the registry.
 const installing = "packages"
 
-// installRole is the ceiling of installations.
-type installRole struct{ ceiling *sallyport.Personality }
-
-// Personality implements sallyport.Personalities with the one role.
-func (r installRole) Personality(name string) (*sallyport.Personality, bool) {
-	return r.ceiling, name == installing
-}
-
-func (rt *Runtime) installRole() installRole {
-	return installRole{&sallyport.Personality{
-		Name: installing, Network: &sallyport.NetworkPolicy{Allow: rt.Packages.Hosts(), AllowPrivate: rt.Config.Packages.AllowPrivate},
-	}}
+// roleFor returns the role for one tool. Registries that the machine itself uses,
+// and the public ones, may have any address but metadata and link-local ones:
+// what npm and pip would reach without the gate is no more than before.
+func (i *packageInstaller) roleFor(tool *sallyport.Tool) roleTable {
+	policy := i.ceiling
+	policy.AnyAddress = !slices.ContainsFunc(tool.Capabilities.Network.AllowedHosts, func(host string) bool { return !i.own().Holds(host) })
+	return roleTable{installing: {Name: installing, Network: &policy}}
 }
 
 func (rt *Runtime) newInstaller(t *Deployment) *packageInstaller {
 	return &packageInstaller{
-		backends: sallyport.Backends{Network: rt.network, Files: rt.files, Process: rt.Children, Personalities: rt.installRole()},
+		ceiling:  sallyport.NetworkPolicy{Allow: rt.Packages.Hosts(), AllowPrivate: rt.Config.Packages.AllowPrivate},
+		own:      sync.OnceValue(rt.Env.OwnRegistries),
+		backends: sallyport.Backends{Network: rt.network, Files: rt.files, Process: rt.Children},
 		options:  registry.Options{Recorder: rt.log, Switches: rt.Switches, Logger: rt.Logger, Workspace: t.Config.Workspace},
 		store:    rt.Packages, stderr: rt.Env.Stderr,
 	}
@@ -101,6 +126,7 @@ func (rt *Runtime) newInstaller(t *Deployment) *packageInstaller {
 func (i *packageInstaller) callOnce(ctx context.Context, server string, tool sallyport.Tool) sallyport.Result {
 	tool.Name = tool.Name + "-" + server
 	backends, options := i.backends, i.options
+	backends.Personalities = i.roleFor(&tool)
 	r, err := registry.New(&backends, &options)
 	if err == nil {
 		defer func() { _ = closeRegistry(ctx, r)() }()
@@ -109,9 +135,7 @@ func (i *packageInstaller) callOnce(ctx context.Context, server string, tool sal
 	if err != nil {
 		return sallyport.Err(err.Error(), "")
 	}
-	return r.Call(ctx, &sallyport.Caller{
-		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: installing, Platform: sallyport.PlatformCLI, Workspace: options.Workspace,
-	}, sallyport.Request{Tool: tool.Name})
+	return r.Call(ctx, localCaller(installing, options.Workspace), sallyport.Request{Tool: tool.Name})
 }
 
 // installPackage installs the package of a server with its dependencies, in the
@@ -133,20 +157,22 @@ func (i *packageInstaller) installPackage(ctx context.Context, s *upstream.Serve
 	return p, nil
 }
 
-// suggestVersion returns the version to write for a package that names none.
-func (i *packageInstaller) suggestVersion(ctx context.Context, s *upstream.Server, missing error) string {
+// suggestVersion returns the version to write for a package that names none, empty
+// when it is not known, and says so to the operator.
+func (i *packageInstaller) suggestVersion(ctx context.Context, s *upstream.Server, missing error) (version, why string) {
 	if !errors.Is(missing, install.ErrUnpinned) {
-		return missing.Error()
+		return "", missing.Error()
 	}
-	found, err := s.Package.Resolved(i.callOnce(ctx, s.Name, i.store.Resolve(*s.Package)))
+	answer := i.callOnce(ctx, s.Name, i.store.Resolve(*s.Package))
+	found, err := s.Package.Resolved(answer)
 	if err != nil {
-		return missing.Error() + "; the registry was asked for the newest: " + text.PrintableLine(unwrapText(err.Error()))
+		return "", missing.Error() + "; the registry was asked for the newest: " + text.PrintableLine(unwrapText(err.Error()))
 	}
 	sign := "@"
 	if found.Registry == install.PyPI {
 		sign = "=="
 	}
-	return fmt.Sprintf("%s names no exact version: write %s%s%s, which is the newest", s.Package.Name, found.Name, sign, found.Version)
+	return found.Version, fmt.Sprintf("%s names no exact version: write %s%s%s, which is %s", s.Package.Name, found.Name, sign, found.Version, text.PrintableLine(install.WhyVersion(answer)))
 }
 
 // unwrapText removes the wrapper of untrusted output from a text, for a user to

@@ -71,6 +71,9 @@ type ServerLaunch struct {
 	declared, mounted upstream.Server
 	// Why is the reason when nothing can run, else empty.
 	Why string
+	// Version is the version to write for a package that names none; empty when it
+	// is not known.
+	Version string
 	// pkg is the installed package that runs; nil for other servers.
 	pkg *lock.Package
 	// Attempted is the launch that was last attempted; nil before the first attempt.
@@ -239,7 +242,7 @@ func (p *LockPins) placeServer(ctx context.Context, s *upstream.Server, i *packa
 		l.Why = err.Error() + "; sallyport lock says which is the newest"
 		return l
 	case err != nil:
-		l.Why = i.suggestVersion(ctx, s, err)
+		l.Version, l.Why = i.suggestVersion(ctx, s, err)
 	case same:
 		l.pkg = was.Package
 	case i != nil && (p.Policy == AskNew || p.Policy == AskChanged && known):

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // registryHere starts a registry on this machine and returns its URL.
@@ -26,6 +27,7 @@ func registryHere(t *testing.T) (n *npmStandIn, at string) {
 // and pins the registry.
 func TestAnotherRegistry(t *testing.T) {
 	t.Parallel()
+	needs.Toolchain(t)
 	n, at := registryHere(t)
 	other, elsewhere := registryHere(t)
 	p := packageFolderOver(t, "", nil)
@@ -65,6 +67,59 @@ func TestAnotherRegistry(t *testing.T) {
 	if text := p.says(1, "another package is installed", "diff", "notes"); !strings.Contains(text, at) || !strings.Contains(text, elsewhere) {
 		t.Errorf("diff does not show which registry it was and is:\n%s", text)
 	}
-	p.says(0, "pinned notes as it is", "approve", "notes", "--expect", p.expected())
+	p.says(0, "pinned notes as it is", "lock", "accept", "notes", "--expect", p.expected())
 	p.says(0, "answered --stdio", echo...)
+}
+
+// TestTheRegistryOfTheMachine imports a server where npm is set to a registry on
+// this machine. Import takes the registry over and says so; what is installed
+// comes from there, although the address is a private one and no configuration
+// allows any.
+func TestTheRegistryOfTheMachine(t *testing.T) {
+	t.Parallel()
+	n, at := registryHere(t)
+	p := packageFolderOver(t, "", nil)
+	p.network = nil // as in the program
+	if err := os.MkdirAll(filepath.Join(p.dir, "home"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	place(t, p.dir, "home/.npmrc", "registry="+strings.TrimSuffix(at, "/")+"\n"+strings.TrimPrefix(at, "http:")+":_authToken=hunter2-hunter2\n")
+	place(t, p.dir, "mcp.json", `{"mcpServers": {"notes": {"command": "npx", "args": ["notes-server@1.2.3", "--stdio"]}}}`)
+	const configuration = "version: 1\npersonalities:\n  default: {toolset: []}\n"
+	place(t, p.dir, app.ConfigName, configuration)
+
+	text := p.says(0, "packages of npm come from "+at+", as "+filepath.Join(p.dir, "home", ".npmrc")+" says", "import", "./mcp.json")
+	p.says(0, "holds a token or password for "+at, "import", "./mcp.json")
+	if !strings.Contains(text, `npm: "`+at+`"`) || strings.Contains(text, "hunter2") {
+		t.Errorf("the preview is\n%s", text)
+	}
+	p.says(0, "packages of npm come from "+at, "import", "./mcp.json", "--write")
+	p.says(0, "added", "lock")
+	p.says(0, "answered --stdio", "call", "--personality", "imported", "mcp__notes__echo", "{}")
+	p.says(0, "packages       npm from "+strings.Trim(strings.TrimPrefix(at, "http://"), "/")+", at any address but", "check")
+	if n.asked.Load() == 0 {
+		t.Error("the registry was not asked")
+	}
+	if text := configText(t, p.dir); strings.Contains(text, "allow_private") || strings.Contains(text, "hunter2") || !strings.Contains(text, "packages:\n") {
+		t.Errorf("the configuration is\n%s", text)
+	}
+	// A second import changes nothing.
+	before := configText(t, p.dir)
+	p.says(0, "", "import", "./mcp.json", "--write")
+	if after := configText(t, p.dir); after != before {
+		t.Errorf("a second import wrote\n%s", after)
+	}
+}
+
+// TestTheMachinesOwnSetting installs a published server with the registry that
+// this machine has for npm, through the machine's own network.
+func TestTheMachinesOwnSetting(t *testing.T) {
+	t.Parallel()
+	needNPX(t)
+	p := packageFolderOver(t, "", nil)
+	p.network = nil // as in the program
+	place(t, p.dir, "mcp.json", `{"mcpServers": {"notes": {"command": "npx", "args": ["-y", "`+npmServers[0]+`"]}}}`)
+	place(t, p.dir, app.ConfigName, "version: 1\npersonalities:\n  default: {toolset: []}\n")
+	p.says(0, "wrote", "import", "./mcp.json", "--write")
+	p.says(0, "added", "lock")
 }
