@@ -50,8 +50,8 @@ func (rt *Runtime) loadKey(ctx context.Context) (audit.Key, error) {
 	return audit.LoadKey(rt.KeyPath())
 }
 
-// ownFiles returns the files that no tool may reach: configuration, state, key
-// and secrets. The list includes the names at which a later command would look
+// ownFiles returns the files that no tool may reach: configuration, state, key,
+// secrets and what opens them. The list includes the names at which a later command would look
 // for its configuration, even while no file has them: a tool that wrote one
 // would set its own ceiling.
 func (rt *Runtime) ownFiles(dir string) []string {

@@ -1,0 +1,111 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/secretstore"
+	"github.com/sallyport/sallyport/secrets"
+)
+
+// SecretPlace is a source of secret values.
+type SecretPlace struct {
+	// Name is what the source is called in texts, such as "variables
+	// SALLYPORT_SECRET_*".
+	Name string
+	// Source finds the values.
+	Source sallyport.SecretSource
+	// Backend is what the configuration says of it.
+	Backend config.SecretBackend
+	// Index is its index in the configuration.
+	Index int
+}
+
+// ExplainSecret returns the text of an error of a source, with what to do.
+func (rt *Runtime) ExplainSecret(err error) string {
+	text := strings.TrimPrefix(err.Error(), "secrets: ")
+	switch {
+	case errors.Is(err, secretstore.ErrNoIdentity):
+		text += "; put it into " + rt.Env.identityPath() + ", from where the file was made"
+	case errors.Is(err, secretstore.ErrLocked):
+		text += "; start the command in a terminal, or seal the file to an identity"
+	}
+	return text
+}
+
+// askPassphrase asks for the passphrase of a file; again is true for that of a
+// new file.
+func (rt *Runtime) askPassphrase(ctx context.Context, path string, again bool) (string, error) {
+	if rt.Env.Ask == nil {
+		return "", secretstore.ErrLocked
+	}
+	if !again {
+		return rt.Env.Ask(ctx, "Passphrase of "+path+": ")
+	}
+	word, err := rt.Env.Ask(ctx, "New passphrase of "+path+": ")
+	if err != nil {
+		return "", err
+	}
+	if len(word) < minPassphrase {
+		return "", fmt.Errorf("the passphrase has fewer than %d bytes", minPassphrase)
+	}
+	twice, err := rt.Env.Ask(ctx, "The same again: ")
+	if err == nil && twice != word {
+		err = errors.New("the two passphrases differ")
+	}
+	return word, err
+}
+
+// minPassphrase is the shortest passphrase of a new file, in bytes: age makes
+// each guess slow, and short ones are few.
+const minPassphrase = 8
+
+// keychain returns the items of a service in the system's keychain.
+func (env *Environment) keychain(service string) secretstore.Store {
+	if env.Keychain != nil {
+		return env.Keychain(service)
+	}
+	return secretstore.NewKeychain(service)
+}
+
+// nameSource returns what a source is called in texts.
+func nameSource(c *config.Config, b config.SecretBackend) string {
+	switch {
+	case b.EnvPrefix != "":
+		return "variables " + b.EnvPrefix + "*"
+	case b.Dir != "":
+		return "folder " + shortPath(c, b.Dir)
+	case b.File != "":
+		return "file " + shortPath(c, b.File)
+	case b.Exec != nil:
+		return "program " + b.Exec[0]
+	default:
+		return "keychain " + b.Keychain
+	}
+}
+
+// shortPath returns a path as the file of the configuration would write it.
+func shortPath(c *config.Config, path string) string {
+	if rel, err := filepath.Rel(c.Dir, path); err == nil && !strings.HasPrefix(rel, "..") {
+		return rel
+	}
+	return path
+}
+
+// chainSecrets returns all sources as one; nil when there is none.
+func chainSecrets(places []SecretPlace) sallyport.SecretSource {
+	if len(places) == 0 {
+		return nil
+	}
+	var sources []sallyport.SecretSource
+	for _, p := range places {
+		sources = append(sources, p.Source)
+	}
+	return secrets.NewChain(slices.Clip(sources)...)
+}
