@@ -55,18 +55,21 @@ func (rt *Runtime) loadKey(ctx context.Context) (audit.Key, error) {
 // for its configuration, even while no file has them: a tool that wrote one
 // would set its own ceiling.
 func (rt *Runtime) ownFiles(dir string) []string {
-	own := append([]string{}, rt.Config.Files...)
+	own := append([]string{rt.Env.identityPath()}, rt.Config.Files...)
 	for _, folder := range []string{dir, rt.Config.Dir, rt.Config.Workspace} {
 		if folder != "" {
 			own = append(own, filepath.Join(folder, ConfigName), filepath.Join(folder, LockName), filepath.Join(folder, StateDir))
 		}
 	}
+	if folder := rt.Env.serverFolder(); folder != "" {
+		own = append(own, folder)
+	}
 	if rt.Config.State.Path != "" {
 		own = append(own, rt.Config.State.Path, rt.KeyPath())
 	}
 	for _, b := range rt.Config.Secrets {
-		if b.Dir != "" {
-			own = append(own, b.Dir)
+		if path := b.Path(); path != "" {
+			own = append(own, path)
 		}
 	}
 	return own

@@ -1,0 +1,58 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/serverlist"
+	"github.com/sallyport/sallyport/internal/text"
+)
+
+// serverFolder is where the servers of this user are listed.
+func (env *Environment) serverFolder() string { return serverlist.FolderOf(env.Lookup, env.Home) }
+
+// findServer returns what a command about a record looks at: what it was told,
+// the working folder, or the only server of this user that runs.
+func findServer(env *Environment, paths []string) (*Environment, []string, error) {
+	if v, ok := env.Lookup("SALLYPORT_CONFIG"); len(paths) > 0 || ok && v != "" {
+		return env, paths, nil
+	}
+	for _, name := range []string{ConfigName, StateDir} {
+		if _, err := os.Lstat(filepath.Join(env.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return env, paths, nil
+		}
+	}
+	list, err := serverlist.List(env.serverFolder())
+	if err != nil || len(list) == 0 {
+		return env, paths, err
+	}
+	if len(list) > 1 {
+		return nil, nil, errors.New(askWhichServer(env.Dir, list))
+	}
+	e := list[0]
+	fmt.Fprintf(env.Stderr, "sallyport: no %s here; using the server that runs in %s\n", ConfigName, text.PrintableLine(e.Dir))
+	there := *env
+	there.Dir = e.Dir
+	return &there, e.Config, nil
+}
+
+// askWhichServer asks the user to name one of several servers.
+func askWhichServer(dir string, list []serverlist.Entry) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "no %s in %s, and several servers run: choose one", ConfigName, dir)
+	for _, e := range list {
+		if len(e.Config) == 0 {
+			fmt.Fprintf(&b, "\n  cd %s", text.ShellWord(e.Dir))
+			continue
+		}
+		b.WriteString("\n ")
+		for _, file := range e.Config {
+			b.WriteString(" --config " + text.ShellWord(file))
+		}
+	}
+	return b.String()
+}
