@@ -65,7 +65,7 @@ func (s standingCheck) Stands(ctx context.Context, principal string, since time.
 }
 
 // openCounters chooses the store that counts rate limits.
-func (rt *Runtime) openCounters() error {
+func (rt *Runtime) openCounters(context.Context) error {
 	rt.counters = rt.State
 	if rt.Config.Limits != config.LimitsMemory {
 		return nil

@@ -10,9 +10,9 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
-	"github.com/sallyport/sallyport/internal/fsx"
 	places "github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/sandbox"
 	"github.com/sallyport/sallyport/secrets"
 	"github.com/sallyport/sallyport/tools/database"
 	"github.com/sallyport/sallyport/tools/database/mysql"
@@ -34,12 +34,21 @@ type Deployment struct {
 	Tools []sallyport.Tool
 	// Servers are the upstream servers, whose tools are in the registry too.
 	Servers Servers
+	// Secrets are the sources of secret values, in the order in which they are
+	// asked.
+	Secrets []SecretPlace
 	places  *places.Map
+	// secretsOf finds secrets, databases and relays are the connections; each is
+	// nil where the configuration has none.
+	secretsOf sallyport.SecretSource
+	databases *database.Backend
+	relays    *mail.Backend
+	plain     *sandbox.Runner // runs the programs of secrets; nil without one
 	// Programs holds the programs that tools may write.
 	Programs []*WrittenProgram
 	// warnings lists what an operator must know although it stops nothing.
 	warnings []string
-	closers  []func() error
+	closers
 	// revision identifies the callers of this configuration. withdrawn lists
 	// the permissions that every caller had in the previous configuration and
 	// lost in this one.
@@ -47,16 +56,6 @@ type Deployment struct {
 	withdrawn []string
 	// asking is true while upstream servers are being asked what they offer.
 	asking atomic.Bool
-}
-
-// Close releases everything in the reverse order of opening.
-func (t *Deployment) Close() error {
-	var errs []error
-	for i := len(t.closers) - 1; i >= 0; i-- {
-		errs = append(errs, t.closers[i]())
-	}
-	t.closers = nil
-	return errors.Join(errs...)
 }
 
 // newDeployment builds the deployment of a configuration: secrets, tools, roles. The caller
@@ -73,7 +72,7 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 	}
 	t.checkWorkspace()
 	t.places = rt.placesOf(ctx, c)
-	backends, err := rt.newBackends(t)
+	backends, err := rt.newBackends(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +81,8 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 	}
 	rt.guardPrograms(ctx, t)
 	t.Registry, err = registry.New(backends, &registry.Options{
-		Recorder: rt.log, Limiter: rt.counters, Approvals: rt.Approvals, Switches: rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
+		Recorder: tellingRecorder{rt.log, rt}, Limiter: rt.counters, Approvals: announcingQueue{rt.Approvals, rt}, PersonConnected: rt.personConnected,
+		Switches: rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
 		Facts:  rt.State.Facts(),
 		Logger: rt.Logger, Workspace: c.Workspace,
 		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason,
@@ -128,11 +128,12 @@ func (t *Deployment) PrintWarnings(w io.Writer) {
 
 // newBackends connects the backends that the configuration names. The others stay
 // nil, and a tool that declares one of them is refused.
-func (rt *Runtime) newBackends(t *Deployment) (*sallyport.Backends, error) {
-	source, err := t.secretSource(rt.Env)
-	if err != nil {
+func (rt *Runtime) newBackends(ctx context.Context, t *Deployment) (*sallyport.Backends, error) {
+	if err := rt.openSecrets(ctx, t); err != nil {
 		return nil, err
 	}
+	source := chainSecrets(t.Secrets)
+	t.secretsOf = source
 	b := &sallyport.Backends{
 		Personalities: rolesOf(t.Config, t.Tools),
 		Places:        t.places,
@@ -168,7 +169,7 @@ func (t *Deployment) openConnections(b *sallyport.Backends, logger *slog.Logger)
 			return t.Config.Fault("", "databases", -1, err.Error())
 		}
 		t.closers = append(t.closers, db.Close)
-		b.Databases = db
+		b.Databases, t.databases = db, db
 	}
 	if len(t.Config.Mail) > 0 {
 		relays := map[string]mail.Relay{}
@@ -179,7 +180,7 @@ func (t *Deployment) openConnections(b *sallyport.Backends, logger *slog.Logger)
 		if err != nil {
 			return t.Config.Fault("", "mail", -1, err.Error())
 		}
-		b.Mail = m
+		b.Mail, t.relays = m, m
 	}
 	return nil
 }
@@ -213,29 +214,4 @@ func (t *Deployment) checkSecrets(source sallyport.SecretSource) error {
 		refs = append(refs, t.Servers.Declared[i].Implied().Secrets...)
 	}
 	return checker.Check(refs)
-}
-
-// secretSource chains the configured backends; nil when there is none.
-func (t *Deployment) secretSource(env *Environment) (sallyport.SecretSource, error) {
-	var sources []sallyport.SecretSource
-	for i, b := range t.Config.Secrets {
-		if b.EnvPrefix != "" {
-			source, err := secrets.NewEnv(b.EnvPrefix, env.Pairs())
-			if err != nil {
-				return nil, err
-			}
-			sources = append(sources, source)
-			continue
-		}
-		source, err := secrets.OpenDir(b.Dir)
-		if err != nil {
-			return nil, t.Config.Fault("", "secrets", i, fmt.Sprintf("secrets.%d.dir: %s cannot be opened: %s: make the folder, closed to other users", i, b.Dir, fsx.Reason(err)))
-		}
-		t.closers = append(t.closers, source.Close)
-		sources = append(sources, source)
-	}
-	if len(sources) == 0 {
-		return nil, nil
-	}
-	return secrets.NewChain(sources...), nil
 }

@@ -15,6 +15,17 @@ import (
 // serverFolder is where the servers of this user are listed.
 func (env *Environment) serverFolder() string { return serverlist.FolderOf(env.Lookup, env.Home) }
 
+// ListServer lists this process as a server, so that commands about its record
+// find its state. A server that cannot be listed serves nevertheless.
+func (rt *Runtime) ListServer() {
+	remove, err := serverlist.Add(rt.Env.serverFolder(), serverlist.Entry{PID: os.Getpid(), Dir: rt.Env.Dir, Config: rt.Config.Files})
+	if err != nil {
+		rt.Logger.Warn("commands in other folders do not find this server by themselves: give them --config", "error", err)
+		return
+	}
+	rt.closers = append(rt.closers, remove)
+}
+
 // findServer returns what a command about a record looks at: what it was told,
 // the working folder, or the only server of this user that runs.
 func findServer(env *Environment, paths []string) (*Environment, []string, error) {

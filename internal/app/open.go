@@ -65,15 +65,16 @@ func OpenForLock(ctx context.Context, env *Environment, paths []string, l PinPol
 // OpenForRecord opens the state without the gate, for its records. It creates
 // no state file.
 func OpenForRecord(ctx context.Context, env *Environment, paths []string) (rt *Runtime, err error) {
-	c, builtin, err := LoadConfig(env, paths)
-	if err != nil {
+	if env, paths, err = findServer(env, paths); err != nil {
 		return nil, err
 	}
-	rt = &Runtime{Env: env, Deployment: &Deployment{Config: c}, Builtin: builtin}
+	if rt, err = newRuntime(env, paths); err != nil {
+		return nil, err
+	}
 	open := rt.openStore
-	if path := c.State.Path; path != "" {
+	if path := rt.Config.State.Path; path != "" {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(env.Stderr, "sallyport: no record yet: %s does not exist\n", path)
+			fmt.Fprintf(env.Stderr, "sallyport: no record yet: %s does not exist; --config FILE looks elsewhere\n", path)
 			open = rt.openMemory
 		}
 	}
@@ -86,60 +87,65 @@ func OpenForRecord(ctx context.Context, env *Environment, paths []string) (rt *R
 // OpenForAccess opens the state without the gate, for its records, principals
 // and kill switches. Only a change creates a state file.
 func OpenForAccess(ctx context.Context, env *Environment, paths []string, change bool) (rt *Runtime, err error) {
+	if rt, err = newRuntime(env, paths); err != nil {
+		return nil, err
+	}
+	if change && rt.Config.State.Kind == config.StateMemory {
+		return nil, errors.New("the configuration keeps its state in memory, so this change would be lost when the command ends: set state to a file")
+	}
+	open := rt.openStore
+	if _, err := os.Lstat(rt.Config.State.Path); !change && errors.Is(err, fs.ErrNotExist) {
+		open = rt.openMemory
+	}
+	if err = open(ctx); err == nil {
+		err = rt.openCallers(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, rt.Close())
+	}
+	return rt, nil
+}
+
+// OpenForSecrets reads the configuration and opens nothing, for commands that
+// change where secrets are kept.
+func OpenForSecrets(_ context.Context, env *Environment, paths []string) (*Runtime, error) {
+	return newRuntime(env, paths)
+}
+
+// newRuntime reads the configuration and opens nothing.
+func newRuntime(env *Environment, paths []string) (*Runtime, error) {
 	c, builtin, err := LoadConfig(env, paths)
 	if err != nil {
 		return nil, err
 	}
-	if change && c.State.Kind == config.StateMemory {
-		return nil, errors.New("the configuration keeps its state in memory, so this change would be lost when the command ends: set state to a file")
-	}
-	rt = &Runtime{Env: env, Deployment: &Deployment{Config: c}, Builtin: builtin}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, rt.Close())
-		}
-	}()
-	open := rt.openStore
-	if _, err := os.Lstat(c.State.Path); !change && errors.Is(err, fs.ErrNotExist) {
-		open = rt.openMemory
-	}
-	if err := open(ctx); err != nil {
-		return rt, err
-	}
-	return rt, rt.openCallers(ctx)
+	return &Runtime{Env: env, Deployment: &Deployment{Config: c}, Builtin: builtin}, nil
 }
 
 func openWith(ctx context.Context, env *Environment, paths []string, open func(*Runtime, context.Context) error) (rt *Runtime, err error) {
-	c, builtin, err := LoadConfig(env, paths)
-	if err != nil {
+	if rt, err = newRuntime(env, paths); err != nil {
 		return nil, err
 	}
-	rt = &Runtime{Env: env, Deployment: &Deployment{Config: c}, Builtin: builtin, Logger: slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+	rt.Logger = slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, rt.Close())
 		}
 	}()
-	if builtin {
+	if rt.Builtin {
 		fmt.Fprintf(env.Stderr, "sallyport: no %s here; using what 'sallyport init' would write\n", ConfigName)
 	}
-	if err := open(rt, ctx); err != nil {
-		return rt, err
-	}
-	if err := rt.openLog(ctx); err != nil {
-		return rt, err
-	}
-	if err := errors.Join(rt.openCallers(ctx), rt.openCounters()); err != nil {
-		return rt, err
-	}
-	if err := rt.openHands(); err != nil {
-		return rt, err
+	for _, open := range []func(context.Context) error{
+		func(ctx context.Context) error { return open(rt, ctx) }, rt.openLog, rt.openCallers, rt.openCounters, rt.openHands,
+	} {
+		if err := open(ctx); err != nil {
+			return rt, err
+		}
 	}
 	rt.runs = registry.NewRuns(&registry.RunsOptions{
 		Switches: rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Recorder: rt.log, Logger: rt.Logger,
 	})
 	rt.closers = append(rt.closers, func() error { rt.runs.Close(); return nil })
-	t, err := rt.newDeployment(ctx, c)
+	t, err := rt.newDeployment(ctx, rt.Config)
 	if err != nil {
 		return rt, err
 	}

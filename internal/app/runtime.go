@@ -1,8 +1,10 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/internal/secretstore"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/sandbox"
 	"github.com/sallyport/sallyport/store"
@@ -70,13 +73,27 @@ type Runtime struct {
 	// Toolchains are what children see of the machine beside its system folders.
 	Toolchains []sandbox.Toolchain
 	commands   *terminal.Family
+	stores     map[string]secretstore.Store // of secrets that users set
 
-	closers []func() error
+	closers
+}
+
+// closers release what was opened.
+type closers []func() error
+
+// Close releases everything in the reverse order of opening.
+func (c *closers) Close() error {
+	var errs []error
+	for _, release := range slices.Backward(*c) {
+		errs = append(errs, release())
+	}
+	*c = nil
+	return errors.Join(errs...)
 }
 
 // openHands opens the parts that tools work with and that no reload replaces:
 // files, network, children and attachments.
-func (rt *Runtime) openHands() (err error) {
+func (rt *Runtime) openHands(context.Context) (err error) {
 	if rt.Uploads, err = attachments.New(nil); err != nil {
 		return err
 	}
@@ -97,14 +114,4 @@ func (rt *Runtime) openHands() (err error) {
 	// Close the children before the runner that holds them.
 	rt.closers = append(rt.closers, rt.commands.Close)
 	return nil
-}
-
-// Close releases everything in the reverse order of opening.
-func (rt *Runtime) Close() error {
-	var errs []error
-	for i := len(rt.closers) - 1; i >= 0; i-- {
-		errs = append(errs, rt.closers[i]())
-	}
-	rt.closers = nil
-	return errors.Join(errs...)
 }

@@ -5,8 +5,38 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/secretstore"
+	"github.com/sallyport/sallyport/sandbox"
 )
+
+// openProgram returns the secrets of a program of the operator. The program is
+// not confined: it needs the logins of the user, which no grant reaches. So it
+// must lie where no tool may write, which is looked at now and before each
+// start.
+func (rt *Runtime) openProgram(t *Deployment, argv []string) (*secretstore.Program, error) {
+	if err := t.checkUnwritten(rt.Env, argv); err != nil {
+		return nil, err
+	}
+	if t.plain == nil {
+		runner, err := sandbox.New(&sandbox.Options{Level: sallyport.LevelNone, Warm: -1, Logger: rt.Logger})
+		if err != nil {
+			return nil, err
+		}
+		t.plain = runner
+		t.closers = append(t.closers, runner.Close)
+	}
+	return secretstore.NewProgram(argv, secretstore.ProgramOptions{
+		Runner: t.plain, Env: programEnvironment(rt.Env.Pairs(), t.Config),
+		Check: func(path string) error {
+			if by := t.findWriter(path); by != "" {
+				return writableError(path, by)
+			}
+			return t.checkUnwritten(rt.Env, argv)
+		},
+	}), nil
+}
 
 // checkUnwritten refuses a command when tools may write one of the files that it
 // runs.

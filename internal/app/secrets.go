@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/secretstore"
 	"github.com/sallyport/sallyport/secrets"
 )
@@ -25,6 +26,89 @@ type SecretPlace struct {
 	Backend config.SecretBackend
 	// Index is its index in the configuration.
 	Index int
+}
+
+// openSecrets opens the sources of the configuration.
+func (rt *Runtime) openSecrets(ctx context.Context, t *Deployment) error {
+	for i, b := range t.Config.Secrets {
+		place := SecretPlace{Name: nameSource(t.Config, b), Backend: b, Index: i}
+		switch {
+		case b.EnvPrefix != "":
+			source, err := secrets.NewEnv(b.EnvPrefix, rt.Env.Pairs())
+			if err != nil {
+				return err
+			}
+			place.Source = source
+		case b.Dir != "":
+			source, err := secrets.OpenDir(b.Dir)
+			if err != nil {
+				return t.Config.Fault("", "secrets", i, fmt.Sprintf("secrets.%d.dir: %s cannot be opened: %s: make the folder, closed to other users", i, b.Dir, fsx.Reason(err)))
+			}
+			t.closers = append(t.closers, source.Close)
+			place.Source = source
+		case b.Exec != nil:
+			source, err := rt.openProgram(t, b.Exec)
+			if err != nil {
+				return t.Config.Fault("", "secrets", i, fmt.Sprintf("secrets.%d.exec: %s", i, err))
+			}
+			place.Source = source
+		default:
+			place.Source = rt.secretStore(b, SealFile)
+			if _, err := place.Source.Known(ctx); err != nil {
+				return t.Config.Fault("", "secrets", i, fmt.Sprintf("secrets.%d.file: %s", i, rt.ExplainSecret(err)))
+			}
+		}
+		t.Secrets = append(t.Secrets, place)
+	}
+	return nil
+}
+
+// secretStore returns the source of a backend that users write with secrets set.
+// It stays the same while the runtime lives, so that a passphrase is asked for
+// once.
+func (rt *Runtime) secretStore(b config.SecretBackend, kind SealKind) secretstore.Store {
+	key := b.File + "\x00" + b.Keychain
+	if known, ok := rt.stores[key]; ok {
+		return known
+	}
+	var s secretstore.Store
+	if b.Keychain != "" {
+		s = rt.Env.keychain(b.Keychain)
+	} else {
+		s = secretstore.NewFile(b.File, &secretstore.FileOptions{
+			Identities: rt.identities(), Seal: rt.sealFor(kind), Exclusive: rt.changeAlone,
+			Passphrase: func(ctx context.Context, again bool) (string, error) { return rt.askPassphrase(ctx, b.File, again) },
+		})
+	}
+	if rt.stores == nil {
+		rt.stores = map[string]secretstore.Store{}
+	}
+	rt.stores[key] = s
+	return s
+}
+
+// SecretStores returns the sources that users write with secrets set, in the
+// order of the configuration. kind says what a new file is sealed to.
+func (rt *Runtime) SecretStores(kind SealKind) (places []SecretPlace) {
+	for i, b := range rt.Config.Secrets {
+		if b.File != "" || b.Keychain != "" {
+			places = append(places, SecretPlace{nameSource(rt.Config, b), rt.secretStore(b, kind), b, i})
+		}
+	}
+	return places
+}
+
+// UnlockSecrets opens the files of secrets before the first call, and asks for
+// their passphrases. It returns why one stays locked.
+func (rt *Runtime) UnlockSecrets(ctx context.Context) (locked []string) {
+	for _, p := range rt.Secrets {
+		if f, ok := p.Source.(*secretstore.File); ok {
+			if _, err := f.Refs(ctx); err != nil {
+				locked = append(locked, rt.ExplainSecret(err))
+			}
+		}
+	}
+	return locked
 }
 
 // ExplainSecret returns the text of an error of a source, with what to do.

@@ -14,27 +14,16 @@ import (
 	"github.com/sallyport/sallyport/store/sqlite"
 )
 
-// stateBackend opens a state of one kind. The path is empty for a kind without
-// a file.
-type stateBackend func(ctx context.Context, path string, logger *slog.Logger) (store.State, error)
-
-// stateBackends returns the backends of the kinds of state that a configuration
-// may name.
-func stateBackends() map[config.StateKind]stateBackend {
-	return map[config.StateKind]stateBackend{
-		config.StateMemory: func(context.Context, string, *slog.Logger) (store.State, error) { return memory.New(nil) },
-		config.StateSQLite: func(ctx context.Context, path string, logger *slog.Logger) (store.State, error) {
-			return sqlite.Open(ctx, path, &sqlite.Options{Logger: logger})
-		},
-	}
-}
-
+// openState opens a state of any kind that a configuration may name.
 func openState(ctx context.Context, s config.State, logger *slog.Logger) (store.State, error) {
-	open, ok := stateBackends()[s.Kind]
-	if !ok {
+	switch s.Kind {
+	case config.StateMemory:
+		return memory.New(nil)
+	case config.StateSQLite:
+		return sqlite.Open(ctx, s.Path, &sqlite.Options{Logger: logger})
+	default:
 		return nil, fmt.Errorf("no backend stores state of the kind %q", s.Kind)
 	}
-	return open(ctx, s.Path, logger)
 }
 
 // openStore opens the state that the configuration names.
