@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -53,11 +54,8 @@ func Open(relays map[string]Relay, o *Options) (*Backend, error) {
 		b.o = *o
 	}
 	var faults []error
-	switch {
-	case b.o.Timeout < 0:
+	if b.o.Timeout = cmp.Or(b.o.Timeout, defaultTimeout); b.o.Timeout < 0 {
 		faults = append(faults, errors.New("mail: the timeout is negative"))
-	case b.o.Timeout == 0:
-		b.o.Timeout = defaultTimeout
 	}
 	if b.o.Dial == nil {
 		b.o.Dial = (&net.Dialer{}).DialContext
@@ -73,8 +71,8 @@ func Open(relays map[string]Relay, o *Options) (*Backend, error) {
 		}
 		b.relays[name] = r
 	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
 	}
 	return b, nil
 }
@@ -108,6 +106,21 @@ func (b *Backend) Send(ctx context.Context, name string, m sallyport.Message) er
 	if err != nil {
 		return sallyport.InputInvalid(err.Error())
 	}
+	return b.withSession(ctx, r, func(s *relaySession, who credentials) error { return s.deliverLetter(who, l) })
+}
+
+// Check connects to a relay and logs in, and sends nothing. Its errors are those
+// of [Backend.Send].
+func (b *Backend) Check(ctx context.Context, name string) error {
+	r, ok := b.relays[name]
+	if !ok {
+		return notConfigured(name)
+	}
+	return b.withSession(ctx, r, (*relaySession).authenticate)
+}
+
+// withSession connects to a relay, does something, and takes leave of it.
+func (b *Backend) withSession(ctx context.Context, r *relay, do func(s *relaySession, who credentials) error) error {
 	ctx, cancel := context.WithTimeout(ctx, b.o.Timeout)
 	defer cancel()
 	who, err := b.readCredentials(ctx, r)
@@ -119,7 +132,7 @@ func (b *Backend) Send(ctx context.Context, name string, m sallyport.Message) er
 		return r.toCallerError(ctx, err)
 	}
 	defer s.close()
-	if err := s.deliverLetter(who, l); err != nil {
+	if err := do(s, who); err != nil {
 		return r.toCallerError(ctx, err)
 	}
 	s.quit()

@@ -39,6 +39,14 @@ type stepError struct {
 	err  error
 }
 
+// newStepError returns the error of a step; nil when the cause is.
+func newStepError(step deliveryStep, cause error) error {
+	if cause == nil {
+		return nil
+	}
+	return &stepError{step: step, err: cause}
+}
+
 // Error is for the log.
 func (e *stepError) Error() string {
 	if e.err == nil {

@@ -143,7 +143,7 @@ func canonicalAddress(s string) (address string, wide bool, err error) {
 // like the end of the header. What looks like an encoded word is encoded, so
 // that a reader gets to see it as it was given and does not decode it.
 func encodeSubject(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
+	s = text.OneLine(s)
 	plain := !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 	if plain && !strings.Contains(s, "=?") {
 		return s

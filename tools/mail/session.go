@@ -62,10 +62,10 @@ func (s *relaySession) greetRelay(ctx context.Context, conn net.Conn, config *tl
 			return &stepError{step: stepLocal}
 		}
 	}
-	if s.client, err = smtp.NewClient(conn, s.relay.host); err != nil {
-		return &stepError{step: stepGreet, err: err}
+	if s.client, err = smtp.NewClient(conn, s.relay.host); err == nil {
+		err = s.client.Hello(greetingName(conn))
 	}
-	if err := s.client.Hello(greetingName(conn)); err != nil {
+	if err != nil {
 		return &stepError{step: stepGreet, err: err}
 	}
 	if s.relay.TLS != TLSStart {
@@ -74,10 +74,7 @@ func (s *relaySession) greetRelay(ctx context.Context, conn net.Conn, config *tl
 	if offered, _ := s.client.Extension("STARTTLS"); !offered {
 		return &stepError{step: stepNoTLS}
 	}
-	if err := s.client.StartTLS(config); err != nil {
-		return &stepError{step: stepTLS, err: err}
-	}
-	return nil
+	return newStepError(stepTLS, s.client.StartTLS(config))
 }
 
 // greetingName returns how this machine calls itself: by its address, because
@@ -120,10 +117,7 @@ func (s *relaySession) deliverLetter(who credentials, l *letter) error {
 	if _, err := bytes.NewReader(l.text).WriteTo(w); err != nil {
 		return &stepError{step: stepContent, err: err}
 	}
-	if err := w.Close(); err != nil {
-		return &stepError{step: stepVerdict, err: err}
-	}
-	return nil
+	return newStepError(stepVerdict, w.Close())
 }
 
 // authenticate tells the relay who sends, over TLS only. An answer's text may
