@@ -48,6 +48,9 @@ const (
 	// ActionForgetPlace: a place in which tools could write is forgotten, so that
 	// links in it count as the operator's.
 	ActionForgetPlace Action = "place.forget"
+	// ActionTry connected to a database or a mail relay to see whether it
+	// answers.
+	ActionTry Action = "connection.try"
 )
 
 // Change is what an operator did. Who and when are the event's.

@@ -19,12 +19,6 @@ func viewGate(ctx context.Context, env *environment, f *flags) (*app.Runtime, er
 	return rt, refuseStart(err)
 }
 
-// checkGate opens a gate that changes nothing but the record.
-func checkGate(ctx context.Context, env *environment, f *flags) (*app.Runtime, error) {
-	rt, err := app.OpenForCheck(ctx, &env.Environment, f.config)
-	return rt, refuseStart(err)
-}
-
 // askGate opens a gate that asks upstream servers what they offer.
 func askGate(ctx context.Context, env *environment, f *flags) (*app.Runtime, error) {
 	rt, err := app.OpenForQuestions(ctx, &env.Environment, f.config)
