@@ -13,7 +13,6 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/report"
-	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -88,41 +87,31 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 
 func auditTail(env *environment, f *flags) *cobra.Command {
 	var q auditFilter
+	var all, follow bool
 	cmd := &cobra.Command{
-		Use:     "tail",
-		Short:   "Print the newest records",
-		Example: "  sallyport audit tail -n 50 --denied",
-		Args:    cobra.NoArgs,
+		Use:   "tail",
+		Short: "Print the newest records",
+		Long: `Print the newest records. With -f it goes on with those that come. What the gate
+asked MCP servers by itself, and got answered, is left out unless --all is given;
+export has every record.`,
+		Example: `  sallyport audit tail -n 50 --denied
+  sallyport audit tail -f`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query, err := q.newQuery(time.Now())
 			if err != nil {
-				return usageError(err)
+				return err
 			}
-			return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
+			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
 				p := env.newPrinter(f)
-				for e, err := range audit.Events(cmd.Context(), rt.State, query) {
-					if err != nil {
-						return usageError(err)
-					}
-					if err := printEvent(p, &e); err != nil {
-						return err
-					}
-				}
-				return nil
+				return rt.Tail(cmd.Context(), query, all, follow, func(e *audit.Event) error { return report.PrintEvent(p, e) })
 			})
 		},
 	}
 	q.registerFlags(cmd, 20)
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with the records that come")
+	cmd.Flags().BoolVar(&all, "all", false, "also print what the gate asked MCP servers by itself")
 	return cmd
-}
-
-// printEvent prints one record on one line.
-func printEvent(p *report.Printer, e *audit.Event) error {
-	if p.JSON {
-		return p.PrintJSON(e)
-	}
-	p.PrintLine("%6d %s %-8s %s %s", e.Seq, e.Time.Local().Format("2006-01-02 15:04:05.000"), outcomeWord(p, e), e.CallID, text.OneLine(describeEvent(e)))
-	return nil
 }
 
 // outcomeWord returns one word for the outcome of a call.
@@ -145,20 +134,6 @@ func outcomeWord(p *report.Printer, e *audit.Event) string {
 	default:
 		return p.ColourBad("failed")
 	}
-}
-
-func describeEvent(e *audit.Event) string {
-	if e.Change != nil {
-		return describeChange(e)
-	}
-	line := fmt.Sprintf("%s %s/%s", e.Tool, e.Principal, e.Personality)
-	if e.Args != "" && e.Kind != audit.KindIntent {
-		line += " " + text.Clip(string(e.Args), 100)
-	}
-	if e.Kind == audit.KindOutcome && !e.OK {
-		line += fmt.Sprintf(" -> %s: %s", e.Code, text.Clip(text.OneLine(string(e.Error)), 160))
-	}
-	return line
 }
 
 func auditShow(env *environment, f *flags) *cobra.Command {
