@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/app/safekeeping"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
@@ -32,6 +33,8 @@ type environment struct {
 	stdout io.WriteCloser
 	// colour is true when stdout is a terminal that shows colours.
 	colour bool
+	// terminal is true when a user sees the questions and can answer them.
+	terminal bool
 }
 
 // systemEnvironment returns the environment of the process.
@@ -44,8 +47,12 @@ func systemEnvironment() *environment {
 	// that needs it reports the error.
 	e.Dir, _ = os.Getwd()
 	e.Home, _ = os.UserHomeDir()
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		e.Ask = safekeeping.AskTerminal
+	}
 	_, plain := os.LookupEnv("NO_COLOR")
 	e.colour = !plain && term.IsTerminal(int(os.Stdout.Fd()))
+	e.terminal = term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
 	return e
 }
 
