@@ -21,9 +21,9 @@ func diffCommand(env *environment, f *flags) *cobra.Command {
 		Short: "Show what changed of MCP servers since they were pinned",
 		Long: `Ask each pinned MCP server, or the named one, what it offers now. Show what differs
 from ` + app.LockName + `: how severe the change is, the old text, the new text, and the
-command that approves it.
+command that accepts it.
 
-A server that would now be started in another way is not started. Approve its
+A server that would now be started in another way is not started. Accept its
 launch first. Then run diff again to see what the server offers.
 
 The exit code is 1 when something differs or a server does not answer.`,
@@ -39,7 +39,7 @@ The exit code is 1 when something differs or a server does not answer.`,
 				}
 				r, err := pinning.CompareLock(cmd.Context(), rt, f.config, scope)
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				return printDiff(r, env.newPrinter(f))
 			})
@@ -49,31 +49,27 @@ The exit code is 1 when something differs or a server does not answer.`,
 
 // printDiff prints the changes, the most serious change of each server first.
 func printDiff(d *pinning.LockDiff, p *report.Printer) error {
-	var err error
-	if p.JSON {
-		err = p.PrintJSON(d)
-	} else {
+	if !p.JSON {
 		printText(d, p)
+	} else if err := p.PrintJSON(d); err != nil {
+		return err
 	}
-	if err == nil && !d.Same {
-		err = silentFailure()
-	}
-	return err
+	return failUnless(d.Same)
 }
 
 func printText(d *pinning.LockDiff, p *report.Printer) {
 	if d.Same {
 		p.PrintLine("everything is as %s has it", d.File)
 	}
-	order := printChanges(p, d.Changes, func(server string) { printApprovalHints(d, p, server) })
+	order := printChanges(p, d.Changes, func(server string) { printAcceptHints(d, p, server) })
 	for i := range d.Servers {
 		printState(p, &d.Servers[i])
 	}
-	// Only the approval of everything removes a server that is no longer
+	// Only the acceptance of everything removes a server that is no longer
 	// declared.
 	alone := len(order) == 1 && slices.ContainsFunc(d.Servers, func(st pinning.ServerState) bool { return st.Server == order[0] })
-	if d.Approve != "" && !alone {
-		p.PrintLine("approve all of it: %s", d.Approve)
+	if d.AcceptAll != "" && !alone {
+		p.PrintLine("accept all of it: %s", d.AcceptAll)
 	}
 }
 
@@ -95,22 +91,22 @@ func printChanges(p *report.Printer, changes []lock.Change, after func(server st
 	return order
 }
 
-// printApprovalHints prints the commands that approve the present state of a
+// printAcceptHints prints the commands that accept the present state of a
 // server.
-func printApprovalHints(d *pinning.LockDiff, p *report.Printer, server string) {
+func printAcceptHints(d *pinning.LockDiff, p *report.Printer, server string) {
 	for _, st := range d.Servers {
-		if st.Server != server || st.Approve == "" {
+		if st.Server != server || st.Accept == "" {
 			continue
 		}
 		if !st.Started {
-			p.PrintLine("  It was not started: approve its launch, then ask again what it offers.")
+			p.PrintLine("  It was not started: accept its launch, then ask again what it offers.")
 		}
-		p.PrintLine("  approve: %s", st.Approve)
+		p.PrintLine("  accept: %s", st.Accept)
 	}
 	for _, c := range d.Changes {
 		one := lock.Scope{Server: c.Server, Tool: c.Name}.String()
 		if command := d.Tools[one]; c.Server == server && command != "" {
-			p.PrintLine("  approve %s alone: %s", text.PrintableLine(c.Name), command)
+			p.PrintLine("  accept %s alone: %s", text.PrintableLine(c.Name), command)
 			delete(d.Tools, one)
 		}
 	}
@@ -134,7 +130,7 @@ func printChange(p *report.Printer, c *lock.Change) {
 		}
 	}
 	if c.Cut {
-		p.PrintLine("    there are more differences: read the whole definition before you approve it")
+		p.PrintLine("    there are more differences: read the whole definition before you accept it")
 	}
 }
 
@@ -145,7 +141,7 @@ func scopeOf(args []string) (s lock.Scope, err error) {
 	}
 	s.Server, s.Tool, _ = strings.Cut(args[0], "/")
 	if s.Server == "" || strings.HasSuffix(args[0], "/") && s.Tool == "" {
-		return s, usageError(errors.New("expected SERVER or SERVER/TOOL"))
+		return s, errors.New("expected SERVER or SERVER/TOOL")
 	}
 	return s, nil
 }

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -43,12 +42,10 @@ it. The exit code is 1 when a server could not be pinned or differs from its pin
 
 // withLook runs a command that asks servers what they offer now.
 func withLook(ctx context.Context, env *environment, f *flags, l app.PinPolicy, do func(rt *app.Runtime) error) error {
-	rt, err := app.OpenForLock(ctx, &env.Environment, f.config, l)
-	if err != nil {
-		return usageError(err)
+	open := func(ctx context.Context, e *app.Environment, paths []string) (*app.Runtime, error) {
+		return app.OpenForLock(ctx, e, paths, l)
 	}
-	err = do(rt)
-	return errors.Join(err, rt.Close())
+	return withRuntime(ctx, env, f, open, do)
 }
 
 // printPinned prints what lock has done.
@@ -57,15 +54,14 @@ func printPinned(p *report.Printer, path string, states []pinning.ServerState, a
 		return s.State == pinning.StateChanged || s.State == pinning.StateUnknown
 	})
 	if p.JSON {
-		err := p.PrintJSON(struct {
+		if err := p.PrintJSON(struct {
 			File    string                `json:"file"`
 			Written bool                  `json:"written"`
 			Servers []pinning.ServerState `json:"servers"`
-		}{path, added > 0, append([]pinning.ServerState{}, states...)})
-		if err == nil && bad {
-			err = silentFailure()
+		}{path, added > 0, append([]pinning.ServerState{}, states...)}); err != nil {
+			return err
 		}
-		return err
+		return failUnless(!bad)
 	}
 	switch {
 	case added > 0:
@@ -87,10 +83,7 @@ func printPinned(p *report.Printer, path string, states []pinning.ServerState, a
 		}
 		printState(p, st)
 	}
-	if bad {
-		return silentFailure()
-	}
-	return nil
+	return failUnless(!bad)
 }
 
 // printState prints the fault of a server.

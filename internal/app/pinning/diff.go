@@ -22,12 +22,12 @@ type LockDiff struct {
 	// Changes lists what differs.
 	Changes []lock.Change `json:"changes"`
 	// Tools maps each changed tool, as SERVER/TOOL, to the command that
-	// approves that tool alone.
+	// accepts that tool alone.
 	Tools map[string]string `json:"tools,omitempty"`
-	// SHA256 is the digest to expect when everything is approved.
+	// SHA256 is the digest to expect when everything is accepted.
 	SHA256 string `json:"sha256,omitempty"`
-	// Approve is the command that approves everything.
-	Approve string `json:"approve,omitempty"`
+	// AcceptAll is the command that accepts everything.
+	AcceptAll string `json:"accept,omitempty"`
 
 	now *observedLock
 }
@@ -47,7 +47,7 @@ func CompareLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Sc
 	d := &LockDiff{File: p.Path, Changes: markChanges(rt, paths, now), now: now, Tools: map[string]string{}}
 	if s.Server == "" {
 		if digest, err := now.file.Digest(s); err == nil && len(d.Changes) > 0 {
-			d.SHA256, d.Approve = digest, approvalCommand(paths, s, digest)
+			d.SHA256, d.AcceptAll = digest, acceptCommand(paths, s, digest)
 		}
 	} else {
 		d.Changes = slices.DeleteFunc(d.Changes, func(c lock.Change) bool { return c.Server != s.Server })
@@ -55,7 +55,7 @@ func CompareLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Sc
 	for _, c := range d.Changes {
 		one := lock.Scope{Server: c.Server, Tool: c.Name}
 		if digest, err := now.file.Digest(one); c.Kind == lock.KindTool && err == nil {
-			d.Tools[one.String()] = approvalCommand(paths, one, digest)
+			d.Tools[one.String()] = acceptCommand(paths, one, digest)
 		}
 	}
 	d.Servers = append([]ServerState{}, now.states...)
@@ -91,15 +91,42 @@ func markChanges(rt *app.Runtime, paths []string, now *observedLock) []lock.Chan
 			st.State = StateChanged
 		}
 		if digest, err := now.file.Digest(lock.Scope{Server: st.Server}); err == nil {
-			st.SHA256, st.Approve = digest, approvalCommand(paths, lock.Scope{Server: st.Server}, digest)
+			st.SHA256, st.Accept = digest, acceptCommand(paths, lock.Scope{Server: st.Server}, digest)
 		}
 	}
 	return changes
 }
 
-// approvalCommand returns the command that approves a part as it was shown.
-func approvalCommand(paths []string, s lock.Scope, digest string) string {
-	words := []string{"sallyport", "approve"}
+// AcceptCommand returns the command that accepts a part of what was found; empty
+// when there is nothing in it.
+func (d *LockDiff) AcceptCommand(paths []string, s lock.Scope) string {
+	digest := d.DigestOf(s)
+	if digest == "" {
+		return ""
+	}
+	return acceptCommand(paths, s, digest)
+}
+
+// ChangesOf returns the changes of a part.
+func (d *LockDiff) ChangesOf(s lock.Scope) []lock.Change {
+	return slices.DeleteFunc(slices.Clone(d.Changes), func(c lock.Change) bool {
+		return s.Server != "" && c.Server != s.Server || s.Tool != "" && (c.Kind != lock.KindTool || c.Name != s.Tool)
+	})
+}
+
+// DigestOf returns the digest of a part of what was found; empty when there is
+// nothing in it.
+func (d *LockDiff) DigestOf(s lock.Scope) string {
+	digest, err := d.now.file.Digest(s)
+	if err != nil {
+		return ""
+	}
+	return digest
+}
+
+// acceptCommand returns the command that accepts a part as it was shown.
+func acceptCommand(paths []string, s lock.Scope, digest string) string {
+	words := []string{"sallyport", "lock", "accept"}
 	for _, path := range paths {
 		words = append(words, "--config", text.ShellWord(path))
 	}

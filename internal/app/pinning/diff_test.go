@@ -7,29 +7,29 @@ import (
 	"github.com/sallyport/sallyport/internal/lock"
 )
 
-// TestApprovalsCanBePasted uses names from another party in a command that the
+// TestAcceptCommandsCanBePasted uses names from another party in a command that the
 // user pastes into a shell.
-func TestApprovalsCanBePasted(t *testing.T) {
+func TestAcceptCommandsCanBePasted(t *testing.T) {
 	t.Parallel()
 	digest := strings.Repeat("a", 64)
 	for _, tt := range []struct {
 		scope lock.Scope
 		want  string
 	}{
-		{lock.Scope{}, "sallyport approve --config 'my file.yaml' --expect " + digest},
-		{lock.Scope{Server: "notes"}, "sallyport approve --config 'my file.yaml' notes --expect " + digest},
-		{lock.Scope{Server: "notes", Tool: "issues/create"}, "sallyport approve --config 'my file.yaml' notes/issues/create --expect " + digest},
-		{lock.Scope{Server: "notes", Tool: "$(rm -rf ~)"}, "sallyport approve --config 'my file.yaml' 'notes/$(rm -rf ~)' --expect " + digest},
-		{lock.Scope{Server: "notes", Tool: "a';b'"}, `sallyport approve --config 'my file.yaml' 'notes/a'\'';b'\''' --expect ` + digest},
+		{lock.Scope{}, "sallyport lock accept --config 'my file.yaml' --expect " + digest},
+		{lock.Scope{Server: "notes"}, "sallyport lock accept --config 'my file.yaml' notes --expect " + digest},
+		{lock.Scope{Server: "notes", Tool: "issues/create"}, "sallyport lock accept --config 'my file.yaml' notes/issues/create --expect " + digest},
+		{lock.Scope{Server: "notes", Tool: "$(rm -rf ~)"}, "sallyport lock accept --config 'my file.yaml' 'notes/$(rm -rf ~)' --expect " + digest},
+		{lock.Scope{Server: "notes", Tool: "a';b'"}, `sallyport lock accept --config 'my file.yaml' 'notes/a'\'';b'\''' --expect ` + digest},
 	} {
-		if got := approvalCommand([]string{"my file.yaml"}, tt.scope, digest); got != tt.want {
-			t.Errorf("approval(%v) = %s, want %s", tt.scope, got, tt.want)
+		if got := acceptCommand([]string{"my file.yaml"}, tt.scope, digest); got != tt.want {
+			t.Errorf("acceptCommand(%v) = %s, want %s", tt.scope, got, tt.want)
 		}
 	}
 }
 
 // TestNextNamesEveryServerThatWasNotStarted requires every name: with only one,
-// the launches of the others would stay unapproved.
+// the launches of the others would not be accepted.
 func TestNextNamesEveryServerThatWasNotStarted(t *testing.T) {
 	t.Parallel()
 	d := &LockDiff{Servers: []ServerState{{Server: "a", State: StateChanged}, {Server: "b", State: StatePinned}}}

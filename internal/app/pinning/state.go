@@ -35,8 +35,8 @@ type ServerState struct {
 	Started bool `json:"started"`
 	// SHA256 is the digest to expect of the server.
 	SHA256 string `json:"sha256,omitempty"`
-	// Approve is the command that approves the server.
-	Approve string `json:"approve,omitempty"`
+	// Accept is the command that accepts the server.
+	Accept string `json:"accept,omitempty"`
 	// Left lists what the server offers and what cannot be pinned.
 	Left []LeftOut `json:"left_out,omitempty"`
 }
