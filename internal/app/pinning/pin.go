@@ -20,8 +20,14 @@ import (
 // configuration files that the user named. It returns the states of the servers
 // and how many it added.
 func PinServers(ctx context.Context, rt *app.Runtime, paths []string) ([]ServerState, int, error) {
-	p := rt.Servers.Pins
 	now := lookAt(ctx, rt, app.EveryServer)
+	added, err := pinObserved(ctx, rt, paths, now, app.EveryServer)
+	return now.states, added, err
+}
+
+// pinObserved adds what was seen of the wanted servers to the lock file.
+func pinObserved(ctx context.Context, rt *app.Runtime, paths []string, now *observedLock, wanted func(server string) bool) (int, error) {
+	p := rt.Servers.Pins
 	next := &lock.File{Servers: map[string]lock.Server{}}
 	if p.File != nil {
 		next = p.File
@@ -31,7 +37,7 @@ func PinServers(ctx context.Context, rt *app.Runtime, paths []string) ([]ServerS
 	for i := range now.states {
 		st := &now.states[i]
 		is, ok := now.file.Servers[st.Server]
-		if _, known := p.PinnedServer(st.Server); known || !ok {
+		if _, known := p.PinnedServer(st.Server); known || !ok || !wanted(st.Server) {
 			continue
 		}
 		// The user approves a definition with a conflicting name separately.
@@ -42,17 +48,17 @@ func PinServers(ctx context.Context, rt *app.Runtime, paths []string) ([]ServerS
 			next, err = next.Approve(now.file, lock.Scope{Server: st.Server}, digest)
 		}
 		if err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 		st.State, added = StateAdded, append(added, st.Server)
 	}
 	markChanges(rt, paths, now)
 	if len(added) > 0 {
 		if err := writeLock(ctx, rt, next, app.ChangeEvent(audit.ActionPin, strings.Join(added, ", "), "into "+p.Path)); err != nil {
-			return nil, 0, err
+			return 0, err
 		}
 	}
-	return now.states, len(added), nil
+	return len(added), nil
 }
 
 // dropConflicting removes from a server the tools whose names conflict with others.
@@ -60,7 +66,7 @@ func (st *ServerState) dropConflicting(s *lock.Server, conflicts map[string]stri
 	tools := map[string]lock.Pin{}
 	for name, pin := range s.Tools {
 		if why := conflicts[pin.Name]; why != "" {
-			st.Left = append(st.Left, LeftOut{"tool " + text.PrintableLine(name), text.PrintableLine(why) + ": sallyport diff " + st.Server + " says how to approve it"})
+			st.Left = append(st.Left, LeftOut{"tool " + text.PrintableLine(name), text.PrintableLine(why) + ": sallyport diff " + st.Server + " says how to accept it"})
 			st.Offers--
 			continue
 		}
