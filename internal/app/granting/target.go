@@ -1,0 +1,129 @@
+package granting
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/text"
+	"github.com/sallyport/sallyport/internal/yamldoc"
+)
+
+// The kinds of targets, as they stand in front of a name.
+const (
+	targetServer = "server"
+	targetRole   = "role"
+	targetTool   = "tool"
+)
+
+// target is what a request is about.
+type target struct {
+	kind, name string
+	// declared is what a server or tool declares.
+	declared sallyport.Capabilities
+	// roles are those that list a server or tool.
+	roles []*sallyport.Personality
+}
+
+// findTarget finds the server, role or tool that a request names.
+func findTarget(rt *app.Runtime, r *Request) (*target, error) {
+	c := rt.Config
+	want, name, prefixed := strings.Cut(r.Target, ":")
+	if !prefixed {
+		want, name = "", r.Target
+	}
+	if server := app.ServerOf(name); server != "" {
+		return nil, fmt.Errorf("%s is a tool of the MCP server %s, which is granted as a whole: %s", name, server, r.Command(server))
+	}
+	kinds := slices.DeleteFunc(kindsOf(rt, name), func(k string) bool { return prefixed && k != want })
+	switch len(kinds) {
+	case 0:
+		return nil, unknownTarget(rt, r, name)
+	case 1:
+	default:
+		return nil, fmt.Errorf("%s is the name of a %s: say which, as in %s", name, strings.Join(kinds, " and of a "), r.Command(kinds[0]+":"+name))
+	}
+	t := &target{kind: kinds[0], name: name}
+	switch t.kind {
+	case targetRole:
+		p, _ := c.Personality(name)
+		t.roles = []*sallyport.Personality{p}
+		return t, nil
+	case targetServer:
+		for i := range rt.Servers.Declared {
+			if rt.Servers.Declared[i].Name == name {
+				t.declared = rt.Servers.Declared[i].Capabilities
+			}
+		}
+		for _, role := range rt.RolesWith(name) {
+			p, _ := c.Personality(role)
+			t.roles = append(t.roles, p)
+		}
+	case targetTool:
+		for i := range rt.Tools {
+			if rt.Tools[i].Name == name {
+				t.declared = rt.Tools[i].Capabilities
+			}
+		}
+		for _, role := range c.Names() {
+			sees := func(tool sallyport.Tool) bool { return tool.Name == name }
+			if p, _ := c.Personality(role); slices.ContainsFunc(rt.Registry.List(&sallyport.Caller{Personality: role}), sees) {
+				t.roles = append(t.roles, p)
+			}
+		}
+	}
+	return t, t.limitRoles(r)
+}
+
+// kindsOf returns the kinds of what has a name.
+func kindsOf(rt *app.Runtime, name string) (kinds []string) {
+	has := func(parts []config.Part) bool {
+		return slices.ContainsFunc(parts, func(p config.Part) bool { return p.ID == name })
+	}
+	if has(rt.Config.Servers) {
+		kinds = append(kinds, targetServer)
+	}
+	if _, ok := rt.Config.Personality(name); ok && !rt.Config.Implicit {
+		kinds = append(kinds, targetRole)
+	}
+	if has(rt.Config.Actions) {
+		kinds = append(kinds, targetTool)
+	}
+	return kinds
+}
+
+// limitRoles leaves only the role that a request names.
+func (t *target) limitRoles(r *Request) error {
+	if r.Role == "" {
+		return nil
+	}
+	t.roles = slices.DeleteFunc(t.roles, func(p *sallyport.Personality) bool { return p.Name != r.Role })
+	if len(t.roles) == 0 {
+		return fmt.Errorf("the role %s does not list the %s %s", text.PrintableLine(r.Role), t.kind, t.name)
+	}
+	return nil
+}
+
+// unknownTarget describes a name that nothing in the configuration has.
+func unknownTarget(rt *app.Runtime, r *Request, name string) error {
+	names := rt.Config.Names()
+	for _, parts := range [][]config.Part{rt.Config.Servers, rt.Config.Actions} {
+		for i := range parts {
+			names = append(names, parts[i].ID)
+		}
+	}
+	if slices.ContainsFunc(rt.Tools, func(t sallyport.Tool) bool { return t.Name == name }) {
+		return fmt.Errorf("%s is a tool of the program, which may touch what its role allows: %s", name, r.Command(cmp.Or(r.Role, "ROLE")))
+	}
+	if rt.Config.Implicit {
+		return fmt.Errorf("no server, role or tool has the name %s: the configuration has no personalities yet", text.PrintableLine(name))
+	}
+	if near := yamldoc.Suggest(name, names); near != "" {
+		return fmt.Errorf("no server, role or tool has the name %s; did you mean %s?", text.PrintableLine(name), near)
+	}
+	return fmt.Errorf("no server, role or tool has the name %s: expected one of %s", text.PrintableLine(name), strings.Join(names, ", "))
+}
