@@ -35,6 +35,10 @@ const (
 	ActionPin Action = "lock.pin"
 	// ActionPinApprove pinned a change of a server that was pinned before.
 	ActionPinApprove Action = "lock.approve"
+	// ActionGrant added something to what a server, role or tool may touch.
+	ActionGrant Action = "grant.add"
+	// ActionUngrant took something off what a server, role or tool may touch.
+	ActionUngrant Action = "grant.remove"
 	// ActionEnd ended what a call had left running, since it may not run any
 	// more. The event's principal is whose it was.
 	ActionEnd Action = "run.end"

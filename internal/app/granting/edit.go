@@ -1,0 +1,189 @@
+package granting
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/yamldoc"
+)
+
+// lists says where the lists of a kind are: in a declaration, in a role, and the
+// group that compares them.
+var lists = map[kind]struct {
+	declared, role []string
+	reach          string
+}{
+	kindRead:   {[]string{"capabilities", "fs_reach", "read"}, []string{"fs_reach", "read"}, "fs_reach.read"},
+	kindWrite:  {[]string{"capabilities", "fs_reach", "write"}, []string{"fs_reach", "write"}, "fs_reach.write"},
+	kindHost:   {[]string{"capabilities", "network", "allowedHosts"}, []string{"safety", "network", "allow"}, "network"},
+	kindSecret: {[]string{"capabilities", "secrets"}, []string{"safety", "secrets", "allow"}, "secrets"},
+	kindBinary: {[]string{"capabilities", "process", "allowedBinaries"}, []string{"safety", "process", "allow"}, "process"},
+	// A declaration names a private address like any other host.
+	kindPrivate: {[]string{"capabilities", "network", "allowedHosts"}, []string{"safety", "network", "allow_private"}, "network"},
+}
+
+// edit is one entry that a list gets or loses.
+type edit struct {
+	// holder is the path of what has the list, such as mcp_servers.notes.
+	holder []string
+	list   []string
+	item   grantItem
+}
+
+// declares reports whether a declaration reaches an item already.
+func (p *planner) declares(c *sallyport.Capabilities, item grantItem) bool {
+	r, ok := group.FindReach(lists[item.kind].reach)
+	if !ok {
+		return false
+	}
+	have := r.Declared(c)
+	if r.Defers(c) && (item.kind != kindSecret && item.kind != kindBinary) {
+		return true // the role says what it means
+	}
+	return r.Covers(p.resolveAll(item.kind, have), item.resolved)
+}
+
+// resolveAll returns entries of a list as what they mean.
+func (p *planner) resolveAll(k kind, list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = p.resolve(k, s)
+	}
+	return out
+}
+
+// resolve returns what an entry of a list means.
+func (p *planner) resolve(k kind, s string) string {
+	if k != kindRead && k != kindWrite {
+		if h, err := reach.ParseHost(s); err == nil && (k == kindHost || k == kindPrivate) {
+			return h.String()
+		}
+		return s
+	}
+	if item, err := parsePath(&p.inWorkspace, p.rt.Config, s); err == nil {
+		return item.resolved
+	}
+	return s
+}
+
+// roleList returns the list of a role that bounds a kind; bounded is false for a
+// role without one, under which declarations stand.
+func roleList(p *sallyport.Personality, k kind) (list []string, bounded bool) {
+	n := p.Network
+	switch k {
+	case kindRead, kindWrite:
+		if p.FSReach == nil {
+			return nil, true
+		}
+		if k == kindRead {
+			return p.FSReach.Read, true
+		}
+		return p.FSReach.Write, true
+	case kindHost:
+		if n == nil || n.Allow == nil {
+			return nil, false
+		}
+		return slices.Concat(n.Allow, n.Private), true
+	case kindPrivate:
+		if n == nil {
+			return nil, true
+		}
+		return n.Private, !n.AllowPrivate
+	case kindSecret:
+		return p.Secrets, p.Secrets != nil
+	case kindBinary:
+		return p.Process, p.Process != nil
+	default:
+		return nil, true
+	}
+}
+
+// allowsItem reports whether a role lets an item through, and why it never would.
+func allowsItem(p *sallyport.Personality, item grantItem) (bool, error) {
+	if n := p.Network; n != nil && (item.kind == kindHost || item.kind == kindPrivate) {
+		if r, ok := group.FindReach("network"); ok && r.Covers(n.Deny, item.resolved) {
+			return false, fmt.Errorf("%s is under safety.network.deny of the role %s, which no grant beats", item.text, p.Name)
+		}
+	}
+	list, bounded := roleList(p, item.kind)
+	if !bounded {
+		return true, nil
+	}
+	if item.kind == kindPrivate {
+		return slices.Contains(list, item.resolved), nil
+	}
+	r, ok := group.FindReach(lists[item.kind].reach)
+	return ok && r.Covers(list, item.resolved), nil
+}
+
+// findAdditions returns the entries that are missing for a request.
+func (p *planner) findAdditions(items []grantItem) (edits []edit, err error) {
+	var roles []string
+	for _, item := range items {
+		if p.target.kind != targetRole && !p.declares(&p.target.declared, item) {
+			edits = append(edits, edit{p.holder, lists[item.kind].declared, item})
+		}
+		for _, role := range p.target.roles {
+			ok, err := allowsItem(role, item)
+			if err != nil {
+				return nil, err
+			}
+			if _, bounded := roleList(role, item.kind); !bounded && p.target.kind == targetRole && item.kind != kindPrivate {
+				return nil, fmt.Errorf("the role %s has no list for this, so that what a server or tool declares stands: grant %s to the server or tool", role.Name, item.text)
+			}
+			if !ok {
+				edits = append(edits, edit{[]string{"personalities", role.Name}, lists[item.kind].role, item})
+				roles = append(roles, role.Name)
+			}
+		}
+	}
+	slices.Sort(roles)
+	if roles = slices.Compact(roles); len(roles) > 1 && p.target.kind != targetRole {
+		return nil, fmt.Errorf("several roles list %s and would all be widened: %s. Name one with --role, or each in turn", p.target.name, strings.Join(roles, ", "))
+	}
+	return edits, nil
+}
+
+// findRemovals returns the entries that a request takes off.
+func (p *planner) findRemovals(items []grantItem) (edits []edit, err error) {
+	var faults []error
+	for _, item := range items {
+		list := lists[item.kind].declared
+		if p.target.kind == targetRole {
+			list = lists[item.kind].role
+		}
+		e := edit{p.holder, list, item}
+		if e.findIn(p) < 0 {
+			faults = append(faults, p.notThere(e))
+		}
+		edits = append(edits, e)
+	}
+	return edits, errors.Join(faults...)
+}
+
+// findIn returns the number of the entry that means an item; -1 for none.
+func (e edit) findIn(p *planner) int {
+	list := p.document.Root().Find("/" + strings.Join(slices.Concat(e.holder, e.list), "/"))
+	return slices.IndexFunc(list.Items(), func(n yamldoc.Node) bool {
+		s, ok := n.Text()
+		return ok && p.resolve(e.item.kind, s) == e.item.resolved
+	})
+}
+
+// notThere says why an entry cannot be taken off.
+func (p *planner) notThere(e edit) error {
+	key := strings.Join(slices.Concat(e.holder, e.list), ".")
+	r, ok := group.FindReach(lists[e.item.kind].reach)
+	for _, n := range p.document.Root().Find("/" + strings.Join(slices.Concat(e.holder, e.list), "/")).Items() {
+		if s, _ := n.Text(); ok && r.Covers([]string{p.resolve(e.item.kind, s)}, e.item.resolved) {
+			return fmt.Errorf("%s is not an entry of %s, but lies within %s: revoke that, and grant less", e.item.text, key, strconv.Quote(s))
+		}
+	}
+	return fmt.Errorf("%s is not an entry of %s", e.item.text, key)
+}

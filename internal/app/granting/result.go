@@ -1,0 +1,77 @@
+package granting
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/onestep"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// loadResult loads the configuration with the new texts, brings the lock file up to
+// it, and completes the plan.
+func (p *planner) loadResult(plan *Plan, texts map[string][]byte) (err error) {
+	env := *p.rt.Env
+	env.Texts = texts
+	next, err := app.OpenForView(p.ctx, &env, p.paths)
+	if err != nil {
+		return fmt.Errorf("the result would not load, so that nothing was changed: %w", err)
+	}
+	defer func() { err = errors.Join(err, next.Close()) }()
+	known := app.CollectMisfits(p.rt)
+	for _, m := range app.CollectMisfits(next) {
+		if !slices.ContainsFunc(known, func(k registry.Fault) bool { return k.String() == m.String() }) {
+			plan.Warnings = append(plan.Warnings, "misfit "+m.String())
+		}
+	}
+	if p.target.kind == targetServer {
+		if err := p.changeLock(plan, next); err != nil {
+			return err
+		}
+	}
+	if p.target.kind != targetRole && len(p.target.roles) == 0 && !plan.revoke {
+		plan.Warnings = append(plan.Warnings, "no role lists the "+p.target.kind+" "+p.target.name+" yet")
+	}
+	for _, f := range plan.files {
+		plan.Difference += differenceOf(f)
+	}
+	return nil
+}
+
+// changeLock adds the lock file to a plan when the server is pinned. What differs
+// from the pin for another reason has to be accepted first.
+func (p *planner) changeLock(plan *Plan, next *app.Runtime) error {
+	pins := p.rt.Servers.Pins
+	if _, pinned := pins.PinnedServer(p.target.name); !pinned {
+		return nil
+	}
+	if why := pins.CheckDeclared(p.target.name); why != "" {
+		return fmt.Errorf("the declaration of %s is not what is pinned: %s. Look at it first: sallyport lock accept %s", p.target.name, why, p.target.name)
+	}
+	file, err := pins.File.WithCapabilities(p.target.name, next.Servers.Pins.Servers[p.target.name].Capabilities())
+	if err != nil {
+		return err
+	}
+	now, err := file.Bytes()
+	if err != nil {
+		return err
+	}
+	old, err := os.ReadFile(pins.Path)
+	if err != nil {
+		return err
+	}
+	change := onestep.Change{Path: pins.Path, Old: old, New: now}
+	switch {
+	case string(old) == string(now):
+	case plan.revoke:
+		plan.files = append(plan.files, change)
+	default:
+		// A running server that reads the files in between finds a pin that allows
+		// more than is declared, not less.
+		plan.files = append([]onestep.Change{change}, plan.files...)
+	}
+	return nil
+}
