@@ -22,6 +22,8 @@ type clientImport struct {
 	plains map[string][]string
 	// byName holds the servers that were planned so far.
 	byName map[string]*plannedServer
+	// tried is true when the servers were started, and are pinned.
+	tried bool
 }
 
 // newClientImport returns the import of the client that the options name, and the

@@ -9,10 +9,11 @@
 // It promises that a value which may be a secret is neither copied nor shown,
 // that a configuration means the same as before but for the servers that were
 // added, and that a copy of every changed file is kept. It does not decide what
-// a server may touch: it proposes, and the user reads the preview.
+// a server may touch: it proposes, with what package profiles knows of servers,
+// and the user reads the preview.
 //
 // The files stand in this order, and none uses a name of a file before it:
 // openapi; list; rollback; preview, write, extend, compare; report, yaml; plan;
-// observe, watch; launch, variables, headers, values, reach; client, server,
-// names, environment.
+// registries; observe, watch; launch, container, profile, variables, headers,
+// values, reach, known; client, server, names, environment.
 package importer

@@ -9,6 +9,7 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/copies"
+	"github.com/sallyport/sallyport/internal/ownregistry"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -33,6 +34,8 @@ type Environment struct {
 	// ConfigFiles are the absolute paths of the configuration files. Import adds
 	// servers to the first one. Without one it writes nothing.
 	ConfigFiles []string
+	// Registries returns the registries that the user has set on this machine.
+	Registries func() *ownregistry.Registries
 	// LoadConfig returns the configuration in force.
 	LoadConfig func() (*config.Config, error)
 	// ReadConfig reads configuration files as LoadConfig does.

@@ -194,10 +194,13 @@ func (i *clientImport) absoluteFolder(p *plannedServer, path string) string {
 // pinVersion writes the version from --pin into the command.
 func (i *clientImport) pinVersion(p *plannedServer) {
 	versions := p.flagValues(i.pins)
+	pkg, _, err := install.Parse(p.entry.Command)
+	if known := p.profile; len(versions) == 0 && known != nil && known.Version != "" && (pkg.Version == "" || pkg.Version == "latest") {
+		versions = []string{known.Version}
+	}
 	if len(versions) == 0 {
 		return
 	}
-	pkg, _, err := install.Parse(p.entry.Command)
 	at := slices.IndexFunc(p.entry.Command, func(arg string) bool {
 		rest, ok := strings.CutPrefix(arg, pkg.Name)
 		return ok && pkg.Name != "" && (rest == "" || rest[0] == '@' || rest[0] == '=')

@@ -63,13 +63,16 @@ func (i *clientImport) refuseUnusedFlags(p *serverPlan) error {
 
 // planServer decides about one server.
 func (i *clientImport) planServer(ctx context.Context, s clients.Server) *plannedServer {
-	p := &plannedServer{from: s, state: stateReady, name: serverName(s.Name)}
+	p := &plannedServer{found: s, from: s, state: stateReady, name: serverName(s.Name)}
 	switch {
 	case slices.ContainsFunc(i.o.Leave, p.hasName):
 		p.state, p.why = stateLeft, []string{"--leave: its calls do not pass the gate"}
 		return p
 	case s.Off:
 		p.state, p.why = stateLeft, []string{"the client has it switched off"}
+		return p
+	case s.Extension:
+		p.state, p.why = stateLeft, []string{"an extension of the client starts it, and its settings do not say how: its calls do not pass the gate"}
 		return p
 	case len(s.Faults) > 0:
 		for _, f := range s.Faults {

@@ -53,8 +53,13 @@ func (i *clientImport) proposeReach(p *plannedServer) {
 var manifestNames = []string{"package.json", "pyproject.toml", "requirements.txt", "Gemfile", "composer.json"}
 
 // findProgramFolder returns the folder from which a script loads the rest of its
-// program: the nearest folder with a manifest, or else its own folder.
+// program: the folder in which npm puts a package beside those it needs, the
+// nearest folder with a manifest, or else its own folder.
 func findProgramFolder(script string) string {
+	const packages = "/node_modules"
+	if above, _, ok := strings.Cut(script, packages+"/"); ok {
+		return above + packages
+	}
 	for dir := filepath.Dir(script); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		for _, name := range manifestNames {
 			if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
@@ -70,6 +75,8 @@ func (p *plannedServer) noteProposal(home string) {
 	c := &p.entry.Capabilities
 	switch {
 	case p.entry.URL != "" || p.observed:
+	case p.profile != nil:
+		p.addNote("proposed: what the profile %s says that it needs", p.profile.Name)
 	case c.Empty():
 		p.addNote("capabilities are empty: the server may touch nothing until you name what it needs")
 	case c.FSReach != nil:

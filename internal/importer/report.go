@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sallyport/sallyport/internal/profiles"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -17,6 +18,9 @@ type reportedServer struct {
 	Notes       []string       `json:"notes,omitempty"`
 	Secrets     []neededSecret `json:"secrets,omitempty"`
 	Declaration *serverEntry   `json:"declaration,omitempty"`
+	// Profile names what is known of the server, Proof is a first call of it.
+	Profile string          `json:"profile,omitempty"`
+	Proof   *profiles.Proof `json:"proof,omitempty"`
 }
 
 // planReport is the JSON answer of import.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/profiles"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -27,9 +28,10 @@ const (
 
 // plannedServer is one server with the outcome of its import.
 type plannedServer struct {
-	from  clients.Server
-	name  string
-	state serverState
+	// found is the server as the client has it, from what is left to translate.
+	found, from clients.Server
+	name        string
+	state       serverState
 	// why holds the reasons why a server is left or blocked.
 	why   []string
 	entry serverEntry
@@ -42,6 +44,18 @@ type plannedServer struct {
 	// secretHeaders lists headers whose value came from a variable that looks like a
 	// secret.
 	secretHeaders []string
+	// profile is what is known of the server; nil when it is not known.
+	profile *profiles.Profile
+	// named lists the hosts of addresses that the client gives to the server.
+	named []string
+	// paths lists paths that variables name, and what the server does there.
+	paths map[string]profiles.Access
+	// readOnly lists folders that the client shows to the server read-only.
+	readOnly []string
+	// usesState is true when the server has a folder of its own.
+	usesState bool
+	// replaced is true when a remote server takes the place of a program.
+	replaced bool
 	// observed is true when the server was observed.
 	observed bool
 	// lacksHosts is true when the hosts for its secrets are all that is missing.

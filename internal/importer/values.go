@@ -12,10 +12,15 @@ import (
 )
 
 // isHarmless reports whether a value may be copied: either its name is known to
-// hold no secret, or the user says so.
+// hold no secret, or the profile or the user says so.
 func (i *clientImport) isHarmless(p *plannedServer, name, value string) bool {
 	return clients.Harmless(name, value) ||
 		slices.ContainsFunc(p.flagValues(i.plains), func(plain string) bool { return strings.EqualFold(plain, name) })
+}
+
+// isSaidPlain reports whether the user says that a value holds no secret.
+func (i *clientImport) isSaidPlain(p *plannedServer, name string) bool {
+	return slices.ContainsFunc(p.flagValues(i.plains), func(plain string) bool { return strings.EqualFold(plain, name) })
 }
 
 // resolveDefaults replaces references by their defaults. It returns false when a
@@ -38,6 +43,14 @@ func (i *clientImport) resolveDefaults(p *plannedServer, name string, text *stri
 
 // secretInstruction describes how the user stores the value of a secret.
 func (i *clientImport) secretInstruction(ref string) string {
+	for _, b := range i.config.Secrets {
+		if b.File != "" {
+			return "the encrypted file: sallyport secrets set " + text.ShellWord(ref)
+		}
+		if b.Keychain != "" {
+			return "the keychain: sallyport secrets set " + text.ShellWord(ref)
+		}
+	}
 	prefix := ""
 	for _, b := range i.config.Secrets {
 		if b.Dir != "" {
@@ -49,7 +62,7 @@ func (i *clientImport) secretInstruction(ref string) string {
 		}
 	}
 	if prefix == "" {
-		return "nothing yet: the configuration has no secrets, such as secrets: [{dir: ./secrets}]"
+		return "nothing yet: the configuration has no secrets, such as secrets: [{file: .sallyport/secrets.age}]"
 	}
 	name, ok := secrets.Variable(prefix, ref)
 	if !ok {

@@ -97,3 +97,16 @@ func suggestHost(name string) string {
 	}
 	return ""
 }
+
+// suggestHost returns the flag that names the usual host for a variable.
+func (p *plannedServer) suggestHost(name string) string {
+	if p.profile != nil && len(p.profile.Hosts()) > 0 {
+		return "--host " + p.name + "=" + strings.Join(p.profile.Hosts(), " --host "+p.name+"=")
+	}
+	for _, s := range serviceHosts {
+		if strings.HasPrefix(name, s.begin) {
+			return "--host " + p.name + "=HOST (often " + s.host + ")"
+		}
+	}
+	return "--host " + p.name + "=HOST"
+}

@@ -25,7 +25,7 @@ const leaveWait = 3 * time.Second
 func (i *clientImport) clientVariables(p *plannedServer) map[string]string {
 	env := map[string]string{}
 	for _, v := range p.from.Env {
-		text, refs := i.client.Expand(v.Value, i.env.Home, p.from.Project)
+		text, refs := i.client.ExpandPair(v, i.env.Home, p.from.Project)
 		for _, r := range refs {
 			value, _ := i.env.Lookup(r.Name)
 			text = strings.Replace(text, r.Text, cmp.Or(value, r.Default), 1)

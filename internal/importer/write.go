@@ -76,6 +76,10 @@ func joinOrNothing(list []string) string {
 	return strings.Join(list, ", ")
 }
 
+func errNoConfig(e *Environment) error {
+	return fmt.Errorf("no %s in %s: run 'sallyport init' first", config.FileName, e.Dir)
+}
+
 // checkPersonality refuses a personality that would change the default: the personality
 // of a caller that names none.
 func (i *clientImport) checkPersonality(p *serverPlan, path string) error {
