@@ -37,10 +37,13 @@ func (i *clientImport) compareConfig(p *serverPlan, c *config.Config) error {
 	if err := i.compareRoles(p, c); err != nil {
 		return err
 	}
+	if c.Packages != p.withRegistries(i.config.Packages) {
+		return errors.New("it would change packages")
+	}
 	a, b := reflect.ValueOf(i.config).Elem(), reflect.ValueOf(c).Elem()
 	for k := range a.NumField() {
 		field := a.Type().Field(k)
-		if !field.IsExported() || slices.Contains([]string{"Files", "Servers", "Personalities", "Digest", "Actions"}, field.Name) {
+		if !field.IsExported() || slices.Contains([]string{"Files", "Servers", "Personalities", "Packages", "Digest", "Actions"}, field.Name) {
 			continue
 		}
 		if !reflect.DeepEqual(a.Field(k).Interface(), b.Field(k).Interface()) {

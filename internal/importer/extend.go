@@ -56,6 +56,7 @@ func (i *clientImport) extendText(p *serverPlan, content string) (string, error)
 			content, err = yamledit.Insert(content, path, lines)
 		}
 	}
+	add([]string{"packages"}, p.renderRegistries())
 	for _, s := range p.readyServers() {
 		lines, lineErr := s.renderServer()
 		if lineErr != nil {

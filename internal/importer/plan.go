@@ -18,6 +18,10 @@ type serverPlan struct {
 	files   []*clients.File
 	role    string
 	servers []*plannedServer
+	// registries are those of this machine from which the packages come.
+	registries []ownRegistry
+	// remarks are about the whole import.
+	remarks []string
 }
 
 // planImport reads the files of a client and decides about their servers.
@@ -41,6 +45,7 @@ func (i *clientImport) planServers(ctx context.Context, files []*clients.File) (
 			p.servers = append(p.servers, i.planServer(ctx, s))
 		}
 	}
+	i.planRegistries(p)
 	return p, i.refuseUnusedFlags(p)
 }
 

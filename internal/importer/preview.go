@@ -38,6 +38,9 @@ func (i *clientImport) printPreview(p *serverPlan) error {
 		return err
 	}
 	say := func(format string, args ...any) { fmt.Fprintf(i.env.Err, format+"\n", args...) }
+	for _, remark := range p.remarks {
+		say("%s", remark)
+	}
 	say("%s", p.summarizeStates())
 	i.printOtherFolders(p, say)
 	switch {

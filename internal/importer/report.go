@@ -28,6 +28,9 @@ type planReport struct {
 	Client      string           `json:"client"`
 	Personality string           `json:"personality"`
 	Servers     []reportedServer `json:"servers"`
+	// Registries and Remarks are about all servers.
+	Registries []ownRegistry `json:"registries,omitempty"`
+	Remarks    []string      `json:"remarks,omitempty"`
 	// Config is the complete configuration text. It is empty after a write.
 	Config string `json:"config,omitempty"`
 	// Wrote and Copies list what a write changed.
@@ -36,11 +39,14 @@ type planReport struct {
 }
 
 func (i *clientImport) newReport(p *serverPlan) *planReport {
-	r := &planReport{Client: i.client.Name, Personality: p.role, Servers: []reportedServer{}}
+	r := &planReport{Client: i.client.Name, Personality: p.role, Servers: []reportedServer{}, Registries: p.registries, Remarks: p.remarks}
 	for _, s := range p.servers {
 		one := reportedServer{Name: s.name, At: s.from.At, State: s.state, Why: s.why, Notes: s.notes, Secrets: s.secrets}
 		if s.from.Name != s.name {
 			one.Client = text.PrintableLine(s.from.Name)
+		}
+		if s.profile != nil {
+			one.Profile, one.Proof = s.profile.Name, s.profile.Proof
 		}
 		if s.state == stateReady {
 			one.Declaration = &s.entry

@@ -127,7 +127,14 @@ func (i *clientImport) printDone(p *serverPlan, r *planReport) error {
 			i.env.printLine("%s: the value of %s, which the copy of the client's file has, goes into %s", s.name, w.Name, w.Put)
 		}
 	}
-	i.env.printLine("next: sallyport lock, which installs and pins the servers, then start %s again", i.client.Title)
+	for _, remark := range p.remarks {
+		i.env.printLine("%s", remark)
+	}
+	if i.tried {
+		i.env.printLine("next: start %s again", i.client.Title)
+	} else {
+		i.env.printLine("next: sallyport lock, which installs and pins the servers, then start %s again", i.client.Title)
+	}
 	i.env.printLine("undo: sallyport import --rollback %s", text.ShellWord(i.o.Name))
 	return nil
 }

@@ -22,6 +22,12 @@ func (p *serverPlan) renderDocument(title string) (string, error) {
 	}
 	line(0, "# The MCP servers of %s, as `sallyport import` reads them.", text.PrintableLine(title))
 	line(0, "version: 1")
+	if len(p.registries) > 0 {
+		line(0, "packages:")
+	}
+	for _, l := range p.renderRegistries() {
+		line(2, "%s", l)
+	}
 	if len(p.readyServers()) > 0 {
 		line(0, "mcp_servers:")
 	}
