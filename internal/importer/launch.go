@@ -117,10 +117,11 @@ func (i *clientImport) translateLocal(p *plannedServer, command []string) {
 		text, ok := i.resolveReferences(p, "args", arg)
 		words = append(words, text)
 		if why := clients.Credential(words, k+1); ok && why != "" {
-			p.blockServer("argument %d %s and was not copied, and an argument cannot refer to a secret: give it to the server in a variable of env", k+1, why)
+			p.blockServer("argument %d %s and was not copied, and an argument cannot refer to a secret: %s", k+1, why, p.adviseSecret())
 		}
 		p.entry.Command = append(p.entry.Command, i.translateArgument(p, text))
 	}
+	i.addOptions(p)
 	i.pinVersion(p)
 }
 

@@ -27,7 +27,7 @@ func (i *clientImport) proposeReach(p *plannedServer) {
 			path = arg
 		}
 		info, err := os.Stat(path)
-		if k == 0 || !filepath.IsAbs(path) || err != nil {
+		if k == 0 || !filepath.IsAbs(path) || err != nil || slices.Contains(browsers, path) {
 			continue
 		}
 		if info.Mode().IsRegular() && filepath.Ext(path) != "" && k == 1 {
@@ -42,6 +42,9 @@ func (i *clientImport) proposeReach(p *plannedServer) {
 	}
 	if hosts := p.flagValues(i.hosts); len(hosts) > 0 {
 		if p.entry.URL != "" {
+			if p.replaced {
+				return
+			}
 			p.addNote("--host is not needed: the url grants its host")
 			return
 		}
