@@ -4,6 +4,8 @@ import (
 	"net/textproto"
 	"slices"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/clients"
 )
 
 // authSchemes lists the prefixes of header values that hold a secret.
@@ -19,17 +21,19 @@ func (i *clientImport) translateHeaders(p *plannedServer) {
 	}
 	p.entry.Headers = map[string]any{}
 	for _, h := range p.from.Headers {
-		i.translateHeader(p, textproto.CanonicalMIMEHeaderKey(h.Name), h.Value)
+		h.Name = textproto.CanonicalMIMEHeaderKey(h.Name)
+		i.translateHeader(p, h)
 	}
-	if len(p.entry.Headers) == 0 {
+	if len(p.entry.Headers) == 0 && !p.needsNoLogin() {
 		p.addNote("if it wants a login: add oauth to it, and sallyport login %s", p.name)
 	}
 }
 
 // translateHeader translates one header. The secret is the whole value, or the part
 // behind the name of a scheme.
-func (i *clientImport) translateHeader(p *plannedServer, name, value string) {
-	text, refs := i.client.Expand(value, i.env.Home, p.from.Project)
+func (i *clientImport) translateHeader(p *plannedServer, h clients.Pair) {
+	name := h.Name
+	text, refs := i.client.ExpandPair(h, i.env.Home, p.from.Project)
 	begin, rest := "", text
 	for _, s := range authSchemes {
 		if after, ok := strings.CutPrefix(text, s); ok {

@@ -105,14 +105,16 @@ func (i *clientImport) planServer(ctx context.Context, s clients.Server) *planne
 
 // translateServer creates the declaration.
 func (i *clientImport) translateServer(p *plannedServer) {
-	p.entry, p.notes, p.secrets, p.why, p.state, p.lacksHosts = serverEntry{}, nil, nil, nil, stateReady, false
+	*p = plannedServer{found: p.found, from: p.found, name: p.name, state: stateReady}
 	if p.name != p.from.Name {
 		p.addNote("the client calls it %q", p.from.Name)
 	}
 	i.translateLaunch(p)
 	i.translateVariables(p)
+	i.setKnownVariables(p)
 	i.translateHeaders(p)
 	i.proposeReach(p)
+	i.proposeKnown(p)
 	for _, key := range p.from.Unknown {
 		p.addNote("%s is not carried over: a declaration has no such key", key)
 	}

@@ -14,8 +14,7 @@ import (
 // isHarmless reports whether a value may be copied: either its name is known to
 // hold no secret, or the profile or the user says so.
 func (i *clientImport) isHarmless(p *plannedServer, name, value string) bool {
-	return clients.Harmless(name, value) ||
-		slices.ContainsFunc(p.flagValues(i.plains), func(plain string) bool { return strings.EqualFold(plain, name) })
+	return clients.Harmless(name, value) || p.isKnownPlain(name, value) || i.isSaidPlain(p, name)
 }
 
 // isSaidPlain reports whether the user says that a value holds no secret.

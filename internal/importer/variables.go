@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/clients"
@@ -15,16 +16,25 @@ func (i *clientImport) translateVariables(p *plannedServer) {
 	if p.from.EnvFile != "" {
 		p.addNote("envFile is not carried over: write its lines under env, and its secrets under secret_env")
 	}
-	hosts := p.flagValues(i.hosts)
 	for _, v := range p.from.Env {
-		text, refs := i.client.Expand(v.Value, i.env.Home, p.from.Project)
+		if text, refs := i.client.Expand(v.Value, i.env.Home, p.from.Project); len(refs) == 0 {
+			p.nameKnown(v.Name, text)
+		}
+	}
+	hosts := slices.Concat(p.flagValues(i.hosts), p.named)
+	for _, v := range p.from.Env {
+		text, refs := i.client.ExpandPair(v, i.env.Home, p.from.Project)
 		switch {
-		case v.Value == "":
+		case text == "":
 			// Most programs treat an empty variable like a missing one.
 		case !reach.IsEnvName(v.Name):
 			p.addNote("a variable is not carried over: %q is not a name of one", v.Name)
 		case reach.ReservedEnv(v.Name):
 			p.addNote("%s is not carried over: no server gets a variable that changes how programs run", v.Name)
+		case p.knownVariable(v.Name).Secret && !i.isSaidPlain(p, v.Name):
+			i.secretVariable(p, v.Name, text, refs, hosts)
+		case p.knownVariable(v.Name).Database && !i.isHarmless(p, v.Name, text):
+			p.blockServer("%s holds a login and was not copied, and the protocol of a database carries no reference to a secret: %s", v.Name, p.adviseSecret())
 		case len(refs) > 0 && !i.resolveDefaults(p, v.Name, &text, refs) || !i.isHarmless(p, v.Name, text):
 			i.secretVariable(p, v.Name, text, refs, hosts)
 		default:
@@ -49,7 +59,9 @@ func (i *clientImport) addPlainVariable(p *plannedServer, name, text string) {
 // without a host that gets the value.
 func (i *clientImport) secretVariable(p *plannedServer, name, text string, refs []clients.Ref, hosts []string) {
 	what := name + " looks like a secret"
-	if !clients.SecretPair(name, text) {
+	if p.knownVariable(name).Secret {
+		what = name + " is a secret"
+	} else if !clients.SecretPair(name, text) {
 		what = name + " is not known to be harmless"
 	}
 	if len(refs) > 0 {
@@ -57,7 +69,7 @@ func (i *clientImport) secretVariable(p *plannedServer, name, text string, refs 
 	}
 	if len(hosts) == 0 {
 		p.lacksHosts = p.lacksHosts || p.state == stateReady
-		p.blockServer("%s and was not copied: name the hosts that get its value with --host %s=HOST%s, or copy it with --plain %s=%s", what, p.name, suggestHost(name), p.name, name)
+		p.blockServer("%s and was not copied: name the hosts that get its value with %s, or copy it with --plain %s=%s", what, p.suggestHost(name), p.name, name)
 		return
 	}
 	ref := "mcp/" + p.name + "/" + name
@@ -86,16 +98,6 @@ var serviceHosts = []struct{ begin, host string }{
 	{"SLACK_", "slack.com"},
 	{"STRIPE_", "api.stripe.com"},
 	{"TAVILY_", "api.tavily.com"},
-}
-
-// suggestHost returns the usual host for a variable of this name.
-func suggestHost(name string) string {
-	for _, s := range serviceHosts {
-		if strings.HasPrefix(name, s.begin) {
-			return " (often " + s.host + ")"
-		}
-	}
-	return ""
 }
 
 // suggestHost returns the flag that names the usual host for a variable.

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,9 +35,12 @@ func (i *clientImport) writePlan(ctx context.Context, p *serverPlan) error {
 		return i.refuseBlocked(p)
 	case len(p.grantedServers()) == 0:
 		fmt.Fprintf(i.env.Err, "nothing to import: %s\n", p.summarizeStates())
+		for _, s := range p.servers {
+			fmt.Fprintf(i.env.Err, "%s\n", text.OneLine(s.describeState()))
+		}
 		return nil
 	case len(paths) == 0:
-		return fmt.Errorf("no %s in %s: run 'sallyport init' first", config.FileName, i.env.Dir)
+		return errNoConfig(i.env)
 	}
 	if err := i.checkPersonality(p, paths[0]); err != nil {
 		return err
@@ -49,31 +53,32 @@ func (i *clientImport) writePlan(ctx context.Context, p *serverPlan) error {
 	if err != nil {
 		return err
 	}
+	// A file that cannot be edited is found before anything is written.
+	texts := make([][]byte, len(p.files))
+	for k, f := range p.files {
+		if texts[k], err = f.Rewrite(value, p.takesServer); err != nil {
+			return fmt.Errorf("%w; nothing was changed. Once that is put right run the command again", err)
+		}
+	}
 	now, r := time.Now(), i.newReport(p)
+	if err := i.makeStateFolders(p); err != nil {
+		return err
+	}
 	if err := i.writeConfig(ctx, p, paths, now, r); err != nil {
 		return err
 	}
-	for _, f := range p.files {
-		text, err := f.Rewrite(value, p.takesServer)
-		if err == nil && !bytes.Equal(text, f.Text) {
-			var copied string
-			if copied, err = copies.FolderOf(i.env.Home).ChangeFile(f.Path, f.Text, text, now); err == nil {
-				r.Wrote, r.Copies = append(r.Wrote, f.Path), append(r.Copies, copied)
-			}
+	for k, f := range p.files {
+		if bytes.Equal(texts[k], f.Text) {
+			continue
 		}
+		copied, err := copies.FolderOf(i.env.Home).ChangeFile(f.Path, f.Text, texts[k], now)
 		if err != nil {
 			return fmt.Errorf("%w; written before: %s. Run the command again, or put the copies back: %s",
-				err, joinOrNothing(r.Wrote), joinOrNothing(r.Copies))
+				err, cmp.Or(strings.Join(r.Wrote, ", "), "nothing"), cmp.Or(strings.Join(r.Copies, ", "), "nothing"))
 		}
+		r.Wrote, r.Copies = append(r.Wrote, f.Path), append(r.Copies, copied)
 	}
 	return i.printDone(p, r)
-}
-
-func joinOrNothing(list []string) string {
-	if len(list) == 0 {
-		return "nothing"
-	}
-	return strings.Join(list, ", ")
 }
 
 func errNoConfig(e *Environment) error {
