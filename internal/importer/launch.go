@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/profiles"
 )
 
 // translateLaunch sets what the declaration starts, or the address of a remote server.
@@ -21,10 +22,25 @@ func (i *clientImport) translateLaunch(p *plannedServer) {
 	case s.Command != "" && s.URL != "":
 		p.blockServer("it has a command and a url: remove one of them")
 	case s.URL != "":
+		p.profile = profiles.OfURL(s.URL)
 		i.translateRemote(p, s.URL)
-	case i.translateBridge(p, command):
 	default:
-		i.translateLocal(p, command)
+		i.translateProgram(p, command)
+	}
+}
+
+// translateProgram sets what is started in the place of a program of the
+// client: the program, the package of a container, or a remote address.
+func (i *clientImport) translateProgram(p *plannedServer, command []string) {
+	command = i.translateContainer(p, command)
+	switch {
+	case command == nil:
+	case i.translateBridge(p, command):
+		p.profile = profiles.OfURL(p.from.URL)
+	default:
+		if command = i.applyProfile(p, command); command != nil {
+			i.translateLocal(p, command)
+		}
 	}
 }
 
