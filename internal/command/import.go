@@ -3,11 +3,14 @@ package command
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/app/pinning"
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/importer"
@@ -69,6 +72,9 @@ A FILE has the format of the client whose file has the same name.`,
 	return cmd
 }
 
+// importActions are the flags that say what import does.
+type importActions struct{ write, rollback, yes bool }
+
 // importServers runs the action that the flags select.
 func (e *environment) importServers(ctx context.Context, f *flags, o *importer.Options, write, rollback bool) error {
 	env := e.importEnvironment(f)
@@ -96,18 +102,31 @@ func (e *environment) importEnvironment(f *flags) *importer.Environment {
 		Home: e.Home, Dir: e.Dir, Lookup: e.Lookup, Folders: e.clientFolders(),
 		Out: e.stdout, Err: e.Stderr, JSON: f.json, Version: app.Version(),
 		ConfigFlags: f.config, ConfigFiles: configPaths(e, f),
+		Registries: e.OwnRegistries,
 		LoadConfig: func() (*config.Config, error) {
 			c, _, err := app.LoadConfig(&e.Environment, f.config)
 			return c, err
 		},
 		ReadConfig: func(paths []string) (*config.Config, error) { return config.Load(paths, e.ConfigOptions()) },
 		FindMisfits: func(ctx context.Context, paths []string, role string) (faults registry.Faults, err error) {
-			rt, err := viewGate(ctx, e, &flags{config: paths})
-			if err != nil {
-				return nil, err
+			err = withRuntime(ctx, e, &flags{config: paths}, app.OpenForView, func(rt *app.Runtime) error {
+				faults = rt.MisfitsOf(role)
+				return nil
+			})
+			return faults, err
+		},
+		TryServers: func(ctx context.Context, paths []string, role string, trials []importer.Trial) (results map[string]importer.TrialResult, err error) {
+			err = withLook(ctx, e, &flags{config: paths}, app.AskNew, func(rt *app.Runtime) error {
+				results, err = pinning.StartTried(ctx, rt, paths, trials)
+				return err
+			})
+			missing := slices.ContainsFunc(slices.Collect(maps.Values(results)), func(r importer.TrialResult) bool { return r.Version != "" })
+			if err != nil || missing {
+				return results, err // tried again with the versions
 			}
-			defer func() { err = errors.Join(err, rt.Close()) }()
-			return rt.MisfitsOf(role), nil
+			return results, withRuntime(ctx, e, &flags{config: paths}, app.OpenForCalls, func(rt *app.Runtime) error {
+				return pinning.CallTried(ctx, rt, role, trials, results)
+			})
 		},
 		ClientEntry: func(c *clients.Client, role string) (map[string]any, error) { return stdioEntry(e, f, c, role) },
 	}

@@ -109,6 +109,51 @@ func TestTheImportedServerIsServed(t *testing.T) {
 	}
 }
 
+// TestImportTriesEveryServer takes over the one server of three that works: the
+// second does not start, and the third does not answer the first call.
+func TestImportTriesEveryServer(t *testing.T) {
+	t.Parallel()
+	needs.Programs(t, "python3")
+	dir := t.TempDir()
+	script, err := os.ReadFile("../../gateway/upstream/testdata/server.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph := filepath.Join(dir, "node_modules", "@modelcontextprotocol", "server-memory")
+	if err := os.MkdirAll(graph, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	place(t, dir, "server.py", string(script))
+	place(t, graph, "server.py", string(script))
+	python := func(path string) string { return `{"command": "/usr/bin/python3", "args": ["` + path + `"]}` }
+	place(t, dir, "mcp.json", `{"mcpServers": {"one": `+python(dir+"/server.py")+`, "gone": `+python(dir+"/none.py")+`, "graph": `+python(graph+"/server.py")+`}}`)
+	runSallyport(t, dir, "init")
+	// A server that is there already, and not pinned, goes on.
+	config, err := os.ReadFile(filepath.Join(dir, "sallyport.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	place(t, dir, "before.py", string(script))
+	place(t, dir, "sallyport.yaml", strings.Replace(string(config), "  default:\n", "  default:\n    mcp_servers: [before]\n", 1)+
+		"mcp_servers:\n  before: {command: [python3, "+dir+"/before.py], capabilities: {fs_reach: {read: ["+dir+"]}}}\n")
+	out := runSallyport(t, dir, "import", "./mcp.json", "--yes")
+	for _, want := range []string{"gone, left: ", "can't open file", "graph, left: read_graph answers Unknown tool"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("import says %q, want %q in it", out, want)
+		}
+	}
+	runSallyport(t, dir, "import", "./mcp.json", "--yes") // finds nothing more that works
+	for file, want := range map[string][2]string{"mcp.json": {"gone", `"one"`}, "sallyport.yaml": {"one:", "graph:"}, "sallyport.lock": {`"one"`, `"graph"`}, "./sallyport.lock": {`"before"`, `"gone"`}} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil || !strings.Contains(string(text), want[0]) || strings.Contains(string(text), want[1]) {
+			t.Errorf("%s (%v) has no %s, or has %s:\n%s", file, err, want[0], want[1], text)
+		}
+	}
+	if out = runSallyport(t, dir, "call", "--personality", "imported", "mcp__one__echo", `{"text": "hi"}`); !strings.Contains(out, "hi") {
+		t.Errorf("the server that was taken over answers %q", out)
+	}
+}
+
 // TestTheImportedPackageIsServed imports a server that the client fetches as a
 // package. Here it runs from the copy that lock installed.
 func TestTheImportedPackageIsServed(t *testing.T) {

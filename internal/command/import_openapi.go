@@ -25,10 +25,7 @@ error says what was taken, left out and changed, and where.`,
 				o.Name = args[0]
 				err = importer.ImportDocument(env.importEnvironment(f), &o)
 			}
-			if err != nil {
-				return usageError(err)
-			}
-			return nil
+			return err
 		},
 	}
 	flags := cmd.Flags()

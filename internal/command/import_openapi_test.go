@@ -160,9 +160,11 @@ func TestALargeDocumentPassesCheck(t *testing.T) {
 	if len(report.Actions) != 60 || report.Operations != 60 {
 		t.Errorf("%d of %d operations were taken, want 60 of 60: %v", len(report.Actions), report.Operations, report.Notes)
 	}
-	place(t, dir, app.ConfigName, report.Config)
-	if out := runSallyport(t, dir, "check"); !strings.Contains(out, "default      60     0") {
-		t.Errorf("check = %s, want 60 tools without a misfit", out)
+	place(t, dir, app.ConfigName, report.Config+"\nsecrets: [{env: SALLYPORT_SECRET_}]\n")
+	cmd := sallyportCommand(dir, "check")
+	cmd.Env = append(cmd.Env, "SALLYPORT_SECRET_PROVIDERS_THINGS_EXAMPLE_BEARER=bearer-of-things", "SALLYPORT_SECRET_PROVIDERS_THINGS_EXAMPLE_KEY=key-of-things")
+	if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), "default      60     0") {
+		t.Errorf("check = %s (%v), want 60 tools without a misfit", out, err)
 	}
 }
 

@@ -43,6 +43,9 @@ type Environment struct {
 	// FindMisfits loads configuration files as a gate does, and returns what the
 	// servers of a personality declare beyond its grant.
 	FindMisfits func(ctx context.Context, paths []string, personality string) (registry.Faults, error)
+	// TryServers starts the servers of a configuration for a role and pins those
+	// that work.
+	TryServers func(ctx context.Context, paths []string, role string, trials []Trial) (map[string]TrialResult, error)
 	// ClientEntry returns the entry with which a client starts this program.
 	ClientEntry func(c *clients.Client, personality string) (map[string]any, error)
 }

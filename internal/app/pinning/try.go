@@ -6,10 +6,73 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/importer"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/text"
 )
+
+// StartTried starts servers that are not pinned yet and pins those that answer. It
+// returns how each of them did. Where there is no lock file, it pins the other servers
+// of the configuration too, as PinServers does: beside a lock file only pinned ones
+// start. It pins nothing while a package has no version.
+func StartTried(ctx context.Context, rt *app.Runtime, paths []string, trials []importer.Trial) (map[string]importer.TrialResult, error) {
+	all := rt.Servers.Pins.File == nil
+	now := lookAt(ctx, rt, func(server string) bool {
+		return all || slices.ContainsFunc(trials, func(t importer.Trial) bool { return t.Server == server })
+	})
+	results := map[string]importer.TrialResult{}
+	for _, t := range trials {
+		r := importer.TrialResult{Why: "it is not declared"}
+		if l := rt.Servers.Pins.Servers[t.Server]; l != nil && l.Version != "" {
+			r = importer.TrialResult{Version: l.Version, Why: l.Why}
+		} else if k := slices.IndexFunc(now.states, func(s ServerState) bool { return s.Server == t.Server }); k >= 0 {
+			r.Why = now.states[k].Why
+		}
+		results[t.Server] = r
+	}
+	for _, r := range results {
+		if r.Version != "" {
+			return results, nil
+		}
+	}
+	_, err := pinObserved(ctx, rt, paths, now, func(server string) bool {
+		r, tried := results[server]
+		return r.Works() && (tried || all)
+	})
+	for _, s := range now.states {
+		if s.State == StateChanged {
+			results[s.Server] = importer.TrialResult{Why: "it differs from what is pinned of it: sallyport diff " + s.Server + " shows how"}
+		}
+	}
+	return results, err
+}
+
+// CallTried makes the first call of each server that works so far, as a role, and
+// removes the pins of those that fail it.
+func CallTried(ctx context.Context, rt *app.Runtime, role string, trials []importer.Trial, results map[string]importer.TrialResult) error {
+	caller, err := rt.NewCaller(ctx, role, "", "")
+	if err != nil {
+		return err
+	}
+	var failed []string
+	for _, t := range trials {
+		if r := results[t.Server]; !r.Works() || t.Tool == "" {
+			continue
+		}
+		rt.FindServers(ctx, caller, []string{t.Server}, app.EveryLeft)
+		res := rt.Registry.Call(ctx, caller, sallyport.Request{Tool: "mcp__" + t.Server + "__" + t.Tool, Args: t.Arguments})
+		if !res.OK {
+			results[t.Server] = importer.TrialResult{
+				Why: t.Tool + " answers " + text.PrintableLine(res.Error) + "; sallyport explain --call " + res.CallID + " says more",
+			}
+			failed = append(failed, t.Server)
+		}
+	}
+	return dropPins(ctx, rt, failed)
+}
 
 // dropPins removes servers from the lock file.
 func dropPins(ctx context.Context, rt *app.Runtime, servers []string) error {
