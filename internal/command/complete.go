@@ -1,0 +1,78 @@
+package command
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sallyport/sallyport/internal/app"
+)
+
+// completion completes a word of the command line.
+type completion func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective)
+
+// completeFirst completes the first argument of a command. Nothing is said when
+// the names cannot be found out: the command itself says why.
+func completeFirst(env *environment, f *flags, find func(ctx context.Context, env *environment, f *flags) []string) completion {
+	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		quiet := *env
+		quiet.Stderr = io.Discard
+		return find(cmd.Context(), &quiet, f), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// findHeldCalls returns the ids of the held calls.
+func findHeldCalls(ctx context.Context, env *environment, f *flags) (ids []string) {
+	_ = withRuntime(ctx, env, f, app.OpenForRecord, func(rt *app.Runtime) error {
+		list, err := rt.Approvals.List(ctx, false)
+		for i := range list {
+			ids = append(ids, list[i].ID)
+		}
+		return err
+	})
+	return ids
+}
+
+// findRoles returns the names of the roles.
+func findRoles(_ context.Context, env *environment, f *flags) []string {
+	c, _, err := app.LoadConfig(&env.Environment, f.config)
+	if err != nil {
+		return nil
+	}
+	return c.Names()
+}
+
+// findServerNames returns the names of the declared MCP servers.
+func findServerNames(_ context.Context, env *environment, f *flags) (names []string) {
+	c, _, err := app.LoadConfig(&env.Environment, f.config)
+	if err != nil {
+		return nil
+	}
+	for i := range c.Servers {
+		names = append(names, c.Servers[i].ID)
+	}
+	return names
+}
+
+// findCommand returns the command of a path below root, nil when there is none.
+func findCommand(root *cobra.Command, path string) *cobra.Command {
+	var found *cobra.Command
+	eachCommand(root, func(cmd *cobra.Command) {
+		if cmd.CommandPath() == root.Name()+" "+path {
+			found = cmd
+		}
+	})
+	return found
+}
+
+// eachCommand calls do for every command of a tree.
+func eachCommand(cmd *cobra.Command, do func(*cobra.Command)) {
+	do(cmd)
+	for _, c := range cmd.Commands() {
+		eachCommand(c, do)
+	}
+}
