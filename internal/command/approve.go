@@ -9,8 +9,6 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/app/pinning"
 	"github.com/sallyport/sallyport/internal/lock"
-	"github.com/sallyport/sallyport/internal/report"
-	"github.com/sallyport/sallyport/internal/text"
 )
 
 func approveCommand(env *environment, f *flags) *cobra.Command {
@@ -52,16 +50,4 @@ approve.`,
 	// declares this one.
 	_ = cmd.MarkFlagRequired("expect")
 	return cmd
-}
-
-func printAcceptance(a *pinning.Acceptance, p *report.Printer) error {
-	if p.JSON {
-		return p.PrintJSON(a)
-	}
-	p.PrintLine("pinned %s as it is: %s, digest %s", text.PrintableLine(a.Scope), text.CountOf(len(a.Changes), "change"), a.SHA256)
-	printChanges(p, a.Changes, func(string) {})
-	if a.Next != "" {
-		p.PrintLine("%s", a.Next)
-	}
-	return nil
 }

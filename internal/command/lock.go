@@ -13,7 +13,7 @@ import (
 )
 
 func lockCommand(env *environment, f *flags) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "lock",
 		Short: "Pin what MCP servers are and offer",
 		Long: `Pin each MCP server that a personality lists and that is not pinned yet. The
@@ -23,7 +23,7 @@ installed first.
 
 After that, changes need the approval of an operator. Without it a server is not
 started in another way, and a changed definition is not offered to a model.
-Existing pins stay as they are: diff shows what has changed, and approve pins
+Existing pins stay as they are: diff shows what has changed, and lock accept pins
 it. The exit code is 1 when a server could not be pinned or differs from its pin.`,
 		Example: `  sallyport lock
   sallyport lock --config prod.yaml --json`,
@@ -32,12 +32,14 @@ it. The exit code is 1 when a server could not be pinned or differs from its pin
 			return withLook(cmd.Context(), env, f, app.AskNew, func(rt *app.Runtime) error {
 				states, added, err := pinning.PinServers(cmd.Context(), rt, f.config)
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				return printPinned(env.newPrinter(f), rt.Servers.Pins.Path, states, added)
 			})
 		},
 	}
+	cmd.AddCommand(lockAcceptCommand(env, f))
+	return cmd
 }
 
 // withLook runs a command that asks servers what they offer now.
