@@ -94,6 +94,9 @@ func printTools(p *report.Printer, tools []sallyport.Tool) error {
 	rows := [][]string{{"TOOL", "TOOLSET", "TOUCHES", "DESCRIPTION"}}
 	for i := range tools {
 		t := &tools[i]
+		if t.Name == "file-read" && slices.ContainsFunc(tools, func(o sallyport.Tool) bool { return o.Name == "read_file" }) {
+			continue // another name for nearly the same, which stays callable
+		}
 		about, _, _ := strings.Cut(t.Description, ". ")
 		rows = append(rows, []string{t.Name, t.Toolset, summarizeGroups(&t.Capabilities), strings.TrimSuffix(about, ".")})
 	}
@@ -129,11 +132,11 @@ func rankWord(word string) int {
 func printDefinitions(env *environment, p *report.Printer, dialect string, names bool, defs []registry.Definition) error {
 	d, err := modelformat.Parse(dialect)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	set, err := d.Tools(defs)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	if names {
 		return p.PrintJSON(set.Names)

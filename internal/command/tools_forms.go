@@ -23,7 +23,7 @@ func printForm(rt *app.Runtime, p *report.Printer, caller *sallyport.Caller, for
 		return printResources(p, listResources(rt, caller))
 	default:
 		if form != "tool" {
-			return usageError(fmt.Errorf("--form %q: expected tool, prompt or resource", form))
+			return fmt.Errorf("--form %q: expected tool, prompt or resource", form)
 		}
 		return printTools(p, rt.Registry.List(caller))
 	}

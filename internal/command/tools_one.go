@@ -1,0 +1,83 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/report"
+	"github.com/sallyport/sallyport/internal/sample"
+	"github.com/sallyport/sallyport/internal/text"
+)
+
+// printTool prints one tool: what it does, its arguments, and an example call.
+func printTool(p *report.Printer, tools []sallyport.Tool, name string) error {
+	i := slices.IndexFunc(tools, func(t sallyport.Tool) bool { return t.Name == name })
+	if i < 0 {
+		names := make([]string, len(tools))
+		for i := range tools {
+			names[i] = tools[i].Name
+		}
+		why := fmt.Sprintf("this personality sees no tool %q", name)
+		if near := text.Nearest(name, names); near != "" {
+			why += fmt.Sprintf("; did you mean %q?", near)
+		}
+		return &exitError{code: exitFailed, err: fmt.Errorf("%s: 'sallyport tools' lists them", why)}
+	}
+	t := &tools[i]
+	if p.JSON {
+		return printTools(p, tools[i:i+1])
+	}
+	p.PrintLine("%s: %s", t.Name, text.PrintableLine(t.Description))
+	p.PrintLine("touches: %s", summarizeGroups(&t.Capabilities))
+	printArguments(p, t.Schema)
+	var usual []string
+	for _, touch := range t.Touches {
+		if touch.Argument != "" {
+			usual = append(usual, touch.Argument)
+		}
+	}
+	p.PrintLine("example: sallyport call %s %s", t.Name, text.ShellWord(sample.Arguments(t.Schema, usual...)))
+	return nil
+}
+
+// printArguments prints a table of the arguments of a tool, the required ones
+// first.
+func printArguments(p *report.Printer, schema json.RawMessage) {
+	var s struct {
+		Properties map[string]struct {
+			Type        any    `json:"type"`
+			Description string `json:"description"`
+		} `json:"properties"`
+		Required []string `json:"required"`
+	}
+	// A registered schema is valid; one without properties takes anything.
+	_ = json.Unmarshal(schema, &s)
+	if len(s.Properties) == 0 {
+		return
+	}
+	names := slices.SortedFunc(maps.Keys(s.Properties), func(a, b string) int {
+		if needA, needB := slices.Contains(s.Required, a), slices.Contains(s.Required, b); needA != needB {
+			if needA {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a, b)
+	})
+	rows := [][]string{{"ARGUMENT", "TYPE", "", "DESCRIPTION"}}
+	for _, name := range names {
+		one, kind, need := s.Properties[name], "any", ""
+		if one.Type != nil {
+			kind = strings.Trim(fmt.Sprint(one.Type), "[]")
+		}
+		if slices.Contains(s.Required, name) {
+			need = "required"
+		}
+		rows = append(rows, []string{text.PrintableLine(name), kind, need, text.Clip(text.PrintableLine(one.Description), 120)})
+	}
+	p.PrintTable(rows)
+}
