@@ -32,17 +32,6 @@ func auditCommand(env *environment, f *flags) *cobra.Command {
 	return cmd
 }
 
-// withState opens the state without building the gate and runs a command on the
-// record.
-func withState(ctx context.Context, env *environment, f *flags, do func(rt *app.Runtime) error) (err error) {
-	rt, err := app.OpenForRecord(ctx, &env.Environment, f.config)
-	if err != nil {
-		return usageError(err)
-	}
-	defer func() { err = errors.Join(err, rt.Close()) }()
-	return do(rt)
-}
-
 // auditFilter holds the flags that select records.
 type auditFilter struct {
 	tool, principal, since string

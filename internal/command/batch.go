@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/batch"
 )
 
 // Bounds of a batch.
@@ -33,35 +34,43 @@ id is refused. The exit code is 1 when any answer is an error.`,
 		Example: `  printf '%s\n' '{"id":"1","tool":"read_file","args":{"path":"README.md"}}' | sallyport batch`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.withGate(cmd.Context(), env, f, openGate, func(rt *app.Runtime, caller *sallyport.Caller) error {
+			return r.withGate(cmd.Context(), env, f, app.OpenForCalls, func(rt *app.Runtime, caller *sallyport.Caller) error {
 				in := io.Reader(env.stdin)
 				if len(args) == 1 && args[0] != "-" {
 					file, err := os.Open(args[0])
 					if err != nil {
-						return usageError(err)
+						return err
 					}
 					defer file.Close()
 					in = file
 				}
-				lines, err := readBatch(in)
+				lines, err := batch.ReadLines(in)
 				if err != nil {
-					return usageError(err)
+					return err
 				}
-				requests, places := wellFormed(lines)
-				rt.FindServers(cmd.Context(), caller, serversIn(requests), leftOf(calledIn(requests)...))
+				requests, places := batch.Requests(lines)
+				var called, servers []string
+				for i := range requests {
+					called, servers = append(called, requests[i].Tool), append(servers, app.ServerOf(requests[i].Tool))
+				}
+				rt.FindServers(cmd.Context(), caller, servers, leftOf(called...))
 				for i := range lines {
-					if l := &lines[i]; l.broken != "" {
-						res := rt.Registry.Reject(cmd.Context(), caller, l.request, l.broken)
-						l.result = &res
+					if l := &lines[i]; l.Broken != "" {
+						res := rt.Registry.Reject(cmd.Context(), caller, l.Request, l.Broken)
+						l.Result = &res
 					}
 				}
 				stop := rt.FollowChanges(cmd.Context())
 				results := rt.Registry.Batch(cmd.Context(), caller, requests)
 				stop()
 				for i, place := range places {
-					lines[place].result = &results[i]
+					lines[place].Result = &results[i]
 				}
-				return printBatch(env.stdout, lines)
+				ok, err := batch.WriteAnswers(env.stdout, lines)
+				if err != nil {
+					return err
+				}
+				return failUnless(ok)
 			})
 		},
 	}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -38,22 +37,15 @@ func (r *callerFlags) registerDry(cmd *cobra.Command) {
 }
 
 // withGate opens a gate, creates the caller, runs do, and closes the gate.
-func (r *callerFlags) withGate(
-	ctx context.Context, env *environment, f *flags,
-	open func(context.Context, *environment, *flags) (*app.Runtime, error),
-	do func(rt *app.Runtime, caller *sallyport.Caller) error,
-) (err error) {
-	rt, err := open(ctx, env, f)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, rt.Close()) }()
-	caller, err := rt.NewCaller(ctx, r.personality, r.principal, r.session)
-	if err != nil {
-		return usageError(err)
-	}
-	caller.DryRun = r.dryRun
-	return do(rt, caller)
+func (r *callerFlags) withGate(ctx context.Context, env *environment, f *flags, open opener, do func(rt *app.Runtime, caller *sallyport.Caller) error) error {
+	return withRuntime(ctx, env, f, open, func(rt *app.Runtime) error {
+		caller, err := rt.NewCaller(ctx, r.personality, r.principal, r.session)
+		if err != nil {
+			return err
+		}
+		caller.DryRun = r.dryRun
+		return do(rt, caller)
+	})
 }
 
 func callCommand(env *environment, f *flags) *cobra.Command {
@@ -75,18 +67,18 @@ Call a prompt as prompt:NAME, and a resource as resource:NAME with its uri.`,
   sallyport call write_file '{"path":"a.txt","content":"hello"}' --dry-run`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return r.withGate(cmd.Context(), env, f, openGate, func(rt *app.Runtime, caller *sallyport.Caller) error {
+			return r.withGate(cmd.Context(), env, f, app.OpenForCalls, func(rt *app.Runtime, caller *sallyport.Caller) error {
 				caller.Progress = env.showProgress
 				for _, path := range attach {
 					a, err := rt.Uploads.AddFile(path)
 					if err != nil {
-						return usageError(err)
+						return err
 					}
 					caller.Attachments = append(caller.Attachments, a)
 				}
 				text, err := readArguments(env, args[1:])
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				rt.FindServers(cmd.Context(), caller, []string{app.ServerOf(args[0])}, leftOf(args[0]))
 				defer rt.FollowChanges(cmd.Context())()

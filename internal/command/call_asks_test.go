@@ -14,8 +14,8 @@ import (
 func TestAToolThatAsksAtATerminal(t *testing.T) {
 	t.Parallel()
 	env, out := inFolder(t, heldFolder(t, "1h"))
-	asks := func(ctx context.Context, env *environment, f *flags) (*app.Runtime, error) {
-		rt, err := openGate(ctx, env, f)
+	asks := func(ctx context.Context, env *app.Environment, paths []string) (*app.Runtime, error) {
+		rt, err := app.OpenForCalls(ctx, env, paths)
 		if err != nil {
 			return nil, err
 		}

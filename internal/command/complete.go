@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
 )
 
@@ -23,6 +24,20 @@ func completeFirst(env *environment, f *flags, find func(ctx context.Context, en
 		quiet.Stderr = io.Discard
 		return find(cmd.Context(), &quiet, f), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// findToolNames returns the tools that the default role sees without a server
+// being started.
+func findToolNames(ctx context.Context, env *environment, f *flags) (names []string) {
+	var r callerFlags
+	// An error leaves the list empty.
+	_ = r.withGate(ctx, env, f, app.OpenForView, func(rt *app.Runtime, caller *sallyport.Caller) error {
+		for _, t := range rt.Registry.List(caller) {
+			names = append(names, t.Name)
+		}
+		return nil
+	})
+	return names
 }
 
 // findHeldCalls returns the ids of the held calls.
@@ -56,6 +71,29 @@ func findServerNames(_ context.Context, env *environment, f *flags) (names []str
 		names = append(names, c.Servers[i].ID)
 	}
 	return names
+}
+
+// completeNames adds completion to the commands and flags of a tree that take the
+// name of something.
+func completeNames(root *cobra.Command, env *environment, f *flags) {
+	for path, find := range map[string]func(context.Context, *environment, *flags) []string{
+		"call": findToolNames, "tools": findToolNames, "explain": findToolNames,
+		"approvals ls": findHeldCalls, "approvals approve": findHeldCalls, "approvals deny": findHeldCalls,
+		"lock accept": findServerNames, "diff": findServerNames, "login": findServerNames, "logout": findServerNames,
+	} {
+		if cmd := findCommand(root, path); cmd != nil {
+			cmd.ValidArgsFunction = completeFirst(env, f, find)
+		}
+	}
+	roles := completeFirst(env, f, findRoles)
+	eachCommand(root, func(cmd *cobra.Command) {
+		if cmd.Flags().Lookup("personality") != nil {
+			// The flag exists and has no completion yet, so that this cannot fail.
+			_ = cmd.RegisterFlagCompletionFunc("personality", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+				return roles(cmd, nil, word)
+			})
+		}
+	})
 }
 
 // findCommand returns the command of a path below root, nil when there is none.

@@ -62,19 +62,17 @@ change that would allow it. The exit code is 1 when the answer is no.`,
   sallyport explain fetch_url --host api.github.com
   sallyport explain write_file --path notes/a.txt --write
   sallyport explain --call 06e2k7m9q4c1v8w3x5z0a2b4`,
-		Args: cobra.MaximumNArgs(1),
+		Args:    cobra.MaximumNArgs(1),
+		PreRunE: q.checkFlags,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := q.checkFlags(cmd, args); err != nil {
-				return err
-			}
 			if q.call != "" {
-				return withState(cmd.Context(), env, f, func(rt *app.Runtime) error {
+				return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
 					return explainCall(cmd.Context(), rt, env.newPrinter(f), q.call)
 				})
 			}
-			open := viewGate
+			open := app.OpenForView
 			if app.ServerOf(args[0]) != "" {
-				open = askGate
+				open = app.OpenForQuestions
 			}
 			return r.withGate(cmd.Context(), env, f, open, func(rt *app.Runtime, caller *sallyport.Caller) error {
 				rt.FindServers(cmd.Context(), caller, []string{app.ServerOf(args[0])}, leftOf(args[0]))

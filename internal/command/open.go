@@ -19,12 +19,6 @@ func viewGate(ctx context.Context, env *environment, f *flags) (*app.Runtime, er
 	return rt, refuseStart(err)
 }
 
-// askGate opens a gate that asks upstream servers what they offer.
-func askGate(ctx context.Context, env *environment, f *flags) (*app.Runtime, error) {
-	rt, err := app.OpenForQuestions(ctx, &env.Environment, f.config)
-	return rt, refuseStart(err)
-}
-
 // refuseStart returns the error of a command that cannot start, or nil.
 func refuseStart(err error) error {
 	if err == nil {

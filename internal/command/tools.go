@@ -23,30 +23,39 @@ func toolsCommand(env *environment, f *flags) *cobra.Command {
 	var dialect, form string
 	var names bool
 	cmd := &cobra.Command{
-		Use:   "tools",
+		Use:   "tools [NAME]",
 		Short: "List what a personality sees",
 		Long: `List the tools that a personality sees. The command starts the MCP servers of the
 personality to ask what they offer. --form prompt and --form resource list
 prompts and resources by the names that call accepts.
+
+With NAME it prints one tool with its arguments and an example call.
 
 --format prints the definitions for the API of a model, with names within its
 limits and schemas within its subset. A name that had to change is printed on
 standard error. --names prints only these: the name for the model, then the name
 for call.`,
 		Example: `  sallyport tools
+  sallyport tools read_file
   sallyport tools --format anthropic
   sallyport tools --format gemini --names
   sallyport tools --form prompt`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if names && dialect == "" {
-				return usageError(errors.New("tools: --names needs --format"))
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && (dialect != "" || form != "tool") {
+				return errors.New("tools: give NAME, or --format or --form")
 			}
-			return r.withGate(cmd.Context(), env, f, askGate, func(rt *app.Runtime, caller *sallyport.Caller) error {
+			if names && dialect == "" {
+				return errors.New("tools: --names needs --format")
+			}
+			return r.withGate(cmd.Context(), env, f, app.OpenForQuestions, func(rt *app.Runtime, caller *sallyport.Caller) error {
 				rt.FindServers(cmd.Context(), caller, rt.ServersOfRole(caller.Personality), app.EveryLeft)
 				p := env.newPrinter(f)
 				if dialect != "" && form != "tool" {
-					return usageError(errors.New("--format is for tools: leave out --form"))
+					return errors.New("--format is for tools: leave out --form")
+				}
+				if len(args) > 0 {
+					return printTool(p, rt.Registry.List(caller), args[0])
 				}
 				if dialect != "" {
 					return printDefinitions(env, p, dialect, names, rt.Registry.Definitions(caller))
