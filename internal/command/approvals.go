@@ -34,14 +34,15 @@ func approvalsCommand(env *environment, f *flags) *cobra.Command {
 		Short: "List held calls and decide about them",
 		Long: `List held calls and decide about them. A personality lists tools under
 approvals.require. A call of such a tool is held until a person decides. The
-decision counts for exactly this call, once. To approve what MCP servers offer,
-use approve.`,
+decision counts for exactly this call, once. To accept what MCP servers offer,
+use lock accept.`,
 		Example: `  sallyport approvals ls
   sallyport approvals approve 06e2k7m9q4c1v8w3x5z0a2b4
+  sallyport approvals watch
   sallyport approvals deny 06e2k7m9q4c1 --reason "not to this address"`,
 		RunE: groupCommand,
 	}
-	cmd.AddCommand(approvalsList(env, f), approvalsDecide(env, f, true), approvalsDecide(env, f, false))
+	cmd.AddCommand(approvalsList(env, f), approvalsDecide(env, f, true), approvalsDecide(env, f, false), approvalsWatch(env, f))
 	return cmd
 }
 

@@ -1,0 +1,101 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/approvals"
+	"github.com/sallyport/sallyport/internal/report"
+)
+
+func approvalsWatch(env *environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use:   "watch",
+		Short: "Show held calls as they come and answer with a key",
+		Long: `Show held calls as they come, one after another, and answer with a key: y lets
+the shown call run once, n refuses it, s leaves it as it is, q ends. While it runs
+at a terminal, held calls wait 30 s for the answer. With --json it prints the
+calls and asks nothing.`,
+		Example: "  sallyport approvals watch",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
+				p := env.newPrinter(f)
+				keys, restore := env.readKeys(p.JSON)
+				defer restore()
+				if keys != nil {
+					p.PrintLine("waiting for held calls of %s; q ends", cmp.Or(rt.Config.State.Path, "memory"))
+				}
+				return watchApprovals(cmd.Context(), rt, p, keys)
+			})
+		},
+	}
+}
+
+// watchApprovals shows held calls until the person quits.
+func watchApprovals(ctx context.Context, rt *app.Runtime, p *report.Printer, keys <-chan byte) error {
+	w := &approvals.Watch{
+		List: func(ctx context.Context) ([]sallyport.Approval, error) { return rt.Approvals.List(ctx, false) },
+		Decide: func(ctx context.Context, a *sallyport.Approval, approve bool) error {
+			return rt.RecordDecision(ctx, a, sallyport.LocalPrincipal, approve, "")
+		},
+		Settings: rt.Settings, Keys: keys,
+		Show: func(a *sallyport.Approval, ask bool) {
+			if p.JSON {
+				// A reader that has gone ends the command by its own error.
+				_ = p.PrintJSON(a)
+				return
+			}
+			_ = printApprovals(p, []sallyport.Approval{*a}, time.Now(), true)
+			if ask {
+				p.PrintLine("    run once? y/n, s leaves it")
+			}
+		},
+		Tell: func(a *sallyport.Approval, what string) {
+			if !p.JSON {
+				p.PrintLine("    %s: %s", a.ID, what)
+			}
+		},
+	}
+	return w.Run(ctx)
+}
+
+// readKeys returns the keys of the person at the terminal, nil when there is
+// none, and what gives the terminal back.
+func (e *environment) readKeys(off bool) (keys <-chan byte, restore func()) {
+	file, ok := e.stdin.(*os.File)
+	if off || !ok || !term.IsTerminal(int(file.Fd())) {
+		return nil, func() {}
+	}
+	restore, err := readSingleKeys(file)
+	if err != nil {
+		return nil, func() {}
+	}
+	return sendBytes(file), restore
+}
+
+// sendBytes sends what is read, byte by byte, until the input ends. What is not
+// received before the process ends is lost.
+func sendBytes(r io.Reader) <-chan byte {
+	keys := make(chan byte)
+	go func() {
+		defer close(keys)
+		one := make([]byte, 1)
+		for {
+			if n, err := r.Read(one); err != nil {
+				return
+			} else if n == 1 {
+				keys <- one[0]
+			}
+		}
+	}()
+	return keys
+}
