@@ -1,0 +1,75 @@
+package command
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport/internal/app"
+)
+
+// TestGrantWritesConfigurationAndLock grants a folder to a pinned server. The server
+// goes on without another step, and a widening by hand stays blocked.
+func TestGrantWritesConfigurationAndLock(t *testing.T) {
+	t.Parallel()
+	p := newPinnedFolder(t, "echo", "Says it.")
+	env, out := inFolder(t, p.dir)
+	var asked strings.Builder
+	env.Stderr, env.stdin, env.terminal = &asked, io.NopCloser(strings.NewReader("no\n")), true
+	if code := runCommand(t.Context(), []string{"grant", "notes", "--write", "out"}, env); code != exitFailed || !strings.Contains(asked.String(), "write this? [y/N] ") {
+		t.Errorf("grant and no = %d\n%s%s", code, out, &asked)
+	}
+	p.works()
+	p.run(0, "grant", "notes", "--write", "out", "--yes")
+	p.works()
+	p.says(0, "everything is as ", "", "diff")
+	path := filepath.Join(p.dir, app.ConfigName)
+	granted, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(granted), `{read: from-personality, write: ["${workspace}/out"]}`) || !strings.Contains(string(granted), `fs_reach: {read: ["${workspace}"], write: ["${workspace}/out"]}`) {
+		t.Errorf("the configuration is\n%s", granted)
+	}
+	p.write(app.ConfigName, strings.Replace(string(granted), `from-personality, write: ["${workspace}/out"]`, `from-personality, write: ["${workspace}"]`, 1))
+	p.says(1, "the server may write, or execute, something new", "", "check")
+	p.says(2, "is not what is pinned: the server may write, or execute, something new. Look at it first: sallyport lock accept notes", "", "grant", "notes", "--read", "/usr/share", "--yes")
+	p.write(app.ConfigName, string(granted))
+	p.run(0, "revoke", "notes", "--write", "out", "--yes")
+	p.says(0, "everything is as ", "", "diff")
+}
+
+// TestACommandCompletesAnInterruptedGrant leaves what a grant leaves that was killed
+// after its note. The next command completes it.
+func TestACommandCompletesAnInterruptedGrant(t *testing.T) {
+	t.Parallel()
+	dir := configured(t, "")
+	path := filepath.Join(dir, app.ConfigName)
+	before, after := "version: 1\npersonalities: {ops: {toolset: []}}\n", "version: 1\npersonalities: {other: {toolset: []}}\n"
+	place(t, dir, app.ConfigName, before)
+	aside := filepath.Join(dir, ".sallyport.yaml.1")
+	place(t, dir, filepath.Base(aside), after)
+	sum := sha256.Sum256([]byte(after))
+	note, err := json.Marshal(map[string]any{"files": []any{map[string]any{"path": path, "aside": aside, "old": []byte(before), "new_sha256": hex.EncodeToString(sum[:])}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".sallyport"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	place(t, dir, ".sallyport/step.json", string(note))
+	env, out := inFolder(t, dir)
+	var told strings.Builder
+	env.Stderr = &told
+	if code := runCommand(t.Context(), []string{"tools", "--personality", "other"}, env); code != exitDone || !strings.Contains(told.String(), "completed a change that was interrupted") {
+		t.Errorf("tools = %d\n%s%s", code, out, &told)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != after {
+		t.Errorf("the configuration is %q, %v", got, err)
+	}
+}
