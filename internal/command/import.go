@@ -19,7 +19,7 @@ import (
 
 func importCommand(env *environment, f *flags) *cobra.Command {
 	var o importer.Options
-	var write, rollback bool
+	var write, rollback, yes bool
 	cmd := &cobra.Command{
 		Use:   "import [CLIENT|FILE]",
 		Short: "Take over the MCP servers of a client",
@@ -27,6 +27,11 @@ func importCommand(env *environment, f *flags) *cobra.Command {
 pass the gate. Without an argument the command lists the servers that it finds.
 With a client or a file it prints the configuration that it would write, with
 remarks, and changes nothing.
+
+--yes does all of it: it finds the versions of packages, installs and pins them,
+starts every server through the gate and makes a first call of those that it knows.
+The servers that work take the place of the client's. What does not work stays with
+the client, and the command says why.
 
 --write adds the servers to the configuration, under a personality with the name
 of the client, and changes the client's file: it now starts this program in their
@@ -39,6 +44,7 @@ Known clients: ` + strings.Join(clients.Names(), ", ") + `.
 A FILE has the format of the client whose file has the same name.`,
 		Example: `  sallyport import
   sallyport import claude-desktop
+  sallyport import claude-desktop --yes
   sallyport import cursor --host github=api.github.com --write
   sallyport import --rollback cursor
   sallyport import openapi petstore.yaml --out petstore.actions.yaml`,
@@ -52,14 +58,12 @@ A FILE has the format of the client whose file has the same name.`,
 			default:
 				return groupCommand(cmd, args)
 			}
-			if err := env.importServers(cmd.Context(), f, &o, write, rollback); err != nil {
-				return usageError(err)
-			}
-			return nil
+			return env.importServers(cmd.Context(), f, &o, importActions{write, rollback, yes})
 		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&write, "write", false, "write the configuration and the client's file")
+	flags.BoolVar(&yes, "yes", false, "take over every server that works, and ask nothing")
 	flags.BoolVar(&o.Observe, "observe", false, "start each server once, unconfined, and propose the access that it used")
 	flags.BoolVar(&rollback, "rollback", false, "bring the client's servers back from the last copy of its file")
 	flags.BoolVar(&o.Force, "force", false, "with --rollback: restore the whole copy and lose later changes")
@@ -76,21 +80,25 @@ A FILE has the format of the client whose file has the same name.`,
 type importActions struct{ write, rollback, yes bool }
 
 // importServers runs the action that the flags select.
-func (e *environment) importServers(ctx context.Context, f *flags, o *importer.Options, write, rollback bool) error {
+func (e *environment) importServers(ctx context.Context, f *flags, o *importer.Options, do importActions) error {
 	env := e.importEnvironment(f)
 	switch {
-	case rollback && (write || o.Observe):
-		return errors.New("import: give --rollback without --write and --observe")
-	case rollback:
+	case do.rollback && (do.write || do.yes || o.Observe), do.yes && (do.write || o.Observe):
+		return errors.New("import: give --rollback and --yes without each other, --write and --observe")
+	case do.rollback:
 		return importer.RollBack(env, o)
 	case o.Force:
 		return errors.New("import: --force needs --rollback")
-	case o.Name == "" && (write || o.SelectsServers()):
+	case o.Name == "" && (do.write || do.yes || o.SelectsServers()):
 		return errors.New("import: name a client, or leave out the flags to list what import finds")
 	case o.Name == "":
 		return importer.ListClients(env)
-	case write:
+	case do.write:
+		e.warnOfMachine(f)
 		return importer.WriteServers(ctx, env, o)
+	case do.yes:
+		e.warnOfMachine(f)
+		return importer.TakeOver(ctx, env, o)
 	default:
 		return importer.PreviewServers(ctx, env, o)
 	}

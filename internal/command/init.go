@@ -2,7 +2,6 @@ package command
 
 import (
 	"errors"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,6 +9,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/fsx"
+	"github.com/sallyport/sallyport/internal/project"
 )
 
 func initCommand(env *environment, f *flags) *cobra.Command {
@@ -18,33 +18,38 @@ func initCommand(env *environment, f *flags) *cobra.Command {
 		Use:   "init",
 		Short: "Write a commented " + app.ConfigName,
 		Long: `Write a commented ` + app.ConfigName + ` that passes check. It never overwrites a
-file. The presets, from the narrowest to the widest: ` + strings.Join(config.PresetNames(), ", ") + `.`,
+file. The presets, from the narrowest to the widest: ` + strings.Join(config.PresetNames(), ", ") + `.
+
+The folder .sallyport beside the file holds state and key. The command adds it to
+.gitignore, and writes the schema there with which editors complete keys.`,
 		Example: `  sallyport init
   sallyport init --preset locked`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			text, err := config.Preset(preset)
-			if err != nil {
-				return usageError(err)
-			}
-			path := filepath.Join(env.Dir, app.ConfigName)
+			path := app.ConfigName
 			if len(f.config) > 1 {
-				return usageError(errors.New("init writes one file: give --config once"))
+				return errors.New("init writes one file: give --config once")
 			}
 			if len(f.config) == 1 {
 				path = f.config[0]
-				if !filepath.IsAbs(path) {
-					path = filepath.Join(env.Dir, path)
-				}
 			}
-			if err := fsx.WriteNew(path, text); err != nil {
-				return usageError(err)
+			path = fsx.Absolute(env.Dir, path)
+			env.warnOfMachine(f)
+			started, err := project.Start(path, preset)
+			if err != nil {
+				return err
 			}
 			p := env.newPrinter(f)
 			if p.JSON {
-				return p.PrintJSON(map[string]string{"file": path, "preset": preset})
+				return p.PrintJSON(struct {
+					*project.Started
+					Preset string `json:"preset"`
+				}{started, preset})
 			}
 			p.PrintLine("wrote %s (preset %s)", path, preset)
+			if started.Ignore != "" {
+				p.PrintLine("wrote a line for state and key to %s", started.Ignore)
+			}
 			p.PrintLine("next: sallyport check, then sallyport serve")
 			return nil
 		},
