@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -99,4 +100,19 @@ func printAcceptance(a *pinning.Acceptance, p *report.Printer) error {
 		p.PrintLine("%s", a.Next)
 	}
 	return nil
+}
+
+// approveCommand answers the former name of lock accept with the present one.
+func approveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "approve", Hidden: true, DisableFlagParsing: true,
+		Short: "Renamed to lock accept",
+		RunE: func(_ *cobra.Command, args []string) error {
+			words := []string{"sallyport lock accept"}
+			for _, arg := range args {
+				words = append(words, text.ShellWord(arg))
+			}
+			return usageError(fmt.Errorf("approve is now lock accept: %s", strings.Join(words, " ")))
+		},
+	}
 }

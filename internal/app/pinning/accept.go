@@ -25,35 +25,6 @@ type Acceptance struct {
 	Next string `json:"next,omitempty"`
 }
 
-// AcceptLock pins a part of what servers are and offer now, when its digest
-// begins as expected. The error is a [lock.Mismatch] when it does not.
-func AcceptLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Scope, expect string) (*Acceptance, error) {
-	d, err := CompareLock(ctx, rt, paths, lock.Scope{Server: s.Server})
-	if err != nil {
-		return nil, err
-	}
-	for i := range d.Servers {
-		if st := &d.Servers[i]; st.State == StateUnknown || st.State == StateUnpinned && s.Server != "" {
-			return nil, fmt.Errorf("%s: %s", st.Server, st.Why)
-		}
-	}
-	was := rt.Servers.Pins.File
-	next, err := was.Approve(d.now.file, s, expect)
-	if err != nil {
-		return nil, err
-	}
-	a := Acceptance{File: d.File, Scope: s.String(), Changes: append([]lock.Change{}, lock.Diff(was, next)...)}
-	if a.SHA256, err = next.Digest(s); err != nil {
-		return nil, err
-	}
-	detail := text.CountOf(len(a.Changes), "change") + ", digest " + a.SHA256
-	if err := writeLock(ctx, rt, next, app.ChangeEvent(audit.ActionPinApprove, s.String(), detail)); err != nil {
-		return nil, err
-	}
-	a.Next = d.nextServers(s)
-	return &a, nil
-}
-
 // Accept pins a part of what servers are and offer, as the comparison found it,
 // when its digest begins as expected. The error is a [lock.Mismatch] when it does
 // not.
