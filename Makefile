@@ -4,7 +4,7 @@ GO ?= go
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
-.PHONY: run test race build check fuzz bench generate
+.PHONY: run test race build check fuzz bench generate profiles
 
 # run starts the gate over this folder on loopback, with the defaults that
 # `sallyport init` would write. No service and no configuration is needed.
@@ -41,6 +41,13 @@ check:
 # generate rewrites the reference pages from the source.
 generate:
 	$(GO) generate ./...
+
+# profiles starts the known servers of npm through the gate, which takes minutes
+# and the network, and writes what it finds into docs/reference/profiles.md.
+# PROFILES=memory,git starts these alone.
+PROFILES ?= all
+profiles:
+	SALLYPORT_TEST_PROFILES=$(PROFILES) $(GO) test -count=1 -timeout 2h -v -run '^TestStartProfiles$$' ./internal/command
 
 # bench prints the figures of docs/performance.md.
 bench:

@@ -175,19 +175,26 @@ func (p *packageFolder) declare(command string) {
 // print a text.
 func (p *packageFolder) says(code int, want string, args ...string) string {
 	p.t.Helper()
+	got, out, said := p.run(args...)
+	if text := out + said; got != code || !strings.Contains(text, want) || strings.Contains(text, "the note of outside") {
+		p.t.Errorf("%v = %d, want %d; it says\n%s\nwant %q", args, got, code, text, want)
+	}
+	return out
+}
+
+// run runs a command in this process, and returns its exit code and what it
+// prints on both streams.
+func (p *packageFolder) run(args ...string) (code int, stdout, stderr string) {
+	p.t.Helper()
 	var out, said bytes.Buffer
 	env := &environment{
 		stdin: io.NopCloser(strings.NewReader("")), stdout: nopCloser{&out}, Environment: app.Environment{
-			Stderr: &said, Dir: p.dir, Home: filepath.Join(p.dir, "home"),
+			Stderr: &said, Dir: p.dir, Home: filepath.Join(p.dir, "home"), Network: p.network, Packages: p.packages,
 			Lookup: func(string) (string, bool) { return "", false }, Pairs: func() []string { return nil },
-			Network: p.network, Packages: p.packages,
 		},
 	}
-	got := runCommand(p.t.Context(), args, env)
-	if text := out.String() + said.String(); got != code || !strings.Contains(text, want) || strings.Contains(text, "the note of outside") {
-		p.t.Errorf("%v = %d, want %d; it says\n%s\nwant %q", args, got, code, text, want)
-	}
-	return out.String()
+	code = runCommand(p.t.Context(), args, env)
+	return code, out.String(), said.String()
 }
 
 // folders returns the installed copies.
@@ -273,7 +280,7 @@ func TestPackageLauncher(t *testing.T) {
 	p.declare(`[npx, -y, notes-server@1.3.0, --stdio]`)
 	p.says(1, "another package is pinned than notes-server@1.3.0: sallyport diff notes shows what changed", "check")
 	p.says(1, "Unknown tool: mcp__notes__echo", echo...)
-	p.says(0, "pinned notes as it is", "approve", "notes", "--expect", p.expected())
+	p.says(0, "pinned notes as it is", "lock", "accept", "notes", "--expect", p.expected())
 	p.says(0, "answered --stdio", echo...)
 }
 
