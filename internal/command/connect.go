@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -17,6 +18,7 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/copies"
 	"github.com/sallyport/sallyport/internal/fsx"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 func connectCommand(env *environment, f *flags) *cobra.Command {
@@ -27,9 +29,10 @@ func connectCommand(env *environment, f *flags) *cobra.Command {
 		Use:   "connect CLIENT",
 		Short: "Make a known MCP client use this server",
 		Long: `Add an entry to the file of a known MCP client, so that the client starts this
-server over stdio. The rest of the file stays as it is, and a copy is kept beside
-it. --print shows the entry and changes nothing. To take over the servers that
-the client already has, use import.
+server over stdio. The rest of the file stays as it is, and a copy of it is kept
+in ~/.local/state/sallyport/copies. --print shows the entry and changes nothing.
+Servers that the client starts by itself stay outside of the gate: the command
+names them, and import takes them over.
 
 Known clients: ` + strings.Join(names, ", ") + `.`,
 		Example: `  sallyport connect claude-code --print
@@ -39,7 +42,7 @@ Known clients: ` + strings.Join(names, ", ") + `.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, err := knownClient(args[0])
 			if err != nil {
-				return usageError(err)
+				return err
 			}
 			return env.connectClient(f, &c, role, print)
 		},
@@ -61,7 +64,9 @@ func knownClient(name string) (clients.Client, error) {
 func (e *environment) clientFolders() *clients.Folders {
 	f := &clients.Folders{Home: e.Home, Dir: e.Dir, OS: runtime.GOOS}
 	f.AppData, _ = e.Lookup("APPDATA")
+	f.LocalAppData, _ = e.Lookup("LOCALAPPDATA")
 	f.Config, _ = e.Lookup("XDG_CONFIG_HOME")
+	f.Codex, _ = e.Lookup("CODEX_HOME")
 	return f
 }
 
@@ -75,22 +80,60 @@ func (e *environment) warnOfCopies(further ...string) {
 func (e *environment) connectClient(f *flags, c *clients.Client, role string, print bool) error {
 	entry, err := stdioEntry(e, f, c, role)
 	if err != nil {
-		return usageError(err)
+		return err
+	}
+	value, err := json.Marshal(entry)
+	if err != nil {
+		return err
 	}
 	path := c.Main(e.clientFolders())
 	p := e.newPrinter(f)
 	if print {
 		fmt.Fprintf(e.Stderr, "for %s\n", path)
-		return p.PrintJSON(map[string]any{c.Key: map[string]any{clients.Own: entry}})
+		if !c.TOML || f.json {
+			return p.PrintJSON(map[string]any{c.Key: map[string]any{clients.Own: entry}})
+		}
+		lines, err := c.FormatEntry(value)
+		if err == nil {
+			_, err = io.WriteString(e.stdout, lines)
+		}
+		return err
 	}
-	if err := e.addEntry(c, path, entry); err != nil {
-		return usageError(err)
+	e.warnOfMachine(f)
+	if err := e.addEntry(c, path, value); err != nil {
+		return err
 	}
-	if p.JSON {
-		return p.PrintJSON(map[string]string{"client": c.Name, "file": path})
+	outside, faults := c.Outside(e.clientFolders())
+	answer := connectAnswer{Client: c.Name, File: path, Outside: []outsideServer{}}
+	for _, s := range outside {
+		answer.Outside = append(answer.Outside, outsideServer{text.PrintableLine(s.Name), text.PrintableLine(s.At)})
 	}
-	p.PrintLine("added sallyport to %s", path)
+	if err := p.PrintAnswer(answer, "added sallyport to %s", path); err != nil || f.json {
+		return err
+	}
+	for _, s := range answer.Outside {
+		p.PrintLine("outside of the gate: %s (%s)", s.Name, s.At)
+	}
+	for _, err := range faults {
+		p.PrintLine("not looked at: %s", text.OneLine(err.Error()))
+	}
+	if len(outside) > 0 {
+		p.PrintLine("%s starts them by itself, and their calls are neither decided nor recorded. To bring them in: sallyport import %s", c.Title, c.Name)
+	}
 	return nil
+}
+
+// connectAnswer is the answer of connect for programs.
+type connectAnswer struct {
+	Client  string          `json:"client"`
+	File    string          `json:"file"`
+	Outside []outsideServer `json:"outside"`
+}
+
+// outsideServer is a server that the client starts by itself.
+type outsideServer struct {
+	Name string `json:"name"`
+	At   string `json:"at"`
 }
 
 // stdioEntry returns the entry with which a client starts this server.
@@ -116,6 +159,9 @@ func stdioEntry(env *environment, f *flags, c *clients.Client, role string) (map
 	entry := map[string]any{"command": exe, "args": args}
 	if c.Typed {
 		entry["type"] = "stdio"
+	}
+	if c.Custom {
+		entry["source"] = "custom"
 	}
 	return entry, nil
 }
@@ -143,18 +189,18 @@ func isTemporary(exe string) bool {
 
 // addEntry adds the server to the file of a client and leaves everything else
 // as it is.
-func (e *environment) addEntry(c *clients.Client, path string, entry map[string]any) error {
-	value, err := json.Marshal(entry)
-	if err != nil {
-		return err
-	}
+func (e *environment) addEntry(c *clients.Client, path string, entry []byte) error {
 	file, err := clients.Read(*c, path, e.clientFolders())
-	if err != nil {
-		return fmt.Errorf("%w; nothing was changed: add the entry that --print shows yourself", err)
+	var text []byte
+	if err == nil {
+		text, err = file.Connect(entry)
 	}
-	text, err := file.Connect(value)
-	if err != nil || bytes.Equal(text, file.Text) {
-		return err // the copy holds the file as it was before the entry
+	if err != nil {
+		lines, _ := c.FormatEntry(entry) // what was encoded above is an object
+		return usageError(fmt.Errorf("%w; nothing was changed. Once that is put right run the command again, or add this yourself:\n%s", err, lines))
+	}
+	if bytes.Equal(text, file.Text) {
+		return nil // the copy holds the file as it was before the entry
 	}
 	_, err = copies.FolderOf(e.Home).ChangeFile(file.Path, file.Text, text, time.Now())
 	return err
