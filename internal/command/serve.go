@@ -48,24 +48,19 @@ effect at once. If it has faults, the last good one stays in force.`,
 		Example: `  sallyport serve
   sallyport serve --listen 127.0.0.1:8080 --personality researcher
   sallyport serve --stdio`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		Args:    cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return checkHosts(s.hosts) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.stdio && cmd.Flags().Changed("listen") {
-				return usageError(errors.New("serve: give --stdio or --listen, not both"))
+				return errors.New("serve: give --stdio or --listen, not both")
 			}
 			// A client that disconnects closes the pipe. Its calls still have
 			// to be recorded; the signal would end the process first.
 			signal.Ignore(syscall.SIGPIPE)
-			if err := checkHosts(s.hosts); err != nil {
-				return err
-			}
 			s.json = f.json
-			rt, err := openGate(cmd.Context(), env, f)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, rt.Close()) }()
-			return runServer(cmd.Context(), rt, env, &s)
+			return withRuntime(cmd.Context(), env, f, app.OpenForCalls, func(rt *app.Runtime) error {
+				return runServer(cmd.Context(), rt, env, &s)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&s.stdio, "stdio", false, "speak MCP over standard input and output")
@@ -90,7 +85,10 @@ func checkHosts(hosts []string) error {
 func runServer(ctx context.Context, rt *app.Runtime, env *environment, s *serveFlags) error {
 	role, err := rt.Config.Choose(s.personality)
 	if err != nil {
-		return usageError(err)
+		return err
+	}
+	for _, why := range rt.UnlockSecrets(ctx) {
+		fmt.Fprintf(env.Stderr, "sallyport: warning: secrets: %s\n", why)
 	}
 	rt.DiscoverServers(ctx, role.Name, app.EveryServer)
 	rt.PrintWarnings(env.Stderr)
@@ -101,11 +99,12 @@ func runServer(ctx context.Context, rt *app.Runtime, env *environment, s *serveF
 	// A path that a link withholds must not stop a start: an agent may have
 	// made the link.
 	if s.strict && slices.ContainsFunc(misfits, func(m registry.Fault) bool { return !m.Linked }) {
-		return usageError(errors.New("serve --strict: the tools above do not fit; sallyport check shows the rules and the fixes"))
+		return errors.New("serve --strict: the tools above do not fit; sallyport check shows the rules and the fixes")
 	}
 	if failed := rt.Servers.Failed(); s.strict && len(failed) > 0 {
-		return usageError(fmt.Errorf("serve --strict: these MCP servers do not answer or differ from their pins: %s", strings.Join(failed, ", ")))
+		return fmt.Errorf("serve --strict: these MCP servers do not answer or differ from their pins: %s", strings.Join(failed, ", "))
 	}
+	rt.ListServer()
 	rt.Children.KeepWarm(app.WarmHelpers)
 	l := app.NewLive(rt.Deployment)
 	rt.Live.Store(l)
@@ -113,7 +112,7 @@ func runServer(ctx context.Context, rt *app.Runtime, env *environment, s *serveF
 		Personality: role.Name, Version: app.Version(), Logger: rt.Logger, Principal: rt.Callers.Local, Desk: rt.ApprovalDesk(),
 	})
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	l.SetListener(server.ListChanged)
 	renewing, stop := context.WithCancel(ctx)
@@ -123,10 +122,7 @@ func runServer(ctx context.Context, rt *app.Runtime, env *environment, s *serveF
 	defer stop()
 	if s.stdio {
 		defer rt.FollowConfig(ctx, l, role.Name)()
-		if err := server.Stdio(ctx, env.stdin, env.stdout); err != nil {
-			return usageError(err)
-		}
-		return nil
+		return server.Stdio(ctx, env.stdin, env.stdout)
 	}
 	return serveOverHTTP(ctx, rt, env, s, role, l, server)
 }
@@ -136,21 +132,21 @@ func runServer(ctx context.Context, rt *app.Runtime, env *environment, s *serveF
 // way.
 func serveOverHTTP(ctx context.Context, rt *app.Runtime, env *environment, s *serveFlags, role *sallyport.Personality, l *app.Live, server *gateway.Server) error {
 	if err := auth.CheckExposure(s.listen, rt.Config.Security.RequireAuth); err != nil {
-		return usageError(fmt.Errorf("--listen: %w", err))
+		return fmt.Errorf("--listen: %w", err)
 	}
 	api, err := serving.NewAPI(rt, l, role.Name)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	mux, err := serving.NewMux(api, server, l.ProtectedResource())
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
 	if err != nil {
-		return usageError(fmt.Errorf("--listen: %w", err))
+		return fmt.Errorf("--listen: %w", err)
 	}
-	fail := func(err error) error { return usageError(errors.Join(err, listener.Close())) }
+	fail := func(err error) error { return errors.Join(err, listener.Close()) }
 	address := listener.Addr().String()
 	// Check a host name by the address to which it resolved.
 	if err := auth.CheckExposure(address, rt.Config.Security.RequireAuth); err != nil {
@@ -170,19 +166,18 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, env *environment, s *se
 		return fail(err)
 	}
 	defer rt.FollowConfig(ctx, l, role.Name)()
-	err = serving.ServeUntilDone(ctx, serving.NewListener(listener, rt.Logger), guard, mux, func(ctx context.Context) error {
+	return serving.ServeUntilDone(ctx, serving.NewListener(listener, rt.Logger), guard, mux, func(ctx context.Context) error {
 		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
 	})
-	return refuseStart(err)
 }
 
 // announcement is what serve --json prints.
 type announcement struct {
-	URL         string        `json:"url"`
-	Workspace   string        `json:"workspace"`
-	Personality string        `json:"personality"`
-	Token       string        `json:"token,omitempty"` // at the first start, or a new one
-	Enforced    []enforcement `json:"enforced"`
+	URL         string               `json:"url"`
+	Workspace   string               `json:"workspace"`
+	Personality string               `json:"personality"`
+	Token       string               `json:"token,omitempty"` // at the first start, or a new one
+	Enforced    []report.Enforcement `json:"enforced"`
 }
 
 // reachableAddress returns an address that a client can call. A listener on all
@@ -201,7 +196,7 @@ func printAnnouncement(rt *app.Runtime, env *environment, s *serveFlags, role *s
 	p := &report.Printer{W: env.stdout, Colour: env.colour, JSON: s.json}
 	url := "http://" + reachableAddress(address) + "/mcp"
 	if s.json {
-		return p.PrintJSON(announcement{url, rt.Config.Workspace, role.Name, token, describeEnforcement(rt)})
+		return p.PrintJSON(announcement{url, rt.Config.Workspace, role.Name, token, report.DescribeEnforcement(rt)})
 	}
 	shown := token
 	p.PrintLine("sallyport serves %s", url)
@@ -233,7 +228,7 @@ func printAnnouncement(rt *app.Runtime, env *environment, s *serveFlags, role *s
 	p.PrintLine("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
 	p.PrintLine("  %s audit tail", self)
 	p.PrintLine("")
-	printEnforcement(p, describeEnforcement(rt))
+	report.PrintEnforcement(p, report.DescribeEnforcement(rt))
 	return nil
 }
 
