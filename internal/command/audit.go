@@ -103,28 +103,6 @@ export has every record.`,
 	return cmd
 }
 
-// outcomeWord returns one word for the outcome of a call.
-func outcomeWord(p *report.Printer, e *audit.Event) string {
-	switch {
-	case e.Kind == audit.KindIntent:
-		return p.ColourDim("intent")
-	case e.Kind == audit.KindChange && e.Error != "":
-		return p.ColourBad("refused")
-	case e.Kind == audit.KindChange:
-		return p.ColourBad("change")
-	case e.DryRun:
-		return p.ColourDim("dry-run")
-	case e.OK && e.Cached:
-		return p.ColourGood("cached")
-	case e.OK:
-		return p.ColourGood("ok")
-	case e.Denied():
-		return p.ColourBad("denied")
-	default:
-		return p.ColourBad("failed")
-	}
-}
-
 func auditShow(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show ID",

@@ -1,10 +1,10 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -13,7 +13,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
-	"github.com/sallyport/sallyport/internal/group"
+	"github.com/sallyport/sallyport/internal/app/granting"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
@@ -97,23 +97,22 @@ type explanation struct {
 func explainTool(ctx context.Context, rt *app.Runtime, p *report.Printer, caller *sallyport.Caller, tool string, q *explainQuestions) error {
 	x, err := rt.Registry.Explain(caller, tool)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	answers, err := answerQuestions(ctx, rt, caller, &x, q)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
-	if p.JSON {
-		err = p.PrintJSON(explanation{x, answers})
-	} else {
-		printExplanation(p, &x, answers)
+	p.Hint = func(capability, item string) string {
+		return granting.Hint(rt.Config, x.Tool, x.Personality, capability, item)
 	}
-	for _, d := range append(x.Decisions, answers...) {
-		if err == nil && !d.Allowed {
-			err = silentFailure()
-		}
+	if !p.JSON {
+		report.PrintExplanation(p, &x, answers)
+	} else if err := p.PrintJSON(explanation{x, answers}); err != nil {
+		return err
 	}
-	return err
+	refused := func(d sallyport.Decision) bool { return !d.Allowed }
+	return failUnless(!slices.ContainsFunc(append(x.Decisions, answers...), refused))
 }
 
 // answerQuestions answers the question about one host or path.
@@ -150,116 +149,6 @@ func askHost(x *registry.Explanation, host string, port uint16) sallyport.Decisi
 	return d
 }
 
-func printExplanation(p *report.Printer, x *registry.Explanation, answers []sallyport.Decision) {
-	p.PrintLine("%s for personality %s", x.Tool, orNone(x.Personality))
-	for _, d := range x.Decisions {
-		if !d.Allowed || d.Why != "" {
-			printDecision(p, d)
-		}
-	}
-	if x.Grant != nil {
-		p.PrintLine("")
-		printGrant(p, x)
-	}
-	printFacts(p, x.Facts)
-	for _, d := range answers {
-		p.PrintLine("")
-		printDecision(p, d)
-	}
-}
-
-// printFacts prints the facts that a call adds to its conversation.
-func printFacts(p *report.Printer, f sallyport.Facts) {
-	words := map[sallyport.Fact]string{
-		sallyport.FactPrivate:   "may bring private data",
-		sallyport.FactUntrusted: "may bring untrusted content",
-		sallyport.FactOutward:   "may carry data out or write outside the workspace",
-	}
-	list := f.List()
-	if len(list) > 0 {
-		p.PrintLine("")
-	}
-	for _, fact := range list {
-		p.PrintLine("fact  %s: %s", fact, words[fact])
-	}
-}
-
-// printGrant prints what is granted, then what was dropped.
-func printGrant(p *report.Printer, x *registry.Explanation) {
-	g := x.Grant
-	var rows [][]string
-	for i := range group.All() {
-		rows = append(rows, groupRows(p, &group.All()[i], g)...)
-	}
-	for _, d := range g.Dropped {
-		row := []string{p.ColourBad("drop"), d.Capability, d.Item, d.Why}
-		if d.Source != "" {
-			row[3] += " (" + d.Source + ")"
-		}
-		rows = append(rows, row)
-		if d.Fix != "" {
-			rows = append(rows, []string{"", "", "", "fix: " + d.Fix})
-		}
-	}
-	if len(rows) == 0 {
-		p.PrintLine("it touches nothing outside itself")
-		return
-	}
-	p.PrintTable(rows)
-}
-
-// groupRows returns the rows of what a grant holds of a group: what it allows,
-// how, and what it keeps out.
-func groupRows(p *report.Printer, one *group.Group, g *sallyport.Grant) (rows [][]string) {
-	add := func(denied bool, verdict string) {
-		for _, r := range one.Reaches {
-			if r.Granted == nil || r.Denied != denied {
-				continue
-			}
-			for _, item := range r.Granted(g) {
-				rows = append(rows, []string{verdict, r.Name, item})
-			}
-		}
-	}
-	add(false, p.ColourGood("grant"))
-	for _, note := range one.Notes(g) {
-		rows = append(rows, []string{p.ColourGood("grant"), one.Name, note})
-	}
-	add(true, p.ColourBad("deny"))
-	if one.Name == group.Files {
-		for _, name := range slices.Sorted(maps.Keys(g.FS.Names)) {
-			rows = append(rows, []string{"", "name", name + " -> " + g.FS.Names[name]})
-		}
-	}
-	return rows
-}
-
-// printDecision prints the decision of one step.
-func printDecision(p *report.Printer, d sallyport.Decision) {
-	words := []string{p.FormatMark(d.Allowed), string(d.Step)}
-	if d.Resource != "" {
-		words = append(words, text.OneLine(d.Resource))
-	}
-	p.PrintLine("%s", strings.Join(words, " "))
-	// Text from a caller must not look like another line of this answer.
-	if d.Why != "" {
-		p.PrintLine("      why: %s", text.OneLine(d.Why))
-	}
-	if d.Source != "" {
-		p.PrintLine("      at:  %s", d.Source)
-	}
-	if d.Fix != "" {
-		p.PrintLine("      fix: %s", text.OneLine(d.Fix))
-	}
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "(none)"
-	}
-	return s
-}
-
 // explainCall explains a past call from its records.
 func explainCall(ctx context.Context, rt *app.Runtime, p *report.Printer, call string) error {
 	events, err := eventsOf(ctx, rt, call)
@@ -276,75 +165,22 @@ func explainCall(ctx context.Context, rt *app.Runtime, p *report.Printer, call s
 		}
 	}
 	if last == nil {
-		p.PrintLine("%s is a change, not a call: %s", call, text.OneLine(describeChange(&events[0])))
+		p.PrintLine("%s is a change, not a call: %s", call, text.OneLine(report.DescribeChange(&events[0])))
 		return nil
 	}
 	p.PrintLine("call %s: %s by %s as %s at %s", last.CallID, text.OneLine(string(last.Tool)), last.Principal,
-		orNone(string(last.Personality)), last.Time.Local().Format("2006-01-02 15:04:05"))
+		cmp.Or(string(last.Personality), "(none)"), last.Time.Local().Format("2006-01-02 15:04:05"))
+	p.Hint = func(capability, item string) string {
+		return granting.Hint(rt.Config, string(last.Tool), string(last.Personality), capability, item)
+	}
 	if last.Args != "" {
 		p.PrintLine("arguments: %s", text.Clip(string(last.Args), 1000))
 	}
-	explainOutcome(p, last)
+	report.PrintOutcome(p, last)
 	for i := range events {
 		if events[i].Kind == audit.KindChange {
-			p.PrintLine("decision: %s", text.OneLine(describeChange(&events[i])))
+			p.PrintLine("decision: %s", text.OneLine(report.DescribeChange(&events[i])))
 		}
 	}
 	return nil
-}
-
-// explainOutcome prints how a call ended.
-func explainOutcome(p *report.Printer, last *audit.Event) {
-	if last.Kind == audit.KindIntent {
-		p.PrintLine("outcome unknown: the call still runs, or its process died before it could be recorded")
-		return
-	}
-	p.PrintLine("outcome: %s", outcomeWord(p, last))
-	if !last.OK {
-		p.PrintLine("         %s: %s", last.Code, text.OneLine(string(last.Error)))
-	}
-	explainDecisions(p, last)
-}
-
-// explainDecisions prints what was refused and what the call used.
-func explainDecisions(p *report.Printer, e *audit.Event) {
-	var used, changed []string
-	refusals, children := 0, false
-	for _, d := range e.Decisions {
-		switch {
-		case !d.Allowed:
-			refusals++
-			printDecision(p, d)
-		case d.Source == reach.UnattributedSource:
-			changed = append(changed, text.OneLine(describeAccess(d)))
-		case d.Step == sallyport.StepAccess:
-			used = append(used, text.OneLine(describeAccess(d)))
-			children = children || d.Capability == "process"
-		}
-	}
-	if refusals == 0 {
-		p.PrintLine("no step refused")
-	}
-	if children {
-		p.PrintLine("children: confined at the level %s", e.Level)
-	}
-	printLines(p, "used:", used)
-	printLines(p, "changed at the same time:", changed)
-}
-
-// printLines prints lines under a heading. It prints nothing when there are no
-// lines.
-func printLines(p *report.Printer, heading string, lines []string) {
-	if len(lines) > 0 {
-		p.PrintLine("%s", heading)
-	}
-	for _, line := range lines {
-		p.PrintLine("  %s", line)
-	}
-}
-
-// describeAccess describes one thing that a call used: its kind, its name and the kind
-// of access.
-func describeAccess(d sallyport.Decision) string {
-	return strings.TrimSpace(d.Capability + " " + d.Resource + ": " + d.Why)
 }

@@ -71,9 +71,6 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// silentFailure ends a command whose answer is already on stdout.
-func silentFailure() error { return &exitError{code: exitFailed} }
-
 // failUnless ends a command whose answer is already on stdout: it fails unless
 // the answer is good.
 func failUnless(good bool) error {
