@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,8 +12,8 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/report"
-	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/sandbox"
 )
 
@@ -61,15 +60,15 @@ cannot show.`,
 func runObserve(cmd *cobra.Command, env *environment, f *flags, o *observeFlags, args []string) error {
 	opts, done, err := o.newOptions(env)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	seen, err := sandbox.Observe(cmd.Context(), args, opts)
 	done()
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	if err := o.writeDeclaration(env, f, seen, args); err != nil {
-		return usageError(fmt.Errorf("the declaration could not be written: %w", err))
+		return fmt.Errorf("the declaration could not be written: %w", err)
 	}
 	if seen.ExitCode != 0 {
 		return &exitError{code: seen.ExitCode}
@@ -85,10 +84,7 @@ func (o *observeFlags) newOptions(env *environment) (opts *sandbox.ObserveOption
 		Toolchains: sandbox.Toolchains(env.Home),
 	}
 	if o.workspace != "" {
-		opts.Workspace = o.workspace
-		if !filepath.IsAbs(o.workspace) {
-			opts.Workspace = filepath.Join(env.Dir, o.workspace)
-		}
+		opts.Workspace = fsx.Absolute(env.Dir, o.workspace)
 	}
 	opts.Files = &sallyport.FileBackend{Home: env.Home, Deny: []string{
 		filepath.Join(opts.Workspace, app.ConfigName), filepath.Join(opts.Workspace, app.StateDir),
@@ -149,111 +145,11 @@ func (o *observeFlags) writeDeclaration(env *environment, f *flags, seen *sandbo
 			return err
 		}
 	} else {
-		printObservation(p, seen, args)
+		report.PrintObservation(p, seen, args)
 	}
 	if o.output == "" {
 		_, err := env.Stderr.Write(b.Bytes())
 		return err
 	}
-	path := o.output
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(env.Dir, path)
-	}
-	return os.WriteFile(path, b.Bytes(), 0o644)
-}
-
-// printObservation prints YAML that a user can paste: the declaration, and
-// everything else as comments.
-func printObservation(p *report.Printer, seen *sandbox.Observation, args []string) {
-	remark := func(format string, a ...any) { p.PrintLine("# %s", text.OneLine(fmt.Sprintf(format, a...))) }
-	remark("what one run of this needed: %s", text.Clip(strings.Join(args, " "), 200))
-	printCapabilities(p, &seen.Capabilities)
-	if more := seen.Binaries; len(more) > 1 {
-		remark("also started (no declaration needed):")
-		printItems(p, more[1:])
-	}
-	for _, group := range []struct {
-		title string
-		floor bool
-	}{{"used, and never given to any child:", true}, {"used, and not declared:", false}} {
-		titled := false
-		for _, w := range seen.Withheld {
-			if w.Floor != group.floor {
-				continue
-			}
-			if !titled {
-				remark("%s", group.title)
-				titled = true
-			}
-			p.PrintLine("#   %s", text.OneLine(fmt.Sprintf("%s %s: %s", w.Kind, w.Item, w.Why)))
-		}
-	}
-	if len(seen.Missed) > 0 {
-		remark("looked for and not found, or not readable:")
-		printItems(p, seen.Missed)
-	}
-	for _, n := range seen.Notes {
-		remark("note: %s", n)
-	}
-	if seen.More {
-		remark("note: the program used more than the list can hold: the declaration may be too small")
-	}
-	remark("cannot be seen in any run:")
-	printItems(p, seen.Unseen)
-}
-
-// printItems prints the first items of a list; --json prints all of them.
-func printItems(p *report.Printer, list []string) {
-	const shown = 10
-	for i, item := range list {
-		if i == shown {
-			p.PrintLine("#   and %d more, with --json", len(list)-shown)
-			return
-		}
-		p.PrintLine("#   %s", text.OneLine(item))
-	}
-}
-
-// printCapabilities prints a declaration as YAML. It writes values as JSON
-// strings, which YAML reads unchanged.
-func printCapabilities(p *report.Printer, c *sallyport.Capabilities) {
-	if c.Empty() {
-		p.PrintLine("capabilities: {}")
-		return
-	}
-	p.PrintLine("capabilities:")
-	list := func(key string, items []string) {
-		if len(items) == 0 {
-			return
-		}
-		p.PrintLine("    %s:", key)
-		for _, item := range items {
-			p.PrintLine("      - %s", quoteText(item))
-		}
-	}
-	if n := c.Network; n != nil {
-		p.PrintLine("  network:")
-		list("allowedHosts", n.AllowedHosts)
-	}
-	if fs := c.FSReach; fs != nil {
-		p.PrintLine("  fs_reach:")
-		list("read", fs.Read.Paths)
-		list("write", fs.Write.Paths)
-	}
-	if b := c.Process; b != nil {
-		p.PrintLine("  process:")
-		list("allowedBinaries", b.AllowedBinaries)
-		list("execFrom", b.ExecFrom)
-	}
-}
-
-// quoteText returns a string in double quotes.
-func quoteText(s string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return `""` // marshalling a string cannot fail
-	}
-	return strings.TrimSpace(b.String())
+	return os.WriteFile(fsx.Absolute(env.Dir, o.output), b.Bytes(), 0o644)
 }

@@ -31,7 +31,7 @@ func TestPrintObservation(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bytes.Buffer
-			printObservation(&report.Printer{W: &b}, &sandbox.Observation{
+			report.PrintObservation(&report.Printer{W: &b}, &sandbox.Observation{
 				Capabilities: tt.caps, Binaries: []string{"/bin/sh", hostile}, Missed: []string{hostile},
 				Withheld: []sandbox.Withheld{{Kind: "read", Item: hostile, Why: "floor", Floor: true}, {Kind: "socket", Item: hostile, Why: "x"}},
 				Notes:    []string{hostile}, Unseen: []string{"all"}, More: true,
