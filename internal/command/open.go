@@ -13,12 +13,6 @@ func openGate(ctx context.Context, env *environment, f *flags) (*app.Runtime, er
 	return rt, refuseStart(err)
 }
 
-// viewGate opens a gate that only answers what it would decide.
-func viewGate(ctx context.Context, env *environment, f *flags) (*app.Runtime, error) {
-	rt, err := app.OpenForView(ctx, &env.Environment, f.config)
-	return rt, refuseStart(err)
-}
-
 // refuseStart returns the error of a command that cannot start, or nil.
 func refuseStart(err error) error {
 	if err == nil {

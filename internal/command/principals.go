@@ -42,13 +42,11 @@ and kept as a hash. Every change takes effect at once, also in a running server.
 
 // withCallers opens the state without building the gate and runs a command on
 // the principals and kill switches. Only a change creates a state file.
-func withCallers(ctx context.Context, env *environment, f *flags, change bool, do func(rt *app.Runtime) error) (err error) {
-	rt, err := app.OpenForAccess(ctx, &env.Environment, f.config, change)
-	if err != nil {
-		return usageError(err)
+func withCallers(ctx context.Context, env *environment, f *flags, change bool, do func(rt *app.Runtime) error) error {
+	open := func(ctx context.Context, e *app.Environment, paths []string) (*app.Runtime, error) {
+		return app.OpenForAccess(ctx, e, paths, change)
 	}
-	defer func() { err = errors.Join(err, rt.Close()) }()
-	return do(rt)
+	return withRuntime(ctx, env, f, open, do)
 }
 
 // parseExpiry parses a day, a point in time, a lifetime, or never. The result
@@ -97,12 +95,12 @@ cannot be used again, because sessions and records belong to it.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			at, err := parseExpiry(expires, time.Now())
 			if err != nil {
-				return usageError(err)
+				return err
 			}
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				roles, err := app.RolesFor(rt, personalities)
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				r := auth.Record{Name: args[0], Expires: at, Permissions: permissions, Personalities: roles}
 				token, err := rt.Callers.Add(cmd.Context(), r)
@@ -110,7 +108,7 @@ cannot be used again, because sessions and records belong to it.`,
 					err = rt.RecordDone(cmd.Context(), app.ChangeEvent(audit.ActionAdd, r.Name, describeRecord(&r)), app.TokenWithheld)
 				}
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				return printToken(env, f, &r, token)
 			})
@@ -128,20 +126,12 @@ func printToken(env *environment, f *flags, r *auth.Record, token string) error 
 	if p.JSON {
 		return p.PrintJSON(map[string]any{
 			"name": r.Name, "token": token, "expires": formatExpiry(r.Expires),
-			"permissions": orEmpty(r.Permissions), "personalities": orEmpty(r.Personalities),
+			"permissions": append([]string{}, r.Permissions...), "personalities": append([]string{}, r.Personalities...),
 		})
 	}
 	p.PrintLine("%s", token)
 	fmt.Fprintf(env.Stderr, "sallyport: this is the token of %s. It is printed only now and kept as a hash. It ends: %s\n", r.Name, formatExpiry(r.Expires))
 	return nil
-}
-
-// orEmpty replaces a nil list by an empty one, so that JSON does not show null.
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
 }
 
 func principalsRotate(env *environment, f *flags) *cobra.Command {
@@ -155,24 +145,24 @@ func principalsRotate(env *environment, f *flags) *cobra.Command {
 			var at time.Time
 			var err error
 			if expires == never {
-				return usageError(errors.New("--expires never: a rotation must set an end; to get a token without an end, add a principal"))
+				return errors.New("--expires never: a rotation must set an end; to get a token without an end, add a principal")
 			}
 			if expires != "" {
 				if at, err = parseExpiry(expires, time.Now()); err != nil {
-					return usageError(err)
+					return err
 				}
 			}
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				token, err := rt.Callers.Rotate(cmd.Context(), args[0], at)
 				if err != nil {
-					return usageError(app.SuggestPrincipal(cmd.Context(), rt, args[0], err))
+					return app.SuggestPrincipal(cmd.Context(), rt, args[0], err)
 				}
 				e, err := app.FindEntry(cmd.Context(), rt, args[0])
 				if err == nil {
 					err = rt.RecordDone(cmd.Context(), app.ChangeEvent(audit.ActionRotate, e.Name, describeRecord(&e.Record)), app.TokenWithheld)
 				}
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				return printToken(env, f, &e.Record, token)
 			})
@@ -194,18 +184,14 @@ of its logins and then remove it there; stop ends its calls until then.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				if err := rt.Callers.Revoke(cmd.Context(), args[0]); err != nil {
-					return usageError(app.SuggestPrincipal(cmd.Context(), rt, args[0], err))
+					return app.SuggestPrincipal(cmd.Context(), rt, args[0], err)
 				}
 				err := rt.RecordDone(cmd.Context(), app.ChangeEvent(audit.ActionRevoke, args[0], ""), "")
 				if err = errors.Join(err, app.ForgetLogins(cmd.Context(), rt, args[0])); err != nil {
-					return usageError(err)
+					return err
 				}
-				p := env.newPrinter(f)
-				if p.JSON {
-					return p.PrintJSON(map[string]any{"name": args[0], "revoked": true})
-				}
-				p.PrintLine("%s is revoked", args[0])
-				return nil
+				return env.newPrinter(f).PrintAnswer(map[string]any{"name": args[0], "revoked": true},
+					"%s is revoked", args[0])
 			})
 		},
 	}

@@ -20,7 +20,7 @@ in its conversation: use this command when the conversation is over.`,
 			name := args[0]
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				if err := app.CheckPrincipal(cmd.Context(), rt, name); err != nil {
-					return usageError(err)
+					return err
 				}
 				var was bool
 				err := rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionForget, "principal "+name, ""), func() (err error) {
@@ -28,18 +28,13 @@ in its conversation: use this command when the conversation is over.`,
 					return err
 				})
 				if err != nil {
-					return usageError(err)
+					return err
 				}
-				p := env.newPrinter(f)
-				if p.JSON {
-					return p.PrintJSON(map[string]any{"name": name, "forgotten": was})
-				}
+				line := "what the sessions of %s have read is forgotten"
 				if !was {
-					p.PrintLine("nothing was kept of %s", name)
-					return nil
+					line = "nothing was kept of %s"
 				}
-				p.PrintLine("what the sessions of %s have read is forgotten", name)
-				return nil
+				return env.newPrinter(f).PrintAnswer(map[string]any{"name": name, "forgotten": was}, line, name)
 			})
 		},
 	}

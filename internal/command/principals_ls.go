@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -39,11 +40,11 @@ func principalsLs(env *environment, f *flags) *cobra.Command {
 			return withCallers(cmd.Context(), env, f, false, func(rt *app.Runtime) error {
 				entries, err := rt.Callers.Entries(cmd.Context())
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				stopped, err := rt.Switches.All(cmd.Context())
 				if err != nil {
-					return usageError(err)
+					return err
 				}
 				rows := describePrincipals(entries, stopped, time.Now())
 				p := env.newPrinter(f)
@@ -71,7 +72,7 @@ func describePrincipals(entries []auth.Entry, stopped []auth.Switch, now time.Ti
 	for i, e := range entries {
 		rows[i] = listedPrincipal{
 			Name: e.Name, Source: "state", Status: principalStatus(&e, stopped, now), Expires: formatExpiry(e.Expires),
-			Permissions: orEmpty(e.Permissions), Personalities: e.Personalities,
+			Permissions: append([]string{}, e.Permissions...), Personalities: e.Personalities,
 			Created: e.Created, Rotated: e.Rotated, Revoked: e.Revoked,
 		}
 		if e.Configured {
@@ -103,7 +104,7 @@ func printListing(p *report.Printer, rows []listedPrincipal, stopped []auth.Swit
 		if r.Personalities == nil {
 			roles = "(any)"
 		}
-		table = append(table, []string{r.Name, r.Source, r.Status, r.Expires, orDash(strings.Join(r.Permissions, " ")), orDash(roles)})
+		table = append(table, []string{r.Name, r.Source, r.Status, r.Expires, cmp.Or(strings.Join(r.Permissions, " "), "-"), cmp.Or(roles, "-")})
 	}
 	p.PrintTable(table)
 	if len(stopped) > 0 {
@@ -112,11 +113,4 @@ func printListing(p *report.Printer, rows []listedPrincipal, stopped []auth.Swit
 	for i := range stopped {
 		p.PrintLine("%s", &stopped[i])
 	}
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

@@ -71,7 +71,7 @@ can also stop the local user and names of an issuer (oidc:...).`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind, name, err := t.parseTarget(args)
 			if err != nil {
-				return usageError(err)
+				return err
 			}
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				// A switch for an unknown name would stop nothing.
@@ -80,14 +80,14 @@ can also stop the local user and names of an issuer (oidc:...).`,
 				}
 				if kind == auth.SwitchPrincipal || kind == auth.SwitchSession {
 					if err := app.CheckPrincipal(cmd.Context(), rt, args[0]); err != nil {
-						return usageError(err)
+						return err
 					}
 				}
 				if err := rt.Switches.Stop(cmd.Context(), kind, name, reason); err != nil {
-					return usageError(err)
+					return err
 				}
 				if err := rt.RecordDone(cmd.Context(), app.SwitchEvent(audit.ActionStop, kind, name, reason), ""); err != nil {
-					return usageError(err)
+					return err
 				}
 				if kind == auth.SwitchTool {
 					warnOfTool(cmd.Context(), env, f, name)
@@ -109,7 +109,7 @@ func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
 	}
 	quiet := *env
 	quiet.Stderr = io.Discard
-	rt, err := viewGate(ctx, &quiet, f)
+	rt, err := app.OpenForView(ctx, &quiet.Environment, f.config)
 	if err != nil {
 		return
 	}
@@ -135,7 +135,7 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			kind, name, err := t.parseTarget(args)
 			if err != nil {
-				return usageError(err)
+				return err
 			}
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				if err := releaseSwitch(cmd.Context(), rt, kind, name); err != nil {
@@ -153,7 +153,7 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 func releaseSwitch(ctx context.Context, rt *app.Runtime, kind auth.SwitchKind, name string) error {
 	thrown, err := rt.Switches.All(ctx)
 	if err != nil {
-		return usageError(err)
+		return err
 	}
 	if !slices.ContainsFunc(thrown, func(s auth.Switch) bool { return s.Kind == kind && s.Name == name }) {
 		return &exitError{code: exitFailed, err: fmt.Errorf("%s %s was not stopped", kind, name)}
@@ -162,20 +162,13 @@ func releaseSwitch(ctx context.Context, rt *app.Runtime, kind auth.SwitchKind, n
 		_, err := rt.Switches.Start(ctx, kind, name)
 		return err
 	})
-	if err != nil {
-		return usageError(err)
-	}
-	return nil
+	return err
 }
 
 func printSwitch(p *report.Printer, kind auth.SwitchKind, name string, stopped bool, word string) error {
-	if p.JSON {
-		return p.PrintJSON(map[string]any{"kind": kind, "name": name, "stopped": stopped})
-	}
+	what := string(kind) + " " + name
 	if kind == auth.SwitchEverything {
-		p.PrintLine("everything is %s", word)
-		return nil
+		what = "everything"
 	}
-	p.PrintLine("%s %s is %s", kind, name, word)
-	return nil
+	return p.PrintAnswer(map[string]any{"kind": kind, "name": name, "stopped": stopped}, "%s is %s", what, word)
 }
