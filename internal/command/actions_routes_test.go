@@ -23,7 +23,7 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 	t.Helper()
 	dir, _ := weatherFolder(t)
 	env, _ := inFolder(t, dir)
-	rt, err := openGate(t.Context(), env, &flags{})
+	rt, err := app.OpenForCalls(t.Context(), &env.Environment, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

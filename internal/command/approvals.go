@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -223,26 +221,4 @@ func formatAge(a *sallyport.Approval, now time.Time) string {
 		return fmt.Sprintf("%s ago", age)
 	}
 	return fmt.Sprintf("%s ago, expires in %s", age, max(a.Expires.Sub(now), 0).Truncate(time.Second))
-}
-
-// escapeControls replaces characters that would control a terminal or deceive a
-// reader: the text of a held call comes from an agent. Line breaks become
-// blanks.
-func escapeControls(s string) string {
-	plain := func(r rune) bool { return r == ' ' || unicode.IsPrint(r) && r != utf8.RuneError }
-	if !slices.ContainsFunc([]rune(s), func(r rune) bool { return !plain(r) }) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case plain(r):
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteByte(' ')
-		default:
-			fmt.Fprintf(&b, `\u{%x}`, r)
-		}
-	}
-	return b.String()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/report"
 )
 
 // lines is a writer that sends each match of a pattern in its text to a
@@ -133,7 +134,7 @@ func TestLegible(t *testing.T) {
 		"bad \xff":           `bad \u{fffd}`,
 		"tab\t\u00a0\u2028x": `tab\u{9}\u{a0}\u{2028}x`,
 	} {
-		if got := escapeControls(in); got != want {
+		if got := report.EscapeControls(in); got != want {
 			t.Errorf("legible(%q) = %q, want %q", in, got, want)
 		}
 	}

@@ -51,7 +51,7 @@ personalities:
 	// Another argument is another server until an operator approves it.
 	declare("/etc")
 	p.says(1, "Unknown tool", "call", "mcp__files__list_allowed_directories")
-	_, command, _ := strings.Cut(p.says(1, "critical server command: another command is run", "diff", "files"), "approve: sallyport ")
+	_, command, _ := strings.Cut(p.says(1, "critical server command: another command is run", "diff", "files"), "accept: sallyport ")
 	command, _, _ = strings.Cut(command, "\n")
 	p.says(0, "pinned files as it is", strings.Fields(command)...)
 	p.says(0, "", "check")

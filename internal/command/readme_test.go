@@ -13,6 +13,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // fenced matches a fenced block and captures its language and its lines.
@@ -42,6 +43,7 @@ func readPage(t *testing.T, page string) string {
 
 func TestReadmeProgramRuns(t *testing.T) {
 	t.Parallel()
+	needs.Toolchain(t)
 	path := filepath.Join(t.TempDir(), "main.go")
 	if err := os.WriteFile(path, []byte(block(t, "README.md", "go")), 0o600); err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ func TestServersAreAskedAgain(t *testing.T) {
 personalities: {ops: {toolset: [], mcp_servers: [notes, later], fs_reach: {read: ["`+dir+`"]}}}
 `)
 	env, _ := inFolder(t, dir)
-	rt, err := openGate(t.Context(), env, &flags{})
+	rt, err := app.OpenForCalls(t.Context(), &env.Environment, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -185,7 +185,8 @@ func TestA6_WhatAPrincipalRunsEndsWithIt(t *testing.T) {
 	// The same holds for a server, with its processes, and for everything.
 	from = s.told.len()
 	runSallyport(t, dir, "principals", "stop", "--server", "notes")
-	s.told.await(t, from, `what="process python3"`)
+	s.told.await(t, from, "principal=reader")
+	s.told.await(t, from, "principal=other")
 	s.wants(t, tokenOf("other"), "mcp__notes__count", `{}`, 404)
 	runSallyport(t, dir, "principals", "start", "--server", "notes")
 	s.wants(t, tokenOf("other"), "mcp__notes__count", `{}`, 200)

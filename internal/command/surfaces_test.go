@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 )
 
 // verdict is the outcome of a call, in terms that every surface has.
@@ -233,7 +234,7 @@ func librarySurfaceOf(t *testing.T, dir string, files ...string) surface {
 		files[i] = filepath.Join(dir, files[i])
 	}
 	env, _ := inFolder(t, dir)
-	rt, err := openGate(t.Context(), env, &flags{config: files})
+	rt, err := app.OpenForCalls(t.Context(), &env.Environment, files)
 	if err != nil {
 		t.Fatal(err)
 	}
