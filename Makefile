@@ -13,10 +13,12 @@ run:
 
 # test runs every test that needs no service, and prints at its end the slowest
 # tests and how many ran. Many tests wait for another process, so that more of
-# them run at once than there are processors.
+# them run at once than there are processors. The settings are those of build, so
+# that the program that tests start is made of the packages that they are made of.
 test: ATONCE ?= -p 4 -parallel 4
+test: export CGO_ENABLED = 0
 test:
-	$(GO) test -json -shuffle=on $(ATONCE) -timeout 30m $(TESTFLAGS) ./... | $(GO) run ./.ci/testsum $(SUMFLAGS)
+	$(GO) test -trimpath -json -shuffle=on $(ATONCE) -timeout 30m $(TESTFLAGS) ./... | $(GO) run ./.ci/testsum $(SUMFLAGS)
 
 # race runs the same tests with the race detector, which takes four times as
 # long; SALLYPORT_TEST_RACE_CHILDREN=1 gives it to the program that they start,
@@ -25,7 +27,7 @@ test:
 # servers that they start have to answer in time.
 race: export GORACE = atexit_sleep_ms=20
 race:
-	@$(MAKE) test ATONCE='-p 2 -parallel 2' TESTFLAGS='-race $(TESTFLAGS)'
+	@$(MAKE) test CGO_ENABLED=1 ATONCE='-p 2 -parallel 2' TESTFLAGS='-race $(TESTFLAGS)'
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/sallyport ./cmd/sallyport
