@@ -31,9 +31,10 @@ var layers = map[string]layer{
 	"store": adapter, "secrets": adapter, "action": adapter, "tools": adapter, "gateway": adapter,
 	"httpapi": adapter, "dashboard": adapter, "telemetry": adapter,
 	"cmd": wiring, "examples": wiring, "internal/command": wiring, "internal/app": wiring, "program": wiring,
-	"internal/importer": wiring, "internal/openapi": wiring,
-	"internal/audittest": mechanism,
-	"internal/lock":      mechanism, "internal/modelformat": mechanism,
+	"internal/importer": wiring, "internal/openapi": wiring, "internal/callback": wiring, "internal/report": wiring,
+	"internal/audittest":   mechanism,
+	"internal/secretstore": mechanism,
+	"internal/lock":        mechanism, "internal/modelformat": mechanism,
 }
 
 type pkg struct {
