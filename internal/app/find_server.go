@@ -18,7 +18,7 @@ func (env *Environment) serverFolder() string { return serverlist.FolderOf(env.L
 // ListServer lists this process as a server, so that commands about its record
 // find its state. A server that cannot be listed serves nevertheless.
 func (rt *Runtime) ListServer() {
-	remove, err := serverlist.Add(rt.Env.serverFolder(), serverlist.Entry{PID: os.Getpid(), Dir: rt.Env.Dir, Config: rt.Config.Files})
+	remove, err := serverlist.Add(rt.Env.serverFolder(), serverlist.Entry{PID: os.Getpid(), Dir: rt.Env.Dir, Config: rt.ConfigFiles})
 	if err != nil {
 		rt.Logger.Warn("commands in other folders do not find this server by themselves: give them --config", "error", err)
 		return

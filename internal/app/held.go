@@ -36,7 +36,7 @@ func (rt *Runtime) CommandLine(command string) string {
 	}
 	var b strings.Builder
 	b.WriteString("sallyport " + command)
-	for _, file := range rt.Config.Files {
+	for _, file := range rt.ConfigFiles {
 		b.WriteString(" --config " + text.ShellWord(file))
 	}
 	return b.String()

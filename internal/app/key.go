@@ -55,7 +55,7 @@ func (rt *Runtime) loadKey(ctx context.Context) (audit.Key, error) {
 // for its configuration, even while no file has them: a tool that wrote one
 // would set its own ceiling.
 func (rt *Runtime) ownFiles(dir string) []string {
-	own := append([]string{rt.Env.identityPath()}, rt.Config.Files...)
+	own := append([]string{rt.Env.identityPath()}, rt.ConfigFiles...)
 	for _, folder := range []string{dir, rt.Config.Dir, rt.Config.Workspace} {
 		if folder != "" {
 			own = append(own, filepath.Join(folder, ConfigName), filepath.Join(folder, LockName), filepath.Join(folder, StateDir))

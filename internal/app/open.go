@@ -118,7 +118,7 @@ func newRuntime(env *Environment, paths []string) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Runtime{Env: env, Deployment: &Deployment{Config: c}, Builtin: builtin}, nil
+	return &Runtime{Env: env, Deployment: &Deployment{Config: c}, Builtin: builtin, ConfigFiles: c.Files}, nil
 }
 
 func openWith(ctx context.Context, env *Environment, paths []string, open func(*Runtime, context.Context) error) (rt *Runtime, err error) {

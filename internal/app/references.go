@@ -75,7 +75,7 @@ func (rt *Runtime) findSecret(ctx context.Context, ref string, by []string) Secr
 // setCommand returns the command that stores a secret.
 func (rt *Runtime) setCommand(ref string) string {
 	command := "sallyport"
-	if files := rt.Config.Files; len(files) > 1 || len(files) == 1 && files[0] != filepath.Join(rt.Env.Dir, ConfigName) {
+	if files := rt.ConfigFiles; len(files) > 1 || len(files) == 1 && files[0] != filepath.Join(rt.Env.Dir, ConfigName) {
 		for _, file := range files {
 			command += " --config " + text.ShellWord(file)
 		}

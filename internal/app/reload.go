@@ -115,7 +115,7 @@ func (f *configFollower) watchConfig(ctx context.Context) {
 // reloadIfChanged puts the configuration in force when it has changed. It reports each
 // error once.
 func (f *configFollower) reloadIfChanged(ctx context.Context) error {
-	paths := f.g.Config.Files
+	paths := f.g.ConfigFiles
 	now, err := f.settledFingerprint(ctx)
 	if err != nil {
 		// An editor may be about to replace an unreadable file, which the next
@@ -220,7 +220,7 @@ func (f *configFollower) settledFingerprint(ctx context.Context) (now string, er
 // readFingerprint returns the fingerprint of everything that is followed: the
 // configuration and the lock file beside it.
 func (f *configFollower) readFingerprint() (string, error) {
-	text, err := config.Fingerprint(f.g.Config.Files)
+	text, err := config.Fingerprint(f.g.ConfigFiles)
 	if err != nil {
 		return "", err
 	}
@@ -232,7 +232,7 @@ func (f *configFollower) readFingerprint() (string, error) {
 // error of the record goes to the operator's log: a change that takes rights
 // away must not wait for the record.
 func (f *configFollower) recordReload(ctx context.Context, refused string) {
-	e := ChangeEvent(audit.ActionReload, f.seen, strings.Join(f.g.Config.Files, " "))
+	e := ChangeEvent(audit.ActionReload, f.seen, strings.Join(f.g.ConfigFiles, " "))
 	e.Error = output.Plain().Text(refused)
 	if err := f.g.recordChange(ctx, e); err != nil {
 		f.g.Logger.Error("there is no record of a changed configuration", "error", err)

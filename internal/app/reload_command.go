@@ -64,7 +64,7 @@ func (h *commandFollower) reloadIfChanged(ctx context.Context) error {
 		return nil // another process may be about to replace an unreadable file
 	}
 	h.seen = now
-	c, err := config.Load(h.g.Config.Files, h.g.Env.ConfigOptions())
+	c, err := config.Load(h.g.ConfigFiles, h.g.Env.ConfigOptions())
 	if err == nil {
 		err = h.g.refuseRestartKeys(c)
 	}

@@ -33,6 +33,8 @@ type Runtime struct {
 	// Builtin is true without a configuration file: the configuration is the one
 	// that init would write.
 	Builtin bool
+	// ConfigFiles are the files of the configuration, which no reload changes.
+	ConfigFiles []string
 	views   bool      // the command only looks
 	look    PinPolicy // what the command asks of upstream servers
 	// Logger receives what an operator may want to know; nil discards it.

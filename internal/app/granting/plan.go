@@ -96,7 +96,7 @@ func readDocument(path string) ([]byte, *yamldoc.Document, error) {
 
 // findHolder finds the file and the path of a server, role or tool.
 func (p *planner) findHolder(kind, name string) (file string, path []string, err error) {
-	for _, file := range p.rt.Config.Files {
+	for _, file := range p.rt.ConfigFiles {
 		_, d, err := readDocument(file)
 		if err != nil {
 			return "", nil, err
@@ -152,7 +152,7 @@ func (p *planner) makePlan(edits []edit) (*Plan, error) {
 		after[file] = []byte(changed)
 		plan.Changes = append(plan.Changes, fmt.Sprintf(verb, text.PrintableLine(e.item.text), strings.Join(key, ".")))
 	}
-	for _, file := range p.rt.Config.Files {
+	for _, file := range p.rt.ConfigFiles {
 		if _, ok := after[file]; ok {
 			plan.files = append(plan.files, onestep.Change{Path: file, Old: before[file], New: after[file]})
 		}
