@@ -53,7 +53,7 @@ func TestTheLibraryReadsWhatResultsSay(t *testing.T) {
 			sallyport.Result{Error: "ask", Code: sallyport.CodeApprovalRequired, ApprovalID: "a\"1", ExpiresAt: at, CallID: "c"},
 			mcp.CallToolResult{Meta: mcp.Meta{
 				"sallyport/call": "c", "sallyport/code": "approval_required", "sallyport/approval_id": "a\"1", "sallyport/expires_at": "2026-01-02T03:04:05.000000006+01:00",
-			}, Content: texts("approval_required: ask"), IsError: true},
+			}, Content: texts("approval_required: ask\nCall ID: c"), IsError: true},
 		},
 	} {
 		text, err := c.appendToolResult(nil, false, &tt.res)

@@ -107,8 +107,9 @@ func TestClientListsAndCalls(t *testing.T) {
 func TestUnknownToolIsAResultAndRecorded(t *testing.T) {
 	each(t, func(t *testing.T, k *kit, connect func(*mcp.ClientOptions) *mcp.ClientSession) {
 		res, err := connect(nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "nobody", Arguments: map[string]any{}})
-		if got := text(t, res, err); got != "not_available: Unknown tool: nobody" || !res.IsError {
-			t.Errorf("result = %q, error %v, want not_available", got, res.IsError)
+		want := fmt.Sprintf("not_available: Unknown tool: nobody\nCall ID: %v", res.Meta["sallyport/call"])
+		if got := text(t, res, err); got != want || !res.IsError {
+			t.Errorf("result = %q, error %v, want %q", got, res.IsError, want)
 		}
 		outcomes := k.record.outcomes("nobody")
 		if len(outcomes) != 1 || outcomes[0].Code != sallyport.CodeNotAvailable || outcomes[0].Stage != sallyport.StepFind {

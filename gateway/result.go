@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/internal/wire"
 	"github.com/sallyport/sallyport/internal/rawjson"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // appendObject appends a result that has no _meta of its own.
@@ -93,11 +94,11 @@ func appendFacts(out []byte, res *sallyport.Result) ([]byte, error) {
 // it.
 func (c *core) appendToolResult(out []byte, rounds bool, res *sallyport.Result) ([]byte, error) {
 	out, err := c.appendMeta(append(out, '{'), rounds, res)
-	text := res.Value
+	shown := res.Value
 	if !res.OK {
-		text = codedText(res)
+		shown = codedText(res)
 	}
-	out = wire.AppendContent(append(out, `,"content":`...), text, res.Parts)
+	out = wire.AppendContent(append(out, `,"content":`...), shown, res.Parts)
 	if res.Structured != nil && err == nil {
 		var structured []byte
 		structured, err = json.Marshal(res.Structured)
@@ -162,12 +163,13 @@ func failureError(res *sallyport.Result, code int64) error {
 	return &jsonrpc.Error{Code: code, Message: codedText(res), Data: data}
 }
 
-// codedText returns the text of a failure with its code in front. It leaves a plain
-// tool failure and a text that already begins with an accessor's code
-// unchanged.
+// codedText returns the text of a failure with its code in front and the id of the
+// call below it, which no model finds in _meta. A plain tool failure and a text that
+// already begins with an accessor's code get no code.
 func codedText(res *sallyport.Result) string {
-	if res.Code == sallyport.CodeExecutionFailed || strings.HasPrefix(res.Error, string(res.Code)+":") {
-		return res.Error
+	failure := res.Error
+	if res.Code != sallyport.CodeExecutionFailed && !strings.HasPrefix(failure, string(res.Code)+":") {
+		failure = string(res.Code) + ": " + failure
 	}
-	return string(res.Code) + ": " + res.Error
+	return text.AddCallID(failure, res.CallID)
 }

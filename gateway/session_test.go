@@ -98,6 +98,7 @@ func TestCodedText(t *testing.T) {
 		{name: "accessor", in: sallyport.Err("PATH_NOT_REACHABLE: no", sallyport.CodeExecutionFailed), want: "PATH_NOT_REACHABLE: no"},
 		{name: "failure", in: sallyport.Err("it broke", ""), want: "it broke"},
 		{name: "code is there", in: sallyport.Err("STALE_WRITE: changed", sallyport.CodeStaleWrite), want: "STALE_WRITE: changed"},
+		{name: "id", in: sallyport.Result{Error: "it broke", Code: sallyport.CodeExecutionFailed, CallID: "06e2"}, want: "it broke\nCall ID: 06e2"},
 		{name: "code is part of a word", in: sallyport.Err("input_invalidly", sallyport.CodeInputInvalid), want: "input_invalid: input_invalidly"},
 	}
 	for _, tt := range tests {

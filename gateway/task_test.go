@@ -21,7 +21,7 @@ func TestACallBecomesATask(t *testing.T) {
 		isError           bool
 	}{
 		{"", "completed", "nonce n", false},
-		{"failure", "completed", "the job failed", true},
+		{"failure", "completed", "the job failed\nCall ID: ", true},
 		{"panic", "failed", "", false},
 	} {
 		inJobs(t, func(t *testing.T, j *jobs) {
@@ -33,7 +33,7 @@ func TestACallBecomesATask(t *testing.T) {
 			}
 			j.letGo("n")
 			r := a.get(id)
-			if r.Result.Status != tt.status || r.said() != tt.said || r.Result.Result.IsError != tt.isError ||
+			if r.Result.Status != tt.status || !strings.HasPrefix(r.said(), tt.said) || r.Result.Result.IsError != tt.isError ||
 				(r.Result.Error != nil) != (tt.status == "failed") {
 				t.Errorf("a job that ends with %q is %s, want %s", tt.end, r.text, tt.status)
 			}

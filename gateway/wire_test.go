@@ -103,7 +103,7 @@ func replay(t *testing.T, archive *txtar.Archive, play func([]byte) []byte) *txt
 }
 
 var (
-	callIDs  = regexp.MustCompile(`"sallyport/call":"[0-9a-z]{24}"`)
+	callIDs  = regexp.MustCompile(`("sallyport/call":"|Call ID: )[0-9a-z]{24}`)
 	states   = regexp.MustCompile(`"requestState":"([\w-]+)"`)
 	taskIDs  = regexp.MustCompile(`"taskId":"([A-Z2-7]{26})"`)
 	taskTTL  = regexp.MustCompile(`"ttlMs":9\d{5}`)
@@ -113,7 +113,7 @@ var (
 
 // stable replaces what differs from run to run.
 func stable(text []byte) []byte {
-	text = callIDs.ReplaceAll(text, []byte(`"sallyport/call":"CALL"`))
+	text = callIDs.ReplaceAll(text, []byte(`${1}CALL`))
 	text = states.ReplaceAll(text, []byte(`"requestState":"STATE"`))
 	text = taskTTL.ReplaceAll(taskIDs.ReplaceAll(text, []byte(`"taskId":"TASK"`)), []byte(`"ttlMs":TTL`))
 	return times.ReplaceAll(approval.ReplaceAll(text, []byte("APPROVAL")), []byte("EXPIRES"))

@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/report"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // maxStdin bounds the arguments on standard input, in bytes. The gate's own
@@ -76,13 +77,13 @@ Call a prompt as prompt:NAME, and a resource as resource:NAME with its uri.`,
 					}
 					caller.Attachments = append(caller.Attachments, a)
 				}
-				text, err := readArguments(env, args[1:])
+				given, err := readArguments(env, args[1:])
 				if err != nil {
 					return err
 				}
 				rt.FindServers(cmd.Context(), caller, []string{app.ServerOf(args[0])}, leftOf(args[0]))
 				defer rt.FollowChanges(cmd.Context())()
-				return printResult(env.newPrinter(f), rt.Registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: text}))
+				return printResult(env.newPrinter(f), rt.Registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: given}))
 			})
 		},
 	}
@@ -123,7 +124,7 @@ func printResult(p *report.Printer, res sallyport.Result) error {
 			return err
 		}
 	case !res.OK:
-		p.PrintLine("%s", res.Error)
+		p.PrintLine("%s", text.AddCallID(res.Error, res.CallID))
 		p.PrintParts(res.Parts)
 	default:
 		if res.Value != "" || len(res.Parts) == 0 {

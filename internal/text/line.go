@@ -32,3 +32,12 @@ func ShellWord(s string) string {
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
+
+// AddCallID returns the text of a failed call for its reader, a model or a user:
+// the text as it is, and below it the id with which the operator finds the call.
+func AddCallID(failure, id string) string {
+	if id == "" || strings.Contains(failure, id) {
+		return failure
+	}
+	return failure + "\nCall ID: " + id
+}

@@ -23,3 +23,15 @@ func TestShellWord(t *testing.T) {
 		}
 	}
 }
+
+func TestAddCallID(t *testing.T) {
+	for _, tt := range []struct{ failure, id, want string }{
+		{"Unknown tool: x", "06e2k7m9q4c1", "Unknown tool: x\nCall ID: 06e2k7m9q4c1"},
+		{"Unknown tool: x", "", "Unknown tool: x"},
+		{"no record (call 06e2k7m9q4c1)", "06e2k7m9q4c1", "no record (call 06e2k7m9q4c1)"},
+	} {
+		if got := text.AddCallID(tt.failure, tt.id); got != tt.want {
+			t.Errorf("AddCallID(%q, %q) = %q, want %q", tt.failure, tt.id, got, tt.want)
+		}
+	}
+}
