@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -77,12 +79,18 @@ func Len(text []byte) int {
 
 // AppendText writes a JSON string as encoding/json does: what matters in HTML
 // is escaped, bytes that are no UTF-8 become U+FFFD.
-func AppendText(out []byte, text string) []byte {
+func AppendText(out []byte, text string) []byte { return appendText(out, text, true) }
+
+// AppendPlainText writes a JSON string as [AppendText] does, but leaves what
+// matters in HTML as it is.
+func AppendPlainText(out []byte, text string) []byte { return appendText(out, text, false) }
+
+func appendText(out []byte, text string, html bool) []byte {
 	out = append(out, '"')
 	kept := 0
 	for i := 0; i < len(text); {
 		c := text[i]
-		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' {
+		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' && (!html || c != '<' && c != '>' && c != '&') {
 			i++
 			continue
 		}
@@ -120,4 +128,17 @@ func appendEscaped(out []byte, r rune) []byte {
 	default:
 		return append(out, '\\', 'u', digits[r>>12&15], digits[r>>8&15], digits[r>>4&15], digits[r&15])
 	}
+}
+
+// AppendFloat writes a finite number as encoding/json does.
+func AppendFloat(out []byte, f float64) []byte {
+	if abs := math.Abs(f); abs == 0 || abs >= 1e-6 && abs < 1e21 {
+		return strconv.AppendFloat(out, f, 'f', -1, 64)
+	}
+	out = strconv.AppendFloat(out, f, 'e', -1, 64)
+	// e-09 is written e-9.
+	if n := len(out); out[n-4] == 'e' && out[n-3] == '-' && out[n-2] == '0' {
+		out = append(out[:n-2], out[n-1])
+	}
+	return out
 }

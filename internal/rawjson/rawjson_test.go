@@ -3,6 +3,7 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"testing"
 )
 
@@ -18,6 +19,31 @@ func FuzzAppendText(f *testing.F) {
 		}
 		if got := AppendText([]byte("x"), text); string(got) != "x"+string(want) {
 			t.Errorf("AppendText(%q) = %s, want x%s", text, got, want)
+		}
+		var plain bytes.Buffer
+		enc := json.NewEncoder(&plain)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(text); err != nil {
+			t.Fatal(err)
+		}
+		if got := AppendPlainText(nil, text); string(got)+"\n" != plain.String() {
+			t.Errorf("AppendPlainText(%q) = %s, want %s", text, got, plain.String())
+		}
+	})
+}
+
+// FuzzAppendFloat holds numbers to encoding/json.
+func FuzzAppendFloat(f *testing.F) {
+	for _, seed := range []float64{0, 1, -1.5, 1e-6, 9.99e-7, -1e-9, 1e20, 1e21, 1e-21, 5e-324, math.MaxFloat64} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, n float64) {
+		want, err := json.Marshal(n)
+		if err != nil {
+			t.Skip() // not finite
+		}
+		if got := AppendFloat(nil, n); !bytes.Equal(got, want) {
+			t.Errorf("AppendFloat(%v) = %s, want %s", n, got, want)
 		}
 	})
 }
@@ -51,4 +77,39 @@ func FuzzNext(f *testing.F) {
 			}
 		}
 	})
+}
+
+// FuzzAppendValue holds values to encoding/json.
+func FuzzAppendValue(f *testing.F) {
+	for _, seed := range []string{`null`, `[1,-2.5e300,"<a>",true,[],{}]`, `{"b":{"a":null},"a":[{"c":"\u2028"}],"":0}`, `{"n":12345678901234567890}`} {
+		f.Add(seed, true)
+		f.Add(seed, false)
+	}
+	f.Fuzz(func(t *testing.T, text string, numbers bool) {
+		dec := json.NewDecoder(bytes.NewReader([]byte(text)))
+		if numbers {
+			dec.UseNumber()
+		}
+		var v any
+		if dec.Decode(&v) != nil {
+			t.Skip()
+		}
+		for _, v := range []any{v, map[string]any{"v": v, "nil": map[string]any(nil), "list": []any(nil), "int": 1, "int64": int64(-1), "typed": []string{"<"}}} {
+			want, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := AppendValue(nil, v); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("AppendValue(%v) = %s, %v, want %s", v, got, err, want)
+			}
+		}
+	})
+}
+
+func TestAppendValueRefusesWhatHasNoText(t *testing.T) {
+	for _, v := range []any{math.NaN(), json.Number("1 "), json.Number("x"), []any{math.Inf(1)}, map[string]any{"f": func() {}}} {
+		if got, err := AppendValue(nil, v); err == nil {
+			t.Errorf("AppendValue(%v) = %s, want an error", v, got)
+		}
+	}
 }

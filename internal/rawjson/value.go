@@ -1,0 +1,81 @@
+package rawjson
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// AppendValue appends what encoding/json makes of v. The types that a decoder
+// makes are written by hand, the others by encoding/json, whose error it is.
+func AppendValue(out []byte, v any) ([]byte, error) {
+	switch v := v.(type) {
+	case nil:
+		return append(out, `null`...), nil
+	case bool:
+		return strconv.AppendBool(out, v), nil
+	case string:
+		return AppendText(out, v), nil
+	case int:
+		return strconv.AppendInt(out, int64(v), 10), nil
+	case int64:
+		return strconv.AppendInt(out, v, 10), nil
+	case float64:
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return AppendFloat(out, v), nil
+		}
+	case json.Number:
+		if isNumber(string(v)) {
+			return append(out, v...), nil
+		}
+	case []any:
+		if v != nil {
+			return appendArray(out, v)
+		}
+	case map[string]any:
+		if v != nil {
+			return appendObject(out, v)
+		}
+	}
+	text, err := json.Marshal(v)
+	return append(out, text...), err
+}
+
+func appendArray(out []byte, list []any) (_ []byte, err error) {
+	out = append(out, '[')
+	for i, v := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		if out, err = AppendValue(out, v); err != nil {
+			return out, err
+		}
+	}
+	return append(out, ']'), nil
+}
+
+func appendObject(out []byte, object map[string]any) (_ []byte, err error) {
+	var few [16]string // on the stack
+	keys := slices.AppendSeq(few[:0], maps.Keys(object))
+	slices.Sort(keys)
+	out = append(out, '{')
+	for i, key := range keys {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(AppendText(out, key), ':')
+		if out, err = AppendValue(out, object[key]); err != nil {
+			return out, err
+		}
+	}
+	return append(out, '}'), nil
+}
+
+// isNumber reports whether text is a number and nothing else.
+func isNumber(text string) bool {
+	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
+	n := len(text)
+	return n > 0 && (text[0] == '-' || isDigit(text[0])) && isDigit(text[n-1]) && json.Valid([]byte(text))
+}
