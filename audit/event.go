@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 )
@@ -212,45 +210,7 @@ func (e *Event) boundedCopy() (Event, error) {
 	}
 	b.Args, b.Error, b.Full = clipText(b.Args, maxArgs), clipText(b.Error, maxError), clipText(b.Full, maxFull)
 	b.Decisions = clipDecisions(b.Decisions)
-	return b, b.boundGrant()
-}
-
-// boundGrant replaces a grant that is too large by its digest.
-func (e *Event) boundGrant() error {
-	if e.Grant == nil || grantSize(e.Grant) <= maxGrant/2 {
-		// What passes here grows by escaping, at most to three times the
-		// bound, which still is one.
-		return nil
-	}
-	text, err := json.Marshal(e.Grant)
-	if err != nil {
-		return fmt.Errorf("audit: grant: %w", err)
-	}
-	if len(text) > maxGrant {
-		e.GrantDigest, e.Grant = digestOf(text), nil
-	}
-	return nil
-}
-
-// grantSize estimates the JSON of a grant without encoding it, which most
-// calls would pay for in vain.
-func grantSize(g *sallyport.Grant) int {
-	n := 512
-	for i := range group.All() {
-		for _, r := range group.All()[i].Reaches {
-			if r.Granted == nil {
-				continue
-			}
-			for _, s := range r.Granted(g) {
-				n += len(s) + 3
-			}
-		}
-	}
-	for i := range g.Dropped {
-		d := &g.Dropped[i]
-		n += len(d.Capability) + len(d.Item) + len(d.Why) + len(d.Source) + len(d.Fix) + 64
-	}
-	return n
+	return b, nil
 }
 
 func clipDecisions(list []sallyport.Decision) []sallyport.Decision {
@@ -287,16 +247,4 @@ func clipText[T ~string](whole T, n int) T {
 	mark := " [cut -- " + strconv.Itoa(len(s)) + " bytes total]"
 	// "?" is no longer than what it replaces.
 	return T(strings.ToValidUTF8(text.FirstBytes(s, max(n-len(mark), 0)), "?") + mark)
-}
-
-// appendBody writes the JSON of a bounded event, without a sequence number
-// and without a final newline.
-func (e *Event) appendBody(buf *bytes.Buffer) error {
-	enc := json.NewEncoder(buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e.toWire()); err != nil {
-		return fmt.Errorf("audit: encode: %w", err)
-	}
-	buf.Truncate(buf.Len() - 1)
-	return nil
 }

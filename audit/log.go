@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -86,6 +85,7 @@ type Log struct {
 	queue  chan *queuedRecord
 	done   chan struct{}
 	pool   sync.Pool
+	grants grantTexts
 
 	disk diskSyncer
 
@@ -99,7 +99,7 @@ type Log struct {
 
 type queuedRecord struct {
 	rec    Record
-	body   bytes.Buffer
+	body   []byte
 	result chan error
 	// commit is the number of the commit that the record is in.
 	commit uint64
@@ -188,11 +188,19 @@ func (l *Log) encodeEvent(p *queuedRecord, e *Event) error {
 		b.Time = l.o.Now().UTC().Round(0)
 	}
 	b.KeyID = l.keyID
-	p.body.Reset()
-	if err := b.appendBody(&p.body); err != nil {
+	var grant grantText
+	if b.Grant != nil {
+		if grant, err = l.grants.find(b.Grant); err != nil {
+			return err
+		}
+		if b.GrantDigest = grant.digest; b.GrantDigest != "" {
+			b.Grant = nil
+		}
+	}
+	if p.body, err = b.appendBody(p.body[:0], grant.text); err != nil {
 		return err
 	}
-	p.rec = Record{Body: p.body.Bytes()}
+	p.rec = Record{Body: p.body}
 	p.rec.setFields(&b)
 	return nil
 }
@@ -217,8 +225,8 @@ func (l *Log) enqueueRecord(ctx context.Context, p *queuedRecord) error {
 // the ordinary.
 func (l *Log) recycleRecord(p *queuedRecord) {
 	const keep = 16 << 10
-	if p.body.Cap() > keep {
-		p.body = bytes.Buffer{}
+	if cap(p.body) > keep {
+		p.body = nil
 	}
 	p.rec = Record{}
 	l.pool.Put(p)
