@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
 const (
@@ -45,7 +47,7 @@ func (c *Cleaner) Value(v any) any {
 // JSON returns the JSON text of what [Cleaner.Value] makes of v. The error is
 // that of encoding/json.
 func (c *Cleaner) JSON(v any) (Clean, error) {
-	text, err := json.Marshal(c.Value(v))
+	text, err := rawjson.AppendValue(nil, c.Value(v))
 	return Clean(text), err
 }
 
