@@ -38,8 +38,8 @@ func (c *call) logFault(what string, why any, more ...any) {
 
 // redactedArgs is the arguments as JSON without secrets, bounded; longer ones
 // are recorded by their digest alone.
-func (c *call) redactedArgs() output.Clean {
-	text, err := c.cleaner().JSON(c.doc.Value)
+func (c *call) redactedArgs(cl *output.Cleaner) output.Clean {
+	text, err := cl.JSON(c.doc.Value)
 	if err != nil || len(text) > recordArgs {
 		return ""
 	}

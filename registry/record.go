@@ -94,13 +94,31 @@ func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	return res
 }
 
-// newEvent returns an event with what intent and outcome share.
+// newEvent returns an event with what intent and outcome share. What both clean
+// alike is made once; a secret that the call was handed meanwhile has it made
+// anew.
 func (c *call) newEvent(kind audit.Kind) *audit.Event {
-	o, cl := c.caller, c.cleaner()
-	e := &audit.Event{
-		Kind: kind, Time: time.Now(), CallID: c.id, ToolCallID: cleanWord(cl, c.q.ID), Tool: cleanWord(cl, c.q.Tool),
+	if cl := c.cleaner(); c.recorded.cleaner != cl {
+		c.recorded.cleaner, c.recorded.event = cl, c.describeCall(cl)
+	}
+	e := c.recorded.event
+	e.Kind, e.Time, e.Level = kind, time.Now(), c.recordedLevel()
+	return &e
+}
+
+// recordedCall is what the records of a call say of it, and what cleaned it.
+type recordedCall struct {
+	cleaner *output.Cleaner
+	event   audit.Event
+}
+
+// describeCall returns what every record of the call says of it.
+func (c *call) describeCall(cl *output.Cleaner) audit.Event {
+	o := c.caller
+	e := audit.Event{
+		CallID: c.id, ToolCallID: cleanWord(cl, c.q.ID), Tool: cleanWord(cl, c.q.Tool),
 		Principal: o.Principal.Name, Session: cleanWord(cl, c.session), Personality: cleanWord(cl, o.Personality),
-		Platform: o.Platform, Agent: cleanWord(cl, o.Agent), Team: cleanWord(cl, o.Team), Level: c.recordedLevel(),
+		Platform: o.Platform, Agent: cleanWord(cl, o.Agent), Team: cleanWord(cl, o.Team),
 	}
 	if c.entry != nil {
 		e.Definition = c.entry.definition
@@ -108,7 +126,7 @@ func (c *call) newEvent(kind audit.Kind) *audit.Event {
 	if c.doc.JSON != nil {
 		digest := sha256.Sum256(c.doc.Canonical())
 		e.ArgsDigest = hex.EncodeToString(digest[:])
-		e.Args = c.redactedArgs()
+		e.Args = c.redactedArgs(cl)
 	}
 	return e
 }

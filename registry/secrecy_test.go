@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -135,5 +136,30 @@ func TestAFloodOfRefusalsDoesNotHideTheOutcome(t *testing.T) {
 	}
 	if last := list[len(list)-1]; last.Step != sallyport.StepRun {
 		t.Errorf("last decision = %+v, want that of the run", last)
+	}
+}
+
+// unlisted is a secrets backend that hands out values and lists none.
+type unlisted struct{ fixedSecrets }
+
+func (unlisted) Known(context.Context) ([]sallyport.Secret, error) { return nil, nil }
+
+func TestTheOutcomeIsCleanedOfWhatTheCallWasHanded(t *testing.T) {
+	t.Parallel()
+	const value = "handed-out-during-the-call"
+	g := newGateWith(t, nil, &sallyport.Backends{Secrets: unlisted{fixedSecrets{"api/key": value}}})
+	g.add(sallyport.Tool{
+		Name: "tool", Capabilities: sallyport.Capabilities{Secrets: []string{"api/key"}},
+		Schema: json.RawMessage(`{"type":"object","properties":{"text":{"type":"string"}}}`),
+		Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+			_, err := c.Secrets.Get(ctx, "api/key")
+			return sallyport.Result{OK: err == nil}, err
+		},
+	})
+	if res := call(g, "tool", `{"text":"it is `+value+`"}`); !res.OK {
+		t.Fatal(res.Error)
+	}
+	if e := g.recorder.last(); e.Kind != audit.KindOutcome || e.Args == "" || strings.Contains(string(e.Args), value) {
+		t.Errorf("the %s has the arguments %s, want them without the secret", e.Kind, e.Args)
 	}
 }

@@ -49,6 +49,8 @@ type call struct {
 	stage   sallyport.Step   // the step that refused
 	binder  *scoped.Binding  // what the accessors handed out; nil before bindAccessors
 
+	recorded recordedCall
+
 	trail trail
 	out   sallyport.Call // the tool's: it may outlive the gate's interest
 }
