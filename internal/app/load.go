@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/onestep"
 )
 
@@ -34,26 +35,45 @@ func LoadConfig(env *Environment, paths []string) (c *config.Config, builtin boo
 		}
 		paths = []string{ConfigName}
 	}
-	if c, err = config.Load(paths, o); err == nil && env.finishStep(c) {
+	for range maxSettle {
 		c, err = config.Load(paths, o)
+		if env.Texts != nil || !env.finishStep(paths) && (err != nil || isSettled(c)) {
+			break
+		}
 	}
 	return c, false, err
 }
 
+// isSettled reports whether the files of a configuration are still what was read: a
+// command that writes into them at the same time may have been read by halves.
+func isSettled(c *config.Config) bool {
+	now, err := config.Fingerprint(c.Files)
+	return err == nil && now == c.Digest
+}
+
 // finishStep completes or undoes a change of the files that an earlier command was
-// interrupted in. It reports whether the files have changed.
-func (env *Environment) finishStep(c *config.Config) bool {
-	if env.Texts != nil {
-		return false
+// interrupted in, and waits for one that is under way. It reports whether the files may
+// have changed.
+func (env *Environment) finishStep(paths []string) bool {
+	files := make([]string, len(paths))
+	for i, path := range paths {
+		files[i] = fsx.Absolute(env.Dir, path)
 	}
-	done, err := onestep.Finish(env.StepFolder(c), append([]string{filepath.Join(c.Dir, LockName)}, c.Files...)...)
+	dir := filepath.Dir(files[0])
+	folder, err := env.StepFolder(dir)
+	if err != nil {
+		return false // then no command notes anything
+	}
+	done, waited, err := onestep.Finish(folder, append(files, filepath.Join(dir, LockName))...)
 	if err != nil {
 		// The files are as they are. What the lock file does not pin is not started.
 		fmt.Fprintf(env.Stderr, "sallyport: warning: a change of the configuration was interrupted and cannot be completed: %v\n", err)
-	} else if done != "" {
+		return false
+	}
+	if done != "" {
 		fmt.Fprintf(env.Stderr, "sallyport: %s\n", done)
 	}
-	return done != ""
+	return waited
 }
 
 // ConfigOptions returns what a configuration may know of its environment.

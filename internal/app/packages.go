@@ -3,6 +3,8 @@ package app
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -47,16 +49,20 @@ func (rt *Runtime) openStorage() (err error) {
 // and no child reaches.
 func (rt *Runtime) OwnFolder() string { return rt.Env.ownFolder(rt.Config) }
 
-// StepFolder returns the folder for the note of a change of several files. A note
-// in a folder that a tool could make would let that tool choose the files, so that
-// only a folder counts that is there before any tool runs: that of the state, or one
-// of the user.
-func (env *Environment) StepFolder(c *config.Config) string {
-	if folder := env.ownFolder(c); c.State.Path != "" && resolveLinks(filepath.Dir(c.State.Path)) == folder {
-		return folder
+// StepFolder returns the folder for the note of a change of several files in a folder.
+// It is the user's, where no tool writes and no repository brings a note along: a note
+// says what the files get.
+func (env *Environment) StepFolder(dir string) (string, error) {
+	if env.Home == "" {
+		return "", errors.New("the user has no home folder, in which a change of several files is noted")
 	}
-	return filepath.Join(env.Home, ".local", "state", "sallyport")
+	sum := sha256.Sum256([]byte(resolveLinks(dir)))
+	return filepath.Join(userFolder(env.Home), "steps", hex.EncodeToString(sum[:8])), nil
 }
+
+// userFolder returns the folder of this program in a user's home, which is on the
+// deny floor.
+func userFolder(home string) string { return filepath.Join(home, ".local", "state", "sallyport") }
 
 func (env *Environment) ownFolder(c *config.Config) string {
 	dir := cmp.Or(c.Dir, env.Dir)

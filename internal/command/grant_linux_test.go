@@ -1,8 +1,6 @@
 package command
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"os"
@@ -52,18 +50,31 @@ func TestACommandCompletesAnInterruptedGrant(t *testing.T) {
 	path := filepath.Join(dir, app.ConfigName)
 	before, after := "version: 1\npersonalities: {ops: {toolset: []}}\n", "version: 1\npersonalities: {other: {toolset: []}}\n"
 	place(t, dir, app.ConfigName, before)
-	aside := filepath.Join(dir, ".sallyport.yaml.1")
-	place(t, dir, filepath.Base(aside), after)
-	sum := sha256.Sum256([]byte(after))
-	note, err := json.Marshal(map[string]any{"files": []any{map[string]any{"path": path, "aside": aside, "old": []byte(before), "new_sha256": hex.EncodeToString(sum[:])}}})
+	note, err := json.Marshal(map[string]any{"files": []any{map[string]any{"path": path, "old": []byte(before), "new": []byte(after)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, ".sallyport"), 0o700); err != nil {
+	env, out := inFolder(t, dir)
+	// A note in the folder of the project is not the user's: a repository brings it along.
+	own := filepath.Join(dir, ".sallyport")
+	if err := os.Mkdir(own, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	place(t, dir, ".sallyport/step.json", string(note))
-	env, out := inFolder(t, dir)
+	place(t, dir, app.ConfigName, before)
+	place(t, own, "step.json", string(note))
+	if code := runCommand(t.Context(), []string{"tools", "--personality", "ops"}, env); code != exitDone {
+		t.Errorf("tools = %d\n%s", code, out)
+	}
+	folder, err := env.StepFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	place(t, folder, "step.json", string(note))
+	// Half of the new text is a configuration with faults.
+	place(t, dir, app.ConfigName, after[:len("version: 1\npersonalities: {oth")]+before[len("version: 1\npersonalities: {oth"):])
 	var told strings.Builder
 	env.Stderr = &told
 	if code := runCommand(t.Context(), []string{"tools", "--personality", "other"}, env); code != exitDone || !strings.Contains(told.String(), "completed a change that was interrupted") {

@@ -1,17 +1,18 @@
-// Package onestep replaces several files so that either all of them have their new
-// text or none has.
+// Package onestep gives several files new texts so that either all of them have them
+// or none has.
 //
-// [Replace] writes the new texts beside the files, notes in a folder what it is about
-// to do, and renames. When the process dies before the note, nothing has changed.
-// When it dies after the note, [Finish] completes the step, or undoes it when another
-// program has changed one of the files since. Every command calls Finish before it
-// reads the files.
+// [Replace] opens the files, notes in a folder what it is about to do, and writes the
+// texts into the files that are there. It puts no new file in their place: a child
+// that runs is kept from a file by a mount on it, which the kernel takes off when
+// another file gets the name, and a text that waits beside the file would lie in
+// a folder that the child may write. When the process dies before the note, nothing
+// has changed. When it dies after the note, [Finish] completes the step, or undoes it
+// when another program has changed one of the files since. Every command calls
+// Finish before it reads the files.
 package onestep
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,11 +53,12 @@ func Replace(folder string, changes []Change) error {
 }
 
 // Finish completes the step that a process left half done, or undoes it. It returns
-// what it did, for the user; an empty text when there was nothing to do. A note about
-// any other file than the given ones is an error, and nothing is done.
-func Finish(folder string, files ...string) (done string, err error) {
+// what it did, for the user; an empty text when there was nothing to do. waited is true
+// when a step was under way, so that the files may have changed. A note about any
+// other file than the given ones is an error, and nothing is done.
+func Finish(folder string, files ...string) (done string, waited bool, err error) {
 	if _, err := os.Lstat(filepath.Join(folder, noteName)); errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+		return "", false, nil
 	}
 	s := newStep(folder)
 	s.setFiles(files)
@@ -64,7 +66,7 @@ func Finish(folder string, files ...string) (done string, err error) {
 		done, err = s.finish()
 		return err
 	})
-	return done, err
+	return done, true, err
 }
 
 // note is what a step is about to do.
@@ -74,13 +76,10 @@ type note struct {
 
 // noteFile is one file of a step.
 type noteFile struct {
-	// Path is the file, Aside the file beside it that holds the new text.
-	Path  string `json:"path"`
-	Aside string `json:"aside"`
-	// Old is the text that the file had.
+	Path string `json:"path"`
+	// Old is the text that the file had, New the one that it gets.
 	Old []byte `json:"old"`
-	// NewSHA256 is the digest of the new text.
-	NewSHA256 string `json:"new_sha256"`
+	New []byte `json:"new"`
 }
 
 // step is one replacement.
@@ -110,20 +109,17 @@ func (s *step) replace(changes []Change) error {
 			return err
 		}
 		n, err := s.prepare(changes)
-		if err == nil {
-			err = s.writeNote(n)
-		}
 		if err != nil {
-			for _, f := range n.Files {
-				err = errors.Join(err, s.disk.remove(f.Aside))
-			}
+			return err
+		}
+		if err := s.writeNote(n); err != nil {
 			return err
 		}
 		return s.carryOut(n)
 	})
 }
 
-// prepare writes the new texts beside the files.
+// prepare finds out whether the files are as they were read, and can be written.
 func (s *step) prepare(changes []Change) (*note, error) {
 	n := &note{}
 	for _, c := range changes {
@@ -131,18 +127,18 @@ func (s *step) prepare(changes []Change) (*note, error) {
 		if err != nil {
 			return n, err
 		}
-		found, err := os.ReadFile(path)
+		f, err := openFile(path)
 		if err != nil {
+			return n, err
+		}
+		found, err := readWhole(f)
+		if err := errors.Join(err, f.Close()); err != nil {
 			return n, err
 		}
 		if !bytes.Equal(found, c.Old) {
 			return n, fmt.Errorf("%s %w", path, ErrChanged)
 		}
-		aside, err := s.disk.writeAside(path, c.New)
-		if err != nil {
-			return n, err
-		}
-		n.Files = append(n.Files, noteFile{path, aside, c.Old, digestOf(c.New)})
+		n.Files = append(n.Files, noteFile{path, c.Old, c.New})
 	}
 	return n, nil
 }
@@ -153,28 +149,34 @@ func (s *step) writeNote(n *note) error {
 	if err != nil {
 		return err
 	}
-	aside, err := s.disk.writeAside(s.note, text)
-	if err != nil {
-		return err
-	}
-	if err := s.disk.rename(aside, s.note); err != nil {
-		return errors.Join(err, s.disk.remove(aside))
-	}
-	return nil
+	return s.disk.writeNote(s.note, text)
 }
 
-// carryOut renames the files that were prepared. After an error the note stays, and
-// the next command goes on.
+// carryOut writes the new texts. Where the disk has no room for them the files get
+// their old ones back. After another fault the note stays, and the next command goes
+// on.
 func (s *step) carryOut(n *note) error {
 	for _, f := range n.Files {
-		if digestOfFile(f.Path) == f.NewSHA256 {
-			continue
-		}
-		if err := s.disk.rename(f.Aside, f.Path); err != nil {
+		if err := s.disk.overwrite(f.Path, f.New); err != nil {
+			if s.restore(n) == nil && s.disk.remove(s.note) == nil {
+				return fmt.Errorf("%w; nothing was changed", err)
+			}
 			return fmt.Errorf("%w; the next command goes on with what is left of this step", err)
 		}
 	}
 	return s.disk.remove(s.note)
+}
+
+// restore gives the files of a step their old texts, but for those that another program
+// has changed.
+func (s *step) restore(n *note) error {
+	var faults []error
+	for _, f := range n.Files {
+		if found, err := os.ReadFile(f.Path); err == nil && !bytes.Equal(found, f.Old) && f.wrote(found) {
+			faults = append(faults, s.disk.overwrite(f.Path, f.Old))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // finish completes or undoes what a note says.
@@ -185,19 +187,25 @@ func (s *step) finish() (done string, err error) {
 	}
 	n := &note{}
 	if err == nil {
-		err = json.Unmarshal(text, n)
+		// A note of another form must not empty a file.
+		dec := json.NewDecoder(bytes.NewReader(text))
+		dec.DisallowUnknownFields()
+		err = dec.Decode(n)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", s.note, err)
 	}
 	for _, f := range n.Files {
-		if !slices.Contains(s.files, f.Path) || filepath.Dir(f.Aside) != filepath.Dir(f.Path) {
+		if !slices.Contains(s.files, f.Path) {
 			return "", fmt.Errorf("%s is about %s, which is no file of this step", s.note, f.Path)
 		}
 	}
 	for _, f := range n.Files {
-		if now := digestOfFile(f.Path); now != f.NewSHA256 && (now != digestOf(f.Old) || digestOfFile(f.Aside) != f.NewSHA256) {
-			return s.undo(n, f.Path)
+		if found, err := os.ReadFile(f.Path); err != nil || !f.wrote(found) {
+			if err := errors.Join(s.restore(n), s.disk.remove(s.note)); err != nil {
+				return "", err
+			}
+			return "undid a change that was interrupted, since " + f.Path + " was changed after it", nil
 		}
 	}
 	if err := s.carryOut(n); err != nil {
@@ -206,41 +214,40 @@ func (s *step) finish() (done string, err error) {
 	return "completed a change that was interrupted", nil
 }
 
-// undo gives the files their old texts again, but for one that another program has
-// changed.
-func (s *step) undo(n *note, changed string) (done string, err error) {
-	for _, f := range n.Files {
-		if digestOfFile(f.Path) == f.NewSHA256 {
-			aside, err := s.disk.writeAside(f.Path, f.Old)
-			if err == nil {
-				err = s.disk.rename(aside, f.Path)
-			}
-			if err != nil {
-				return "", err
-			}
-		}
-		if digestOfFile(f.Aside) == f.NewSHA256 {
-			if err := s.disk.remove(f.Aside); err != nil {
-				return "", err
-			}
+// sector is the smallest part that a disk writes or does not write.
+const sector = 512
+
+// wrote reports whether a text can be what a step left: the old text, the new one, or
+// what a process or a disk has on it that died between the two.
+func (f *noteFile) wrote(found []byte) bool {
+	if len(found) > max(len(f.Old), len(f.New)) || len(found) < min(len(f.Old), len(f.New)) {
+		return false
+	}
+	for at := 0; at < len(found); at += sector {
+		part := found[at:min(at+sector, len(found))]
+		if !hasAt(f.Old, at, part) && !hasAt(f.New, at, part) && !isCut(f.Old, f.New, at, part) {
+			return false
 		}
 	}
-	if err := s.disk.remove(s.note); err != nil {
-		return "", err
-	}
-	return "undid a change that was interrupted, since " + changed + " was changed after it", nil
+	return true
 }
 
-func digestOf(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+// hasAt reports whether a part stands in a text at a place.
+func hasAt(text []byte, at int, part []byte) bool {
+	return at <= len(text) && bytes.HasPrefix(text[at:], part)
 }
 
-// digestOfFile returns the digest of a file; empty for one that cannot be read.
-func digestOfFile(path string) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return ""
+// isCut reports whether a part is the beginning of the new text's and the rest of the
+// old one's: a process was killed within it.
+func isCut(was, is []byte, at int, part []byte) bool {
+	k := 0
+	for k < len(part) && at+k < len(is) && part[k] == is[at+k] {
+		k++
 	}
-	return digestOf(text)
+	for i := k; i >= 0; i-- {
+		if hasAt(was, at+i, part[i:]) {
+			return true
+		}
+	}
+	return false
 }

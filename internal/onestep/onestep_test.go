@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -88,22 +89,27 @@ func TestReplaceChangesAllFiles(t *testing.T) {
 var errStopped = errors.New("stopped")
 
 // stoppingDisk is the disk of a process that is killed before its operation number
-// stop, as by Ctrl-C or a power cut.
-func stoppingDisk(stop int) disk {
+// stop, as by Ctrl-C or a power cut. Of the text that it was writing then, a file gets
+// the first bytes.
+func stoppingDisk(stop, first int) disk {
 	count := 0
 	alive := func() bool { count++; return count <= stop }
 	return disk{
-		writeAside: func(path string, text []byte) (string, error) {
-			if !alive() {
-				return "", errStopped
-			}
-			return systemDisk.writeAside(path, text)
-		},
-		rename: func(from, to string) error {
+		writeNote: func(path string, text []byte) error {
 			if !alive() {
 				return errStopped
 			}
-			return systemDisk.rename(from, to)
+			return systemDisk.writeNote(path, text)
+		},
+		overwrite: func(path string, text []byte) error {
+			if alive() {
+				return systemDisk.overwrite(path, text)
+			}
+			if f, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil && count == stop+1 {
+				_, _ = f.WriteAt(text[:min(first, len(text))], 0)
+				f.Close()
+			}
+			return errStopped
 		},
 		remove: func(path string) error {
 			if !alive() {
@@ -114,28 +120,30 @@ func stoppingDisk(stop int) disk {
 	}
 }
 
-// TestAKilledStepIsFinished kills a process at each point of a step. The next command
-// finds all files as before or all as after.
+// TestAKilledStepIsFinished kills a process at each point of a step, also within a
+// text. The next command finds all files as before or all as after.
 func TestAKilledStepIsFinished(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for stop := range 8 {
-		folder, changes := twoFiles(t)
-		s := newStep(folder)
-		s.disk = stoppingDisk(stop)
-		err := s.replace(changes)
-		if (err == nil) != (stop >= 7) {
-			t.Errorf("killed before operation %d: %v", stop, err)
-		}
-		if _, err := Finish(folder, changes[0].Path, changes[1].Path); err != nil {
-			t.Errorf("killed before operation %d: Finish = %v", stop, err)
-		}
-		state := stateOf(t, changes)
-		if seen[state] = true; state != "old old" && state != "new new" {
-			t.Errorf("killed before operation %d: the files are %s", stop, state)
-		}
-		if _, err := os.Lstat(filepath.Join(folder, noteName)); err == nil {
-			t.Errorf("killed before operation %d: the note is still there", stop)
+	for stop := range 5 {
+		for _, first := range []int{0, 2, 1000} {
+			folder, changes := twoFiles(t)
+			s := newStep(folder)
+			s.disk = stoppingDisk(stop, first)
+			err := s.replace(changes)
+			if (err == nil) != (stop >= 4) {
+				t.Errorf("killed before operation %d: %v", stop, err)
+			}
+			if _, _, err := Finish(folder, changes[0].Path, changes[1].Path); err != nil {
+				t.Errorf("killed before operation %d: Finish = %v", stop, err)
+			}
+			state := stateOf(t, changes)
+			if seen[state] = true; state != "old old" && state != "new new" {
+				t.Errorf("killed before operation %d, %d bytes later: the files are %s", stop, first, state)
+			}
+			if _, err := os.Lstat(filepath.Join(folder, noteName)); err == nil {
+				t.Errorf("killed before operation %d: the note is still there", stop)
+			}
 		}
 	}
 	if len(seen) != 2 {
@@ -146,41 +154,72 @@ func TestAKilledStepIsFinished(t *testing.T) {
 // TestAKilledFinishIsFinished kills the command that completes a step, too.
 func TestAKilledFinishIsFinished(t *testing.T) {
 	t.Parallel()
-	for stop := range 4 {
+	for stop := range 3 {
 		folder, changes := twoFiles(t)
 		s := newStep(folder)
-		s.disk = stoppingDisk(4)
+		s.disk = stoppingDisk(1, 1)
 		if err := s.replace(changes); err == nil {
 			t.Fatal("the step was not interrupted")
 		}
 		again := newStep(folder)
 		again.setFiles([]string{changes[0].Path, changes[1].Path})
-		again.disk = stoppingDisk(stop)
+		again.disk = stoppingDisk(stop, 2)
 		_, _ = again.finish() // it is killed
-		if _, err := Finish(folder, changes[0].Path, changes[1].Path); err != nil || stateOf(t, changes) != "new new" {
+		if _, _, err := Finish(folder, changes[0].Path, changes[1].Path); err != nil || stateOf(t, changes) != "new new" {
 			t.Errorf("killed before operation %d: %s, %v", stop, stateOf(t, changes), err)
 		}
 	}
 }
 
-// TestAFullDiskChangesNothing lets each write fail while files can be removed.
+// TestAFullDiskChangesNothing has each write fail in the middle; the old texts have
+// room.
 func TestAFullDiskChangesNothing(t *testing.T) {
 	t.Parallel()
 	for stop := range 3 {
 		folder, changes := twoFiles(t)
 		s, writes := newStep(folder), 0
-		s.disk.writeAside = func(path string, text []byte) (string, error) {
-			if writes++; writes > stop {
-				return "", errStopped
+		full := func(path string, text []byte, write func(string, []byte) error) error {
+			if writes++; writes == stop+1 {
+				if found, err := os.ReadFile(path); err == nil {
+					_ = os.WriteFile(path, append(text[:2:2], found[2:]...), 0o600)
+				}
+				return errStopped
 			}
-			return systemDisk.writeAside(path, text)
+			return write(path, text)
 		}
+		s.disk.writeNote = func(path string, text []byte) error { return full(path, text, systemDisk.writeNote) }
+		s.disk.overwrite = func(path string, text []byte) error { return full(path, text, systemDisk.overwrite) }
 		if err := s.replace(changes); !errors.Is(err, errStopped) {
 			t.Errorf("write %d fails: %v", stop, err)
 		}
 		if left := leftovers(t, folder, changes); stateOf(t, changes) != "old old" || len(left) > 0 {
 			t.Errorf("write %d fails: %s, left %q", stop, stateOf(t, changes), left)
 		}
+	}
+}
+
+// TestReplaceKeepsTheFiles looks at the files themselves: what covers one for a child
+// lies on the file, and nothing waits beside it.
+func TestReplaceKeepsTheFiles(t *testing.T) {
+	t.Parallel()
+	folder, changes := twoFiles(t)
+	before, err := os.Stat(changes[0].Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStep(folder)
+	s.disk = stoppingDisk(2, 3)
+	if err := s.replace(changes); err == nil {
+		t.Fatal("the step was not interrupted")
+	}
+	if left := leftovers(t, filepath.Dir(changes[0].Path), changes); len(left) > 0 {
+		t.Errorf("beside the files: %q", left)
+	}
+	if _, waited, err := Finish(folder, changes[0].Path, changes[1].Path); err != nil || !waited {
+		t.Fatalf("Finish = waited %v, %v", waited, err)
+	}
+	if after, err := os.Stat(changes[0].Path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("another file has the name (%v)", err)
 	}
 }
 
@@ -212,14 +251,14 @@ func TestAStepIsUndoneWhenAFileChanged(t *testing.T) {
 	t.Parallel()
 	folder, changes := twoFiles(t)
 	s := newStep(folder)
-	s.disk = stoppingDisk(5) // after the first file
+	s.disk = stoppingDisk(2, 0) // after the first file
 	if err := s.replace(changes); err == nil || stateOf(t, changes) != "new old" {
 		t.Fatalf("%v, %s", err, stateOf(t, changes))
 	}
 	if err := os.WriteFile(changes[1].Path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	done, err := Finish(folder, changes[0].Path, changes[1].Path)
+	done, _, err := Finish(folder, changes[0].Path, changes[1].Path)
 	if err != nil || !strings.Contains(done, "undid a change") || stateOf(t, changes) != "old mine" {
 		t.Errorf("Finish = %q, %v, %s", done, err, stateOf(t, changes))
 	}
@@ -228,37 +267,44 @@ func TestAStepIsUndoneWhenAFileChanged(t *testing.T) {
 	}
 }
 
-// TestAFileAsideThatWasChangedIsNotUsed changes the text that waits for its rename.
-func TestAFileAsideThatWasChangedIsNotUsed(t *testing.T) {
+// TestWrote holds which texts a step may have left to all cuts of two long texts.
+func TestWrote(t *testing.T) {
 	t.Parallel()
-	folder, changes := twoFiles(t)
-	s := newStep(folder)
-	s.disk = stoppingDisk(4)
-	if err := s.replace(changes); err == nil {
-		t.Fatal("the step was not interrupted")
-	}
-	aside, err := filepath.Glob(filepath.Join(filepath.Dir(changes[0].Path), ".sallyport.yaml.*"))
-	if err != nil || len(aside) != 1 {
-		t.Fatalf("%q, %v", aside, err)
-	}
-	if err := os.WriteFile(aside[0], []byte("evil"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Finish(folder, changes[0].Path, changes[1].Path); err != nil || stateOf(t, changes) != "old old" {
-		t.Errorf("Finish = %v, %s, want the old texts", err, stateOf(t, changes))
+	was, is := bytes.Repeat([]byte("old text "), 300), bytes.Repeat([]byte("new and longer "), 400)
+	for _, f := range []noteFile{{Old: was, New: is}, {Old: is, New: was}, {Old: was, New: nil}} {
+		for cut := 0; cut <= len(f.New); cut++ {
+			found := slices.Clone(f.New[:cut])
+			if cut < len(f.Old) {
+				found = append(found, f.Old[cut:]...)
+			}
+			if !f.wrote(found) {
+				t.Fatalf("after %d of %d bytes: not known", cut, len(f.New))
+			}
+		}
+		for _, edited := range []string{"mine", string(f.Old) + "x" + string(f.New), strings.Replace(string(f.Old), "e", "E", 1)} {
+			if f.wrote([]byte(edited)) {
+				t.Errorf("a user's text of %d bytes is taken for a step's", len(edited))
+			}
+		}
 	}
 }
 
-// TestANoteAboutAnotherFileIsRefused gives a note to a command whose files are others.
-func TestANoteAboutAnotherFileIsRefused(t *testing.T) {
+// TestAnOddNoteIsRefused has notes that a step must not act on: one about another file,
+// one of another form, and half of one.
+func TestAnOddNoteIsRefused(t *testing.T) {
 	t.Parallel()
-	folder, changes := twoFiles(t)
-	s := newStep(folder)
-	s.disk = stoppingDisk(4)
-	if err := s.replace(changes); err == nil {
-		t.Fatal("the step was not interrupted")
-	}
-	if _, err := Finish(folder, changes[0].Path); err == nil || stateOf(t, changes) != "old old" {
-		t.Errorf("Finish = %v, %s, want nothing done", err, stateOf(t, changes))
+	for _, text := range []string{
+		`{"files":[{"path":"/etc/passwd","old":"","new":"eA=="}]}`,
+		`{"files":[{"path":"FILE","aside":"x","old":"","new_sha256":""}]}`,
+		`{"files":[{"path":"FI`,
+	} {
+		folder, changes := twoFiles(t)
+		text = strings.ReplaceAll(text, "FILE", changes[0].Path)
+		if err := os.WriteFile(filepath.Join(folder, noteName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := Finish(folder, changes[0].Path, changes[1].Path); err == nil || stateOf(t, changes) != "old old" {
+			t.Errorf("Finish(%s) = %v, %s, want nothing done", text, err, stateOf(t, changes))
+		}
 	}
 }

@@ -19,11 +19,13 @@ func (p *Plan) Apply(ctx context.Context, rt *app.Runtime) error {
 		action = audit.ActionUngrant
 	}
 	return rt.RecordFirst(ctx, app.ChangeEvent(action, p.Target, strings.Join(p.Changes, "; ")), func() error {
-		folder := rt.Env.StepFolder(rt.Config)
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return err
+		folder, err := rt.Env.StepFolder(rt.Config.Dir)
+		if err == nil {
+			err = os.MkdirAll(folder, 0o700)
 		}
-		err := onestep.Replace(folder, p.files)
+		if err == nil {
+			err = onestep.Replace(folder, p.files)
+		}
 		if errors.Is(err, onestep.ErrChanged) {
 			return errors.Join(err, errors.New("nothing was written: run the command again"))
 		}
