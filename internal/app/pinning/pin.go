@@ -3,7 +3,9 @@ package pinning
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/onestep"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -94,7 +97,29 @@ func writeLock(ctx context.Context, rt *app.Runtime, next *lock.File, e *audit.E
 			if changes := lock.Diff(rt.Servers.Pins.File, again.File); len(changes) > 0 {
 				return fmt.Errorf("%s was changed while this command looked: run it again", again.Path)
 			}
-			return next.Save(again.Path)
+			return saveLock(rt, next, again.Path)
 		})
 	})
+}
+
+// saveLock writes the lock file. One that is there stays the same file, for children
+// that run are kept from it by a mount.
+func saveLock(rt *app.Runtime, next *lock.File, path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return next.Save(path)
+	}
+	if err == nil && info.Mode().Perm()&0o002 != 0 {
+		err = os.Chmod(path, info.Mode().Perm()&^0o002)
+	}
+	old, faultOld := os.ReadFile(path)
+	now, faultNow := next.Bytes()
+	folder, faultFolder := rt.Env.StepFolder(filepath.Dir(path))
+	if err := errors.Join(err, faultOld, faultNow, faultFolder); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	return onestep.Replace(folder, []onestep.Change{{Path: path, Old: old, New: now}})
 }
