@@ -22,6 +22,7 @@ func (rt *Runtime) openChildren() error {
 		return err
 	}
 	rt.Toolchains = shown
+	rt.makeUserFolder()
 	runner, err := sandbox.New(&sandbox.Options{
 		Level: rt.Config.Sandbox.Level, Files: rt.files, Network: rt.network, Warm: -1, Logger: rt.Logger,
 		Toolchains: shown, Pending: rt.PendingChanges().Dir,
@@ -37,6 +38,15 @@ func (rt *Runtime) openChildren() error {
 	rt.Children = runner
 	rt.closers = append(rt.closers, runner.Close)
 	return nil
+}
+
+// makeUserFolder makes the user's folder of this program where a role may write the
+// folder that it is to lie in: children are kept from what is there when they start.
+func (rt *Runtime) makeUserFolder() {
+	home := rt.Env.Home
+	if folder := userFolder(home); home != "" && rt.isWritable(folder) {
+		_ = os.MkdirAll(folder, 0o700) // without it, no command notes a change there
+	}
 }
 
 // findToolchains returns the toolchains of the configuration, or those found on

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,7 +40,8 @@ type configFollower struct {
 	live *Live
 	role string // the default role of the surfaces
 	seen string // the fingerprint that was checked last
-	lost int    // the number of consecutive checks that found no readable file
+	own  ownFiles
+	lost int // the number of consecutive checks that found no readable file
 	old  sync.WaitGroup
 	// stopAsking ends the questions to the upstream servers of the deployment in
 	// force. renew receives a deployment whose servers offer something other than
@@ -86,6 +88,8 @@ func (f *configFollower) watchConfig(ctx context.Context) {
 	defer attend.Stop()
 	again := time.NewTicker(againPause)
 	defer again.Stop()
+	f.findReplaced()
+	defer f.closeFiles()
 	for {
 		select {
 		case <-ctx.Done():
@@ -116,6 +120,7 @@ func (f *configFollower) watchConfig(ctx context.Context) {
 // error once.
 func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 	paths := f.g.ConfigFiles
+	f.g.endUncovered(f.g.Deployment, f.findReplaced())
 	now, err := f.settledFingerprint(ctx)
 	if err != nil {
 		// An editor may be about to replace an unreadable file, which the next
@@ -227,6 +232,13 @@ func (f *configFollower) readFingerprint() (string, error) {
 	pinned, err := lockDigest(f.g.Servers.Pins.Path)
 	return text + pinned, err
 }
+
+// findReplaced returns the followed files that another program has replaced.
+func (f *configFollower) findReplaced() []string {
+	return f.own.findReplaced(append(slices.Clone(f.g.ConfigFiles), f.g.Servers.Pins.Path))
+}
+
+func (f *configFollower) closeFiles() { f.own.close() }
 
 // recordReload records that another configuration was put in force or was refused. An
 // error of the record goes to the operator's log: a change that takes rights

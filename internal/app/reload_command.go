@@ -43,12 +43,15 @@ func (h *commandFollower) watchConfig(ctx context.Context) {
 			h.reportFault(h.judge.Close())
 		}
 	}()
+	h.findReplaced()
+	defer h.closeFiles()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+		h.g.endUncovered(h.g.Deployment, h.findReplaced())
 		h.reportFault(h.reloadIfChanged(ctx))
 		if h.judge != h.g.Deployment {
 			// Review at each look: a batch begins new calls as others end.

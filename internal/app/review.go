@@ -2,12 +2,17 @@ package app
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/fsx"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -93,4 +98,86 @@ func (t *Deployment) holdsServer(run *registry.Run, server string, before *Deplo
 		}
 	}
 	return s.Finder.Holds(run, upstream.DiscoveryName(server))
+}
+
+// ownFiles are the configuration and the lock file, as they were last seen under their
+// names. They are kept open: no other file can get the number of one that is.
+type ownFiles map[string]*os.File
+
+// findReplaced returns the files whose names another file has, or has for the first
+// time, since the last look. The first look finds none.
+func (o *ownFiles) findReplaced(paths []string) (replaced []string) {
+	first := *o == nil
+	if first {
+		*o = ownFiles{}
+	}
+	for _, path := range paths {
+		is, err := os.Stat(path)
+		if err != nil || !is.Mode().IsRegular() || (*o).holds(path, is) {
+			continue // a name without a file leads to none; the next file counts
+		}
+		f, err := os.OpenFile(path, os.O_RDONLY|fsx.NoWait, 0)
+		if err != nil {
+			continue
+		}
+		if was := (*o)[path]; was != nil {
+			was.Close()
+		}
+		if (*o)[path] = f; !first {
+			replaced = append(replaced, path)
+		}
+	}
+	return replaced
+}
+
+func (o ownFiles) holds(path string, is os.FileInfo) bool {
+	f := o[path]
+	if f == nil {
+		return false
+	}
+	was, err := f.Stat()
+	return err == nil && os.SameFile(was, is)
+}
+
+func (o ownFiles) close() {
+	for _, f := range o {
+		f.Close()
+	}
+}
+
+// endUncovered ends the children that may write in the folder of a file that was
+// replaced: what covered the file for them is no longer there. They end before the
+// new text is read.
+func (rt *Runtime) endUncovered(t *Deployment, replaced []string) {
+	if len(replaced) == 0 {
+		return
+	}
+	var over atomic.Bool // what begins afterwards finds the new file covered
+	defer over.Store(true)
+	rt.runs.Review(func(run *registry.Run) (*sallyport.Grant, string) {
+		if over.Load() {
+			return nil, ""
+		}
+		g := t.grantOf(run)
+		if g == nil || len(g.Process.Binaries) == 0 || g.FS.Mode == sallyport.FSOverlay {
+			return nil, ""
+		}
+		reach, _ := group.FindReach("fs_reach.write")
+		for _, path := range replaced {
+			if reach.Covers(g.FS.Write, resolveLinks(path)) {
+				return nil, filepath.Base(path) + " was replaced by another file, which is not covered for a child that may write its folder"
+			}
+		}
+		return nil, ""
+	})
+}
+
+// grantOf returns the grant of a run; nil where it has none.
+func (t *Deployment) grantOf(run *registry.Run) (g *sallyport.Grant) {
+	if server := ServerOf(run.Tool); server != "" {
+		g, _ = t.holdsServer(run, server, t)
+		return g
+	}
+	g, _ = t.Registry.Holds(run, run.Tool)
+	return g
 }
