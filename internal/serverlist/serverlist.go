@@ -22,6 +22,8 @@ const (
 	maxEntry = 64 << 10
 	// maxEntries bounds how many entries are read.
 	maxEntries = 1000
+	// newPrefix begins the name of an entry that is being written.
+	newPrefix = ".new-"
 )
 
 // Entry is a server that runs.
@@ -57,11 +59,13 @@ func Add(folder string, e Entry) (remove func() error, err error) {
 	if !isPrivate(folder) {
 		return nil, fmt.Errorf("%s is not a folder that only this user can write", folder)
 	}
-	file, err := os.CreateTemp(folder, ".new-*")
+	file, err := os.CreateTemp(folder, newPrefix+"*")
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(folder, fmt.Sprintf("%d.json", e.PID))
+	// Not a name that another entry had: a reader that removes that one would
+	// remove this one.
+	path := filepath.Join(folder, fmt.Sprintf("%d-%s.json", e.PID, strings.TrimPrefix(filepath.Base(file.Name()), newPrefix)))
 	text, err := json.Marshal(e)
 	if err == nil {
 		_, err = file.Write(text)
@@ -109,7 +113,7 @@ func readEntry(path string) (e Entry, ok bool) {
 		return e, false
 	}
 	defer file.Close()
-	if lockFile(file) == nil {
+	if !isHeld(file) {
 		// Its server has ended, by whatever end.
 		_ = os.Remove(path)
 		return e, false
