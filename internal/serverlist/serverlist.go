@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,38 +90,61 @@ func List(folder string) ([]Entry, error) {
 	if folder == "" || !isPrivate(folder) {
 		return nil, nil
 	}
-	names, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, err
-	}
 	var out []Entry
-	for _, n := range names[:min(len(names), maxEntries)] {
-		if !strings.HasSuffix(n.Name(), ".json") {
-			continue
-		}
-		if e, ok := readEntry(filepath.Join(folder, n.Name())); ok {
+	err := eachEntry(folder, func(e Entry, err error) error {
+		if err == nil && filepath.IsAbs(e.Dir) {
 			out = append(out, e)
 		}
-	}
+		return nil
+	})
 	slices.SortFunc(out, func(a, b Entry) int { return strings.Compare(a.Dir, b.Dir) })
-	return out, nil
+	return out, err
 }
 
-// readEntry reads the entry of a server that runs.
-func readEntry(path string) (e Entry, ok bool) {
-	file, err := openEntry(path)
+// eachEntry gives the entries whose process runs to a function, and those that
+// cannot be read with an error, until the function returns one.
+func eachEntry(folder string, visit func(Entry, error) error) error {
+	names, err := os.ReadDir(folder)
 	if err != nil {
-		return e, false
+		return err
+	}
+	names = slices.DeleteFunc(names, func(n os.DirEntry) bool { return !strings.HasSuffix(n.Name(), ".json") })
+	for _, n := range names[:min(len(names), maxEntries)] {
+		e, runs, err := readEntry(filepath.Join(folder, n.Name()))
+		if !runs && err == nil {
+			continue
+		}
+		if err := visit(e, err); err != nil {
+			return err
+		}
+	}
+	if len(names) > maxEntries {
+		return visit(Entry{}, fmt.Errorf("%s has more than %d entries", folder, maxEntries))
+	}
+	return nil
+}
+
+// readEntry reads the entry of a process, and reports whether that runs.
+func readEntry(path string) (e Entry, runs bool, err error) {
+	file, err := openEntry(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return e, false, nil
+	}
+	if err != nil {
+		return e, false, err
 	}
 	defer file.Close()
 	if !isHeld(file) {
-		// Its server has ended, by whatever end.
+		// Its process has ended, by whatever end.
 		_ = os.Remove(path)
-		return e, false
+		return e, false, nil
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxEntry))
-	if err != nil || json.Unmarshal(text, &e) != nil || !filepath.IsAbs(e.Dir) {
-		return e, false
+	if err == nil {
+		err = json.Unmarshal(text, &e)
 	}
-	return e, true
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return e, true, err
 }
