@@ -3,11 +3,18 @@
 package serverlist
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
+
+// hasLocks says that processes that run can be listed.
+const hasLocks = true
 
 // lockFile locks a file until it is closed; it fails when another process holds
 // it.
@@ -31,4 +38,18 @@ func isPrivate(path string) bool {
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()
+}
+
+// mayCreate returns why a folder that is not there cannot be created.
+func mayCreate(path string) error {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		err := unix.Access(dir, unix.W_OK)
+		if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s cannot be created: %w", path, err)
+		}
+		return nil
+	}
 }

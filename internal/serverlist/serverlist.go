@@ -1,9 +1,10 @@
 // Package serverlist lists the servers of a user that run on this machine, so
-// that a command finds their configuration and state from any folder.
+// that a command finds their configuration and state from any folder, and where
+// they listen, so that no tool of any of them connects there.
 //
 // A server calls [Add] and holds a lock on its entry while it runs. [List]
-// returns the entries that are locked. The folder is the user's alone, and is on
-// the floor that no grant reaches.
+// returns the entries that are locked, and [Listeners] lists the listeners. The
+// folder is the user's alone, and is on the floor that no grant reaches.
 package serverlist
 
 import (
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,14 +29,16 @@ const (
 	newPrefix = ".new-"
 )
 
-// Entry is a server that runs.
+// Entry is a server that runs, or one listener of a process.
 type Entry struct {
 	// PID is the process.
 	PID int `json:"pid"`
-	// Dir is the folder in which it was started.
-	Dir string `json:"dir"`
+	// Dir is the folder in which it was started; empty for a listener.
+	Dir string `json:"dir,omitempty"`
 	// Config lists its configuration files, absolute; empty without one.
 	Config []string `json:"config,omitempty"`
+	// Listens is the address of a listener.
+	Listens netip.AddrPort `json:"listens,omitzero"`
 }
 
 // FolderOf returns the folder of the entries of a user; empty when the user has
