@@ -81,6 +81,11 @@ type NetworkBackend struct {
 	// Dial connects to an address that the floor has accepted; nil means the
 	// system's dialer. It must dial exactly this address.
 	Dial func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error)
+	// RefuseAddress says what an address is to which nothing may be connected
+	// whatever is granted, as it stands in an error, such as "a listener of the
+	// program itself", and the cause for the operator; "" lets the address pass. It
+	// is asked before each connection; nil refuses none.
+	RefuseAddress func(addr netip.AddrPort) (what string, cause error)
 	// MaxResponseBytes bounds a response body after decompression; 0 means
 	// 64 MiB.
 	MaxResponseBytes int64

@@ -34,6 +34,10 @@ type DialOptions struct {
 	// Dial connects to exactly the address that it is given; nil means the
 	// system's dialer.
 	Dial func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error)
+	// RefuseAddress says what an address is that is refused whatever the policy
+	// says, and the cause, which is not shown to the caller; nil refuses none. It
+	// is that of [sallyport.NetworkBackend].
+	RefuseAddress func(addr netip.AddrPort) (what string, cause error)
 	// Denied remembers the addresses of denied names; nil means a memory of
 	// this dialer's own.
 	Denied *DeniedNames
@@ -44,6 +48,7 @@ type DialOptions struct {
 type Dialer struct {
 	policy  *Policy
 	denied  *DeniedNames
+	refuse  func(addr netip.AddrPort) (what string, cause error)
 	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	dial    func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error)
 }
@@ -60,6 +65,9 @@ func NewDialer(p *Policy, o *DialOptions) *Dialer {
 	}
 	if o != nil && o.Dial != nil {
 		d.dial = o.Dial
+	}
+	if o != nil {
+		d.refuse = o.RefuseAddress
 	}
 	if o != nil && o.Denied != nil {
 		d.denied = o.Denied
@@ -96,6 +104,27 @@ func (d *Dialer) checkSocket(_ context.Context, _, address string, _ syscall.Raw
 	if what := judgeAddress(ap.Addr(), lifted); what != "" {
 		return sallyport.HostError(ap.Addr().String(), "is "+what)
 	}
+	return d.refuseReserved(ap.Addr().String(), ap.Port(), []netip.Addr{ap.Addr()})
+}
+
+// refuseReserved refuses a host for an address that no grant opens.
+func (d *Dialer) refuseReserved(host string, port uint16, addrs []netip.Addr) error {
+	if d.refuse == nil {
+		return nil
+	}
+	for _, a := range addrs {
+		what, cause := d.refuse(netip.AddrPortFrom(a, port))
+		if what == "" {
+			continue
+		}
+		verb := "resolves to "
+		if host == a.String() {
+			verb = "is "
+		}
+		err := sallyport.HostError(host, verb+what)
+		err.Err = cause
+		return err
+	}
 	return nil
 }
 
@@ -110,6 +139,9 @@ func (d *Dialer) Dial(ctx context.Context, network, host string, port uint16) (n
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	addrs, err := d.lookupAddresses(ctx, host, port)
+	if err == nil {
+		err = d.refuseReserved(host, port, addrs)
+	}
 	if err == nil {
 		err = d.refuseDenied(ctx, host, port, addrs)
 	}

@@ -259,7 +259,7 @@ func (b *observer) serveHosts(h *readyHelper) error {
 	}
 	dial := &egress.DialOptions{Resolve: b.resolveHost}
 	if n := b.o.Network; n != nil {
-		dial.Dial = n.Dial
+		dial.Dial, dial.RefuseAddress = n.Dial, n.RefuseAddress
 	}
 	var err error
 	if b.proxy, err = egress.NewProxy(egress.AnyPolicy(b.o.AllowPrivate), dial, nil); err != nil {

@@ -19,7 +19,7 @@ func (r *Runner) newProxy(c *childProcess) (*egress.Proxy, error) {
 	}
 	dial := &egress.DialOptions{Denied: r.denied}
 	if n := r.o.Network; n != nil {
-		dial.Resolve, dial.Dial = n.Resolve, n.Dial
+		dial.Resolve, dial.Dial, dial.RefuseAddress = n.Resolve, n.Dial, n.RefuseAddress
 	}
 	proxy, err := egress.NewProxy(policy, dial, &egress.ProxyOptions{Splices: c.spawn.Splices, Logger: r.logger})
 	if err != nil {

@@ -52,7 +52,7 @@ func newNetworkReach(g sallyport.NetworkGrant, b *sallyport.NetworkBackend) (*ne
 func (n *networkReach) openClient() *egress.Client {
 	n.once.Do(func() {
 		n.client, _ = egress.New(n.grant, &egress.Options{
-			DialOptions:      egress.DialOptions{Resolve: n.backend.Resolve, Dial: n.backend.Dial},
+			DialOptions:      egress.DialOptions{Resolve: n.backend.Resolve, Dial: n.backend.Dial, RefuseAddress: n.backend.RefuseAddress},
 			MaxResponseBytes: n.backend.MaxResponseBytes,
 			Timeout:          n.backend.Timeout,
 		})
