@@ -31,8 +31,9 @@ type Explanation struct {
 	// Facts is what a call does to its conversation.
 	Facts sallyport.Facts `json:"facts,omitzero"`
 
-	role  *compiledRole
-	entry *sallyport.Tool
+	registry *Registry
+	role     *compiledRole
+	entry    *sallyport.Tool
 }
 
 // Explain answers with the gate's own functions what Call would decide before
@@ -49,7 +50,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	}
 	x.Declared = group.Clone(&c.entry.tool.Capabilities)
 	var err error
-	x.role, x.entry = r.roleFor(caller.Personality), &c.entry.tool
+	x.registry, x.role, x.entry = r, r.roleFor(caller.Personality), &c.entry.tool
 	if x.Grant, err = r.grantOf(&c.entry.tool, x.role); err == nil {
 		x.Facts = c.entry.tool.Facts(x.Grant, c.level, workspaceUnder(x.Grant, c.workspace()))
 		r.dropLinked(x.Grant, x.role)
@@ -93,6 +94,10 @@ func (x *Explanation) Host(host string, port uint16) sallyport.Decision {
 	d.Resource = name
 	if port != 443 && port != 80 {
 		d.Resource = net.JoinHostPort(name, strconv.Itoa(int(port)))
+	}
+	if what := x.registry.describeReserved(name, port); what != "" {
+		d.Why, d.Source = name+" is "+what, reach.FloorSource
+		return d
 	}
 	policy, err := egress.NewPolicy(x.Grant.Network)
 	if err != nil {

@@ -85,7 +85,7 @@ func (c *call) addDecision(d sallyport.Decision) {
 }
 
 func (c *call) explainRefusal(d sallyport.Decision) sallyport.Decision {
-	return c.role.explainRefusal(&c.entry.tool, d)
+	return c.r.dropUselessFix(c.role.explainRefusal(&c.entry.tool, d))
 }
 
 func (c *call) allowStep(s sallyport.Step) bool {
