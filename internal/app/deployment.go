@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"sync/atomic"
 
 	"github.com/sallyport/sallyport"
@@ -144,7 +143,7 @@ func (rt *Runtime) newBackends(ctx context.Context, t *Deployment) (*sallyport.B
 		KV:            rt.State,
 		Attachments:   rt.Uploads,
 	}
-	return b, t.openConnections(b, rt.Logger)
+	return b, rt.openConnections(t, b)
 }
 
 // databaseDrivers returns the drivers of the kinds of database that a
@@ -158,13 +157,13 @@ func databaseDrivers() map[string]database.Driver {
 }
 
 // openConnections opens the databases and mail relays of the configuration.
-func (t *Deployment) openConnections(b *sallyport.Backends, logger *slog.Logger) error {
+func (rt *Runtime) openConnections(t *Deployment, b *sallyport.Backends) error {
 	if len(t.Config.Databases) > 0 {
 		conns := map[string]database.Connection{}
 		for name, d := range t.Config.Databases {
 			conns[name] = database.Connection{Driver: databaseDrivers()[d.Driver], SecretRef: d.URLSecret, Path: d.Path}
 		}
-		db, err := database.Open(conns, &database.Options{Secrets: b.Secrets, Logger: logger, Deny: b.Files.Deny})
+		db, err := database.Open(conns, &database.Options{Secrets: b.Secrets, Logger: rt.Logger, Deny: b.Files.Deny, Dial: rt.dialOutside})
 		if err != nil {
 			return t.Config.Fault("", "databases", -1, err.Error())
 		}
@@ -176,7 +175,7 @@ func (t *Deployment) openConnections(b *sallyport.Backends, logger *slog.Logger)
 		for name, r := range t.Config.Mail {
 			relays[name] = mail.Relay{Host: r.Host, UserSecret: r.UserSecret, PasswordSecret: r.PasswordSecret, From: r.From, TLS: r.TLS}
 		}
-		m, err := mail.Open(relays, &mail.Options{Secrets: b.Secrets})
+		m, err := mail.Open(relays, &mail.Options{Secrets: b.Secrets, Dial: rt.dialOutside})
 		if err != nil {
 			return t.Config.Fault("", "mail", -1, err.Error())
 		}

@@ -1,19 +1,58 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/serverlist"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
 // serverFolder is where the servers of this user are listed.
 func (env *Environment) serverFolder() string { return serverlist.FolderOf(env.Lookup, env.Home) }
+
+// NewNetwork returns how an observed program reaches hosts: not where the program
+// itself listens.
+func (env *Environment) NewNetwork() *sallyport.NetworkBackend {
+	return env.guardNetwork(serverlist.NewListeners(env.serverFolder(), nil))
+}
+
+// guardNetwork returns the network of the environment, without the listeners of the
+// program.
+func (env *Environment) guardNetwork(own *serverlist.Listeners) *sallyport.NetworkBackend {
+	var n sallyport.NetworkBackend
+	if env.Network != nil {
+		n = *env.Network
+	}
+	n.RefuseAddress = own.Refuse
+	return &n
+}
+
+// dialOutside connects databases and mail relays, whose addresses the operator gives
+// and no policy judges, to anything but the listeners of the program.
+func (rt *Runtime) dialOutside(ctx context.Context, network, address string) (net.Conn, error) {
+	d := net.Dialer{ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return nil // a socket of the file system, where the program does not listen
+		}
+		if what, cause := rt.Listeners.Refuse(at); what != "" {
+			rt.Logger.Warn("a database or mail relay is not connected to "+what, "address", at, "error", cause)
+			return errors.Join(fmt.Errorf("%s is %s, which no tool reaches", at, what), cause)
+		}
+		return nil
+	}}
+	return d.DialContext(ctx, network, address)
+}
 
 // ListServer lists this process as a server, so that commands about its record
 // find its state. A server that cannot be listed serves nevertheless.

@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/secretstore"
+	"github.com/sallyport/sallyport/internal/serverlist"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/sandbox"
 	"github.com/sallyport/sallyport/store"
@@ -35,8 +36,8 @@ type Runtime struct {
 	Builtin bool
 	// ConfigFiles are the files of the configuration, which no reload changes.
 	ConfigFiles []string
-	views   bool      // the command only looks
-	look    PinPolicy // what the command asks of upstream servers
+	views       bool      // the command only looks
+	look        PinPolicy // what the command asks of upstream servers
 	// Logger receives what an operator may want to know; nil discards it.
 	Logger *slog.Logger
 
@@ -68,6 +69,8 @@ type Runtime struct {
 	Uploads *attachments.Folder
 	files   *sallyport.FileBackend
 	network *sallyport.NetworkBackend
+	// Listeners opens what this process listens at; no tool reaches it.
+	Listeners *serverlist.Listeners
 	// Packages holds the packages that servers run from.
 	Packages *install.Store
 	// Children starts child processes.
@@ -100,9 +103,8 @@ func (rt *Runtime) openHands(context.Context) (err error) {
 		return err
 	}
 	rt.closers = append(rt.closers, rt.Uploads.Close)
-	if rt.network = rt.Env.Network; rt.network == nil {
-		rt.network = &sallyport.NetworkBackend{}
-	}
+	rt.Listeners = serverlist.NewListeners(rt.Env.serverFolder(), rt.Logger)
+	rt.network = rt.Env.guardNetwork(rt.Listeners)
 	if err := rt.openStorage(); err != nil {
 		return err
 	}

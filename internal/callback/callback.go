@@ -15,6 +15,7 @@ import (
 
 	"github.com/sallyport/sallyport/internal/app/serving"
 	"github.com/sallyport/sallyport/internal/listening"
+	"github.com/sallyport/sallyport/internal/serverlist"
 )
 
 // Callback waits on the loopback interface for the browser that returns from an
@@ -24,10 +25,10 @@ type Callback struct {
 	server   *http.Server
 }
 
-// Listen listens on the loopback interface only. Port 0 selects a free
-// port.
-func Listen(ctx context.Context, port int) (*Callback, error) {
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+// Listen listens on the loopback interface only, where no tool reaches it. Port 0
+// selects a free port.
+func Listen(ctx context.Context, own *serverlist.Listeners, port int) (*Callback, error) {
+	l, err := own.Open(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {
 		return nil, fmt.Errorf("--port: %w", err)
 	}

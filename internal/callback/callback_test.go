@@ -2,21 +2,29 @@ package callback
 
 import (
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sallyport/sallyport/internal/serverlist"
 )
 
 // TestTheWayBackTakesOneAnswer sends a second answer with the right state, and
 // checks that the wait is bounded.
 func TestTheWayBackTakesOneAnswer(t *testing.T) {
 	t.Parallel()
-	b, err := Listen(t.Context(), 0)
+	own := serverlist.NewListeners(filepath.Join(t.TempDir(), "servers"), nil)
+	b, err := Listen(t.Context(), own, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
+	if what, err := own.Refuse(netip.MustParseAddrPort(b.listener.Addr().String())); what == "" || err != nil {
+		t.Errorf("a tool reaches the way back: %v", err)
+	}
 	answers := make(chan url.Values, 1)
 	h := b.newHandler("the-state", answers)
 	ask := func(method, query string) int {

@@ -120,7 +120,8 @@ func serveHTTP(t testing.TB, dir string, args ...string) *service {
 	if m := addressLine.FindStringSubmatch(s.banner); m != nil {
 		s.url = m[1]
 	} else {
-		t.Fatalf("serve printed no address:\n%s", s.banner)
+		_ = s.cmd.Wait()
+		t.Fatalf("serve printed no address:\n%s%s", s.banner, s.stderr.Bytes())
 	}
 	if m := tokenLine.FindStringSubmatch(s.banner); m != nil {
 		s.token = m[1]

@@ -108,7 +108,7 @@ func logIn(ctx context.Context, rt *app.Runtime, p *report.Printer, name string,
 // askConsent runs a login through the gate, in a role that may use the server. The
 // requests of the login are decided and recorded like calls.
 func askConsent(ctx context.Context, rt *app.Runtime, p *report.Printer, s *upstream.Server, role string, l *loginFlags) (status oauth.Status, err error) {
-	back, err := callback.Listen(ctx, l.port)
+	back, err := callback.Listen(ctx, rt.Listeners, l.port)
 	if err != nil {
 		return status, err
 	}

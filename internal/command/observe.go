@@ -81,7 +81,7 @@ func runObserve(cmd *cobra.Command, env *environment, f *flags, o *observeFlags,
 func (o *observeFlags) newOptions(env *environment) (opts *sandbox.ObserveOptions, done func(), err error) {
 	opts = &sandbox.ObserveOptions{
 		Workspace: env.Dir, Home: env.Home, Env: map[string]string{}, AllowPrivate: o.private,
-		Toolchains: sandbox.Toolchains(env.Home),
+		Toolchains: sandbox.Toolchains(env.Home), Network: env.NewNetwork(),
 	}
 	if o.workspace != "" {
 		opts.Workspace = fsx.Absolute(env.Dir, o.workspace)

@@ -142,7 +142,7 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, env *environment, s *se
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
+	listener, err := rt.Listeners.Open(ctx, s.listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}

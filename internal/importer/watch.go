@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/serverlist"
 	"github.com/sallyport/sallyport/sandbox"
 )
 
@@ -45,7 +46,9 @@ func (i *clientImport) watchServer(ctx context.Context, p *plannedServer) (*sand
 	}
 	opts := &sandbox.ObserveOptions{
 		Workspace: cmp.Or(i.clientFolder(p), i.config.Workspace), Home: i.env.Home, Env: i.clientVariables(p),
-		Stdin: s.in, Stdout: s.out, Stderr: s.errs, Toolchains: sandbox.Toolchains(i.env.Home),
+		Stdin: s.in, Stdout: s.out, Stderr: s.errs, Toolchains: sandbox.Toolchains(i.env.Home), Network: &sallyport.NetworkBackend{
+			RefuseAddress: serverlist.NewListeners(serverlist.FolderOf(i.env.Lookup, i.env.Home), nil).Refuse,
+		},
 		Files: &sallyport.FileBackend{Home: i.env.Home, Deny: i.config.Files},
 	}
 	type end struct {

@@ -106,7 +106,7 @@ func groupRows(p *Printer, one *group.Group, g *sallyport.Grant) (rows [][]strin
 // does.
 func (p *Printer) hintFor(capability, item, source, fix string) string {
 	missing := strings.HasPrefix(fix, "add ") || strings.HasPrefix(fix, "declare ")
-	if p.Hint == nil || !missing && source != reach.FloorSource {
+	if p.Hint == nil || fix == "" || !missing && source != reach.FloorSource {
 		return ""
 	}
 	run := p.Hint(capability, item)

@@ -65,6 +65,9 @@ func NewPlan(ctx context.Context, rt *app.Runtime, paths []string, r *Request) (
 	if err != nil {
 		return nil, err
 	}
+	if err := r.refuseOwn(rt); err != nil {
+		return nil, err
+	}
 	p := &planner{ctx: ctx, rt: rt, request: r, target: t, paths: paths, inWorkspace: *rt.Env}
 	p.inWorkspace.Dir = rt.Config.Workspace
 	if p.file, p.holder, err = p.findHolder(t.kind, t.name); err != nil {

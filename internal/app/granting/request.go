@@ -158,6 +158,21 @@ func (r *Request) parseHost(s string) (grantItem, error) {
 	return grantItem{text: p.String(), resolved: p.String()}, nil
 }
 
+// refuseOwn refuses an address at which the program itself listens: the entry would
+// open nothing.
+func (r *Request) refuseOwn(rt *app.Runtime) error {
+	for _, s := range r.Private {
+		at, err := netip.ParseAddrPort(s)
+		if err != nil || r.Revoke {
+			continue
+		}
+		if what, cause := rt.Listeners.Refuse(at); what != "" {
+			return errors.Join(fmt.Errorf("--private %s: it is %s, which nothing lets through", s, what), cause)
+		}
+	}
+	return nil
+}
+
 // parsePrivate reads a private address with its port.
 func parsePrivate(s string) (grantItem, error) {
 	at, err := netip.ParseAddrPort(s)
