@@ -70,7 +70,7 @@ func personalityKeys() []row {
 			set:    func(s *scope, v value) { s.p.Network.AllowPrivate = v.flag },
 		},
 		{
-			KeyDoc: KeyDoc{p + ".safety.network.allow_private", TypeTexts, false, true, "none", "Single loopback, RFC 1918 and unique-local addresses with their port that are let through, beside `allow_private_urls` for all. Each also counts as an entry of `allow`.", `["127.0.0.1:8080"]`},
+			KeyDoc: KeyDoc{p + ".safety.network.allow_private", TypeTexts, false, true, "none", "Single loopback, RFC 1918 and unique-local addresses with their port that are let through, beside `allow_private_urls` for all. Each also counts as an entry of `allow`. The listeners of Sallyport itself stay refused.", `["127.0.0.1:8080"]`},
 			check:  (*scope).privateAddress, set: func(s *scope, v value) { s.p.Network.Private = v.list },
 		},
 		{KeyDoc: KeyDoc{p + ".safety.secrets", TypeMapping, false, true, "declared references stand", "Ceiling on secret references.", `{allow: ["providers/*"]}`}},
