@@ -206,7 +206,7 @@ func (h *heldCall) approvalRequest() sallyport.Approval {
 // refuseUndecided refuses a call that is still held; repeating it later uses
 // the decision.
 func (h *heldCall) refuseUndecided(why string) bool {
-	h.refuseWith(why+" (approval "+h.a.ID+")", "sallyport approvals approve "+h.a.ID, sallyport.CodeApprovalRequired, fmt.Sprintf(
+	h.refuseWith(why+" (approval "+h.a.ID+")", h.r.o.CommandLine("approvals approve "+h.a.ID), sallyport.CodeApprovalRequired, fmt.Sprintf(
 		"%s requires explicit approval (%s)%s: repeat the same call once it is given, before %s",
 		h.q.Tool, h.a.ID, h.hold.because, h.a.Expires.UTC().Format(time.RFC3339)))
 	h.result.ApprovalID, h.result.ExpiresAt = h.a.ID, h.a.Expires

@@ -50,6 +50,14 @@ type Options struct {
 	// means that there is none. A call of an expected tool is told that it is not
 	// currently available. nil expects nothing.
 	Expected func(tool string) (why string)
+	// FixCommand returns the command by which an operator lets a tool under a role
+	// touch an item of a capability, such as a host of network; empty where there is
+	// none. It stands in front of the edit in the fix of a refusal. nil means that
+	// fixes name edits only.
+	FixCommand func(tool, role, capability, item string) string
+	// CommandLine returns a command of an operator, such as "principals start ann",
+	// as it is typed; nil means with the name sallyport in front.
+	CommandLine func(command string) string
 	// Refresh returns a caller with the rights that it has under the
 	// configuration of this registry. [Live] uses it, where a caller may have
 	// been authenticated before the registry was in force; nil leaves callers
@@ -102,6 +110,9 @@ func (o *Options) fillDefaults() error {
 	}
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout
+	}
+	if o.CommandLine == nil {
+		o.CommandLine = func(command string) string { return "sallyport " + command }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -8,10 +8,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/registry"
 )
 
 func TestAnAccessRefusalNamesItsRule(t *testing.T) {
@@ -123,6 +126,59 @@ func TestARefusalByTheDenyListNamesTheList(t *testing.T) {
 		want := "take what covers bad.api.example off personalities.role.safety.network.deny"
 		if d.Allowed || d.Source != "sallyport.yaml:8:9" || d.Fix != want {
 			t.Errorf("refusal = %+v, want the deny list and how to change it", d)
+		}
+	}
+}
+
+// TestAFixBeginsWithItsCommand wherever a refusal is told: by misfits, by explain
+// and in the record. A rule that no grant lifts has no command.
+func TestAFixBeginsWithItsCommand(t *testing.T) {
+	t.Parallel()
+	kept := &recorder{}
+	role := &sallyport.Personality{Name: "role", Network: &sallyport.NetworkPolicy{Allow: []string{"a.example"}, Deny: []string{"bad.example"}}}
+	r, err := registry.New(&sallyport.Backends{Personalities: one{role}, Network: &sallyport.NetworkBackend{}}, &registry.Options{
+		Recorder: kept,
+		FixCommand: func(tool, role, capability, item string) string {
+			return "grant " + strings.Join([]string{tool, role, capability, item}, " ")
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gate{t: t, Registry: r, recorder: kept, role: "role"}
+	g.add(sallyport.Tool{
+		Name: "all", Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
+		Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+			_, err := c.Network.DialContext(ctx, "tcp", "b.example:443")
+			return sallyport.Result{}, err
+		},
+	})
+	g.add(sallyport.Tool{
+		Name: "one", Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"a.example", "c.example"}}},
+		Run: echo,
+	})
+	x, err := g.Explain(g.caller(), "all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := g.Explain(g.caller(), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	call(g, "all", "")
+	trail := kept.last().Decisions
+	refused := trail[slices.IndexFunc(trail, func(d sallyport.Decision) bool { return !d.Allowed })]
+	for _, tt := range []struct{ name, got, want string }{
+		{"call", refused.Fix, "grant all role network b.example, or add b.example to personalities.role.safety.network.allow"},
+		{"explain", x.Host("d.example", 443).Fix, "grant all role network d.example, or add d.example to personalities.role.safety.network.allow"},
+		{"private", x.Host("127.0.0.1", 8080).Fix, "grant all role network 127.0.0.1:8080, or add 127.0.0.1:8080 to personalities.role.safety.network.allow_private"},
+		{"floor", x.Host("169.254.169.254", 80).Fix, ""},
+		{"deny", x.Host("bad.example", 443).Fix, "take what covers bad.example off personalities.role.safety.network.deny"},
+		{"undeclared", one.Host("e.example", 443).Fix, "grant one role network e.example, or declare e.example in the tool's capabilities.network"},
+		{"misfit", g.Misfits("role")[0].Fix, "grant one role network c.example, or add c.example to personalities.role.safety.network.allow"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: fix = %q, want %q", tt.name, tt.got, tt.want)
 		}
 	}
 }

@@ -35,10 +35,11 @@ func (r *Registry) grantOf(t *sallyport.Tool, ro *compiledRole) (*sallyport.Gran
 func (r *grantResolver) dropItem(capability, item, why, key string) {
 	d := sallyport.Dropped{Capability: capability, Item: item, Why: why, Source: r.role.sourceOf(key)}
 	if p := r.role.personality; p != nil {
+		granted, edited := item, item
 		if item == group.Everything || item == group.FromPersonality {
-			item = "what the tool may reach"
+			granted, edited = "", "what the tool may reach"
 		}
-		d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, p.Name, key)
+		d.Fix = r.role.addCommand(r.tool, capability, granted, fmt.Sprintf("add %s to personalities.%s.%s", edited, p.Name, key))
 	}
 	r.grant.Dropped = append(r.grant.Dropped, d)
 }

@@ -24,7 +24,9 @@ type compiledRole struct {
 	all         bool                   // no toolset: every built-in tool
 	names       map[string]bool
 	labels      map[string]bool
-	scopes      sync.Map // *toolEntry -> *compiledScope
+	// command returns the command that lets a tool touch an item; nil for none.
+	command func(tool, role, capability, item string) string
+	scopes  sync.Map // *toolEntry -> *compiledScope
 
 	mu      sync.Mutex
 	retired []*scoped.Scope // closed with the role, for calls may run in them
@@ -43,7 +45,7 @@ func (r *Registry) roleFor(name string) *compiledRole {
 	if r.backends.Personalities == nil {
 		v, ok := r.roles.Load("")
 		if !ok {
-			v, _ = r.roles.LoadOrStore("", newCompiledRole(nil))
+			v, _ = r.roles.LoadOrStore("", r.newCompiledRole(nil))
 		}
 		return v.(*compiledRole)
 	}
@@ -57,13 +59,13 @@ func (r *Registry) roleFor(name string) *compiledRole {
 	if p.FSReach != nil {
 		r.noteWrites("personality "+name, p.FSReach.Write)
 	}
-	fresh := newCompiledRole(p)
+	fresh := r.newCompiledRole(p)
 	r.roles.Store(name, fresh)
 	return fresh
 }
 
-func newCompiledRole(p *sallyport.Personality) *compiledRole {
-	ro := &compiledRole{personality: p, known: true, all: p == nil || p.Toolset == nil}
+func (r *Registry) newCompiledRole(p *sallyport.Personality) *compiledRole {
+	ro := &compiledRole{personality: p, known: true, all: p == nil || p.Toolset == nil, command: r.o.FixCommand}
 	if ro.all {
 		return ro
 	}
@@ -103,14 +105,34 @@ func (ro *compiledRole) sourceOf(key string) string { return ro.personality.Sour
 // smallest change, where the accessor did not know them. A floor has a source
 // and no change.
 func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) sallyport.Decision {
+	d, item := ro.addRule(t, d)
+	d.Fix = ro.addCommand(t, d.Capability, item, d.Fix)
+	return d
+}
+
+// addCommand puts the command that grants an item in front of an edit that adds it.
+func (ro *compiledRole) addCommand(t *sallyport.Tool, capability, item, edit string) string {
+	adds := strings.HasPrefix(edit, "add ") || strings.HasPrefix(edit, "declare ")
+	if ro.command == nil || !adds || item == "" {
+		return edit
+	}
+	if command := ro.command(t.Name, ro.name(), capability, item); command != "" {
+		return command + ", or " + edit
+	}
+	return edit
+}
+
+// addRule adds the source and the edit to a refusal. It returns the item that would
+// have to be granted, empty when no grant lifts the refusal.
+func (ro *compiledRole) addRule(t *sallyport.Tool, d sallyport.Decision) (ruled sallyport.Decision, item string) {
 	if d.Source == reach.FloorSource && ro.deniesHost(d) {
 		d.Source = ro.sourceOf("safety.network.deny")
 		d.Fix = fmt.Sprintf("take what covers %s off personalities.%s.safety.network.deny", d.Resource, ro.name())
-		return d
+		return d, ""
 	}
 	if address := privateAddressOf(d); address != "" && ro.personality != nil {
 		d.Fix = fmt.Sprintf("add %s to personalities.%s.safety.network.allow_private", address, ro.name())
-		return d
+		return d, address
 	}
 	var key string
 	deferred := false
@@ -119,17 +141,23 @@ func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) 
 	}
 	if d.Source == reach.LinkSource {
 		d.Source = ro.sourceOf(key)
-		return d
+		return d, ""
 	}
 	dropped := deferred && d.Fix != "" // the personality gives the group nothing at all
-	if key == "" || d.Resource == "" || !dropped && (d.Source != "" || d.Fix != "") {
-		return d
-	}
-	if ro.personality == nil || !deferred {
+	switch {
+	case d.Source == reach.FloorSource:
+		return d, ""
+	case key == "" || d.Resource == "" || !dropped && (d.Source != "" || d.Fix != ""):
+		if d.Source == "" && d.Fix != "" {
+			d.Source = t.Source("capabilities")
+		}
+		return d, d.Resource
+	case ro.personality == nil || !deferred:
 		d.Fix = "declare " + d.Resource + " in the tool's capabilities." + d.Capability
-		return d
+		d.Source = t.Source("capabilities")
+		return d, d.Resource
 	}
-	item := d.Resource
+	item = d.Resource
 	if strings.HasPrefix(key, "fs_reach.") {
 		// A grant that passes a link which tools may replace is withheld: only
 		// the target itself can be granted.
@@ -139,7 +167,7 @@ func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) 
 	}
 	d.Source = ro.sourceOf(key)
 	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, ro.name(), key)
-	return d
+	return d, item
 }
 
 // privateAddressOf returns the address with its port of a host that was refused

@@ -38,20 +38,20 @@ func (c *call) checkStopped(ctx context.Context) bool {
 	case "":
 		return true
 	case stoppedTool:
-		d.Fix = "sallyport principals start --tool " + c.q.Tool
+		d.Fix = c.r.o.CommandLine("principals start --tool " + c.q.Tool)
 		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	case stoppedServer:
-		d.Fix = "sallyport principals start --server " + text.ShellWord(c.entry.tool.Server())
+		d.Fix = c.r.o.CommandLine("principals start --server " + text.ShellWord(c.entry.tool.Server()))
 		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	case stoppedEverything:
-		d.Fix = "sallyport principals start --everything"
+		d.Fix = c.r.o.CommandLine("principals start --everything")
 		return c.refuse(d, sallyport.CodePermissionDenied, "Permission denied: every call is stopped")
 	case stoppedPrincipal:
-		d.Fix = "sallyport principals start " + text.ShellWord(c.caller.Principal.Name)
+		d.Fix = c.r.o.CommandLine("principals start " + text.ShellWord(c.caller.Principal.Name))
 		return c.refuse(d, sallyport.CodePermissionDenied,
 			"Permission denied: principal "+c.caller.Principal.Name+" is stopped")
 	default:
-		d.Fix = "sallyport principals start " + text.ShellWord(c.caller.Principal.Name) + " --session " + text.ShellWord(c.session)
+		d.Fix = c.r.o.CommandLine("principals start " + text.ShellWord(c.caller.Principal.Name) + " --session " + text.ShellWord(c.session))
 		return c.refuse(d, sallyport.CodePermissionDenied, "Permission denied: the session is stopped")
 	}
 }

@@ -84,7 +84,10 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 		Switches: rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
 		Facts:  rt.State.Facts(),
 		Logger: rt.Logger, Workspace: c.Workspace,
-		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason,
+		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason, CommandLine: rt.CommandLine,
+		FixCommand: func(tool, role, capability, item string) string {
+			return t.grantCommand(rt, tool, role, capability, item)
+		},
 		Refresh: func(ctx context.Context, caller *sallyport.Caller) *sallyport.Caller {
 			return t.refreshCaller(ctx, rt.Callers, caller)
 		},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/secretstore"
 )
 
@@ -29,6 +30,9 @@ type Environment struct {
 	// Ask asks the user at the terminal for a text that is not shown; nil means
 	// that there is no terminal.
 	Ask func(ctx context.Context, prompt string) (string, error)
+	// HintGrant returns the command that lets a tool under a role touch an item of a
+	// capability; empty where there is none. nil names no commands.
+	HintGrant func(c *config.Config, tool, role, capability, item string) string
 	// Keychain returns the items of a service; nil means the system's keychain.
 	Keychain func(service string) secretstore.Store
 	// Texts holds texts that are read in place of files of the configuration, by

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -26,20 +25,6 @@ func (q announcingQueue) Ask(ctx context.Context, a sallyport.Approval) (sallypo
 			text.PrintableLine(held.Tool), text.PrintableLine(held.Principal), q.g.CommandLine("approvals approve "+held.ID))
 	}
 	return held, err
-}
-
-// CommandLine returns a command of this program with the flags that find the
-// configuration in force from any folder.
-func (rt *Runtime) CommandLine(command string) string {
-	if rt.Builtin {
-		return "cd " + text.ShellWord(rt.Env.Dir) + " && sallyport " + command
-	}
-	var b strings.Builder
-	b.WriteString("sallyport " + command)
-	for _, file := range rt.ConfigFiles {
-		b.WriteString(" --config " + text.ShellWord(file))
-	}
-	return b.String()
 }
 
 // personConnected reports whether a person watches the held calls. When the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/sallyport/sallyport/internal/secretstore"
@@ -74,11 +73,5 @@ func (rt *Runtime) findSecret(ctx context.Context, ref string, by []string) Secr
 
 // setCommand returns the command that stores a secret.
 func (rt *Runtime) setCommand(ref string) string {
-	command := "sallyport"
-	if files := rt.ConfigFiles; len(files) > 1 || len(files) == 1 && files[0] != filepath.Join(rt.Env.Dir, ConfigName) {
-		for _, file := range files {
-			command += " --config " + text.ShellWord(file)
-		}
-	}
-	return command + " secrets set " + text.ShellWord(ref)
+	return rt.TrimCommands(rt.CommandLine("secrets set " + text.ShellWord(ref)))
 }

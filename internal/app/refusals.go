@@ -23,8 +23,12 @@ func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
 		if d.Resource != "" {
 			what += " " + text.PrintableLine(d.Resource)
 		}
-		fmt.Fprintf(r.g.Env.Stderr, "sallyport: refused: %s: %s; to allow it: %s; more: %s\n",
-			what, text.PrintableLine(d.Why), text.PrintableLine(d.Fix), r.g.CommandLine("explain --call "+e.CallID))
+		at := ""
+		if d.Source != "" {
+			at = " (" + text.PrintableLine(d.Source) + ")"
+		}
+		fmt.Fprintf(r.g.Env.Stderr, "sallyport: refused: %s: %s; to allow it: %s%s; more: %s\n",
+			what, text.PrintableLine(d.Why), text.PrintableLine(d.Fix), at, r.g.CommandLine("explain --call "+e.CallID))
 	}
 	return r.Log.Record(ctx, e)
 }

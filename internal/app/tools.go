@@ -101,7 +101,7 @@ func sourcesOf(a *config.Part) map[string]string {
 	whole := a.Source("")
 	sources := map[string]string{"": whole}
 	for key, spellings := range map[string][]string{
-		"permissions": {"permissions"}, "rateLimit": {"rateLimit", "rate_limit"},
+		"permissions": {"permissions"}, "rateLimit": {"rateLimit", "rate_limit"}, "capabilities": {"capabilities"},
 	} {
 		for _, spelling := range spellings {
 			// A missing key has the position of its parent.

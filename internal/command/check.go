@@ -78,6 +78,7 @@ func (r *checkReport) printReport(p *report.Printer, rt *app.Runtime) {
 		}
 		p.PrintLine("packages       %s from %s, %s", s.Registry, s.Host, what)
 	}
+	p.Trim = rt.TrimCommands
 	p.PrintLine("")
 	rows := [][]string{{"PERSONALITY", "TOOLS", "MISFITS"}}
 	for _, name := range r.Personalities {
@@ -90,16 +91,14 @@ func (r *checkReport) printReport(p *report.Printer, rt *app.Runtime) {
 		if m.Source != "" {
 			p.PrintLine("       at %s", m.Source)
 		}
-		if m.Fix != "" {
-			p.PrintLine("       fix: %s", m.Fix)
-		}
+		p.PrintFix("       ", m.Fix)
 	}
 	for _, l := range r.Lacking {
 		p.PrintLine("%s %s %s: %s", p.ColourBad("lacking"), l.What, l.Name, text.OneLine(l.Why))
 		if l.Source != "" {
 			p.PrintLine("       at %s", l.Source)
 		}
-		p.PrintLine("       fix: %s", l.Fix)
+		p.PrintFix("       ", l.Fix)
 	}
 	p.PrintLine("")
 	report.PrintEnforcement(p, r.Enforced)

@@ -13,7 +13,6 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
-	"github.com/sallyport/sallyport/internal/app/granting"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
@@ -103,9 +102,7 @@ func explainTool(ctx context.Context, rt *app.Runtime, p *report.Printer, caller
 	if err != nil {
 		return err
 	}
-	p.Hint = func(capability, item string) string {
-		return granting.Hint(rt.Config, x.Tool, x.Personality, capability, item)
-	}
+	p.Trim = rt.TrimCommands
 	if !p.JSON {
 		report.PrintExplanation(p, &x, answers)
 	} else if err := p.PrintJSON(explanation{x, answers}); err != nil {
@@ -170,9 +167,7 @@ func explainCall(ctx context.Context, rt *app.Runtime, p *report.Printer, call s
 	}
 	p.PrintLine("call %s: %s by %s as %s at %s", last.CallID, text.OneLine(string(last.Tool)), last.Principal,
 		cmp.Or(string(last.Personality), "(none)"), last.Time.Local().Format("2006-01-02 15:04:05"))
-	p.Hint = func(capability, item string) string {
-		return granting.Hint(rt.Config, string(last.Tool), string(last.Personality), capability, item)
-	}
+	p.Trim = rt.TrimCommands
 	if last.Args != "" {
 		p.PrintLine("arguments: %s", text.Clip(string(last.Args), 1000))
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/app/granting"
 	"github.com/sallyport/sallyport/internal/app/safekeeping"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
@@ -40,7 +41,7 @@ type environment struct {
 // systemEnvironment returns the environment of the process.
 func systemEnvironment() *environment {
 	e := &environment{
-		Environment: app.Environment{Stderr: os.Stderr, Lookup: os.LookupEnv, Pairs: os.Environ},
+		Environment: app.Environment{Stderr: os.Stderr, Lookup: os.LookupEnv, Pairs: os.Environ, HintGrant: granting.Hint},
 		stdin:       os.Stdin, stdout: os.Stdout,
 	}
 	// A working or home directory that cannot be found stays empty. The code

@@ -62,11 +62,8 @@ func printGrant(p *Printer, x *registry.Explanation) {
 			row[3] += " (" + d.Source + ")"
 		}
 		rows = append(rows, row)
-		if d.Fix != "" {
-			rows = append(rows, []string{"", "", "", "fix: " + d.Fix})
-		}
-		if run := p.hintFor(d.Capability, d.Item, d.Source, d.Fix); run != "" {
-			rows = append(rows, []string{"", "", "", "run: " + run})
+		for _, line := range p.fixLines(d.Fix) {
+			rows = append(rows, []string{"", "", "", line})
 		}
 	}
 	if len(rows) == 0 {
@@ -102,18 +99,26 @@ func groupRows(p *Printer, one *group.Group, g *sallyport.Grant) (rows [][]strin
 	return rows
 }
 
-// hintFor returns the command that allows what was refused; empty where no grant
-// does.
-func (p *Printer) hintFor(capability, item, source, fix string) string {
-	missing := strings.HasPrefix(fix, "add ") || strings.HasPrefix(fix, "declare ")
-	if p.Hint == nil || fix == "" || !missing && source != reach.FloorSource {
-		return ""
+// fixLines returns the lines that say how to lift a refusal: the command that does,
+// and the edit in its place.
+func (p *Printer) fixLines(fix string) (lines []string) {
+	if p.Trim != nil {
+		fix = p.Trim(fix)
 	}
-	run := p.Hint(capability, item)
-	if !missing && !strings.Contains(run, " --private ") {
-		return "" // nothing else of the floor is lifted
+	if command, edit, both := strings.Cut(fix, ", or "); both && strings.HasPrefix(command, "sallyport grant ") {
+		return []string{"run: " + command, "fix: " + text.OneLine(edit)}
 	}
-	return run
+	if fix != "" {
+		lines = []string{"fix: " + text.OneLine(fix)}
+	}
+	return lines
+}
+
+// PrintFix prints how to lift a refusal, each line behind an indent.
+func (p *Printer) PrintFix(indent, fix string) {
+	for _, line := range p.fixLines(fix) {
+		p.PrintLine("%s%s", indent, line)
+	}
 }
 
 // PrintDecision prints the decision of one step.
@@ -130,14 +135,8 @@ func PrintDecision(p *Printer, d sallyport.Decision) {
 	if d.Source != "" {
 		p.PrintLine("      at:  %s", d.Source)
 	}
-	run := p.hintFor(d.Capability, d.Resource, d.Source, d.Fix)
-	if d.Fix != "" {
-		p.PrintLine("      fix: %s", text.OneLine(d.Fix))
-	}
-	switch {
-	case !d.Allowed && run != "":
-		p.PrintLine("      run: %s", run)
-	case d.Fix == "" && !d.Allowed && d.Source == reach.FloorSource && !strings.Contains(d.Why, "changed at the same time"):
+	p.PrintFix("      ", d.Fix)
+	if d.Fix == "" && !d.Allowed && d.Source == reach.FloorSource && !strings.Contains(d.Why, "changed at the same time") {
 		p.PrintLine("      no setting lifts this")
 	}
 }

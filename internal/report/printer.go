@@ -20,8 +20,8 @@ type Printer struct {
 	JSON bool
 	// Colour selects the colours of a terminal.
 	Colour bool
-	// Hint returns the command that allows an item of a capability; nil for none.
-	Hint func(capability, item string) string
+	// Trim shortens the commands of a fix for the folder of the user; nil leaves them.
+	Trim func(fix string) string
 }
 
 // PrintJSON prints v as one JSON document.

@@ -9,6 +9,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Hint returns the command that would let a tool under a role touch something that
@@ -34,7 +35,9 @@ func Hint(c *config.Config, tool, role, capability, item string) string {
 	default:
 		return ""
 	}
-	if item == "" || item == "*" || item == "from-personality" {
+	// A name with characters that a terminal does not show, or that reads like the
+	// rest of a fix, stands in no command that a user pastes.
+	if item == "" || item == "*" || item == "from-personality" || item != text.PrintableLine(item) || strings.Contains(item, ", or ") {
 		return ""
 	}
 	if _, err := r.parseItems(&app.Environment{Dir: c.Workspace}, c); err != nil {

@@ -27,6 +27,8 @@ personalities: {ops: {mcp_servers: [notes, both]}, dev: {mcp_servers: [both]}}
 		{"mcp__both__add", "secrets", "a/b", "sallyport grant both --secret a/b --role ops"},
 		{"act", "process", "git", "sallyport grant act --bin git --role ops"},
 		{"read_file", "fs_reach.read", "from-personality", ""},
+		{"read_file", "fs_reach.read", "/a\u202eb", ""},
+		{"read_file", "fs_reach.read", "/a, or b", ""},
 		{"fetch_url", "network", "*", ""},
 		{"fetch_url", "mail", "a@b.c", ""},
 	} {

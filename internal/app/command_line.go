@@ -1,0 +1,54 @@
+package app
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/text"
+)
+
+// CommandLine returns a command of this program with the flags that find the
+// configuration in force from any folder.
+func (rt *Runtime) CommandLine(command string) string {
+	if rt.Builtin {
+		return rt.folderPrefix() + "sallyport " + command
+	}
+	return "sallyport " + command + rt.configFlags()
+}
+
+// TrimCommands takes off the commands of a text what finds the configuration, where
+// the working folder does so by itself.
+func (rt *Runtime) TrimCommands(s string) string {
+	if rt.Builtin {
+		return strings.ReplaceAll(s, rt.folderPrefix(), "")
+	}
+	if files := rt.ConfigFiles; len(files) != 1 || files[0] != filepath.Join(rt.Env.Dir, ConfigName) {
+		return s
+	}
+	return strings.ReplaceAll(s, rt.configFlags(), "")
+}
+
+// folderPrefix changes to the folder whose files the built-in configuration is about.
+func (rt *Runtime) folderPrefix() string { return "cd " + text.ShellWord(rt.Env.Dir) + " && " }
+
+// configFlags names the files of the configuration.
+func (rt *Runtime) configFlags() string {
+	var b strings.Builder
+	for _, file := range rt.ConfigFiles {
+		b.WriteString(" --config " + text.ShellWord(file))
+	}
+	return b.String()
+}
+
+// grantCommand returns the command that lets a tool under a role touch an item of a
+// capability; empty where there is none.
+func (t *Deployment) grantCommand(rt *Runtime, tool, role, capability, item string) string {
+	if rt.Env.HintGrant == nil {
+		return ""
+	}
+	command, ok := strings.CutPrefix(rt.Env.HintGrant(t.Config, tool, role, capability, item), "sallyport ")
+	if !ok {
+		return ""
+	}
+	return rt.CommandLine(command)
+}
