@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/copies"
 	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/onestep"
 )
@@ -25,6 +27,9 @@ func LoadConfig(env *Environment, paths []string) (c *config.Config, builtin boo
 	if len(paths) == 0 {
 		// A dangling link is a missing configuration, not the absence of one.
 		_, err := os.Lstat(filepath.Join(env.Dir, ConfigName))
+		if errors.Is(err, fs.ErrNotExist) && env.Texts == nil && env.finishStep([]string{ConfigName}) {
+			_, err = os.Lstat(filepath.Join(env.Dir, ConfigName)) // import was about to write it
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			text, err := config.Preset(config.DefaultPreset)
 			if err != nil {
@@ -64,7 +69,13 @@ func (env *Environment) finishStep(paths []string) bool {
 	if err != nil {
 		return false // then no command notes anything
 	}
-	done, waited, err := onestep.Finish(folder, append(files, filepath.Join(dir, LockName))...)
+	files = append(files, filepath.Join(dir, LockName))
+	// Import keeps a copy of a client's file before it changes it, where no tool can
+	// put one.
+	done, waited, err := onestep.Finish(folder, func(path string, old []byte) bool {
+		return slices.ContainsFunc(files, func(file string) bool { return onestep.IsFile(file, path) }) ||
+			old != nil && copies.FolderOf(env.Home).Holds(old)
+	})
 	if err != nil {
 		// The files are as they are. What the lock file does not pin is not started.
 		fmt.Fprintf(env.Stderr, "sallyport: warning: a change of the configuration was interrupted and cannot be completed: %v\n", err)

@@ -117,6 +117,16 @@ func (f Folder) ListOf(path string) []string {
 	return list
 }
 
+// Holds reports whether a copy has the text that a file had, whatever the name of
+// the file: links may lead to it.
+func (f Folder) Holds(text []byte) bool {
+	entries, err := os.ReadDir(f.dir)
+	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		found, err := os.ReadFile(filepath.Join(f.dir, e.Name()))
+		return err == nil && bytes.Equal(found, text)
+	})
+}
+
 // copiesBeside lists the copies that earlier versions left in the folder of a
 // file.
 func copiesBeside(path string) []string {

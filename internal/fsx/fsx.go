@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -28,8 +30,8 @@ func modeOf(path string) fs.FileMode {
 // ReplaceFileMode gives a file another text and mode. It writes a temporary
 // file beside the file and renames it.
 func ReplaceFileMode(path string, text []byte, mode fs.FileMode) error {
-	aside, err := writeAside(path, text, mode)
-	if err != nil {
+	aside := NameAside(path)
+	if err := writeAside(aside, text, mode); err != nil {
 		return err
 	}
 	if err := os.Rename(aside, path); err != nil {
@@ -40,30 +42,33 @@ func ReplaceFileMode(path string, text []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// WriteAside writes the text that a file is to get into a temporary file beside it,
-// with the mode of the file, and returns the path of that one. Its name begins with
-// a dot and the name of the file, cut where the whole would be too long for a file
-// system: the deny floor keeps tools from the temporary file of a lock or
+// NameAside returns a name beside a file for the text that the file is to get. It
+// begins with a dot and the name of the file, cut where the whole would be too long for
+// a file system: the deny floor keeps tools from the temporary file of a lock or
 // configuration by it.
-func WriteAside(path string, text []byte) (aside string, err error) {
-	return writeAside(path, text, modeOf(path))
-}
-
-func writeAside(path string, text []byte, mode fs.FileMode) (aside string, err error) {
+func NameAside(path string) string {
 	const most = 200 // of 255 bytes; the rest is for the dots and the number
 	base := filepath.Base(path)
 	if len(base) > most {
 		base = strings.ToValidUTF8(base[:most], "")
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+base+".*")
+	return filepath.Join(filepath.Dir(path), "."+base+"."+strconv.FormatUint(rand.Uint64(), 10))
+}
+
+// WriteAside writes the text that a file is to get durably into a new file under a
+// name that [NameAside] returned, with the mode of the file.
+func WriteAside(path, aside string, text []byte) error { return writeAside(aside, text, modeOf(path)) }
+
+func writeAside(aside string, text []byte, mode fs.FileMode) error {
+	tmp, err := os.OpenFile(aside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return "", err
+		return err
 	}
 	_, err = tmp.Write(text)
 	if err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(tmp.Name()))
+		return errors.Join(err, os.Remove(aside))
 	}
-	return tmp.Name(), nil
+	return nil
 }
 
 // WriteNew writes a file that does not exist yet. It is an error when it does.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/sallyport/sallyport/internal/fsx"
 )
@@ -17,6 +18,9 @@ type disk struct {
 	// overwrite gives a file that is there another text, durably. It stays the
 	// same file.
 	overwrite func(path string, text []byte) error
+	// replace puts another file in the place of a file, durably, by way of a name
+	// beside it.
+	replace func(path, aside string, text []byte) error
 	// remove removes a file, which may be gone.
 	remove func(path string) error
 }
@@ -34,6 +38,7 @@ var systemDisk = disk{
 		}
 		return errors.Join(err, f.Sync(), f.Close())
 	},
+	replace: replaceWhole,
 	remove: func(path string) error {
 		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -55,6 +60,35 @@ func openFile(path string) (*os.File, error) {
 		return nil, errors.Join(err, f.Close(), fmt.Errorf("%s is not a regular file", path))
 	}
 	return f, nil
+}
+
+// newMode is the mode of a new file: that of the rest of a project.
+const newMode = 0o644
+
+func replaceWhole(path, aside string, text []byte) error {
+	_, missing := os.Lstat(path)
+	err := fsx.WriteAside(path, aside, text)
+	if err == nil && errors.Is(missing, fs.ErrNotExist) {
+		err = os.Chmod(aside, newMode)
+	}
+	if err == nil {
+		err = os.Rename(aside, path)
+	}
+	if err != nil {
+		_ = os.Remove(aside) // which may not be there
+		return err
+	}
+	// The file is replaced whether or not its directory can be synced.
+	_ = fsx.SyncDir(filepath.Dir(path))
+	return nil
+}
+
+// closeFile closes a file that may not be open.
+func closeFile(f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	return f.Close()
 }
 
 func readWhole(f *os.File) ([]byte, error) { return io.ReadAll(io.LimitReader(f, maxFile)) }

@@ -5,7 +5,8 @@
 // texts into the files that are there. It puts no new file in their place: a child
 // that runs is kept from a file by a mount on it, which the kernel takes off when
 // another file gets the name, and a text that waits beside the file would lie in
-// a folder that the child may write. When the process dies before the note, nothing
+// a folder that the child may write. Files that other programs read, which know no
+// note, are replaced whole instead. When the process dies before the note, nothing
 // has changed. When it dies after the note, [Finish] completes the step, or undoes it
 // when another program has changed one of the files since. Every command calls
 // Finish before it reads the files.
@@ -31,8 +32,12 @@ const noteName = "step.json"
 type Change struct {
 	// Path is the absolute path of the file. A link stays a link.
 	Path string
-	// Old is the text that the file has; New is the text that it gets.
+	// Old is the text that the file has; nil for a file that is not there yet. New is
+	// the text that it gets.
 	Old, New []byte
+	// Whole puts another file in the place of this one, so that programs that know no
+	// note find the old text or the new one. A new file is always written so.
+	Whole bool
 }
 
 // ErrChanged is the error for a file that no longer has the text that a change
@@ -43,25 +48,21 @@ var ErrChanged = errors.New("was changed at the same time")
 // tools; it holds the note. Two steps with the same folder never run at the same
 // time. The error matches [ErrChanged] when a file is not as it was read.
 func Replace(folder string, changes []Change) error {
-	s := newStep(folder)
-	files := make([]string, len(changes))
-	for i := range changes {
-		files[i] = changes[i].Path
-	}
-	s.setFiles(files)
-	return s.replace(changes)
+	return newStep(folder, func(path string, _ []byte) bool {
+		return slices.ContainsFunc(changes, func(c Change) bool { return IsFile(c.Path, path) })
+	}).replace(changes)
 }
 
 // Finish completes the step that a process left half done, or undoes it. It returns
 // what it did, for the user; an empty text when there was nothing to do. waited is true
-// when a step was under way, so that the files may have changed. A note about any
-// other file than the given ones is an error, and nothing is done.
-func Finish(folder string, files ...string) (done string, waited bool, err error) {
+// when a step was under way, so that the files may have changed. A note about a file
+// that admits refuses is an error, and nothing is done. That function gets the path
+// without links, and the text that the file had; nil for a new file.
+func Finish(folder string, admits func(path string, old []byte) bool) (done string, waited bool, err error) {
 	if _, err := os.Lstat(filepath.Join(folder, noteName)); errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
 	}
-	s := newStep(folder)
-	s.setFiles(files)
+	s := newStep(folder, admits)
 	err = fsx.Exclusive(folder, func() error {
 		done, err = s.finish()
 		return err
@@ -77,35 +78,49 @@ type note struct {
 // noteFile is one file of a step.
 type noteFile struct {
 	Path string `json:"path"`
-	// Old is the text that the file had, New the one that it gets.
+	// Old is the text that the file had, null for a new one; New the one that it gets.
 	Old []byte `json:"old"`
 	New []byte `json:"new"`
+	// Aside is the file beside it that takes its place; empty for a file that stays
+	// the same one.
+	Aside string `json:"aside,omitempty"`
 }
 
 // step is one replacement.
 type step struct {
 	folder, note string
 	disk         disk
-	files        []string // which a note may be about
+	// admits says which files a note may be about.
+	admits func(path string, old []byte) bool
 }
 
-// setFiles sets the files that a note may be about. Links are followed.
-func (s *step) setFiles(files []string) {
-	s.files = nil
-	for _, path := range files {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			s.files = append(s.files, real)
-		}
+func newStep(folder string, admits func(path string, old []byte) bool) *step {
+	return &step{folder: folder, note: filepath.Join(folder, noteName), disk: systemDisk, admits: admits}
+}
+
+// IsFile reports whether a path is that of a file, once links are followed. The file
+// may be missing.
+func IsFile(file, path string) bool {
+	real, err := resolve(file)
+	return err == nil && real == path
+}
+
+// resolve follows the links of a path. The file itself may be missing, and is then no
+// link.
+func resolve(path string) (string, error) {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return filepath.EvalSymlinks(path)
 	}
-}
-
-func newStep(folder string) *step {
-	return &step{folder: folder, note: filepath.Join(folder, noteName), disk: systemDisk}
+	folder, err := filepath.EvalSymlinks(filepath.Dir(path))
+	return filepath.Join(folder, filepath.Base(path)), err
 }
 
 func (s *step) replace(changes []Change) error {
 	return fsx.Exclusive(s.folder, func() error {
 		if _, err := s.finish(); err != nil {
+			return err
+		}
+		if err := s.sweepNotes(); err != nil {
 			return err
 		}
 		n, err := s.prepare(changes)
@@ -119,26 +134,52 @@ func (s *step) replace(changes []Change) error {
 	})
 }
 
+// sweepNotes removes the notes that killed processes left half written.
+func (s *step) sweepNotes() error {
+	left, err := filepath.Glob(filepath.Join(s.folder, "."+noteName+".*"))
+	for _, path := range left {
+		err = errors.Join(err, s.disk.remove(path))
+	}
+	return err
+}
+
 // prepare finds out whether the files are as they were read, and can be written.
 func (s *step) prepare(changes []Change) (*note, error) {
 	n := &note{}
 	for _, c := range changes {
-		path, err := filepath.EvalSymlinks(c.Path)
+		f, err := c.prepare()
 		if err != nil {
 			return n, err
 		}
-		f, err := openFile(path)
-		if err != nil {
-			return n, err
-		}
-		found, err := readWhole(f)
-		if err := errors.Join(err, f.Close()); err != nil {
-			return n, err
-		}
-		if !bytes.Equal(found, c.Old) {
-			return n, fmt.Errorf("%s %w", path, ErrChanged)
-		}
-		n.Files = append(n.Files, noteFile{path, c.Old, c.New})
+		n.Files = append(n.Files, f)
+	}
+	return n, nil
+}
+
+// prepare finds out whether a file is as it was read, and can be written.
+func (c *Change) prepare() (noteFile, error) {
+	n := noteFile{Old: c.Old, New: c.New}
+	var err error
+	if n.Path, err = resolve(c.Path); err != nil {
+		return n, err
+	}
+	if c.Whole || c.Old == nil {
+		n.Aside = fsx.NameAside(n.Path)
+	}
+	f, err := openFile(n.Path)
+	if missing := errors.Is(err, fs.ErrNotExist); missing && c.Old == nil {
+		return n, nil
+	} else if missing || err == nil && c.Old == nil {
+		return n, errors.Join(fmt.Errorf("%s %w", n.Path, ErrChanged), closeFile(f))
+	} else if err != nil {
+		return n, err
+	}
+	found, err := readWhole(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return n, err
+	}
+	if !bytes.Equal(found, c.Old) {
+		return n, fmt.Errorf("%s %w", n.Path, ErrChanged)
 	}
 	return n, nil
 }
@@ -157,7 +198,7 @@ func (s *step) writeNote(n *note) error {
 // on.
 func (s *step) carryOut(n *note) error {
 	for _, f := range n.Files {
-		if err := s.disk.overwrite(f.Path, f.New); err != nil {
+		if err := s.write(&f, f.New); err != nil {
 			if s.restore(n) == nil && s.disk.remove(s.note) == nil {
 				return fmt.Errorf("%w; nothing was changed", err)
 			}
@@ -167,13 +208,37 @@ func (s *step) carryOut(n *note) error {
 	return s.disk.remove(s.note)
 }
 
+// write gives a file one of its texts; without one it removes a file that was not there
+// before.
+func (s *step) write(f *noteFile, text []byte) error {
+	if f.Aside == "" {
+		return s.disk.overwrite(f.Path, text)
+	}
+	// A process may have been killed while it wrote the file beside this one.
+	if err := s.disk.remove(f.Aside); err != nil {
+		return err
+	}
+	found, err := os.ReadFile(f.Path)
+	switch {
+	case text == nil:
+		return s.disk.remove(f.Path)
+	case err == nil && bytes.Equal(found, text):
+		return nil
+	default:
+		return s.disk.replace(f.Path, f.Aside, text)
+	}
+}
+
 // restore gives the files of a step their old texts, but for those that another program
 // has changed.
 func (s *step) restore(n *note) error {
 	var faults []error
 	for _, f := range n.Files {
-		if found, err := os.ReadFile(f.Path); err == nil && !bytes.Equal(found, f.Old) && f.wrote(found) {
-			faults = append(faults, s.disk.overwrite(f.Path, f.Old))
+		if f.Aside != "" {
+			faults = append(faults, s.disk.remove(f.Aside))
+		}
+		if found, err := os.ReadFile(f.Path); err == nil && (f.Old == nil || !bytes.Equal(found, f.Old)) && f.wrote(found) {
+			faults = append(faults, s.write(&f, f.Old))
 		}
 	}
 	return errors.Join(faults...)
@@ -196,12 +261,13 @@ func (s *step) finish() (done string, err error) {
 		return "", fmt.Errorf("%s: %w", s.note, err)
 	}
 	for _, f := range n.Files {
-		if !slices.Contains(s.files, f.Path) {
+		if !s.admits(f.Path, f.Old) || f.Aside != "" && filepath.Dir(f.Aside) != filepath.Dir(f.Path) {
 			return "", fmt.Errorf("%s is about %s, which is no file of this step", s.note, f.Path)
 		}
 	}
 	for _, f := range n.Files {
-		if found, err := os.ReadFile(f.Path); err != nil || !f.wrote(found) {
+		found, err := os.ReadFile(f.Path)
+		if missing := errors.Is(err, fs.ErrNotExist) && f.Old == nil; !missing && (err != nil || !f.wrote(found)) {
 			if err := errors.Join(s.restore(n), s.disk.remove(s.note)); err != nil {
 				return "", err
 			}
@@ -220,6 +286,9 @@ const sector = 512
 // wrote reports whether a text can be what a step left: the old text, the new one, or
 // what a process or a disk has on it that died between the two.
 func (f *noteFile) wrote(found []byte) bool {
+	if f.Aside != "" {
+		return bytes.Equal(found, f.New) || f.Old != nil && bytes.Equal(found, f.Old)
+	}
 	if len(found) > max(len(f.Old), len(f.New)) || len(found) < min(len(f.Old), len(f.New)) {
 		return false
 	}

@@ -3,6 +3,7 @@ package onestep
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +34,9 @@ func stateOf(t *testing.T, changes []Change) string {
 	for _, c := range changes {
 		got, err := os.ReadFile(c.Path)
 		switch {
-		case err == nil && bytes.Equal(got, c.Old):
+		case errors.Is(err, fs.ErrNotExist) && c.Old == nil:
+			state += "old "
+		case err == nil && c.Old != nil && bytes.Equal(got, c.Old):
 			state += "old "
 		case err == nil && bytes.Equal(got, c.New):
 			state += "new "
@@ -64,6 +67,10 @@ func leftovers(t *testing.T, folder string, changes []Change) (names []string) {
 func TestReplaceChangesAllFiles(t *testing.T) {
 	t.Parallel()
 	folder, changes := twoFiles(t)
+	half := filepath.Join(folder, "."+noteName+".123")
+	if err := os.WriteFile(half, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(changes[0].Path, link); err != nil {
 		t.Fatal(err)
@@ -79,10 +86,17 @@ func TestReplaceChangesAllFiles(t *testing.T) {
 		t.Errorf("mode %v (%v), want that of before", info.Mode(), err)
 	}
 	if left := leftovers(t, folder, changes[1:]); len(left) > 0 {
-		t.Errorf("left: %q", left)
+		t.Errorf("left: %q, want nothing, not even half a note of before", left)
 	}
 	if err := Replace(folder, changes); !errors.Is(err, ErrChanged) || stateOf(t, changes) != "new new" {
 		t.Errorf("Replace of what is there no more = %v, %s", err, stateOf(t, changes))
+	}
+}
+
+// admitAll admits the files of some changes.
+func admitAll(changes []Change) func(string, []byte) bool {
+	return func(path string, _ []byte) bool {
+		return slices.ContainsFunc(changes, func(c Change) bool { return IsFile(c.Path, path) })
 	}
 }
 
@@ -111,6 +125,15 @@ func stoppingDisk(stop, first int) disk {
 			}
 			return errStopped
 		},
+		replace: func(path, aside string, text []byte) error {
+			if alive() {
+				return systemDisk.replace(path, aside, text)
+			}
+			if count == stop+1 {
+				_ = os.WriteFile(aside, text[:min(first, len(text))], 0o600)
+			}
+			return errStopped
+		},
 		remove: func(path string) error {
 			if !alive() {
 				return errStopped
@@ -128,13 +151,13 @@ func TestAKilledStepIsFinished(t *testing.T) {
 	for stop := range 5 {
 		for _, first := range []int{0, 2, 1000} {
 			folder, changes := twoFiles(t)
-			s := newStep(folder)
+			s := newStep(folder, admitAll(changes))
 			s.disk = stoppingDisk(stop, first)
 			err := s.replace(changes)
 			if (err == nil) != (stop >= 4) {
 				t.Errorf("killed before operation %d: %v", stop, err)
 			}
-			if _, _, err := Finish(folder, changes[0].Path, changes[1].Path); err != nil {
+			if _, _, err := Finish(folder, admitAll(changes)); err != nil {
 				t.Errorf("killed before operation %d: Finish = %v", stop, err)
 			}
 			state := stateOf(t, changes)
@@ -151,21 +174,75 @@ func TestAKilledStepIsFinished(t *testing.T) {
 	}
 }
 
+// TestANewFileIsPartOfAStep kills a process at each point of a step that makes one of
+// the files and replaces the other one whole, and lets a user change that one before
+// some of the next commands.
+func TestANewFileIsPartOfAStep(t *testing.T) {
+	t.Parallel()
+	for stop := range 8 {
+		for _, edited := range []bool{false, true} {
+			folder, changes := twoFiles(t)
+			changes[0].Old, changes[1].Whole = nil, true
+			if err := os.Remove(changes[0].Path); err != nil {
+				t.Fatal(err)
+			}
+			s := newStep(folder, admitAll(changes))
+			s.disk = stoppingDisk(stop, 2)
+			_ = s.replace(changes) // it is killed
+			if now := readFile(t, changes[1].Path); now != string(changes[1].Old) && now != string(changes[1].New) {
+				t.Errorf("killed before operation %d: a program that knows no note finds %q", stop, now)
+			}
+			want := []string{"old old", "new new"}
+			if edited && stateOf(t, changes) != "new new" {
+				if err := os.WriteFile(changes[1].Path, []byte("mine"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				want = []string{"old mine"}
+			}
+			if _, _, err := Finish(folder, admitAll(changes)); err != nil || !slices.Contains(want, stateOf(t, changes)) {
+				t.Errorf("killed before operation %d: Finish = %v, %s, want one of %q", stop, err, stateOf(t, changes), want)
+			}
+			if left := leftovers(t, folder, changes); len(left) > 0 {
+				t.Errorf("killed before operation %d: left %q", stop, left)
+			}
+			if info, err := os.Stat(changes[0].Path); err == nil && info.Mode().Perm() != newMode {
+				t.Errorf("the new file has mode %v", info.Mode())
+			}
+			if info, err := os.Stat(changes[1].Path); !edited && (err != nil || info.Mode().Perm() != 0o640) {
+				t.Errorf("the other file has mode %v (%v), want that of before", info.Mode(), err)
+			}
+		}
+	}
+	folder, changes := twoFiles(t)
+	changes[0].Old = nil
+	if err := Replace(folder, changes); !errors.Is(err, ErrChanged) {
+		t.Errorf("Replace of a new file that is there = %v", err)
+	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // TestAKilledFinishIsFinished kills the command that completes a step, too.
 func TestAKilledFinishIsFinished(t *testing.T) {
 	t.Parallel()
 	for stop := range 3 {
 		folder, changes := twoFiles(t)
-		s := newStep(folder)
+		s := newStep(folder, admitAll(changes))
 		s.disk = stoppingDisk(1, 1)
 		if err := s.replace(changes); err == nil {
 			t.Fatal("the step was not interrupted")
 		}
-		again := newStep(folder)
-		again.setFiles([]string{changes[0].Path, changes[1].Path})
+		again := newStep(folder, admitAll(changes))
 		again.disk = stoppingDisk(stop, 2)
 		_, _ = again.finish() // it is killed
-		if _, _, err := Finish(folder, changes[0].Path, changes[1].Path); err != nil || stateOf(t, changes) != "new new" {
+		if _, _, err := Finish(folder, admitAll(changes)); err != nil || stateOf(t, changes) != "new new" {
 			t.Errorf("killed before operation %d: %s, %v", stop, stateOf(t, changes), err)
 		}
 	}
@@ -177,7 +254,7 @@ func TestAFullDiskChangesNothing(t *testing.T) {
 	t.Parallel()
 	for stop := range 3 {
 		folder, changes := twoFiles(t)
-		s, writes := newStep(folder), 0
+		s, writes := newStep(folder, admitAll(changes)), 0
 		full := func(path string, text []byte, write func(string, []byte) error) error {
 			if writes++; writes == stop+1 {
 				if found, err := os.ReadFile(path); err == nil {
@@ -207,7 +284,7 @@ func TestReplaceKeepsTheFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newStep(folder)
+	s := newStep(folder, admitAll(changes))
 	s.disk = stoppingDisk(2, 3)
 	if err := s.replace(changes); err == nil {
 		t.Fatal("the step was not interrupted")
@@ -215,7 +292,7 @@ func TestReplaceKeepsTheFiles(t *testing.T) {
 	if left := leftovers(t, filepath.Dir(changes[0].Path), changes); len(left) > 0 {
 		t.Errorf("beside the files: %q", left)
 	}
-	if _, waited, err := Finish(folder, changes[0].Path, changes[1].Path); err != nil || !waited {
+	if _, waited, err := Finish(folder, admitAll(changes)); err != nil || !waited {
 		t.Fatalf("Finish = waited %v, %v", waited, err)
 	}
 	if after, err := os.Stat(changes[0].Path); err != nil || !os.SameFile(before, after) {
@@ -250,7 +327,7 @@ func TestTwoStepsAtOnce(t *testing.T) {
 func TestAStepIsUndoneWhenAFileChanged(t *testing.T) {
 	t.Parallel()
 	folder, changes := twoFiles(t)
-	s := newStep(folder)
+	s := newStep(folder, admitAll(changes))
 	s.disk = stoppingDisk(2, 0) // after the first file
 	if err := s.replace(changes); err == nil || stateOf(t, changes) != "new old" {
 		t.Fatalf("%v, %s", err, stateOf(t, changes))
@@ -258,7 +335,7 @@ func TestAStepIsUndoneWhenAFileChanged(t *testing.T) {
 	if err := os.WriteFile(changes[1].Path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	done, _, err := Finish(folder, changes[0].Path, changes[1].Path)
+	done, _, err := Finish(folder, admitAll(changes))
 	if err != nil || !strings.Contains(done, "undid a change") || stateOf(t, changes) != "old mine" {
 		t.Errorf("Finish = %q, %v, %s", done, err, stateOf(t, changes))
 	}
@@ -303,7 +380,7 @@ func TestAnOddNoteIsRefused(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, noteName), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := Finish(folder, changes[0].Path, changes[1].Path); err == nil || stateOf(t, changes) != "old old" {
+		if _, _, err := Finish(folder, admitAll(changes)); err == nil || stateOf(t, changes) != "old old" {
 			t.Errorf("Finish(%s) = %v, %s, want nothing done", text, err, stateOf(t, changes))
 		}
 	}
