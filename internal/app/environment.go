@@ -35,8 +35,9 @@ type Environment struct {
 	HintGrant func(c *config.Config, tool, role, capability, item string) string
 	// Keychain returns the items of a service; nil means the system's keychain.
 	Keychain func(service string) secretstore.Store
-	// Texts holds texts that are read in place of files of the configuration, by
-	// absolute name.
+	// Texts holds texts that are read in place of files of the configuration and of
+	// the lock file, by absolute name. While it is not nil, what a command pins goes
+	// there too, and not into the file.
 	Texts map[string][]byte
 	// Intervals are the pauses between two looks at what may have changed.
 	Intervals Intervals

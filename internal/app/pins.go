@@ -82,18 +82,14 @@ type ServerLaunch struct {
 	Refused string
 }
 
-// ReadPins reads the lock file beside a configuration.
-func ReadPins(c *config.Config, store *install.Store, l PinPolicy) (*LockPins, error) {
+// ReadPins reads the lock file beside a configuration, or the text in its place.
+func ReadPins(c *config.Config, store *install.Store, l PinPolicy, texts map[string][]byte) (*LockPins, error) {
 	p := &LockPins{Policy: l, store: store, Servers: map[string]*ServerLaunch{}, launches: map[string]string{}, written: map[string]*WrittenProgram{}}
 	if len(c.Files) == 0 {
 		return p, nil
 	}
 	p.Path = filepath.Join(c.Dir, LockName)
-	var err error
-	if p.digest, err = lockDigest(p.Path); err != nil {
-		return nil, err
-	}
-	file, err := lock.Load(p.Path)
+	file, err := p.loadFile(texts)
 	if errors.Is(err, fs.ErrNotExist) {
 		// A dangling link is a missing lock file, not the absence of one.
 		if _, there := os.Lstat(p.Path); there != nil {
@@ -108,6 +104,17 @@ func ReadPins(c *config.Config, store *install.Store, l PinPolicy) (*LockPins, e
 		p.launches[name] = s.Launch.Digest()
 	}
 	return p, nil
+}
+
+// loadFile reads the lock file, or the text in its place.
+func (p *LockPins) loadFile(texts map[string][]byte) (file *lock.File, err error) {
+	if text, ok := texts[p.Path]; ok {
+		return lock.Parse(p.Path, text)
+	}
+	if p.digest, err = lockDigest(p.Path); err != nil {
+		return nil, err
+	}
+	return lock.Load(p.Path)
 }
 
 // lockDigest returns the digest of a lock file, or an empty text when there is

@@ -17,7 +17,7 @@ import (
 // mountServers declares the upstream servers of a configuration. It starts no process.
 func (rt *Runtime) mountServers(ctx context.Context, t *Deployment, b *sallyport.Backends) (err error) {
 	s := &t.Servers
-	if s.Pins, err = ReadPins(t.Config, rt.Packages, rt.look); err != nil {
+	if s.Pins, err = ReadPins(t.Config, rt.Packages, rt.look, rt.Env.Texts); err != nil {
 		return err
 	}
 	s.Pins.variables = rt.Env.pathVariables(t.Config)

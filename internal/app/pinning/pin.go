@@ -80,8 +80,12 @@ func (st *ServerState) dropConflicting(s *lock.Server, conflicts map[string]stri
 }
 
 // writeLock records a change of the lock file, then writes the file. Two
-// commands that write at once must not lose what the first of them pinned.
+// commands that write at once must not lose what the first of them pinned. A lock
+// file that is a draft is neither recorded nor written.
 func writeLock(ctx context.Context, rt *app.Runtime, next *lock.File, e *audit.Event) error {
+	if rt.Env.Texts != nil {
+		return draftLock(rt, next)
+	}
 	// No child process reaches the state folder, so that none can hold this
 	// lock.
 	private := filepath.Dir(rt.Packages.Dir())
@@ -90,7 +94,7 @@ func writeLock(ctx context.Context, rt *app.Runtime, next *lock.File, e *audit.E
 			return err
 		}
 		return fsx.Exclusive(private, func() error {
-			again, err := app.ReadPins(rt.Config, rt.Packages, app.HoldPins)
+			again, err := app.ReadPins(rt.Config, rt.Packages, app.HoldPins, nil)
 			if err != nil {
 				return err
 			}
@@ -122,4 +126,20 @@ func saveLock(rt *app.Runtime, next *lock.File, path string) error {
 		return err
 	}
 	return onestep.Replace(folder, []onestep.Change{{Path: path, Old: old, New: now}})
+}
+
+// draftLock keeps the text of a lock file. Without a server it is none, unless there
+// is a file already: beside a lock file only pinned servers start.
+func draftLock(rt *app.Runtime, next *lock.File) error {
+	path := rt.Servers.Pins.Path
+	if _, err := os.Lstat(path); len(next.Servers) == 0 && errors.Is(err, fs.ErrNotExist) {
+		delete(rt.Env.Texts, path)
+		return nil
+	}
+	text, err := next.Bytes()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	rt.Env.Texts[path] = text
+	return nil
 }
