@@ -144,15 +144,7 @@ func packageFolderOver(t *testing.T, address string, o *install.Options) *packag
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Only the owner can remove what is in folders without write permission.
-	t.Cleanup(func() {
-		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-			if err == nil && e.IsDir() {
-				_ = os.Chmod(path, 0o700)
-			}
-			return nil
-		})
-	})
+	t.Cleanup(func() { makeRemovable(dir) })
 	return &packageFolder{t, dir, &sallyport.NetworkBackend{
 		Resolve: func(context.Context, string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.AddrFrom4([4]byte{93, 184, 216, 1})}, nil
@@ -314,13 +306,18 @@ func TestPackageOfAnotherContent(t *testing.T) {
 // remove removes an installed copy.
 func remove(t *testing.T, dir string) {
 	t.Helper()
+	makeRemovable(dir)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makeRemovable lets the owner remove folders without write permission.
+func makeRemovable(dir string) {
 	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
 			_ = os.Chmod(path, 0o700)
 		}
 		return nil
 	})
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
 }
