@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport/internal/copies"
 	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/onestep"
+	"github.com/sallyport/sallyport/internal/project"
 )
 
 // LoadConfig reads the configuration that the flags, the environment or the
@@ -69,7 +70,7 @@ func (env *Environment) finishStep(paths []string) bool {
 	if err != nil {
 		return false // then no command notes anything
 	}
-	files = append(files, filepath.Join(dir, LockName))
+	files = append(files, filepath.Join(dir, LockName), project.IgnoreFile(dir))
 	// Import keeps a copy of a client's file before it changes it, where no tool can
 	// put one.
 	done, waited, err := onestep.Finish(folder, func(path string, old []byte) bool {

@@ -22,6 +22,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/onestep"
 	"github.com/sallyport/sallyport/internal/ownregistry"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
@@ -58,6 +59,23 @@ func (env *Environment) StepFolder(dir string) (string, error) {
 	}
 	sum := sha256.Sum256([]byte(resolveLinks(dir)))
 	return filepath.Join(userFolder(env.Home), "steps", hex.EncodeToString(sum[:8])), nil
+}
+
+// ReplaceFiles makes all changes of the configuration in a folder, its lock file and
+// the files of clients, or none. The error matches [onestep.ErrChanged] when a file is
+// not as it was read.
+func (env *Environment) ReplaceFiles(dir string, changes []onestep.Change) error {
+	folder, err := env.StepFolder(dir)
+	if err == nil {
+		err = os.MkdirAll(folder, 0o700)
+	}
+	if err == nil {
+		err = onestep.Replace(folder, changes)
+	}
+	if errors.Is(err, onestep.ErrChanged) {
+		return errors.Join(err, errors.New("nothing was written: run the command again"))
+	}
+	return err
 }
 
 // userFolder returns the folder of this program in a user's home, which is on the

@@ -78,7 +78,7 @@ func (e *environment) warnOfCopies(further ...string) {
 
 // connectClient adds the entry to the file of a client, or prints it.
 func (e *environment) connectClient(f *flags, c *clients.Client, role string, print bool) error {
-	entry, err := stdioEntry(e, f, c, role)
+	entry, err := stdioEntry(e, configPaths(e, f), c, role)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ type outsideServer struct {
 }
 
 // stdioEntry returns the entry with which a client starts this server.
-func stdioEntry(env *environment, f *flags, c *clients.Client, role string) (map[string]any, error) {
+func stdioEntry(env *environment, configs []string, c *clients.Client, role string) (map[string]any, error) {
 	exe, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -149,7 +149,6 @@ func stdioEntry(env *environment, f *flags, c *clients.Client, role string) (map
 	if role != "" {
 		args = append(args, "--personality", role)
 	}
-	configs := configPaths(env, f)
 	if len(configs) == 0 {
 		return nil, fmt.Errorf("no %s in %s: run 'sallyport init' first; otherwise the folder of the client decides which file counts", app.ConfigName, env.Dir)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/importer"
+	"github.com/sallyport/sallyport/internal/onestep"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -115,27 +116,51 @@ func (e *environment) importEnvironment(f *flags) *importer.Environment {
 			c, _, err := app.LoadConfig(&e.Environment, f.config)
 			return c, err
 		},
-		ReadConfig: func(paths []string) (*config.Config, error) { return config.Load(paths, e.ConfigOptions()) },
-		FindMisfits: func(ctx context.Context, paths []string, role string) (faults registry.Faults, err error) {
-			err = withRuntime(ctx, e, &flags{config: paths}, app.OpenForView, func(rt *app.Runtime) error {
+		ReadConfig: func(d *importer.Draft) (*config.Config, error) {
+			return config.Load(d.Paths, e.withDraft(d).ConfigOptions())
+		},
+		FindMisfits: func(ctx context.Context, d *importer.Draft, role string) (faults registry.Faults, err error) {
+			err = withRuntime(ctx, e.withDraft(d), &flags{config: d.Paths}, app.OpenForView, func(rt *app.Runtime) error {
 				faults = rt.MisfitsOf(role)
 				return nil
 			})
 			return faults, err
 		},
-		TryServers: func(ctx context.Context, paths []string, role string, trials []importer.Trial) (results map[string]importer.TrialResult, err error) {
-			err = withLook(ctx, e, &flags{config: paths}, app.AskNew, func(rt *app.Runtime) error {
-				results, err = pinning.StartTried(ctx, rt, paths, trials)
+		TryServers: func(ctx context.Context, d *importer.Draft, role string, trials []importer.Trial) (results map[string]importer.TrialResult, err error) {
+			err = withLook(ctx, e.withDraft(d), &flags{config: d.Paths}, app.AskNew, func(rt *app.Runtime) error {
+				results, err = pinning.StartTried(ctx, rt, d.Paths, trials)
 				return err
 			})
 			missing := slices.ContainsFunc(slices.Collect(maps.Values(results)), func(r importer.TrialResult) bool { return r.Version != "" })
 			if err != nil || missing {
 				return results, err // tried again with the versions
 			}
-			return results, withRuntime(ctx, e, &flags{config: paths}, app.OpenForCalls, func(rt *app.Runtime) error {
+			return results, withRuntime(ctx, e.withDraft(d), &flags{config: d.Paths}, app.OpenForCalls, func(rt *app.Runtime) error {
 				return pinning.CallTried(ctx, rt, role, trials, results)
 			})
 		},
-		ClientEntry: func(c *clients.Client, role string) (map[string]any, error) { return stdioEntry(e, f, c, role) },
+		Commit: func(ctx context.Context, d *importer.Draft, pinned []string, changes []onestep.Change) error {
+			if len(pinned) == 0 {
+				c, err := config.Load(d.Paths, e.withDraft(d).ConfigOptions())
+				if err == nil {
+					err = e.ReplaceFiles(c.Dir, changes)
+				}
+				return err
+			}
+			return withLook(ctx, e.withDraft(d), &flags{config: d.Paths}, app.HoldPins, func(rt *app.Runtime) error {
+				return pinning.CommitTried(ctx, rt, pinned, changes)
+			})
+		},
+		ClientEntry: func(c *clients.Client, role string, paths []string) (map[string]any, error) {
+			return stdioEntry(e, paths, c, role)
+		},
+		LockName: app.LockName,
 	}
+}
+
+// withDraft returns the environment of a configuration that is not written yet.
+func (e *environment) withDraft(d *importer.Draft) *environment {
+	drafted := *e
+	drafted.Texts = d.Texts
+	return &drafted
 }

@@ -67,13 +67,21 @@ func (f Folder) ChangeFile(path string, old, content []byte, now time.Time) (cop
 	case !bytes.Equal(found, old):
 		return "", fmt.Errorf("%s was changed while it was read: nothing was done to it, try again", path)
 	}
-	if copied, err = f.writeCopy(path, old, now); err != nil {
-		return "", fmt.Errorf("no copy of %s can be kept: %w", path, err)
+	if copied, err = f.Keep(path, old, now); err != nil {
+		return "", err
 	}
 	if err := fsx.ReplaceFile(path, content); err != nil {
 		// Remove the copy: it may hold secrets, and the file itself is
 		// unchanged.
 		return "", errors.Join(err, os.Remove(copied))
+	}
+	return copied, nil
+}
+
+// Keep writes a copy of what a file holds, and returns its path.
+func (f Folder) Keep(path string, content []byte, now time.Time) (copied string, err error) {
+	if copied, err = f.writeCopy(path, content, now); err != nil {
+		return "", fmt.Errorf("no copy of %s can be kept: %w", path, err)
 	}
 	return copied, nil
 }

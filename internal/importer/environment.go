@@ -9,6 +9,7 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/copies"
+	"github.com/sallyport/sallyport/internal/onestep"
 	"github.com/sallyport/sallyport/internal/ownregistry"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -32,22 +33,27 @@ type Environment struct {
 	// means the usual file.
 	ConfigFlags []string
 	// ConfigFiles are the absolute paths of the configuration files. Import adds
-	// servers to the first one. Without one it writes nothing.
+	// servers to the first one. Without one it writes that of `init`.
 	ConfigFiles []string
 	// Registries returns the registries that the user has set on this machine.
 	Registries func() *ownregistry.Registries
 	// LoadConfig returns the configuration in force.
 	LoadConfig func() (*config.Config, error)
-	// ReadConfig reads configuration files as LoadConfig does.
-	ReadConfig func(paths []string) (*config.Config, error)
-	// FindMisfits loads configuration files as a gate does, and returns what the
-	// servers of a personality declare beyond its grant.
-	FindMisfits func(ctx context.Context, paths []string, personality string) (registry.Faults, error)
-	// TryServers starts the servers of a configuration for a role and pins those
-	// that work.
-	TryServers func(ctx context.Context, paths []string, role string, trials []Trial) (map[string]TrialResult, error)
-	// ClientEntry returns the entry with which a client starts this program.
-	ClientEntry func(c *clients.Client, personality string) (map[string]any, error)
+	// ReadConfig reads a draft as LoadConfig reads the configuration.
+	ReadConfig func(d *Draft) (*config.Config, error)
+	// FindMisfits loads a draft as a gate does, and returns what the servers of a
+	// personality declare beyond its grant.
+	FindMisfits func(ctx context.Context, d *Draft, personality string) (registry.Faults, error)
+	// TryServers starts the servers of a draft for a role, and pins those that work
+	// in the lock file of the draft.
+	TryServers func(ctx context.Context, d *Draft, role string, trials []Trial) (map[string]TrialResult, error)
+	// Commit makes all changes of files or none, for a draft that pins servers.
+	Commit func(ctx context.Context, d *Draft, pinned []string, changes []onestep.Change) error
+	// ClientEntry returns the entry with which a client starts this program with
+	// configuration files.
+	ClientEntry func(c *clients.Client, personality string, paths []string) (map[string]any, error)
+	// LockName is the name of the lock file beside the configuration.
+	LockName string
 }
 
 // Options are the wishes of the user.

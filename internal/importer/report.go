@@ -36,6 +36,8 @@ type planReport struct {
 	// Wrote and Copies list what a write changed.
 	Wrote  []string `json:"wrote,omitempty"`
 	Copies []string `json:"copies,omitempty"`
+	// copied maps what was written to its copy.
+	copied map[string]string
 }
 
 func (i *clientImport) newReport(p *serverPlan) *planReport {

@@ -3,9 +3,7 @@ package importer
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 )
@@ -39,7 +37,8 @@ func (r *TrialResult) Works() bool { return r.Why == "" }
 func TakeOver(ctx context.Context, e *Environment, o *Options) error {
 	options := *o
 	options.Leave, options.Pins = slices.Clone(o.Leave), slices.Clone(o.Pins)
-	left, tried := map[string]string{}, false
+	left := map[string]string{}
+	var tried *Draft
 	for {
 		i, p, err := planImport(ctx, e, &options)
 		if err != nil {
@@ -55,17 +54,17 @@ func TakeOver(ctx context.Context, e *Environment, o *Options) error {
 				leave(s, strings.Join(s.why, "; "))
 			}
 		}
-		if !changed && !tried && len(p.readyServers()) > 0 {
-			results, err := i.tryPlan(ctx, p)
+		if !changed && tried == nil && len(p.readyServers()) > 0 {
+			d, results, err := i.tryPlan(ctx, p)
 			if err != nil {
 				return err
 			}
-			tried = true
+			tried = d
 			for _, s := range p.readyServers() {
 				switch r := results[s.name]; {
 				case r.Version != "":
 					options.Pins = append(options.Pins, s.found.Name+"="+r.Version)
-					changed, tried = true, false
+					changed, tried = true, nil
 				case !r.Works():
 					leave(s, r.Why+s.adviseSecrets())
 				}
@@ -78,7 +77,7 @@ func TakeOver(ctx context.Context, e *Environment, o *Options) error {
 				}
 			}
 			i.tried = true
-			return i.writePlan(ctx, p)
+			return i.writePlan(ctx, p, tried)
 		}
 	}
 }
@@ -91,34 +90,21 @@ func (p *plannedServer) adviseSecrets() (advice string) {
 	return advice
 }
 
-// tryPlan starts the servers of a plan as the configuration with them would.
-func (i *clientImport) tryPlan(ctx context.Context, p *serverPlan) (results map[string]TrialResult, err error) {
-	paths := i.env.ConfigFiles
-	if len(paths) == 0 {
-		return nil, errNoConfig(i.env)
-	}
-	if err := i.checkPersonality(p, paths[0]); err != nil {
-		return nil, err
-	}
-	if err := i.makeStateFolders(p); err != nil {
-		return nil, err
-	}
-	path, _, content, err := i.extendFile(p, paths[0])
-	if err != nil {
-		return nil, err
-	}
-	draft, err := writeDraft(path, content)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.Remove(draft)) }()
-	drafted := append([]string{draft}, paths[1:]...)
-	c, err := i.env.ReadConfig(drafted)
+// tryPlan starts the servers of a plan as the configuration with them would. The
+// draft then holds what the lock file pins of those that work.
+func (i *clientImport) tryPlan(ctx context.Context, p *serverPlan) (*Draft, map[string]TrialResult, error) {
+	d, err := i.newDraft(p, nil)
 	if err == nil {
-		err = i.compareConfig(p, c)
+		err = i.checkPersonality(p, d.Paths[0])
+	}
+	if err == nil {
+		err = i.makeStateFolders(p)
+	}
+	if err == nil {
+		err = i.verifyDraft(p, d)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be extended: %s", path, strings.ReplaceAll(err.Error(), draft, path))
+		return nil, nil, err
 	}
 	var trials []Trial
 	for _, s := range p.readyServers() {
@@ -128,8 +114,6 @@ func (i *clientImport) tryPlan(ctx context.Context, p *serverPlan) (results map[
 		}
 		trials = append(trials, t)
 	}
-	if results, err = i.env.TryServers(ctx, drafted, p.role, trials); err != nil {
-		return nil, errors.New(strings.ReplaceAll(err.Error(), draft, path))
-	}
-	return results, nil
+	results, err := i.env.TryServers(ctx, d, p.role, trials)
+	return d, results, err
 }

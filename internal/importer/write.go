@@ -2,16 +2,19 @@ package importer
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/copies"
+	"github.com/sallyport/sallyport/internal/onestep"
+	"github.com/sallyport/sallyport/internal/project"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -22,14 +25,12 @@ func WriteServers(ctx context.Context, e *Environment, o *Options) error {
 	if err != nil {
 		return err
 	}
-	return i.writePlan(ctx, p)
+	return i.writePlan(ctx, p, nil)
 }
 
-// writePlan adds the servers to the configuration and rewrites the client's files.
-// It writes the configuration first: after an interruption between the two, the
-// client is unchanged and the user runs the command again.
-func (i *clientImport) writePlan(ctx context.Context, p *serverPlan) error {
-	paths := i.env.ConfigFiles
+// writePlan adds the servers to the configuration, pins those that a trial found to
+// work, and rewrites the client's files, all in one step.
+func (i *clientImport) writePlan(ctx context.Context, p *serverPlan, tried *Draft) error {
 	switch {
 	case p.countState(stateBlocked) > 0:
 		return i.refuseBlocked(p)
@@ -39,50 +40,104 @@ func (i *clientImport) writePlan(ctx context.Context, p *serverPlan) error {
 			fmt.Fprintf(i.env.Err, "%s\n", text.OneLine(s.describeState()))
 		}
 		return nil
-	case len(paths) == 0:
-		return errNoConfig(i.env)
 	}
-	if err := i.checkPersonality(p, paths[0]); err != nil {
-		return err
-	}
-	entry, err := i.env.ClientEntry(&i.client, p.role)
+	d, err := i.newDraft(p, tried)
 	if err != nil {
 		return err
 	}
-	value, err := json.Marshal(entry)
-	if err != nil {
+	if err := i.checkPersonality(p, d.Paths[0]); err != nil {
 		return err
 	}
 	// A file that cannot be edited is found before anything is written.
-	texts := make([][]byte, len(p.files))
-	for k, f := range p.files {
-		if texts[k], err = f.Rewrite(value, p.takesServer); err != nil {
-			return fmt.Errorf("%w; nothing was changed. Once that is put right run the command again", err)
-		}
+	changes, err := i.rewriteFiles(p, d)
+	if err != nil {
+		return err
 	}
-	now, r := time.Now(), i.newReport(p)
 	if err := i.makeStateFolders(p); err != nil {
 		return err
 	}
-	if err := i.writeConfig(ctx, p, paths, now, r); err != nil {
-		return err
+	if len(d.changes()) > 0 {
+		if err := errors.Join(i.verifyDraft(p, d), i.warnOfMisfits(ctx, p, d)); err != nil {
+			return err
+		}
 	}
-	for k, f := range p.files {
-		if bytes.Equal(texts[k], f.Text) {
-			continue
-		}
-		copied, err := copies.FolderOf(i.env.Home).ChangeFile(f.Path, f.Text, texts[k], now)
-		if err != nil {
-			return fmt.Errorf("%w; written before: %s. Run the command again, or put the copies back: %s",
-				err, cmp.Or(strings.Join(r.Wrote, ", "), "nothing"), cmp.Or(strings.Join(r.Copies, ", "), "nothing"))
-		}
-		r.Wrote, r.Copies = append(r.Wrote, f.Path), append(r.Copies, copied)
+	r := i.newReport(p)
+	if err := i.commitStep(ctx, p, d, changes, r); err != nil {
+		return err
 	}
 	return i.printDone(p, r)
 }
 
-func errNoConfig(e *Environment) error {
-	return fmt.Errorf("no %s in %s: run 'sallyport init' first", config.FileName, e.Dir)
+// rewriteFiles returns the changes of the client's files.
+func (i *clientImport) rewriteFiles(p *serverPlan, d *Draft) (changes []onestep.Change, err error) {
+	entry, err := i.env.ClientEntry(&i.client, p.role, d.Paths)
+	if err != nil {
+		return nil, err
+	}
+	value, err := json.Marshal(entry)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range p.files {
+		now, err := f.Rewrite(value, p.takesServer)
+		if err != nil {
+			return nil, fmt.Errorf("%w; nothing was changed. Once that is put right run the command again", err)
+		}
+		if !bytes.Equal(now, f.Text) {
+			changes = append(changes, onestep.Change{Path: f.Path, Old: f.Text, New: now, Whole: true})
+		}
+	}
+	return changes, nil
+}
+
+// commitStep writes all files or none. It keeps copies of those that a person wrote.
+func (i *clientImport) commitStep(ctx context.Context, p *serverPlan, d *Draft, files []onestep.Change, r *planReport) (err error) {
+	now := time.Now()
+	all := append(d.changes(), files...)
+	copied := map[string]string{}
+	for _, c := range all {
+		if c.Old == nil || filepath.Base(c.Path) == i.env.LockName {
+			continue
+		}
+		if copied[c.Path], err = copies.FolderOf(i.env.Home).Keep(c.Path, c.Old, now); err != nil {
+			return errors.Join(err, removeAll(copied))
+		}
+	}
+	var pinned []string
+	for _, s := range p.readyServers() {
+		if i.tried {
+			pinned = append(pinned, s.name)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	if err := i.env.Commit(ctx, d, pinned, all); errors.Is(err, onestep.ErrUnfinished) {
+		return err // the copies tell the next command that this step may change the files
+	} else if err != nil {
+		return errors.Join(err, removeAll(copied))
+	}
+	for _, c := range all {
+		r.Wrote = append(r.Wrote, c.Path)
+		if copied[c.Path] != "" {
+			r.Copies = append(r.Copies, copied[c.Path])
+		}
+	}
+	r.copied = copied
+	if d.isNew() {
+		_, err = project.WriteSchema(filepath.Dir(d.Paths[0]))
+	}
+	return err
+}
+
+// removeAll removes the copies of files that were not changed: they may hold secrets.
+func removeAll(copied map[string]string) (err error) {
+	for _, path := range copied {
+		if path != "" {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	return err
 }
 
 // checkPersonality refuses a personality that would change the default: the personality
@@ -117,8 +172,11 @@ func (i *clientImport) printDone(p *serverPlan, r *planReport) error {
 		return i.env.printJSON(r)
 	}
 	i.env.printLine("%s", p.summarizeStates())
-	for k, path := range r.Wrote {
-		i.env.printLine("wrote %s (copy: %s)", path, r.Copies[k])
+	for _, path := range r.Wrote {
+		if copied := r.copied[path]; copied != "" {
+			path += " (copy: " + copied + ")"
+		}
+		i.env.printLine("wrote %s", path)
 	}
 	for _, s := range p.servers {
 		if s.state != stateReady {

@@ -44,6 +44,10 @@ type Change struct {
 // starts from.
 var ErrChanged = errors.New("was changed at the same time")
 
+// ErrUnfinished is the error for a step of which a part is done. Finish needs what
+// admits its files.
+var ErrUnfinished = errors.New("the next command goes on with what is left of this step")
+
 // Replace gives every file its new text. The folder has to be out of the reach of
 // tools; it holds the note. Two steps with the same folder never run at the same
 // time. The error matches [ErrChanged] when a file is not as it was read.
@@ -202,7 +206,7 @@ func (s *step) carryOut(n *note) error {
 			if s.restore(n) == nil && s.disk.remove(s.note) == nil {
 				return fmt.Errorf("%w; nothing was changed", err)
 			}
-			return fmt.Errorf("%w; the next command goes on with what is left of this step", err)
+			return fmt.Errorf("%w; %w", err, ErrUnfinished)
 		}
 	}
 	return s.disk.remove(s.note)

@@ -23,6 +23,22 @@ const (
 // ignoreHead says in the file why the line is there.
 const ignoreHead = "# The state of sallyport and its key: not for others."
 
+// IgnoreFile returns the path of the file that keeps git from the state of a project.
+func IgnoreFile(dir string) string { return filepath.Join(dir, ignoreName) }
+
+// Ignore returns the file in a folder that keeps git from state and key, with the text
+// that it has, nil for none, and the text that it needs; nil when it needs no change.
+func Ignore(dir string) (path string, old, text []byte, err error) {
+	path = IgnoreFile(dir)
+	if text, err = planIgnore(dir, stateFolder); err != nil || text == nil {
+		return path, nil, nil, err
+	}
+	if old, err = os.ReadFile(path); errors.Is(err, fs.ErrNotExist) {
+		return path, nil, text, nil
+	}
+	return path, old, text, err
+}
+
 // planIgnore returns the text of .gitignore in a folder with a line that keeps
 // git from another folder in it. The text is nil when the file needs no change:
 // it has a line about that folder, or git would not read it.

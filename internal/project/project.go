@@ -40,10 +40,6 @@ func Start(path, preset string) (*Started, error) {
 	if err != nil {
 		return nil, err
 	}
-	schema, err := config.Schema()
-	if err != nil {
-		return nil, err
-	}
 	dir := filepath.Dir(path)
 	ignore, err := planIgnore(dir, stateFolder)
 	if err != nil {
@@ -59,15 +55,19 @@ func Start(path, preset string) (*Started, error) {
 		}
 		s.Ignore = filepath.Join(dir, ignoreName)
 	}
-	if s.Schema, err = writeSchema(dir, schema); err != nil {
+	if s.Schema, err = WriteSchema(dir); err != nil {
 		return s, fmt.Errorf("%s was written, but the schema for editors was not: %w", path, err)
 	}
 	return s, nil
 }
 
-// writeSchema writes the schema into the folder of state and key, which is for
+// WriteSchema writes the schema into the folder of state and key, which is for
 // its owner alone. It follows no link and writes into no folder that is one.
-func writeSchema(dir string, text []byte) (string, error) {
+func WriteSchema(dir string) (string, error) {
+	text, err := config.Schema()
+	if err != nil {
+		return "", err
+	}
 	folder := filepath.Join(dir, stateFolder)
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", err

@@ -2,13 +2,10 @@ package granting
 
 import (
 	"context"
-	"errors"
-	"os"
 	"strings"
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
-	"github.com/sallyport/sallyport/internal/onestep"
 )
 
 // Apply writes a plan: all files or none. It is recorded before. The error matches
@@ -19,16 +16,6 @@ func (p *Plan) Apply(ctx context.Context, rt *app.Runtime) error {
 		action = audit.ActionUngrant
 	}
 	return rt.RecordFirst(ctx, app.ChangeEvent(action, p.Target, strings.Join(p.Changes, "; ")), func() error {
-		folder, err := rt.Env.StepFolder(rt.Config.Dir)
-		if err == nil {
-			err = os.MkdirAll(folder, 0o700)
-		}
-		if err == nil {
-			err = onestep.Replace(folder, p.files)
-		}
-		if errors.Is(err, onestep.ErrChanged) {
-			return errors.Join(err, errors.New("nothing was written: run the command again"))
-		}
-		return err
+		return rt.Env.ReplaceFiles(rt.Config.Dir, p.files)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/importer"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/onestep"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -84,4 +85,11 @@ func dropPins(ctx context.Context, rt *app.Runtime, servers []string) error {
 	next.Servers = maps.Clone(p.File.Servers)
 	maps.DeleteFunc(next.Servers, func(name string, _ lock.Server) bool { return slices.Contains(servers, name) })
 	return writeLock(ctx, rt, &next, app.ChangeEvent(audit.ActionPin, strings.Join(servers, ", "), "no more in "+p.Path))
+}
+
+// CommitTried writes an import that pins servers: all files or none. It is recorded
+// before.
+func CommitTried(ctx context.Context, rt *app.Runtime, pinned []string, changes []onestep.Change) error {
+	event := app.ChangeEvent(audit.ActionPin, strings.Join(pinned, ", "), "into "+rt.Servers.Pins.Path)
+	return rt.RecordFirst(ctx, event, func() error { return rt.Env.ReplaceFiles(rt.Config.Dir, changes) })
 }
