@@ -42,3 +42,28 @@ func (l *Layer) mountMemory() (int, error) {
 	}
 	return syscall.Open(LayerDir, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
 }
+
+// mountTray shows a folder of the memory at a path. What the steps after it show
+// in that folder is mounted on places that they make in the memory.
+func (op *Op) mountTray() error {
+	upper := op.Memory + "/upper"
+	if err := makeDir(upper); err != nil {
+		return err
+	}
+	if op.Mode != 0 {
+		if err := syscall.Chmod(upper, op.Mode); err != nil {
+			return err
+		}
+	}
+	fd, err := openDir(upper)
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(fd)
+	tree, err := cloneTree(fd, 0, mountAttr{set: op.Attributes()})
+	if err != nil {
+		return err
+	}
+	defer syscall.Close(tree)
+	return attachMount(tree, op.Path, true)
+}

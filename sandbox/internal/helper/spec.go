@@ -213,6 +213,8 @@ const (
 	DoProc = "proc"
 	// DoOverlay shows Source with a private layer for writing on top.
 	DoOverlay = "overlay"
+	// DoTray shows the folder upper of Memory, in which files can be made.
+	DoTray = "tray"
 	// DoPin makes Path a mount point of its own, so that it cannot be renamed
 	// away; without Write it becomes read-only, with Exec executable.
 	DoPin = "pin"
@@ -237,13 +239,13 @@ type Op struct {
 	Dev uint64
 	// Ino is the inode of the source.
 	Ino uint64
-	// Memory is a directory in memory that takes the writes of an overlay: one
-	// in LayerDir, or one of the tree for writes that are thrown away.
+	// Memory is a directory in memory that takes the writes of an overlay or a
+	// tray: one in LayerDir, or one of the tree for writes that are thrown away.
 	Memory string
 	// Data is the content of a file.
 	Data []byte
-	// Mode is the permission bits of what is made; of an overlay those of its
-	// root, zero for the usual ones.
+	// Mode is the permission bits of what is made; of an overlay or a tray those
+	// of its root, zero for the usual ones.
 	Mode uint32
 	// Size bounds memory, in bytes.
 	Size int64

@@ -119,6 +119,8 @@ func (op *Op) apply() error {
 		return op.mountProc()
 	case DoOverlay:
 		return op.mountOverlay()
+	case DoTray:
+		return op.mountTray()
 	case DoPin:
 		return op.pinPath()
 	case DoCover:
