@@ -39,6 +39,9 @@ type carrier struct {
 	held  []*displacedFile
 	// away is the files that were moved, which shows in their ctime.
 	away map[inode]bool
+	// again is true when what meets a change of the host is carried again later,
+	// so that no copy of it is kept.
+	again bool
 }
 
 // carryStep carries one change over and marks it.
@@ -142,7 +145,7 @@ func (p *placing) carryOut() (old *displacedFile, err error) {
 			err = errors.Join(err, p.giveUp(err))
 		}
 	}
-	p.inPlace = err == nil
+	p.inPlace, p.made = err == nil, p.ours
 	return old, err
 }
 
@@ -165,7 +168,7 @@ func (p *placing) prepareTemp() error {
 // giveUp keeps what was prepared when the host was faster, and removes it
 // otherwise.
 func (p *placing) giveUp(why error) error {
-	if _, lost := errors.AsType[conflict](why); lost {
+	if _, lost := errors.AsType[conflict](why); lost && !p.again {
 		return p.preserveOurs()
 	}
 	p.dropOurs()

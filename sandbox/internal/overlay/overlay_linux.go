@@ -78,6 +78,9 @@ type layer struct {
 	// closed holds the modes of what the child closed to its own user, which
 	// had to be opened to be read.
 	closed map[string]fs.FileMode
+	// live is true while the child may still change what is in upper: then no
+	// mode is changed there, which would follow a link.
+	live bool
 }
 
 // writePath is a write path: what was given, and the path without links.
@@ -139,9 +142,11 @@ func (v *Overlay) Attach(root *os.File) error {
 
 // UsedUp says which bound of its memory the layer has reached; it is empty when
 // there is room left.
-func (v *Overlay) UsedUp() string {
+func (v *Overlay) UsedUp() string { return usedUp(v.root) }
+
+func usedUp(root *os.File) string {
 	var s unix.Statfs_t
-	if v.root == nil || unix.Fstatfs(int(v.root.Fd()), &s) != nil {
+	if root == nil || unix.Fstatfs(int(root.Fd()), &s) != nil {
 		return ""
 	}
 	switch {

@@ -43,7 +43,7 @@ type step struct {
 	// one the mark does not say when the mount was made in a user namespace.
 	origin bool
 	base   lowerState
-	// made is the directory that was made or whose mode was changed.
+	// made is what was made, or the directory whose mode was changed.
 	made inode
 }
 
@@ -362,7 +362,7 @@ func (s *step) upperPath() string { return filepath.Join(s.layer.upper, s.rel) }
 func (s *step) openUpper() (*os.File, error) {
 	const flags = unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK
 	f, err := os.OpenFile(s.upperPath(), flags, 0)
-	if !errors.Is(err, fs.ErrPermission) {
+	if s.layer.live || !errors.Is(err, fs.ErrPermission) {
 		return f, err
 	}
 	if err := s.layer.reopen(s.rel); err != nil {
