@@ -37,6 +37,8 @@ type childProcess struct {
 
 	// attach takes the memory of its private layer over; nil without one.
 	attach func(fd int) error
+	// carry carries back what it made in trays until now; nil without one.
+	carry func()
 
 	out, err outputCapture
 	stdin    *os.File
@@ -113,7 +115,7 @@ func (c *childProcess) releaseResources() {
 func (c *childProcess) openPipes() (ends []*os.File, err error) {
 	o := &c.spawn.Options
 	limit := cmp.Or(o.MaxOutput, defaultOutput)
-	c.out = outputCapture{max: limit, sink: o.Output, done: make(chan struct{})}
+	c.out = outputCapture{max: limit, sink: o.Output, before: c.carry, done: make(chan struct{})}
 	c.err = outputCapture{max: limit, sink: o.ErrorOutput, done: make(chan struct{})}
 	stdin, err := c.openInput(o)
 	if err != nil {

@@ -14,13 +14,17 @@ import (
 // to.
 func (p *reachPlan) treeOps() []helper.Op {
 	var ops, links []helper.Op
+	trays := 0
 	for i, a := range p.areas {
+		ops = append(ops, p.trayOps(&trays, a.real)...)
 		if op, ok := p.areaOp(a, p.areas[:i]); ok {
 			ops = append(ops, op)
 		}
 	}
+	ops = append(ops, p.trayOps(&trays, "")...)
 	for _, given := range slices.Sorted(maps.Keys(p.given)) {
-		if !notFromHost(given) && slices.ContainsFunc(p.areas, func(a reachArea) bool { return pathsOverlap(a.real, p.given[given]) }) {
+		overlaps := func(path string) bool { return pathsOverlap(path, p.given[given]) }
+		if !notFromHost(given) && (slices.ContainsFunc(p.areas, func(a reachArea) bool { return overlaps(a.real) }) || p.hasTray(overlaps)) {
 			links = append(links, helper.Op{Do: helper.DoLink, Path: given, Source: p.given[given], Alias: true})
 		}
 	}

@@ -78,6 +78,13 @@ func (r *Runner) landlockRules(j *childJob) *helper.Landlock {
 		}
 		l.Rules = append(l.Rules, rule)
 	}
+	for _, t := range j.plan.trays {
+		access := uint64(llTray)
+		if t.Read || t.Shown {
+			access |= llRead
+		}
+		rule(t.Dir, access)
+	}
 	return l
 }
 

@@ -43,7 +43,13 @@ func (r *Runner) addLayer(c *childProcess, p *reachPlan) error {
 		return err
 	}
 	c.atEnd(v.Discard)
-	c.attach = func(fd int) error { return r.attachLayer(v, fd) }
+	c.attach = func(fd int) error {
+		root, err := r.openLayer(fd)
+		if err == nil {
+			err = v.Attach(root)
+		}
+		return err
+	}
 	p.layers = map[string]overlay.Mount{}
 	for _, m := range v.Mounts() {
 		// What is committed goes to the folder that was opened there, so that it has
@@ -102,7 +108,7 @@ func (r *Runner) commitOrReport(c *childProcess, v *overlay.Overlay, res *sallyp
 // memoryOf is what the helper mounts for the layers of a plan, nil when it has
 // none.
 func (r *Runner) memoryOf(p *reachPlan) *helper.Layer {
-	if len(p.layers) == 0 {
+	if len(p.layers) == 0 && len(p.trays) == 0 {
 		return nil
 	}
 	return &helper.Layer{Bytes: r.o.Limits.LayerBytes, Files: int64(r.o.Limits.LayerFiles)}
@@ -110,9 +116,9 @@ func (r *Runner) memoryOf(p *reachPlan) *helper.Layer {
 
 var errLayer = errors.New("the private layer is not the bounded memory that was asked for")
 
-// attachLayer takes the memory of the layers over from the helper, and looks
+// openLayer takes the memory of the layers over from the helper, and looks
 // whether it has the bounds that it is to have.
-func (r *Runner) attachLayer(v *overlay.Overlay, fd int) error {
+func (r *Runner) openLayer(fd int) (*os.File, error) {
 	root := os.NewFile(uintptr(fd), "private layer")
 	var s unix.Statfs_t
 	err := unix.Fstatfs(fd, &s)
@@ -123,7 +129,7 @@ func (r *Runner) attachLayer(v *overlay.Overlay, fd int) error {
 	}
 	if err != nil {
 		root.Close()
-		return err
+		return nil, err
 	}
-	return v.Attach(root)
+	return root, nil
 }

@@ -24,6 +24,7 @@ type outputCapture struct {
 	max     int64
 	dropped int64
 	sink    io.Writer
+	before  func() // is called before something is handed to sink, unless it is nil
 	broken  bool
 	done    chan struct{}
 	file    *os.File // set before readAll
@@ -73,6 +74,9 @@ func (c *outputCapture) addOutput(p []byte) {
 		return
 	}
 	if c.sink != nil {
+		if c.before != nil {
+			c.before()
+		}
 		if c.broken {
 			c.dropped += int64(len(p))
 		} else if n, err := c.sink.Write(p); err != nil {

@@ -211,7 +211,7 @@ func TestOverlayShowsNothingOfTheHostBesides(t *testing.T) {
 }
 
 // contents reads every file below a directory.
-func contents(t *testing.T, dir string) map[string]string {
+func contents(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {

@@ -40,6 +40,8 @@ type reachPlan struct {
 	masks    []survey.Mask
 	// layers is the private layers of overlay mode by real path.
 	layers map[string]overlay.Mount
+	// trays are the folders of granted files that do not exist yet, outer ones first.
+	trays []reachTray
 	// reserved are the placeholders that lie in repositories in reach.
 	reserved []string
 	// given is where paths lead that the operator spells through links.
@@ -266,7 +268,8 @@ func (p *reachPlan) workingDir(s *sallyport.Spawn, private string) (string, erro
 		return "", sallyport.InputInvalid("the working directory is relative and the call has no workspace")
 	}
 	real, err := filepath.EvalSymlinks(path)
-	within := err == nil && slices.ContainsFunc(p.areas, func(a reachArea) bool { return a.dir && reach.Within(a.real, real) })
+	within := err == nil && (slices.ContainsFunc(p.areas, func(a reachArea) bool { return a.dir && reach.Within(a.real, real) }) ||
+		p.hasTray(func(dir string) bool { return dir == real }))
 	if within {
 		if info, err := os.Stat(real); err == nil && info.IsDir() {
 			return real, nil
@@ -276,7 +279,8 @@ func (p *reachPlan) workingDir(s *sallyport.Spawn, private string) (string, erro
 	if asked == "" {
 		// Where only parts of the workspace are in reach, the tree has the
 		// folder with nothing else in it, and relative names lead to them.
-		if err == nil && slices.ContainsFunc(p.pathsAndNames(false), func(name string) bool { return reach.Within(real, name) }) {
+		holds := func(name string) bool { return reach.Within(real, name) }
+		if err == nil && (slices.ContainsFunc(p.pathsAndNames(false), holds) || p.hasTray(holds)) {
 			return real, nil
 		}
 		return private, nil

@@ -173,6 +173,8 @@ func (r *Runner) prepareChild(ctx context.Context, c *childProcess) (j *childJob
 		}
 	} else if err := r.addPlaceholders(c, j.plan); err != nil {
 		return nil, err
+	} else if err := r.addTrays(c, j.plan); err != nil {
+		return nil, err
 	}
 	if j.prog, err = r.programOf(s, j.plan.realPaths(true)); err != nil {
 		return nil, err
