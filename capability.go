@@ -167,8 +167,8 @@ type Dropped struct {
 	Source string `json:"source,omitempty"`
 	// Fix is the smallest change that would grant the item.
 	Fix string `json:"fix,omitempty"`
-	// Linked is true when the item is granted, but a symbolic link on its path
-	// prevents its use at this moment.
+	// Linked is true when the item is granted, but what is on the disk prevents
+	// its use at this moment: a symbolic link on its path, or a missing folder.
 	Linked bool `json:"linked,omitempty"`
 }
 

@@ -3,9 +3,14 @@ package registry
 import (
 	"cmp"
 	"errors"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/tray"
 )
 
 // checkConfinement asks the process runner at which level the children of
@@ -43,6 +48,45 @@ func (r *Registry) confinementLevel(g *sallyport.Grant) (sallyport.Level, error)
 		return "", nil
 	}
 	return r.backends.Process.Confines(g)
+}
+
+// notCreated says of a granted file that it does not exist and stays so.
+const notCreated = " is granted and does not exist, and a child cannot create it: "
+
+// dropNotCreated moves the granted files that no child could create at this
+// moment from a grant to what was dropped, as dropLinked does.
+func (r *Registry) dropNotCreated(g *sallyport.Grant, level sallyport.Level, ro *compiledRole) {
+	_, refused := tray.PlanTrays(&g.FS, level)
+	for _, f := range refused {
+		g.FS.Write = slices.DeleteFunc(slices.Clone(g.FS.Write), func(path string) bool { return path == f.Path })
+		g.Dropped = append(g.Dropped, sallyport.Dropped{
+			Capability: group.Files + ".write", Item: f.Path, Why: f.Path + notCreated + f.Why,
+			Source: ro.sourceOf("fs_reach.write"), Fix: f.Fix, Linked: true,
+		})
+	}
+}
+
+// checkCreation returns why a child of the call could not write a granted path,
+// nil when it can.
+func (c *call) checkCreation(path string) *sallyport.Decision {
+	given := ""
+	for name := range c.grant.FS.Names {
+		if len(name) > len(given) && reach.Within(name, path) {
+			given = name
+		}
+	}
+	place := path
+	if given != "" {
+		place = filepath.Join(c.grant.FS.Names[given], path[len(given):])
+	}
+	f := tray.CheckPath(&c.grant.FS, c.level, place)
+	if f == nil {
+		return nil
+	}
+	return &sallyport.Decision{
+		Step: sallyport.StepAccess, Capability: group.Files + ".write", Resource: path,
+		Why: path + notCreated + f.Why, Source: c.role.sourceOf("fs_reach.write"), Fix: f.Fix,
+	}
 }
 
 // recordedLevel returns the level of confinement for the record: the weakest

@@ -28,8 +28,9 @@ type Fault struct {
 	Source string `json:"source,omitempty"`
 	// Fix is the smallest change that would make it fit; it may be empty.
 	Fix string `json:"fix,omitempty"`
-	// Linked says that a symbolic link keeps from being used what is granted.
-	// Agents may have made it, so that it must not stop a start.
+	// Linked says that what is on the disk, such as a symbolic link, keeps from
+	// being used what is granted. Agents may have made it, so that it must not
+	// stop a start.
 	Linked bool `json:"linked,omitempty"`
 }
 

@@ -54,6 +54,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	if x.Grant, err = r.grantOf(&c.entry.tool, x.role); err == nil {
 		x.Facts = c.entry.tool.Facts(x.Grant, c.level, workspaceUnder(x.Grant, c.workspace()))
 		r.dropLinked(x.Grant, x.role)
+		r.dropNotCreated(x.Grant, c.level, x.role)
 	}
 	return x, err
 }
@@ -145,6 +146,11 @@ func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, ope
 	}
 	switch err := scoped.Probe(&c.out, "fs_reach."+operation, path); {
 	case err == nil:
+		if operation == "write" {
+			if refused := c.checkCreation(c.out.FS.Abs(path)); refused != nil {
+				return *refused
+			}
+		}
 		d.Allowed = true
 	case noted != nil:
 		return *noted

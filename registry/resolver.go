@@ -278,9 +278,11 @@ func (r *Registry) Misfits(personality string) Faults {
 			continue
 		}
 		r.dropLinked(g, ro)
-		if _, err := r.confinementLevel(g); err != nil {
+		level, err := r.confinementLevel(g)
+		if err != nil {
 			faults = append(faults, Fault{Tool: e.id, Personality: personality, Capability: "process", Message: err.Error()})
 		}
+		r.dropNotCreated(g, level, ro)
 		for _, d := range g.Dropped {
 			if d.Item == group.Everything || d.Item == group.FromPersonality {
 				continue
