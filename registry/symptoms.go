@@ -3,14 +3,14 @@ package registry
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"net"
-	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/symptom"
+	"github.com/sallyport/sallyport/internal/tray"
 	"github.com/sallyport/sallyport/scoped"
 )
 
@@ -113,7 +113,7 @@ func (q *symptomProbe) notePath(operation, name, said string) bool {
 	err := scoped.Probe(q.bound, capability, path)
 	switch {
 	case err == nil && operation == "write":
-		return q.noteNotYetThere(path, said)
+		return q.noteNotCreated(path, said)
 	case err == nil:
 		return false
 	case q.refused != nil:
@@ -131,29 +131,29 @@ func (q *symptomProbe) notePath(operation, name, said string) bool {
 	return true
 }
 
-// nameMissingFile has the fix of a refused write say that the file must exist:
-// a child sees what is granted as mounts of what exists.
+// nameMissingFile has the fix of a refused write say what a grant of the file
+// alone would not allow, as long as the file is not there.
 func (q *symptomProbe) nameMissingFile(operation, path string, d sallyport.Decision) sallyport.Decision {
 	if d = q.explainRefusal(d); operation != "write" || d.Fix == "" {
 		return d
 	}
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		d.Fix += ", or rather its folder: a child cannot create a file that is granted by its own name"
+	g := q.grant.FS
+	g.Write = append(slices.Clone(g.Write), path)
+	if f := tray.CheckPath(&g, q.level, path); f != nil {
+		d.Fix += ", or rather its folder: " + f.Why
 	}
 	return d
 }
 
-// noteNotYetThere notes a granted file that is not there: a child sees what
-// is granted as mounts of what exists.
-func (q *symptomProbe) noteNotYetThere(path, said string) bool {
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+// noteNotCreated notes a granted file that is not there and that no child can
+// create.
+func (q *symptomProbe) noteNotCreated(path, said string) bool {
+	d := q.checkCreation(path)
+	if d == nil {
 		return false
 	}
-	q.trail.addDecision(sallyport.Decision{
-		Step: sallyport.StepAccess, Capability: group.Files + ".write", Resource: path,
-		Why: said + ": " + path + " is granted and does not exist, and a child cannot create a file that is granted by its own name",
-		Fix: "create " + path + " before the call, or grant its folder " + filepath.Dir(path),
-	})
+	d.Why = said + ": " + d.Why
+	q.trail.addDecision(*d)
 	return true
 }
 

@@ -37,7 +37,7 @@ func failingChild(words string, exit int) sallyport.Tool {
 func refusalsOf(t *testing.T, dir string, tool sallyport.Tool) []sallyport.Decision {
 	t.Helper()
 	g := newGateWith(t, &sallyport.Personality{
-		Name: "role", FSReach: &sallyport.Reach{Read: []string{dir}, Write: []string{filepath.Join(dir, "w"), filepath.Join(dir, "new.md")}},
+		Name: "role", FSReach: &sallyport.Reach{Read: []string{dir}, Write: []string{filepath.Join(dir, "w"), filepath.Join(dir, "gone", "new.md")}},
 		Network: &sallyport.NetworkPolicy{Allow: []string{"example.com"}},
 	}, &sallyport.Backends{
 		Process: &scopedtest.Runner{Level: sallyport.LevelFull}, Network: &sallyport.NetworkBackend{}, Files: &sallyport.FileBackend{Home: dir},
@@ -58,9 +58,10 @@ func TestTheRecordNamesWhatAChildCouldNotReach(t *testing.T) {
 	for _, tt := range []struct {
 		name, words, resource, fix string
 	}{
-		{"read-only", "touch: cannot touch 'DIR/a.txt': Read-only file system", "DIR/a.txt", "add DIR/a.txt to personalities.role.fs_reach.write, or rather its folder"},
+		{"read-only", "touch: cannot touch 'DIR/a.txt': Read-only file system", "DIR/a.txt", "add DIR/a.txt to personalities.role.fs_reach.write"},
+		{"read-only in a folder that is not there", "touch: cannot touch 'DIR/none/a.txt': Read-only file system", "DIR/none/a.txt", "add DIR/none/a.txt to personalities.role.fs_reach.write, or rather its folder: its folder DIR/none does not exist"},
 		{"a folder that is there", "DIR/d: Read-only file system", "DIR/d", "add DIR/d to personalities.role.fs_reach.write"},
-		{"a granted file that is not there", "open DIR/new.md: read-only file system", "DIR/new.md", "create DIR/new.md before the call, or grant its folder DIR"},
+		{"a granted file that is not there", "open DIR/gone/new.md: read-only file system", "DIR/gone/new.md", "mkdir -p DIR/gone"},
 		{"not shown", "cat: /srv/else/x: No such file or directory", "/srv/else/x", "add /srv/else/x to personalities.role.fs_reach.read"},
 		{"denied", "EACCES: permission denied, open '/srv/else/x'", "/srv/else/x", "add /srv/else/x to personalities.role.fs_reach.read"},
 		{"a key", "cat: DIR/.ssh/id_rsa: No such file or directory", "DIR/.ssh/id_rsa", ""},
