@@ -125,7 +125,8 @@ type ProcessResult struct {
 	Linked []string
 	// Touched is what the child was observed to use.
 	Touched Touched
-	// Changes lists what the child wrote in overlay mode, sorted by path.
+	// Changes lists what the child wrote in overlay mode, and granted files that
+	// did not exist before it created them, sorted by path.
 	Changes []Change
 	// LayerFull names the bound that the child's private layer had reached at
 	// the end, as "1073741824 bytes"; empty when there was room left. Writes of
@@ -181,8 +182,8 @@ type Touched struct {
 	Binaries []string `json:"binaries,omitempty"`
 	// Written lists the absolute paths that the kernel reported as written by
 	// the child. In overlay mode these are the paths of its private layer. In
-	// direct mode nothing shows which process wrote a file, and the list is
-	// empty.
+	// direct mode nothing shows which process wrote a file, and the list has only
+	// granted files that did not exist before.
 	Written []string `json:"written,omitempty"`
 	// Changed lists the absolute paths below the write reach that changed while
 	// the child ran. The writer is unknown: the child, a person, or the gate.
@@ -230,7 +231,8 @@ const (
 	ChangeDeleted  ChangeKind = "deleted"
 )
 
-// Change is one path that a child wrote in overlay mode.
+// Change is one path that a child wrote in memory of its own: in overlay mode, or
+// in the folder of a granted file that did not exist.
 type Change struct {
 	// Path is absolute.
 	Path string `json:"path"`

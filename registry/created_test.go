@@ -10,8 +10,8 @@ import (
 	"github.com/sallyport/sallyport/scoped/scopedtest"
 )
 
-// One answer for a granted file that is not there, whoever asks: of a tool that
-// starts programs it is what a child meets.
+// Explain and check give one answer for a granted file that is not there. For a
+// tool that starts programs it is that of a child.
 func TestExplainAndCheckAgreeOnAFileThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

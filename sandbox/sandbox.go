@@ -83,13 +83,14 @@ type Limits struct {
 	OpenFiles int
 	// TmpBytes bounds /tmp, which is memory; 0 means 1 GiB.
 	TmpBytes int64
-	// LayerBytes bounds the private layer of a child in overlay mode, which is
-	// memory; 0 means 1 GiB. At the bound the child sees ENOSPC.
+	// LayerBytes bounds the private layer of a child in overlay mode, or of one that
+	// creates granted files. It is memory; 0 means 1 GiB. At the bound the child
+	// sees ENOSPC.
 	LayerBytes int64
 	// LayerFiles bounds the files, folders and removals in it; 0 means 100,000.
 	LayerFiles int
-	// Layers bounds how many children in overlay mode one principal has at a
-	// time, and so what they take in all; 0 means 8.
+	// Layers bounds how many children with a layer one principal has at a time, and
+	// so what they take in all; 0 means 8.
 	Layers int
 }
 
