@@ -1,6 +1,7 @@
 package sallyport
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -21,7 +22,8 @@ type Personality struct {
 	// Plugins lists the plugins whose tools are visible. Both nil and an empty
 	// list mean none.
 	Plugins []string
-	// FSReach is the file ceiling; nil means that no path is reachable.
+	// FSReach is the file ceiling; nil means that no path is reachable, unless
+	// DeclarationsStand.
 	FSReach *Reach
 	// Network is the network ceiling. nil means that the declaration stands,
 	// except that "*" gives no host.
@@ -37,6 +39,11 @@ type Personality struct {
 	Input []InputKind
 	// Approvals lists the tools whose calls a human approves; nil means none.
 	Approvals *Approvals
+	// DeclarationsStand has what the operator declared for an MCP server or an
+	// action count without a list of the personality: see
+	// [Personality.FilesStand]. A declared "*" binary then gives nothing without a
+	// list. False means that files need a list.
+	DeclarationsStand bool
 	// Flow says what happens to calls after the conversation has read certain
 	// content. The zero value is the default rule.
 	Flow Flow
@@ -61,6 +68,24 @@ type Approvals struct {
 	// OperatorOnly leaves the decision to operators: an edge that could ask the
 	// person behind the client does not ask them.
 	OperatorOnly bool
+}
+
+// FilesStand reports whether the files that a tool declares are granted without
+// a list of the personality. That needs DeclarationsStand, an MCP server or an
+// action that the personality lists (an action by name or label, so that an
+// absent toolset lists none), and an FSReach without a list: with one direction
+// listed, the other one is empty, and an empty list is a list.
+func (p *Personality) FilesStand(t *Tool) bool {
+	switch reach := p.FSReach; {
+	case !p.DeclarationsStand, reach != nil && (reach.Read != nil || reach.Write != nil):
+		return false
+	case t.Server() != "":
+		return slices.Contains(p.MCPServers, t.Server())
+	case t.Sources == nil:
+		return false // the program declared it, not the operator
+	default:
+		return slices.Contains(p.Toolset, t.Name) || t.Toolset != "" && slices.Contains(p.Toolset, "@"+t.Toolset)
+	}
 }
 
 // Source returns the position at which a key was defined. When the key itself

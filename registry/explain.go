@@ -25,6 +25,9 @@ type Explanation struct {
 	Declared sallyport.Capabilities `json:"declared"`
 	// Grant is what remains of it, with everything dropped.
 	Grant *sallyport.Grant `json:"grant,omitempty"`
+	// FilesStand is true when the declared files count without a list of the
+	// personality.
+	FilesStand bool `json:"files_stand,omitempty"`
 	// Level is how children would be confined; empty when the grant has no
 	// binaries, or when a decision says what this machine lacks.
 	Level sallyport.Level `json:"level,omitempty"`
@@ -51,7 +54,10 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	x.Declared = group.Clone(&c.entry.tool.Capabilities)
 	var err error
 	x.registry, x.role, x.entry = r, r.roleFor(caller.Personality), &c.entry.tool
-	if x.Grant, err = r.grantOf(&c.entry.tool, x.role); err == nil {
+	if p := x.role.personality; p != nil && x.Declared.FSReach != nil {
+		x.FilesStand = p.FilesStand(x.entry)
+	}
+	if x.Grant, err = r.grantOf(x.entry, x.role); err == nil {
 		x.Facts = c.entry.tool.Facts(x.Grant, c.level, workspaceUnder(x.Grant, c.workspace()))
 		r.dropLinked(x.Grant, x.role)
 		r.dropNotCreated(x.Grant, c.level, x.role)

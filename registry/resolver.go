@@ -22,6 +22,9 @@ type grantResolver struct {
 // grantOf computes the grant of a tool under a role. An error is a declaration
 // that cannot be read here, such as an empty variable.
 func (r *Registry) grantOf(t *sallyport.Tool, ro *compiledRole) (*sallyport.Grant, error) {
+	if f := t.Capabilities.FSReach; f != nil && ro.personality != nil && ro.personality.FilesStand(t) {
+		r.noteWrites("personality "+ro.name(), f.Write.Paths)
+	}
 	at := placeFinder{places: r.places(), names: map[string]string{}, first: map[string]string{}}
 	g := grantResolver{tool: t, role: ro, vars: r.o.pathVariables(), at: at}
 	for i := range group.All() {
@@ -30,6 +33,12 @@ func (r *Registry) grantOf(t *sallyport.Tool, ro *compiledRole) (*sallyport.Gran
 		}
 	}
 	return &g.grant, nil
+}
+
+// GrantUnder computes the grant that a tool would have under a personality. Neither
+// has to be registered, so that an operator learns what a change would give.
+func (r *Registry) GrantUnder(t *sallyport.Tool, p *sallyport.Personality) (*sallyport.Grant, error) {
+	return r.grantOf(t, r.newCompiledRole(p))
 }
 
 func (r *grantResolver) dropItem(capability, item, why, key string) {
@@ -78,6 +87,7 @@ func (r *grantResolver) boundReach(list *group.Reach) {
 	}
 	allowed := ceiling.List(r.role.personality)
 	if allowed == nil {
+		r.dropUnbounded(list)
 		return
 	}
 	granted, dropped := list.Meet(list.Declared(&r.tool.Capabilities), allowed)
@@ -85,6 +95,19 @@ func (r *grantResolver) boundReach(list *group.Reach) {
 	for _, item := range dropped {
 		r.dropItem(list.Name, item, fmt.Sprintf(ceiling.Reason, item), ceiling.Key)
 	}
+}
+
+// dropUnbounded drops a declared "*" of the operator where the personality has no
+// list that says what it means.
+func (r *grantResolver) dropUnbounded(list *group.Reach) {
+	declared := list.Declared(&r.tool.Capabilities)
+	own := r.tool.Sources == nil && r.tool.Server() == "" // of the program
+	if own || !r.role.personality.DeclarationsStand || !slices.Contains(declared, group.Everything) {
+		return
+	}
+	named := slices.DeleteFunc(slices.Sorted(slices.Values(declared)), func(item string) bool { return item == group.Everything })
+	list.Ceiling.Set(&r.grant, named)
+	r.dropItem(list.Name, group.Everything, "* means what the personality allows, and it has no "+list.Ceiling.Key, list.Ceiling.Key)
 }
 
 // resolveNetwork intersects hosts. Without a network block, or with one that
@@ -141,9 +164,10 @@ func (r *grantResolver) resolveNetwork() error {
 func (r *grantResolver) resolveFiles() (err error) {
 	f := r.tool.Capabilities.FSReach
 	var ceiling sallyport.Reach
-	bounded := r.role.personality != nil
-	if bounded && r.role.personality.FSReach != nil {
-		ceiling = *r.role.personality.FSReach
+	p := r.role.personality
+	bounded := p != nil && !p.FilesStand(r.tool)
+	if p != nil && p.FSReach != nil {
+		ceiling = *p.FSReach
 	}
 	g := &r.grant.FS
 	g.Mode = f.Mode
@@ -193,8 +217,9 @@ func (r *grantResolver) recordLinkNames() {
 	}
 }
 
-// resolvePaths resolves one direction. Without a personality an explicit list
-// stands and from-personality gives nothing.
+// resolvePaths resolves one direction. Without a bound, for which there is no
+// personality or none with a list that counts, an explicit list stands and
+// from-personality gives nothing.
 func (r *grantResolver) resolvePaths(direction string, l sallyport.PathList, ceiling []string, bounded bool) ([]string, error) {
 	key := "fs_reach." + direction
 	if l.FromPersonality {

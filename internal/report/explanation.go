@@ -56,6 +56,9 @@ func printGrant(p *Printer, x *registry.Explanation) {
 	for i := range group.All() {
 		rows = append(rows, groupRows(p, &group.All()[i], g)...)
 	}
+	if x.FilesStand {
+		rows = append(rows, []string{"", "fs_reach", "as declared: the personality lists this and has no list for files"})
+	}
 	for _, d := range g.Dropped {
 		row := []string{p.ColourBad("drop"), d.Capability, d.Item, d.Why}
 		if d.Source != "" {
