@@ -2,8 +2,6 @@ package app
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/sallyport/sallyport/internal/config"
@@ -22,15 +20,10 @@ func (rt *Runtime) placesOf(ctx context.Context, c *config.Config) *places.Map {
 	return m
 }
 
-// writesOf lists the paths that the personalities may write. No declaration of
-// a tool, action or server can write beyond them.
+// writesOf lists the paths that tools may write in some role.
 func writesOf(c *config.Config) (list []places.Write) {
-	for _, name := range slices.Sorted(maps.Keys(c.Personalities)) {
-		if r := c.Personalities[name].FSReach; r != nil {
-			for _, path := range r.Write {
-				list = append(list, places.Write{Path: path, By: "personality " + name})
-			}
-		}
+	for _, w := range c.WritePlaces() {
+		list = append(list, places.Write{Path: w.Path, By: "personality " + w.Role})
 	}
 	return list
 }

@@ -41,13 +41,6 @@ func nameOK(s string) bool {
 	return true
 }
 
-func (s *scope) checkVersion(v string) (string, error) {
-	if v != "1" {
-		return "", fmt.Errorf("%s is not known: expected 1", yamldoc.Quote(v))
-	}
-	return v, nil
-}
-
 // workspacePath resolves a path without the variable that it defines.
 func (s *scope) workspacePath(v string) (string, error) {
 	if strings.HasPrefix(v, "${workspace}") {

@@ -28,6 +28,8 @@ type Config struct {
 	Files []string
 	// Dir is the absolute folder of the first file.
 	Dir string
+	// Version is the version of the format of the first file, 1 or 2.
+	Version int
 	// Workspace is the absolute folder at which relative paths are anchored.
 	Workspace string
 	// State is where state lives.
@@ -67,6 +69,7 @@ type Config struct {
 
 	// first is the first file, places holds where each key stands.
 	first  *file
+	home   string
 	places map[string]filePosition
 }
 

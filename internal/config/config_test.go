@@ -94,6 +94,7 @@ func TestParseFull(t *testing.T) {
 	}
 	want := &Config{
 		Dir: "/work/proj/sub", Workspace: "/work/proj/sub/ws",
+		Version: 1,
 		State:   State{Kind: StateSQLite, Path: "/work/proj/sub/var/state.db"},
 		Secrets: []SecretBackend{{EnvPrefix: "APP_"}, {Dir: "/work/proj/sub/secrets"}},
 		Personalities: map[string]*sallyport.Personality{"researcher": {
@@ -207,7 +208,7 @@ func TestImplicitDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Config{
-		Dir: "/work/proj", Workspace: "/work/proj", State: State{Kind: StateSQLite, Path: "/work/proj/.sallyport/state.db"},
+		Dir: "/work/proj", Version: 1, Workspace: "/work/proj", State: State{Kind: StateSQLite, Path: "/work/proj/.sallyport/state.db"},
 		Sandbox: Sandbox{Level: sallyport.LevelFull},
 		Limits:  LimitsState, Security: Security{RequireAuth: true},
 		Secrets: []SecretBackend{}, Implicit: true,

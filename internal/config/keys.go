@@ -12,7 +12,7 @@ func allKeys() []row {
 
 func topKeys() []row {
 	return []row{
-		{KeyDoc: KeyDoc{"version", TypeNumber, true, true, "", "Version of this format.", "1"}, check: (*scope).checkVersion},
+		{KeyDoc: KeyDoc{"version", TypeNumber, true, true, "", "Version of this format. It says what a role without a list means for an MCP server or action that it lists: with 2 their declaration stands; with 1 files need a list.", "2"}, words: []string{"1", "2"}, set: func(s *scope, v value) { s.file.version = v.text }},
 		{
 			KeyDoc: KeyDoc{"workspace", TypeText, false, true, "the folder of the first file", "Folder at which relative paths of tool calls are anchored.", "."},
 			check:  (*scope).workspacePath, set: func(s *scope, v value) { s.cfg.Workspace = v.text },

@@ -136,7 +136,7 @@ func (l *loader) parseFile(f *file, data []byte) {
 		l.addFault(f, tf.At, "", "%s", tf.Message)
 	}
 	if f.Root == nil && len(faults) == 0 {
-		l.addFault(f, yamldoc.Position{Line: 1, Column: 1}, "", "the file is empty: expected version: 1")
+		l.addFault(f, yamldoc.Position{Line: 1, Column: 1}, "", "the file is empty: expected version: 2")
 	}
 	if f.Root != nil && f.Root.Kind != yamldoc.KindMapping && f.Root.Kind != yamldoc.KindOpaque {
 		l.addFault(f, f.Root.At, "", "expected a mapping of keys, found %s", f.Root.Kind)
@@ -231,7 +231,10 @@ func (l *loader) defaultWorkspace() {
 // setDefaults fills in what no file says.
 func (l *loader) setDefaults() {
 	c := l.cfg
-	c.Dir, c.first, c.places = l.files[0].dir, l.files[0], l.places
+	c.Dir, c.first, c.places, c.home = l.files[0].dir, l.files[0], l.places, l.opts.Home
+	if c.Version = 1; c.first.version == "2" {
+		c.Version = 2
+	}
 	if c.State.Kind == "" {
 		c.State = State{Kind: StateSQLite, Path: filepath.Join(c.Dir, ".sallyport", "state.db")}
 	}

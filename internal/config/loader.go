@@ -15,6 +15,9 @@ type file struct {
 	// abs is the absolute name, dir the folder of abs.
 	abs, dir string
 	digest   [sha256.Size]byte
+	// version is the version of the format; empty for the documents' form, which
+	// is read as 1.
+	version string
 }
 
 // loader is the state of one load.

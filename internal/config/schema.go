@@ -47,6 +47,14 @@ func (t *table) objectSchema(parent string) map[string]any {
 	return s
 }
 
+// numbersOf writes words that are numbers as JSON does.
+func numbersOf(words []string) (list []json.Number) {
+	for _, w := range words {
+		list = append(list, json.Number(w))
+	}
+	return list
+}
+
 func (t *table) rowSchema(r *row) map[string]any {
 	var s map[string]any
 	switch r.Type {
@@ -59,6 +67,9 @@ func (t *table) rowSchema(r *row) map[string]any {
 		s = map[string]any{"type": "number"}
 	case TypeNumber:
 		s = map[string]any{"type": "integer"}
+		if r.words != nil {
+			s["enum"] = numbersOf(r.words)
+		}
 	case TypeBool:
 		s = map[string]any{"type": "boolean"}
 	case TypeTexts:

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -80,25 +79,10 @@ func (c *Config) reservedFolders() []reservedFolder {
 
 // writableFolders lists what tools may change.
 func (c *Config) writableFolders() (list []reservedFolder) {
-	for _, name := range slices.Sorted(maps.Keys(c.Personalities)) {
-		if r := c.Personalities[name].FSReach; r != nil {
-			for _, w := range r.Write {
-				list = append(list, reservedFolder{w, "what personalities." + name + ".fs_reach.write grants"})
-			}
-		}
+	for _, w := range c.WritePlaces() {
+		list = append(list, reservedFolder{w.Path, "what " + w.Key + " grants"})
 	}
 	return list
-}
-
-// WriteEntries lists the paths that some personality lets its tools write, each
-// once.
-func (c *Config) WriteEntries() []string {
-	var paths []string
-	for _, k := range c.writableFolders() {
-		paths = append(paths, k.path)
-	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
 }
 
 // CheckToolchain reports why a folder of sandbox.toolchains cannot be one. It

@@ -305,7 +305,7 @@ func (s scope) readNamed(key string, below *row, full string, f yamldoc.Field) {
 	}
 	s.name = f.Name
 	if key == "personalities" {
-		s.p, s.prefix = &sallyport.Personality{Name: f.Name, Sources: map[string]string{}}, full+"."
+		s.p, s.prefix = &sallyport.Personality{Name: f.Name, DeclarationsStand: s.file.version == "2", Sources: map[string]string{}}, full+"."
 		s.p.Sources[""] = filePosition{s.file, f.At}.String()
 		s.cfg.Personalities[f.Name] = s.p
 	}
