@@ -10,6 +10,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/listening"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -33,7 +34,9 @@ func (rt *Runtime) mountServers(ctx context.Context, t *Deployment, b *sallyport
 	if s.Mounts, err = upstream.New(t.placedServers(ctx), o); err != nil {
 		return err
 	}
-	s.Finder, err = registry.New(b, &registry.Options{
+	finding := *b
+	finding.Personalities = finderRoles(t.Config)
+	s.Finder, err = registry.New(&finding, &registry.Options{
 		Recorder: rt.log, Switches: serverSwitches{rt.Switches}, Logger: rt.Logger, Workspace: t.Config.Workspace, Variables: rt.Env.pathVariables(t.Config),
 		NoConversation: true, Runs: rt.runs,
 	})
@@ -47,6 +50,22 @@ func (rt *Runtime) mountServers(ctx context.Context, t *Deployment, b *sallyport
 		return t.locateFault(err)
 	}
 	return nil
+}
+
+// finderRoles returns the roles for the tools that ask servers. Those tools have names
+// of their own, which a role that lists a server lists too, so that the server is
+// started with what it may touch in a call.
+func finderRoles(c *config.Config) roleTable {
+	out := roleTable{}
+	for name, p := range c.Personalities {
+		finder := *p
+		finder.Toolset = []string{}
+		for _, server := range p.MCPServers {
+			finder.Toolset = append(finder.Toolset, upstream.DiscoveryName(server), upstream.CloseSessionName(server))
+		}
+		out[name] = &finder
+	}
+	return out
 }
 
 // serverSwitches treats the calls that ask a server as stopped when the server
