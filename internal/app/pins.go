@@ -74,6 +74,8 @@ type ServerLaunch struct {
 	// Version is the version to write for a package that names none; empty when it
 	// is not known.
 	Version string
+	// filesStand says that its declared files stand in some role.
+	filesStand bool
 	// pkg is the installed package that runs; nil for other servers.
 	pkg *lock.Package
 	// Attempted is the launch that was last attempted; nil before the first attempt.
@@ -183,7 +185,7 @@ func (p *LockPins) LastRefusal(server string) string {
 func (l *ServerLaunch) describeLaunch(store *install.Store, file string) (lock.Launch, error) {
 	now := l.declared.Launch()
 	// The declaration of a package names its launcher, which does not run.
-	now.Capabilities, now.Dir = l.mounted.Launch().Capabilities, l.declared.Dir
+	now.Capabilities, now.FilesStand, now.Dir = l.mounted.Launch().Capabilities, l.filesStand, l.declared.Dir
 	if file != "" {
 		b, err := digestBinary(file)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/reach"
@@ -35,13 +36,27 @@ func (p *LockPins) CheckDeclared(server string) (why string) {
 		return "it is not declared"
 	}
 	now := was.Launch
-	now.Capabilities = l.Capabilities()
+	now.Capabilities, now.FilesStand = l.Capabilities()
 	return p.checkLaunch(server, &now)
 }
 
-// Capabilities returns what a server may touch as it is declared now.
-func (l *ServerLaunch) Capabilities() sallyport.Capabilities {
-	return l.mounted.Launch().Capabilities
+// Capabilities returns what a server may touch as it is declared now, and whether the
+// declared files stand in some role.
+func (l *ServerLaunch) Capabilities() (c sallyport.Capabilities, filesStand bool) {
+	return l.mounted.Launch().Capabilities, l.filesStand
+}
+
+// filesStand reports whether the files that a server declares stand in some role.
+func (t *Deployment) filesStand(s *upstream.Server) bool {
+	fs := s.Capabilities.FSReach
+	if fs == nil || len(fs.Read.Paths)+len(fs.Write.Paths) == 0 {
+		return false
+	}
+	tool := sallyport.Tool{Name: toolsNamed(s.Name)}
+	return slices.ContainsFunc(t.Config.Names(), func(role string) bool {
+		p, _ := t.Config.Personality(role)
+		return p.FilesStand(&tool)
+	})
 }
 
 // leadingOut returns a declared path that lies below a pinned one by its name, and

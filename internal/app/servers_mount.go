@@ -132,6 +132,7 @@ func (t *Deployment) placedServers(ctx context.Context) (list []upstream.Server)
 			by = nil
 		}
 		l := s.Pins.placeServer(ctx, &s.Declared[i], by)
+		l.filesStand = t.filesStand(&s.Declared[i])
 		s.Pins.Servers[s.Declared[i].Name] = l
 		if l.Why == "" {
 			list = append(list, l.mounted)

@@ -154,14 +154,14 @@ func (f *File) Approve(now *File, s Scope, expect string) (*File, error) {
 }
 
 // WithCapabilities returns a copy of the file in which a server may touch something
-// else. The error is [ErrAbsent].
-func (f *File) WithCapabilities(server string, c sallyport.Capabilities) (*File, error) {
+// else, as [Launch] says. The error is [ErrAbsent].
+func (f *File) WithCapabilities(server string, c sallyport.Capabilities, filesStand bool) (*File, error) {
 	out := f.clone()
 	s, ok := out.Servers[server]
 	if !ok {
 		return nil, fmt.Errorf("server %s %w", cleanName(server), ErrAbsent)
 	}
-	s.Capabilities = group.Normal(&c)
+	s.Capabilities, s.FilesStand = group.Normal(&c), filesStand
 	out.Servers[server] = s
 	return out, nil
 }

@@ -23,6 +23,22 @@ func (d *changeCollector) compareLaunch(was, is *Launch) {
 	differs(RuleURL, "url", was.URL, is.URL)
 	d.compareReachSet(reachSet{"env", RuleEnvGained, RuleEnvLost, was.Env, is.Env, slices.Contains[[]string]})
 	d.compareCapabilities(was.Capabilities, is.Capabilities)
+	d.compareStanding(was, is)
+}
+
+// compareStanding reports whether declared files stand now, for which a role needed
+// a list before, and the reverse.
+func (d *changeCollector) compareStanding(was, is *Launch) {
+	const field, stands = "files_stand", "the declared files stand in a role that has no list for files"
+	switch fs := is.Capabilities.FSReach; {
+	case was.FilesStand == is.FilesStand:
+	case was.FilesStand:
+		d.addChange(RuleReachLost, field, stands, absentValue{})
+	case fs != nil && !fs.Write.IsZero():
+		d.addChange(RuleWriteGained, field, absentValue{}, stands)
+	default:
+		d.addChange(RuleReachGained, field, absentValue{}, stands)
+	}
 }
 
 // reachSet is one list of a declaration on both sides.

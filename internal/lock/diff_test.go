@@ -159,6 +159,7 @@ func TestServerChangesHaveTheirSeverity(t *testing.T) {
 		{"path below", c(func(c *sallyport.Capabilities) { c.FSReach.Read = sallyport.Paths("/data/a") }), "low reach-lost capabilities/fs_reach/read"},
 		{"path out of the folder", c(func(c *sallyport.Capabilities) { c.FSReach.Read = sallyport.Paths("/data", "/data/../etc") }), "critical reach-gained capabilities/fs_reach/read"},
 		{"left to the personality", c(func(c *sallyport.Capabilities) { c.FSReach.Read = sallyport.FromPersonality() }), "critical reach-gained capabilities/fs_reach/read|low reach-lost capabilities/fs_reach/read"},
+		{"files without a list of a role", func(o *lock.Offer) { o.FilesStand = true }, "critical reach-gained files_stand"},
 		{"write", c(func(c *sallyport.Capabilities) { c.FSReach.Write = sallyport.Paths("/data") }), "critical write-gained capabilities/fs_reach/write"},
 		{"direct write", c(func(c *sallyport.Capabilities) {
 			c.FSReach.Write, c.FSReach.Mode = sallyport.Paths("/data"), sallyport.FSDirect

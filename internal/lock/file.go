@@ -139,6 +139,9 @@ type Launch struct {
 	Env []string `json:"env,omitempty"`
 	// Capabilities is the effective declaration. Its lists are sets.
 	Capabilities sallyport.Capabilities `json:"capabilities"`
+	// FilesStand says that some role that lists the server has no list for files,
+	// so that the declared ones stand. Without it a role's list bounds them.
+	FilesStand bool `json:"files_stand,omitempty"`
 }
 
 // Binary is a file that runs.

@@ -58,6 +58,6 @@ func (f *File) CheckLaunch(server string, now *Launch) (ok bool, why string) {
 // touch.
 func (l *Launch) differsInReachOnly(other *Launch) bool {
 	same := *other
-	same.Capabilities = l.Capabilities
+	same.Capabilities, same.FilesStand = l.Capabilities, l.FilesStand
 	return l.Digest() == same.Digest()
 }

@@ -51,11 +51,12 @@ func (p *planner) changeLock(plan *Plan, next *app.Runtime) error {
 	if why := pins.CheckDeclared(p.target.name); why != "" {
 		return fmt.Errorf("the declaration of %s is not what is pinned: %s. Look at it first: sallyport lock accept %s", p.target.name, why, p.target.name)
 	}
-	file, err := pins.File.WithCapabilities(p.target.name, next.Servers.Pins.Servers[p.target.name].Capabilities())
+	now, stand := next.Servers.Pins.Servers[p.target.name].Capabilities()
+	file, err := pins.File.WithCapabilities(p.target.name, now, stand)
 	if err != nil {
 		return err
 	}
-	now, err := file.Bytes()
+	is, err := file.Bytes()
 	if err != nil {
 		return err
 	}
@@ -63,9 +64,9 @@ func (p *planner) changeLock(plan *Plan, next *app.Runtime) error {
 	if err != nil {
 		return err
 	}
-	change := onestep.Change{Path: pins.Path, Old: old, New: now}
+	change := onestep.Change{Path: pins.Path, Old: old, New: is}
 	switch {
-	case string(old) == string(now):
+	case string(old) == string(is):
 	case plan.revoke:
 		plan.files = append(plan.files, change)
 	default:
