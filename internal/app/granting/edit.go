@@ -72,12 +72,15 @@ func (p *planner) resolve(k kind, s string) string {
 	return s
 }
 
-// roleList returns the list of a role that bounds a kind; bounded is false for a
-// role without one, under which declarations stand.
-func roleList(p *sallyport.Personality, k kind) (list []string, bounded bool) {
+// roleList returns the list of a role that bounds a kind for a target; bounded is
+// false for a role without one, under which declarations stand.
+func (t *target) roleList(p *sallyport.Personality, k kind) (list []string, bounded bool) {
 	n := p.Network
 	switch k {
 	case kindRead, kindWrite:
+		if p.FilesStand(&t.tool) {
+			return nil, false
+		}
 		if p.FSReach == nil {
 			return nil, true
 		}
@@ -105,13 +108,13 @@ func roleList(p *sallyport.Personality, k kind) (list []string, bounded bool) {
 }
 
 // allowsItem reports whether a role lets an item through, and why it never would.
-func allowsItem(p *sallyport.Personality, item grantItem) (bool, error) {
+func (t *target) allowsItem(p *sallyport.Personality, item grantItem) (bool, error) {
 	if n := p.Network; n != nil && (item.kind == kindHost || item.kind == kindPrivate) {
 		if r, ok := group.FindReach("network"); ok && r.Covers(n.Deny, item.resolved) {
 			return false, fmt.Errorf("%s is under safety.network.deny of the role %s, which no grant beats", item.text, p.Name)
 		}
 	}
-	list, bounded := roleList(p, item.kind)
+	list, bounded := t.roleList(p, item.kind)
 	if !bounded {
 		return true, nil
 	}
@@ -130,12 +133,15 @@ func (p *planner) findAdditions(items []grantItem) (edits []edit, err error) {
 			edits = append(edits, edit{p.holder, lists[item.kind].declared, item})
 		}
 		for _, role := range p.target.roles {
-			ok, err := allowsItem(role, item)
+			ok, err := p.target.allowsItem(role, item)
 			if err != nil {
 				return nil, err
 			}
-			if _, bounded := roleList(role, item.kind); !bounded && p.target.kind == targetRole && item.kind != kindPrivate {
-				return nil, fmt.Errorf("the role %s has no list for this, so that what a server or tool declares stands: grant %s to the server or tool", role.Name, item.text)
+			if p.target.kind == targetRole || p.leavesToRole(role, item) {
+				if err := p.refuseFirstEntry(role, item); err != nil {
+					return nil, err
+				}
+				ok = ok && p.target.kind == targetRole
 			}
 			if !ok {
 				edits = append(edits, edit{[]string{"personalities", role.Name}, lists[item.kind].role, item})
@@ -148,6 +154,38 @@ func (p *planner) findAdditions(items []grantItem) (edits []edit, err error) {
 		return nil, fmt.Errorf("several roles list %s and would all be widened: %s. Name one with --role, or each in turn", p.target.name, strings.Join(roles, ", "))
 	}
 	return edits, nil
+}
+
+// leavesToRole reports whether a declaration leaves a kind to a role that has no list
+// for it, and so gives nothing.
+func (p *planner) leavesToRole(role *sallyport.Personality, item grantItem) bool {
+	r, ok := group.FindReach(lists[item.kind].reach)
+	_, bounded := p.target.roleList(role, item.kind)
+	if item.kind == kindBinary && !role.DeclarationsStand {
+		return false // any binary is what it says
+	}
+	return ok && !bounded && r.Defers(&p.target.declared)
+}
+
+// refuseFirstEntry refuses to make the first list of a role for a kind where what a
+// server or tool declares stands without one: the list would bound all of them.
+func (p *planner) refuseFirstEntry(role *sallyport.Personality, item grantItem) error {
+	who := "a server or tool"
+	switch item.kind {
+	case kindPrivate:
+		return nil
+	case kindRead, kindWrite:
+		parts := p.rt.Config.StandingParts(role)
+		if len(parts) == 0 {
+			return nil
+		}
+		who = parts[0].ID
+	default:
+		if _, bounded := p.target.roleList(role, item.kind); bounded {
+			return nil
+		}
+	}
+	return fmt.Errorf("the role %s has no list for this, so that what %s declares stands: grant %s to the server or tool that needs it, or write the list by hand, which then bounds all of them", role.Name, who, item.text)
 }
 
 // findRemovals returns the entries that a request takes off.

@@ -25,6 +25,8 @@ type target struct {
 	kind, name string
 	// declared is what a server or tool declares.
 	declared sallyport.Capabilities
+	// tool is a tool of the server, or the tool itself, as roles list it.
+	tool sallyport.Tool
 	// roles are those that list a server or tool.
 	roles []*sallyport.Personality
 }
@@ -57,6 +59,7 @@ func findTarget(rt *app.Runtime, r *Request) (*target, error) {
 		for i := range rt.Servers.Declared {
 			if rt.Servers.Declared[i].Name == name {
 				t.declared = rt.Servers.Declared[i].Capabilities
+				t.tool = sallyport.Tool{Name: "mcp__" + name + "__"}
 			}
 		}
 		for _, role := range rt.RolesWith(name) {
@@ -66,7 +69,7 @@ func findTarget(rt *app.Runtime, r *Request) (*target, error) {
 	case targetTool:
 		for i := range rt.Tools {
 			if rt.Tools[i].Name == name {
-				t.declared = rt.Tools[i].Capabilities
+				t.declared, t.tool = rt.Tools[i].Capabilities, rt.Tools[i]
 			}
 		}
 		for _, role := range c.Names() {
