@@ -32,9 +32,13 @@ cannot be loaded.`,
 				rt.PrintWarnings(env.Stderr)
 				env.warnOfCopies(rt.Config.Files...)
 				misfits, lacking := app.CollectMisfits(rt), rt.FindLacks(cmd.Context())
+				changes, err := rt.VersionChanges()
+				if err != nil {
+					return err
+				}
 				report := checkReport{
 					OK: len(misfits) == 0 && len(lacking) == 0 && len(rt.Servers.Failed()) == 0, Servers: report.DescribeServers(&rt.Servers), Files: rt.Config.Files, Workspace: rt.Config.Workspace,
-					Personalities: rt.Config.Names(), Misfits: misfits, Lacking: lacking, Enforced: report.DescribeEnforcement(rt), Packages: rt.PackageSources(),
+					Personalities: rt.Config.Names(), Misfits: misfits, Lacking: lacking, Enforced: report.DescribeEnforcement(rt), Packages: rt.PackageSources(), Version2: changes,
 				}
 				if p := env.newPrinter(f); !p.JSON {
 					report.printReport(p, rt)
@@ -61,6 +65,8 @@ type checkReport struct {
 	Enforced []report.Enforcement `json:"enforced"`
 	// Packages lists the registries from which servers are installed.
 	Packages []app.PackageSource `json:"packages,omitempty"`
+	// Version2 lists what version 2 of the format would change.
+	Version2 []app.VersionChange `json:"version_2,omitempty"`
 }
 
 func (r *checkReport) printReport(p *report.Printer, rt *app.Runtime) {
@@ -100,6 +106,7 @@ func (r *checkReport) printReport(p *report.Printer, rt *app.Runtime) {
 		}
 		p.PrintFix("       ", l.Fix)
 	}
+	report.PrintVersionChanges(p, r.Version2)
 	p.PrintLine("")
 	report.PrintEnforcement(p, r.Enforced)
 }
