@@ -24,7 +24,7 @@ func (i *clientImport) extendText(p *serverPlan, content string) (string, error)
 	}
 	old, there := i.config.Personalities[p.role]
 	if !there {
-		add([]string{"personalities"}, p.renderPersonality())
+		add([]string{"personalities"}, p.renderPersonality(i.config.Version))
 		return content, err
 	}
 	role := []string{"personalities", p.role}
@@ -32,6 +32,9 @@ func (i *clientImport) extendText(p *serverPlan, content string) (string, error)
 	var reads, writes []string
 	if old.FSReach != nil {
 		reads, writes = old.FSReach.Read, old.FSReach.Write
+	}
+	if old.DeclarationsStand && reads == nil && writes == nil {
+		return content, err // a list would bound the servers that the role has already
 	}
 	add(append(role, "fs_reach", "read"), renderItems("", withoutItems(p.readPaths(), reads)))
 	add(append(role, "fs_reach", "write"), renderItems("", withoutItems(p.writePaths(), writes)))

@@ -21,7 +21,7 @@ func (p *serverPlan) renderDocument(title string) (string, error) {
 		b.WriteString(strings.Repeat(" ", indent) + text + "\n")
 	}
 	line(0, "# The MCP servers of %s, as `sallyport import` reads them.", text.PrintableLine(title))
-	line(0, "version: 1")
+	line(0, "version: 2")
 	if len(p.registries) > 0 {
 		line(0, "packages:")
 	}
@@ -48,7 +48,7 @@ func (p *serverPlan) renderDocument(title string) (string, error) {
 		return b.String(), nil
 	}
 	line(0, "personalities:")
-	for _, l := range p.renderPersonality() {
+	for _, l := range p.renderPersonality(2) {
 		line(2, "%s", l)
 	}
 	return b.String(), nil
@@ -67,8 +67,8 @@ func (p *plannedServer) renderComments() (lines []string) {
 }
 
 // renderPersonality returns the lines of a personality that may use these servers and
-// nothing else.
-func (p *serverPlan) renderPersonality() []string {
+// nothing else. Under version 2 of the format their declarations bound its files.
+func (p *serverPlan) renderPersonality(version int) []string {
 	lines := []string{
 		p.role + ":",
 		"  description: " + strconv.Quote("The MCP servers of "+text.PrintableLine(p.files[0].Client.Title)+"."),
@@ -77,7 +77,7 @@ func (p *serverPlan) renderPersonality() []string {
 	}
 	lines = append(lines, renderItems("    ", p.grantedServers())...)
 	reads, writes := p.readPaths(), p.writePaths()
-	if len(reads)+len(writes) == 0 {
+	if len(reads)+len(writes) == 0 || version == 2 {
 		return lines
 	}
 	lines = append(lines, "  fs_reach:")

@@ -296,7 +296,7 @@ func (im *importer) verifyAction(m *builtAction, at yamldoc.Node) error {
 func decodeBack(text orderedObject) error {
 	p := layerPrinter{}
 	p.writeAction(&builtAction{text: text})
-	c, err := config.Parse("the action", []byte("version: 1\nactions:\n"+p.b.String()), &config.Options{Dir: "/"})
+	c, err := config.Parse("the action", []byte("version: 2\nactions:\n"+p.b.String()), &config.Options{Dir: "/"})
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (im *importer) printLayer(name string, actions []builtAction) []byte {
 			p.writeComment("", "Left out: "+n.Text)
 		}
 	}
-	p.b.WriteString("version: 1\nactions:\n")
+	p.b.WriteString("version: 2\nactions:\n")
 	for i := range actions {
 		p.writeAction(&actions[i])
 	}
