@@ -22,7 +22,7 @@ func (rt *Runtime) openChildren() error {
 		return err
 	}
 	rt.Toolchains = shown
-	rt.makeUserFolder()
+	rt.makeUserFolders()
 	runner, err := sandbox.New(&sandbox.Options{
 		Level: rt.Config.Sandbox.Level, Files: rt.files, Network: rt.network, Warm: -1, Logger: rt.Logger,
 		Toolchains: shown, Pending: rt.PendingChanges().Dir,
@@ -40,12 +40,17 @@ func (rt *Runtime) openChildren() error {
 	return nil
 }
 
-// makeUserFolder makes the user's folder of this program where a role may write the
-// folder that it is to lie in: children are kept from what is there when they start.
-func (rt *Runtime) makeUserFolder() {
-	home := rt.Env.Home
-	if folder := userFolder(home); home != "" && rt.isWritable(folder) {
-		_ = os.MkdirAll(folder, 0o700) // without it, no command notes a change there
+// makeUserFolders makes the user's folders of this program where a role may write the
+// folder that they are to lie in: children are kept from what is there when they start.
+func (rt *Runtime) makeUserFolders() {
+	folders := []string{rt.Env.serverFolder()}
+	if rt.Env.Home != "" {
+		folders = append(folders, userFolder(rt.Env.Home))
+	}
+	for _, folder := range folders {
+		if folder != "" && rt.isWritable(folder) {
+			_ = os.MkdirAll(folder, 0o700) // without it, no command believes what is there
+		}
 	}
 }
 

@@ -66,9 +66,9 @@ func folderEnv(t *testing.T, dir string) *environment {
 	return env
 }
 
-// TestAChildDoesNotMakeTheUsersFolder has a child that may write the user's home plant
+// TestAChildDoesNotMakeTheUsersFolders has a child that may write the user's home plant
 // what the next command would act on.
-func TestAChildDoesNotMakeTheUsersFolder(t *testing.T) {
+func TestAChildDoesNotMakeTheUsersFolders(t *testing.T) {
 	t.Parallel()
 	needs.Programs(t, "bash")
 	dir := configured(t, `version: 1
@@ -76,11 +76,14 @@ personalities:
   ops: {toolset: ["@terminal"], fs_reach: {read: ["${home}"], write: ["${home}"]}}
 `)
 	env, out := inFolder(t, dir)
-	code := runCommand(t.Context(), []string{"call", "terminal", `{"command":"touch here; mkdir -p .local/state/sallyport/steps/x"}`}, env)
+	env.Lookup = func(name string) (string, bool) { return filepath.Join(dir, "states"), name == "XDG_STATE_HOME" }
+	code := runCommand(t.Context(), []string{"call", "terminal", `{"command":"touch here; mkdir -p .local/state/sallyport/steps/x; mkdir -p states/sallyport/servers/x"}`}, env)
 	if _, err := os.Stat(filepath.Join(dir, "here")); err != nil {
 		t.Fatalf("call = %d, the child does not write its home: %v\n%s", code, err, out)
 	}
-	if _, err := os.Stat(filepath.Join(dir, ".local/state/sallyport/steps")); !os.IsNotExist(err) {
-		t.Errorf("the child made the folder of the user's notes: %v", err)
+	for _, made := range []string{".local/state/sallyport/steps", "states/sallyport/servers/x"} {
+		if _, err := os.Stat(filepath.Join(dir, made)); !os.IsNotExist(err) {
+			t.Errorf("the child made %s: %v", made, err)
+		}
 	}
 }
