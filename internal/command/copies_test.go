@@ -59,15 +59,30 @@ func TestC1_ImportLeavesNoCopyForAgentsOrGit(t *testing.T) {
 			t.Errorf("%q does not name %s: %s", args, old, out)
 		}
 	}
-	// Each of the two copies can restore the file.
-	if err := os.Remove(holding[0]); err != nil {
+	// What lies beside the file restores nothing: anybody may have put it there. The
+	// warning says where a copy goes that the user trusts.
+	if err := os.Rename(holding[0], holding[0]+".away"); err != nil {
+		t.Fatal(err)
+	}
+	connected, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runSallyport(t, dir, "import", "--rollback", "claude-code")
+	if got, err := os.ReadFile(path); err != nil || string(got) != string(connected) {
+		t.Errorf("the client's file is %q (%v), want it as it was", got, err)
+	}
+	out, _ := sallyportCommand(dir, "check").CombinedOutput()
+	_, to, _ := strings.Cut(string(out), "or move it to ")
+	to, _, _ = strings.Cut(to, "\n")
+	if err := os.Rename(old, to); err != nil {
 		t.Fatal(err)
 	}
 	runSallyport(t, dir, "import", "--rollback", "claude-code")
 	if got, err := os.ReadFile(path); err != nil || string(got) != before {
 		t.Errorf("the client's file is %q (%v), want what it was", got, err)
 	}
-	if _, err := os.Stat(old); err == nil {
+	if _, err := os.Stat(to); err == nil {
 		t.Error("the copy that was put back is still there")
 	}
 }

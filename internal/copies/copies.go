@@ -113,15 +113,12 @@ func (f Folder) writeCopy(path string, content []byte, now time.Time) (copied st
 	return copied, nil
 }
 
-// ListOf lists the copies of a file, the newest first. The list includes the
-// copies that earlier versions left beside the file.
+// ListOf lists the copies of a file, the newest first. Copies that earlier versions left
+// beside the file do not count: agents and other people's repositories put files
+// there, and what a client starts comes from a copy.
 func (f Folder) ListOf(path string) []string {
-	list := append(listCopies(f.dir, namePrefix(path)), copiesBeside(path)...)
-	stamp := func(name string) string {
-		name = strings.TrimSuffix(name, nameEnding)
-		return name[max(0, len(name)-len(timeStamp)):]
-	}
-	slices.SortStableFunc(list, func(a, b string) int { return strings.Compare(stamp(b), stamp(a)) })
+	list := listCopies(f.dir, namePrefix(path))
+	slices.Reverse(list) // the names end in the time
 	return list
 }
 
