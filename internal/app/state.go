@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"runtime"
 
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/store"
@@ -20,10 +21,26 @@ func openState(ctx context.Context, s config.State, logger *slog.Logger) (store.
 	case config.StateMemory:
 		return memory.New(nil)
 	case config.StateSQLite:
+		if err := checkStateFile(s.Path); err != nil {
+			return nil, err
+		}
 		return sqlite.Open(ctx, s.Path, &sqlite.Options{Logger: logger})
 	default:
 		return nil, fmt.Errorf("no backend stores state of the kind %q", s.Kind)
 	}
+}
+
+// checkStateFile refuses a file that other users may read or write. This program makes
+// none: such a file came from elsewhere, as with a repository, and who made it knows
+// the tokens that it holds and what it says is approved.
+func checkStateFile(path string) error {
+	const others = 0o006
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&others == 0 {
+		return nil // the store says what is wrong with a file that cannot be looked at
+	}
+	return fmt.Errorf("%s is open to other users (mode %#o), as is what comes with a repository, whose makers know the tokens in it: remove it, or chmod 600 it if it is yours",
+		path, info.Mode().Perm())
 }
 
 // openStore opens the state that the configuration names.
