@@ -6,8 +6,10 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/profiles"
 )
 
 // TestAFlagWithoutValueNamesItsForm passes each flag about a server without the
@@ -122,6 +124,22 @@ func TestNothingElseIsChanged(t *testing.T) {
 		err := i.compareConfig(p, load(tt.text))
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("compare = %v, want %q, for\n%s", err, tt.want, tt.text)
+		}
+	}
+}
+
+// TestABroadFolderIsSaid names folders that hold the user's home, for a server with a
+// profile and one without.
+func TestABroadFolderIsSaid(t *testing.T) {
+	t.Parallel()
+	for _, known := range []*profiles.Profile{nil, profiles.Of(profiles.NPM, "@modelcontextprotocol/server-filesystem")} {
+		for path, want := range map[string]bool{"/": true, "/home": true, "/home/u": true, "/home/u/work": false} {
+			p := &plannedServer{profile: known}
+			p.entry.Capabilities.FSReach = &sallyport.FSCapability{Read: sallyport.Paths(path)}
+			p.noteProposal("/home/u")
+			if got := strings.Contains(strings.Join(p.notes, "\n"), path+" holds far more than one server needs"); got != want {
+				t.Errorf("known %v, %s: %q", known != nil, path, p.notes)
+			}
 		}
 	}
 }

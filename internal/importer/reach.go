@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // proposeReach proposes what a server may touch: read access to the folders and files
@@ -78,16 +79,20 @@ func (p *plannedServer) noteProposal(home string) {
 	c := &p.entry.Capabilities
 	switch {
 	case p.entry.URL != "" || p.observed:
+		return
 	case p.profile != nil:
 		p.addNote("proposed: what the profile %s says that it needs", p.profile.Name)
 	case c.Empty():
 		p.addNote("capabilities are empty: the server may touch nothing until you name what it needs")
 	case c.FSReach != nil:
 		p.addNote("proposed: read access to what its arguments name, and no write access")
-		for _, path := range c.FSReach.Read.Paths {
-			if path == "/" || path == home {
-				p.addNote("%s holds far more than one server needs: name the folders that it needs instead", path)
-			}
+	}
+	if c.FSReach == nil {
+		return
+	}
+	for _, path := range c.FSReach.Read.Paths {
+		if reach.Within(path, home) {
+			p.addNote("%s holds far more than one server needs: name the folders that it needs instead", path)
 		}
 	}
 }
