@@ -15,8 +15,10 @@ import (
 
 // serverPlan is the outcome for all servers of a client.
 type serverPlan struct {
-	files   []*clients.File
-	role    string
+	files []*clients.File
+	role  string
+	// listed holds the servers that the role may use already.
+	listed  []string
 	servers []*plannedServer
 	// registries are those of this machine from which the packages come.
 	registries []ownRegistry
@@ -39,6 +41,9 @@ func (i *clientImport) planServers(ctx context.Context, files []*clients.File) (
 	p := &serverPlan{files: files, role: i.o.Personality}
 	if p.role == "" {
 		p.role = i.client.Name
+	}
+	if role, ok := i.config.Personality(p.role); ok {
+		p.listed = role.MCPServers
 	}
 	for _, f := range files {
 		for _, s := range f.Servers() {
@@ -138,6 +143,7 @@ func (i *clientImport) checkDeclaration(p *plannedServer) {
 		return
 	}
 	if pkg := now.Package; pkg != nil && pkg.Check() != nil {
+		p.lacksVersion = true
 		p.addNote("%s has no exact version, and does not start without one: write it with --pin %s=VERSION; sallyport lock names the newest", pkg.Name, p.name)
 	}
 	for k := range i.config.Servers {
@@ -146,7 +152,7 @@ func (i *clientImport) checkDeclaration(p *plannedServer) {
 			continue
 		}
 		was, err := upstream.Decode(part.ID, part.JSON, &upstream.DecodeOptions{Dir: part.Dir, Workspace: i.config.Workspace, Home: i.env.Home})
-		if err == nil && was.URL == now.URL && was.Transport == now.Transport && slices.Equal(was.Command, now.Command) && reflect.DeepEqual(was.Env, now.Env) {
+		if err == nil && isSameServer(&was, &now) {
 			p.state, p.why = stateDeclared, []string{"declared at " + part.Source("") + ", which stays as it is"}
 			return
 		}
@@ -154,9 +160,30 @@ func (i *clientImport) checkDeclaration(p *plannedServer) {
 	}
 }
 
+// isSameServer reports whether a declaration is of the server that the client has,
+// which may leave the version of its package open.
+func isSameServer(was, now *upstream.Server) bool {
+	same := slices.Equal(was.Command, now.Command)
+	if a, b := was.Package, now.Package; a != nil && b != nil && b.Check() != nil {
+		same = a.Registry == b.Registry && a.Name == b.Name && slices.Equal(was.Arguments, now.Arguments)
+	}
+	return same && was.URL == now.URL && was.Transport == now.Transport && reflect.DeepEqual(was.Env, now.Env)
+}
+
+// newServers returns the servers that the personality gets: those that are written, and
+// those that are declared already and that it does not list yet.
+func (p *serverPlan) newServers() (list []*plannedServer) {
+	for _, s := range p.servers {
+		if s.state == stateReady || s.state == stateDeclared && !slices.Contains(p.listed, s.name) {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
 // readPaths returns the folders that the personality has to reach for its servers.
 func (p *serverPlan) readPaths() (list []string) {
-	for _, s := range p.readyServers() {
+	for _, s := range p.newServers() {
 		if fs := s.entry.Capabilities.FSReach; fs != nil {
 			list = append(list, fs.Read.Paths...)
 		}
@@ -166,7 +193,7 @@ func (p *serverPlan) readPaths() (list []string) {
 }
 
 func (p *serverPlan) writePaths() (list []string) {
-	for _, s := range p.readyServers() {
+	for _, s := range p.newServers() {
 		if fs := s.entry.Capabilities.FSReach; fs != nil {
 			list = append(list, fs.Write.Paths...)
 		}

@@ -58,6 +58,8 @@ type plannedServer struct {
 	replaced bool
 	// observed is true when the server was observed.
 	observed bool
+	// lacksVersion is true when its package names no exact version.
+	lacksVersion bool
 	// lacksHosts is true when the hosts for its secrets are all that is missing.
 	lacksHosts bool
 }
