@@ -26,13 +26,16 @@ func importCommand(env *environment, f *flags) *cobra.Command {
 		Short: "Take over the MCP servers of a client",
 		Long: `Take over the MCP servers that a client starts by itself, so that their calls
 pass the gate. Without an argument the command lists the servers that it finds.
-With a client or a file it prints the configuration that it would write, with
-remarks, and changes nothing.
+With a client or a file it shows at a terminal what each server would get, asks once
+for each, and takes over those that you agree to. Without a terminal it prints the
+configuration that it would write, with remarks, and changes nothing.
 
---yes does all of it: it finds the versions of packages, installs and pins them,
-starts every server through the gate and makes a first call of those that it knows.
-The servers that work take the place of the client's. What does not work stays with
-the client, and the command says why.
+--yes takes over every server without a question. Either way the command finds the
+versions of packages, installs and pins them, starts every server through the gate
+and makes a first call of those that it knows. The servers that work take the place
+of the client's. What does not work stays with the client, and the command says why.
+A private address, a folder to write outside the workspace, and a host for a secret
+that the client's file does not name are never granted so.
 
 --write adds the servers to the configuration, under a personality with the name
 of the client, and changes the client's file: it now starts this program in their
@@ -100,6 +103,14 @@ func (e *environment) importServers(ctx context.Context, f *flags, o *importer.O
 	case do.yes:
 		e.warnOfMachine(f)
 		return importer.TakeOver(ctx, env, o)
+	case e.canAsk(f) && !o.Observe:
+		e.warnOfMachine(f)
+		env.Ask = e.askLine
+		err := importer.TakeOver(ctx, env, o)
+		if errors.Is(err, importer.ErrQuit) {
+			return &exitError{code: exitFailed, err: err}
+		}
+		return err
 	default:
 		return importer.PreviewServers(ctx, env, o)
 	}

@@ -13,7 +13,7 @@
 // and the user reads the preview.
 //
 // The files stand in this order, and none uses a name of a file before it:
-// openapi; list; rollback; preview, write, draft, extend, compare; report, yaml; plan;
+// openapi; list; rollback; preview, write, draft, extend, compare; ask; report, yaml; plan;
 // registries; observe, watch; launch, container, profile, variables, headers,
 // values, reach, known; client, server, names, environment.
 package importer

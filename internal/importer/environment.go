@@ -25,6 +25,9 @@ type Environment struct {
 	Folders *clients.Folders
 	// Out receives the answer, Err what is said beside it.
 	Out, Err io.Writer
+	// Ask puts a question to the user and returns the answer; ok is false at the end
+	// of the input. nil means that nobody can be asked.
+	Ask func(question string) (answer string, ok bool)
 	// JSON selects an answer for programs.
 	JSON bool
 	// Version is the version of this program, which an observed server is told.

@@ -44,8 +44,10 @@ func (i *clientImport) printPreview(p *serverPlan) error {
 	say("%s", p.summarizeStates())
 	i.printOtherFolders(p, say)
 	switch {
-	case p.countState(stateBlocked) > 0:
+	case p.countState(stateBlocked) > 0 && i.o.Observe, len(p.grantedServers()) == 0 && p.countState(stateBlocked) > 0:
 		say("nothing was written. What is blocked needs one of the changes above, or --leave SERVER")
+	case p.countState(stateBlocked) > 0:
+		say("nothing was written. What is blocked stays with the client, or needs one of the changes above; next: %s", i.writeCommand())
 	case len(p.grantedServers()) > 0:
 		say("nothing was written; next: %s", i.writeCommand())
 	default:
@@ -70,13 +72,15 @@ func (i *clientImport) writeCommand() string {
 	add("plain", i.o.Plain...)
 	add("host", i.o.Hosts...)
 	add("pin", i.o.Pins...)
+	last := "--yes"
 	if i.o.Observe {
+		last = "--write"
 		words = append(words, "--observe")
 	}
 	for k := range words {
 		words[k] = text.ShellWord(words[k])
 	}
-	return strings.Join(append(words, "--write"), " ")
+	return strings.Join(append(words, last), " ")
 }
 
 // printOtherFolders names the servers that the files declare for other folders.

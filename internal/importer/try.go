@@ -4,8 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Trial names a server that is started before its client loses it, and a first
@@ -33,53 +37,99 @@ func (r *TrialResult) Works() bool { return r.Why == "" }
 
 // TakeOver tries every server through the gate and adds those that work to the
 // configuration, pinned. Only then does it replace these in the client's files. A
-// server that does not work stays with the client, and the report says why.
+// server that does not work stays with the client, and the report says why. Where the
+// environment can ask, only the servers that the user agrees to are started.
 func TakeOver(ctx context.Context, e *Environment, o *Options) error {
 	options := *o
 	options.Leave, options.Pins = slices.Clone(o.Leave), slices.Clone(o.Pins)
-	left := map[string]string{}
-	var tried *Draft
+	t := &takeOver{env: e, options: &options, left: map[string]string{}, asked: e.Ask == nil}
 	for {
 		i, p, err := planImport(ctx, e, &options)
 		if err != nil {
 			return err
 		}
-		changed := false
-		leave := func(s *plannedServer, why string) {
-			left[s.found.Name], changed = why, true
-			options.Leave = append(options.Leave, s.found.Name)
-		}
-		for _, s := range p.servers {
-			if s.state == stateBlocked {
-				leave(s, strings.Join(s.why, "; "))
-			}
-		}
-		if !changed && tried == nil && len(p.readyServers()) > 0 {
-			d, results, err := i.tryPlan(ctx, p)
+		if again, err := t.narrowPlan(ctx, i, p); err != nil || !again {
 			if err != nil {
 				return err
 			}
-			tried = d
-			for _, s := range p.readyServers() {
-				switch r := results[s.name]; {
-				case r.Version != "":
-					options.Pins = append(options.Pins, s.found.Name+"="+r.Version)
-					changed, tried = true, nil
-				case !r.Works():
-					leave(s, r.Why+s.adviseSecrets())
-				}
-			}
-		}
-		if !changed {
 			for _, s := range p.servers {
-				if why, ok := left[s.found.Name]; ok {
+				if why, ok := t.left[s.found.Name]; ok {
 					s.why = []string{why}
 				}
 			}
 			i.tried = true
-			return i.writePlan(ctx, p, tried)
+			return i.writePlan(ctx, p, t.tried)
 		}
 	}
+}
+
+// takeOver is an import that tries its servers.
+type takeOver struct {
+	env     *Environment
+	options *Options
+	// left maps the servers that stay with the client to the reasons.
+	left map[string]string
+	// asked is true once the user was asked, or cannot be.
+	asked bool
+	// tried is the draft of the trial of all servers that are still planned.
+	tried *Draft
+}
+
+// narrowPlan takes the next step from a plan to one whose servers all work: it leaves
+// out what cannot be carried over, asks, finds versions, and tries the servers. again
+// is true when that changed the options.
+func (t *takeOver) narrowPlan(ctx context.Context, i *clientImport, p *serverPlan) (again bool, err error) {
+	for _, s := range p.servers {
+		if s.state == stateBlocked {
+			t.leaveServer(s, strings.Join(s.why, "; "))
+			again = true
+		}
+	}
+	switch {
+	case again || t.tried != nil || len(p.readyServers()) == 0:
+		return again, nil
+	case !t.asked:
+		t.asked = true
+		return true, t.askServers(p)
+	}
+	unversioned := p.onlyReady(func(s *plannedServer) bool { return s.lacksVersion })
+	if len(unversioned.readyServers()) > 0 {
+		_, results, err := i.tryPlan(ctx, unversioned)
+		return true, t.applyResults(unversioned, results, err)
+	}
+	d, results, err := i.tryPlan(ctx, p)
+	t.tried = d
+	return true, t.applyResults(p, results, err)
+}
+
+// onlyReady returns a plan that writes only some of the servers.
+func (p *serverPlan) onlyReady(wanted func(s *plannedServer) bool) *serverPlan {
+	some := *p
+	some.servers = slices.DeleteFunc(slices.Clone(p.servers), func(s *plannedServer) bool { return s.state == stateReady && !wanted(s) })
+	return &some
+}
+
+// leaveServer leaves a server with the client.
+func (t *takeOver) leaveServer(s *plannedServer, why string) {
+	t.left[s.found.Name] = why
+	t.options.Leave = append(t.options.Leave, s.found.Name)
+}
+
+// applyResults takes over the versions that a trial found, and leaves the servers that
+// failed it.
+func (t *takeOver) applyResults(p *serverPlan, results map[string]TrialResult, err error) error {
+	if err != nil {
+		return err
+	}
+	for _, s := range p.readyServers() {
+		switch r := results[s.name]; {
+		case r.Version != "":
+			t.options.Pins = append(t.options.Pins, s.found.Name+"="+r.Version)
+		case !r.Works():
+			t.leaveServer(s, r.Why+s.adviseSecrets()+s.adviseAddress(p.role))
+		}
+	}
+	return nil
 }
 
 // adviseSecrets says which values a server that does not work may lack.
@@ -88,6 +138,20 @@ func (p *plannedServer) adviseSecrets() (advice string) {
 		advice += fmt.Sprintf("; the value of %s goes into %s", w.Name, w.Put)
 	}
 	return advice
+}
+
+// adviseAddress says how a remote server at a private address is reached, which import
+// never grants.
+func (p *plannedServer) adviseAddress(role string) string {
+	u, err := url.Parse(p.entry.URL)
+	if err != nil || u.Host == "" || !isPrivateName(u.Host) {
+		return ""
+	}
+	address := u.Host
+	if u.Port() == "" {
+		address = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	return fmt.Sprintf("; import grants no private address: sallyport grant %s --private %s, then run this again", role, text.ShellWord(address))
 }
 
 // tryPlan starts the servers of a plan as the configuration with them would. The
