@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/profiles"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -66,6 +67,10 @@ func (i *clientImport) secretVariable(p *plannedServer, name, text string, refs 
 	}
 	if len(refs) > 0 {
 		what = name + " refers to " + refs[0].String()
+	}
+	if len(hosts) == 0 && p.profile != nil && p.knownVariable(name) == (profiles.Variable{}) && len(p.profile.Hosts()) == 0 {
+		p.addNote("%s and stays out: the server is not known to use it; if it does: --host %s=HOST names who gets its value", what, p.name)
+		return
 	}
 	if len(hosts) == 0 {
 		p.lacksHosts = p.lacksHosts || p.state == stateReady
