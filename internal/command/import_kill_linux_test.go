@@ -1,0 +1,194 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/copies"
+	"github.com/sallyport/sallyport/internal/needs"
+)
+
+// importFolder returns a project with a client's file that starts one server, whose
+// program needs no package.
+func importFolder(t *testing.T) (dir string) {
+	t.Helper()
+	needs.Programs(t, "python3")
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile("../../gateway/upstream/testdata/server.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "home"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	place(t, dir, "server.py", string(script))
+	place(t, dir, ".mcp.json", `{"mcpServers": {"one": {"command": "/usr/bin/python3", "args": ["`+dir+`/server.py"]}}}`)
+	return dir
+}
+
+// importedFiles are what an import changes in a project.
+var importedFiles = []string{app.ConfigName, app.LockName, ".mcp.json", ".gitignore"}
+
+// importedState says whether the files of a project are as before an import, or as
+// after it.
+func importedState(t *testing.T, dir string) string {
+	t.Helper()
+	state := ""
+	for file, mark := range map[string]string{app.ConfigName: "one:", app.LockName: `"one"`, ".mcp.json": `"sallyport"`, ".gitignore": ".sallyport/"} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		is := "before"
+		if strings.Contains(string(text), mark) {
+			is = "after"
+		} else if err == nil && file != ".mcp.json" {
+			is = "half"
+		}
+		if state == "" {
+			state = is
+		}
+		if is != state {
+			return file + " differs from the others"
+		}
+	}
+	return state
+}
+
+// TestAKilledImportIsWhole ends an import at different points, by a signal that a
+// program cannot catch and by the one of Ctrl-C. The next command finds all files as
+// before or all as after, with nothing beside them, and the import can be run again.
+func TestAKilledImportIsWhole(t *testing.T) {
+	t.Parallel()
+	moments := map[string]func(dir string) string{
+		"at once":               func(dir string) string { return dir },
+		"with the first record": func(dir string) string { return filepath.Join(dir, app.StateDir, "state.db") },
+		"with the first copy": func(dir string) string {
+			return copies.FolderOf(filepath.Join(dir, "home")).Pattern(filepath.Join(dir, ".mcp.json"))
+		},
+		"with the note": func(dir string) string {
+			return filepath.Join(dir, "home/.local/state/sallyport/steps/*/step.json")
+		},
+		"with the lock file":     func(dir string) string { return filepath.Join(dir, app.LockName) },
+		"with the configuration": func(dir string) string { return filepath.Join(dir, app.ConfigName) },
+	}
+	for moment, sign := range moments {
+		for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
+			t.Run(moment+" by "+signal.String(), func(t *testing.T) {
+				t.Parallel()
+				dir := importFolder(t)
+				endImport(t, dir, sign(dir), signal)
+				runSallyport(t, dir, "explain", "read_file", "--path", "server.py")
+				if state := importedState(t, dir); state != "before" && state != "after" {
+					t.Errorf("after the next command: %s", state)
+				}
+				for _, file := range importedFiles {
+					if left, err := filepath.Glob(filepath.Join(dir, "."+strings.TrimPrefix(file, ".")+".*")); err != nil || len(left) > 0 {
+						t.Errorf("beside the files: %q (%v)", left, err)
+					}
+				}
+				runSallyport(t, dir, "import", "claude-code", "--yes")
+				if state := importedState(t, dir); state != "after" {
+					t.Errorf("after the import is run again: %s", state)
+				}
+				if out := runSallyport(t, dir, "call", "--personality", "claude-code", "mcp__one__echo", `{"text": "hi"}`); !strings.Contains(out, "hi") {
+					t.Errorf("the server answers %q", out)
+				}
+				runSallyport(t, dir, "audit", "verify")
+			})
+		}
+	}
+}
+
+// endImport starts an import and sends it a signal as soon as a file is there.
+func endImport(t *testing.T, dir, sign string, signal syscall.Signal) {
+	t.Helper()
+	var said bytes.Buffer
+	cmd := sallyportCommand(dir, "import", "claude-code", "--yes")
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // it is killed
+		close(ended)
+	}()
+	for {
+		if found, err := filepath.Glob(sign); err != nil || len(found) > 0 {
+			_ = cmd.Process.Signal(signal) // it may have ended by itself
+			break
+		}
+		select {
+		case <-ended:
+			t.Logf("the import ended by itself:\n%s", said.String())
+			return
+		default:
+			runtime.Gosched()
+		}
+	}
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Errorf("the import goes on after %v", signal)
+		_ = cmd.Process.Kill()
+		<-ended
+	}
+}
+
+// TestTwoImportsAtOnce runs several imports of one client. Whatever their order, the
+// files are those of one import, and no import tells of a success that is none.
+func TestTwoImportsAtOnce(t *testing.T) {
+	t.Parallel()
+	dir := importFolder(t)
+	type result struct {
+		out []byte
+		err error
+	}
+	results := make(chan result)
+	for range 3 {
+		go func() {
+			out, err := sallyportCommand(dir, "import", "claude-code", "--yes").CombinedOutput()
+			results <- result{out, err}
+		}()
+	}
+	worked := 0
+	for range 3 {
+		r := <-results
+		if r.err == nil {
+			worked++
+		} else if text := string(r.out); !strings.Contains(text, "was changed at the same time") && !strings.Contains(text, "run it again") {
+			t.Errorf("an import beside another one: %v\n%s", r.err, r.out)
+		}
+	}
+	if state := importedState(t, dir); worked == 0 || state != "after" {
+		t.Errorf("%d imports worked, the files are %s", worked, state)
+	}
+	if out := runSallyport(t, dir, "call", "--personality", "claude-code", "mcp__one__echo", `{"text": "hi"}`); !strings.Contains(out, "hi") {
+		t.Errorf("the server answers %q", out)
+	}
+}
+
+// TestAnImportOfServersThatFailChangesNothing has no server that works.
+func TestAnImportOfServersThatFailChangesNothing(t *testing.T) {
+	t.Parallel()
+	dir := importFolder(t)
+	const settings = `{"mcpServers": {"gone": {"command": "/usr/bin/python3", "args": ["/none.py"]}, "closed": {"url": "http://127.0.0.1:1/mcp"}}}`
+	place(t, dir, ".mcp.json", settings)
+	runSallyport(t, dir, "import", "claude-code", "--yes")
+	for _, file := range []string{app.ConfigName, app.LockName, ".gitignore"} {
+		if _, err := os.Lstat(filepath.Join(dir, file)); err == nil {
+			t.Errorf("%s was written", file)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, ".mcp.json")); err != nil || string(text) != settings {
+		t.Errorf("the client's file is %q, %v", text, err)
+	}
+}
