@@ -43,12 +43,15 @@ func (rt *Runtime) openChildren() error {
 // makeUserFolders makes the user's folders of this program where a role may write the
 // folder that they are to lie in: children are kept from what is there when they start.
 func (rt *Runtime) makeUserFolders() {
-	folders := []string{rt.Env.serverFolder()}
+	var folders []string
+	if folder := rt.Env.serverFolder(); folder != "" {
+		folders = append(folders, filepath.Dir(folder))
+	}
 	if rt.Env.Home != "" {
 		folders = append(folders, userFolder(rt.Env.Home))
 	}
 	for _, folder := range folders {
-		if folder != "" && rt.isWritable(folder) {
+		if rt.isWritable(folder) {
 			_ = os.MkdirAll(folder, 0o700) // without it, no command believes what is there
 		}
 	}

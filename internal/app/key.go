@@ -62,7 +62,8 @@ func (rt *Runtime) ownFiles(dir string) []string {
 		}
 	}
 	if folder := rt.Env.serverFolder(); folder != "" {
-		own = append(own, folder)
+		// With what other commands of the user keep beside it.
+		own = append(own, filepath.Dir(folder))
 	}
 	if rt.Config.State.Path != "" {
 		own = append(own, rt.Config.State.Path, rt.KeyPath())

@@ -77,11 +77,11 @@ personalities:
 `)
 	env, out := inFolder(t, dir)
 	env.Lookup = func(name string) (string, bool) { return filepath.Join(dir, "states"), name == "XDG_STATE_HOME" }
-	code := runCommand(t.Context(), []string{"call", "terminal", `{"command":"touch here; mkdir -p .local/state/sallyport/steps/x; mkdir -p states/sallyport/servers/x"}`}, env)
+	code := runCommand(t.Context(), []string{"call", "terminal", `{"command":"touch here; mkdir -p .local/state/sallyport/steps/x; mkdir -p states/sallyport/servers/x states/sallyport/other"}`}, env)
 	if _, err := os.Stat(filepath.Join(dir, "here")); err != nil {
 		t.Fatalf("call = %d, the child does not write its home: %v\n%s", code, err, out)
 	}
-	for _, made := range []string{".local/state/sallyport/steps", "states/sallyport/servers/x"} {
+	for _, made := range []string{".local/state/sallyport/steps", "states/sallyport/servers/x", "states/sallyport/other"} {
 		if _, err := os.Stat(filepath.Join(dir, made)); !os.IsNotExist(err) {
 			t.Errorf("the child made %s: %v", made, err)
 		}
