@@ -2,6 +2,7 @@ package sallyport
 
 import (
 	"context"
+	"crypto/x509"
 	"net"
 	"net/http"
 	"net/netip"
@@ -86,6 +87,9 @@ type NetworkBackend struct {
 	// program itself", and the cause for the operator; "" lets the address pass. It
 	// is asked before each connection; nil refuses none.
 	RefuseAddress func(addr netip.AddrPort) (what string, cause error)
+	// RootCAs is whom the accessor's client trusts for https; nil means the
+	// system's pool, which children of tools get in any case.
+	RootCAs *x509.CertPool
 	// MaxResponseBytes bounds a response body after decompression; 0 means
 	// 64 MiB.
 	MaxResponseBytes int64

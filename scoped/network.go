@@ -55,6 +55,7 @@ func (n *networkReach) openClient() *egress.Client {
 			DialOptions:      egress.DialOptions{Resolve: n.backend.Resolve, Dial: n.backend.Dial, RefuseAddress: n.backend.RefuseAddress},
 			MaxResponseBytes: n.backend.MaxResponseBytes,
 			Timeout:          n.backend.Timeout,
+			RootCAs:          n.backend.RootCAs,
 		})
 	})
 	return n.client
