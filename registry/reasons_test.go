@@ -94,6 +94,33 @@ func TestARefusalOfAPersonalityWithoutACeilingNamesTheChange(t *testing.T) {
 	}
 }
 
+// TestARefusalOfADeclaredHostNamesTheRole: the declaration covers the host by a
+// wildcard, so that only the role's list is too narrow.
+func TestARefusalOfADeclaredHostNamesTheRole(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, &sallyport.Personality{
+		Name:    "role",
+		Network: &sallyport.NetworkPolicy{Allow: []string{"a.api.example"}},
+		Sources: map[string]string{"safety.network.allow": "sallyport.yaml:8:9"},
+	})
+	g.add(sallyport.Tool{
+		Name: "tool", Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*.api.example"}}},
+		Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) { return sallyport.OK(""), nil },
+	})
+	x, err := g.Explain(g.caller(), "tool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for host, want := range map[string]string{
+		"b.api.example": "add b.api.example to personalities.role.safety.network.allow",
+		"evil.example":  "declare evil.example in the tool's capabilities.network",
+	} {
+		if d := x.Host(host, 443); d.Allowed || d.Fix != want {
+			t.Errorf("refusal of %s = %+v, want the change %q", host, d, want)
+		}
+	}
+}
+
 func TestARefusalByTheDenyListNamesTheList(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, &sallyport.Personality{

@@ -135,9 +135,10 @@ func (ro *compiledRole) addRule(t *sallyport.Tool, d sallyport.Decision) (ruled 
 		return d, address
 	}
 	var key string
-	deferred := false
+	deferred, declared := false, false
 	if r, ok := group.FindReach(d.Capability); ok {
 		key, deferred = r.Ceiling.Key, r.Defers(&t.Capabilities)
+		declared = d.Resource != "" && r.Covers(r.Declared(&t.Capabilities), d.Resource)
 	}
 	if d.Source == reach.LinkSource {
 		d.Source = ro.sourceOf(key)
@@ -152,7 +153,7 @@ func (ro *compiledRole) addRule(t *sallyport.Tool, d sallyport.Decision) (ruled 
 			d.Source = t.Source("capabilities")
 		}
 		return d, d.Resource
-	case ro.personality == nil || !deferred:
+	case ro.personality == nil || !deferred && !declared:
 		d.Fix = "declare " + d.Resource + " in the tool's capabilities." + d.Capability
 		d.Source = t.Source("capabilities")
 		return d, d.Resource
