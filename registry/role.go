@@ -26,7 +26,9 @@ type compiledRole struct {
 	labels      map[string]bool
 	// command returns the command that lets a tool touch an item; nil for none.
 	command func(tool, role, capability, item string) string
-	scopes  sync.Map // *toolEntry -> *compiledScope
+	// commandLine returns a command of an operator as it is typed.
+	commandLine func(command string) string
+	scopes      sync.Map // *toolEntry -> *compiledScope
 
 	mu      sync.Mutex
 	retired []*scoped.Scope // closed with the role, for calls may run in them
@@ -65,7 +67,7 @@ func (r *Registry) roleFor(name string) *compiledRole {
 }
 
 func (r *Registry) newCompiledRole(p *sallyport.Personality) *compiledRole {
-	ro := &compiledRole{personality: p, known: true, all: p == nil || p.Toolset == nil, command: r.o.FixCommand}
+	ro := &compiledRole{personality: p, known: true, all: p == nil || p.Toolset == nil, command: r.o.FixCommand, commandLine: r.o.CommandLine}
 	if ro.all {
 		return ro
 	}
@@ -105,6 +107,11 @@ func (ro *compiledRole) sourceOf(key string) string { return ro.personality.Sour
 // smallest change, where the accessor did not know them. A floor has a source
 // and no change.
 func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) sallyport.Decision {
+	if command, ok := strings.CutPrefix(d.Fix, "sallyport "); ok {
+		// No rule refused, and the accessor knows what helps.
+		d.Fix = ro.commandLine(command)
+		return d
+	}
 	d, item := ro.addRule(t, d)
 	d.Fix = ro.addCommand(t, d.Capability, item, d.Fix)
 	return d

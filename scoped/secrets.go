@@ -43,6 +43,10 @@ func (s *secretAccessor) Get(ctx context.Context, ref string) (sallyport.Secret,
 	case err != nil:
 		return sallyport.Secret{}, hideBackendError(err, "secret "+ref+" could not be read")
 	case !ok:
+		s.b.recordDecision(sallyport.Decision{
+			Step: sallyport.StepAccess, Capability: group.Secrets, Resource: clipItem(ref),
+			Why: "no source has a value for it", Fix: "sallyport secrets set " + clipItem(ref),
+		})
 		return sallyport.Secret{}, newSecretError(ref, "not found")
 	case len(value.Reveal()) < reach.MinSecretBytes:
 		return sallyport.Secret{}, newSecretError(ref,
