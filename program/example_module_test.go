@@ -18,6 +18,13 @@ const (
 	repository = ".."
 )
 
+// arguments is those of a call of the example, and withoutSecret the answer of a
+// program that has no token: no call leaves this machine.
+const (
+	arguments     = `{"repository":"golang/go"}`
+	withoutSecret = "secret providers/github/token not found"
+)
+
 // goCommand runs the go command in a folder. It may write go.mod there: the
 // example follows the modules that this one requires.
 func goCommand(t *testing.T, dir string, args ...string) {
@@ -62,12 +69,10 @@ func TestTheExampleIsAWholeProgram(t *testing.T) {
 		want string
 		code int
 	}{
-		{"tools", []string{"tools"}, "word_count", 0},
-		{"call", []string{"call", "word_count", `{"path":"notes.txt"}`}, "6 words\n", 0},
-		{"a refused call", []string{"call", "word_count", `{"path":"/etc/hostname"}`}, "PATH_NOT_REACHABLE: ", 1},
-		{"a built-in tool", []string{"call", "read_file", `{"path":"notes.txt"}`}, "Count the words of this file.", 0},
-		{"check", []string{"check"}, "default", 0},
-		{"explain", []string{"explain", "word_count"}, "word_count for personality default", 0},
+		{"tools", []string{"tools"}, "open_issues", 0},
+		{"a call without its secret", []string{"call", "open_issues", arguments}, withoutSecret + "\n", 1},
+		{"check", []string{"check"}, "lacking secret providers/github/token", 1},
+		{"explain", []string{"explain", "open_issues"}, "open_issues for personality default", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -81,6 +86,10 @@ func TestTheExampleIsAWholeProgram(t *testing.T) {
 			}
 		})
 	}
+	t.Run("its own test", func(t *testing.T) {
+		t.Parallel()
+		goCommand(t, dir, "test", "-count=1", ".")
+	})
 	t.Run("mcp", func(t *testing.T) {
 		t.Parallel()
 		callOverMCP(t, dir, binary)
@@ -143,11 +152,11 @@ func callOverMCP(t *testing.T, dir, binary string) {
 	}
 	ask("1", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
 	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	if answer := ask("2", `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}`); !strings.Contains(answer, `"word_count"`) {
-		t.Errorf("tools/list = %s, want word_count in it", answer)
+	if answer := ask("2", `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}`); !strings.Contains(answer, `"open_issues"`) {
+		t.Errorf("tools/list = %s, want open_issues in it", answer)
 	}
-	if answer := ask("3", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"word_count","arguments":{"path":"notes.txt"}}}`); !strings.Contains(answer, "6 words") {
-		t.Errorf("tools/call = %s, want 6 words", answer)
+	if answer := ask("3", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"open_issues","arguments":`+arguments+`}}`); !strings.Contains(answer, withoutSecret) {
+		t.Errorf("tools/call = %s, want %s", answer, withoutSecret)
 	}
 	if err := in.Close(); err != nil {
 		t.Fatal(err)

@@ -3,35 +3,65 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"strings"
+	"io"
+	"net/http"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/program"
 	"github.com/sallyport/sallyport/schema"
 )
 
-func main() { program.Main(wordCount()) }
+func main() { program.Main(openIssues()) }
 
-type wordCountInput struct {
-	Path string `json:"path" jsonschema:"Text file whose words are counted."`
+// token is the name of a secret. The operator gives it a value.
+const token = "providers/github/token"
+
+type openIssuesInput struct {
+	Repository string `json:"repository" jsonschema:"Owner and name, such as golang/go."`
+	Host       string `json:"host,omitempty" jsonschema:"The host of the API." default:"api.github.com"`
 }
 
-// wordCount reads one file of those that the personality may read.
-func wordCount() sallyport.Tool {
+// openIssues is the tool: what it is and what it touches.
+func openIssues() sallyport.Tool {
 	return schema.MustTool(sallyport.Tool{
-		Name:         "word_count",
-		Description:  "Count the words of a text file.",
-		Toolset:      "text",
-		ReadOnly:     true,
-		Capabilities: sallyport.Capabilities{FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()}},
-	}, countWords)
+		Name:        "open_issues",
+		Description: "Count the open issues of a GitHub repository.",
+		Toolset:     "github",
+		ReadOnly:    true,
+		Capabilities: sallyport.Capabilities{
+			Network: &sallyport.NetworkCapability{AllowedHosts: []string{"api.github.com", "*.ghe.com"}},
+			Secrets: []string{token},
+		},
+	}, countOpenIssues)
 }
 
-func countWords(_ context.Context, c *sallyport.Call, in wordCountInput) (sallyport.Result, error) {
-	text, err := c.FS.ReadFile(in.Path)
+// countOpenIssues is what the tool does. It has no way out but its call c.
+func countOpenIssues(ctx context.Context, c *sallyport.Call, in openIssuesInput) (sallyport.Result, error) {
+	key, err := c.Secrets.Get(ctx, token)
+	if err != nil {
+		return sallyport.Result{}, err // as it is: its code stays in front
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+in.Host+"/repos/"+in.Repository, nil)
+	if err != nil {
+		return sallyport.Err("the repository or the host is not well formed", sallyport.CodeInputInvalid), nil
+	}
+	req.Header.Set("Authorization", "Bearer "+key.Reveal())
+	res, err := c.Network.Client().Do(req)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	return sallyport.OK(fmt.Sprint(len(strings.Fields(string(text))), " words")), nil
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		return sallyport.Result{}, err
+	}
+	var repository struct {
+		Open int `json:"open_issues_count"`
+	}
+	if res.StatusCode != http.StatusOK || json.Unmarshal(text, &repository) != nil {
+		return sallyport.Err(fmt.Sprintf("%s answers %s", in.Host, res.Status), ""), nil
+	}
+	return sallyport.OK(fmt.Sprint(repository.Open, " open issues")), nil
 }

@@ -60,10 +60,12 @@ func TestReadmeTranscript(t *testing.T) {
 	newReader(t, t.TempDir()).follow(t, block(t, "README.md", "console"))
 }
 
-// pageHome and pageProject are the folders that pages show.
+// pageHome and pageProject are the folders that pages show, and pageHeld the id
+// of a held call.
 const (
 	pageHome    = "/home/ada"
 	pageProject = pageHome + "/project"
+	pageHeld    = "06gzxm32y72hrzs8a5bgxf07"
 )
 
 // reader runs the commands of a page in a project folder.
@@ -88,24 +90,38 @@ func (r *reader) localize(text string) string {
 	return strings.ReplaceAll(text, pageHome, r.home)
 }
 
-// follow runs each command of a transcript and searches its output for the
-// lines that follow it, in their order. A line "..." stands for any lines, and
-// "…" in a line for any text.
+// follow runs each command of a transcript as the program would be run.
 func (r *reader) follow(t *testing.T, transcript string) {
 	t.Helper()
+	followTranscript(t, r.localize(transcript), func(command string) string {
+		args, ok := strings.CutPrefix(command, "sallyport ")
+		if !ok {
+			t.Fatalf("%q is no command of the program", command)
+		}
+		return r.run(t, args)
+	})
+}
+
+// followTranscript runs each command of a transcript and searches its output for
+// the lines that follow it, in their order. A line "..." stands for any lines,
+// and "…" in a line for any text. A command goes on after a backslash at the end
+// of its line.
+func followTranscript(t *testing.T, transcript string, run func(command string) string) {
+	t.Helper()
 	var command, rest string
-	for line := range strings.Lines(r.localize(transcript)) {
+	for line := range strings.Lines(strings.ReplaceAll(transcript, "\\\n", "")) {
 		line = strings.TrimSuffix(line, "\n")
-		next, isCommand := strings.CutPrefix(line, "$ sallyport ")
+		next, isCommand := strings.CutPrefix(line, "$ ")
 		switch {
 		case isCommand:
-			command, rest = next, r.run(t, next)
+			command, rest = next, run(next)
+			t.Logf("$ %s\n%s", command, rest)
 		case line == "..." || line == "":
 		default:
-			pattern := strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*")
+			pattern := strings.NewReplacer("…", ".*", pageHeld, "[0-9a-z]{24}").Replace(regexp.QuoteMeta(line))
 			at := regexp.MustCompile("(?m)^" + pattern + "$").FindStringIndex(rest)
 			if at == nil {
-				t.Errorf("sallyport %s: the page has %q; the rest of the answer is:\n%s", command, line, rest)
+				t.Errorf("%s: the page has %q; the rest of the answer is:\n%s", command, line, rest)
 				continue
 			}
 			rest = rest[at[1]:]
