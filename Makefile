@@ -4,7 +4,7 @@ GO ?= go
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
-.PHONY: run test race build check fuzz bench generate profiles
+.PHONY: run test race build check fuzz bench generate profiles recording
 
 # run starts the gate over this folder on loopback, with the defaults that
 # `sallyport init` would write. No service and no configuration is needed.
@@ -50,6 +50,11 @@ generate:
 PROFILES ?= all
 profiles:
 	SALLYPORT_TEST_PROFILES=$(PROFILES) $(GO) test -count=1 -timeout 2h -v -run '^TestStartProfiles$$' ./internal/command
+
+# recording runs the quick start, with servers from npm, and draws what its
+# commands print into docs/start/first-run.svg, the picture of README.md.
+recording:
+	SALLYPORT_TEST_RECORD=1 SALLYPORT_TEST_NPX=1 $(GO) test -count=1 -run '^TestStartPages$$/^quick-start.md$$' ./internal/command
 
 # bench prints the figures of docs/performance.md.
 bench:

@@ -54,12 +54,6 @@ func TestReadmeProgramRuns(t *testing.T) {
 	}
 }
 
-// TestReadmeTranscript runs the commands of README.md.
-func TestReadmeTranscript(t *testing.T) {
-	t.Parallel()
-	newReader(t, t.TempDir()).follow(t, block(t, "README.md", "console"))
-}
-
 // pageHome and pageProject are the folders that pages show, and pageHeld the id
 // of a held call.
 const (
@@ -90,10 +84,11 @@ func (r *reader) localize(text string) string {
 	return strings.ReplaceAll(text, pageHome, r.home)
 }
 
-// follow runs each command of a transcript as the program would be run.
-func (r *reader) follow(t *testing.T, transcript string) {
+// follow runs each command of a transcript as the program would be run, and
+// returns what followTranscript does.
+func (r *reader) follow(t *testing.T, transcript string) (shown []string) {
 	t.Helper()
-	followTranscript(t, r.localize(transcript), func(command string) string {
+	return followTranscript(t, r.localize(transcript), func(command string) string {
 		args, ok := strings.CutPrefix(command, "sallyport ")
 		if !ok {
 			t.Fatalf("%q is no command of the program", command)
@@ -105,8 +100,8 @@ func (r *reader) follow(t *testing.T, transcript string) {
 // followTranscript runs each command of a transcript and searches its output for
 // the lines that follow it, in their order. A line "..." stands for any lines,
 // and "…" in a line for any text. A command goes on after a backslash at the end
-// of its line.
-func followTranscript(t *testing.T, transcript string, run func(command string) string) {
+// of its line. It returns the lines as they are printed.
+func followTranscript(t *testing.T, transcript string, run func(command string) string) (shown []string) {
 	t.Helper()
 	var command, rest string
 	for line := range strings.Lines(strings.ReplaceAll(transcript, "\\\n", "")) {
@@ -118,15 +113,23 @@ func followTranscript(t *testing.T, transcript string, run func(command string) 
 			t.Logf("$ %s\n%s", command, rest)
 		case line == "..." || line == "":
 		default:
-			pattern := strings.NewReplacer("…", ".*", pageHeld, "[0-9a-z]{24}").Replace(regexp.QuoteMeta(line))
-			at := regexp.MustCompile("(?m)^" + pattern + "$").FindStringIndex(rest)
+			at := linePattern(line).FindStringIndex(rest)
 			if at == nil {
 				t.Errorf("%s: the page has %q; the rest of the answer is:\n%s", command, line, rest)
 				continue
 			}
-			rest = rest[at[1]:]
+			line, rest = rest[at[0]:at[1]], rest[at[1]:]
 		}
+		shown = append(shown, line)
 	}
+	return shown
+}
+
+// linePattern matches the line that a line of a page stands for: "…" is any text,
+// and the id of a held call any such id.
+func linePattern(line string) *regexp.Regexp {
+	pattern := strings.NewReplacer("…", ".*", pageHeld, "[0-9a-z]{24}").Replace(regexp.QuoteMeta(line))
+	return regexp.MustCompile("(?m)^" + pattern + "$")
 }
 
 // run runs one command line and returns what it prints. Words in single quotes

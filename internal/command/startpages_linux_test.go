@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,13 +25,21 @@ func TestStartPages(t *testing.T) {
 			t.Parallel()
 			p := packageFolderOver(t, "registry.npmjs.org:443", nil)
 			r := newReader(t, p.dir)
-			followSections(t, page, commands, func(t *testing.T, text string) {
+			var shown []string
+			followSections(t, page, commands, func(t *testing.T, title, text string) {
 				if strings.Contains(text, "$ sallyport import claude-code --yes") || strings.Contains(text, "$ sallyport lock") {
 					needNPX(t)
 					r.network = p.network
 				}
-				followSection(t, r.localize(text), func() string { return r.project }, func(transcript string) { r.follow(t, transcript) })
+				followSection(t, r.localize(text), func() string { return r.project }, func(transcript string) {
+					if lines := r.follow(t, transcript); slices.Contains(recorded, title) {
+						shown = append(shown, lines...)
+					}
+				})
 			})
+			if page == "quick-start.md" {
+				saveRecording(t, r, shown)
+			}
 		})
 	}
 }
@@ -79,7 +88,7 @@ func TestFirstToolShowsTheFilesOfItsExample(t *testing.T) {
 // in the place of what the page shows.
 func followShell(t *testing.T, page string, commands int, sh *shell, own *strings.Replacer) {
 	t.Helper()
-	followSections(t, page, commands, func(t *testing.T, text string) {
+	followSections(t, page, commands, func(t *testing.T, _, text string) {
 		followSection(t, own.Replace(text), func() string { return sh.folder }, func(transcript string) {
 			followTranscript(t, transcript, func(command string) string { return sh.run(t, command) })
 		})
@@ -88,7 +97,7 @@ func followShell(t *testing.T, page string, commands int, sh *shell, own *string
 
 // followSections calls follow with each section of a page, in order. The page
 // must have some number of commands.
-func followSections(t *testing.T, page string, commands int, follow func(t *testing.T, text string)) {
+func followSections(t *testing.T, page string, commands int, follow func(t *testing.T, title, text string)) {
 	t.Helper()
 	text := readPage(t, "docs/start/"+page)
 	if n := strings.Count(text, "\n$ "); n < commands {
@@ -96,7 +105,7 @@ func followSections(t *testing.T, page string, commands int, follow func(t *test
 	}
 	for section := range strings.SplitSeq(text, "\n## ") {
 		title, text, _ := strings.Cut(section, "\n")
-		t.Run(title, func(t *testing.T) { follow(t, text) })
+		t.Run(title, func(t *testing.T) { follow(t, title, text) })
 	}
 }
 
