@@ -39,7 +39,7 @@ mcp_servers:
   memory:
     command: [node, STORE/node_modules/@modelcontextprotocol/server-memory/dist/index.js]
     env: {MEMORY_FILE_PATH: "${workspace}/graph/memory.json"}
-    capabilities: {fs_reach: {read: [STORE, "${workspace}/graph"], write: ["${workspace}/graph"]}}
+    capabilities: {fs_reach: {read: [STORE, "${workspace}/graph/memory.json"], write: ["${workspace}/graph/memory.json"]}}
   browser:
     command: [node, ./browser.mjs, STORE, --output-dir, "${workspace}/pages"]
     capabilities:
