@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -139,10 +140,22 @@ func (q *symptomProbe) nameMissingFile(operation, path string, d sallyport.Decis
 	}
 	g := q.grant.FS
 	g.Write = append(slices.Clone(g.Write), path)
-	if f := tray.CheckPath(&g, q.level, path); f != nil {
+	f := tray.CheckPath(&g, q.level, path)
+	beside := slices.IndexFunc(q.grant.FS.Write, func(w string) bool { return filepath.Dir(w) == filepath.Dir(path) && isFile(w) })
+	switch {
+	case f != nil:
 		d.Fix += ", or rather its folder: " + f.Why
+	case beside >= 0 && !isFile(path):
+		// Programs write beside a file, and rename what they wrote.
+		d.Fix += ", or rather its folder: nothing can be renamed over " + q.grant.FS.Write[beside] + ", which is granted by its own name"
 	}
 	return d
+}
+
+// isFile reports whether there is a file at a path.
+func isFile(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // noteNotCreated notes a granted file that is not there and that no child can

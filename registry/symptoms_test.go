@@ -37,7 +37,7 @@ func failingChild(words string, exit int) sallyport.Tool {
 func refusalsOf(t *testing.T, dir string, tool sallyport.Tool) []sallyport.Decision {
 	t.Helper()
 	g := newGateWith(t, &sallyport.Personality{
-		Name: "role", FSReach: &sallyport.Reach{Read: []string{dir}, Write: []string{filepath.Join(dir, "w"), filepath.Join(dir, "gone", "new.md")}},
+		Name: "role", FSReach: &sallyport.Reach{Read: []string{dir}, Write: []string{filepath.Join(dir, "w"), filepath.Join(dir, "gone", "new.md"), filepath.Join(dir, "f", "a.md")}},
 		Network: &sallyport.NetworkPolicy{Allow: []string{"example.com"}},
 	}, &sallyport.Backends{
 		Process: &scopedtest.Runner{Level: sallyport.LevelFull}, Network: &sallyport.NetworkBackend{}, Files: &sallyport.FileBackend{Home: dir},
@@ -60,6 +60,7 @@ func TestTheRecordNamesWhatAChildCouldNotReach(t *testing.T) {
 	}{
 		{"read-only", "touch: cannot touch 'DIR/a.txt': Read-only file system", "DIR/a.txt", "add DIR/a.txt to personalities.role.fs_reach.write"},
 		{"read-only in a folder that is not there", "touch: cannot touch 'DIR/none/a.txt': Read-only file system", "DIR/none/a.txt", "add DIR/none/a.txt to personalities.role.fs_reach.write, or rather its folder: its folder DIR/none does not exist"},
+		{"read-only beside a granted file", "EROFS: read-only file system, open 'DIR/f/a.md.tmp'", "DIR/f/a.md.tmp", "add DIR/f/a.md.tmp to personalities.role.fs_reach.write, or rather its folder: nothing can be renamed over DIR/f/a.md, which is granted by its own name"},
 		{"a folder that is there", "DIR/d: Read-only file system", "DIR/d", "add DIR/d to personalities.role.fs_reach.write"},
 		{"a granted file that is not there", "open DIR/gone/new.md: read-only file system", "DIR/gone/new.md", "mkdir -p DIR/gone"},
 		{"not shown", "cat: /srv/else/x: No such file or directory", "/srv/else/x", "add /srv/else/x to personalities.role.fs_reach.read"},
@@ -74,6 +75,9 @@ func TestTheRecordNamesWhatAChildCouldNotReach(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			if err := os.Mkdir(filepath.Join(dir, "d"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(os.Mkdir(filepath.Join(dir, "f"), 0o700), os.WriteFile(filepath.Join(dir, "f", "a.md"), nil, 0o600)); err != nil {
 				t.Fatal(err)
 			}
 			in := func(s string) string { return strings.ReplaceAll(s, "DIR", dir) }
