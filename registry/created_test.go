@@ -27,7 +27,7 @@ func TestExplainAndCheckAgreeOnAFileThatIsNotThere(t *testing.T) {
 		{name: "created by a child", level: sallyport.LevelFull, granted: "new.md", starts: true},
 		{name: "no folder", level: sallyport.LevelFull, granted: "none/new.md", starts: true, misfit: true, why: "DIR/none/new.md is granted and does not exist, and a child cannot create it: its folder DIR/none does not exist", fix: "mkdir -p DIR/none"},
 		{name: "no folder, and no child", granted: "none/new.md", why: "none"},
-		{name: "no mounts", level: sallyport.LevelLandlock, granted: "new.md", starts: true, misfit: true, why: "DIR/new.md is granted and does not exist, and a child cannot create it: the level landlock has no mount namespace, in which alone a child can create a file that is granted by its own name", fix: "touch DIR/new.md, or grant its folder DIR"},
+		{name: "no mounts", level: sallyport.LevelLandlock, granted: "new.md", starts: true, misfit: true, why: "DIR/new.md is granted and does not exist, and a child cannot create it: the level landlock has no mount namespace, in which alone a child can create a file that is granted by its own name", fix: "touch DIR/new.md, or mkdir where a folder is meant, or grant its folder DIR"},
 		{name: "there already", level: sallyport.LevelLandlock, granted: "old.md", starts: true},
 		{name: "below a folder that is not there", level: sallyport.LevelFull, granted: "new", asked: "new/a.md", starts: true, why: "DIR/new/a.md is granted and does not exist, and a child cannot create it: the granted folder DIR/new does not exist, and a child cannot create it", fix: "mkdir -p DIR/new"},
 	} {

@@ -147,7 +147,7 @@ func (a *asker) answers(part string) map[string]string {
 		}
 		out["explain"] = "granted"
 		for _, d := range x.Grant.Dropped {
-			if d.Item == part && d.Linked {
+			if d.Item == part && d.Linked && !strings.Contains(d.Why, "does not exist") {
 				out["explain"] = "withheld"
 			}
 		}

@@ -152,7 +152,7 @@ func (p *planner) isWritable(dir string) bool {
 
 // findReason returns why there is no tray for a file.
 func (p *planner) findReason(path, dir string) *Refusal {
-	r := &Refusal{Path: path, Fix: "touch " + text.ShellWord(path) + ", or grant its folder " + dir}
+	r := &Refusal{Path: path, Fix: "touch " + text.ShellWord(path) + ", or mkdir where a folder is meant, or grant its folder " + dir}
 	switch info := p.statPath(dir); {
 	case p.level != sallyport.LevelFull && p.level != sallyport.LevelStrict:
 		r.Why = "the level " + string(p.level) + " has no mount namespace, in which alone a child can create a file that is granted by its own name"
