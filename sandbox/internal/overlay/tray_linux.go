@@ -215,7 +215,7 @@ func (t *Trays) carryFile(ctx context.Context, f *trayFile, last bool) {
 	switch {
 	case same && f.change != nil && f.change.Kept != "":
 		return
-	case same && f.change != nil && f.change.Committed && f.holdsSame(s):
+	case same && f.change != nil && f.change.Committed && (f.settled && f.isHostChanged() || f.holdsSame(s)):
 		f.settled = isOlder(&now.st, before)
 		return
 	case s == nil:
@@ -320,6 +320,12 @@ func (f *trayFile) compareHost(s *step, last bool) string {
 		s.base = lowerState{} // The name is taken, so that a copy is kept.
 	}
 	return ""
+}
+
+// isHostChanged reports whether the host has changed or removed what was put there.
+func (f *trayFile) isHostChanged() bool {
+	host, err := f.layer.statLower(f.name)
+	return err == nil && !f.base.isUnchanged(host)
 }
 
 // carryTries is how often a step is tried, each time after a longer wait. A

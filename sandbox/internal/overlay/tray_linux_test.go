@@ -244,3 +244,27 @@ func TestAFileThatIsOpenOnTheHostIsCarriedLater(t *testing.T) {
 		t.Errorf("on the host: %q, want nothing", l.hostNames())
 	}
 }
+
+// What the child has left alone since it was carried back gives way to the host:
+// nothing of it is lost.
+func TestAnEditOfTheHostAfterwardsIsNoConflict(t *testing.T) {
+	for _, edit := range []func(path string) error{
+		func(path string) error { return os.WriteFile(path, []byte("host"), 0o644) },
+		os.Remove,
+	} {
+		l := layOut(t, "new")
+		l.put("new", "child")
+		nextTick()
+		l.Carry(context.Background())
+		nextTick()
+		l.Carry(context.Background())
+		if err := edit(filepath.Join(l.host, "new")); err != nil {
+			t.Fatal(err)
+		}
+		want := l.hostNames()
+		list := l.Finish(context.Background())
+		if got := l.hostNames(); got != want || len(list) != 1 || !list[0].Committed {
+			t.Errorf("on the host: %q, want %q; changes = %+v", got, want, list)
+		}
+	}
+}
