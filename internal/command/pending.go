@@ -105,8 +105,7 @@ if one of the files has changed since the child began.`,
 				if err != nil {
 					return err
 				}
-				env.newPrinter(f).PrintLine("applied: %s", pathsOf(b))
-				return nil
+				return env.newPrinter(f).PrintAnswer(map[string]any{"id": b.ID, "applied": true, "files": b.Files}, "applied: %s", pathsOf(b))
 			})
 		},
 	}
@@ -129,8 +128,7 @@ func pendingDrop(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				env.newPrinter(f).PrintLine("dropped: %s", pathsOf(b))
-				return nil
+				return env.newPrinter(f).PrintAnswer(map[string]any{"id": b.ID, "dropped": true, "files": b.Files}, "dropped: %s", pathsOf(b))
 			})
 		},
 	}

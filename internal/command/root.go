@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/app/granting"
 	"github.com/sallyport/sallyport/internal/app/safekeeping"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
@@ -140,10 +142,22 @@ func runCommand(ctx context.Context, args []string, env *environment) int {
 	} else {
 		text += fmt.Sprintf("\n\nRun '%s --help' for what it takes and examples.", ran.CommandPath())
 	}
-	if text != "" {
-		fmt.Fprintln(env.Stderr, "sallyport: "+strings.TrimRight(text, "\n"))
+	if text = strings.TrimRight(text, "\n"); text != "" {
+		report.PrintError(env.Stderr, text, code, wantsJSON(ran, args))
 	}
 	return code
+}
+
+// wantsJSON reports whether a command line asks for JSON, also one that does not
+// parse.
+func wantsJSON(ran *cobra.Command, args []string) bool {
+	if flag := ran.Flags().Lookup("json"); flag != nil && flag.Changed {
+		return flag.Value.String() == "true"
+	}
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json")
 }
 
 // newCommand builds the complete command tree. There are no package variables:

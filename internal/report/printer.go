@@ -34,6 +34,18 @@ func (p *Printer) PrintJSON(v any) error {
 	return enc.Encode(v)
 }
 
+// PrintError prints why a command ended with an exit code other than 0, in one line
+// of JSON where JSON was asked for.
+func PrintError(w io.Writer, failure string, exit int, asJSON bool) {
+	p := Printer{W: w, JSON: asJSON}
+	answer := struct {
+		Error string `json:"error"`
+		Exit  int    `json:"exit"`
+	}{failure, exit}
+	// Nothing is left that could be told of a lost error stream.
+	_ = p.PrintAnswer(answer, "sallyport: %s", failure)
+}
+
 // PrintAnswer prints v as JSON, or a line of text for a user.
 func (p *Printer) PrintAnswer(v any, format string, args ...any) error {
 	if p.JSON {
