@@ -210,7 +210,7 @@ func formatState(p *report.Printer, s sallyport.ApprovalState) string {
 	case sallyport.ApprovalUsed, sallyport.ApprovalExpired:
 		return p.ColourDim(string(s))
 	default:
-		return string(s)
+		return p.ColourHeld(string(s))
 	}
 }
 

@@ -57,7 +57,7 @@ func TestReferencePages(t *testing.T) {
 }
 
 func writeCommands(w io.Writer) {
-	fmt.Fprint(w, "# Command line\n\nGenerated from the commands; do not edit. `--config FILE` (may be repeated) and `--json` go with\nevery command. Exit codes: 0 done; 1 the tool answered `ok:false`, or a check failed; 2 usage or configuration.\n")
+	fmt.Fprint(w, "# Command line\n\nGenerated from the commands; do not edit. `--config FILE` (may be repeated) and `--json` go with\nevery command. Exit codes: 0 done; 1 the tool answered `ok:false`, or a check failed; 2 usage or configuration.\nColours show only at a terminal; NO_COLOR=1 or TERM=dumb turns them off. [Answers in JSON](json.md) lists what `--json` prints.\n")
 	root := newCommand(&environment{})
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

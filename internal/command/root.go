@@ -34,8 +34,9 @@ type environment struct {
 	app.Environment
 	stdin  io.ReadCloser
 	stdout io.WriteCloser
-	// colour is true when stdout is a terminal that shows colours.
-	colour bool
+	// colour and errorColour are true when stdout and Stderr are terminals that show
+	// colours.
+	colour, errorColour bool
 	// terminal is true when a user sees the questions and can answer them.
 	terminal bool
 }
@@ -53,8 +54,8 @@ func systemEnvironment() *environment {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		e.Ask = safekeeping.AskTerminal
 	}
-	_, plain := os.LookupEnv("NO_COLOR")
-	e.colour = !plain && term.IsTerminal(int(os.Stdout.Fd()))
+	e.colour = report.ShowsColour(term.IsTerminal(int(os.Stdout.Fd())), os.LookupEnv)
+	e.errorColour = report.ShowsColour(term.IsTerminal(int(os.Stderr.Fd())), os.LookupEnv)
 	e.terminal = term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd()))
 	return e
 }
@@ -143,7 +144,8 @@ func runCommand(ctx context.Context, args []string, env *environment) int {
 		text += fmt.Sprintf("\n\nRun '%s --help' for what it takes and examples.", ran.CommandPath())
 	}
 	if text = strings.TrimRight(text, "\n"); text != "" {
-		report.PrintError(env.Stderr, text, code, wantsJSON(ran, args))
+		p := report.Printer{W: env.Stderr, JSON: wantsJSON(ran, args), Colour: env.errorColour}
+		p.PrintError(text, code)
 	}
 	return code
 }

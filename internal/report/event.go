@@ -53,7 +53,7 @@ func explainDecisions(p *Printer, e *audit.Event) {
 // lines.
 func printLines(p *Printer, heading string, lines []string) {
 	if len(lines) > 0 {
-		p.PrintLine("%s", heading)
+		p.PrintLine("%s", p.ColourHeading(heading))
 	}
 	for _, line := range lines {
 		p.PrintLine("  %s", line)

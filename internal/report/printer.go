@@ -6,11 +6,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/text"
 )
+
+// ShowsColour reports whether a writer shows colours: a terminal, unless the
+// environment says that it is plain. lookup finds a variable of the environment.
+func ShowsColour(terminal bool, lookup func(string) (string, bool)) bool {
+	_, plain := lookup("NO_COLOR")
+	kind, _ := lookup("TERM")
+	return terminal && !plain && kind != "dumb"
+}
 
 // Printer writes answers.
 type Printer struct {
@@ -34,16 +43,14 @@ func (p *Printer) PrintJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// PrintError prints why a command ended with an exit code other than 0, in one line
-// of JSON where JSON was asked for.
-func PrintError(w io.Writer, failure string, exit int, asJSON bool) {
-	p := Printer{W: w, JSON: asJSON}
+// PrintError prints why a command ended with an exit code other than 0.
+func (p *Printer) PrintError(failure string, exit int) {
 	answer := struct {
 		Error string `json:"error"`
 		Exit  int    `json:"exit"`
 	}{failure, exit}
 	// Nothing is left that could be told of a lost error stream.
-	_ = p.PrintAnswer(answer, "sallyport: %s", failure)
+	_ = p.PrintAnswer(answer, "%s %s", p.ColourBad("sallyport:"), failure)
 }
 
 // PrintAnswer prints v as JSON, or a line of text for a user.
@@ -60,8 +67,23 @@ func (p *Printer) PrintLine(format string, args ...any) {
 	fmt.Fprintf(p.W, format+"\n", args...)
 }
 
-// PrintTable prints rows in aligned columns.
-func (p *Printer) PrintTable(rows [][]string) { fmt.Fprint(p.W, text.Table(rows)) }
+// PrintTable prints rows in aligned columns. A first row in capitals is a heading.
+func (p *Printer) PrintTable(rows [][]string) {
+	if p.Colour && len(rows) > 0 && isHeading(rows[0]) {
+		rows = slices.Clone(rows)
+		rows[0] = slices.Clone(rows[0])
+		for i := range rows[0] {
+			rows[0][i] = p.ColourHeading(rows[0][i])
+		}
+	}
+	fmt.Fprint(p.W, text.Table(rows))
+}
+
+// isHeading reports whether a row holds nothing but words in capitals.
+func isHeading(row []string) bool {
+	words := strings.Join(row, "")
+	return strings.ToUpper(words) == words && strings.ToLower(words) != words
+}
 
 // PrintParts prints texts unchanged, and one line for each other part.
 func (p *Printer) PrintParts(parts []sallyport.Part) {
@@ -104,11 +126,17 @@ func (p *Printer) ColourGood(s string) string { return p.paintText("32", s) }
 // ColourBad returns s in the red of the terminal.
 func (p *Printer) ColourBad(s string) string { return p.paintText("31", s) }
 
+// ColourHeld returns s in the yellow of the terminal.
+func (p *Printer) ColourHeld(s string) string { return p.paintText("33", s) }
+
+// ColourHeading returns s in bold.
+func (p *Printer) ColourHeading(s string) string { return p.paintText("1", s) }
+
 // ColourDim returns s in the faint text of the terminal.
 func (p *Printer) ColourDim(s string) string { return p.paintText("2", s) }
 
 func (p *Printer) paintText(code, s string) string {
-	if !p.Colour {
+	if !p.Colour || s == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
