@@ -39,7 +39,12 @@ func (c *call) findTool() bool {
 		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	case c.entry == nil:
 		d.Why = "no tool of this name is registered"
-		return c.refuse(d, sallyport.CodeNotAvailable, "Unknown tool: "+c.q.Tool+c.suggestTool())
+		said := "Unknown tool: " + c.q.Tool
+		if near := c.suggestTool(); near != "" {
+			d.Why += "; did you mean " + near + "?"
+			said += "\nDid you mean " + near + "?"
+		}
+		return c.refuse(d, sallyport.CodeNotAvailable, said)
 	}
 	return c.allowStep(sallyport.StepFind)
 }
@@ -47,8 +52,8 @@ func (c *call) findTool() bool {
 // maxSuggestTools bounds how many names an unknown one is compared with.
 const maxSuggestTools = 2000
 
-// suggestTool returns a second line that names the tool that was probably meant,
-// of those that this caller sees; empty when none is near.
+// suggestTool returns the name of the tool that was probably meant, of those that
+// this caller sees; empty when none is near.
 func (c *call) suggestTool() string {
 	entries := c.r.visibleEntries(c.caller, sallyport.FormTool)
 	if len(entries) > maxSuggestTools {
@@ -58,10 +63,7 @@ func (c *call) suggestTool() string {
 	for i, e := range entries {
 		names[i] = e.id
 	}
-	if near := text.Nearest(c.q.Tool, names); near != "" {
-		return "\nDid you mean " + near + "?"
-	}
-	return ""
+	return text.Nearest(c.q.Tool, names)
 }
 
 // expectedReason says why the tool of the call may be there soon.

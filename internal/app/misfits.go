@@ -1,18 +1,105 @@
 package app
 
 import (
+	"fmt"
 	"slices"
 
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/registry"
 )
 
 // CollectMisfits collects the declarations that ask for more than their personality
-// grants.
+// grants, and the tools that are listed and of no use.
 func CollectMisfits(rt *Runtime) registry.Faults {
 	all := registry.Faults{}
 	for _, name := range rt.Config.Names() {
 		all = append(all, slices.DeleteFunc(rt.Registry.Misfits(name), func(m registry.Fault) bool { return ServerOf(m.Tool) != "" })...)
 		all = append(all, rt.MisfitsOf(name)...)
 	}
+	all = append(all, rt.uselessTools(all)...)
 	return append(all, rt.ProgramFaults()...)
+}
+
+// uselessTools returns a fault for each tool that a role lists by its name and that
+// no role could ever use: every call of it would be refused. A label such as @file
+// and an absent toolset list what there is, so that they name no tool. A tool with
+// another misfit is left out.
+func (rt *Runtime) uselessTools(known registry.Faults) (faults registry.Faults) {
+	if rt.Config.Implicit {
+		return nil
+	}
+	tools := rt.Registry.Tools()
+	for i := range tools {
+		t := &tools[i]
+		if slices.ContainsFunc(known, func(m registry.Fault) bool { return m.Tool == t.ID() }) {
+			continue
+		}
+		var found registry.Faults
+		for _, role := range rt.Config.Names() {
+			fault, sees := rt.findUseless(t, role)
+			if sees && fault == nil {
+				found = nil
+				break
+			}
+			if p, _ := rt.Config.Personality(role); sees && slices.Contains(p.Toolset, t.Name) {
+				found = append(found, *fault)
+			}
+		}
+		faults = append(faults, found...)
+	}
+	return faults
+}
+
+// findUseless reports whether a role sees a tool, and why it could not use it.
+func (rt *Runtime) findUseless(t *sallyport.Tool, role string) (fault *registry.Fault, sees bool) {
+	caller := &sallyport.Caller{Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role}
+	x, err := rt.Registry.Explain(caller, t.ID())
+	visible := func(d sallyport.Decision) bool { return d.Step == sallyport.StepVisible && d.Allowed }
+	if err != nil || x.Grant == nil || !slices.ContainsFunc(x.Decisions, visible) {
+		return nil, false
+	}
+	for _, capability := range neededCapabilities(t) {
+		key, flag, has := describeGrant(x.Grant, capability)
+		if has {
+			continue
+		}
+		p, _ := rt.Config.Personality(role)
+		return &registry.Fault{
+			Tool: t.ID(), Personality: role, Capability: capability,
+			Message: "every call would be refused: no role that lists it grants anything of " + key,
+			Source:  p.Source("toolset"),
+			Fix:     fmt.Sprintf("%s, or take %s off personalities.%s.toolset", rt.CommandLine("grant "+role+" "+flag), t.Name, role),
+		}, true
+	}
+	return nil, true
+}
+
+// neededCapabilities returns the capabilities without which a tool can do nothing:
+// those of what it says that it reaches for, and programs for a tool that starts them.
+func neededCapabilities(t *sallyport.Tool) (list []string) {
+	for _, touch := range t.Touches {
+		list = append(list, touch.Capability)
+	}
+	if len(list) == 0 && t.Capabilities.Process != nil {
+		list = append(list, group.Process)
+	}
+	return list
+}
+
+// describeGrant returns the key of a role that bounds a capability, the flag that
+// grants something of it, and whether a grant holds anything of it.
+func describeGrant(g *sallyport.Grant, capability string) (key, flag string, has bool) {
+	switch capability {
+	case group.Network:
+		return "safety.network.allow", "--host HOST", len(g.Network.Allow)+len(g.Network.Private) > 0
+	case group.Files + ".read":
+		return "fs_reach.read", "--read PATH", len(g.FS.Read) > 0
+	case group.Files + ".write":
+		return "fs_reach.write", "--write PATH", len(g.FS.Write) > 0
+	case group.Process:
+		return "safety.process.allow", "--bin PROGRAM", len(g.Process.Binaries) > 0
+	default:
+		return "", "", true
+	}
 }
