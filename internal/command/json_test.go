@@ -134,8 +134,12 @@ func TestEveryCommandAnswersInJSON(t *testing.T) {
 		if forms[path] == nil {
 			forms[path] = map[string]bool{}
 		}
+		depth := 3
+		if path == "sallyport schema" {
+			depth = 0 // the keys of the configuration are on another page
+		}
 		for _, line := range lines {
-			addForms(forms[path], "", line, 3)
+			addForms(forms[path], "", line, depth)
 		}
 		if name, key, ok := strings.Cut(r.keep, "="); ok && len(lines) > 0 {
 			words := strings.Fields(fmt.Sprint(findValue(lines[0], key)))
