@@ -3,11 +3,14 @@ package command
 import (
 	"context"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/report"
 )
 
 // completion completes a word of the command line.
@@ -73,24 +76,81 @@ func findServerNames(_ context.Context, env *environment, f *flags) (names []str
 	return names
 }
 
+// findCallIDs returns the ids of the newest calls, each with how it ended. Of the
+// rest of a record an agent chose the words.
+func findCallIDs(ctx context.Context, env *environment, f *flags) (ids []string) {
+	const records, shown = 200, 30
+	_ = withRuntime(ctx, env, f, app.OpenForRecord, func(rt *app.Runtime) error {
+		for e, err := range audit.Events(ctx, rt.State, audit.Query{Last: records}) {
+			if err != nil {
+				return err
+			}
+			if e.Kind == audit.KindOutcome {
+				ids = append(ids, e.CallID+"\t"+report.OutcomeWord(&report.Printer{}, &e))
+			}
+		}
+		return nil
+	})
+	slices.Reverse(ids)
+	return ids[:min(len(ids), shown)]
+}
+
+// findPrincipals returns the names of the principals.
+func findPrincipals(ctx context.Context, env *environment, f *flags) (names []string) {
+	_ = withCallers(ctx, env, f, false, func(rt *app.Runtime) error {
+		entries, err := rt.Callers.Entries(ctx)
+		for i := range entries {
+			names = append(names, entries[i].Name)
+		}
+		return err
+	})
+	return names
+}
+
+// findGrantTargets returns what a grant may be about: servers, roles and actions.
+func findGrantTargets(ctx context.Context, env *environment, f *flags) []string {
+	c, _, err := app.LoadConfig(&env.Environment, f.config)
+	if err != nil {
+		return nil
+	}
+	names := append(findServerNames(ctx, env, f), c.Names()...)
+	for i := range c.Actions {
+		names = append(names, c.Actions[i].ID)
+	}
+	return names
+}
+
+// finder finds the names that complete a word.
+type finder func(context.Context, *environment, *flags) []string
+
 // completeNames adds completion to the commands and flags of a tree that take the
 // name of something.
 func completeNames(root *cobra.Command, env *environment, f *flags) {
-	for path, find := range map[string]func(context.Context, *environment, *flags) []string{
-		"call": findToolNames, "tools": findToolNames, "explain": findToolNames,
+	for path, find := range map[string]finder{
+		"call": findToolNames, "tools": findToolNames, "explain": findToolNames, "audit show": findCallIDs,
 		"approvals ls": findHeldCalls, "approvals approve": findHeldCalls, "approvals deny": findHeldCalls,
 		"lock accept": findServerNames, "diff": findServerNames, "login": findServerNames, "logout": findServerNames,
+		"grant": findGrantTargets, "revoke": findGrantTargets,
+		"principals rotate": findPrincipals, "principals revoke": findPrincipals, "principals stop": findPrincipals,
+		"principals start": findPrincipals, "principals forget": findPrincipals,
 	} {
 		if cmd := findCommand(root, path); cmd != nil {
 			cmd.ValidArgsFunction = completeFirst(env, f, find)
 		}
 	}
-	roles := completeFirst(env, f, findRoles)
+	byFlag := map[string]finder{
+		"personality": findRoles, "role": findRoles, "call": findCallIDs, "principal": findPrincipals,
+		"tool": findToolNames, "server": findServerNames,
+	}
 	eachCommand(root, func(cmd *cobra.Command) {
-		if cmd.Flags().Lookup("personality") != nil {
+		for name, find := range byFlag {
+			if cmd.Flags().Lookup(name) == nil || cmd.Name() == "openapi" {
+				continue // the server of a document is an address
+			}
+			complete := completeFirst(env, f, find)
 			// The flag exists and has no completion yet, so that this cannot fail.
-			_ = cmd.RegisterFlagCompletionFunc("personality", func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
-				return roles(cmd, nil, word)
+			_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+				return complete(cmd, nil, word)
 			})
 		}
 	})
