@@ -173,6 +173,9 @@ func (ro *compiledRole) addRule(t *sallyport.Tool, d sallyport.Decision) (ruled 
 			item = real
 		}
 	}
+	if address := privateLiteral(item); d.Capability == group.Network && address != "" {
+		item, key = address, "safety.network.allow_private"
+	}
 	d.Source = ro.sourceOf(key)
 	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, ro.name(), key)
 	return d, item
@@ -199,6 +202,20 @@ func privateAddressOf(d sallyport.Decision) string {
 	case err != nil:
 		return fmt.Sprintf("the address of %s with the port %d", host, port)
 	case egress.Floor(a, true) != "":
+		return ""
+	}
+	return netip.AddrPortFrom(a, port).String()
+}
+
+// privateLiteral returns a host that is a private address with a port, which the
+// list of a role may lift; empty for every other host.
+func privateLiteral(host string) string {
+	name, port, err := reach.SplitHostPort(host)
+	if name == "localhost" {
+		name = "127.0.0.1"
+	}
+	a, addrErr := netip.ParseAddr(strings.Trim(name, "[]"))
+	if err != nil || addrErr != nil || port == 0 || egress.Floor(a, false) == "" || egress.Floor(a, true) != "" {
 		return ""
 	}
 	return netip.AddrPortFrom(a, port).String()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -138,7 +140,19 @@ func (n refusedNetwork) Probe(_, rawURL string) error {
 	if err != nil {
 		return err
 	}
-	return n.refuseHost(u.Hostname())
+	return n.refuseHost(u.Hostname(), portOf(u))
+}
+
+// portOf returns the port to which a request goes.
+func portOf(u *url.URL) string {
+	switch port := u.Port(); {
+	case port != "":
+		return port
+	case strings.EqualFold(u.Scheme, "http"):
+		return "80"
+	default:
+		return "443"
+	}
 }
 
 // The refusing accessors are one pointer wide, so that an interface holds them
@@ -154,18 +168,25 @@ func (n refusedNetwork) Client() *http.Client {
 }
 
 func (n refusedNetwork) DialContext(_ context.Context, _, address string) (net.Conn, error) {
-	host, _, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		host = address
 	}
-	return nil, n.refuseHost(host)
+	return nil, n.refuseHost(host, port)
 }
 
-func (n refusedNetwork) refuseHost(host string) error {
+// refuseHost refuses a host. The operator sees the port, where the host alone does
+// not say what to grant: an address is granted with its port.
+func (n refusedNetwork) refuseHost(host, port string) error {
 	if canonical, err := reach.CanonicalHost(host); err == nil {
 		host = canonical
 	}
-	sendDecision(n.note, newRefusal(group.Network, host))
+	target := host
+	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if usual := port == "" || port == "80" || port == "443"; port != "" && (!usual || err == nil || host == "localhost") {
+		target = net.JoinHostPort(strings.Trim(host, "[]"), port)
+	}
+	sendDecision(n.note, newRefusal(group.Network, target))
 	return sallyport.HostError(host, "")
 }
 
@@ -177,7 +198,7 @@ func (t refusedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		_ = r.Body.Close()
 	}
-	return nil, refusedNetwork(t).refuseHost(r.URL.Hostname())
+	return nil, refusedNetwork(t).refuseHost(r.URL.Hostname(), portOf(r.URL))
 }
 
 func (a *boundNetwork) Probe(_, rawURL string) error { return a.Binding.Probe(rawURL) }
