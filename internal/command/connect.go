@@ -118,7 +118,11 @@ func (e *environment) connectClient(f *flags, c *clients.Client, role string, pr
 		p.PrintLine("not looked at: %s", text.OneLine(err.Error()))
 	}
 	if len(outside) > 0 {
-		p.PrintLine("%s starts them by itself, and their calls are neither decided nor recorded. To bring them in: sallyport import %s", c.Title, c.Name)
+		command := "sallyport import " + c.Name
+		for _, file := range f.config {
+			command += " --config " + text.ShellWord(file)
+		}
+		p.PrintLine("%s starts them by itself, and their calls are neither decided nor recorded. To bring them in: %s", c.Title, command)
 	}
 	return nil
 }
