@@ -143,7 +143,7 @@ func (c *Config) Choose(name string) (*sallyport.Personality, error) {
 	if name == "" {
 		name = DefaultPersonality
 		if _, ok := c.Personalities[name]; !ok {
-			return nil, fmt.Errorf("no personality is chosen and none is named %q: expected %s", name, yamldoc.OneOf(names))
+			return nil, fmt.Errorf("no personality is chosen and none is named %q: name one with --personality: %s", name, yamldoc.OneOf(names))
 		}
 	}
 	if p, ok := c.Personalities[name]; ok {

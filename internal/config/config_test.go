@@ -322,7 +322,7 @@ func TestChoose(t *testing.T) {
 		{"given", "{a: {}, b: {}}", "b", "b", ""},
 		{"only one", "{a: {}}", "", "a", ""},
 		{"default", "{a: {}, default: {}}", "", "default", ""},
-		{"several", "{b: {}, a: {}}", "", "", `no personality is chosen and none is named "default": expected a or b`},
+		{"several", "{b: {}, a: {}}", "", "", `no personality is chosen and none is named "default": name one with --personality: a or b`},
 		{"near", "{researcher: {}, ops: {}}", "reseacher", "", `no personality "reseacher"; did you mean "researcher"?: expected ops or researcher`},
 		{"unknown", "{a: {}}", "zzz", "", `no personality "zzz": expected a`},
 	}
