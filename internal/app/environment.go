@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/sallyport/sallyport"
@@ -39,6 +40,34 @@ type Environment struct {
 	// the lock file, by absolute name. While it is not nil, what a command pins goes
 	// there too, and not into the file.
 	Texts map[string][]byte
+	// Progress is told how far the installs and starts of servers are; nil means that
+	// installs are said on Stderr, a line each.
+	Progress Progress
 	// Intervals are the pauses between two looks at what may have changed.
 	Intervals Intervals
+}
+
+// Progress shows the user how far a command is.
+type Progress interface {
+	// Expect says that so many steps will come.
+	Expect(steps int)
+	// Begin names what is done now.
+	Begin(step string)
+	// Done counts a step.
+	Done()
+}
+
+// plainProgress says what takes long, a line each.
+type plainProgress struct{ w io.Writer }
+
+func (plainProgress) Expect(int)          {}
+func (p plainProgress) Begin(step string) { fmt.Fprintf(p.w, "sallyport: %s\n", step) }
+func (plainProgress) Done()               {}
+
+// progress returns what is told of installs, and of starts when a terminal shows it.
+func (env *Environment) progress() Progress {
+	if env.Progress != nil {
+		return env.Progress
+	}
+	return plainProgress{env.Stderr}
 }

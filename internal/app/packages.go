@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -115,7 +114,7 @@ type packageInstaller struct {
 	backends sallyport.Backends
 	options  registry.Options
 	store    *install.Store
-	stderr   io.Writer
+	progress Progress
 	// ceiling is the only role of that gate, for every registry.
 	ceiling sallyport.NetworkPolicy
 	// own finds the registries that the machine itself uses.
@@ -142,7 +141,7 @@ func (rt *Runtime) newInstaller(t *Deployment) *packageInstaller {
 		own:      sync.OnceValue(rt.Env.OwnRegistries),
 		backends: sallyport.Backends{Network: rt.network, Files: rt.files, Process: rt.Children},
 		options:  registry.Options{Recorder: rt.log, Switches: rt.Switches, Logger: rt.Logger, Workspace: t.Config.Workspace},
-		store:    rt.Packages, stderr: rt.Env.Stderr,
+		store:    rt.Packages, progress: rt.Env.progress(),
 	}
 }
 
@@ -165,7 +164,7 @@ func (i *packageInstaller) callOnce(ctx context.Context, server string, tool sal
 // installPackage installs the package of a server with its dependencies, in the
 // versions that existed at the time before.
 func (i *packageInstaller) installPackage(ctx context.Context, s *upstream.Server, before time.Time) (*lock.Package, error) {
-	fmt.Fprintf(i.stderr, "sallyport: installing %s for %s\n", s.Package, s.Name)
+	i.progress.Begin(fmt.Sprintf("installing %s for %s", s.Package, s.Name))
 	pkg := *s.Package
 	pkg.Before = before
 	is, err := pkg.Installed(i.callOnce(ctx, s.Name, i.store.Tool(pkg)))

@@ -141,9 +141,12 @@ func (t *Deployment) DiscoverServers(ctx context.Context, role string, wanted fu
 				continue
 			}
 		}
+		begin, done := t.showStart(f.Name)
 		asking.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
+			begin()
+			defer done()
 			if known {
 				s.Mounts.Probe(ctx, f.Name, func(ctx context.Context) { t.askServer(ctx, f, role) })
 				return
@@ -155,6 +158,17 @@ func (t *Deployment) DiscoverServers(ctx context.Context, role string, wanted fu
 	if len(fresh) > 0 && s.Pins.Policy == HoldPins {
 		t.registerFound(func(server string) bool { return slices.Contains(fresh, server) })
 	}
+}
+
+// showStart tells of the start of a server where a terminal shows how far a command is
+// that looks at servers.
+func (t *Deployment) showStart(server string) (begin, done func()) {
+	p := t.Servers.installer.progress
+	if _, plain := p.(plainProgress); plain || t.Servers.Pins.Policy == HoldPins {
+		return func() {}, func() {}
+	}
+	p.Expect(1)
+	return func() { p.Begin("starting " + server) }, p.Done
 }
 
 // foundOf returns what is known of a server; known reports that its tools are

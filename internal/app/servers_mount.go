@@ -125,6 +125,12 @@ func (rt *Runtime) listChanged() {
 // each.
 func (t *Deployment) placedServers(ctx context.Context) (list []upstream.Server) {
 	s := &t.Servers
+	packages := func(d *upstream.Server) bool { return d.Package != nil && s.Pins.Policy != HoldPins }
+	for i := range s.Declared {
+		if packages(&s.Declared[i]) {
+			s.installer.progress.Expect(1)
+		}
+	}
 	for i := range s.Declared {
 		by := s.installer
 		if len(t.RolesWith(s.Declared[i].Name)) == 0 {
@@ -133,6 +139,9 @@ func (t *Deployment) placedServers(ctx context.Context) (list []upstream.Server)
 		}
 		l := s.Pins.placeServer(ctx, &s.Declared[i], by)
 		l.filesStand = t.filesStand(&s.Declared[i])
+		if packages(&s.Declared[i]) {
+			s.installer.progress.Done()
+		}
 		s.Pins.Servers[s.Declared[i].Name] = l
 		if l.Why == "" {
 			list = append(list, l.mounted)

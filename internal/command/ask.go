@@ -3,6 +3,9 @@ package command
 import (
 	"fmt"
 	"strings"
+	"time"
+
+	"github.com/sallyport/sallyport/internal/report"
 )
 
 // canAsk reports whether a command may put a question to the user.
@@ -33,3 +36,11 @@ func (e *environment) askLine(question string) (line string, ok bool) {
 
 // maxAnswer bounds an answer, in bytes.
 const maxAnswer = 1024
+
+// showInstalls shows at a terminal how far installs and starts of servers are.
+func (e *environment) showInstalls(f *flags) {
+	if e.canAsk(f) {
+		p := report.NewProgress(e.Stderr, time.Now)
+		e.Progress, e.Stderr = p, p
+	}
+}

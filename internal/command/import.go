@@ -85,6 +85,7 @@ type importActions struct{ write, rollback, yes bool }
 
 // importServers runs the action that the flags select.
 func (e *environment) importServers(ctx context.Context, f *flags, o *importer.Options, do importActions) error {
+	e.showInstalls(f)
 	env := e.importEnvironment(f)
 	switch {
 	case do.rollback && (do.write || do.yes || o.Observe), do.yes && (do.write || o.Observe):

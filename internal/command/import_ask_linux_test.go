@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,6 +49,9 @@ func TestImportAsksOnceForEachServer(t *testing.T) {
 			python := `{"command": "/usr/bin/python3", "args": ["` + dir + `/server.py"]}`
 			place(t, dir, ".mcp.json", `{"mcpServers": {"one": `+python+`, "two": `+python+`, "odd": {"command": "docker", "args": ["run", "example.com/unknown"]}}}`)
 			code, said := importAt(t, dir, tt.answers)
+			if len(tt.taken) > 0 && !strings.Contains(said, "/"+strconv.Itoa(len(tt.taken))+"] starting "+tt.taken[0]) {
+				t.Errorf("the terminal shows no progress:\n%q", said)
+			}
 			if code != tt.code || strings.Count(said, question) != tt.asked {
 				t.Errorf("exit %d with %d questions, want %d with %d:\n%s", code, strings.Count(said, question), tt.code, tt.asked, said)
 			}

@@ -29,6 +29,7 @@ it. The exit code is 1 when a server could not be pinned or differs from its pin
   sallyport lock --config prod.yaml --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			env.showInstalls(f)
 			return withLook(cmd.Context(), env, f, app.AskNew, func(rt *app.Runtime) error {
 				states, added, err := pinning.PinServers(cmd.Context(), rt, f.config)
 				if err != nil {

@@ -26,7 +26,7 @@ type Environment struct {
 	// Out receives the answer, Err what is said beside it.
 	Out, Err io.Writer
 	// Ask puts a question to the user and returns the answer; ok is false at the end
-	// of the input. nil means that nobody can be asked.
+	// of the input. nil without a terminal.
 	Ask func(question string) (answer string, ok bool)
 	// JSON selects an answer for programs.
 	JSON bool
