@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
@@ -176,7 +177,7 @@ func (c *Config) Fault(personality, key string, index int, message string) yamld
 	if personality != "" {
 		full = "personalities." + personality
 		if key != "" {
-			full += "." + key
+			full += "." + group.SpellKey(c.Personalities[personality], key)
 		}
 	}
 	if index >= 0 {

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
@@ -15,7 +17,21 @@ import (
 // personalityKey is the key of one role in the table.
 const personalityKey = "personalities.<name>"
 
+// personalityKeys are the keys of a role, the short ones first.
 func personalityKeys() []row {
+	long := longKeys()
+	rows := slices.Clone(long[:1])
+	for _, k := range group.FlatKeys() {
+		i := slices.IndexFunc(long, func(r row) bool { return r.Key == personalityKey+"."+k.Long })
+		flat := long[i]
+		flat.Key, flat.means = personalityKey+"."+k.Flat, flat.Key
+		flat.Doc = "Short for `" + k.Long + "`; only one of them may be given. " + flat.Doc
+		rows = append(rows, flat)
+	}
+	return append(rows, long[1:]...)
+}
+
+func longKeys() []row {
 	const p = personalityKey
 	return []row{
 		{KeyDoc: KeyDoc{p, TypeMapping, false, true, "", "One role; the name has 1 to 64 letters, digits, `_` or `-`.", "{toolset: []}"}},
@@ -37,15 +53,15 @@ func personalityKeys() []row {
 		},
 		{
 			KeyDoc: KeyDoc{p + ".fs_reach", TypeMapping, false, true, "no files", "Folders and files within reach; a folder covers everything below it.", `{read: ["${workspace}"]}`},
-			set:    func(s *scope, _ value) { s.p.FSReach = &sallyport.Reach{} },
+			set:    func(s *scope, _ value) { s.fileCeiling() },
 		},
 		{
 			KeyDoc: KeyDoc{p + ".fs_reach.read", TypeTexts, false, true, "none", "What may be read.", `["${workspace}"]`},
-			check:  (*scope).resolvePath, set: func(s *scope, v value) { s.p.FSReach.Read = v.list },
+			check:  (*scope).resolvePath, set: func(s *scope, v value) { s.fileCeiling().Read = v.list },
 		},
 		{
 			KeyDoc: KeyDoc{p + ".fs_reach.write", TypeTexts, false, true, "none", "What may be written.", `["${workspace}/notes"]`},
-			check:  (*scope).resolvePath, set: func(s *scope, v value) { s.p.FSReach.Write = v.list },
+			check:  (*scope).resolvePath, set: func(s *scope, v value) { s.fileCeiling().Write = v.list },
 		},
 		{
 			KeyDoc: KeyDoc{p + ".fs_reach.mode", TypeText, false, true, "what the tool declares", "How writes of child processes reach the disk. `direct`: at once. `overlay`: into a private layer, which is checked and carried over when the child ends well.", "overlay"},
@@ -55,11 +71,11 @@ func personalityKeys() []row {
 		{KeyDoc: KeyDoc{p + ".safety", TypeMapping, false, true, "", "Ceilings on hosts, secrets and binaries, and what may follow what was read.", "{network: {allow: []}}"}},
 		{
 			KeyDoc: KeyDoc{p + ".safety.network", TypeMapping, false, true, "declared hosts stand, and `*` gives nothing", "Ceiling on hosts.", `{allow: ["*.github.com"]}`},
-			set:    func(s *scope, _ value) { s.p.Network = &sallyport.NetworkPolicy{} },
+			set:    func(s *scope, _ value) { s.hostCeiling() },
 		},
 		{
 			KeyDoc: KeyDoc{p + ".safety.network.allow", TypeTexts, false, true, "declared hosts stand; `[]` means no host", "Hosts within reach: `a.b`, `*.b` for any name below b, `*` for any public host, with a port if not 80 or 443.", `["api.example.com", "*.github.com"]`},
-			check:  (*scope).parseHost, set: func(s *scope, v value) { s.p.Network.Allow = v.list },
+			check:  (*scope).parseHost, set: func(s *scope, v value) { s.hostCeiling().Allow = v.list },
 		},
 		{
 			KeyDoc: KeyDoc{p + ".safety.network.deny", TypeTexts, false, true, "none", "Hosts out of reach, whatever `allow` says.", `["gist.github.com"]`},
@@ -110,6 +126,22 @@ func personalityKeys() []row {
 			set:    func(s *scope, v value) { s.p.Approvals.OperatorOnly = !v.flag },
 		},
 	}
+}
+
+// fileCeiling returns the file ceiling of the role, made by the first key of it.
+func (s *scope) fileCeiling() *sallyport.Reach {
+	if s.p.FSReach == nil {
+		s.p.FSReach = &sallyport.Reach{}
+	}
+	return s.p.FSReach
+}
+
+// hostCeiling returns the network ceiling of the role, made by the first key of it.
+func (s *scope) hostCeiling() *sallyport.NetworkPolicy {
+	if s.p.Network == nil {
+		s.p.Network = &sallyport.NetworkPolicy{}
+	}
+	return s.p.Network
 }
 
 // inputKinds tells an empty list apart from none.

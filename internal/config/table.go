@@ -141,7 +141,7 @@ func (t *table) supportedBelow(parent string) []string {
 func (t *table) findElsewhere(name string) string {
 	found := ""
 	for i := range t.rows {
-		if _, last := splitKey(t.rows[i].Key); last == name && !strings.HasPrefix(t.rows[i].Key, layersKey) {
+		if _, last := splitKey(t.rows[i].Key); last == name && t.rows[i].means == "" && !strings.HasPrefix(t.rows[i].Key, layersKey) {
 			if found != "" {
 				return ""
 			}

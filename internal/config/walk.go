@@ -185,6 +185,9 @@ func (s scope) readTexts(r *row, key string, n *yamldoc.Value) {
 	for i, item := range n.Items {
 		at := key + "." + strconv.Itoa(i)
 		s.recordPosition(at, item.At)
+		if same := s.meaningOf(r, key); same != key {
+			s.recordPosition(same+"."+strconv.Itoa(i), item.At)
+		}
 		if !s.expectKind(r, at, item, yamldoc.KindText) {
 			continue
 		}
@@ -231,13 +234,27 @@ func (s scope) readMapping(pattern, key string, n *yamldoc.Value) {
 // readField reads a key of a mapping. Another file may have it where mappings add
 // up, or this one in another spelling.
 func (s scope) readField(r *row, full string, f yamldoc.Field) {
-	same := cmp.Or(r.means, full)
-	if first, dup := s.places[same]; dup && !r.adds {
+	same := s.meaningOf(r, full)
+	first, dup := s.places[same]
+	switch {
+	case !dup || r.adds:
+	case s.p != nil:
+		s.keyFault(s.file, f.At, full, "%s: the role has this list already, under its short or long key, at %s: write one of them", full, first)
+		return
+	default:
 		s.keyFault(s.file, f.At, full, "%s is already defined at %s: later files add keys and never override", full, first)
 		return
 	}
 	s.recordPosition(same, f.At)
 	s.readValue(r, full, f.At, f.Value)
+}
+
+// meaningOf returns the full key that a key is another spelling of, else the key.
+func (s scope) meaningOf(r *row, full string) string {
+	if s.p != nil && r.means != "" {
+		return strings.Replace(r.means, "<name>", s.name, 1)
+	}
+	return cmp.Or(r.means, full)
 }
 
 // reportDuplicate reports a key that is in its mapping already.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -25,7 +26,7 @@ func (c *Config) WritePlaces() (list []WritePlace) {
 		p := c.Personalities[name]
 		if p.FSReach != nil {
 			for _, path := range p.FSReach.Write {
-				list = append(list, WritePlace{path, name, "personalities." + name + ".fs_reach.write"})
+				list = append(list, WritePlace{path, name, "personalities." + name + "." + group.SpellKey(p, "fs_reach.write")})
 			}
 		}
 		for _, part := range c.StandingParts(p) {
