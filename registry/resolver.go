@@ -43,12 +43,12 @@ func (r *Registry) GrantUnder(t *sallyport.Tool, p *sallyport.Personality) (*sal
 
 func (r *grantResolver) dropItem(capability, item, why, key string) {
 	d := sallyport.Dropped{Capability: capability, Item: item, Why: why, Source: r.role.sourceOf(key)}
-	if p := r.role.personality; p != nil {
+	if r.role.personality != nil {
 		granted, edited := item, item
 		if item == group.Everything || item == group.FromPersonality {
 			granted, edited = "", "what the tool may reach"
 		}
-		d.Fix = r.role.addCommand(r.tool, capability, granted, fmt.Sprintf("add %s to personalities.%s.%s", edited, p.Name, key))
+		d.Fix = r.role.addCommand(r.tool, capability, granted, "add "+edited+" to "+r.role.fullKey(key))
 	}
 	r.grant.Dropped = append(r.grant.Dropped, d)
 }

@@ -103,6 +103,11 @@ var noPersonality sallyport.Personality
 
 func (ro *compiledRole) sourceOf(key string) string { return ro.personality.Source(key) }
 
+// fullKey returns a key of the role from the top of its file, as the file spells it.
+func (ro *compiledRole) fullKey(key string) string {
+	return "personalities." + ro.name() + "." + group.SpellKey(ro.personality, key)
+}
+
 // explainRefusal adds to an accessor's refusal the source of the rule and the
 // smallest change, where the accessor did not know them. A floor has a source
 // and no change.
@@ -177,7 +182,7 @@ func (ro *compiledRole) addRule(t *sallyport.Tool, d sallyport.Decision) (ruled 
 		item, key = address, "safety.network.allow_private"
 	}
 	d.Source = ro.sourceOf(key)
-	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, ro.name(), key)
+	d.Fix = "add " + item + " to " + ro.fullKey(key)
 	return d, item
 }
 

@@ -57,7 +57,7 @@ func (ro *compiledRole) decideVisible(t *sallyport.Tool, exclude []string) sally
 	default:
 		d.Why = fmt.Sprintf("%s is not in the toolset of personality %s", t.Name, ro.name())
 		d.Source = ro.sourceOf("toolset")
-		d.Fix = fmt.Sprintf("add %s to personalities.%s.toolset", t.Name, ro.name())
+		d.Fix = "add " + t.Name + " to " + ro.fullKey("toolset")
 	}
 	return d
 }
