@@ -1,6 +1,10 @@
 package importer
 
 import (
+	"slices"
+	"strings"
+
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/internal/yamledit"
 )
@@ -36,7 +40,10 @@ func (i *clientImport) extendText(p *serverPlan, content string) (string, error)
 	if old.DeclarationsStand && reads == nil && writes == nil {
 		return content, err // a list would bound the servers that the role has already
 	}
-	add(append(role, "fs_reach", "read"), renderItems("", withoutItems(p.readPaths(), reads)))
-	add(append(role, "fs_reach", "write"), renderItems("", withoutItems(p.writePaths(), writes)))
+	list := func(key string) []string {
+		return append(slices.Clone(role), strings.Split(group.SpellKey(old, key), ".")...)
+	}
+	add(list("fs_reach.read"), renderItems("", withoutItems(p.readPaths(), reads)))
+	add(list("fs_reach.write"), renderItems("", withoutItems(p.writePaths(), writes)))
 	return content, err
 }

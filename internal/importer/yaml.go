@@ -72,7 +72,7 @@ func (p *serverPlan) renderPersonality(version int) []string {
 	lines := []string{
 		p.role + ":",
 		"  description: " + strconv.Quote("The MCP servers of "+text.PrintableLine(p.files[0].Client.Title)+"."),
-		"  toolset: []",
+		"  tools: []",
 		"  mcp_servers:",
 	}
 	lines = append(lines, renderItems("    ", p.grantedServers())...)
@@ -80,12 +80,11 @@ func (p *serverPlan) renderPersonality(version int) []string {
 	if len(reads)+len(writes) == 0 || version == 2 {
 		return lines
 	}
-	lines = append(lines, "  fs_reach:")
 	if len(reads) > 0 {
-		lines = append(append(lines, "    read:"), renderItems("      ", reads)...)
+		lines = append(append(lines, "  read:"), renderItems("    ", reads)...)
 	}
 	if len(writes) > 0 {
-		lines = append(append(lines, "    write:"), renderItems("      ", writes)...)
+		lines = append(append(lines, "  write:"), renderItems("    ", writes)...)
 	}
 	return lines
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
-// lists says where the lists of a kind are: in a declaration, in a role, and the
-// group that compares them.
+// lists says where the lists of a kind are: in a declaration, in a role by its long
+// key, and the group that compares them.
 var lists = map[kind]struct {
-	declared, role []string
-	reach          string
+	declared    []string
+	role, reach string
 }{
-	kindRead:   {[]string{"capabilities", "fs_reach", "read"}, []string{"fs_reach", "read"}, "fs_reach.read"},
-	kindWrite:  {[]string{"capabilities", "fs_reach", "write"}, []string{"fs_reach", "write"}, "fs_reach.write"},
-	kindHost:   {[]string{"capabilities", "network", "allowedHosts"}, []string{"safety", "network", "allow"}, "network"},
-	kindSecret: {[]string{"capabilities", "secrets"}, []string{"safety", "secrets", "allow"}, "secrets"},
-	kindBinary: {[]string{"capabilities", "process", "allowedBinaries"}, []string{"safety", "process", "allow"}, "process"},
+	kindRead:   {[]string{"capabilities", "fs_reach", "read"}, "fs_reach.read", "fs_reach.read"},
+	kindWrite:  {[]string{"capabilities", "fs_reach", "write"}, "fs_reach.write", "fs_reach.write"},
+	kindHost:   {[]string{"capabilities", "network", "allowedHosts"}, "safety.network.allow", "network"},
+	kindSecret: {[]string{"capabilities", "secrets"}, "safety.secrets.allow", "secrets"},
+	kindBinary: {[]string{"capabilities", "process", "allowedBinaries"}, "safety.process.allow", "process"},
 	// A declaration names a private address like any other host.
-	kindPrivate: {[]string{"capabilities", "network", "allowedHosts"}, []string{"safety", "network", "allow_private"}, "network"},
+	kindPrivate: {[]string{"capabilities", "network", "allowedHosts"}, "safety.network.allow_private", "network"},
 }
 
 // edit is one entry that a list gets or loses.
@@ -34,6 +34,11 @@ type edit struct {
 	holder []string
 	list   []string
 	item   grantItem
+}
+
+// roleKey returns the path of the list of a role, as its file spells it.
+func roleKey(role *sallyport.Personality, k kind) []string {
+	return strings.Split(group.SpellKey(role, lists[k].role), ".")
 }
 
 // declares reports whether a declaration reaches an item already.
@@ -144,7 +149,7 @@ func (p *planner) findAdditions(items []grantItem) (edits []edit, err error) {
 				ok = ok && p.target.kind == targetRole
 			}
 			if !ok {
-				edits = append(edits, edit{[]string{"personalities", role.Name}, lists[item.kind].role, item})
+				edits = append(edits, edit{[]string{"personalities", role.Name}, roleKey(role, item.kind), item})
 				roles = append(roles, role.Name)
 			}
 		}
@@ -194,7 +199,7 @@ func (p *planner) findRemovals(items []grantItem) (edits []edit, err error) {
 	for _, item := range items {
 		list := lists[item.kind].declared
 		if p.target.kind == targetRole {
-			list = lists[item.kind].role
+			list = roleKey(p.target.roles[0], item.kind)
 		}
 		e := edit{p.holder, list, item}
 		if e.findIn(p) < 0 {
