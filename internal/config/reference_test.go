@@ -110,7 +110,9 @@ func TestTableIsComplete(t *testing.T) {
 	}
 }
 
-func TestSchemaAgrees(t *testing.T) {
+// compileSchema returns the schema for editors.
+func compileSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
 	data, err := Schema()
 	if err != nil {
 		t.Fatal(err)
@@ -127,6 +129,55 @@ func TestSchemaAgrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+// TestExamplesFitTheSchema holds the schema to every configuration that the repository
+// shows.
+func TestExamplesFitTheSchema(t *testing.T) {
+	s, n := compileSchema(t), 0
+	check := func(name, text string) {
+		root := readTree([]byte(text))
+		if root == nil {
+			t.Errorf("%s has no tree", name)
+			return
+		}
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(toJSON(root)))
+		if err == nil {
+			err = s.Validate(v)
+		}
+		if n++; err != nil {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+	for _, pattern := range []string{"../../examples/*/*.yaml", "presets/*.yaml", "../../README.md", "../../docs/*/*.md"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, files, err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if filepath.Ext(file) == ".yaml" {
+				check(file, string(data))
+				continue
+			}
+			for i, block := range strings.Split(string(data), "\n```") {
+				if body, ok := strings.CutPrefix(block, "yaml\nversion:"); ok && i%2 == 1 {
+					check(file, "version:"+body+"\n")
+				}
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("%d configurations were found, want more", n)
+	}
+}
+
+func TestSchemaAgrees(t *testing.T) {
+	s := compileSchema(t)
 	texts := []struct {
 		name, text string
 		valid      bool
@@ -135,7 +186,7 @@ func TestSchemaAgrees(t *testing.T) {
 		{"unknown key", "version: 1\nfoo: 1\n", false},
 		{"no version", "workspace: .\n", false},
 		{"callers", callersYAML, true},
-		{"the documents' form", `{"layers": {"capabilities": {"actions": [{"id": "a"}]}}}`, true},
+		{"the documents' form", `{"layers": {"capabilities": {"actions": [{"id": "a", "handler": "./a.py"}]}}}`, true},
 		{"the documents' form with more", `{"layers": {}, "principals": {}}`, false},
 		{"action without an id", "version: 1\nactions: [{name: x}]\n", false},
 		{"database without a driver", "version: 1\ndatabases: {a: {url_secret: b}}\n", false},

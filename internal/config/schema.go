@@ -2,17 +2,30 @@ package config
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
+	"fmt"
 	"strings"
 )
 
+// partSchemas are the schemas of actions and servers, whose loaders stand elsewhere,
+// and of what they consist of.
+//
+//go:embed parts.schema.json
+var partSchemas []byte
+
 // Schema returns a JSON Schema (2020-12) of the keys that a configuration may
-// have, for editors that complete and check keys. It says less than [Load]: names
-// that must exist, and the keys inside an action or a server, are left open. The
-// caller owns the bytes.
+// have, for editors that complete and check keys. It says less than loading does:
+// names that must exist are left open, and so is what fits only together. The caller
+// owns the bytes.
 func Schema() ([]byte, error) {
 	t := newTable(allKeys())
 	root := t.objectSchema("")
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(partSchemas, &parts); err != nil {
+		return nil, fmt.Errorf("parts.schema.json: %w", err)
+	}
+	root["$defs"] = parts
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "sallyport.yaml"
 	// The documents' form has no version; it stands alone.
@@ -99,13 +112,9 @@ func (t *table) rowSchema(r *row) map[string]any {
 		item["minProperties"], item["maxProperties"] = 1, 1
 		s = map[string]any{"type": "array", "items": item}
 	case TypeActions:
-		// What else an action has is judged when a tool is made of it.
-		item := t.objectSchema(actionKey)
-		delete(item, "additionalProperties")
-		s = map[string]any{"type": "array", "items": item}
+		s = map[string]any{"type": "array", "items": map[string]any{"$ref": "#/$defs/action"}}
 	case TypeServer:
-		// What it has is judged when its tools are mounted.
-		s = map[string]any{"type": "object"}
+		s = map[string]any{"$ref": "#/$defs/server"}
 	default:
 		// Nothing is known about the value, so nothing is accepted.
 		s = map[string]any{"not": map[string]any{}}
