@@ -18,6 +18,9 @@ const (
 	// programFor is how long a value that a program printed stands. A change
 	// where the program has it from shows after that time.
 	programFor = time.Minute
+	// programRuns bounds how many runs of one program there are at a time: each
+	// logs in somewhere.
+	programRuns = 4
 	// refMark stands for the reference in an argument.
 	refMark = "{ref}"
 )
@@ -42,15 +45,21 @@ type Program struct {
 	o    ProgramOptions
 	wait time.Duration
 
-	mu     sync.Mutex
-	values map[string]printed
-	known  []sallyport.Secret
+	slots chan struct{} // one for each run at a time
+
+	mu    sync.Mutex
+	runs  map[string]*programRun
+	known []sallyport.Secret
 }
 
-// printed is a value, and when a program printed it.
-type printed struct {
+// programRun is one run of a program, which ends when done is closed. The other
+// fields do not change from then on.
+type programRun struct {
+	done  chan struct{}
 	value sallyport.Secret
-	at    time.Time
+	found bool
+	err   error
+	at    time.Time // zero while it runs
 }
 
 // NewProgram returns the secrets of a program: argv is its absolute path and its
@@ -61,7 +70,7 @@ func NewProgram(argv []string, o ProgramOptions) *Program {
 	if !slices.ContainsFunc(argv[1:], func(arg string) bool { return strings.Contains(arg, refMark) }) {
 		argv = append(argv, refMark)
 	}
-	return &Program{argv: argv, o: o, wait: programWait, values: map[string]printed{}}
+	return &Program{argv: argv, o: o, wait: programWait, slots: make(chan struct{}, programRuns), runs: map[string]*programRun{}}
 }
 
 // Secret runs the program, unless it printed the value within the last minute. A
@@ -75,13 +84,52 @@ func (p *Program) Secret(ctx context.Context, ref string) (sallyport.Secret, boo
 	if strings.HasPrefix(ref, "-") {
 		return sallyport.Secret{}, false, fmt.Errorf("secret %s: the program would take it for an option", ref)
 	}
-	// One run at a time: many calls at once need the value of one run.
+	run := p.joinRun(ctx, ref)
+	select {
+	case <-run.done:
+		return run.value, run.found, run.err
+	case <-ctx.Done():
+		return sallyport.Secret{}, false, ctx.Err()
+	}
+}
+
+// joinRun returns the run that prints a reference: the one that has ended within the
+// last minute, the one that runs, or a new one. It is for all who ask meanwhile, so
+// that it does not end with the first of them.
+func (p *Program) joinRun(ctx context.Context, ref string) *programRun {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if had, ok := p.values[ref]; ok && time.Since(had.at) < programFor {
-		return had.value, true, nil
+	if had := p.runs[ref]; had != nil && (had.at.IsZero() || time.Since(had.at) < programFor) {
+		return had
 	}
+	r := &programRun{done: make(chan struct{})}
+	if len(p.runs) >= maxSecrets {
+		r.err = fmt.Errorf("secret %s: %s gave more than %d secrets", ref, p.argv[0], maxSecrets)
+		close(r.done)
+		return r
+	}
+	p.runs[ref] = r
+	ctx = context.WithoutCancel(ctx)
+	go func() {
+		value, found, err := p.askProgram(ctx, ref)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		defer close(r.done)
+		r.value, r.found, r.err, r.at = value, found, err, time.Now()
+		if !found {
+			delete(p.runs, ref)
+		} else if !slices.Contains(p.known, value) {
+			p.known = append(slices.Clip(p.known), value)
+		}
+	}()
+	return r
+}
+
+// askProgram runs the program for a reference, when fewer others run than may.
+func (p *Program) askProgram(ctx context.Context, ref string) (sallyport.Secret, bool, error) {
+	p.slots <- struct{}{}
 	value, err := p.run(ctx, ref)
+	<-p.slots
 	switch {
 	case err != nil:
 		return sallyport.Secret{}, false, fmt.Errorf("secret %s: %s: %w", ref, p.argv[0], err)
@@ -91,15 +139,7 @@ func (p *Program) Secret(ctx context.Context, ref string) (sallyport.Secret, boo
 	if err := checkValue(ref, value); err != nil {
 		return sallyport.Secret{}, false, err
 	}
-	if len(p.values) >= maxSecrets {
-		return sallyport.Secret{}, false, fmt.Errorf("secret %s: %s gave more than %d secrets", ref, p.argv[0], maxSecrets)
-	}
-	s := sallyport.NewSecret(value)
-	p.values[ref] = printed{s, time.Now()}
-	if !slices.Contains(p.known, s) {
-		p.known = append(slices.Clip(p.known), s)
-	}
-	return s, true, nil
+	return sallyport.NewSecret(value), true, nil
 }
 
 // Known returns the values that were asked for: nothing tells which others the

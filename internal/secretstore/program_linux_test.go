@@ -1,10 +1,14 @@
 package secretstore
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,5 +117,54 @@ func TestASlowProgramIsEnded(t *testing.T) {
 	p.wait = 100 * time.Millisecond
 	if _, ok, err := p.Secret(t.Context(), "a"); ok || err == nil || !strings.Contains(err.Error(), "it did not end within 100ms") {
 		t.Errorf("Secret = %t, %v, want no answer", ok, err)
+	}
+}
+
+// TestARunHoldsUpNoOtherReference: while one reference waits, others are answered, and
+// all who ask for the one share its run. Who leaves does not end it.
+func TestARunHoldsUpNoOtherReference(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := newProgram(t, `echo "$1" >> "$DIR/log"; [ "$1" = fast ] || { : > "$DIR/started"; read _ < "$DIR/gate"; }; echo value-of-$1`,
+		ProgramOptions{Env: map[string]string{"DIR": dir}})
+	if err := syscall.Mkfifo(filepath.Join(dir, "gate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first, leave := context.WithCancel(t.Context())
+	left := make(chan error)
+	go func() { _, _, err := p.Secret(first, "slow"); left <- err }()
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "started")); err == nil {
+			break
+		}
+		runtime.Gosched()
+	}
+	got := make(chan string)
+	for range 3 {
+		go func() {
+			s, _, err := p.Secret(t.Context(), "slow")
+			got <- fmt.Sprint(s.Reveal(), err)
+		}()
+	}
+	if s, ok, err := p.Secret(t.Context(), "fast"); err != nil || !ok || s.Reveal() != "value-of-fast" {
+		t.Errorf("Secret(fast) while slow runs = %q, %t, %v", s.Reveal(), ok, err)
+	}
+	if values := known(t, p); len(values) != 1 {
+		t.Errorf("Known while slow runs = %v", values)
+	}
+	leave()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left has %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "gate"), []byte("go\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if s := <-got; s != "value-of-slow<nil>" {
+			t.Errorf("Secret(slow) = %s", s)
+		}
+	}
+	if text, _ := os.ReadFile(filepath.Join(dir, "log")); string(text) != "slow\nfast\n" {
+		t.Errorf("it ran for %q, want once for each", text)
 	}
 }
