@@ -127,6 +127,7 @@ func TestARunHoldsUpNoOtherReference(t *testing.T) {
 	dir := t.TempDir()
 	p := newProgram(t, `echo "$1" >> "$DIR/log"; [ "$1" = fast ] || { : > "$DIR/started"; read _ < "$DIR/gate"; }; echo value-of-$1`,
 		ProgramOptions{Env: map[string]string{"DIR": dir}})
+	p.wait = time.Minute // it ends when this test lets it
 	if err := syscall.Mkfifo(filepath.Join(dir, "gate"), 0o600); err != nil {
 		t.Fatal(err)
 	}
