@@ -46,9 +46,13 @@ const (
 	ActionNarrow Action = "run.narrow"
 	// ActionLogout removed the tokens of a principal at an MCP server.
 	ActionLogout Action = "login.remove"
-	// ActionAcceptProgram: what an action or a server runs was changed where tools
-	// may write, and may run as it is now.
+	// ActionAcceptProgram: a program may run as it is now: what an action or a server
+	// runs was changed where tools may write, or the configuration gets secrets from
+	// it.
 	ActionAcceptProgram Action = "program.accept"
+	// ActionSecret: the value of a secret was stored or removed. The target is its
+	// reference; no record holds the value.
+	ActionSecret Action = "secret.change"
 	// ActionForgetPlace: a place in which tools could write is forgotten, so that
 	// links in it count as the operator's.
 	ActionForgetPlace Action = "place.forget"

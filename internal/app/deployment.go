@@ -47,6 +47,8 @@ type Deployment struct {
 	Programs []*WrittenProgram
 	// warnings lists what an operator must know although it stops nothing.
 	warnings []string
+	// unaccepted says which programs of secrets are not started.
+	unaccepted []string
 	closers
 	// revision identifies the callers of this configuration. withdrawn lists
 	// the permissions that every caller had in the previous configuration and
@@ -124,6 +126,14 @@ func closeRegistry(ctx context.Context, r *registry.Registry) func() error {
 // PrintWarnings prints the warnings, which stop nothing.
 func (t *Deployment) PrintWarnings(w io.Writer) {
 	for _, text := range t.warnings {
+		fmt.Fprintf(w, "sallyport: warning: %s\n", text)
+	}
+	t.PrintUnaccepted(w)
+}
+
+// PrintUnaccepted prints which programs of secrets are not started.
+func (t *Deployment) PrintUnaccepted(w io.Writer) {
+	for _, text := range t.unaccepted {
 		fmt.Fprintf(w, "sallyport: warning: %s\n", text)
 	}
 }

@@ -14,9 +14,12 @@ import (
 // openProgram returns the secrets of a program of the operator. The program is
 // not confined: it needs the logins of the user, which no grant reaches. So it
 // must lie where no tool may write, which is looked at now and before each
-// start.
-func (rt *Runtime) openProgram(t *Deployment, argv []string) (*secretstore.Program, error) {
+// start. Nor is it started in a form that the user has not accepted.
+func (rt *Runtime) openProgram(t *Deployment, index int, argv []string) (*secretstore.Program, error) {
 	if err := t.checkUnwritten(rt.Env, argv); err != nil {
+		return nil, err
+	}
+	if err := rt.warnOfProgram(t, index, argv); err != nil {
 		return nil, err
 	}
 	if t.plain == nil {
@@ -33,7 +36,14 @@ func (rt *Runtime) openProgram(t *Deployment, argv []string) (*secretstore.Progr
 			if by := t.findWriter(path); by != "" {
 				return writableError(path, by)
 			}
-			return t.checkUnwritten(rt.Env, argv)
+			if err := t.checkUnwritten(rt.Env, argv); err != nil {
+				return err
+			}
+			err := rt.checkAccepted(t, argv)
+			if err != nil && rt.Logger != nil {
+				rt.Logger.Warn("a program of secrets is not started", "program", argv[0], "error", err)
+			}
+			return err
 		},
 	}), nil
 }

@@ -47,7 +47,7 @@ func (rt *Runtime) openSecrets(ctx context.Context, t *Deployment) error {
 			t.closers = append(t.closers, source.Close)
 			place.Source = source
 		case b.Exec != nil:
-			source, err := rt.openProgram(t, b.Exec)
+			source, err := rt.openProgram(t, i, b.Exec)
 			if err != nil {
 				return t.Config.Fault("", "secrets", i, fmt.Sprintf("secrets.%d.exec: %s", i, err))
 			}

@@ -75,6 +75,7 @@ change that would allow it. The exit code is 1 when the answer is no.`,
 			}
 			return r.withGate(cmd.Context(), env, f, open, func(rt *app.Runtime, caller *sallyport.Caller) error {
 				rt.FindServers(cmd.Context(), caller, []string{app.ServerOf(args[0])}, leftOf(args[0]))
+				rt.PrintUnaccepted(env.Stderr)
 				return explainTool(cmd.Context(), rt, env.newPrinter(f), caller, args[0], &q)
 			})
 		},

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,7 @@ import (
 func lockAcceptCommand(env *environment, f *flags) *cobra.Command {
 	var expect string
 	cmd := &cobra.Command{
-		Use:   "accept [SERVER[/TOOL]]",
+		Use:   "accept [SERVER[/TOOL]|PROGRAM]",
 		Short: "Pin the changes of MCP servers after you have seen them",
 		Long: `Show what differs from ` + app.LockName + `, as diff does, and ask whether it is
 accepted. After a yes the new state is pinned in place of the old one. Name a
@@ -26,18 +27,36 @@ diff printed with --expect, or at least its first 16 digits. If the server has
 changed again since then, nothing is pinned and the exit code is 1. A running
 server uses the new file at once.
 
+An absolute path names a program under secrets of the configuration. Such a program
+is not confined, and runs only as you have accepted it: its arguments and its file.
+That is noted for you on this machine, not in the lock file, which comes with a
+project.
+
 This command is about definitions. To decide about a held call, use approvals
 approve.`,
 		Example: `  sallyport lock accept
   sallyport lock accept notes
-  sallyport lock accept notes/add --expect 9ffa0b1c2d3e4f50`,
+  sallyport lock accept notes/add --expect 9ffa0b1c2d3e4f50
+  sallyport lock accept /usr/bin/pass`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := scopeOf(args)
-			if err != nil {
-				return err
+			program := len(args) > 0 && filepath.IsAbs(args[0])
+			var s lock.Scope
+			if !program {
+				var err error
+				if s, err = scopeOf(args); err != nil {
+					return err
+				}
 			}
 			return withLook(cmd.Context(), env, f, app.AskChanged, func(rt *app.Runtime) error {
+				if program {
+					return acceptPrograms(cmd.Context(), env, f, rt, args[0], expect)
+				}
+				if len(args) == 0 && expect == "" {
+					if err := acceptPrograms(cmd.Context(), env, f, rt, "", ""); err != nil || len(rt.Config.Servers) == 0 && rt.Servers.Pins.File == nil {
+						return err
+					}
+				}
 				d, err := pinning.CompareLock(cmd.Context(), rt, f.config, lock.Scope{Server: s.Server})
 				if err != nil {
 					return err
