@@ -21,6 +21,11 @@ const changeWait = 10 * time.Second
 // recordChange records a change that an operator made or tried to make. The principal
 // of the record is the local user unless the event names another one.
 func (rt *Runtime) recordChange(ctx context.Context, e *audit.Event) error {
+	if rt.State == nil {
+		if err := rt.openStore(ctx); err != nil {
+			return err
+		}
+	}
 	if rt.log == nil {
 		if err := rt.openLog(ctx); err != nil {
 			return err

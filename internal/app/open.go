@@ -106,8 +106,8 @@ func OpenForAccess(ctx context.Context, env *Environment, paths []string, change
 	return rt, nil
 }
 
-// OpenForSecrets reads the configuration and opens nothing, for commands that
-// change where secrets are kept.
+// OpenForSecrets reads the configuration, for commands that change where secrets
+// are kept. The state is opened when a change is recorded.
 func OpenForSecrets(_ context.Context, env *Environment, paths []string) (*Runtime, error) {
 	return newRuntime(env, paths)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/secretstore"
 	"github.com/sallyport/sallyport/internal/yamldoc"
@@ -90,14 +91,20 @@ func proposeSecrets(rt *app.Runtime, kind string) string {
 	return "secrets: [" + strings.Join(list, ", ") + "]"
 }
 
-// SetSecret stores a value.
+// SetSecret stores a value, and records that it does.
 func SetSecret(ctx context.Context, rt *app.Runtime, p app.SecretPlace, ref string, value sallyport.Secret) (Stored, error) {
 	store, ok := p.Source.(secretstore.Store)
 	if !ok {
 		return Stored{}, fmt.Errorf("%s cannot be written", p.Name)
 	}
-	if err := store.Set(ctx, ref, value); err != nil {
-		return Stored{}, errors.New(rt.ExplainSecret(err))
+	err := rt.RecordFirst(ctx, app.ChangeEvent(audit.ActionSecret, ref, "stored in the "+p.Name), func() error {
+		if err := store.Set(ctx, ref, value); err != nil {
+			return errors.New(rt.ExplainSecret(err))
+		}
+		return nil
+	})
+	if err != nil {
+		return Stored{}, err
 	}
 	return Stored{ref, p.Name, findHiding(ctx, rt, p, ref)}, nil
 }
@@ -120,9 +127,18 @@ func findHiding(ctx context.Context, rt *app.Runtime, p app.SecretPlace, ref str
 	return ""
 }
 
-// RemoveSecret removes a reference from every store that has it, and returns
-// their names. It is an error when none has it.
+// RemoveSecret removes a reference from every store that has it, records that, and
+// returns their names. It is an error when none has it.
 func RemoveSecret(ctx context.Context, rt *app.Runtime, ref string) (from []string, err error) {
+	from, err = removeEverywhere(ctx, rt, ref)
+	if len(from) > 0 {
+		done := app.ChangeEvent(audit.ActionSecret, ref, "removed from the "+strings.Join(from, " and the "))
+		err = errors.Join(err, rt.RecordDone(ctx, done, ""))
+	}
+	return from, err
+}
+
+func removeEverywhere(ctx context.Context, rt *app.Runtime, ref string) (from []string, err error) {
 	var known []string
 	for _, p := range rt.SecretStores("") {
 		ok, err := p.Source.(secretstore.Store).Remove(ctx, ref)
