@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/sallyport/sallyport"
 )
@@ -93,6 +94,9 @@ func (p *Proxy) serveDirect(ctx context.Context, cancel context.CancelFunc, c *c
 
 // loopbackHosts lists how a grant may spell the loopback of this machine.
 var loopbackHosts = [...]string{"127.0.0.1", "localhost", "::1"}
+
+// isLoopbackHost reports whether a canonical host is one of them.
+func isLoopbackHost(host string) bool { return slices.Contains(loopbackHosts[:], host) }
 
 // hostAt returns which host of the grant an address of the child means: the name
 // that it stands for, or the address itself where the grant lists it. The child's

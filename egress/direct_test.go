@@ -276,3 +276,48 @@ func TestDirectConnectionsMayBeSilent(t *testing.T) {
 		time.Sleep(700 * time.Millisecond) // on real sockets nothing shows it sooner
 	}
 }
+
+// TestLoopbackHasThreeSpellings: a program that was told localhost connects to
+// 127.0.0.1 and names either, whichever of them the grant lists. The server is told
+// the name of the grant.
+func TestLoopbackHasThreeSpellings(t *testing.T) {
+	t.Parallel()
+	for _, granted := range []string{"localhost", "127.0.0.1"} {
+		w := newWorld(t, answer("127.0.0.1"), tellHost)
+		p, proxy := w.proxy(t, sallyport.NetworkGrant{Allow: []string{granted + ":8080", granted + ":80", granted + ":8443"}, AllowPrivate: true}, nil)
+		for _, c := range []struct {
+			to     string
+			port   uint16
+			header string
+			passes bool
+		}{
+			{"127.0.0.1", 8080, "127.0.0.1:8080", true},
+			{"127.0.0.1", 8080, "localhost:8080", true},
+			{"::1", 8080, "[::1]:8080", true},
+			{"127.0.0.1", 80, "127.0.0.1", true},
+			{"127.0.0.1", 80, "localhost", true},
+			{"127.0.0.1", 8080, "localhost:8081", false},
+			{"127.0.0.1", 8080, "localhost", false},
+			{"127.0.0.1", 8080, "127.0.0.2:8080", false},
+			{"127.0.0.1", 8080, "evil.example:8080", false},
+		} {
+			conn := dialInside(t, p, netip.AddrPortFrom(netip.MustParseAddr(c.to), c.port))
+			fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", c.header)
+			out, _ := io.ReadAll(conn)
+			if passed := strings.Contains(string(out), "this is "+granted) || c.header == granted+":8080" && strings.Contains(string(out), "this is"); passed != c.passes {
+				t.Errorf("%s granted, %s:%d as %s = %q, want passed %t", granted, c.to, c.port, c.header, out, c.passes)
+			}
+		}
+		for _, name := range []string{"localhost", "", "evil.example"} {
+			s := tls.Client(dialInside(t, p, netip.MustParseAddrPort("127.0.0.1:8443")), &tls.Config{ServerName: name, InsecureSkipVerify: true})
+			if err := s.Handshake(); (err == nil) != (name != "evil.example") {
+				t.Errorf("%s granted, TLS with the name %q = %v", granted, name, err)
+			}
+		}
+		// Outside of a connection to loopback a grant means its spelling.
+		other := map[string]string{"localhost": "127.0.0.1", "127.0.0.1": "localhost"}[granted]
+		if resp, err := clientVia(t, proxy, w.roots).Get("http://" + other + ":8080/"); err != nil || resp.StatusCode != http.StatusForbidden {
+			t.Errorf("%s granted, %s by the proxy = %v, %v, want 403", granted, other, resp, err)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -150,6 +151,8 @@ func requestTarget(req *http.Request, h requestHead, t *tunnel) (*url.URL, origi
 	case t == nil:
 	case !strings.HasPrefix(raw, "/"):
 		return nil, origin{}, urlError(t.host, "of a request in a tunnel is not a path")
+	case t.namesLoopback(req.Host):
+		raw = t.scheme + "://" + net.JoinHostPort(t.host, strconv.Itoa(int(t.port))) + raw
 	case !sameHost(req.Host, t.scheme, origin{t.scheme, t.host, t.port}):
 		return nil, origin{}, sallyport.HostError(targetText(t.host, t.port), "does not match the Host header")
 	default:

@@ -69,6 +69,14 @@ type tunnel struct {
 	scheme string
 }
 
+// namesLoopback reports whether a Host header names the loopback of the tunnel by
+// another spelling. The child may have connected to any of them, and the connection
+// goes where the grant says.
+func (t *tunnel) namesLoopback(header string) bool {
+	host, port, err := reach.SplitHostPort(header)
+	return err == nil && host != t.host && isLoopbackHost(host) && isLoopbackHost(t.host) && (port == t.port || port == 0 && t.port == portHTTP)
+}
+
 // readHere returns the tunnel as one whose requests are read here.
 func (t *tunnel) readHere(scheme string) *tunnel {
 	return &tunnel{host: t.host, port: t.port, scheme: scheme}
@@ -186,7 +194,7 @@ func (p *Proxy) inspectStart(c *childConn, t *tunnel) (plain bool, err error) {
 // may be silent only where there is nothing to name, with an address.
 func (p *Proxy) checkName(t *tunnel, name string) error {
 	if name == "" {
-		if _, ok := parseLiteral(t.host); ok {
+		if _, ok := parseLiteral(t.host); ok || isLoopbackHost(t.host) {
 			return nil
 		}
 		return p.refuseInside(t, "", "is not named in the ClientHello")
@@ -195,7 +203,7 @@ func (p *Proxy) checkName(t *tunnel, name string) error {
 	if err != nil {
 		return p.refuseInside(t, "", "is named differently in the ClientHello")
 	}
-	if host != t.host {
+	if host != t.host && !(isLoopbackHost(t.host) && isLoopbackHost(host)) {
 		return p.refuseInside(t, host, "is asked for through a tunnel to "+targetText(t.host, t.port))
 	}
 	return nil
