@@ -25,13 +25,13 @@ const (
 // npmScript installs into the private home of the child, and prints an archive
 // of what is there: the child writes nothing that stays. Node trusts roots of
 // its own; those of the machine, which the rest of the runtime trusts, are
-// added. A registry on this machine is reached as any other: not past the proxy.
+// added. Standard input is what npm reads as the settings of the user. A registry on this machine is reached as any other: not past the proxy.
 const npmScript = `unset NO_PROXY no_proxy
 command -v npm >/dev/null && command -v tar >/dev/null || exit 127
 for roots in /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt; do
 if [ -z "$NODE_EXTRA_CA_CERTS" ] && [ -r $roots ]; then export NODE_EXTRA_CA_CERTS=$roots; fi
 done
-cd "$HOME" && mkdir package && npm install --prefix "$HOME/package" --cache "$HOME/cache" "$@" >&2 &&
+cd "$HOME" && cat > .npmrc && mkdir package && npm install --prefix "$HOME/package" --cache "$HOME/cache" "$@" >&2 &&
 rm -rf cache && exec tar -cf - package`
 
 // npmFlags say what npm must not do, whatever its configuration says: run

@@ -18,12 +18,12 @@ import (
 const pinsFile = "sallyport-pins.json"
 
 // pypiScript installs into the private home of the child, and prints an archive
-// of what is there. Archives of source are not taken: to build one runs it. One
+// of what is there. Standard input is what pip reads as the passwords of the user. Archives of source are not taken: to build one runs it. One
 // that a dependency names by its URL pip would take all the same, held like the
 // rest of the child, and then the whole is refused.
 const pypiScript = `unset NO_PROXY no_proxy
 command -v python3 >/dev/null && python3 -I -m pip --version >/dev/null && command -v tar >/dev/null || exit 127
-cd "$HOME" && mkdir package && python3 -I -m pip install --target "$HOME/package" --report report.json "$@" >&2 &&
+cd "$HOME" && cat > .netrc && chmod 600 .netrc && mkdir package && python3 -I -m pip install --target "$HOME/package" --report report.json "$@" >&2 &&
 python3 -I -c 'import json
 pins = [{"name": i["metadata"]["name"], "version": i["metadata"]["version"], "direct": i["is_direct"],
          "url": i["download_info"]["url"], "sha256": i["download_info"].get("archive_info", {}).get("hashes", {}).get("sha256", "")}

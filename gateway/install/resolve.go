@@ -41,6 +41,7 @@ func (s *Store) Resolve(p Package) sallyport.Tool {
 		capabilities.Process = &sallyport.ProcessCapability{AllowedBinaries: []string{"node"}}
 	}
 	capabilities.Network = &sallyport.NetworkCapability{AllowedHosts: []string{host}}
+	s.needSecret(p.Registry, &capabilities)
 	return sallyport.Tool{
 		Name: "resolve-package", Toolset: "mcp", OutputIsUntrusted: true, ReadOnly: capabilities.Process == nil,
 		Description:  "Asks the registry " + string(p.Registry) + " for the newest version of " + p.Name + ".",
@@ -155,6 +156,11 @@ func (s *Store) askRegistry(ctx context.Context, c *sallyport.Call, p Package, t
 	if err != nil {
 		return newFailure(err, "the registry cannot be asked about %s", p.Name)
 	}
+	who, err := s.readCredential(ctx, c, p.Registry)
+	if err != nil {
+		return err
+	}
+	who.signRequest(r)
 	if accept != "" {
 		r.Header.Set("Accept", accept)
 	}

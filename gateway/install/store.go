@@ -60,6 +60,8 @@ type Store struct {
 	o   Options
 	// npm, index and files are where packages come from.
 	npm, index, files *url.URL
+	// secrets maps registries to the references of what they want to know.
+	secrets map[Registry]string
 }
 
 // New returns the store in a folder, which is made when it is needed. What an
@@ -116,6 +118,11 @@ func (s *Store) Source(r Registry) string {
 
 // Hosts lists the hosts that installing packages may reach.
 func (s *Store) Hosts() []string { return []string{s.npm.Host, s.index.Host, s.files.Host} }
+
+// Addresses returns the URLs of the registries.
+func (s *Store) Addresses() map[Registry]string {
+	return map[Registry]string{NPM: s.npm.String(), PyPI: s.index.String()}
+}
 
 // isBelow reports whether a URL is one below a registry's.
 func isBelow(base *url.URL, text string) bool {

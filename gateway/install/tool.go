@@ -86,7 +86,7 @@ func (s *Store) recipeFor(p Package) installRecipe {
 // gives them names of their own.
 func (s *Store) Tool(p Package) sallyport.Tool {
 	how := s.recipeFor(p)
-	return sallyport.Tool{
+	t := sallyport.Tool{
 		Name: "install-package", Toolset: "mcp", OutputIsUntrusted: true, Timeout: installWait,
 		Revision:    strings.Join(append(how.flags, how.hosts...), " "),
 		Description: "Installs the package " + p.String() + " from the registry " + string(p.Registry) + ".",
@@ -107,6 +107,8 @@ func (s *Store) Tool(p Package) sallyport.Tool {
 			return r, nil
 		},
 	}
+	s.needSecret(p.Registry, &t.Capabilities)
+	return t
 }
 
 type unpackedArchive struct {
@@ -116,6 +118,10 @@ type unpackedArchive struct {
 
 // runRecipe fetches the package in a child, and unpacks what it prints.
 func (s *Store) runRecipe(ctx context.Context, c *sallyport.Call, p Package, how installRecipe) (Installed, error) {
+	who, err := s.readCredential(ctx, c, p.Registry)
+	if err != nil {
+		return Installed{}, err
+	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return Installed{}, newFailure(err, "the store of packages cannot be written")
 	}
@@ -130,7 +136,7 @@ func (s *Store) runRecipe(ctx context.Context, c *sallyport.Call, p Package, how
 	}()
 	said := &textTail{}
 	res, err := c.Process.Spawn(ctx, "sh", append([]string{"-c", how.script, "sh"}, how.flags...), &sallyport.SpawnOptions{
-		Output: out, ErrorOutput: said,
+		Output: out, ErrorOutput: said, Stdin: s.settingsFor(p.Registry, who),
 	})
 	out.Close()
 	u := <-done
