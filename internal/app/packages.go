@@ -119,6 +119,8 @@ type packageInstaller struct {
 	ceiling sallyport.NetworkPolicy
 	// own finds the registries that the machine itself uses.
 	own func() *ownregistry.Registries
+	// addresses are the URLs of the registries.
+	addresses map[install.Registry]string
 }
 
 // installing is the name of the only role of that gate. It reaches private
@@ -132,16 +134,17 @@ const installing = "packages"
 func (i *packageInstaller) roleFor(tool *sallyport.Tool) roleTable {
 	policy := i.ceiling
 	policy.AnyAddress = !slices.ContainsFunc(tool.Capabilities.Network.AllowedHosts, func(host string) bool { return !i.own().Holds(host) })
-	return roleTable{installing: {Name: installing, Network: &policy}}
+	return roleTable{installing: {Name: installing, Network: &policy, Secrets: append([]string{}, tool.Capabilities.Secrets...)}}
 }
 
 func (rt *Runtime) newInstaller(t *Deployment) *packageInstaller {
 	return &packageInstaller{
-		ceiling:  sallyport.NetworkPolicy{Allow: rt.Packages.Hosts(), AllowPrivate: rt.Config.Packages.AllowPrivate},
-		own:      sync.OnceValue(rt.Env.OwnRegistries),
-		backends: sallyport.Backends{Network: rt.network, Files: rt.files, Process: rt.Children},
-		options:  registry.Options{Recorder: rt.log, Switches: rt.Switches, Logger: rt.Logger, Workspace: t.Config.Workspace},
-		store:    rt.Packages, progress: rt.Env.progress(),
+		ceiling:   sallyport.NetworkPolicy{Allow: rt.Packages.Hosts(), AllowPrivate: rt.Config.Packages.AllowPrivate},
+		own:       sync.OnceValue(rt.Env.OwnRegistries),
+		backends:  sallyport.Backends{Network: rt.network, Files: rt.files, Process: rt.Children, Secrets: t.secretsOf},
+		addresses: rt.Packages.Addresses(),
+		options:   registry.Options{Recorder: rt.log, Switches: rt.Switches, Logger: rt.Logger, Workspace: t.Config.Workspace},
+		store:     rt.Packages, progress: rt.Env.progress(),
 	}
 }
 
@@ -167,7 +170,7 @@ func (i *packageInstaller) installPackage(ctx context.Context, s *upstream.Serve
 	i.progress.Begin(fmt.Sprintf("installing %s for %s", s.Package, s.Name))
 	pkg := *s.Package
 	pkg.Before = before
-	is, err := pkg.Installed(i.callOnce(ctx, s.Name, i.store.Tool(pkg)))
+	is, err := pkg.Installed(i.callOnce(ctx, s.Name, i.storeWithSecrets(ctx).Tool(pkg)))
 	if err != nil {
 		return nil, errors.New(text.PrintableLine(unwrapText(err.Error())))
 	}
@@ -186,7 +189,7 @@ func (i *packageInstaller) suggestVersion(ctx context.Context, s *upstream.Serve
 	if !errors.Is(missing, install.ErrUnpinned) {
 		return "", missing.Error()
 	}
-	answer := i.callOnce(ctx, s.Name, i.store.Resolve(*s.Package))
+	answer := i.callOnce(ctx, s.Name, i.storeWithSecrets(ctx).Resolve(*s.Package))
 	found, err := s.Package.Resolved(answer)
 	if err != nil {
 		return "", missing.Error() + "; the registry was asked for the newest: " + text.PrintableLine(unwrapText(err.Error()))

@@ -89,7 +89,7 @@ func TestTheRegistryOfTheMachine(t *testing.T) {
 	place(t, p.dir, app.ConfigName, configuration)
 
 	text := p.says(0, "packages of npm come from "+at+", as "+filepath.Join(p.dir, "home", ".npmrc")+" says", "import", "./mcp.json")
-	p.says(0, "holds a token or password for "+at, "import", "./mcp.json")
+	p.says(0, "holds a token or password for "+at+"; for packages that need it: sallyport secrets set registries/npm/127.0.0.1_", "import", "./mcp.json")
 	if !strings.Contains(text, `npm: "`+at+`"`) || strings.Contains(text, "hunter2") {
 		t.Errorf("the preview is\n%s", text)
 	}

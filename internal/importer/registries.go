@@ -34,7 +34,7 @@ func (i *clientImport) planRegistries(p *serverPlan) {
 			p.registries = append(p.registries, ownRegistry{key, s.URL, s.At})
 			p.addRemark("packages of %s come from %s, as %s says", r, s.URL, s.At)
 			if s.Credentials {
-				p.addRemark("%s holds a token or password for %s, which is not taken over: packages that need it cannot be installed", s.At, s.URL)
+				p.addRemark("%s holds a token or password for %s; for packages that need it: sallyport secrets set %s", s.At, s.URL, ownregistry.SecretRef(string(r), s.URL))
 			}
 		}
 	}

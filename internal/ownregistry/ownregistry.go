@@ -9,6 +9,7 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -62,6 +63,22 @@ func hostOf(text string) string {
 		return ""
 	}
 	return u.Host
+}
+
+// SecretRef returns the reference under which the token of a package registry is
+// looked up, or its user and password with a colon between them. It holds the host, so
+// that a value goes to no other one. It is empty for a registry to which nothing is
+// sent: one that is spoken to in plain on the network.
+func SecretRef(registry, address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	if u.Scheme != "https" && u.Hostname() != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return ""
+	}
+	return "registries/" + registry + "/" + strings.NewReplacer(":", "_", "[", "", "]", "").Replace(strings.ToLower(u.Host))
 }
 
 // Read reads the settings. Files that are not there or cannot be read say nothing.
