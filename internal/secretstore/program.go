@@ -94,7 +94,7 @@ func (p *Program) Secret(ctx context.Context, ref string) (sallyport.Secret, boo
 }
 
 // joinRun returns the run that prints a reference: the one that has ended within the
-// last minute, the one that runs, or a new one. It is for all who ask meanwhile, so
+// last minute, the one that runs, or a new one. It is for all who ask before it ends, so
 // that it does not end with the first of them.
 func (p *Program) joinRun(ctx context.Context, ref string) *programRun {
 	p.mu.Lock()
