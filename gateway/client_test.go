@@ -106,12 +106,13 @@ func TestClientListsAndCalls(t *testing.T) {
 
 func TestUnknownToolIsAResultAndRecorded(t *testing.T) {
 	each(t, func(t *testing.T, k *kit, connect func(*mcp.ClientOptions) *mcp.ClientSession) {
-		res, err := connect(nil).CallTool(t.Context(), &mcp.CallToolParams{Name: "nobody", Arguments: map[string]any{}})
-		want := fmt.Sprintf("not_available: Unknown tool: nobody\nCall ID: %v", res.Meta["sallyport/call"])
+		const unknown = "nobody"
+		res, err := connect(nil).CallTool(t.Context(), &mcp.CallToolParams{Name: unknown, Arguments: map[string]any{}})
+		want := fmt.Sprintf("not_available: Unknown tool: %s\nCall ID: %v", unknown, res.Meta["sallyport/call"])
 		if got := text(t, res, err); got != want || !res.IsError {
 			t.Errorf("result = %q, error %v, want %q", got, res.IsError, want)
 		}
-		outcomes := k.record.outcomes("nobody")
+		outcomes := k.record.outcomes(unknown)
 		if len(outcomes) != 1 || outcomes[0].Code != sallyport.CodeNotAvailable || outcomes[0].Stage != sallyport.StepFind {
 			t.Errorf("outcomes = %+v, want one denial at find", outcomes)
 		}

@@ -63,7 +63,7 @@ var jsonRuns = []jsonRun{
 	{args: "tools --format openai"},
 	{args: "explain read_file --path /srv/a", exit: 1},
 	{args: `call read_file {"path":"README.md"}`, keep: "CALL=call_id"},
-	{args: "call nobody", exit: 1},
+	{args: "call none", exit: 1},
 	{args: `batch`, stdin: `{"id":"1","tool":"read_file","args":{"path":"README.md"}}`, plain: true},
 	{args: "explain --call $CALL"},
 	{args: `call write_file {"path":"a.txt","content":"a"}`, exit: 1, keep: "HELD=approval_id"},
