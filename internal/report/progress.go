@@ -10,7 +10,7 @@ import (
 )
 
 // Progress shows on one line of a terminal how far a command is. What is written to it
-// meanwhile stands above that line. It is safe for concurrent use.
+// stands above that line. It is safe for concurrent use.
 type Progress struct {
 	w   io.Writer
 	now func() time.Time
