@@ -175,7 +175,9 @@ func verdictOfMCP(t *testing.T, text string) verdict {
 		t.Fatalf("%s is no result", text)
 	}
 	m := a.Result.Meta
-	return verdict{!a.Result.IsError, m.Code, strings.TrimPrefix(a.Result.Content[0].Text, m.Code+": "), m.Call, m.Approval}
+	// Over MCP the text has the code in front and the id below, which are fields elsewhere.
+	said := strings.TrimSuffix(strings.TrimPrefix(a.Result.Content[0].Text, m.Code+": "), "\nCall ID: "+m.Call)
+	return verdict{!a.Result.IsError, m.Code, said, m.Call, m.Approval}
 }
 
 // byCommand calls with `sallyport call`.
