@@ -42,40 +42,47 @@ func (c *call) checkVisible() bool {
 // for the tool's origin decides.
 func (ro *compiledRole) decideVisible(t *sallyport.Tool, exclude []string) sallyport.Decision {
 	d := sallyport.Decision{Step: sallyport.StepVisible}
-	p := cmp.Or(ro.personality, &noPersonality)
-	switch server := t.Server(); {
+	key, item, shown := ro.findList(t)
+	switch {
 	case isExcluded(t, exclude):
 		d.Why = "excluded by the surface"
+	case shown:
+		d.Allowed = true
 	case !ro.known:
 		d.Why = "no such personality"
-	case strings.HasPrefix(t.Name, "mcp__"):
-		return ro.decideListed(d, "mcp_servers", server, p.MCPServers)
-	case t.Plugin != "":
-		return ro.decideListed(d, "plugins", t.Plugin, p.Plugins)
-	case t.AlwaysInclude, ro.all, ro.names[t.Name], t.Toolset != "" && ro.labels[t.Toolset]:
-		d.Allowed = true
+	case key == "toolset":
+		d.Why = fmt.Sprintf("%s is not in the toolset of personality %s", item, ro.name())
+		d.Source = ro.sourceOf(key)
+		d.Fix = "add " + item + " to " + ro.fullKey(key)
 	default:
-		d.Why = fmt.Sprintf("%s is not in the toolset of personality %s", t.Name, ro.name())
-		d.Source = ro.sourceOf("toolset")
-		d.Fix = "add " + t.Name + " to " + ro.fullKey("toolset")
+		d.Why = fmt.Sprintf("%q is not in %s of personality %s", item, key, ro.name())
+		d.Source = ro.sourceOf(key)
+		d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, ro.name(), key)
 	}
 	return d
+}
+
+// findList returns the key of the personality's list that decides about a tool,
+// what would have to stand in it, and whether it shows the tool. The lists of
+// servers and plugins mean "none" when they are absent.
+func (ro *compiledRole) findList(t *sallyport.Tool) (key, item string, shown bool) {
+	p := cmp.Or(ro.personality, &noPersonality)
+	switch {
+	case strings.HasPrefix(t.Name, "mcp__"):
+		key, item = "mcp_servers", t.Server()
+		shown = item != "" && slices.Contains(p.MCPServers, item)
+	case t.Plugin != "":
+		key, item = "plugins", t.Plugin
+		shown = slices.Contains(p.Plugins, item)
+	default:
+		key, item = "toolset", t.Name
+		shown = t.AlwaysInclude || ro.all || ro.names[item] || t.Toolset != "" && ro.labels[t.Toolset]
+	}
+	return key, item, shown && ro.known
 }
 
 // isExcluded reports whether a surface leaves a tool out, by its name for every
 // form of it or by its ID.
 func isExcluded(t *sallyport.Tool, exclude []string) bool {
 	return len(exclude) > 0 && (slices.Contains(exclude, t.Name) || slices.Contains(exclude, t.ID()))
-}
-
-// decideListed decides by a list that means "none" when it is absent.
-func (ro *compiledRole) decideListed(d sallyport.Decision, key, item string, list []string) sallyport.Decision {
-	if item != "" && slices.Contains(list, item) {
-		d.Allowed = true
-		return d
-	}
-	d.Why = fmt.Sprintf("%q is not in %s of personality %s", item, key, ro.name())
-	d.Source = ro.sourceOf(key)
-	d.Fix = fmt.Sprintf("add %s to personalities.%s.%s", item, ro.name(), key)
-	return d
 }
