@@ -120,6 +120,36 @@ func BenchmarkTools(b *testing.B) {
 	}
 }
 
+// BenchmarkList lists 100 visible tools of 100 registered ones, of 10,000 and of
+// 100,000.
+func BenchmarkList(b *testing.B) {
+	for _, n := range []int{100, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			roles := &roleSet{}
+			var shown []string
+			for i := range 100 {
+				shown = append(shown, fmt.Sprintf("tool-%d", i*(n/100)))
+			}
+			roles.put("one", shown...)
+			r, err := registry.New(&sallyport.Backends{Personalities: roles}, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if err := r.Register(many(b, n)...); err != nil {
+				b.Fatal(err)
+			}
+			c := &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}, Personality: "one"}
+			r.Definitions(c) // The table is walked once for a role.
+			b.ReportAllocs()
+			for b.Loop() {
+				if got := r.Definitions(c); len(got) != 100 {
+					b.Fatal(len(got))
+				}
+			}
+		})
+	}
+}
+
 // BenchmarkRegister registers 100,000 tools over 100 distinct schemas and
 // reports the time and the memory that they hold.
 func BenchmarkRegister(b *testing.B) {

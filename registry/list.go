@@ -24,19 +24,25 @@ func (r *Registry) visibleEntries(caller *sallyport.Caller, form sallyport.Form)
 		return nil
 	}
 	role, stopped := r.roleFor(caller.Personality), r.stopFilter(caller)
-	return slices.DeleteFunc(r.listEntries(form), func(e *toolEntry) bool {
-		if !role.decideVisible(&e.tool, caller.Exclude).Allowed || stopped(e.id) {
-			return true
+	shown := r.listRole(role, form)
+	out := make([]*toolEntry, 0, len(shown))
+	for _, e := range shown {
+		if isExcluded(&e.tool, caller.Exclude) || stopped(e.id) {
+			continue
 		}
-		ready, _ := r.checkAvailability(e)
-		return !ready.Allowed
-	})
+		if ready, _ := r.checkAvailability(e); ready.Allowed {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // Tools returns every registered tool of any form, sorted by name, for checks and
 // reference pages. The slice is the caller's; the tools' schemas are shared
 // and read only.
-func (r *Registry) Tools() []sallyport.Tool { return toolsOf(r.listEntries()) }
+func (r *Registry) Tools() []sallyport.Tool {
+	return toolsOf(r.listEntries(func(*toolEntry) bool { return true }))
+}
 
 func toolsOf(entries []*toolEntry) []sallyport.Tool {
 	out := make([]sallyport.Tool, len(entries))

@@ -114,6 +114,7 @@ func (r *Registry) Register(tools ...sallyport.Tool) error {
 	if len(faults) > 0 {
 		return faults
 	}
+	r.lists.forgetAll()
 	for _, e := range entries {
 		r.tools[e.id] = e
 		if f := e.tool.Capabilities.FSReach; f != nil && r.backends.Personalities == nil {

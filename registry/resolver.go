@@ -293,10 +293,7 @@ func (r *grantResolver) resolveExecFrom(declared []string) error {
 func (r *Registry) Misfits(personality string) Faults {
 	ro := r.roleFor(personality)
 	var faults Faults
-	for _, e := range r.listEntries() {
-		if !ro.decideVisible(&e.tool, nil).Allowed {
-			continue
-		}
+	for _, e := range r.listEntries(ro.showsTool) {
 		g, err := r.grantOf(&e.tool, ro)
 		if err != nil {
 			faults = append(faults, Fault{Tool: e.id, Personality: personality, Message: err.Error()})

@@ -62,7 +62,9 @@ func (r *Registry) roleFor(name string) *compiledRole {
 		r.noteWrites("personality "+name, p.FSReach.Write)
 	}
 	fresh := r.newCompiledRole(p)
-	r.roles.Store(name, fresh)
+	if v, replaced := r.roles.Swap(name, fresh); replaced {
+		r.lists.forgetRole(v.(*compiledRole))
+	}
 	return fresh
 }
 

@@ -81,6 +81,13 @@ func (ro *compiledRole) findList(t *sallyport.Tool) (key, item string, shown boo
 	return key, item, shown && ro.known
 }
 
+// showsTool reports whether the personality offers a tool on every surface that
+// does not exclude it.
+func (ro *compiledRole) showsTool(e *toolEntry) bool {
+	_, _, shown := ro.findList(&e.tool)
+	return shown
+}
+
 // isExcluded reports whether a surface leaves a tool out, by its name for every
 // form of it or by its ID.
 func isExcluded(t *sallyport.Tool, exclude []string) bool {
