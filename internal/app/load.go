@@ -28,7 +28,7 @@ func LoadConfig(env *Environment, paths []string) (c *config.Config, builtin boo
 	if len(paths) == 0 {
 		// A dangling link is a missing configuration, not the absence of one.
 		_, err := os.Lstat(filepath.Join(env.Dir, ConfigName))
-		if errors.Is(err, fs.ErrNotExist) && env.Texts == nil && env.finishStep([]string{ConfigName}) {
+		if errors.Is(err, fs.ErrNotExist) && env.Texts == nil && env.FinishStep(nil) {
 			_, err = os.Lstat(filepath.Join(env.Dir, ConfigName)) // import was about to write it
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func LoadConfig(env *Environment, paths []string) (c *config.Config, builtin boo
 	}
 	for range maxSettle {
 		c, err = config.Load(paths, o)
-		if env.Texts != nil || !env.finishStep(paths) && (err != nil || isSettled(c)) {
+		if env.Texts != nil || !env.FinishStep(paths) && (err != nil || isSettled(c)) {
 			break
 		}
 	}
@@ -57,10 +57,13 @@ func isSettled(c *config.Config) bool {
 	return err == nil && now == c.Digest
 }
 
-// finishStep completes or undoes a change of the files that an earlier command was
-// interrupted in, and waits for one that is under way. It reports whether the files may
-// have changed.
-func (env *Environment) finishStep(paths []string) bool {
+// FinishStep completes or undoes a change that an earlier command was interrupted in, of
+// the files of a configuration and of clients, and waits for one that is under way. No
+// paths mean the usual configuration. It reports whether the files may have changed.
+func (env *Environment) FinishStep(paths []string) bool {
+	if len(paths) == 0 {
+		paths = []string{ConfigName}
+	}
 	files := make([]string, len(paths))
 	for i, path := range paths {
 		files[i] = fsx.Absolute(env.Dir, path)
@@ -71,11 +74,11 @@ func (env *Environment) finishStep(paths []string) bool {
 		return false // then no command notes anything
 	}
 	files = append(files, filepath.Join(dir, LockName), project.IgnoreFile(dir))
-	// Import keeps a copy of a client's file before it changes it, where no tool can
-	// put one.
-	done, waited, err := onestep.Finish(folder, func(path string, old []byte) bool {
+	// A copy of a client's file is kept before the file is changed, and of a new file
+	// what it is to hold, where no tool can put one.
+	done, waited, err := onestep.Finish(folder, func(path string, text []byte) bool {
 		return slices.ContainsFunc(files, func(file string) bool { return onestep.IsFile(file, path) }) ||
-			old != nil && copies.FolderOf(env.Home).Holds(old)
+			copies.FolderOf(env.Home).Holds(text)
 	})
 	if err != nil {
 		// The files are as they are. What the lock file does not pin is not started.

@@ -18,6 +18,7 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/copies"
 	"github.com/sallyport/sallyport/internal/fsx"
+	"github.com/sallyport/sallyport/internal/onestep"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -100,7 +101,8 @@ func (e *environment) connectClient(f *flags, c *clients.Client, role string, pr
 		return err
 	}
 	e.warnOfMachine(f)
-	if err := e.addEntry(c, path, value); err != nil {
+	e.FinishStep(configPaths(e, f))
+	if err := e.addEntry(f, c, path, value); err != nil {
 		return err
 	}
 	outside, faults := c.Outside(e.clientFolders())
@@ -192,7 +194,7 @@ func isTemporary(exe string) bool {
 
 // addEntry adds the server to the file of a client and leaves everything else
 // as it is.
-func (e *environment) addEntry(c *clients.Client, path string, entry []byte) error {
+func (e *environment) addEntry(f *flags, c *clients.Client, path string, entry []byte) error {
 	file, err := clients.Read(*c, path, e.clientFolders())
 	var text []byte
 	if err == nil {
@@ -205,6 +207,17 @@ func (e *environment) addEntry(c *clients.Client, path string, entry []byte) err
 	if bytes.Equal(text, file.Text) {
 		return nil // the copy holds the file as it was before the entry
 	}
-	_, err = copies.FolderOf(e.Home).ChangeFile(file.Path, file.Text, text, time.Now())
+	_, err = copies.FolderOf(e.Home).ChangeFile(&onestep.Change{Path: file.Path, Old: file.Text, New: text}, time.Now(),
+		func(changes []onestep.Change) error { return e.replaceClientFiles(f, changes) })
 	return err
+}
+
+// replaceClientFiles changes files of clients in a step of the configuration's folder, so
+// that every command there finishes an interrupted one.
+func (e *environment) replaceClientFiles(f *flags, changes []onestep.Change) error {
+	dir := e.Dir
+	if paths := configPaths(e, f); len(paths) > 0 {
+		dir = filepath.Dir(paths[0])
+	}
+	return e.ReplaceFiles(dir, changes)
 }

@@ -163,6 +163,8 @@ func (e *environment) importEnvironment(f *flags) *importer.Environment {
 				return pinning.CommitTried(ctx, rt, pinned, changes)
 			})
 		},
+		Replace:    func(changes []onestep.Change) error { return e.replaceClientFiles(f, changes) },
+		FinishStep: func() { e.FinishStep(configPaths(e, f)) },
 		ClientEntry: func(c *clients.Client, role string, paths []string) (map[string]any, error) {
 			return stdioEntry(e, paths, c, role)
 		},

@@ -84,7 +84,7 @@ func TestAKilledImportIsWhole(t *testing.T) {
 			t.Run(moment+" by "+signal.String(), func(t *testing.T) {
 				t.Parallel()
 				dir := importFolder(t)
-				endImport(t, dir, sign(dir), signal)
+				endCommand(t, dir, sign(dir), signal, "import", "claude-code", "--yes")
 				runSallyport(t, dir, "explain", "read_file", "--path", "server.py")
 				if state := importedState(t, dir); state != "before" && state != "after" {
 					t.Errorf("after the next command: %s", state)
@@ -107,11 +107,53 @@ func TestAKilledImportIsWhole(t *testing.T) {
 	}
 }
 
-// endImport starts an import and sends it a signal as soon as a file is there.
-func endImport(t *testing.T, dir, sign string, signal syscall.Signal) {
+// TestAKilledChangeOfAClientIsFinished ends connect and a rollback with their note. The
+// next command in the folder of the configuration finishes what they began, and leaves
+// nothing beside the client's file, which stays the same file.
+func TestAKilledChangeOfAClientIsFinished(t *testing.T) {
+	t.Parallel()
+	const before = `{"mcpServers": {"one": {"command": "true"}}}`
+	for _, args := range [][]string{{"connect", "claude-code"}, {"connect", "vscode"}, {"import", "--rollback", "claude-code"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t)
+			path := filepath.Join(dir, ".mcp.json")
+			place(t, dir, ".mcp.json", before)
+			if args[0] == "import" {
+				runSallyport(t, dir, "connect", "claude-code")
+			}
+			was, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			note := filepath.Join(dir, "home/.local/state/sallyport/steps/*/step.json")
+			endCommand(t, dir, note, syscall.SIGKILL, args...)
+			runSallyport(t, dir, "explain", "read_file", "--path", "notes.txt")
+			if found, err := filepath.Glob(note); err != nil || len(found) > 0 {
+				t.Errorf("a note is left: %q (%v)", found, err)
+			}
+			for _, pattern := range []string{"..mcp.json.*", ".vscode/.mcp.json.*"} {
+				if left, err := filepath.Glob(filepath.Join(dir, pattern)); err != nil || len(left) > 0 {
+					t.Errorf("beside the file: %q (%v)", left, err)
+				}
+			}
+			runSallyport(t, dir, args...)
+			text, err := os.ReadFile(path)
+			if is, _ := os.Stat(path); err != nil || !os.SameFile(was, is) {
+				t.Errorf("another file has the name (%v)", err)
+			}
+			if connected := strings.Contains(string(text), `"sallyport"`); connected != (args[1] == "claude-code") {
+				t.Errorf("after %q is run again: %s", args, text)
+			}
+		})
+	}
+}
+
+// endCommand starts a command and sends it a signal as soon as a file is there.
+func endCommand(t *testing.T, dir, sign string, signal syscall.Signal, args ...string) {
 	t.Helper()
 	var said bytes.Buffer
-	cmd := sallyportCommand(dir, "import", "claude-code", "--yes")
+	cmd := sallyportCommand(dir, args...)
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -128,7 +170,7 @@ func endImport(t *testing.T, dir, sign string, signal syscall.Signal) {
 		}
 		select {
 		case <-ended:
-			t.Logf("the import ended by itself:\n%s", said.String())
+			t.Logf("the command ended by itself:\n%s", said.String())
 			return
 		default:
 			runtime.Gosched()
@@ -137,7 +179,7 @@ func endImport(t *testing.T, dir, sign string, signal syscall.Signal) {
 	select {
 	case <-ended:
 	case <-time.After(time.Minute):
-		t.Errorf("the import goes on after %v", signal)
+		t.Errorf("the command goes on after %v", signal)
 		_ = cmd.Process.Kill()
 		<-ended
 	}

@@ -9,14 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/sallyport/sallyport/internal/fsx"
+	"github.com/sallyport/sallyport/internal/onestep"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -51,29 +50,29 @@ func namePrefix(path string) string {
 	return base + "." + hex.EncodeToString(sum[:8]) + "."
 }
 
-// ChangeFile replaces the text of a file, provided that the file still holds
-// the old text. It keeps a copy of the old text and returns the path of the
-// copy, or an empty path when the file is new: old is nil for a new file.
-func (f Folder) ChangeFile(path string, old, content []byte, now time.Time) (copied string, err error) {
-	found, err := os.ReadFile(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && old == nil:
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+// ChangeFile has replace change a file. It keeps a copy of the old text and returns the
+// path of the copy, or an empty path when the file is new. The copy of a new file is
+// what it is to hold: copies tell the next command what an interrupted one may change.
+func (f Folder) ChangeFile(c *onestep.Change, now time.Time, replace func([]onestep.Change) error) (copied string, err error) {
+	text := c.Old
+	if text == nil {
+		text, c.Private = c.New, true
+		if err := os.MkdirAll(filepath.Dir(c.Path), 0o755); err != nil {
 			return "", err
 		}
-		return "", fsx.ReplaceFile(path, content)
+	}
+	if copied, err = f.Keep(c.Path, text, now); err != nil {
+		return "", err
+	}
+	err = replace([]onestep.Change{*c})
+	switch {
+	case errors.Is(err, onestep.ErrUnfinished):
+		return copied, err
 	case err != nil:
-		return "", err
-	case !bytes.Equal(found, old):
-		return "", fmt.Errorf("%s was changed while it was read: nothing was done to it, try again", path)
-	}
-	if copied, err = f.Keep(path, old, now); err != nil {
-		return "", err
-	}
-	if err := fsx.ReplaceFile(path, content); err != nil {
-		// Remove the copy: it may hold secrets, and the file itself is
-		// unchanged.
+		// Remove the copy: it may hold secrets, and the file itself is unchanged.
 		return "", errors.Join(err, os.Remove(copied))
+	case c.Old == nil:
+		return "", os.Remove(copied)
 	}
 	return copied, nil
 }

@@ -1,68 +1,66 @@
 package copies_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/sallyport/sallyport/internal/copies"
+	"github.com/sallyport/sallyport/internal/onestep"
 )
 
-// TestAChangedFileIsWholeAtAnyTime reads a file while it is replaced: an
-// interruption leaves the old text or the new one.
-func TestAChangedFileIsWholeAtAnyTime(t *testing.T) {
-	path, folder := filepath.Join(t.TempDir(), "mcp.json"), copies.FolderOf(t.TempDir())
-	texts := []string{strings.Repeat("a", 200_000), strings.Repeat("b", 300_000)}
-	if err := os.WriteFile(path, []byte(texts[0]), 0o640); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan error, 1)
-	go func() {
-		for i := range 40 {
-			old, text := texts[i%2], texts[(i+1)%2]
-			if _, err := folder.ChangeFile(path, []byte(old), []byte(text), time.Unix(int64(i), 0)); err != nil {
-				done <- err
-				return
-			}
+// TestChangeFile changes a file that is there, one that is not, and one that is no more
+// as it was read. The file stays the same one: what covers it for children lies on it.
+func TestChangeFile(t *testing.T) {
+	path, folder, steps := filepath.Join(t.TempDir(), "new", "mcp.json"), copies.FolderOf(t.TempDir()), t.TempDir()
+	replace := func(changes []onestep.Change) error { return onestep.Replace(steps, changes) }
+	change := func(old, text string, at int64) (string, error) {
+		c := onestep.Change{Path: path, New: []byte(text)}
+		if old != "" {
+			c.Old = []byte(old)
 		}
-		done <- nil
-	}()
-	for reading := true; reading; {
-		select {
-		case err := <-done:
-			if err != nil {
-				t.Fatal(err)
-			}
-			reading = false
-		default:
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != texts[0] && string(got) != texts[1] {
-			t.Fatalf("the file has %d bytes (%v), want one of the texts", len(got), err)
-		}
+		return folder.ChangeFile(&c, time.Unix(at, 0), replace)
 	}
-	list := folder.ListOf(path)
-	if len(list) != 40 {
-		t.Fatalf("%d copies, want 40", len(list))
+	if copied, err := change("", "one", 1); err != nil || copied != "" || len(folder.ListOf(path)) != 0 {
+		t.Fatalf("a new file: %q, %v, copies %q", copied, err, folder.ListOf(path))
 	}
-	if got, err := os.ReadFile(list[0]); err != nil || string(got) != texts[1] {
-		t.Errorf("the newest copy is not what was there before the last change: %v", err)
+	before, err := os.Stat(path)
+	if err != nil || before.Mode().Perm() != 0o600 {
+		t.Fatalf("the new file has mode %v (%v), want one for its user alone", before.Mode(), err)
 	}
-	if info, err := os.Stat(list[0]); err != nil || info.Mode().Perm() != 0o600 {
+	if copied, err := change("one", "two", 2); err != nil || len(folder.ListOf(path)) != 1 || folder.ListOf(path)[0] != copied {
+		t.Fatalf("ChangeFile = %q, %v, copies %q", copied, err, folder.ListOf(path))
+	} else if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the copy has mode %v (%v), want one for its user alone", info.Mode(), err)
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("another file has the name (%v)", err)
+	}
+	if _, err := change("one", "ours", 3); !errors.Is(err, onestep.ErrChanged) {
+		t.Errorf("a file that is not as it was read: %v", err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != "two" || len(folder.ListOf(path)) != 1 {
+		t.Errorf("the file is %q (%v) with copies %q, want it left alone", got, err, folder.ListOf(path))
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 1 {
+		t.Errorf("beside the file: %v, %v", left, err)
 	}
 }
 
-func TestAFileThatHasChangedIsLeftAlone(t *testing.T) {
+// TestAnInterruptedChangeKeepsItsCopy has the next command find out by the copy that the
+// file is one that a command was about to change, a new one too.
+func TestAnInterruptedChangeKeepsItsCopy(t *testing.T) {
 	path, folder := filepath.Join(t.TempDir(), "mcp.json"), copies.FolderOf(t.TempDir())
-	if err := os.WriteFile(path, []byte("new"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := folder.ChangeFile(path, []byte("old"), []byte("ours"), time.Now()); err == nil || !strings.Contains(err.Error(), "was changed while it was read") {
-		t.Errorf("ChangeFile = %v", err)
-	}
-	if got, _ := os.ReadFile(path); string(got) != "new" || len(folder.ListOf(path)) != 0 {
-		t.Errorf("the file is %q with copies %v, want it left alone", got, folder.ListOf(path))
+	stopped := func([]onestep.Change) error { return onestep.ErrUnfinished }
+	for i, c := range []onestep.Change{{Path: path, New: []byte("first")}, {Path: path, Old: []byte("old"), New: []byte("new")}} {
+		held := c.Old
+		if held == nil {
+			held = c.New
+		}
+		if _, err := folder.ChangeFile(&c, time.Unix(int64(i), 0), stopped); !errors.Is(err, onestep.ErrUnfinished) || !folder.Holds(held) {
+			t.Errorf("ChangeFile = %v, a copy of %q: %v", err, held, folder.Holds(held))
+		}
 	}
 }

@@ -29,6 +29,7 @@ type clientImport struct {
 // newClientImport returns the import of the client that the options name, and the
 // files of that client.
 func newClientImport(e *Environment, o *Options) (*clientImport, []*clients.File, error) {
+	e.FinishStep()
 	c, files, err := e.readSettings(o.Name)
 	if err != nil {
 		return nil, nil, err

@@ -52,6 +52,11 @@ type Environment struct {
 	TryServers func(ctx context.Context, d *Draft, role string, trials []Trial) (map[string]TrialResult, error)
 	// Commit makes all changes of files or none, for a draft that pins servers.
 	Commit func(ctx context.Context, d *Draft, pinned []string, changes []onestep.Change) error
+	// Replace makes all changes of files of clients or none.
+	Replace func(changes []onestep.Change) error
+	// FinishStep completes or undoes a change that an earlier command was interrupted
+	// in.
+	FinishStep func()
 	// ClientEntry returns the entry with which a client starts this program with
 	// configuration files.
 	ClientEntry func(c *clients.Client, personality string, paths []string) (map[string]any, error)

@@ -4,18 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/copies"
-	"github.com/sallyport/sallyport/internal/fsx"
+	"github.com/sallyport/sallyport/internal/onestep"
 )
 
 // RollBack restores the servers of the client that the options name, or of
 // every client that has a copy and starts this program.
 func RollBack(e *Environment, o *Options) error {
+	e.FinishStep()
 	files, err := e.readFiles(o.Name)
 	if err != nil {
 		return err
@@ -111,22 +111,16 @@ func (e *Environment) restoreFile(o *Options, file *clients.File) (done string, 
 	return "", nil
 }
 
-// writeRestored writes the restored text. It removes a copy that equals the file again:
-// such a copy may hold secrets and has no further use.
+// writeRestored writes the restored text. When the file is as it was, its copies go: they
+// may hold secrets and have no further use.
 func (e *Environment) writeRestored(file *clients.File, text []byte, copied *clients.File, path string) (string, error) {
-	if bytes.Equal(text, copied.Text) {
-		found, err := os.ReadFile(file.Path)
-		if err != nil {
-			return "", err
-		}
-		if !bytes.Equal(found, file.Text) {
-			return "", fmt.Errorf("%s was changed while it was read: nothing was done to it, try again", file.Path)
-		}
-		if err := fsx.ReplaceFile(file.Path, text); err != nil {
-			return "", err
-		}
-		return "is as it was; the copy is gone", os.Remove(path)
+	change := onestep.Change{Path: file.Path, Old: file.Text, New: text}
+	kept, err := copies.FolderOf(e.Home).ChangeFile(&change, time.Now(), e.Replace)
+	if err != nil {
+		return "", err
 	}
-	kept, err := copies.FolderOf(e.Home).ChangeFile(file.Path, file.Text, text, time.Now())
-	return "has its servers again, and what was changed elsewhere since (copy: " + kept + ")", err
+	if bytes.Equal(text, copied.Text) {
+		return "is as it was; the copy is gone", removeAll(map[string]string{file.Path: kept, copied.Path: path})
+	}
+	return "has its servers again, and what was changed elsewhere since (copy: " + kept + ")", nil
 }

@@ -84,7 +84,7 @@ func (i *clientImport) rewriteFiles(p *serverPlan, d *Draft) (changes []onestep.
 			return nil, fmt.Errorf("%w; nothing was changed. Once that is put right run the command again", err)
 		}
 		if !bytes.Equal(now, f.Text) {
-			changes = append(changes, onestep.Change{Path: f.Path, Old: f.Text, New: now, Whole: true})
+			changes = append(changes, onestep.Change{Path: f.Path, Old: f.Text, New: now})
 		}
 	}
 	return changes, nil

@@ -18,9 +18,8 @@ type disk struct {
 	// overwrite gives a file that is there another text, durably. It stays the
 	// same file.
 	overwrite func(path string, text []byte) error
-	// replace puts another file in the place of a file, durably, by way of a name
-	// beside it.
-	replace func(path, aside string, text []byte) error
+	// makeFile makes a file, durably, by way of a name beside it.
+	makeFile func(path, aside string, text []byte, mode fs.FileMode) error
 	// remove removes a file, which may be gone.
 	remove func(path string) error
 }
@@ -38,7 +37,7 @@ var systemDisk = disk{
 		}
 		return errors.Join(err, f.Sync(), f.Close())
 	},
-	replace: replaceWhole,
+	makeFile: makeWhole,
 	remove: func(path string) error {
 		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -62,14 +61,13 @@ func openFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// newMode is the mode of a new file: that of the rest of a project.
+// newMode is the mode of a new file that is not private: that of the rest of a project.
 const newMode = 0o644
 
-func replaceWhole(path, aside string, text []byte) error {
-	_, missing := os.Lstat(path)
+func makeWhole(path, aside string, text []byte, mode fs.FileMode) error {
 	err := fsx.WriteAside(path, aside, text)
-	if err == nil && errors.Is(missing, fs.ErrNotExist) {
-		err = os.Chmod(aside, newMode)
+	if err == nil {
+		err = os.Chmod(aside, mode)
 	}
 	if err == nil {
 		err = os.Rename(aside, path)
@@ -78,7 +76,7 @@ func replaceWhole(path, aside string, text []byte) error {
 		_ = os.Remove(aside) // which may not be there
 		return err
 	}
-	// The file is replaced whether or not its directory can be synced.
+	// The file is there whether or not its directory can be synced.
 	_ = fsx.SyncDir(filepath.Dir(path))
 	return nil
 }

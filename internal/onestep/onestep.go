@@ -5,9 +5,8 @@
 // texts into the files that are there. It puts no new file in their place: a child
 // that runs is kept from a file by a mount on it, which the kernel takes off when
 // another file gets the name, and a text that waits beside the file would lie in
-// a folder that the child may write. Files that other programs read, which know no
-// note, are replaced whole instead. When the process dies before the note, nothing
-// has changed. When it dies after the note, [Finish] completes the step, or undoes it
+// a folder that the child may write. A new file gets its name as a whole. When the
+// process dies before the note, nothing has changed. When it dies after the note, [Finish] completes the step, or undoes it
 // when another program has changed one of the files since. Every command calls
 // Finish before it reads the files.
 package onestep
@@ -35,9 +34,9 @@ type Change struct {
 	// Old is the text that the file has; nil for a file that is not there yet. New is
 	// the text that it gets.
 	Old, New []byte
-	// Whole puts another file in the place of this one, so that programs that know no
-	// note find the old text or the new one. A new file is always written so.
-	Whole bool
+	// Private makes a new file one for its user alone. A file that is there keeps its
+	// mode.
+	Private bool
 }
 
 // ErrChanged is the error for a file that no longer has the text that a change
@@ -61,8 +60,8 @@ func Replace(folder string, changes []Change) error {
 // what it did, for the user; an empty text when there was nothing to do. waited is true
 // when a step was under way, so that the files may have changed. A note about a file
 // that admits refuses is an error, and nothing is done. That function gets the path
-// without links, and the text that the file had; nil for a new file.
-func Finish(folder string, admits func(path string, old []byte) bool) (done string, waited bool, err error) {
+// without links, and the text that the file had; of a new file the text that it gets.
+func Finish(folder string, admits func(path string, text []byte) bool) (done string, waited bool, err error) {
 	if _, err := os.Lstat(filepath.Join(folder, noteName)); errors.Is(err, fs.ErrNotExist) {
 		return "", false, nil
 	}
@@ -88,6 +87,8 @@ type noteFile struct {
 	// Aside is the file beside it that takes its place; empty for a file that stays
 	// the same one.
 	Aside string `json:"aside,omitempty"`
+	// Private says that a new file is for its user alone.
+	Private bool `json:"private,omitempty"`
 }
 
 // step is one replacement.
@@ -95,10 +96,10 @@ type step struct {
 	folder, note string
 	disk         disk
 	// admits says which files a note may be about.
-	admits func(path string, old []byte) bool
+	admits func(path string, text []byte) bool
 }
 
-func newStep(folder string, admits func(path string, old []byte) bool) *step {
+func newStep(folder string, admits func(path string, text []byte) bool) *step {
 	return &step{folder: folder, note: filepath.Join(folder, noteName), disk: systemDisk, admits: admits}
 }
 
@@ -162,12 +163,12 @@ func (s *step) prepare(changes []Change) (*note, error) {
 
 // prepare finds out whether a file is as it was read, and can be written.
 func (c *Change) prepare() (noteFile, error) {
-	n := noteFile{Old: c.Old, New: c.New}
+	n := noteFile{Old: c.Old, New: c.New, Private: c.Private}
 	var err error
 	if n.Path, err = resolve(c.Path); err != nil {
 		return n, err
 	}
-	if c.Whole || c.Old == nil {
+	if c.Old == nil {
 		n.Aside = fsx.NameAside(n.Path)
 	}
 	f, err := openFile(n.Path)
@@ -229,8 +230,24 @@ func (s *step) write(f *noteFile, text []byte) error {
 	case err == nil && bytes.Equal(found, text):
 		return nil
 	default:
-		return s.disk.replace(f.Path, f.Aside, text)
+		return s.disk.makeFile(f.Path, f.Aside, text, f.mode())
 	}
+}
+
+// mode returns the mode of a new file.
+func (f *noteFile) mode() fs.FileMode {
+	if f.Private {
+		return 0o600
+	}
+	return newMode
+}
+
+// textToAdmit returns what admits a note about a file.
+func (f *noteFile) textToAdmit() []byte {
+	if f.Old == nil {
+		return f.New
+	}
+	return f.Old
 }
 
 // restore gives the files of a step their old texts, but for those that another program
@@ -265,7 +282,7 @@ func (s *step) finish() (done string, err error) {
 		return "", fmt.Errorf("%s: %w", s.note, err)
 	}
 	for _, f := range n.Files {
-		if !s.admits(f.Path, f.Old) || f.Aside != "" && filepath.Dir(f.Aside) != filepath.Dir(f.Path) {
+		if !s.admits(f.Path, f.textToAdmit()) || f.Aside != "" && filepath.Dir(f.Aside) != filepath.Dir(f.Path) {
 			return "", fmt.Errorf("%s is about %s, which is no file of this step", s.note, f.Path)
 		}
 	}
