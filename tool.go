@@ -77,6 +77,9 @@ type Tool struct {
 	Idempotent bool
 	// AlwaysInclude makes the tool visible whatever the toolset says.
 	AlwaysInclude bool
+	// ListedAs is a tool that does this one's work: lists for models and users show
+	// that one alone to callers who see both. This one stays callable.
+	ListedAs string
 	// OutputIsUntrusted marks output that another party controls: the gate
 	// neutralises and wraps it, on success and on failure.
 	OutputIsUntrusted bool

@@ -196,6 +196,9 @@ func definitionDigest(t *sallyport.Tool) string {
 	if t.Tasks != sallyport.TaskNever { // and this
 		list = append(list, "tasks", t.Tasks)
 	}
+	if t.ListedAs != "" { // and this
+		list = append(list, "listed as", t.ListedAs)
+	}
 	_ = enc.Encode(list)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

@@ -298,3 +298,38 @@ func TestAsksSaysWhetherAHumanDecides(t *testing.T) {
 		t.Error("Asks in an unknown role = true")
 	}
 }
+
+// TestListsSayWhichToolStandsForAnother: a caller who sees both is told, one who sees
+// that tool alone sees it as any other. Both can be called.
+func TestListsSayWhichToolStandsForAnother(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, nil)
+	run := func(context.Context, *sallyport.Call) (sallyport.Result, error) { return sallyport.OK("ran"), nil }
+	g.add(sallyport.Tool{Name: "new", Run: run})
+	g.add(sallyport.Tool{Name: "old", ListedAs: "new", Run: run})
+	g.add(sallyport.Tool{Name: "older", ListedAs: "old", Run: run})
+	g.add(sallyport.Tool{Name: "own", ListedAs: "own", Run: run})
+	for _, tt := range []struct {
+		exclude []string
+		want    map[string]string
+	}{
+		{nil, map[string]string{"new": "", "old": "new", "older": "", "own": ""}},
+		{[]string{"new"}, map[string]string{"old": "", "older": "", "own": ""}},
+	} {
+		caller := g.caller()
+		caller.Exclude = tt.exclude
+		tools, defs := map[string]string{}, map[string]string{}
+		for _, tl := range g.List(caller) {
+			tools[tl.Name] = tl.ListedAs
+		}
+		for _, d := range g.Definitions(caller) {
+			defs[d.Name] = d.ListedAs
+		}
+		if diff := cmp.Diff(tt.want, tools) + cmp.Diff(tt.want, defs); diff != "" {
+			t.Errorf("without %q (-want +got):\n%s", tt.exclude, diff)
+		}
+	}
+	if res := call(g, "old", "{}"); !res.OK {
+		t.Errorf("old = %+v, want it callable", res)
+	}
+}

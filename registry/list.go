@@ -13,9 +13,24 @@ import (
 
 // List returns the tools that the caller sees, sorted by name: those of FormTool
 // that the gate would let past visibility and availability. The slice is the
-// caller's; the tools' schemas are shared and read only.
+// caller's; the tools' schemas are shared and read only. ListedAs stays where the
+// caller sees that tool too: lists for models and users leave such a tool out.
 func (r *Registry) List(caller *sallyport.Caller) []sallyport.Tool {
-	return toolsOf(r.visibleEntries(caller, sallyport.FormTool))
+	entries := r.visibleEntries(caller, sallyport.FormTool)
+	tools := toolsOf(entries)
+	for i, e := range entries {
+		tools[i].ListedAs = listedAs(entries, e)
+	}
+	return tools
+}
+
+// listedAs returns the name of the tool that lists show instead of an entry, which is
+// one of those that a caller sees; empty when they show the entry itself.
+func listedAs(entries []*toolEntry, e *toolEntry) string {
+	if name := e.tool.ListedAs; name != "" && slices.ContainsFunc(entries, func(o *toolEntry) bool { return o.tool.Name == name && o.tool.ListedAs == "" }) {
+		return name
+	}
+	return ""
 }
 
 // visibleEntries returns what the caller sees of a form, sorted by name.
@@ -176,6 +191,9 @@ type Definition struct {
 	// ReadOnly, Destructive, Idempotent and OpenWorld are derived from the
 	// declaration.
 	ReadOnly, Destructive, Idempotent, OpenWorld bool
+	// ListedAs is the tool that lists for models show instead of this one, since the
+	// caller sees both; empty when they show this one.
+	ListedAs string
 }
 
 // emptyObject is the schema of a tool that takes no arguments.
@@ -196,7 +214,7 @@ func (r *Registry) definitionsOf(entries []*toolEntry) []Definition {
 			Name: t.Name, Title: t.Title, Description: string(cleaner.Text(t.Description)),
 			Schema: t.Schema, Returns: t.Returns,
 			ReadOnly: !t.Effects(), Destructive: t.Destructive(),
-			Idempotent: t.Idempotent || !t.Effects(), OpenWorld: t.OpenWorld(),
+			Idempotent: t.Idempotent || !t.Effects(), OpenWorld: t.OpenWorld(), ListedAs: listedAs(entries, e),
 		}
 		if out[i].Title == "" {
 			out[i].Title = t.Name

@@ -31,7 +31,7 @@ type fileReadInput struct {
 // nothing around it.
 func fileRead() sallyport.Tool {
 	return schema.MustTool(sallyport.Tool{
-		Name: "file-read", Title: "Read File", Toolset: toolset,
+		Name: "file-read", Title: "Read File", Toolset: toolset, ListedAs: "read_file",
 		Description: "Read file contents: the whole file as it is, without a header. To read a part of a long file, or an attachment, use read_file.",
 		Schema: args.Schema[fileReadInput](func(get func(string) args.Property) {
 			get("path").Length(1, 0)
