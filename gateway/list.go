@@ -41,7 +41,7 @@ func (c *core) listTools(_ context.Context, r *request, out []byte) ([]byte, err
 	if err != nil {
 		return out, err
 	}
-	page, err := c.lists.encodedPage(c.gate.Definitions(caller), cursor)
+	page, err := c.lists.encodedPage(slices.DeleteFunc(c.gate.Definitions(caller), func(d registry.Definition) bool { return d.ListedAs != "" }), cursor)
 	if err != nil {
 		return out, err
 	}

@@ -58,7 +58,8 @@ for call.`,
 					return printTool(p, rt.Registry.List(caller), args[0])
 				}
 				if dialect != "" {
-					return printDefinitions(env, p, dialect, names, rt.Registry.Definitions(caller))
+					defs := rt.Registry.Definitions(caller)
+					return printDefinitions(env, p, dialect, names, slices.DeleteFunc(defs, func(d registry.Definition) bool { return d.ListedAs != "" }))
 				}
 				return printForm(rt, p, caller, form)
 			})
@@ -103,9 +104,6 @@ func printTools(p *report.Printer, tools []sallyport.Tool) error {
 	rows := [][]string{{"TOOL", "TOOLSET", "TOUCHES", "DESCRIPTION"}}
 	for i := range tools {
 		t := &tools[i]
-		if t.Name == "file-read" && slices.ContainsFunc(tools, func(o sallyport.Tool) bool { return o.Name == "read_file" }) {
-			continue // another name for nearly the same, which stays callable
-		}
 		about, _, _ := strings.Cut(t.Description, ". ")
 		rows = append(rows, []string{t.Name, t.Toolset, summarizeGroups(&t.Capabilities), strings.TrimSuffix(about, ".")})
 	}

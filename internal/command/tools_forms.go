@@ -25,7 +25,8 @@ func printForm(rt *app.Runtime, p *report.Printer, caller *sallyport.Caller, for
 		if form != "tool" {
 			return fmt.Errorf("--form %q: expected tool, prompt or resource", form)
 		}
-		return printTools(p, rt.Registry.List(caller))
+		tools := rt.Registry.List(caller)
+		return printTools(p, slices.DeleteFunc(tools, func(t sallyport.Tool) bool { return t.ListedAs != "" }))
 	}
 }
 
