@@ -11,7 +11,7 @@ const maxFilled = 10_000
 
 // buildDefaults collects the defaults of all properties and checks that each
 // satisfies the schema it stands in.
-func (s *Schema) buildDefaults(nodes []*node) error {
+func (c *compiledForm) buildDefaults(nodes []*node) error {
 	for _, n := range nodes {
 		for name, sub := range n.props {
 			v, ok := defaultOf(sub)
@@ -22,13 +22,13 @@ func (s *Schema) buildDefaults(nodes []*node) error {
 				n.defaults = map[string]any{}
 			}
 			n.defaults[name] = v
-			s.defaults = true
+			c.defaults = true
 		}
 	}
 	var faults Faults
 	for _, n := range nodes {
 		for name, v := range n.defaults {
-			faults = append(faults, s.checkDefault(n.props[name], v)...)
+			faults = append(faults, c.checkDefault(n.props[name], v)...)
 		}
 	}
 	if len(faults) > 0 {
@@ -48,14 +48,14 @@ func defaultOf(n *node) (any, bool) {
 	return nil, false
 }
 
-func (s *Schema) checkDefault(n *node, v any) Faults {
+func (c *compiledForm) checkDefault(n *node, v any) Faults {
 	at := schemaPointer(n.schema.Location) + "/default"
 	v = cloneValue(v)
 	f := defaultFiller{left: maxFilled}
 	if f.fillValue([]*node{n}, v); f.left < 0 {
 		return oneFault(at, "leads to more and more defaults")
 	}
-	faults := s.validateAt(n, v)
+	faults := c.validateAt(n, v)
 	for i := range faults {
 		faults[i].Pointer = at + faults[i].Pointer
 	}
@@ -65,12 +65,12 @@ func (s *Schema) checkDefault(n *node, v any) Faults {
 // fillDefaults adds the defaults of absent properties to a decoded value, in
 // place, and reports whether it added any. ok is false when they are too
 // many.
-func (s *Schema) fillDefaults(v any) (added, ok bool) {
-	if !s.defaults {
+func (c *compiledForm) fillDefaults(v any) (added, ok bool) {
+	if !c.defaults {
 		return false, true
 	}
 	f := defaultFiller{left: maxFilled}
-	f.fillValue([]*node{s.root}, v)
+	f.fillValue([]*node{c.root}, v)
 	return f.left < maxFilled, f.left >= 0
 }
 

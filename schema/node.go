@@ -49,17 +49,17 @@ type patternNode struct {
 }
 
 // buildNodes makes the nodes of a compiled schema, doc being its decoded text.
-func (s *Schema) buildNodes(doc any, validator *jsonschema.Schema, defaults bool) error {
+func (c *compiledForm) buildNodes(doc any, validator *jsonschema.Schema, defaults bool) error {
 	b := nodeBuilder{bySchema: map[*jsonschema.Schema]*node{}}
-	s.root = b.nodeFor(validator)
+	c.root = b.nodeFor(validator)
 	for len(b.queue) > 0 {
 		n := b.queue[0]
 		b.queue = b.queue[1:]
 		b.connectNode(n)
 	}
-	s.nodes = make(map[string]*node, len(b.all))
+	c.nodes = make(map[string]*node, len(b.all))
 	for _, n := range b.all {
-		s.nodes[n.schema.Location] = n
+		c.nodes[n.schema.Location] = n
 	}
 	if n := b.findDynamic(doc); n != nil {
 		return oneFault(schemaPointer(n.schema.Location), "uses dynamic references, which are not supported where their target depends on the path")
@@ -75,7 +75,7 @@ func (s *Schema) buildNodes(doc any, validator *jsonschema.Schema, defaults bool
 	if !defaults {
 		return nil
 	}
-	return s.buildDefaults(b.all)
+	return c.buildDefaults(b.all)
 }
 
 // nodeBuilder builds the nodes of a schema.

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -34,9 +35,16 @@ const (
 	maxSchemaNodes = 20_000
 )
 
-// Schema is a compiled schema. It is immutable and safe for concurrent use.
+// Schema is a schema that is known to be well formed. It is immutable and safe
+// for concurrent use.
 type Schema struct {
-	raw      json.RawMessage
+	raw       json.RawMessage
+	arguments bool // a schema of arguments, whose defaults are filled in
+	compiled  atomic.Pointer[compiledForm]
+}
+
+// compiledForm is a schema in the form that values are checked against.
+type compiledForm struct {
 	root     *node
 	rule     *valueRule       // of root; nil accepts anything
 	nodes    map[string]*node // by the location that the validator reports
@@ -80,9 +88,9 @@ func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
 			return nil, err
 		}
 	}
-	s := &Schema{raw: bytes.Clone(raw)}
+	f := new(compiledForm)
 	if arguments {
-		if s.headers, err = Headers(doc); err != nil {
+		if f.headers, err = Headers(doc); err != nil {
 			return nil, err
 		}
 	}
@@ -90,13 +98,18 @@ func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.buildNodes(doc, validator, arguments); err != nil {
+	if err := f.buildNodes(doc, validator, arguments); err != nil {
 		return nil, err
 	}
 	made := ruleBuilder{cache: map[ruleKey]*valueRule{}}
-	s.rule = made.ruleFor(s.root, true)
+	f.rule = made.ruleFor(f.root, true)
+	s := &Schema{raw: bytes.Clone(raw), arguments: arguments}
+	s.compiled.Store(f)
 	return s, nil
 }
+
+// form returns the compiled form.
+func (s *Schema) form() *compiledForm { return s.compiled.Load() }
 
 func requireObject(doc any) error {
 	m, ok := doc.(map[string]any)
@@ -158,14 +171,14 @@ func parseDocument(data json.RawMessage, s *Schema) (Document, error) {
 	var r *valueRule
 	var d *jsonDecoder
 	if s != nil {
-		r = s.rule
-		d, _ = s.decoders.Get().(*jsonDecoder)
-	}
-	if d == nil {
+		f := s.form()
+		r = f.rule
+		if d, _ = f.decoders.Get().(*jsonDecoder); d == nil {
+			d = &jsonDecoder{}
+		}
+		defer f.decoders.Put(d)
+	} else {
 		d = &jsonDecoder{}
-	}
-	if s != nil {
-		defer s.decoders.Put(d)
 	}
 	*d = jsonDecoder{build: true}
 	v, ok := d.readText(data, (*Limits)(nil).orDefault(), r)
@@ -186,16 +199,17 @@ func parseDocument(data json.RawMessage, s *Schema) (Document, error) {
 // with code input_invalid whose Detail lists all faults and whose cause is
 // Faults; the document is then not for use.
 func (s *Schema) Check(d *Document) error {
+	f := s.form()
 	if d.by != s {
 		var scan jsonDecoder
-		scan.checkText(d.text, s.rule)
+		scan.checkText(d.text, f.rule)
 		d.by, d.unsure, d.absent = s, scan.unsure, scan.absent
 	}
-	if d.unsure && !isAffordable(s.root, d.Value) {
+	if d.unsure && !isAffordable(f.root, d.Value) {
 		return inputError(tooCostly())
 	}
 	if d.unsure || d.absent {
-		added, ok := s.fillDefaults(d.Value)
+		added, ok := f.fillDefaults(d.Value)
 		if !ok {
 			return inputError(oneFault("", "would be filled with too many defaults"))
 		}
@@ -205,8 +219,8 @@ func (s *Schema) Check(d *Document) error {
 		}
 	}
 	if d.unsure {
-		if f := s.checkValue(d.Value); len(f) > 0 {
-			return inputError(f)
+		if faults := f.checkValue(d.Value); len(faults) > 0 {
+			return inputError(faults)
 		}
 	}
 	return nil
@@ -235,19 +249,20 @@ func (s *Schema) Validate(v any) Faults {
 	if err != nil {
 		return oneFault("", "is not a JSON value")
 	}
+	f := s.form()
 	var scan jsonDecoder
-	scan.checkText(string(appendJSON(nil, v, false)), s.rule)
+	scan.checkText(string(appendJSON(nil, v, false)), f.rule)
 	if !scan.unsure && !scan.absent {
 		return nil
 	}
-	return s.validateAt(s.root, v)
+	return f.validateAt(f.root, v)
 }
 
 // checkValue validates a decoded value and looks for keys in the wrong case.
-func (s *Schema) checkValue(v any) Faults {
+func (c *compiledForm) checkValue(v any) Faults {
 	var w caseVariants
-	w.walkValue([]*node{s.root}, v)
-	f := s.validateAt(s.root, v)
+	w.walkValue([]*node{c.root}, v)
+	f := c.validateAt(c.root, v)
 	if len(w.faults) > 0 {
 		// A key in the wrong case is reported once, with the suggestion.
 		known := map[string]bool{}
@@ -265,7 +280,7 @@ func (s *Schema) checkValue(v any) Faults {
 }
 
 // validateAt runs the validator on a decoded value, within bounds.
-func (s *Schema) validateAt(n *node, v any) Faults {
+func (c *compiledForm) validateAt(n *node, v any) Faults {
 	if !isAffordable(n, v) {
 		return tooCostly()
 	}
@@ -277,7 +292,7 @@ func (s *Schema) validateAt(n *node, v any) Faults {
 	if !ok {
 		return oneFault("", "does not match the schema")
 	}
-	return explainError(verr, s.nodes, false)
+	return explainError(verr, c.nodes, false)
 }
 
 // runValidator runs the library. As in compileValidator, a defect that a
