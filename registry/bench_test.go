@@ -150,30 +150,40 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkRegister registers 100,000 tools over 100 distinct schemas and
-// reports the time and the memory that they hold.
+// BenchmarkRegister registers 100,000 tools over 100 distinct schemas, and as
+// many with a schema of their own, and reports the time and the memory that they
+// hold.
 func BenchmarkRegister(b *testing.B) {
-	for b.Loop() {
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		tools := many(b, 100_000)
-		start := time.Now()
-		r, err := registry.New(nil, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := r.Register(tools...); err != nil {
-			b.Fatal(err)
-		}
-		took := time.Since(start)
-		clear(tools)
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		b.ReportMetric(took.Seconds(), "s/100k-tools")
-		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB/100k-tools")
-		runtime.KeepAlive(r)
+	for _, distinct := range []int{100, 100_000} {
+		b.Run(fmt.Sprint(distinct), func(b *testing.B) {
+			for b.Loop() {
+				registerMany(b, distinct)
+			}
+		})
 	}
+}
+
+func registerMany(b *testing.B, distinct int) {
+	b.Helper()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	tools := manyOver(b, 100_000, distinct)
+	start := time.Now()
+	r, err := registry.New(nil, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := r.Register(tools...); err != nil {
+		b.Fatal(err)
+	}
+	took := time.Since(start)
+	clear(tools)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(took.Seconds(), "s/100k-tools")
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB/100k-tools")
+	runtime.KeepAlive(r)
 }
 
 func filled(b *testing.B, o *registry.Options, n int) *registry.Registry {
@@ -191,6 +201,11 @@ func filled(b *testing.B, o *registry.Options, n int) *registry.Registry {
 // many makes tools over at most 100 distinct schemas.
 func many(b *testing.B, n int) []sallyport.Tool {
 	b.Helper()
+	return manyOver(b, n, 100)
+}
+
+func manyOver(b *testing.B, n, distinct int) []sallyport.Tool {
+	b.Helper()
 	base, err := schema.Tool(sallyport.Tool{Name: "tool", Description: "Describe a forecast."},
 		func(_ context.Context, _ *sallyport.Call, f forecast) (sallyport.Result, error) {
 			return sallyport.OK(describe(f)), nil
@@ -202,7 +217,7 @@ func many(b *testing.B, n int) []sallyport.Tool {
 	for i := range out {
 		out[i] = base
 		out[i].Name = fmt.Sprintf("tool-%d", i)
-		out[i].Schema = json.RawMessage(fmt.Sprintf(`{"type":"object","title":"s%d","properties":{"location":{"type":"string"},"days":{"type":"integer"},"unit":{"type":"string"}},"required":["location"],"additionalProperties":false}`, i%100))
+		out[i].Schema = json.RawMessage(fmt.Sprintf(`{"type":"object","title":"s%d","properties":{"location":{"type":"string"},"days":{"type":"integer"},"unit":{"type":"string"}},"required":["location"],"additionalProperties":false}`, i%distinct))
 	}
 	return out
 }

@@ -11,11 +11,43 @@ import (
 const maxCached = 4096
 
 // Cache compiles each distinct schema text once, so that a hundred thousand
-// tools over a hundred schemas share a hundred compiled ones. It is safe for
-// concurrent use. The zero Cache is empty and ready.
+// tools over a hundred schemas share a hundred compiled ones. Of many schemas
+// it keeps the compiled forms of a bounded number, and compiles another one
+// again at its next use. It is safe for concurrent use. The zero Cache is empty and ready.
 type Cache struct {
 	mu      sync.RWMutex
 	entries map[cacheKey]*cacheEntry
+	kept    keptForms
+}
+
+// The bounds of the compiled forms that a cache keeps: how many, and the bytes
+// of their texts. A form is some fifteen times as large as its text.
+const (
+	maxKeptForms = 1024
+	maxKeptBytes = 4 << 20
+)
+
+// keptForms drops the oldest compiled forms beyond the bounds. What is dropped
+// is compiled again when it is used: of many tools few are called.
+type keptForms struct {
+	mu    sync.Mutex
+	order []*Schema // whose forms are kept, the oldest first
+	bytes int       // of their texts
+}
+
+// keepForm gives a schema that has none its form, and drops the oldest.
+func (k *keptForms) keepForm(s *Schema, f *compiledForm) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s.compiled.Store(f)
+	k.order = append(k.order, s)
+	k.bytes += len(s.raw)
+	for len(k.order) > maxKeptForms || k.bytes > maxKeptBytes {
+		oldest := k.order[0]
+		k.order[0], k.order = nil, k.order[1:]
+		k.bytes -= len(oldest.raw)
+		oldest.compiled.Store(nil)
+	}
 }
 
 // cacheKey is the whole text, not a digest of it: the text is kept anyway,
@@ -48,7 +80,7 @@ func (c *Cache) CompileAny(raw json.RawMessage) (*Schema, error) {
 // time.
 func (c *Cache) getOrCompile(raw json.RawMessage, arguments bool, compile func(json.RawMessage) (*Schema, error)) (*Schema, error) {
 	if len(raw) > maxSchemaBytes {
-		return compile(raw)
+		return compile(raw) // An error.
 	}
 	c.mu.RLock()
 	e := c.entries[cacheKey{arguments, string(raw)}]
@@ -56,7 +88,12 @@ func (c *Cache) getOrCompile(raw json.RawMessage, arguments bool, compile func(j
 	if e == nil {
 		e = c.entryFor(cacheKey{arguments, string(raw)})
 	}
-	e.once.Do(func() { e.schema, e.err = compile(raw) })
+	e.once.Do(func() {
+		if e.schema, e.err = compile(raw); e.err == nil {
+			e.schema.kept = &c.kept
+			c.kept.keepForm(e.schema, e.schema.form())
+		}
+	})
 	return e.schema, e.err
 }
 

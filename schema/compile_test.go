@@ -170,3 +170,69 @@ func TestCacheRemembersFaultsAndStaysBounded(t *testing.T) {
 		t.Errorf("cache holds %d entries, want at most %d", n, maxCached)
 	}
 }
+
+func TestCompiledFormsStayBoundedAndComeBack(t *testing.T) {
+	c := NewCache()
+	var all []*Schema
+	compile := func(text string) {
+		t.Helper()
+		s, err := c.Compile([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	countForms := func() (forms, bytes int) {
+		for _, s := range all {
+			if s.compiled.Load() != nil {
+				forms, bytes = forms+1, bytes+len(s.raw)
+			}
+		}
+		return forms, bytes
+	}
+	for i := range 2 * maxKeptForms {
+		compile(`{"type":"object","properties":{"a":{"type":"integer","minimum":` + strconv.Itoa(i) + `}},"required":["a"]}`)
+	}
+	if n, _ := countForms(); n != maxKeptForms {
+		t.Errorf("%d forms are kept, want %d", n, maxKeptForms)
+	}
+	// Whichever form was dropped, each schema says what it says, to all at once.
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			for i := g; i < len(all); i += 1 + g {
+				if _, err := all[i].Arguments([]byte(`{"a":` + strconv.Itoa(i) + `}`)); err != nil {
+					t.Errorf("schema %d refuses what it allows: %v", i, err)
+				}
+				d, err := all[i].Parse([]byte(`{"a":` + strconv.Itoa(i-1) + `}`))
+				if err == nil {
+					err = all[i].Check(&d)
+				}
+				if err == nil {
+					t.Errorf("schema %d accepts less than its minimum", i)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n, _ := countForms(); n > maxKeptForms {
+		t.Errorf("%d forms are kept after use, want at most %d", n, maxKeptForms)
+	}
+	for i := range 40 {
+		compile(`{"type":"object","title":"` + strconv.Itoa(i) + `","description":"` + strings.Repeat("x", maxSchemaBytes-100) + `"}`)
+	}
+	if _, n := countForms(); n > maxKeptBytes {
+		t.Errorf("forms of %d bytes are kept, want at most %d", n, maxKeptBytes)
+	}
+}
+
+func TestAFormThatDoesNotCompileRefusesEverything(t *testing.T) {
+	c := NewCache()
+	s := &Schema{raw: json.RawMessage(`{"type":"strin"}`), arguments: true, kept: &c.kept}
+	if _, err := s.Arguments([]byte(`{}`)); err == nil {
+		t.Error("Arguments without a form = nil, want an error")
+	}
+	if f := s.Validate("x"); len(f) == 0 {
+		t.Error("Validate without a form accepts a value")
+	}
+}

@@ -40,7 +40,11 @@ const (
 type Schema struct {
 	raw       json.RawMessage
 	arguments bool // a schema of arguments, whose defaults are filled in
+	// compiled is nil while the form is not kept: it is compiled again when it
+	// is asked for.
 	compiled  atomic.Pointer[compiledForm]
+	compiling sync.Mutex
+	kept      *keptForms // nil when the form is kept as long as the schema
 }
 
 // compiledForm is a schema in the form that values are checked against.
@@ -79,6 +83,16 @@ func CompileAny(raw json.RawMessage) (*Schema, error) {
 
 // compileSchema compiles a schema; that of arguments must describe an object.
 func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
+	f, err := compileForm(raw, arguments)
+	if err != nil {
+		return nil, err
+	}
+	s := &Schema{raw: bytes.Clone(raw), arguments: arguments}
+	s.compiled.Store(f)
+	return s, nil
+}
+
+func compileForm(raw json.RawMessage, arguments bool) (*compiledForm, error) {
 	doc, err := Decode(raw, &Limits{Bytes: maxSchemaBytes, Nodes: maxSchemaNodes})
 	if err != nil {
 		return nil, err
@@ -103,13 +117,36 @@ func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
 	}
 	made := ruleBuilder{cache: map[ruleKey]*valueRule{}}
 	f.rule = made.ruleFor(f.root, true)
-	s := &Schema{raw: bytes.Clone(raw), arguments: arguments}
-	s.compiled.Store(f)
-	return s, nil
+	return f, nil
 }
 
-// form returns the compiled form.
-func (s *Schema) form() *compiledForm { return s.compiled.Load() }
+// form returns the compiled form, which is compiled again when it was dropped.
+func (s *Schema) form() *compiledForm {
+	if f := s.compiled.Load(); f != nil {
+		return f
+	}
+	s.compiling.Lock()
+	defer s.compiling.Unlock()
+	if f := s.compiled.Load(); f != nil {
+		return f
+	}
+	f, err := compileForm(s.raw, s.arguments)
+	if err != nil {
+		// The same text compiled before. Nothing may pass that was not checked.
+		f = refuseAll()
+	}
+	s.kept.keepForm(s, f)
+	return f
+}
+
+// refuseAll returns the form that accepts no value.
+var refuseAll = sync.OnceValue(func() *compiledForm {
+	f, err := compileForm(json.RawMessage("false"), false)
+	if err != nil {
+		panic(err) // A constant of the program.
+	}
+	return f
+})
 
 func requireObject(doc any) error {
 	m, ok := doc.(map[string]any)
