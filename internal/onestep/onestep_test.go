@@ -216,15 +216,6 @@ func TestANewFileIsPartOfAStep(t *testing.T) {
 	}
 }
 
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // TestAKilledFinishIsFinished kills the command that completes a step, too.
 func TestAKilledFinishIsFinished(t *testing.T) {
 	t.Parallel()
