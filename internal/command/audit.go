@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,12 +204,12 @@ exit code is 1 when a record is bad.`,
 					defer file.Close()
 					reader = audit.ReadExport(file)
 				}
-				report, err := audit.Verify(cmd.Context(), reader, key, o)
+				found, err := audit.Verify(cmd.Context(), reader, key, o)
 				if err != nil {
 					return &exitError{code: exitFailed, err: err}
 				}
-				if err := printReport(env.newPrinter(f), &report); err != nil {
-					return err
+				if err := report.PrintVerification(env.newPrinter(f), &found); err != nil || !found.OK() {
+					return cmp.Or(err, failUnless(found.OK()))
 				}
 				if file, ok := rt.State.(store.DamageChecker); ok && len(args) == 0 {
 					if err := file.Check(cmd.Context()); err != nil {
@@ -221,24 +222,6 @@ exit code is 1 when a record is bad.`,
 	}
 	cmd.Flags().StringVar(&head, "head", "", "the `SEQ:HASH` that audit head printed earlier")
 	return cmd
-}
-
-// printReport prints what verify found and returns an error when a record is
-// bad.
-func printReport(p *report.Printer, r *audit.Report) error {
-	if p.JSON {
-		answer := struct {
-			OK   bool   `json:"ok"`
-			Head string `json:"head"`
-			*audit.Report
-		}{r.OK(), r.Head.String(), r}
-		if err := p.PrintJSON(answer); err != nil {
-			return err
-		}
-	} else {
-		p.PrintLine("%s", r)
-	}
-	return failUnless(r.OK())
 }
 
 func auditExport(env *environment, f *flags) *cobra.Command {

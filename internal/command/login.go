@@ -158,36 +158,15 @@ func logOut(ctx context.Context, rt *app.Runtime, p *report.Printer, name, princ
 		return p.PrintJSON(out)
 	}
 	p.PrintLine("logged out: %s has no tokens for %s any more", app.HolderName(s, principal), name)
-	p.PrintLine("%s", r.describeRevocation())
+	p.PrintLine("%s", r.Describe())
 	return nil
-}
-
-// revocation is the result of asking an issuer to revoke tokens that are no
-// longer used.
-type revocation struct {
-	// Outcome is revoked, unsupported or failed.
-	Outcome string `json:"outcome"`
-	Error   string `json:"error,omitempty"`
-}
-
-// describeRevocation describes the result for a user.
-func (r *revocation) describeRevocation() string {
-	const there = "end the access there too if the tokens may have leaked"
-	switch r.Outcome {
-	case "revoked":
-		return "its issuer has revoked them"
-	case "unsupported":
-		return "its issuer revokes no tokens: " + there
-	default:
-		return "its issuer has not revoked them: " + r.Error + ": " + there
-	}
 }
 
 // revokeTokens asks the issuer to revoke removed tokens, through the gate, in a role
 // that may use the server.
-func revokeTokens(ctx context.Context, rt *app.Runtime, name string, was oauth.Forgotten) revocation {
-	failed := func(err error) revocation {
-		return revocation{Outcome: "failed", Error: text.PrintableLine(err.Error())}
+func revokeTokens(ctx context.Context, rt *app.Runtime, name string, was oauth.Forgotten) report.Revocation {
+	failed := func(err error) report.Revocation {
+		return report.Revocation{Outcome: "failed", Error: text.PrintableLine(err.Error())}
 	}
 	role, err := app.LoginRole(rt.Deployment, name, "")
 	if err != nil {
@@ -205,8 +184,8 @@ func revokeTokens(ctx context.Context, rt *app.Runtime, name string, was oauth.F
 	case !res.OK:
 		return failed(errors.New(res.Error))
 	case told:
-		return revocation{Outcome: "revoked"}
+		return report.Revocation{Outcome: "revoked"}
 	default:
-		return revocation{Outcome: "unsupported"}
+		return report.Revocation{Outcome: "unsupported"}
 	}
 }

@@ -92,7 +92,7 @@ can also stop the local user and names of an issuer (oidc:...).`,
 				if kind == auth.SwitchTool {
 					warnOfTool(cmd.Context(), env, f, name)
 				}
-				return printSwitch(env.newPrinter(f), kind, name, true, "stopped")
+				return report.PrintSwitch(env.newPrinter(f), kind, name, true)
 			})
 		},
 	}
@@ -141,7 +141,7 @@ func principalsStart(env *environment, f *flags) *cobra.Command {
 				if err := releaseSwitch(cmd.Context(), rt, kind, name); err != nil {
 					return err
 				}
-				return printSwitch(env.newPrinter(f), kind, name, false, "started")
+				return report.PrintSwitch(env.newPrinter(f), kind, name, false)
 			})
 		},
 	}
@@ -163,12 +163,4 @@ func releaseSwitch(ctx context.Context, rt *app.Runtime, kind auth.SwitchKind, n
 		return err
 	})
 	return err
-}
-
-func printSwitch(p *report.Printer, kind auth.SwitchKind, name string, stopped bool, word string) error {
-	what := string(kind) + " " + name
-	if kind == auth.SwitchEverything {
-		what = "everything"
-	}
-	return p.PrintAnswer(map[string]any{"kind": kind, "name": name, "stopped": stopped}, "%s is %s", what, word)
 }
