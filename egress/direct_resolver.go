@@ -136,7 +136,7 @@ func (p *Proxy) resolveGranted(q dnsmessage.Question) ([]dnsmessage.Resource, dn
 	if q.Type != dnsmessage.TypeA && q.Type != dnsmessage.TypeAAAA {
 		return nil, dnsmessage.RCodeSuccess
 	}
-	number, err := p.names.numberOf(host, p.policy.lists(host))
+	number, err := p.names.numberOf(host, p.policy.listsHost(host))
 	if err != nil {
 		p.uses.recordOutcome(hostMore, 0, sallyport.HostError("a further name", "gets no address: "+err.Error()))
 		return nil, dnsmessage.RCodeServerFailure

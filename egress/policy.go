@@ -139,8 +139,8 @@ func (p *hostRules) checkName(host string) error {
 	return p.checkHost(host, portHTTPS)
 }
 
-// lists reports whether a host is in the allow list by itself, on whatever port.
-func (p *hostRules) lists(host string) bool {
+// listsHost reports whether a host is in the allow list by itself, on whatever port.
+func (p *hostRules) listsHost(host string) bool {
 	return slices.ContainsFunc(p.ports, func(port uint16) bool { return p.allow.Lists(host, port) })
 }
 
