@@ -65,7 +65,7 @@ func MayLack(f *Facts) bool {
 	if f.OS != "linux" || f.Files == nil {
 		return true
 	}
-	filtered := strings.Contains(f.read("proc/self/status"), "Seccomp:\t2")
+	filtered := strings.Contains(f.readFile("proc/self/status"), "Seccomp:\t2")
 	return slices.ContainsFunc(findCauses(f), func(a Advice) bool { return filtered || a.Lack != lackInContainer && a.Lack != lackInPod })
 }
 
@@ -108,7 +108,7 @@ func otherSystem(system string) Advice {
 
 // findFirstWSL finds the first version of WSL, which is no Linux kernel.
 func findFirstWSL(f *Facts) *Advice {
-	release := f.read("proc/sys/kernel/osrelease")
+	release := f.readFile("proc/sys/kernel/osrelease")
 	if !strings.HasSuffix(release, "-Microsoft") {
 		return nil
 	}
@@ -120,7 +120,7 @@ func findFirstWSL(f *Facts) *Advice {
 
 // isSecondWSL reports whether the kernel is that of WSL 2.
 func (f *Facts) isSecondWSL() bool {
-	return strings.Contains(f.read("proc/sys/kernel/osrelease"), "microsoft-standard")
+	return strings.Contains(f.readFile("proc/sys/kernel/osrelease"), "microsoft-standard")
 }
 
 // The first kernel with version 3 of Landlock, which also mediates truncation.
@@ -131,15 +131,15 @@ const (
 
 // findOldKernel finds a kernel that is older than the Landlock that is needed.
 func findOldKernel(f *Facts) *Advice {
-	major, minor, ok := parseRelease(f.read("proc/sys/kernel/osrelease"))
-	if !ok || major > neededMajor || major == neededMajor && minor >= neededMinor || strings.HasSuffix(f.read("proc/sys/kernel/osrelease"), "-Microsoft") {
+	major, minor, ok := parseRelease(f.readFile("proc/sys/kernel/osrelease"))
+	if !ok || major > neededMajor || major == neededMajor && minor >= neededMinor || strings.HasSuffix(f.readFile("proc/sys/kernel/osrelease"), "-Microsoft") {
 		return nil
 	}
-	a := &Advice{"the kernel is " + f.read("proc/sys/kernel/osrelease") + "; Landlock needs 6.2 or later", nil}
-	switch id, version := f.distribution(); {
+	a := &Advice{"the kernel is " + f.readFile("proc/sys/kernel/osrelease") + "; Landlock needs 6.2 or later", nil}
+	switch id, version := f.readDistribution(); {
 	case f.isSecondWSL():
 		a.Steps = []string{"wsl --update                 # on Windows, then: wsl --shutdown"}
-	case f.container() != "":
+	case f.findContainer() != "":
 		a.Steps = []string{"run the container on a machine with a newer kernel: a container has the kernel of its host"}
 	case id == "ubuntu" && version == "22.04":
 		a.Steps = []string{"sudo apt install linux-generic-hwe-22.04", "sudo reboot"}
@@ -157,7 +157,7 @@ func findOldKernel(f *Facts) *Advice {
 
 // findLandlockOff finds a kernel that has Landlock and does not start it.
 func findLandlockOff(f *Facts) *Advice {
-	modules := f.read("sys/kernel/security/lsm")
+	modules := f.readFile("sys/kernel/security/lsm")
 	if modules == "" || slices.Contains(strings.Split(modules, ","), "landlock") {
 		return nil
 	}
@@ -175,7 +175,7 @@ func findLandlockOff(f *Facts) *Advice {
 
 // findNoNamespaces finds a machine that allows no user namespace at all.
 func findNoNamespaces(f *Facts) *Advice {
-	if f.read("proc/sys/user/max_user_namespaces") != "0" {
+	if f.readFile("proc/sys/user/max_user_namespaces") != "0" {
 		return nil
 	}
 	return &Advice{"the machine allows no user namespaces: user.max_user_namespaces is 0", []string{
@@ -186,7 +186,7 @@ func findNoNamespaces(f *Facts) *Advice {
 
 // findNoUnprivileged finds kernels that keep user namespaces for root.
 func findNoUnprivileged(f *Facts) *Advice {
-	if f.Root || f.read("proc/sys/kernel/unprivileged_userns_clone") != "0" {
+	if f.Root || f.readFile("proc/sys/kernel/unprivileged_userns_clone") != "0" {
 		return nil
 	}
 	return &Advice{"only root may make user namespaces: kernel.unprivileged_userns_clone is 0", []string{
@@ -198,11 +198,11 @@ func findNoUnprivileged(f *Facts) *Advice {
 // findAppArmor finds the restriction of Ubuntu since 23.10: a program without a
 // profile that says userns gets namespaces without capabilities.
 func findAppArmor(f *Facts) *Advice {
-	profile := f.read("proc/self/attr/apparmor/current")
+	profile := f.readFile("proc/self/attr/apparmor/current")
 	if profile == "" {
-		profile = f.read("proc/self/attr/current")
+		profile = f.readFile("proc/self/attr/current")
 	}
-	if f.Root || f.read("proc/sys/kernel/apparmor_restrict_unprivileged_userns") != "1" || strings.HasPrefix(profile, "sallyport ") || f.container() != "" {
+	if f.Root || f.readFile("proc/sys/kernel/apparmor_restrict_unprivileged_userns") != "1" || strings.HasPrefix(profile, "sallyport ") || f.findContainer() != "" {
 		return nil
 	}
 	a := &Advice{"AppArmor keeps user namespaces from programs without a profile, as Ubuntu does since 23.10", []string{
@@ -219,10 +219,10 @@ func findAppArmor(f *Facts) *Advice {
 // findContainer finds a container, whose runtime filters the calls that make
 // namespaces.
 func findContainer(f *Facts) *Advice {
-	if f.read("proc/sys/user/max_user_namespaces") == "0" || f.container() == "" {
+	if f.readFile("proc/sys/user/max_user_namespaces") == "0" || f.findContainer() == "" {
 		return nil
 	}
-	if f.container() == "kubernetes" {
+	if f.findContainer() == "kubernetes" {
 		return &Advice{lackInPod, []string{
 			"sallyport doctor --print seccomp > sallyport.json      # copy it to /var/lib/kubelet/seccomp/ of each node",
 			"securityContext of the container: {seccompProfile: {type: Localhost, localhostProfile: sallyport.json}, appArmorProfile: {type: Unconfined}, procMount: Unmasked}",
@@ -231,21 +231,21 @@ func findContainer(f *Facts) *Advice {
 	}
 	return &Advice{lackInContainer, []string{
 		"sallyport doctor --print seccomp > sallyport.json      # on the host",
-		f.container() + " run --security-opt seccomp=sallyport.json --security-opt apparmor=unconfined --security-opt systempaths=unconfined …",
+		f.findContainer() + " run --security-opt seccomp=sallyport.json --security-opt apparmor=unconfined --security-opt systempaths=unconfined …",
 	}}
 }
 
-// container names what runs the container that this is: docker, podman or
+// findContainer names what runs the container that this is: docker, podman or
 // kubernetes; empty when this is none.
-func (f *Facts) container() string {
+func (f *Facts) findContainer() string {
 	switch {
-	case f.exists("run/secrets/kubernetes.io") || f.exists("var/run/secrets/kubernetes.io"):
+	case f.hasFile("run/secrets/kubernetes.io") || f.hasFile("var/run/secrets/kubernetes.io"):
 		return "kubernetes"
-	case f.exists("run/.containerenv"):
+	case f.hasFile("run/.containerenv"):
 		return "podman"
-	case f.exists(".dockerenv"):
+	case f.hasFile(".dockerenv"):
 		return "docker"
-	case strings.Contains(f.read("proc/1/cgroup"), "kubepods"):
+	case strings.Contains(f.readFile("proc/1/cgroup"), "kubepods"):
 		return "kubernetes"
 	}
 	return ""
@@ -256,9 +256,9 @@ func unknownCause(f *Facts) Advice {
 	return Advice{"children cannot be confined: " + f.Missing, []string{"see " + Page + ", which lists what a machine must give"}}
 }
 
-// distribution returns the name and version of the distribution.
-func (f *Facts) distribution() (id, version string) {
-	for line := range strings.Lines(f.read("etc/os-release")) {
+// readDistribution returns the name and version of the distribution.
+func (f *Facts) readDistribution() (id, version string) {
+	for line := range strings.Lines(f.readFile("etc/os-release")) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 		switch value = strings.Trim(value, `"'`); key {
 		case "ID":
@@ -273,9 +273,9 @@ func (f *Facts) distribution() (id, version string) {
 // maxFileBytes bounds what is read of one file.
 const maxFileBytes = 64 << 10
 
-// read returns the text of a file without the space around it; empty when there
+// readFile returns the text of a file without the space around it; empty when there
 // is none.
-func (f *Facts) read(name string) string {
+func (f *Facts) readFile(name string) string {
 	file, err := f.Files.Open(name)
 	if err != nil {
 		return ""
@@ -292,7 +292,7 @@ func (f *Facts) read(name string) string {
 	return string(bytes.Trim(data[:n], " \t\r\n\x00"))
 }
 
-func (f *Facts) exists(name string) bool {
+func (f *Facts) hasFile(name string) bool {
 	_, err := fs.Stat(f.Files, name)
 	return err == nil
 }
