@@ -53,7 +53,7 @@ var ErrUnfinished = errors.New("the next command goes on with what is left of th
 func Replace(folder string, changes []Change) error {
 	return newStep(folder, func(path string, _ []byte) bool {
 		return slices.ContainsFunc(changes, func(c Change) bool { return IsFile(c.Path, path) })
-	}).replace(changes)
+	}).replaceFiles(changes)
 }
 
 // Finish completes the step that a process left half done, or undoes it. It returns
@@ -67,7 +67,7 @@ func Finish(folder string, admits func(path string, text []byte) bool) (done str
 	}
 	s := newStep(folder, admits)
 	err = fsx.Exclusive(folder, func() error {
-		done, err = s.finish()
+		done, err = s.finishNote()
 		return err
 	})
 	return done, true, err
@@ -106,13 +106,13 @@ func newStep(folder string, admits func(path string, text []byte) bool) *step {
 // IsFile reports whether a path is that of a file, once links are followed. The file
 // may be missing.
 func IsFile(file, path string) bool {
-	real, err := resolve(file)
+	real, err := resolveLinks(file)
 	return err == nil && real == path
 }
 
-// resolve follows the links of a path. The file itself may be missing, and is then no
+// resolveLinks follows the links of a path. The file itself may be missing, and is then no
 // link.
-func resolve(path string) (string, error) {
+func resolveLinks(path string) (string, error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return filepath.EvalSymlinks(path)
 	}
@@ -120,15 +120,15 @@ func resolve(path string) (string, error) {
 	return filepath.Join(folder, filepath.Base(path)), err
 }
 
-func (s *step) replace(changes []Change) error {
+func (s *step) replaceFiles(changes []Change) error {
 	return fsx.Exclusive(s.folder, func() error {
-		if _, err := s.finish(); err != nil {
+		if _, err := s.finishNote(); err != nil {
 			return err
 		}
 		if err := s.sweepNotes(); err != nil {
 			return err
 		}
-		n, err := s.prepare(changes)
+		n, err := s.prepareNote(changes)
 		if err != nil {
 			return err
 		}
@@ -148,11 +148,11 @@ func (s *step) sweepNotes() error {
 	return err
 }
 
-// prepare finds out whether the files are as they were read, and can be written.
-func (s *step) prepare(changes []Change) (*note, error) {
+// prepareNote finds out whether the files are as they were read, and can be written.
+func (s *step) prepareNote(changes []Change) (*note, error) {
 	n := &note{}
 	for _, c := range changes {
-		f, err := c.prepare()
+		f, err := c.prepareFile()
 		if err != nil {
 			return n, err
 		}
@@ -161,11 +161,11 @@ func (s *step) prepare(changes []Change) (*note, error) {
 	return n, nil
 }
 
-// prepare finds out whether a file is as it was read, and can be written.
-func (c *Change) prepare() (noteFile, error) {
+// prepareFile finds out whether a file is as it was read, and can be written.
+func (c *Change) prepareFile() (noteFile, error) {
 	n := noteFile{Old: c.Old, New: c.New, Private: c.Private}
 	var err error
-	if n.Path, err = resolve(c.Path); err != nil {
+	if n.Path, err = resolveLinks(c.Path); err != nil {
 		return n, err
 	}
 	if c.Old == nil {
@@ -203,8 +203,8 @@ func (s *step) writeNote(n *note) error {
 // on.
 func (s *step) carryOut(n *note) error {
 	for _, f := range n.Files {
-		if err := s.write(&f, f.New); err != nil {
-			if s.restore(n) == nil && s.disk.remove(s.note) == nil {
+		if err := s.writeText(&f, f.New); err != nil {
+			if s.restoreFiles(n) == nil && s.disk.remove(s.note) == nil {
 				return fmt.Errorf("%w; nothing was changed", err)
 			}
 			return fmt.Errorf("%w; %w", err, ErrUnfinished)
@@ -213,9 +213,9 @@ func (s *step) carryOut(n *note) error {
 	return s.disk.remove(s.note)
 }
 
-// write gives a file one of its texts; without one it removes a file that was not there
+// writeText gives a file one of its texts; without one it removes a file that was not there
 // before.
-func (s *step) write(f *noteFile, text []byte) error {
+func (s *step) writeText(f *noteFile, text []byte) error {
 	if f.Aside == "" {
 		return s.disk.overwrite(f.Path, text)
 	}
@@ -230,12 +230,12 @@ func (s *step) write(f *noteFile, text []byte) error {
 	case err == nil && bytes.Equal(found, text):
 		return nil
 	default:
-		return s.disk.makeFile(f.Path, f.Aside, text, f.mode())
+		return s.disk.makeFile(f.Path, f.Aside, text, f.chooseMode())
 	}
 }
 
-// mode returns the mode of a new file.
-func (f *noteFile) mode() fs.FileMode {
+// chooseMode returns the mode of a new file.
+func (f *noteFile) chooseMode() fs.FileMode {
 	if f.Private {
 		return 0o600
 	}
@@ -250,23 +250,23 @@ func (f *noteFile) textToAdmit() []byte {
 	return f.Old
 }
 
-// restore gives the files of a step their old texts, but for those that another program
+// restoreFiles gives the files of a step their old texts, but for those that another program
 // has changed.
-func (s *step) restore(n *note) error {
+func (s *step) restoreFiles(n *note) error {
 	var faults []error
 	for _, f := range n.Files {
 		if f.Aside != "" {
 			faults = append(faults, s.disk.remove(f.Aside))
 		}
-		if found, err := os.ReadFile(f.Path); err == nil && (f.Old == nil || !bytes.Equal(found, f.Old)) && f.wrote(found) {
-			faults = append(faults, s.write(&f, f.Old))
+		if found, err := os.ReadFile(f.Path); err == nil && (f.Old == nil || !bytes.Equal(found, f.Old)) && f.mayHaveLeft(found) {
+			faults = append(faults, s.writeText(&f, f.Old))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-// finish completes or undoes what a note says.
-func (s *step) finish() (done string, err error) {
+// finishNote completes or undoes what a note says.
+func (s *step) finishNote() (done string, err error) {
 	text, err := os.ReadFile(s.note)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -288,8 +288,8 @@ func (s *step) finish() (done string, err error) {
 	}
 	for _, f := range n.Files {
 		found, err := os.ReadFile(f.Path)
-		if missing := errors.Is(err, fs.ErrNotExist) && f.Old == nil; !missing && (err != nil || !f.wrote(found)) {
-			if err := errors.Join(s.restore(n), s.disk.remove(s.note)); err != nil {
+		if missing := errors.Is(err, fs.ErrNotExist) && f.Old == nil; !missing && (err != nil || !f.mayHaveLeft(found)) {
+			if err := errors.Join(s.restoreFiles(n), s.disk.remove(s.note)); err != nil {
 				return "", err
 			}
 			return "undid a change that was interrupted, since " + f.Path + " was changed after it", nil
@@ -304,9 +304,9 @@ func (s *step) finish() (done string, err error) {
 // sector is the smallest part that a disk writes or does not write.
 const sector = 512
 
-// wrote reports whether a text can be what a step left: the old text, the new one, or
+// mayHaveLeft reports whether a text can be what a step left: the old text, the new one, or
 // what a process or a disk has on it that died between the two.
-func (f *noteFile) wrote(found []byte) bool {
+func (f *noteFile) mayHaveLeft(found []byte) bool {
 	if f.Aside != "" {
 		return bytes.Equal(found, f.New) || f.Old != nil && bytes.Equal(found, f.Old)
 	}

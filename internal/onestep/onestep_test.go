@@ -153,7 +153,7 @@ func TestAKilledStepIsFinished(t *testing.T) {
 			folder, changes := twoFiles(t)
 			s := newStep(folder, admitAll(changes))
 			s.disk = stoppingDisk(stop, first)
-			err := s.replace(changes)
+			err := s.replaceFiles(changes)
 			if (err == nil) != (stop >= 4) {
 				t.Errorf("killed before operation %d: %v", stop, err)
 			}
@@ -187,7 +187,7 @@ func TestANewFileIsPartOfAStep(t *testing.T) {
 			}
 			s := newStep(folder, admitAll(changes))
 			s.disk = stoppingDisk(stop, 2)
-			_ = s.replace(changes) // it is killed
+			_ = s.replaceFiles(changes) // it is killed
 			want := []string{"old old", "new new"}
 			if edited && stateOf(t, changes) != "new new" {
 				if err := os.WriteFile(changes[1].Path, []byte("mine"), 0o600); err != nil {
@@ -223,12 +223,12 @@ func TestAKilledFinishIsFinished(t *testing.T) {
 		folder, changes := twoFiles(t)
 		s := newStep(folder, admitAll(changes))
 		s.disk = stoppingDisk(1, 1)
-		if err := s.replace(changes); err == nil {
+		if err := s.replaceFiles(changes); err == nil {
 			t.Fatal("the step was not interrupted")
 		}
 		again := newStep(folder, admitAll(changes))
 		again.disk = stoppingDisk(stop, 2)
-		_, _ = again.finish() // it is killed
+		_, _ = again.finishNote() // it is killed
 		if _, _, err := Finish(folder, admitAll(changes)); err != nil || stateOf(t, changes) != "new new" {
 			t.Errorf("killed before operation %d: %s, %v", stop, stateOf(t, changes), err)
 		}
@@ -253,7 +253,7 @@ func TestAFullDiskChangesNothing(t *testing.T) {
 		}
 		s.disk.writeNote = func(path string, text []byte) error { return full(path, text, systemDisk.writeNote) }
 		s.disk.overwrite = func(path string, text []byte) error { return full(path, text, systemDisk.overwrite) }
-		if err := s.replace(changes); !errors.Is(err, errStopped) {
+		if err := s.replaceFiles(changes); !errors.Is(err, errStopped) {
 			t.Errorf("write %d fails: %v", stop, err)
 		}
 		if left := leftovers(t, folder, changes); stateOf(t, changes) != "old old" || len(left) > 0 {
@@ -273,7 +273,7 @@ func TestReplaceKeepsTheFiles(t *testing.T) {
 	}
 	s := newStep(folder, admitAll(changes))
 	s.disk = stoppingDisk(2, 3)
-	if err := s.replace(changes); err == nil {
+	if err := s.replaceFiles(changes); err == nil {
 		t.Fatal("the step was not interrupted")
 	}
 	if left := leftovers(t, filepath.Dir(changes[0].Path), changes); len(left) > 0 {
@@ -316,7 +316,7 @@ func TestAStepIsUndoneWhenAFileChanged(t *testing.T) {
 	folder, changes := twoFiles(t)
 	s := newStep(folder, admitAll(changes))
 	s.disk = stoppingDisk(2, 0) // after the first file
-	if err := s.replace(changes); err == nil || stateOf(t, changes) != "new old" {
+	if err := s.replaceFiles(changes); err == nil || stateOf(t, changes) != "new old" {
 		t.Fatalf("%v, %s", err, stateOf(t, changes))
 	}
 	if err := os.WriteFile(changes[1].Path, []byte("mine"), 0o600); err != nil {
@@ -341,12 +341,12 @@ func TestWrote(t *testing.T) {
 			if cut < len(f.Old) {
 				found = append(found, f.Old[cut:]...)
 			}
-			if !f.wrote(found) {
+			if !f.mayHaveLeft(found) {
 				t.Fatalf("after %d of %d bytes: not known", cut, len(f.New))
 			}
 		}
 		for _, edited := range []string{"mine", string(f.Old) + "x" + string(f.New), strings.Replace(string(f.Old), "e", "E", 1)} {
-			if f.wrote([]byte(edited)) {
+			if f.mayHaveLeft([]byte(edited)) {
 				t.Errorf("a user's text of %d bytes is taken for a step's", len(edited))
 			}
 		}
