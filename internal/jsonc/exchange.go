@@ -55,7 +55,7 @@ type exchange struct {
 // member before it stands directly behind that.
 func (x *exchange) writeMember(lead, body []byte) {
 	x.writeComma()
-	x.write(lead)
+	x.writeExchanged(lead)
 	x.out.Write(body)
 	x.lastBody = x.out.Len()
 }
@@ -71,8 +71,8 @@ func (x *exchange) writeComma() {
 	x.out.Write(rest)
 }
 
-// write writes space and comments. A comment that ends with its line needs one.
-func (x *exchange) write(space []byte) {
+// writeExchanged writes space and comments. A comment that ends with its line needs one.
+func (x *exchange) writeExchanged(space []byte) {
 	if x.open && !bytes.HasPrefix(bytes.TrimLeft(space, " \t\r"), []byte("\n")) {
 		x.out.WriteByte('\n')
 	}
@@ -101,7 +101,7 @@ func endsInLineComment(space []byte) bool {
 // anything.
 func (x *exchange) writeComments(space []byte) {
 	if kept := bytes.TrimRight(space, " \t\r\n"); len(kept) > 0 {
-		x.write(kept)
+		x.writeExchanged(kept)
 	}
 }
 
@@ -122,7 +122,7 @@ func (x *exchange) writeEnd(end int) {
 	if x.trailing {
 		x.writeComma()
 	}
-	x.write(x.text[x.at:end])
+	x.writeExchanged(x.text[x.at:end])
 }
 
 // formatInPlace returns a member for a place that has its space already: on one
