@@ -73,7 +73,7 @@ func (d *Document) Put(parent string, names []string, name string, object []byte
 // keys with dots at the top of the text, no header may extend it, and the table
 // is added behind the last of them.
 func (d *Document) extendText(parent, name string, members *jsonc.Value) []byte {
-	newline := d.newline()
+	newline := d.chooseNewline()
 	at := -1
 	for _, s := range d.statements {
 		if len(s.table) == 0 && len(s.path) > 1 && s.path[0] == parent {
@@ -96,11 +96,11 @@ func (d *Document) endLine(at int) string {
 	if before := bytes.TrimPrefix(d.text[:at], []byte(bom)); len(before) == 0 || before[len(before)-1] == '\n' {
 		return ""
 	}
-	return d.newline()
+	return d.chooseNewline()
 }
 
-// newline is how the text ends its lines.
-func (d *Document) newline() string {
+// chooseNewline is how the text ends its lines.
+func (d *Document) chooseNewline() string {
 	if bytes.Contains(d.text, []byte("\r\n")) {
 		return "\r\n"
 	}
@@ -115,11 +115,11 @@ func insertText(text []byte, at int, with string) []byte {
 func (d *Document) formatBlock(first statement, parent, name string, members *jsonc.Value) ([]byte, error) {
 	switch {
 	case first.header:
-		return []byte(Format(parent, name, members, d.newline())), nil
+		return []byte(Format(parent, name, members, d.chooseNewline())), nil
 	case len(first.table) == 0:
-		return []byte(FormatKey(parent, name) + " = " + formatValue(members) + d.newline()), nil
+		return []byte(FormatKey(parent, name) + " = " + formatValue(members) + d.chooseNewline()), nil
 	case len(first.table) == 1:
-		return []byte(FormatKey(name) + " = " + formatValue(members) + d.newline()), nil
+		return []byte(FormatKey(name) + " = " + formatValue(members) + d.chooseNewline()), nil
 	default:
 		return nil, d.newFormError(first.start, parent)
 	}
@@ -182,11 +182,11 @@ func (d *Document) Restore(parent, own string, older *Document) ([]byte, error) 
 			return nil, older.newFormError(r.start, parent)
 		}
 		if i > 0 && r.first.header {
-			block = append(block, d.newline()...)
+			block = append(block, d.chooseNewline()...)
 		}
 		block = append(block, older.text[r.start:r.end]...)
 		if !bytes.HasSuffix(block, []byte("\n")) {
-			block = append(block, d.newline()...)
+			block = append(block, d.chooseNewline()...)
 		}
 	}
 	text := d.replaceRuns(now, block)

@@ -189,8 +189,10 @@ func (r *reader) readKey(it unstable.Iterator) (keys []string, at int, err error
 	return keys, at, nil
 }
 
-// member returns a member of a table.
-func (r *reader) member(table *jsonc.Value, name string) *jsonc.Value { return r.tables[table][name] }
+// findMember returns a member of a table.
+func (r *reader) findMember(table *jsonc.Value, name string) *jsonc.Value {
+	return r.tables[table][name]
+}
 
 // addMember adds a member to a table.
 func (r *reader) addMember(table *jsonc.Value, name string, at int, v *jsonc.Value) {
@@ -206,7 +208,7 @@ func (r *reader) addMember(table *jsonc.Value, name string, at int, v *jsonc.Val
 func (r *reader) openTable(keys []string, at int, list bool) (*jsonc.Value, error) {
 	table := r.d.Root
 	for i, key := range keys {
-		v := r.member(table, key)
+		v := r.findMember(table, key)
 		fresh := list && i == len(keys)-1
 		if v == nil {
 			v = &jsonc.Value{Kind: jsonc.Object, Start: at, End: at}
@@ -232,7 +234,7 @@ func (r *reader) openTable(keys []string, at int, list bool) (*jsonc.Value, erro
 // addValue adds a value under a key with dots.
 func (r *reader) addValue(table *jsonc.Value, keys []string, at int, v *jsonc.Value) error {
 	for i, key := range keys {
-		there := r.member(table, key)
+		there := r.findMember(table, key)
 		if i == len(keys)-1 {
 			if there != nil {
 				return r.d.newError(at, "%q is there twice", key)
