@@ -18,7 +18,7 @@ func (f *File) Set(ctx context.Context, ref string, value sallyport.Secret) erro
 	if err := checkNew(ref, value); err != nil {
 		return err
 	}
-	return f.change(ctx, func(values map[string]string) (bool, error) {
+	return f.changeValues(ctx, func(values map[string]string) (bool, error) {
 		values[ref] = value.Reveal()
 		if len(values) > maxSecrets {
 			return false, fmt.Errorf("it would hold more than %d secrets", maxSecrets)
@@ -32,7 +32,7 @@ func (f *File) Remove(ctx context.Context, ref string) (ok bool, err error) {
 	if err := CheckRef(ref); err != nil {
 		return false, err
 	}
-	err = f.change(ctx, func(values map[string]string) (bool, error) {
+	err = f.changeValues(ctx, func(values map[string]string) (bool, error) {
 		_, ok = values[ref]
 		delete(values, ref)
 		return ok, nil
@@ -40,13 +40,13 @@ func (f *File) Remove(ctx context.Context, ref string) (ok bool, err error) {
 	return ok && err == nil, err
 }
 
-// change gives the file other values. edit gets a copy of the present ones and
+// changeValues gives the file other values. edit gets a copy of the present ones and
 // returns false when the file may stay as it is.
-func (f *File) change(ctx context.Context, edit func(map[string]string) (bool, error)) error {
+func (f *File) changeValues(ctx context.Context, edit func(map[string]string) (bool, error)) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	write := func() error {
-		if err := f.load(ctx, true); err != nil {
+		if err := f.loadValues(ctx, true); err != nil {
 			return err
 		}
 		values := map[string]string{}
@@ -54,7 +54,7 @@ func (f *File) change(ctx context.Context, edit func(map[string]string) (bool, e
 		if changed, err := edit(values); err != nil || !changed {
 			return err
 		}
-		return f.replace(ctx, values)
+		return f.replaceFile(ctx, values)
 	}
 	if f.o.Exclusive != nil {
 		return f.o.Exclusive(write)
@@ -62,8 +62,8 @@ func (f *File) change(ctx context.Context, edit func(map[string]string) (bool, e
 	return write()
 }
 
-// replace writes the file, sealed as it was, or as a new file.
-func (f *File) replace(ctx context.Context, values map[string]string) (err error) {
+// replaceFile writes the file, sealed as it was, or as a new file.
+func (f *File) replaceFile(ctx context.Context, values map[string]string) (err error) {
 	how := f.opened
 	if f.read == nil {
 		if how, err = f.newSeal(ctx); err != nil {
@@ -84,7 +84,7 @@ func (f *File) replace(ctx context.Context, values map[string]string) (err error
 		return fmt.Errorf("%s was left as it was: %w", f.path, err)
 	}
 	f.opened = how
-	return f.load(ctx, false)
+	return f.loadValues(ctx, false)
 }
 
 // newSeal returns what a new file is sealed to.

@@ -88,7 +88,7 @@ func (f *File) Secret(ctx context.Context, ref string) (sallyport.Secret, bool, 
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.load(ctx, true); err != nil {
+	if err := f.loadValues(ctx, true); err != nil {
 		return sallyport.Secret{}, false, fmt.Errorf("secret %s: %w", ref, err)
 	}
 	value, ok := f.values[ref]
@@ -112,7 +112,7 @@ func (f *File) Known(ctx context.Context) ([]sallyport.Secret, error) {
 	if !f.looked.IsZero() && time.Since(f.looked) < knownFor {
 		return f.known, nil
 	}
-	if err := f.load(ctx, false); err != nil && !errors.Is(err, ErrLocked) {
+	if err := f.loadValues(ctx, false); err != nil && !errors.Is(err, ErrLocked) {
 		return nil, err
 	}
 	f.looked = time.Now()
@@ -123,35 +123,35 @@ func (f *File) Known(ctx context.Context) ([]sallyport.Secret, error) {
 func (f *File) Refs(ctx context.Context) ([]string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.load(ctx, true); err != nil {
+	if err := f.loadValues(ctx, true); err != nil {
 		return nil, err
 	}
 	return slices.Sorted(maps.Keys(f.values)), nil
 }
 
-// load reads the file when it is another one than before. ask is true when a
+// loadValues reads the file when it is another one than before. ask is true when a
 // user may be asked for its passphrase. The caller holds the lock.
-func (f *File) load(ctx context.Context, ask bool) error {
+func (f *File) loadValues(ctx context.Context, ask bool) error {
 	sealed, info, err := readSealed(f.path, f.read)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f.keep(nil, nil, nil)
+		f.storeValues(nil, nil, nil)
 		return nil
 	case err != nil:
 		return err
 	case info == f.read:
 		return nil
 	}
-	values, how, err := f.open(ctx, sealed, ask)
+	values, how, err := f.openSealed(ctx, sealed, ask)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
-	f.keep(info, values, how)
+	f.storeValues(info, values, how)
 	return nil
 }
 
-// keep stores what was read. The values that were known before are no longer.
-func (f *File) keep(info fs.FileInfo, values map[string]string, how *opening) {
+// storeValues stores what was read. The values that were known before are no longer.
+func (f *File) storeValues(info fs.FileInfo, values map[string]string, how *opening) {
 	if info == nil && f.read == nil {
 		return
 	}

@@ -68,7 +68,7 @@ func (k *Keychain) Secret(ctx context.Context, ref string) (sallyport.Secret, bo
 		return sallyport.Secret{}, false, err
 	}
 	var value string
-	err := k.ask(ctx, func() (err error) {
+	err := k.askKeychain(ctx, func() (err error) {
 		value, err = k.ring.Get(k.service, ref)
 		return err
 	})
@@ -103,7 +103,7 @@ func (k *Keychain) Set(ctx context.Context, ref string, value sallyport.Secret) 
 	if err := checkNew(ref, value); err != nil {
 		return err
 	}
-	err := k.ask(ctx, func() error { return k.ring.Set(k.service, ref, value.Reveal()) })
+	err := k.askKeychain(ctx, func() error { return k.ring.Set(k.service, ref, value.Reveal()) })
 	if errors.Is(err, keyring.ErrSetDataTooBig) {
 		return fmt.Errorf("secret %s: the keychain of this system takes no value of %d bytes: use a file", ref, len(value.Reveal()))
 	}
@@ -115,17 +115,17 @@ func (k *Keychain) Remove(ctx context.Context, ref string) (bool, error) {
 	if err := CheckRef(ref); err != nil {
 		return false, err
 	}
-	err := k.ask(ctx, func() error { return k.ring.Delete(k.service, ref) })
+	err := k.askKeychain(ctx, func() error { return k.ring.Delete(k.service, ref) })
 	if errors.Is(err, keyring.ErrNotFound) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// ask asks the keychain one question at a time. A question that is not answered
+// askKeychain asks the keychain one question at a time. A question that is not answered
 // cannot be taken back: it goes on alone, and the next ones wait for it no
 // longer than this one did.
-func (k *Keychain) ask(ctx context.Context, question func() error) error {
+func (k *Keychain) askKeychain(ctx context.Context, question func() error) error {
 	if err := k.reach(); err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func (p *Program) joinRun(ctx context.Context, ref string) *programRun {
 // askProgram runs the program for a reference, when fewer others run than may.
 func (p *Program) askProgram(ctx context.Context, ref string) (sallyport.Secret, bool, error) {
 	p.slots <- struct{}{}
-	value, err := p.run(ctx, ref)
+	value, err := p.runProgram(ctx, ref)
 	<-p.slots
 	switch {
 	case err != nil:
@@ -150,8 +150,8 @@ func (p *Program) Known(context.Context) ([]sallyport.Secret, error) {
 	return p.known, nil
 }
 
-// run runs the program once and returns what it prints, without one line ending.
-func (p *Program) run(ctx context.Context, ref string) (string, error) {
+// runProgram runs the program once and returns what it prints, without one line ending.
+func (p *Program) runProgram(ctx context.Context, ref string) (string, error) {
 	args := make([]string, len(p.argv)-1)
 	for i, arg := range p.argv[1:] {
 		args[i] = strings.ReplaceAll(arg, refMark, ref)

@@ -26,8 +26,8 @@ type opening struct {
 	others bool
 }
 
-// open decrypts a file. ask is true when a user may be asked for a passphrase.
-func (f *File) open(ctx context.Context, sealed []byte, ask bool) (map[string]string, *opening, error) {
+// openSealed decrypts a file. ask is true when a user may be asked for a passphrase.
+func (f *File) openSealed(ctx context.Context, sealed []byte, ask bool) (map[string]string, *opening, error) {
 	types, err := sealTypes(sealed)
 	if err != nil {
 		return nil, nil, err
