@@ -111,7 +111,7 @@ func (l *Listeners) Refuse(to netip.AddrPort) (what string, cause error) {
 		return "", nil
 	}
 	l.mu.Lock()
-	own := slices.ContainsFunc(l.own, func(at netip.AddrPort) bool { return covers(at, to) })
+	own := slices.ContainsFunc(l.own, func(at netip.AddrPort) bool { return reachesListener(at, to) })
 	l.mu.Unlock()
 	if own {
 		return whatListener, nil
@@ -146,7 +146,7 @@ func (l *Listeners) findListed(to netip.AddrPort) (found bool, err error) {
 		return false, fmt.Errorf("%s is not a folder that only this user can write", l.folder)
 	}
 	err = eachEntry(l.folder, func(e Entry, err error) error {
-		if err == nil && e.Listens.IsValid() && covers(e.Listens, to) {
+		if err == nil && e.Listens.IsValid() && reachesListener(e.Listens, to) {
 			return errFound
 		}
 		return err
@@ -157,9 +157,9 @@ func (l *Listeners) findListed(to netip.AddrPort) (found bool, err error) {
 	return false, err
 }
 
-// covers reports whether a connection to an address of this machine arrives at a
+// reachesListener reports whether a connection to an address of this machine arrives at a
 // listener. One to no address in particular arrives at loopback.
-func covers(listener, to netip.AddrPort) bool {
+func reachesListener(listener, to netip.AddrPort) bool {
 	at := plainAddress(listener.Addr())
 	return listener.Port() == to.Port() && (at.IsUnspecified() || to.Addr().IsUnspecified() || at == to.Addr())
 }
