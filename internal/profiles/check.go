@@ -26,8 +26,8 @@ type faults []error
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
-// check returns everything that is wrong with a profile.
-func (p *Profile) check() error {
+// checkProfile returns everything that is wrong with a profile.
+func (p *Profile) checkProfile() error {
 	var f faults
 	if !profileName.MatchString(p.Name) {
 		f.add("the name of the file is no name of a profile")
@@ -38,7 +38,7 @@ func (p *Profile) check() error {
 	p.checkMatch(&f)
 	p.checkCapabilities(&f)
 	for name, v := range p.Env {
-		v.check(name, &f)
+		v.checkVariable(name, &f)
 	}
 	p.checkArguments(&f)
 	if p.Version != "" && !exact.MatchString(p.Version) {
@@ -111,7 +111,7 @@ func checkAddress(f *faults, where, address string) {
 	}
 }
 
-func (v *Variable) check(name string, f *faults) {
+func (v *Variable) checkVariable(name string, f *faults) {
 	if !reach.IsEnvName(name) || reach.ReservedEnv(name) {
 		f.add("env: %s is no variable that a server may get", name)
 	}

@@ -68,7 +68,7 @@ func Decode(name string, text []byte) (*Profile, error) {
 	if err := dec.Decode(p); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if err := p.check(); err != nil {
+	if err := p.checkProfile(); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return p, nil
