@@ -40,7 +40,7 @@ func (p *Progress) Begin(step string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.step = step
-	p.draw()
+	p.drawLine()
 }
 
 // Done counts a step.
@@ -49,25 +49,25 @@ func (p *Progress) Done() {
 	defer p.mu.Unlock()
 	p.done++
 	if p.done >= p.total {
-		p.erase()
+		p.eraseLine()
 		return
 	}
-	p.draw()
+	p.drawLine()
 }
 
 // Write writes what is said beside the progress.
 func (p *Progress) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.erase()
+	p.eraseLine()
 	return p.w.Write(b)
 }
 
 // maxStep bounds the name of a step, in bytes, so that the line fits a terminal.
 const maxStep = 50
 
-// draw shows the line again. That a terminal takes nothing more does not matter here.
-func (p *Progress) draw() {
+// drawLine shows the line again. That a terminal takes nothing more does not matter here.
+func (p *Progress) drawLine() {
 	count, left := "", ""
 	if p.done < p.total {
 		count = fmt.Sprintf("[%d/%d] ", p.done+1, p.total)
@@ -80,8 +80,8 @@ func (p *Progress) draw() {
 	p.shown = true
 }
 
-// erase removes the line.
-func (p *Progress) erase() {
+// eraseLine removes the line.
+func (p *Progress) eraseLine() {
 	if p.shown {
 		_, _ = io.WriteString(p.w, "\r\x1b[K")
 	}
