@@ -31,10 +31,10 @@ type directPorts struct {
 	opened map[uint16]bool
 }
 
-// expect has something listen before the program connects to an address that
+// expectConnection has something listen before the program connects to an address that
 // stands for a name. It returns the name, empty for another address, and whether
 // something listens there.
-func (d *directPorts) expect(to netip.AddrPort) (name string, listens bool) {
+func (d *directPorts) expectConnection(to netip.AddrPort) (name string, listens bool) {
 	name, ok := d.proxy.NameAt(to.Addr().Unmap())
 	if !ok {
 		return "", false
@@ -76,8 +76,8 @@ func listenOn(fd int, port uint16) error {
 	return unix.Listen(fd, unix.SOMAXCONN)
 }
 
-// close closes what was not needed.
-func (d *directPorts) close() {
+// closePorts closes what was not needed.
+func (d *directPorts) closePorts() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	closeAll(d.spare)

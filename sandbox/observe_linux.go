@@ -175,7 +175,7 @@ func (b *observer) runProgram(ctx context.Context, prog *resolvedProgram, argv [
 		return nil, err
 	}
 	if b.direct != nil {
-		defer b.direct.close()
+		defer b.direct.closePorts()
 	}
 	l, err := b.startProgram(h, spaces, null, prog, argv)
 	if err != nil {
@@ -266,7 +266,7 @@ func (b *observer) serveHosts(h *readyHelper) error {
 		return err
 	}
 	b.direct = &directPorts{proxy: b.proxy}
-	b.access.expectPeer = b.direct.expect
+	b.access.expectPeer = b.direct.expectConnection
 	go func(l net.Listener) { _ = b.proxy.Serve(l) }(h.listener)
 	return nil
 }

@@ -203,7 +203,7 @@ func (t *Trays) carryFiles(ctx context.Context, last bool) {
 // carryFile carries back one name, when it has changed since it was looked at.
 func (t *Trays) carryFile(ctx context.Context, f *trayFile, last bool) {
 	before := coarseNow()
-	now, err := f.stat()
+	now, err := f.statLower()
 	if err != nil {
 		return // It is looked at again, at the end with the child's access lifted.
 	}
@@ -240,8 +240,8 @@ func (t *Trays) carryFile(ctx context.Context, f *trayFile, last bool) {
 	}
 }
 
-// stat describes what is in the tray under the name.
-func (f *trayFile) stat() (lowerState, error) {
+// statLower describes what is in the tray under the name.
+func (f *trayFile) statLower() (lowerState, error) {
 	var s lowerState
 	err := unix.Lstat(filepath.Join(f.layer.upper, f.name), &s.st)
 	if errors.Is(err, unix.EACCES) {
