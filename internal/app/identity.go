@@ -53,9 +53,9 @@ func (rt *Runtime) checkIdentityPlace(path string) error {
 	return nil
 }
 
-// identities are where the identities of the user may be: a file, and an item of
+// listIdentities are where the identities of the user may be: a file, and an item of
 // the keychain.
-func (rt *Runtime) identities() []func(context.Context) (string, error) {
+func (rt *Runtime) listIdentities() []func(context.Context) (string, error) {
 	return []func(context.Context) (string, error){rt.readIdentityFile, rt.readIdentityItem}
 }
 

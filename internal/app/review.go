@@ -113,7 +113,7 @@ func (o *ownFiles) findReplaced(paths []string) (replaced []string) {
 	}
 	for _, path := range paths {
 		is, err := os.Stat(path)
-		if err != nil || !is.Mode().IsRegular() || (*o).holds(path, is) {
+		if err != nil || !is.Mode().IsRegular() || (*o).containsFile(path, is) {
 			continue // a name without a file leads to none; the next file counts
 		}
 		f, err := os.OpenFile(path, os.O_RDONLY|fsx.NoWait, 0)
@@ -130,7 +130,7 @@ func (o *ownFiles) findReplaced(paths []string) (replaced []string) {
 	return replaced
 }
 
-func (o ownFiles) holds(path string, is os.FileInfo) bool {
+func (o ownFiles) containsFile(path string, is os.FileInfo) bool {
 	f := o[path]
 	if f == nil {
 		return false

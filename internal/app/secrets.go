@@ -76,7 +76,7 @@ func (rt *Runtime) secretStore(b config.SecretBackend, kind SealKind) secretstor
 		s = rt.Env.keychain(b.Keychain)
 	} else {
 		s = secretstore.NewFile(b.File, &secretstore.FileOptions{
-			Identities: rt.identities(), Seal: rt.sealFor(kind), Exclusive: rt.changeAlone,
+			Identities: rt.listIdentities(), Seal: rt.sealFor(kind), Exclusive: rt.changeAlone,
 			Passphrase: func(ctx context.Context, again bool) (string, error) { return rt.askPassphrase(ctx, b.File, again) },
 		})
 	}

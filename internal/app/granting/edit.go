@@ -41,8 +41,8 @@ func roleKey(role *sallyport.Personality, k kind) []string {
 	return strings.Split(group.SpellKey(role, lists[k].role), ".")
 }
 
-// declares reports whether a declaration reaches an item already.
-func (p *planner) declares(c *sallyport.Capabilities, item grantItem) bool {
+// reachesItem reports whether a declaration reaches an item already.
+func (p *planner) reachesItem(c *sallyport.Capabilities, item grantItem) bool {
 	r, ok := group.FindReach(lists[item.kind].reach)
 	if !ok {
 		return false
@@ -58,13 +58,13 @@ func (p *planner) declares(c *sallyport.Capabilities, item grantItem) bool {
 func (p *planner) resolveAll(k kind, list []string) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
-		out[i] = p.resolve(k, s)
+		out[i] = p.resolveItem(k, s)
 	}
 	return out
 }
 
-// resolve returns what an entry of a list means.
-func (p *planner) resolve(k kind, s string) string {
+// resolveItem returns what an entry of a list means.
+func (p *planner) resolveItem(k kind, s string) string {
 	if k != kindRead && k != kindWrite {
 		if h, err := reach.ParseHost(s); err == nil && (k == kindHost || k == kindPrivate) {
 			return h.String()
@@ -134,7 +134,7 @@ func (t *target) allowsItem(p *sallyport.Personality, item grantItem) (bool, err
 func (p *planner) findAdditions(items []grantItem) (edits []edit, err error) {
 	var roles []string
 	for _, item := range items {
-		if p.target.kind != targetRole && !p.declares(&p.target.declared, item) {
+		if p.target.kind != targetRole && !p.reachesItem(&p.target.declared, item) {
 			edits = append(edits, edit{p.holder, lists[item.kind].declared, item})
 		}
 		for _, role := range p.target.roles {
@@ -215,7 +215,7 @@ func (e edit) findIn(p *planner) int {
 	list := p.document.Root().Find("/" + strings.Join(slices.Concat(e.holder, e.list), "/"))
 	return slices.IndexFunc(list.Items(), func(n yamldoc.Node) bool {
 		s, ok := n.Text()
-		return ok && p.resolve(e.item.kind, s) == e.item.resolved
+		return ok && p.resolveItem(e.item.kind, s) == e.item.resolved
 	})
 }
 
@@ -224,7 +224,7 @@ func (p *planner) notThere(e edit) error {
 	key := strings.Join(slices.Concat(e.holder, e.list), ".")
 	r, ok := group.FindReach(lists[e.item.kind].reach)
 	for _, n := range p.document.Root().Find("/" + strings.Join(slices.Concat(e.holder, e.list), "/")).Items() {
-		if s, _ := n.Text(); ok && r.Covers([]string{p.resolve(e.item.kind, s)}, e.item.resolved) {
+		if s, _ := n.Text(); ok && r.Covers([]string{p.resolveItem(e.item.kind, s)}, e.item.resolved) {
 			return fmt.Errorf("%s is not an entry of %s, but lies within %s: revoke that, and grant less", e.item.text, key, strconv.Quote(s))
 		}
 	}

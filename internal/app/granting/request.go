@@ -54,8 +54,8 @@ type grantItem struct {
 	text, resolved string
 }
 
-// flags returns the flags of a command for the items of a request.
-func (r *Request) flags() string {
+// joinFlags returns the flags of a command for the items of a request.
+func (r *Request) joinFlags() string {
 	var words []string
 	for _, list := range []struct {
 		kind  kind
@@ -74,7 +74,7 @@ func (r *Request) Command(target string) string {
 	if r.Revoke {
 		verb = "revoke"
 	}
-	return "sallyport " + verb + " " + text.ShellWord(target) + " " + r.flags()
+	return "sallyport " + verb + " " + text.ShellWord(target) + " " + r.joinFlags()
 }
 
 // parseItems reads what a request names.
