@@ -40,7 +40,7 @@ func (i *clientImport) newDraft(p *serverPlan, earlier *Draft) (d *Draft, err er
 			return nil, err
 		}
 		d.old[d.Paths[0]] = base
-	} else if base, err = d.start(i.env.Dir); err != nil {
+	} else if base, err = d.startConfig(i.env.Dir); err != nil {
 		return nil, err
 	}
 	path, lock := d.Paths[0], filepath.Join(filepath.Dir(d.Paths[0]), i.env.LockName)
@@ -64,9 +64,9 @@ func (i *clientImport) newDraft(p *serverPlan, earlier *Draft) (d *Draft, err er
 	return d, err
 }
 
-// start begins a draft in a folder without a configuration. It returns the text of
+// startConfig begins a draft in a folder without a configuration. It returns the text of
 // the file that `init` writes.
-func (d *Draft) start(dir string) ([]byte, error) {
+func (d *Draft) startConfig(dir string) ([]byte, error) {
 	d.Paths = []string{filepath.Join(dir, config.FileName)}
 	path, old, text, err := project.Ignore(dir)
 	if err != nil {
@@ -81,8 +81,8 @@ func (d *Draft) start(dir string) ([]byte, error) {
 // isNew reports whether the draft is the first configuration of its folder.
 func (d *Draft) isNew() bool { return d.old[d.Paths[0]] == nil }
 
-// changes returns what the draft changes on disk.
-func (d *Draft) changes() (list []onestep.Change) {
+// listChanges returns what the draft changes on disk.
+func (d *Draft) listChanges() (list []onestep.Change) {
 	for _, path := range d.order {
 		if now, old := d.Texts[path], d.old[path]; now != nil && (old == nil || string(now) != string(old)) {
 			list = append(list, onestep.Change{Path: path, Old: old, New: now})

@@ -56,7 +56,7 @@ func (i *clientImport) writePlan(ctx context.Context, p *serverPlan, tried *Draf
 	if err := i.makeStateFolders(p); err != nil {
 		return err
 	}
-	if len(d.changes()) > 0 {
+	if len(d.listChanges()) > 0 {
 		if err := errors.Join(i.verifyDraft(p, d), i.warnOfMisfits(ctx, p, d)); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (i *clientImport) rewriteFiles(p *serverPlan, d *Draft) (changes []onestep.
 // commitStep writes all files or none. It keeps copies of those that a person wrote.
 func (i *clientImport) commitStep(ctx context.Context, p *serverPlan, d *Draft, files []onestep.Change, r *planReport) (err error) {
 	now := time.Now()
-	all := append(d.changes(), files...)
+	all := append(d.listChanges(), files...)
 	copied := map[string]string{}
 	for _, c := range all {
 		if c.Old == nil || filepath.Base(c.Path) == i.env.LockName {
