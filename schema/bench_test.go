@@ -71,7 +71,7 @@ func BenchmarkValidator(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if f := s.form().checkValue(d.Value); len(f) > 0 {
+				if f := s.compileForm().checkValue(d.Value); len(f) > 0 {
 					b.Fatal(f)
 				}
 			}

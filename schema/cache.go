@@ -91,7 +91,7 @@ func (c *Cache) getOrCompile(raw json.RawMessage, arguments bool, compile func(j
 	e.once.Do(func() {
 		if e.schema, e.err = compile(raw); e.err == nil {
 			e.schema.kept = &c.kept
-			c.kept.keepForm(e.schema, e.schema.form())
+			c.kept.keepForm(e.schema, e.schema.compileForm())
 		}
 	})
 	return e.schema, e.err

@@ -55,7 +55,7 @@ func FuzzFormat(f *testing.F) {
 			return
 		}
 		for _, s := range schemas {
-			if err := s.form().root.props["v"].schema.Validate(text); err == nil {
+			if err := s.compileForm().root.props["v"].schema.Validate(text); err == nil {
 				continue
 			}
 			if checkSure(t, s, `{"v":`+string(value)+`}`) {

@@ -15,7 +15,7 @@ import (
 // sure of, the validator and the search for case variants find nothing in.
 func checkSure(t interface{ Fatalf(string, ...any) }, s *Schema, text string) (sure bool) {
 	var scan jsonDecoder
-	scan.checkText(text, s.form().rule)
+	scan.checkText(text, s.compileForm().rule)
 	if scan.unsure {
 		return false
 	}
@@ -24,14 +24,14 @@ func checkSure(t interface{ Fatalf(string, ...any) }, s *Schema, text string) (s
 		// Without values a repeated key only makes the scan unsure.
 		t.Fatalf("the rule of %s is sure of %q, Decode says %v", s.raw, text, err)
 	}
-	added, ok := s.form().fillDefaults(v)
+	added, ok := s.compileForm().fillDefaults(v)
 	if !ok || added && !scan.absent {
 		t.Fatalf("%s fills defaults into %q, the rule sees none", s.raw, text)
 	}
-	if !isAffordable(s.form().root, v) {
+	if !isAffordable(s.compileForm().root, v) {
 		return true
 	}
-	if f := s.form().checkValue(v); f != nil {
+	if f := s.compileForm().checkValue(v); f != nil {
 		t.Fatalf("the rule of %s is sure of %q, the validator says %v", s.raw, text, f)
 	}
 	return true

@@ -138,6 +138,6 @@ func (s *Schema) decodeInto(args json.RawMessage, checked bool, in any) error {
 // stands, which it is inside a gate.
 func (s *Schema) acceptsText(args json.RawMessage) bool {
 	var d jsonDecoder
-	_, ok := d.readText(args, (*Limits)(nil).orDefault(), s.form().rule)
+	_, ok := d.readText(args, (*Limits)(nil).orDefault(), s.compileForm().rule)
 	return ok && !d.unsure && !d.absent
 }
