@@ -18,8 +18,8 @@ const (
 	defaultValueBytes = 1 << 20
 )
 
-// ValueLimiter is a sallyport.KVFactory with a bound of its own on values.
-type ValueLimiter interface {
+// valueLimiter is a sallyport.KVFactory with a bound of its own on values.
+type valueLimiter interface {
 	// MaxValueBytes returns the largest value in bytes; 0 means 1 MiB.
 	MaxValueBytes() int64
 }

@@ -54,7 +54,7 @@ func New(tool string, g *sallyport.Grant, b *sallyport.Backends) (*Scope, error)
 			Detail: "Tool " + tool + " declares capabilities but no capability backends are configured",
 		}
 	}
-	if l, ok := s.backends.KV.(ValueLimiter); ok {
+	if l, ok := s.backends.KV.(valueLimiter); ok {
 		if n := l.MaxValueBytes(); n > 0 {
 			s.maxValue = n
 		}
