@@ -86,12 +86,10 @@ type Settings interface {
 	Put(ctx context.Context, name, value string) error
 	// Delete removes a value. A name without a value is no error.
 	Delete(ctx context.Context, name string) error
-	Swapper
-}
 
-// Swapper stores named values on a condition. Of several callers at once, in
-// any number of processes, at most one changes a value.
-type Swapper interface {
+	// The two methods below store a value on a condition. Of several callers at once,
+	// in any number of processes, at most one changes a value.
+
 	// PutIfAbsent stores a value unless the name has one, which it then
 	// returns; stored is false in that case.
 	PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error)
