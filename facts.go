@@ -108,9 +108,6 @@ const (
 	// FactStep is the precision of stored times. A fact that is already stored
 	// is stored again only after this time, so that few calls write anything.
 	FactStep = time.Minute
-	// MaxFactSessions bounds the sessions of one principal whose facts are
-	// stored. The session that was inactive longest is removed first.
-	MaxFactSessions = 1000
 )
 
 // FactMark is the newest call that caused a fact.

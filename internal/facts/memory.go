@@ -16,6 +16,10 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
+// MaxSessions bounds the sessions of one principal whose facts are stored. The session
+// that was inactive longest is removed first.
+const MaxSessions = 1000
+
 // maxPrincipals bounds the principals, 100 MB with a few sessions each. One
 // whose facts still count is never forgotten for another one.
 const maxPrincipals = 100_000
@@ -106,7 +110,7 @@ func mergeMarks(have, marks []sallyport.FactMark, session bool) []sallyport.Fact
 // dropOldestSession drops the session that was quiet longest when there are
 // too many.
 func (p *principalFacts) dropOldestSession() {
-	if len(p.sessions) <= sallyport.MaxFactSessions {
+	if len(p.sessions) <= MaxSessions {
 		return
 	}
 	var oldest string

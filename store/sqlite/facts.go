@@ -7,6 +7,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/facts"
 )
 
 // factsSchema is the table of session facts: a row for each fact of a session,
@@ -102,7 +103,7 @@ func (c *conn) forgetOldFacts(now time.Time) error {
 // there are too many.
 func (c *conn) boundFacts(principal string) error {
 	count, err := c.readInt(`SELECT count(DISTINCT session) FROM facts WHERE principal = ?1 AND session <> x''`, blob(principal))
-	if err != nil || count <= sallyport.MaxFactSessions {
+	if err != nil || count <= facts.MaxSessions {
 		return err
 	}
 	_, err = c.exec(`DELETE FROM facts WHERE principal = ?1 AND session =

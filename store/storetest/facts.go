@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/facts"
 )
 
 func testFacts(t *testing.T, open opener) {
@@ -116,11 +117,11 @@ func testFactsForget(t *testing.T, s sallyport.FactStore) {
 func testFactsBounded(t *testing.T, s sallyport.FactStore) {
 	first := factMark(sallyport.FactPrivate, "first", 0)
 	noteFacts(t, s, "q", "0", first)
-	for i := range sallyport.MaxFactSessions {
+	for i := range facts.MaxSessions {
 		noteFacts(t, s, "p", fmt.Sprint(i), factMark(sallyport.FactPrivate, "c", i))
 	}
-	last := factMark(sallyport.FactPrivate, "last", sallyport.MaxFactSessions)
-	own := factMark(sallyport.FactPrivate, "c", sallyport.MaxFactSessions-1)
+	last := factMark(sallyport.FactPrivate, "last", facts.MaxSessions)
+	own := factMark(sallyport.FactPrivate, "c", facts.MaxSessions-1)
 	wantFacts(t, s, "p", "0", own, inSession(factMark(sallyport.FactPrivate, "c", 0)))
 	noteFacts(t, s, "p", "new", last)
 	wantFacts(t, s, "p", "0", last)
