@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/text"
+	"github.com/sallyport/sallyport/internal/uritemplate"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -94,7 +95,7 @@ func checkPromptSchema(raw json.RawMessage) error {
 // resourceMatcher matches the URIs that a tool of FormResource reads.
 type resourceMatcher struct {
 	exact     map[string]bool
-	templates []*uriTemplate
+	templates []*uritemplate.Template
 	cost      int // of all templates
 }
 
@@ -123,7 +124,7 @@ func (c *declarationChecker) compileResources() *resourceMatcher {
 			c.addFault("", "resource %q: %v", cmp.Or(res.URI, res.Template), err)
 		case tpl != nil:
 			out.templates = append(out.templates, tpl)
-			out.cost += tpl.cost
+			out.cost += tpl.Cost()
 		default:
 			out.exact[res.URI] = true
 		}
@@ -139,7 +140,7 @@ func CheckResource(res *sallyport.Resource) error {
 }
 
 // checkResource returns the compiled template of a family.
-func checkResource(res *sallyport.Resource) (*uriTemplate, error) {
+func checkResource(res *sallyport.Resource) (*uritemplate.Template, error) {
 	switch {
 	case (res.URI == "") == (res.Template == ""):
 		return nil, errors.New("expected exactly one of URI and Template")
@@ -158,7 +159,7 @@ func checkResource(res *sallyport.Resource) (*uriTemplate, error) {
 	if err := checkURI(res.Template); err != nil {
 		return nil, err
 	}
-	return parseTemplate(res.Template)
+	return uritemplate.Parse(res.Template)
 }
 
 // checkURI refuses what is no absolute URI, or would not survive the cleaning
@@ -200,9 +201,9 @@ func (r *resourceMatcher) match(uri string) int {
 	switch {
 	case r.exact[uri]:
 		return readsExactly
-	case len(uri)*r.cost > maxMatching:
+	case len(uri)*r.cost > uritemplate.MaxMatching:
 		return readsNot
-	case slices.ContainsFunc(r.templates, func(t *uriTemplate) bool { return t.match(uri) }):
+	case slices.ContainsFunc(r.templates, func(t *uritemplate.Template) bool { return t.Match(uri) }):
 		return readsFamily
 	default:
 		return readsNot

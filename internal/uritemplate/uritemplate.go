@@ -1,4 +1,9 @@
-package registry
+// Package uritemplate matches URIs against URI templates (RFC 6570): what an expansion
+// can give, and nothing else.
+//
+// Start with [Parse]. A server elsewhere may have written the template, so that its
+// size and what it takes to match it are bounded.
+package uritemplate
 
 import (
 	"errors"
@@ -20,9 +25,9 @@ const (
 	maxCost     = 64   // the squares of the variables of each expression, together
 )
 
-// maxMatching bounds what it takes to hold one URI to all templates of a tool:
-// their cost times the bytes of the URI, some 30 ns each on a slow core.
-const maxMatching = 10_000_000
+// MaxMatching bounds what it takes to hold one URI to all templates of a server:
+// their cost times the bytes of the URI.
+const MaxMatching = 10_000_000
 
 // The characters of a value (RFC 6570, 1.5): what an expansion leaves as it is
 // or encodes, with and without the reserved ones.
@@ -31,17 +36,22 @@ const (
 	reserved   = `(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})`
 )
 
-// uriTemplate is a compiled URI template (RFC 6570): it matches what an
+// Template is a compiled URI template (RFC 6570): it matches what an
 // expansion can give when each variable is a string, a list where the
 // template says "*", or undefined. Nothing else matches, whatever it looks
-// like.
-type uriTemplate struct {
-	re *regexp.Regexp
-	// cost is how many values the expression may have to try at once.
+// like. It is safe for concurrent use.
+type Template struct {
+	re   *regexp.Regexp
 	cost int
 }
 
-func (t *uriTemplate) match(uri string) bool { return t.re.MatchString(uri) }
+// Cost is how many values an expression may have to try at once. Matching takes some
+// 30 ns on a slow core for each byte of the URI and unit of the cost; callers keep the
+// product within [MaxMatching].
+func (t *Template) Cost() int { return t.cost }
+
+// Match reports whether the template can expand to a URI.
+func (t *Template) Match(uri string) bool { return t.re.MatchString(uri) }
 
 // expressionOperator is how an expression expands (RFC 6570, appendix A).
 type expressionOperator struct {
@@ -65,7 +75,9 @@ var operators = map[byte]expressionOperator{
 // variable is a name, which stays as it is when it is percent-encoded.
 var variable = text.Pattern(`^(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})(?:\.?(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2}))*$`)
 
-func parseTemplate(text string) (*uriTemplate, error) {
+// Parse compiles a template. The error says what is wrong with it, or that it is too
+// large or too complex.
+func Parse(text string) (*Template, error) {
 	if len(text) > maxTemplate {
 		return nil, fmt.Errorf("the template has %d bytes, expected at most %d", len(text), maxTemplate)
 	}
@@ -94,7 +106,7 @@ func parseTemplate(text string) (*uriTemplate, error) {
 	if err != nil {
 		return nil, errors.New("the template is too complex")
 	}
-	return &uriTemplate{re, 1 + p.cost + p.prefix*maxVarsEach}, nil
+	return &Template{re, 1 + p.cost + p.prefix*maxVarsEach}, nil
 }
 
 // templateParser writes the expression that matches a template.
