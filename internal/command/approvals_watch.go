@@ -3,16 +3,15 @@ package command
 import (
 	"cmp"
 	"context"
-	"io"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/approvals"
+	"github.com/sallyport/sallyport/internal/keypress"
 	"github.com/sallyport/sallyport/internal/report"
 )
 
@@ -72,30 +71,8 @@ func watchApprovals(ctx context.Context, rt *app.Runtime, p *report.Printer, key
 // none, and what gives the terminal back.
 func (e *environment) readKeys(off bool) (keys <-chan byte, restore func()) {
 	file, ok := e.stdin.(*os.File)
-	if off || !ok || !term.IsTerminal(int(file.Fd())) {
+	if off || !ok {
 		return nil, func() {}
 	}
-	restore, err := readSingleKeys(file)
-	if err != nil {
-		return nil, func() {}
-	}
-	return sendBytes(file), restore
-}
-
-// sendBytes sends what is read, byte by byte, until the input ends. What is not
-// received before the process ends is lost.
-func sendBytes(r io.Reader) <-chan byte {
-	keys := make(chan byte)
-	go func() {
-		defer close(keys)
-		one := make([]byte, 1)
-		for {
-			if n, err := r.Read(one); err != nil {
-				return
-			} else if n == 1 {
-				keys <- one[0]
-			}
-		}
-	}()
-	return keys
+	return keypress.ReadKeys(file)
 }

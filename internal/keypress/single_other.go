@@ -1,6 +1,6 @@
 //go:build !linux
 
-package command
+package keypress
 
 import "os"
 
