@@ -49,7 +49,7 @@ func reportLogin(p *report.Printer, s *upstream.Server, principal string, status
 	case status.Renews:
 		until = ", until its issuer refuses to renew the token"
 	case !status.Expires.IsZero():
-		until = " until " + formatExpiry(status.Expires)
+		until = " until " + report.FormatExpiry(status.Expires)
 	}
 	p.PrintLine("logged in: %s may use %s%s", app.HolderName(s, principal), s.Name, until)
 	p.PrintLine("a running serve asks the server within seconds")

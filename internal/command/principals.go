@@ -12,14 +12,12 @@ import (
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/report"
 )
 
 // defaultExpiry is the lifetime of a token when the user names none: a quarter
 // of a year, so that a forgotten token ends by itself.
 const defaultExpiry = "90d"
-
-// never is the word for a token that does not expire.
-const never = "never"
 
 func principalsCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
@@ -52,7 +50,7 @@ func withCallers(ctx context.Context, env *environment, f *flags, change bool, d
 // parseExpiry parses a day, a point in time, a lifetime, or never. The result
 // is in the future.
 func parseExpiry(s string, now time.Time) (time.Time, error) {
-	if s == never {
+	if s == report.NeverExpires {
 		return time.Time{}, nil
 	}
 	at, err := time.Parse(time.DateOnly, s)
@@ -62,7 +60,7 @@ func parseExpiry(s string, now time.Time) (time.Time, error) {
 	if err != nil {
 		var d time.Duration
 		if d, err = config.ParseDuration(s); err != nil {
-			return at, fmt.Errorf("--expires %q: expected a span (30d, 12h), a day (2027-01-01), a moment (RFC 3339) or %s", s, never)
+			return at, fmt.Errorf("--expires %q: expected a span (30d, 12h), a day (2027-01-01), a moment (RFC 3339) or %s", s, report.NeverExpires)
 		}
 		at = now.Add(d)
 	}
@@ -70,14 +68,6 @@ func parseExpiry(s string, now time.Time) (time.Time, error) {
 		return at, fmt.Errorf("--expires %q is in the past", s)
 	}
 	return at, nil
-}
-
-// formatExpiry describes when a token ends.
-func formatExpiry(at time.Time) string {
-	if at.IsZero() {
-		return never
-	}
-	return at.UTC().Format(time.RFC3339)
 }
 
 func principalsAdd(env *environment, f *flags) *cobra.Command {
@@ -125,12 +115,12 @@ func printToken(env *environment, f *flags, r *auth.Record, token string) error 
 	p := env.newPrinter(f)
 	if p.JSON {
 		return p.PrintJSON(map[string]any{
-			"name": r.Name, "token": token, "expires": formatExpiry(r.Expires),
+			"name": r.Name, "token": token, "expires": report.FormatExpiry(r.Expires),
 			"permissions": append([]string{}, r.Permissions...), "personalities": append([]string{}, r.Personalities...),
 		})
 	}
 	p.PrintLine("%s", token)
-	fmt.Fprintf(env.Stderr, "sallyport: this is the token of %s. It is printed only now and kept as a hash. It ends: %s\n", r.Name, formatExpiry(r.Expires))
+	fmt.Fprintf(env.Stderr, "sallyport: this is the token of %s. It is printed only now and kept as a hash. It ends: %s\n", r.Name, report.FormatExpiry(r.Expires))
 	return nil
 }
 
@@ -144,7 +134,7 @@ func principalsRotate(env *environment, f *flags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var at time.Time
 			var err error
-			if expires == never {
+			if expires == report.NeverExpires {
 				return errors.New("--expires never: a rotation must set an end; to get a token without an end, add a principal")
 			}
 			if expires != "" {

@@ -1,34 +1,13 @@
 package command
 
 import (
-	"cmp"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/report"
 )
-
-// listedPrincipal is a principal as ls --json prints it.
-type listedPrincipal struct {
-	Name string `json:"name"`
-	// Source is configuration or state.
-	Source string `json:"source"`
-	// Status is active, stopped, expired, revoked, or tokenless when the
-	// principal has no token.
-	Status        string    `json:"status"`
-	Expires       string    `json:"expires"`
-	Permissions   []string  `json:"permissions"`
-	Personalities []string  `json:"personalities"` // null: any
-	Created       time.Time `json:"created,omitzero"`
-	Rotated       time.Time `json:"rotated,omitzero"`
-	Revoked       time.Time `json:"revoked,omitzero"`
-}
 
 func principalsLs(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
@@ -46,71 +25,8 @@ func principalsLs(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				rows := describePrincipals(entries, stopped, time.Now())
-				p := env.newPrinter(f)
-				if p.JSON {
-					if stopped == nil {
-						stopped = []auth.Switch{}
-					}
-					return p.PrintJSON(map[string]any{"principals": rows, "stopped": stopped})
-				}
-				printListing(p, rows, stopped)
-				return nil
+				return report.PrintPrincipals(env.newPrinter(f), entries, stopped, time.Now())
 			})
 		},
-	}
-}
-
-// describePrincipals describes the principals. It includes the local user even when the
-// configuration does not mention it.
-func describePrincipals(entries []auth.Entry, stopped []auth.Switch, now time.Time) []listedPrincipal {
-	local := func(e auth.Entry) bool { return e.Name == sallyport.LocalPrincipal }
-	if !slices.ContainsFunc(entries, local) {
-		entries = append([]auth.Entry{{Record: auth.Record{Name: sallyport.LocalPrincipal}, Configured: true}}, entries...)
-	}
-	rows := make([]listedPrincipal, len(entries))
-	for i, e := range entries {
-		rows[i] = listedPrincipal{
-			Name: e.Name, Source: "state", Status: principalStatus(&e, stopped, now), Expires: formatExpiry(e.Expires),
-			Permissions: append([]string{}, e.Permissions...), Personalities: e.Personalities,
-			Created: e.Created, Rotated: e.Rotated, Revoked: e.Revoked,
-		}
-		if e.Configured {
-			rows[i].Source = "configuration"
-		}
-	}
-	return rows
-}
-
-func principalStatus(e *auth.Entry, stopped []auth.Switch, now time.Time) string {
-	switch {
-	case !e.Revoked.IsZero():
-		return "revoked"
-	case slices.ContainsFunc(stopped, func(s auth.Switch) bool { return s.Kind == auth.SwitchPrincipal && s.Name == e.Name }):
-		return "stopped"
-	case e.Live(now), e.Name == sallyport.LocalPrincipal:
-		return "active"
-	case e.TokenSHA256 == "":
-		return "tokenless"
-	default:
-		return "expired"
-	}
-}
-
-func printListing(p *report.Printer, rows []listedPrincipal, stopped []auth.Switch) {
-	table := [][]string{{"NAME", "SOURCE", "STATUS", "EXPIRES", "PERMISSIONS", "PERSONALITIES"}}
-	for _, r := range rows {
-		roles := strings.Join(r.Personalities, " ")
-		if r.Personalities == nil {
-			roles = "(any)"
-		}
-		table = append(table, []string{r.Name, r.Source, r.Status, r.Expires, cmp.Or(strings.Join(r.Permissions, " "), "-"), cmp.Or(roles, "-")})
-	}
-	p.PrintTable(table)
-	if len(stopped) > 0 {
-		p.PrintLine("")
-	}
-	for i := range stopped {
-		p.PrintLine("%s", &stopped[i])
 	}
 }
