@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
-	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	_ "github.com/sallyport/sallyport/internal/startup" // collects garbage more rarely at first
 )
 
 // Main runs the command that the arguments of the process name, with the given
@@ -36,26 +35,8 @@ func MainEvery(every app.Intervals) {
 	runProcess(env)
 }
 
-// A start allocates a few megabytes, and most commands then end. Collecting their
-// garbage is a third of what they compute.
-const (
-	startPercent = 400
-	startTime    = 2 * time.Second
-)
-
-// deferCollection has the process collect garbage more rarely while it starts,
-// unless the variable GOGC says how often.
-func deferCollection() {
-	if os.Getenv("GOGC") != "" {
-		return
-	}
-	usual := debug.SetGCPercent(startPercent)
-	time.AfterFunc(startTime, func() { debug.SetGCPercent(usual) })
-}
-
 // runProcess runs the command of the process and ends it.
 func runProcess(env *environment) {
-	deferCollection()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// A second signal ends the program at once: the user insists.
 	context.AfterFunc(ctx, stop)
