@@ -129,10 +129,7 @@ func TestSpawnsLeaveNothing(t *testing.T) {
 	settled := count(t, scratch)
 
 	const at = 8
-	spawns := 200
-	if needs.Long() {
-		spawns = 1000
-	}
+	spawns := needs.Count(200, 1000)
 	var wg sync.WaitGroup
 	for k := range at {
 		w := *base

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/sandbox/internal/hostuser"
 )
@@ -71,7 +72,7 @@ func spawn(ctx context.Context, call *sallyport.Call, c *processCase, st stage) 
 	})
 	defer swapping.Wait()
 	defer close(stop)
-	for range c.Race.Iterations - 1 {
+	for range needs.Count(c.Race.Iterations/10, c.Race.Iterations) - 1 {
 		res, err := call.Process.Spawn(ctx, c.Binary, c.args(st), c.options(st))
 		if bytes := string(res.Stdout); strings.Contains(bytes, "PWNED") {
 			return res, err

@@ -194,11 +194,7 @@ func TestCVE_2025_53109_RacingLinks(t *testing.T) {
 			}
 		}
 	})
-	rounds := 50
-	if needs.Long() {
-		rounds = 150
-	}
-	for range rounds {
+	for range needs.Count(50, 150) {
 		for _, args := range []string{`{"path":"swap/note"}`, `{"path":"swap/file"}`} {
 			if v := library.call(t, "read_file", args); strings.Contains(v.Text, theSecret) {
 				t.Fatalf("read_file %s = %+v, want nothing of what lies outside", args, v)

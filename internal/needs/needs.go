@@ -13,6 +13,15 @@ import (
 // with SALLYPORT_TEST_LONG=1, which CI sets.
 func Long() bool { return os.Getenv("SALLYPORT_TEST_LONG") == "1" }
 
+// Count is how often a test repeats something: usually, or when tests may be
+// long.
+func Count(usual, long int) int {
+	if Long() {
+		return long
+	}
+	return usual
+}
+
 // Toolchain skips a test that drives a whole compiler or package manager, which
 // takes seconds, unless tests may be long.
 func Toolchain(t testing.TB) {

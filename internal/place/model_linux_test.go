@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // shelf is a ledger in memory, as a state file is one for several processes.
@@ -230,12 +231,13 @@ func play(t *testing.T, seed uint64, without Part) string {
 	return ""
 }
 
+// worlds is how many random worlds show each part of the decision to be needed.
 const worlds = 150
 
 // TestA1_A2_PlacesHoldAgainstAgents plays random worlds: whatever agents do, each
 // path of the configuration leads where it led, or is withheld, in every process.
 func TestA1_A2_PlacesHoldAgainstAgents(t *testing.T) {
-	for seed := range uint64(worlds) {
+	for seed := range uint64(needs.Count(50, worlds)) {
 		if fault := play(t, seed, 0); fault != "" {
 			t.Fatalf("world %d: %s", seed, fault)
 		}
