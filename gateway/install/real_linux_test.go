@@ -2,7 +2,6 @@ package install_test
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +17,7 @@ import (
 // the store and calls it.
 func TestRealServer(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("SALLYPORT_TEST_NPX") != "1" {
-		t.Skip("SALLYPORT_TEST_NPX=1 lets this test fetch an MCP server from npm")
-	}
+	needs.NPM(t, "an MCP server")
 	needs.Programs(t, "npm", "node", "tar")
 	p := placeOver(t, network("registry.npmjs.org:443"), nil)
 	asked, _, _ := install.Parse([]string{"npx", "-y", "@modelcontextprotocol/server-everything"})

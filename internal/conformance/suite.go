@@ -32,9 +32,7 @@ type Check struct {
 // Need skips a test unless it may fetch the suite from npm.
 func Need(t testing.TB) {
 	t.Helper()
-	if os.Getenv("SALLYPORT_TEST_NPX") != "1" {
-		t.Skip("SALLYPORT_TEST_NPX=1 lets this test fetch the conformance suite from npm")
-	}
+	needs.NPM(t, "the conformance suite")
 	needs.Program(t, "npx")
 }
 

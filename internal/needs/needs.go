@@ -78,6 +78,15 @@ func findOnFixedPath(name string) string {
 	return ""
 }
 
+// NPM skips a test that fetches something from npm, unless SALLYPORT_TEST_NPX=1 lets
+// it, which CI sets.
+func NPM(t testing.TB, what string) {
+	t.Helper()
+	if os.Getenv("SALLYPORT_TEST_NPX") != "1" {
+		t.Skip("SALLYPORT_TEST_NPX=1 lets this test fetch " + what + " from npm")
+	}
+}
+
 // Machines skips a test that drives an OCI runtime or the parser of AppArmor,
 // unless SALLYPORT_TEST_MACHINES=1 says that they are there, which CI sets.
 func Machines(t testing.TB) {
