@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport/gateway"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // post sends a message as alice and returns status and body.
@@ -98,6 +99,7 @@ func TestRequestsAtOnceAreBounded(t *testing.T) {
 // principal that has used up its share is refused with the bound, and another
 // principal finds room.
 func TestB8_LongMessagesWaitForNobody(t *testing.T) {
+	needs.NoRace(t)
 	k := newKit(t)
 	site := k.site(t)
 	h, other := client(t, "alice"), client(t, "bob")

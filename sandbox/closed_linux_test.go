@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
@@ -95,6 +96,7 @@ func TestA10_AClosedFileIsNotCopied(t *testing.T) {
 
 func TestA23_ProcTellsLittleOfTheMachine(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	for _, without := range []layers{0, layerUsers, layerLandlock} {
 		w := workspace(t, open(t, &Options{Warm: -1, without: without}))
 		for _, path := range append(machineProc, hiddenProc...) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 var update = flag.Bool("update", false, "rewrite the table of attacks in docs/guides/security.md")
@@ -69,6 +70,7 @@ var layerTests = []struct {
 // Each layer stops something that nothing else stops.
 func TestLayers(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	run := func(off layers) *results { return attack(t, column{level: sallyport.LevelFull, without: off}) }
 	for _, c := range layerTests {
 		with, without := run(c.beside), run(c.beside|c.layer)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 	places "github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -25,6 +26,7 @@ func (r onlyRole) Personality(string) (*sallyport.Personality, bool) { return r.
 // its path has no link.
 func TestA1_A2_EverySurfaceAgrees(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	r := open(t, &Options{Warm: -1})
 	w := workspace(t, r)
 	w.write("data/s", "inside")

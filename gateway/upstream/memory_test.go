@@ -19,6 +19,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 const tooLong = "the MCP server test: its answer has more than 16 MiB"
@@ -41,6 +42,7 @@ func writeEndlessJSON(w io.Writer, mib int) {
 // The connection serves the next call.
 func TestB3_AnAnswerBeyondTheBoundEndsItsCallAtOnce(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	const start = `{"jsonrpc":"2.0","id":1000000000,"result":{"content":[{"type":"text","text":"`
 	for name, answer := range map[string]func(w http.ResponseWriter){
 		"JSON": func(w http.ResponseWriter) {
@@ -235,6 +237,7 @@ func TestB3_OneServerDoesNotStarveOthers(t *testing.T) {
 // TestB3_MemoryComesBack after 32 calls of a server that sends 63 MiB of an
 // answer and then stops. During the calls the memory stays near the bound.
 func TestB3_MemoryComesBack(t *testing.T) {
+	needs.NoRace(t)
 	for name, remote := range map[string]bool{"remote": true, "here": false} {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, tool("large"))

@@ -31,6 +31,17 @@ func Toolchain(t testing.TB) {
 	}
 }
 
+// NoRace skips a test under the race detector: it drives children or compares large
+// texts, of which the detector sees nothing new, and takes many times as long there.
+// Where CI runs everything, it runs the test without the detector too.
+func NoRace(t testing.TB) {
+	t.Helper()
+	if Race {
+		t.Skip("the race detector sees nothing new here; without it the test runs")
+	}
+}
+
+// NodeRoots returns the environment in which Node trusts the certificates of the
 // Programs skips a test for want of a program on the fixed search path of
 // children; with CI=true that is a failure.
 func Programs(t testing.TB, names ...string) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 	"github.com/sallyport/sallyport/scoped/scopedtest"
 	"github.com/sallyport/sallyport/tools/internal/expect"
 )
@@ -219,6 +220,7 @@ func TestLongTestOutput(t *testing.T) {
 // TestNoCountsOfAPart is for an output of which only the beginning was kept.
 func TestNoCountsOfAPart(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	f := newFamily(t, nil)
 	r, _ := use(t, f, "run_tests", scopedtest.Options{
 		Files: map[string]string{"pytest.ini": ""},

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/sandbox"
 	"github.com/sallyport/sallyport/tools/terminal"
@@ -139,6 +140,7 @@ func TestCodeInTheSandbox(t *testing.T) {
 
 func TestGoInTheSandbox(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	g := newGate(t, nil)
 	g.write("go.mod", "module example.com/demo\n\ngo 1.21\n")
 	g.write("a_test.go", "package demo\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {}\n\nfunc TestB(t *testing.T) { t.Error(\"as it should\") }\n")

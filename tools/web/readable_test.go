@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/html"
+
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 func page(t testing.TB) *url.URL {
@@ -129,6 +131,7 @@ func hostilePages() map[string]string {
 // TestReadableHostile converts each hostile page and bounds what it allocates:
 // time depends on the machine, memory does not.
 func TestReadableHostile(t *testing.T) {
+	needs.NoRace(t)
 	if testing.Short() {
 		t.Skip("takes seconds; without -short it runs")
 	}
