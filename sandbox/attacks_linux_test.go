@@ -3,6 +3,8 @@ package sandbox
 import (
 	"os"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // TestAttacksHoldForAnOrdinaryUser makes the attacks of docs/attacks.md on a gate
@@ -10,5 +12,8 @@ import (
 // days take long and need nothing of root.
 func TestAttacksHoldForAnOrdinaryUser(t *testing.T) {
 	t.Parallel()
+	if !needs.Long() {
+		t.Skip("SALLYPORT_TEST_LONG=1 runs the attacks as an ordinary user, too")
+	}
 	asNobody(t, "^Test(A(1|7|8|9|10|13|23)_|A20_(Conf|Direct)|A12_AnEmpty|C5_)", "PATH="+os.Getenv("PATH"))
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
@@ -112,6 +113,7 @@ func warm(t testing.TB, r *Runner, n int) {
 // TestCutSpecification sends a helper less than its header says.
 func TestCutSpecification(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	// Children that share the user of the gate share its message as well.
 	r := open(t, &Options{Warm: -1, without: layerUsers})
 	w := workspace(t, r)

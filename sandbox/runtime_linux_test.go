@@ -288,6 +288,9 @@ func asNobody(t *testing.T, tests string, env ...string) {
 	if os.Geteuid() != 0 {
 		t.Skip("the tests run as an ordinary user already")
 	}
+	if needs.Race && !needs.Long() {
+		t.Skip("the race detector has seen these tests as root; without it an ordinary user runs them")
+	}
 	// The folder in which the binary was built is for its builder alone.
 	dir, err := os.MkdirTemp("/var/tmp", "sallyport-test-")
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 	"github.com/sallyport/sallyport/scoped"
 )
@@ -76,6 +77,7 @@ var designChoices = map[string]string{
 // root once more as an ordinary one.
 func TestProcessVectors(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	var cases []*processCase
 	d := json.NewDecoder(bytes.NewReader(processVectors))
 	d.DisallowUnknownFields()
@@ -103,6 +105,8 @@ func runCase(t *testing.T, h *host, c *processCase) {
 		}
 	}
 	switch {
+	case os.Getenv(againVar) != "" && !needs.Long() && (c.Race != nil || c.Check.Repeat > 0 || c.TimeoutMS > 0):
+		t.Skip("root has it; with SALLYPORT_TEST_LONG=1 an ordinary user has it too")
 	case c.Simulate["spec_truncated"] != nil:
 		t.Skip("a cut specification is tested by TestACutSpecificationRunsNothing")
 	case slices.Contains(c.Allowed, "*"):
@@ -307,6 +311,8 @@ type outcome struct {
 // of the vectors.
 const fileBytesOfTest = 64 << 20
 
+// testLimits bounds memory at more than the race detector maps when this program
+// starts as its own probe: about 390 MB beside what the program needs.
 var testLimits = Limits{FileBytes: fileBytesOfTest, Memory: 1 << 30}
 
 // hangs is how long a case may take before it is taken to hang.
