@@ -48,21 +48,23 @@ func bomb(t *testing.T, w *workplace, name string) []string {
 	}
 }
 
-// ending ends a child that runs, and returns when it did.
+// ending ends a child that has run for a time, and returns when it did.
 type ending struct {
 	name string
-	end  func(cancel func(), c sallyport.Child) time.Time
+	end  func(after time.Duration, cancel func(), c sallyport.Child) time.Time
 }
 
 var endings = []ending{
-	{"timeout", func(_ func(), c sallyport.Child) time.Time { return c.(*childProcess).start.Add(bombTime) }},
-	{"cancel", func(cancel func(), c sallyport.Child) time.Time {
-		time.Sleep(bombTime)
+	{"timeout", func(after time.Duration, _ func(), c sallyport.Child) time.Time {
+		return c.(*childProcess).start.Add(after)
+	}},
+	{"cancel", func(after time.Duration, cancel func(), _ sallyport.Child) time.Time {
+		time.Sleep(after)
 		defer cancel()
 		return time.Now()
 	}},
-	{"stop", func(_ func(), c sallyport.Child) time.Time {
-		time.Sleep(bombTime)
+	{"stop", func(after time.Duration, _ func(), c sallyport.Child) time.Time {
+		time.Sleep(after)
 		begun := time.Now()
 		c.Stop(0)
 		return begun
@@ -70,7 +72,8 @@ var endings = []ending{
 }
 
 const (
-	// bombTime is long enough for all processes that there may be.
+	// bombTime is long enough for all processes that there may be. A bomb that
+	// has not begun by then, on a busy machine, is given more of it.
 	bombTime = 400 * time.Millisecond
 	// bombEnd is how long after its time a child may be there; bombTries how
 	// often it is tried beside what else the machine does.
@@ -82,6 +85,7 @@ const (
 // with control groups and without. Each bomb has one of the endings, or all of
 // them when the test may be long.
 func TestH3_HundredsOfProcessesEndInTime(t *testing.T) {
+	needs.NoRace(t)
 	for name, off := range map[string]layers{"groups": 0, "no groups": layerGroups} {
 		r := open(t, &Options{Warm: -1, without: off})
 		for i, kind := range slices.Sorted(maps.Keys(bombs)) {
@@ -96,10 +100,16 @@ func TestH3_HundredsOfProcessesEndInTime(t *testing.T) {
 			}
 			for _, e := range ended {
 				var late time.Duration
-				for range bombTries {
-					if late = explode(t, w, argv, e); late <= bombEnd {
+				begun := false
+				for try := range bombTries {
+					var has bool
+					late, has = explode(t, w, argv, e, bombTime<<try)
+					if begun = begun || has; has && late <= bombEnd {
 						break
 					}
+				}
+				if !begun {
+					t.Errorf("%s, %s, %s: the bomb never began", name, kind, e.name)
 				}
 				t.Logf("%s, %s, %s: gone %v after its time", name, kind, e.name, late)
 				if late > bombEnd {
@@ -110,23 +120,19 @@ func TestH3_HundredsOfProcessesEndInTime(t *testing.T) {
 	}
 }
 
-// explode runs a bomb and returns how late it was gone.
-func explode(t *testing.T, w *workplace, argv []string, e ending) time.Duration {
+// explode runs a bomb, and returns how late it was gone and whether it had begun.
+func explode(t *testing.T, w *workplace, argv []string, e ending, after time.Duration) (late time.Duration, has bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	o := sallyport.SpawnOptions{}
 	if e.name == "timeout" {
-		o.Timeout = bombTime
+		o.Timeout = after
 	}
 	c := w.start(ctx, o, argv[0], argv[1:]...)
-	begun := e.end(cancel, c)
+	ended := e.end(after, cancel, c)
 	res, _ := c.Wait()
-	late := time.Since(begun)
-	if len(res.Stdout) == 0 {
-		t.Errorf("the bomb did not begin: %s", res.Stderr)
-	}
-	return late
+	return time.Since(ended), len(res.Stdout) > 0
 }
 
 func TestH3_HoldsForAnOrdinaryUser(t *testing.T) {
