@@ -11,12 +11,15 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // noProxy is the beginning of a script whose programs know no proxy.
@@ -70,30 +73,17 @@ func rawServer(t *testing.T, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-// Programs that know no proxy reach what is granted, and nothing else.
-func TestDirectPrograms(t *testing.T) {
-	t.Parallel()
-	w := directWorld(t)
-	for _, c := range []struct {
-		name, binary, script string
-		out                  string // empty: refused
-		host                 string
-	}{
-		{"curl", "curl", "curl -sS http://data.example.org/", "plain", "data.example.org"},
-		{"curl and IPv6", "curl", "curl -6 -sS http://data.example.org/", "plain", "data.example.org"},
-		{"curl and TLS", "curl", "curl -sS --cacert ca.pem https://example.com/", "encrypted", "example.com"},
-		{"curl, refused", "curl", "curl -f -sS http://other.example.org/", "", "other.example.org"},
-		{"curl, another port", "curl", "curl -sS http://data.example.org:8080/", "", ""},
-		{"curl, another name in TLS", "curl", "curl -k -sS --connect-to other.example.org:443:example.com:443 https://other.example.org/", "", "other.example.org"},
-		{"curl, a guessed address", "curl", "curl -sS http://198.18.77.7/", "", "198.18.77.7"},
-		{"Python", "python3", `python3 -c 'import urllib.request as u; print(u.urlopen("http://data.example.org/").read().decode())'`, "plain", "data.example.org"},
-		{"Python, a raw socket", "python3", `python3 -c '
-import socket
-s = socket.create_connection(("echo.example.org", 7777))
-s.sendall(b"\0raw"); s.shutdown(socket.SHUT_WR); print(s.makefile().read()[1:])'`, "raw", "echo.example.org"},
-		{"Node", "node", `node -e 'fetch("http://data.example.org/").then(r => r.text()).then(console.log)'`, "plain", "data.example.org"},
-		{"Node and TLS", "node", `NODE_EXTRA_CA_CERTS=ca.pem node -e 'fetch("https://example.com/").then(r => r.text()).then(console.log)'`, "encrypted", "example.com"},
-	} {
+// directProgram is a program that knows no proxy, what it reaches, and what it says.
+type directProgram struct {
+	name, binary, script string
+	out                  string // empty: refused
+	host                 string
+}
+
+// runDirect runs programs in a world of [directWorld].
+func runDirect(t *testing.T, w *workplace, programs []directProgram) {
+	t.Helper()
+	for _, c := range programs {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			installed(t, c.binary)
@@ -106,6 +96,79 @@ s.sendall(b"\0raw"); s.shutdown(socket.SHUT_WR); print(s.makefile().read()[1:])'
 			}
 		})
 	}
+}
+
+// nodePrograms are those of one version of Node, whose file is found in the workspace
+// or on the fixed path.
+func nodePrograms(node string) []directProgram {
+	const fetch, get = `fetch("URL").then(r => r.ok ? r.text() : process.exit(1)).then(console.log)`, `require("https").get("URL", r => r.pipe(process.stdout))`
+	of := func(what, script, url, out string) directProgram {
+		host := strings.SplitN(url, "/", 4)[2]
+		return directProgram{what, "sh", "NODE_EXTRA_CA_CERTS=ca.pem " + node + " -e '" + strings.Replace(script, "URL", url, 1) + "'", out, host}
+	}
+	return []directProgram{
+		of("fetch", fetch, "http://data.example.org/", "plain"),
+		of("fetch and TLS", fetch, "https://example.com/", "encrypted"),
+		of("https.get", get, "https://example.com/", "encrypted"),
+		of("fetch, refused", fetch, "http://other.example.org/", ""),
+		of("https.get, refused", get, "https://other.example.org/", ""),
+	}
+}
+
+// Node of this machine reaches what is granted, and nothing else.
+func TestDirectNode(t *testing.T) {
+	t.Parallel()
+	installed(t, "node")
+	runDirect(t, directWorld(t), nodePrograms("node"))
+}
+
+// So do newer versions, from npm.
+func TestDirectNodeVersions(t *testing.T) {
+	t.Parallel()
+	needs.NPM(t, "versions of Node")
+	arch, ok := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	if !ok {
+		t.Skipf("npm has no Node for %s", runtime.GOARCH)
+	}
+	npm := needs.Program(t, "npm")
+	for _, version := range []string{"22", "24"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			w := directWorld(t)
+			w.grant.Process.ExecFrom = []string{w.dir}
+			name := "node-linux-" + arch
+			install := exec.CommandContext(t.Context(), npm, "install", "--prefix", w.dir, "--ignore-scripts", "--no-audit", "--no-fund", name+"@"+version)
+			install.Env = needs.NodeRoots()
+			out, err := install.CombinedOutput()
+			if err != nil {
+				t.Fatalf("npm install %s@%s: %v\n%s", name, version, err, out)
+			}
+			node := "node_modules/" + name + "/bin/node"
+			if is := w.sh(node + " --version"); !strings.HasPrefix(is, "v"+version+".") {
+				t.Fatalf("%s@%s is Node %s", name, version, is)
+			}
+			runDirect(t, w, nodePrograms(node))
+		})
+	}
+}
+
+// Programs that know no proxy reach what is granted, and nothing else.
+func TestDirectPrograms(t *testing.T) {
+	t.Parallel()
+	runDirect(t, directWorld(t), []directProgram{
+		{"curl", "curl", "curl -sS http://data.example.org/", "plain", "data.example.org"},
+		{"curl and IPv6", "curl", "curl -6 -sS http://data.example.org/", "plain", "data.example.org"},
+		{"curl and TLS", "curl", "curl -sS --cacert ca.pem https://example.com/", "encrypted", "example.com"},
+		{"curl, refused", "curl", "curl -f -sS http://other.example.org/", "", "other.example.org"},
+		{"curl, another port", "curl", "curl -sS http://data.example.org:8080/", "", ""},
+		{"curl, another name in TLS", "curl", "curl -k -sS --connect-to other.example.org:443:example.com:443 https://other.example.org/", "", "other.example.org"},
+		{"curl, a guessed address", "curl", "curl -sS http://198.18.77.7/", "", "198.18.77.7"},
+		{"Python", "python3", `python3 -c 'import urllib.request as u; print(u.urlopen("http://data.example.org/").read().decode())'`, "plain", "data.example.org"},
+		{"Python, a raw socket", "python3", `python3 -c '
+import socket
+s = socket.create_connection(("echo.example.org", 7777))
+s.sendall(b"\0raw"); s.shutdown(socket.SHUT_WR); print(s.makefile().read()[1:])'`, "raw", "echo.example.org"},
+	})
 }
 
 // databaseServers speak the first words of Postgres and MySQL: an error.
@@ -140,7 +203,7 @@ func databaseServers(t *testing.T, w *world) {
 // An ordinary user's gate gives its children the same.
 func TestDirectAsNobody(t *testing.T) {
 	t.Parallel()
-	asNobody(t, "^TestDirect(Programs|Hostile)$")
+	asNobody(t, "^TestDirect(Programs|Node|Hostile)$")
 }
 
 // Clients of databases use no proxy at all.

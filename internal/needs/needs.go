@@ -42,6 +42,15 @@ func NoRace(t testing.TB) {
 }
 
 // NodeRoots returns the environment in which Node trusts the certificates of the
+// machine, as the programs do that are started here.
+func NodeRoots() []string {
+	const roots = "/etc/ssl/certs/ca-certificates.crt"
+	if _, err := os.Stat(roots); err != nil || os.Getenv("NODE_EXTRA_CA_CERTS") != "" {
+		return os.Environ()
+	}
+	return append(os.Environ(), "NODE_EXTRA_CA_CERTS="+roots)
+}
+
 // Programs skips a test for want of a program on the fixed search path of
 // children; with CI=true that is a failure.
 func Programs(t testing.TB, names ...string) {
