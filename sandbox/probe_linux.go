@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
@@ -141,7 +142,8 @@ func (r *Runner) selfAttack() error {
 		return nameMissingLayer(err)
 	}
 	if res.ExitCode != 0 {
-		return fmt.Errorf("the probe ended with exit code %d", res.ExitCode)
+		first, _, _ := strings.Cut(strings.TrimSpace(string(res.Stderr)), "\n")
+		return fmt.Errorf("the probe ended with exit code %d: %s", res.ExitCode, text.Clip(text.PrintableLine(first), 200))
 	}
 	names := strings.Fields(string(res.Stdout))
 	if len(names) == 0 || names[0] != helper.Probed {
