@@ -29,5 +29,9 @@ func interrupt() {
 func TestKernelKillsForeignCalls(t *testing.T) {
 	t.Parallel()
 	wantKilled(t, "x32")
+	// A kernel may be built without them, and answers as to a wrong instruction.
+	if out, err := command(t, childSpec{Probes: []string{"i386"}, Unfiltered: true}).CombinedOutput(); err != nil {
+		t.Skipf("this kernel has no calls of i386, also without a filter: %v\n%.60s", err, out)
+	}
 	wantKilled(t, "i386")
 }
