@@ -31,8 +31,8 @@ func trayPlace(t *testing.T, l Limits, read, write []string) *workplace {
 	return w
 }
 
-// outsideTmp returns a folder that does not lie below those for temporary files,
-// where every child has rights of its own. As nobody there is no other.
+// outsideTmp returns a folder outside of those for temporary files, in which every child
+// has rights of its own. A user who can make none, such as nobody, gets one of those.
 func outsideTmp(t *testing.T) string {
 	t.Helper()
 	here, _ := os.Getwd()
