@@ -15,10 +15,12 @@ run:
 # tests and how many ran. Many tests wait for another process, so that more of
 # them run at once than there are processors. The settings are those of build, so
 # that the program that tests start is made of the packages that they are made of.
+# PKGS=./audit tests one package.
+PKGS ?= ./...
 test: ATONCE ?= -p 4 -parallel 4
 test: export CGO_ENABLED = 0
 test:
-	$(GO) test -trimpath -json -shuffle=on $(ATONCE) -timeout 30m $(TESTFLAGS) ./... | $(GO) run ./.ci/testsum $(SUMFLAGS)
+	$(GO) test -trimpath -json -shuffle=on $(ATONCE) -timeout 30m $(TESTFLAGS) $(PKGS) | $(GO) run ./.ci/testsum $(SUMFLAGS)
 
 # race runs the same tests with the race detector, which takes four times as
 # long; SALLYPORT_TEST_RACE_CHILDREN=1 gives it to the program that they start,
