@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // examples is the folder of the example modules, and repository that of this
@@ -26,22 +28,23 @@ const (
 )
 
 // goCommand runs the go command in a folder. It may write go.mod there: the
-// example follows the modules that this one requires.
+// module follows those that this one requires.
 func goCommand(t *testing.T, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("go %s: %v\n%s\nif modules have changed: run go mod tidy in the folder of the example", strings.Join(args, " "), err, out)
+		t.Fatalf("go %s: %v\n%s\nif modules have changed: run go mod tidy in the folder of the module", strings.Join(args, " "), err, out)
 	}
 }
 
-// buildOutside copies an example to a folder outside this module and builds
-// it. It returns the folder and the program.
-func buildOutside(t *testing.T, name string) (dir, binary string) {
+// buildOutside copies a module of this repository to a folder outside of it and
+// builds it. It returns the folder and the program.
+func buildOutside(t *testing.T, from string) (dir, binary string) {
 	t.Helper()
+	name := filepath.Base(from)
 	dir = filepath.Join(t.TempDir(), name)
-	if err := os.CopyFS(dir, os.DirFS(filepath.Join(examples, name))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
 	module, err := filepath.Abs(repository)
@@ -59,10 +62,11 @@ func buildOutside(t *testing.T, name string) (dir, binary string) {
 
 func TestTheExampleIsAWholeProgram(t *testing.T) {
 	t.Parallel()
+	needs.Toolchain(t)
 	if testing.Short() {
 		t.Skip("builds a program")
 	}
-	dir, binary := buildOutside(t, "custom-tool")
+	dir, binary := buildOutside(t, examples+"/custom-tool")
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -98,10 +102,11 @@ func TestTheExampleIsAWholeProgram(t *testing.T) {
 
 func TestTheExampleOfTheLibraryRuns(t *testing.T) {
 	t.Parallel()
+	needs.Toolchain(t)
 	if testing.Short() {
 		t.Skip("builds a program")
 	}
-	dir, binary := buildOutside(t, "embed")
+	dir, binary := buildOutside(t, examples+"/embed")
 	cmd := exec.CommandContext(t.Context(), binary)
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
