@@ -113,3 +113,18 @@ func TestAppendValueRefusesWhatHasNoText(t *testing.T) {
 		}
 	}
 }
+
+// FuzzIsNumber holds numbers to encoding/json.
+func FuzzIsNumber(f *testing.F) {
+	for _, seed := range []string{"", "-", "0", "-0", "00", "01", "1.", ".5", "1.5", "1e", "1e+", "1E-09", "1.5e300", "1 ", "+1", "1e1.5", "--1", "x", "1x", "0x1", "1_000"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		n := len(text)
+		isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
+		want := n > 0 && (text[0] == '-' || isDigit(text[0])) && isDigit(text[n-1]) && json.Valid([]byte(text))
+		if got := isNumber(text); got != want {
+			t.Errorf("isNumber(%q) = %v, want %v", text, got, want)
+		}
+	})
+}

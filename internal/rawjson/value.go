@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // AppendValue appends what encoding/json makes of v. The types that a decoder
@@ -75,7 +76,28 @@ func appendObject(out []byte, object map[string]any) (_ []byte, err error) {
 
 // isNumber reports whether text is a number and nothing else.
 func isNumber(text string) bool {
-	isDigit := func(c byte) bool { return '0' <= c && c <= '9' }
-	n := len(text)
-	return n > 0 && (text[0] == '-' || isDigit(text[0])) && isDigit(text[n-1]) && json.Valid([]byte(text))
+	whole := strings.TrimPrefix(text, "-")
+	rest := afterDigits(whole)
+	if rest == whole || whole[0] == '0' && len(whole)-len(rest) > 1 {
+		return false
+	}
+	if fraction, ok := strings.CutPrefix(rest, "."); ok {
+		if rest = afterDigits(fraction); rest == fraction {
+			return false
+		}
+	}
+	if rest == "" {
+		return true
+	}
+	if rest[0] != 'e' && rest[0] != 'E' {
+		return false
+	}
+	exponent := rest[1:]
+	if exponent != "" && (exponent[0] == '+' || exponent[0] == '-') {
+		exponent = exponent[1:]
+	}
+	return exponent != "" && afterDigits(exponent) == ""
 }
+
+// afterDigits returns text behind the digits that it begins with.
+func afterDigits(text string) string { return strings.TrimLeft(text, "0123456789") }
