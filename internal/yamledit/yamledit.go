@@ -98,6 +98,22 @@ func (e *editor) blockBelow(b block, at int) (block, error) {
 	return out, nil
 }
 
+// skipComments returns the end of the comments from a line on that are indented further
+// than a block: they are about its last entry, and stay with it.
+func (e *editor) skipComments(end, indent int) int {
+	for i := end; i < len(e.lines); i++ {
+		n, ok := indentOf(e.lines[i])
+		blank := strings.TrimSpace(e.lines[i]) == ""
+		if ok || !blank && n <= indent {
+			break
+		}
+		if !blank {
+			end = i + 1
+		}
+	}
+	return end
+}
+
 // addLines puts lines at the end of a block, below keys that are not there yet.
 func (e *editor) addLines(b block, keys, lines []string) string {
 	end := b.to
@@ -111,6 +127,7 @@ func (e *editor) addLines(b block, keys, lines []string) string {
 		// Comments at the end of a file are about what stands before them.
 		end = b.to
 	}
+	end = e.skipComments(end, b.indent)
 	before := strings.Join(e.lines[:end], "")
 	if before != "" && !strings.HasSuffix(before, "\n") {
 		before += e.newline

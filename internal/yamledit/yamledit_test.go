@@ -21,6 +21,12 @@ func TestInsert(t *testing.T) {
 			[]string{"d: 3"},
 			"a: # x\n    # one\n    b: 1 # two\n    d: 3\n    # three\n\n# of c\nc: 2\n",
 		},
+		{
+			"comments of the last entry", "p:\n  x:\n    k: 1\n\n    # more\n    #l: 2\n\n# of z\nz: 1\n", "p",
+			[]string{"y: 3"},
+			"p:\n  x:\n    k: 1\n\n    # more\n    #l: 2\n  y: 3\n\n# of z\nz: 1\n",
+		},
+		{"a text like a comment", "p:\n  x: |\n    a\n    # b\nz: 1\n", "p", []string{"y: 3"}, "p:\n  x: |\n    a\n    # b\n  y: 3\nz: 1\n"},
 		{"below two keys", "p:\n  x:\n    l:\n      - a\n  y: 1\nz: 1\n", "p.x.l", []string{"- b"}, "p:\n  x:\n    l:\n      - a\n      - b\n  y: 1\nz: 1\n"},
 		{"a list at its key", "l:\n- a\nz: 1\n", "l", []string{"- b"}, "l:\n- a\n- b\nz: 1\n"},
 		{"the key that is missing", "p:\n  x:\n    k: 1\nz: 1\n", "p.x.fs.read", []string{"- b"}, "p:\n  x:\n    k: 1\n    fs:\n      read:\n        - b\nz: 1\n"},
