@@ -114,6 +114,10 @@ func TestBombs(t *testing.T) {
 		{"doubling with depth", `{"type":"object","properties":{"v":{"anyOf":[{"$ref":"#"},{"$ref":"#"},{"not":{"$ref":"#"}}]}}}`, nested, "arguments: takes too long to validate against the schema"},
 		{"long chain", ring.String(), "", "combines too many subschemas at one place"},
 		{"slow pattern, long text", `{"type":"object","properties":{"v":{"pattern":"^(.{1,20}x){40}$"}}}`, `{"v":"` + strings.Repeat("a", 4<<20) + `"}`, "arguments: takes too long to validate against the schema"},
+		{"such a pattern of names", `{"type":"object","additionalProperties":{"propertyNames":{"pattern":"(a{0,20}){0,20}b"}}}`, `{"v":{"` + strings.Repeat("a", 50_000) + `":1}}`, "arguments: takes too long to validate against the schema"},
+		{"such a pattern of properties", `{"type":"object","additionalProperties":{"patternProperties":{"(a{0,20}){0,20}b":{}}}}`, `{"v":{"` + strings.Repeat("a", 50_000) + `":1}}`, "arguments: takes too long to validate against the schema"},
+		{"such a pattern of items", `{"type":"object","properties":{"v":{"items":{"pattern":"(a{0,20}){0,20}b"}}}}`, `{"v":["` + strings.Repeat(strings.Repeat("a", 1000)+`","`, 50) + `"]}`, "arguments: takes too long to validate against the schema"},
+		{"pattern with every instruction alive", `{"type":"object","properties":{"v":{"pattern":"(a{0,20}){0,20}b"}}}`, `{"v":"` + strings.Repeat("a", 50_000) + `"}`, "arguments: takes too long to validate against the schema"},
 		{"wide allOf over a long array", `{"type":"object","properties":{"v":{"items":{"allOf":[` + strings.Repeat(`{"type":"string"},`, 1000) + `{}]}}}}`, `{"v":[` + strings.Repeat(`1,`, 100_000) + `1]}`, "arguments: takes too long to validate against the schema"},
 	}
 	for _, tt := range tests {
@@ -126,6 +130,21 @@ func TestBombs(t *testing.T) {
 				t.Errorf("got %.300v, want %v", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestBoundOfPatternsHoldsForResults checks that the structured part of a result is
+// held to the same bound as arguments are.
+func TestBoundOfPatternsHoldsForResults(t *testing.T) {
+	t.Parallel()
+	s, err := Compile(json.RawMessage(`{"type":"object","properties":{"v":{"pattern":"(a{0,20}){0,20}b"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int]string{100: "must match the pattern", 250_000: "takes too long to validate against the schema"} {
+		if faults := s.Validate(map[string]any{"v": strings.Repeat("a", size)}); !strings.Contains(faults.Error(), want) {
+			t.Errorf("Validate() with %d characters = %.200v, want %q", size, faults, want)
+		}
 	}
 }
 
