@@ -63,7 +63,7 @@ func (s *fileSearch) reportMatches(ctx context.Context, e walkEntry, text []byte
 		s.matches++
 		shown := clipAround(text[start:end], at-start)
 		s.found = append(s.found, map[string]any{"path": e.shown, "line": number, "text": shown})
-		shownTo = s.printMatch(e.shown, text, start, end, number, shownTo, shown)
+		shownTo = s.printMatch(ctx, e.shown, text, start, end, number, shownTo, shown)
 		if s.chars <= 0 {
 			s.stopped = fmt.Sprintf("stopped after %s because the result is full; give a narrower pattern, path or glob", countOf(s.matches, "match", "matches"))
 			return errStopWalk
@@ -75,7 +75,7 @@ func (s *fileSearch) reportMatches(ctx context.Context, e walkEntry, text []byte
 
 // printMatch writes a matching line with the lines around it and returns the
 // number of the last line written, which is not written again.
-func (s *fileSearch) printMatch(name string, text []byte, start, end, number, shownTo int, shown string) int {
+func (s *fileSearch) printMatch(ctx context.Context, name string, text []byte, start, end, number, shownTo int, shown string) int {
 	around := s.in.Context
 	if around == 0 {
 		s.printLine(name, number, ':', shown)
@@ -95,18 +95,18 @@ func (s *fileSearch) printMatch(name string, text []byte, start, end, number, sh
 		at = lineEnd + 1
 	}
 	s.printLine(name, number, ':', shown)
-	return s.printLinesAfter(name, text, end, number)
+	return s.printLinesAfter(ctx, name, text, end, number)
 }
 
 // printLinesAfter writes the lines after a match, up to the next match.
-func (s *fileSearch) printLinesAfter(name string, text []byte, end, number int) int {
+func (s *fileSearch) printLinesAfter(ctx context.Context, name string, text []byte, end, number int) int {
 	for range s.in.Context {
 		at := end + 1
 		if at >= len(text) {
 			break
 		}
 		_, lineEnd := lineBounds(text, at)
-		if next, err := s.matcher.nextMatch(text[:lineEnd], at, noDeadline); err == nil && next >= 0 {
+		if next, err := s.matcher.nextMatch(text[:lineEnd], at, ctx.Err); err == nil && next >= 0 {
 			break // It will be written as a match of its own.
 		}
 		number++
@@ -115,9 +115,6 @@ func (s *fileSearch) printLinesAfter(name string, text []byte, end, number int) 
 	}
 	return number
 }
-
-// noDeadline serves where a chunk is too short to ask the context.
-func noDeadline() error { return nil }
 
 // printLine writes one line of the result: a colon after the number for a match, a
 // hyphen for a line around it.

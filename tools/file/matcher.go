@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"regexp/syntax"
 	"strings"
@@ -13,10 +14,11 @@ import (
 const (
 	// maxPatternBytes bounds a search pattern.
 	maxPatternBytes = 10_000
-	// maxProgram bounds the instructions of a compiled expression. Matching
-	// takes at most text times instructions, so this and matchChunk bound
-	// the time between two looks at the context.
+	// maxProgram bounds the instructions of a compiled expression.
 	maxProgram = 1000
+	// maxUnasked bounds instructions times bytes, which matching takes at most,
+	// between two looks at the context: 50 ms.
+	maxUnasked = 4 << 20
 	// matchChunk is how much text a regular expression sees at once; it is
 	// extended to the end of the line.
 	matchChunk = 64 << 10
@@ -41,6 +43,8 @@ type textMatcher struct {
 	literal []byte
 	// expression is nil for a literal.
 	expression *regexp.Regexp
+	// program is the number of its instructions.
+	program int
 	// lower holds the text in lower case when folded is true.
 	folded bool
 	lower  []byte
@@ -103,6 +107,7 @@ func (m *textMatcher) compileExpression(pattern string, foldCase bool) error {
 	if len(program.Inst) > maxProgram {
 		return fmt.Errorf("the expression is too large: %d instructions, at most %d are allowed", len(program.Inst), maxProgram)
 	}
+	m.program = len(program.Inst)
 	m.expression, err = regexp.Compile(flags + pattern)
 	return err
 }
@@ -142,13 +147,62 @@ func (m *textMatcher) nextMatch(text []byte, from int, alive func() error) (int,
 			return -1, err
 		}
 		end := chunkEnd(text, from)
+		at, err := m.findExpression(text[from:end], alive)
+		if err != nil {
+			return -1, err
+		}
 		// An empty match at the end of a chunk belongs to no line of it.
-		if at := m.expression.FindIndex(text[from:end]); at != nil && from+at[0] < end {
-			return from + at[0], nil
+		if at >= 0 && from+at < end {
+			return from + at, nil
 		}
 		from = end
 	}
 	return -1, nil
+}
+
+// findExpression returns where the first match of the expression in a chunk begins,
+// -1 when there is none. Where that may take long, it asks on the way whether the
+// call goes on.
+func (m *textMatcher) findExpression(chunk []byte, alive func() error) (int, error) {
+	if m.program*len(chunk) <= maxUnasked {
+		if at := m.expression.FindIndex(chunk); at != nil {
+			return at[0], nil
+		}
+		return -1, nil
+	}
+	r := askingReader{text: chunk, every: maxUnasked / m.program, alive: alive}
+	at := m.expression.FindReaderIndex(&r)
+	switch {
+	case r.err != nil:
+		return -1, r.err
+	case at == nil:
+		return -1, nil
+	default:
+		return at[0], nil
+	}
+}
+
+// askingReader reads the characters of a text. It ends early, with err, when the
+// call does not go on.
+type askingReader struct {
+	text             []byte
+	at, asked, every int
+	alive            func() error
+	err              error
+}
+
+// ReadRune implements [io.RuneReader].
+func (r *askingReader) ReadRune() (char rune, size int, err error) {
+	if r.at-r.asked >= r.every {
+		r.asked = r.at
+		r.err = r.alive()
+	}
+	if r.err != nil || r.at == len(r.text) {
+		return 0, 0, io.EOF
+	}
+	char, size = utf8.DecodeRune(r.text[r.at:])
+	r.at += size
+	return char, size, nil
 }
 
 // chunkEnd returns the end of the chunk that begins at from.

@@ -300,3 +300,29 @@ func BenchmarkGlob(b *testing.B) {
 		g.match("src/internal/some/deep/package/name_test.ts")
 	}
 }
+
+// deadContext is over after so many questions.
+type deadContext struct {
+	context.Context
+	left int
+}
+
+func (c *deadContext) Err() error {
+	if c.left--; c.left < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// TestSearchEndsWithItsCall searches a text that takes long to match, in a call that
+// ends on the way.
+func TestSearchEndsWithItsCall(t *testing.T) {
+	t.Parallel()
+	f := newFakeFS(t)
+	f.writeOutside(t, "a.txt", strings.Repeat("a", 250_000))
+	ctx := &deadContext{Context: t.Context(), left: 8}
+	_, err := searchFiles(ctx, newCall(f), searchInput{Pattern: "(a{0,20}){0,20}b", Regex: true})
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.left < -8 {
+		t.Errorf("searchFiles() = %v after %d questions too many, want the end of the call", err, -1-ctx.left)
+	}
+}
