@@ -17,6 +17,8 @@ package schema
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"sync"
 	"sync/atomic"
@@ -183,6 +185,15 @@ type Document struct {
 // computed at each call; the caller owns the slice.
 func (d *Document) Canonical() []byte {
 	return appendJSON(make([]byte, 0, len(d.JSON)), d.Value, true)
+}
+
+// Digest returns the SHA-256 of [Document.Canonical] in hexadecimal digits.
+func (d *Document) Digest() string {
+	var few [512]byte // on the stack
+	sum := sha256.Sum256(appendJSON(few[:0], d.Value, true))
+	var text [2 * sha256.Size]byte
+	hex.Encode(text[:], sum[:])
+	return string(text[:])
 }
 
 // Parse decodes the arguments of a call strictly, before it is known which
