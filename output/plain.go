@@ -85,6 +85,10 @@ func (p *plainPass) cleanFrom(i int) string {
 		case b < utf8.RuneSelf:
 			i = p.handleControl(i, b)
 		default:
+			if end := p.skipOrdinary(i); end > i {
+				i = end
+				continue
+			}
 			i = p.handleWide(i)
 		}
 	}
@@ -92,6 +96,67 @@ func (p *plainPass) cleanFrom(i int) string {
 		return p.s
 	}
 	return string(append(p.out, p.s[p.from:]...))
+}
+
+// skipOrdinary returns the index after the characters at i that stay as they
+// are wherever they stand: those of scripts, with printable ASCII in between.
+func (p *plainPass) skipOrdinary(i int) int {
+	const special = hidden | lineBreak | combining
+	s, start, prev := p.s, i, p.prev
+	for i+3 < len(s) {
+		a, b, c := s[i], s[i+1], s[i+2]
+		var r rune
+		var n int
+		switch {
+		case a < utf8.RuneSelf:
+			if stops[a] != 0 {
+				return p.passTo(start, i, prev)
+			}
+			prev = rune(a)
+			i++
+			continue
+		case a-0xC2 < 0xE0-0xC2 && b&0xC0 == 0x80:
+			r, n = rune(a&0x1F)<<6|rune(b&0x3F), 2
+		case a-0xE1 < 0xF0-0xE1 && a != 0xED && b&0xC0 == 0x80 && c&0xC0 == 0x80:
+			r, n = rune(a&0x0F)<<12|rune(b&0x3F)<<6|rune(c&0x3F), 3
+		case a == 0xF0 && b == 0x9F && c-0x80 < 0x2C && s[i+3]&0xC0 == 0x80:
+			// U+1F000 to U+1FAFF are all pictographs.
+			prev = 0x1F000 | rune(c&0x3F)<<6 | rune(s[i+3]&0x3F)
+			i += 4
+			continue
+		default:
+			return p.passTo(start, i, prev)
+		}
+		if p.classes[r&0xFFFF]&special != 0 && !p.joinsPictographs(r, prev, i+n) {
+			return p.passTo(start, i, prev)
+		}
+		prev = r
+		i += n
+	}
+	return p.passTo(start, i, prev)
+}
+
+// joinsPictographs reports whether r, which ends at i, is a joiner between two
+// pictographs of the higher planes, or the variation selector of one: the common
+// cases of what neededLength says.
+func (p *plainPass) joinsPictographs(r, prev rune, i int) bool {
+	switch r {
+	case 0x200D:
+		return prev-0x1F000 < 0xB00 && prev >= 0x1F000 && i+2 < len(p.s) && p.s[i] == 0xF0 && p.s[i+1] == 0x9F && p.s[i+2]-0x80 < 0x2C
+	case 0xFE0F:
+		return p.classes.classOf(prev)&(pictograph|hidden) == pictograph
+	default:
+		return false
+	}
+}
+
+// passTo notes that the text from start to end stays and ends with a character,
+// and returns end.
+func (p *plainPass) passTo(start, end int, last rune) int {
+	if end > start {
+		p.prev, p.marks = last, 0
+	}
+	return end
 }
 
 // replaceBytes replaces the bytes from i to end by with.
