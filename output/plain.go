@@ -68,6 +68,10 @@ type plainPass struct {
 	// open and lineOpen are the indices up to which no control string has
 	// an end: in the whole text, and on the line for raw bytes.
 	open, lineOpen int
+	// spans are parts of the result that get their places in s, nil for none;
+	// starts and ends say how many have theirs.
+	spans        []markedSpan
+	starts, ends int
 }
 
 // cleanFrom cleans the text from i on; what lies before is printable ASCII.
@@ -164,7 +168,11 @@ func (p *plainPass) replaceBytes(i, end int, with string) int {
 	if p.out == nil {
 		p.out = make([]byte, 0, len(p.s))
 	}
-	p.out = append(append(p.out, p.s[p.from:i]...), with...)
+	p.out = append(p.out, p.s[p.from:i]...)
+	if p.spans != nil {
+		p.placeSpans(i, end, len(with))
+	}
+	p.out = append(p.out, with...)
 	p.from = end
 	if with != "" {
 		p.prev, _ = utf8.DecodeRuneInString(with)
