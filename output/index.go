@@ -56,10 +56,28 @@ func wideSymbol(r rune, c runeClass) symbol {
 	case c&alike != 0:
 		return symbols[lookalikeASCII(r)]
 	default:
-		// Fibonacci hashing: the multiplier is 2^32 over the golden ratio.
-		return shifted | symbol(1+uint32(r)*0x9E3779B9>>26%63)
+		return spreadSymbol(r)
 	}
 }
+
+// spreadSymbol spreads characters over all symbols by Fibonacci hashing: the
+// multiplier is 2^32 over the golden ratio.
+func spreadSymbol(r rune) symbol {
+	return shifted | symbol(1+uint32(r)*0x9E3779B9>>26%63)
+}
+
+// symbolTable maps the characters of the basic plane. Those of ASCII and of
+// higher planes are not in it.
+type symbolTable [1 << 16]symbol
+
+// wideSymbols returns the table, built on first use.
+var wideSymbols = sync.OnceValue(func() *symbolTable {
+	t, classes := new(symbolTable), basicPlane()
+	for r := range t {
+		t[r] = wideSymbol(rune(r), classes.classOf(rune(r)))
+	}
+	return t
+})
 
 // anchorRule says what to do where an anchor is found.
 type anchorRule uint8
@@ -80,6 +98,22 @@ const (
 	ruleLiteral
 	rules
 )
+
+// symbolPair is what two bytes of ASCII do to the register.
+type symbolPair struct {
+	codes uint16
+	shift uint8
+}
+
+// symbolPairs maps two bytes of ASCII, the first lowest.
+var symbolPairs = sync.OnceValue(func() *[1 << 15]symbolPair {
+	t := new([1 << 15]symbolPair)
+	for i := range t {
+		a, b := symbols[i&0xFF], symbols[i>>8]
+		t[i] = symbolPair{uint16(a&63)<<(b>>8) | uint16(b&63), uint8(a>>8 + b>>8)}
+	}
+	return t
+})
 
 // anchor is a run of symbols to look for.
 type anchor struct {
