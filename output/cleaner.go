@@ -28,6 +28,7 @@ package output
 import (
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	sallyport "github.com/sallyport/sallyport"
@@ -50,10 +51,14 @@ type Options struct {
 type Cleaner struct {
 	// values holds what is known, as it was given.
 	values map[string]struct{}
-	// needles and forms are what is searched for.
-	needles []needle
-	forms   []needleForm
+	// needles are the values and their lines, without outer blanks and controls
+	// and with lines ended by line feeds. The index finds where one may begin.
+	needles []string
+	anchors []anchor // of the needles, until the index is made
 	index   *anchorIndex
+	// automata compare the text there with all needles, one for each shape.
+	// They are made when they are first needed.
+	automata [shapes]func() *automaton
 	// digits is true when a known value may appear as a JSON number.
 	digits bool
 	// derived is the last Cleaner that With made of this one.
@@ -131,6 +136,9 @@ func compileCleaner(values map[string]struct{}) (*Cleaner, error) {
 		return nil, err
 	}
 	c.index = newIndex(staticAnchors(), c.formAnchors())
+	for shape := range shapes {
+		c.automata[shape] = sync.OnceValue(func() *automaton { return newFormAutomaton(c.needles, shape) })
+	}
 	return c, nil
 }
 

@@ -11,7 +11,7 @@ import (
 // characters of a secret are escaped and others are not, it sees neither the one
 // anchor nor the other. A second register, which sees what escapes stand for, runs
 // over the surroundings of each escape: from the ten symbols in front of it to the
-// ten behind it.
+// ten behind it. It sees no backslashes: escaping twice adds more of them.
 
 // escapeBack bounds the bytes in front of an escape that are looked at: blanks
 // beyond ASCII may stand between the symbols.
@@ -20,7 +20,7 @@ const escapeBack = 16 * window
 // sweepEscaped notes the known values of which parts of the beginning are
 // escaped.
 func (w *sweeper) sweepEscaped() {
-	if len(w.c.forms) == 0 {
+	if len(w.c.needles) == 0 {
 		return
 	}
 	next := escapeFinder{s: w.s}
@@ -37,20 +37,31 @@ func (w *sweeper) sweepEscaped() {
 	}
 }
 
+// escapeBytes are the bytes with which an escape may begin, beginsEscape says so for
+// each byte.
+const escapeBytes = "%&\\\n"
+
+var beginsEscape = func() (t [256]bool) {
+	for _, b := range []byte(escapeBytes) {
+		t[b] = true
+	}
+	return t
+}()
+
 // escapeFinder finds the bytes with which an escape may begin, each kind by
 // itself: a text has few of most kinds.
 type escapeFinder struct {
 	s  string
-	at [4]int // one more than the next place of each kind; 0 before the first look
+	at [len(escapeBytes)]int // one more than the next place of each kind; 0 before the first look
 }
 
 // nextIndex returns the next place at or behind i, the length of the text
 // when there is none.
 func (e *escapeFinder) nextIndex(i int) int {
 	first := len(e.s)
-	for k, b := range [...]byte{'%', '&', '\\', '\n'} {
+	for k := range e.at {
 		if i < len(e.s) && e.at[k] <= i {
-			e.at[k] = e.findByte(i, b) + 1
+			e.at[k] = e.findByte(i, escapeBytes[k]) + 1
 		}
 		first = min(first, e.at[k]-1)
 	}
@@ -87,7 +98,7 @@ func followsEscape(b, c byte) bool {
 	case b == '&':
 		return c == '#' || isAlnum(c)
 	default:
-		return c == 'u' || c == 'x' || c == '\\'
+		return c == 'u' || c == 'U' || c == 'x' || c == '\\'
 	}
 }
 
@@ -114,14 +125,16 @@ func (w *sweeper) sweepAround(start, at int, whole bool) int {
 	var (
 		v      uint64
 		starts [window]int
+		leads  [window]int // starts with the backslashes in front
 		seen   int
 	)
-	if w.classes == nil {
-		w.classes = basicPlane()
-	}
+	slashes := -1 // where the backslashes before the next symbol begin
 	i := start
 	for left := window; i < len(w.s) && left > 0; {
-		r, end := w.decodeEscape(i)
+		r, end := rune(0), i
+		if beginsEscape[w.s[i]] {
+			r, end = w.decodeEscape(i)
+		}
 		if end > i {
 			left = window
 		} else if end = i + 1; w.s[i] < utf8.RuneSelf {
@@ -133,9 +146,12 @@ func (w *sweeper) sweepAround(start, at int, whole bool) int {
 			r, n = decodeRune(w.s, i)
 			end = i + n
 		}
+		if slashes < 0 && (r == '\\' || w.s[i] == '\\') {
+			slashes = i
+		}
 		sym := symbol(0)
 		switch {
-		case r < 0:
+		case r < 0 || r == '\\':
 		case r < utf8.RuneSelf:
 			sym = symbols[r]
 		default:
@@ -143,29 +159,34 @@ func (w *sweeper) sweepAround(start, at int, whole bool) int {
 		}
 		if sym != 0 {
 			starts[seen%window] = i
+			if leads[seen%window] = i; slashes >= 0 {
+				leads[seen%window] = slashes
+			}
+			slashes = -1
 			seen++
 			v = v<<symbolBits | uint64(sym&63)
 			if i >= at {
 				left--
 			}
-			w.checkEscaped(v, &starts, seen)
+			w.checkEscaped(v, &starts, &leads, seen)
 		}
 		i = end
 	}
 	return i
 }
 
-// checkEscaped compares the forms whose anchors end here.
-func (w *sweeper) checkEscaped(v uint64, starts *[window]int, seen int) {
-	key := v & keyMask
-	if w.c.index.bits[key/64]>>(key%64)&1 == 0 {
+// checkEscaped notes where the forms begin whose anchors end here.
+func (w *sweeper) checkEscaped(v uint64, starts, leads *[window]int, seen int) {
+	if !w.c.index.holdsKey(v) {
 		return
 	}
-	bucket := w.c.index.anchorsOf(key)
-	for k := range bucket {
-		a := &bucket[k]
-		if a.rule == ruleForm && v&a.mask == a.code && int(a.size) <= seen && w.c.forms[a.arg].shape == shapeText {
-			w.matchForm(int(a.arg), starts[(seen-int(a.size))%window])
+	places := w.c.index.placesOf(v & keyMask)
+	for k := range places {
+		a := &places[k]
+		if a.rule == ruleForm && !a.isAhead && v&a.mask == a.code && int(a.size) <= seen && formShape(a.arg) != shapeHex {
+			first := (seen - int(a.size)) % window
+			w.addStart(formShape(a.arg), starts[first])
+			w.addStart(formShape(a.arg), leads[first])
 		}
 	}
 }
@@ -213,7 +234,7 @@ func lineSignStart(s string, i int) int {
 func firstSign(s string, end int) byte {
 	const most = 256
 	from := max(0, end-most)
-	n := strings.LastIndexByte(s[from:end], '\n')
+	n := lastLineFeed(s[from:end])
 	if n < 0 && from > 0 {
 		return 0
 	}
@@ -225,32 +246,71 @@ func firstSign(s string, end int) byte {
 	return 0
 }
 
-// decodeBackslash reads \uXXXX and \xXX, behind any number of backslashes; of a
-// surrogate pair the first half only, whose symbol is as good as another.
+// decodeBackslash reads \uXXXX, \UXXXXXXXX and \xXX, behind any number of
+// backslashes. Two or more in front of a quotation mark or a slash, and three or
+// more elsewhere, come from escaping twice and stand for nothing, which is -1.
 func decodeBackslash(s string, i int) (rune, int) {
 	k := i
 	for k < len(s) && s[k] == '\\' && k-i < maxBackslashes {
 		k++
 	}
+	r, end := decodeHex(s, k)
+	switch {
+	case end > k:
+		if r>>10 == 0xD800>>10 {
+			if lo, after := lowHalf(s, end, k-i); after > end {
+				return (r-0xD800)<<10 + lo - 0xDC00 + 0x10000, after
+			}
+		}
+		return r, end
+	case k-i > 2, k-i == 2 && k < len(s) && (s[k] == '"' || s[k] == '/'):
+		return -1, k
+	default:
+		return 0, i
+	}
+}
+
+// decodeHex reads what stands behind the backslashes of \uXXXX, \UXXXXXXXX and
+// \xXX.
+func decodeHex(s string, k int) (rune, int) {
 	size := 0
 	switch {
-	case k < len(s) && s[k] == 'u':
+	case k >= len(s):
+	case s[k] == 'u':
 		size = 4
-	case k < len(s) && s[k] == 'x':
+	case s[k] == 'U':
+		size = 8
+	case s[k] == 'x':
 		size = 2
 	}
 	if size == 0 || k+size >= len(s) {
-		return 0, i
+		return 0, k
 	}
 	r := rune(0)
 	for _, b := range []byte(s[k+1 : k+1+size]) {
 		d := hexValue(b)
-		if d > 15 {
-			return 0, i
+		if d > 15 || r > utf8.MaxRune {
+			return 0, k
 		}
 		r = r<<4 | rune(d)
 	}
+	if r > utf8.MaxRune {
+		return 0, k
+	}
 	return r, k + 1 + size
+}
+
+// lowHalf reads the second half of a surrogate pair, behind as many backslashes
+// as the first.
+func lowHalf(s string, i, slashes int) (rune, int) {
+	k := i
+	for k < len(s) && s[k] == '\\' && k-i < slashes {
+		k++
+	}
+	if lo, end := decodeHex(s, k); k-i == slashes && lo>>10 == 0xDC00>>10 {
+		return lo, end
+	}
+	return 0, i
 }
 
 func decodeReference(s string, i int) (rune, int) {

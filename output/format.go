@@ -171,9 +171,7 @@ func formatAnchors() []anchor {
 			all = append(all, headAnchor(f.prefix, ruleFormat, i))
 			continue
 		}
-		for _, b := range []byte("0123456789abcdef") {
-			all = append(all, headAnchor(f.prefix+string(b), ruleFormat, i))
-		}
+		all = append(all, pairAnchor(f.prefix, ruleFormat, i))
 	}
 	return all
 }

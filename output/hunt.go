@@ -82,6 +82,57 @@ type reading struct {
 	early, until int
 }
 
+// run finds all values of a shape.
+func (h *hunt) run(shape formShape, a *automaton) {
+	h.shape, h.a, h.next = shape, a, 0
+	h.live, h.trail.steps = h.live[:0], h.trail.steps[:0]
+	for h.seed = h.starts.nextFrom(0); ; {
+		at := h.seed
+		if n := len(h.live); n > 0 {
+			at = min(at, h.live[n-1].at)
+		}
+		if at >= len(h.m.s) {
+			return
+		}
+		if len(h.live) > maxReadings {
+			h.withhold()
+			return
+		}
+		h.takeGroup(at)
+		for i := range h.group {
+			h.steps++
+			h.read(h.group[i], len(h.group) == 1)
+		}
+		if h.seed < h.next {
+			h.seed = h.starts.nextFrom(h.next)
+		}
+		h.forget()
+	}
+}
+
+// takeGroup takes the readings that are at one place from the live ones, and
+// adds those that begin there. One that passes there holds that beginning
+// already.
+func (h *hunt) takeGroup(at int) {
+	n := len(h.live)
+	passes := false
+	for ; n > 0 && h.live[n-1].at == at; n-- {
+		passes = passes || !h.live[n-1].spaced
+	}
+	h.group = append(h.group[:0], h.live[n:]...)
+	h.live = h.live[:n]
+	h.next = at + 1
+	if at != h.seed {
+		return
+	}
+	if h.shape == shapeText {
+		h.addSpaced(at)
+	}
+	if !passes {
+		h.group = append(h.group, reading{at: at, step: noStep})
+	}
+}
+
 // forget drops the steps that are no longer needed.
 func (h *hunt) forget() {
 	if len(h.live) == 0 {
@@ -97,6 +148,16 @@ func (h *hunt) forget() {
 // reading.
 func (h *hunt) isCrowded(c *reading) bool {
 	return len(h.trail.steps) > spareSteps+4*int(h.a.nodes[c.node].depth)
+}
+
+// withhold gives up the rest of a text that can be read in too many ways: all
+// of it is noted, from the earliest place where a value may begin.
+func (h *hunt) withhold() {
+	start := len(h.m.s)
+	for i := range h.live {
+		start = min(start, h.startOf(&h.live[i], h.live[i].node))
+	}
+	h.join(markedSpan{start, len(h.m.s), markSecret})
 }
 
 // join adds what was found, joined with what it overlaps. It ends behind
@@ -115,6 +176,47 @@ func (h *hunt) startOf(c *reading, node int32) int {
 	return h.trail.startOf(c.step, int(h.a.nodes[node].depth))
 }
 
+// move goes on with a reading whose next character, from start to end, is r.
+func (h *hunt) move(c reading, r rune, start, end int) {
+	h.steps++
+	if h.a.collapses && (r == ' ' || r == '\\') && r == h.a.nodes[c.node].label {
+		if c.at = end; h.a.nodes[c.node].found > 0 {
+			h.report(&c)
+		}
+		h.push(c)
+		return
+	}
+	if h.advance(&c, r, start, end) {
+		h.push(c)
+	}
+}
+
+// stay goes on with a reading behind text that adds no character to it.
+func (h *hunt) stay(c reading, end int) {
+	if c.node != 0 {
+		c.at = end
+		h.push(c)
+	}
+}
+
+// advance is move without the last step; it is false where no value goes on.
+func (h *hunt) advance(c *reading, r rune, start, end int) bool {
+	v := h.a.nextNode(c.node, r, &h.steps)
+	if v == 0 {
+		return false
+	}
+	n := &h.a.nodes[v]
+	lost := n.depth <= h.a.nodes[c.node].depth
+	c.at, c.node, c.step = end, v, h.trail.add(c.step, start)
+	if lost && n.depth < shallow && !h.isAnchored(c) {
+		return false
+	}
+	if n.found > 0 {
+		h.report(c)
+	}
+	return true
+}
+
 // isAnchored reports whether a value may begin in what c holds. The anchor may
 // stand a little behind: at another of several backslashes, or in what was read
 // in another way.
@@ -125,6 +227,33 @@ func (h *hunt) isAnchored(c *reading) bool {
 		start = min(start, c.early)
 	}
 	return h.starts.containsAny(start, c.at)
+}
+
+// report notes the value that ends where c is.
+func (h *hunt) report(c *reading) {
+	n := &h.a.nodes[c.node]
+	to := h.trail.steps[c.step].count
+	from := to - int(n.found)
+	var x markedSpan
+	if c.end > 0 && from >= c.from && from < c.to {
+		// It begins inside the last one, which is noted.
+		x.start = c.end - 1
+	} else {
+		x.start = h.trail.startOf(c.step, int(n.found))
+		if n.lead && x.start > 0 && isBase64(h.m.s[x.start-1]) {
+			x.start--
+		}
+		c.from = from
+	}
+	if from < c.until {
+		x.start = min(x.start, c.early)
+	}
+	x.end = c.at
+	if h.shape == shapeBase64 {
+		x.end = h.m.paddingEnd(c.at, n.trail)
+	}
+	c.to, c.end = to, c.at
+	h.join(x)
 }
 
 // push adds a reading to go on with. Where another one is at its place, and the

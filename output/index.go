@@ -1,7 +1,6 @@
 package output
 
 import (
-	"cmp"
 	"math/bits"
 	"slices"
 	"strings"
@@ -121,48 +120,99 @@ type anchor struct {
 	rule       anchorRule
 	// size is the number of symbols.
 	size uint8
-	// arg is the index of the form, format, name or literal.
+	// arg is the shape of the form, or the index of the format, name or literal.
 	arg int32
 }
 
-// anchorIndex finds anchors by their lowest three symbols: a bit says whether
-// there is any, the rank of the bit is the number of the bucket.
-type anchorIndex struct {
-	bits    [(keyMask + 1) / 64]uint64
-	rank    [(keyMask + 1) / 64]uint32
-	first   []uint32
-	anchors []anchor
+// anchorPlace is an anchor as the register has it, whole or, when isAhead is
+// true, without its last symbol.
+type anchorPlace struct {
+	anchor
+	isAhead bool
 }
 
-// newIndex builds an index of the anchors in all lists.
+// anchorIndex finds anchors by their last three symbols and by the three in front
+// of the last one, so that a look behind every second symbol finds all. A bit
+// says whether there is any, the rank of the bit is the number of the bucket.
+type anchorIndex struct {
+	bits   [(keyMask + 1) / 64]uint64
+	rank   [(keyMask + 1) / 64]uint32
+	first  []uint32
+	places []anchorPlace
+}
+
+// newIndex builds an index of the anchors in all lists. In a bucket, they stay in
+// order.
 func newIndex(lists ...[]anchor) *anchorIndex {
 	x := new(anchorIndex)
-	x.anchors = slices.Concat(lists...)
-	slices.SortStableFunc(x.anchors, func(a, b anchor) int {
-		return cmp.Compare(a.code&keyMask, b.code&keyMask)
-	})
-	last := uint64(keyMask + 1)
-	for i, a := range x.anchors {
-		if key := a.code & keyMask; key != last {
-			last = key
-			x.bits[key/64] |= 1 << (key % 64)
-			x.first = append(x.first, uint32(i))
+	for _, list := range lists {
+		for i := range list {
+			list[i].eachKey(func(key uint64, _ bool) { x.bits[key/64] |= 1 << (key % 64) })
 		}
 	}
-	x.first = append(x.first, uint32(len(x.anchors)))
 	n := uint32(0)
 	for i, w := range x.bits {
 		x.rank[i] = n
 		n += uint32(bits.OnesCount64(w))
 	}
+	// The number of a bucket is counted two places behind it, so that its end is
+	// its beginning when the places have been filled.
+	x.first = make([]uint32, n+2)
+	for _, list := range lists {
+		for i := range list {
+			list[i].eachKey(func(key uint64, _ bool) { x.first[x.bucketOf(key)+2]++ })
+		}
+	}
+	for i := 2; i < len(x.first); i++ {
+		x.first[i] += x.first[i-1]
+	}
+	x.places = make([]anchorPlace, x.first[n+1])
+	for _, list := range lists {
+		for i := range list {
+			list[i].eachKey(func(key uint64, isAhead bool) {
+				next := &x.first[x.bucketOf(key)+1]
+				x.places[*next] = anchorPlace{list[i], isAhead}
+				*next++
+			})
+		}
+	}
 	return x
 }
 
-// anchorsOf returns the anchors of a key whose bit is set.
-func (x *anchorIndex) anchorsOf(key uint64) []anchor {
+// eachKey calls add with the keys that the register has behind the last symbol and
+// in front of it. A place at which any symbol may stand makes one for each.
+func (a *anchor) eachKey(add func(key uint64, isAhead bool)) {
+	for _, isAhead := range [...]bool{false, true} {
+		code, mask := a.code, a.mask
+		if isAhead {
+			code, mask = code>>symbolBits, mask>>symbolBits
+		}
+		for rest := uint64(0); ; {
+			add((code|rest)&keyMask, isAhead)
+			// Count in the bits that the mask leaves open.
+			if rest = ((rest | mask) + 1) & keyMask &^ mask; rest == 0 {
+				break
+			}
+		}
+	}
+}
+
+// holdsKey reports whether anything has the lowest three symbols of a register.
+func (x *anchorIndex) holdsKey(v uint64) bool {
+	key := v & keyMask
+	return x.bits[key/64]>>(key%64)&1 != 0
+}
+
+// bucketOf returns the number of the bucket of a key whose bit is set.
+func (x *anchorIndex) bucketOf(key uint64) uint32 {
 	below := x.bits[key/64] & (1<<(key%64) - 1)
-	n := x.rank[key/64] + uint32(bits.OnesCount64(below))
-	return x.anchors[x.first[n]:x.first[n+1]]
+	return x.rank[key/64] + uint32(bits.OnesCount64(below))
+}
+
+// placesOf returns what has a key whose bit is set.
+func (x *anchorIndex) placesOf(key uint64) []anchorPlace {
+	n := x.bucketOf(key)
+	return x.places[x.first[n]:x.first[n+1]]
 }
 
 // codesOf returns the symbols of s.
@@ -209,14 +259,14 @@ func tailAnchor(s string, r anchorRule, arg int) anchor {
 // from the third to the tenth symbol: the end that ordinary text has least
 // often is taken, because the last three symbols select it. It is false for a
 // text with fewer symbols.
-func rarestAnchor(s string, r anchorRule) (anchor, bool) {
+func rarestAnchor(s string, r anchorRule, arg int) (anchor, bool) {
 	run := codesOf(s)
 	run = run[:min(len(run), window)]
 	if len(run) < keySymbols {
 		return anchor{}, false
 	}
 	best, least := 0, 1<<30
-	for end := keySymbols; end <= len(run); end++ {
+	for end := min(len(run), keySymbols+1); end <= len(run); end++ {
 		cost := 1
 		for _, c := range run[end-keySymbols : end] {
 			cost *= symbolFrequency(c)
@@ -228,7 +278,7 @@ func rarestAnchor(s string, r anchorRule) (anchor, bool) {
 			best, least = end, cost
 		}
 	}
-	return packAnchor(run[:best], r, 0), true
+	return packAnchor(run[:best], r, arg), true
 }
 
 // symbolFrequency returns how often a symbol occurs in text, roughly.
@@ -240,15 +290,11 @@ func symbolFrequency(code uint64) int {
 	return max(1, 12-strings.IndexByte(letters, byte('a'+code-1))/2)
 }
 
-// pairAnchors makes the anchors of two characters followed by any symbol.
-func pairAnchors(s string, r anchorRule) []anchor {
-	run := append(codesOf(s), 0)
-	all := make([]anchor, 0, 1<<symbolBits)
-	for c := range uint64(1 << symbolBits) {
-		run[2] = c
-		all = append(all, packAnchor(run, r, 0))
-	}
-	return all
+// pairAnchor makes the anchor of two characters followed by any symbol.
+func pairAnchor(s string, r anchorRule, arg int) anchor {
+	a := packAnchor(codesOf(s), r, arg)
+	a.code, a.mask, a.size = a.code<<symbolBits, a.mask<<symbolBits, a.size+1
+	return a
 }
 
 // staticAnchors returns the anchors of everything but the known secrets; they

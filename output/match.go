@@ -1,40 +1,14 @@
 package output
 
-import (
-	"slices"
-	"strings"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
-// matchForm compares a form of a needle with the text at start.
-func (w *sweeper) matchForm(id, start int) {
-	f := &w.c.forms[id]
-	n := &w.c.needles[f.needle]
-	m := matcher{s: w.s, classes: basicPlane()}
-	x := markedSpan{start: start, mark: markSecret}
-	var ok bool
-	switch f.shape {
-	case shapeText:
-		if x.end, ok = m.matchText(start, n); !ok {
-			x.end, ok = m.matchSpaced(start, n)
-		}
-	case shapeHex:
-		x.end, ok = m.matchHex(start, n.raw)
-	case shapeBase64:
-		if x.end, ok = m.matchBase64(start, f.digits); ok {
-			x = m.widenSpan(x, f)
-		}
-	}
-	if ok {
-		w.addSpan(x)
-	}
-}
-
-// matcher compares needles with a text. Its methods return the index after
-// the match.
+// matcher reads what a text says. Its methods return the index after what
+// they read.
 type matcher struct {
 	s       string
 	classes *classTable
+	// looks is how many bytes and gaps were looked at on the way.
+	looks int
 }
 
 // byteAt returns the byte at i, 0 beyond the end.
@@ -48,6 +22,10 @@ func (m *matcher) byteAt(i int) byte {
 // readByte returns the byte after any gap at i, 0 beyond the end, and the index
 // after it. What escapes consist of is read so, because they may be split too.
 func (m *matcher) readByte(i int) (byte, int) {
+	if i < len(m.s) && m.s[i] > ' ' && m.s[i] < utf8.RuneSelf {
+		m.looks++
+		return m.s[i], i + 1
+	}
 	i, _ = m.skipGap(i)
 	return m.byteAt(i), i + 1
 }
@@ -57,6 +35,7 @@ func (m *matcher) readByte(i int) (byte, int) {
 func (m *matcher) skipGap(i int) (int, bool) {
 	line := false
 	for i < len(m.s) {
+		m.looks++
 		switch b := m.s[i]; {
 		case b == '\n' || b == '\r':
 			line = true
@@ -113,81 +92,4 @@ func isSign(c byte) bool {
 	default:
 		return false
 	}
-}
-
-// indexSet is a small set of indices: where a match may stand when the text can
-// be read in two ways, such as "%25" for the needles "%2…" and "%".
-type indexSet struct {
-	at [8]int
-	n  int
-}
-
-func (p *indexSet) add(i int) {
-	if i >= 0 && p.n < len(p.at) && !slices.Contains(p.at[:p.n], i) {
-		p.at[p.n] = i
-		p.n++
-	}
-}
-
-// matchText compares a needle with the text at i, where each character may be
-// written as it is or escaped.
-func (m *matcher) matchText(i int, n *needle) (int, bool) {
-	if n.single != "" && strings.HasPrefix(m.s[i:], n.single) {
-		return i + len(n.single), true
-	}
-	var cur indexSet
-	cur.add(i)
-	for k := range n.units {
-		u := &n.units[k]
-		var then indexSet
-		for _, p := range cur.at[:cur.n] {
-			if u.r == ' ' {
-				m.addBlanks(p, u, &then)
-				continue
-			}
-			if u.optional {
-				m.addControls(p, &then)
-				continue
-			}
-			q, line := m.skipGap(p)
-			m.addSpellings(q, u, &then)
-			if wide, broken := m.skipWideGap(q); wide > q {
-				q, line = wide, line || broken
-				m.addSpellings(q, u, &then)
-			}
-			if after := m.skipLineSign(q); line && after > q {
-				m.addSpellings(after, u, &then)
-			}
-		}
-		if then.n == 0 {
-			return 0, false
-		}
-		cur = then
-	}
-	return slices.Max(cur.at[:cur.n]), true
-}
-
-// matchSpaced compares a needle with text that has blanks after every
-// character.
-func (m *matcher) matchSpaced(i int, n *needle) (int, bool) {
-	const most = 3
-	if n.single == "" {
-		return 0, false
-	}
-	for k := range n.units {
-		if k > 0 {
-			p := i
-			for n := 0; n < most && m.byteAt(i) == ' '; n++ {
-				i, _ = m.skipWideGap(i + 1)
-			}
-			if i == p {
-				return 0, false
-			}
-		}
-		if !strings.HasPrefix(m.s[i:], n.units[k].text) {
-			return 0, false
-		}
-		i += len(n.units[k].text)
-	}
-	return i, true
 }

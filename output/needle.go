@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -34,46 +35,24 @@ var (
 	errMany  = fmt.Errorf("output: the secret values have more than %d lines", maxNeedles)
 )
 
-// needle is a value, or a line of one, in the shapes that the searches need.
-type needle struct {
-	// raw is the bytes without outer blanks and controls, lines ended by line feeds.
-	raw string
-	// units is the text, one character each.
-	units []needleUnit
-	// single is the text when it has no optional unit, for a fast compare.
-	single string
-}
-
-// needleUnit is one character of a needle, or a run of backslashes.
+// needleUnit is one character of a needle.
 type needleUnit struct {
 	text string
 	r    rune
 	// optional units are controls and hidden characters, which the text may
-	// have lost; those that end a line are among them. An optional blank is
-	// a run of blanks with such characters inside.
+	// have lost; those that end a line are among them.
 	optional, ends bool
 }
 
-// formShape says how a form of a needle is compared.
+// formShape is a kind of encodings of all needles.
 type formShape uint8
 
 const (
 	shapeText formShape = iota
 	shapeHex
 	shapeBase64
+	shapes
 )
-
-// needleForm is one encoding of a needle.
-type needleForm struct {
-	needle int32
-	shape  formShape
-	// digits is the part of the base64 text that the needle alone decides;
-	// lead and trail say that the digit before or after holds some of its
-	// bits too.
-	digits      string
-	lead, trail bool
-	anchors     []anchor
-}
 
 // addNeedles prepares all values, sorted so that the index is always the same.
 func (c *Cleaner) addNeedles() error {
@@ -110,10 +89,9 @@ func (c *Cleaner) addNeedle(raw string, seen map[string]bool) bool {
 	if seen[raw] {
 		return true
 	}
-	n := needle{raw: raw, units: splitUnits(raw)}
-	visible, symbols, optional := 0, 0, false
-	for _, u := range n.units {
-		optional = optional || u.optional
+	visible, symbols := 0, 0
+	units := splitUnits(raw)
+	for _, u := range units {
 		if !u.optional && !isDroppedAtEnds(u.r) && u.r != utf8.RuneError {
 			visible += len(u.text)
 			symbols++
@@ -122,15 +100,12 @@ func (c *Cleaner) addNeedle(raw string, seen map[string]bool) bool {
 	if visible < minSecret || symbols < keySymbols {
 		return false
 	}
-	if !optional {
-		n.single = toPlainText(raw)
-	}
 	seen[raw] = true
 	if _, err := strconv.ParseFloat(raw, 64); err == nil {
 		c.digits = true
 	}
-	c.needles = append(c.needles, n)
-	c.addForms(int32(len(c.needles)-1), &n)
+	c.needles = append(c.needles, raw)
+	c.addAnchors(raw, units)
 	return true
 }
 
@@ -182,32 +157,54 @@ func isDroppedAtEnds(r rune) bool {
 	return r == '\n' || r == '\t' || c&(hidden|lineBreak|blank) != 0
 }
 
-// addForms adds the encodings of a needle.
-func (c *Cleaner) addForms(id int32, n *needle) {
-	text := needleForm{needle: id, shape: shapeText}
-	for _, s := range textForms(n) {
-		text.anchors = addAnchor(text.anchors, s)
-	}
-	hexa := needleForm{needle: id, shape: shapeHex}
-	for _, s := range hexForms(n.raw) {
-		hexa.anchors = addAnchor(hexa.anchors, s)
-	}
-	c.forms = append(c.forms, text, hexa)
-	for offset := range 3 {
-		c.forms = append(c.forms, base64Form(id, n.raw, offset))
-		if crlf := strings.ReplaceAll(n.raw, "\n", "\r\n"); crlf != n.raw {
-			c.forms = append(c.forms, base64Form(id, crlf, offset))
+// addAnchors adds the anchors of all encodings of a needle; their argument is the
+// shape.
+func (c *Cleaner) addAnchors(raw string, units []needleUnit) {
+	add := func(s string, shape formShape) {
+		if a, ok := rarestAnchor(s, ruleForm, int(shape)); ok {
+			c.anchors = append(c.anchors, a)
 		}
 	}
+	for _, s := range textForms(raw, units) {
+		add(s, shapeText)
+	}
+	for _, s := range hexForms(raw) {
+		add(s, shapeHex)
+	}
+	for _, raw := range lineEndings(raw) {
+		for offset := range 3 {
+			digits, _, _ := base64Digits(raw[:min(len(raw), 2*window)], offset)
+			add(digits, shapeBase64)
+		}
+	}
+}
+
+// formAnchors returns the anchors of all needles, each once.
+func (c *Cleaner) formAnchors() []anchor {
+	all := c.anchors
+	c.anchors = nil
+	slices.SortFunc(all, func(a, b anchor) int {
+		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.mask, b.mask), cmp.Compare(a.arg, b.arg))
+	})
+	return slices.Compact(all)
+}
+
+// lineEndings returns a value, and as it is with the line ends of Windows when it
+// has any.
+func lineEndings(raw string) []string {
+	if crlf := strings.ReplaceAll(raw, "\n", "\r\n"); crlf != raw {
+		return []string{raw, crlf}
+	}
+	return []string{raw}
 }
 
 // textForms returns how the beginning of a needle may be written. Encoders
 // leave letters and digits alone or encode everything, so that a needle that
 // begins with four of them needs no more than these.
-func textForms(n *needle) []string {
-	head := n.raw[:min(len(n.raw), 4*window)]
+func textForms(raw string, all []needleUnit) []string {
+	head := raw[:min(len(raw), 4*window)]
 	var units, percent, cString, visible strings.Builder
-	for i, u := range n.units {
+	for i, u := range all {
 		if !u.optional && visible.Len() < 4*window {
 			visible.WriteString(u.text)
 		}
@@ -229,6 +226,9 @@ func textForms(n *needle) []string {
 	}
 	head = strings.ToValidUTF8(head, replacement)
 	quoted, ascii := strconv.Quote(head), strconv.QuoteToASCII(head)
+	for _, s := range []string{visible.String(), quoted[1 : len(quoted)-1], jsonEscape(head, false)} {
+		forms = append(forms, strings.ReplaceAll(s, `\`, ""))
+	}
 	return append(forms, visible.String(), quoted[1:len(quoted)-1], ascii[1:len(ascii)-1],
 		jsonEscape(head, true), jsonEscape(head, false),
 		strings.ReplaceAll(jsonEscape(head, false), "/", `\/`), html.EscapeString(head),
@@ -271,38 +271,14 @@ func hexForms(raw string) []string {
 	return forms
 }
 
-// base64Form returns the digits that a needle decides when offset bytes of
-// something else come before it in a group of three.
-func base64Form(id int32, raw string, offset int) needleForm {
+// base64Digits returns the digits that a value decides when offset bytes of
+// something else come before it in a group of three, and whether the digit
+// before or after holds some of its bits too.
+func base64Digits(raw string, offset int) (digits string, lead, trail bool) {
 	padded := make([]byte, offset, offset+len(raw))
 	enc := base64.RawStdEncoding.EncodeToString(append(padded, raw...))
-	f := needleForm{needle: id, shape: shapeBase64, lead: offset > 0}
 	whole := (offset + len(raw)) * 8 / 6
-	f.trail = whole < len(enc)
-	// A digit holds six bits: the first that lies wholly in the needle is
+	// A digit holds six bits: the first that lies wholly in the value is
 	// the one after bit 8*offset, rounded up.
-	f.digits = enc[(8*offset+5)/6 : whole]
-	f.anchors = addAnchor(nil, f.digits)
-	return f
-}
-
-// addAnchor adds the anchor of a text, unless it is too short or there
-// already.
-func addAnchor(dst []anchor, s string) []anchor {
-	if a, ok := rarestAnchor(s, ruleForm); ok && !slices.Contains(dst, a) {
-		dst = append(dst, a)
-	}
-	return dst
-}
-
-func (c *Cleaner) formAnchors() []anchor {
-	var all []anchor
-	for i := range c.forms {
-		for _, a := range c.forms[i].anchors {
-			a.arg = int32(i)
-			all = append(all, a)
-		}
-		c.forms[i].anchors = nil
-	}
-	return all
+	return enc[(8*offset+5)/6 : whole], offset > 0, whole < len(enc)
 }

@@ -2,6 +2,7 @@ package output
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"unicode/utf8"
 )
@@ -71,45 +72,122 @@ type sweeper struct {
 	// covered holds for each rule the end of its last span: nothing that
 	// begins inside needs another look.
 	covered [rules]int
+	// hunts holds where known values may begin; nil when there is no such place.
+	hunts *hunts
+	// steps is how many characters, readings and links the hunts looked at.
+	steps int
 }
 
 // findSpans returns what has to be replaced in s, which is plain text, in
 // order and without overlap.
 func (c *Cleaner) findSpans(s string) []markedSpan {
-	w := sweeper{c: c, s: s}
-	var (
-		v    uint64
-		sym  symbol
-		hits = &c.index.bits
-	)
-	for i := 0; i < len(s); {
-		if b := s[i]; b < utf8.RuneSelf {
-			sym = symbols[b]
-			i++
-		} else {
-			if w.classes == nil {
-				w.classes = basicPlane()
-			}
-			r, n := decodeRune(s, i)
-			sym = wideSymbol(r, w.classes.classOf(r))
-			i += n
-		}
-		v = v<<(sym>>8&63) | uint64(sym&63)
-		key := v & keyMask
-		if hits[key/64]>>(key%64)&1 != 0 && sym != 0 {
-			w.checkAnchors(v, key, i)
-		}
-	}
+	w := sweeper{c: c, s: s, classes: basicPlane()}
+	w.sweepPlain()
 	w.sweepEscaped()
+	w.huntNeedles()
 	return mergeSpans(w.spans)
 }
 
-// checkAnchors checks the anchors that end before end.
-func (w *sweeper) checkAnchors(v, key uint64, end int) {
-	bucket := w.c.index.anchorsOf(key)
-	for i := range bucket {
-		if a := &bucket[i]; v&a.mask == a.code {
-			w.checkAnchor(a, end)
+// sweepPlain runs the register over the characters as they stand. It looks for
+// anchors behind every second byte: one that ends between two looks is seen one
+// symbol ahead.
+func (w *sweeper) sweepPlain() {
+	var (
+		v     uint64
+		s     = w.s
+		index = w.c.index
+		pairs = symbolPairs()
+	)
+	for i := 0; i < len(s); {
+		for i+8 <= len(s) {
+			x := loadWord(s[i : i+8])
+			end := i + 8
+			wide := x & highBits
+			if wide != 0 {
+				end = i + bits.TrailingZeros64(wide)/8&^1
+			}
+			for i < end {
+				p := &pairs[x&0x7FFF]
+				x >>= 16
+				i += 2
+				v = v<<(p.shift&63) | uint64(p.codes)
+				if index.holdsKey(v) && p.shift != 0 {
+					w.checkAnchors(v, i)
+				}
+			}
+			if wide != 0 {
+				break
+			}
+		}
+		v, i = w.sweepByOne(v, i)
+	}
+}
+
+// sweepByOne is sweepPlain for one character after the other, from i on until two
+// of ASCII follow. It returns the register, and the index after them.
+func (w *sweeper) sweepByOne(v uint64, i int) (uint64, int) {
+	s, table := w.s, wideSymbols()
+	for i < len(s) {
+		var sym symbol
+		if a := s[i]; a-0xC2 < 0xE0-0xC2 && i+1 < len(s) && s[i+1]&0xC0 == 0x80 {
+			sym = table[rune(a&0x1F)<<6|rune(s[i+1]&0x3F)]
+			i += 2
+		} else if a-0xE1 < 0xF0-0xE1 && a != 0xED && i+2 < len(s) && s[i+1]&0xC0 == 0x80 && s[i+2]&0xC0 == 0x80 {
+			sym = table[rune(a&0x0F)<<12|rune(s[i+1]&0x3F)<<6|rune(s[i+2]&0x3F)]
+			i += 3
+		} else if a == 0xF0 && i+3 < len(s) && s[i+1] == 0x9F && s[i+2]-0x80 < 0x2C && s[i+3]&0xC0 == 0x80 {
+			// U+1F000 to U+1FAFF are all pictographs.
+			sym = spreadSymbol(0x1F000 | rune(s[i+2]&0x3F)<<6 | rune(s[i+3]&0x3F))
+			i += 4
+		} else {
+			sym, i = symbolAt(s, i)
+		}
+		v = v<<(sym>>8&63) | uint64(sym&63)
+		if sym != 0 && w.c.index.holdsKey(v) {
+			w.checkAnchors(v, i)
+		}
+		if i+8 <= len(s) && s[i]|s[i+1] < utf8.RuneSelf {
+			break
+		}
+	}
+	return v, i
+}
+
+// symbolAt returns the symbol of the character at i, and the index after it.
+func symbolAt(s string, i int) (symbol, int) {
+	if s[i] < utf8.RuneSelf {
+		return symbols[s[i]], i + 1
+	}
+	r, n := utf8.DecodeRuneInString(s[i:])
+	return wideSymbol(r, basicPlane().classOf(r)), i + n
+}
+
+// checkAnchors checks the anchors that end with the symbol in front of i, and then
+// those that end with the next one.
+func (w *sweeper) checkAnchors(v uint64, i int) {
+	places := w.c.index.placesOf(v & keyMask)
+	ahead := false
+	for k := range places {
+		a := &places[k]
+		ahead = ahead || a.isAhead
+		if !a.isAhead && v&a.mask == a.code {
+			w.checkAnchor(&a.anchor, i)
+		}
+	}
+	if !ahead {
+		return
+	}
+	next := symbol(0)
+	for next == 0 {
+		if i == len(w.s) {
+			return
+		}
+		next, i = symbolAt(w.s, i)
+	}
+	v = v<<symbolBits | uint64(next&63)
+	for k := range places {
+		if a := &places[k]; a.isAhead && v&a.mask == a.code {
+			w.checkAnchor(&a.anchor, i)
 		}
 	}
 }
@@ -118,7 +196,7 @@ func (w *sweeper) checkAnchors(v, key uint64, end int) {
 func (w *sweeper) checkAnchor(a *anchor, end int) {
 	switch a.rule {
 	case ruleForm:
-		w.matchForm(int(a.arg), w.symbolStart(end, int(a.size)))
+		w.addStart(formShape(a.arg), w.symbolStart(end, int(a.size)))
 		return
 	case ruleTag, ruleBracket:
 		w.applyRule(a.rule, w.symbolStart(end, int(a.size)), 0)
@@ -158,6 +236,15 @@ func (w *sweeper) addSpan(x markedSpan) {
 
 // symbolStart returns the start of the symbol that is size symbols before end.
 func (w *sweeper) symbolStart(end, size int) int {
+	if start := end - size; start >= 0 {
+		all := shifted
+		for _, b := range []byte(w.s[start:end]) {
+			all &= symbols[b]
+		}
+		if all&shifted == shifted {
+			return start
+		}
+	}
 	for size > 0 {
 		if b := w.s[end-1]; b < utf8.RuneSelf {
 			end--

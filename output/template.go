@@ -92,10 +92,9 @@ var chatSpeakers = [...]string{"Human", "Assistant"}
 var literals = [...]string{"]~b]", "]~!b[", "[e~["}
 
 func templateAnchors() []anchor {
-	all := pairAnchors("<|", ruleTag)
-	all = append(all, headAnchor("<<s", ruleTag, 0), headAnchor("<</", ruleTag, 0))
+	all := []anchor{pairAnchor("<|", ruleTag, 0), headAnchor("<<s", ruleTag, 0), headAnchor("<</", ruleTag, 0)}
 	add := func(s string, r anchorRule) {
-		if a := headAnchor(s, r, 0); !slices.Contains(all, a) {
+		if a, ok := rarestAnchor(s, r, 0); ok && !slices.Contains(all, a) {
 			all = append(all, a)
 		}
 	}
