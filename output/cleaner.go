@@ -161,36 +161,39 @@ func (c *Cleaner) Text(s string) Clean { return Clean(c.cleanText(s)) }
 func (c *Cleaner) Accepts(s string) bool { return c.cleanText(s) == s }
 
 func (c *Cleaner) cleanText(s string) string {
-	if len(c.values) > 0 && toPlainText(s) != s {
-		// The end of a terminal sequence may be the first letter of a value:
-		// what is known goes before the sequence takes a part of it.
-		s = c.redactKnown(s)
+	plain := toPlainText(s)
+	spans := c.findSpans(plain)
+	if len(c.values) > 0 && plain != s {
+		if known := c.findKnown(s, spans); len(known) > 0 {
+			plain = toPlainText(replaceSpans(s, known))
+			spans = c.findSpans(plain)
+		}
 	}
 	for range maxRounds {
-		s = toPlainText(s)
-		spans := c.findSpans(s)
 		if len(spans) == 0 {
-			return s
+			return plain
 		}
-		s = replaceSpans(s, spans)
+		plain = toPlainText(replaceSpans(plain, spans))
+		spans = c.findSpans(plain)
 	}
-	return c.redactBetween(s)
+	return c.redactBetween(plain)
 }
 
-// redactKnown replaces known values in text as it came, and nothing else.
-func (c *Cleaner) redactKnown(s string) string {
-	spans := slices.DeleteFunc(c.findSpans(s), func(x markedSpan) bool { return x.mark != markSecret })
-	if len(spans) == 0 {
-		return s
-	}
-	return replaceSpans(s, spans)
+// findKnown returns the known values in text as it came, of which spans is what
+// was found in the plain text. The end of a terminal sequence may be the first
+// letter of a value, and a sequence may stand in the middle of one: what either
+// text shows goes, before a part of it is lost.
+func (c *Cleaner) findKnown(s string, spans []markedSpan) []markedSpan {
+	isOther := func(x markedSpan) bool { return x.mark != markSecret }
+	known := slices.DeleteFunc(slices.Clone(spans), isOther)
+	placePlain(s, known)
+	return mergeSpans(append(known, slices.DeleteFunc(c.findSpans(s), isOther)...))
 }
 
-// redactBetween redacts a text whose markers keep completing secrets:
+// redactBetween redacts a plain text whose markers keep completing secrets:
 // everything between the first and the last find goes, and if that does not
 // help, all of it.
 func (c *Cleaner) redactBetween(s string) string {
-	s = toPlainText(s)
 	spans := c.findSpans(s)
 	if len(spans) == 0 {
 		return s
