@@ -47,7 +47,8 @@ func (c *Cleaner) Value(v any) any {
 // JSON returns the JSON text of what [Cleaner.Value] makes of v. The error is
 // that of encoding/json.
 func (c *Cleaner) JSON(v any) (Clean, error) {
-	text, err := rawjson.AppendValue(nil, c.Value(v))
+	var few [512]byte // on the stack
+	text, err := rawjson.AppendValue(few[:0], c.Value(v))
 	return Clean(text), err
 }
 
