@@ -1,6 +1,7 @@
 package output_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -69,6 +70,34 @@ func TestA18_FormsThatWereMissed(t *testing.T) {
 	for _, text := range []string{"- hunter2\n- item", "100%25 &amp; h&#117;nter2", "h%75nter2-", `\u0068unter2`} {
 		if got := string(c.Text(text)); got != text {
 			t.Errorf("Text(%q) = %q, want it unchanged", text, got)
+		}
+	}
+}
+
+// TestA18_ValuesEscapedMoreThanOnce writes values whose first characters JSON
+// escapes as JSON in JSON, and characters beyond the basic plane in each way.
+func TestA18_ValuesEscapedMoreThanOnce(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{`pa"ss-word-771`, `pa\ss-word-771`, `"a-word-771`, `\a"-word-771`, `p"\"ss-word-771`, "a\"😀-word-771"} {
+		c := cleaner(t, value)
+		text := value
+		for depth := range 4 {
+			quoted, err := json.Marshal(map[string]string{"k": text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(quoted)
+			for _, s := range []string{text, strings.NewReplacer("😀", strings.Repeat(`\`, 1<<depth)+"uD83D"+strings.Repeat(`\`, 1<<depth)+"uDE00").Replace(text)} {
+				if got := string(c.Text(s)); strings.Contains(got, "-word-771") || !strings.HasPrefix(got, `{"k":"`) {
+					t.Errorf("depth %d: Text(%s) = %s", depth+1, s, got)
+				}
+			}
+		}
+	}
+	c := cleaner(t, "a😀b-word-771")
+	for _, text := range []string{`a\uD83D\uDE00b-word-771`, `a\ud83d\ude00b-word-771`, `a\U0001f600b-word-771`, `\u0061\U0001F600\U00000062-word-771`} {
+		if got := string(c.Text(text + " end")); got != "[REDACTED:secret] end" {
+			t.Errorf("Text(%s) = %s", text, got)
 		}
 	}
 }
