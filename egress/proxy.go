@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -200,6 +201,14 @@ func (p *Proxy) Narrow(g sallyport.NetworkGrant) (closed int, err error) { retur
 // one more entry, whose host is "*". Where a target could not be understood the
 // host is empty, or quoted as it came.
 func (p *Proxy) Uses() []sallyport.HostUse { return p.uses.listUses() }
+
+// Refused returns of [Proxy.Uses] what was refused.
+func (p *Proxy) Refused() []sallyport.HostUse {
+	if !p.uses.hasRefused() {
+		return nil
+	}
+	return slices.DeleteFunc(p.uses.listUses(), func(u sallyport.HostUse) bool { return u.Allowed })
+}
 
 // Serve accepts connections until Close, for which it returns nil, or until
 // the listener fails. It closes the listener. It may be called for several

@@ -111,6 +111,13 @@ func (s *hostUse) setReason(why string) bool {
 	return first
 }
 
+// hasRefused reports whether anything was refused.
+func (u *hostUses) hasRefused() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.refused > 0
+}
+
 // listUses returns what was counted, in the order in which it began.
 func (u *hostUses) listUses() []sallyport.HostUse {
 	u.mu.Lock()
