@@ -270,6 +270,16 @@ func (c *childProcess) Narrow(g sallyport.NetworkGrant) bool {
 	return err == nil
 }
 
+// RefusedHosts returns the hosts that the child was refused since its start, in the order
+// of their first refusal; none for a child without a way to hosts. Records of calls that
+// use the child while it runs say so.
+func (c *childProcess) RefusedHosts() []sallyport.HostUse {
+	if c.proxy == nil {
+		return nil
+	}
+	return c.proxy.Refused()
+}
+
 // requestEnd signals the program and kills the tree when it does not end. One
 // that does not handle the signal could not tidy up: it is killed at once.
 func (c *childProcess) requestEnd(cause error, grace time.Duration) {

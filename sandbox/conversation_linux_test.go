@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,4 +55,35 @@ func TestAChildThatEndsIsNotTalkedTo(t *testing.T) {
 	if _, err := ask.Write([]byte("x")); err == nil {
 		t.Error("writing to a child that has ended succeeded")
 	}
+}
+
+// TestARunningChildTellsWhatItWasRefused looks at a child that goes on.
+func TestARunningChildTellsWhatItWasRefused(t *testing.T) {
+	t.Parallel()
+	w := workspace(t, open(t, nil))
+	w.grant.Network = sallyport.NetworkGrant{Allow: []string{"granted.example"}}
+	in, ask := io.Pipe()
+	answers, out := io.Pipe()
+	c := w.start(t.Context(), sallyport.SpawnOptions{Input: in, Output: out, ErrorOutput: io.Discard},
+		"sh", "-c", `while read -r host; do getent hosts "$host" >/dev/null; echo asked; done`)
+	refused := func() (names []string) {
+		for _, u := range c.(interface{ RefusedHosts() []sallyport.HostUse }).RefusedHosts() {
+			names = append(names, u.Host)
+		}
+		return names
+	}
+	if got := refused(); got != nil {
+		t.Errorf("before it asked: RefusedHosts() = %q, want none", got)
+	}
+	lines := bufio.NewScanner(answers)
+	for _, host := range []string{"granted.example", "other.example"} {
+		if _, err := fmt.Fprintln(ask, host); err != nil || !lines.Scan() {
+			t.Fatalf("the child does not ask: %v, %v", err, lines.Err())
+		}
+	}
+	if got, want := refused(), []string{"other.example"}; !slices.Equal(got, want) {
+		t.Errorf("RefusedHosts() = %q, want %q", got, want)
+	}
+	_ = ask.Close()
+	w.wait(c)
 }
