@@ -17,14 +17,16 @@ const endGrace = 500 * time.Millisecond
 type followedChild struct {
 	sallyport.Child
 	why atomic.Pointer[error]
+	// words is its command.
+	words []string
 }
 
 // followChild ends a child when its caller may not go on.
 func followChild(
-	child sallyport.Child, outlive func(string, bool, func(error), func(sallyport.NetworkGrant) bool) func(), what string, shared bool,
+	child sallyport.Child, outlive func(string, bool, func(error), func(sallyport.NetworkGrant) bool) func(), words []string, shared bool,
 ) *followedChild {
-	f := &followedChild{Child: child}
-	over := outlive(what, shared, func(why error) {
+	f := &followedChild{Child: child, words: words}
+	over := outlive("process "+words[0], shared, func(why error) {
 		f.why.Store(&why)
 		child.Stop(endGrace)
 	}, func(g sallyport.NetworkGrant) bool { return narrowChild(child, g) })

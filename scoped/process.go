@@ -73,7 +73,7 @@ func (p processAccessor) Start(
 	if p.b.turn.Outlive == nil {
 		return child, nil
 	}
-	return followChild(child, p.b.turn.Outlive, "process "+binary, spawn.Options.Shared), nil
+	return followChild(child, p.b.turn.Outlive, commandOf(spawn), spawn.Options.Shared), nil
 }
 
 // joinCallError adds to an error that the call is over, when it is: the context that
@@ -111,6 +111,7 @@ func (p processAccessor) prepareSpawn(
 	if err := p.insertStandIns(ctx, spawn); err != nil {
 		return nil, err
 	}
+	p.b.recordCommand(commandOf(spawn))
 	p.b.recordWithheld()
 	p.b.recordAllowed(group.Process, binary, "spawn "+binary+standInsOf(spawn.Options.Secrets))
 	return spawn, nil

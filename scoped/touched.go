@@ -71,6 +71,8 @@ type childRecord struct {
 	rests [touchedKinds]int // lines about the rest
 	more  bool              // whether a report was said to be incomplete
 	seen  []string          // binaries that were reported
+	// command is that of the child that was used last.
+	command []string
 }
 
 func (b *Binding) recordLevel(l sallyport.Level) {
