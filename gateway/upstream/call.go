@@ -41,6 +41,7 @@ func (s *mountedServer) sendRequest(ctx context.Context, c *sallyport.Call, r *s
 	if l.key.call != "" {
 		defer s.pool.dropLink(l)
 	}
+	defer l.noteRefusals(c, false)()
 	ctx, e := withCall(ctx, c)
 	defer e.releaseAll(s.m.memory)
 	defer l.endCall(ctx, l.beginCall(ctx, c))

@@ -229,6 +229,21 @@ func (l *connLink) clientOptions() *mcp.ClientOptions {
 	return o
 }
 
+// refusalNoter is an accessor of processes that has the record of its call say which
+// hosts a process is refused that an earlier call may have started.
+type refusalNoter interface {
+	NoteRefusals(child sallyport.Child, sinceStart bool) (done func())
+}
+
+// noteRefusals has the record of a call say which hosts the process of the server is
+// refused until done is called, and with sinceStart since it was started.
+func (l *connLink) noteRefusals(c *sallyport.Call, sinceStart bool) (done func()) {
+	if notes, ok := c.Process.(refusalNoter); ok && l.child != nil {
+		return notes.NoteRefusals(l.child, sinceStart)
+	}
+	return func() {}
+}
+
 // closeAndWait closes the connection and returns when the process is gone.
 func (l *connLink) closeAndWait() {
 	l.ended.Do(func() {

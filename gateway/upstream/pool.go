@@ -167,6 +167,7 @@ func (s *mountedServer) connect(ctx context.Context, c *sallyport.Call) (*connLi
 		}
 		if mine {
 			n, err := l.dialServer(ctx, c)
+			l.noteRefusals(c, true)()
 			if err == nil {
 				s.pool.compareAll(l, n)
 			}
