@@ -60,8 +60,16 @@ type sign struct {
 var signs = sync.OnceValue(func() []sign {
 	quoted := regexp.MustCompile(`['"‘` + "`" + `]([^'"’` + "`" + `]*[^'"’` + "`" + `\s])['"’` + "`" + `]`)
 	absolute := regexp.MustCompile(`(?:^|[\s(=])(/[^\s:'",)]+)`)
-	field := regexp.MustCompile(`(?:^|: )([^:]+): [^:]*$`)
-	paths := []*regexp.Regexp{quoted, absolute, field}
+	paths := []*regexp.Regexp{
+		quoted,
+		regexp.MustCompile(`: ([^:]+): [Cc]annot [a-z ]+: `), // tar
+		absolute,
+		regexp.MustCompile(`(?:[Cc]annot|[Cc]an't|[Cc]ould ?n[o']t|[Ff]ailed to|[Uu]nable to)(?: [a-z]+)+ (\S+): [^:\[]*$`),
+		regexp.MustCompile(`(?:^|: )(?:open|mkdir|stat|lstat|unlink|unlinkat|remove|chdir|truncate|fork/exec) (\S[^:]*): [^:\[]*$`), // Go
+		regexp.MustCompile(`Exception: (\S+) \([A-Z]`), // Java
+		regexp.MustCompile(` @ \w+ - (\S+)`),           // Ruby
+		regexp.MustCompile(`(?:^|: )([^:]+): [^:\[]*$`),
+	}
 	hosts := []*regexp.Regexp{
 		regexp.MustCompile(`https?://([^/\s'")]+)`),
 		regexp.MustCompile(`connect \w+ ([\w.\[\]:-]+:\d+)`),
@@ -72,9 +80,15 @@ var signs = sync.OnceValue(func() []sign {
 		regexp.MustCompile(`onnect to ([\w.-]+ port \d+)`),
 	}
 	return []sign{
-		{Program, regexp.MustCompile(`command not found|executable file not found|spawn \S+ ENOENT`), []*regexp.Regexp{
-			regexp.MustCompile(`spawn (\S+) ENOENT`), regexp.MustCompile(`exec: "([^"]+)"`), regexp.MustCompile(`(?:^|: )([^:\s]+): command not found`),
-		}},
+		{
+			Program,
+			regexp.MustCompile(`command not found|executable file not found|spawn \S+ ENOENT|^(?:(?:\S+: )?\S+: \d+|(?:/bin/)?[a-z]*sh): \S+: not found$|` +
+				`^(?:(?:/usr/bin/)?env|make|xargs): [^/\s]+: No such file or directory$|failed to run command [^/\s]+: No such file or directory`),
+			[]*regexp.Regexp{
+				regexp.MustCompile(`spawn (\S+) ENOENT`), regexp.MustCompile(`exec: "([^"]+)"`), regexp.MustCompile(`command not found: (\S+)`),
+				regexp.MustCompile(`(?:^|: )([^:\s]+): (?:command )?not found`), quoted, regexp.MustCompile(`: (\S+): No such`),
+			},
+		},
 		{Write, regexp.MustCompile(`EROFS|[Rr]ead-only file system`), paths},
 		{Socket, regexp.MustCompile(`EAFNOSUPPORT|[Aa]ddress family not supported`), nil},
 		{
@@ -84,7 +98,7 @@ var signs = sync.OnceValue(func() []sign {
 			hosts,
 		},
 		{Denied, regexp.MustCompile(`EACCES|EPERM|[Pp]ermission denied|[Oo]peration not permitted`), paths},
-		{Missing, regexp.MustCompile(`ENOENT|[Nn]o such file or directory|is not found at|doesn't exist at`), append([]*regexp.Regexp{
+		{Missing, regexp.MustCompile(`ENOENT|[Nn]o such file(?: or directory)?|is not found at|doesn't exist at`), append([]*regexp.Regexp{
 			regexp.MustCompile(`(?:is not found|doesn't exist) at (/[^\s'"]+)`),
 		}, paths...)},
 	}
@@ -97,8 +111,14 @@ func Find(text string) []Symptom {
 		text = text[len(text)-maxText:]
 	}
 	var found []Symptom
+	before := ""
 	for line := range strings.Lines(text) {
-		s, ok := readLine(strings.TrimSpace(line))
+		line = strings.TrimSpace(line)
+		s, ok := readLine(line)
+		if s.Kind == Missing && strings.HasPrefix(before, "raise child_exception_type(") && !strings.Contains(s.Name, "/") {
+			s.Kind = Program // Python words a program and a file alike
+		}
+		before = line
 		if ok && !slices.ContainsFunc(found, func(f Symptom) bool { return f.Kind == s.Kind && f.Name == s.Name }) {
 			found = append(found, s)
 		}
