@@ -41,7 +41,12 @@ type Symptom struct {
 	Name string
 	// Said is the reason in the program's words.
 	Said string
+	// Folder says that the path was to be made as a folder.
+	Folder bool
 }
+
+// makesFolder matches the words of programs that make a folder.
+var makesFolder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bmkdir\b|create directory`) })
 
 const (
 	maxText  = 64 << 10 // bytes, from the end, where programs say why they ended
@@ -137,7 +142,7 @@ func readLine(line string) (s Symptom, ok bool) {
 		if at == "" {
 			continue
 		}
-		s = Symptom{Kind: one.kind, Said: at}
+		s = Symptom{Kind: one.kind, Said: at, Folder: makesFolder().MatchString(line)}
 		if one.names == nil {
 			return s, true
 		}

@@ -64,7 +64,7 @@ func TestWhatProgramsSay(t *testing.T) {
 		t.Run(tt.program+" "+tt.name, func(t *testing.T) {
 			t.Parallel()
 			got := Find("first line\n" + tt.line + "\nlast line\n")
-			if len(got) != 1 || got[0].Kind != tt.kind || got[0].Name != tt.name || !strings.Contains(tt.line, got[0].Said) {
+			if len(got) != 1 || got[0].Kind != tt.kind || got[0].Name != tt.name || got[0].Folder != strings.Contains(tt.line, "mkdir") || !strings.Contains(tt.line, got[0].Said) {
 				t.Errorf("Find(%q) = %+v, want %s %q", tt.line, got, tt.kind, tt.name)
 			}
 		})
@@ -88,7 +88,7 @@ func TestFindIsBounded(t *testing.T) {
 		}
 	}
 	twice := "cat: a: No such file or directory\n"
-	if diff := cmp.Diff([]Symptom{{Missing, "a", "No such file or directory"}}, Find(twice+twice)); diff != "" {
+	if diff := cmp.Diff([]Symptom{{Kind: Missing, Name: "a", Said: "No such file or directory"}}, Find(twice+twice)); diff != "" {
 		t.Error(diff)
 	}
 }
