@@ -37,7 +37,7 @@ type Symptom struct {
 	// Kind is what the program could not do.
 	Kind Kind
 	// Name is the path, the host with its port where the program said one, or
-	// the program; empty for a socket.
+	// the program; empty for a socket, and for a host that the program did not name.
 	Name string
 	// Said is the reason in the program's words.
 	Said string
@@ -76,13 +76,15 @@ var signs = sync.OnceValue(func() []sign {
 		regexp.MustCompile(`(?:^|: )([^:]+): [^:\[]*$`),
 	}
 	hosts := []*regexp.Regexp{
-		regexp.MustCompile(`https?://([^/\s'")]+)`),
+		address(),
 		regexp.MustCompile(`connect \w+ ([\w.\[\]:-]+:\d+)`),
 		regexp.MustCompile(`getaddrinfo \w+ ([\w.-]+)`),
 		regexp.MustCompile(`(?:[Cc]ould not resolve host|[Uu]nable to resolve host): ?([\w.-]+)`),
 		regexp.MustCompile(`dial \w+:? (?:lookup )?([\w.\[\]-]+(?::\d+)?)`),
 		regexp.MustCompile(`host='([\w.-]+)', port=\d+`),
 		regexp.MustCompile(`onnect to ([\w.-]+ port \d+)`),
+		regexp.MustCompile(`onnect(?:ion)? to (?:host )?([\w.-]+:\d+)`),   // aiohttp, Ruby
+		regexp.MustCompile(`UnknownHostException: ([\w-]+(?:\.[\w-]+)+)`), // Java
 	}
 	return []sign{
 		{
@@ -99,7 +101,9 @@ var signs = sync.OnceValue(func() []sign {
 		{
 			Host,
 			regexp.MustCompile(`ECONNREFUSED|ENETUNREACH|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN|[Cc]onnection refused|[Cc]ouldn't connect to server|[Nn]etwork is unreachable|[Cc]ould not resolve host|` +
-				`[Nn]ame or service not known|[Tt]emporary failure in name resolution|no such host|ERR_NAME_NOT_RESOLVED|ERR_CONNECTION_REFUSED|ERR_TUNNEL_CONNECTION_FAILED`),
+				`[Tt]unnel (?:connection )?failed|code 403 from proxy|Proxy response \(403\)|403:? Forbidden|` + // by the proxy of children
+				`[Nn]ame or service not known|[Tt]emporary failure in name resolution|no such host|ERR_NAME_NOT_RESOLVED|ERR_CONNECTION_REFUSED|ERR_TUNNEL_CONNECTION_FAILED|ERR_INTERNET_DISCONNECTED|` +
+				`UnknownHostException|APIConnectionError|[Ff]etch failed|[Ff]ailed to fetch|[Aa]ll connection attempts failed`),
 			hosts,
 		},
 		{Denied, regexp.MustCompile(`EACCES|EPERM|[Pp]ermission denied|[Oo]peration not permitted`), paths},
@@ -134,6 +138,19 @@ func Find(text string) []Symptom {
 	return found
 }
 
+var address = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`https?://([^/\s'"\\)]+)`) })
+
+// HostsIn returns the hosts of the addresses in a text, with the port where one is
+// written.
+func HostsIn(text string) (hosts []string) {
+	for _, m := range address().FindAllStringSubmatch(text, maxFound) {
+		if host := m[1]; isName(host) && !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
+}
+
 // readLine reads one line; ok is false when it says nothing that can be asked
 // about.
 func readLine(line string) (s Symptom, ok bool) {
@@ -152,7 +169,13 @@ func readLine(line string) (s Symptom, ok bool) {
 				break
 			}
 		}
-		return s, isName(s.Name)
+		if !isName(s.Name) {
+			// What cannot be shown counts as no name.
+			ok := s.Kind == Host && s.Name == ""
+			s.Name = ""
+			return s, ok
+		}
+		return s, true
 	}
 	return s, false
 }

@@ -35,6 +35,20 @@ func TestWhatProgramsSay(t *testing.T) {
 		{"go", `dial tcp: lookup db.example.com on 127.0.0.1:53: no such host`, Host, "db.example.com"},
 		{"go", `dial tcp 10.0.0.7:443: connect: connection refused`, Host, "10.0.0.7:443"},
 		{"requests", `HTTPSConnectionPool(host='api.x.com', port=443): Max retries exceeded (Name or service not known)`, Host, "api.x.com"},
+		{"python", `<urlopen error [Errno -2] Name or service not known>`, Host, ""},
+		{"python through the proxy", `<urlopen error Tunnel connection failed: 403 Forbidden>`, Host, ""},
+		{"python through the proxy", `HTTP Error 403: Forbidden`, Host, ""},
+		{"requests through the proxy", `HTTPSConnectionPool(host='api.x.com', port=443): Max retries exceeded (Tunnel connection failed: 403 Forbidden)`, Host, "api.x.com"},
+		{"curl through the proxy", `curl: (56) CONNECT tunnel failed, response 403`, Host, ""},
+		{"git through the proxy", `fatal: unable to access 'https://example.org/a.git/': Received HTTP code 403 from proxy after CONNECT`, Host, "example.org"},
+		{"node through the proxy", `RequestAbortedError: Proxy response (403) !== 200 when HTTP Tunneling`, Host, ""},
+		{"node", `TypeError: fetch failed`, Host, ""},
+		{"a page", `TypeError: Failed to fetch`, Host, ""},
+		{"httpx", `httpx.ConnectError: All connection attempts failed`, Host, ""},
+		{"the client of OpenAI", `openai.APIConnectionError: Connection error.`, Host, ""},
+		{"aiohttp", `Cannot connect to host api.x.com:443 ssl:default [Name or service not known]`, Host, "api.x.com:443"},
+		{"ruby", `Failed to open TCP connection to api.x.com:443 (getaddrinfo: Name or service not known)`, Host, "api.x.com:443"},
+		{"java", `java.net.UnknownHostException: api.x.com`, Host, "api.x.com"},
 		{"chrome", `page.goto: net::ERR_CONNECTION_REFUSED at http://127.0.0.1:1234/a`, Host, "127.0.0.1:1234"},
 		{"bash", `bash: line 1: nosuchbin: command not found`, Program, "nosuchbin"},
 		{"node", `Error: spawn git ENOENT`, Program, "git"},
@@ -82,7 +96,10 @@ func TestFindIsBounded(t *testing.T) {
 	if got := Find(b.String()); len(got) != maxFound {
 		t.Errorf("Find() = %d symptoms, want %d", len(got), maxFound)
 	}
-	for _, text := range []string{"", "all is well", "cat: a\x1b[2J: No such file or directory", "No such file or directory"} {
+	for _, text := range []string{
+		"", "all is well", "cat: a\x1b[2J: No such file or directory", "No such file or directory",
+		"PermissionError: [Errno 1] Operation not permitted", "OSError: [Errno 30] Read-only file system", "error: page: not found",
+	} {
 		if got := Find(text); len(got) != 0 {
 			t.Errorf("Find(%q) = %+v, want none", text, got)
 		}
@@ -98,7 +115,7 @@ func FuzzFind(f *testing.F) {
 	f.Add("connect ECONNREFUSED [::1]:80")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, s := range Find(text) {
-			if s.Kind != Socket && !isName(s.Name) {
+			if s.Kind != Socket && s.Kind != Host && !isName(s.Name) {
 				t.Errorf("Find(%q) names %q", text, s.Name)
 			}
 		}
