@@ -138,6 +138,24 @@ func Find(text string) []Symptom {
 	return found
 }
 
+// FindUnnamed returns the first reason in the text of a failed program that comes
+// without the path or host that it is about. ok is false when there is none.
+func FindUnnamed(text string) (s Symptom, ok bool) {
+	if len(text) > maxText {
+		text = text[len(text)-maxText:]
+	}
+	for line := range strings.Lines(text) {
+		s, _ := readLine(strings.TrimSpace(line))
+		switch s.Kind {
+		case Write, Missing, Denied, Host:
+			if s.Name == "" {
+				return s, true
+			}
+		}
+	}
+	return Symptom{}, false
+}
+
 var address = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`https?://([^/\s'"\\)]+)`) })
 
 // HostsIn returns the hosts of the addresses in a text, with the port where one is
@@ -152,7 +170,7 @@ func HostsIn(text string) (hosts []string) {
 }
 
 // readLine reads one line; ok is false when it says nothing that can be asked
-// about.
+// about. It then still has the reason that the line gives, if it gives one.
 func readLine(line string) (s Symptom, ok bool) {
 	for _, one := range signs() {
 		at := one.words.FindString(line)

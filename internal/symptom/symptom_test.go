@@ -110,6 +110,38 @@ func TestFindIsBounded(t *testing.T) {
 	}
 }
 
+func TestAReasonWithoutAName(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		text string
+		kind Kind // none is found without one
+		said string
+	}{
+		{"PermissionError: [Errno 1] Operation not permitted", Denied, "Operation not permitted"},
+		{"OSError: [Errno 30] Read-only file system", Write, "Read-only file system"},
+		{"npm error code ENOENT", Missing, "ENOENT"},
+		{"cat: a: No such file or directory\nTypeError: fetch failed", Host, "fetch failed"},
+		{"cat: a\x1b[2J: No such file or directory", Missing, "No such file or directory"},
+		{"cat: a: No such file or directory", "", ""},
+		{"command not found", "", ""},
+		{"listen EAFNOSUPPORT: address family not supported", "", ""},
+		{"1 test failed", "", ""},
+	} {
+		got, ok := FindUnnamed(tt.text)
+		if want := (Symptom{Kind: tt.kind, Said: tt.said}); got != want || ok != (tt.kind != "") {
+			t.Errorf("FindUnnamed(%q) = %+v, %v, want %+v", tt.text, got, ok, want)
+		}
+	}
+}
+
+func TestHostsInArguments(t *testing.T) {
+	t.Parallel()
+	got := HostsIn(`{"a":"https://a.example/x?y=http://b.example:8080","b":["http://a.example","http://[::1]:80/"]}`)
+	if diff := cmp.Diff([]string{"a.example", "b.example:8080", "[::1]:80"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func FuzzFind(f *testing.F) {
 	f.Add("touch: cannot touch 'no.txt': Read-only file system")
 	f.Add("connect ECONNREFUSED [::1]:80")
