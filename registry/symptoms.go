@@ -5,12 +5,15 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/symptom"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/internal/tray"
 	"github.com/sallyport/sallyport/scoped"
 )
@@ -24,10 +27,14 @@ func (c *call) noteSymptoms(ctx context.Context) {
 	if len(c.grant.Process.Binaries) == 0 || !hasFailed(&c.result) {
 		return
 	}
-	found := symptom.Find(c.result.Error + "\n" + c.result.Value)
-	if len(found) == 0 {
-		return
+	said := c.result.Error + "\n" + c.result.Value
+	if found := symptom.Find(said); len(found) > 0 {
+		c.probeSymptoms(ctx, found)
 	}
+}
+
+// probeSymptoms puts symptoms to accessors.
+func (c *call) probeSymptoms(ctx context.Context, found []symptom.Symptom) {
 	q := &symptomProbe{call: c}
 	// A call of its own: the tool may still hold the other one.
 	bound := c.out
@@ -70,57 +77,77 @@ func (q *symptomProbe) noteSymptom(s symptom.Symptom) {
 	said := "a child said " + `"` + s.Said + `"`
 	switch s.Kind {
 	case symptom.Write:
-		q.notePath("write", s.Name, said)
+		q.notePath("write", &s, said)
 	case symptom.Missing:
-		q.notePath("read", s.Name, said)
+		// Many programs word a missing program like a missing file.
+		if file, err := exec.LookPath(s.Name); err == nil && !strings.Contains(s.Name, "/") && !isThere(q.placeOf(s.Name)) {
+			q.noteProgram(s.Name, file, said)
+			return
+		}
+		q.notePath("read", &s, said)
 	case symptom.Denied:
-		if !q.notePath("read", s.Name, said) {
-			q.notePath("write", s.Name, said)
+		if !q.notePath("read", &s, said) {
+			q.notePath("write", &s, said)
 		}
 	case symptom.Host:
-		q.noteHost(s.Name, said)
+		q.noteHosts(s.Name, said)
 	case symptom.Program:
-		q.addDecision(sallyport.Decision{
-			Step: sallyport.StepAccess, Capability: group.Process, Resource: s.Name, Source: "this machine",
-			Why: said + ": " + s.Name + " is not in the program folders of this machine that children see",
-			Fix: "install " + s.Name + " into /usr/local/bin or /usr/bin, or grant the folder that holds it for reading",
-		})
+		file, _ := exec.LookPath(s.Name)
+		q.noteProgram(s.Name, file, said)
 	case symptom.Socket:
-		if len(q.grant.Network.Allow) == 0 {
-			q.addDecision(sallyport.Decision{
-				Step: sallyport.StepAccess, Capability: group.Network, Why: said + ": it is granted no host, so it has no network",
-				Fix: "declare the hosts that it needs in the tool's capabilities.network.allowedHosts",
-			})
+		q.noteNoNetwork(said)
+	}
+}
+
+// noteProgram notes a program that is not in the folders in which children look. The
+// file is where the gate finds it; empty where it does not.
+func (q *symptomProbe) noteProgram(name, file, said string) {
+	d := sallyport.Decision{
+		Step: sallyport.StepAccess, Capability: group.Process, Resource: name, Source: "this machine",
+		Why: said + ": " + name + " is not in the program folders of this machine that children see",
+		Fix: "install " + name + " into /usr/local/bin or /usr/bin",
+	}
+	if file != "" {
+		d.Why += "; it is at " + file
+		if root, ok := strings.CutSuffix(filepath.Dir(file), "/bin"); ok && root != "" {
+			d.Fix += ", or list " + root + " in sandbox.toolchains, with the other toolchains that children need"
 		}
 	}
+	q.addDecision(d)
+}
+
+// noteNoNetwork notes that a child without a granted host has no network.
+func (q *symptomProbe) noteNoNetwork(said string) {
+	if len(q.grant.Network.Allow)+len(q.grant.Network.Private) > 0 {
+		return
+	}
+	d := q.explainRefusal(sallyport.Decision{Step: sallyport.StepAccess, Capability: group.Network, Resource: "HOST"})
+	for _, lost := range q.grant.Dropped {
+		if lost.Capability == group.Network && lost.Item != "*" {
+			d.Source, d.Fix = lost.Source, lost.Fix
+			break
+		}
+	}
+	d.Resource, d.Why = "", said+": it is granted no host, so it has no network"
+	q.trail.addDecision(d)
 }
 
 // notePath notes what the accessor says about a path, and reports whether it
 // refuses.
-func (q *symptomProbe) notePath(operation, name, said string) bool {
-	path := name
-	if !filepath.IsAbs(path) {
-		folder := q.workspace()
-		if cwd, _ := q.doc.Value["cwd"].(string); cwd != "" {
-			folder = cwd
-			if !filepath.IsAbs(cwd) {
-				folder = filepath.Join(q.workspace(), cwd)
-			}
-		}
-		path = filepath.Join(folder, name)
-	}
+func (q *symptomProbe) notePath(operation string, s *symptom.Symptom, said string) bool {
+	path := q.placeOf(s.Name)
 	capability := group.Files + "." + operation
 	q.refused = nil
 	err := scoped.Probe(q.bound, capability, path)
 	switch {
 	case err == nil && operation == "write":
-		return q.noteNotCreated(path, said)
+		return q.noteNotCreated(path, said, s.Folder)
 	case err == nil:
 		return false
 	case q.refused != nil:
 		d := *q.refused
 		d.Why = said + ": " + d.Why
-		q.trail.addDecision(q.nameMissingFile(operation, path, d))
+		q.trail.addDecision(q.nameMissingFile(operation, path, s.Folder, d))
 	case isRefusal(err):
 		q.addDecision(sallyport.Decision{
 			Step: sallyport.StepAccess, Capability: capability, Resource: path, Why: said + ": " + err.Error(),
@@ -132,9 +159,24 @@ func (q *symptomProbe) notePath(operation, name, said string) bool {
 	return true
 }
 
+// placeOf returns the path that a child means by a name.
+func (q *symptomProbe) placeOf(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	folder := q.workspace()
+	if cwd, _ := q.doc.Value["cwd"].(string); cwd != "" {
+		folder = cwd
+		if !filepath.IsAbs(cwd) {
+			folder = filepath.Join(q.workspace(), cwd)
+		}
+	}
+	return filepath.Join(folder, name)
+}
+
 // nameMissingFile has the fix of a refused write say what a grant of the file
 // alone would not allow, as long as the file is not there.
-func (q *symptomProbe) nameMissingFile(operation, path string, d sallyport.Decision) sallyport.Decision {
+func (q *symptomProbe) nameMissingFile(operation, path string, folder bool, d sallyport.Decision) sallyport.Decision {
 	if d = q.explainRefusal(d); operation != "write" || d.Fix == "" {
 		return d
 	}
@@ -145,6 +187,8 @@ func (q *symptomProbe) nameMissingFile(operation, path string, d sallyport.Decis
 	switch {
 	case f != nil:
 		d.Fix += ", or rather its folder: " + f.Why
+	case folder && !isThere(path):
+		d.Fix += ", and make the folder first, since a child can create only a file there: mkdir -p " + text.ShellWord(path)
 	case beside >= 0 && !isFile(path):
 		// Programs write beside a file, and rename what they wrote.
 		d.Fix += ", or rather its folder: nothing can be renamed over " + q.grant.FS.Write[beside] + ", which is granted by its own name"
@@ -158,10 +202,22 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// noteNotCreated notes a granted file that is not there and that no child can
-// create.
-func (q *symptomProbe) noteNotCreated(path, said string) bool {
+// isThere reports whether there is anything at a path.
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// noteNotCreated notes a granted path that is not there and that no child can
+// create: not at all, or not as a folder.
+func (q *symptomProbe) noteNotCreated(path, said string, folder bool) bool {
 	d := q.checkCreation(path)
+	if d == nil && folder && slices.Contains(q.grant.FS.Write, path) && !isThere(path) {
+		d = &sallyport.Decision{
+			Step: sallyport.StepAccess, Capability: group.Files + ".write", Resource: path, Source: q.role.sourceOf("fs_reach.write"),
+			Why: path + " is granted and does not exist, and a child can create only a file there", Fix: "mkdir -p " + text.ShellWord(path),
+		}
+	}
 	if d == nil {
 		return false
 	}
@@ -174,6 +230,22 @@ func (q *symptomProbe) noteNotCreated(path, said string) bool {
 func isRefusal(err error) bool {
 	e, ok := errors.AsType[*sallyport.Error](err)
 	return ok && e.Code.Scoped()
+}
+
+// noteHosts notes a host that a child named. Of a child that named none, as those in
+// Python do, the addresses in the arguments are asked about.
+func (q *symptomProbe) noteHosts(name, said string) {
+	if name != "" {
+		q.noteHost(name, said)
+		return
+	}
+	hosts := symptom.HostsIn(string(q.doc.Canonical()))
+	for _, host := range hosts {
+		q.noteHost(host, said)
+	}
+	if len(hosts) == 0 {
+		q.noteNoNetwork(said)
+	}
 }
 
 // noteHost notes what the accessor says about a host, with its port where the

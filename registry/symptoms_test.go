@@ -34,16 +34,16 @@ func failingChild(words string, exit int) sallyport.Tool {
 }
 
 // refusalsOf calls the tool and returns the refusals that the record has.
-func refusalsOf(t *testing.T, dir string, tool sallyport.Tool) []sallyport.Decision {
+func refusalsOf(t *testing.T, dir string, tool sallyport.Tool, allow ...string) []sallyport.Decision {
 	t.Helper()
 	g := newGateWith(t, &sallyport.Personality{
-		Name: "role", FSReach: &sallyport.Reach{Read: []string{dir}, Write: []string{filepath.Join(dir, "w"), filepath.Join(dir, "gone", "new.md"), filepath.Join(dir, "f", "a.md")}},
-		Network: &sallyport.NetworkPolicy{Allow: []string{"example.com"}},
+		Name: "role", FSReach: &sallyport.Reach{Read: []string{dir}, Write: []string{filepath.Join(dir, "w"), filepath.Join(dir, "gone", "new.md"), filepath.Join(dir, "f", "a.md"), filepath.Join(dir, "build")}},
+		Network: &sallyport.NetworkPolicy{Allow: append([]string{}, allow...)},
 	}, &sallyport.Backends{
 		Process: &scopedtest.Runner{Level: sallyport.LevelFull}, Network: &sallyport.NetworkBackend{}, Files: &sallyport.FileBackend{Home: dir},
 	})
 	g.add(tool)
-	call(g, "child", `{}`)
+	call(g, "child", `{"url":"https://args.example:8443/x"}`)
 	var out []sallyport.Decision
 	for _, d := range g.recorder.last().Decisions {
 		if d.Step == sallyport.StepAccess && !d.Allowed {
@@ -63,10 +63,15 @@ func TestTheRecordNamesWhatAChildCouldNotReach(t *testing.T) {
 		{"read-only beside a granted file", "EROFS: read-only file system, open 'DIR/f/a.md.tmp'", "DIR/f/a.md.tmp", "add DIR/f/a.md.tmp to personalities.role.fs_reach.write, or rather its folder: nothing can be renamed over DIR/f/a.md, which is granted by its own name"},
 		{"a folder that is there", "DIR/d: Read-only file system", "DIR/d", "add DIR/d to personalities.role.fs_reach.write"},
 		{"a granted file that is not there", "open DIR/gone/new.md: read-only file system", "DIR/gone/new.md", "mkdir -p DIR/gone"},
+		{"a folder to be", "mkdir: cannot create directory ‘DIR/out’: Read-only file system", "DIR/out", "add DIR/out to personalities.role.fs_reach.write, and make the folder first, since a child can create only a file there: mkdir -p DIR/out"},
+		{"a granted folder to be", "mkdir: cannot create directory ‘DIR/build’: Permission denied", "DIR/build", "mkdir -p DIR/build"},
 		{"not shown", "cat: /srv/else/x: No such file or directory", "/srv/else/x", "add /srv/else/x to personalities.role.fs_reach.read"},
 		{"denied", "EACCES: permission denied, open '/srv/else/x'", "/srv/else/x", "add /srv/else/x to personalities.role.fs_reach.read"},
 		{"a key", "cat: DIR/.ssh/id_rsa: No such file or directory", "DIR/.ssh/id_rsa", ""},
 		{"a host", "curl: (6) Could not resolve host: api.github.com", "api.github.com", "add api.github.com to personalities.role.safety.network.allow"},
+		{"a host that only the arguments name", "<urlopen error [Errno -2] Name or service not known>", "args.example:8443", "add args.example:8443 to personalities.role.safety.network.allow"},
+		{"a host that the proxy of children refused", "HTTP Error 403: Forbidden", "args.example:8443", "add args.example:8443 to personalities.role.safety.network.allow"},
+		{"a program that is worded like a file", "[Errno 2] No such file or directory: 'sh'", "sh", "install sh"},
 		{"a port", "connect ECONNREFUSED 10.0.0.7:5432", "10.0.0.7:5432", "add 10.0.0.7:5432 to personalities.role.safety.network.allow_private"},
 		{"metadata", "connect ECONNREFUSED 169.254.169.254:80", "169.254.169.254", ""},
 		{"a program", "bash: line 1: cargo: command not found", "cargo", "install cargo"},
@@ -82,12 +87,40 @@ func TestTheRecordNamesWhatAChildCouldNotReach(t *testing.T) {
 			}
 			in := func(s string) string { return strings.ReplaceAll(s, "DIR", dir) }
 			for _, exit := range []int{1, -1} {
-				got := refusalsOf(t, dir, failingChild(in(tt.words), exit))
+				got := refusalsOf(t, dir, failingChild(in(tt.words), exit), "example.com")
 				if len(got) != 1 || got[0].Resource != in(tt.resource) || !strings.HasPrefix(got[0].Fix, in(tt.fix)) || tt.fix == "" && got[0].Fix != "" {
 					t.Errorf("exit %d: refusals = %+v, want one of %q with the fix %q", exit, got, in(tt.resource), in(tt.fix))
 				}
 			}
 		})
+	}
+}
+
+// TestAChildWithoutAHostIsToldHow to get one: by the role where the tool takes the
+// hosts of the role, and otherwise by what was dropped.
+func TestAChildWithoutAHostIsToldHow(t *testing.T) {
+	t.Parallel()
+	words := "Error: listen EAFNOSUPPORT: address family not supported"
+	declared := failingChild(words, 1)
+	declared.Capabilities.Network = &sallyport.NetworkCapability{AllowedHosts: []string{"db.example"}}
+	none := failingChild(words, 1)
+	none.Capabilities.Network = nil
+	for _, tt := range []struct {
+		name string
+		tool sallyport.Tool
+		fix  string
+	}{
+		{"hosts of the role", failingChild(words, 1), "add HOST to personalities.role.safety.network.allow"},
+		{"a dropped host", declared, "add db.example to personalities.role.safety.network.allow"},
+		{"no host declared", none, "declare HOST in the tool's capabilities.network"},
+	} {
+		got := refusalsOf(t, t.TempDir(), tt.tool)
+		if len(got) != 1 || got[0].Fix != tt.fix || got[0].Resource != "" {
+			t.Errorf("%s: refusals = %+v, want one with the fix %q", tt.name, got, tt.fix)
+		}
+	}
+	if got := refusalsOf(t, t.TempDir(), failingChild(words, 1), "example.com"); len(got) != 0 {
+		t.Errorf("with a host: refusals = %+v, want none", got)
 	}
 }
 
@@ -102,7 +135,7 @@ func TestNothingIsNotedThatTheGrantCovers(t *testing.T) {
 		{"a host within reach", "curl: (6) Could not resolve host: example.com", 1},
 		{"a program that succeeded", "touch: cannot touch '/srv/a.txt': Read-only file system", 0},
 	} {
-		if got := refusalsOf(t, dir, failingChild(tt.words, tt.exit)); len(got) != 0 {
+		if got := refusalsOf(t, dir, failingChild(tt.words, tt.exit), "example.com"); len(got) != 0 {
 			t.Errorf("%s: refusals = %+v, want none", tt.name, got)
 		}
 	}
