@@ -31,6 +31,9 @@ func (c *call) noteSymptoms(ctx context.Context) {
 	if found := symptom.Find(said); len(found) > 0 {
 		c.probeSymptoms(ctx, found)
 	}
+	if s, ok := symptom.FindUnnamed(said); ok && !c.hasAccessRefusal() {
+		c.noteUnnamed(&s)
+	}
 }
 
 // probeSymptoms puts symptoms to accessors.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,5 +139,65 @@ func TestNothingIsNotedThatTheGrantCovers(t *testing.T) {
 		if got := refusalsOf(t, dir, failingChild(tt.words, tt.exit), "example.com"); len(got) != 0 {
 			t.Errorf("%s: refusals = %+v, want none", tt.name, got)
 		}
+	}
+}
+
+// TestAReasonWithoutANameIsSaidToBeOne has children fail with words that name nothing:
+// the record says so, and the command that shows more, unless it knows of a refusal.
+func TestAReasonWithoutANameIsSaidToBeOne(t *testing.T) {
+	t.Parallel()
+	const paths = " and named no path; the kernel does not tell which paths it kept from a child"
+	const hosts = " and named no host; it asked for no host that it may not reach, and no other way leads out"
+	for _, tt := range []struct {
+		name, words, why string
+	}{
+		{"denied", "PermissionError: [Errno 1] Operation not permitted", `a child said "Operation not permitted"` + paths},
+		{"read-only", "OSError: [Errno 30] Read-only file system", `a child said "Read-only file system"` + paths},
+		{"missing", "npm error code ENOENT", `a child said "ENOENT"` + paths},
+		{"a path that is known besides", "EROFS: read-only file system, open '/srv/a.txt'\nnpm error code ENOENT", ""},
+		{"no reason", "1 test failed", ""},
+	} {
+		tool := failingChild(tt.words, 1)
+		got := refusalsOf(t, t.TempDir(), tool, "args.example:8443")
+		switch {
+		case tt.why == "":
+			for _, d := range got {
+				if strings.Contains(d.Fix, "observe") {
+					t.Errorf("%s: the record has %+v, want no word of a reason without a name", tt.name, d)
+				}
+			}
+		case len(got) != 1 || got[0].Why != tt.why || !strings.HasPrefix(got[0].Fix, "sallyport observe --workspace /") || !strings.HasSuffix(got[0].Fix, " -- COMMAND, which shows what it needs"):
+			t.Errorf("%s: the record has %+v, want %q and the command", tt.name, got, tt.why)
+		}
+	}
+	// The only host that the arguments name may be reached.
+	got := refusalsOf(t, t.TempDir(), failingChild("TypeError: fetch failed", 1), "args.example:8443")
+	if len(got) != 1 || got[0].Capability != "network" || got[0].Why != `a child said "fetch failed"`+hosts {
+		t.Errorf("a host without a name: the record has %+v, want %q", got, hosts)
+	}
+}
+
+// TestTheProgramOfAServerIsObserved names the command of an MCP server, which the
+// operator wrote.
+func TestTheProgramOfAServerIsObserved(t *testing.T) {
+	t.Parallel()
+	tool := failingChild("", 0)
+	tool.Name = "mcp__notes__child"
+	tool.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		child, err := c.Process.Start(ctx, "make", []string{"-C", "a b"}, nil)
+		if err != nil {
+			return sallyport.Result{}, err
+		}
+		child.Stop(0)
+		return sallyport.Result{}, errors.New("EPERM")
+	}
+	g := newGateWith(t, &sallyport.Personality{Name: "role", MCPServers: []string{"notes"}}, &sallyport.Backends{
+		Process: &scopedtest.Runner{Level: sallyport.LevelFull}, Network: &sallyport.NetworkBackend{}, Files: &sallyport.FileBackend{Home: t.TempDir()},
+	})
+	g.add(tool)
+	call(g, tool.Name, "{}")
+	const want = " -- make -C 'a b', which shows what it needs"
+	if recorded := g.recorder.last().Decisions; !slices.ContainsFunc(recorded, func(d sallyport.Decision) bool { return strings.HasSuffix(d.Fix, want) }) {
+		t.Errorf("the record = %+v, want the fix %q", recorded, want)
 	}
 }
