@@ -244,6 +244,9 @@ type Change struct {
 	Committed bool `json:"committed"`
 	// Why is the reason why the change was not committed, or a remark about it.
 	Why string `json:"why,omitempty"`
+	// NotGranted is true when the path is outside of the grant: the child wrote it
+	// into memory, beside a granted file that did not exist, and it is lost.
+	NotGranted bool `json:"not_granted,omitempty"`
 	// Kept is the path of a copy of what lost when child and host wrote the
 	// same file at the same moment; Why says whose it is.
 	Kept string `json:"kept,omitempty"`

@@ -166,6 +166,11 @@ func TestWhatIsLeftInATrayIsReported(t *testing.T) {
 	if got, want := w.changeOf(res, "other.md"), "added false not granted: of a new file's folder only the granted name is carried back"; got != want {
 		t.Errorf("the result says %q, want %q", got, want)
 	}
+	for _, c := range res.Changes {
+		if c.NotGranted != strings.HasSuffix(c.Path, "other.md") {
+			t.Errorf("%s is outside of the grant: %v", c.Path, c.NotGranted)
+		}
+	}
 	if len(res.Changes) != 2 || w.changeOf(res, "new.md") != "added true" {
 		t.Errorf("changes = %+v, want the name and what is left", res.Changes)
 	}

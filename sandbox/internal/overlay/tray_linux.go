@@ -173,7 +173,7 @@ func (t *Trays) listLeft(l *layer) (out []sallyport.Change) {
 		if granted || t.shown[l][e.Name()] || len(out) == maxLeft {
 			continue
 		}
-		ch := sallyport.Change{Path: filepath.Join(l.lower, e.Name()), Kind: sallyport.ChangeAdded, Why: whyNotGranted}
+		ch := sallyport.Change{Path: filepath.Join(l.lower, e.Name()), Kind: sallyport.ChangeAdded, Why: whyNotGranted, NotGranted: true}
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			ch.Bytes = info.Size()
 		}
