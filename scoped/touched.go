@@ -136,7 +136,7 @@ func (b *Binding) recordChildUses(s *sallyport.Spawn, res *sallyport.ProcessResu
 		lists[changedMeanwhile] = append(lists[changedMeanwhile], d)
 	}
 	for i := range res.Changes {
-		lists[changed] = append(lists[changed], newChangeDecision(s, &res.Changes[i]))
+		lists[changed] = append(lists[changed], b.newChangeDecision(s, &res.Changes[i]))
 	}
 	if res.LayerFull != "" {
 		b.recordDecision(newLayerDecision(s.Binary, res.LayerFull))
@@ -335,9 +335,9 @@ func newBinaryDecision(s *sallyport.Spawn, path string, first bool) sallyport.De
 	return newAccessDecision(group.Process, path, true, why)
 }
 
-// newChangeDecision says what became of a path that was written in overlay
-// mode. What a tool asked to throw away was not refused.
-func newChangeDecision(s *sallyport.Spawn, c *sallyport.Change) sallyport.Decision {
+// newChangeDecision says what became of a path that was written in memory. What a tool
+// asked to throw away was not refused; what is outside of the grant was, like a write.
+func (b *Binding) newChangeDecision(s *sallyport.Spawn, c *sallyport.Change) sallyport.Decision {
 	why := fmt.Sprintf("a child of %s: %s, %d bytes", s.Binary, c.Kind, c.Bytes)
 	switch {
 	case c.Committed:
@@ -351,7 +351,11 @@ func newChangeDecision(s *sallyport.Spawn, c *sallyport.Change) sallyport.Decisi
 		why += ", not carried over: " + c.Why
 	}
 	d := changed.newDecision(c.Path, c.Committed || s.Options.Discard, why)
-	if !d.Allowed {
+	switch {
+	case d.Allowed:
+	case c.NotGranted:
+		d = b.scope.explainDropped(d, func(entry string) bool { return reach.Within(entry, c.Path) })
+	default:
 		d.Source = reach.CommitSource
 	}
 	return d

@@ -90,14 +90,18 @@ func TestChangesAreNoted(t *testing.T) {
 		discard bool
 		change  sallyport.Change
 		want    string
+		source  string
 	}{
-		{"committed", false, sallyport.Change{Kind: sallyport.ChangeModified, Bytes: 7, Committed: true}, "fs_reach.write [/work/a] a child of git: modified, 7 bytes, carried over"},
-		{"refused", false, sallyport.Change{Kind: sallyport.ChangeAdded, Why: "on the always-deny floor"}, "refused fs_reach.write [/work/a] a child of git: added, 0 bytes, not carried over: on the always-deny floor"},
-		{"discarded", true, sallyport.Change{Kind: sallyport.ChangeDeleted}, "fs_reach.write [/work/a] a child of git: deleted, 0 bytes, thrown away as asked"},
+		{"committed", false, sallyport.Change{Kind: sallyport.ChangeModified, Bytes: 7, Committed: true}, "fs_reach.write [/work/a] a child of git: modified, 7 bytes, carried over", ""},
+		{"refused", false, sallyport.Change{Kind: sallyport.ChangeAdded, Why: "on the always-deny floor"}, "refused fs_reach.write [/work/a] a child of git: added, 0 bytes, not carried over: on the always-deny floor", reach.CommitSource},
+		{"discarded", true, sallyport.Change{Kind: sallyport.ChangeDeleted}, "fs_reach.write [/work/a] a child of git: deleted, 0 bytes, thrown away as asked", ""},
+		{"outside of the grant", false, sallyport.Change{Kind: sallyport.ChangeAdded, Why: "not granted", NotGranted: true}, "refused fs_reach.write [/work/a] a child of git: added, 0 bytes, not carried over: not granted: /work is not in the list", "s.yaml:3:1"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g := &sallyport.Grant{Process: sallyport.ProcessGrant{Binaries: []string{"git"}}, FS: sallyport.FSGrant{Mode: sallyport.FSOverlay}}
+			g := &sallyport.Grant{Process: sallyport.ProcessGrant{Binaries: []string{"git"}}, FS: sallyport.FSGrant{Mode: sallyport.FSOverlay}, Dropped: []sallyport.Dropped{
+				{Capability: "fs_reach.write", Item: "/work", Why: "/work is not in the list", Source: "s.yaml:3:1", Fix: "add /work to it"},
+			}}
 			tt.change.Path = "/work/a"
 			c, _, j := bind(t, g, &sallyport.Backends{Process: played(sallyport.ProcessResult{
 				Changes: []sallyport.Change{tt.change}, Touched: sallyport.Touched{Written: []string{"/work/a"}},
@@ -107,6 +111,9 @@ func TestChangesAreNoted(t *testing.T) {
 			}
 			if d := cmp.Diff([]string{"process [git] spawn git", tt.want}, j.reasons()); d != "" {
 				t.Errorf("decisions (-want +got):\n%s", d)
+			}
+			if last := j.list[len(j.list)-1]; last.Source != tt.source {
+				t.Errorf("the source of %q is %q, want %q", last.Why, last.Source, tt.source)
 			}
 		})
 	}
