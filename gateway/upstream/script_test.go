@@ -39,6 +39,8 @@ type script struct {
 	log     logged // the log of its client
 	// onNote is called with each notification.
 	onNote func(q *question)
+	// left is what its processes wrote in memory.
+	left []sallyport.Change
 }
 
 // question is one message to the server.
@@ -253,7 +255,7 @@ func (s *script) Start(ctx context.Context, spawn *sallyport.Spawn) (sallyport.C
 			return nil, err
 		}
 	}
-	c := &goroutine{done: make(chan struct{}), input: spawn.Options.Input}
+	c := &goroutine{done: make(chan struct{}), input: spawn.Options.Input, left: s.left}
 	go func() {
 		defer close(c.done)
 		s.serve(spawn.Options.Input, spawn.Options.Output, spawn.Options.ErrorOutput)
@@ -267,13 +269,14 @@ func (s *script) Start(ctx context.Context, spawn *sallyport.Spawn) (sallyport.C
 type goroutine struct {
 	done  chan struct{}
 	input io.ReadCloser
+	left  []sallyport.Change
 }
 
 func (c *goroutine) Done() <-chan struct{} { return c.done }
 
 func (c *goroutine) Wait() (sallyport.ProcessResult, error) {
 	<-c.done
-	return sallyport.ProcessResult{}, nil
+	return sallyport.ProcessResult{Changes: c.left}, nil
 }
 
 func (c *goroutine) Stop(time.Duration) {

@@ -47,8 +47,25 @@ func (l *connLink) spawnProcess(ctx context.Context, c *sallyport.Call) (mcp.Tra
 		// The output of the server ends with its process.
 		<-child.Done()
 		_ = out.Close()
+		l.logLost(child)
 	}()
 	return newPipe(l, in, answers), nil
+}
+
+// maxLost bounds the paths of one process that the log names.
+const maxLost = 8
+
+// logLost tells the operator what a process that has ended wrote outside of its grant,
+// beside a granted file that did not exist: no record of a call has it.
+func (l *connLink) logLost(child sallyport.Child) {
+	res, _ := child.Wait() // the reason of the end is told elsewhere
+	lost := 0
+	for i := range res.Changes {
+		if c := &res.Changes[i]; c.NotGranted && lost < maxLost {
+			lost++
+			l.s.m.o.Logger.Warn("what an MCP server wrote is lost", "server", l.s.Name, "path", l.s.redactText(c.Path), "why", c.Why)
+		}
+	}
 }
 
 // stderrLog passes the first lines that a server writes to standard error to
