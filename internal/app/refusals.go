@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
@@ -16,9 +17,12 @@ type tellingRecorder struct {
 	g *Runtime
 }
 
+// maxTold bounds the refusals of one call that are told; the record has them all.
+const maxTold = 4
+
 // Record keeps an event. A refusal is told whether or not it is kept.
 func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
-	if d := firstFix(e); d != nil {
+	for _, d := range liftableRefusals(e) {
 		what := text.PrintableLine(string(e.Tool))
 		if d.Resource != "" {
 			what += " " + text.PrintableLine(d.Resource)
@@ -33,16 +37,23 @@ func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
 	return r.Log.Record(ctx, e)
 }
 
-// firstFix returns the first refusal of an outcome that a change would lift. A
-// held call is told when it is held.
-func firstFix(e *audit.Event) *sallyport.Decision {
+// liftableRefusals returns the refusals of an outcome that a change would lift: the one
+// that ended the call, or those that its child met. What a tool was refused before it
+// went on, such as a look at what lies there, did not end the call. A held call is told
+// when it is held.
+func liftableRefusals(e *audit.Event) (list []*sallyport.Decision) {
 	if e.Kind != audit.KindOutcome {
 		return nil
 	}
 	for i := range e.Decisions {
-		if d := &e.Decisions[i]; !d.Allowed && d.Fix != "" && d.Step != sallyport.StepApprove {
-			return d
+		d := &e.Decisions[i]
+		again := func(known *sallyport.Decision) bool { return known.Fix == d.Fix }
+		if !d.Allowed && d.Fix != "" && d.Step != sallyport.StepApprove && !slices.ContainsFunc(list, again) {
+			list = append(list, d)
 		}
 	}
-	return nil
+	if e.Stage == sallyport.StepAccess && len(list) > 0 {
+		return list[len(list)-1:]
+	}
+	return list[:min(len(list), maxTold)]
 }
