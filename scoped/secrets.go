@@ -2,7 +2,9 @@ package scoped
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 
 	"github.com/sallyport/sallyport"
@@ -41,20 +43,14 @@ func (s *secretAccessor) Get(ctx context.Context, ref string) (sallyport.Secret,
 	value, ok, err := s.b.scope.backends.Secrets.Secret(ctx, ref)
 	switch {
 	case err != nil:
-		return sallyport.Secret{}, hideBackendError(err, "secret "+ref+" could not be read")
+		return sallyport.Secret{}, s.failSource(ctx, ref, err)
 	case !ok:
-		s.b.recordDecision(sallyport.Decision{
-			Step: sallyport.StepAccess, Capability: group.Secrets, Resource: clipItem(ref),
-			Why: "no source has a value for it", Fix: "sallyport secrets set " + clipItem(ref),
-		})
-		return sallyport.Secret{}, newSecretError(ref, "not found")
-	case len(value.Reveal()) < reach.MinSecretBytes:
-		return sallyport.Secret{}, newSecretError(ref,
-			fmt.Sprintf("is refused: its value has fewer than %d bytes", reach.MinSecretBytes))
+		s.recordUnavailable(ref, "no source has a value for it", fixSet+clipItem(ref))
+		return sallyport.Secret{}, newSecretError(ref, "not found", fs.ErrNotExist)
 	}
-	// What could not be removed from a result is not handed out.
-	if err := output.CheckSecret(value); err != nil {
-		return sallyport.Secret{}, newSecretError(ref, "is refused: "+err.Error())
+	if err := checkHandedOut(value); err != nil {
+		s.recordUnavailable(ref, err.Error(), fixSet+clipItem(ref))
+		return sallyport.Secret{}, newSecretError(ref, "is refused: "+err.Error(), err)
 	}
 	// The value is on the list before the tool has it.
 	if s.storeRevealed(ref, value) {
@@ -72,10 +68,50 @@ func (s *secretAccessor) Probe(_, ref string) error {
 	return nil
 }
 
-func newSecretError(ref, what string) error {
+// The commands that tell of a secret, in the fixes of decisions.
+const (
+	fixSet   = "sallyport secrets set "
+	fixCheck = "sallyport check"
+)
+
+// checkHandedOut refuses a value that is not handed out: what could not be removed
+// from a result.
+func checkHandedOut(value sallyport.Secret) error {
+	if len(value.Reveal()) < reach.MinSecretBytes {
+		return fmt.Errorf("its value has fewer than %d bytes", reach.MinSecretBytes)
+	}
+	return output.CheckSecret(value)
+}
+
+// failSource returns what a tool learns of a source that fails: the source's own
+// coded words, or that the reference could not be read.
+func (s *secretAccessor) failSource(ctx context.Context, ref string, err error) error {
+	told, _ := errors.AsType[*sallyport.Error](hideBackendError(err, "secret "+ref+" could not be read"))
+	coded, ok := errors.AsType[*sallyport.Error](err)
+	switch {
+	case ctx.Err() != nil: // the call is over, which says nothing of the source
+	case ok && coded.Resource == ref:
+		s.recordUnavailable(ref, clipItem(coded.Detail), fixSet+clipItem(ref))
+	default:
+		s.recordUnavailable(ref, "the source of its value failed, and check says why", fixCheck)
+	}
+	failure := *told
+	failure.Err = &reach.SecretFailure{Cause: err}
+	return &failure
+}
+
+// recordUnavailable tells the operator why a granted reference has no value, and what
+// changes that.
+func (s *secretAccessor) recordUnavailable(ref, why, fix string) {
+	s.b.recordDecision(sallyport.Decision{
+		Step: sallyport.StepAccess, Capability: group.Secrets, Resource: clipItem(ref), Why: why, Fix: fix,
+	})
+}
+
+func newSecretError(ref, what string, cause error) error {
 	return &sallyport.Error{
 		Code: sallyport.CodeExecutionFailed, Resource: ref, Operation: "get",
-		Detail: "secret " + ref + " " + what,
+		Detail: "secret " + ref + " " + what, Err: &reach.SecretFailure{Cause: cause},
 	}
 }
 

@@ -2,12 +2,14 @@ package scoped_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/scoped/scopedtest"
 )
 
@@ -37,8 +39,8 @@ func TestSecrets(t *testing.T) {
 				if err == nil || err.Error() != tt.err || got.Reveal() != "" || len(binding.Revealed()) != 0 {
 					t.Errorf("Get(%q) = %q, %v, want the error %q and nothing revealed", tt.ref, got.Reveal(), err, tt.err)
 				}
-				if told := tt.name != "short"; told != (len(j.reasons()) == 1) {
-					t.Errorf("Get(%q) noted %q, want a note where a change of the operator's helps", tt.ref, j.reasons())
+				if len(j.reasons()) != 1 || reach.IsSecretFailure(err) == errors.Is(err, sallyport.ErrSecretNotDeclared) {
+					t.Errorf("Get(%q) = %v and noted %q, want one note, and a failure of the secret unless it is not granted", tt.ref, err, j.reasons())
 				}
 				return
 			}
