@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -110,6 +111,59 @@ func TestC20_TheGatesOwnErrorsAreNotWrapped(t *testing.T) {
 			res := call(g, "tool", "")
 			if wrapped := strings.HasPrefix(res.Error, "<untrusted "); res.OK || wrapped == tt.bare {
 				t.Errorf("error = %q, want it wrapped: %v", res.Error, !tt.bare)
+			}
+		})
+	}
+}
+
+// oneSecret is a source with one answer to everything.
+type oneSecret struct {
+	value string
+	err   error
+}
+
+func (s oneSecret) Secret(context.Context, string) (sallyport.Secret, bool, error) {
+	return sallyport.NewSecret(s.value), s.value != "", s.err
+}
+
+func (s oneSecret) Known(context.Context) ([]sallyport.Secret, error) { return nil, nil }
+
+// TestASecretThatCannotBeHadIsTheGatesOwnText has the secrets accessor, and no other
+// party, word the failure. The operator learns which command helps.
+func TestASecretThatCannotBeHadIsTheGatesOwnText(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, text, why, fix string
+		source               oneSecret
+	}{
+		{"missing", "secret a/key not found", "no source has a value for it", "sallyport secrets set a/key", oneSecret{}},
+		{"short", "secret a/key is refused: its value has fewer than 8 bytes", "its value has fewer than 8 bytes", "sallyport secrets set a/key", oneSecret{value: "hunter2"}},
+		{
+			"hidden", "secret a/key is refused: output: a secret value has fewer than 8 visible bytes or 3 visible characters",
+			"output: a secret value has fewer than 8 visible bytes or 3 visible characters", "sallyport secrets set a/key",
+			oneSecret{value: "x\u200b\u200b\u200b\u200b"},
+		},
+		{"of a source that fails", "secret a/key could not be read", "the source of its value failed, and check says why", "sallyport check", oneSecret{err: errors.New("GET /?token=hunter2hunter2: 503")}},
+		{
+			"of a source that refuses it", "secret a/key is too large", "secret a/key is too large", "sallyport secrets set a/key",
+			oneSecret{err: &sallyport.Error{Code: sallyport.CodeExecutionFailed, Resource: "a/key", Detail: "secret a/key is too large"}},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := newGateWith(t, nil, &sallyport.Backends{Secrets: tt.source})
+			g.add(sallyport.Tool{
+				Name: "tool", Schema: open, OutputIsUntrusted: true, Capabilities: sallyport.Capabilities{Secrets: []string{"a/key"}},
+				Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+					_, err := c.Secrets.Get(ctx, "a/key")
+					return sallyport.Result{}, fmt.Errorf("Get %q: %w", "https://x", err)
+				},
+			})
+			if res := call(g, "tool", ""); res.Error != tt.text || res.Code != sallyport.CodeExecutionFailed {
+				t.Errorf("error = %s %q, want the accessor's own text %q", res.Code, res.Error, tt.text)
+			}
+			want := sallyport.Decision{Step: sallyport.StepAccess, Capability: "secrets", Resource: "a/key", Why: tt.why, Fix: tt.fix}
+			if recorded := g.recorder.last().Decisions; !slices.Contains(recorded, want) {
+				t.Errorf("the record = %+v, want %+v in it", recorded, want)
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // grace is how long a tool may go on after its deadline before the gate
@@ -127,8 +128,12 @@ func (j *toolJob) runOnce() {
 
 // isGateText reports whether an error is worded by the gate, an accessor or
 // the tool's own code, and so no output of others: refusals, stale writes,
-// missing files, faults of the arguments, and what is not available by name.
+// missing files, secrets that cannot be had, faults of the arguments, and what is not
+// available by name.
 func isGateText(e *sallyport.Error) bool {
+	if reach.IsSecretFailure(e) {
+		return true
+	}
 	switch e.Code {
 	case sallyport.CodeStaleWrite, sallyport.CodeInputInvalid:
 		return true
