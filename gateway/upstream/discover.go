@@ -24,7 +24,7 @@ func (m *Mounts) Discovery() []sallyport.Tool {
 	for _, s := range m.servers {
 		// The server's time ends before that of the call, so that a timeout is
 		// reported as the server's fault.
-		t := s.newOperatorTool(DiscoveryName(s.Name), "Asks the MCP server "+s.Name+" what it offers.", startWait+endGrace+firstPause)
+		t := s.newOperatorTool(DiscoveryName(s.Name), "Asks the MCP server "+s.Name+" what it offers.", m.o.StartWait+endGrace+firstPause)
 		t.Run = func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
 			n, err := s.discoverOffer(ctx, c)
 			if err != nil {

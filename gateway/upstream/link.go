@@ -132,7 +132,7 @@ func (l *connLink) dialServer(ctx context.Context, c *sallyport.Call) (n *server
 	defer e.releaseAll(l.s.m.memory)
 	defer l.greeting.releaseHolding(l.s.m.memory)
 	ctx, cancel := context.WithCancelCause(ctx)
-	late := time.AfterFunc(startWait, func() { cancel(context.DeadlineExceeded) })
+	late := time.AfterFunc(l.s.m.o.StartWait, func() { cancel(context.DeadlineExceeded) })
 	defer late.Stop()
 	l.hangUp = func() { cancel(nil) }
 	t, err := l.newTransport(ctx, c)

@@ -45,8 +45,9 @@ const (
 	// defaultConcurrency bounds the calls that one process of a server works on
 	// at once; further calls wait.
 	defaultConcurrency = 8
-	// startWait bounds the start of a server up to its first answer. Servers of
-	// npm take one to three seconds on a small machine.
+	// startWait bounds the start of a server up to its lists where
+	// [Options.StartWait] is 0. Servers of npm take one to three seconds on a
+	// small machine.
 	startWait = 20 * time.Second
 	// maxDescription bounds the description of a tool, in code points.
 	maxDescription = 16 << 10
@@ -129,6 +130,8 @@ type Options struct {
 	// which is only greeted. If Start returns an error, the server is not
 	// started and the caller is told that error. nil lets every server start.
 	Start func(server, file string) error
+	// StartWait bounds the start of a server up to its lists; 0 means 20 s.
+	StartWait time.Duration
 	// Cleaner cleans the texts of servers in definitions; nil means one that
 	// knows no secrets.
 	Cleaner *output.Cleaner
@@ -235,7 +238,7 @@ func New(servers []Server, o *Options) (*Mounts, error) {
 	if o != nil {
 		opts = *o
 	}
-	opts.Version = cmp.Or(opts.Version, "dev")
+	opts.Version, opts.StartWait = cmp.Or(opts.Version, "dev"), cmp.Or(opts.StartWait, startWait)
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
