@@ -40,6 +40,8 @@ type serverHealth struct {
 	// wants and fault are the outcome of the running probe.
 	asked, answered, wants bool
 	fault                  string
+	// late says that it did not list its tools in time when it was last asked.
+	late bool
 	// silent counts the probes in a row without an answer, starting soonTime
 	// after the failure.
 	silent int
@@ -51,7 +53,11 @@ type serverHealth struct {
 
 // redactedError is an error with a text that quotes nothing from the server. It is used
 // where the server's text would be taken for the gate's own.
-type redactedError struct{ text string }
+type redactedError struct {
+	text string
+	// late says that the server was started and did not list its tools in time.
+	late bool
+}
 
 func (b *redactedError) Error() string { return b.text }
 
@@ -209,7 +215,7 @@ func (s *mountedServer) recordProbe(mark string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := &s.health
-	h.asked, h.mark = true, mark
+	h.asked, h.mark, h.late = true, mark, isLate(err)
 	switch {
 	case err == nil:
 		h.answered, h.login = true, ""
@@ -218,6 +224,25 @@ func (s *mountedServer) recordProbe(mark string, err error) {
 	default:
 		h.fault = fault
 	}
+}
+
+// isLate reports whether an error is that of a server that did not list its tools in
+// time.
+func isLate(err error) bool {
+	e, ok := errors.AsType[*redactedError](err)
+	return ok && e.late
+}
+
+// WasLate reports whether a server did not list its tools in time when it was last
+// asked what it offers.
+func (m *Mounts) WasLate(name string) bool {
+	s := m.findServer(name)
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.health.late
 }
 
 // tokenMark returns a value that identifies the tokens of a principal. logs is

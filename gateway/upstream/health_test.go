@@ -153,6 +153,30 @@ func TestOnePrincipalsCrashes(t *testing.T) {
 	})
 }
 
+// TestAServerThatStartsSlowly lists its tools just before its time is over, then just
+// after that.
+func TestAServerThatStartsSlowly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript(t, tool("a"))
+		takes := 29 * time.Second
+		s.onStart = func(*peer) { time.Sleep(takes) }
+		g := newGateWith(t, &sallyport.Backends{Process: s, Network: &sallyport.NetworkBackend{}}, &upstream.Options{StartWait: 30 * time.Second},
+			upstream.Server{Name: "test", Command: []string{"scripted"}})
+		if len(g.left) > 0 || g.mounts.WasLate("test") {
+			t.Errorf("a second before its time is over: %q", g.left)
+		}
+		takes += 2 * time.Second
+		if res := g.discover("test"); res.OK || !strings.Contains(res.Error, "the MCP server test did not list its tools within 30 s") || !g.mounts.WasLate("test") {
+			t.Errorf("a second after its time is over = %+v", res)
+		}
+		takes = 0
+		if res := g.discover("test"); !res.OK || g.mounts.WasLate("test") {
+			t.Errorf("at once = %+v", res)
+		}
+	})
+}
+
 // TestAProcessThatEndsInACall: the server is probed, because it may not start
 // again. A process that the gate ends causes no probe.
 func TestAProcessThatEndsInACall(t *testing.T) {

@@ -185,14 +185,14 @@ func (l *connLink) endFailedStart(ctx context.Context, err error) error {
 		return refused
 	}
 	// The gate's short text does not quote the server.
-	short, quoted := fmt.Sprintf("the MCP server %s did not start", l.s.Name), ""
+	short, quoted, late := fmt.Sprintf("the MCP server %s did not start", l.s.Name), "", false
 	switch limit := l.limit.Load(); {
 	case limit != nil:
 		short = fmt.Sprintf("%s: %v", short, limit)
 	case refused != nil:
 		short = fmt.Sprintf("%s: %v", short, refused)
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
-		short = fmt.Sprintf("the MCP server %s did not answer in time", l.s.Name)
+		short, late = fmt.Sprintf("the MCP server %s did not list its tools within %v s", l.s.Name, l.s.m.o.StartWait.Seconds()), true
 	case errors.Is(err, mcp.ErrConnectionClosed):
 		short += ": it ended before it answered"
 	default:
@@ -210,7 +210,8 @@ func (l *connLink) endFailedStart(ctx context.Context, err error) error {
 	}
 	// Later calls get this error too, and they must not learn the secrets of
 	// this call.
-	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: l.s.redactText(why), Err: &redactedError{l.s.redactText(short)}}
+	cause := &redactedError{text: l.s.redactText(short), late: late}
+	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: l.s.redactText(why), Err: cause}
 }
 
 // clientOptions are those of a client that offers a server nothing. A server on this
