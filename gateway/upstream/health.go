@@ -57,9 +57,14 @@ type redactedError struct {
 	text string
 	// late says that the server was started and did not list its tools in time.
 	late bool
+	// secret is what the accessor said of a secret that the server needs and that
+	// cannot be had; nil for any other reason.
+	secret error
 }
 
 func (b *redactedError) Error() string { return b.text }
+
+func (b *redactedError) Unwrap() error { return b.secret }
 
 // redactedReason says in the gate's own words why a server cannot be used.
 func (s *mountedServer) redactedReason(err error) string {

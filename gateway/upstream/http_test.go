@@ -82,6 +82,40 @@ func (s secrets) Known(context.Context) ([]sallyport.Secret, error) {
 	return all, nil
 }
 
+// TestASecretOfAServerThatIsGoneIsTheGatesOwnText takes away the secret that a
+// server gets in a header. The gate words the failure, also for calls that leave the
+// server alone, and so it is not wrapped as words of the server.
+func TestASecretOfAServerThatIsGoneIsTheGatesOwnText(t *testing.T) {
+	t.Parallel()
+	_, network := newFarAway(t, false)
+	source := &goingSecret{}
+	g := newGateOver(t, &sallyport.Backends{Network: network, Secrets: source}, upstream.Server{
+		Name: "test", URL: "http://mcp.example/mcp",
+		Headers: []upstream.Header{{Name: "Authorization", Value: "Bearer ", Secret: "far/token"}},
+	})
+	if len(g.left) != 0 {
+		t.Fatalf("left out: %q", g.left)
+	}
+	source.gone.Store(true)
+	const why = "the MCP server test did not start: secret far/token not found"
+	for _, want := range []string{why, why + "; it is left alone until "} {
+		if res := g.call("test__echo", object{"text": "hello"}); res.OK || !strings.HasPrefix(res.Error, want) {
+			t.Errorf("echo = %q, want %q", res.Error, want)
+		}
+	}
+}
+
+// goingSecret has a value for everything until it is gone.
+type goingSecret struct{ gone atomic.Bool }
+
+func (s *goingSecret) Secret(context.Context, string) (sallyport.Secret, bool, error) {
+	return sallyport.NewSecret("s3cr3t-of-the-far-server"), !s.gone.Load(), nil
+}
+
+func (s *goingSecret) Known(context.Context) ([]sallyport.Secret, error) {
+	return []sallyport.Secret{sallyport.NewSecret("s3cr3t-of-the-far-server")}, nil
+}
+
 // TestARemoteServer is reached through the accessors of each call: the grant
 // must hold its host, and its secret is put into the requests and appears
 // nowhere else.

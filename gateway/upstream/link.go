@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/oauth"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // endGrace is how long a server may take to end by itself.
@@ -211,6 +212,9 @@ func (l *connLink) endFailedStart(ctx context.Context, err error) error {
 	// Later calls get this error too, and they must not learn the secrets of
 	// this call.
 	cause := &redactedError{text: l.s.redactText(short), late: late}
+	if refused != nil && why == short && reach.IsSecretFailure(refused) {
+		cause.secret = refused
+	}
 	return &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: l.s.redactText(why), Err: cause}
 }
 
