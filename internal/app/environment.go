@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
@@ -47,7 +48,7 @@ type Environment struct {
 	Intervals Intervals
 }
 
-// Progress shows the user how far a command is.
+// Progress shows the user how far a command is. It is safe for concurrent use.
 type Progress interface {
 	// Expect says that so many steps will come.
 	Expect(steps int)
@@ -57,17 +58,26 @@ type Progress interface {
 	Done()
 }
 
-// plainProgress says what takes long, a line each.
-type plainProgress struct{ w io.Writer }
+// plainProgress says what takes long, a line each. It is safe for concurrent use.
+type plainProgress struct {
+	mu sync.Mutex
+	w  io.Writer
+}
 
-func (plainProgress) Expect(int)          {}
-func (p plainProgress) Begin(step string) { fmt.Fprintf(p.w, "sallyport: %s\n", step) }
-func (plainProgress) Done()               {}
+func (*plainProgress) Expect(int) {}
+
+func (p *plainProgress) Begin(step string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.w, "sallyport: %s\n", step)
+}
+
+func (*plainProgress) Done() {}
 
 // progress returns what is told of installs, and of starts when a terminal shows it.
 func (env *Environment) progress() Progress {
 	if env.Progress != nil {
 		return env.Progress
 	}
-	return plainProgress{env.Stderr}
+	return &plainProgress{w: env.Stderr}
 }

@@ -164,7 +164,7 @@ func (t *Deployment) DiscoverServers(ctx context.Context, role string, wanted fu
 // that looks at servers.
 func (t *Deployment) showStart(server string) (begin, done func()) {
 	p := t.Servers.installer.progress
-	if _, plain := p.(plainProgress); plain || t.Servers.Pins.Policy == HoldPins {
+	if _, plain := p.(*plainProgress); plain || t.Servers.Pins.Policy == HoldPins {
 		return func() {}, func() {}
 	}
 	p.Expect(1)
