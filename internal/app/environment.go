@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
@@ -46,6 +47,12 @@ type Environment struct {
 	Progress Progress
 	// Intervals are the pauses between two looks at what may have changed.
 	Intervals Intervals
+	// StartWait bounds the start of one MCP server; 0 means a minute for a command
+	// that pins, and 20 s for any other.
+	StartWait time.Duration
+	// Repeat is the command line that runs, for the user to run again; empty for
+	// serve.
+	Repeat string
 }
 
 // Progress shows the user how far a command is. It is safe for concurrent use.

@@ -40,6 +40,14 @@ const (
 	AskNew PinPolicy = "new"
 )
 
+// startWait returns how long one server may take to start; 0 means the default.
+func (p PinPolicy) startWait() time.Duration {
+	if p == HoldPins {
+		return 0
+	}
+	return pinWait
+}
+
 // LockPins compares the servers of a deployment with the lock file. It is safe for
 // concurrent use once the deployment is in force.
 type LockPins struct {

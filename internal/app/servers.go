@@ -20,12 +20,19 @@ import (
 )
 
 const (
-	// discoverWait bounds how long a start waits for all upstream servers.
-	// Servers of npm take one to three seconds on a small machine.
-	discoverWait = 20 * time.Second
+	// serveWait bounds how long serve waits for all upstream servers together: its
+	// clients wait for it. Servers of npm take one to three seconds on a small
+	// machine.
+	serveWait = 20 * time.Second
+	// pinWait bounds the start of one server for a command that pins it: the user
+	// waits, and a machine that unpacks and starts many servers is slow.
+	pinWait = time.Minute
 	// discoverAtOnce bounds how many servers are started at the same time.
 	discoverAtOnce = 8
 )
+
+// errServeWait is why a server is not known that serve did not wait for.
+var errServeWait = fmt.Errorf("it did not list its tools within the %v s that serve waits for all servers together; while serve runs, it asks again", serveWait.Seconds())
 
 // Servers holds the upstream servers of a deployment. The zero value has none.
 type Servers struct {
@@ -46,6 +53,9 @@ type Servers struct {
 	// EveryRole is true when a server is asked in every role that may use it, for
 	// check: a refusal in one role is no property of the server.
 	EveryRole bool
+	// repeat is the command that a user runs again for a server that was too slow;
+	// empty for serve, which asks it again itself.
+	repeat string
 }
 
 // FoundServer is what is known of a server after it was asked.
@@ -109,11 +119,11 @@ func cleanerOf(ctx context.Context, source sallyport.SecretSource) (*output.Clea
 // EveryServer selects all servers, for discover.
 func EveryServer(string) bool { return true }
 
-// DiscoverServers asks the wanted servers at the same time what they offer, and
-// registers their tools. A server that fails becomes a warning and does not
-// affect the others. Each server is asked in the given role when that role may
-// use it. A server whose tools are registered already is only asked whether it
-// still answers.
+// DiscoverServers asks the wanted servers what they offer, discoverAtOnce at the same
+// time, and registers their tools. A server that fails becomes a warning and does not
+// affect the others: the time of each begins with its own start. Each server is asked
+// in the given role when that role may use it. A server whose tools are registered
+// already is only asked whether it still answers.
 func (t *Deployment) DiscoverServers(ctx context.Context, role string, wanted func(server string) bool) {
 	s := &t.Servers
 	for i := range s.Declared {
@@ -122,8 +132,6 @@ func (t *Deployment) DiscoverServers(ctx context.Context, role string, wanted fu
 			t.installMissingPackage(ctx, s.Pins.Servers[s.Declared[i].Name])
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, discoverWait)
-	defer cancel()
 	turns := make(chan struct{}, discoverAtOnce)
 	var asking sync.WaitGroup
 	var fresh []string
@@ -158,6 +166,14 @@ func (t *Deployment) DiscoverServers(ctx context.Context, role string, wanted fu
 	if len(fresh) > 0 && s.Pins.Policy == HoldPins {
 		t.registerFound(func(server string) bool { return slices.Contains(fresh, server) })
 	}
+}
+
+// DiscoverForServing is DiscoverServers for serve, which waits for all servers together
+// no longer than serveWait, and asks those that were too slow again.
+func (t *Deployment) DiscoverForServing(ctx context.Context, role string) {
+	ctx, cancel := context.WithTimeoutCause(ctx, serveWait, errServeWait)
+	defer cancel()
+	t.DiscoverServers(ctx, role, EveryServer)
 }
 
 // showStart tells of the start of a server where a terminal shows how far a command is
@@ -226,14 +242,22 @@ func (t *Deployment) askServer(ctx context.Context, f *FoundServer, role string)
 		if !res.OK {
 			f.refused[name] = text.PrintableLine(res.Error)
 		}
+		late := !res.OK && t.Servers.Mounts.WasLate(f.Name)
 		if f.Why != "" {
 			f.Role, f.Why = name, text.PrintableLine(res.Error)
+			switch {
+			case !res.OK && errors.Is(context.Cause(ctx), errServeWait):
+				f.Why = errServeWait.Error()
+			case late:
+				f.Why += t.Servers.adviseRepeat()
+			}
 		}
 		refused := t.Servers.Pins.LastRefusal(f.Name) != ""
 		if refused {
 			f.Why += t.Servers.Pins.hintFor(f.Name)
 		}
-		if res.OK && !t.Servers.EveryRole || refused || ctx.Err() != nil {
+		// A server that is too slow in one role is so in each.
+		if res.OK && !t.Servers.EveryRole || refused || ctx.Err() != nil || late && f.Why != "" {
 			break
 		}
 	}
@@ -241,6 +265,14 @@ func (t *Deployment) askServer(ctx context.Context, f *FoundServer, role string)
 		// Nothing is known of any single role.
 		clear(f.refused)
 	}
+}
+
+// adviseRepeat says what a user does about a server that was too slow.
+func (s *Servers) adviseRepeat() string {
+	if s.repeat == "" {
+		return ""
+	}
+	return "; run " + s.repeat + " again, or start the server by hand to see what it waits for"
 }
 
 // RolesWith lists the personalities that may use a server.

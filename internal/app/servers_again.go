@@ -105,7 +105,7 @@ func (t *Deployment) askAgain(ctx context.Context, role string, wanted []bool) [
 			defer func() { <-turns }()
 			// Wait longer than one role takes, so that the answer of the server
 			// is not cut off.
-			ctx, cancel := context.WithTimeout(ctx, 2*discoverWait)
+			ctx, cancel := context.WithTimeout(ctx, 2*serveWait)
 			defer cancel()
 			s.Mounts.Probe(ctx, f.Name, func(ctx context.Context) { t.askServer(ctx, now[i], role) })
 		})
@@ -166,7 +166,7 @@ func (f *configFollower) probeServer(ctx context.Context, m *upstream.Mounts, na
 		f.askSilentAgain(ctx)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*discoverWait)
+	ctx, cancel := context.WithTimeout(ctx, 2*serveWait)
 	if _, runs := f.probing.LoadOrStore(name, cancel); runs {
 		cancel()
 		return
@@ -214,7 +214,7 @@ func (f *configFollower) discoverOffers(ctx context.Context) {
 	}
 	f.inBackground(ctx, func(ctx context.Context, t *Deployment) {
 		known, before := len(t.warnings), len(t.Servers.Found)
-		t.DiscoverServers(ctx, f.role, EveryServer)
+		t.DiscoverForServing(ctx, f.role)
 		if ctx.Err() != nil {
 			return // another deployment is in force
 		}

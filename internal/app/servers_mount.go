@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,7 @@ func (rt *Runtime) mountServers(ctx context.Context, t *Deployment, b *sallyport
 	if s.Declared, err = DecodeServers(t.Config, rt.Env.Home); err != nil || len(s.Declared) == 0 {
 		return err
 	}
-	s.installer = rt.newInstaller(t)
+	s.installer, s.repeat = rt.newInstaller(t), rt.Env.Repeat
 	o, err := rt.mountOptions(ctx, t, b)
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (rt *Runtime) mountOptions(ctx context.Context, t *Deployment, b *sallyport
 		return nil, err
 	}
 	return &upstream.Options{
-		Version: Version(), Logger: rt.Logger, Cleaner: s.Cleaner, Start: s.Pins.checkStart, CheckDefinition: s.Pins.checkDefinition, Pinned: s.Pins.File != nil,
+		Version: Version(), StartWait: cmp.Or(rt.Env.StartWait, s.Pins.Policy.startWait()), Logger: rt.Logger, Cleaner: s.Cleaner, Start: s.Pins.checkStart, CheckDefinition: s.Pins.checkDefinition, Pinned: s.Pins.File != nil,
 		Changed: rt.listChanged, Processes: processBound(), Tokens: tokens, Principals: rt.listLogins,
 		CloseSession: func(ctx context.Context, server, role string, args json.RawMessage) {
 			t.CallFinder(ctx, role, upstream.CloseSessionName(server), args)

@@ -57,7 +57,7 @@ effect at once. If it has faults, the last good one stays in force.`,
 			// A client that disconnects closes the pipe. Its calls still have
 			// to be recorded; the signal would end the process first.
 			signal.Ignore(syscall.SIGPIPE)
-			s.json = f.json
+			s.json, env.Repeat = f.json, "" // it asks slow servers again itself
 			return withRuntime(cmd.Context(), env, f, app.OpenForCalls, func(rt *app.Runtime) error {
 				return runServer(cmd.Context(), rt, env, &s)
 			})
@@ -90,7 +90,7 @@ func runServer(ctx context.Context, rt *app.Runtime, env *environment, s *serveF
 	for _, why := range rt.UnlockSecrets(ctx) {
 		fmt.Fprintf(env.Stderr, "sallyport: warning: secrets: %s\n", why)
 	}
-	rt.DiscoverServers(ctx, role.Name, app.EveryServer)
+	rt.DiscoverForServing(ctx, role.Name)
 	rt.PrintWarnings(env.Stderr)
 	misfits := app.CollectMisfits(rt)
 	for _, m := range misfits {
