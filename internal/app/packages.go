@@ -121,6 +121,10 @@ type packageInstaller struct {
 	own func() *ownregistry.Registries
 	// addresses are the URLs of the registries.
 	addresses map[install.Registry]string
+	// now is the time up to which packages without a pin are installed.
+	now time.Time
+	// copies are the installed copies.
+	copies installedCopies
 }
 
 // installing is the name of the only role of that gate. It reaches private
@@ -144,7 +148,7 @@ func (rt *Runtime) newInstaller(t *Deployment) *packageInstaller {
 		backends:  sallyport.Backends{Network: rt.network, Files: rt.files, Process: rt.Children, Secrets: t.secretsOf},
 		addresses: rt.Packages.Addresses(),
 		options:   registry.Options{Recorder: rt.log, Switches: rt.Switches, Logger: rt.Logger, Workspace: t.Config.Workspace},
-		store:     rt.Packages, progress: rt.Env.progress(),
+		store:     rt.Packages, progress: rt.Env.progress(), now: time.Now(), copies: installedCopies{notes: rt.Env.notesOfPackages()},
 	}
 }
 
@@ -165,22 +169,53 @@ func (i *packageInstaller) callOnce(ctx context.Context, server string, tool sal
 }
 
 // installPackage installs the package of a server with its dependencies, in the
-// versions that existed at the time before.
+// versions that existed at the time before. Servers of the same package share one
+// installed copy.
 func (i *packageInstaller) installPackage(ctx context.Context, s *upstream.Server, before time.Time) (*lock.Package, error) {
-	i.progress.Begin(fmt.Sprintf("installing %s for %s", s.Package, s.Name))
-	pkg := *s.Package
-	pkg.Before = before
-	is, err := pkg.Installed(i.callOnce(ctx, s.Name, i.storeWithSecrets(ctx).Tool(pkg)))
-	if err != nil {
-		return nil, errors.New(text.PrintableLine(unwrapText(err.Error())))
-	}
-	o, err := i.store.Open(is.Package, is.Digest)
+	is, err := i.copies.installOnce(*s.Package, before, func(pkg install.Package) (installedCopy, error) {
+		i.progress.Begin(fmt.Sprintf("installing %s for %s", s.Package, s.Name))
+		found, err := pkg.Installed(i.callOnce(ctx, s.Name, i.storeWithSecrets(ctx).Tool(pkg)))
+		if err != nil {
+			return installedCopy{}, errors.New(text.PrintableLine(unwrapText(err.Error())))
+		}
+		return installedCopy{Digest: found.Digest, Before: before}, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	p := packageOf(&o, i.store)
-	p.Before = before.UTC().Format(time.RFC3339)
-	return p, nil
+	return i.openCopy(s.Package, is)
+}
+
+// openCopy returns an installed copy of a package in the form of the lock file.
+func (i *packageInstaller) openCopy(p *install.Package, is installedCopy) (*lock.Package, error) {
+	o, err := i.store.Open(*p, is.Digest)
+	if err != nil {
+		return nil, err
+	}
+	pinned := packageOf(&o, i.store)
+	pinned.Before = is.Before.UTC().Format(time.RFC3339)
+	return pinned, nil
+}
+
+// shareOrInstall returns a copy of the package of a server that this user installed
+// lately, and installs one where there is none.
+func (i *packageInstaller) shareOrInstall(ctx context.Context, s *upstream.Server) (*lock.Package, error) {
+	key := i.keyOf(s.Package)
+	if is, ok := i.copies.findNote(key, i.now); ok {
+		if p, err := i.openCopy(s.Package, is); err == nil {
+			return p, nil // Every file is what it was when it was installed.
+		}
+	}
+	p, err := i.installPackage(ctx, s, i.now)
+	if err == nil {
+		i.copies.writeNote(key, installedCopy{Digest: p.SHA256, Before: i.now})
+	}
+	return p, err
+}
+
+// keyOf names a package of its registry in the store of this configuration.
+func (i *packageInstaller) keyOf(p *install.Package) string {
+	return strings.Join([]string{i.store.Dir(), string(p.Registry), i.store.Source(p.Registry), p.Name, p.Version}, "\x00")
 }
 
 // suggestVersion returns the version to write for a package that names none, empty
@@ -212,16 +247,20 @@ func unwrapText(text string) string {
 	return text[:i] + strings.TrimSuffix(inside, "\n</untrusted>")
 }
 
-// installMissingPackage installs the pinned package of a server that is not installed here yet.
-// Every installed file must match the pin.
+// lacksPackage reports whether the pinned package of a server that a role may use is
+// not installed here yet.
+func (t *Deployment) lacksPackage(l *ServerLaunch) bool {
+	if l.pkg == nil || l.Why != "" || len(t.RolesWith(l.declared.Name)) == 0 {
+		return false
+	}
+	_, err := os.Lstat(l.mounted.Programs[0])
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// installMissingPackage installs the pinned package of a server that lacks it. Every
+// installed file must match the pin.
 func (t *Deployment) installMissingPackage(ctx context.Context, l *ServerLaunch) {
 	s := &l.declared
-	if l.pkg == nil || l.Why != "" || len(t.RolesWith(s.Name)) == 0 {
-		return
-	}
-	if _, err := os.Lstat(l.mounted.Programs[0]); !errors.Is(err, fs.ErrNotExist) {
-		return
-	}
 	before, err := time.Parse(time.RFC3339, l.pkg.Before)
 	if err != nil {
 		before = time.Now()

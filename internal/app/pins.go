@@ -263,7 +263,7 @@ func (p *LockPins) placeServer(ctx context.Context, s *upstream.Server, i *packa
 	case same:
 		l.pkg = was.Package
 	case i != nil && (p.Policy == AskNew || p.Policy == AskChanged && known):
-		l.pkg, err = i.installPackage(ctx, s, time.Now())
+		l.pkg, err = i.shareOrInstall(ctx, s)
 		if err != nil {
 			l.Why = err.Error()
 		}
