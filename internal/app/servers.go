@@ -126,12 +126,14 @@ func EveryServer(string) bool { return true }
 // already is only asked whether it still answers.
 func (t *Deployment) DiscoverServers(ctx context.Context, role string, wanted func(server string) bool) {
 	s := &t.Servers
+	var installing installTurns
 	for i := range s.Declared {
-		if wanted(s.Declared[i].Name) {
+		if l := s.Pins.Servers[s.Declared[i].Name]; wanted(s.Declared[i].Name) && t.lacksPackage(l) {
 			// An installation has a time limit of its own.
-			t.installMissingPackage(ctx, s.Pins.Servers[s.Declared[i].Name])
+			installing.run(func() { t.installMissingPackage(ctx, l) })
 		}
 	}
+	installing.wait()
 	turns := make(chan struct{}, discoverAtOnce)
 	var asking sync.WaitGroup
 	var fresh []string

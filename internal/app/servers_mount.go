@@ -126,23 +126,28 @@ func (rt *Runtime) listChanged() {
 // each.
 func (t *Deployment) placedServers(ctx context.Context) (list []upstream.Server) {
 	s := &t.Servers
-	packages := func(d *upstream.Server) bool { return d.Package != nil && s.Pins.Policy != HoldPins }
+	launches := make([]*ServerLaunch, len(s.Declared))
+	var placing installTurns
 	for i := range s.Declared {
-		if packages(&s.Declared[i]) {
-			s.installer.progress.Expect(1)
-		}
-	}
-	for i := range s.Declared {
+		d := &s.Declared[i]
 		by := s.installer
-		if len(t.RolesWith(s.Declared[i].Name)) == 0 {
+		if len(t.RolesWith(d.Name)) == 0 {
 			// No caller can use it.
 			by = nil
 		}
-		l := s.Pins.placeServer(ctx, &s.Declared[i], by)
-		l.filesStand = t.filesStand(&s.Declared[i])
-		if packages(&s.Declared[i]) {
-			s.installer.progress.Done()
+		if d.Package == nil || s.Pins.Policy == HoldPins {
+			launches[i] = s.Pins.placeServer(ctx, d, by)
+			continue
 		}
+		s.installer.progress.Expect(1)
+		placing.run(func() {
+			defer s.installer.progress.Done()
+			launches[i] = s.Pins.placeServer(ctx, d, by)
+		})
+	}
+	placing.wait()
+	for i, l := range launches {
+		l.filesStand = t.filesStand(&s.Declared[i])
 		s.Pins.Servers[s.Declared[i].Name] = l
 		if l.Why == "" {
 			list = append(list, l.mounted)
