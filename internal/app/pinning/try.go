@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
@@ -51,6 +52,10 @@ func StartTried(ctx context.Context, rt *app.Runtime, paths []string, trials []i
 	return results, err
 }
 
+// callsAtOnce bounds how many first calls are made at the same time. Each starts its
+// server.
+const callsAtOnce = 2
+
 // CallTried makes the first call of each server that works so far, as a role, and
 // removes the pins of those that fail it.
 func CallTried(ctx context.Context, rt *app.Runtime, role string, trials []importer.Trial, results map[string]importer.TrialResult) error {
@@ -58,14 +63,18 @@ func CallTried(ctx context.Context, rt *app.Runtime, role string, trials []impor
 	if err != nil {
 		return err
 	}
-	var failed []string
+	var servers []string
+	trials = slices.DeleteFunc(slices.Clone(trials), func(t importer.Trial) bool {
+		r := results[t.Server]
+		return !r.Works() || t.Tool == ""
+	})
 	for _, t := range trials {
-		if r := results[t.Server]; !r.Works() || t.Tool == "" {
-			continue
-		}
-		rt.FindServers(ctx, caller, []string{t.Server}, app.EveryLeft)
-		res := rt.Registry.Call(ctx, caller, sallyport.Request{Tool: "mcp__" + t.Server + "__" + t.Tool, Args: t.Arguments})
-		if !res.OK {
+		servers = append(servers, t.Server)
+	}
+	rt.FindServers(ctx, caller, servers, app.EveryLeft)
+	var failed []string
+	for i, res := range callTools(ctx, rt, caller, trials) {
+		if t := trials[i]; !res.OK {
 			results[t.Server] = importer.TrialResult{
 				Why: t.Tool + " answers " + text.PrintableLine(res.Error) + "; sallyport explain --call " + res.CallID + " says more",
 			}
@@ -73,6 +82,23 @@ func CallTried(ctx context.Context, rt *app.Runtime, role string, trials []impor
 		}
 	}
 	return dropPins(ctx, rt, failed)
+}
+
+// callTools makes the first calls of servers and returns their results in the order of
+// the trials.
+func callTools(ctx context.Context, rt *app.Runtime, caller *sallyport.Caller, trials []importer.Trial) []sallyport.Result {
+	results := make([]sallyport.Result, len(trials))
+	turns := make(chan struct{}, callsAtOnce)
+	var calling sync.WaitGroup
+	for i, t := range trials {
+		turns <- struct{}{}
+		calling.Go(func() {
+			defer func() { <-turns }()
+			results[i] = rt.Registry.Call(ctx, caller, sallyport.Request{Tool: "mcp__" + t.Server + "__" + t.Tool, Args: t.Arguments})
+		})
+	}
+	calling.Wait()
+	return results
 }
 
 // dropPins removes servers from the lock file.
