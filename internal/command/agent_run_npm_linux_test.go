@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -28,6 +29,8 @@ type agentRun struct {
 	// settings are the servers as people write them; pages and remote are servers
 	// on loopback.
 	settings, pages, remote string
+	// steps says how long each step took, as a table.
+	steps strings.Builder
 }
 
 // agentSettings is a client's file as people have it. The servers come without
@@ -84,13 +87,23 @@ func newAgentRun(t *testing.T) *agentRun {
 	return r
 }
 
+// timeStep notes in the table how long a step takes that begins now.
+func (r *agentRun) timeStep(format string, args ...any) (done func()) {
+	began := time.Now()
+	return func() {
+		fmt.Fprintf(&r.steps, "%6.1f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}
+}
+
 // says runs the program in the project. It must succeed and print the texts, on
 // either stream, and never the secret.
 func (r *agentRun) says(want []string, args ...string) string {
 	r.t.Helper()
 	cmd := sallyportCommand(r.project, args...)
 	cmd.Env = append(os.Environ(), "HOME="+r.home)
+	done := r.timeStep("sallyport %s", strings.Join(args, " "))
 	out, err := cmd.CombinedOutput()
+	done()
 	if err != nil || bytes.Contains(out, []byte(agentToken)) {
 		r.t.Fatalf("sallyport %q: %v\n%s", args, err, out)
 	}
@@ -130,6 +143,7 @@ func (r *agentRun) connect() *sdkClient {
 	// The entry names the program by its path.
 	cmd := exec.CommandContext(r.t.Context(), entry.Command, entry.Args...)
 	cmd.Dir, cmd.Env = r.t.TempDir(), append(os.Environ(), "HOME="+r.home)
+	defer r.timeStep("the client starts the gate")()
 	client := mcp.NewClient(&mcp.Implementation{Name: "claude-code", Version: "1"}, &mcp.ClientOptions{
 		// The person at the client is asked before what was read may leave.
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -149,6 +163,7 @@ func (r *agentRun) connect() *sdkClient {
 func TestFirstRunWithACodingAgent(t *testing.T) {
 	t.Parallel()
 	r := newAgentRun(t)
+	t.Cleanup(func() { t.Logf("how long the steps took:\n%s", r.steps.String()) })
 	r.says([]string{
 		"servers: 5 ready, 1 left with the client",
 		"remote, left: ", "sallyport grant claude-code --private " + r.remote,
@@ -224,10 +239,14 @@ func (r *agentRun) useEveryServer() {
 		{"mcp__thinking__sequentialthinking", fields{"thought": "begin", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1}, "thoughtNumber", true},
 		{"mcp__remote__greet", fields{"name": "Ann"}, "Hello, Ann", true},
 	} {
+		done := r.timeStep("%s", call.tool)
 		c.calls(r.t, call)
+		done()
 	}
+	done := r.timeStep("the client ends the gate")
 	_ = c.Close()
 	for file, want := range map[string]string{"notes/done": "milk", ".mcp-state/memory/memory.jsonl": "likes gates", ".mcp-state/playwright/page-*.png": "\x89PNG"} {
+	done()
 		found, err := filepath.Glob(filepath.Join(r.project, file))
 		if err != nil || len(found) == 0 {
 			r.t.Errorf("%s is missing: %v", file, err)
