@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 
@@ -10,10 +11,22 @@ import (
 // CommandLine returns a command of this program with the flags that find the
 // configuration in force from any folder.
 func (rt *Runtime) CommandLine(command string) string {
+	command = rt.Env.ProgramName() + " " + command
 	if rt.Builtin {
-		return rt.folderPrefix() + "sallyport " + command
+		return rt.folderPrefix() + command
 	}
-	return "sallyport " + command + rt.configFlags()
+	return command + rt.configFlags()
+}
+
+// NameProgram returns the name of the program at a path.
+func NameProgram(path string) string { return strings.TrimSuffix(filepath.Base(path), ".exe") }
+
+// ProgramName returns the name of this program as a shell reads it.
+func (env *Environment) ProgramName() string { return text.ShellWord(cmp.Or(env.Program, "sallyport")) }
+
+// ShortCommand returns a command of this program for a user in the working folder.
+func (rt *Runtime) ShortCommand(command string) string {
+	return rt.TrimCommands(rt.CommandLine(command))
 }
 
 // TrimCommands takes off the commands of a text what finds the configuration, where

@@ -16,6 +16,9 @@ import (
 // Environment is what the gate knows of its process, so that tests can
 // replace it.
 type Environment struct {
+	// Program is the name by which commands are shown to the user; empty means
+	// sallyport.
+	Program string
 	// Stderr receives warnings and news for the operator.
 	Stderr io.Writer
 	// Lookup finds one variable of the environment.

@@ -23,7 +23,7 @@ func Main(tools ...sallyport.Tool) {
 		os.Exit(exitUsage)
 	}
 	env := systemEnvironment()
-	env.Tools = tools
+	env.Tools, env.Program = tools, app.NameProgram(os.Args[0])
 	runProcess(env)
 }
 

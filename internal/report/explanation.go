@@ -108,13 +108,19 @@ func (p *Printer) fixLines(fix string) (lines []string) {
 	if p.Trim != nil {
 		fix = p.Trim(fix)
 	}
-	if command, edit, both := strings.Cut(fix, ", or "); both && strings.HasPrefix(command, "sallyport grant ") {
+	if command, edit, both := strings.Cut(fix, ", or "); both && namesGrant(command) {
 		return []string{"run: " + command, "fix: " + text.OneLine(edit)}
 	}
 	if fix != "" {
 		lines = []string{"fix: " + text.OneLine(fix)}
 	}
 	return lines
+}
+
+// namesGrant reports whether a fix begins with the command grant of a program.
+func namesGrant(fix string) bool {
+	words := strings.Fields(fix)
+	return len(words) > 2 && words[1] == "grant"
 }
 
 // PrintFix prints how to lift a refusal, each line behind an indent.
