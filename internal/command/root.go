@@ -18,6 +18,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app/granting"
 	"github.com/sallyport/sallyport/internal/app/safekeeping"
 	"github.com/sallyport/sallyport/internal/report"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
@@ -127,7 +128,10 @@ func (r *answerWriter) writeError() error {
 // runCommand executes one command line and returns its exit code.
 func runCommand(ctx context.Context, args []string, env *environment) int {
 	out, own := &answerWriter{WriteCloser: env.stdout}, *env
-	own.stdout = out
+	own.stdout, own.Repeat = out, own.ProgramName()
+	for _, arg := range args {
+		own.Repeat += " " + text.ShellWord(arg)
+	}
 	cmd := newCommand(&own)
 	cmd.SetArgs(args)
 	ran, err := cmd.ExecuteContextC(ctx)
@@ -137,15 +141,15 @@ func runCommand(ctx context.Context, args []string, env *environment) int {
 	if err == nil {
 		return exitDone
 	}
-	code, text := exitUsage, err.Error()
+	code, said := exitUsage, err.Error()
 	if e, ok := errors.AsType[*exitError](err); ok {
-		code, text = e.code, e.Error()
+		code, said = e.code, e.Error()
 	} else {
-		text += fmt.Sprintf("\n\nRun '%s --help' for what it takes and examples.", ran.CommandPath())
+		said += fmt.Sprintf("\n\nRun '%s --help' for what it takes and examples.", ran.CommandPath())
 	}
-	if text = strings.TrimRight(text, "\n"); text != "" {
+	if said = strings.TrimRight(said, "\n"); said != "" {
 		p := report.Printer{W: env.Stderr, JSON: wantsJSON(ran, args), Colour: env.errorColour}
-		p.PrintError(text, code)
+		p.PrintError(said, code)
 	}
 	return code
 }

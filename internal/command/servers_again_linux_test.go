@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // TestReloadKeepsServers checks that a process of a server keeps running, with
@@ -131,4 +133,30 @@ personalities: {ops: {toolset: [], mcp_servers: [notes, mortal], fs_reach: {read
 	s.told.await(t, from, "the tools of the MCP server mortal are available again")
 	s.wants(t, token, tool, hello, 200)
 	s.stop(t)
+}
+
+// TestCommandsNameASlowServer asks a server that lists no tools. Each command says so,
+// and what to run again. The client keeps the server.
+func TestCommandsNameASlowServer(t *testing.T) {
+	t.Parallel()
+	needs.Programs(t, "sleep")
+	dir := t.TempDir()
+	const settings = `{"mcpServers": {"slow": {"command": "sleep", "args": ["1000"]}}}`
+	place(t, dir, ".mcp.json", settings)
+	for _, args := range []string{"import claude-code --yes", "check", "lock"} {
+		if args == "check" {
+			place(t, dir, app.ConfigName, "version: 1\nmcp_servers: {slow: {command: [sleep, \"1000\"]}}\npersonalities: {ops: {toolset: [], mcp_servers: [slow]}}\n")
+		}
+		env, out := inFolder(t, dir)
+		var told strings.Builder
+		env.Stderr, env.StartWait = &told, 100*time.Millisecond
+		runCommand(t.Context(), strings.Fields(args), env)
+		want := "the MCP server slow did not list its tools within 0.1 s; run sallyport " + args + " again, or start the server by hand to see what it waits for"
+		if said := told.String() + out.String(); !strings.Contains(said, want) {
+			t.Errorf("%s says\n%s\nwant %q", args, said, want)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, ".mcp.json")); err != nil || string(text) != settings {
+		t.Errorf("the client's file is %q, %v", text, err)
+	}
 }
