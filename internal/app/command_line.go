@@ -32,6 +32,9 @@ func (rt *Runtime) ShortCommand(command string) string {
 // TrimCommands takes off the commands of a text what finds the configuration, where
 // the working folder does so by itself.
 func (rt *Runtime) TrimCommands(s string) string {
+	if rt.Env.elsewhere {
+		return s
+	}
 	if rt.Builtin {
 		return strings.ReplaceAll(s, rt.folderPrefix(), "")
 	}

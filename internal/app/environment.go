@@ -27,6 +27,8 @@ type Environment struct {
 	Pairs func() []string
 	// Dir is the working folder, Home the folder of the user.
 	Dir, Home string
+	// elsewhere says that Dir is the folder of a running server, and not the user's.
+	elsewhere bool
 	// Tools are the tools of the program beside the built-in ones.
 	Tools []sallyport.Tool
 	// Network says how hosts are reached; nil means the default.

@@ -86,7 +86,7 @@ func findServer(env *Environment, paths []string) (*Environment, []string, error
 	e := list[0]
 	fmt.Fprintf(env.Stderr, "sallyport: no %s here; using the server that runs in %s\n", ConfigName, text.PrintableLine(e.Dir))
 	there := *env
-	there.Dir = e.Dir
+	there.Dir, there.elsewhere = e.Dir, true
 	return &there, e.Config, nil
 }
 
