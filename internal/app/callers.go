@@ -87,7 +87,7 @@ func (rt *Runtime) findPrincipal(ctx context.Context, name string) (sallyport.Pr
 	}
 	p, ok, err := rt.Callers.Named(ctx, name)
 	if err == nil && !ok {
-		err = fmt.Errorf("--principal %s: no principal of this name may call; sallyport principals ls lists all, with those that expired or were revoked", name)
+		err = fmt.Errorf("--principal %s: no principal of this name may call; %s lists all, with those that expired or were revoked", name, rt.ShortCommand("principals ls"))
 	}
 	return p, err
 }

@@ -73,5 +73,5 @@ func (rt *Runtime) findSecret(ctx context.Context, ref string, by []string) Secr
 
 // setCommand returns the command that stores a secret.
 func (rt *Runtime) setCommand(ref string) string {
-	return rt.TrimCommands(rt.CommandLine("secrets set " + text.ShellWord(ref)))
+	return rt.ShortCommand("secrets set " + text.ShellWord(ref))
 }

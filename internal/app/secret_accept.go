@@ -192,7 +192,7 @@ func (rt *Runtime) checkAccepted(t *Deployment, argv []string) error {
 
 // acceptCommand returns the command that shows a program and asks.
 func (rt *Runtime) acceptCommand(path string) string {
-	return rt.TrimCommands(rt.CommandLine("lock accept " + text.ShellWord(path)))
+	return rt.ShortCommand("lock accept " + text.ShellWord(path))
 }
 
 // warnOfProgram warns of an entry that will not be started. It reads no program:
