@@ -69,6 +69,12 @@ type LockPins struct {
 	// written holds the servers that run files which tools may write.
 	written map[string]*WrittenProgram
 
+	// showCommand returns a command for the user; nil means one for the usual
+	// configuration.
+	showCommand func(command string) string
+	// commandLine returns a command for the user of any folder.
+	commandLine func(command string) string
+
 	mu sync.Mutex // guards what the starts of servers write to Servers
 }
 
@@ -159,7 +165,7 @@ func (p *LockPins) checkStart(server, file string) error {
 		return sallyport.Err("the MCP server "+server+" is not declared", "").Err()
 	}
 	if w := p.written[server]; w != nil && !w.isUnchanged() {
-		return sallyport.Err("the MCP server "+server+" is not started: "+errChangedProgram.Error()+"; sallyport check says which", "").Err()
+		return sallyport.Err("the MCP server "+server+" is not started: "+errChangedProgram.Error()+"; "+p.Command("check")+" says which", "").Err()
 	}
 	now, err := l.describeLaunch(p.store, file)
 	if err != nil {
@@ -256,7 +262,7 @@ func (p *LockPins) placeServer(ctx context.Context, s *upstream.Server, i *packa
 		was.Package.Name == s.Package.Name && was.Package.Version == s.Package.Version
 	switch err := s.Package.Check(); {
 	case err != nil && (p.Policy != AskNew || i == nil):
-		l.Why = err.Error() + "; sallyport lock says which is the newest"
+		l.Why = err.Error() + "; " + p.Command("lock") + " says which is the newest"
 		return l
 	case err != nil:
 		l.Version, l.Why = i.suggestVersion(ctx, s, err)
@@ -282,12 +288,20 @@ func (p *LockPins) placeServer(ctx context.Context, s *upstream.Server, i *packa
 	return l
 }
 
+// Command returns a command of this program for a user in the working folder.
+func (p *LockPins) Command(command string) string {
+	if p.showCommand == nil {
+		return "sallyport " + command
+	}
+	return p.showCommand(command)
+}
+
 // hintFor says what an operator does about a server that differs from its pins.
 func (p *LockPins) hintFor(server string) string {
 	if _, known := p.PinnedServer(server); known {
-		return ": sallyport diff " + server + " shows what changed"
+		return ": " + p.Command("diff "+server) + " shows what changed"
 	}
-	return ": sallyport lock pins what it is now"
+	return ": " + p.Command("lock") + " pins what it is now"
 }
 
 // listQuarantined lists the definitions that servers offer and that differ from

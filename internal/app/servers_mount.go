@@ -22,6 +22,7 @@ func (rt *Runtime) mountServers(ctx context.Context, t *Deployment, b *sallyport
 	if s.Pins, err = ReadPins(t.Config, rt.Packages, rt.look, rt.Env.Texts); err != nil {
 		return err
 	}
+	s.Pins.showCommand, s.Pins.commandLine = rt.ShortCommand, rt.CommandLine
 	s.Pins.variables = rt.Env.pathVariables(t.Config)
 	s.Pins.variables["workspace"] = t.Config.Workspace
 	if s.Declared, err = DecodeServers(t.Config, rt.Env.Home); err != nil || len(s.Declared) == 0 {

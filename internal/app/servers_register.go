@@ -46,7 +46,7 @@ func (t *Deployment) registerFound(wanted func(server string) bool) {
 		}
 	}
 	if t.Servers.Pins.File == nil {
-		t.warnings = append(t.warnings, "the MCP servers are not pinned: sallyport lock pins what you see now")
+		t.warnings = append(t.warnings, "the MCP servers are not pinned: "+t.Servers.Pins.Command("lock")+" pins what you see now")
 	}
 }
 

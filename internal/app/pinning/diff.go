@@ -37,7 +37,7 @@ type LockDiff struct {
 func CompareLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Scope) (*LockDiff, error) {
 	p := rt.Servers.Pins
 	if p.File == nil {
-		return nil, fmt.Errorf("nothing is pinned: there is no %s; sallyport lock writes it", p.Path)
+		return nil, fmt.Errorf("nothing is pinned: there is no %s; %s writes it", p.Path, rt.ShortCommand("lock"))
 	}
 	_, pinned := p.PinnedServer(s.Server)
 	if s.Server != "" && !pinned && p.Servers[s.Server] == nil {

@@ -100,7 +100,7 @@ func observeServer(s *app.Servers, f *app.FoundServer, o *lock.Offer) (*lock.Ser
 	case f.Role == "":
 		st.State = StateUnlisted
 	case !known && s.Pins.Policy != app.AskNew:
-		st.State, st.Why = StateUnpinned, "it is not pinned: sallyport lock starts it and pins what it is"
+		st.State, st.Why = StateUnpinned, "it is not pinned: "+s.Pins.Command("lock")+" starts it and pins what it is"
 	}
 	if known {
 		return &was, st

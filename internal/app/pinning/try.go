@@ -46,7 +46,7 @@ func StartTried(ctx context.Context, rt *app.Runtime, paths []string, trials []i
 	})
 	for _, s := range now.states {
 		if s.State == StateChanged {
-			results[s.Server] = importer.TrialResult{Why: "it differs from what is pinned of it: sallyport diff " + s.Server + " shows how"}
+			results[s.Server] = importer.TrialResult{Why: "it differs from what is pinned of it: " + rt.ShortCommand("diff "+s.Server) + " shows how"}
 		}
 	}
 	return results, err
@@ -76,7 +76,7 @@ func CallTried(ctx context.Context, rt *app.Runtime, role string, trials []impor
 	for i, res := range callTools(ctx, rt, caller, trials) {
 		if t := trials[i]; !res.OK {
 			results[t.Server] = importer.TrialResult{
-				Why: t.Tool + " answers " + text.PrintableLine(res.Error) + "; sallyport explain --call " + res.CallID + " says more",
+				Why: t.Tool + " answers " + text.PrintableLine(res.Error) + "; " + rt.ShortCommand("explain --call "+res.CallID) + " says more",
 			}
 			failed = append(failed, t.Server)
 		}
