@@ -6,6 +6,7 @@ import (
 
 	"github.com/sallyport/sallyport/internal/config"
 	places "github.com/sallyport/sallyport/internal/place"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // placesOf decides where the paths of a configuration lead. It stores in the
@@ -13,6 +14,7 @@ import (
 func (rt *Runtime) placesOf(ctx context.Context, c *config.Config) *places.Map {
 	m, err := places.NewMap(ctx, places.Options{
 		Workspace: c.Workspace, Writes: writesOf(c), Ledger: rt.Access, View: rt.views && len(c.Servers) == 0,
+		ForgetCommand: func(path string) string { return rt.CommandLine("reach forget " + text.ShellWord(path)) },
 	})
 	if err != nil {
 		rt.Logger.Error("the state does not keep where tools may write: they write nowhere that it did not know before", "error", err)

@@ -214,6 +214,10 @@ func TestA1_ANarrowerConfigurationRemembersWhereToolsCouldWrite(t *testing.T) {
 	if out := say(dir, "explain", "read_file", "--personality", "reader"); !strings.Contains(out, "could write until") || !strings.Contains(out, "sallyport reach forget "+filepath.Join(dir, "ws")) {
 		t.Errorf("explain does not say until when the place could be written:\n%s", out)
 	}
+	config := filepath.Join(dir, app.ConfigName)
+	if out := say(t.TempDir(), "explain", "read_file", "--personality", "reader", "--config", config); !strings.Contains(out, "sallyport reach forget "+filepath.Join(dir, "ws")+" --config "+config) {
+		t.Errorf("from another folder explain does not name the configuration:\n%s", out)
+	}
 	if out := say(dir, "reach", "forget", filepath.Join(dir, "ws")); !strings.Contains(out, "forgotten") {
 		t.Errorf("reach forget says %q", out)
 	}

@@ -23,6 +23,8 @@ type Options struct {
 	Ledger sallyport.PlaceLedger
 	// View writes nothing into the ledger, for commands that only look.
 	View bool
+	// ForgetCommand is that of [Input].
+	ForgetCommand func(path string) string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Without is that of [Input].
@@ -88,7 +90,7 @@ func (m *Map) Add(ctx context.Context, writes ...Write) error {
 // computeTable reads the ledger, computes a table and has the ledger keep what
 // is new before the table is in force.
 func (m *Map) computeTable(ctx context.Context) (*Table, error) {
-	in := Input{Workspace: m.o.Workspace, Writes: m.writes, Without: m.o.Without}
+	in := Input{Workspace: m.o.Workspace, Writes: m.writes, Without: m.o.Without, ForgetCommand: m.o.ForgetCommand}
 	if m.o.Ledger == nil {
 		return Compile(in), nil
 	}

@@ -30,6 +30,9 @@ type Input struct {
 	Writes []Write
 	// Known is where tools could write before, free of links.
 	Known []sallyport.WritePlace
+	// ForgetCommand returns the command that makes a write place one no more; nil means
+	// that of the program with the usual configuration.
+	ForgetCommand func(path string) string
 	// Without leaves parts of the decision out, for the tests that show that each
 	// of them is needed.
 	Without Part
@@ -72,6 +75,7 @@ type Table struct {
 	inForce []sallyport.WritePlace
 	unkept  bool
 	without Part
+	forget  func(path string) string
 	walked  walkMemory
 }
 
@@ -135,7 +139,7 @@ func (t *Table) walkOnce(path string) walkResult {
 // until nothing changes. Two that lead through each other, which a configuration
 // can spell and no state knows yet, are both closed to links: neither is trusted.
 func Compile(in Input) *Table {
-	t := &Table{mounts: readMounts(), without: in.Without}
+	t := &Table{mounts: readMounts(), without: in.Without, forget: in.ForgetCommand}
 	if in.Without&PartKnown == 0 {
 		for _, k := range in.Known {
 			t.addGround(writeGround{path: k.Path, by: k.By, until: k.Last})

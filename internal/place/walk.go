@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Bounds of one walk. 40 links is what Linux follows (path_resolution(7)).
@@ -140,9 +141,17 @@ func (t *Table) Place(path string) sallyport.Place {
 	out.Why = fmt.Sprintf("the granted path %s passes the symbolic link %s (to %s), %s", quoteName(p), quoteName(link), quoteName(text), t.distrustReason(link))
 	out.Fix = "if you made the link, grant the folder itself in its place; if not, remove it: an agent may have made it"
 	if g := t.groundOf(filepath.Dir(link)); g != nil && !g.until.IsZero() {
-		out.Fix = "look at the link, then: sallyport reach forget " + g.path
+		out.Fix = "look at the link, then: " + t.forgetCommand(g.path)
 	}
 	return out
+}
+
+// forgetCommand returns the command that makes a write place one no more.
+func (t *Table) forgetCommand(path string) string {
+	if t.forget != nil {
+		return t.forget(path)
+	}
+	return "sallyport reach forget " + text.ShellWord(path)
 }
 
 // distrustReason returns why a link does not count as the operator's.
