@@ -17,6 +17,7 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -89,6 +90,11 @@ func (w *WrittenProgram) CurrentDigest() string {
 
 // isUnchanged reports whether the files are those that the state first saw.
 func (w *WrittenProgram) isUnchanged() bool { return w.digest != "" && w.CurrentDigest() == w.digest }
+
+// acceptFix says how an operator lets changed files run again.
+func (w *WrittenProgram) acceptFix(commandLine func(command string) string) string {
+	return "look at the file; if it is right: " + commandLine("reach accept "+w.Kind+" "+text.ShellWord(w.Name))
+}
 
 // guardPrograms finds the files that actions and servers run and that tools may
 // write. Such files run only in the form that the state first saw. Files that
@@ -261,8 +267,8 @@ func (t *Deployment) holdAction(w *WrittenProgram) {
 
 // ProgramFaults returns a fault with its remedy for each program that tools may
 // write.
-func (t *Deployment) ProgramFaults() (faults registry.Faults) {
-	for _, w := range t.Programs {
+func (rt *Runtime) ProgramFaults() (faults registry.Faults) {
+	for _, w := range rt.Programs {
 		name := w.Name
 		if w.Kind == "server" {
 			name = toolsNamed(name)
@@ -273,11 +279,11 @@ func (t *Deployment) ProgramFaults() (faults registry.Faults) {
 			Fix:     "move it to a folder that no tool may write; to let agents choose what runs, name its folder in capabilities.process.execFrom of the declaration",
 		}
 		if w.Kind == "server" {
-			f.Fix += "; or pin it with sallyport lock"
+			f.Fix += "; or pin it with " + rt.CommandLine("lock")
 		}
 		if !w.isUnchanged() {
 			f.Message += "; it was changed since the gate first saw it, and does not run"
-			f.Fix = "look at the file; if it is right: sallyport reach accept " + w.Kind + " " + w.Name
+			f.Fix = w.acceptFix(rt.CommandLine)
 		}
 		faults = append(faults, f)
 	}

@@ -89,6 +89,10 @@ func TestA14_AChangedHandlerDoesNotRun(t *testing.T) {
 						t.Errorf("the next command runs what the agent wrote: %s", out)
 					}
 				}
+				config := filepath.Join(dir, app.ConfigName)
+				if out := say(t.TempDir(), "check", "--config", config); !strings.Contains(out, "sallyport reach accept action greet --config "+config) {
+					t.Errorf("from another folder check does not name the configuration:\n%s", out)
+				}
 				if out := say(dir, "check"); !strings.Contains(out, "sallyport reach accept action greet") {
 					t.Errorf("check brings no fix:\n%s", out)
 				}
