@@ -167,8 +167,9 @@ func TestAFixBeginsWithItsCommand(t *testing.T) {
 	r, err := registry.New(&sallyport.Backends{Personalities: one{role}, Network: &sallyport.NetworkBackend{}}, &registry.Options{
 		Recorder: kept,
 		FixCommand: func(tool, role, capability, item string) string {
-			return "grant " + strings.Join([]string{tool, role, capability, item}, " ")
+			return "sallyport grant " + strings.Join([]string{tool, role, capability, item}, " ") + " --config X"
 		},
+		CommandLine: func(command string) string { return "sallyport " + command + " --config X" },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -185,6 +186,13 @@ func TestAFixBeginsWithItsCommand(t *testing.T) {
 		Name: "one", Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"a.example", "c.example"}}},
 		Run: echo,
 	})
+	g.add(sallyport.Tool{
+		Name: "stripped", Schema: open, Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"c.example"}}},
+		Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+			_, err := c.Network.DialContext(ctx, "tcp", "c.example:443")
+			return sallyport.Result{}, err
+		},
+	})
 	x, err := g.Explain(g.caller(), "all")
 	if err != nil {
 		t.Fatal(err)
@@ -193,17 +201,20 @@ func TestAFixBeginsWithItsCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call(g, "all", "")
-	trail := kept.last().Decisions
-	refused := trail[slices.IndexFunc(trail, func(d sallyport.Decision) bool { return !d.Allowed })]
+	refusedBy := func(tool string) sallyport.Decision {
+		call(g, tool, `{}`)
+		trail := kept.last().Decisions
+		return trail[slices.IndexFunc(trail, func(d sallyport.Decision) bool { return !d.Allowed && d.Step == sallyport.StepAccess })]
+	}
 	for _, tt := range []struct{ name, got, want string }{
-		{"call", refused.Fix, "grant all role network b.example, or add b.example to personalities.role.safety.network.allow"},
-		{"explain", x.Host("d.example", 443).Fix, "grant all role network d.example, or add d.example to personalities.role.safety.network.allow"},
-		{"private", x.Host("127.0.0.1", 8080).Fix, "grant all role network 127.0.0.1:8080, or add 127.0.0.1:8080 to personalities.role.safety.network.allow_private"},
+		{"a dropped host", refusedBy("stripped").Fix, "sallyport grant stripped role network c.example --config X, or add c.example to personalities.role.safety.network.allow"},
+		{"call", refusedBy("all").Fix, "sallyport grant all role network b.example --config X, or add b.example to personalities.role.safety.network.allow"},
+		{"explain", x.Host("d.example", 443).Fix, "sallyport grant all role network d.example --config X, or add d.example to personalities.role.safety.network.allow"},
+		{"private", x.Host("127.0.0.1", 8080).Fix, "sallyport grant all role network 127.0.0.1:8080 --config X, or add 127.0.0.1:8080 to personalities.role.safety.network.allow_private"},
 		{"floor", x.Host("169.254.169.254", 80).Fix, ""},
 		{"deny", x.Host("bad.example", 443).Fix, "take what covers bad.example off personalities.role.safety.network.deny"},
-		{"undeclared", one.Host("e.example", 443).Fix, "grant one role network e.example, or declare e.example in the tool's capabilities.network"},
-		{"misfit", g.Misfits("role")[0].Fix, "grant one role network c.example, or add c.example to personalities.role.safety.network.allow"},
+		{"undeclared", one.Host("e.example", 443).Fix, "sallyport grant one role network e.example --config X, or declare e.example in the tool's capabilities.network"},
+		{"misfit", g.Misfits("role")[0].Fix, "sallyport grant one role network c.example --config X, or add c.example to personalities.role.safety.network.allow"},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: fix = %q, want %q", tt.name, tt.got, tt.want)

@@ -114,7 +114,7 @@ func (ro *compiledRole) fullKey(key string) string {
 // smallest change, where the accessor did not know them. A floor has a source
 // and no change.
 func (ro *compiledRole) explainRefusal(t *sallyport.Tool, d sallyport.Decision) sallyport.Decision {
-	if command, ok := strings.CutPrefix(d.Fix, "sallyport "); ok {
+	if command, ok := strings.CutPrefix(d.Fix, "sallyport "); ok && !strings.Contains(command, orEdit) {
 		// No rule refused, and the accessor knows what helps.
 		d.Fix = ro.commandLine(command)
 		return d
@@ -131,9 +131,20 @@ func (ro *compiledRole) addCommand(t *sallyport.Tool, capability, item, edit str
 		return edit
 	}
 	if command := ro.command(t.Name, ro.name(), capability, item); command != "" {
-		return command + ", or " + edit
+		return command + orEdit + edit
 	}
 	return edit
+}
+
+// orEdit joins the command and the edit of a fix.
+const orEdit = ", or "
+
+// joinFixes joins two ways to let a call pass, each of which may be empty.
+func joinFixes(first, second string) string {
+	if first == "" || second == "" {
+		return first + second
+	}
+	return first + orEdit + second
 }
 
 // addRule adds the source and the edit to a refusal. It returns the item that would
