@@ -1,7 +1,6 @@
 package granting
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,11 +71,9 @@ func findTarget(rt *app.Runtime, r *Request) (*target, error) {
 				t.declared, t.tool = rt.Tools[i].Capabilities, rt.Tools[i]
 			}
 		}
-		for _, role := range c.Names() {
-			sees := func(tool sallyport.Tool) bool { return tool.Name == name }
-			if p, _ := c.Personality(role); slices.ContainsFunc(rt.Registry.List(&sallyport.Caller{Personality: role}), sees) {
-				t.roles = append(t.roles, p)
-			}
+		for _, role := range rolesOffering(rt, name) {
+			p, _ := c.Personality(role)
+			t.roles = append(t.roles, p)
 		}
 	}
 	return t, t.limitRoles(r)
@@ -111,6 +108,30 @@ func (t *target) limitRoles(r *Request) error {
 	return nil
 }
 
+// commandForRoles returns the request about a tool of the program as one about its
+// role: the one that the request names, or those that offer the tool, else all.
+func commandForRoles(rt *app.Runtime, r *Request, tool string) string {
+	if r.Role != "" {
+		return r.Command(r.Role)
+	}
+	roles := rolesOffering(rt, tool)
+	if len(roles) == 0 {
+		roles = rt.Config.Names()
+	}
+	command := r.Command(roles[0])
+	if len(roles) > 1 {
+		command += ", or the same with " + strings.Join(roles[1:], " or ")
+	}
+	return command
+}
+
+// rolesOffering returns the names of the roles that offer a tool.
+func rolesOffering(rt *app.Runtime, name string) []string {
+	return slices.DeleteFunc(rt.Config.Names(), func(role string) bool {
+		return !slices.ContainsFunc(rt.Registry.List(&sallyport.Caller{Personality: role}), func(t sallyport.Tool) bool { return t.Name == name })
+	})
+}
+
 // unknownTarget describes a name that nothing in the configuration has.
 func unknownTarget(rt *app.Runtime, r *Request, name string) error {
 	names := rt.Config.Names()
@@ -119,10 +140,13 @@ func unknownTarget(rt *app.Runtime, r *Request, name string) error {
 			names = append(names, parts[i].ID)
 		}
 	}
-	if slices.ContainsFunc(rt.Tools, func(t sallyport.Tool) bool { return t.Name == name }) {
-		return fmt.Errorf("%s is a tool of the program, which may touch what its role allows: %s", name, r.Command(cmp.Or(r.Role, "ROLE")))
-	}
-	if rt.Config.Implicit {
+	builtin := slices.ContainsFunc(rt.Tools, func(t sallyport.Tool) bool { return t.Name == name })
+	switch {
+	case builtin && rt.Config.Implicit:
+		return fmt.Errorf("%s is a tool of the program, which may touch what its role allows: the configuration has no personalities yet", name)
+	case builtin:
+		return fmt.Errorf("%s is a tool of the program, which may touch what its role allows: %s", name, commandForRoles(rt, r, name))
+	case rt.Config.Implicit:
 		return fmt.Errorf("no server, role or tool has the name %s: the configuration has no personalities yet", text.PrintableLine(name))
 	}
 	if near := yamldoc.Suggest(name, names); near != "" {
