@@ -41,6 +41,7 @@ type planner struct {
 	rt          *app.Runtime
 	request     *Request
 	target      *target
+	items       []grantItem
 	paths       []string
 	inWorkspace app.Environment // relative entries of the configuration start there
 
@@ -68,7 +69,7 @@ func NewPlan(ctx context.Context, rt *app.Runtime, paths []string, r *Request) (
 	if err := r.refuseOwn(rt); err != nil {
 		return nil, err
 	}
-	p := &planner{ctx: ctx, rt: rt, request: r, target: t, paths: paths, inWorkspace: *rt.Env}
+	p := &planner{ctx: ctx, rt: rt, request: r, target: t, items: items, paths: paths, inWorkspace: *rt.Env}
 	p.inWorkspace.Dir = rt.Config.Workspace
 	if p.file, p.holder, err = p.findHolder(t.kind, t.name); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/onestep"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -27,6 +28,9 @@ func (p *planner) loadResult(plan *Plan, texts map[string][]byte) (err error) {
 			plan.Warnings = append(plan.Warnings, "misfit "+m.String())
 		}
 	}
+	if plan.revoke && p.target.kind != targetRole {
+		plan.Warnings = append(plan.Warnings, p.listKept()...)
+	}
 	if p.target.kind == targetServer {
 		if err := p.changeLock(plan, next); err != nil {
 			return err
@@ -41,6 +45,25 @@ func (p *planner) loadResult(plan *Plan, texts map[string][]byte) (err error) {
 	return nil
 }
 
+// listKept says which roles go on listing what is taken off a declaration: a grant for
+// a server or tool widens its role, too, and the other tools of the role keep that.
+func (p *planner) listKept() (list []string) {
+	for _, role := range p.target.roles {
+		flags := ""
+		for _, item := range p.items {
+			entries, bounded := p.target.roleList(role, item.kind)
+			if bounded && slices.Contains(p.resolveAll(item.kind, entries), item.resolved) {
+				flags += " --" + string(item.kind) + " " + text.ShellWord(item.text)
+			}
+		}
+		if flags != "" {
+			command := p.rt.ShortCommand("revoke " + text.ShellWord(role.Name) + flags)
+			list = append(list, "other tools of the role "+role.Name+" may still touch this: "+command)
+		}
+	}
+	return list
+}
+
 // changeLock adds the lock file to a plan when the server is pinned. What differs
 // from the pin for another reason has to be accepted first.
 func (p *planner) changeLock(plan *Plan, next *app.Runtime) error {
@@ -49,7 +72,7 @@ func (p *planner) changeLock(plan *Plan, next *app.Runtime) error {
 		return nil
 	}
 	if why := pins.CheckDeclared(p.target.name); why != "" {
-		return fmt.Errorf("the declaration of %s is not what is pinned: %s. Look at it first: sallyport lock accept %s", p.target.name, why, p.target.name)
+		return fmt.Errorf("the declaration of %s is not what is pinned: %s. Look at it first: %s", p.target.name, why, p.rt.ShortCommand("lock accept "+p.target.name))
 	}
 	now, stand := next.Servers.Pins.Servers[p.target.name].Capabilities()
 	file, err := pins.File.WithCapabilities(p.target.name, now, stand)
