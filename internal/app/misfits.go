@@ -65,11 +65,12 @@ func (rt *Runtime) findUseless(t *sallyport.Tool, role string) (fault *registry.
 			continue
 		}
 		p, _ := rt.Config.Personality(role)
+		key = group.SpellKey(p, key)
 		return &registry.Fault{
 			Tool: t.ID(), Personality: role, Capability: capability,
 			Message: "every call would be refused: no role that lists it grants anything of " + key,
 			Source:  p.Source("toolset"),
-			Fix:     fmt.Sprintf("%s, or take %s off personalities.%s.toolset", rt.CommandLine("grant "+role+" "+flag), t.Name, role),
+			Fix:     fmt.Sprintf("%s, or take %s off personalities.%s.%s", rt.CommandLine("grant "+role+" "+flag), t.Name, role, group.SpellKey(p, "toolset")),
 		}, true
 	}
 	return nil, true
