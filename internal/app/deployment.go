@@ -82,9 +82,9 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 	}
 	rt.guardPrograms(ctx, t)
 	t.Registry, err = registry.New(backends, &registry.Options{
-		Recorder: tellingRecorder{rt.log, rt}, Limiter: rt.counters, Approvals: announcingQueue{rt.Approvals, rt}, PersonConnected: rt.personConnected,
 		Switches: rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
 		Facts:  rt.State.Facts(),
+		Recorder: tellingRecorder{rt.log, rt}, Limiter: rt.counters, Approvals: &announcingQueue{ApprovalQueue: rt.Approvals, g: rt}, PersonConnected: rt.personConnected,
 		Logger: rt.Logger, Workspace: c.Workspace,
 		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason, CommandLine: rt.CommandLine,
 		FixCommand: func(tool, role, capability, item string) string {

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"fmt"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -10,21 +12,37 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-// announcingQueue tells the operator on standard error of each call that is
-// newly held, with the command that decides.
+// announcingQueue tells the operator on standard error of each call that is held, once
+// in this process, with the command that decides.
 type announcingQueue struct {
 	sallyport.ApprovalQueue
 	g *Runtime
+
+	mu   sync.Mutex
+	told map[string]time.Time // held calls, and when they expire
 }
 
-// Ask holds a call and announces it when it is new.
-func (q announcingQueue) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Approval, error) {
+// Ask holds a call and announces it, also when another process held it before.
+func (q *announcingQueue) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Approval, error) {
 	held, err := q.ApprovalQueue.Ask(ctx, a)
-	if err == nil && held.ID == a.ID {
+	if now := time.Now(); err == nil && held.StateAt(now) == sallyport.ApprovalPending && q.isNew(&held, now) {
 		fmt.Fprintf(q.g.Env.Stderr, "sallyport: held until %s: %s by %s; %s\n", held.Expires.Local().Format(time.TimeOnly),
 			text.PrintableLine(held.Tool), text.PrintableLine(held.Principal), q.g.CommandLine("approvals approve "+held.ID))
 	}
 	return held, err
+}
+
+// isNew reports whether this process has not announced a held call yet.
+func (q *announcingQueue) isNew(held *sallyport.Approval, now time.Time) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	maps.DeleteFunc(q.told, func(_ string, expires time.Time) bool { return !now.Before(expires) })
+	_, told := q.told[held.ID]
+	if q.told == nil {
+		q.told = map[string]time.Time{}
+	}
+	q.told[held.ID] = held.Expires
+	return !told
 }
 
 // personConnected reports whether a person watches the held calls. When the
