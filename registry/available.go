@@ -90,6 +90,7 @@ func (c *call) checkReady() bool {
 		if said {
 			text += ": " + d.Why
 		}
+		c.explainMissing(&d, c.q.Tool)
 		return c.refuse(d, sallyport.CodeNotAvailable, text)
 	}
 	return c.allowStep(sallyport.StepReady)

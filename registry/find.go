@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"cmp"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/schema"
@@ -38,15 +40,32 @@ func (c *call) findTool() bool {
 		d.Why = c.expectedReason()
 		return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 	case c.entry == nil:
-		d.Why = "no tool of this name is registered"
-		said := "Unknown tool: " + c.q.Tool
-		if near := c.suggestTool(); near != "" {
-			d.Why += "; did you mean " + near + "?"
+		said, near := "Unknown tool: "+c.q.Tool, c.suggestTool()
+		if near != "" {
 			said += "\nDid you mean " + near + "?"
 		}
-		return c.refuse(d, sallyport.CodeNotAvailable, said)
+		return c.refuse(c.explainUnknown(near), sallyport.CodeNotAvailable, said)
 	}
 	return c.allowStep(sallyport.StepFind)
+}
+
+// explainUnknown says for the operator why no tool has the name of the call: what
+// holds it back, where that is known, or the list of the role that leaves it out too.
+func (c *call) explainUnknown(near string) sallyport.Decision {
+	d := sallyport.Decision{Step: sallyport.StepFind, Why: "no tool of this name is registered"}
+	tool := c.explainMissing(&d, c.q.Tool)
+	if tool == "" {
+		if near != "" {
+			d.Why += "; did you mean " + near + "?"
+		}
+		return d
+	}
+	form, _ := sallyport.ParseID(c.q.Tool)
+	shown := c.r.roleFor(c.caller.Personality).decideVisible(&sallyport.Tool{Name: tool, Form: form}, c.caller.Exclude)
+	if shown.Step = sallyport.StepFind; !shown.Allowed {
+		return shown
+	}
+	return d
 }
 
 // maxSuggestTools bounds how many names an unknown one is compared with.
@@ -64,6 +83,22 @@ func (c *call) suggestTool() string {
 		names[i] = e.id
 	}
 	return text.Nearest(c.q.Tool, names)
+}
+
+// explainMissing says in a refusal, for the operator, what holds back what an ID stands
+// for, and what changes that. It returns the name by which roles list it; empty when
+// nothing is known of it.
+func (c *call) explainMissing(d *sallyport.Decision, id string) (tool string) {
+	if c.r.o.Missing == nil {
+		return ""
+	}
+	m := c.r.o.Missing(id)
+	if m.Why == "" {
+		return ""
+	}
+	d.Why, d.Fix = m.Why, m.Fix
+	_, name := sallyport.ParseID(id)
+	return cmp.Or(m.Tool, name)
 }
 
 // expectedReason says why the tool of the call may be there soon.

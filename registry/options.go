@@ -19,6 +19,18 @@ type Recorder interface {
 	Record(ctx context.Context, e *audit.Event) error
 }
 
+// MissingTool says why a tool, a prompt or a resource is not there.
+type MissingTool struct {
+	// Tool is the name by which roles list it: of a resource, the name of the tool
+	// that would read it. Empty means the name in the ID.
+	Tool string
+	// Why says what holds it back.
+	Why string
+	// Fix is the command or edit by which an operator changes that; empty where there
+	// is none.
+	Fix string
+}
+
 // Options configure a registry. The zero value is usable: no record is kept.
 type Options struct {
 	// Recorder keeps intents and outcomes; nil keeps none.
@@ -50,6 +62,11 @@ type Options struct {
 	// means that there is none. A call of an expected tool is told that it is not
 	// currently available. nil expects nothing.
 	Expected func(tool string) (why string)
+	// Missing says of an ID that no tool has, or whose tool is not available, what
+	// holds the tool back; the zero MissingTool where nothing is known. A resource that
+	// no tool lists has the ID "resource:URI". It is for the record and for explain:
+	// the caller reads the same text with and without it. nil knows nothing.
+	Missing func(id string) MissingTool
 	// FixCommand returns the command by which an operator lets a tool under a role
 	// touch an item of a capability, such as a host of network; empty where there is
 	// none. It stands in front of the edit in the fix of a refusal. nil means that

@@ -168,6 +168,9 @@ func (c *call) finalizeOutcome(ended string, o *runOutcome) {
 			c.stage = sallyport.StepAccess
 			d.Why = "the tool was refused: " + res.Error
 		}
+		if res.Code == sallyport.CodeNotAvailable {
+			c.explainMissing(&d, c.q.Tool)
+		}
 	case !res.OK:
 		d.Why = "the tool failed"
 	default:

@@ -41,8 +41,10 @@ func (c *call) checkResourceURI() bool {
 	if c.entry.reads.match(uri) != readsNot {
 		return c.allowStep(sallyport.StepValidate)
 	}
-	return c.refuse(sallyport.Decision{
+	d := sallyport.Decision{
 		Step: sallyport.StepValidate, Resource: uri,
 		Why: "the URI is neither listed by " + c.q.Tool + " nor matched by one of its templates",
-	}, sallyport.CodeNotAvailable, "Unknown resource: "+uri)
+	}
+	c.explainMissing(&d, string(sallyport.FormResource)+":"+uri)
+	return c.refuse(d, sallyport.CodeNotAvailable, "Unknown resource: "+uri)
 }
