@@ -98,6 +98,9 @@ type Server struct {
 	Prompts map[string]Pin `json:"prompts,omitempty"`
 }
 
+// PinsOf returns the definitions of one kind, by their names. They must not be changed.
+func (s *Server) PinsOf(k Kind) map[string]Pin { return *s.pinsOf(k) }
+
 // pinsOf returns the place of the definitions of one kind.
 func (s *Server) pinsOf(k Kind) *map[string]Pin {
 	switch k {
