@@ -83,8 +83,9 @@ type ServerLaunch struct {
 	// declared is what the operator wrote. mounted is what runs: the installed
 	// copy in place of a launcher.
 	declared, mounted upstream.Server
-	// Why is the reason when nothing can run, else empty.
-	Why string
+	// Why is the reason when nothing can run, else empty. hint says what an operator
+	// does about it, where it differs from its pin.
+	Why, hint string
 	// Version is the version to write for a package that names none; empty when it
 	// is not known.
 	Version string
@@ -283,7 +284,7 @@ func (p *LockPins) placeServer(ctx context.Context, s *upstream.Server, i *packa
 		l.mounted.Programs = append([]string{p.store.Folder(*s.Package, l.pkg.SHA256)}, s.Programs...)
 	}
 	if l.Why != "" && p.Policy == HoldPins {
-		l.Why += p.hintFor(s.Name)
+		l.hint = p.hintFor(s.Name)
 	}
 	return l
 }

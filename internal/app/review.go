@@ -86,7 +86,7 @@ func (t *Deployment) holdsServer(run *registry.Run, server string, before *Deplo
 	case !slices.Contains(t.RolesWith(server), run.Personality):
 		return nil, "the role " + run.Personality + " does not list the MCP server " + server + " any more"
 	case s.Pins.Servers[server].Why != "":
-		return nil, s.Pins.Servers[server].Why
+		return nil, s.Pins.Servers[server].Why + s.Pins.Servers[server].hint
 	case before.Servers.Pins.launches[server] != s.Pins.launches[server]:
 		return nil, "the MCP server " + server + " is pinned differently"
 	}

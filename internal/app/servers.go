@@ -66,8 +66,9 @@ type FoundServer struct {
 	// Role is the role in which the server was asked; empty when no role lists
 	// it.
 	Role string
-	// Why is the reason why the server did not answer.
-	Why string
+	// Why is the reason why the server did not answer. hint says what an operator
+	// does about it, where it differs from its pin.
+	Why, hint string
 	// refused maps other roles to the reason why it did not answer in them.
 	refused map[string]string
 	// Tools lists the names of its tools that are mounted.
@@ -147,7 +148,7 @@ func (t *Deployment) DiscoverServers(ctx context.Context, role string, wanted fu
 		}
 		if l := s.Pins.Servers[f.Name]; l.Why != "" {
 			if roles := t.RolesWith(f.Name); len(roles) > 0 {
-				f.Role, f.Why = roles[0], l.Why
+				f.Role, f.Why, f.hint = roles[0], l.Why, l.hint
 				continue
 			}
 		}
@@ -237,7 +238,7 @@ func (t *Deployment) askServer(ctx context.Context, f *FoundServer, role string)
 	if slices.Contains(roles, role) {
 		roles = append([]string{role}, slices.DeleteFunc(roles, func(name string) bool { return name == role })...)
 	}
-	f.Why = "no personality lists it in mcp_servers, so no caller can use it"
+	f.Why, f.hint = "no personality lists it in mcp_servers, so no caller can use it", ""
 	f.refused = map[string]string{}
 	for _, name := range roles {
 		res := t.CallFinder(ctx, name, upstream.DiscoveryName(f.Name), nil)
@@ -256,7 +257,7 @@ func (t *Deployment) askServer(ctx context.Context, f *FoundServer, role string)
 		}
 		refused := t.Servers.Pins.LastRefusal(f.Name) != ""
 		if refused {
-			f.Why += t.Servers.Pins.hintFor(f.Name)
+			f.hint = t.Servers.Pins.hintFor(f.Name)
 		}
 		// A server that is too slow in one role is so in each.
 		if res.OK && !t.Servers.EveryRole || refused || ctx.Err() != nil || late && f.Why != "" {
@@ -285,11 +286,15 @@ func (t *Deployment) RolesWith(server string) []string {
 	})
 }
 
+// Reason says why the server did not answer, and what an operator does about it;
+// empty when it answered.
+func (f *FoundServer) Reason() string { return f.Why + f.hint }
+
 // listWarnings describes the faults of a server, at the position of its
 // declaration, and the tools left out that about selects.
 func (f *FoundServer) listWarnings(about func(l *upstream.Left) bool) (list []string) {
 	if f.Why != "" {
-		list = append(list, f.Part.Fault("", f.Why).Error())
+		list = append(list, f.Part.Fault("", f.Reason()).Error())
 	}
 	for i := range f.Left {
 		if l := &f.Left[i]; about(l) {

@@ -45,7 +45,7 @@ func DescribeServers(s *app.Servers) (list []ServerReport) {
 	for _, f := range s.Found {
 		implied := f.Implied()
 		r := ServerReport{
-			Name: f.Name, Source: f.Part.Source(""), Started: f.Why == "", Why: f.Why, Personality: f.Role,
+			Name: f.Name, Source: f.Part.Source(""), Started: f.Why == "", Why: f.Reason(), Personality: f.Role,
 			Implied: declaredItems(&implied), Declared: declaredItems(&f.Capabilities), Tools: append([]string{}, f.Tools...),
 		}
 		for _, l := range f.Left {

@@ -95,7 +95,7 @@ func observeServer(s *app.Servers, f *app.FoundServer, o *lock.Offer) (*lock.Ser
 		}
 		f.Why = err.Error()
 	}
-	st.State, st.Why = StateUnknown, f.Why
+	st.State, st.Why = StateUnknown, f.Reason()
 	switch {
 	case f.Role == "":
 		st.State = StateUnlisted
