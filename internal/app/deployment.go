@@ -86,7 +86,7 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 		Facts:  rt.State.Facts(),
 		Recorder: tellingRecorder{rt.log, rt}, Limiter: rt.counters, Approvals: &announcingQueue{ApprovalQueue: rt.Approvals, g: rt}, PersonConnected: rt.personConnected,
 		Logger: rt.Logger, Workspace: c.Workspace,
-		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason, CommandLine: rt.CommandLine,
+		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason, Missing: t.explainMissing, CommandLine: rt.CommandLine,
 		FixCommand: func(tool, role, capability, item string) string {
 			return t.grantCommand(rt, tool, role, capability, item)
 		},

@@ -48,6 +48,7 @@ type Servers struct {
 	// pins.
 	Pins      *LockPins
 	installer *packageInstaller
+	missing   missingTools
 	// Cleaner removes the secrets of the configuration from texts of servers.
 	Cleaner *output.Cleaner
 	// EveryRole is true when a server is asked in every role that may use it, for
@@ -75,6 +76,8 @@ type FoundServer struct {
 	Tools []string
 	// Left lists what it offers and what is not mounted.
 	Left []upstream.Left
+	// missing lists the same with what changes it.
+	missing []missingTool
 	// Held is true when a definition in Left differs from its pin.
 	Held bool
 	// again is when the server was asked again.

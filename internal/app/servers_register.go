@@ -43,6 +43,7 @@ func (t *Deployment) registerFound(wanted func(server string) bool) {
 	for _, f := range t.Servers.Found {
 		if byName[f.Name] != nil {
 			t.warnings = append(t.warnings, f.listWarnings(EveryLeft)...)
+			t.Servers.missing.replaceServer(f.Name, t.Servers.Pins.listMissing(f))
 		}
 	}
 	if t.Servers.Pins.File == nil {
@@ -53,22 +54,26 @@ func (t *Deployment) registerFound(wanted func(server string) bool) {
 // leaveOut notes with each server the definitions that are not mounted, and how
 // an operator can approve them.
 func (t *Deployment) leaveOut(byName map[string]*FoundServer, left []upstream.Left, conflicts map[string]string) {
-	held := t.Servers.Pins.listQuarantined(t.Servers.ListOffers())
+	pins := t.Servers.Pins
+	held := pins.listQuarantined(t.Servers.ListOffers())
 	for _, l := range left {
 		f := byName[l.Server]
 		if f == nil {
 			continue
 		}
 		quarantined := held[offeredDefinition{l.Server, l.Kind, l.Tool}]
-		name, _ := lock.MapName(l.Server, l.Tool)
-		switch why := conflicts[name]; {
-		case quarantined && l.Kind == lock.KindTool && why != "":
-			// A user who does not approve it continues without it.
-			l.Why, quarantined = why+t.Servers.Pins.hintFor(l.Server), false
-		case quarantined:
-			l.Why += t.Servers.Pins.hintFor(l.Server)
+		var hint, fix string
+		if quarantined {
+			hint, fix = pins.hintFor(l.Server), pins.acceptCommand(&l)
 		}
-		l.Tool, l.Why = text.PrintableLine(l.Tool), text.PrintableLine(l.Why)
+		name, _ := lock.MapName(l.Server, l.Tool)
+		if why := conflicts[name]; quarantined && l.Kind == lock.KindTool && why != "" {
+			// A user who does not approve it continues without it.
+			l.Why, quarantined = why, false
+			fix = pins.commandLine("diff "+l.Server) + " shows it"
+		}
+		f.missing = append(f.missing, newMissingTool(l, fix))
+		l.Tool, l.Why = text.PrintableLine(l.Tool), text.PrintableLine(l.Why+hint)
 		f.Left, f.Held = append(f.Left, l), f.Held || quarantined
 	}
 }
