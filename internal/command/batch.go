@@ -42,7 +42,7 @@ id is refused. The exit code is 1 when any answer is an error.`,
 				for i := range requests {
 					called, servers = append(called, requests[i].Tool), append(servers, app.ServerOf(requests[i].Tool))
 				}
-				rt.FindServers(cmd.Context(), caller, servers, leftOf(called...))
+				rt.FindServers(cmd.Context(), caller, servers, app.LeftOf(called...))
 				for i := range lines {
 					if l := &lines[i]; l.Broken != "" {
 						res := rt.Registry.Reject(cmd.Context(), caller, l.Request, l.Broken)

@@ -4,14 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/app"
-	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -81,7 +78,7 @@ Call a prompt as prompt:NAME, and a resource as resource:NAME with its uri.`,
 				if err != nil {
 					return err
 				}
-				rt.FindServers(cmd.Context(), caller, []string{app.ServerOf(args[0])}, leftOf(args[0]))
+				rt.FindServers(cmd.Context(), caller, rt.ServersFor(args[0]), app.LeftOf(args[0]))
 				defer rt.FollowChanges(cmd.Context())()
 				return printResult(env.newPrinter(f), rt.Registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: given}))
 			})
@@ -133,17 +130,4 @@ func printResult(p *report.Printer, res sallyport.Result) error {
 		p.PrintParts(res.Parts)
 	}
 	return failUnless(res.OK)
-}
-
-// leftOf selects named tools, for commands about them. To the caller these
-// tools do not exist; the operator has to learn why.
-func leftOf(ids ...string) func(l *upstream.Left) bool {
-	return func(l *upstream.Left) bool {
-		// A tool whose name cannot be mapped cannot be named by any command.
-		mapped, _ := lock.MapName(l.Server, l.Tool)
-		return slices.ContainsFunc(ids, func(id string) bool {
-			_, name := sallyport.ParseID(id)
-			return name == l.Tool || name == mapped
-		})
-	}
 }

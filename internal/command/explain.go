@@ -70,11 +70,11 @@ change that would allow it. The exit code is 1 when the answer is no.`,
 				})
 			}
 			open := app.OpenForView
-			if app.ServerOf(args[0]) != "" {
+			if form, _ := sallyport.ParseID(args[0]); form == sallyport.FormResource || app.ServerOf(args[0]) != "" {
 				open = app.OpenForQuestions
 			}
 			return r.withGate(cmd.Context(), env, f, open, func(rt *app.Runtime, caller *sallyport.Caller) error {
-				rt.FindServers(cmd.Context(), caller, []string{app.ServerOf(args[0])}, leftOf(args[0]))
+				rt.FindServers(cmd.Context(), caller, rt.ServersFor(args[0]), app.LeftOf(args[0]))
 				rt.PrintUnaccepted(env.Stderr)
 				return explainTool(cmd.Context(), rt, env.newPrinter(f), caller, args[0], &q)
 			})
