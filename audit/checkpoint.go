@@ -138,6 +138,17 @@ func Prune(ctx context.Context, s PrunableStore, key Key, before time.Time) (int
 	return p.removed, p.removeWaiting(ctx)
 }
 
+// newCheckpoint returns a signed checkpoint for the records up to one, of which so
+// many were removed.
+func newCheckpoint(s *recordSealer, keyID string, cut *Record, count int64) (Record, error) {
+	c := Checkpoint{
+		Version: Version, Seq: cut.Seq, Hash: cut.Hash, Time: unixTime(cut.Time),
+		Count: count, Pruned: time.Now().UTC().Round(0), KeyID: keyID,
+	}
+	c.MAC = c.computeMAC(s)
+	return c.toRecord()
+}
+
 type pruneState struct {
 	s PrunableStore
 	v *chainVerifier
@@ -151,12 +162,7 @@ func (p *pruneState) removeWaiting(ctx context.Context) error {
 	if p.waiting == 0 {
 		return nil
 	}
-	c := Checkpoint{
-		Version: Version, Seq: p.cut.Seq, Hash: p.cut.Hash, Time: unixTime(p.cut.Time),
-		Count: p.v.report.Pruned + p.removed + p.waiting, Pruned: time.Now().UTC().Round(0), KeyID: p.v.keyID,
-	}
-	c.MAC = c.computeMAC(p.v.sealer)
-	rec, err := c.toRecord()
+	rec, err := newCheckpoint(p.v.sealer, p.v.keyID, &p.cut, p.v.report.Pruned+p.removed+p.waiting)
 	if err != nil {
 		return err
 	}
