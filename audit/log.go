@@ -286,8 +286,32 @@ func (l *Log) commitBatch(p *queuedRecord) {
 	}
 	if err != nil {
 		l.failWaiting(err)
+	} else {
+		l.trimStore()
 	}
 	clear(l.batch)
+}
+
+// trimStore removes what a bounded store may not keep. A store that fails to is
+// asked again after the next commit.
+func (l *Log) trimStore() {
+	s, ok := l.store.(Bounded)
+	if !ok {
+		return
+	}
+	cut, ok := s.Overflow()
+	if !ok {
+		return
+	}
+	// Records are numbered from 1 without gaps, so that their number is how many
+	// there were.
+	checkpoint, err := newCheckpoint(l.sealer, l.keyID, &cut, cut.Seq)
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
+	defer cancel()
+	_ = s.Prune(ctx, checkpoint)
 }
 
 // syncCommits brings to the disk what it may lack. When that fails, the next

@@ -40,6 +40,16 @@ type Pruner interface {
 	Prune(ctx context.Context, checkpoint Record) error
 }
 
+// Bounded is the ability of a store to hold no more than some of the newest
+// records.
+type Bounded interface {
+	Pruner
+	// Overflow returns the newest record that has to go, so that the others keep
+	// within the bound; ok is false when all do. A [Log] prunes up to it after it
+	// has added records.
+	Overflow() (newest Record, ok bool)
+}
+
 // Query selects records. The zero Query selects all of them; set fields
 // narrow the selection together.
 type Query struct {
