@@ -7,9 +7,11 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
+	"errors"
 	"slices"
 	"sort"
 	"strings"
@@ -29,21 +31,36 @@ type Options struct {
 	Limits store.Limits
 	// Now is the clock of expiry; nil means time.Now.
 	Now func() time.Time
+	// RecordBytes bounds the memory that records take, in bytes; 0 means 64 MiB.
+	RecordBytes int
+	// RecordAge is how long a record is kept; 0 means 24 hours.
+	RecordAge time.Duration
 }
+
+const (
+	defaultRecordBytes = 64 << 20
+	defaultRecordAge   = 24 * time.Hour
+)
 
 // Store implements store.State in memory. It is safe for concurrent use.
 type Store struct {
-	limits store.Limits
-	now    func() time.Time
+	limits      store.Limits
+	now         func() time.Time
+	recordBytes int
+	recordAge   time.Duration
 
-	mu       sync.RWMutex
-	closed   bool
-	chain    []audit.Record
-	kv       map[string]map[string]kvEntry
-	reads    map[string][]sallyport.ReadRecord
-	settings map[string]string
-	places   map[string]sallyport.WritePlace
-	counters limitTable
+	mu     sync.RWMutex
+	closed bool
+	chain  []audit.Record
+	// added says when each record was added, chainBytes what all of them take.
+	added      []time.Time
+	chainBytes int
+	bodies     []byte // of short records, with room for more
+	kv         map[string]map[string]kvEntry
+	reads      map[string][]sallyport.ReadRecord
+	settings   map[string]string
+	places     map[string]sallyport.WritePlace
+	counters   limitTable
 
 	principals map[string]auth.Record
 	switches   map[auth.SwitchTarget]auth.Switch
@@ -72,11 +89,15 @@ func New(o *Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opts.RecordBytes < 0 || opts.RecordAge < 0 {
+		return nil, errors.New("memory: options: bounds of records must not be negative")
+	}
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
 	return &Store{
 		limits: limits, now: opts.Now,
+		recordBytes: cmp.Or(opts.RecordBytes, defaultRecordBytes), recordAge: cmp.Or(opts.RecordAge, defaultRecordAge),
 		kv:       make(map[string]map[string]kvEntry),
 		reads:    make(map[string][]sallyport.ReadRecord),
 		settings: make(map[string]string),
