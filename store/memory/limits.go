@@ -40,11 +40,10 @@ func (s *Store) Admit(ctx context.Context, key string, limit sallyport.RateLimit
 	if err := window.CheckCall(key, limit); err != nil {
 		return 0, err
 	}
-	unlock, err := s.lockOpen(ctx)
-	if err != nil {
+	if err := s.lockOpen(ctx); err != nil {
 		return 0, err
 	}
-	defer unlock()
+	defer s.mu.Unlock()
 	return s.counters.stepLimit(key, limit, s.limits.LimitKeys, s.now().UnixNano())
 }
 

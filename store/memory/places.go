@@ -24,11 +24,10 @@ func (s *Store) WritePlaces(ctx context.Context) ([]sallyport.WritePlace, error)
 
 // KeepWritePlaces implements sallyport.PlaceLedger.
 func (s *Store) KeepWritePlaces(ctx context.Context, places []sallyport.WritePlace) error {
-	unlock, err := s.lockOpen(ctx)
-	if err != nil {
+	if err := s.lockOpen(ctx); err != nil {
 		return err
 	}
-	defer unlock()
+	defer s.mu.Unlock()
 	fresh := map[string]bool{}
 	for _, p := range places {
 		if _, known := s.places[p.Path]; !known {
@@ -49,11 +48,10 @@ func (s *Store) KeepWritePlaces(ctx context.Context, places []sallyport.WritePla
 
 // ForgetWritePlace implements sallyport.PlaceLedger.
 func (s *Store) ForgetWritePlace(ctx context.Context, path string) (found bool, err error) {
-	unlock, err := s.lockOpen(ctx)
-	if err != nil {
+	if err := s.lockOpen(ctx); err != nil {
 		return false, err
 	}
-	defer unlock()
+	defer s.mu.Unlock()
 	_, found = s.places[path]
 	delete(s.places, path)
 	return found, nil

@@ -21,11 +21,10 @@ func (p principalStore) Add(ctx context.Context, r *auth.Record) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	unlock, err := p.s.lockOpen(ctx)
-	if err != nil {
+	if err := p.s.lockOpen(ctx); err != nil {
 		return err
 	}
-	defer unlock()
+	defer p.s.mu.Unlock()
 	if len(p.s.principals) >= auth.MaxPrincipals {
 		return fmt.Errorf("the state keeps at most %d principals", auth.MaxPrincipals)
 	}
@@ -56,11 +55,10 @@ func cloneRecord(r *auth.Record) auth.Record {
 }
 
 func (p principalStore) Update(ctx context.Context, name string, change func(r *auth.Record) error) error {
-	unlock, err := p.s.lockOpen(ctx)
-	if err != nil {
+	if err := p.s.lockOpen(ctx); err != nil {
 		return err
 	}
-	defer unlock()
+	defer p.s.mu.Unlock()
 	have, ok := p.s.principals[name]
 	if !ok {
 		return auth.ErrUnknown
@@ -81,11 +79,10 @@ func (p principalStore) Update(ctx context.Context, name string, change func(r *
 }
 
 func (p principalStore) ByToken(ctx context.Context, hash string) (r auth.Record, ok bool, err error) {
-	unlock, err := p.s.lockOpen(ctx)
-	if err != nil {
+	if err := p.s.lockOpen(ctx); err != nil {
 		return r, false, err
 	}
-	defer unlock()
+	defer p.s.mu.Unlock()
 	for _, r := range p.s.principals {
 		if hash != "" && r.TokenSHA256 == hash {
 			return cloneRecord(&r), true, nil
@@ -95,11 +92,10 @@ func (p principalStore) ByToken(ctx context.Context, hash string) (r auth.Record
 }
 
 func (p principalStore) All(ctx context.Context) ([]auth.Record, error) {
-	unlock, err := p.s.lockOpen(ctx)
-	if err != nil {
+	if err := p.s.lockOpen(ctx); err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer p.s.mu.Unlock()
 	var list []auth.Record
 	for _, r := range p.s.principals {
 		list = append(list, cloneRecord(&r))
@@ -117,11 +113,10 @@ func (w switchStore) Stop(ctx context.Context, sw *auth.Switch) error {
 	if err := sw.Check(); err != nil {
 		return err
 	}
-	unlock, err := w.s.lockOpen(ctx)
-	if err != nil {
+	if err := w.s.lockOpen(ctx); err != nil {
 		return err
 	}
-	defer unlock()
+	defer w.s.mu.Unlock()
 	if len(w.s.switches) >= auth.MaxSwitches {
 		return fmt.Errorf("at most %d things can be stopped at once", auth.MaxSwitches)
 	}
@@ -135,11 +130,10 @@ func (w switchStore) Stop(ctx context.Context, sw *auth.Switch) error {
 }
 
 func (w switchStore) Start(ctx context.Context, kind auth.SwitchKind, name string) (was bool, err error) {
-	unlock, err := w.s.lockOpen(ctx)
-	if err != nil {
+	if err := w.s.lockOpen(ctx); err != nil {
 		return false, err
 	}
-	defer unlock()
+	defer w.s.mu.Unlock()
 	at := auth.SwitchTarget{Kind: kind, Name: name}
 	_, was = w.s.switches[at]
 	delete(w.s.switches, at)
@@ -147,11 +141,10 @@ func (w switchStore) Start(ctx context.Context, kind auth.SwitchKind, name strin
 }
 
 func (w switchStore) Stopped(ctx context.Context, principal, sessionKey, tool string) (sw auth.Switch, ok bool, err error) {
-	unlock, err := w.s.lockOpen(ctx)
-	if err != nil {
+	if err := w.s.lockOpen(ctx); err != nil {
 		return sw, false, err
 	}
-	defer unlock()
+	defer w.s.mu.Unlock()
 	for _, at := range auth.SwitchTargets(principal, sessionKey, tool) {
 		if sw, ok = w.s.switches[at]; ok {
 			return sw, true, nil
@@ -161,11 +154,10 @@ func (w switchStore) Stopped(ctx context.Context, principal, sessionKey, tool st
 }
 
 func (w switchStore) All(ctx context.Context) ([]auth.Switch, error) {
-	unlock, err := w.s.lockOpen(ctx)
-	if err != nil {
+	if err := w.s.lockOpen(ctx); err != nil {
 		return nil, err
 	}
-	defer unlock()
+	defer w.s.mu.Unlock()
 	return slices.SortedFunc(maps.Values(w.s.switches), func(a, b auth.Switch) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	}), nil

@@ -22,21 +22,19 @@ func (t settingStore) Get(ctx context.Context, name string) (value string, ok bo
 }
 
 func (t settingStore) Put(ctx context.Context, name, value string) error {
-	unlock, err := t.s.lockOpen(ctx)
-	if err != nil {
+	if err := t.s.lockOpen(ctx); err != nil {
 		return err
 	}
-	defer unlock()
+	defer t.s.mu.Unlock()
 	t.s.settings[name] = value
 	return nil
 }
 
 func (t settingStore) PutIfAbsent(ctx context.Context, name, value string) (existing string, stored bool, err error) {
-	unlock, err := t.s.lockOpen(ctx)
-	if err != nil {
+	if err := t.s.lockOpen(ctx); err != nil {
 		return "", false, err
 	}
-	defer unlock()
+	defer t.s.mu.Unlock()
 	if have, ok := t.s.settings[name]; ok {
 		return have, false, nil
 	}
@@ -45,11 +43,10 @@ func (t settingStore) PutIfAbsent(ctx context.Context, name, value string) (exis
 }
 
 func (t settingStore) Swap(ctx context.Context, name, old, value string) (swapped bool, err error) {
-	unlock, err := t.s.lockOpen(ctx)
-	if err != nil {
+	if err := t.s.lockOpen(ctx); err != nil {
 		return false, err
 	}
-	defer unlock()
+	defer t.s.mu.Unlock()
 	if have, ok := t.s.settings[name]; !ok || have != old {
 		return false, nil
 	}
@@ -58,11 +55,10 @@ func (t settingStore) Swap(ctx context.Context, name, old, value string) (swappe
 }
 
 func (t settingStore) Delete(ctx context.Context, name string) error {
-	unlock, err := t.s.lockOpen(ctx)
-	if err != nil {
+	if err := t.s.lockOpen(ctx); err != nil {
 		return err
 	}
-	defer unlock()
+	defer t.s.mu.Unlock()
 	delete(t.s.settings, name)
 	return nil
 }
