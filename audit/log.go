@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/sallyport/sallyport/internal/deadline"
 )
 
 // ErrNotKept matches every error of [Log.Record]: the record is not, or not
@@ -89,10 +91,11 @@ type Log struct {
 
 	disk diskSyncer
 
-	// Owned by the committer.
-	sealer *recordSealer
-	batch  []*queuedRecord
-	sealed []Record
+	// Owned by the committer, or under mu where there is none.
+	sealer  *recordSealer
+	batch   []*queuedRecord
+	sealed  []Record
+	sealing func(Head) ([]Record, error) // is sealBatch
 	// settling is the work of the timer.
 	settling sync.WaitGroup
 }
@@ -126,6 +129,7 @@ func New(store Store, key Key, o *Options) (*Log, error) {
 		queue: make(chan *queuedRecord, opts.Waiting), done: make(chan struct{}),
 		sealer: newSealer(key), disk: diskSyncer{store: store, timeout: opts.Timeout},
 	}
+	l.sealing = l.sealBatch
 	l.pool.New = func() any { return &queuedRecord{result: make(chan error, 1)} }
 	go l.commitAll()
 	return l, nil
@@ -340,21 +344,25 @@ func (l *Log) collectBatch() {
 }
 
 func (l *Log) appendBatch() error {
-	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
-	defer cancel()
+	ctx := new(deadline.Context)
+	ctx.Start(context.Background(), time.Now().Add(l.o.Timeout))
+	defer ctx.Cancel()
 	// Waiters reuse their buffers once they hear the result.
 	defer func() { clear(l.sealed) }()
-	return l.store.Append(ctx, func(head Head) ([]Record, error) {
-		l.sealed = l.sealed[:0]
-		for _, p := range l.batch {
-			r := p.rec
-			r.Seq = head.Seq + 1
-			r.Hash = l.sealer.sealRecord(head.Hash, &r)
-			head = r.Head()
-			l.sealed = append(l.sealed, r)
-		}
-		return l.sealed, nil
-	})
+	return l.store.Append(ctx, l.sealing)
+}
+
+// sealBatch seals the batch behind head.
+func (l *Log) sealBatch(head Head) ([]Record, error) {
+	l.sealed = l.sealed[:0]
+	for _, p := range l.batch {
+		r := p.rec
+		r.Seq = head.Seq + 1
+		r.Hash = l.sealer.sealRecord(head.Hash, &r)
+		head = r.Head()
+		l.sealed = append(l.sealed, r)
+	}
+	return l.sealed, nil
 }
 
 // failWaiting gives the error of a commit to all who wait for the next one,
