@@ -91,6 +91,10 @@ type Log struct {
 
 	disk diskSyncer
 
+	// prompt says that a commit waits for nothing, and is as durable as it can be:
+	// who records commits, and the committer has nothing to do.
+	prompt bool
+
 	// Owned by the committer, or under mu where there is none.
 	sealer  *recordSealer
 	batch   []*queuedRecord
@@ -129,6 +133,7 @@ func New(store Store, key Key, o *Options) (*Log, error) {
 		queue: make(chan *queuedRecord, opts.Waiting), done: make(chan struct{}),
 		sealer: newSealer(key), disk: diskSyncer{store: store, timeout: opts.Timeout},
 	}
+	_, l.prompt = store.(promptStore)
 	l.sealing = l.sealBatch
 	l.pool.New = func() any { return &queuedRecord{result: make(chan error, 1)} }
 	go l.commitAll()
@@ -160,6 +165,9 @@ func (l *Log) Record(ctx context.Context, e *Event) error {
 	p := l.pool.Get().(*queuedRecord)
 	if err := l.encodeEvent(p, e); err != nil {
 		return notKeptError(err)
+	}
+	if l.prompt {
+		return l.commitAlone(p)
 	}
 	if err := l.enqueueRecord(ctx, p); err != nil {
 		return notKeptError(err)
