@@ -1,6 +1,7 @@
 package recordlog
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -44,4 +45,28 @@ func placeAt(segment, offset int64) Position { return Position(segment<<32 | off
 
 func (p Position) segment() int64 { return int64(p >> 32) }
 func (p Position) offset() int64  { return int64(p) & 0xFFFFFFFF }
+
+// Options refine a Log. nil means the defaults.
+type Options struct {
+	// Busy is how long a writer waits for another process; 0 means 5 seconds.
+	Busy time.Duration
+	// MaxBytes bounds all segments together; 0 means no bound but the disk's.
+	MaxBytes int64
+
+	// first and largest are sizes of segments for tests; 0 means the constants.
+	first, largest int64
+	// filling is called by tests when a full segment is written and not yet on
+	// the disk.
+	filling func()
+}
+
+func (o *Options) withDefaults() Options {
+	var d Options
+	if o != nil {
+		d = *o
+	}
+	d.Busy = cmp.Or(d.Busy, defaultBusy)
+	d.first, d.largest = cmp.Or(d.first, firstSegment), cmp.Or(d.largest, largestSegment)
+	return d
+}
 
