@@ -5,7 +5,10 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"os"
+	"sync"
 	"time"
+	"github.com/sallyport/sallyport/audit"
 )
 
 const (
@@ -70,3 +73,45 @@ func (o *Options) withDefaults() Options {
 	return d
 }
 
+// Log is an open log. It is safe for concurrent use, also by several processes
+// that have the folder open.
+type Log struct {
+	dir  string
+	id   ID
+	o    Options
+	lock *os.File
+
+	// writing is held by the one of this process that has the lock of the folder:
+	// the system gives it to a file, which all of them share. It is acquired
+	// before mu, which guards what follows and is free while a batch is sealed.
+	writing sync.Mutex
+
+	mu     sync.Mutex
+	closed bool
+	tail   tail
+	// lost is the error of a write that may or may not be on the disk.
+	lost error
+	// unmarked is true when this log has added records since the last mark.
+	unmarked bool
+	buf      []byte
+	parts    []part
+	// see is called with each record that the tail passes, see Watch, shown the
+	// number of the last; nil when it is not watched.
+	see   func(*audit.Record)
+	shown int64
+
+	// ahead is the newest segment that was made before its time, making the work
+	// that does it.
+	ahead  int64
+	making sync.WaitGroup
+}
+
+// retire closes a segment when no sync needs it any more.
+func (l *Log) retire(s *segment) {
+	if s == nil || s.retired {
+		return
+	}
+	if s.retired = true; s.users == 0 {
+		_ = s.file.Close()
+	}
+}
