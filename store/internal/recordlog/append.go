@@ -1,7 +1,10 @@
 package recordlog
 
 import (
+	"errors"
+	"io/fs"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/fsx"
 )
 
 // part is what one batch writes into one segment.
@@ -17,6 +20,59 @@ type batch struct {
 	l    *Log
 	tail tail
 	b    []byte
+}
+
+// write adds records. Every segment that it needs is there before it writes the
+// first byte.
+func (l *Log) write(records []audit.Record) (err error) {
+	if len(records) == 0 {
+		return nil
+	}
+	w := batch{l: l, tail: l.tail, b: l.buf[:0]}
+	l.parts = l.parts[:0]
+	defer func() {
+		if err != nil {
+			l.releaseUnused(w.tail.seg)
+		}
+		if l.buf = w.b[:0]; cap(l.buf) > keepBuffer {
+			l.buf = nil
+		}
+	}()
+	w.beginPart()
+	for i := range records {
+		if err := w.addRecord(&records[i]); err != nil {
+			return err
+		}
+	}
+	w.b = append(w.b, make([]byte, frameEnd)...)
+	w.endPart()
+	if err := l.writeParts(w.b); err != nil {
+		return err
+	}
+	if w.tail.seg != l.tail.seg {
+		l.retire(l.tail.seg)
+		for _, p := range l.parts[:len(l.parts)-1] {
+			l.retire(p.seg)
+		}
+	}
+	l.tail, l.unmarked = w.tail, true
+	for i := range records {
+		l.show(&records[i])
+	}
+	l.makeNextAhead()
+	return nil
+}
+
+// releaseUnused closes the segments of a batch that was not written.
+func (l *Log) releaseUnused(newest *segment) {
+	for _, p := range l.parts {
+		if p.seg != l.tail.seg {
+			l.retire(p.seg)
+		}
+	}
+	if newest != l.tail.seg {
+		l.retire(newest)
+	}
 }
 
 func (w *batch) beginPart() {
@@ -61,5 +117,84 @@ func (w *batch) addFrame(f *frame) {
 	f.before, f.synced = w.tail.crc, w.tail.synced
 	w.b, w.tail.crc = appendFrame(w.b, f)
 	w.tail.off += int64(f.size)
+}
+
+// writeParts writes a batch. What is in a segment that is full is on the disk
+// before the next one begins, so that Sync has one segment to look at.
+func (l *Log) writeParts(b []byte) error {
+	if l.parts[0].off == 0 {
+		if err := l.syncBefore(l.parts[0].seg.number); err != nil {
+			l.lost = err
+			return err
+		}
+	}
+	for i, p := range l.parts {
+		write := l.fillSegment
+		if i == len(l.parts)-1 {
+			write = writePart
+		}
+		if err := write(p, b[p.from:p.to]); err != nil {
+			return errors.Join(err, l.undo(i))
+		}
+	}
+	return nil
+}
+
+func writePart(p part, b []byte) error {
+	_, err := p.seg.file.WriteAt(b, p.off)
+	return err
+}
+
+// fillSegment writes the last part of a segment. Its last frame leads to the next
+// segment, and another process that follows it looks at this one no more. So all
+// before that frame, and the name of the next segment, are on the disk before the
+// frame can be read; its first word makes it one.
+func (l *Log) fillSegment(p part, b []byte) error {
+	next := len(b) - bareFrame
+	word := [frameEnd]byte(b[next:])
+	clear(b[next : next+frameEnd])
+	if err := writePart(p, b); err != nil {
+		return err
+	}
+	if l.o.filling != nil {
+		l.o.filling()
+	}
+	err := errors.Join(syncData(p.seg.file), fsx.SyncDir(l.dir))
+	if err == nil {
+		if _, err := p.seg.file.WriteAt(word[:], p.off+int64(next)); err != nil {
+			return err
+		}
+		err = syncData(p.seg.file)
+	}
+	if err != nil {
+		l.lost = err
+	}
+	return err
+}
+
+// syncBefore brings the segment before the one of a number, and the name of that
+// one, to the disk.
+func (l *Log) syncBefore(number int64) error {
+	before, err := l.openSegment(number - 1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it was pruned, or this is the first
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncData(before.file), fsx.SyncDir(l.dir), before.file.Close())
+}
+
+// undo takes back the parts of a batch up to a number. When that fails too,
+// nothing is added any more.
+func (l *Log) undo(last int) error {
+	for i := last; i >= 0; i-- {
+		p := l.parts[i]
+		if err := fillZeros(p.seg.file, p.off, p.off+int64(p.to-p.from)); err != nil {
+			l.lost = err
+			return err
+		}
+	}
+	return nil
 }
 
