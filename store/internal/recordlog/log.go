@@ -2,13 +2,17 @@ package recordlog
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/store"
 )
 
 const (
@@ -104,6 +108,65 @@ type Log struct {
 	// that does it.
 	ahead  int64
 	making sync.WaitGroup
+}
+
+var errClosed = &store.Error{Reason: store.ErrClosed}
+
+// usable reports why nothing can be added.
+func (l *Log) usable() error {
+	if l.closed {
+		return errClosed
+	}
+	return l.lost
+}
+
+// checkLock fails, and from now on all does, when the lock is another file than
+// the one that this log holds: another process would take that one, and both
+// write the same number.
+func (l *Log) checkLock() error {
+	if l.lost != nil {
+		return l.lost
+	}
+	mine, err := l.lock.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Lstat(filepath.Join(l.dir, lockName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil || !os.SameFile(mine, there) {
+		l.lost = damaged("the folder of its record was removed or exchanged while it was in use")
+	}
+	return l.lost
+}
+
+func (l *Log) checkUsable() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.usable()
+}
+
+// acquireLock waits for other processes. It polls, because a wait for a lock
+// cannot be ended.
+func (l *Log) acquireLock(ctx context.Context) error {
+	const shortest, longest = 20 * time.Microsecond, time.Millisecond
+	var began time.Time
+	for pause := shortest; ; pause = min(2*pause, longest) {
+		if got, err := tryLock(l.lock); got || err != nil {
+			return err
+		}
+		if began.IsZero() {
+			began = time.Now()
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case time.Since(began) > l.o.Busy:
+			return &store.Error{Reason: store.ErrLocked}
+		}
+		time.Sleep(pause)
+	}
 }
 
 // retire closes a segment when no sync needs it any more.
