@@ -1,7 +1,9 @@
 package recordlog
 
 import (
+	"encoding/binary"
 	"errors"
+	"io"
 	"io/fs"
 	"github.com/sallyport/sallyport/audit"
 )
@@ -24,6 +26,34 @@ type tail struct {
 // there is being written, or does not pass.
 var errUnsettled = errors.New("the end of the log is being written")
 
+// findTail looks for the end of the log: in the newest segment in use, or from
+// the hint on.
+func (l *Log) findTail(b *base, hint Position, locked bool) error {
+	numbers, err := listSegments(l.dir)
+	if err != nil {
+		return err
+	}
+	c := b.checkpoint()
+	l.tail = tail{head: c.Head(), synced: c.Seq}
+	from := b.First
+	for i := len(numbers) - 1; i >= 0 && numbers[i] > b.First.segment(); i-- {
+		if begun, err := l.isBegun(numbers[i]); err != nil {
+			return err
+		} else if begun {
+			from = placeAt(numbers[i], 0)
+			break
+		}
+	}
+	if hint > from && l.isFrame(hint) {
+		from = hint
+	}
+	if l.tail.seg, err = l.openSegment(from.segment()); err != nil {
+		return missingIsDamage(err)
+	}
+	l.tail.off = from.offset()
+	return l.followFrames(locked)
+}
+
 func missingIsDamage(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return damaged("a segment of its record is not there")
@@ -31,10 +61,118 @@ func missingIsDamage(err error) error {
 	return err
 }
 
+// isBegun reports whether a segment begins with a start that passes.
+func (l *Log) isBegun(number int64) (bool, error) {
+	s, err := l.openSegment(number)
+	if err != nil {
+		return false, err
+	}
+	defer s.file.Close()
+	r := frameReader{seg: s}
+	f, state, err := r.next()
+	return state == frameGood && f.kind == frameStart, err
+}
+
+// isFrame reports whether a record's frame that passes begins at a place.
+func (l *Log) isFrame(at Position) bool {
+	s, err := l.openSegment(at.segment())
+	if err != nil {
+		return false
+	}
+	defer s.file.Close()
+	r := frameReader{seg: s, off: at.offset()}
+	f, state, err := r.next()
+	return err == nil && state == frameGood && f.kind == frameRecord
+}
+
+// follow moves the tail over what other processes have added. With the lock of
+// the folder it also settles what does not pass; without it, it stops there.
+func (l *Log) follow(locked bool) error {
+	defer l.checkSight()
+	var around [frameEnd + frameEnd]byte
+	t := &l.tail
+	before := min(t.off, frameEnd)
+	look := around[frameEnd-before:]
+	if _, err := t.seg.file.ReadAt(look, t.off-before); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	le := binary.LittleEndian
+	switch {
+	case before > 0 && le.Uint32(around[frameEnd-frameFoot:]) != footWord:
+		return l.findAgain(locked)
+	case le.Uint64(around[frameEnd:]) == 0:
+		return nil
+	}
+	return l.followFrames(locked)
+}
+
+// findAgain looks for the end of the log when it is not where it was: what stood
+// there was pruned.
+func (l *Log) findAgain(locked bool) error {
+	if !locked {
+		return errUnsettled
+	}
+	b, err := readBase(l.dir)
+	if err != nil {
+		return err
+	}
+	was := l.tail
+	if err := l.findTail(&b, 0, true); err != nil {
+		l.retire(l.tail.seg)
+		l.tail = was
+		return err
+	}
+	now := l.tail.head
+	if now.Seq < was.synced || now.Seq == was.synced && was.head.Seq == was.synced && now.Hash != was.head.Hash {
+		l.retire(was.seg)
+		l.lost = damaged("records that were on the disk are gone")
+		return l.lost
+	}
+	l.tail.synced = max(l.tail.synced, min(was.synced, now.Seq))
+	l.retire(was.seg)
+	return nil
+}
+
 // isPruned reports whether the log begins behind the tail.
 func (l *Log) isPruned() bool {
 	b, err := readBase(l.dir)
 	return err == nil && b.First > placeAt(l.tail.seg.number, l.tail.off)
+}
+
+func (l *Log) followFrames(locked bool) error {
+	t := &l.tail
+	r := frameReader{seg: t.seg, off: t.off}
+	for {
+		f, state, err := r.next()
+		switch {
+		case err != nil:
+			return err
+		case state == frameNone:
+			return nil
+		case state == frameGood && (f.before == t.crc || t.crc == 0 || f.kind == frameStart):
+			err = l.passFrame(&f)
+		case !locked:
+			return errUnsettled
+		case l.isPruned():
+			return l.findAgain(true)
+		default:
+			var found bool
+			if found, err = l.passDamage(&r); err == nil && !found {
+				return nil
+			}
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !locked:
+			return errUnsettled
+		case errors.Is(err, fs.ErrNotExist) && l.isPruned():
+			return l.findAgain(true)
+		case err != nil:
+			return missingIsDamage(err)
+		}
+		if r.seg != t.seg || r.off != t.off {
+			r = frameReader{seg: t.seg, off: t.off}
+		}
+	}
 }
 
 // passFrame moves the tail over a frame.

@@ -23,3 +23,10 @@ func (l *Log) loseSight() {
 	see(nil)
 }
 
+// checkSight notices records that went by unseen.
+func (l *Log) checkSight() {
+	if l.see != nil && l.tail.head.Seq > l.shown {
+		l.loseSight()
+	}
+}
+
