@@ -1,7 +1,9 @@
 package recordlog
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/fsx"
@@ -13,6 +15,32 @@ type part struct {
 	off int64
 	// from and to are where it stands in the buffer.
 	from, to int
+}
+
+// Append calls seal with the head of the newest record, under the lock of the
+// log, and adds what seal returns. When it returns nil the records survive the
+// death of the process. After an error none of them is kept.
+func (l *Log) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record, error)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return l.withLock(ctx, func() error {
+		l.mu.Lock()
+		head := l.tail.head
+		l.mu.Unlock()
+		records, err := seal(head)
+		if err != nil {
+			return err
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for i := range records {
+			if want := head.Seq + 1 + int64(i); records[i].Seq != want {
+				return fmt.Errorf("recordlog: record %d does not follow record %d", records[i].Seq, want-1)
+			}
+		}
+		return l.write(records)
+	})
 }
 
 // batch is what an append writes: parts of the buffer, and the tail after it.

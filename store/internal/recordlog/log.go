@@ -120,6 +120,30 @@ func (l *Log) usable() error {
 	return l.lost
 }
 
+// withLock runs do with the lock of the folder and without the mutex, at the end
+// of the log.
+func (l *Log) withLock(ctx context.Context, do func() error) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if err := l.checkUsable(); err != nil {
+		return err
+	}
+	if err := l.acquireLock(ctx); err != nil {
+		return err
+	}
+	defer unlock(l.lock)
+	l.mu.Lock()
+	err := l.checkLock()
+	if err == nil {
+		err = l.follow(true)
+	}
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return do()
+}
+
 // checkLock fails, and from now on all does, when the lock is another file than
 // the one that this log holds: another process would take that one, and both
 // write the same number.
@@ -145,6 +169,15 @@ func (l *Log) checkUsable() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.usable()
+}
+
+// withTail is withLock with the mutex.
+func (l *Log) withTail(ctx context.Context, do func() error) error {
+	return l.withLock(ctx, func() error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return do()
+	})
 }
 
 // acquireLock waits for other processes. It polls, because a wait for a lock
