@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/fsx"
 )
@@ -41,6 +42,12 @@ func (l *Log) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record,
 		}
 		return l.write(records)
 	})
+}
+
+// Import adds records of another store as they are, whatever is wrong with them:
+// that is for a verification to find.
+func (l *Log) Import(ctx context.Context, records []audit.Record) error {
+	return l.withTail(ctx, func() error { return l.write(records) })
 }
 
 // batch is what an append writes: parts of the buffer, and the tail after it.
@@ -226,3 +233,19 @@ func (l *Log) undo(last int) error {
 	return nil
 }
 
+// appendMark notes at the end of the log how much of it is on the disk.
+func (l *Log) appendMark() error {
+	t := l.tail
+	if t.synced < t.head.Seq || t.off+bareFrame+segmentRest > t.seg.size || t.off == 0 {
+		return nil // others have added records since, or there is no room
+	}
+	b, crc := appendFrame(nil, &frame{
+		kind: frameMark, size: bareFrame, before: t.crc, synced: t.synced, rec: audit.Record{Seq: t.head.Seq, Hash: t.head.Hash},
+	})
+	b = append(b, make([]byte, frameEnd)...)
+	if _, err := t.seg.file.WriteAt(b, t.off); err != nil {
+		return errors.Join(err, fillZeros(t.seg.file, t.off, t.off+int64(len(b))))
+	}
+	l.tail.off, l.tail.crc, l.unmarked = t.off+bareFrame, crc, false
+	return nil
+}
