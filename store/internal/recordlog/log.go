@@ -6,12 +6,15 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -110,6 +113,109 @@ type Log struct {
 	making sync.WaitGroup
 }
 
+// Create makes a log without records in a folder that does not exist yet. Of
+// records that were pruned before, a checkpoint stands for them; the zero one is
+// none.
+func Create(dir string, id ID, checkpoint *audit.Record, o *Options) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	l := &Log{dir: dir, id: id, o: o.withDefaults()}
+	s, err := l.prepareSegment(1, 0)
+	if err != nil {
+		return errors.Join(err, lock.Close())
+	}
+	b := base{Version: baseVersion, ID: id, First: placeAt(1, 0), Clean: true}
+	if checkpoint.Seq != 0 {
+		b.setCheckpoint(checkpoint)
+	}
+	err = errors.Join(lock.Close(), s.file.Close(), writeBase(dir, &b))
+	if err != nil {
+		return err
+	}
+	return fsx.SyncDir(filepath.Dir(dir))
+}
+
+// Open opens the log of a folder. Hint is a place near the end where a frame
+// begins, or 0. The error matches store.ErrDamaged when the folder has no log or
+// another one than id.
+func Open(dir string, id ID, hint Position, o *Options) (*Log, error) {
+	l := &Log{dir: dir, id: id, o: o.withDefaults()}
+	// The place is covered from tools by its name, so no link may lead elsewhere.
+	info, err := os.Lstat(dir)
+	if err == nil && !info.IsDir() {
+		return nil, damaged(fmt.Sprintf("its record, %s, is no folder", filepath.Base(dir)))
+	}
+	b, err := readBase(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, damaged(fmt.Sprintf("its record, %s, is not there", filepath.Base(dir)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if b.ID != id {
+		return nil, damaged(filepath.Base(dir) + " is the record of another state")
+	}
+	if l.lock, err = os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0); errors.Is(err, fs.ErrNotExist) {
+		return nil, damaged("the lock of its record is not there")
+	} else if err != nil {
+		return nil, err
+	}
+	if err = l.findTail(&b, hint, false); err != nil {
+		// What another process does to the log may be the reason.
+		l.retire(l.tail.seg)
+		err = l.findTailLocked(hint)
+	}
+	if err != nil {
+		l.retire(l.tail.seg)
+		return nil, errors.Join(err, l.lock.Close())
+	}
+	if !b.Clean {
+		err = l.withTail(context.Background(), l.finishPruning)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// ReadID returns the id of the log of a folder.
+func ReadID(dir string) (ID, error) {
+	b, err := readBase(dir)
+	return b.ID, err
+}
+
+// Close brings what this log has added to the disk, notes that it is there,
+// and releases the files. Closing twice is safe.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	closed, pending := l.closed, l.unmarked && l.lost == nil
+	l.mu.Unlock()
+	if closed {
+		return nil
+	}
+	var err error
+	if pending {
+		if err = l.Sync(); err == nil {
+			err = l.withTail(context.Background(), l.appendMark)
+		}
+	}
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.making.Wait()
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.retire(l.tail.seg)
+	return errors.Join(err, l.lock.Close())
+}
+
 var errClosed = &store.Error{Reason: store.ErrClosed}
 
 // usable reports why nothing can be added.
@@ -200,6 +306,53 @@ func (l *Log) acquireLock(ctx context.Context) error {
 		}
 		time.Sleep(pause)
 	}
+}
+
+// Sync returns when everything that was added before, by any process, is on the
+// disk. Others add records at the same time. After an error no later call
+// succeeds: the system forgets what it could not write.
+func (l *Log) Sync() error {
+	if err := l.checkUsable(); err != nil {
+		return err
+	}
+	if err := l.catchUp(context.Background()); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.usable(); err != nil {
+		return err
+	}
+	if err := l.checkLock(); err != nil {
+		return err
+	}
+	return l.syncTail()
+}
+
+// syncTail brings the newest segment to the disk: those before it are there. The
+// caller holds the mutex, which is free during the wait.
+func (l *Log) syncTail() error {
+	if l.lost != nil {
+		return l.lost
+	}
+	seg, upTo := l.tail.seg, l.tail.head.Seq
+	if l.tail.synced >= upTo {
+		return nil
+	}
+	seg.users++
+	l.mu.Unlock()
+	err := syncData(seg.file)
+	l.mu.Lock()
+	seg.users--
+	if seg.retired && seg.users == 0 {
+		_ = seg.file.Close()
+	}
+	if err != nil {
+		l.lost = cmp.Or(l.lost, err)
+		return l.lost
+	}
+	l.tail.synced = max(l.tail.synced, upTo)
+	return l.lost
 }
 
 // retire closes a segment when no sync needs it any more.

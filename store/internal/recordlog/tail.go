@@ -1,10 +1,12 @@
 package recordlog
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
 	"io/fs"
+
 	"github.com/sallyport/sallyport/audit"
 )
 
@@ -54,6 +56,22 @@ func (l *Log) findTail(b *base, hint Position, locked bool) error {
 	return l.followFrames(locked)
 }
 
+// findTailLocked looks for the end of the log with the lock of the folder, so
+// that the base does not change.
+func (l *Log) findTailLocked(hint Position) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if err := l.acquireLock(context.Background()); err != nil {
+		return err
+	}
+	defer unlock(l.lock)
+	b, err := readBase(l.dir)
+	if err != nil {
+		return err
+	}
+	return l.findTail(&b, hint, true)
+}
+
 func missingIsDamage(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return damaged("a segment of its record is not there")
@@ -83,6 +101,30 @@ func (l *Log) isFrame(at Position) bool {
 	r := frameReader{seg: s, off: at.offset()}
 	f, state, err := r.next()
 	return err == nil && state == frameGood && f.kind == frameRecord
+}
+
+// catchUp moves the tail over what other processes have added. It takes the lock
+// of the folder when that is needed.
+func (l *Log) catchUp(ctx context.Context) error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return errClosed
+	}
+	err := l.follow(false)
+	l.mu.Unlock()
+	if !errors.Is(err, errUnsettled) {
+		return err
+	}
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if err := l.acquireLock(ctx); err != nil {
+		return err
+	}
+	defer unlock(l.lock)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.follow(true)
 }
 
 // follow moves the tail over what other processes have added. With the lock of
