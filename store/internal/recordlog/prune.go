@@ -1,14 +1,47 @@
 package recordlog
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/sallyport/sallyport/audit"
 )
 
 // prunedWord begins a segment of which something was pruned. No frame begins so.
 const prunedWord = 0x01
+
+// Prune replaces every record up to and including checkpoint.Seq by the
+// checkpoint. Hint is where that record stands, or 0. It fails and changes nothing
+// when the record of that number has another hash. What was pruned is gone from
+// the files when it returns, and on the disk the chain is whole at each moment.
+func (l *Log) Prune(ctx context.Context, checkpoint *audit.Record, hint Position) error {
+	return l.withTail(ctx, func() error {
+		b, err := readBase(l.dir)
+		if err != nil {
+			return err
+		}
+		first, err := l.behind(ctx, &b, checkpoint.Head(), hint)
+		if err != nil {
+			return err
+		}
+		b.First, b.Clean = first, false
+		b.setCheckpoint(checkpoint)
+		// The end of the log must not be before its beginning after a loss of
+		// power.
+		if err := syncData(l.tail.seg.file); err != nil {
+			l.lost = err
+			return err
+		}
+		if err := writeBase(l.dir, &b); err != nil {
+			return err
+		}
+		return l.clean(&b)
+	})
+}
 
 // finishPruning removes what a process that died had pruned, unless another one
 // has done so.
@@ -18,6 +51,31 @@ func (l *Log) finishPruning() error {
 		return err
 	}
 	return l.clean(&b)
+}
+
+// behind returns the place behind a record.
+func (l *Log) behind(ctx context.Context, b *base, head audit.Head, hint Position) (Position, error) {
+	if c := b.checkpoint(); c.Head() == head && c.Seq > 0 {
+		return b.First, nil
+	}
+	t := &l.tail
+	v := View{First: b.First, Head: t.head, End: placeAt(t.seg.number, t.off)}
+	from, seq := b.First, b.checkpoint().Seq+1
+	if hint >= b.First && l.isFrame(hint) {
+		from, seq = hint, head.Seq
+	}
+	for e, err := range l.Scan(ctx, &v, from, seq) {
+		if err != nil {
+			return 0, err
+		}
+		if e.Head() == head {
+			return e.Next, nil
+		}
+		if e.Seq >= head.Seq {
+			break
+		}
+	}
+	return 0, fmt.Errorf("recordlog: record %d is not the one to cut at", head.Seq)
 }
 
 // clean removes what stands before the beginning of the log.
