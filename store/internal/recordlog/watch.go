@@ -1,8 +1,54 @@
 package recordlog
 
 import (
+	"context"
 	"github.com/sallyport/sallyport/audit"
 )
+
+// Watch calls see with each record from a place on, in the order of the log: with
+// those of this process before Append returns, and with those of other processes
+// before a later CatchUp, View or Append does. The first has the number seq. See must
+// not use the log, and keeps nothing of the record's body. When records went
+// by that cannot be seen any more, because they were pruned, it is called with nil,
+// and then no more.
+func (l *Log) Watch(ctx context.Context, from Position, seq int64, see func(*audit.Record)) error {
+	shown := seq - 1
+	pass := func(v *View) error {
+		if v.First > from {
+			from, seq, shown = v.First, v.Checkpoint.Seq+1, v.Checkpoint.Seq
+		}
+		for e, err := range l.Scan(ctx, v, from, seq) {
+			if err != nil {
+				return err
+			}
+			see(&e.Record)
+			from, seq, shown = e.Next, e.Seq+1, e.Seq
+		}
+		return nil
+	}
+	v, err := l.View(ctx)
+	if err == nil {
+		err = pass(&v) // most of them, while others go on writing
+	}
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.usable(); err != nil {
+		return err
+	}
+	b, err := readBase(l.dir)
+	if err != nil {
+		return err
+	}
+	v = l.viewTail(&b)
+	if err := pass(&v); err != nil {
+		return err
+	}
+	l.see, l.shown = see, shown
+	return nil
+}
 
 // show shows a record to who watches, once and in order.
 func (l *Log) show(r *audit.Record) {
