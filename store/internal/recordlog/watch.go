@@ -2,8 +2,17 @@ package recordlog
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+
 	"github.com/sallyport/sallyport/audit"
 )
+
+// stampAt is where the stamp stands in the file of the lock: behind the byte that
+// some systems lock.
+const stampAt = 8
 
 // Watch calls see with each record from a place on, in the order of the log: with
 // those of this process before Append returns, and with those of other processes
@@ -62,6 +71,9 @@ func (l *Log) show(r *audit.Record) {
 	}
 }
 
+// CatchUp returns when all that was added before has been seen, see Watch.
+func (l *Log) CatchUp(ctx context.Context) error { return l.catchUp(ctx) }
+
 // loseSight tells who watches that records went by unseen.
 func (l *Log) loseSight() {
 	see := l.see
@@ -76,3 +88,21 @@ func (l *Log) checkSight() {
 	}
 }
 
+// Stamp returns a word that every process sees changed once PutStamp has returned in
+// one of them.
+func (l *Log) Stamp() (uint64, error) {
+	var b [8]byte
+	if _, err := l.lock.ReadAt(b[:], stampAt); err != nil && !errors.Is(err, io.EOF) {
+		return 0, l.closedOr(err)
+	}
+	return binary.LittleEndian.Uint64(b[:]), nil
+}
+
+// PutStamp changes the word that Stamp returns. It stands in the file of the lock,
+// and says that something beside the log has changed.
+func (l *Log) PutStamp() error {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], rand.Uint64())
+	_, err := l.lock.WriteAt(b[:], stampAt)
+	return l.closedOr(err)
+}
