@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/facts"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 )
@@ -128,6 +129,10 @@ type Event struct {
 	// KeyID is the [Key.ID] of the key that sealed the record; Record fills
 	// it in.
 	KeyID string `json:"key_id,omitempty"`
+	// Brought is what the call brings into its conversation, as the gate sets it on
+	// the intent, or on the outcome of a call that has none. nil is nothing. Every
+	// process that shares the record knows it once it is added.
+	Brought *facts.Brought `json:"-"`
 }
 
 type plainEvent Event
@@ -137,10 +142,12 @@ type wireEvent struct {
 	*plainEvent
 	OK         *bool   `json:"ok,omitempty"`
 	DurationMS float64 `json:"duration_ms,omitempty"`
+	// Brought comes last, where it is found without reading the rest.
+	Brought *facts.Brought `json:"brought,omitempty"`
 }
 
 func (e *Event) toWire() wireEvent {
-	w := wireEvent{plainEvent: (*plainEvent)(e), DurationMS: float64(e.Duration) / float64(time.Millisecond)}
+	w := wireEvent{plainEvent: (*plainEvent)(e), DurationMS: float64(e.Duration) / float64(time.Millisecond), Brought: e.Brought}
 	if e.Kind == KindOutcome {
 		w.OK = &e.OK
 	}
@@ -159,7 +166,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	fresh.OK = w.OK != nil && *w.OK
-	fresh.Duration = time.Duration(w.DurationMS * float64(time.Millisecond))
+	fresh.Duration, fresh.Brought = time.Duration(w.DurationMS*float64(time.Millisecond)), w.Brought
 	*e = fresh
 	return nil
 }
@@ -196,6 +203,9 @@ func (e *Event) boundedCopy() (Event, error) {
 	b.Time = b.Time.UTC().Round(0)
 	if (b.Kind == KindChange) != (b.Change != nil) {
 		return b, errors.New("audit: a change says what was changed, and nothing else does")
+	}
+	if b.Brought != nil && (len(b.Brought.Session) > len(facts.Digest("s")) || !facts.IsRecordable(b.Principal)) {
+		return b, errors.New("audit: what a call brings needs the digest of its session, and the whole name of its principal")
 	}
 	if b.Change != nil {
 		b.Change = b.Change.boundedCopy()

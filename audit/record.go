@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sallyport/sallyport/internal/facts"
 )
 
 // Hash is the value that ties a record to the one before it.
@@ -87,6 +89,9 @@ type Record struct {
 	// Hash ties the record to the one before it. A checkpoint has the hash
 	// of the last record that it stands for.
 	Hash Hash
+	// Brought is [Event.Brought] until the record is stored; FindBrought returns
+	// it from then on, too.
+	Brought *facts.Brought
 }
 
 // Head returns the number and hash of the record.
@@ -108,7 +113,7 @@ func (r *Record) Event() (Event, error) {
 // setFields sets the searchable fields from an event.
 func (r *Record) setFields(e *Event) {
 	r.Time, r.Kind, r.Denied = e.Time.UnixNano(), e.Kind, e.Denied()
-	r.Call, r.Tool, r.Principal = e.CallID, string(e.Tool), e.Principal
+	r.Call, r.Tool, r.Principal, r.Brought = e.CallID, string(e.Tool), e.Principal, e.Brought
 }
 
 // sealDomain separates the hashes of records from everything else that the
