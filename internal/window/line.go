@@ -52,6 +52,14 @@ func (l Line) Step(limit sallyport.RateLimit, now, nth int64) (next Line, wait t
 	return next, 0
 }
 
+// Add returns the line with admissions that were made up to a time at, or up to the
+// newest that it has; all of them count from the later of both.
+func (l Line) Add(count int, at, now int64) Line {
+	l.Count, l.Last = l.Count+int64(count), max(l.Last, at)
+	l.Ahead = max(0, l.Last-now)
+	return l
+}
+
 // timeAt returns the time of the key when the clock says now: never before
 // the newest admission, and no further from it than the clock can have moved.
 // far reports a clock that is more than a window behind.

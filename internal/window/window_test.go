@@ -213,3 +213,22 @@ func BenchmarkRing(b *testing.B) {
 		r.Admit(limit, now)
 	}
 }
+
+// TestAddedAdmissionsCountFromTheLaterTime: no addition makes time go back, nor lets a
+// clock that is set back later go faster.
+func TestAddedAdmissionsCountFromTheLaterTime(t *testing.T) {
+	t.Parallel()
+	l := window.Line{Count: 3, Last: 100}
+	for _, tt := range []struct {
+		at, now int64
+		want    window.Line
+	}{
+		{at: 150, now: 200, want: window.Line{Count: 5, Last: 150}},
+		{at: 50, now: 200, want: window.Line{Count: 5, Last: 100}},
+		{at: 50, now: 90, want: window.Line{Count: 5, Last: 100, Ahead: 10}},
+	} {
+		if got := l.Add(2, tt.at, tt.now); got != tt.want {
+			t.Errorf("Add(2, %d, %d) = %+v, want %+v", tt.at, tt.now, got, tt.want)
+		}
+	}
+}
