@@ -12,9 +12,9 @@ import (
 	"github.com/sallyport/sallyport/store"
 )
 
-// TestB13_AFailedSyncStaysFailed: the system forgets what it could not write, so
+// TestAFailedSyncOfTheWriteAheadLogStaysFailed: the system forgets what it could not write, so
 // that a later sync proves nothing.
-func TestB13_AFailedSyncStaysFailed(t *testing.T) {
+func TestAFailedSyncOfTheWriteAheadLogStaysFailed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	db, err := Open(t.Context(), filepath.Join(dir, "state.db"), nil)
@@ -26,7 +26,7 @@ func TestB13_AFailedSyncStaysFailed(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := db.Sync(t.Context()); err != nil {
+	if err := db.log.sync(); err != nil {
 		t.Fatalf("Sync = %v", err)
 	}
 	// A pipe takes what is written and can be brought to no disk.
@@ -40,7 +40,7 @@ func TestB13_AFailedSyncStaysFailed(t *testing.T) {
 		if err := db.log.closeFile(); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Sync(t.Context()); !errors.Is(err, store.ErrFailed) {
+		if err := wrapError(db.log.sync()); !errors.Is(err, store.ErrFailed) {
 			t.Errorf("Sync of %s = %v, want ErrFailed", path, err)
 		}
 	}
