@@ -9,6 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/store/internal/recordlog"
 )
 
 // wrapError turns an error of the driver or of the system into one whose text is
@@ -107,6 +108,9 @@ func errorDetail(err error) string {
 	case errors.Is(err, store.ErrNewer):
 		return " (" + e.Err.Error() + ")"
 	case errors.Is(err, store.ErrDamaged):
+		if d, ok := errors.AsType[*recordlog.Damage](err); ok {
+			return " (" + d.Why + "; nothing was changed)"
+		}
 		return " (nothing was changed; put a copy back or move the file away)"
 	case errors.Is(err, store.ErrLocked):
 		return " (another process holds it)"
