@@ -24,9 +24,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/store/internal/recordlog"
 )
 
 const (
@@ -60,8 +62,11 @@ type Options struct {
 	// cannot be emptied; nil discards it.
 	Logger *slog.Logger
 
-	// logPages is for tests; 0 means the constant.
-	logPages int
+	// unindexed is for tests: only readers index.
+	unindexed bool
+	// logPages and indexPause are for tests; 0 means the constants.
+	logPages   int
+	indexPause time.Duration
 }
 
 // DB is an open state file. It implements store.State, store.DamageChecker and
@@ -76,6 +81,17 @@ type DB struct {
 	// it. nil stands for one that has to be opened again.
 	writer chan *conn
 	log    logSyncer
+	// records holds the record; the file has an index of it.
+	records *recordlog.Log
+	// lost is the head that the record had and has no more; nil when it is whole.
+	lost atomic.Pointer[audit.Head]
+	// behind wakes who works behind the writers, rested is closed when they are
+	// gone.
+	behind chan struct{}
+	rested chan struct{}
+	// unsettled is true when the write-ahead log has something that no writer
+	// waited for.
+	unsettled atomic.Bool
 	// grown wakes who empties the log, settled is closed when they are gone.
 	grown   chan struct{}
 	settled chan struct{}
@@ -93,6 +109,8 @@ type DB struct {
 	settings answerLeases[string, string]
 	tokens   answerLeases[string, auth.Record] // by hash
 	switches answerLeases[struct{}, []auth.Switch]
+
+	facts  recordFacts
 }
 
 var (
