@@ -6,6 +6,50 @@ import (
 	"github.com/sallyport/sallyport/store/internal/recordlog"
 )
 
+const (
+	// logSuffix names the folder of the record, beside the file.
+	logSuffix = "-log"
+	// newSuffix names that folder until the file knows it.
+	newSuffix = ".new"
+	// takeOverRows is how many records of an older file are copied at once.
+	takeOverRows = 512
+)
+
+// recordsSchema is the index of the record. The record itself is in the folder;
+// in a file of an older version it was in the table audit.
+//
+// record_log names the record and says how far it is indexed: the number and hash
+// of the newest record that is, and the place behind it. All of these are on the
+// disk. Names are hashed, so that rows are short and hold nothing that was
+// pruned; newest is the latest time up to a record, which never falls.
+const recordsSchema = `
+	CREATE TABLE record_log(
+		id INTEGER PRIMARY KEY CHECK(id = 1),
+		log BLOB NOT NULL,
+		seq INTEGER NOT NULL,
+		hash BLOB NOT NULL,
+		at INTEGER NOT NULL
+	) STRICT;
+	CREATE TABLE records(
+		seq INTEGER PRIMARY KEY,
+		at INTEGER NOT NULL,
+		time INTEGER NOT NULL,
+		newest INTEGER NOT NULL,
+		call INTEGER NOT NULL,
+		tool INTEGER NOT NULL,
+		principal INTEGER NOT NULL,
+		denied INTEGER NOT NULL
+	) STRICT;
+	CREATE INDEX records_call ON records(call);
+	CREATE INDEX records_tool ON records(tool);
+	CREATE INDEX records_principal ON records(principal);
+	CREATE INDEX records_both ON records(principal, tool);
+	CREATE INDEX records_denied ON records(denied) WHERE denied = 1;
+	CREATE INDEX records_denied_tool ON records(tool) WHERE denied = 1;
+	CREATE INDEX records_denied_principal ON records(principal) WHERE denied = 1;
+	DROP TABLE audit;
+`
+
 // indexMark says which log a file has and how far it is indexed.
 type indexMark struct {
 	log recordlog.ID
