@@ -53,6 +53,10 @@ func (c *conn) listFacts(principal, session string) (marks []sallyport.FactMark,
 	return marks, err
 }
 
+func (c *conn) forgottenFacts(principal string) (seq int64, err error) {
+	return c.readInt(`SELECT seq FROM facts_forgotten WHERE principal = ?1`, blob(principal))
+}
+
 // Note implements sallyport.FactStore: one transaction that no other process
 // can come between. It does not wait for the disk: the death of the process
 // loses nothing, a loss of power the last moments.

@@ -1,8 +1,15 @@
 package sqlite
 
 import (
+	"errors"
+	"maps"
+	"slices"
 	"sync"
+	"time"
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/facts"
+	"github.com/sallyport/sallyport/store/internal/recordlog"
 )
 
 // factKey names the fact of a principal, or of one of its sessions by its digest.
@@ -46,3 +53,172 @@ type factWait struct {
 	err     error
 }
 
+var (
+	errFactsUnseen  = errors.New("records went by before they could be read")
+	errNoSuchRecord = errors.New("the record of the call is not in the state")
+)
+
+// see takes what a record says. The log calls it in the order of the records.
+func (k *recordFacts) see(r *audit.Record) {
+	var b *facts.Brought
+	if r != nil {
+		b = r.FindBrought()
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if r == nil {
+		k.loseSight()
+		return
+	}
+	if w := k.waits[r.Principal][r.Call]; w != nil && r.Kind == audit.KindIntent {
+		w.done = true
+	}
+	if b == nil {
+		return
+	}
+	for _, m := range b.Marks(r.Tool, r.Call, time.Unix(0, r.Time)) {
+		k.addFresh(r.Principal, "", freshMark{m, r.Seq})
+		if b.Session != "" {
+			k.addFresh(r.Principal, b.Session, freshMark{m, r.Seq})
+		}
+	}
+}
+
+func (k *recordFacts) addFresh(principal, session string, m freshMark) {
+	m.Session = session != ""
+	if k.fresh[principal] == nil {
+		if k.fresh == nil {
+			k.fresh = map[string]map[factKey]freshMark{}
+		}
+		k.fresh[principal] = map[factKey]freshMark{}
+	}
+	k.fresh[principal][factKey{session, m.Fact}] = m
+	for _, w := range k.waits[principal] {
+		if !w.done && (session == "" || session == w.session) {
+			w.marks = addMark(w.marks, m.FactMark)
+		}
+	}
+}
+
+// loseSight forgets what is fresh: it has to be read again.
+func (k *recordFacts) loseSight() {
+	k.watching = false
+	k.gaps++
+	k.drops++
+	k.fresh, k.tables = nil, nil
+	for _, calls := range k.waits {
+		for _, w := range calls {
+			w.err = errFactsUnseen
+		}
+	}
+}
+
+// drop forgets what the table has.
+func (k *recordFacts) drop(indexed int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	dropped := false
+	for principal, marks := range k.fresh {
+		maps.DeleteFunc(marks, func(_ factKey, m freshMark) bool {
+			dropped = dropped || m.seq <= indexed
+			return m.seq <= indexed
+		})
+		if len(marks) == 0 {
+			delete(k.fresh, principal)
+		}
+	}
+	if dropped {
+		k.drops++
+		clear(k.tables) // which were read before
+	}
+}
+
+// addMark adds a mark to a list that has one of each kind, the newest.
+func addMark(list []sallyport.FactMark, m sallyport.FactMark) []sallyport.FactMark {
+	i := slices.IndexFunc(list, func(old sallyport.FactMark) bool { return old.Fact == m.Fact && old.Session == m.Session })
+	switch {
+	case i < 0:
+		return append(list, m)
+	case !m.Time.Before(list[i].Time):
+		list[i] = m
+	}
+	return list
+}
+
+// freshMarks returns the marks of a principal and a session that count, by a digest.
+func (k *recordFacts) freshMarks(principal, session string, forgotten int64) (marks []sallyport.FactMark) {
+	of := k.fresh[principal]
+	if len(of) == 0 {
+		return nil
+	}
+	for _, s := range [...]string{"", session} {
+		for _, f := range [...]sallyport.Fact{sallyport.FactPrivate, sallyport.FactUntrusted} {
+			if m, ok := of[factKey{s, f}]; ok && m.seq > forgotten {
+				marks = addMark(marks, m.FactMark)
+			}
+		}
+	}
+	return marks
+}
+
+// addWait adds what gathers the facts until the record of a call; nil without one.
+func (k *recordFacts) addWait(principal, session, call string, marks []sallyport.FactMark) *factWait {
+	if call == "" {
+		return nil
+	}
+	if k.waits[principal] == nil {
+		if k.waits == nil {
+			k.waits = map[string]map[string]*factWait{}
+		}
+		k.waits[principal] = map[string]*factWait{}
+	}
+	w := &factWait{session: session, marks: slices.Clone(marks)}
+	k.waits[principal][call] = w
+	return w
+}
+
+// factRows gathers what some records say, the newest of each fact, for the table.
+type factRows map[string]map[factKey]freshMark
+
+func (rows *factRows) add(e *recordlog.Entry) {
+	b := e.FindBrought()
+	if b == nil {
+		return
+	}
+	if *rows == nil {
+		*rows = factRows{}
+	}
+	of := (*rows)[e.Principal]
+	if of == nil {
+		of = map[factKey]freshMark{}
+		(*rows)[e.Principal] = of
+	}
+	for _, m := range b.Marks(e.Tool, e.Call, time.Unix(0, e.Time)) {
+		of[factKey{"", m.Fact}] = freshMark{m, e.Seq}
+		if b.Session != "" {
+			of[factKey{b.Session, m.Fact}] = freshMark{m, e.Seq}
+		}
+	}
+}
+
+// store writes what was gathered, in the transaction that moves the index on.
+func (rows factRows) store(c *conn) error {
+	for principal, of := range rows {
+		forgotten, err := c.forgottenFacts(principal)
+		if err != nil {
+			return err
+		}
+		for key, m := range of {
+			if m.seq <= forgotten {
+				continue
+			}
+			if err := c.storeFact(principal, key.session, &m.FactMark); err != nil {
+				return err
+			}
+		}
+		if err := c.boundFacts(principal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
