@@ -1,8 +1,15 @@
 package sqlite
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"github.com/ncruces/go-sqlite3"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/fsx"
+	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/store/internal/recordlog"
 )
 
@@ -73,5 +80,39 @@ func (c *conn) writeMark(m *indexMark) error {
 	_, err := c.exec(`INSERT OR REPLACE INTO record_log(id, log, seq, hash, at) VALUES(1, ?1, ?2, ?3, ?4)`,
 		m.log[:], m.Seq, m.Hash[:], int64(m.at))
 	return err
+}
+
+// refuseFolder refuses to begin a record where another one is.
+func refuseFolder(folder string) error {
+	if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return &store.Error{Reason: store.ErrDamaged, Err: &recordlog.Damage{Why: filepath.Base(folder) + " is the record of another state file: put that file back, or move the folder away"}}
+}
+
+// createFolder makes a log under the name that it has until the file knows it. What
+// a process that was killed left there is nothing that any file knows.
+func createFolder(folder string, id recordlog.ID, checkpoint *audit.Record) error {
+	if err := os.RemoveAll(folder + newSuffix); err != nil {
+		return err
+	}
+	return recordlog.Create(folder+newSuffix, id, checkpoint, nil)
+}
+
+// finishFolder gives the folder that the file knows its name.
+func finishFolder(ctx context.Context, c *conn, folder string, id recordlog.ID) error {
+	fresh := folder + newSuffix
+	if _, err := os.Lstat(fresh); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return c.inWriteTx(ctx, false, func(*conn) error {
+		if have, err := recordlog.ReadID(fresh); err != nil || have != id {
+			return nil // another process was first, or it is a rest that no file knows
+		}
+		if err := os.Rename(fresh, folder); err != nil {
+			return err
+		}
+		return fsx.SyncDir(filepath.Dir(folder))
+	})
 }
 
