@@ -82,6 +82,47 @@ func (c *conn) writeMark(m *indexMark) error {
 	return err
 }
 
+// openRecord opens the log of the record, and makes it when the file has none.
+func (db *DB) openRecord(ctx context.Context, c *conn) error {
+	folder := db.path + logSuffix
+	m, ok, err := c.readMark()
+	if err == nil && !ok {
+		m, err = db.makeRecord(ctx, c, folder)
+	}
+	if err == nil {
+		err = finishFolder(ctx, c, folder, m.log)
+	}
+	if err == nil {
+		db.records, err = recordlog.Open(folder, m.log, m.at, &recordlog.Options{Busy: db.o.Busy, MaxBytes: db.o.MaxBytes})
+	}
+	if err != nil {
+		return c.wrapError(ctx, err)
+	}
+	if err := db.compareMark(ctx, &m, c); err != nil {
+		return wrapError(errors.Join(err, db.records.Close()))
+	}
+	return nil
+}
+
+// makeRecord makes the log of a file that has none.
+func (db *DB) makeRecord(ctx context.Context, c *conn, folder string) (m indexMark, err error) {
+	err = c.inWriteTx(ctx, true, func(c *conn) (err error) {
+		var ok bool
+		if m, ok, err = c.readMark(); err != nil || ok {
+			return err
+		}
+		if err := refuseFolder(folder); err != nil {
+			return err
+		}
+		m.log = recordlog.NewID()
+		if err := createFolder(folder, m.log, new(audit.Record)); err != nil {
+			return err
+		}
+		return c.writeMark(&m)
+	})
+	return m, err
+}
+
 // refuseFolder refuses to begin a record where another one is.
 func refuseFolder(folder string) error {
 	if _, err := os.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
