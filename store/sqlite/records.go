@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -155,5 +156,57 @@ func finishFolder(ctx context.Context, c *conn, folder string, id recordlog.ID) 
 		}
 		return fsx.SyncDir(filepath.Dir(folder))
 	})
+}
+
+// takeOver moves the records of an older file into a log. It runs in the
+// transaction that drops their table: until its end they are in the file, and
+// afterwards in the log. It returns nil when there are none.
+func (c *conn) takeOver(ctx context.Context) (*indexMark, error) {
+	first, rows, err := c.oldRecords(-1 << 63)
+	if err != nil || first == nil {
+		return nil, err
+	}
+	folder := c.path + logSuffix
+	if err := refuseFolder(folder); err != nil {
+		return nil, err
+	}
+	m, checkpoint := indexMark{log: recordlog.NewID()}, audit.Record{}
+	if first.Kind == audit.KindCheckpoint {
+		checkpoint, rows = *first, rows[1:]
+		m.Head = checkpoint.Head()
+	}
+	if err := createFolder(folder, m.log, &checkpoint); err != nil {
+		return nil, err
+	}
+	l, err := recordlog.Open(folder+newSuffix, m.log, 0, &recordlog.Options{Busy: c.busy})
+	if err != nil {
+		return nil, err
+	}
+	for len(rows) > 0 && err == nil {
+		last := rows[len(rows)-1].Seq
+		if err = l.Import(ctx, rows); err == nil {
+			_, rows, err = c.oldRecords(last)
+		}
+	}
+	if err == nil {
+		err = l.Sync()
+	}
+	if err := errors.Join(err, l.Close()); err != nil {
+		return nil, err
+	}
+	return &m, nil
+}
+
+// oldRecords returns some records of an older file with greater numbers.
+func (c *conn) oldRecords(after int64) (first *audit.Record, rows []audit.Record, err error) {
+	sql := fmt.Sprintf(`SELECT seq, time, kind, call, tool, principal, denied, hash, body FROM audit WHERE seq > ?1 ORDER BY seq LIMIT %d`, takeOverRows)
+	err = c.query(sql, []any{after}, func(s *sqlite3.Stmt) (bool, error) {
+		rows = append(rows, scanRecord(s))
+		return true, nil
+	})
+	if len(rows) > 0 {
+		first = &rows[0]
+	}
+	return first, rows, err
 }
 
