@@ -1,60 +1,40 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"math"
-	"strings"
-
-	"github.com/ncruces/go-sqlite3"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/store/internal/recordlog"
 )
-
-const (
-	sqlHead   = `SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1`
-	sqlAppend = `INSERT INTO audit(seq, time, kind, call, tool, principal, denied, hash, body)
-		VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`
-	sqlColumns = `SELECT seq, time, kind, call, tool, principal, denied, hash, body FROM audit`
-
-	// chunkRows and chunkBytes bound what one snapshot reads: a reader that
-	// stops to write to a slow pipe holds no snapshot during the wait, which would
-	// let the write-ahead log grow.
-	chunkRows  = 512
-	chunkBytes = 1 << 20
-)
-
-// errPruned ends a read that was overtaken.
-var errPruned = errors.New("records were pruned while they were read: try again")
 
 // Append implements audit.Store.
 func (db *DB) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record, error)) error {
-	return db.inWriteTx(ctx, false, func(c *conn) error {
-		head, err := c.readHead()
-		if err != nil {
-			return err
-		}
-		records, err := seal(head)
-		if err != nil {
-			return err
-		}
-		for i := range records {
-			if records[i].Seq != head.Seq+1+int64(i) {
-				return fmt.Errorf("sqlite: record %d does not follow record %d", records[i].Seq, head.Seq+int64(i))
-			}
-			if err := c.appendRecord(&records[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	if err := db.checkRecord(); err != nil {
+		return err
+	}
+	if err := db.records.Append(ctx, seal); err != nil {
+		return wrapError(err)
+	}
+	db.wakeBehind()
+	return nil
 }
 
-// Sync implements audit.Store. It does not hold the writing connection: others
-// commit while the disk writes what was committed before.
+// checkRecord reports why no record can be added.
+func (db *DB) checkRecord() error {
+	if db.isClosed() {
+		return errClosed
+	}
+	if lost := db.lost.Load(); lost != nil {
+		return &store.Error{Reason: store.ErrDamaged, Err: fmt.Errorf("the record went on to %s", lost)}
+	}
+	return nil
+}
+
+// Sync implements audit.Store, and brings to the disk what was admitted before. Others
+// add records while the disk writes.
 func (db *DB) Sync(ctx context.Context) error {
 	switch {
 	case db.isClosed():
@@ -62,186 +42,145 @@ func (db *DB) Sync(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return wrapError(db.log.sync())
+	return wrapError(db.records.Sync())
 }
 
 // Full reports whether the disk has no room to speak of: less than 1 MiB. It is
 // false where that cannot be told.
 func (db *DB) Full() bool { return diskFull(db.path) }
 
-func (c *conn) readHead() (h audit.Head, err error) {
-	err = c.query(sqlHead, nil, func(s *sqlite3.Stmt) (bool, error) {
-		h.Seq = s.ColumnInt64(0)
-		copy(h.Hash[:], s.ColumnRawBlob(1))
-		return false, nil
-	})
-	return h, err
-}
-
-// appendRecord binds by hand: it is the statement that every call waits for.
-func (c *conn) appendRecord(r *audit.Record) error {
-	s, err := c.preparedStmt(sqlAppend)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(
-		s.BindInt64(1, r.Seq), s.BindInt64(2, r.Time), s.BindText(3, string(r.Kind)), s.BindText(4, r.Call),
-		s.BindText(5, r.Tool), s.BindText(6, r.Principal), s.BindBool(7, r.Denied), s.BindBlob(8, r.Hash[:]),
-		s.BindRawText(9, r.Body))
-	if err != nil {
-		return err
-	}
-	return s.Exec()
-}
-
-// Read implements audit.Reader. It reads in chunks, each from a snapshot of
-// its own; the records are a consistent chain all the same, because records
-// are only added at one end and pruned at the other.
+// Read implements audit.Reader. What is selected by more than numbers is found
+// by the index as far as that goes, and by reading the rest.
 func (db *DB) Read(ctx context.Context, q audit.Query) iter.Seq2[audit.Record, error] {
 	return func(yield func(audit.Record, error) bool) {
-		r := chainReader{q: q, last: q.After}
-		if q.After == 0 {
-			// All: a number that no record can have is for Verify to find.
-			r.last = math.MinInt64
-		}
-		for !r.done {
-			var chunk []audit.Record
-			err := db.inSnapshot(ctx, func(c *conn) (err error) {
-				chunk, err = r.nextChunk(c)
-				return err
-			})
-			for _, rec := range chunk {
-				if !yield(rec, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(audit.Record{}, err)
-				return
-			}
+		err := db.read(ctx, &q, func(r audit.Record) bool { return yield(r, nil) })
+		if err != nil {
+			yield(audit.Record{}, err)
 		}
 	}
 }
 
-// chainReader reads the chain in chunks: it is the state between two of them.
-type chainReader struct {
-	q audit.Query
-	// last is the number of the last record read.
-	last        int64
-	began, done bool
+// reading is one Read under way.
+type reading struct {
+	db *DB
+	q  *audit.Query
+	v  recordlog.View
+	// mark is how far the index goes in the view.
+	mark  indexMark
+	yield func(audit.Record) bool
 }
 
-func (r *chainReader) nextChunk(c *conn) ([]audit.Record, error) {
-	where, args := whereClause(&r.q)
+func (db *DB) read(ctx context.Context, q *audit.Query, yield func(audit.Record) bool) error {
+	r := reading{db: db, q: q, yield: yield}
+	if err := r.begin(ctx); err != nil {
+		return err
+	}
+	if isPlain(q) {
+		return r.readPlain(ctx)
+	}
+	return r.readSelected(ctx)
+}
+
+// isPlain reports whether a query selects by numbers alone.
+func isPlain(q *audit.Query) bool {
+	return q.Call == "" && q.Tool == "" && q.Principal == "" && !q.Denied && q.Since.IsZero()
+}
+
+func (r *reading) begin(ctx context.Context) (err error) {
+	if r.db.isClosed() {
+		return errClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if r.v, err = r.db.records.View(ctx); err != nil {
+		return wrapError(err)
+	}
+	return nil
+}
+
+// readPlain yields a range of numbers.
+func (r *reading) readPlain(ctx context.Context) error {
+	v, after := &r.v, r.q.After
+	if n := int64(r.q.Last); n > 0 {
+		// The checkpoint is a record, too.
+		after = max(after, v.Head.Seq-n)
+	}
+	if v.Checkpoint.Seq != 0 && (after == 0 || v.Checkpoint.Seq > after) && !r.yield(v.Checkpoint) {
+		return nil
+	}
+	from, seq := v.First, v.Checkpoint.Seq+1
 	switch {
-	case r.began:
-		first, err := c.readInt("SELECT min(seq) FROM audit")
-		if err != nil {
-			return nil, err
-		}
-		if first > r.last {
-			return nil, errPruned
-		}
-	case r.q.Last > 0:
-		args[0] = r.last
-		if err := r.skipToLast(c, where, args); err != nil {
-			return nil, err
+	case after >= v.Head.Seq && after > 0:
+		return nil
+	case after == v.Head.Seq-1 && v.Last != 0:
+		from, seq = v.Last, v.Head.Seq
+	case after > v.Checkpoint.Seq:
+		var err error
+		if from, seq, err = r.findPlace(ctx, after+1); err != nil {
+			return err
 		}
 	}
-	r.began = true
-	args[0] = r.last
-	var chunk []audit.Record
-	size := 0
-	sql := sqlColumns + where + fmt.Sprintf(" ORDER BY seq LIMIT %d", chunkRows)
-	err := c.query(sql, args, func(s *sqlite3.Stmt) (bool, error) {
-		rec := scanRecord(s)
-		chunk = append(chunk, rec)
-		r.last = rec.Seq
-		size += len(rec.Body)
-		return size < chunkBytes, nil
+	for e, err := range r.db.records.Scan(ctx, v, from, seq) {
+		if err != nil {
+			return wrapError(err)
+		}
+		if (after == 0 || e.Seq > after) && !r.yield(e.Record) {
+			return nil
+		}
+	}
+	if lost := r.db.lost.Load(); lost != nil && r.q.Last == 0 {
+		// The file knows of a record that is not there: a verification stops here.
+		r.yield(audit.Record{Seq: lost.Seq})
+	}
+	return nil
+}
+
+// findPlace returns where to read from to find the record of a number, and the
+// number of the record there.
+func (r *reading) findPlace(ctx context.Context, seq int64) (recordlog.Position, int64, error) {
+	from, first := r.v.First, r.v.Checkpoint.Seq+1
+	err := r.db.runQueries(ctx, func(c *conn) error {
+		m, _, err := c.readMark()
+		if err != nil {
+			return err
+		}
+		if seq > m.Seq {
+			if m.at > from {
+				from, first = m.at, m.Seq+1
+			}
+			return nil
+		}
+		at, err := c.readInt("SELECT at FROM records WHERE seq = ?1", seq)
+		if err == nil && recordlog.Position(at) > from {
+			from, first = recordlog.Position(at), seq
+		}
+		return err
 	})
-	r.done = len(chunk) < chunkRows && size < chunkBytes
-	return chunk, err
+	return from, first, err
 }
 
-// skipToLast moves last to just before the newest q.Last records.
-func (r *chainReader) skipToLast(c *conn, where string, args []any) error {
-	first, err := c.readInt("SELECT ifnull(min(seq), 1) FROM (SELECT seq FROM audit"+where+
-		fmt.Sprintf(" ORDER BY seq DESC LIMIT %d)", r.q.Last), args...)
-	r.last = max(r.last, first-1)
-	return err
-}
-
-// whereClause returns the WHERE clause of a query and its arguments, of which
-// the first, the number after which to begin, is left to set.
-func whereClause(q *audit.Query) (where string, args []any) {
-	var b strings.Builder
-	b.WriteString(" WHERE seq > ?1")
-	args = append(args, nil)
-	add := func(condition string, arg any) {
-		args = append(args, arg)
-		fmt.Fprintf(&b, condition, len(args))
-	}
-	if q.Call != "" {
-		add(" AND call = ?%d", q.Call)
-	}
-	if q.Tool != "" {
-		add(" AND tool = ?%d", q.Tool)
-	}
-	if q.Principal != "" {
-		add(" AND principal = ?%d", q.Principal)
-	}
-	if !q.Since.IsZero() {
-		add(" AND time >= ?%d", q.Since.UnixNano())
-	}
-	if q.Denied {
-		b.WriteString(" AND denied <> 0")
-	}
-	return b.String(), args
-}
-
-// scanRecord copies a row. What is malformed in it does not match its hash
-// afterwards, and Verify names it.
-func scanRecord(s *sqlite3.Stmt) audit.Record {
-	r := audit.Record{
-		Seq: s.ColumnInt64(0), Time: s.ColumnInt64(1), Kind: kindOf(s.ColumnRawText(2)), Call: s.ColumnText(3),
-		Tool: s.ColumnText(4), Principal: s.ColumnText(5), Denied: s.ColumnBool(6),
-		Body: bytes.Clone(s.ColumnRawText(8)),
-	}
-	if hash := s.ColumnRawBlob(7); len(hash) == len(r.Hash) {
-		copy(r.Hash[:], hash)
-	}
-	return r
-}
-
-// kindOf saves the copy of a known word.
-func kindOf(text []byte) audit.Kind {
-	switch k := audit.Kind(text); k {
-	case audit.KindIntent:
-		return audit.KindIntent
-	case audit.KindOutcome:
-		return audit.KindOutcome
-	default:
-		return k
-	}
-}
-
-// Prune implements audit.Pruner. Pages that it frees go back to the disk.
+// Prune implements audit.Pruner.
 func (db *DB) Prune(ctx context.Context, checkpoint audit.Record) error {
-	err := db.inWriteTx(ctx, true, func(c *conn) error {
-		found, err := c.readInt("SELECT count(*) FROM audit WHERE seq = ?1 AND hash = ?2", checkpoint.Seq, checkpoint.Hash[:])
-		if err != nil {
-			return err
-		}
-		if found == 0 {
-			return fmt.Errorf("sqlite: record %d is not the one to cut at", checkpoint.Seq)
-		}
-		if _, err := c.exec("DELETE FROM audit WHERE seq <= ?1", checkpoint.Seq); err != nil {
-			return err
-		}
-		return c.appendRecord(&checkpoint)
+	if err := db.checkRecord(); err != nil {
+		return err
+	}
+	// What the records say of conversations stays, in the table of facts.
+	if err := db.indexAll(ctx); err != nil {
+		return err
+	}
+	var at int64
+	err := db.runQueries(ctx, func(c *conn) (err error) {
+		at, err = c.readInt("SELECT at FROM records WHERE seq = ?1", checkpoint.Seq)
+		return err
 	})
 	if err != nil {
+		return err
+	}
+	if err := db.records.Prune(ctx, &checkpoint, recordlog.Position(at)); err != nil {
+		return wrapError(err)
+	}
+	if err := db.dropPruned(ctx); err != nil {
 		return err
 	}
 	return db.releaseFreePages(ctx)

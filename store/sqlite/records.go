@@ -1,13 +1,16 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
 	"github.com/ncruces/go-sqlite3"
+
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/store"
@@ -210,3 +213,16 @@ func (c *conn) oldRecords(after int64) (first *audit.Record, rows []audit.Record
 	return first, rows, err
 }
 
+// scanRecord copies a row. What is malformed in it does not match its hash
+// afterwards, and Verify names it.
+func scanRecord(s *sqlite3.Stmt) audit.Record {
+	r := audit.Record{
+		Seq: s.ColumnInt64(0), Time: s.ColumnInt64(1), Kind: audit.Kind(s.ColumnText(2)), Call: s.ColumnText(3),
+		Tool: s.ColumnText(4), Principal: s.ColumnText(5), Denied: s.ColumnBool(6),
+		Body: bytes.Clone(s.ColumnRawText(8)),
+	}
+	if hash := s.ColumnRawBlob(7); len(hash) == len(r.Hash) {
+		copy(r.Hash[:], hash)
+	}
+	return r
+}

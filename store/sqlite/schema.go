@@ -63,7 +63,12 @@ var migrations = [...]string{
 	factsSchema,
 
 	placesSchema,
+
+	recordsSchema,
 }
+
+// recordsVersion is the version from which on the record is in a log.
+const recordsVersion = 5
 
 // migrateSchema brings the file to the present version, or refuses it.
 func (c *conn) migrateSchema(ctx context.Context) error {
@@ -82,7 +87,7 @@ func (c *conn) migrateSchema(ctx context.Context) error {
 	if err := c.enterWAL(ctx); err != nil {
 		return c.wrapError(ctx, err)
 	}
-	return c.inWriteTx(ctx, true, (*conn).applyMigrations)
+	return c.inWriteTx(ctx, true, func(c *conn) error { return c.applyMigrations(ctx) })
 }
 
 // enterWAL switches to the write-ahead log. The engine does not call the
@@ -121,7 +126,7 @@ func (c *conn) schemaVersion() (int, error) {
 
 // applyMigrations runs in a write transaction; another process may have been
 // first.
-func (c *conn) applyMigrations() error {
+func (c *conn) applyMigrations(ctx context.Context) error {
 	version, err := c.schemaVersion()
 	if err != nil {
 		return err
@@ -134,8 +139,19 @@ func (c *conn) applyMigrations() error {
 		}
 	}
 	for ; version < len(migrations); version++ {
+		var taken *indexMark
+		if version+1 == recordsVersion {
+			if taken, err = c.takeOver(ctx); err != nil {
+				return err
+			}
+		}
 		if err := c.Exec(migrations[version]); err != nil {
 			return err
+		}
+		if taken != nil {
+			if err := c.writeMark(taken); err != nil {
+				return err
+			}
 		}
 		if _, err := c.exec("INSERT INTO migrations VALUES(?1, ?2)", version+1, time.Now().UnixNano()); err != nil {
 			return err

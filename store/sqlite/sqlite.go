@@ -1,9 +1,11 @@
 // Package sqlite keeps state in one SQLite file that several processes may
-// use at once: the audit chain, the key-value stores, what sessions have
-// read, and the program's own settings.
+// use at once: the key-value stores, what sessions have read, the program's own
+// settings, and an index of the audit records. The records themselves are in a
+// folder beside the file, an append-only log.
 //
 // Start with [Open]. The file and its companions (-wal, -shm) are created
-// with mode 0600, missing directories with 0700. What was acknowledged
+// with mode 0600, missing directories and the folder of the records (-log) with
+// 0700. Who copies or moves the file takes the folder with it. What was acknowledged
 // survives the death of the process; key-value writes, settings and the audit
 // records before a [DB.Sync] survive a loss of power too. Other records of the
 // last moments may be lost then, and remembered reads, which makes a
@@ -18,7 +20,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -53,8 +57,8 @@ type Options struct {
 	// Busy is how long a write waits for another process that holds the
 	// file, before it fails with store.ErrLocked; 0 means 5 seconds.
 	Busy time.Duration
-	// MaxBytes bounds the file, in bytes; a write beyond it fails with
-	// store.ErrFull. 0 means no bound but the disk's.
+	// MaxBytes bounds the file, in bytes, and the records, too; a write beyond it
+	// fails with store.ErrFull. 0 means no bound but the disk's.
 	MaxBytes int64
 	// Now is the clock of expiry; nil means time.Now.
 	Now func() time.Time
@@ -138,6 +142,7 @@ func Open(ctx context.Context, path string, o *Options) (*DB, error) {
 	opts.Busy = cmp.Or(opts.Busy, defaultBusy)
 	opts.Logger = cmp.Or(opts.Logger, slog.New(slog.DiscardHandler))
 	opts.logPages = cmp.Or(opts.logPages, logPages)
+	opts.indexPause = cmp.Or(opts.indexPause, indexPause)
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -149,15 +154,22 @@ func Open(ctx context.Context, path string, o *Options) (*DB, error) {
 		writer: make(chan *conn, 1), readers: make(chan struct{}, maxReaders), idle: make(chan *conn, maxReaders),
 		closing: make(chan struct{}), log: logSyncer{path: path + "-wal"},
 		grown: make(chan struct{}, 1), settled: make(chan struct{}),
+		behind: make(chan struct{}, 1), rested: make(chan struct{}),
 	}
 	if err := db.open(ctx); err != nil {
 		return nil, fmt.Errorf("%w: %s%s", err, path, errorDetail(err))
 	}
 	go db.runCheckpointer()
+	go db.runBehind()
 	return db, nil
 }
 
 func (db *DB) open(ctx context.Context) error {
+	if _, err := os.Lstat(db.path); errors.Is(err, fs.ErrNotExist) {
+		if err := refuseFolder(db.path + logSuffix); err != nil {
+			return err
+		}
+	}
 	if err := prepareFiles(ctx, db.path); err != nil {
 		return wrapError(err)
 	}
@@ -167,6 +179,9 @@ func (db *DB) open(ctx context.Context) error {
 	}
 	if err = c.migrateSchema(ctx); err == nil {
 		err = wrapError(makeCompanionsPrivate(db.path))
+	}
+	if err == nil {
+		err = db.openRecord(ctx, c)
 	}
 	if err != nil {
 		_ = c.close()
@@ -184,8 +199,11 @@ func (db *DB) Path() string { return db.path }
 // with store.ErrClosed afterwards. Closing twice is safe.
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
+		db.indexAtEnd()
 		close(db.closing)
 		<-db.settled
+		<-db.rested
+		db.closeErr = wrapError(db.records.Close())
 		for tokens := 0; tokens < maxReaders; {
 			select {
 			case db.readers <- struct{}{}:
@@ -254,7 +272,13 @@ func (db *DB) inWriteTx(ctx context.Context, durable bool, fn func(c *conn) erro
 		return err
 	}
 	defer db.releaseWriter(c)
-	return c.inWriteTx(ctx, durable, fn)
+	if err := c.inWriteTx(ctx, durable, fn); err != nil {
+		return err
+	}
+	if !durable && !db.unsettled.Swap(true) {
+		db.wakeBehind()
+	}
+	return nil
 }
 
 // execDurable runs one statement, waits for the disk, and reports whether the

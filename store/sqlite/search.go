@@ -1,0 +1,258 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/store/internal/recordlog"
+)
+
+// place is where the index says that a record stands.
+type place struct {
+	seq int64
+	at  recordlog.Position
+}
+
+// searchRows is how many rows one look at the index gives: a reader that stops to
+// write to a slow pipe holds no snapshot, which would let the write-ahead log
+// grow.
+const searchRows = 512
+
+// fewRows is how many rows a look gives to who wants no more.
+const fewRows = 32
+
+// readSelected yields what the index selects, and then what is selected of the
+// records that are not indexed yet.
+func (r *reading) readSelected(ctx context.Context) error {
+	if err := r.prepareIndex(ctx); err != nil {
+		return err
+	}
+	if r.q.Last > 0 {
+		return r.readNewest(ctx)
+	}
+	if c := r.v.Checkpoint; c.Seq != 0 && r.q.Match(&c) && !r.yield(c) {
+		return nil
+	}
+	after := max(r.q.After, r.v.Checkpoint.Seq)
+	more := true
+	err := r.search(ctx, after, false, func(rec audit.Record) bool {
+		more = r.yield(rec)
+		return more
+	})
+	if err != nil || !more {
+		return err
+	}
+	return r.readRest(ctx, func(rec audit.Record, _ recordlog.Position) bool { return r.yield(rec) })
+}
+
+// prepareIndex notes how far the index goes, and brings it nearer to the end
+// first when too much is not in it.
+func (r *reading) prepareIndex(ctx context.Context) error {
+	for tried := false; ; tried = true {
+		if err := r.readMark(ctx); err != nil {
+			return err
+		}
+		if tried || r.v.Head.Seq-r.mark.Seq <= indexRest {
+			return nil
+		}
+		// What cannot be indexed now is read.
+		if err := r.db.indexAll(ctx); err != nil && (ctx.Err() != nil || errors.Is(err, errClosed)) {
+			return err
+		}
+	}
+}
+
+// readMark notes how far the index goes.
+func (r *reading) readMark(ctx context.Context) error {
+	err := r.db.runQueries(ctx, func(c *conn) (err error) {
+		r.mark, _, err = c.readMark()
+		return err
+	})
+	if r.mark.at < r.v.First {
+		r.mark.Head, r.mark.at = r.v.Checkpoint.Head(), r.v.First
+	}
+	return err
+}
+
+// readRest gives what is selected of the records that are not indexed.
+func (r *reading) readRest(ctx context.Context, give func(audit.Record, recordlog.Position) bool) error {
+	for e, err := range r.db.records.Scan(ctx, &r.v, r.mark.at, r.mark.Seq+1) {
+		if err != nil {
+			return wrapError(err)
+		}
+		if r.q.Match(&e.Record) && !give(e.Record, e.At) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// readNewest yields the newest of what is selected.
+func (r *reading) readNewest(ctx context.Context) error {
+	var found []place
+	err := r.readRest(ctx, func(rec audit.Record, at recordlog.Position) bool {
+		found = append(found, place{rec.Seq, at})
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	// From the newest on.
+	slices.Reverse(found)
+	if missing := r.q.Last - len(found); missing > 0 {
+		err := r.searchPlaces(ctx, max(r.q.After, r.v.Checkpoint.Seq), true, func(p place, _ audit.Record) bool {
+			found = append(found, p)
+			return len(found) < r.q.Last
+		})
+		if err != nil {
+			return err
+		}
+	}
+	found = found[:min(len(found), r.q.Last)]
+	slices.Reverse(found)
+	if c := r.v.Checkpoint; len(found) < r.q.Last && c.Seq != 0 && r.q.Match(&c) && !r.yield(c) {
+		return nil
+	}
+	k := r.db.records.NewLookup()
+	defer k.Close()
+	for _, p := range found {
+		rec, err := k.Record(p.at, p.seq)
+		if err != nil {
+			return wrapError(err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !r.yield(rec) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// search gives the records that the index selects.
+func (r *reading) search(ctx context.Context, after int64, newestFirst bool, give func(audit.Record) bool) error {
+	return r.searchPlaces(ctx, after, newestFirst, func(_ place, rec audit.Record) bool { return give(rec) })
+}
+
+// searchPlaces gives the records that the index selects, with their places.
+func (r *reading) searchPlaces(ctx context.Context, after int64, newestFirst bool, give func(place, audit.Record) bool) error {
+	k := r.db.records.NewLookup()
+	defer k.Close()
+	low, high, rows := after, r.mark.Seq, searchRows
+	if newestFirst && r.q.Last <= fewRows {
+		rows = fewRows
+	}
+	if !r.q.Since.IsZero() {
+		first, err := r.firstSince(ctx, low)
+		if err != nil {
+			return err
+		}
+		low = max(low, first-1)
+	}
+	for low < high {
+		var places []place
+		err := r.db.runQueries(ctx, func(c *conn) (err error) {
+			places, err = c.findPlaces(r.q, low, high, newestFirst, rows)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, p := range places {
+			if newestFirst {
+				high = p.seq - 1
+			} else {
+				low = p.seq
+			}
+			rec, err := k.Record(p.at, p.seq)
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return wrapError(err)
+			}
+			if r.q.Match(&rec) && !give(p, rec) {
+				return nil
+			}
+		}
+		if len(places) < rows {
+			return nil
+		}
+	}
+	return nil
+}
+
+// findPlaces returns the first places, or the last, that the index selects among
+// the numbers above low and up to high.
+func (c *conn) findPlaces(q *audit.Query, low, high int64, newestFirst bool, rows int) (places []place, err error) {
+	where, index := []string{"seq > ?1", "seq <= ?2"}, ""
+	args := []any{low, high}
+	add := func(name, column, value string) {
+		if value == "" {
+			return
+		}
+		index = name
+		args = append(args, indexKey(value))
+		where = append(where, fmt.Sprintf("%s = ?%d", column, len(args)))
+	}
+	if q.Denied {
+		where, index = append(where, "denied = 1"), "records_denied"
+	}
+	tool, principal := "records_tool", "records_principal"
+	switch {
+	case q.Denied:
+		tool, principal = "records_denied_tool", "records_denied_principal"
+	case q.Tool != "" && q.Principal != "":
+		principal = "records_both"
+	}
+	add(tool, "tool", q.Tool)
+	add(principal, "principal", q.Principal)
+	add("records_call", "call", q.Call)
+	if !q.Since.IsZero() {
+		args = append(args, q.Since.UnixNano())
+		where = append(where, fmt.Sprintf("time >= ?%d", len(args)))
+	}
+	sql := "SELECT seq, at FROM records"
+	if index != "" {
+		sql += " INDEXED BY " + index
+	}
+	sql += " WHERE " + strings.Join(where, " AND ") + " ORDER BY seq"
+	if newestFirst {
+		sql += " DESC"
+	}
+	err = c.query(sql+fmt.Sprintf(" LIMIT %d", rows), args, func(s *sqlite3.Stmt) (bool, error) {
+		places = append(places, place{s.ColumnInt64(0), recordlog.Position(s.ColumnInt64(1))})
+		return true, nil
+	})
+	return places, err
+}
+
+// firstSince returns the number of the first record that may be as new as the
+// query asks: before it, no time is. Times need not rise with the numbers, their
+// latest does.
+func (r *reading) firstSince(ctx context.Context, after int64) (first int64, err error) {
+	low, high, since := after, r.mark.Seq+1, r.q.Since.UnixNano()
+	err = r.db.inSnapshot(ctx, func(c *conn) error {
+		for high-low > 1 {
+			middle := low + (high-low)/2
+			newest, err := c.readInt("SELECT newest FROM records WHERE seq >= ?1 ORDER BY seq LIMIT 1", middle)
+			if err != nil {
+				return err
+			}
+			if newest >= since {
+				high = middle
+			} else {
+				low = middle
+			}
+		}
+		return nil
+	})
+	return high, err
+}
