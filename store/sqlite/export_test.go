@@ -1,7 +1,26 @@
 package sqlite
 
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
 // ShortLog returns options with which the log is emptied every few writes.
 func ShortLog() *Options { return &Options{logPages: 8} }
 
+// NoIndex returns options with which nothing is indexed unless a reader needs it.
+func NoIndex() *Options { return &Options{unindexed: true} }
+
+// IndexAll indexes the record up to its end.
+func (db *DB) IndexAll(ctx context.Context) error { return db.indexAll(ctx) }
+
+// OldSchema makes a file of the version before the log of the record.
+func OldSchema() string {
+	return fmt.Sprintf("PRAGMA application_id=%d;CREATE TABLE migrations(version INTEGER PRIMARY KEY, applied INTEGER NOT NULL) STRICT;", applicationID) +
+		strings.Join(migrations[:recordsVersion-1], "") + "INSERT INTO migrations VALUES(4, 0);"
+}
+
+// LoseLeases forgets what the store has leased, as the death of its process does, and
 // LogLimit is what the log is cut back to, in bytes.
 const LogLimit = walLimit
