@@ -22,7 +22,8 @@ func TestNoByteOfARecordCanChangeUnseen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	key := audittest.NewKey(t, "check")
 	record(t, path, key, 12)
-	whole, err := os.ReadFile(path)
+	segment := filepath.Join(path+"-log", "00000001")
+	whole, err := os.ReadFile(segment)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +38,8 @@ func TestNoByteOfARecordCanChangeUnseen(t *testing.T) {
 			found++
 			changed := bytes.Clone(whole)
 			changed[at+3] ^= 1
-			if unseen(t, changed, key) {
-				t.Errorf("a changed byte of %q at %d of page %d is not seen", word, at+3, at/4096)
+			if unseen(t, path, segment, changed, key) {
+				t.Errorf("a changed byte of %q at %d is not seen", word, at+3)
 			}
 		}
 	}
@@ -68,11 +69,10 @@ func record(t *testing.T, path string, key audit.Key, n int) {
 	}
 }
 
-// unseen reports whether a changed file passes both checks.
-func unseen(t *testing.T, content []byte, key audit.Key) bool {
+// unseen reports whether a state with a changed segment passes both checks.
+func unseen(t *testing.T, path, segment string, content []byte, key audit.Key) bool {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "state.db")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
+	if err := os.WriteFile(segment, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	db, err := sqlite.Open(context.Background(), path, nil)
@@ -88,4 +88,26 @@ func unseen(t *testing.T, content []byte, key audit.Key) bool {
 	}
 	report, err := audit.Verify(t.Context(), db, key, nil)
 	return err == nil && report.OK()
+}
+
+// TestAnIndexThatLiesIsFound: a search must not be misled by who has the file and
+// not the key.
+func TestAnIndexThatLiesIsFound(t *testing.T) {
+	t.Parallel()
+	for _, sql := range []string{
+		"UPDATE records SET call = 1 WHERE seq = 7", "UPDATE records SET tool = 1 WHERE seq = 7", "UPDATE records SET principal = 1 WHERE seq = 7",
+		"UPDATE records SET denied = 1 WHERE seq = 7", "UPDATE records SET time = 1 WHERE seq = 7", "UPDATE records SET at = at + 8 WHERE seq = 7",
+		"DELETE FROM records WHERE seq = 7", "DELETE FROM records WHERE seq = 20",
+	} {
+		path := filepath.Join(t.TempDir(), "state.db")
+		recordAndClose(t, path, "c", 10)
+		db := open(t, path, nil)
+		if err := errors.Join(db.IndexAll(t.Context()), db.Check(t.Context()), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		rawExec(t, path, sql)
+		if err := open(t, path, nil).Check(t.Context()); !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("Check after %s = %v, want ErrDamaged", sql, err)
+		}
+	}
 }

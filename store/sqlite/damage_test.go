@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,38 +19,62 @@ import (
 
 func TestVerifyNamesTheFirstBadRecord(t *testing.T) {
 	t.Parallel()
+	edit := func(i int, do func(r *audit.Record)) func([]audit.Record) []audit.Record {
+		return func(list []audit.Record) []audit.Record {
+			do(&list[i])
+			return list
+		}
+	}
 	tests := []struct {
 		name string
-		sql  string
+		edit func(list []audit.Record) []audit.Record
 		want int64
 		why  string
 	}{
-		{"one byte of a body", `UPDATE audit SET body = replace(body, '"local"', '"locak"') WHERE seq = 7`, 7, "altered"},
-		{"one byte of a hash", `UPDATE audit SET hash = CAST(CASE substr(hash, 1, 1) WHEN x'00' THEN x'01' ELSE x'00' END || substr(hash, 2) AS BLOB) WHERE seq = 7`, 7, "altered"},
-		{"a short hash", `UPDATE audit SET hash = x'00' WHERE seq = 7`, 7, "altered"},
-		{"the searchable tool", `UPDATE audit SET tool = 'other' WHERE seq = 7`, 7, "altered"},
-		{"the searchable call", `UPDATE audit SET call = 'other' WHERE seq = 7`, 7, "altered"},
-		{"the searchable principal", `UPDATE audit SET principal = '' WHERE seq = 7`, 7, "altered"},
-		{"the searchable denial", `UPDATE audit SET denied = 1 WHERE seq = 7`, 7, "altered"},
-		{"the time", `UPDATE audit SET time = time + 1 WHERE seq = 7`, 7, "altered"},
-		{"the kind", `UPDATE audit SET kind = 'outcome' WHERE seq = 7`, 7, "altered"},
-		{"a made-up checkpoint", `UPDATE audit SET kind = 'checkpoint' WHERE seq = 7`, 7, "checkpoint"},
-		{"the first record", `UPDATE audit SET body = body || ' ' WHERE seq = 1`, 1, "altered"},
-		{"the last record", `UPDATE audit SET body = body || ' ' WHERE seq = 20`, 20, "altered"},
-		{"two records swapped", `UPDATE audit SET seq = -1 WHERE seq = 7; UPDATE audit SET seq = 7 WHERE seq = 12; UPDATE audit SET seq = 12 WHERE seq = -1`, 7, "altered"},
-		{"a gap", `DELETE FROM audit WHERE seq = 7`, 7, "missing"},
-		{"a longer gap", `DELETE FROM audit WHERE seq BETWEEN 7 AND 11`, 7, "missing"},
-		{"a gap closed by renumbering", `DELETE FROM audit WHERE seq = 7; UPDATE audit SET seq = seq - 1 WHERE seq > 7`, 7, "altered"},
-		{"the beginning cut off", `DELETE FROM audit WHERE seq < 7`, 1, "missing"},
-		{"a duplicate at the end", `INSERT INTO audit SELECT 21, time, kind, call, tool, principal, denied, hash, body FROM audit WHERE seq = 20`, 21, "altered"},
-		{"a duplicate before the first", `INSERT INTO audit SELECT 0, time, kind, call, tool, principal, denied, hash, body FROM audit WHERE seq = 1`, 0, "order"},
+		{"one byte of a body", edit(6, func(r *audit.Record) { r.Body = bytes.Replace(r.Body, []byte(`"local"`), []byte(`"locak"`), 1) }), 7, "altered"},
+		{"one byte of a hash", edit(6, func(r *audit.Record) { r.Hash[0] ^= 1 }), 7, "altered"},
+		{"no hash", edit(6, func(r *audit.Record) { r.Hash = audit.Hash{} }), 7, "altered"},
+		{"the searchable tool", edit(6, func(r *audit.Record) { r.Tool = "other" }), 7, "altered"},
+		{"the searchable call", edit(6, func(r *audit.Record) { r.Call = "other" }), 7, "altered"},
+		{"the searchable principal", edit(6, func(r *audit.Record) { r.Principal = "" }), 7, "altered"},
+		{"the searchable denial", edit(6, func(r *audit.Record) { r.Denied = true }), 7, "altered"},
+		{"the time", edit(6, func(r *audit.Record) { r.Time++ }), 7, "altered"},
+		{"the kind", edit(6, func(r *audit.Record) { r.Kind = audit.KindOutcome }), 7, "altered"},
+		{"a made-up checkpoint", edit(6, func(r *audit.Record) { r.Kind = audit.KindCheckpoint }), 7, "checkpoint"},
+		{"the first record", edit(0, func(r *audit.Record) { r.Body = append(r.Body, ' ') }), 1, "altered"},
+		{"the last record", edit(19, func(r *audit.Record) { r.Body = append(r.Body, ' ') }), 20, "altered"},
+		{"two records swapped", func(list []audit.Record) []audit.Record {
+			list[6], list[11] = list[11], list[6]
+			list[6].Seq, list[11].Seq = 7, 12
+			return list
+		}, 7, "altered"},
+		{"a gap", func(list []audit.Record) []audit.Record { return slices.Delete(list, 6, 7) }, 7, "missing"},
+		{"a longer gap", func(list []audit.Record) []audit.Record { return slices.Delete(list, 6, 11) }, 7, "missing"},
+		{"a gap closed by renumbering", func(list []audit.Record) []audit.Record {
+			list = slices.Delete(list, 6, 7)
+			for i := 6; i < len(list); i++ {
+				list[i].Seq--
+			}
+			return list
+		}, 7, "altered"},
+		{"the beginning cut off", func(list []audit.Record) []audit.Record { return list[6:] }, 1, "missing"},
+		{"a duplicate at the end", func(list []audit.Record) []audit.Record {
+			again := list[19]
+			again.Seq = 21
+			return append(list, again)
+		}, 21, "altered"},
+		{"a duplicate before the first", func(list []audit.Record) []audit.Record {
+			again := list[0]
+			again.Seq = 0
+			return append([]audit.Record{again}, list...)
+		}, 0, "order"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "state.db")
+			head := recordAndClose(t, path, "c", 10)
+			tamper(t, path, tt.edit)
 			db := open(t, path, nil)
-			head := audittest.RecordCalls(t, audittest.NewLog(t, db), db, "c", 10)
-			rawExec(t, path, tt.sql)
 			for _, o := range []*audit.VerifyOptions{nil, {Head: &head}} {
 				r := audittest.VerifyRecords(t, db, o)
 				if r.OK() || r.Bad.Seq != tt.want || !strings.Contains(r.Bad.Why, tt.why) || r.TailProven {
@@ -63,10 +88,9 @@ func TestVerifyNamesTheFirstBadRecord(t *testing.T) {
 func TestTailNeedsARememberedHead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
-	db := open(t, path, nil)
-	l := audittest.NewLog(t, db)
-	head := audittest.RecordCalls(t, l, db, "c", 10)
-	rawExec(t, path, `DELETE FROM audit WHERE seq > 17`)
+	head := recordAndClose(t, path, "c", 10)
+	tamper(t, path, func(list []audit.Record) []audit.Record { return list[:17] })
+	db := open(t, path, sqlite.NoIndex())
 
 	if r := audittest.VerifyRecords(t, db, nil); !r.OK() || r.TailProven || !strings.Contains(r.String(), "tail not proven") {
 		t.Errorf("Verify without a head: %s, want good and the tail not proven", r.String())
@@ -75,7 +99,7 @@ func TestTailNeedsARememberedHead(t *testing.T) {
 		t.Errorf("Verify with the head: %s, want record 18 missing", r.String())
 	}
 	// The one who cut the tail goes on with the real key.
-	audittest.RecordCalls(t, l, db, "d", 10)
+	audittest.RecordCalls(t, audittest.NewLog(t, db), db, "d", 10)
 	if r := audittest.VerifyRecords(t, db, nil); !r.OK() {
 		t.Errorf("Verify without a head: %s, want good: nothing in the file shows the cut", r.String())
 	}
@@ -84,22 +108,115 @@ func TestTailNeedsARememberedHead(t *testing.T) {
 	}
 }
 
+// TestTheIndexKnowsHowFarTheRecordWent: a record that ends before what the file
+// has indexed, or went on differently, is named, and nothing is added to it.
+func TestTheIndexKnowsHowFarTheRecordWent(t *testing.T) {
+	t.Parallel()
+	for name, forge := range map[string]bool{"cut": false, "cut and continued": true} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "state.db")
+			recordAndClose(t, path, "c", 10)
+			tamper(t, path, func(list []audit.Record) []audit.Record { return list[:17] })
+			if forge {
+				recordAndClose(t, path, "forged", 10)
+			}
+			cut := readFolder(t, path)
+			tamper(t, path, func([]audit.Record) []audit.Record { return nil })
+			head := recordAndClose(t, path, "c", 10)
+			db := open(t, path, nil)
+			if err := db.IndexAll(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			tamper(t, path, func([]audit.Record) []audit.Record { return cut })
+			db = open(t, path, nil)
+			if r := audittest.VerifyRecords(t, db, nil); r.OK() || r.Bad.Seq > head.Seq+1 {
+				t.Errorf("Verify: %s, want a bad record", r.String())
+			}
+			err := db.Append(t.Context(), func(audit.Head) ([]audit.Record, error) { return nil, nil })
+			if !errors.Is(err, store.ErrDamaged) {
+				t.Errorf("Append = %v, want ErrDamaged", err)
+			}
+		})
+	}
+}
+
+// TestTheEndOfAProcessIsKnown: what a process recorded that ended at once cannot be
+// cut off unseen.
+func TestTheEndOfAProcessIsKnown(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	db, err := sqlite.Open(t.Context(), path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := audittest.NewLog(t, db)
+	audittest.RecordCalls(t, l, db, "c", 2)
+	if err := errors.Join(l.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	tamper(t, path, func(list []audit.Record) []audit.Record { return list[:3] })
+	db = open(t, path, nil)
+	if r := audittest.VerifyRecords(t, db, nil); r.OK() || r.Bad.Seq != 4 {
+		t.Errorf("Verify: %s, want record 4 missing", r.String())
+	}
+}
+
+// TestARemovedRecordIsNoNewOne: no chain begins at 1 where another one was.
+func TestARemovedRecordIsNoNewOne(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	recordAndClose(t, path, "c", 2)
+	if err := os.Rename(path+"-log", path+"-gone"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.Open(t.Context(), path, nil); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "state.db-log") {
+		t.Errorf("Open without the record = %v, want ErrDamaged and its name", err)
+	}
+	if err := os.Rename(path+"-gone", path+"-log"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, path+".gone"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.Open(t.Context(), path, nil); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "another state file") {
+		t.Errorf("Open of a new file beside a record = %v, want ErrDamaged", err)
+	}
+	if err := os.Rename(path+".gone", path); err != nil {
+		t.Fatal(err)
+	}
+	if r := audittest.VerifyRecords(t, open(t, path, nil), nil); !r.OK() || r.Records != 4 {
+		t.Errorf("Verify: %s, want 4 good records", r.String())
+	}
+}
+
 func TestCheckpointTampering(t *testing.T) {
 	t.Parallel()
+	edit := func(do func(r *audit.Record)) func([]audit.Record) []audit.Record {
+		return func(list []audit.Record) []audit.Record {
+			do(&list[0])
+			return list
+		}
+	}
 	tests := []struct {
 		name string
-		sql  string
+		edit func(list []audit.Record) []audit.Record
 		want int64
 	}{
-		{"removed", `DELETE FROM audit WHERE kind = 'checkpoint'`, 1},
-		{"count", `UPDATE audit SET body = replace(body, '"count":20', '"count":10') WHERE kind = 'checkpoint'`, 20},
-		{"white space", `UPDATE audit SET body = body || ' ' WHERE kind = 'checkpoint'`, 20},
-		{"hash column", `UPDATE audit SET hash = CAST(CASE substr(hash, 1, 1) WHEN x'00' THEN x'01' ELSE x'00' END || substr(hash, 2) AS BLOB) WHERE kind = 'checkpoint'`, 20},
-		{"time column", `UPDATE audit SET time = 1 WHERE kind = 'checkpoint'`, 20},
-		{"kind", `UPDATE audit SET kind = 'intent' WHERE kind = 'checkpoint'`, 1},
-		{"moved", `UPDATE audit SET seq = 19 WHERE kind = 'checkpoint'`, 19},
-		{"moved over a record", `DELETE FROM audit WHERE seq = 21; UPDATE audit SET seq = 21 WHERE kind = 'checkpoint'`, 21},
-		{"record after it removed", `DELETE FROM audit WHERE seq = 21`, 21},
+		{"removed", func(list []audit.Record) []audit.Record { return list[1:] }, 1},
+		{"count", edit(func(r *audit.Record) { r.Body = bytes.Replace(r.Body, []byte(`"count":20`), []byte(`"count":10`), 1) }), 20},
+		{"white space", edit(func(r *audit.Record) { r.Body = append(r.Body, ' ') }), 20},
+		{"hash", edit(func(r *audit.Record) { r.Hash[0] ^= 1 }), 20},
+		{"time", edit(func(r *audit.Record) { r.Time = 1 }), 20},
+		{"kind", edit(func(r *audit.Record) { r.Kind = audit.KindIntent }), 1},
+		{"moved", edit(func(r *audit.Record) { r.Seq = 19 }), 19},
+		{"moved over a record", func(list []audit.Record) []audit.Record {
+			list[0].Seq = 21
+			return slices.Delete(list, 1, 2)
+		}, 21},
+		{"record after it removed", func(list []audit.Record) []audit.Record { return slices.Delete(list, 1, 2) }, 21},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -114,8 +231,11 @@ func TestCheckpointTampering(t *testing.T) {
 			if r := audittest.VerifyRecords(t, db, &audit.VerifyOptions{Head: &head}); !r.OK() || !r.TailProven {
 				t.Fatalf("Verify before: %s", r.String())
 			}
-			rawExec(t, path, tt.sql)
-			if r := audittest.VerifyRecords(t, db, nil); r.OK() || r.Bad.Seq != tt.want {
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			tamper(t, path, tt.edit)
+			if r := audittest.VerifyRecords(t, open(t, path, nil), nil); r.OK() || r.Bad.Seq != tt.want {
 				t.Errorf("Verify: %s, want record %d bad", r.String(), tt.want)
 			}
 		})
@@ -139,12 +259,25 @@ func TestPruneGivesSpaceBack(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	info, err := os.Stat(path)
+	if got := size(t, path); got > 256<<10 {
+		t.Errorf("the file has %d bytes after pruning", got)
+	}
+	entries, err := os.ReadDir(path + "-log")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Size() > 256<<10 {
-		t.Errorf("the file has %d bytes after pruning, want what 300 records of 8 KiB took to be gone", info.Size())
+	segments := 0
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(path+"-log", e.Name()))
+		if err != nil || bytes.Contains(text, []byte("xxxxxxxx")) {
+			t.Errorf("%s still has what was pruned, %v", e.Name(), err)
+		}
+		if strings.HasPrefix(e.Name(), "0") {
+			segments++
+		}
+	}
+	if segments > 2 {
+		t.Errorf("%d segments are left, want the one in use and at most the next", segments)
 	}
 }
 
@@ -216,7 +349,7 @@ func TestDamageFoundLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Everything behind the schema's pages.
-	scribble(t, path, 16*4096, 1<<20)
+	scribble(t, path, 48*4096, 1<<20)
 	db = open(t, path, nil)
 	if kv, err = db.KV(t.Context(), "tool:a"); err != nil {
 		t.Fatal(err)
@@ -230,24 +363,17 @@ func TestDamageFoundLater(t *testing.T) {
 func TestOneByteOfTheFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
-	db, err := sqlite.Open(t.Context(), path, nil)
+	recordAndClose(t, path, "call", 10)
+	segment := filepath.Join(path+"-log", "00000001")
+	data, err := os.ReadFile(segment)
 	if err != nil {
 		t.Fatal(err)
 	}
-	audittest.RecordCalls(t, audittest.NewLog(t, db), db, "call", 10)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A page may also hold what is left of an earlier place of the record.
 	good, bad := []byte(`"call_id":"call4"`), []byte(`"call_id":"call5"`)
 	if !bytes.Contains(data, good) {
 		t.Fatal("the record is not in the file after Close")
 	}
-	write(t, path, bytes.ReplaceAll(data, good, bad))
+	write(t, segment, bytes.ReplaceAll(data, good, bad))
 	r := audittest.VerifyRecords(t, open(t, path, nil), nil)
 	if r.OK() || r.Bad.Seq != 9 {
 		t.Errorf("Verify: %s, want record 9 bad", r.String())
