@@ -25,6 +25,15 @@ const factsSchema = `
 	CREATE INDEX facts_time ON facts(time);
 `
 
+// forgottenSchema is the number of the newest record when a principal's facts were
+// forgotten: what it and those before say does not count.
+const forgottenSchema = `
+	CREATE TABLE facts_forgotten(
+		principal BLOB PRIMARY KEY,
+		seq INTEGER NOT NULL
+	) STRICT, WITHOUT ROWID;
+`
+
 // oldFacts bounds what is removed when something is kept.
 const oldFacts = 16
 
@@ -33,36 +42,44 @@ func (db *DB) Facts() sallyport.FactStore { return factStore{db} }
 
 type factStore struct{ db *DB }
 
+// Facts implements sallyport.FactStore.
 func (f factStore) Facts(ctx context.Context, principal, session string) (marks []sallyport.FactMark, err error) {
-	err = f.db.runQueries(ctx, func(c *conn) (err error) {
-		marks, err = c.listFacts(principal, session)
-		return err
-	})
+	marks, _, err = f.db.lookUpFacts(ctx, principal, session, "")
 	return marks, err
 }
 
-func (c *conn) listFacts(principal, session string) (marks []sallyport.FactMark, err error) {
-	err = c.query(`SELECT session, fact, time, tool, call FROM facts WHERE principal = ?1 AND session IN (x'', ?2)`,
-		[]any{blob(principal), blob(session)}, func(s *sqlite3.Stmt) (bool, error) {
-			marks = append(marks, sallyport.FactMark{
+// listFacts returns what the table has of a principal and a session: of calls that
+// noted it by its name, and of records by its digest.
+func (c *conn) listFacts(principal, session string) (marks []sallyport.FactMark, forgotten int64, err error) {
+	err = c.query(`SELECT session, fact, time, tool, call FROM facts WHERE principal = ?1 AND session IN (x'', ?2, ?3)`,
+		[]any{blob(principal), blob(session), blob(facts.Digest(session))}, func(s *sqlite3.Stmt) (bool, error) {
+			marks = addMark(marks, sallyport.FactMark{
 				Session: len(s.ColumnRawBlob(0)) > 0, Fact: sallyport.Fact(s.ColumnText(1)), Time: time.Unix(0, s.ColumnInt64(2)),
 				Tool: string(s.ColumnRawBlob(3)), CallID: string(s.ColumnRawBlob(4)),
 			})
 			return true, nil
 		})
-	return marks, err
+	if err == nil {
+		forgotten, err = c.forgottenFacts(principal)
+	}
+	return marks, forgotten, err
 }
 
 func (c *conn) forgottenFacts(principal string) (seq int64, err error) {
 	return c.readInt(`SELECT seq FROM facts_forgotten WHERE principal = ?1`, blob(principal))
 }
 
-// Note implements sallyport.FactStore: one transaction that no other process
-// can come between. It does not wait for the disk: the death of the process
-// loses nothing, a loss of power the last moments.
+// Note implements sallyport.FactStore, for calls whose record does not say what they
+// bring: one transaction that no other process can come between. It does not wait
+// for the disk: the death of the process loses nothing, a loss of power the last
+// moments.
 func (f factStore) Note(ctx context.Context, principal, session string, marks []sallyport.FactMark) (before []sallyport.FactMark, err error) {
+	recorded, _, err := f.db.lookUpFacts(ctx, principal, session, "")
+	if err != nil || len(marks) == 0 {
+		return recorded, err
+	}
 	err = f.db.inWriteTx(ctx, false, func(c *conn) (err error) {
-		if before, err = c.listFacts(principal, session); err != nil || len(marks) == 0 {
+		if before, _, err = c.listFacts(principal, session); err != nil {
 			return err
 		}
 		if err := c.forgetOldFacts(marks[0].Time); err != nil {
@@ -81,8 +98,14 @@ func (f factStore) Note(ctx context.Context, principal, session string, marks []
 		}
 		return c.boundFacts(principal)
 	})
+	if err == nil {
+		err = wrapError(f.db.records.PutStamp())
+	}
 	if err != nil {
 		return nil, err
+	}
+	for _, m := range recorded {
+		before = addMark(before, m)
 	}
 	return before, nil
 }
@@ -116,6 +139,27 @@ func (c *conn) boundFacts(principal string) error {
 	return err
 }
 
+// Forget implements sallyport.FactStore: what was recorded until now does not count
+// any more.
 func (f factStore) Forget(ctx context.Context, principal string) (was bool, err error) {
-	return f.db.execDurable(ctx, `DELETE FROM facts WHERE principal = ?1`, blob(principal))
+	marks, _, err := f.db.lookUpFacts(ctx, principal, "", "")
+	if err != nil {
+		return false, err
+	}
+	v, err := f.db.records.View(ctx)
+	if err != nil {
+		return false, wrapError(err)
+	}
+	err = f.db.inWriteTx(ctx, true, func(c *conn) error {
+		n, err := c.exec(`DELETE FROM facts WHERE principal = ?1`, blob(principal))
+		if was = n > 0 || len(marks) > 0; err != nil || !was {
+			return err
+		}
+		_, err = c.exec(`INSERT OR REPLACE INTO facts_forgotten(principal, seq) VALUES(?1, ?2)`, blob(principal), v.Head.Seq)
+		return err
+	})
+	if err == nil {
+		err = wrapError(f.db.records.PutStamp())
+	}
+	return was && err == nil, err
 }

@@ -1,16 +1,23 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
 	"sync"
 	"time"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/facts"
 	"github.com/sallyport/sallyport/store/internal/recordlog"
 )
+
+// What calls bring into conversations is in the record, before they run. The table
+// of facts has what the index has passed; what the record says since is held here,
+// in each process. So a process knows all that any of them has recorded once it has
+// looked at the end of the record, which is one read of a few bytes.
 
 // factKey names the fact of a principal, or of one of its sessions by its digest.
 type factKey struct {
@@ -161,6 +168,86 @@ func (k *recordFacts) freshMarks(principal, session string, forgotten int64) (ma
 	return marks
 }
 
+// watchFacts returns when all that was recorded before, by any process, is known.
+func (db *DB) watchFacts(ctx context.Context) error {
+	k := &db.facts
+	k.mu.Lock()
+	watching := k.watching
+	k.mu.Unlock()
+	if watching {
+		return wrapError(db.records.CatchUp(ctx))
+	}
+	k.starting.Lock()
+	defer k.starting.Unlock()
+	k.mu.Lock()
+	watching, gaps := k.watching, k.gaps
+	k.mu.Unlock()
+	if watching {
+		return wrapError(db.records.CatchUp(ctx))
+	}
+	var m indexMark
+	err := db.runQueries(ctx, func(c *conn) (err error) {
+		m, _, err = c.readMark()
+		return err
+	})
+	if err == nil {
+		err = wrapError(db.records.Watch(ctx, m.at, m.Seq+1, k.see))
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.watching = err == nil && k.gaps == gaps
+	return err
+}
+
+// lookUpFacts returns what is known of a conversation. With a call it also returns
+// what gathers the rest, up to the record of the call.
+func (db *DB) lookUpFacts(ctx context.Context, principal, session, call string) ([]sallyport.FactMark, *factWait, error) {
+	k, digest := &db.facts, facts.Digest(session)
+	for {
+		if db.isClosed() {
+			return nil, nil, errClosed
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		stamp, err := db.records.Stamp()
+		if err == nil {
+			err = db.watchFacts(ctx)
+		}
+		if err != nil {
+			return nil, nil, wrapError(err)
+		}
+		k.mu.Lock()
+		drops := k.drops
+		if t := k.tables[[2]string{principal, session}]; t != nil && t.stamp == stamp && k.watching {
+			marks := slices.Clone(t.marks)
+			for _, m := range k.freshMarks(principal, digest, t.forgotten) {
+				marks = addMark(marks, m)
+			}
+			w := k.addWait(principal, digest, call, marks)
+			k.mu.Unlock()
+			return marks, w, nil
+		}
+		k.mu.Unlock()
+		t := &tableFacts{stamp: stamp}
+		err = db.inSnapshot(ctx, func(c *conn) (err error) {
+			t.marks, t.forgotten, err = c.listFacts(principal, session)
+			return err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		k.mu.Lock()
+		if k.drops == drops {
+			if k.tables == nil || len(k.tables) >= leasedMost {
+				k.tables = map[[2]string]*tableFacts{}
+			}
+			k.tables[[2]string{principal, session}] = t
+		}
+		k.mu.Unlock()
+	}
+}
+
 // addWait adds what gathers the facts until the record of a call; nil without one.
 func (k *recordFacts) addWait(principal, session, call string, marks []sallyport.FactMark) *factWait {
 	if call == "" {
@@ -175,6 +262,32 @@ func (k *recordFacts) addWait(principal, session, call string, marks []sallyport
 	w := &factWait{session: session, marks: slices.Clone(marks)}
 	k.waits[principal][call] = w
 	return w
+}
+
+// BeforeRecord returns what returns, once the intent of a call is recorded, what was
+// known of its conversation just before that: of two calls, the one whose
+// intent is later knows what the other brings. It has to be called in any case, and
+// fails when the intent is not in the record of this state.
+func (f factStore) BeforeRecord(ctx context.Context, principal, session, call string) (func() ([]sallyport.FactMark, error), error) {
+	_, w, err := f.db.lookUpFacts(ctx, principal, session, call)
+	if err != nil {
+		return nil, err
+	}
+	k := &f.db.facts
+	return func() ([]sallyport.FactMark, error) {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if delete(k.waits[principal], call); len(k.waits[principal]) == 0 {
+			delete(k.waits, principal)
+		}
+		switch {
+		case w.done:
+			return w.marks, nil
+		case w.err != nil:
+			return nil, w.err
+		}
+		return nil, errNoSuchRecord
+	}, nil
 }
 
 // factRows gathers what some records say, the newest of each fact, for the table.

@@ -65,6 +65,8 @@ var migrations = [...]string{
 	placesSchema,
 
 	recordsSchema,
+
+	forgottenSchema,
 }
 
 // recordsVersion is the version from which on the record is in a log.
