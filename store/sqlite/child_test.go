@@ -50,6 +50,8 @@ func playChild(role string, args []string) error {
 		return childApprovals(args[0])
 	case "facts":
 		return childFacts(args[0])
+	case "brings":
+		return childBrings(args[0], args[1])
 	default:
 		return fmt.Errorf("no such role: %s", role)
 	}
