@@ -42,6 +42,9 @@ func (db *DB) Sync(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
+	if err := db.settleAdmissions(); err != nil {
+		return wrapError(err)
+	}
 	return wrapError(db.records.Sync())
 }
 

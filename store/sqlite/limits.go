@@ -58,16 +58,39 @@ type limitRow struct {
 }
 
 // Admit implements sallyport.Limiter: one transaction that no other process
-// can come between. The death of the process loses nothing of what was
-// admitted. It does not wait for the disk: the record of the intent of a call
-// that may change or reach anything, which follows in the same file, does, and
-// takes the admission with it. A loss of power may give others back the last
-// moments. The error matches store.ErrFull when more keys are in use than the store counts.
+// can come between, or an admission of a lease that such a transaction took. The
+// death of the process loses nothing of what was
+// admitted. It does not wait for the disk, but the next Sync does, with which a call
+// that may change or reach anything waits for its intent. A loss of power may give
+// others back the last moments. The error matches store.ErrFull when more keys are in use than the
+// store counts.
 func (db *DB) Admit(ctx context.Context, key string, limit sallyport.RateLimit) (wait time.Duration, err error) {
 	if err := window.CheckCall(key, limit); err != nil {
 		return 0, err
 	}
+	if ctx.Err() == nil && !db.isClosed() && db.leases.take(key, limit, db.o.Now().UnixNano()) {
+		return 0, nil
+	}
+	for turn := 0; ; turn++ {
+		wait, open, err := db.admitInTx(ctx, key, limit)
+		if err != nil || wait == 0 || !open || turn == leaseTurns {
+			return wait, err
+		}
+		// What others have leased may come back within moments.
+		select {
+		case <-time.After(2 * limitLease / leaseTurns):
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
+}
+
+// admitInTx admits one call. Open says that a refusal is due to what others have
+// leased, and may end with that.
+func (db *DB) admitInTx(ctx context.Context, key string, limit sallyport.RateLimit) (wait time.Duration, open bool, err error) {
 	full := false
+	own := db.leases.end(key, db.o.Now().UnixNano())
+	var lease *heldLease
 	err = db.inWriteTx(ctx, false, func(c *conn) (err error) {
 		// The clock is read inside the transaction, so that the times of all
 		// processes are in the order of their admissions.
@@ -76,45 +99,83 @@ func (db *DB) Admit(ctx context.Context, key string, limit sallyport.RateLimit) 
 		if err == nil && k.id == 0 {
 			k.id, err = c.insertLimitRow(key, db.limits.LimitKeys, now)
 		}
-		if full = k.id == 0; err == nil && !full {
-			wait, err = c.stepLimit(&k, limit, now)
+		if full = k.id == 0; err != nil || full {
+			return err
 		}
+		if own != nil {
+			if err := c.settleOwnLease(&k, own, now); err != nil {
+				return err
+			}
+		}
+		leased, ends, err := c.settleOldLeases(&k, limit, now)
+		if err != nil {
+			return err
+		}
+		left := limit
+		if left.Requests -= leased; left.Requests < 1 {
+			wait, open = time.Duration(ends-now), true
+			return nil
+		}
+		wait, err = c.stepLimit(&k, left, limit, now)
+		if open = wait > 0 && leased > 0; open {
+			wait = min(wait, time.Duration(ends-now))
+		}
+		if err != nil || wait > 0 {
+			return err
+		}
+		lease, err = c.grantLease(&k, left, db.leases.wanted(key), now)
 		return err
 	})
 	switch {
 	case err != nil:
-		return 0, err
+		return 0, false, err
 	case full:
 		// What was removed to make room is, so that the next call finds some.
-		return 0, &store.Error{Reason: store.ErrFull, Err: errLimitKeys}
+		return 0, false, &store.Error{Reason: store.ErrFull, Err: errLimitKeys}
 	}
-	return wait, nil
+	db.admitted.Add(1)
+	if lease != nil {
+		lease.limit = limit
+		db.startLease(key, lease)
+	}
+	return wait, open, nil
 }
 
-func (c *conn) stepLimit(k *limitRow, limit sallyport.RateLimit, now int64) (time.Duration, error) {
-	nth, err := c.nthAdmission(k, limit)
+// stepLimit decides about a call, for which only a part of the limit may be left.
+func (c *conn) stepLimit(k *limitRow, left, limit sallyport.RateLimit, now int64) (time.Duration, error) {
+	nth, err := c.nthAdmission(k, left)
 	if err != nil {
 		return 0, err
 	}
-	next, wait := k.line.Step(limit, now, nth)
-	if next != k.line {
-		_, err := c.exec(`UPDATE limits SET count = ?2, last = ?3, ahead = ?4, dropped = ?5 WHERE id = ?1`,
-			k.id, next.Count, next.Last, next.Ahead, next.Dropped)
-		if err != nil {
-			return 0, err
-		}
-	}
+	next, wait := k.line.Step(left, now, nth)
+	changed := next != k.line
+	k.line = next
 	if wait == 0 {
 		if err := c.addAdmission(k.id, next, limit); err != nil {
 			return 0, err
 		}
 	}
+	return wait, c.writeLimitRow(k, limit, changed)
+}
+
+// writeLimitRow writes what has changed of a key.
+func (c *conn) writeLimitRow(k *limitRow, limit sallyport.RateLimit, changed bool) error {
+	if changed {
+		_, err := c.exec(`UPDATE limits SET count = ?2, last = ?3, ahead = ?4, dropped = ?5 WHERE id = ?1`,
+			k.id, k.line.Count, k.line.Last, k.line.Ahead, k.line.Dropped)
+		if err != nil {
+			return err
+		}
+	}
 	// A limit that refuses may have a longer window than the last that
 	// admitted: its key stays for it.
-	if expires := next.Expires(limit.Window); expires > k.expires {
-		_, err = c.exec(`UPDATE limits SET expires = ?2 WHERE id = ?1`, k.id, expires+expiryStep)
+	expires := k.line.Expires(limit.Window)
+	if expires <= k.expires {
+		return nil
 	}
-	return wait, err
+	k.expires = expires + expiryStep
+	_, err := c.exec(`UPDATE limits SET expires = ?2 WHERE id = ?1`, k.id, k.expires)
+	return err
 }
 
 // readLimitRow returns the row of a key; its id is 0 when there is none.
@@ -202,6 +263,23 @@ func (c *conn) forgetExpiredLimit(now int64) (more bool, err error) {
 	if err != nil || n == expiredRows {
 		return false, err
 	}
-	_, err = c.exec(`DELETE FROM limits WHERE id = ?1`, id)
-	return true, err
+	for _, table := range [...]string{`DELETE FROM limit_leases WHERE id = ?1`, `DELETE FROM limits WHERE id = ?1`} {
+		if _, err := c.exec(table, id); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// settleAdmissions brings to the disk what was admitted until now.
+func (db *DB) settleAdmissions() error {
+	n := db.admitted.Load()
+	if db.settledAdmits.Load() >= n {
+		return nil
+	}
+	if err := db.log.sync(); err != nil {
+		return err
+	}
+	db.settledAdmits.Store(n) // one who is late stores less, and waits once more than needed
+	return nil
 }

@@ -67,6 +67,8 @@ var migrations = [...]string{
 	recordsSchema,
 
 	forgottenSchema,
+
+	leasesSchema,
 }
 
 // recordsVersion is the version from which on the record is in a log.

@@ -115,6 +115,10 @@ type DB struct {
 	switches answerLeases[struct{}, []auth.Switch]
 
 	facts  recordFacts
+	leases limitLeases
+	// admitted counts the transactions of rate limits, settledAdmits those of them
+	// that are on the disk.
+	admitted, settledAdmits atomic.Uint64
 }
 
 var (
@@ -199,6 +203,7 @@ func (db *DB) Path() string { return db.path }
 // with store.ErrClosed afterwards. Closing twice is safe.
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
+		db.settleLeases()
 		db.indexAtEnd()
 		close(db.closing)
 		<-db.settled
