@@ -22,5 +22,19 @@ func OldSchema() string {
 }
 
 // LoseLeases forgets what the store has leased, as the death of its process does, and
+// returns how many admissions that were.
+func (db *DB) LoseLeases() (n int) {
+	for _, l := range db.leases.all() {
+		n += l.count
+	}
+	return n
+}
+
+// AdmissionsSettled reports whether all that was admitted is on the disk.
+func (db *DB) AdmissionsSettled() bool { return db.settledAdmits.Load() == db.admitted.Load() }
+
+// LeaseTime is how long others wait for a lease.
+const LeaseTime = 2 * limitLease
+
 // LogLimit is what the log is cut back to, in bytes.
 const LogLimit = walLimit
