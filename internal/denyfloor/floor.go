@@ -280,10 +280,10 @@ func cutBase(base, p string) (string, bool) {
 	return rest[1:], true
 }
 
-// sidecars are the endings under which SQLite and writers that replace a file
-// keep parts of it beside it: https://www.sqlite.org/tempfiles.html and the
-// usual temporary names.
-var sidecars = [...]string{"-wal", "-shm", "-journal", "-mj", ".tmp", ".bak", ".lock", ".old", ".new", ".swp", "~"}
+// sidecars are the endings under which SQLite, the state and writers that replace
+// a file keep parts of it beside it: https://www.sqlite.org/tempfiles.html, the
+// folder of the record, and the usual temporary names.
+var sidecars = [...]string{"-log", "-wal", "-shm", "-journal", "-mj", ".tmp", ".bak", ".lock", ".old", ".new", ".swp", "~"}
 
 // coversPath reports whether path is the own path, lies below it, or is one of its
 // side files.
@@ -304,8 +304,9 @@ func (o *ownPath) coversPath(path string) bool {
 	if len(name) <= len(base) || !SameName(base, name[:len(base)]) {
 		return false
 	}
+	rest := name[len(base):]
 	for _, s := range sidecars {
-		if strings.HasPrefix(name[len(base):], s) {
+		if len(rest) >= len(s) && SameName(s, rest[:len(s)]) {
 			return true
 		}
 	}

@@ -88,7 +88,7 @@ func (d *Floor) protectedFiles() []fs.FileInfo {
 	for _, o := range d.own {
 		keepDir(o.path)
 		for _, s := range sidecars {
-			keep(o.path + s)
+			keepDir(o.path + s)
 		}
 	}
 	for _, g := range floorTable {
