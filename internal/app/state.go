@@ -21,8 +21,10 @@ func openState(ctx context.Context, s config.State, logger *slog.Logger) (store.
 	case config.StateMemory:
 		return memory.New(nil)
 	case config.StateSQLite:
-		if err := checkStateFile(s.Path); err != nil {
-			return nil, err
+		for _, path := range []string{s.Path, s.Path + "-log"} {
+			if err := checkStateFile(path); err != nil {
+				return nil, err
+			}
 		}
 		return sqlite.Open(ctx, s.Path, &sqlite.Options{Logger: logger})
 	default:
@@ -30,7 +32,8 @@ func openState(ctx context.Context, s config.State, logger *slog.Logger) (store.
 	}
 }
 
-// checkStateFile refuses a file that other users may read or write. This program makes
+// checkStateFile refuses a file, or the folder of the record, that other users may read
+// or write. This program makes
 // none: such a file came from elsewhere, as with a repository, and who made it knows
 // the tokens that it holds and what it says is approved.
 func checkStateFile(path string) error {
@@ -39,8 +42,12 @@ func checkStateFile(path string) error {
 	if err != nil || runtime.GOOS == "windows" || info.Mode().Perm()&others == 0 {
 		return nil // the store says what is wrong with a file that cannot be looked at
 	}
-	return fmt.Errorf("%s is open to other users (mode %#o), as is what comes with a repository, whose makers know the tokens in it: remove it, or chmod 600 it if it is yours",
-		path, info.Mode().Perm())
+	mode := "600"
+	if info.IsDir() {
+		mode = "700"
+	}
+	return fmt.Errorf("%s is open to other users (mode %#o), as is what comes with a repository, whose makers know the tokens in it: remove it, or chmod %s it if it is yours",
+		path, info.Mode().Perm(), mode)
 }
 
 // openStore opens the state that the configuration names.

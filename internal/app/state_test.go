@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -9,6 +10,36 @@ import (
 
 	"github.com/sallyport/sallyport/internal/config"
 )
+
+// TestARecordOfOthersIsNotOpened has a folder of the record that others may read, or
+// that is a link.
+func TestARecordOfOthersIsNotOpened(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the mode of a file says nothing here")
+	}
+	s := config.State{Kind: config.StateSQLite, Path: filepath.Join(t.TempDir(), "state.db")}
+	wantOpen := func(want string) {
+		t.Helper()
+		state, err := openState(t.Context(), s, nil)
+		if err == nil {
+			err = state.Close()
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("open: %v, want %q", err, want)
+		}
+	}
+	folder := s.Path + "-log"
+	wantOpen("")
+	if err := os.Chmod(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	wantOpen("chmod 700")
+	if err := errors.Join(os.Chmod(folder, 0o700), os.Rename(folder, folder+".moved"), os.Symlink(folder+".moved", folder)); err != nil {
+		t.Fatal(err)
+	}
+	wantOpen("damaged")
+}
 
 // TestAStateOfOthersIsNotOpened has a state file as git writes what a repository holds.
 func TestAStateOfOthersIsNotOpened(t *testing.T) {
