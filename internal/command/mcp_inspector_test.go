@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ncruces/go-sqlite3"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // The client with which these tests were written, and the version of Node that
@@ -25,15 +25,8 @@ const (
 // requests it. When the environment requests it, a missing npx is a failure.
 func needNPX(t *testing.T) {
 	t.Helper()
-	if os.Getenv("SALLYPORT_TEST_NPX") != "1" {
-		t.Skip("SALLYPORT_TEST_NPX=1 lets this test fetch the MCP inspector from npm")
-	}
-	if _, err := exec.LookPath("npx"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("npx is needed: %v", err)
-		}
-		t.Skipf("npx is needed: %v", err)
-	}
+	needs.NPM(t, "the MCP inspector")
+	needs.Program(t, "npx")
 }
 
 // inspector runs the command line of the inspector in a folder and returns its
@@ -151,25 +144,19 @@ func TestVerifyFindsOneEditedByte(t *testing.T) {
 	verifyFindsOneEditedByte(t, dir, outcomes(t, dir)[1].Seq)
 }
 
-// verifyFindsOneEditedByte edits one byte of a record in the state file. From
-// then on verify must fail and name that record.
+// verifyFindsOneEditedByte edits one byte of a record. From then on verify must
+// fail and name that record.
 func verifyFindsOneEditedByte(t *testing.T, dir string, seq uint64) {
 	t.Helper()
 	runSallyport(t, dir, "audit", "verify")
-	db, err := sqlite3.Open(filepath.Join(dir, ".sallyport", "state.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The byte is the letter after the first p of "path" in the recorded
-	// arguments.
-	err = db.Exec(fmt.Sprintf(`UPDATE audit SET body = substr(body, 1, instr(body, 'path')) || 'A' || substr(body, instr(body, 'path') + 2)
-		WHERE seq = %d AND instr(body, 'path') > 0`, seq))
-	if n := db.Changes(); err != nil || n != 1 {
-		t.Fatalf("%d records were edited, %v, want 1", n, err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	editSegment(t, dir, func(segment []byte) []byte {
+		records, _ := splitRecords(segment)
+		// The byte is the letter after the first p of "path" in the recorded
+		// arguments.
+		record := records[seq-1]
+		record[bytes.Index(record, []byte("path"))+1] = 'A'
+		return segment
+	})
 	out, err := sallyportCommand(dir, "audit", "verify").CombinedOutput()
 	if exited, ok := errors.AsType[*exec.ExitError](err); !ok || exited.ExitCode() != exitFailed {
 		t.Errorf("audit verify = %v, want exit %d", err, exitFailed)

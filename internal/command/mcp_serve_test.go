@@ -99,21 +99,23 @@ func TestServeTokenIsPrintedOnceAndReplaced(t *testing.T) {
 	}
 }
 
-// stateOf returns every byte of the state file and of the files that SQLite
-// keeps beside it.
+// stateOf returns every byte of the state file, of the files that SQLite keeps
+// beside it, and of the record.
 func stateOf(t *testing.T, dir string) []byte {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, ".sallyport", "state.db*"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("Glob() = %v, %v, want the state file", paths, err)
-	}
 	var all []byte
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+	for _, pattern := range []string{"state.db", "state.db-[sw]*", "state.db-log/*"} {
+		paths, err := filepath.Glob(filepath.Join(dir, ".sallyport", pattern))
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("Glob(%s) = %v, %v, want files of the state", pattern, paths, err)
 		}
-		all = append(all, text...)
+		for _, path := range paths {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, text...)
+		}
 	}
 	return all
 }
