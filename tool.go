@@ -64,6 +64,12 @@ type Tool struct {
 	MaxResultChars int
 	// Timeout bounds one call; 0 means the registry's default.
 	Timeout time.Duration
+	// HonoursDeadline promises that Run returns soon after its context has ended,
+	// whatever it waits for, and never ends its goroutine. The gate then runs it on
+	// the goroutine of the caller, which is quicker, and cannot answer for it when
+	// it is late. Where false, which is always safe, the gate answers a second
+	// after the deadline whatever Run does. It is no part of the definition.
+	HonoursDeadline bool
 	// ReadOnly promises that a call changes nothing outside the process. The
 	// gate enforces it: the network accessor sends only GET and HEAD, and
 	// registration refuses a declaration of writes, processes or mail.
