@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/deadline"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -48,9 +49,10 @@ func (c *call) awaitApproval(ctx context.Context) bool {
 	if err != nil {
 		return c.refuseUnavailable(err)
 	}
-	waiting, cancel := context.WithTimeout(ctx, c.decisionWait(ctx))
-	defer cancel()
-	c.endWith(cancel)
+	waiting := new(deadline.Context)
+	waiting.Start(ctx, time.Now().Add(c.decisionWait(ctx)))
+	defer waiting.Cancel()
+	c.endWith(waiting)
 	h := &heldCall{call: c, digest: digest}
 	defer h.endNotice()
 	for range maxAsks {

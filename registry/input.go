@@ -148,17 +148,28 @@ type runClock struct {
 	waits int
 }
 
-// withTimeLimit returns the context of a run. Where a tool may ask a person,
-// the waiting does not count.
-func (c *call) withTimeLimit(ctx context.Context, limit time.Duration) (context.Context, *runClock, context.CancelFunc) {
+// startRunning starts the context of the run. Where a tool may ask a person, the
+// waiting does not count: a clock that can be stopped ends the context then. It is
+// nil where the deadline is certain.
+func (c *call) startRunning(ctx context.Context, limit time.Duration) *runClock {
 	if len(c.grant.Input) == 0 || c.caller.Input == nil {
-		ctx, cancel := context.WithTimeout(ctx, limit)
-		return ctx, nil, cancel
+		c.running.Start(ctx, time.Now().Add(limit))
+		return nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
+	c.running.Start(ctx, time.Time{})
 	k := &runClock{cancel: cancel, left: limit, waits: 1}
 	k.start()
-	return ctx, k, func() { k.stop(); cancel(nil) }
+	return k
+}
+
+// stopRunning ends the context of the run.
+func (c *call) stopRunning(clock *runClock) {
+	c.running.Cancel()
+	if clock != nil {
+		clock.stop()
+		clock.cancel(nil)
+	}
 }
 
 func (k *runClock) stop() {

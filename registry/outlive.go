@@ -1,10 +1,10 @@
 package registry
 
 import (
-	"context"
 	"slices"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/deadline"
 )
 
 // registerRun registers the call, so that it ends when its caller may not
@@ -19,16 +19,16 @@ func (c *call) registerRun() {
 
 func (c *call) endRun(e *Ended) {
 	c.ending.Store(e)
-	if cancel := c.ender.Load(); cancel != nil {
-		(*cancel)()
+	if running := c.ender.Load(); running != nil {
+		running.Cancel()
 	}
 }
 
-// endWith says how what the call does from now on is ended.
-func (c *call) endWith(cancel context.CancelFunc) {
-	c.ender.Store(&cancel)
+// endWith says which context ends what the call does from now on.
+func (c *call) endWith(running *deadline.Context) {
+	c.ender.Store(running)
 	if c.ending.Load() != nil {
-		cancel()
+		running.Cancel()
 	}
 }
 

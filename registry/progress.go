@@ -26,6 +26,19 @@ type progressReporter struct {
 	idle   chan struct{} // made by close, closed when none is active
 }
 
+// passProgress has the tool's reports reach the caller until the reporter that it
+// returns is closed.
+func (c *call) passProgress() *progressReporter {
+	c.progress.call, c.progress.sink = c, c.caller.Progress
+	if c.out.Emit = dropReport; c.progress.sink != nil {
+		c.out.Emit = c.progress.emitReport
+	}
+	return &c.progress
+}
+
+// dropReport takes the reports of a call whose caller wants none.
+func dropReport(sallyport.Progress) {}
+
 func (p *progressReporter) emitReport(e sallyport.Progress) {
 	c := p.call
 	if p.sink == nil {

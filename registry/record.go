@@ -2,13 +2,12 @@ package registry
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/deadline"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -86,30 +85,41 @@ func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	e.Duration = time.Since(c.start)
 	e.Full, _ = output.Trim(c.cleaned.full, recordFull)
 
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
-	defer cancel()
-	if err := c.r.o.Recorder.Record(ctx, e); err != nil {
+	recording := &c.recorded.recording
+	recording.Start(context.WithoutCancel(ctx), time.Now().Add(recordWait))
+	defer recording.Cancel()
+	if err := c.r.o.Recorder.Record(recording, e); err != nil {
 		c.logFault("outcome not recorded", err)
 	}
 	return res
 }
 
-// newEvent returns an event with what intent and outcome share. What both clean
-// alike is made once; a secret that the call was handed meanwhile has it made
-// anew.
+// newEvent returns an event with what intent and outcome share. That part is cleaned
+// once, and again when the call has been given a secret since, which has to be removed
+// from it too.
 func (c *call) newEvent(kind audit.Kind) *audit.Event {
+	if c.recorded == nil {
+		c.recorded = new(recordedCall)
+	}
 	if cl := c.cleaner(); c.recorded.cleaner != cl {
 		c.recorded.cleaner, c.recorded.event = cl, c.describeCall(cl)
 	}
-	e := c.recorded.event
+	e := &c.recorded.outcome
+	if kind == audit.KindIntent {
+		e = &c.recorded.intent
+	}
+	*e = c.recorded.event
 	e.Kind, e.Time, e.Level = kind, time.Now(), c.recordedLevel()
-	return &e
+	return e
 }
 
-// recordedCall is what the records of a call say of it, and what cleaned it.
+// recordedCall is what the records of a call say of it, what cleaned it, and the
+// records, which recorders may keep.
 type recordedCall struct {
-	cleaner *output.Cleaner
-	event   audit.Event
+	cleaner         *output.Cleaner
+	event           audit.Event
+	intent, outcome audit.Event
+	recording       deadline.Context // of the outcome
 }
 
 // describeCall returns what every record of the call says of it.
@@ -124,9 +134,7 @@ func (c *call) describeCall(cl *output.Cleaner) audit.Event {
 		e.Definition = c.entry.definition
 	}
 	if c.doc.JSON != nil {
-		digest := sha256.Sum256(c.doc.Canonical())
-		e.ArgsDigest = hex.EncodeToString(digest[:])
-		e.Args = c.redactedArgs(cl)
+		e.ArgsDigest, e.Args = c.doc.Digest(), c.redactedArgs(cl)
 	}
 	return e
 }

@@ -28,7 +28,7 @@ const (
 // runWithRetries runs the tool until it does not fail or may not be run
 // again, all under the call's deadline.
 func (j *toolJob) runWithRetries() {
-	if !j.tool.Idempotent || len(j.tool.Capabilities.Input) > 0 { // no question is asked twice
+	if t := &j.call.entry.tool; !t.Idempotent || len(t.Capabilities.Input) > 0 { // no question is asked twice
 		j.runOnce()
 		return
 	}
@@ -38,11 +38,11 @@ func (j *toolJob) runWithRetries() {
 		j.runOnce()
 		j.end.retries = n
 		next := withJitter(wait)
-		if !j.end.transient || n == maxRetries || !hasTimeFor(j.ctx, next) {
+		if !j.end.transient || n == maxRetries || !hasTimeFor(&j.call.running, next) {
 			return
 		}
-		j.failed(n+1, j.end.result.Error, next)
-		if !sleepUnlessDone(j.ctx, next) {
+		j.call.noteAttempt(n+1, j.end.result.Error, next)
+		if !sleepUnlessDone(&j.call.running, next) {
 			return
 		}
 		wait *= 4

@@ -33,43 +33,56 @@ type runOutcome struct {
 	stack     []byte
 }
 
-// runTool binds the accessors, calls the tool on another goroutine, all under
-// one deadline, and turns whatever happens into a result. When it returns,
-// the context of the call is over, and no progress comes any more.
+// runTool binds the accessors, calls the tool, all under one deadline, and turns
+// whatever happens into a result. When it returns, the context of the call is over,
+// and no progress comes any more.
 func (c *call) runTool(ctx context.Context) bool {
 	limit := c.entry.tool.Timeout
 	if limit == 0 {
 		limit = c.r.o.Timeout
 	}
 	caller := ctx
-	ctx, clock, cancel := c.withTimeLimit(ctx, limit)
-	defer cancel()
-	c.endWith(cancel)
+	clock := c.startRunning(ctx, limit)
+	defer c.stopRunning(clock)
+	ctx = &c.running
+	c.endWith(&c.running)
 	if !c.bindAccessors(ctx, clock) {
 		return false
 	}
-	p := &progressReporter{call: c, sink: c.caller.Progress}
-	defer p.close()
-	c.out.Emit = p.emitReport
+	defer c.passProgress().close()
 
-	j := &toolJob{ctx: ctx, tool: &c.entry.tool, out: &c.out, failed: c.noteAttempt, done: make(chan struct{}, 1)}
+	c.job.call, c.job.out = c, &c.out
+	o := &c.job.end
+	if c.entry.tool.HonoursDeadline {
+		c.job.runWithRetries()
+	} else {
+		o = c.awaitJob(ctx)
+	}
+	c.finalizeOutcome(c.runEndReason(caller, ctx, limit), o)
+	c.noteSymptoms(ctx)
+	return true
+}
+
+// awaitJob runs the tool on another goroutine, and answers for it when it goes on
+// after the context of the call.
+func (c *call) awaitJob(ctx context.Context) *runOutcome {
+	j := &c.job
+	signals := &c.r.workers.signals
+	j.done = signals.Get().(chan struct{})
 	c.r.workers.startJob(j)
 	select {
 	case <-j.done:
-		c.finalizeOutcome(c.runEndReason(caller, ctx, limit), &j.end)
 	case <-ctx.Done():
 		timer := time.NewTimer(grace)
 		defer timer.Stop()
-		o := &runOutcome{failed: true}
 		select {
 		case <-j.done:
-			o = &j.end
 		case <-timer.C:
+			return &runOutcome{failed: true} // the job keeps its own
 		}
-		c.finalizeOutcome(c.runEndReason(caller, ctx, limit), o)
 	}
-	c.noteSymptoms(ctx)
-	return true
+	signals.Put(j.done)
+	return &j.end
 }
 
 // runEndReason is endReason for a call that the gate may have ended.
@@ -109,7 +122,7 @@ func (j *toolJob) runOnce() {
 			j.end = runOutcome{panic: v, stack: debug.Stack()}
 		}
 	}()
-	res, err := j.tool.Run(j.ctx, j.out)
+	res, err := j.call.entry.tool.Run(&j.call.running, j.out)
 	if err == nil {
 		j.end = runOutcome{result: res}
 		return

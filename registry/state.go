@@ -2,12 +2,12 @@ package registry
 
 import (
 	"cmp"
-	"context"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/deadline"
 	"github.com/sallyport/sallyport/schema"
 	"github.com/sallyport/sallyport/scoped"
 )
@@ -23,7 +23,7 @@ type call struct {
 	id, session, sessionKey string
 
 	entered Run // the call as one of what runs
-	ender   atomic.Pointer[context.CancelFunc]
+	ender   atomic.Pointer[deadline.Context]
 	ending  atomic.Pointer[Ended] // why the gate ended it; nil while it did not
 
 	late   bool // the registry is closed
@@ -49,7 +49,11 @@ type call struct {
 	stage   sallyport.Step   // the step that refused
 	binder  *scoped.Binding  // what the accessors handed out; nil before bindAccessors
 
-	recorded recordedCall
+	recorded *recordedCall // nil while nothing is recorded
+
+	running  deadline.Context // of the run
+	job      toolJob
+	progress progressReporter
 
 	trail trail
 	out   sallyport.Call // the tool's: it may outlive the gate's interest

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/sallyport/sallyport"
 )
@@ -14,15 +13,12 @@ import (
 // several times per call, which costs more than the rest of the gate.
 const maxIdle = 16
 
-// toolJob is one run of a tool.
+// toolJob is one run of the tool of a call.
 type toolJob struct {
-	ctx  context.Context
-	tool *sallyport.Tool
+	call *call
 	out  *sallyport.Call
-	// failed hears of an attempt that is followed by another one.
-	failed func(attempt int, why string, wait time.Duration)
-	end    runOutcome    // set before done
-	done   chan struct{} // buffered: the caller may have gone
+	end  runOutcome    // set before done
+	done chan struct{} // buffered: the caller may have gone
 }
 
 // workerPool runs jobs, each at once: on a waiting goroutine, else on a new
@@ -37,10 +33,15 @@ type workerPool struct {
 	// latest when close begins, so that they do not keep it up.
 	closing   chan struct{}
 	closeOnce sync.Once
+	// signals are the channels of jobs that were heard of, and so are empty.
+	signals sync.Pool
 }
 
 func newWorkerPool() *workerPool {
-	return &workerPool{empty: make(chan struct{}), closing: make(chan struct{})}
+	return &workerPool{
+		empty: make(chan struct{}), closing: make(chan struct{}),
+		signals: sync.Pool{New: func() any { return make(chan struct{}, 1) }},
+	}
 }
 
 // acquire counts a call in; false means that the registry is closed. Every
