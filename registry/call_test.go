@@ -1,10 +1,12 @@
 package registry_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -238,6 +240,42 @@ func TestADeadlineEndsACall(t *testing.T) {
 					t.Error(err)
 				}
 			})
+		})
+	}
+}
+
+// TestAToolThatHonoursItsDeadlineRunsOnTheGoroutineOfItsCaller is about a tool that
+// promises to, and one that does not. Whatever becomes of the run, the answers are
+// the same.
+func TestAToolThatHonoursItsDeadlineRunsOnTheGoroutineOfItsCaller(t *testing.T) {
+	t.Parallel()
+	for _, honours := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGate(t, nil)
+			here := false
+			ends := map[string]func(ctx context.Context) (sallyport.Result, error){
+				"": func(context.Context) (sallyport.Result, error) { return sallyport.OK("done"), nil },
+				"The call timed out after 1m0s": func(ctx context.Context) (sallyport.Result, error) {
+					<-ctx.Done()
+					return sallyport.Result{}, ctx.Err()
+				},
+				"The tool failed unexpectedly": func(context.Context) (sallyport.Result, error) { panic("on purpose") },
+				"on purpose":                   func(context.Context) (sallyport.Result, error) { return sallyport.Result{}, errors.New("on purpose") },
+			}
+			for want, end := range ends {
+				name := fmt.Sprintf("tool-%d", len(want))
+				g.add(sallyport.Tool{Name: name, Timeout: time.Minute, HonoursDeadline: honours, Run: func(ctx context.Context, _ *sallyport.Call) (sallyport.Result, error) {
+					here = bytes.Contains(debug.Stack(), []byte("registry.(*Registry).Call("))
+					return end(ctx)
+				}})
+				res := call(g, name, "{}")
+				if res.OK != (want == "") || !strings.HasPrefix(res.Error, want) {
+					t.Errorf("honours=%v: Call() = %+v, want %q", honours, res, want)
+				}
+				if here != honours {
+					t.Errorf("honours=%v: runs on the goroutine of the caller: %v", honours, here)
+				}
+			}
 		})
 	}
 }

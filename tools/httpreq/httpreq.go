@@ -56,7 +56,7 @@ func Tools() []sallyport.Tool {
 		Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
 		Touches:      []sallyport.Touch{{Capability: "network", Argument: "url"}},
 		Permissions:  []string{permission}, Timeout: (maxTimeout + 20_000) * time.Millisecond,
-		ReadOnly: true, Idempotent: true, OutputIsUntrusted: true,
+		HonoursDeadline: true, ReadOnly: true, Idempotent: true, OutputIsUntrusted: true,
 	}, sendGet)}
 }
 

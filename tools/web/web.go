@@ -43,7 +43,7 @@ func fetchURL() sallyport.Tool {
 		}),
 		Touches:        []sallyport.Touch{{Capability: "network", Argument: "url"}},
 		Capabilities:   sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
-		MaxResultChars: fetchChars, Timeout: time.Minute, ReadOnly: true, Idempotent: true, OutputIsUntrusted: true,
+		MaxResultChars: fetchChars, Timeout: time.Minute, HonoursDeadline: true, ReadOnly: true, Idempotent: true, OutputIsUntrusted: true,
 	}, func(ctx context.Context, c *sallyport.Call, in fetchInput) (sallyport.Result, error) {
 		return fetchPage(ctx, c, in, converter)
 	})
