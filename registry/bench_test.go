@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/audittest"
+	"github.com/sallyport/sallyport/internal/needs"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/schema"
 	"github.com/sallyport/sallyport/store/memory"
@@ -53,35 +54,51 @@ func BenchmarkCall(b *testing.B) {
 		}
 	})
 	b.Run("recorded-ratio", func(b *testing.B) { compareWithBare(b, recordedTrivial(b)) })
+	// A tool that honours its deadline needs no goroutine of its own.
+	b.Run("prompt-ratio", func(b *testing.B) { compareWithBare(b, promptTrivial(b, nil)) })
+	b.Run("recorded-prompt-ratio", func(b *testing.B) {
+		compareWithBare(b, promptTrivial(b, recordInMemory(b)))
+	})
+	b.Run("refused-ratio", func(b *testing.B) {
+		refused := refusedTrivial(b, recordInMemory(b))
+		compare(b, recordedTrivial(b), refused, "x-allowed")
+	})
 }
 
-// compareWithBare runs both in turn, a thousand at a time, so that a change of
-// the machine's pace falls on both, and reports the median of the ratios.
-func compareWithBare(b *testing.B, gated func()) {
+func compareWithBare(b *testing.B, gated func()) { compare(b, func() { bare(b) }, gated, "x-bare") }
+
+// compare runs both in turn, fifty at a time, so that a change of the machine's pace
+// falls on both and few turns are interrupted, and reports the median of the ratios.
+func compare(b *testing.B, base, gated func(), unit string) {
 	var ratios []float64
 	for b.Loop() {
 		start := time.Now()
-		for range 1000 {
-			bare(b)
+		for range 50 {
+			base()
 		}
 		between := time.Now()
-		for range 1000 {
+		for range 50 {
 			gated()
 		}
 		ratios = append(ratios, float64(time.Since(between))/float64(between.Sub(start)))
 	}
 	slices.Sort(ratios)
-	b.ReportMetric(ratios[len(ratios)/2], "x-bare")
+	b.ReportMetric(ratios[len(ratios)/2], unit)
 }
 
 // recordedTrivial returns a gated call whose record is kept in memory.
-func recordedTrivial(b *testing.B) func() {
+func recordedTrivial(b testing.TB) func() {
+	b.Helper()
+	return trivial(b, recordInMemory(b))
+}
+
+func recordInMemory(b testing.TB) *registry.Options {
 	b.Helper()
 	s, err := memory.New(nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	return trivial(b, &registry.Options{Recorder: audittest.NewLog(b, s)})
+	return &registry.Options{Recorder: audittest.NewLog(b, s)}
 }
 
 func bare(b *testing.B) {
@@ -92,14 +109,66 @@ func bare(b *testing.B) {
 }
 
 // trivial returns a gated call of one tool.
-func trivial(b *testing.B, o *registry.Options) func() {
+func trivial(b testing.TB, o *registry.Options) func() {
 	b.Helper()
-	r := filled(b, o, 1)
+	return gatedCall(b, o, many(b, 1)[0], true)
+}
+
+// promptTrivial returns a gated call of one tool that honours its deadline.
+func promptTrivial(b testing.TB, o *registry.Options) func() {
+	b.Helper()
+	tool := many(b, 1)[0]
+	tool.HonoursDeadline = true
+	return gatedCall(b, o, tool, true)
+}
+
+// refusedTrivial returns a call of one tool that the caller may not use.
+func refusedTrivial(b testing.TB, o *registry.Options) func() {
+	b.Helper()
+	tool := many(b, 1)[0]
+	tool.Permissions = []string{"forecasts"}
+	return gatedCall(b, o, tool, false)
+}
+
+func gatedCall(b testing.TB, o *registry.Options, tool sallyport.Tool, allowed bool) func() {
+	b.Helper()
+	r, err := registry.New(nil, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := r.Register(tool); err != nil {
+		b.Fatal(err)
+	}
 	caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}, Session: "s"}
-	q := sallyport.Request{Tool: "tool-0", Args: forecastArgs}
+	q := sallyport.Request{Tool: tool.Name, Args: forecastArgs}
 	return func() {
-		if res := r.Call(b.Context(), caller, q); !res.OK {
+		if res := r.Call(b.Context(), caller, q); res.OK != allowed {
 			b.Fatal(res.Error)
+		}
+	}
+}
+
+// TestACallMakesFewAllocations holds what a call takes from the heap, of which seven
+// are the tool's own. It is not parallel: others would be counted.
+func TestACallMakesFewAllocations(t *testing.T) {
+	if needs.Race {
+		return // A pool forgets what it has.
+	}
+	for _, tt := range []struct {
+		name string
+		call func()
+		most float64
+	}{
+		{"without a record", trivial(t, nil), 24},
+		{"recorded", recordedTrivial(t), 30},
+		{"without a record, on the goroutine of its caller", promptTrivial(t, nil), 19},
+		{"recorded, on the goroutine of its caller", promptTrivial(t, recordInMemory(t)), 25},
+		{"refused", refusedTrivial(t, recordInMemory(t)), 25},
+	} {
+		if made := testing.AllocsPerRun(500, tt.call); made > tt.most {
+			t.Errorf("%s: %v allocations a call, want at most %v", tt.name, made, tt.most)
+		} else {
+			t.Logf("%s: %v allocations a call", tt.name, made)
 		}
 	}
 }
@@ -186,7 +255,7 @@ func registerMany(b *testing.B, distinct int) {
 	runtime.KeepAlive(r)
 }
 
-func filled(b *testing.B, o *registry.Options, n int) *registry.Registry {
+func filled(b testing.TB, o *registry.Options, n int) *registry.Registry {
 	b.Helper()
 	r, err := registry.New(nil, o)
 	if err != nil {
@@ -199,12 +268,12 @@ func filled(b *testing.B, o *registry.Options, n int) *registry.Registry {
 }
 
 // many makes tools over at most 100 distinct schemas.
-func many(b *testing.B, n int) []sallyport.Tool {
+func many(b testing.TB, n int) []sallyport.Tool {
 	b.Helper()
 	return manyOver(b, n, 100)
 }
 
-func manyOver(b *testing.B, n, distinct int) []sallyport.Tool {
+func manyOver(b testing.TB, n, distinct int) []sallyport.Tool {
 	b.Helper()
 	base, err := schema.Tool(sallyport.Tool{Name: "tool", Description: "Describe a forecast."},
 		func(_ context.Context, _ *sallyport.Call, f forecast) (sallyport.Result, error) {
