@@ -338,7 +338,7 @@ func (v *runCheck) endReason(ctx context.Context, run *Run) string {
 	if err == nil {
 		return why
 	}
-	if v.failed == nil {
+	if v.failed == nil && v.r.life.Err() == nil {
 		v.r.o.Logger.Error("whether what runs may go on cannot be read", "error", err)
 	}
 	v.failed = err

@@ -1,9 +1,11 @@
 package registry_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -80,6 +82,51 @@ func newRunsGate(t *testing.T, c *changing) (g *gate, left chan error) {
 		return sallyport.OK("left"), nil
 	}})
 	return g, left
+}
+
+// slowStanding answers when the one who asks gives up.
+type slowStanding struct{}
+
+func (slowStanding) Stands(ctx context.Context, _ string, _ time.Time) (bool, error) {
+	<-ctx.Done()
+	return false, ctx.Err()
+}
+
+func TestACheckThatTheEndInterruptsIsNoFailure(t *testing.T) {
+	t.Parallel()
+	for _, ends := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			runs := registry.NewRuns(&registry.RunsOptions{Standing: slowStanding{}, Recorder: &recorder{}, Pause: runsPause, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			g := &gate{t: t, recorder: &recorder{}, role: "role"}
+			var err error
+			g.Registry, err = registry.New(&sallyport.Backends{Personalities: one{&sallyport.Personality{Name: "role"}}}, &registry.Options{Recorder: g.recorder, Runs: runs, Timeout: time.Hour})
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.add(sallyport.Tool{Name: "runs", Schema: open, Run: func(ctx context.Context, _ *sallyport.Call) (sallyport.Result, error) {
+				<-ctx.Done()
+				return sallyport.Result{}, ctx.Err()
+			}})
+			ctx, cancel := context.WithCancel(t.Context())
+			var calls sync.WaitGroup
+			calls.Go(func() { g.Call(ctx, g.caller(), sallyport.Request{Tool: "runs"}) })
+			time.Sleep(runsPause)
+			synctest.Wait()
+			if !ends {
+				time.Sleep(time.Minute)
+			}
+			runs.Close()
+			if said := strings.Contains(log.String(), "cannot be read"); said == ends {
+				t.Errorf("closed during the check: %v; the log says %q", ends, log.String())
+			}
+			cancel()
+			calls.Wait()
+			if err := g.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // TestA6_WhatRunsEndsWithItsCaller has calls of a caller run, wait for an
