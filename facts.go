@@ -96,7 +96,7 @@ func writesOutside(paths []string, folder string) bool {
 	})
 }
 
-// How long facts count, and how many are stored.
+// How long facts count, and how exact their times are.
 const (
 	// SessionFactAge is how long a fact of a session counts. A conversation is
 	// not expected to continue after a longer pause.
