@@ -140,7 +140,8 @@ func TestListsOfRolesAreBounded(t *testing.T) {
 	}
 }
 
-// What was registered before a listing began is in it, whoever computes it.
+// A list shows every tool that was registered before it was asked for, also when another
+// goroutine computes it.
 func TestListsShowWhatWasRegisteredBefore(t *testing.T) {
 	roles := &roleSet{}
 	roles.roles.Store("all", &sallyport.Personality{Name: "all"})
