@@ -78,6 +78,14 @@ type Tool struct {
 	// upstream server makes it in a definition that the operator has approved.
 	// Only [Tool.Facts] uses it.
 	SaysReadOnly bool
+	// Does lists the effects of a call, as its author or the operator declares
+	// them. Nil means that they are not declared: they then follow from ReadOnly,
+	// SaysReadOnly and the grant, and of a tool of an MCP server nothing else is
+	// known.
+	Does []Effect
+	// Destinations says which arguments name where something goes, and what their
+	// texts are: the name of a property, or "a.b" for one below another.
+	Destinations map[string]ValueKind
 	// Idempotent allows the gate to run the tool again after a transient
 	// failure.
 	Idempotent bool
