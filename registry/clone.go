@@ -17,6 +17,7 @@ func cloneTool(t *sallyport.Tool) sallyport.Tool {
 	out.Capabilities = group.Clone(&t.Capabilities)
 	out.Permissions, out.Sources = slices.Clone(t.Permissions), maps.Clone(t.Sources)
 	out.Resources, out.Touches = slices.Clone(t.Resources), slices.Clone(t.Touches)
+	out.Does, out.Destinations = slices.Clone(t.Does), maps.Clone(t.Destinations)
 	if t.RateLimit != nil {
 		out.RateLimit = new(*t.RateLimit)
 	}

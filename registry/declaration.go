@@ -199,6 +199,9 @@ func definitionDigest(t *sallyport.Tool) string {
 	if t.ListedAs != "" { // and this
 		list = append(list, "listed as", t.ListedAs)
 	}
+	if t.Does != nil || t.Destinations != nil { // and this
+		list = append(list, "effects", t.Does, t.Destinations)
+	}
 	_ = enc.Encode(list)
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
