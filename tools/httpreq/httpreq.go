@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/effect"
 	"github.com/sallyport/sallyport/schema"
 	"github.com/sallyport/sallyport/tools/internal/args"
 	"github.com/sallyport/sallyport/tools/internal/reply"
@@ -55,6 +56,7 @@ func Tools() []sallyport.Tool {
 		}),
 		Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
 		Touches:      []sallyport.Touch{{Capability: "network", Argument: "url"}},
+		Destinations: map[string]sallyport.ValueKind{"url": effect.URL},
 		Permissions:  []string{permission}, Timeout: (maxTimeout + 20_000) * time.Millisecond,
 		HonoursDeadline: true, ReadOnly: true, Idempotent: true, OutputIsUntrusted: true,
 	}, sendGet)}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/effect"
 	"github.com/sallyport/sallyport/schema"
 	"github.com/sallyport/sallyport/tools/internal/args"
 )
@@ -54,6 +55,8 @@ func Tool(c sallyport.MailCapability) sallyport.Tool {
 		}),
 		Capabilities: sallyport.Capabilities{Mail: &c},
 		Touches:      []sallyport.Touch{{Capability: "mail", Argument: "to"}},
+		Does:         []sallyport.Effect{effect.Outward, effect.Irrevocable},
+		Destinations: map[string]sallyport.ValueKind{"to": effect.Mail},
 		Permissions:  []string{permission},
 		RateLimit:    &sallyport.RateLimit{Requests: sendsPerHour, Window: time.Hour},
 	}, sendLetter)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/effect"
 	"github.com/sallyport/sallyport/schema"
 	"github.com/sallyport/sallyport/tools/internal/args"
 	"github.com/sallyport/sallyport/tools/internal/reply"
@@ -42,6 +43,7 @@ func fetchURL() sallyport.Tool {
 			get("offset").Min(0)
 		}),
 		Touches:        []sallyport.Touch{{Capability: "network", Argument: "url"}},
+		Destinations:   map[string]sallyport.ValueKind{"url": effect.URL},
 		Capabilities:   sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
 		MaxResultChars: fetchChars, Timeout: time.Minute, HonoursDeadline: true, ReadOnly: true, Idempotent: true, OutputIsUntrusted: true,
 	}, func(ctx context.Context, c *sallyport.Call, in fetchInput) (sallyport.Result, error) {
