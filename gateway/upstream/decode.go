@@ -86,6 +86,9 @@ func (d *serverDecoder) decodeServer(top *definition.Object) {
 	if v, at, ok := top.Take("capabilities", ""); ok {
 		s.Capabilities = d.Capabilities(at, v)
 	}
+	if v, at, ok := top.Take("effects", ""); ok {
+		d.decodeEffects(at, v)
+	}
 	command, at, local := top.Take("command", "")
 	address, where, remote := top.Take("url", "")
 	switch {

@@ -36,6 +36,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/gateway/oauth"
+	"github.com/sallyport/sallyport/internal/definition"
 	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/output"
@@ -103,6 +104,10 @@ type Server struct {
 	// Shared lets principals in the same role share a process, and with it
 	// everything that the server remembers.
 	Shared bool
+	// Effects says what the server's tools do, by the server's own names of them.
+	// What it does not say follows from what a server says of itself and from what it
+	// may touch.
+	Effects map[string]definition.ToolEffects
 	// Sources holds the positions of the declaration and of its keys, as for a
 	// [sallyport.Tool].
 	Sources map[string]string

@@ -96,7 +96,7 @@ func (s *Server) secretRefs() (refs []string) {
 
 // configRevision identifies the configuration of a server.
 func (s *mountedServer) configRevision() string {
-	text, err := json.Marshal([]any{s.Command, s.Programs, s.Dir, s.Env, s.Secrets, s.URL, s.Headers, s.Shared, s.Transport, s.OAuth})
+	text, err := json.Marshal([]any{s.Command, s.Programs, s.Dir, s.Env, s.Secrets, s.URL, s.Headers, s.Shared, s.Transport, s.OAuth, s.Effects})
 	if err != nil {
 		return ""
 	}
@@ -120,6 +120,7 @@ func (s *mountedServer) newNamedTool(d *offering) (sallyport.Tool, error) {
 		return t, err
 	}
 	t.SaysReadOnly = s.m.o.Pinned && d.isReadOnly()
+	t.Does, t.Destinations = s.Effects[d.key].Does, s.Effects[d.key].Destinations
 	var bad [2]error
 	t.Schema, bad[0] = s.schemaText(d, "inputSchema")
 	t.Returns, bad[1] = s.schemaText(d, "outputSchema")

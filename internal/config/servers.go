@@ -7,7 +7,7 @@ const serversKey = "mcp_servers"
 
 // shownOfServers lists the keys of a server whose values snippets may show. An
 // argument of a command may be a secret that was written by mistake.
-var shownOfServers = []string{"capabilities", "permissions", "rateLimit", "rate_limit", "timeout", "concurrency", "shared", "cwd"}
+var shownOfServers = []string{"capabilities", "permissions", "rateLimit", "rate_limit", "timeout", "concurrency", "shared", "cwd", "effects"}
 
 func serverKeys() []row {
 	return []row{
