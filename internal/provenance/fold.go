@@ -1,0 +1,109 @@
+package provenance
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Fold returns a text in the form in which texts are compared: compatible
+// characters are one, marks on letters are gone (NFKD), letters have their simple case
+// folding, and white space and characters that are not seen are gone.
+func Fold(s string) string {
+	if folded, ok := foldASCII(s); ok {
+		return folded
+	}
+	var b strings.Builder
+	b.Grow(len(s))
+	for _, r := range norm.NFKD.String(s) {
+		if r = foldRune(r); r >= 0 {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// foldASCII folds a text of ASCII alone.
+func foldASCII(s string) (folded string, ok bool) {
+	changes := false
+	for i := range len(s) {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			return "", false
+		}
+		changes = changes || c <= ' ' || c == 0x7f || 'A' <= c && c <= 'Z'
+	}
+	if !changes {
+		return s, true
+	}
+	b := make([]byte, 0, len(s))
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c <= ' ' || c == 0x7f:
+		case 'A' <= c && c <= 'Z':
+			b = append(b, c+'a'-'A')
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(b), true
+}
+
+// foldRune folds a character; it is negative for one that does not count.
+func foldRune(r rune) rune {
+	switch {
+	case unicode.IsSpace(r), isUnseen(r), unicode.Is(unicode.Mn, r):
+		return -1
+	case r == utf8.RuneError:
+		return r
+	}
+	return foldCase(r)
+}
+
+// foldCase folds the case of a character.
+func foldCase(r rune) rune {
+	// The smallest of the characters that differ in case alone stands for all.
+	least := r
+	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {
+		least = min(least, next)
+	}
+	if 'A' <= least && least <= 'Z' {
+		least += 'a' - 'A'
+	}
+	return least
+}
+
+// isUnseen reports whether a character is not seen by those who read a text.
+func isUnseen(r rune) bool {
+	return unicode.IsControl(r) && !unicode.IsSpace(r) ||
+		unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// IsPlain reports whether a text is what it looks like: no character of it is unseen,
+// or another one in other clothes, such as a full-width letter.
+func IsPlain(s string) bool { return plainText(s) == s && !strings.ContainsFunc(s, isUnseen) }
+
+// plainText returns a text as it is read: compatible characters are one, and those that
+// are not seen are gone.
+func plainText(s string) string {
+	if isASCII(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if isUnseen(r) {
+			return -1
+		}
+		return r
+	}, norm.NFKC.String(s))
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
