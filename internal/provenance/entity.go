@@ -1,0 +1,258 @@
+package provenance
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/effect"
+)
+
+// An entity is a piece of a text that names a place: an address, a URL, a host, an
+// account or a number.
+type entity struct {
+	kind  sallyport.ValueKind
+	text  string
+	ofURL bool // the host of a URL
+}
+
+// visitEntities calls visit for the entities of a text until it returns false. It
+// finds more than a person would: a piece too many costs a look into the memory.
+func visitEntities(text string, visit func(entity) bool) bool {
+	if !mayHoldEntity(text) {
+		return true
+	}
+	var digits digitGroup
+	for at := 0; at < len(text); {
+		start := at
+		end, next := endOfToken(text, at)
+		if at = next; end == start {
+			continue
+		}
+		if token := text[start:end]; !visitToken(token, visit) || !digits.addToken(token, visit) {
+			return false
+		}
+	}
+	return digits.flush(visit)
+}
+
+// mayHoldEntity reports whether a text has a digit, or a character that stands between
+// the parts of an address.
+func mayHoldEntity(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; '0' <= c && c <= '9' || c == '.' || c == '@' || c == ':' || c >= utf8.RuneSelf {
+			return true
+		}
+	}
+	return false
+}
+
+// endOfToken returns where the word that begins at a place ends, and where to go on.
+func endOfToken(text string, at int) (end, next int) {
+	for at < len(text) {
+		c := text[at]
+		switch {
+		case c < utf8.RuneSelf && separators[c]:
+			return at, at + 1
+		case c < utf8.RuneSelf:
+			at++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if unicode.IsSpace(r) || strings.ContainsRune("“”„«»", r) {
+			return at, at + size
+		}
+		at += size
+	}
+	return at, at
+}
+
+// separators are the ASCII characters that stand between the words of a text.
+var separators = func() (set [utf8.RuneSelf]bool) {
+	for c := range set {
+		set[c] = c <= ' ' || c == 0x7f || strings.ContainsRune("<>\"'`()[]{}|,;*", rune(c))
+	}
+	return set
+}()
+
+// visitToken visits what one word names.
+func visitToken(token string, visit func(entity) bool) bool {
+	token = trimSentence(token)
+	if scheme := strings.Index(token, "://"); scheme > 0 {
+		start := scheme
+		for start > 0 && isSchemeByte(token[start-1]) {
+			start--
+		}
+		return visitURL(token[start:], visit)
+	}
+	at := strings.IndexByte(token, '@')
+	if at < 0 {
+		name, value := token[:strings.LastIndexByte(token, '=')+1], token[strings.LastIndexByte(token, '=')+1:]
+		if name != "" && strings.IndexByte(name, '.') > 0 && !visitPlain(name, -1, visit) { // example.com/?q=
+			return false
+		}
+		token = value
+	}
+	return visitPlain(token, at, visit)
+}
+
+// visitPlain visits what a word names that is no whole URL; at is where its "@" is.
+func visitPlain(token string, at int, visit func(entity) bool) bool {
+	if len(token) < minValue && at < 0 {
+		return true
+	}
+	if at < 0 {
+		token = trimLabel(token)
+	}
+	switch dot := strings.IndexByte(token, '.'); {
+	case at > 0:
+		return visit(entity{kind: effect.Mail, text: token[strings.LastIndexAny(token[:at], ":=")+1:]})
+	case dot > 0 && strings.IndexByte(token, '/') > dot:
+		return visitURL(token, visit)
+	case dot > 0 && !isMostlyDigits(token):
+		return visit(entity{kind: effect.Host, text: hostOf(token)})
+	case len(token) >= minValue && isMostlyDigits(token) && !beginsWithDate(token):
+		return visit(entity{kind: effect.Account, text: token})
+	}
+	return true
+}
+
+// trimSentence drops the marks that end a sentence.
+func trimSentence(token string) string {
+	for n := len(token); n > 0; n-- {
+		switch token[n-1] {
+		case '.', ':', '!', '?':
+		default:
+			return token[:n]
+		}
+	}
+	return ""
+}
+
+// visitURL visits a URL and its host: what stands behind a host can be made up,
+// and carry something to it.
+func visitURL(url string, visit func(entity) bool) bool {
+	host := canonicalURL(url)
+	if i := strings.IndexAny(host, "/?#"); i >= 0 {
+		host = host[:i]
+	}
+	host = hostOf(host[strings.LastIndexByte(host, '@')+1:])
+	return visit(entity{kind: effect.URL, text: url}) && visit(entity{kind: effect.Host, text: host, ofURL: true})
+}
+
+// hostOf drops what stands behind a host: a port, or what was asked there.
+func hostOf(host string) string {
+	if i := strings.IndexAny(host, ":/?#\\"); i > 0 {
+		return host[:i]
+	}
+	return host
+}
+
+// trimLabel drops what stands before a host without a whole scheme: "site:" or "https:/".
+func trimLabel(token string) string {
+	for i := range len(token) {
+		switch c := token[i]; {
+		case c == ':':
+			return strings.TrimLeft(token[i+1:], "/\\")
+		case !isSchemeByte(c):
+			return strings.TrimLeft(token, "/\\")
+		}
+	}
+	return token
+}
+
+func isSchemeByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '+' || c == '-'
+}
+
+// beginsWithDate reports whether a word is a date, or a date and a time: 2026-11-26,
+// 26.11.2026 or 2026/11/26T10:00. Agents write dates that they have read all the time.
+func beginsWithDate(token string) bool {
+	if len(token) < len("2026-11-26") {
+		return false
+	}
+	form := []byte(token[:len("2026-11-26")])
+	for i, c := range form {
+		switch {
+		case '0' <= c && c <= '9':
+			form[i] = '0'
+		case c == '.' || c == '/':
+			form[i] = '-'
+		}
+	}
+	rest := token[len(form):]
+	return (string(form) == "0000-00-00" || string(form) == "00-00-0000") && (rest == "" || rest[0] == 'T' || rest[0] == ':')
+}
+
+// isMostlyDigits reports whether at least half of the letters and digits of a text
+// are digits.
+func isMostlyDigits(s string) bool {
+	digits, letters := countDigits(s)
+	return digits > 0 && digits >= letters
+}
+
+func countDigits(s string) (digits, letters int) {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case '0' <= c && c <= '9':
+			digits++
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c >= 0x80:
+			letters++
+		}
+	}
+	return digits, letters
+}
+
+const (
+	// maxPiece is the longest piece into which people divide an account or a number,
+	// in bytes.
+	maxPiece = 4
+	// maxGroup bounds the pieces that are joined: an IBAN has at most nine.
+	maxGroup = 12
+)
+
+// digitGroup holds the short words that stand beside each other, some of which may be
+// the pieces of an account or a number.
+type digitGroup struct {
+	pieces [maxGroup]string
+	n      int
+}
+
+func (g *digitGroup) addToken(token string, visit func(entity) bool) bool {
+	token = trimSentence(token)
+	if len(token) > maxPiece || !isAlphanumeric(token) {
+		return g.flush(visit)
+	}
+	if g.n == maxGroup && !g.flush(visit) {
+		return false
+	}
+	g.pieces[g.n] = token
+	g.n++
+	return true
+}
+
+// flush visits what neighbouring pieces make together.
+func (g *digitGroup) flush(visit func(entity) bool) bool {
+	n := g.n
+	g.n = 0
+	for start := 0; start+1 < n; start++ {
+		digits, letters := countDigits(g.pieces[start])
+		for end := start + 1; end < n; end++ {
+			d, l := countDigits(g.pieces[end])
+			digits, letters = digits+d, letters+l
+			if digits+letters < minValue || digits < letters {
+				continue
+			}
+			if !visit(entity{kind: effect.Account, text: strings.Join(g.pieces[start:end+1], "")}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func isAlphanumeric(s string) bool {
+	digits, letters := countDigits(s)
+	return s != "" && digits+letters == len(s)
+}

@@ -1,0 +1,53 @@
+package provenance
+
+import (
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/effect"
+)
+
+// Canonical returns the form in which two values of a kind are equal when they
+// mean the same. Values of every kind are folded: see [Fold]. A URL loses its
+// scheme, a "www." and a slash at its end, an account the marks that group its
+// digits.
+func Canonical(kind sallyport.ValueKind, value string) string {
+	return trimKind(kind, Fold(value))
+}
+
+// trimKind drops from a folded value what makes no difference to its kind.
+func trimKind(kind sallyport.ValueKind, v string) string {
+	switch kind {
+	case effect.URL:
+		return canonicalURL(v)
+	case effect.Host:
+		return strings.TrimSuffix(v, ".")
+	case effect.Account:
+		return strings.Map(dropGrouping, v)
+	case effect.Mail:
+		return strings.TrimSuffix(strings.TrimPrefix(v, "mailto:"), ".")
+	default:
+		return v
+	}
+}
+
+func canonicalURL(folded string) string {
+	if i := strings.Index(folded, "://"); i > 0 && isScheme(folded[:i]) {
+		folded = folded[i+len("://"):]
+	}
+	return strings.TrimRight(strings.TrimPrefix(folded, "www."), "/")
+}
+
+func isScheme(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("+.-", r)
+	}) < 0
+}
+
+// dropGrouping drops what people put between the digits of an account.
+func dropGrouping(r rune) rune {
+	if r == '-' || r == '.' || r == '/' {
+		return -1
+	}
+	return r
+}
