@@ -1,0 +1,87 @@
+package provenance
+
+import "strings"
+
+// An Index finds folded texts within the folded texts that were added to it. The
+// zero value is empty. It is not safe for concurrent use while a text is added.
+type Index struct {
+	text  strings.Builder // a line feed, which no folded text has, follows each
+	words []uint64        // the filter: a power of two of them
+}
+
+// gramSize is the length of the pieces that the filter knows, in bytes: that of the
+// shortest value.
+const gramSize = minValue
+
+const (
+	// filterBits is how many bits the filter has at least for each byte of text: a
+	// piece that is not in the text then seems to be in one case of twenty.
+	filterBits = 8
+	// leastWords is the size of the smallest filter, in words of 64 bits.
+	leastWords = 64
+)
+
+// Add adds a folded text.
+func (x *Index) Add(folded string) {
+	if folded == "" {
+		return
+	}
+	from := x.text.Len()
+	x.text.WriteString(folded)
+	x.text.WriteByte('\n')
+	words := max(len(x.words), leastWords)
+	for words*64 < x.text.Len()*filterBits {
+		words *= 2
+	}
+	if words != len(x.words) {
+		x.words, from = make([]uint64, words), 0
+	}
+	text := x.text.String()
+	for i := from; i+gramSize <= len(text); i++ {
+		first, second := x.bitsOf(gramAt(text, i))
+		x.words[first/64] |= 1 << (first % 64)
+		x.words[second/64] |= 1 << (second % 64)
+	}
+}
+
+// Contains reports whether a folded text is within one that was added.
+func (x *Index) Contains(folded string) bool {
+	return x.mayContain(folded) && strings.Contains(x.text.String(), folded)
+}
+
+// Bytes returns how much the index takes, in bytes.
+func (x *Index) Bytes() int { return x.text.Cap() + 8*len(x.words) }
+
+// bitsOf returns the two bits of a gram.
+func (x *Index) bitsOf(gram uint64) (first, second uint64) {
+	h := gram * 0x9e3779b97f4a7c15 // the golden ratio, as splitmix64 has it
+	h ^= h >> 29
+	h *= 0xbf58476d1ce4e5b9
+	mask := uint64(len(x.words)*64 - 1)
+	return (h >> 7) & mask, (h >> 35) & mask
+}
+
+// mayContain reports whether the filter knows every gram of a folded text.
+func (x *Index) mayContain(folded string) bool {
+	if len(x.words) == 0 {
+		return false
+	}
+	for i := 0; i+gramSize <= len(folded); i++ {
+		if !x.mayContainGram(folded, i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *Index) mayContainGram(folded string, at int) bool {
+	first, second := x.bitsOf(gramAt(folded, at))
+	return x.words[first/64]>>(first%64)&1 == 1 && x.words[second/64]>>(second%64)&1 == 1
+}
+
+// gramAt returns the eight bytes at a place.
+func gramAt(s string, i int) uint64 {
+	b := s[i : i+gramSize]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}
