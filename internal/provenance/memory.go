@@ -1,5 +1,12 @@
 package provenance
 
+import (
+	"strings"
+	"sync"
+
+	"github.com/sallyport/sallyport/internal/effect"
+)
+
 const (
 	// minValue is the shortest folded value that is looked for, in bytes: shorter
 	// ones are in every text.
@@ -18,3 +25,111 @@ const (
 	maxDecoded = 3
 )
 
+// A Source is the call whose result a text was in.
+type Source struct {
+	// Tool is the ID of the tool.
+	Tool string
+	// CallID is the id under which the call is recorded.
+	CallID string
+}
+
+// A Memory holds the untrusted texts of one conversation. The zero value is
+// empty. It is safe for concurrent use.
+type Memory struct {
+	mu      sync.RWMutex
+	index   Index
+	sources []sourceStart
+	flooded bool
+}
+
+// sourceStart is where the texts of a call begin.
+type sourceStart struct {
+	at int
+	Source
+}
+
+// Add remembers the texts of a result. What was encoded in them is remembered as
+// what it means, too, and numbers without the marks that group their digits.
+func (m *Memory) Add(from Source, texts ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, text := range texts {
+		if m.flooded || text == "" {
+			continue
+		}
+		m.addFolded(from, Fold(text))
+		m.addGrouped(from, text)
+		for _, decoded := range decodePieces(text) {
+			m.addFolded(from, Fold(decoded))
+		}
+	}
+}
+
+// addGrouped adds the numbers of a text whose digits are grouped by other marks than
+// blanks.
+func (m *Memory) addGrouped(from Source, text string) {
+	if !strings.ContainsRune(text, '-') {
+		return
+	}
+	for at := 0; at < len(text); {
+		start := at
+		end, next := endOfToken(text, at)
+		at = next
+		if token := text[start:end]; strings.IndexByte(token, '-') > 0 && len(token) > minValue && isMostlyDigits(token) && !beginsWithDate(token) {
+			m.addFolded(from, Canonical(effect.Account, trimSentence(token)))
+		}
+	}
+}
+
+// Flood makes the memory say of every value that it came out of untrusted content:
+// something was read that the memory has not got.
+func (m *Memory) Flood() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dropAll()
+}
+
+// Flooded reports whether the memory lacks something that was read.
+func (m *Memory) Flooded() bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.flooded
+}
+
+// Bytes returns how much the memory takes, in bytes.
+func (m *Memory) Bytes() int {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.index.Bytes()
+}
+
+func (m *Memory) addFolded(from Source, folded string) {
+	if folded == "" || m.flooded || m.index.Contains(folded) {
+		return
+	}
+	at := m.index.text.Len()
+	if n := len(m.sources); n == 0 || n < maxSources && m.sources[n-1].Source != from {
+		m.sources = append(m.sources, sourceStart{at, from})
+	}
+	if at+len(folded) < MaxBytes {
+		m.index.Add(folded)
+	}
+	if at+len(folded) >= MaxBytes || m.index.Bytes() > MaxBytes {
+		m.dropAll()
+	}
+}
+
+// dropAll floods the memory, which needs no texts then.
+func (m *Memory) dropAll() { m.flooded, m.index, m.sources = true, Index{}, nil }
+
+// sourceOf returns the first call that brought a text.
+func (m *Memory) sourceOf(folded string) (from Source) {
+	at := strings.Index(m.index.text.String(), folded)
+	for i := range m.sources {
+		if m.sources[i].at > at {
+			break
+		}
+		from = m.sources[i].Source
+	}
+	return from
+}
