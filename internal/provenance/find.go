@@ -1,0 +1,175 @@
+package provenance
+
+import (
+	"net"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+
+	"github.com/sallyport/sallyport/internal/effect"
+)
+
+// A Match says what of a value came out of untrusted content.
+type Match struct {
+	// Piece is the part of the value that did.
+	Piece string
+	// Kind is what the piece is: that of a destination or of an entity, or text.
+	Kind sallyport.ValueKind
+	// Source is the call that brought it; the zero value when the memory is
+	// flooded, and it cannot be told.
+	Source Source
+}
+
+// Held reports that a piece of a value, in the form of [Exact], is the operator's or the
+// person's own. It must be safe for concurrent use.
+type Held func(kind sallyport.ValueKind, exact string) bool
+
+// Find returns what of a value came out of the memory and is not held. Kind is that of
+// a value that says where something goes; empty for any other value.
+func (m *Memory) Find(kind sallyport.ValueKind, value string, held Held) (Match, bool) {
+	return m.find(&search{Memory: m, held: held}, kind, value)
+}
+
+// FindPlace is [Memory.Find] for a value that says where a call reads: another page of a
+// host that was named is another place.
+func (m *Memory) FindPlace(kind sallyport.ValueKind, value string, held Held) (Match, bool) {
+	return m.find(&search{Memory: m, held: held, pages: true}, kind, value)
+}
+
+func (m *Memory) find(s *search, kind sallyport.ValueKind, value string) (Match, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if !m.flooded && m.index.text.Len() == 0 {
+		return Match{}, false
+	}
+	found := s.findIn(kind, value, maxDecoded)
+	return s.match, found
+}
+
+// maxAsked bounds how often it is asked of one value whether a piece is held. Of a value
+// with more pieces that came out of untrusted content, the others count as not held.
+const maxAsked = 1 << 14
+
+// search looks for one value.
+type search struct {
+	*Memory
+	held  Held
+	pages bool // see FindPlace
+	asked int  // how often held was asked
+	match Match
+}
+
+// isHeld reports whether a piece is the operator's or the person's own.
+func (s *search) isHeld(kind sallyport.ValueKind, piece string) bool {
+	s.asked++
+	return s.held != nil && s.asked <= maxAsked && s.held(kind, Exact(kind, piece))
+}
+
+// findIn looks for a value as it stands, and for what it is the code of.
+func (s *search) findIn(kind sallyport.ValueKind, value string, depth int) bool {
+	if s.findPlain(kind, value) {
+		return true
+	}
+	if depth == 0 || s.flooded {
+		return false
+	}
+	for _, decoded := range decodePieces(value) {
+		if s.findIn(kind, decoded, depth-1) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *search) findPlain(kind sallyport.ValueKind, value string) bool {
+	free := kind == "" || kind == effect.Text
+	if free {
+		kind = effect.Text
+	}
+	whole := Canonical(kind, value)
+	switch {
+	case s.isForeign(kind, whole, value):
+		return true
+	case s.flooded:
+		return false
+	}
+	found := !visitEntities(plainText(value), func(e entity) bool { return !s.isForeignEntity(e) })
+	if free {
+		return found || s.findRun(whole)
+	}
+	return found && !s.isHeld(kind, value)
+}
+
+// isForeignEntity reports whether what a piece names came out of the memory: the host
+// with any name below it, the address with any tag.
+func (s *search) isForeignEntity(e entity) bool {
+	form := Canonical(e.kind, e.text)
+	switch {
+	case s.pages && e.ofURL:
+		return false
+	case s.isForeign(e.kind, form, e.text):
+		return true
+	case e.kind == effect.Mail:
+		name, domain, _ := strings.Cut(form, "@")
+		name, _, tagged := strings.Cut(name, "+")
+		return tagged && s.isForeign(e.kind, name+"@"+domain, e.text)
+	case e.kind != effect.Host || net.ParseIP(form) != nil:
+		return false
+	}
+	for range maxLabels {
+		_, above, _ := strings.Cut(form, ".")
+		if form = above; len(form) < minValue || !strings.Contains(form, ".") {
+			break
+		}
+		if s.isForeign(e.kind, form, form) {
+			return !s.isHeld(e.kind, e.text)
+		}
+	}
+	return false
+}
+
+// maxLabels bounds the names above a host that are looked for: a host has 127 at most.
+const maxLabels = 128
+
+// leastOf is the shortest value of a kind that is looked for, in bytes. What names a host
+// is not in every text, however short it is.
+func leastOf(kind sallyport.ValueKind) int {
+	switch kind {
+	case effect.Mail, effect.Host, effect.URL:
+		return minPlace
+	default:
+		return minValue
+	}
+}
+
+// isForeign reports whether a piece came out of the memory and is not held.
+func (s *search) isForeign(kind sallyport.ValueKind, canonical, piece string) bool {
+	switch {
+	case canonical == "",
+		!s.flooded && (len(canonical) < leastOf(kind) || !s.index.Contains(canonical)),
+		s.isHeld(kind, piece):
+		return false
+	}
+	s.match = Match{Piece: piece, Kind: kind}
+	if !s.flooded {
+		s.match.Source = s.sourceOf(canonical)
+	}
+	return true
+}
+
+// findRun looks for a run of a folded text that was taken over. Each run of
+// runLength has one of the grams that are looked at first.
+func (s *search) findRun(folded string) bool {
+	const step = runLength - gramSize + 1
+	for at := 0; at+gramSize <= len(folded) && len(folded) >= runLength; at += step {
+		if !s.index.mayContainGram(folded, at) {
+			continue
+		}
+		for start := max(0, at-step+1); start <= at && start+runLength <= len(folded); start++ {
+			if s.isForeign(effect.Text, folded[start:start+runLength], folded[start:start+runLength]) {
+				return true
+			}
+		}
+	}
+	return false
+}
