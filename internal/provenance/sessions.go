@@ -1,0 +1,241 @@
+package provenance
+
+import (
+	"container/list"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+)
+
+const (
+	// MaxTotal bounds what the memories of all conversations take together, in
+	// bytes. The conversation that was idle longest is forgotten first, and what it
+	// read later counts as not known.
+	MaxTotal = 64 << 20
+	// maxRead bounds the calls of one conversation whose results it is known to
+	// have, in number.
+	maxRead = 4096
+)
+
+// Sessions holds the memories of conversations. The zero value is empty. It is safe
+// for concurrent use.
+type Sessions struct {
+	mu sync.Mutex
+	// all are the conversations by principal and session, each an element of order.
+	all   map[string]map[string]*list.Element
+	order list.List // of *conversation, most recently used first
+	total int
+}
+
+type sessionKey struct{ principal, session string }
+
+// conversation is what one session read.
+type conversation struct {
+	key    sessionKey
+	memory *Memory
+	bytes  int       // of total
+	used   time.Time // when it last read something
+	// read holds the calls that brought untrusted content and are known here, and
+	// whether they still run.
+	read    map[string]bool
+	running int
+}
+
+// Begin says that a call of a session, which is about to run, may bring untrusted
+// content. What it brings is added when it has its result, before anything is returned;
+// until [Sessions.End] it may tell its caller more than that, as progress.
+func (s *Sessions) Begin(principal, session, call string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.conversationOf(sessionKey{principal, session})
+	if len(c.read) >= maxRead {
+		clear(c.read)
+		c.running = 0
+		c.memory.Flood()
+	}
+	if !c.read[call] {
+		c.running++
+	}
+	c.read[call] = true
+	c.used = time.Now()
+}
+
+// End says that a call that began has ended.
+func (s *Sessions) End(principal, session, call string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.all[principal][session]
+	if e == nil {
+		return
+	}
+	if c := e.Value.(*conversation); c.read[call] {
+		c.read[call] = false
+		c.running--
+	}
+}
+
+// Add remembers the texts of a result for its session.
+func (s *Sessions) Add(principal, session string, from Source, texts ...string) {
+	s.mu.Lock()
+	c := s.conversationOf(sessionKey{principal, session})
+	memory := c.memory
+	s.mu.Unlock()
+	memory.Add(from, texts...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.charge(c, memory.Bytes())
+}
+
+// Flood says that a session read what has no text, such as a picture.
+func (s *Sessions) Flood(principal, session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.conversationOf(sessionKey{principal, session})
+	c.memory.Flood()
+	s.charge(c, c.memory.Bytes())
+}
+
+// conversationOf returns the conversation of a session, a new one where there is
+// none.
+func (s *Sessions) conversationOf(k sessionKey) *conversation {
+	if e := s.all[k.principal][k.session]; e != nil {
+		s.order.MoveToFront(e)
+		return e.Value.(*conversation)
+	}
+	if s.all == nil {
+		s.all = map[string]map[string]*list.Element{}
+	}
+	if s.all[k.principal] == nil {
+		s.all[k.principal] = map[string]*list.Element{}
+	}
+	c := &conversation{key: k, memory: new(Memory), read: map[string]bool{}}
+	s.all[k.principal][k.session] = s.order.PushFront(c)
+	s.charge(c, 0)
+	return c
+}
+
+// conversationCost is what an empty conversation takes, in bytes.
+const conversationCost = 512
+
+// charge counts what a conversation takes, and forgets idle ones beyond the bound.
+func (s *Sessions) charge(c *conversation, bytes int) {
+	if e := s.all[c.key.principal][c.key.session]; e == nil || e.Value != c {
+		return // it was forgotten since
+	}
+	bytes += conversationCost
+	s.total += bytes - c.bytes
+	c.bytes = bytes
+	for s.total > MaxTotal && s.order.Len() > 1 {
+		s.forget(s.order.Back())
+	}
+}
+
+func (s *Sessions) forget(e *list.Element) {
+	c := e.Value.(*conversation)
+	s.total -= c.bytes
+	s.order.Remove(e)
+	of := s.all[c.key.principal]
+	if delete(of, c.key.session); len(of) == 0 {
+		delete(s.all, c.key.principal)
+	}
+}
+
+// Forget forgets what a principal's conversations read.
+func (s *Sessions) Forget(principal string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.all[principal] {
+		s.forget(e)
+	}
+}
+
+// A Reading is what a caller may have read: the memories of its session, and of the
+// other sessions of its principal that read something lately.
+type Reading struct {
+	memories []*Memory
+	// Unknown says that something was read that no memory here has.
+	Unknown bool
+}
+
+// Reading returns what a session may have read, given the marks of untrusted content
+// that count. A mark of a call that is not known here, such as one of another process or
+// of one that has ended, makes the reading unknown, and so does a call that still runs.
+// The call that asks is none of them.
+func (s *Sessions) Reading(principal, session, call string, marks []sallyport.FactMark) (r Reading) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	known := map[string]bool{}
+	for id, e := range s.all[principal] {
+		c := e.Value.(*conversation)
+		if id != session && now.Sub(c.used) > sallyport.PrincipalFactAge+sallyport.FactStep {
+			continue
+		}
+		r.memories = append(r.memories, c.memory)
+		for i := range marks {
+			if _, ok := c.read[marks[i].CallID]; ok {
+				known[marks[i].CallID] = true
+			}
+		}
+		if c.running > 1 || c.running == 1 && !c.read[call] {
+			r.Unknown = true
+		}
+		if id == session {
+			s.order.MoveToFront(e)
+		}
+	}
+	for i := range marks {
+		m := &marks[i]
+		if m.Fact == sallyport.FactUntrusted && m.Counts(now) && !known[m.CallID] {
+			r.Unknown = true
+		}
+	}
+	return r
+}
+
+// Find is [Memory.Find] in all that was read.
+func (r *Reading) Find(kind sallyport.ValueKind, value string, held Held) (Match, bool) {
+	for _, m := range r.memories {
+		if match, ok := m.Find(kind, value, held); ok {
+			return match, true
+		}
+	}
+	if !r.Unknown {
+		return Match{}, false
+	}
+	return flooded.Find(kind, value, held)
+}
+
+// FindPlace is [Memory.FindPlace] in all that was read.
+func (r *Reading) FindPlace(kind sallyport.ValueKind, value string, held Held) (Match, bool) {
+	for _, m := range r.memories {
+		if match, ok := m.FindPlace(kind, value, held); ok {
+			return match, true
+		}
+	}
+	if !r.Unknown {
+		return Match{}, false
+	}
+	return flooded.FindPlace(kind, value, held)
+}
+
+// Flooded reports whether the reading lacks something that was read.
+func (r *Reading) Flooded() bool {
+	if r.Unknown {
+		return true
+	}
+	for _, m := range r.memories {
+		if m.Flooded() {
+			return true
+		}
+	}
+	return false
+}
+
+// flooded is a memory that lacks something and has nothing.
+var flooded = func() *Memory {
+	m := new(Memory)
+	m.Flood()
+	return m
+}()

@@ -1,0 +1,164 @@
+package provenance_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/effect"
+	"github.com/sallyport/sallyport/internal/provenance"
+)
+
+const eve = "eve-the-attacker@evil.example"
+
+// markOf is the mark that a call leaves which brought untrusted content.
+func markOf(call string) []sallyport.FactMark {
+	return []sallyport.FactMark{{Fact: sallyport.FactUntrusted, Session: true, Tool: "read", CallID: call, Time: time.Now()}}
+}
+
+// read has a call of a session bring texts.
+func read(s *provenance.Sessions, principal, session, call string, texts ...string) {
+	s.Begin(principal, session, call)
+	s.Add(principal, session, provenance.Source{Tool: "read", CallID: call}, texts...)
+	s.End(principal, session, call)
+}
+
+func finds(s *provenance.Sessions, principal, session, call string, marks []sallyport.FactMark, value string) (found, flooded bool) {
+	r := s.Reading(principal, session, call, marks)
+	_, found = r.Find(effect.Mail, value, nil)
+	return found, r.Flooded()
+}
+
+// TestASessionFindsWhatItsPrincipalRead, in this session and others, and not what another
+// principal read.
+func TestASessionFindsWhatItsPrincipalRead(t *testing.T) {
+	t.Parallel()
+	s := new(provenance.Sessions)
+	read(s, "p", "s1", "c1", "Write to "+eve)
+	for _, c := range []struct {
+		principal, session, value string
+		found                     bool
+	}{
+		{"p", "s1", eve, true},
+		{"p", "s1", "ann@example.com", false},
+		{"p", "s2", eve, true},
+		{"q", "s1", eve, false},
+	} {
+		marks := markOf("c1")
+		if c.principal == "q" {
+			marks = nil
+		}
+		if found, flooded := finds(s, c.principal, c.session, "c2", marks, c.value); found != c.found || flooded {
+			t.Errorf("%s/%s finds %s: %v, flooded %v, want %v", c.principal, c.session, c.value, found, flooded, c.found)
+		}
+	}
+	s.Forget("p")
+	if found, _ := finds(s, "p", "s1", "c2", nil, eve); found {
+		t.Error("what was forgotten is found")
+	}
+}
+
+// TestWhatAnotherProcessReadIsUnknown, so that every value may have come from there.
+func TestWhatAnotherProcessReadIsUnknown(t *testing.T) {
+	t.Parallel()
+	s := new(provenance.Sessions)
+	read(s, "p", "s1", "c1", "nothing of interest")
+	if found, flooded := finds(s, "p", "s1", "c2", markOf("elsewhere"), "ann@example.com"); !found || !flooded {
+		t.Errorf("a mark of another process: found %v, flooded %v, want both", found, flooded)
+	}
+	old := markOf("elsewhere")
+	old[0].Time = time.Now().Add(-sallyport.SessionFactAge - time.Hour)
+	if found, flooded := finds(s, "p", "s1", "c2", old, "ann@example.com"); found || flooded {
+		t.Errorf("a mark that does not count any more: found %v, flooded %v, want neither", found, flooded)
+	}
+	private := markOf("elsewhere")
+	private[0].Fact = sallyport.FactPrivate
+	if found, flooded := finds(s, "p", "s1", "c2", private, "ann@example.com"); found || flooded {
+		t.Errorf("a mark of private data: found %v, flooded %v, want neither", found, flooded)
+	}
+}
+
+// TestACallThatRunsMayHaveToldAnything, but not to itself.
+func TestACallThatRunsMayHaveToldAnything(t *testing.T) {
+	t.Parallel()
+	s := new(provenance.Sessions)
+	s.Begin("p", "s1", "c1")
+	s.Begin("p", "s1", "c1") // once more is the same call
+	if found, _ := finds(s, "p", "s1", "c1", markOf("c1"), "ann@example.com"); found {
+		t.Error("a call that reads counts against itself")
+	}
+	if found, flooded := finds(s, "p", "s1", "c2", markOf("c1"), "ann@example.com"); !found || !flooded {
+		t.Error("what a running call may have told does not count")
+	}
+	s.End("p", "s1", "c1")
+	s.End("p", "s1", "c1")
+	s.End("p", "s1", "unknown")
+	s.End("q", "s1", "c1")
+	if found, flooded := finds(s, "p", "s1", "c2", markOf("c1"), "ann@example.com"); found || flooded {
+		t.Errorf("after its end: found %v, flooded %v", found, flooded)
+	}
+}
+
+// TestASessionThatReadsTooMuchIsFlooded: every value may have come from what is not
+// remembered.
+func TestASessionThatReadsTooMuchIsFlooded(t *testing.T) {
+	t.Parallel()
+	s := new(provenance.Sessions)
+	for i := range 5 {
+		read(s, "p", "s1", fmt.Sprint("c", i), textOf(provenance.MaxBytes/4, i))
+	}
+	if found, flooded := finds(s, "p", "s1", "x", nil, "ann@example.com"); !found || !flooded {
+		t.Errorf("found %v, flooded %v, want both", found, flooded)
+	}
+	if found, flooded := finds(s, "q", "s1", "x", nil, "ann@example.com"); found || flooded {
+		t.Error("the flood of one principal reaches another")
+	}
+	many := new(provenance.Sessions)
+	for i := range 5000 {
+		many.Begin("p", "s1", fmt.Sprint("c", i))
+		many.End("p", "s1", fmt.Sprint("c", i))
+	}
+	if _, flooded := finds(many, "p", "s1", "x", nil, "ann@example.com"); !flooded {
+		t.Error("a session of more calls than are remembered is not flooded")
+	}
+}
+
+// TestMemoriesAreBoundedTogether: the session that was idle longest is forgotten, and its
+// reading is unknown from then on.
+func TestMemoriesAreBoundedTogether(t *testing.T) {
+	t.Parallel()
+	s := new(provenance.Sessions)
+	read(s, "first", "s", "c", "Write to "+eve)
+	for i := 0; i < provenance.MaxTotal; i += provenance.MaxBytes / 4 {
+		read(s, fmt.Sprint("p", i), "s", fmt.Sprint("c", i), textOf(provenance.MaxBytes/4, i))
+	}
+	if found, flooded := finds(s, "first", "s", "x", nil, eve); found || flooded {
+		t.Errorf("the idle session is still remembered: found %v, flooded %v", found, flooded)
+	}
+	if found, flooded := finds(s, "first", "s", "x", markOf("c"), "ann@example.com"); !found || !flooded {
+		t.Error("its mark does not make the reading unknown")
+	}
+}
+
+// TestOtherSessionsCountForAWhile: what another session read counts as long as its
+// principal counts as having read it.
+func TestOtherSessionsCountForAWhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := new(provenance.Sessions)
+		read(s, "p", "s1", "c1", "Write to "+eve)
+		time.Sleep(sallyport.PrincipalFactAge)
+		if found, _ := finds(s, "p", "s2", "x", nil, eve); !found {
+			t.Error("what another session read does not count")
+		}
+		time.Sleep(sallyport.FactStep + time.Second)
+		if found, _ := finds(s, "p", "s2", "x", nil, eve); found {
+			t.Error("what another session read counts for ever")
+		}
+		if found, _ := finds(s, "p", "s1", "x", nil, eve); !found {
+			t.Error("what the session itself read does not count any more")
+		}
+	})
+}
