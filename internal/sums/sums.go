@@ -1,0 +1,170 @@
+// Package sums counts amounts over windows, such as what an agent spent in a day.
+//
+// A bound is exact: of several processes on one state, and of several calls at once,
+// those that are admitted never exceed it together.
+package sums
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport/internal/digest"
+	"github.com/sallyport/sallyport/internal/setting"
+)
+
+const (
+	// settingPrefix begins the name of each sum.
+	settingPrefix = "sum."
+	// steps is how exactly the times of amounts are kept: amounts of one step of the
+	// window count as one, until the last of them leaves it. A sum is never too small
+	// for that.
+	steps = 500
+	// maxEntries bounds what is kept of one bound. Beyond it amounts for a value that is
+	// there count as one, until the last of them leaves the window, and a new value is not
+	// admitted until another one has left it.
+	maxEntries = 1000
+)
+
+// ErrFull: a bound counts too many amounts of its window.
+var ErrFull = errors.New("the sum counts too many amounts in its window")
+
+// A Key names what is counted. A value for which a bound counts alone is a part of the
+// same setting, so that agents cannot make settings by naming new values.
+type Key struct {
+	// Bound is the tool, the principal and the bound.
+	Bound string
+	// By is the value for which the bound counts alone; empty when it counts for all.
+	By string
+}
+
+// Book keeps sums. It is safe for concurrent use.
+type Book struct {
+	settings setting.Store
+	now      func() time.Time
+
+	adding sync.Mutex // one at a time, since only one can win
+}
+
+// New returns the sums of a state. A nil now means time.Now.
+func New(settings setting.Store, now func() time.Time) *Book {
+	if now == nil {
+		now = time.Now
+	}
+	return &Book{settings: settings, now: now}
+}
+
+// entry is what was added for a value in one step of the window.
+type entry struct {
+	// At is the time of the last amount, in milliseconds since 1970.
+	At int64 `json:"t"`
+	// Amount is their sum, as a fraction.
+	Amount string `json:"a"`
+	// By is the digest of the value.
+	By string `json:"by,omitempty"`
+}
+
+// Total returns what counts of a key now.
+func (b *Book) Total(ctx context.Context, k Key, window time.Duration) (*big.Rat, error) {
+	text, _, err := b.settings.Get(ctx, settingName(k))
+	if err != nil {
+		return nil, err
+	}
+	entries, err := b.readEntries(text, window)
+	if err != nil {
+		return nil, err
+	}
+	return totalOf(entries, k.digestBy())
+}
+
+// Add adds an amount to a key if the sum stays within the bound; a nil bound is
+// none. It reports whether it did. On an error nothing was added that is known of.
+func (b *Book) Add(ctx context.Context, k Key, window time.Duration, amount, bound *big.Rat) (added bool, err error) {
+	b.adding.Lock()
+	defer b.adding.Unlock()
+	err = setting.Change(ctx, b.settings, settingName(k), func(was string, _ bool) (string, error) {
+		added = false
+		entries, err := b.readEntries(was, window)
+		if err != nil {
+			return "", err
+		}
+		total, err := totalOf(entries, k.digestBy())
+		if err != nil {
+			return "", err
+		}
+		if bound != nil && total.Add(total, amount).Cmp(bound) > 0 {
+			return was, nil
+		}
+		if entries, err = b.addEntry(entries, k.digestBy(), window, amount); err != nil {
+			return "", err
+		}
+		added = true
+		text, err := json.Marshal(entries)
+		return string(text), err
+	})
+	return added && err == nil, err
+}
+
+// readEntries returns what still counts of a stored sum.
+func (b *Book) readEntries(text string, window time.Duration) (kept []entry, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	if err := setting.Decode(text, &kept); err != nil {
+		return nil, fmt.Errorf("a stored sum: %w", err)
+	}
+	oldest := b.now().Add(-window).UnixMilli()
+	return slices.DeleteFunc(kept, func(e entry) bool { return e.At <= oldest }), nil
+}
+
+// totalOf adds up the entries of a value.
+func totalOf(entries []entry, by string) (*big.Rat, error) {
+	total := new(big.Rat)
+	for i := range entries {
+		if entries[i].By != by {
+			continue
+		}
+		amount, ok := new(big.Rat).SetString(entries[i].Amount)
+		if !ok {
+			return nil, errors.New("a stored sum has an amount that is no number")
+		}
+		total.Add(total, amount)
+	}
+	return total, nil
+}
+
+// addEntry adds an amount to the entry of its value and step. An amount of nothing
+// changes no sum, and is not kept.
+func (b *Book) addEntry(entries []entry, by string, window time.Duration, amount *big.Rat) ([]entry, error) {
+	if amount.Sign() == 0 {
+		return entries, nil
+	}
+	now, step := b.now().UnixMilli(), max(window.Milliseconds()/steps, 1)
+	for i := range entries {
+		if e := &entries[i]; e.By == by && (e.At/step == now/step || len(entries) >= maxEntries) {
+			last, _ := new(big.Rat).SetString(e.Amount)
+			*e = entry{max(now, e.At), last.Add(last, amount).RatString(), by}
+			return entries, nil
+		}
+	}
+	if len(entries) >= maxEntries {
+		return nil, ErrFull
+	}
+	return append(entries, entry{now, amount.RatString(), by}), nil
+}
+
+func settingName(k Key) string { return settingPrefix + digest.Text([]byte(k.Bound)) }
+
+// digestBy returns a short form of the value: arguments may be long, and hold what a
+// state should not.
+func (k Key) digestBy() string {
+	if k.By == "" {
+		return ""
+	}
+	return digest.Text([]byte(k.By))[:32]
+}
