@@ -1,0 +1,253 @@
+// Package known holds the sets of values that an operator keeps: payees, contacts,
+// addresses. Ceilings over arguments name them, and what they hold does not count as
+// untrusted.
+package known
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/effect"
+	"github.com/sallyport/sallyport/internal/provenance"
+)
+
+const (
+	// maxFile bounds the file of one set, in bytes.
+	maxFile = 4 << 20
+	// maxMembers bounds the members of one set.
+	maxMembers = 100_000
+)
+
+// Lookup says what the sets of values hold that the ceilings over arguments name. It
+// must be safe for concurrent use.
+type Lookup interface {
+	// Kind returns what the members of a set are; ok is false when there is no such
+	// set.
+	Kind(set string) (kind sallyport.ValueKind, ok bool)
+	// Has reports whether a set has a value, compared by the kind of the set. On an
+	// error the call does not run.
+	Has(ctx context.Context, set, value string) (bool, error)
+	// Holds reports whether any set has a piece of a text, in the form of
+	// [provenance.Exact]: as a member of its kind, or for "text" within
+	// a member of the kind text.
+	Holds(ctx context.Context, kind sallyport.ValueKind, exact string) (bool, error)
+}
+
+// Source is where the members of one set come from.
+type Source struct {
+	// Kind is what the members are.
+	Kind sallyport.ValueKind
+	// List holds members; nil holds none.
+	List []string
+	// File is the path of a file with a member on each line; empty reads none.
+	File string
+}
+
+// Grown returns the values by which a set grew, nil for none. See [Growth.Values].
+type Grown func(ctx context.Context, set string) (*Values, error)
+
+// Sets are the sets of one configuration. It is safe for concurrent use.
+type Sets struct {
+	byName map[string]*set
+	grown  Grown // nil: sets do not grow
+}
+
+// set is one set as it was read last.
+type set struct {
+	Source
+
+	mu      sync.Mutex
+	stamp   fileStamp
+	members map[string]bool // in the form of provenance.Exact
+	texts   provenance.Index
+}
+
+// fileStamp says which content of a file was read.
+type fileStamp struct {
+	size     int64
+	modified time.Time
+	read     bool
+}
+
+// Fault is a set that cannot be read.
+type Fault struct {
+	// Set is its name.
+	Set string
+	// Err says why.
+	Err error
+}
+
+// Faults lists the sets that cannot be read, by name. It is an error when it is not
+// empty.
+type Faults []Fault
+
+// Error lists the faults, a line each.
+func (f Faults) Error() string {
+	lines := make([]string, len(f))
+	for i := range f {
+		lines[i] = "known." + f[i].Set + ": " + f[i].Err.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// New reads the sets. The error is a [Faults].
+func New(sources map[string]Source, grown Grown) (*Sets, error) {
+	s := &Sets{byName: map[string]*set{}, grown: grown}
+	var faults Faults
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		one := &set{Source: sources[name]}
+		if err := one.refresh(); err != nil {
+			faults = append(faults, Fault{name, err})
+		}
+		s.byName[name] = one
+	}
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return s, nil
+}
+
+// refresh reads the members, again when the file has changed.
+func (s *set) refresh() error {
+	var stamp fileStamp
+	if s.File != "" {
+		info, err := os.Stat(s.File)
+		switch {
+		case err != nil:
+			return err
+		case !info.Mode().IsRegular():
+			return errors.New("not a plain file")
+		case info.Size() > maxFile:
+			return fmt.Errorf("the file has more than %d bytes", maxFile)
+		}
+		stamp = fileStamp{info.Size(), info.ModTime(), true}
+	}
+	if s.members != nil && stamp == s.stamp {
+		return nil
+	}
+	lines := s.List
+	if s.File != "" {
+		more, err := readLines(s.File)
+		if err != nil {
+			return err
+		}
+		lines = append(lines[:len(lines):len(lines)], more...)
+	}
+	if len(lines) > maxMembers {
+		return fmt.Errorf("more than %d members", maxMembers)
+	}
+	s.stamp, s.members, s.texts = stamp, make(map[string]bool, len(lines)), provenance.Index{}
+	for _, line := range lines {
+		exact := provenance.Exact(s.Kind, line)
+		if s.members[exact] || exact == "" {
+			continue
+		}
+		s.members[exact] = true
+		if s.Kind == effect.Text {
+			s.texts.Add(exact)
+		}
+	}
+	return nil
+}
+
+// Count returns the number of members of the list and the file.
+func (s Source) Count() (n int, err error) {
+	one := &set{Source: s}
+	err = one.refresh()
+	return len(one.members), err
+}
+
+func readLines(path string) (lines []string, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	scan := bufio.NewScanner(f)
+	scan.Buffer(nil, maxFile)
+	for scan.Scan() {
+		if line := strings.TrimSpace(scan.Text()); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return lines, scan.Err()
+}
+
+// Kind returns what the members of a set are; ok is false when there is no such set.
+func (s *Sets) Kind(name string) (kind sallyport.ValueKind, ok bool) {
+	if one := s.byName[name]; one != nil {
+		return one.Kind, true
+	}
+	return "", false
+}
+
+// Has reports whether a set has a value. The error is that the set cannot be read: then
+// it has none.
+func (s *Sets) Has(ctx context.Context, name, value string) (bool, error) {
+	one := s.byName[name]
+	if one == nil {
+		return false, fmt.Errorf("known.%s: %w", name, fs.ErrNotExist)
+	}
+	exact := provenance.Exact(one.Kind, value)
+	if ok, err := one.has(exact); ok || err != nil || s.grown == nil {
+		return ok, wrapSet(name, err)
+	}
+	more, err := s.grown(ctx, name)
+	return err == nil && more.has(one.Kind, exact), wrapSet(name, err)
+}
+
+func wrapSet(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("known.%s: %w", name, err)
+}
+
+func (s *set) has(exact string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refresh(); err != nil {
+		return false, err
+	}
+	return s.members[exact], nil
+}
+
+// Holds reports whether a set of the kind has a member, or a member of a set of the kind
+// text has it within.
+func (s *Sets) Holds(ctx context.Context, kind sallyport.ValueKind, exact string) (bool, error) {
+	for name, one := range s.byName {
+		if one.Kind != kind {
+			continue
+		}
+		ok, err := one.holds(exact)
+		if err == nil && !ok && s.grown != nil {
+			var more *Values
+			if more, err = s.grown(ctx, name); err == nil {
+				ok = more.holds(kind, exact)
+			}
+		}
+		if ok || err != nil {
+			return ok, wrapSet(name, err)
+		}
+	}
+	return false, nil
+}
+
+func (s *set) holds(exact string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refresh(); err != nil {
+		return false, err
+	}
+	return s.members[exact] || s.Kind == effect.Text && s.texts.Contains(exact), nil
+}
