@@ -1,0 +1,61 @@
+package ceiling
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// readSum reads the bound of an argument over a window.
+func (c *compiler) readSum(at place, v any) *Sum {
+	m, ok := v.(map[string]any)
+	if !ok {
+		c.addFault(at, "expected {max: NUMBER, per: WINDOW, by: ARGUMENT}")
+		return nil
+	}
+	s := &Sum{}
+	for _, word := range slices.Sorted(maps.Keys(m)) {
+		switch word {
+		case "max":
+			n, ok := m[word].(json.Number)
+			if _, exact := Exact(n); !ok || !exact {
+				c.addFault(at.within("max"), "expected a number of at most 40 digits")
+			}
+			s.Max = n
+		case "per":
+			text, _ := m[word].(string)
+			var ok bool
+			if s.Per, ok = readWindow(text); !ok {
+				c.addFault(at.within("per"), "expected a window such as 1h or 1d, at most 366d")
+			}
+		case "by":
+			if s.By, ok = m[word].(string); !ok || s.By == "" {
+				c.addFault(at.within("by"), "expected the name of an argument")
+			}
+		default:
+			c.addFault(at.within(word), "%q is no word of sum: expected max, per and by", word)
+		}
+	}
+	if s.Max == "" || s.Per == 0 {
+		c.addFault(at, "expected max and per")
+	}
+	return s
+}
+
+// maxWindow bounds the window of a sum.
+const maxWindow = 366 * 24 * time.Hour
+
+func readWindow(text string) (time.Duration, bool) {
+	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}
+	if len(text) < 2 {
+		return 0, false
+	}
+	unit := units[text[len(text)-1]]
+	n, err := strconv.ParseUint(text[:len(text)-1], 10, 31)
+	if err != nil || unit == 0 || n == 0 || time.Duration(n) > maxWindow/unit {
+		return 0, false
+	}
+	return time.Duration(n) * unit, true
+}
