@@ -31,6 +31,9 @@ type Principal struct {
 	// principal's client, so that the client may show them a held call. False
 	// means a program: its client would answer for itself.
 	Person bool
+	// Task narrows every session of the principal, whatever its sessions are narrowed
+	// to beside. Its Words do not count. nil narrows nothing.
+	Task *Task
 	// Personalities lists the roles that the principal may take; nil means any
 	// role.
 	Personalities []string
@@ -80,6 +83,9 @@ type Caller struct {
 	Turn, Messages int
 	// MemoryScope is the id under which memory tools store what they learn.
 	MemoryScope string
+	// Task is what the session is opened with, or narrowed to, by this call; nil
+	// leaves it as it is. The same task may come with each call.
+	Task *Task
 	// Exclude lists tools that this surface does not offer: by ID, or by name,
 	// which then excludes that name in every form. It takes precedence over
 	// everything else.
@@ -105,6 +111,20 @@ type Caller struct {
 	// Progress receives progress of every audience, already cleaned; nil drops
 	// it. It may be called from several goroutines.
 	Progress func(Progress)
+}
+
+// Task narrows a session to what a person asked for. A session that was narrowed is
+// never widened again: each further task narrows it more.
+type Task struct {
+	// Words are what the person asked for, in their own words. What they name does
+	// not count as untrusted. They count only in the first task of a session, and
+	// only when it comes before anything untrusted was read there.
+	Words string `json:"words,omitempty"`
+	// Tools lists the tools that the session may use: by name, by label as "@file",
+	// by server as "mcp__notes__*", or "*". nil means those of the role.
+	Tools []string `json:"tools,omitempty"`
+	// Arguments holds ceilings over arguments, as [Personality.Arguments] does.
+	Arguments map[string]json.RawMessage `json:"arguments,omitempty"`
 }
 
 // SessionKey identifies the session of a principal: the same session id from

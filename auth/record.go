@@ -53,6 +53,9 @@ type Record struct {
 	// [sallyport.Principal]. The configuration says so: a [Store] does not
 	// keep it, so that a principal of the state is none.
 	Person bool
+	// Task narrows every session of the principal; nil narrows nothing. A [Store] does
+	// not keep it: only the configuration has it.
+	Task *sallyport.Task
 	// Created and Rotated are when the record and its present token were
 	// made; they are zero for a record of the configuration.
 	Created, Rotated time.Time
@@ -157,7 +160,7 @@ func isBlank(r rune) bool { return unicode.IsSpace(r) || !unicode.IsGraphic(r) }
 func (r *Record) toPrincipal(defaults []string) sallyport.Principal {
 	return sallyport.Principal{
 		Name: r.Name, Permissions: unionOf(defaults, r.Permissions),
-		Personalities: slices.Clone(r.Personalities), Person: r.Person,
+		Personalities: slices.Clone(r.Personalities), Person: r.Person, Task: r.Task,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -69,7 +70,8 @@ func (a *watchedBody) isSame() bool {
 // samePrincipal reports whether a principal is the same and may do the same.
 func samePrincipal(a, b *sallyport.Principal) bool {
 	return a.Name == b.Name && slices.Equal(a.Permissions, b.Permissions) &&
-		slices.Equal(a.Personalities, b.Personalities) && (a.Personalities == nil) == (b.Personalities == nil) && a.Person == b.Person
+		slices.Equal(a.Personalities, b.Personalities) && (a.Personalities == nil) == (b.Personalities == nil) && a.Person == b.Person &&
+		reflect.DeepEqual(a.Task, b.Task)
 }
 
 // watchRequest ends a request together with the token that let it in: a body
