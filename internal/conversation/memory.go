@@ -1,0 +1,188 @@
+// Package conversation keeps what conversations were told and have read, for registries
+// that follow each other: the tasks of their sessions, and the untrusted texts from which
+// an argument may come.
+package conversation
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/digest"
+	"github.com/sallyport/sallyport/internal/provenance"
+)
+
+const (
+	// maxTasks bounds how often a session is narrowed.
+	maxTasks = 16
+	// maxSessions bounds the sessions whose tasks are kept in memory; others are read
+	// from the store again.
+	maxSessions = 10_000
+)
+
+// Memory is what conversations were told and have read. It is safe for concurrent use.
+type Memory struct {
+	// Reads holds what sessions read. It is in memory alone: a session that another
+	// process has read for is known as such, and every value in it counts as untrusted.
+	Reads provenance.Sessions
+
+	store sallyport.KV // nil keeps tasks in memory alone
+
+	narrowing sync.Mutex // one at a time, since each is on top of the one before
+
+	mu   sync.Mutex
+	kept map[string]keptTask // by session key
+}
+
+// keptTask is what a session was narrowed to, nil for nothing, when it was read.
+type keptTask struct {
+	*Task
+	read time.Time
+}
+
+// fresh is how long a task is kept before the store is asked again, which other processes
+// write, too.
+const fresh = 250 * time.Millisecond
+
+// New returns an empty memory. Tasks keeps what sessions were narrowed to; nil keeps it
+// in memory.
+func New(tasks sallyport.KV) *Memory { return &Memory{store: tasks} }
+
+// Task is what a session was opened with, and narrowed to since.
+type Task struct {
+	// Words are the person's, of the first task.
+	Words string `json:"words,omitempty"`
+	// Tasks lists every task that the session was narrowed to.
+	Tasks []sallyport.Task `json:"tasks"`
+
+	words Words
+}
+
+// With returns the task narrowed once more, which is not kept. A nil t is none yet.
+func (t *Task) With(more sallyport.Task) *Task {
+	if t == nil {
+		return &Task{Tasks: []sallyport.Task{more}}
+	}
+	return &Task{Words: t.Words, Tasks: append(slices.Clip(t.Tasks), more), words: t.words}
+}
+
+// Spoken returns the words of the person in the form that values are looked for in.
+func (t *Task) Spoken() Words { return t.words }
+
+// Task returns what a session was narrowed to, nil for nothing. The value is shared: read
+// only.
+func (b *Memory) Task(ctx context.Context, session string) (*Task, error) {
+	b.mu.Lock()
+	was, known := b.kept[session]
+	b.mu.Unlock()
+	if b.store == nil || known && time.Since(was.read) < fresh {
+		return was.Task, nil
+	}
+	return b.readTask(ctx, session)
+}
+
+// readTask reads a task from the store.
+func (b *Memory) readTask(ctx context.Context, session string) (*Task, error) {
+	text, ok, err := b.store.Get(ctx, taskKey(session))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return b.keep(session, nil), nil
+	}
+	t := new(Task)
+	if err := json.Unmarshal([]byte(text), t); err != nil {
+		return nil, fmt.Errorf("a kept task: %w", err)
+	}
+	t.words = newWords(t.Words)
+	return b.keep(session, t), nil
+}
+
+// keep keeps a task and returns what the session is narrowed to: a task that the store
+// has lost, since it was not used for long, still counts here.
+func (b *Memory) keep(session string, t *Task) *Task {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.kept == nil || b.store != nil && len(b.kept) >= maxSessions {
+		b.kept = map[string]keptTask{}
+	}
+	if was := b.kept[session].Task; was != nil && (t == nil || len(t.Tasks) < len(was.Tasks)) {
+		t = was
+	}
+	b.kept[session] = keptTask{t, time.Now()}
+	return t
+}
+
+// taskKey is the key of a session's task in the store.
+func taskKey(session string) string { return digest.Text([]byte(session)) }
+
+// Narrow narrows a session further. The words of the first task count when nothing
+// untrusted was read before it.
+func (b *Memory) Narrow(ctx context.Context, session string, asked sallyport.Task, readNothing func() (bool, error)) (*Task, error) {
+	was, err := b.Task(ctx, session)
+	if err != nil || was.has(&asked) {
+		return was, err
+	}
+	b.narrowing.Lock()
+	defer b.narrowing.Unlock()
+	if b.store == nil {
+		was, err = b.Task(ctx, session)
+	} else {
+		was, err = b.readTask(ctx, session)
+	}
+	if err != nil || was.has(&asked) {
+		return was, err
+	}
+	next := &Task{}
+	if was != nil {
+		next.Words, next.Tasks = was.Words, slices.Clone(was.Tasks)
+	} else if asked.Words != "" {
+		untouched, err := readNothing()
+		if err != nil {
+			return nil, err
+		}
+		if untouched {
+			next.Words = asked.Words
+		}
+	}
+	if b.store == nil && was == nil && b.isFull() {
+		return nil, errors.New("too many sessions were narrowed")
+	}
+	if len(next.Tasks) == maxTasks {
+		return nil, errors.New("the session was narrowed too often")
+	}
+	next.Tasks, next.words = append(next.Tasks, asked), newWords(next.Words)
+	if b.store != nil {
+		text, err := json.Marshal(next)
+		if err == nil {
+			err = b.store.Set(ctx, taskKey(session), string(text), sallyport.SessionFactAge)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b.keep(session, next), nil
+}
+
+// isFull reports whether the memory holds the tasks of as many sessions as it may.
+func (b *Memory) isFull() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.kept) >= maxSessions
+}
+
+// has reports whether the session was narrowed to a task. A nil t was to none.
+func (t *Task) has(asked *sallyport.Task) bool {
+	return t != nil && slices.ContainsFunc(t.Tasks, func(own sallyport.Task) bool { return sameTask(&own, asked) })
+}
+
+func sameTask(a, b *sallyport.Task) bool {
+	left, err := json.Marshal(a)
+	right, bad := json.Marshal(b)
+	return err == nil && bad == nil && string(left) == string(right)
+}
