@@ -1,0 +1,88 @@
+package conversation_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/conversation"
+)
+
+// slowKV is a store that other calls come between.
+type slowKV struct {
+	sallyport.KV
+	mu     sync.Mutex
+	values map[string]string
+}
+
+func (s *slowKV) Get(_ context.Context, key string) (string, bool, error) {
+	time.Sleep(time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, ok := s.values[key]
+	return v, ok, nil
+}
+
+func (s *slowKV) Set(_ context.Context, key, value string, _ time.Duration) error {
+	time.Sleep(time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.values[key] = value
+	return nil
+}
+
+// TestTasksAtOnceAllCount: of calls at once, each narrows the session.
+func TestTasksAtOnceAllCount(t *testing.T) {
+	t.Parallel()
+	m := conversation.New(&slowKV{values: map[string]string{}})
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			if _, err := m.Narrow(t.Context(), "s", sallyport.Task{Tools: []string{fmt.Sprint(i)}}, readNothing); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got, err := m.Task(t.Context(), "s"); err != nil || got == nil || len(got.Tasks) != 8 {
+		t.Errorf("Task() = %+v, %v, want all of 8", got, err)
+	}
+}
+
+// TestATaskOfAnotherProcessCounts: a session without a task that another process narrows
+// is narrow here, too, and stays so when the store forgets it.
+func TestATaskOfAnotherProcessCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowKV{values: map[string]string{}}
+		here, there := conversation.New(store), conversation.New(store)
+		count := func() int {
+			t.Helper()
+			time.Sleep(time.Second)
+			got, err := here.Task(t.Context(), "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got == nil {
+				return 0
+			}
+			return len(got.Tasks)
+		}
+		if n := count(); n != 0 {
+			t.Fatalf("%d tasks before there is one", n)
+		}
+		narrow(t, there, "s", sallyport.Task{Tools: []string{"pay"}}, readNothing)
+		if n := count(); n != 1 {
+			t.Errorf("%d tasks, want that of the other process", n)
+		}
+		narrow(t, here, "s", sallyport.Task{Tools: []string{"look"}}, readNothing)
+		clear(store.values)
+		if n := count(); n != 2 {
+			t.Errorf("%d tasks once the store forgot them, want 2", n)
+		}
+	})
+}
