@@ -1,6 +1,7 @@
 package sallyport
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -37,6 +38,12 @@ type Personality struct {
 	// Input is the ceiling of what tools may ask behind their caller. nil means
 	// that the declaration stands, an empty list that tools may ask nothing.
 	Input []InputKind
+	// Arguments holds ceilings over the arguments of tools: by name, by label as
+	// "@file", by server as "mcp__notes__*", or "*". All that match a tool count. Each
+	// is a JSON Schema over the arguments, or an object that has one for each of
+	// them, with the words known, sum, from_untrusted and else; false permits no
+	// call. nil means that what the tools declare stands.
+	Arguments map[string]json.RawMessage
 	// Approvals lists the tools whose calls a human approves; nil means none.
 	Approvals *Approvals
 	// DeclarationsStand has what the operator declared for an MCP server or an
