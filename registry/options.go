@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/conversation"
 )
 
 // Recorder keeps the record of calls. Record returns when the event is
@@ -55,6 +56,9 @@ type Options struct {
 	// Facts keeps what sessions and principals have read; nil keeps it in the
 	// memory of this registry.
 	Facts sallyport.FactStore
+	// Conversations is what conversations read, and is shared by registries that
+	// follow each other; nil means one of the registry's own.
+	Conversations *conversation.Memory
 	// NoConversation says that what the calls answer reaches no model: nothing
 	// is kept of what they read, and no rule about it holds them.
 	NoConversation bool

@@ -22,6 +22,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/approvals"
+	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/schema"
 )
@@ -75,6 +76,9 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 	r.ownPlaces = sync.OnceValue(r.newPlaces)
 	r.cache = newResultCache(r.o.CacheEntries)
 	r.facts = newConversationFacts(r.o.Facts)
+	if r.conversations = r.o.Conversations; r.conversations == nil {
+		r.conversations = conversation.New(nil)
+	}
 	if _, err := r.knownCleaner(context.Background()); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}

@@ -8,20 +8,22 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/approvals"
+	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/schema"
 )
 
 // Registry holds tools and decides calls. It is safe for concurrent use.
 type Registry struct {
-	o        Options
-	backends sallyport.Backends
-	schemas  *schema.Cache
-	cache    *resultCache
-	cleaner  atomic.Pointer[knownSecrets]
-	workers  *workerPool
-	runs     *Runs
-	facts    *conversationFacts
+	o             Options
+	backends      sallyport.Backends
+	schemas       *schema.Cache
+	cache         *resultCache
+	cleaner       atomic.Pointer[knownSecrets]
+	workers       *workerPool
+	runs          *Runs
+	facts         *conversationFacts
+	conversations *conversation.Memory
 
 	roles sync.Map // personality name -> *compiledRole
 	lists roleLists
