@@ -1,9 +1,12 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -19,7 +22,16 @@ const (
 
 // flowHold says why what was read before holds a call: in words for those who
 // decide and for the caller, and the key of the rule. Empty when it does not.
-type flowHold struct{ why, because, key string }
+//
+// Several reasons may hold a call: the key is that of the first, keys those of all, a
+// line each. Those of ceilings end with the word that holds the call: a person who let an
+// argument exceed a bound has not said that it may come from untrusted content.
+type flowHold struct {
+	why, because, key, keys string
+	// unknown is every value that holds the call since it is in no set, with the
+	// sets that could have it; nil when something else holds the call too.
+	unknown map[string][]string
+}
 
 // checkTaint applies the flow rules to what was read before: a call that may
 // carry data out, once private data and untrusted content were read, is held
@@ -117,6 +129,38 @@ func (c *call) applyFlowRules(known []sallyport.FactMark) bool {
 	return c.refuse(sallyport.Decision{
 		Step: sallyport.StepApprove, Why: why, Source: c.role.sourceOf(key), Fix: c.flowFix(key),
 	}, sallyport.CodePermissionDenied, "Permission denied: "+c.q.Tool+" may not run after "+what)
+}
+
+// betweenKeys stands between keys: names of arguments may have blanks.
+const betweenKeys = "\n"
+
+// add adds reasons. Those that hold the call already are not told again.
+func (h *flowHold) add(more *flowHold) {
+	keys := cmp.Or(more.keys, more.key)
+	if h.why == "" {
+		*h = *more
+		h.keys = keys
+		return
+	}
+	for key := range strings.SplitSeq(keys, betweenKeys) {
+		if !h.has(key) {
+			h.keys += betweenKeys + key
+		}
+	}
+	if !strings.Contains(h.why, more.why) {
+		h.why += "; " + more.why
+	}
+	if h.unknown == nil || more.unknown == nil {
+		h.unknown = nil
+		return
+	}
+	h.unknown = maps.Clone(h.unknown)
+	maps.Copy(h.unknown, more.unknown)
+}
+
+// has reports whether a key is among those that hold the call.
+func (h *flowHold) has(key string) bool {
+	return strings.Contains(betweenKeys+h.keys+betweenKeys, betweenKeys+key+betweenKeys)
 }
 
 func (c *call) flowReason(key string, private, untrusted *sallyport.FactMark) (what, why string) {
