@@ -20,6 +20,17 @@ type toolCeiling struct {
 	text     string          // of all, for digests
 }
 
+// ceilingFor returns what the role says of the arguments of a tool.
+func (ro *compiledRole) ceilingFor(e *toolEntry, r *Registry) *toolCeiling {
+	v, ok := ro.ceilings.Load(e)
+	if !ok {
+		v, _ = ro.ceilings.LoadOrStore(e, new(toolCeiling))
+	}
+	tc := v.(*toolCeiling)
+	tc.once.Do(func() { tc.compile(ro, e, r.hasSet) })
+	return tc
+}
+
 func (tc *toolCeiling) compile(ro *compiledRole, e *toolEntry, hasSet func(string) bool) {
 	tc.narrowed = e.tool.Schema
 	var faults []error
@@ -52,5 +63,19 @@ func (e *toolEntry) declaredTo(key string) json.RawMessage {
 		return nil
 	}
 	return e.args.Raw()
+}
+
+// hasCeilings reports whether the role says something of arguments of tools.
+func (ro *compiledRole) hasCeilings() bool {
+	return ro.personality != nil && len(ro.personality.Arguments) > 0
+}
+
+// hasSet reports whether the configuration has a set of values of a name.
+func (r *Registry) hasSet(name string) bool {
+	if r.o.Known == nil {
+		return false
+	}
+	_, ok := r.o.Known.Kind(name)
+	return ok
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/conversation"
+	"github.com/sallyport/sallyport/internal/known"
 )
 
 // Recorder keeps the record of calls. Record returns when the event is
@@ -59,6 +60,9 @@ type Options struct {
 	// Conversations is what conversations read, and is shared by registries that
 	// follow each other; nil means one of the registry's own.
 	Conversations *conversation.Memory
+	// Known says what the sets of values hold that ceilings over arguments name; nil
+	// knows no set.
+	Known known.Lookup
 	// NoConversation says that what the calls answer reaches no model: nothing
 	// is kept of what they read, and no rule about it holds them.
 	NoConversation bool

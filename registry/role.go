@@ -29,6 +29,7 @@ type compiledRole struct {
 	// commandLine returns a command of an operator as it is typed.
 	commandLine func(command string) string
 	scopes      sync.Map // *toolEntry -> *compiledScope
+	ceilings    sync.Map // *toolEntry -> *toolCeiling
 
 	mu      sync.Mutex
 	retired []*scoped.Scope // closed with the role, for calls may run in them
