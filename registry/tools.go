@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/approvals"
+	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/schema"
@@ -29,6 +30,9 @@ type Registry struct {
 	lists roleLists
 	// ownPlaces is used where no other places are wired.
 	ownPlaces func() *place.Map
+
+	taskMu   sync.Mutex
+	taskKept map[taskCeilingKey]*ceiling.Ceiling // those of tasks
 
 	mu       sync.RWMutex
 	tools    map[string]*toolEntry // by their ID

@@ -1,0 +1,60 @@
+package registry
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"github.com/sallyport/sallyport/internal/ceiling"
+	"github.com/sallyport/sallyport/internal/conversation"
+)
+
+// taskPrefix begins the keys of a task's ceilings, which are not the role's.
+const taskPrefix = "task.arguments."
+
+// taskCeilings returns the ceilings of a session's tasks over a tool.
+func (r *Registry) taskCeilings(t *conversation.Task, e *toolEntry) (list []*ceiling.Ceiling, err error) {
+	for i := range t.Tasks {
+		for _, key := range slices.Sorted(maps.Keys(t.Tasks[i].Arguments)) {
+			if !listsTool([]string{key}, &e.tool) {
+				continue
+			}
+			one, err := r.taskCeiling(e, key, t.Tasks[i].Arguments[key])
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, one)
+		}
+	}
+	return list, nil
+}
+
+// maxTaskCeilings bounds the compiled ceilings of tasks that are kept.
+const maxTaskCeilings = 1000
+
+// taskCeiling compiles a ceiling of a task. Each call of a session asks for the same one.
+func (r *Registry) taskCeiling(e *toolEntry, key string, raw json.RawMessage) (*ceiling.Ceiling, error) {
+	k := taskCeilingKey{e, key, string(raw)}
+	r.taskMu.Lock()
+	one := r.taskKept[k]
+	r.taskMu.Unlock()
+	if one != nil {
+		return one, nil
+	}
+	one, err := ceiling.Compile(taskPrefix+key, raw, e.declaredTo(key), r.hasSet)
+	if err != nil {
+		return nil, err
+	}
+	r.taskMu.Lock()
+	defer r.taskMu.Unlock()
+	if r.taskKept == nil || len(r.taskKept) >= maxTaskCeilings {
+		r.taskKept = map[taskCeilingKey]*ceiling.Ceiling{}
+	}
+	r.taskKept[k] = one
+	return one, nil
+}
+
+// taskCeilingKey is a ceiling of a task over one tool.
+type taskCeilingKey struct {
+	entry     *toolEntry
+	key, text string
+}
