@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/ceiling"
+	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/deadline"
 	"github.com/sallyport/sallyport/schema"
 	"github.com/sallyport/sallyport/scoped"
@@ -26,20 +28,26 @@ type call struct {
 	ender   atomic.Pointer[deadline.Context]
 	ending  atomic.Pointer[Ended] // why the gate ended it; nil while it did not
 
-	late   bool // the registry is closed
-	entry  *toolEntry
-	role   *compiledRole
-	doc    schema.Document
-	scope  *scoped.Scope
-	grant  *sallyport.Grant
-	level  sallyport.Level      // of the children; empty when none can be started
-	key    string               // of the cache; empty when the tool does not ask for it
-	facts  sallyport.Facts      // what the call does to its conversation
-	hold   flowHold             // what was read before holds the call
-	asked  string               // the key of the hold when awaitApproval looked at it
-	marks  []sallyport.FactMark // what was known to be read before
-	judged bool                 // some flow rule may apply to the call
-	named  []string             // what the names of the grant stand for; nil before that is asked
+	late    bool // the registry is closed
+	entry   *toolEntry
+	role    *compiledRole
+	doc     schema.Document
+	scope   *scoped.Scope
+	grant   *sallyport.Grant
+	level   sallyport.Level                      // of the children; empty when none can be started
+	key     string                               // of the cache; empty when the tool does not ask for it
+	facts   sallyport.Facts                      // what the call does to its conversation
+	task    *conversation.Task                   // what the session was narrowed to; nil for nothing
+	words   conversation.Words                   // what the person told the session
+	limits  []*ceiling.Ceiling                   // the ceilings over the arguments, once they were asked for
+	limited bool                                 // they were
+	above   flowHold                             // an argument above the role's ceiling holds the call
+	amounts []ceiling.Amount                     // what counts for bounds over a window
+	hold    flowHold                             // what was read before, or an argument, holds the call
+	asked   string                               // the key of the hold when awaitApproval looked at it
+	marks   []sallyport.FactMark                 // what was known to be read before
+	judged  bool                                 // some flow rule may apply to the call
+	named   []string                             // what the names of the grant stand for; nil before that is asked
 
 	result  sallyport.Result // as the tool or a step left it
 	cleaned cleanedResult    // as it leaves; set by cleanResult
