@@ -3,6 +3,7 @@ package registry
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -70,6 +71,27 @@ func (ro *compiledRole) hasCeilings() bool {
 	return ro.personality != nil && len(ro.personality.Arguments) > 0
 }
 
+// ceilings returns those of the role and of the session's task over the tool.
+func (c *call) ceilings() (list []*ceiling.Ceiling, err error) {
+	if c.limited {
+		return c.limits, nil
+	}
+	if c.role.hasCeilings() {
+		tc := c.role.ceilingFor(c.entry, c.r)
+		list, err = tc.list, tc.err
+	}
+	if c.task != nil && err == nil {
+		var more []*ceiling.Ceiling
+		more, err = c.r.taskCeilings(c.task, c.entry)
+		list = append(slices.Clip(list), more...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.limits, c.limited = list, true
+	return list, nil
+}
+
 // hasSet reports whether the configuration has a set of values of a name.
 func (r *Registry) hasSet(name string) bool {
 	if r.o.Known == nil {
@@ -77,5 +99,42 @@ func (r *Registry) hasSet(name string) bool {
 	}
 	_, ok := r.o.Known.Kind(name)
 	return ok
+}
+
+// ceilingSource is where a ceiling stands; empty for that of a task.
+func (c *call) ceilingSource(key string) string {
+	if isOfTask(key) {
+		return ""
+	}
+	return c.role.sourceOf(key)
+}
+
+// ceilingFix is the smallest change that would let an argument pass.
+func (c *call) ceilingFix(o *ceiling.Outside) string {
+	switch {
+	case isOfTask(o.Key):
+		return ""
+	case len(o.Sets) > 0:
+		return fmt.Sprintf("add the value to known.%s, or change personalities.%s.%s", o.Sets[0], c.role.name(), o.Key)
+	}
+	return "change personalities." + c.role.name() + "." + o.Key
+}
+
+func (c *call) refuseUnreadCeiling(err error) bool {
+	c.logFault("ceiling over arguments", err)
+	key := "arguments"
+	if faults, ok := errors.AsType[ceiling.Faults](err); ok {
+		key = faults[0].Key
+	}
+	return c.refuse(sallyport.Decision{
+		Step: sallyport.StepGrant, Capability: "arguments", Why: "the ceiling over arguments cannot be told: " + err.Error(), Source: c.role.sourceOf(key),
+	}, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+}
+
+// rulesUntrusted reports whether a ceiling over the tool says what becomes of values that
+// came out of untrusted content.
+func (c *call) rulesUntrusted() bool {
+	ceilings, err := c.ceilings()
+	return err != nil || slices.ContainsFunc(ceilings, (*ceiling.Ceiling).RulesUntrusted)
 }
 

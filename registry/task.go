@@ -4,12 +4,17 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/conversation"
 )
 
 // taskPrefix begins the keys of a task's ceilings, which are not the role's.
 const taskPrefix = "task.arguments."
+
+// isOfTask reports whether a key is one of a session's task: the client that gave it
+// may change it, and no line of a file.
+func isOfTask(key string) bool { return strings.HasPrefix(key, taskPrefix) }
 
 // taskCeilings returns the ceilings of a session's tasks over a tool.
 func (r *Registry) taskCeilings(t *conversation.Task, e *toolEntry) (list []*ceiling.Ceiling, err error) {
