@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/ceiling"
+	"github.com/sallyport/sallyport/internal/provenance"
 )
 
 // toolCeiling is what a role says of the arguments of one tool.
@@ -101,6 +103,36 @@ func (r *Registry) hasSet(name string) bool {
 	return ok
 }
 
+// judgeOutside refuses the call for an argument that is outside, or says why it is held.
+func (c *call) judgeOutside(o *ceiling.Outside) bool {
+	said := saidOutside(o)
+	if o.Action == ceiling.Hold {
+		c.above.add(holdOutside(o))
+		return true
+	}
+	return c.refuse(sallyport.Decision{
+		Step: sallyport.StepGrant, Capability: "arguments", Resource: o.Pointer, Why: said + ": " + o.Why,
+		Source: c.ceilingSource(o.Key), Fix: c.ceilingFix(o),
+	}, sallyport.CodePermissionDenied, "Argument "+o.Pointer+" of "+c.q.Tool+" is outside the role's ceiling")
+}
+
+func saidOutside(o *ceiling.Outside) string {
+	if isOfTask(o.Key) {
+		return "argument " + o.Pointer + " is outside what the session was narrowed to"
+	}
+	return "argument " + o.Pointer + " is outside the role's ceiling"
+}
+
+// holdOutside says why an argument that is outside holds the call.
+func holdOutside(o *ceiling.Outside) *flowHold {
+	said := saidOutside(o)
+	h := &flowHold{why: said + ": " + o.Why, because: " because " + said, key: o.Key, keys: o.Key + o.Word}
+	if len(o.Sets) > 0 && o.Value != "" && !isOfTask(o.Key) {
+		h.unknown = map[string][]string{o.Value: o.Sets}
+	}
+	return h
+}
+
 // ceilingSource is where a ceiling stands; empty for that of a task.
 func (c *call) ceilingSource(key string) string {
 	if isOfTask(key) {
@@ -129,6 +161,28 @@ func (c *call) refuseUnreadCeiling(err error) bool {
 	return c.refuse(sallyport.Decision{
 		Step: sallyport.StepGrant, Capability: "arguments", Why: "the ceiling over arguments cannot be told: " + err.Error(), Source: c.role.sourceOf(key),
 	}, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+}
+
+// isKnown reports whether a value is a member of one of the sets, or the person's own.
+//
+// Values are compared in a form in which unseen characters do not count. The tool gets the
+// value as it is, so that one which is not what it looks like is no member.
+func (c *call) isKnown(ctx context.Context, sets []string, kind sallyport.ValueKind, value string) (bool, error) {
+	if !provenance.IsPlain(value) {
+		return false, nil
+	}
+	for _, set := range sets {
+		if c.r.o.Known == nil {
+			return false, nil
+		}
+		if ok, err := c.r.o.Known.Has(ctx, set, value); ok || err != nil {
+			return ok, err
+		}
+		if of, ok := c.r.o.Known.Kind(set); ok && kind == "" {
+			kind = of
+		}
+	}
+	return c.words.Hold(kind, provenance.Exact(kind, value)), nil
 }
 
 // rulesUntrusted reports whether a ceiling over the tool says what becomes of values that
