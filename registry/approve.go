@@ -38,7 +38,7 @@ const (
 // this call, which it takes before it goes on: when the program dies from
 // here on, the approval is spent and nothing runs twice.
 func (c *call) awaitApproval(ctx context.Context) bool {
-	c.asked = c.hold.key
+	c.asked = c.hold.keys
 	if c.hold.why == "" && !c.role.requiresApproval(&c.entry.tool) {
 		return c.allowStep(sallyport.StepApprove)
 	}
@@ -79,7 +79,7 @@ func (c *call) decisionWait(ctx context.Context) time.Duration {
 // awaitNewApproval waits once more when the call is held by another rule than
 // the one that awaitApproval knew: another call has read something since.
 func (c *call) awaitNewApproval(ctx context.Context) bool {
-	return c.hold.key == "" || c.hold.key == c.asked || c.awaitApproval(ctx)
+	return c.hold.keys == "" || c.hold.keys == c.asked || c.awaitApproval(ctx)
 }
 
 // StopWaiting ends the wait of every call that asks its caller or is held, now

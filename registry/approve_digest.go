@@ -36,9 +36,9 @@ func (c *call) approvalDigest(ctx context.Context) (string, error) {
 	h.addTexts("sallyport approval 1", c.q.Tool, c.entry.definition, string(c.doc.Canonical()), string(text), string(c.level),
 		c.caller.Principal.Name, c.caller.Personality, c.workspace(), c.caller.MemoryScope, c.approvalSession())
 	h.addTexts(c.grantTargets(ctx)...)
-	if c.hold.key != "" {
+	if c.hold.keys != "" {
 		// What was approved before something was read was approved without it.
-		h.addTexts("flow", c.hold.key)
+		h.addTexts("flow", c.hold.keys)
 	}
 	if c.grant.Attachments != nil {
 		for i := range c.caller.Attachments {

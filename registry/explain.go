@@ -181,25 +181,25 @@ func (c *call) predictFlow() {
 	if c.role.personality == nil || !c.predictFacts() {
 		return
 	}
-	action, key := c.flowRule(true, false)
-	if action == sallyport.FlowAllow {
+	rule := c.flowRule(true, false)
+	if rule.action == sallyport.FlowAllow {
 		return
 	}
 	why := "once untrusted content was read, each call is "
-	if key == keyAfterBoth && !c.facts.Private {
+	if rule.key == keyAfterBoth && !c.facts.Private && rule.concern != concernCall {
 		why = "once private data and untrusted content were read, each call is "
 	}
-	if action == sallyport.FlowApprove {
+	if rule.action == sallyport.FlowApprove {
 		why += "held until a person approves it"
 	} else {
 		why += "refused"
 	}
 	if c.isLocalOperator() {
-		if free, _ := c.flowRule(true, true); free == sallyport.FlowAllow {
+		if free := c.flowRule(true, true); free.action == sallyport.FlowAllow {
 			why += "; not for the local user at the command line"
 		}
 	}
-	c.addDecision(sallyport.Decision{Step: sallyport.StepApprove, Allowed: true, Why: why, Source: c.role.sourceOf(key)})
+	c.addDecision(sallyport.Decision{Step: sallyport.StepApprove, Allowed: true, Why: why, Source: c.role.sourceOf(rule.key)})
 }
 
 // mayHoldForFlow reports whether a flow rule may hold a call of a tool.
@@ -208,6 +208,5 @@ func (r *Registry) mayHoldForFlow(caller *sallyport.Caller, e *toolEntry) bool {
 	if c.role.personality == nil || !c.checkConfinement() || !c.predictFacts() {
 		return false
 	}
-	action, _ := c.flowRule(true, c.isLocalOperator())
-	return action == sallyport.FlowApprove
+	return c.flowRule(true, c.isLocalOperator()).action == sallyport.FlowApprove
 }

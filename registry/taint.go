@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/effect"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -44,8 +45,8 @@ func (c *call) checkTaint(ctx context.Context) bool {
 		return true
 	}
 	c.facts = c.entry.tool.Facts(c.grant, c.level, workspaceUnder(c.grant, c.workspace()))
-	action, _ := c.flowRule(true, c.isLocalOperator())
-	c.judged = action != sallyport.FlowAllow
+	rule := c.flowRule(true, c.isLocalOperator())
+	c.judged = rule.action != sallyport.FlowAllow || c.rulesUntrusted()
 	if !c.judged && !c.bringsFacts() {
 		return true
 	}
@@ -83,27 +84,52 @@ func (c *call) isLocalOperator() bool {
 	return c.caller.Platform == sallyport.PlatformCLI && c.caller.Principal.Name == sallyport.LocalPrincipal
 }
 
-// flowRule returns the strictest action, and its key, for the call once
-// untrusted content was read, and private data too.
-func (c *call) flowRule(private, local bool) (sallyport.FlowAction, string) {
+// appliedRule is the flow rule that is the strictest for a call.
+type appliedRule struct {
+	action sallyport.FlowAction
+	key    string
+	// concern says what of the call the rule is about.
+	concern flowConcern
+}
+
+// flowRule returns the strictest rule for the call once untrusted content was read, and
+// private data too.
+func (c *call) flowRule(private, local bool) appliedRule {
 	f, t := &c.role.personality.Flow, &c.entry.tool
-	after := sallyport.FlowAllow
-	if private && c.facts.Outward && !listsTool(f.Allow, t) {
-		after = f.AfterUntrustedPrivate
+	pass := appliedRule{action: sallyport.FlowAllow}
+	after := pass
+	if !listsTool(f.Allow, t) {
+		after = c.afterBoth(f.AfterUntrustedPrivate, private, local)
 	}
 	switch {
 	case listsTool(f.Refuse, t):
-		return sallyport.FlowRefuse, keyRefuse
-	case after == sallyport.FlowRefuse:
-		return after, keyAfterBoth
+		return appliedRule{sallyport.FlowRefuse, keyRefuse, concernCall}
+	case after.action == sallyport.FlowRefuse:
+		return after
 	case listsTool(f.Approve, t):
-		return sallyport.FlowApprove, keyApprove
-	case after == sallyport.FlowAllow, after == "" && local:
-		return sallyport.FlowAllow, ""
-	case after == "", after == sallyport.FlowApprove:
-		return sallyport.FlowApprove, keyAfterBoth
-	default: // an unknown word
-		return sallyport.FlowRefuse, keyAfterBoth
+		return appliedRule{sallyport.FlowApprove, keyApprove, concernCall}
+	default:
+		return after
+	}
+}
+
+// afterBoth returns what the rule about untrusted content and private data says of the
+// call. One that is written is about the whole call. The default rule is about what the
+// call carries; a call that cannot be taken back, or spends, needs no private data for
+// it.
+func (c *call) afterBoth(written sallyport.FlowAction, private, local bool) appliedRule {
+	concern, t := c.flowConcern(), &c.entry.tool
+	final := concern == concernCall || slices.Contains(t.Does, effect.Spending)
+	outward := c.facts.Outward || effect.CarriesOut(t.Does)
+	switch {
+	case !private && !final, written != "" && !outward && !final, written == "" && (local || concern == concernNothing):
+		return appliedRule{action: sallyport.FlowAllow}
+	case written == "":
+		return appliedRule{sallyport.FlowApprove, keyAfterBoth, concern}
+	case written == sallyport.FlowAllow, written == sallyport.FlowApprove:
+		return appliedRule{written, keyAfterBoth, concernCall}
+	default: // refuse, or an unknown word
+		return appliedRule{sallyport.FlowRefuse, keyAfterBoth, concernCall}
 	}
 }
 
@@ -117,19 +143,23 @@ func (c *call) applyFlowRules(known []sallyport.FactMark) bool {
 	if untrusted == nil {
 		return true
 	}
-	action, key := c.flowRule(private != nil || c.facts.Private, c.isLocalOperator())
-	if action == sallyport.FlowAllow {
+	rule := c.flowRule(private != nil || c.facts.Private, c.isLocalOperator())
+	if rule.action == sallyport.FlowAllow {
 		return true
 	}
-	what, why := c.flowReason(key, private, untrusted)
-	if action == sallyport.FlowApprove {
-		c.hold = flowHold{why: why, because: " because " + what + " before", key: key}
+	what, why := c.flowReason(rule.key, private, untrusted)
+	because := " because " + what + " before"
+	if rule.action == sallyport.FlowApprove {
+		c.addHold(flowHold{why: why, because: because, key: rule.key})
 		return true
 	}
 	return c.refuse(sallyport.Decision{
-		Step: sallyport.StepApprove, Why: why, Source: c.role.sourceOf(key), Fix: c.flowFix(key),
+		Step: sallyport.StepApprove, Why: why, Source: c.role.sourceOf(rule.key), Fix: c.flowFix(rule.key),
 	}, sallyport.CodePermissionDenied, "Permission denied: "+c.q.Tool+" may not run after "+what)
 }
+
+// addHold adds a reason to hold the call to those that there are.
+func (c *call) addHold(h flowHold) { c.hold.add(&h) }
 
 // betweenKeys stands between keys: names of arguments may have blanks.
 const betweenKeys = "\n"
@@ -167,6 +197,8 @@ func (c *call) flowReason(key string, private, untrusted *sallyport.FactMark) (w
 	switch {
 	case key != keyAfterBoth:
 		return "untrusted content was read", "the tool is listed, after untrusted content" + c.sourceOf(untrusted)
+	case c.flowConcern() == concernCall:
+		return "untrusted content was read", "it cannot be taken back, after untrusted content" + c.sourceOf(untrusted)
 	case private == nil:
 		return "untrusted content was read",
 			"it may itself read private data, and carry data out or write outside the workspace, after untrusted content" + c.sourceOf(untrusted)
