@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/known"
+	"github.com/sallyport/sallyport/internal/sums"
 )
 
 // Recorder keeps the record of calls. Record returns when the event is
@@ -63,6 +64,9 @@ type Options struct {
 	// Known says what the sets of values hold that ceilings over arguments name; nil
 	// knows no set.
 	Known known.Lookup
+	// Sums counts amounts over windows, which ceilings over arguments may bound. nil
+	// refuses the calls that such a bound is about.
+	Sums *sums.Book
 	// NoConversation says that what the calls answer reaches no model: nothing
 	// is kept of what they read, and no rule about it holds them.
 	NoConversation bool

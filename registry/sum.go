@@ -1,0 +1,60 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"strings"
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/ceiling"
+	"github.com/sallyport/sallyport/internal/sums"
+)
+
+// checkSums says of each bound over a window whether the call would exceed it. What it
+// adds is counted once nothing else can refuse the call: see consumeSums.
+func (c *call) checkSums(ctx context.Context) bool {
+	adds := map[sums.Key]*big.Rat{} // what the call adds to each sum
+	for i := range c.amounts {
+		a := &c.amounts[i]
+		if c.r.o.Sums == nil {
+			return c.refuseUnreadCeiling(fmt.Errorf("%s: no store of sums is wired", a.Key))
+		}
+		key := c.sumKey(a)
+		total, err := c.r.o.Sums.Total(ctx, key, a.Sum.Per)
+		if err != nil {
+			return c.refuseUnreadCeiling(err)
+		}
+		if adds[key] == nil {
+			adds[key] = new(big.Rat)
+		}
+		adds[key].Add(adds[key], a.Value)
+		if total.Add(total, adds[key]).Cmp(boundOf(a)) > 0 && !c.judgeOutside(c.exceeded(a)) {
+			return false
+		}
+	}
+	return true
+}
+
+func boundOf(a *ceiling.Amount) *big.Rat {
+	bound, ok := ceiling.Exact(a.Sum.Max)
+	if !ok {
+		return new(big.Rat) // it was read when the ceiling was compiled
+	}
+	return bound
+}
+
+// exceeded describes a bound that the call would exceed.
+func (c *call) exceeded(a *ceiling.Amount) *ceiling.Outside {
+	why := fmt.Sprintf("with it, the sum over %s would be more than %s", windowText(a.Sum.Per), a.Sum.Max)
+	if a.Sum.By != "" {
+		why += " for this " + a.Sum.By
+	}
+	return &ceiling.Outside{Pointer: a.Pointer, Key: a.Key, Word: ceiling.WordSum, Why: why, Action: a.Action}
+}
+
+// sumKey names what a bound counts: the tool, the principal, the bound with its window,
+// and the value of the argument that it names. A shorter window forgets earlier.
+func (c *call) sumKey(a *ceiling.Amount) sums.Key {
+	bound := []string{c.entry.id, sallyport.SessionKey(c.caller.Principal.Name, ""), a.Key, a.Sum.Per.String()}
+	return sums.Key{Bound: strings.Join(bound, "\x00"), By: a.By}
+}
