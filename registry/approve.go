@@ -45,7 +45,11 @@ func (c *call) awaitApproval(ctx context.Context) bool {
 	if !c.probeAccess(ctx) {
 		return false
 	}
-	digest, err := c.approvalDigest(ctx)
+	attached, err := c.attachmentTexts(ctx)
+	if err != nil {
+		return c.refuseUnavailable(err)
+	}
+	digest, err := c.approvalDigest(ctx, attached)
 	if err != nil {
 		return c.refuseUnavailable(err)
 	}

@@ -25,29 +25,39 @@ import (
 // The conversation is not bound, because a repeat may come from another one,
 // unless the tool keeps data of its conversation. Nor is what the grant
 // dropped, which tells lines of the configuration.
-func (c *call) approvalDigest(ctx context.Context) (string, error) {
-	grant := *c.grant
-	grant.Dropped = nil
-	text, err := json.Marshal(&grant)
+func (c *call) approvalDigest(ctx context.Context, attached []string) (string, error) {
+	grant, err := c.grantText()
 	if err != nil {
-		return "", fmt.Errorf("encoding the grant: %w", err)
+		return "", err
 	}
 	h := textHasher{sha256.New()}
-	h.addTexts("sallyport approval 1", c.q.Tool, c.entry.definition, string(c.doc.Canonical()), string(text), string(c.level),
+	h.addTexts("sallyport approval 1", c.q.Tool, c.entry.definition, string(c.doc.Canonical()), grant, string(c.level),
 		c.caller.Principal.Name, c.caller.Personality, c.workspace(), c.caller.MemoryScope, c.approvalSession())
 	h.addTexts(c.grantTargets(ctx)...)
 	if c.hold.keys != "" {
 		// What was approved before something was read was approved without it.
 		h.addTexts("flow", c.hold.keys)
 	}
-	if c.grant.Attachments != nil {
-		for i := range c.caller.Attachments {
-			if err := c.addAttachment(ctx, h, &c.caller.Attachments[i]); err != nil {
-				return "", err
-			}
-		}
+	ceilings, err := c.ceilings()
+	if err != nil {
+		return "", err
 	}
+	for _, one := range ceilings {
+		h.addTexts("ceiling", one.Key, one.Text)
+	}
+	h.addTexts(attached...)
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// grantText returns the grant as text, without what it dropped.
+func (c *call) grantText() (string, error) {
+	grant := *c.grant
+	grant.Dropped = nil
+	text, err := json.Marshal(&grant)
+	if err != nil {
+		return "", fmt.Errorf("encoding the grant: %w", err)
+	}
+	return string(text), nil
 }
 
 // grantTargets returns what the names of the grant stand for now, the
@@ -92,23 +102,39 @@ func (c *call) approvalSession() string {
 	return ""
 }
 
-// addAttachment binds what a tool would open. The ref is another one at every
-// turn, so that the content counts.
-func (c *call) addAttachment(ctx context.Context, h textHasher, a *sallyport.Attachment) (err error) {
+// attachmentTexts returns what the tool would open of the turn, four texts for
+// each attachment; nothing when it is granted none. The ref is another one at
+// every turn, so that the content counts.
+func (c *call) attachmentTexts(ctx context.Context) (texts []string, err error) {
+	if c.grant.Attachments == nil {
+		return nil, nil
+	}
+	for i := range c.caller.Attachments {
+		a := &c.caller.Attachments[i]
+		content, err := c.digestAttachment(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, string(a.Kind), a.Name, a.MediaType, content)
+	}
+	return texts, nil
+}
+
+// digestAttachment returns the digest of the content of an attachment.
+func (c *call) digestAttachment(ctx context.Context, a *sallyport.Attachment) (digest string, err error) {
 	if c.r.backends.Attachments == nil {
-		return errors.New("attachments are granted and not wired")
+		return "", errors.New("attachments are granted and not wired")
 	}
 	r, err := c.r.backends.Attachments.Open(ctx, a.Ref)
 	if err != nil {
-		return fmt.Errorf("reading an attachment: %w", err)
+		return "", fmt.Errorf("reading an attachment: %w", err)
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	content := sha256.New()
 	if _, err := io.Copy(content, r); err != nil {
-		return fmt.Errorf("reading an attachment: %w", err)
+		return "", fmt.Errorf("reading an attachment: %w", err)
 	}
-	h.addTexts(string(a.Kind), a.Name, a.MediaType, string(content.Sum(nil)))
-	return nil
+	return string(content.Sum(nil)), nil
 }
 
 // textHasher hashes texts, each after its length.
