@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 	"unicode"
 
@@ -259,8 +258,8 @@ func (c *call) refuseUnapproved(why string, code sallyport.Code, text string) bo
 func (c *call) refuseWith(why, fix string, code sallyport.Code, text string) bool {
 	d := sallyport.Decision{Step: sallyport.StepApprove, Why: why, Source: c.role.sourceOf("approvals.require"), Fix: fix}
 	if c.hold.key != "" {
-		d.Why, d.Source = why+": "+c.hold.why, c.role.sourceOf(c.hold.key)
-		d.Fix = strings.TrimPrefix(fix+", or "+c.flowFix(c.hold.key), ", or ")
+		d.Why, d.Source = why+": "+c.hold.why, c.ceilingSource(c.hold.key)
+		d.Fix = joinFixes(fix, c.flowFix(c.hold.key))
 	}
 	return c.refuse(d, code, text)
 }

@@ -52,7 +52,8 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		!c.checkConfinement(),
 		!c.checkPermissions(),
 		!c.validateArgs(),
-		!c.checkResourceURI():
+		!c.checkResourceURI(),
+		!c.checkCeiling(ctx):
 		return c.finishRefused(ctx)
 	case caller.DryRun:
 		return c.describeDryRun(ctx)

@@ -68,6 +68,43 @@ func (e *toolEntry) declaredTo(key string) json.RawMessage {
 	return e.args.Raw()
 }
 
+// checkCeiling holds the arguments to what the role says of them. One that holds the
+// call has a reason afterwards, which awaitApproval shows to people.
+func (c *call) checkCeiling(ctx context.Context) bool {
+	ceilings, err := c.ceilings()
+	if err != nil {
+		return c.refuseUnreadCeiling(err)
+	}
+	return len(ceilings) == 0 || c.holdTo(ctx, ceilings)
+}
+
+// holdTo judges the arguments by ceilings.
+func (c *call) holdTo(ctx context.Context, ceilings []*ceiling.Ceiling) bool {
+	rules := ceiling.Rules{
+		KindOf: func(path string) sallyport.ValueKind { return c.entry.tool.Destinations[path] },
+		IsKnown: func(sets []string, kind sallyport.ValueKind, value string) (bool, error) {
+			return c.isKnown(ctx, sets, kind, value)
+		},
+	}
+	for _, one := range ceilings {
+		if one.IsForbidden() { // of the task: a tool that the role closes is not visible
+			return c.refuse(sallyport.Decision{Step: sallyport.StepVisible, Why: "the session was narrowed to permit no call of it"},
+				sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not permitted for this personality")
+		}
+		j, err := one.Check(c.doc.Value, &rules)
+		if err != nil {
+			return c.refuseUnreadCeiling(err)
+		}
+		for i := range j.Outside {
+			if !c.judgeOutside(&j.Outside[i]) {
+				return false
+			}
+		}
+		c.amounts = append(c.amounts, j.Amounts...)
+	}
+	return c.checkSums(ctx)
+}
+
 // hasCeilings reports whether the role says something of arguments of tools.
 func (ro *compiledRole) hasCeilings() bool {
 	return ro.personality != nil && len(ro.personality.Arguments) > 0

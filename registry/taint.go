@@ -41,6 +41,7 @@ type flowHold struct {
 //
 // Without a personality no flow rules apply.
 func (c *call) checkTaint(ctx context.Context) bool {
+	c.hold = c.above
 	if c.role.personality == nil || c.r.o.NoConversation {
 		return true
 	}
@@ -138,7 +139,7 @@ func (c *call) afterBoth(written sallyport.FlowAction, private, local bool) appl
 // Private data that the call itself may read counts like what was read
 // before: its arguments can name what was not read yet.
 func (c *call) applyFlowRules(known []sallyport.FactMark) bool {
-	c.hold = flowHold{}
+	c.hold = c.above
 	private, untrusted := newestMark(known, sallyport.FactPrivate), newestMark(known, sallyport.FactUntrusted)
 	if untrusted == nil {
 		return true
@@ -220,6 +221,12 @@ func (c *call) sourceOf(m *sallyport.FactMark) string {
 
 // flowFix is the smallest change that would let a call pass.
 func (c *call) flowFix(key string) string {
+	switch {
+	case isOfTask(key):
+		return ""
+	case strings.HasPrefix(key, "arguments."):
+		return "change personalities." + c.role.name() + "." + key
+	}
 	if key == keyAfterBoth {
 		return fmt.Sprintf("add %s to personalities.%s.safety.flow.allow, or sallyport principals forget %s",
 			c.entry.tool.Name, c.role.name(), text.ShellWord(c.caller.Principal.Name))
