@@ -165,19 +165,7 @@ func (h *heldCall) endNotice() {
 }
 
 func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
-	if h.waited && (h.r.workers.isClosing() || h.r.findEntry(h.q.Tool) != h.entry || h.r.roleFor(h.caller.Personality) != h.role) {
-		return true, h.refuseUndecided("the configuration changed while the call waited")
-	}
-	if before := h.named; h.waited && len(before) > 0 {
-		h.named = nil
-		if !slices.Equal(before, h.grantTargets(ctx)) {
-			return true, h.refuseUndecided("what a name stands for changed while the call waited")
-		}
-	}
-	if ctx.Err() != nil {
-		return true, h.refuseUndecided(h.undecidedReason(ctx))
-	}
-	if !h.stillAuthorized(ctx) {
+	if !h.mayStillRun(ctx) {
 		return true, false
 	}
 	ok, err := h.r.o.Approvals.Use(ctx, h.a.ID)
@@ -191,6 +179,24 @@ func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
 		Step: sallyport.StepApprove, Allowed: true, Why: fmt.Sprintf("approved by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, reasonSuffix(h.a.Reason)),
 	})
 	return true, true
+}
+
+// mayStillRun refuses the call when what a decision is bound to has changed
+// while it waited.
+func (h *heldCall) mayStillRun(ctx context.Context) bool {
+	if h.waited && (h.r.workers.isClosing() || h.r.findEntry(h.q.Tool) != h.entry || h.r.roleFor(h.caller.Personality) != h.role) {
+		return h.refuseUndecided("the configuration changed while the call waited")
+	}
+	if before := h.named; h.waited && len(before) > 0 {
+		h.named = nil
+		if !slices.Equal(before, h.grantTargets(ctx)) {
+			return h.refuseUndecided("what a name stands for changed while the call waited")
+		}
+	}
+	if ctx.Err() != nil {
+		return h.refuseUndecided(h.undecidedReason(ctx))
+	}
+	return (!h.waited || h.stillWithin(ctx)) && h.stillAuthorized(ctx)
 }
 
 // approvalRequest returns the call as those who decide see it.

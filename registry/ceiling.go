@@ -78,6 +78,25 @@ func (c *call) checkCeiling(ctx context.Context) bool {
 	return len(ceilings) == 0 || c.holdTo(ctx, ceilings)
 }
 
+// stillWithin holds the arguments of a call that waited to the ceilings once more: what
+// the sets hold may have changed. A person has decided about the reasons that were there
+// before, and about no other.
+func (h *heldCall) stillWithin(ctx context.Context) bool {
+	before, amounts := h.above, h.amounts
+	h.above, h.amounts = flowHold{}, nil
+	if !h.checkCeiling(ctx) {
+		return false
+	}
+	now := h.above
+	h.above, h.amounts = before, amounts
+	if more := before; now.why != "" {
+		if more.add(&now); more.keys != before.keys {
+			return h.refuseUndecided("what holds the call changed while it waited: " + now.why)
+		}
+	}
+	return true
+}
+
 // holdTo judges the arguments by ceilings.
 func (c *call) holdTo(ctx context.Context, ceilings []*ceiling.Ceiling) bool {
 	rules := ceiling.Rules{
