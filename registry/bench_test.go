@@ -290,3 +290,25 @@ func manyOver(b testing.TB, n, distinct int) []sallyport.Tool {
 	}
 	return out
 }
+
+// BenchmarkListWithCeilings lists 100 visible tools, each of which the role narrows.
+func BenchmarkListWithCeilings(b *testing.B) {
+	roles := &roleSet{}
+	p := &sallyport.Personality{Name: "one", Arguments: map[string]json.RawMessage{"*": json.RawMessage(`{"days":{"maximum":5}}`)}}
+	roles.roles.Store("one", p)
+	r, err := registry.New(&sallyport.Backends{Personalities: roles}, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := r.Register(many(b, 100)...); err != nil {
+		b.Fatal(err)
+	}
+	c := &sallyport.Caller{Principal: sallyport.Principal{Name: "p"}, Personality: "one"}
+	r.Definitions(c) // The schemas are narrowed once for a role.
+	b.ReportAllocs()
+	for b.Loop() {
+		if got := r.Definitions(c); len(got) != 100 {
+			b.Fatal(len(got))
+		}
+	}
+}

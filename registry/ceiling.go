@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/ceiling"
@@ -127,6 +128,50 @@ func (c *call) holdTo(ctx context.Context, ceilings []*ceiling.Ceiling) bool {
 // hasCeilings reports whether the role says something of arguments of tools.
 func (ro *compiledRole) hasCeilings() bool {
 	return ro.personality != nil && len(ro.personality.Arguments) > 0
+}
+
+// showsTool reports whether a role offers a tool on every surface that does not exclude
+// it. One whose ceilings cannot be told is not offered.
+func (r *Registry) showsTool(ro *compiledRole, e *toolEntry) bool {
+	if !ro.listsEntry(e) {
+		return false
+	}
+	if !ro.hasCeilings() {
+		return true
+	}
+	tc := ro.ceilingFor(e, r)
+	return tc.closed == "" && tc.err == nil
+}
+
+// shownSchema returns the schema of a tool as a role leaves it.
+func (r *Registry) shownSchema(ro *compiledRole, e *toolEntry) json.RawMessage {
+	if !ro.hasCeilings() {
+		return e.tool.Schema
+	}
+	return ro.ceilingFor(e, r).narrowed
+}
+
+// mayHoldForCeiling reports whether a ceiling of a role may hold a call of a tool.
+func (r *Registry) mayHoldForCeiling(ro *compiledRole, e *toolEntry) bool {
+	return ro.hasCeilings() && slices.ContainsFunc(ro.ceilingFor(e, r).list, (*ceiling.Ceiling).MayHold)
+}
+
+// checkOpen refuses a tool that the ceilings of the role close.
+func (c *call) checkOpen() bool {
+	if !c.role.hasCeilings() {
+		return true
+	}
+	tc := c.role.ceilingFor(c.entry, c.r)
+	switch {
+	case tc.closed != "":
+		return c.refuse(sallyport.Decision{
+			Step: sallyport.StepVisible, Why: "the role permits no call of it", Source: c.role.sourceOf(tc.closed),
+			Fix: "take " + strings.TrimPrefix(tc.closed, "arguments.") + " off " + c.role.fullKey("arguments"),
+		}, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not permitted for this personality")
+	case tc.err != nil:
+		return c.refuseUnreadCeiling(tc.err)
+	}
+	return true
 }
 
 // ceilings returns those of the role and of the session's task over the tool.

@@ -25,6 +25,9 @@ func (c *call) describeDryRun(ctx context.Context) sallyport.Result {
 	c.result.CallID = c.id
 	c.cleanResult()
 	c.cleaned.value, _ = output.Trim(c.cleaned.value, c.budget)
+	if c.above.why != "" {
+		c.addDecision(sallyport.Decision{Step: sallyport.StepApprove, Allowed: true, Why: "the call would be held: " + c.above.why, Source: c.ceilingSource(c.above.key)})
+	}
 	c.allowStep(sallyport.StepDryRun)
 	return c.recordOutcome(ctx)
 }

@@ -13,13 +13,14 @@ import (
 
 // List returns the tools that the caller sees, sorted by name: those of FormTool
 // that the gate would let past visibility and availability. The slice is the
-// caller's; the tools' schemas are shared and read only. ListedAs stays where the
-// caller sees that tool too: lists for models and users leave such a tool out.
+// caller's; the tools' schemas are shared and read only, and narrowed to what the role
+// permits of arguments. ListedAs stays where the caller sees that tool too: lists for
+// models and users leave such a tool out.
 func (r *Registry) List(caller *sallyport.Caller) []sallyport.Tool {
 	entries := r.visibleEntries(caller, sallyport.FormTool)
-	tools := toolsOf(entries)
+	tools, role := toolsOf(entries), r.roleFor(caller.Personality)
 	for i, e := range entries {
-		tools[i].ListedAs = listedAs(entries, e)
+		tools[i].ListedAs, tools[i].Schema = listedAs(entries, e), r.shownSchema(role, e)
 	}
 	return tools
 }
@@ -70,7 +71,7 @@ func toolsOf(entries []*toolEntry) []sallyport.Tool {
 // Prompts returns the prompts that the caller sees, sorted by name. Name is the
 // bare name; the call is of "prompt:" and the name.
 func (r *Registry) Prompts(caller *sallyport.Caller) []Definition {
-	return r.definitionsOf(r.visibleEntries(caller, sallyport.FormPrompt))
+	return r.definitionsOf(caller, sallyport.FormPrompt)
 }
 
 // Resources returns the resources that the caller sees, sorted by URI or
@@ -125,13 +126,15 @@ func (r *Registry) Reader(caller *sallyport.Caller, uri string) (id string, ok b
 }
 
 // Asks reports whether a held call may be put before the person behind the
-// caller's client: a human decides about it before it runs, or may, should the
-// conversation have read what a rule is about; the principal is a person; and
+// caller's client: a human decides about it before it runs, or may, should its
+// arguments be outside a ceiling that holds it or the conversation have read what a rule
+// is about; the principal is a person; and
 // the personality does not keep decisions for the operator. What an operator
 // has stopped is not shown.
 func (r *Registry) Asks(caller *sallyport.Caller, id string) bool {
 	e, ro := r.findEntry(id), r.roleFor(caller.Personality)
-	return e != nil && caller.Principal.Person && ro.mayElicit() && (ro.requiresApproval(&e.tool) || r.mayHoldForFlow(caller, e)) && !r.stopFilter(caller)(id)
+	return e != nil && caller.Principal.Person && ro.mayElicit() &&
+		(ro.requiresApproval(&e.tool) || r.mayHoldForFlow(caller, e) || r.mayHoldForCeiling(ro, e)) && !r.stopFilter(caller)(id)
 }
 
 // Headers returns the arguments of a tool that clients repeat in headers of
@@ -142,7 +145,8 @@ func (r *Registry) Headers(caller *sallyport.Caller, tool string) []schema.Heade
 	if e == nil || e.tool.Form != sallyport.FormTool || len(e.args.Headers()) == 0 {
 		return nil
 	}
-	if !caller.Principal.MayTake(caller.Personality) || !r.roleFor(caller.Personality).decideVisible(&e.tool, caller.Exclude).Allowed {
+	ro := r.roleFor(caller.Personality)
+	if !caller.Principal.MayTake(caller.Personality) || !ro.decideVisible(&e.tool, caller.Exclude).Allowed || !r.showsTool(ro, e) {
 		return nil
 	}
 	return e.args.Headers()
@@ -186,7 +190,8 @@ type Definition struct {
 	Name, Title string
 	// Description is cleaned of control sequences and template tokens.
 	Description string
-	// Schema and Returns are the JSON Schemas; Returns may be nil.
+	// Schema and Returns are the JSON Schemas; Returns may be nil. Schema is narrowed
+	// to what the role permits of arguments.
 	Schema, Returns json.RawMessage
 	// ReadOnly, Destructive, Idempotent and OpenWorld are derived from the
 	// declaration.
@@ -202,17 +207,17 @@ var emptyObject = json.RawMessage(`{"type":"object","properties":{},"additionalP
 // Definitions returns what List returns, in the form that surfaces hand to
 // models.
 func (r *Registry) Definitions(caller *sallyport.Caller) []Definition {
-	return r.definitionsOf(r.visibleEntries(caller, sallyport.FormTool))
+	return r.definitionsOf(caller, sallyport.FormTool)
 }
 
-func (r *Registry) definitionsOf(entries []*toolEntry) []Definition {
-	cleaner := r.cleaner.Load().cleaner
+func (r *Registry) definitionsOf(caller *sallyport.Caller, form sallyport.Form) []Definition {
+	cleaner, role, entries := r.cleaner.Load().cleaner, r.roleFor(caller.Personality), r.visibleEntries(caller, form)
 	out := make([]Definition, len(entries))
 	for i, e := range entries {
 		t := &e.tool
 		out[i] = Definition{
 			Name: t.Name, Title: t.Title, Description: string(cleaner.Text(t.Description)),
-			Schema: t.Schema, Returns: t.Returns,
+			Schema: r.shownSchema(role, e), Returns: t.Returns,
 			ReadOnly: !t.Effects(), Destructive: t.Destructive(),
 			Idempotent: t.Idempotent || !t.Effects(), OpenWorld: t.OpenWorld(), ListedAs: listedAs(entries, e),
 		}

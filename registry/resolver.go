@@ -293,7 +293,7 @@ func (r *grantResolver) resolveExecFrom(declared []string) error {
 func (r *Registry) Misfits(personality string) Faults {
 	ro := r.roleFor(personality)
 	var faults Faults
-	for _, e := range r.listEntries(ro.showsTool) {
+	for _, e := range r.listEntries(ro.listsEntry) {
 		g, err := r.grantOf(&e.tool, ro)
 		if err != nil {
 			faults = append(faults, Fault{Tool: e.id, Personality: personality, Message: err.Error()})

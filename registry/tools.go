@@ -122,7 +122,7 @@ func (r *Registry) listRole(ro *compiledRole, form sallyport.Form) []*toolEntry 
 	l := r.lists.findList(k)
 	l.once.Do(func() {
 		l.entries = r.listEntries(func(e *toolEntry) bool {
-			return e.tool.Form == form && ro.showsTool(e)
+			return e.tool.Form == form && r.showsTool(ro, e)
 		})
 		r.lists.chargeList(k, l)
 	})

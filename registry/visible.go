@@ -28,7 +28,7 @@ func (c *call) assumeRole() bool {
 func (c *call) checkVisible() bool {
 	d := c.role.decideVisible(&c.entry.tool, c.caller.Exclude)
 	if d.Allowed {
-		return c.allowStep(sallyport.StepVisible)
+		return c.checkOpen() && c.allowStep(sallyport.StepVisible)
 	}
 	text := "Tool " + c.q.Tool + " is not permitted for this personality"
 	if isExcluded(&c.entry.tool, c.caller.Exclude) {
@@ -81,9 +81,8 @@ func (ro *compiledRole) findList(t *sallyport.Tool) (key, item string, shown boo
 	return key, item, shown && ro.known
 }
 
-// showsTool reports whether the personality offers a tool on every surface that
-// does not exclude it.
-func (ro *compiledRole) showsTool(e *toolEntry) bool {
+// listsEntry reports whether the personality lists a tool.
+func (ro *compiledRole) listsEntry(e *toolEntry) bool {
 	_, _, shown := ro.findList(&e.tool)
 	return shown
 }
