@@ -156,6 +156,19 @@ func (r *Registry) mayHoldForCeiling(ro *compiledRole, e *toolEntry) bool {
 	return ro.hasCeilings() && slices.ContainsFunc(ro.ceilingFor(e, r).list, (*ceiling.Ceiling).MayHold)
 }
 
+// ceilingRows returns what a role says of arguments of a tool, with its places.
+func (r *Registry) ceilingRows(ro *compiledRole, e *toolEntry) []ceiling.Row {
+	if !ro.hasCeilings() {
+		return nil
+	}
+	tc := ro.ceilingFor(e, r)
+	rows := ceiling.Rows(e.tool.Schema, tc.narrowed, tc.list)
+	for i := range rows {
+		rows[i].Source = ro.sourceOf(rows[i].Key)
+	}
+	return rows
+}
+
 // checkOpen refuses a tool that the ceilings of the role close.
 func (c *call) checkOpen() bool {
 	if !c.role.hasCeilings() {

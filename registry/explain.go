@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/egress"
+	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/scoped"
@@ -31,6 +32,9 @@ type Explanation struct {
 	// Level is how children would be confined; empty when the grant has no
 	// binaries, or when a decision says what this machine lacks.
 	Level sallyport.Level `json:"level,omitempty"`
+	// Arguments is what the personality says of arguments of the tool; nil for
+	// nothing.
+	Arguments []ceiling.Row `json:"arguments,omitempty"`
 	// Facts is what a call does to its conversation.
 	Facts sallyport.Facts `json:"facts,omitzero"`
 
@@ -54,6 +58,7 @@ func (r *Registry) Explain(caller *sallyport.Caller, tool string) (Explanation, 
 	x.Declared = group.Clone(&c.entry.tool.Capabilities)
 	var err error
 	x.registry, x.role, x.entry = r, r.roleFor(caller.Personality), &c.entry.tool
+	x.Arguments = r.ceilingRows(x.role, c.entry)
 	if p := x.role.personality; p != nil && x.Declared.FSReach != nil {
 		x.FilesStand = p.FilesStand(x.entry)
 	}
