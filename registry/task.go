@@ -1,13 +1,59 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/conversation"
+	"github.com/sallyport/sallyport/internal/task"
 )
+
+// sessionTask returns the task of the call's session, narrowed further by that of the
+// call; nil when it has none.
+func (c *call) sessionTask(ctx context.Context) (*conversation.Task, error) {
+	asked := c.caller.Task
+	if c.caller.Session == "" {
+		if asked == nil {
+			return nil, nil
+		}
+		// Nothing ties such calls together, so that no words count.
+		return &conversation.Task{Tasks: []sallyport.Task{{Tools: asked.Tools, Arguments: asked.Arguments}}}, checkTaskSize(asked)
+	}
+	known, err := c.r.conversations.Task(ctx, c.sessionKey)
+	if err != nil || asked == nil {
+		return known, err
+	}
+	if err := checkTaskSize(asked); err != nil {
+		return nil, err
+	}
+	return c.r.conversations.Narrow(ctx, c.sessionKey, *asked, func() (bool, error) { return c.readNothing(ctx) })
+}
+
+// permitsTool reports whether a task lets a tool be used; nil does.
+func permitsTool(t *sallyport.Task, tool *sallyport.Tool) bool {
+	return t == nil || t.Tools == nil || listsTool(t.Tools, tool)
+}
+
+func checkTaskSize(t *sallyport.Task) error {
+	if text, err := json.Marshal(t); err != nil || len(text) > task.MaxBytes {
+		return fmt.Errorf("a task has at most %d bytes", task.MaxBytes)
+	}
+	return nil
+}
+
+// readNothing reports whether the session of the call has read nothing untrusted.
+func (c *call) readNothing(ctx context.Context) (bool, error) {
+	marks, err := c.r.facts.knownMarks(ctx, c.caller)
+	return !slices.ContainsFunc(marks, func(m sallyport.FactMark) bool {
+		return m.Session && m.Fact == sallyport.FactUntrusted && m.Counts(time.Now())
+	}), err
+}
 
 // taskPrefix begins the keys of a task's ceilings, which are not the role's.
 const taskPrefix = "task.arguments."
