@@ -47,6 +47,7 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		!c.checkStopped(ctx),
 		!c.assumeRole(),
 		!c.checkVisible(),
+		!c.checkTask(ctx),
 		!c.checkReady(),
 		!c.checkBackends(),
 		!c.checkConfinement(),

@@ -43,7 +43,7 @@ func (r *Registry) visibleEntries(caller *sallyport.Caller, form sallyport.Form)
 	shown := r.listRole(role, form)
 	out := make([]*toolEntry, 0, len(shown))
 	for _, e := range shown {
-		if isExcluded(&e.tool, caller.Exclude) || stopped(e.id) {
+		if isExcluded(&e.tool, caller.Exclude) || stopped(e.id) || !permitsTool(caller.Principal.Task, &e.tool) {
 			continue
 		}
 		if ready, _ := r.checkAvailability(e); ready.Allowed {

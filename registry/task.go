@@ -8,11 +8,38 @@ import (
 	"slices"
 	"strings"
 	"time"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/task"
 )
+
+// checkTask narrows the session to the task that the caller hands over, and holds the
+// call to what the session was narrowed to.
+func (c *call) checkTask(ctx context.Context) bool {
+	t, err := c.sessionTask(ctx)
+	if own := c.caller.Principal.Task; own != nil && err == nil {
+		t = t.With(sallyport.Task{Tools: own.Tools, Arguments: own.Arguments})
+	}
+	if err != nil {
+		c.logFault("task of the session", err)
+		return c.refuse(sallyport.Decision{Step: sallyport.StepVisible, Why: "the task of the session cannot be told: " + err.Error()},
+			sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+	}
+	if t == nil {
+		return true
+	}
+	c.task, c.words = t, t.Spoken()
+	for i := range t.Tasks {
+		if tools := t.Tasks[i].Tools; !permitsTool(&t.Tasks[i], &c.entry.tool) {
+			return c.refuse(sallyport.Decision{
+				Step: sallyport.StepVisible, Why: "the session was narrowed to other tools: " + strings.Join(tools, ", "),
+			}, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not permitted for this personality")
+		}
+	}
+	return true
+}
 
 // sessionTask returns the task of the call's session, narrowed further by that of the
 // call; nil when it has none.
