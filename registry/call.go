@@ -64,7 +64,8 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		!c.awaitApproval(ctx),
 		!c.recordTaint(ctx),
 		!c.awaitNewApproval(ctx),
-		!c.checkStopped(ctx):
+		!c.checkStopped(ctx),
+		!c.consumeSums(ctx):
 		return c.finishRefused(ctx)
 	case c.answerFromCache():
 	case !c.recordIntent(ctx), !c.runTool(ctx):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/sums"
@@ -30,6 +31,35 @@ func (c *call) checkSums(ctx context.Context) bool {
 		adds[key].Add(adds[key], a.Value)
 		if total.Add(total, adds[key]).Cmp(boundOf(a)) > 0 && !c.judgeOutside(c.exceeded(a)) {
 			return false
+		}
+	}
+	return true
+}
+
+// consumeSums counts what the call adds to bounds over windows. One that has been used up
+// since it was checked refuses the call, or holds it.
+func (c *call) consumeSums(ctx context.Context) bool {
+	for i := range c.amounts {
+		a := &c.amounts[i]
+		bound := boundOf(a)
+		if c.above.has(a.Key + ceiling.WordSum) {
+			bound = nil // a person let this call exceed it
+		}
+		added, err := c.r.o.Sums.Add(ctx, c.sumKey(a), a.Sum.Per, a.Value, bound)
+		switch {
+		case err != nil:
+			return c.refuseUnreadCeiling(err)
+		case added:
+			continue
+		case !c.judgeOutside(c.exceeded(a)):
+			return false
+		}
+		c.addHold(*holdOutside(c.exceeded(a)))
+		if !c.awaitApproval(ctx) {
+			return false
+		}
+		if _, err := c.r.o.Sums.Add(ctx, c.sumKey(a), a.Sum.Per, a.Value, nil); err != nil {
+			return c.refuseUnreadCeiling(err)
 		}
 	}
 	return true
