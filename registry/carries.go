@@ -1,7 +1,10 @@
 package registry
 
 import (
+	"encoding/json"
+	"strconv"
 	"github.com/sallyport/sallyport/internal/effect"
+	"github.com/sallyport/sallyport/internal/provenance"
 )
 
 // flowConcern says what the default flow rule looks at in a call.
@@ -45,3 +48,34 @@ func (c *call) flowConcern() flowConcern {
 	}
 }
 
+func (c *call) addRead(from provenance.Source, texts ...string) {
+	c.r.conversations.Reads.Add(c.caller.Principal.Name, c.caller.Session, from, texts...)
+}
+
+// rememberSaid remembers what the call tells its caller while it runs.
+func (c *call) rememberSaid(texts ...string) {
+	if c.reading {
+		c.addRead(provenance.Source{Tool: c.q.Tool, CallID: c.id}, texts...)
+	}
+}
+
+// appendTexts appends the texts of decoded JSON, and its names.
+func appendTexts(texts []string, v any) []string {
+	switch v := v.(type) {
+	case string:
+		texts = append(texts, v)
+	case json.Number:
+		texts = append(texts, string(v))
+	case float64:
+		texts = append(texts, strconv.FormatFloat(v, 'f', -1, 64))
+	case []any:
+		for _, item := range v {
+			texts = appendTexts(texts, item)
+		}
+	case map[string]any:
+		for name, item := range v {
+			texts = appendTexts(append(texts, name), item)
+		}
+	}
+	return texts
+}

@@ -105,6 +105,7 @@ func (a *asker) cleanQuestions(questions []sallyport.Question) error {
 		if q.Message == "" && q.Kind != sallyport.InputFolders {
 			return sallyport.InputInvalid("question " + q.Name + ": its message has nothing to read")
 		}
+		a.call.rememberSaid(q.Name, q.Message, q.System, string(q.Schema))
 		if len(q.Schema) == 0 {
 			continue
 		}

@@ -61,6 +61,7 @@ func (p *progressReporter) emitReport(e sallyport.Progress) {
 func (p *progressReporter) deliverReport(e sallyport.Progress, message output.Clean) {
 	if e.Message = string(message); p.beginReport() {
 		defer p.endReport()
+		p.call.rememberSaid(e.Message)
 		p.sink(e)
 	}
 }

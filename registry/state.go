@@ -46,6 +46,7 @@ type call struct {
 	hold    flowHold                             // what was read before, or an argument, holds the call
 	asked   string                               // the key of the hold when awaitApproval looked at it
 	marks   []sallyport.FactMark                 // what was known to be read before
+	reading bool                                 // the call may bring untrusted content, and runs
 	judged  bool                                 // some flow rule may apply to the call
 	named   []string                             // what the names of the grant stand for; nil before that is asked
 
