@@ -41,6 +41,7 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 	}
 	c.registerRun()
 	defer r.runs.remove(&c.entered)
+	defer c.endRead()
 	switch {
 	case !c.decodeArgs(),
 		!c.findTool(),
@@ -78,6 +79,7 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		c.cacheResult()
 	}
 	c.trimResult()
+	c.rememberRead()
 	c.wrapUntrusted()
 	return c.recordOutcome(ctx)
 }

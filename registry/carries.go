@@ -3,6 +3,7 @@ package registry
 import (
 	"encoding/json"
 	"strconv"
+	"unicode/utf8"
 	"github.com/sallyport/sallyport/internal/effect"
 	"github.com/sallyport/sallyport/internal/provenance"
 )
@@ -45,6 +46,47 @@ func (c *call) flowConcern() flowConcern {
 		return places
 	default:
 		return concernArguments
+	}
+}
+
+// beginRead says that the call may bring untrusted content.
+func (c *call) beginRead() {
+	if c.facts.Untrusted {
+		c.reading = true
+		c.r.conversations.Reads.Begin(c.caller.Principal.Name, c.caller.Session, c.id)
+	}
+}
+
+// endRead says that the call brings nothing more.
+func (c *call) endRead() {
+	if c.reading {
+		c.r.conversations.Reads.End(c.caller.Principal.Name, c.caller.Session, c.id)
+	}
+}
+
+// rememberRead remembers what the call brings into its conversation from an untrusted
+// source, before anything of it is returned.
+func (c *call) rememberRead() {
+	if !c.facts.Untrusted || c.role.personality == nil || c.r.o.NoConversation {
+		return
+	}
+	from := provenance.Source{Tool: c.q.Tool, CallID: c.id}
+	res := &c.cleaned
+	texts := []string{string(res.value), string(res.err), string(res.source)}
+	unread := false
+	for i := range res.parts {
+		p := &res.parts[i]
+		texts = append(texts, string(p.text), string(p.uri), string(p.name), string(p.title), string(p.description), p.rest.MediaType)
+		if data := p.rest.Data; utf8.Valid(data) {
+			texts = append(texts, string(data))
+		} else {
+			unread = true // a model may read a text in a picture
+		}
+	}
+	texts = appendTexts(texts, res.rest.Structured)
+	c.addRead(from, texts...)
+	if unread {
+		c.r.conversations.Reads.Flood(c.caller.Principal.Name, c.caller.Session)
 	}
 }
 

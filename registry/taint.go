@@ -74,6 +74,7 @@ func (c *call) recordTaint(ctx context.Context) bool {
 	}
 	if c.hold.why != "" || c.role.requiresApproval(&c.entry.tool) {
 		return c.recordMarks(ctx, c.unrecordedMarks(nil)) // what was known may be old
+	c.beginRead()
 	}
 	marks := c.unrecordedMarks(c.marks)
 	return len(marks) == 0 || c.recordMarks(ctx, marks)
