@@ -1,11 +1,20 @@
 package registry
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/effect"
 	"github.com/sallyport/sallyport/internal/provenance"
+	"github.com/sallyport/sallyport/schema"
 )
 
 // flowConcern says what the default flow rule looks at in a call.
@@ -47,6 +56,136 @@ func (c *call) flowConcern() flowConcern {
 	default:
 		return concernArguments
 	}
+}
+
+// carried is what of a call's arguments came out of untrusted content.
+type carried struct {
+	pointer string
+	match   provenance.Match
+	// unknown is true when the session read more than is remembered.
+	unknown bool
+	// action and key are what the role says of it; empty when it says nothing.
+	action ceiling.Action
+	key    string
+}
+
+// findCarried returns the first argument, in the order of their names, that came out of
+// the untrusted content that the marks stand for: with ruledOnly, the first that refuses
+// the call.
+func (c *call) findCarried(ctx context.Context, known []sallyport.FactMark, s *carrySearch) (*carried, error) {
+	reading := c.r.conversations.Reads.Reading(c.caller.Principal.Name, c.caller.Session, c.id, known)
+	s.call, s.reading = c, &reading
+	s.held = func(kind sallyport.ValueKind, exact string) bool {
+		held, err := c.ownsValue(ctx, kind, exact)
+		if err != nil && s.err == nil {
+			s.err = err
+		}
+		return held
+	}
+	s.visit("", "", c.doc.Value)
+	return s.found, s.err
+}
+
+type carrySearch struct {
+	*call
+	reading *provenance.Reading
+	// placesOnly looks at destinations alone, ruledOnly at what the role has a word
+	// about.
+	placesOnly, ruledOnly bool
+
+	held  provenance.Held
+	found *carried
+	// holding are all that ruledOnly found which hold the call, one for each word.
+	holding []*carried
+	err     error
+}
+
+// visit looks at a value. The path leaves out the places in lists, as destinations do.
+func (s *carrySearch) visit(pointer, path string, v any) {
+	if s.found != nil || s.err != nil {
+		return
+	}
+	switch v := v.(type) {
+	case string:
+		s.visitText(pointer, path, v)
+	case json.Number:
+		s.visitText(pointer, path, string(v))
+	case []any:
+		for i, item := range v {
+			s.visit(fmt.Sprintf("%s/%d", pointer, i), path, item)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if !s.declares(name) {
+				s.visitText(pointer+"/"+name, path, name) // the caller chose it like a value
+			}
+			s.visit(pointer+"/"+name, strings.TrimPrefix(path+"."+name, "."), v[name])
+		}
+	}
+}
+
+// declares reports whether the schema of the tool names a property, anywhere.
+func (s *carrySearch) declares(name string) bool { return s.entry.argumentNames()[name] }
+
+func (s *carrySearch) visitText(pointer, path, text string) {
+	kind := s.entry.tool.Destinations[path]
+	if s.placesOnly && kind == "" {
+		return
+	}
+	action, key := s.untrustedAction(path)
+	if action == ceiling.Allow || s.ruledOnly && action == "" {
+		return
+	}
+	find := s.reading.Find
+	if s.placesOnly {
+		find = s.reading.FindPlace
+	}
+	if match, ok := find(kind, text, s.held); ok {
+		x := &carried{pointer: pointer, match: match, unknown: s.reading.Flooded(), action: action, key: key}
+		if !s.ruledOnly || action == ceiling.Refuse {
+			s.found = x
+		} else if !slices.ContainsFunc(s.holding, func(o *carried) bool { return o.key == key }) {
+			s.holding = append(s.holding, x) // another one may refuse the call
+		}
+	}
+}
+
+// argumentNames returns the names of properties that the schema of the tool has.
+func (e *toolEntry) argumentNames() map[string]bool {
+	e.namesOnce.Do(func() {
+		e.names = map[string]bool{}
+		if v, err := schema.Decode(e.args.Raw(), nil); err == nil {
+			collectNames(e.names, v)
+		}
+	})
+	return e.names
+}
+
+func collectNames(names map[string]bool, v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			collectNames(names, item)
+		}
+	case map[string]any:
+		if properties, ok := v["properties"].(map[string]any); ok {
+			for name := range properties {
+				names[name] = true
+			}
+		}
+		for _, item := range v {
+			collectNames(names, item)
+		}
+	}
+}
+
+// reason says what of the arguments came from where, for those who decide.
+func (x *carried) reason(c *call) string {
+	if x.unknown && x.match.Source.CallID == "" {
+		return "argument " + x.pointer + " may have come out of untrusted content, of which more was read than is remembered"
+	}
+	from := x.match.Source
+	return fmt.Sprintf("argument %s came out of untrusted content (%s, call %s)", x.pointer, cleanWord(c.cleaner(), from.Tool), from.CallID)
 }
 
 // beginRead says that the call may bring untrusted content.

@@ -299,6 +299,17 @@ func (c *call) isKnown(ctx context.Context, sets []string, kind sallyport.ValueK
 	return c.words.Hold(kind, provenance.Exact(kind, value)), nil
 }
 
+// ownsValue reports whether a piece of a value is the operator's or the person's own.
+func (c *call) ownsValue(ctx context.Context, kind sallyport.ValueKind, exact string) (bool, error) {
+	if c.words.Hold(kind, exact) {
+		return true, nil
+	}
+	if c.r.o.Known == nil {
+		return false, nil
+	}
+	return c.r.o.Known.Holds(ctx, kind, exact)
+}
+
 // rulesUntrusted reports whether a ceiling over the tool says what becomes of values that
 // came out of untrusted content.
 func (c *call) rulesUntrusted() bool {
@@ -306,3 +317,22 @@ func (c *call) rulesUntrusted() bool {
 	return err != nil || slices.ContainsFunc(ceilings, (*ceiling.Ceiling).RulesUntrusted)
 }
 
+// untrustedAction returns what the ceilings say of a value at a path of arguments that
+// came out of untrusted content, and the key that says so; empty when they say nothing.
+// A task only narrows: what it allows, other rules still judge.
+func (c *call) untrustedAction(path string) (action ceiling.Action, key string) {
+	ceilings, err := c.ceilings()
+	if err != nil {
+		return ceiling.Refuse, "arguments"
+	}
+	for _, one := range ceilings {
+		switch a, k := one.Untrusted(path); {
+		case a == ceiling.Refuse:
+			return a, k
+		case a == ceiling.Allow && isOfTask(k):
+		case a == ceiling.Hold, action == "":
+			action, key = a, k
+		}
+	}
+	return action, key
+}

@@ -51,6 +51,9 @@ type toolEntry struct {
 	definition string           // digest of the declaration
 	missing    []string         // declared groups without a backend
 	available  availability
+
+	namesOnce sync.Once
+	names     map[string]bool // see argumentNames
 }
 
 func (r *Registry) findEntry(id string) *toolEntry {
