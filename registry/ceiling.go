@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/provenance"

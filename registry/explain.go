@@ -199,6 +199,12 @@ func (c *call) predictFlow() {
 	} else {
 		why += "refused"
 	}
+	switch rule.concern {
+	case concernArguments:
+		why += " when an argument came out of that"
+	case concernPlaces:
+		why += " when where it reads came out of that"
+	}
 	if c.isLocalOperator() {
 		if free := c.flowRule(true, true); free.action == sallyport.FlowAllow {
 			why += "; not for the local user at the command line"

@@ -59,7 +59,7 @@ func (c *call) checkTaint(ctx context.Context) bool {
 	case err != nil:
 		c.logFault("session facts", err)
 	case c.judged:
-		return c.applyFlowRules(c.marks)
+		return c.applyFlowRules(ctx, c.marks)
 	}
 	return true
 }
@@ -139,11 +139,14 @@ func (c *call) afterBoth(written sallyport.FlowAction, private, local bool) appl
 // that they hold has a reason afterwards, which awaitApproval shows to people.
 // Private data that the call itself may read counts like what was read
 // before: its arguments can name what was not read yet.
-func (c *call) applyFlowRules(known []sallyport.FactMark) bool {
+func (c *call) applyFlowRules(ctx context.Context, known []sallyport.FactMark) bool {
 	c.hold = c.above
 	private, untrusted := newestMark(known, sallyport.FactPrivate), newestMark(known, sallyport.FactUntrusted)
 	if untrusted == nil {
 		return true
+	}
+	if done, allowed := c.applyArgumentRules(ctx, known); done {
+		return allowed
 	}
 	rule := c.flowRule(private != nil || c.facts.Private, c.isLocalOperator())
 	if rule.action == sallyport.FlowAllow {
@@ -151,6 +154,16 @@ func (c *call) applyFlowRules(known []sallyport.FactMark) bool {
 	}
 	what, why := c.flowReason(rule.key, private, untrusted)
 	because := " because " + what + " before"
+	if rule.concern == concernArguments || rule.concern == concernPlaces {
+		x, err := c.findCarried(ctx, known, &carrySearch{placesOnly: rule.concern == concernPlaces})
+		switch {
+		case err != nil:
+			return c.refuseUnknownFacts(ctx, err)
+		case x == nil:
+			return true
+		}
+		why, because = x.reason(c)+"; "+why, because+", and argument "+x.pointer+" may come from there"
+	}
 	if rule.action == sallyport.FlowApprove {
 		c.addHold(flowHold{why: why, because: because, key: rule.key})
 		return true
@@ -193,6 +206,32 @@ func (h *flowHold) add(more *flowHold) {
 // has reports whether a key is among those that hold the call.
 func (h *flowHold) has(key string) bool {
 	return strings.Contains(betweenKeys+h.keys+betweenKeys, betweenKeys+key+betweenKeys)
+}
+
+// applyArgumentRules applies what the role says of arguments that came out of untrusted
+// content. It is done when the call is refused, or cannot be judged.
+func (c *call) applyArgumentRules(ctx context.Context, known []sallyport.FactMark) (done, allowed bool) {
+	if !c.rulesUntrusted() {
+		return false, true
+	}
+	search := carrySearch{ruledOnly: true}
+	x, err := c.findCarried(ctx, known, &search)
+	switch {
+	case err != nil:
+		return true, c.refuseUnknownFacts(ctx, err)
+	case x == nil:
+		for _, x := range search.holding {
+			c.addHold(flowHold{
+				why: x.reason(c), because: " because argument " + x.pointer + " may come from untrusted content",
+				key: x.key, keys: x.key + ".from_untrusted",
+			})
+		}
+		return false, true
+	}
+	return true, c.refuse(sallyport.Decision{
+		Step: sallyport.StepGrant, Capability: "arguments", Resource: x.pointer, Why: x.reason(c),
+		Source: c.ceilingSource(x.key), Fix: c.flowFix(x.key),
+	}, sallyport.CodePermissionDenied, "Argument "+x.pointer+" of "+c.q.Tool+" is outside the role's ceiling")
 }
 
 func (c *call) flowReason(key string, private, untrusted *sallyport.FactMark) (what, why string) {
@@ -250,7 +289,7 @@ func (c *call) recordMarks(ctx context.Context, marks []sallyport.FactMark) bool
 	case err != nil:
 		return c.refuseUnknownFacts(ctx, err)
 	case c.judged:
-		return c.applyFlowRules(before)
+		return c.applyFlowRules(ctx, before)
 	}
 	return true
 }
