@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 
 	"github.com/sallyport/sallyport"
@@ -30,11 +31,11 @@ func TestC25_WithoutAQueueHeldCallsCanBeDecided(t *testing.T) {
 	ran := 0
 	count := func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 		ran++
-		return sallyport.OK("ran"), nil
+		return sallyport.OK("ran as it was told"), nil
 	}
 	if err := r.Register(
 		sallyport.Tool{Name: "both", Capabilities: both, OutputIsUntrusted: true, Run: count},
-		sallyport.Tool{Name: "send", Capabilities: sallyport.Capabilities{Network: both.Network}, Run: count},
+		sallyport.Tool{Name: "send", Capabilities: sallyport.Capabilities{Network: both.Network}, Schema: open, Run: count},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -42,14 +43,14 @@ func TestC25_WithoutAQueueHeldCallsCanBeDecided(t *testing.T) {
 	if res := r.Call(t.Context(), caller, sallyport.Request{Tool: "both"}); !res.OK {
 		t.Fatalf("the first call = %+v, want a success", res)
 	}
-	res := r.Call(t.Context(), caller, sallyport.Request{Tool: "send"})
+	res := r.Call(t.Context(), caller, sallyport.Request{Tool: "send", Args: json.RawMessage(`{"text":"ran as it was told"}`)})
 	if res.Code != sallyport.CodeApprovalRequired || res.ApprovalID == "" || ran != 1 {
 		t.Fatalf("the call that sends = %+v, want it held", res)
 	}
 	if err := r.Approvals().Decide(t.Context(), res.ApprovalID, "owner", true, ""); err != nil {
 		t.Fatal(err)
 	}
-	if res := r.Call(t.Context(), caller, sallyport.Request{Tool: "send"}); !res.OK || ran != 2 {
+	if res := r.Call(t.Context(), caller, sallyport.Request{Tool: "send", Args: json.RawMessage(`{"text":"ran as it was told"}`)}); !res.OK || ran != 2 {
 		t.Errorf("the approved call = %+v after %d runs, want it done", res, ran)
 	}
 }

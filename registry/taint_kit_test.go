@@ -56,6 +56,11 @@ func attackTools() []sallyport.Tool {
 
 func newFlows(t *testing.T, facts sallyport.FactStore, edit func(*sallyport.Personality)) *flows {
 	t.Helper()
+	return wireFlows(t, edit, func(o *registry.Options) { o.Facts = facts })
+}
+
+func wireFlows(t *testing.T, edit func(*sallyport.Personality), wire func(*registry.Options)) *flows {
+	t.Helper()
 	work, outside := t.TempDir(), t.TempDir()
 	p := &sallyport.Personality{
 		Name: "role", MCPServers: []string{"github", "trivia", "postmark", "files"}, Approvals: &sallyport.Approvals{},
@@ -69,11 +74,13 @@ func newFlows(t *testing.T, facts sallyport.FactStore, edit func(*sallyport.Pers
 		gate: &gate{t: t, recorder: &recorder{}, role: p.Name}, role: p,
 		approvals: memory.NewApprovals(nil), ran: map[string]*atomic.Int32{},
 	}
+	o := &registry.Options{Recorder: f.recorder, Workspace: work, Approvals: f.approvals, Variables: map[string]string{"home": outside}}
+	wire(o)
 	var err error
 	f.Registry, err = registry.New(&sallyport.Backends{
 		Personalities: one{p}, Network: &sallyport.NetworkBackend{}, Files: &sallyport.FileBackend{Home: t.TempDir()},
 		Secrets: fixedSecrets{"github/token": "hunter2-Zq9xY7w"},
-	}, &registry.Options{Recorder: f.recorder, Workspace: work, Approvals: f.approvals, Facts: facts, Variables: map[string]string{"home": outside}})
+	}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,18 +99,22 @@ func newFlows(t *testing.T, facts sallyport.FactStore, edit func(*sallyport.Pers
 				close(d.begun)
 				<-d.end
 			}
-			return sallyport.OK("ran"), nil
+			return sallyport.OK("ran with " + passedOn), nil
 		}
 		f.add(tool)
 	}
 	return f
 }
 
+// passedOn is what the tools answer, and are called with: what one reads is in the
+// arguments of the next.
+const passedOn = "what-was-read"
+
 // by makes a call of a principal in a session.
 func (f *flows) by(principal, session, tool string) sallyport.Result {
 	c := f.caller()
 	c.Principal.Name, c.Session, c.Platform = principal, session, sallyport.PlatformMCP
-	return f.Call(f.t.Context(), c, sallyport.Request{Tool: tool, Args: json.RawMessage(`{"n":1}`)})
+	return f.Call(f.t.Context(), c, sallyport.Request{Tool: tool, Args: json.RawMessage(`{"n":"` + passedOn + `"}`)})
 }
 
 // let makes calls that must run.

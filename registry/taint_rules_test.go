@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -77,7 +78,7 @@ func TestTheLocalUserIsNotAskedAboutThemselves(t *testing.T) {
 			c.Principal.Name, c.Platform = tt.principal, tt.platform
 			var res sallyport.Result
 			for _, tool := range []string{"read_file", "mcp__trivia__fact", "send"} {
-				res = f.Call(t.Context(), c, sallyport.Request{Tool: tool})
+				res = f.Call(t.Context(), c, sallyport.Request{Tool: tool, Args: json.RawMessage(`{"n":"` + passedOn + `"}`)})
 			}
 			if res.OK != tt.ok {
 				t.Errorf("send = %+v, want ok %v", res, tt.ok)
@@ -257,7 +258,7 @@ func TestExplainForetellsTheRule(t *testing.T) {
 	t.Parallel()
 	f := newFlows(t, nil, func(p *sallyport.Personality) { p.Flow.Refuse = []string{"note"} })
 	for tool, want := range map[string]string{
-		"send":      "once private data and untrusted content were read, each call is held until a person approves it",
+		"send":      "once private data and untrusted content were read, each call is held until a person approves it when an argument came out of that",
 		"note":      "once untrusted content was read, each call is refused",
 		"read_file": "",
 	} {

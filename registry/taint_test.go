@@ -78,7 +78,7 @@ func TestAttackUploadByName(t *testing.T) {
 		f.let("p", "s", "fetch_url")
 		res := f.hold("p", "s", tool)
 		a, err := f.approvals.Get(t.Context(), res.ApprovalID)
-		if err != nil || !strings.HasPrefix(a.Why, "it may itself read private data, and carry data out") {
+		if err != nil || !strings.Contains(a.Why, "it may itself read private data, and carry data out") {
 			t.Errorf("request = %+v, %v, want that the call itself reads", a, err)
 		}
 		if strings.Contains(res.Error, "private data") {
