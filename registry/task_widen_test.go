@@ -1,0 +1,80 @@
+package registry_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// withTask makes a call that hands over a task.
+func (f *flows) withTask(session, tool string, task *sallyport.Task) sallyport.Result {
+	c := f.caller()
+	c.Principal.Name, c.Session, c.Platform, c.Task = "p", session, sallyport.PlatformMCP, task
+	return f.Call(f.t.Context(), c, sallyport.Request{Tool: tool, Args: json.RawMessage(`{"n":"` + passedOn + `"}`)})
+}
+
+// TestATaskLiftsNothing: what the role allows of untrusted values passes, what a task
+// allows is held as before, and what a task forbids is refused.
+func TestATaskLiftsNothing(t *testing.T) {
+	t.Parallel()
+	says := func(word string) map[string]json.RawMessage {
+		return map[string]json.RawMessage{"send": json.RawMessage(`{"type":"object","from_untrusted":"` + word + `"}`)}
+	}
+	for _, c := range []struct {
+		name       string
+		role, task map[string]json.RawMessage
+		want       sallyport.Code
+	}{
+		{"nothing is said", nil, nil, sallyport.CodeApprovalRequired},
+		{"the role allows it", says("allow"), nil, ""},
+		{"the task allows it", nil, says("allow"), sallyport.CodeApprovalRequired},
+		{"the role allows it and the task does not", says("allow"), says("refuse"), sallyport.CodePermissionDenied},
+		{"the task refuses it", nil, says("refuse"), sallyport.CodePermissionDenied},
+		{"the role refuses it and the task allows it", says("refuse"), says("allow"), sallyport.CodePermissionDenied},
+		{"the task closes the tool", nil, map[string]json.RawMessage{"send": json.RawMessage(`false`)}, sallyport.CodeNotAvailable},
+		{"the task is broken", nil, map[string]json.RawMessage{"send": json.RawMessage(`{"n":{"maxmum":1}}`)}, sallyport.CodeNotAvailable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := wireFlows(t, func(p *sallyport.Personality) { p.Arguments = c.role }, func(*registry.Options) {})
+			f.let("p", "s", "read_file", "fetch_url")
+			res := f.withTask("s", "send", &sallyport.Task{Words: "send " + passedOn, Arguments: c.task})
+			if res.Code != c.want {
+				t.Errorf("send = %q %s, want %q", res.Code, res.Error, c.want)
+			}
+			e := f.recorder.last()
+			d := e.Decisions[len(e.Decisions)-1]
+			if c.want != "" && c.role == nil && c.task != nil && c.want != sallyport.CodeApprovalRequired && (strings.Contains(d.Fix, "personalities") || strings.Contains(d.Source, "sallyport.yaml:9")) {
+				t.Errorf("the refusal by a task names the role: %+v", d)
+			}
+		})
+	}
+}
+
+// TestWordsOfALaterTaskAreNotThePersons: only those that came before anything untrusted
+// make a value the person's own.
+func TestWordsOfALaterTaskAreNotThePersons(t *testing.T) {
+	t.Parallel()
+	f := newFlows(t, nil, nil)
+	spoken := &sallyport.Task{Words: "send " + passedOn}
+	if res := f.withTask("early", "read_file", spoken); !res.OK {
+		t.Fatal(res.Error)
+	}
+	f.let("p", "early", "fetch_url")
+	if res := f.withTask("early", "send", nil); !res.OK {
+		t.Errorf("what the person named = %s %s, want it to run", res.Code, res.Error)
+	}
+	f.let("p", "late", "read_file", "fetch_url")
+	if res := f.withTask("late", "send", spoken); res.Code != sallyport.CodeApprovalRequired {
+		t.Errorf("words after untrusted content = %s %s, want the call held", res.Code, res.Error)
+	}
+	if res := f.withTask("early", "send", &sallyport.Task{Tools: []string{"read_file"}}); res.Code != sallyport.CodeNotAvailable {
+		t.Errorf("a tool that the session was narrowed away from = %s %s", res.Code, res.Error)
+	}
+	if res := f.withTask("early", "send", &sallyport.Task{Tools: []string{"*"}}); res.Code != sallyport.CodeNotAvailable {
+		t.Errorf("a session that was narrowed was widened: %s %s", res.Code, res.Error)
+	}
+}
