@@ -58,6 +58,10 @@ type Options struct {
 	// Facts keeps what sessions and principals have read; nil keeps it in the
 	// memory of this registry.
 	Facts sallyport.FactStore
+	// FactsInRecords says that Facts is of the state to which Recorder adds its
+	// records. Where that state can, it then reads in them what calls bring, and a
+	// call writes nothing else for it.
+	FactsInRecords bool
 	// Conversations is what conversations read, and is shared by registries that
 	// follow each other; nil means one of the registry's own.
 	Conversations *conversation.Memory

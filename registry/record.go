@@ -26,11 +26,22 @@ const (
 // recordIntent records that the tool is about to run. When the record cannot
 // be kept, a call that may change something, or reach out, does not run. Nor
 // does one whose caller has gone.
-func (c *call) recordIntent(ctx context.Context) bool {
+//
+// What the call brings into its conversation is part of that record, and counts
+// everywhere from then on.
+func (c *call) recordIntent(ctx context.Context) (recorded bool) {
 	var err error
 	if c.r.o.Recorder != nil && ctx.Err() == nil {
+		if err := c.watchBefore(ctx); err != nil {
+			return c.refuseUnknownFacts(ctx, err)
+		}
+		defer func() {
+			if !recorded && c.before != nil {
+				_, _ = c.before()
+			}
+		}()
 		e := c.newEvent(audit.KindIntent)
-		e.Grant, e.Durable = c.grant, c.mustRecord()
+		e.Grant, e.Durable, e.Brought = c.grant, c.mustRecord(), c.brought()
 		err = c.r.o.Recorder.Record(ctx, e)
 	}
 	how := endReason(ctx, ctx, 0)
@@ -46,6 +57,9 @@ func (c *call) recordIntent(ctx context.Context) bool {
 	c.logFault("intent not recorded", err)
 	d := sallyport.Decision{Step: sallyport.StepIntent, Why: "the record could not be kept: " + err.Error()}
 	if !c.mustRecord() {
+		if err := c.keepUnrecorded(ctx); err != nil {
+			return c.refuseUnknownFacts(ctx, err)
+		}
 		d.Allowed = true
 		c.addDecision(d)
 		return true
@@ -79,6 +93,9 @@ func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	}
 	e.OK, e.Code, e.Error = res.OK, res.Code, c.cleaned.err
 	e.Stage, e.DryRun, e.Cached = c.stage, c.caller.DryRun, c.from != nil
+	if e.Cached {
+		e.Brought = c.brought() // there is no intent
+	}
 	e.ValueChars = utf8.RuneCountInString(res.Value)
 	e.Parts, e.PartBytes = partsSize(res.Parts)
 	e.CostUSD = res.CostUSD
@@ -90,6 +107,11 @@ func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	defer recording.Cancel()
 	if err := c.r.o.Recorder.Record(recording, e); err != nil {
 		c.logFault("outcome not recorded", err)
+		if e.Cached {
+			if err := c.keepUnrecorded(ctx); err != nil {
+				c.logFault("session facts", err)
+			}
+		}
 	}
 	return res
 }

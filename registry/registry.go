@@ -75,7 +75,7 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 	}
 	r.ownPlaces = sync.OnceValue(r.newPlaces)
 	r.cache = newResultCache(r.o.CacheEntries)
-	r.facts = newConversationFacts(r.o.Facts)
+	r.facts = newConversationFacts(&r.o)
 	if r.conversations = r.o.Conversations; r.conversations == nil {
 		r.conversations = conversation.New(nil)
 	}

@@ -48,6 +48,7 @@ type call struct {
 	marks   []sallyport.FactMark                 // what was known to be read before
 	reading bool                                 // the call may bring untrusted content, and runs
 	judged  bool                                 // some flow rule may apply to the call
+	before  func() ([]sallyport.FactMark, error) // what was known before the intent; nil when no rule depends on it
 	named   []string                             // what the names of the grant stand for; nil before that is asked
 
 	result  sallyport.Result // as the tool or a step left it

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/effect"
+	"github.com/sallyport/sallyport/internal/facts"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -67,17 +68,77 @@ func (c *call) checkTaint(ctx context.Context) bool {
 func (c *call) bringsFacts() bool { return c.facts.Private || c.facts.Untrusted }
 
 // recordTaint records what the call brings in, before it runs, so that a call
-// under way counts, and a kept result like one that was made.
+// under way counts, and a kept result like one that was made. Where the store reads
+// it in the record of the call, that has it: see recheckTaint.
 func (c *call) recordTaint(ctx context.Context) bool {
 	if !c.judged && !c.bringsFacts() {
 		return true
 	}
-	if c.hold.why != "" || c.role.requiresApproval(&c.entry.tool) {
-		return c.recordMarks(ctx, c.unrecordedMarks(nil)) // what was known may be old
 	c.beginRead()
+	waited := c.hold.why != "" || c.role.requiresApproval(&c.entry.tool) // what was known may be old
+	switch {
+	case c.recordsFacts():
+		return !waited || !c.judged || c.judgeAgain(ctx, func() ([]sallyport.FactMark, error) { return c.r.facts.knownMarks(ctx, c.caller) })
+	case waited:
+		return c.recordMarks(ctx, c.unrecordedMarks(nil))
 	}
 	marks := c.unrecordedMarks(c.marks)
 	return len(marks) == 0 || c.recordMarks(ctx, marks)
+}
+
+// recordsFacts reports whether the record of the call says what it brings, for all
+// who share the state.
+func (c *call) recordsFacts() bool {
+	return c.r.facts.recorded != nil && facts.IsRecordable(c.caller.Principal.Name)
+}
+
+// judgeAgain applies the flow rules to what is known by now.
+func (c *call) judgeAgain(ctx context.Context, known func() ([]sallyport.FactMark, error)) bool {
+	marks, err := known()
+	if err != nil {
+		return c.refuseUnknownFacts(ctx, err)
+	}
+	return c.applyFlowRules(ctx, marks)
+}
+
+// brought returns what the record of the call says that it brings, nil for nothing.
+func (c *call) brought() *facts.Brought {
+	if !c.bringsFacts() || !c.recordsFacts() {
+		return nil
+	}
+	return &facts.Brought{Session: facts.Digest(c.caller.Session), Private: c.facts.Private, Untrusted: c.facts.Untrusted}
+}
+
+// keepUnrecorded keeps in memory what a call brings whose record cannot be kept.
+func (c *call) keepUnrecorded(ctx context.Context) error {
+	if c.brought() == nil {
+		return nil
+	}
+	return c.r.facts.rememberUnstored(ctx, c.caller, c.unrecordedMarks(nil))
+}
+
+// recheckTaint applies the flow rules once more to what was recorded before the
+// call's intent: of two calls that began at the same moment, the one whose intent is
+// later sees the other here, in whatever process it is.
+func (c *call) recheckTaint(ctx context.Context) bool {
+	before := c.before
+	if before == nil {
+		return true
+	}
+	c.before = nil
+	return c.judgeAgain(ctx, func() ([]sallyport.FactMark, error) {
+		known, err := before()
+		return c.r.facts.addUnstored(ctx, c.caller, known, err)
+	}) && (c.hold.keys == "" || c.hold.keys == c.asked || c.awaitApproval(ctx) && c.checkStopped(ctx))
+}
+
+// watchBefore begins to gather what is recorded before the intent of the call, when
+// a rule may depend on it.
+func (c *call) watchBefore(ctx context.Context) (err error) {
+	if c.judged && c.recordsFacts() {
+		c.before, err = c.r.facts.watchCall(ctx, c.caller, c.id)
+	}
+	return err
 }
 
 // isLocalOperator reports whether the caller is the local user at the command

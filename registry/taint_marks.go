@@ -13,19 +13,32 @@ import (
 // waits half as long for another process.
 const factWait = 10 * time.Second
 
+// recordedFacts is a store that reads in the records of calls what they bring.
+type recordedFacts interface {
+	sallyport.FactStore
+	// BeforeRecord returns what returns, once the intent of a call is recorded, what
+	// Facts would have returned just before that. It has to be called in any case.
+	BeforeRecord(ctx context.Context, principal, session, call string) (before func() ([]sallyport.FactMark, error), err error)
+}
+
 // conversationFacts reads and records the facts of sessions and principals.
 type conversationFacts struct {
 	store sallyport.FactStore
+	// recorded is the store when it reads what the recorder writes; else nil.
+	recorded recordedFacts
 	// unstored is what the store could not take, missed that there is some. It
 	// counts like the rest as long as the registry lives.
 	unstored *facts.Memory
 	missed   atomic.Bool
 }
 
-func newConversationFacts(store sallyport.FactStore) *conversationFacts {
-	k := &conversationFacts{store: store, unstored: facts.NewMemory()}
-	if store == nil {
+func newConversationFacts(o *Options) *conversationFacts {
+	k := &conversationFacts{store: o.Facts, unstored: facts.NewMemory()}
+	if k.store == nil {
 		k.store = facts.NewMemory()
+	}
+	if o.FactsInRecords && o.Recorder != nil {
+		k.recorded, _ = k.store.(recordedFacts)
 	}
 	return k
 }
@@ -45,6 +58,13 @@ func (k *conversationFacts) recordMarks(ctx context.Context, caller *sallyport.C
 	defer cancel()
 	before, err := k.store.Note(ctx, caller.Principal.Name, caller.Session, marks)
 	return k.addUnstored(ctx, caller, before, err)
+}
+
+// watchCall is BeforeRecord with a bound on its time.
+func (k *conversationFacts) watchCall(ctx context.Context, caller *sallyport.Caller, call string) (func() ([]sallyport.FactMark, error), error) {
+	ctx, cancel := context.WithTimeout(ctx, factWait)
+	defer cancel()
+	return k.recorded.BeforeRecord(ctx, caller.Principal.Name, caller.Session, call)
 }
 
 // addUnstored adds the marks that the store refused to those that it has.
