@@ -9,12 +9,18 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/internal/wire"
+	"github.com/sallyport/sallyport/internal/task"
 )
 
 // sessionMeta is the _meta key by which a client of a protocol without sessions
 // names its conversation.
 const sessionMeta = "sallyport/session"
+
+// taskMeta is the _meta key by which a client opens its session with a task, or narrows
+// it.
+const taskMeta = "sallyport/task"
 
 // maxSessionBytes bounds a session id that a client chooses.
 const maxSessionBytes = 256
@@ -54,6 +60,19 @@ func (c *conversationSet) currentSession(key string) string {
 }
 
 func newSession() string { return "mcp-" + rand.Text() }
+
+// namedTask returns the task that a request hands over, nil for none.
+func namedTask(meta wire.Members) (*sallyport.Task, error) {
+	value := meta.Value(taskMeta)
+	if value == nil {
+		return nil, nil
+	}
+	t, err := task.Decode(value)
+	if err != nil {
+		return nil, wire.Invalid("_meta " + taskMeta + ": " + err.Error())
+	}
+	return t, nil
+}
 
 // namedSession returns the conversation that a request names, or "" for none.
 // It refuses an invalid name, because replacing the name could join two

@@ -104,11 +104,14 @@ func (c *core) callerOf(r *request, tool string) (*sallyport.Caller, error) {
 		p = c.o.Principal()
 	}
 	caller := c.newCaller(p, tool)
+	var err error
+	if caller.Task, err = namedTask(r.Meta); err != nil {
+		return nil, err
+	}
 	if !r.rounds {
 		caller.Session = r.session.id
 		return caller, nil
 	}
-	var err error
 	if caller.Session, err = namedSession(r.Meta); caller.Session == "" && err == nil {
 		caller.Session = c.conversations.currentSession(sallyport.SessionKey(caller.Principal.Name, caller.Personality))
 	}
