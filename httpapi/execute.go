@@ -79,7 +79,7 @@ func (s *Server) callerOf(r *http.Request, personality string) sallyport.Caller 
 // take the role is the gate's to say.
 func (c *actionCall) makeCall(in *executeRequest) {
 	c.q.Args = in.params
-	c.caller.Session, c.caller.DryRun = in.session, in.dryRun
+	c.caller.Session, c.caller.DryRun, c.caller.Task = in.session, in.dryRun, in.task
 	c.caller.Personality = c.caller.Principal.Role(in.personality, c.s.o.Personality)
 	if wantsStream(c.r) {
 		c.streamResult()

@@ -13,7 +13,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/budget"
+	"github.com/sallyport/sallyport/internal/task"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -41,6 +43,7 @@ type executeRequest struct {
 	session     string
 	personality string
 	dryRun      bool
+	task        *sallyport.Task
 }
 
 // decodeRequest reads a body strictly: one JSON object in UTF-8 with known keys, each
@@ -56,7 +59,7 @@ func decodeRequest(body []byte) (q executeRequest, err error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	// The body is valid, so that reading tokens cannot fail.
 	if open, _ := dec.Token(); open != json.Delim('{') {
-		return q, errors.New("the body must be an object with the keys params, session, personality and dry_run")
+		return q, errors.New("the body must be an object with the keys params, session, personality, task and dry_run")
 	}
 	seen := map[string]bool{}
 	for dec.More() {
@@ -89,6 +92,12 @@ func (q *executeRequest) setMember(key string, v json.RawMessage) error {
 		return decodeName(key, v, &q.session)
 	case "personality":
 		return decodeName(key, v, &q.personality)
+	case "task":
+		var err error
+		if q.task, err = task.Decode(v); err != nil {
+			return fmt.Errorf("task: %w", err)
+		}
+		return nil
 	case "dry_run":
 		if v[0] != 't' && v[0] != 'f' {
 			return errors.New("dry_run: expected true or false")
@@ -96,7 +105,7 @@ func (q *executeRequest) setMember(key string, v json.RawMessage) error {
 		q.dryRun = v[0] == 't'
 		return nil
 	default:
-		return fmt.Errorf("unknown key %q; known are params, session, personality and dry_run", text.ClipBytes(key, quotedBytes))
+		return fmt.Errorf("unknown key %q; known are params, session, personality, task and dry_run", text.ClipBytes(key, quotedBytes))
 	}
 }
 
