@@ -10,6 +10,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/report"
+	"github.com/sallyport/sallyport/internal/task"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -19,8 +20,9 @@ const maxStdin = 9 << 20
 
 // callerFlags holds the flags that name the caller and its role.
 type callerFlags struct {
-	personality, principal, session string
-	dryRun                          bool
+	personality, principal, session, task string
+
+	dryRun bool
 }
 
 func (r *callerFlags) registerFlags(cmd *cobra.Command) {
@@ -29,8 +31,9 @@ func (r *callerFlags) registerFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.session, "session", "", "the `ID` of the conversation (default: a new one)")
 }
 
-// registerDry adds the flag --dry-run to a command that makes calls.
+// registerDry adds the flags of a command that makes calls.
 func (r *callerFlags) registerDry(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.task, "task", "", "narrow the session to a `TASK`: {\"words\":…,\"tools\":[…],\"arguments\":{…}}")
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "describe the call, do not make it")
 }
 
@@ -42,6 +45,11 @@ func (r *callerFlags) withGate(ctx context.Context, env *environment, f *flags, 
 			return err
 		}
 		caller.DryRun = r.dryRun
+		if r.task != "" {
+			if caller.Task, err = task.Decode([]byte(r.task)); err != nil {
+				return fmt.Errorf("--task: %w", err)
+			}
+		}
 		return do(rt, caller)
 	})
 }
