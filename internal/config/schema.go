@@ -113,6 +113,8 @@ func (t *table) rowSchema(r *row) map[string]any {
 		s = map[string]any{"type": "array", "items": item}
 	case TypeActions:
 		s = map[string]any{"type": "array", "items": map[string]any{"$ref": "#/$defs/action"}}
+	case TypeArguments:
+		s = map[string]any{"type": "object", "additionalProperties": map[string]any{"type": []string{"object", "boolean"}}}
 	case TypeServer:
 		s = map[string]any{"$ref": "#/$defs/server"}
 	default:

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // KeyDoc documents one key: a row of the table.
 type KeyDoc struct {
@@ -48,6 +51,9 @@ const (
 	TypeChoices Type = "list of one-key mappings"
 	// TypeActions is a list of actions, of which the table has the id alone.
 	TypeActions Type = "list of actions"
+	// TypeArguments is a mapping of ceilings over arguments, of which the table has
+	// nothing.
+	TypeArguments Type = "mapping of ceilings"
 	// TypeServer is an upstream server, of which the table has nothing.
 	TypeServer Type = "server"
 )
@@ -89,6 +95,8 @@ type value struct {
 	// list is never nil for a list, so that [] and an absent key differ.
 	list []string
 	flag bool
+	// ceilings are the ceilings over arguments, by tool.
+	ceilings map[string]json.RawMessage
 }
 
 // table finds rows by key and the keys that are valid below one.

@@ -53,6 +53,10 @@ func (s scope) readValue(r *row, key string, keyAt yamldoc.Position, n *yamldoc.
 		if s.expectKind(r, key, n, yamldoc.KindList) {
 			s.readActions(key, n)
 		}
+	case TypeArguments:
+		if s.expectKind(r, key, n, yamldoc.KindMapping) {
+			s.readArguments(r, key, n)
+		}
 	case TypeServer:
 		if s.expectKind(r, key, n, yamldoc.KindMapping) {
 			s.readServer(key, n)
