@@ -53,6 +53,8 @@ type Config struct {
 	Databases map[string]Database
 	// Mail holds the relays by name.
 	Mail map[string]Relay
+	// Known holds the sets of values that ceilings over arguments name.
+	Known map[string]KnownSet
 	// Actions lists the tools that the files declare, in the order of the
 	// files.
 	Actions []Part
