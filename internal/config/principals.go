@@ -38,6 +38,16 @@ type Principal struct {
 	Personalities []string
 	// Person says that a human being answers what the principal's client asks.
 	Person bool
+	// Task narrows every session of the principal; nil narrows nothing.
+	Task *sallyport.Task
+}
+
+// narrow returns the task of a principal, which a first key makes.
+func (p *Principal) narrow() *sallyport.Task {
+	if p.Task == nil {
+		p.Task = &sallyport.Task{}
+	}
+	return p.Task
 }
 
 func principalKeys() []row {
@@ -75,6 +85,14 @@ func principalKeys() []row {
 		{
 			KeyDoc: KeyDoc{p + ".person", TypeBool, false, true, "false", "A human being answers what this principal's MCP client asks, so that held calls may be put before them there. Leave it out for an agent that answers for itself. `local` is a person over stdio and at the command line, and not over HTTP.", "true"},
 			set:    set(func(p *Principal, v value) { p.Person = v.flag }),
+		},
+		{
+			KeyDoc: KeyDoc{p + ".tools", TypeTexts, false, true, "those of its personality", "Narrows every session of the principal to these tools: by name, by label as `@file`, by server as `mcp__notes__*`, or `*`.", `["mcp__bank__*"]`},
+			check:  (*scope).ruledTool, set: set(func(p *Principal, v value) { p.narrow().Tools = v.list }),
+		},
+		{
+			KeyDoc: KeyDoc{p + ".arguments", TypeArguments, false, true, "those of its personality", "Narrows the arguments of every session of the principal, in the form of `personalities.<name>.arguments`.", "{send_money: {amount: {maximum: 50}}}"},
+			set:    set(func(p *Principal, v value) { p.narrow().Arguments = v.ceilings }),
 		},
 	}
 }
