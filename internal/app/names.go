@@ -83,18 +83,21 @@ func (t *Deployment) findUnknown(role, key string, list, known []string) (faults
 		if slices.Contains(known, item) || strings.HasPrefix(item, "mcp__") {
 			continue
 		}
-		text := fmt.Sprintf("%q is no tool", item)
-		if strings.HasPrefix(item, "@") {
-			text = fmt.Sprintf("%q is no label of a tool", item)
-		}
-		if near := yamldoc.Suggest(item, known); near != "" {
-			text += fmt.Sprintf(" (did you mean %q?)", near)
-		} else {
-			text += ": expected " + strings.Join(known, ", ")
-		}
-		faults = append(faults, t.Config.Fault(role, key, i, text))
+		faults = append(faults, t.Config.Fault(role, key, i, describeUnknown(item, known)))
 	}
 	return faults
+}
+
+// describeUnknown says that a word is no tool and no label, and which were meant.
+func describeUnknown(item string, known []string) string {
+	text := fmt.Sprintf("%q is no tool", item)
+	if strings.HasPrefix(item, "@") {
+		text = fmt.Sprintf("%q is no label of a tool", item)
+	}
+	if near := yamldoc.Suggest(item, known); near != "" {
+		return text + fmt.Sprintf(" (did you mean %q?)", near)
+	}
+	return text + ": expected " + strings.Join(known, ", ")
 }
 
 // unknownConnections returns a fault for each database and relay that an action
