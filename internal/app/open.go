@@ -9,6 +9,8 @@ import (
 	"os"
 
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/conversation"
+	"github.com/sallyport/sallyport/internal/sums"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -145,6 +147,11 @@ func openWith(ctx context.Context, env *Environment, paths []string, open func(*
 		Switches: rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Recorder: rt.log, Logger: rt.Logger,
 	})
 	rt.closers = append(rt.closers, func() error { rt.runs.Close(); return nil })
+	tasks, err := rt.State.KV(ctx, taskScope)
+	if err != nil {
+		return rt, err
+	}
+	rt.conversations, rt.sums = conversation.New(tasks), sums.New(rt.State.Settings(), rt.past.clock())
 	t, err := rt.newDeployment(ctx, rt.Config)
 	if err != nil {
 		return rt, err

@@ -12,8 +12,10 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/secretstore"
 	"github.com/sallyport/sallyport/internal/serverlist"
+	"github.com/sallyport/sallyport/internal/sums"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/sandbox"
 	"github.com/sallyport/sallyport/store"
@@ -41,6 +43,8 @@ type Runtime struct {
 	// Logger receives what an operator may want to know; nil discards it.
 	Logger *slog.Logger
 
+	past *pastState // whose calls are decided again; nil in every other command
+
 	// State holds everything that outlives a command.
 	State store.State
 	// Settings are the named values of the state.
@@ -60,8 +64,10 @@ type Runtime struct {
 	// Switches stops what an operator stopped.
 	Switches *auth.Switches
 	// Callers authenticates principals.
-	Callers *auth.Directory
-	runs    *registry.Runs // what runs, under this configuration or an earlier one
+	Callers       *auth.Directory
+	conversations *conversation.Memory // what they were told and have read
+	sums          *sums.Book           // what ceilings over arguments count
+	runs          *registry.Runs       // what runs, under this configuration or an earlier one
 	// Live is what a server serves; it holds nil in every other command.
 	Live atomic.Pointer[Live]
 
