@@ -42,7 +42,7 @@ func recordsOf(c *config.Config) []auth.Record {
 		p := c.Principals[name]
 		records = append(records, auth.Record{
 			Name: p.Name, TokenSHA256: p.TokenSHA256, Expires: p.Expires,
-			Permissions: p.Permissions, Personalities: p.Personalities, Person: p.Person,
+			Permissions: p.Permissions, Personalities: p.Personalities, Person: p.Person, Task: p.Task,
 		})
 	}
 	return records

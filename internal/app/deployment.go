@@ -81,10 +81,14 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 		return nil, err
 	}
 	rt.guardPrograms(ctx, t)
+	sets, err := rt.newKnownSets(c)
+	if err != nil {
+		return nil, err
+	}
 	t.Registry, err = registry.New(backends, &registry.Options{
 		Switches: rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
-		Facts:  rt.State.Facts(),
 		Recorder: tellingRecorder{rt.log, rt}, Limiter: rt.counters, Approvals: &announcingQueue{ApprovalQueue: rt.Approvals, g: rt}, PersonConnected: rt.personConnected,
+		Facts: rt.State.Facts(), FactsInRecords: true, Conversations: rt.conversations, Known: sets, Sums: rt.sums,
 		Logger: rt.Logger, Workspace: c.Workspace,
 		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason, Missing: t.explainMissing, CommandLine: rt.CommandLine,
 		FixCommand: func(tool, role, capability, item string) string {
