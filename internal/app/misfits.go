@@ -3,6 +3,7 @@ package app
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/group"
@@ -16,9 +17,24 @@ func CollectMisfits(rt *Runtime) registry.Faults {
 	for _, name := range rt.Config.Names() {
 		all = append(all, slices.DeleteFunc(rt.Registry.Misfits(name), func(m registry.Fault) bool { return ServerOf(m.Tool) != "" })...)
 		all = append(all, rt.MisfitsOf(name)...)
+		all = append(all, rt.ceilingMisfits(name)...)
 	}
 	all = append(all, rt.uselessTools(all)...)
 	return append(all, rt.ProgramFaults()...)
+}
+
+// ceilingMisfits returns what is wrong with the ceilings of a role over arguments of the
+// tools of servers, which are not there when the configuration is loaded.
+func (rt *Runtime) ceilingMisfits(role string) (faults registry.Faults) {
+	p, _ := rt.Config.Personality(role)
+	for _, f := range rt.Registry.CeilingFaults(role) {
+		tool, _, _ := strings.Cut(strings.TrimPrefix(f.Key, "arguments."), ".")
+		faults = append(faults, registry.Fault{
+			Tool: tool, Personality: role, Capability: "arguments", Message: f.Message + ": no call of the tool runs",
+			Source: p.Source(f.Key), Fix: "change personalities." + role + "." + f.Key,
+		})
+	}
+	return faults
 }
 
 // uselessTools returns a fault for each tool that a role lists by its name and that

@@ -36,17 +36,19 @@ func (t *Deployment) checkNames() error {
 	// connection does.
 	held := append(slices.Clone(names), UnconnectedTools()...)
 	var faults yamldoc.Faults
+	ruled := slices.Concat([]string{"*", "@mcp"}, labels, held)
 	for _, role := range t.Config.Names() {
 		p, _ := t.Config.Personality(role)
 		faults = append(faults, t.findUnknown(role, "toolset", p.Toolset, append(labels, names...))...)
 		if p.Approvals != nil {
 			faults = append(faults, t.findUnknown(role, "approvals.require", p.Approvals.Require, held)...)
 		}
-		ruled := slices.Concat([]string{"*", "@mcp"}, labels, held)
 		faults = append(faults, t.findUnknown(role, "safety.flow.allow", p.Flow.Allow, ruled)...)
 		faults = append(faults, t.findUnknown(role, "safety.flow.after_untrusted.approve", p.Flow.Approve, ruled)...)
 		faults = append(faults, t.findUnknown(role, "safety.flow.after_untrusted.refuse", p.Flow.Refuse, ruled)...)
+		faults = append(faults, t.argumentFaults(role, p, ruled)...)
 	}
+	faults = append(faults, t.taskFaults(ruled)...)
 	faults = append(faults, t.unknownConnections()...)
 	if len(faults) > 0 {
 		return faults

@@ -6,9 +6,39 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
+
+// argumentFaults returns a fault for each ceiling of a role over arguments that names an
+// unknown tool, server, argument, word or set, or that nothing satisfies. Tools lists the
+// words for tools. What the tools of a server declare is judged as far as it is mounted.
+func (t *Deployment) argumentFaults(role string, p *sallyport.Personality, tools []string) yamldoc.Faults {
+	faults := t.coveredFaults(role, "arguments", p.Arguments, tools)
+	for _, f := range t.Registry.CeilingFaults(role) {
+		faults = append(faults, t.Config.Fault(role, f.Key, -1, f.Message))
+	}
+	return faults
+}
+
+// taskFaults returns the same faults for what narrows the principals, and a fault for
+// each unknown tool there.
+func (t *Deployment) taskFaults(tools []string) (faults yamldoc.Faults) {
+	for _, name := range slices.Sorted(maps.Keys(t.Config.Principals)) {
+		narrowed := t.Config.Principals[name].Task
+		if narrowed == nil {
+			continue
+		}
+		of := "principals." + name + "."
+		faults = append(faults, t.findUnknown("", of+"tools", narrowed.Tools, tools)...)
+		faults = append(faults, t.coveredFaults("", of+"arguments", narrowed.Arguments, tools)...)
+		for _, f := range t.Registry.TaskFaults(narrowed.Arguments) {
+			faults = append(faults, t.Config.Fault("", of+f.Key, -1, f.Message))
+		}
+	}
+	return faults
+}
 
 // coveredFaults returns a fault for each ceiling that covers no tool which may exist.
 func (t *Deployment) coveredFaults(role, at string, ceilings map[string]json.RawMessage, tools []string) (faults yamldoc.Faults) {
