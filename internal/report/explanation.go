@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/text"
@@ -26,11 +27,36 @@ func PrintExplanation(p *Printer, x *registry.Explanation, answers []sallyport.D
 		p.PrintLine("")
 		printGrant(p, x)
 	}
+	printCeilings(p, x.Arguments)
 	printFacts(p, x.Facts)
 	for _, d := range answers {
 		p.PrintLine("")
 		PrintDecision(p, d)
 	}
+}
+
+// shownSchema bounds a schema in a table, in code points.
+const shownSchema = 60
+
+// printCeilings prints what the role says of arguments.
+func printCeilings(p *Printer, ceilings []ceiling.Row) {
+	if len(ceilings) == 0 {
+		return
+	}
+	rows := [][]string{{"ARGUMENT", "DECLARED", "THE ROLE SAYS", "GRANTED", "ELSE", "AT"}}
+	for i := range ceilings {
+		c := &ceilings[i]
+		granted := cmp.Or(string(c.Granted), "no value")
+		if c.Declared == nil && string(c.Ceiling) != "false" {
+			granted = "as the role says"
+		}
+		rows = append(rows, []string{
+			cmp.Or(text.PrintableLine(c.Argument), "(all)"), text.Clip(cmp.Or(text.PrintableLine(string(c.Declared)), "nothing"), shownSchema),
+			text.Clip(text.PrintableLine(string(c.Ceiling)), shownSchema), text.Clip(text.PrintableLine(granted), shownSchema), string(c.Outside), c.Source,
+		})
+	}
+	p.PrintLine("")
+	p.PrintTable(rows)
 }
 
 // printFacts prints the facts that a call adds to its conversation.
