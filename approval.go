@@ -77,6 +77,10 @@ type Approval struct {
 	// personality did: the facts of the conversation and the calls that caused
 	// them.
 	Why string `json:"why,omitempty"`
+	// Unknown holds the values that hold the call because no set of the operator has
+	// them, each with the names of the sets that could; empty when anything else
+	// holds it too.
+	Unknown map[string][]string `json:"unknown,omitempty"`
 	// Targets lists what the names of database connections and of the mail
 	// relay stand for that the call may use, as "name: target". The decision is
 	// bound to these targets.
