@@ -104,6 +104,32 @@ type Approval struct {
 	Decided time.Time `json:"decided,omitzero"`
 	// Reason is the approver's reason; it may be empty.
 	Reason string `json:"reason,omitempty"`
+	// Shape is what a rule for the session of this call would be bound to; nil
+	// when there can be none, since the call names no session, has too many
+	// arguments, or has names that cannot be shown.
+	Shape *ApprovalShape `json:"shape,omitempty"`
+	// Rule is the id of the rule for the session, or of the exception, that took the
+	// place of this request; empty when none did.
+	Rule string `json:"rule,omitempty"`
+}
+
+// ApprovalShape is what a rule for the session of a held call is bound to. It
+// holds digests in hexadecimal digits, so that calls can be compared without
+// their arguments. Two calls of one shape differ in arguments at most.
+type ApprovalShape struct {
+	// Asked is the digest of who asks for which tool: principal, role, session,
+	// memory scope, workspace and attachments, and what holds the call.
+	Asked string `json:"asked"`
+	// Touches is the digest of what the call may touch: the definition of the
+	// tool, its grant, the confinement of its children and the targets of names.
+	Touches string `json:"touches"`
+	// Session is the digest of the session's key.
+	Session string `json:"session"`
+	// Args holds a digest of each argument by its name, defaults included.
+	Args map[string]string `json:"args,omitempty"`
+	// Exact is true when no argument may differ: what was read before holds the
+	// call.
+	Exact bool `json:"exact,omitempty"`
 }
 
 // ApprovalQueue is the side of held calls that the gate uses. It must be safe
