@@ -6,25 +6,18 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/report"
-	"github.com/sallyport/sallyport/internal/text"
 )
 
-const (
-	// listedArgs bounds the arguments in a list, in characters. A call that the
-	// user names is shown whole.
-	listedArgs = 1000
-	// shortestID is the number of characters of an id that the user must give.
-	// They hold the time to a quarter of a second, so that a short id cannot
-	// come to mean a later call.
-	shortestID = 8
-)
+// shortestID is the number of characters of an id that the user must give.
+// They hold the time to a quarter of a second, so that a short id cannot
+// come to mean a later call.
+const shortestID = 8
 
 func approvalsCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
@@ -66,7 +59,7 @@ arguments. It hides secrets, and characters that would control the terminal.`,
 						return err
 					}
 				}
-				return printApprovals(env.newPrinter(f), list, time.Now(), len(args) > 0)
+				return report.PrintApprovals(env.newPrinter(f), list, time.Now(), len(args) > 0)
 			})
 		},
 	}
@@ -103,11 +96,10 @@ that it can be held again.`
 					return err
 				}
 				p := env.newPrinter(f)
-				if p.JSON {
-					return p.PrintJSON(a)
+				if !p.JSON {
+					p.PrintLine("%s:", done)
 				}
-				p.PrintLine("%s:", done)
-				return printApprovals(p, []sallyport.Approval{a}, time.Now(), true)
+				return report.PrintApproval(p, &a, time.Now())
 			})
 		},
 	}
@@ -119,16 +111,11 @@ that it can be held again.`
 // decideApproval decides about the one held call that an id selects.
 func decideApproval(ctx context.Context, rt *app.Runtime, id, by string, approve bool, reason string) (sallyport.Approval, error) {
 	var none sallyport.Approval
-	list, err := rt.Approvals.List(ctx, true)
+	a, err := findApproval(ctx, rt, id)
 	if err != nil {
 		return none, err
 	}
-	found, err := selectApprovals(list, []string{id})
-	if err != nil {
-		return none, err
-	}
-	a := &found[0]
-	if err := rt.RecordDecision(ctx, a, by, approve, reason); err != nil {
+	if err := rt.RecordDecision(ctx, &a, by, approve, reason); err != nil {
 		return none, &exitError{code: exitFailed, err: err}
 	}
 	decided, err := rt.Approvals.Get(ctx, a.ID)
@@ -138,87 +125,57 @@ func decideApproval(ctx context.Context, rt *app.Runtime, id, by string, approve
 	return decided, nil
 }
 
-// selectApprovals returns the held calls with these ids. An id is complete or a unique
-// prefix.
+// findApproval returns the one held call that an id selects.
+func findApproval(ctx context.Context, rt *app.Runtime, id string) (a sallyport.Approval, err error) {
+	list, err := rt.Approvals.List(ctx, true)
+	if err != nil {
+		return a, err
+	}
+	found, err := selectApprovals(list, []string{id})
+	if err != nil {
+		return a, err
+	}
+	return found[0], nil
+}
+
+// selectApprovals returns the held calls with these ids.
 func selectApprovals(list []sallyport.Approval, ids []string) ([]sallyport.Approval, error) {
+	known := make([]string, len(list))
+	for i := range list {
+		known[i] = list[i].ID
+	}
 	var out []sallyport.Approval
 	for _, id := range ids {
-		if len(id) < shortestID {
-			return nil, fmt.Errorf("%q: expected an id, or at least %d characters of one", id, shortestID)
+		i, err := selectID(known, id, "held call", "ls")
+		if err != nil {
+			return nil, err
 		}
-		var found []sallyport.Approval
-		for _, a := range list {
-			if a.ID == id {
-				found = []sallyport.Approval{a}
-				break
-			}
-			if strings.HasPrefix(a.ID, id) {
-				found = append(found, a)
-			}
-		}
-		switch len(found) {
-		case 0:
-			return nil, &exitError{code: exitFailed, err: fmt.Errorf("no held call has the id %q: 'sallyport approvals ls' lists them", id)}
-		case 1:
-			out = append(out, found[0])
-		default:
-			return nil, &exitError{code: exitFailed, err: fmt.Errorf("%d held calls have ids that begin with %q: give a longer part of the id", len(found), id)}
-		}
+		out = append(out, list[i])
 	}
 	return out, nil
 }
 
-// printApprovals prints one block for each held call.
-func printApprovals(p *report.Printer, list []sallyport.Approval, now time.Time, whole bool) error {
-	if p.JSON {
-		return p.PrintJSON(append([]sallyport.Approval{}, list...))
+// selectID returns the place of the one id that is complete or that has a unique
+// beginning. The command is the one that lists the things.
+func selectID(known []string, id, thing, command string) (int, error) {
+	if len(id) < shortestID {
+		return 0, fmt.Errorf("%q: expected an id, or at least %d characters of one", id, shortestID)
 	}
-	if len(list) == 0 {
-		p.PrintLine("no call is held")
-	}
-	for i := range list {
-		a := &list[i]
-		p.PrintLine("%s  %s  %s  %s  %s", a.ID, formatState(p, a.State), report.EscapeControls(a.Tool), report.EscapeControls(a.Principal+"/"+a.Personality), formatAge(a, now))
-		args := report.EscapeControls(a.Args)
-		if short := text.Clip(args, listedArgs); !whole && short != args {
-			args = fmt.Sprintf("%s [%d characters; 'sallyport approvals ls %s' shows them]", short, utf8.RuneCountInString(args), a.ID)
+	var found []int
+	for i := range known {
+		if known[i] == id {
+			return i, nil
 		}
-		p.PrintLine("    %s", args)
-		for _, target := range a.Targets {
-			p.PrintLine("    uses: %s", report.EscapeControls(target))
-		}
-		if a.Why != "" {
-			p.PrintLine("    why: %s", report.EscapeControls(a.Why))
-		}
-		if a.Hidden > 0 {
-			p.PrintLine("    %s", p.ColourBad(fmt.Sprintf("the arguments hold %d control or invisible characters that are not shown", a.Hidden)))
-		}
-		if a.DecidedBy != "" {
-			p.PrintLine("    %s", report.EscapeControls(strings.TrimSuffix(fmt.Sprintf("decided by %s: %s", a.DecidedBy, a.Reason), ": ")))
+		if strings.HasPrefix(known[i], id) {
+			found = append(found, i)
 		}
 	}
-	return nil
-}
-
-// formatState returns the word for a state, in its colour.
-func formatState(p *report.Printer, s sallyport.ApprovalState) string {
-	switch s {
-	case sallyport.ApprovalApproved:
-		return p.ColourGood(string(s))
-	case sallyport.ApprovalDenied:
-		return p.ColourBad(string(s))
-	case sallyport.ApprovalUsed, sallyport.ApprovalExpired:
-		return p.ColourDim(string(s))
+	switch len(found) {
+	case 0:
+		return 0, &exitError{code: exitFailed, err: fmt.Errorf("no %s has the id %q: 'sallyport approvals %s' lists them", thing, id, command)}
+	case 1:
+		return found[0], nil
 	default:
-		return p.ColourHeld(string(s))
+		return 0, &exitError{code: exitFailed, err: fmt.Errorf("%d %ss have ids that begin with %q: give a longer part of the id", len(found), thing, id)}
 	}
-}
-
-// formatAge returns the age of a held call and the time that is left to decide.
-func formatAge(a *sallyport.Approval, now time.Time) string {
-	age := max(now.Sub(a.Created), 0).Truncate(time.Second)
-	if a.State != sallyport.ApprovalPending && a.State != sallyport.ApprovalApproved {
-		return fmt.Sprintf("%s ago", age)
-	}
-	return fmt.Sprintf("%s ago, expires in %s", age, max(a.Expires.Sub(now), 0).Truncate(time.Second))
 }

@@ -48,12 +48,8 @@ func watchApprovals(ctx context.Context, rt *app.Runtime, p *report.Printer, key
 		},
 		Settings: rt.Settings, Keys: keys,
 		Show: func(a *sallyport.Approval, ask bool) {
-			if p.JSON {
-				// A reader that has gone ends the command by its own error.
-				_ = p.PrintJSON(a)
-				return
-			}
-			_ = printApprovals(p, []sallyport.Approval{*a}, time.Now(), true)
+			// A reader that has gone ends the command by its own error.
+			_ = report.PrintApproval(p, a, time.Now())
 			if ask {
 				p.PrintLine("    run once? y/n, s leaves it")
 			}
