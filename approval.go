@@ -22,7 +22,8 @@ const (
 	// ApprovalDenied: the call may not run. It may be asked for again after the
 	// expiry.
 	ApprovalDenied ApprovalState = "denied"
-	// ApprovalUsed: a call ran, or may have run, on this approval.
+	// ApprovalUsed: a call ran, or may have run, on this approval, or a rule took
+	// its place.
 	ApprovalUsed ApprovalState = "used"
 	// ApprovalExpired: the call was not decided in time, or its approval was
 	// not used in time.
@@ -168,6 +169,14 @@ type ApprovalDesk interface {
 type ApprovalStore interface {
 	ApprovalQueue
 	ApprovalDesk
+	// LatestDecided returns the newest request of a digest that a person has
+	// decided, as it was written last; ok is false when there is none. A newer
+	// one that waits, or that expired unanswered, does not hide it.
+	LatestDecided(ctx context.Context, digest string) (a Approval, ok bool, err error)
+	// YieldToRule closes a held call in favour of a rule for its session. See
+	// [Approval.YieldToRule]. It is no approval: no call runs on it. It is
+	// durable when YieldToRule returns.
+	YieldToRule(ctx context.Context, id, by, rule, reason string) error
 }
 
 // StateAt returns the state at a point in time. A request that was not decided,
@@ -195,25 +204,49 @@ func (a *Approval) Check() error {
 // call. [LocalPrincipal] is exempt from that rule: it stands for the operator
 // of the machine, who may decide about calls of their own.
 func (a *Approval) Decide(now time.Time, by string, approve bool, reason string) error {
-	if by == "" {
-		return errors.New("approval: expected the name of who decides")
+	if err := a.checkDecision(now, by, approve, reason); err != nil {
+		return err
 	}
-	if len(reason) > MaxApprovalReason || !utf8.ValidString(reason) {
-		return fmt.Errorf("approval: a reason has at most %d bytes of text", MaxApprovalReason)
-	}
-	state := a.StateAt(now)
-	takenBack := state == ApprovalApproved && !approve
-	switch {
-	case state != ApprovalPending && !takenBack:
+	if state := a.StateAt(now); approve && state != ApprovalPending {
 		return fmt.Errorf("%w: it is %s", ErrApprovalClosed, state)
-	case approve && by == a.Principal && by != LocalPrincipal:
-		return fmt.Errorf("%w: %s asked for it", ErrApprovalOwn, by)
 	}
 	a.State = ApprovalDenied
 	if approve {
 		a.State = ApprovalApproved
 	}
 	a.DecidedBy, a.Decided, a.Reason = by, now, strings.TrimSpace(reason)
+	return nil
+}
+
+// YieldToRule closes a, of which a call waits or may run once, because the rule
+// with the given id allows its shape for the session, or an exception exactly this call. The errors are those of
+// [Approval.Decide] for an approval.
+func (a *Approval) YieldToRule(now time.Time, by, rule, reason string) error {
+	if rule == "" {
+		return errors.New("approval: expected the id of a rule")
+	}
+	if err := a.checkDecision(now, by, true, reason); err != nil {
+		return err
+	}
+	a.State, a.Rule = ApprovalUsed, rule
+	a.DecidedBy, a.Decided, a.Reason = by, now, strings.TrimSpace(reason)
+	return nil
+}
+
+// checkDecision returns an error unless by may decide about a at now.
+func (a *Approval) checkDecision(now time.Time, by string, approve bool, reason string) error {
+	if by == "" {
+		return errors.New("approval: expected the name of who decides")
+	}
+	if len(reason) > MaxApprovalReason || !utf8.ValidString(reason) {
+		return fmt.Errorf("approval: a reason has at most %d bytes of text", MaxApprovalReason)
+	}
+	switch state := a.StateAt(now); {
+	case state != ApprovalPending && state != ApprovalApproved:
+		return fmt.Errorf("%w: it is %s", ErrApprovalClosed, state)
+	case approve && by == a.Principal && by != LocalPrincipal:
+		return fmt.Errorf("%w: %s asked for it", ErrApprovalOwn, by)
+	}
 	return nil
 }
 

@@ -141,6 +141,21 @@ func (s *Queue) Use(ctx context.Context, id string) (ok bool, err error) {
 	return ok, nil
 }
 
+// LatestDecided implements sallyport.ApprovalStore.
+func (s *Queue) LatestDecided(ctx context.Context, digest string) (a sallyport.Approval, ok bool, err error) {
+	unlock, err := s.lockUnlessDone(ctx)
+	if err != nil {
+		return a, false, err
+	}
+	defer unlock()
+	for i := len(s.all) - 1; i >= 0; i-- {
+		if s.all[i].Digest == digest && s.all[i].DecidedBy != "" {
+			return s.all[i], true, nil
+		}
+	}
+	return a, false, nil
+}
+
 // List implements sallyport.ApprovalDesk.
 func (s *Queue) List(ctx context.Context, all bool) ([]sallyport.Approval, error) {
 	unlock, err := s.lockUnlessDone(ctx)
@@ -181,6 +196,16 @@ func (s *Queue) findCopy(id string) (sallyport.Approval, error) {
 
 // Decide implements sallyport.ApprovalDesk.
 func (s *Queue) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
+	return s.change(ctx, id, func(a *sallyport.Approval) error { return a.Decide(s.now(), by, approve, reason) })
+}
+
+// YieldToRule implements sallyport.ApprovalStore.
+func (s *Queue) YieldToRule(ctx context.Context, id, by, rule, reason string) error {
+	return s.change(ctx, id, func(a *sallyport.Approval) error { return a.YieldToRule(s.now(), by, rule, reason) })
+}
+
+// change changes a held call and wakes those who wait for it.
+func (s *Queue) change(ctx context.Context, id string, do func(*sallyport.Approval) error) error {
 	unlock, err := s.lockUnlessDone(ctx)
 	if err != nil {
 		return err
@@ -190,7 +215,7 @@ func (s *Queue) Decide(ctx context.Context, id, by string, approve bool, reason 
 	if a == nil {
 		return sallyport.ErrApprovalUnknown
 	}
-	if err := a.Decide(s.now(), by, approve, reason); err != nil {
+	if err := do(a); err != nil {
 		return err
 	}
 	s.changed.Send()

@@ -14,7 +14,7 @@ import (
 )
 
 // approvalsSchema is the table of held calls. The body holds what never
-// changes. Of a digest one request at most is open, whatever a program does.
+// changes, but for the rule that takes the place of a call. Of a digest one request at most is open, whatever a program does.
 const approvalsSchema = `
 	CREATE TABLE approvals(
 		seq INTEGER PRIMARY KEY,
@@ -57,7 +57,7 @@ func (s approvalStore) Ask(ctx context.Context, a sallyport.Approval) (sallyport
 	found := a
 	err := s.db.inWriteTx(ctx, true, func(c *conn) error {
 		now := s.db.o.Now()
-		last, ok, err := c.findApproval(`WHERE digest = ?1 ORDER BY seq DESC LIMIT 1`, a.Digest)
+		last, ok, err := c.findApproval(newestOfDigest, a.Digest)
 		if err != nil {
 			return err
 		}
@@ -177,13 +177,30 @@ func (s approvalStore) Get(ctx context.Context, id string) (a sallyport.Approval
 	return a, err
 }
 
+func (s approvalStore) LatestDecided(ctx context.Context, digest string) (a sallyport.Approval, ok bool, err error) {
+	err = s.db.runQueries(ctx, func(c *conn) (err error) {
+		a, ok, err = c.findApproval(`WHERE digest = ?1 AND decided != 0 ORDER BY seq DESC LIMIT 1`, digest)
+		return err
+	})
+	return a, ok, err
+}
+
 func (s approvalStore) Decide(ctx context.Context, id, by string, approve bool, reason string) error {
+	return s.changeApproval(ctx, id, func(a *sallyport.Approval, now time.Time) error { return a.Decide(now, by, approve, reason) })
+}
+
+func (s approvalStore) YieldToRule(ctx context.Context, id, by, rule, reason string) error {
+	return s.changeApproval(ctx, id, func(a *sallyport.Approval, now time.Time) error { return a.YieldToRule(now, by, rule, reason) })
+}
+
+// changeApproval changes a held call durably and wakes those who wait for it.
+func (s approvalStore) changeApproval(ctx context.Context, id string, change func(a *sallyport.Approval, now time.Time) error) error {
 	err := s.db.inWriteTx(ctx, true, func(c *conn) error {
 		a, err := c.requireApproval(id)
 		if err != nil {
 			return err
 		}
-		if err := a.Decide(s.db.o.Now(), by, approve, reason); err != nil {
+		if err := change(&a, s.db.o.Now()); err != nil {
 			return err
 		}
 		return c.updateApproval(&a)
@@ -193,6 +210,9 @@ func (s approvalStore) Decide(ctx context.Context, id, by string, approve bool, 
 	}
 	return err
 }
+
+// newestOfDigest selects the newest request of a digest.
+const newestOfDigest = `WHERE digest = ?1 ORDER BY seq DESC LIMIT 1`
 
 const approvalColumns = `SELECT id, digest, state, principal, decided, decided_by, reason, body FROM approvals`
 
@@ -234,5 +254,8 @@ func (c *conn) updateApproval(a *sallyport.Approval) error {
 	}
 	_, err := c.exec(`UPDATE approvals SET state = ?2, decided = ?3, decided_by = ?4, reason = ?5 WHERE id = ?1`,
 		a.ID, string(a.State), decided, blob(a.DecidedBy), a.Reason)
+	if err == nil && a.Rule != "" {
+		_, err = c.exec(`UPDATE approvals SET body = json_set(body, '$.rule', ?2) WHERE id = ?1`, a.ID, a.Rule)
+	}
 	return err
 }
