@@ -24,6 +24,7 @@ func testApprovals(t *testing.T, open opener) {
 		{"Wait", testApprovalWait},
 		{"List", testApprovalList},
 		{"Cancelled", testApprovalCancelled},
+		{"YieldToRule", testApprovalYields},
 	})
 }
 
