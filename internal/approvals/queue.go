@@ -1,5 +1,7 @@
 // Package approvals keeps held calls in the memory of a process: for the store
-// that does, and for a gate to which no store was given.
+// that does, and for a gate to which no store was given. It also keeps the rules
+// that people give for the session of a held call, and shows held calls to a
+// person who watches.
 package approvals
 
 import (
