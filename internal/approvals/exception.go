@@ -121,6 +121,45 @@ func (s *Rules) addException(ctx context.Context, e *Exception) error {
 	})
 }
 
+// useException lets a call run that a person allowed for always, and says so in words
+// for the record. One whose principal may not call any more, or has another token, ends
+// here.
+func (s *Rules) useException(ctx context.Context, a *sallyport.Approval) (said string, ok bool, err error) {
+	list, err := s.readExceptions(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	for i := range list {
+		e := &list[i]
+		if e.Digest != a.Digest || a.Digest == "" || !e.counts(s.o.Now()) {
+			continue
+		}
+		if denied, err := s.isDenied(ctx, a.Digest); denied || err != nil {
+			return "", false, err
+		}
+		if s.o.Stands != nil {
+			stands, err := s.o.Stands(ctx, e.Principal, e.Given)
+			if err == nil && !stands {
+				_, err = s.EndExceptions(ctx, func(old *Exception) bool { return old.ID == e.ID })
+			}
+			if err != nil {
+				return "", false, err
+			}
+			if !stands {
+				continue
+			}
+		}
+		return fmt.Sprintf("allowed for always by %s (exception %s)%s", e.By, e.ID, reasonSuffix(e.Reason)), true, nil
+	}
+	return "", false, nil
+}
+
+// Exceptions returns the exceptions that count, the oldest first.
+func (s *Rules) Exceptions(ctx context.Context) ([]Exception, error) {
+	list, err := s.readExceptions(ctx)
+	return slices.DeleteFunc(list, func(e Exception) bool { return !e.counts(s.o.Now()) }), err
+}
+
 // EndExceptions ends the exceptions that a function selects, and returns them.
 // Exceptions that cannot be read all end.
 func (s *Rules) EndExceptions(ctx context.Context, which func(e *Exception) bool) (gone []Exception, err error) {

@@ -2,9 +2,13 @@ package approvals
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/setting"
 )
@@ -49,6 +53,84 @@ type Rules struct {
 	exceptions     []Exception
 }
 
+// NewRules returns the rules of a state with its held calls. A nil o means the
+// defaults.
+func NewRules(settings RuleSettings, held sallyport.ApprovalStore, o *RulesOptions) *Rules {
+	s := &Rules{settings: settings, held: held}
+	if o != nil {
+		s.o = *o
+	}
+	if s.o.Now == nil {
+		s.o.Now = time.Now
+	}
+	return s
+}
+
+// Use finds an exception for exactly a call, or takes a run of a rule that covers
+// it, and says so in words for the record. The run is durable when Use returns. A rule whose call may touch other
+// things than when it was given, or whose principal may not call any more or has
+// another token, ends here.
+func (s *Rules) Use(ctx context.Context, a *sallyport.Approval) (said string, ok bool, err error) {
+	if said, ok, err := s.useException(ctx, a); ok || err != nil || a.Shape == nil {
+		return said, ok, err
+	}
+	list, err := s.readCounting(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	for i := range list {
+		r := &list[i]
+		if r.ended(a.Shape) {
+			if err := s.end(ctx, r.ID); err != nil {
+				return "", false, err
+			}
+		}
+		if !r.counts(s.o.Now()) || !r.covers(a.Shape) {
+			continue
+		}
+		if n, err := s.takeRun(ctx, r, a.Digest); err != nil || n > 0 {
+			return fmt.Sprintf("allowed for the session by %s (rule %s, run %d of %d)%s", r.By, r.ID, n, r.Runs, reasonSuffix(r.Reason)), err == nil, err
+		}
+	}
+	return "", false, nil
+}
+
+func reasonSuffix(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// takeRun takes a run of a rule that covers a call, and returns its number; 0
+// when it may not, or none is left.
+func (s *Rules) takeRun(ctx context.Context, r *Rule, callDigest string) (n int, err error) {
+	if denied, err := s.isDenied(ctx, callDigest); denied || err != nil {
+		return 0, err
+	}
+	if s.o.Stands != nil {
+		if ok, err := s.o.Stands(ctx, r.Principal, r.Given); err != nil {
+			return 0, err
+		} else if !ok {
+			return 0, s.end(ctx, r.ID)
+		}
+	}
+	if n, err = s.countRun(ctx, r); err != nil || n == 0 {
+		return 0, err
+	}
+	// The rule may have ended since it was read. What ends it from here on comes
+	// after this run.
+	list, err := s.read(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if !slices.ContainsFunc(list, func(now Rule) bool { return now.ID == r.ID && now.Given.Equal(r.Given) }) {
+		s.forgetRuns(ctx, []Rule{*r}) // what ended the rule came before this count
+		return 0, nil
+	}
+	return n, nil
+}
+
 // isDenied reports whether the last decision about exactly this call is a no. It
 // counts more than a rule, also after it expired: then a person is asked again.
 func (s *Rules) isDenied(ctx context.Context, callDigest string) (bool, error) {
@@ -56,10 +138,90 @@ func (s *Rules) isDenied(ctx context.Context, callDigest string) (bool, error) {
 	return ok && last.State == sallyport.ApprovalDenied, err
 }
 
+// countRun counts a run and returns its number, 0 when none is left.
+func (s *Rules) countRun(ctx context.Context, r *Rule) (n int, err error) {
+	s.taking.Lock()
+	defer s.taking.Unlock()
+	err = setting.Change(ctx, s.settings, r.runsName(), func(was string, ok bool) (string, error) {
+		n = 0
+		runs := 0
+		if ok {
+			var err error
+			if runs, err = parseRuns(was); err != nil {
+				return "", err
+			}
+		}
+		if runs >= r.Runs {
+			return was, nil
+		}
+		n = runs + 1
+		return strconv.Itoa(n), nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
+}
+
 // runsName is the name of the setting that counts the runs of a rule. There is
 // none before the first run, and no other rule has it.
 func (r *Rule) runsName() string {
 	return fmt.Sprintf("approvals.rule_runs.%s.%d", r.ID, r.Given.UnixNano())
+}
+
+func parseRuns(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, errors.New("the state does not say how often a rule was used")
+	}
+	return n, nil
+}
+
+// UsedRule is a rule and how many of its runs are used.
+type UsedRule struct {
+	// Rule is the rule.
+	Rule
+	// Used is how many of its runs are used.
+	Used int `json:"used"`
+}
+
+// List returns the rules that count, the oldest first.
+func (s *Rules) List(ctx context.Context) ([]UsedRule, error) {
+	list, err := s.readCounting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []UsedRule{}
+	for i := range list {
+		if !list[i].counts(s.o.Now()) {
+			continue
+		}
+		used := UsedRule{Rule: list[i]}
+		was, ok, err := s.settings.Get(ctx, used.runsName())
+		if err == nil && ok {
+			used.Used, err = parseRuns(was)
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, used)
+	}
+	return out, nil
+}
+
+// readCounting returns all rules and removes those that are over, so that no
+// clock that is set back revives one that was seen to be. The slice is shared:
+// read only.
+func (s *Rules) readCounting(ctx context.Context) ([]Rule, error) {
+	list, err := s.read(ctx)
+	over := func(r *Rule) bool { return !s.o.Now().Before(r.Expires) }
+	if err != nil || !slices.ContainsFunc(list, func(r Rule) bool { return over(&r) }) {
+		return list, err
+	}
+	if _, err := s.EndAll(ctx, over); err != nil {
+		return nil, err
+	}
+	return s.read(ctx)
 }
 
 // read returns all rules. The slice is shared: read only.
