@@ -26,15 +26,30 @@ type Watch struct {
 	Settings Settings
 	// Show shows a call. It asks for a key when the person can answer.
 	Show func(a *sallyport.Approval, ask bool)
+	// ShowRule shows what a rule for the session of the shown call would allow,
+	// and asks for a key.
+	ShowRule func(r *Rule)
+	// Give gives that rule.
+	Give func(ctx context.Context, a *sallyport.Approval, r *Rule) error
+	// ShowAlways shows what a yes for always about the shown call would give, asks
+	// for a key, and returns what gives it.
+	ShowAlways func(a *sallyport.Approval) (give func(ctx context.Context) error)
 	// Tell says what became of a call that was shown.
 	Tell func(a *sallyport.Approval, what string)
-	// Keys brings the person's keys: y, n, s and q. It is closed when no more
+	// Keys brings the person's keys: y, n, s, a, l and q. It is closed when no more
 	// come; nil means that the person only looks and gives no answers.
 	Keys <-chan byte
 
 	seen  map[string]bool // calls that were shown and need no look any more
 	shown *sallyport.Approval
+	wider *widerYes // that the person is asked about instead; nil most of the time
 	since time.Time // when it was shown
+}
+
+// widerYes is a yes for more than one run of the shown call.
+type widerYes struct {
+	give func(ctx context.Context) error
+	done string // what is said once it is given
 }
 
 // Run watches until the context ends or the person quits.
@@ -96,7 +111,7 @@ func (w *Watch) lookOnce(ctx context.Context) error {
 	}
 	if w.shown != nil && !open[w.shown.ID] {
 		w.Tell(w.shown, "decided elsewhere, or over")
-		w.shown = nil
+		w.shown, w.wider = nil, nil
 	}
 	for i := range list {
 		a := &list[i]
@@ -119,11 +134,15 @@ func (w *Watch) answerKey(ctx context.Context, key byte) (quit bool, err error) 
 	switch key {
 	case 'q', interrupt, end:
 		return true, nil
-	case 'y', 'n', 's':
+	case 'y', 'n', 's', 'a', 'l':
 	default:
 		return false, nil
 	}
 	if a == nil || time.Since(w.since) < settle {
+		return false, nil
+	}
+	if key == 'a' || key == 'l' || w.wider != nil {
+		w.answerWider(ctx, a, key)
 		return false, nil
 	}
 	w.shown = nil
@@ -142,4 +161,41 @@ func (w *Watch) answerKey(ctx context.Context, key byte) (quit bool, err error) 
 		w.Tell(a, "denied")
 	}
 	return false, nil
+}
+
+// answerWider takes a key about a yes for more than one run: a shows the rule for the
+// session, l what is given for always, y gives it, and n or s goes back to the call.
+func (w *Watch) answerWider(ctx context.Context, a *sallyport.Approval, key byte) {
+	switch {
+	case w.wider == nil:
+		w.proposeWider(a, key)
+	case key == 'y':
+		wider := w.wider
+		w.shown, w.wider = nil, nil
+		if err := wider.give(ctx); err != nil {
+			w.Tell(a, err.Error())
+			return
+		}
+		w.Tell(a, wider.done)
+	case key != 'a' && key != 'l':
+		w.wider, w.since = nil, time.Now()
+		w.Show(a, true)
+	}
+}
+
+// proposeWider shows what a key would give.
+func (w *Watch) proposeWider(a *sallyport.Approval, key byte) {
+	if key == 'l' {
+		give := w.ShowAlways(a)
+		w.wider, w.since = &widerYes{give, "allowed for always"}, time.Now()
+		return
+	}
+	r, err := ProposeRule(a, nil)
+	if err != nil {
+		w.Tell(a, err.Error())
+		return
+	}
+	give := func(ctx context.Context) error { return w.Give(ctx, a, r) }
+	w.wider, w.since = &widerYes{give, "allowed for the session"}, time.Now()
+	w.ShowRule(r)
 }

@@ -30,6 +30,14 @@ func startWatch(ctx context.Context, keys chan byte) *watched {
 			return p.queue.Decide(ctx, a.ID, "ann", approve, "")
 		},
 		Settings: p.settings, Keys: keys,
+		ShowRule: func(r *Rule) { p.said = append(p.said, r.ID+" for the session?") },
+		Give: func(_ context.Context, a *sallyport.Approval, r *Rule) error {
+			return p.queue.YieldToRule(ctx, a.ID, "ann", r.ID, "")
+		},
+		ShowAlways: func(a *sallyport.Approval) func(context.Context) error {
+			p.said = append(p.said, a.ID+" for always?")
+			return func(ctx context.Context) error { return p.queue.Decide(ctx, a.ID, "ann", true, "") }
+		},
 		Show: func(a *sallyport.Approval, ask bool) { p.said = append(p.said, fmt.Sprintf("%s? %t", a.ID, ask)) },
 		Tell: func(a *sallyport.Approval, what string) { p.said = append(p.said, a.ID+" "+what) },
 	}
@@ -37,11 +45,11 @@ func startWatch(ctx context.Context, keys chan byte) *watched {
 	return p
 }
 
-func (p *watched) hold(t *testing.T, id string) {
+func (p *watched) hold(t *testing.T, id string, shape *sallyport.ApprovalShape) {
 	t.Helper()
 	now := time.Now()
 	_, err := p.queue.Ask(t.Context(), sallyport.Approval{
-		ID: id, Digest: "d" + id, Tool: "t", Principal: "p", Created: now, Expires: now.Add(time.Hour),
+		ID: id, Digest: "d" + id, Tool: "t", Principal: "p", Created: now, Expires: now.Add(time.Hour), Shape: shape,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +68,7 @@ func TestAPersonAnswersEachShownCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startWatch(t.Context(), make(chan byte))
 		for _, id := range []string{"one", "two", "three", "four"} {
-			p.hold(t, id)
+			p.hold(t, id, nil)
 		}
 		p.press('y')
 		p.keys <- 'y' // pressed twice
@@ -101,8 +109,8 @@ func TestWhoOnlyLooksDoesNotCountAsConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		p := startWatch(ctx, nil)
-		p.hold(t, "one")
-		p.hold(t, "two")
+		p.hold(t, "one", nil)
+		p.hold(t, "two", nil)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"one? false", "two? false"}, p.said); diff != "" {
@@ -114,6 +122,85 @@ func TestWhoOnlyLooksDoesNotCountAsConnected(t *testing.T) {
 		cancel()
 		if err := <-p.done; err != nil {
 			t.Errorf("Run() = %v, want the end of the context to be no error", err)
+		}
+	})
+}
+
+func TestAPersonSeesTheRuleBeforeGivingIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := startWatch(t.Context(), make(chan byte))
+		for _, id := range []string{"one", "two", "three"} {
+			p.hold(t, id, &sallyport.ApprovalShape{Asked: id})
+		}
+		p.hold(t, "four", nil) // names no session
+		p.press('a')
+		p.keys <- 'y' // pressed too early
+		p.press('y')
+		p.press('a')
+		p.press('n') // no rule, and no decision
+		p.press('y')
+		p.press('a')
+		if err := p.queue.Decide(t.Context(), "three", "bob", false, ""); err != nil {
+			t.Fatal(err)
+		}
+		p.press('a')
+		p.press('n')
+		p.press('q')
+		if err := <-p.done; err != nil {
+			t.Fatal(err)
+		}
+		want := []string{
+			"one? true", "one for the session?", "one allowed for the session",
+			"two? true", "two for the session?", "two? true", "two approved, for one run",
+			"three? true", "three for the session?", "three decided elsewhere, or over",
+			"four? true", "four this call cannot be allowed for its session: it names none, has too many arguments, or has names that cannot be shown", "four denied",
+		}
+		if diff := cmp.Diff(want, p.said); diff != "" {
+			t.Error(diff)
+		}
+		for id, want := range map[string]sallyport.ApprovalState{"one": "used", "two": "approved", "three": "denied", "four": "denied"} {
+			if a, err := p.queue.Get(t.Context(), id); a.State != want || err != nil {
+				t.Errorf("%s is %s, %v, want %s", id, a.State, err, want)
+			}
+		}
+	})
+}
+
+func TestAPersonSeesWhatIsGivenForAlways(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := startWatch(t.Context(), make(chan byte))
+		for _, id := range []string{"one", "two", "three"} {
+			p.hold(t, id, &sallyport.ApprovalShape{Asked: id})
+		}
+		p.press('l')
+		p.keys <- 'y' // pressed too early
+		p.press('a')  // the other question is not asked now
+		p.press('y')
+		p.press('l')
+		p.press('n') // nothing for always, and no decision
+		p.press('n')
+		p.press('l')
+		if err := p.queue.Decide(t.Context(), "three", "bob", false, ""); err != nil {
+			t.Fatal(err)
+		}
+		p.press('q')
+		if err := <-p.done; err != nil {
+			t.Fatal(err)
+		}
+		want := []string{
+			"one? true", "one for always?", "one allowed for always",
+			"two? true", "two for always?", "two? true", "two denied",
+			"three? true", "three for always?", "three decided elsewhere, or over",
+		}
+		if diff := cmp.Diff(want, p.said); diff != "" {
+			t.Error(diff)
+		}
+		for id, want := range map[string]sallyport.ApprovalState{"one": "approved", "two": "denied", "three": "denied"} {
+			if a, err := p.queue.Get(t.Context(), id); a.State != want || err != nil {
+				t.Errorf("%s is %s, %v, want %s", id, a.State, err, want)
+			}
 		}
 	})
 }
