@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/deadline"
+	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -27,6 +28,8 @@ const (
 	approvalArgs = 16 << 10
 	// fullRetry is when to come back once too many calls wait.
 	fullRetry = time.Minute
+	// maxUnknown bounds the values that sets may grow by because of one call.
+	maxUnknown = 16
 	// maxAsks bounds how often a call asks anew because another one with the
 	// same digest took the decision.
 	maxAsks = 20
@@ -34,8 +37,9 @@ const (
 
 // awaitApproval waits until a person has decided about the call, when a person
 // has to. A call that needs a decision runs only on an approval of exactly
-// this call, which it takes before it goes on: when the program dies from
-// here on, the approval is spent and nothing runs twice.
+// this call, or under a rule for its session that covers it. It takes the
+// approval, or a run of the rule, before it goes on: when the program dies from
+// here on, that is spent and nothing runs twice.
 func (c *call) awaitApproval(ctx context.Context) bool {
 	c.asked = c.hold.keys
 	if c.hold.why == "" && !c.role.requiresApproval(&c.entry.tool) {
@@ -52,13 +56,20 @@ func (c *call) awaitApproval(ctx context.Context) bool {
 	if err != nil {
 		return c.refuseUnavailable(err)
 	}
+	shape, err := c.approvalShape(ctx, attached)
+	if err != nil {
+		return c.refuseUnavailable(err)
+	}
 	waiting := new(deadline.Context)
 	waiting.Start(ctx, time.Now().Add(c.decisionWait(ctx)))
 	defer waiting.Cancel()
 	c.endWith(waiting)
-	h := &heldCall{call: c, digest: digest}
+	h := &heldCall{call: c, digest: digest, shape: shape}
 	defer h.endNotice()
 	for range maxAsks {
+		if done, allowed := h.useRule(ctx); done {
+			return allowed
+		}
 		if done, allowed := h.requestDecision(ctx, waiting); done {
 			return allowed
 		}
@@ -96,13 +107,14 @@ func (r *Registry) StopWaiting() { r.workers.stopWaiting() }
 type heldCall struct {
 	*call
 	digest string
+	shape  *sallyport.ApprovalShape
 	a      sallyport.Approval
 	waited bool
 	notice *progressReporter // set once the caller was told of the wait
 }
 
 // requestDecision asks once for a decision and waits for it. It is not done
-// when another call of the same digest took the decision.
+// when another call of the same digest took the decision, or a rule its place.
 func (h *heldCall) requestDecision(ctx, waiting context.Context) (done, allowed bool) {
 	queue := h.r.o.Approvals
 	var err error
@@ -211,7 +223,23 @@ func (h *heldCall) approvalRequest() sallyport.Approval {
 		Args: shownArgs(cl, h.doc.Value), Hidden: countHidden(h.doc.Value),
 		Targets: cleanWords(cl, h.named), Principal: h.caller.Principal.Name, Personality: string(cleanWord(cl, h.caller.Personality)),
 		Session: string(cleanWord(cl, h.session)), CallID: h.id, Created: now, Expires: now.Add(lifetime),
+		Shape: h.shape, Unknown: h.unknownValues(cl),
 	}
+}
+
+// unknownValues returns the values that alone hold the call, nil when something else
+// does, or when people cannot be shown them as they are.
+func (h *heldCall) unknownValues(cl *output.Cleaner) map[string][]string {
+	values := h.hold.unknown
+	if len(values) > maxUnknown || h.role.requiresApproval(&h.entry.tool) {
+		return nil
+	}
+	for value := range values {
+		if len(value) > known.MaxValue || !cl.Accepts(value) {
+			return nil
+		}
+	}
+	return values
 }
 
 // refuseUndecided refuses a call that is still held; repeating it later uses

@@ -55,6 +55,12 @@ type Options struct {
 	// PersonConnected reports whether a person is connected who can decide about
 	// held calls; nil means that this is not known, and calls wait.
 	PersonConnected func(context.Context) bool
+	// UseApprovalRule takes a run of a rule for the session of a held call, or of an
+	// exception for exactly this call, if one covers the call, before the call is
+	// held; said tells the record so. A rule has to match the call's
+	// [sallyport.Approval.Shape], which may be nil, an exception its Digest. An error
+	// holds the call. nil means that there are neither.
+	UseApprovalRule func(ctx context.Context, held *sallyport.Approval) (said string, ok bool, err error)
 	// Facts keeps what sessions and principals have read; nil keeps it in the
 	// memory of this registry.
 	Facts sallyport.FactStore
