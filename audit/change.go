@@ -26,8 +26,11 @@ const (
 	ActionForget Action = "facts.forget"
 	// ActionApprove let a held call run once, ActionDeny refused it.
 	ActionApprove Action = "approval.approve"
-	// ActionDeny refused a held call, or took an approval back.
+	// ActionDeny refused a held call, or took an approval or a rule back.
 	ActionDeny Action = "approval.deny"
+	// ActionAllow let the calls of a shape run in the session of a held call: a
+	// rule was given.
+	ActionAllow Action = "approval.allow"
 	// ActionReload put a changed configuration in force.
 	ActionReload Action = "configuration.reload"
 	// ActionPin wrote what MCP servers are and offer into the lock file for the
