@@ -21,15 +21,8 @@ const changeWait = 10 * time.Second
 // recordChange records a change that an operator made or tried to make. The principal
 // of the record is the local user unless the event names another one.
 func (rt *Runtime) recordChange(ctx context.Context, e *audit.Event) error {
-	if rt.State == nil {
-		if err := rt.openStore(ctx); err != nil {
-			return err
-		}
-	}
-	if rt.log == nil {
-		if err := rt.openLog(ctx); err != nil {
-			return err
-		}
+	if err := rt.openRecord(ctx); err != nil {
+		return err
 	}
 	e.Kind, e.Durable = audit.KindChange, true
 	if e.Principal == "" {
@@ -43,6 +36,19 @@ func (rt *Runtime) recordChange(ctx context.Context, e *audit.Event) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait)
 	defer cancel()
 	return rt.log.Record(ctx, e)
+}
+
+// openRecord opens the state and its record, for commands that opened neither yet.
+func (rt *Runtime) openRecord(ctx context.Context) error {
+	if rt.State == nil {
+		if err := rt.openStore(ctx); err != nil {
+			return err
+		}
+	}
+	if rt.log == nil {
+		return rt.openLog(ctx)
+	}
+	return nil
 }
 
 // RecordDone records a change after it was made. Two kinds of changes use it:
