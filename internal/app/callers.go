@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,6 +63,14 @@ func (s standingCheck) Stands(ctx context.Context, principal string, since time.
 		return l == nil || l.currentIssuer() != nil, nil
 	}
 	return s.callers.Stands(ctx, principal, since)
+}
+
+// stillCalls reports whether a principal that could call at a moment still may.
+func (rt *Runtime) stillCalls(ctx context.Context, principal string, since time.Time) (bool, error) {
+	if rt.Callers == nil {
+		return false, errors.New("the principals are not known")
+	}
+	return standingCheck{rt.Callers, &rt.Live}.Stands(ctx, principal, since)
 }
 
 // openCounters chooses the store that counts rate limits.

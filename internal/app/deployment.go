@@ -86,8 +86,9 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 		return nil, err
 	}
 	t.Registry, err = registry.New(backends, &registry.Options{
-		Switches: rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
 		Recorder: tellingRecorder{rt.log, rt}, Limiter: rt.counters, Approvals: &announcingQueue{ApprovalQueue: rt.Approvals, g: rt}, PersonConnected: rt.personConnected,
+		UseApprovalRule: rt.Rules.Use,
+		Switches:        rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
 		Facts: rt.State.Facts(), FactsInRecords: true, Conversations: rt.conversations, Known: sets, Sums: rt.sums,
 		Logger: rt.Logger, Workspace: c.Workspace,
 		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason, Missing: t.explainMissing, CommandLine: rt.CommandLine,

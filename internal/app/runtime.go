@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/secretstore"
 	"github.com/sallyport/sallyport/internal/serverlist"
@@ -57,9 +58,11 @@ type Runtime struct {
 	Access store.Access
 	// Approvals holds calls for a human.
 	Approvals sallyport.ApprovalStore
-	counters  sallyport.Limiter // counts rate limits
-	key       audit.Key
-	log       *audit.Log
+	// Rules are what people have allowed for sessions.
+	Rules    *approvals.Rules
+	counters sallyport.Limiter // counts rate limits
+	key      audit.Key
+	log      *audit.Log
 
 	// Switches stops what an operator stopped.
 	Switches *auth.Switches

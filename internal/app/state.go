@@ -65,6 +65,7 @@ func (rt *Runtime) useState(ctx context.Context, s config.State) error {
 		return err
 	}
 	rt.State, rt.Access, rt.Settings, rt.Approvals = state, state, state.Settings(), state.Approvals()
+	rt.openRules()
 	rt.Passing = s.Path == ""
 	rt.closers = append(rt.closers, state.Close)
 	return nil
