@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/internal/yamldoc"
@@ -51,4 +55,52 @@ func knownSources(c *config.Config) map[string]known.Source {
 
 // taskScope is the scope of the store for what sessions were narrowed to.
 const taskScope = "tasks"
+
+// ErrSetUnknown: the configuration declares no set of this name.
+var ErrSetUnknown = errors.New("the configuration declares no set of this name under known")
+
+// KnownSet is a set of values with what it grew by.
+type KnownSet struct {
+	// Name is the name of the set.
+	Name string `json:"set"`
+	// Kind is what the members are.
+	Kind sallyport.ValueKind `json:"kind"`
+	// Listed is the number of members of the list and the file.
+	Listed int `json:"listed"`
+	// File is the path of the file; empty where there is none.
+	File string `json:"file,omitempty"`
+	// Grown are the members by which the set grew, the oldest first.
+	Grown []known.Member `json:"grown"`
+}
+
+// KnownSets returns the sets of the configuration, by their names, or the one that is
+// named. The error matches [ErrSetUnknown].
+func (rt *Runtime) KnownSets(ctx context.Context, name string) ([]KnownSet, error) {
+	names := slices.Sorted(maps.Keys(rt.Config.Known))
+	if name != "" {
+		if _, ok := rt.Config.Known[name]; !ok {
+			return nil, fmt.Errorf("%+q: %w", name, ErrSetUnknown)
+		}
+		names = []string{name}
+	}
+	sources := knownSources(rt.Config)
+	growth := known.NewGrowth(rt.Settings, nil)
+	sets := []KnownSet{}
+	for _, name := range names {
+		from := sources[name]
+		listed, err := from.Count()
+		if err != nil {
+			return nil, fmt.Errorf("known.%s: %w", name, err)
+		}
+		grown, err := growth.Members(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("known.%s: %w", name, err)
+		}
+		if grown == nil {
+			grown = []known.Member{}
+		}
+		sets = append(sets, KnownSet{Name: name, Kind: from.Kind, Listed: listed, File: from.File, Grown: grown})
+	}
+	return sets, nil
+}
 
