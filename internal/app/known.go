@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/known"
+	"github.com/sallyport/sallyport/internal/provenance"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 	"github.com/sallyport/sallyport/store"
 )
@@ -104,3 +107,25 @@ func (rt *Runtime) KnownSets(ctx context.Context, name string) ([]KnownSet, erro
 	return sets, nil
 }
 
+// RemoveKnown removes a value from what a set grew by. There is an error when it did not
+// grow by it.
+func (rt *Runtime) RemoveKnown(ctx context.Context, set, value string) error {
+	k, ok := rt.Config.Known[set]
+	if !ok {
+		return fmt.Errorf("%+q: %w", set, ErrSetUnknown)
+	}
+	gone, err := known.NewGrowth(rt.Settings, nil).Remove(ctx, set, func(m *known.Member) bool {
+		return m.Value == value || m.Kind == k.Kind && provenance.Exact(m.Kind, m.Value) == provenance.Exact(k.Kind, value)
+	})
+	if err != nil {
+		return fmt.Errorf("known.%s: %w", set, err)
+	}
+	if len(gone) == 0 {
+		return fmt.Errorf("known.%s did not grow by %+q; what its list and file hold is changed there", set, value)
+	}
+	var faults []error
+	for i := range gone {
+		faults = append(faults, rt.RecordDone(ctx, ChangeEvent(audit.ActionDeny, "known."+set, fmt.Sprintf("%+q is no member any more", gone[i].Value)), ""))
+	}
+	return errors.Join(faults...)
+}
