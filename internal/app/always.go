@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/output"
@@ -206,3 +207,10 @@ func (rt *Runtime) RevokeAlways(ctx context.Context, id string) error {
 	return rt.RecordDone(ctx, ChangeEvent(audit.ActionDeny, id, strings.Join(said, ", ")), "")
 }
 
+// exceptionsStoppedBy selects the exceptions whose calls a kill switch stops.
+func exceptionsStoppedBy(kind auth.SwitchKind, name string) func(e *approvals.Exception) bool {
+	return func(e *approvals.Exception) bool {
+		targets := auth.SwitchTargets(e.Principal, "", e.Tool)
+		return kind != auth.SwitchSession && slices.Contains(targets[:], auth.SwitchTarget{Kind: kind, Name: name})
+	}
+}

@@ -2,10 +2,15 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/approvals"
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -36,6 +41,25 @@ func (rt *Runtime) RevokeRule(ctx context.Context, id string) (approvals.Rule, e
 	return r, rt.RecordDone(ctx, ruleEvent(audit.ActionDeny, &r, sallyport.LocalPrincipal, "the rule is revoked"), "")
 }
 
+// RevokeRules ends all rules and exceptions, also those that cannot be read, and returns
+// their ids. Members of sets stay.
+func (rt *Runtime) RevokeRules(ctx context.Context) (ids []string, err error) {
+	gone, err := rt.Rules.EndAll(ctx, func(*approvals.Rule) bool { return true })
+	if err != nil {
+		return nil, err
+	}
+	always, err := rt.Rules.EndExceptions(ctx, func(*approvals.Exception) bool { return true })
+	ids = []string{}
+	for i := range gone {
+		ids = append(ids, gone[i].ID)
+	}
+	for i := range always {
+		ids = append(ids, always[i].ID)
+	}
+	said := fmt.Sprintf("%d rules for sessions and %d exceptions are revoked", len(gone), len(always))
+	return ids, errors.Join(err, rt.RecordDone(ctx, ChangeEvent(audit.ActionDeny, "all rules", said), ""))
+}
+
 // ruleEvent returns the event for a rule that was given or revoked.
 func ruleEvent(action audit.Action, r *approvals.Rule, by, reason string) *audit.Event {
 	detail := fmt.Sprintf("%s of %s for session %+q, %s, %d calls in %s", r.Tool, r.Principal, r.Session, r.Describe(), r.Runs, approvals.RuleLife)
@@ -47,3 +71,45 @@ func ruleEvent(action audit.Action, r *approvals.Rule, by, reason string) *audit
 	return e
 }
 
+// Stop throws a kill switch and ends the rules of what it stops.
+func (rt *Runtime) Stop(ctx context.Context, kind auth.SwitchKind, name, reason string) error {
+	if err := rt.Switches.Stop(ctx, kind, name, reason); err != nil {
+		return err
+	}
+	err := rt.endStopped(ctx, kind, name)
+	return errors.Join(rt.RecordDone(ctx, SwitchEvent(audit.ActionStop, kind, name, reason), ""), err)
+}
+
+// Start releases a kill switch. No rule from before it was thrown counts again.
+func (rt *Runtime) Start(ctx context.Context, kind auth.SwitchKind, name string) error {
+	return rt.RecordFirst(ctx, SwitchEvent(audit.ActionStart, kind, name, ""), func() error {
+		if err := rt.endStopped(ctx, kind, name); err != nil {
+			return err
+		}
+		_, err := rt.Switches.Start(ctx, kind, name)
+		return err
+	})
+}
+
+// EndRules ends the rules and exceptions of a principal.
+func (rt *Runtime) EndRules(ctx context.Context, principal string) error {
+	return rt.endStopped(ctx, auth.SwitchPrincipal, principal)
+}
+
+// endStopped ends the rules and exceptions whose calls a kill switch stops.
+func (rt *Runtime) endStopped(ctx context.Context, kind auth.SwitchKind, name string) error {
+	_, err := rt.Rules.EndAll(ctx, stoppedBy(kind, name))
+	_, also := rt.Rules.EndExceptions(ctx, exceptionsStoppedBy(kind, name))
+	return errors.Join(err, also)
+}
+
+// stoppedBy selects the rules whose calls a kill switch stops.
+func stoppedBy(kind auth.SwitchKind, name string) func(r *approvals.Rule) bool {
+	return func(r *approvals.Rule) bool {
+		if kind == auth.SwitchSession {
+			return r.Shape.Session == digest.Text([]byte(name))
+		}
+		targets := auth.SwitchTargets(r.Principal, "", r.Tool)
+		return slices.Contains(targets[:], auth.SwitchTarget{Kind: kind, Name: name})
+	}
+}

@@ -177,7 +177,7 @@ of its logins and then remove it there; stop ends its calls until then.`,
 					return app.SuggestPrincipal(cmd.Context(), rt, args[0], err)
 				}
 				err := rt.RecordDone(cmd.Context(), app.ChangeEvent(audit.ActionRevoke, args[0], ""), "")
-				if err = errors.Join(err, app.ForgetLogins(cmd.Context(), rt, args[0])); err != nil {
+				if err = errors.Join(err, rt.EndRules(cmd.Context(), args[0]), app.ForgetLogins(cmd.Context(), rt, args[0])); err != nil {
 					return err
 				}
 				return env.newPrinter(f).PrintAnswer(map[string]any{"name": args[0], "revoked": true},

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
@@ -83,10 +82,7 @@ can also stop the local user and names of an issuer (oidc:...).`,
 						return err
 					}
 				}
-				if err := rt.Switches.Stop(cmd.Context(), kind, name, reason); err != nil {
-					return err
-				}
-				if err := rt.RecordDone(cmd.Context(), app.SwitchEvent(audit.ActionStop, kind, name, reason), ""); err != nil {
+				if err := rt.Stop(cmd.Context(), kind, name, reason); err != nil {
 					return err
 				}
 				if kind == auth.SwitchTool {
@@ -158,9 +154,5 @@ func releaseSwitch(ctx context.Context, rt *app.Runtime, kind auth.SwitchKind, n
 	if !slices.ContainsFunc(thrown, func(s auth.Switch) bool { return s.Kind == kind && s.Name == name }) {
 		return &exitError{code: exitFailed, err: fmt.Errorf("%s %s was not stopped", kind, name)}
 	}
-	err = rt.RecordFirst(ctx, app.SwitchEvent(audit.ActionStart, kind, name, ""), func() error {
-		_, err := rt.Switches.Start(ctx, kind, name)
-		return err
-	})
-	return err
+	return rt.Start(ctx, kind, name)
 }
