@@ -25,7 +25,7 @@ func PrintOutcome(p *Printer, last *audit.Event) {
 
 // explainDecisions prints what was refused and what the call used.
 func explainDecisions(p *Printer, e *audit.Event) {
-	var used, changed []string
+	var used, changed, decided []string
 	refusals, children := 0, false
 	for _, d := range e.Decisions {
 		switch {
@@ -34,6 +34,8 @@ func explainDecisions(p *Printer, e *audit.Event) {
 			PrintDecision(p, d)
 		case d.Source == reach.UnattributedSource:
 			changed = append(changed, text.OneLine(describeAccess(d)))
+		case d.Step == sallyport.StepApprove && d.Why != "":
+			decided = append(decided, text.OneLine(d.Why))
 		case d.Step == sallyport.StepAccess:
 			used = append(used, text.OneLine(describeAccess(d)))
 			children = children || d.Capability == "process"
@@ -45,6 +47,7 @@ func explainDecisions(p *Printer, e *audit.Event) {
 	if children {
 		p.PrintLine("children: confined at the level %s", e.Level)
 	}
+	printLines(p, "decided:", decided)
 	printLines(p, "used:", used)
 	printLines(p, "changed at the same time:", changed)
 }
