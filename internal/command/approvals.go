@@ -69,6 +69,7 @@ arguments. It hides secrets, and characters that would control the terminal.`,
 
 func approvalsDecide(env *environment, f *flags, approve bool) *cobra.Command {
 	var reason, as string
+	var rule ruleRequest
 	verb, done, short, example := "approve", "approved", "Let a held call run once", "as agreed"
 	long := short + `. The decision counts for exactly this tool, these
 arguments, this grant and this principal. If the call still waits, it runs at
@@ -90,7 +91,13 @@ that it can be held again.`
 			if as == "" || len(as) > app.MaxSessionBytes || as != report.EscapeControls(as) || as != strings.TrimSpace(as) {
 				return errors.New("--as: expected a name of at most 256 visible characters, without blanks around it")
 			}
+			if err := rule.check(cmd); err != nil {
+				return err
+			}
 			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
+				if rule.session {
+					return rule.giveRule(cmd.Context(), env, f, rt, args[0], as, reason)
+				}
 				a, err := decideApproval(cmd.Context(), rt, args[0], as, approve, reason)
 				if err != nil {
 					return err
@@ -104,6 +111,9 @@ that it can be held again.`
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason, as `TEXT` for the record; the caller of a denied call sees it")
+	if approve {
+		rule.registerFlags(cmd)
+	}
 	cmd.Flags().StringVar(&as, "as", sallyport.LocalPrincipal, "decide as `NAME`")
 	return cmd
 }
