@@ -25,8 +25,8 @@ func approvalsCommand(env *environment, f *flags) *cobra.Command {
 		Short: "List held calls and decide about them",
 		Long: `List held calls and decide about them. A personality lists tools under
 approvals.require. A call of such a tool is held until a person decides. The
-decision counts for exactly this call, once. To accept what MCP servers offer,
-use lock accept.`,
+decision counts for exactly this call, once, with --session for calls of the same
+shape in its session, or with --always from now on. To accept what MCP servers offer, use lock accept.`,
 		Example: `  sallyport approvals ls
   sallyport approvals approve 06e2k7m9q4c1v8w3x5z0a2b4
   sallyport approvals watch
@@ -70,11 +70,23 @@ arguments. It hides secrets, and characters that would control the terminal.`,
 func approvalsDecide(env *environment, f *flags, approve bool) *cobra.Command {
 	var reason, as string
 	var rule ruleRequest
+	var always alwaysRequest
 	verb, done, short, example := "approve", "approved", "Let a held call run once", "as agreed"
 	long := short + `. The decision counts for exactly this tool, these
 arguments, this grant and this principal. If the call still waits, it runs at
 once. Otherwise it runs when the caller repeats it. The principal who made a
-call cannot approve it: --as must name another.`
+call cannot approve it: --as must name another.
+
+With --session it becomes a rule: in the session of the held call, a call of the
+same principal, role, tool, definition and grant runs without a question, with the
+same arguments or, with --args, with these arguments the same and any value for the
+others. A rule counts for 8 hours and 100 calls. It is shown, and you are asked;
+without a terminal, give the digest that was shown with --expect.
+
+With --always it counts from now on, in any session. A call that is held only because
+a value is in no set adds that value to the set; any other call may run again exactly
+as it is. What that allows is shown, and you are asked; without a terminal, repeat
+the command with --yes.`
 	if !approve {
 		verb, done, short, example = "deny", "denied", "Refuse a held call", "not to this address"
 		long = short + `, or take back an approval that was not used yet. Until the
@@ -94,7 +106,13 @@ that it can be held again.`
 			if err := rule.check(cmd); err != nil {
 				return err
 			}
+			if err := always.check(cmd); err != nil {
+				return err
+			}
 			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
+				if always.always {
+					return always.give(cmd.Context(), env, f, rt, args[0], as, reason)
+				}
 				if rule.session {
 					return rule.giveRule(cmd.Context(), env, f, rt, args[0], as, reason)
 				}
@@ -113,6 +131,7 @@ that it can be held again.`
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason, as `TEXT` for the record; the caller of a denied call sees it")
 	if approve {
 		rule.registerFlags(cmd)
+		always.registerFlags(cmd)
 	}
 	cmd.Flags().StringVar(&as, "as", sallyport.LocalPrincipal, "decide as `NAME`")
 	return cmd
