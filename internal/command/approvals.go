@@ -33,7 +33,7 @@ shape in its session, or with --always from now on. To accept what MCP servers o
   sallyport approvals deny 06e2k7m9q4c1 --reason "not to this address"`,
 		RunE: groupCommand,
 	}
-	cmd.AddCommand(approvalsList(env, f), approvalsDecide(env, f, true), approvalsDecide(env, f, false), approvalsWatch(env, f))
+	cmd.AddCommand(approvalsList(env, f), approvalsDecide(env, f, true), approvalsDecide(env, f, false), approvalsWatch(env, f), approvalsRules(env, f), approvalsRevoke(env, f))
 	return cmd
 }
 
