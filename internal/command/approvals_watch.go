@@ -20,9 +20,10 @@ func approvalsWatch(env *environment, f *flags) *cobra.Command {
 		Use:   "watch",
 		Short: "Show held calls as they come and answer with a key",
 		Long: `Show held calls as they come, one after another, and answer with a key: y lets
-the shown call run once, n refuses it, s leaves it as it is, q ends. While it runs
-at a terminal, held calls wait 30 s for the answer. With --json it prints the
-calls and asks nothing.`,
+the shown call run once, n refuses it, s leaves it as it is, q ends. The key a
+shows the rule that would let the same call run without a question for the rest of
+its session, and asks; the key l shows what approve --always would give. While it runs at a terminal, held calls wait 30 s for the
+answer. With --json it prints the calls and asks nothing.`,
 		Example: "  sallyport approvals watch",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -51,8 +52,21 @@ func watchApprovals(ctx context.Context, rt *app.Runtime, p *report.Printer, key
 			// A reader that has gone ends the command by its own error.
 			_ = report.PrintApproval(p, a, time.Now())
 			if ask {
-				p.PrintLine("    run once? y/n, s leaves it")
+				p.PrintLine("    run once? y/n, s leaves it, a shows a rule for the session, l what is given for always")
 			}
+		},
+		ShowRule: func(r *approvals.Rule) {
+			report.PrintProposal(p, r)
+			p.PrintLine("    allow this for the session? y/n")
+		},
+		Give: func(ctx context.Context, a *sallyport.Approval, r *approvals.Rule) error {
+			return rt.GiveRule(ctx, a, r, sallyport.LocalPrincipal, "")
+		},
+		ShowAlways: func(a *sallyport.Approval) func(context.Context) error {
+			always := rt.ProposeAlways(a)
+			report.PrintAlways(p, always, 0)
+			p.PrintLine("    allow this for always? y/n")
+			return func(ctx context.Context) error { return rt.GiveAlways(ctx, a, always, sallyport.LocalPrincipal, "", 0) }
 		},
 		Tell: func(a *sallyport.Approval, what string) {
 			if !p.JSON {
