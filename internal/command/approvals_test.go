@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 
@@ -76,7 +77,7 @@ personalities:
 
 func TestACallWaitsForADecisionFromElsewhere(t *testing.T) {
 	t.Parallel()
-	for _, verb := range []string{"approve", "deny"} {
+	for verb, how := range map[string][]string{"approve": nil, "deny": nil, "approve for always": {"--always", "--yes"}} {
 		dir := heldFolder(t, "1h")
 		env, out := inFolder(t, dir)
 		told := &lines{pattern: regexp.MustCompile(`waits for approval (\w{24})`), found: make(chan string, 1)}
@@ -87,10 +88,10 @@ func TestACallWaitsForADecisionFromElsewhere(t *testing.T) {
 		}()
 		id := <-told.found
 		desk, _ := inFolder(t, dir)
-		if got := runCommand(t.Context(), []string{"approvals", verb, id, "--as", "boss"}, desk); got != exitDone {
+		if got := runCommand(t.Context(), append([]string{"approvals", strings.Fields(verb)[0], id, "--as", "boss"}, how...), desk); got != exitDone {
 			t.Fatalf("approvals %s = %d, want %d", verb, got, exitDone)
 		}
-		want := map[string]int{"approve": exitDone, "deny": exitFailed}[verb]
+		want := map[string]int{"approve": exitDone, "deny": exitFailed, "approve for always": exitDone}[verb]
 		if got := <-code; got != want {
 			t.Errorf("the call after %s = %d %q, want %d", verb, got, out, want)
 		}

@@ -27,7 +27,7 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		UpdateScripts: *update,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"callid": callID, "approvalid": approvalID, "digestof": digestOf, "copies": countCopies},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"callid": callID, "approvalid": approvalID, "digestof": digestOf, "answer": keepAnswer, "copies": countCopies},
 	})
 }
 
@@ -52,6 +52,22 @@ func digestOf(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: digestof VARIABLE, with a digest on stdout")
 	}
 	ts.Setenv(args[0], found[len(found)-1][1])
+}
+
+// keepAnswer puts the text of a key of the answer on stdout into a variable.
+func keepAnswer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: answer KEY VARIABLE")
+	}
+	var answer map[string]any
+	if err := json.Unmarshal([]byte(ts.ReadFile("stdout")), &answer); err != nil {
+		ts.Fatalf("stdout holds no answer: %v", err)
+	}
+	value, ok := answer[args[0]].(string)
+	if !ok {
+		ts.Fatalf("the answer has no text %s", args[0])
+	}
+	ts.Setenv(args[1], value)
 }
 
 // approvalID puts the id of the held call on stdout into a variable.
