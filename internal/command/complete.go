@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"io"
+	"maps"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -62,6 +63,15 @@ func findRoles(_ context.Context, env *environment, f *flags) []string {
 		return nil
 	}
 	return c.Names()
+}
+
+// findKnownSets returns the names of the sets of values.
+func findKnownSets(_ context.Context, env *environment, f *flags) []string {
+	c, _, err := app.LoadConfig(&env.Environment, f.config)
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(c.Known))
 }
 
 // findServerNames returns the names of the declared MCP servers.
@@ -129,6 +139,7 @@ func completeNames(root *cobra.Command, env *environment, f *flags) {
 	for path, find := range map[string]finder{
 		"call": findToolNames, "tools": findToolNames, "explain": findToolNames, "audit show": findCallIDs,
 		"approvals ls": findHeldCalls, "approvals approve": findHeldCalls, "approvals deny": findHeldCalls,
+		"known ls": findKnownSets, "known rm": findKnownSets, "known export": findKnownSets,
 		"lock accept": findServerNames, "diff": findServerNames, "login": findServerNames, "logout": findServerNames,
 		"grant": findGrantTargets, "revoke": findGrantTargets,
 		"principals rotate": findPrincipals, "principals revoke": findPrincipals, "principals stop": findPrincipals,

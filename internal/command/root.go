@@ -195,7 +195,7 @@ allow, and every call is recorded.`,
 		callCommand(env, f), batchCommand(env, f), toolsCommand(env, f),
 		checkCommand(env, f), schemaCommand(env), doctorCommand(env, f), explainCommand(env, f), observeCommand(env, f), auditCommand(env, f),
 		principalsCommand(env, f), reachCommand(env, f), importCommand(env, f),
-		approvalsCommand(env, f), pendingCommand(env, f), lockCommand(env, f), diffCommand(env, f), approveCommand(),
+		approvalsCommand(env, f), knownCommand(env, f), pendingCommand(env, f), lockCommand(env, f), diffCommand(env, f), approveCommand(),
 		grantCommand(env, f, false), grantCommand(env, f, true),
 		secretsCommand(env, f), loginCommand(env, f), logoutCommand(env, f), versionCommand(env, f),
 	)
