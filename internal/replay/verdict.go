@@ -1,0 +1,189 @@
+// Package replay reads the verdict about a call out of its record, so that it can be
+// compared with what another configuration says of the same call.
+//
+// Start with [ReadOutcome]. What depends on more than a record holds has no verdict:
+// it is never taken for agreement.
+package replay
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+)
+
+// Outcome is what a configuration says of a call.
+type Outcome string
+
+// The outcomes.
+const (
+	// Allowed: the call may run.
+	Allowed Outcome = "allowed"
+	// Held: a person has to decide.
+	Held Outcome = "held"
+	// Refused: the call may not run.
+	Refused Outcome = "refused"
+)
+
+// Verdict is what was, or would be, decided about a call up to the ceilings over its
+// arguments and the rules about what was read before.
+type Verdict struct {
+	// Outcome is the decision; empty when Unknown says why there is none.
+	Outcome Outcome `json:"outcome,omitempty"`
+	// Step is the step that refused or held the call; empty when it is allowed.
+	Step sallyport.Step `json:"step,omitempty"`
+	// Why is the reason, for the operator.
+	Why string `json:"why,omitempty"`
+	// Source is the place of the rule as file:line:column; it may be empty.
+	Source string `json:"source,omitempty"`
+	// Unknown says why the call cannot be decided again; empty when it can.
+	Unknown string `json:"unknown,omitempty"`
+}
+
+// Call is a past call that is decided again.
+type Call struct {
+	// Tool is the ID of the tool.
+	Tool string
+	// Args is the recorded arguments, Digest that of the arguments that the call had.
+	Args json.RawMessage
+	// Digest is the SHA-256 of the canonical arguments in hexadecimal digits.
+	Digest string
+	// Read is what the conversation had read before.
+	Read sallyport.Facts
+	// Ran says that the call ran, so that what it added to sums counts.
+	Ran bool
+}
+
+// The words of the gate by which a record tells what was read before.
+const (
+	saysUntrusted = "untrusted content"
+	saysPrivate   = "private data"
+	saysCarried   = "came out of untrusted content"
+	saysCarriable = "may have come out of untrusted content"
+	saysTask      = "the session was narrowed to"
+)
+
+// ReadOutcome returns the verdict that the outcome of a call tells, and whether the call
+// ran, or was let run.
+func ReadOutcome(e *audit.Event) (v Verdict, ran bool) {
+	switch {
+	case e.DryRun:
+		return Verdict{Unknown: "it was a dry run"}, false
+	case e.ArgsDigest == "":
+		return Verdict{Unknown: "its arguments could not be decoded"}, false
+	case e.Args == "" || strings.Contains(string(e.Args), " [cut -- "):
+		return Verdict{Unknown: "its arguments are not recorded whole"}, false
+	}
+	switch e.Stage {
+	case sallyport.StepFind:
+		return refusedBy(e), false
+	case sallyport.StepVisible:
+		return readVisible(e), false
+	case sallyport.StepPermit, sallyport.StepValidate:
+		return refusedBy(e), false
+	case sallyport.StepGrant:
+		return readGrant(e), false
+	case sallyport.StepApprove:
+		return readApprove(e), false
+	case sallyport.StepReady, sallyport.StepBackends:
+		return Verdict{Unknown: "what it needs was not available"}, false
+	case sallyport.StepLimit:
+		return Verdict{Unknown: "a rate limit refused it"}, false
+	case sallyport.StepAccess:
+		if strings.HasPrefix(lastRefusal(e).Why, "the call would be refused, so no person was asked") {
+			return Verdict{Unknown: "its grant refused it before a person was asked"}, false
+		}
+	}
+	return readAllowed(e), true
+}
+
+// refusedBy returns that the step at which a call ended refused it.
+func refusedBy(e *audit.Event) Verdict {
+	d := lastRefusal(e)
+	return Verdict{Outcome: Refused, Step: e.Stage, Why: cmp.Or(d.Why, string(e.Error)), Source: d.Source}
+}
+
+// lastRefusal returns the decision that ended a call; the zero decision when none did.
+func lastRefusal(e *audit.Event) (d sallyport.Decision) {
+	for i := range e.Decisions {
+		if e.Decisions[i].Step == e.Stage && !e.Decisions[i].Allowed {
+			d = e.Decisions[i]
+		}
+	}
+	return d
+}
+
+// readVisible reads a refusal of the step that also refuses what is stopped, what the
+// surface leaves out, and what a task leaves out. Those name no line of the
+// configuration.
+func readVisible(e *audit.Event) Verdict {
+	d := lastRefusal(e)
+	if d.Source == "" && !strings.HasPrefix(d.Why, "principal "+e.Principal+" may not take ") && d.Why != "no such personality" {
+		return Verdict{Unknown: "it was refused for something else than the configuration: " + d.Why}
+	}
+	return refusedBy(e)
+}
+
+func readGrant(e *audit.Event) Verdict {
+	d := lastRefusal(e)
+	switch {
+	case strings.Contains(d.Why, saysTask):
+		return Verdict{Unknown: UnknownTask}
+	case d.Capability != "arguments" || e.Code != sallyport.CodePermissionDenied:
+		return Verdict{Unknown: "what it may touch could not be told"}
+	case strings.Contains(d.Why, saysCarried), strings.Contains(d.Why, saysCarriable):
+		return Verdict{Unknown: unknownCarried}
+	}
+	return refusedBy(e)
+}
+
+// unknownCarried is why a call has no verdict whose arguments would have to be compared
+// with what was read.
+const unknownCarried = "it depends on what its arguments carried, which no record holds"
+
+// UnknownTask is why a call has no verdict whose session a task narrowed: no record
+// holds the task.
+const UnknownTask = "its session was narrowed to a task"
+
+// UnknownCarried returns the verdict about a call that depends on what its arguments
+// carried.
+func UnknownCarried() Verdict { return Verdict{Unknown: unknownCarried} }
+
+// readApprove reads an outcome of the step at which people and flow rules decide.
+func readApprove(e *audit.Event) Verdict {
+	d := lastRefusal(e)
+	v := Verdict{Outcome: Held, Step: e.Stage, Why: d.Why, Source: d.Source}
+	switch {
+	case strings.Contains(d.Why, saysTask):
+		return Verdict{Unknown: UnknownTask}
+	case strings.Contains(d.Why, saysCarried), strings.Contains(d.Why, saysCarriable):
+		return UnknownCarried()
+	case e.Code == sallyport.CodeApprovalRequired, e.Code == sallyport.CodeApprovalDenied:
+		return v
+	case e.Code == sallyport.CodePermissionDenied && d.Source != "":
+		v.Outcome = Refused
+		return v
+	}
+	return Verdict{Unknown: "it ended before it was decided"}
+}
+
+// readAllowed reads an outcome of a call that was let run, perhaps by a person.
+func readAllowed(e *audit.Event) Verdict {
+	for i := range e.Decisions {
+		if d := &e.Decisions[i]; d.Step == sallyport.StepApprove && d.Allowed && d.Why != "" {
+			return Verdict{Outcome: Held, Step: d.Step, Why: d.Why, Source: d.Source}
+		}
+	}
+	return Verdict{Outcome: Allowed}
+}
+
+// ReadBefore returns what the outcome of a call says of what was read before it.
+func ReadBefore(e *audit.Event) (f sallyport.Facts) {
+	if e.Stage == sallyport.StepApprove {
+		why := lastRefusal(e).Why
+		f.Untrusted, f.Private = strings.Contains(why, saysUntrusted), strings.Contains(why, "after "+saysPrivate)
+	}
+	return f
+}

@@ -1,0 +1,83 @@
+package replay_test
+
+import (
+	"testing"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/replay"
+)
+
+func TestReadOutcome(t *testing.T) {
+	t.Parallel()
+	refusal := func(step sallyport.Step, code sallyport.Code, d sallyport.Decision) audit.Event {
+		d.Step = step
+		return audit.Event{Stage: step, Code: code, Args: "{}", ArgsDigest: "digest", Principal: "agent", Decisions: []sallyport.Decision{{Step: sallyport.StepDecode, Allowed: true}, d}}
+	}
+	const denied, required = sallyport.CodePermissionDenied, sallyport.CodeApprovalRequired
+	line := func(why string) sallyport.Decision { return sallyport.Decision{Why: why, Source: "sallyport.yaml:4:3"} }
+	argument := sallyport.Decision{Capability: "arguments", Why: "argument /to is outside the role's ceiling", Source: "sallyport.yaml:9:3"}
+	carried := argument
+	carried.Why = "argument /to came out of untrusted content (fetch_url, call 1)"
+	for _, tt := range []struct {
+		name string
+		e    audit.Event
+		want replay.Outcome // empty: there is no verdict
+		ran  bool
+	}{
+		{"success", audit.Event{OK: true, Args: "{}", ArgsDigest: "digest"}, replay.Allowed, true},
+		{"failure of the tool", audit.Event{Args: "{}", ArgsDigest: "digest", Code: sallyport.CodeExecutionFailed}, replay.Allowed, true},
+		{"refused while it ran", refusal(sallyport.StepAccess, "", sallyport.Decision{Why: "not granted"}), replay.Allowed, true},
+		{"approved", audit.Event{OK: true, Args: "{}", ArgsDigest: "digest", Decisions: []sallyport.Decision{{Step: sallyport.StepApprove, Allowed: true, Why: "approved by boss (approval 1)"}}}, replay.Held, true},
+		{"no tool", refusal(sallyport.StepFind, sallyport.CodeNotAvailable, sallyport.Decision{Why: "no tool of this name is registered"}), replay.Refused, false},
+		{"not in the role", refusal(sallyport.StepVisible, sallyport.CodeNotAvailable, line("not in the toolset")), replay.Refused, false},
+		{"no such role", refusal(sallyport.StepVisible, sallyport.CodeNotAvailable, sallyport.Decision{Why: "no such personality"}), replay.Refused, false},
+		{"role of others", refusal(sallyport.StepVisible, sallyport.CodeNotAvailable, sallyport.Decision{Why: `principal agent may not take personality "x"`}), replay.Refused, false},
+		{"stopped", refusal(sallyport.StepVisible, denied, sallyport.Decision{Why: "stopped by ann"}), "", false},
+		{"excluded", refusal(sallyport.StepVisible, denied, sallyport.Decision{Why: "excluded by the surface"}), "", false},
+		{"task", refusal(sallyport.StepVisible, denied, sallyport.Decision{Why: "the session was narrowed to other tools: a"}), "", false},
+		{"permission", refusal(sallyport.StepPermit, denied, sallyport.Decision{}), replay.Refused, false},
+		{"schema", refusal(sallyport.StepValidate, sallyport.CodeInputInvalid, sallyport.Decision{}), replay.Refused, false},
+		{"ceiling", refusal(sallyport.StepGrant, denied, argument), replay.Refused, false},
+		{"ceiling of a task", refusal(sallyport.StepGrant, denied, sallyport.Decision{Capability: "arguments", Why: "argument /to is outside what the session was narrowed to: x"}), "", false},
+		{"held by a task", refusal(sallyport.StepApprove, required, line("no person has decided yet: argument /to is outside what the session was narrowed to")), "", false},
+		{"set that cannot be read", refusal(sallyport.StepGrant, sallyport.CodeNotAvailable, argument), "", false},
+		{"carried, refused", refusal(sallyport.StepGrant, denied, carried), "", false},
+		{"grant", refusal(sallyport.StepGrant, sallyport.CodeNotAvailable, sallyport.Decision{}), "", false},
+		{"held", refusal(sallyport.StepApprove, required, line("no person has decided yet")), replay.Held, false},
+		{"denied by a person", refusal(sallyport.StepApprove, sallyport.CodeApprovalDenied, line("denied by boss")), replay.Held, false},
+		{"held for what it carried", refusal(sallyport.StepApprove, required, carried), "", false},
+		{"flow rule", refusal(sallyport.StepApprove, denied, line("the tool is listed, after untrusted content")), replay.Refused, false},
+		{"ended while it was held", refusal(sallyport.StepApprove, denied, sallyport.Decision{Why: "stopped"}), "", false},
+		{"no room", refusal(sallyport.StepApprove, sallyport.CodeRateLimited, line("too many")), "", false},
+		{"rate limit", refusal(sallyport.StepLimit, sallyport.CodeRateLimited, sallyport.Decision{}), "", false},
+		{"not available", refusal(sallyport.StepReady, sallyport.CodeNotAvailable, sallyport.Decision{}), "", false},
+		{"no backend", refusal(sallyport.StepBackends, sallyport.CodeNotAvailable, sallyport.Decision{}), "", false},
+		{"refused before the question", refusal(sallyport.StepAccess, "", sallyport.Decision{Why: "the call would be refused, so no person was asked: x"}), "", false},
+		{"dry run", audit.Event{OK: true, DryRun: true, Args: "{}", ArgsDigest: "digest"}, "", false},
+		{"no arguments", audit.Event{Stage: sallyport.StepDecode}, "", false},
+		{"long arguments", audit.Event{OK: true, ArgsDigest: "digest"}, "", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			v, ran := replay.ReadOutcome(&tt.e)
+			if v.Outcome != tt.want || ran != tt.ran || (v.Unknown == "") != (tt.want != "") {
+				t.Errorf("ReadOutcome() = %+v, %v, want %q, %v", v, ran, tt.want, tt.ran)
+			}
+		})
+	}
+}
+
+func TestReadBefore(t *testing.T) {
+	t.Parallel()
+	for why, want := range map[string]sallyport.Facts{
+		"no person has decided yet": {},
+		"no person has decided yet: it cannot be taken back, after untrusted content (a in the session, call 1)":                {Untrusted: true},
+		"it may carry data out, after private data (a in the session, call 1) and untrusted content (b in the session, call 2)": {Untrusted: true, Private: true},
+	} {
+		e := audit.Event{Stage: sallyport.StepApprove, Decisions: []sallyport.Decision{{Step: sallyport.StepApprove, Why: why}}}
+		if got := replay.ReadBefore(&e); got != want {
+			t.Errorf("ReadBefore(%s) = %+v, want %+v", why, got, want)
+		}
+	}
+}
