@@ -1,0 +1,97 @@
+package registry
+
+import (
+	"context"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/replay"
+)
+
+// DecideAgain decides a past call under the configuration of this registry, with the
+// steps of [Registry.Call] up to the ceilings over arguments and the rules about what
+// was read before. Nothing runs, nothing is recorded, and no limit is consumed. What is
+// stopped, and what this machine has at the moment, does not count.
+//
+// Bounds over windows count what the calls added that ran, in the order in which they
+// are decided again: see [Options.Sums].
+func (r *Registry) DecideAgain(ctx context.Context, caller *sallyport.Caller, past *replay.Call) replay.Verdict {
+	c := r.newCall(caller, sallyport.Request{Tool: past.Tool, Args: past.Args}, 0)
+	if c.entry == nil {
+		return replay.Verdict{Unknown: "the configuration has no such tool, or does not pin its server"}
+	}
+	if !c.decodeArgs() || c.doc.Digest() != past.Digest {
+		return replay.Verdict{Unknown: "its arguments are not recorded whole, or held a secret"}
+	}
+	if v := c.decideSteps(ctx, past); v.Outcome != "" || v.Unknown != "" {
+		return v
+	}
+	for i := range c.amounts {
+		if a := &c.amounts[i]; past.Ran {
+			if _, err := r.o.Sums.Add(ctx, c.sumKey(a), a.Sum.Per, a.Value, nil); err != nil {
+				return replay.Verdict{Unknown: "a sum cannot be kept: " + err.Error()}
+			}
+		}
+	}
+	switch {
+	case c.hold.why != "":
+		return replay.Verdict{Outcome: replay.Held, Step: sallyport.StepApprove, Why: c.hold.why, Source: c.role.sourceOf(c.hold.key)}
+	case c.role.requiresApproval(&c.entry.tool):
+		return replay.Verdict{
+			Outcome: replay.Held, Step: sallyport.StepApprove, Why: "every call is held until a person approves it", Source: c.role.sourceOf("approvals.require"),
+		}
+	}
+	return replay.Verdict{Outcome: replay.Allowed}
+}
+
+// decideSteps takes the steps that may refuse the call. The verdict is empty when it may
+// run, or is held.
+func (c *call) decideSteps(ctx context.Context, past *replay.Call) replay.Verdict {
+	refusing := c.assumeRole() && c.checkVisible() && c.checkTask(ctx) && c.checkBackends() && c.checkPermissions() && c.validateArgs() &&
+		c.checkResourceURI() && c.checkCeiling(ctx)
+	if !refusing {
+		return c.refusedVerdict()
+	}
+	scope, err := c.r.scopeFor(c.entry, c.role)
+	if err != nil {
+		return replay.Verdict{Unknown: "what it may touch cannot be told: " + err.Error()}
+	}
+	c.grant, c.hold = scope.Grant(), c.above
+	if c.role.personality == nil || !past.Read.Untrusted {
+		return replay.Verdict{}
+	}
+	if !c.checkConfinement() {
+		return replay.Verdict{Unknown: "this machine cannot confine what it starts"}
+	}
+	return c.decideFlow(past)
+}
+
+// refusedVerdict returns that the step which ended the call refuses it.
+func (c *call) refusedVerdict() replay.Verdict {
+	all := c.trail.decisions()
+	d := all[len(all)-1]
+	if c.result.Code == sallyport.CodeNotAvailable && d.Capability == "arguments" {
+		return replay.Verdict{Unknown: d.Why}
+	}
+	return replay.Verdict{Outcome: replay.Refused, Step: d.Step, Why: d.Why, Source: d.Source}
+}
+
+// decideFlow applies the rules about what was read before, as far as they do not look
+// at what the arguments carry.
+func (c *call) decideFlow(past *replay.Call) replay.Verdict {
+	c.facts = c.entry.tool.Facts(c.grant, c.level, workspaceUnder(c.grant, c.workspace()))
+	rule := c.flowRule(past.Read.Private || c.facts.Private, c.isLocalOperator())
+	held := c.hold.why != "" || c.role.requiresApproval(&c.entry.tool)
+	why := "the rule about what was read before"
+	switch {
+	case c.rulesUntrusted():
+		return replay.UnknownCarried()
+	case rule.action == sallyport.FlowAllow:
+	case rule.concern != concernCall && !held:
+		return replay.UnknownCarried()
+	case rule.action == sallyport.FlowApprove:
+		c.addHold(flowHold{why: why, key: rule.key})
+	default:
+		return replay.Verdict{Outcome: replay.Refused, Step: sallyport.StepApprove, Why: why, Source: c.role.sourceOf(rule.key)}
+	}
+	return replay.Verdict{}
+}
