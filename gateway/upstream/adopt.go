@@ -1,6 +1,10 @@
 package upstream
 
-import "maps"
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+)
 
 // adoptKnowledge takes over the known tools of an equally declared server. They are
 // available at once, each judged anew, while the server is listed again.
@@ -13,7 +17,24 @@ func (s *mountedServer) adoptKnowledge(was *mountedServer) {
 	s.accepted, s.latest, s.role, s.health = was.latest, was.latest, was.role, was.health
 }
 
-// Adopted lists the servers whose tools are known from the previous mounts.
+// AdoptPinned takes what a server offers from elsewhere, such as a lock file, so that its
+// tools are known though it is never asked. They are not available for calls until it
+// is. A server that is not declared is left out.
+func (m *Mounts) AdoptPinned(server string, offers map[Kind][]json.RawMessage) {
+	s := m.findServer(server)
+	if s == nil {
+		return
+	}
+	n := &serverListing{all: map[Kind][]json.RawMessage{}, byKey: map[definitionKey]*offering{}, failed: map[Kind]string{}}
+	for _, kind := range kinds {
+		n.addDefinitions(kind, slices.Clone(offers[kind]))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.accepted, s.latest = n, n
+}
+
+// Adopted lists the servers whose tools are known from the previous mounts, or from pins.
 // They can be mounted before they are listed again.
 func (m *Mounts) Adopted() (names []string) {
 	for _, s := range m.servers {

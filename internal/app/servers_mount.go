@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/listening"
+	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -36,6 +38,9 @@ func (rt *Runtime) mountServers(ctx context.Context, t *Deployment, b *sallyport
 	if s.Mounts, err = upstream.New(t.placedServers(ctx), o); err != nil {
 		return err
 	}
+	if rt.past != nil {
+		s.adoptPins()
+	}
 	finding := *b
 	finding.Personalities = finderRoles(t.Config)
 	s.Finder, err = registry.New(&finding, &registry.Options{
@@ -52,6 +57,25 @@ func (rt *Runtime) mountServers(ctx context.Context, t *Deployment, b *sallyport
 		return t.locateFault(err)
 	}
 	return nil
+}
+
+// adoptPins takes what the servers offer from the lock file. A definition that the file
+// does not hold as the server sent it is left out.
+func (s *Servers) adoptPins() {
+	for name, pinned := range s.Pins.PinnedServers() {
+		offers := map[upstream.Kind][]json.RawMessage{}
+		for kind, pins := range map[upstream.Kind]map[string]lock.Pin{
+			upstream.KindTool: pinned.Tools, upstream.KindPrompt: pinned.Prompts,
+			upstream.KindResource: pinned.Resources, upstream.KindTemplate: pinned.Templates,
+		} {
+			for _, key := range slices.Sorted(maps.Keys(pins)) {
+				if pin := pins[key]; pin.Hidden == nil {
+					offers[kind] = append(offers[kind], pin.Definition)
+				}
+			}
+		}
+		s.Mounts.AdoptPinned(name, offers)
+	}
 }
 
 // finderRoles returns the roles for the tools that ask servers. Those tools have names
@@ -90,7 +114,11 @@ func (rt *Runtime) mountOptions(ctx context.Context, t *Deployment, b *sallyport
 	if err != nil {
 		return nil, err
 	}
-	if s.Cleaner, err = cleanerOf(ctx, b.Secrets); err != nil {
+	known := b.Secrets
+	if rt.past != nil {
+		known = nil // no server says anything, so that no value is asked for
+	}
+	if s.Cleaner, err = cleanerOf(ctx, known); err != nil {
 		return nil, err
 	}
 	return &upstream.Options{
