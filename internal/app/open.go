@@ -64,6 +64,16 @@ func OpenForLock(ctx context.Context, env *Environment, paths []string, l PinPol
 	})
 }
 
+// OpenForReplay returns a gate that only decides the calls of a record again. The record
+// is that of the configuration which commands find without --config, or else of the one
+// that is opened. Nothing is started, and neither state is changed.
+func OpenForReplay(ctx context.Context, env *Environment, paths []string) (*Runtime, error) {
+	return openWith(ctx, env, paths, func(rt *Runtime, ctx context.Context) error {
+		rt.views = true
+		return rt.openPast(ctx)
+	})
+}
+
 // OpenForRecord opens the state without the gate, for its records. It creates
 // no state file.
 func OpenForRecord(ctx context.Context, env *Environment, paths []string) (rt *Runtime, err error) {

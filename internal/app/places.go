@@ -13,7 +13,7 @@ import (
 // state where tools may write, except for a command that only looks.
 func (rt *Runtime) placesOf(ctx context.Context, c *config.Config) *places.Map {
 	m, err := places.NewMap(ctx, places.Options{
-		Workspace: c.Workspace, Writes: writesOf(c), Ledger: rt.Access, View: rt.views && len(c.Servers) == 0,
+		Workspace: c.Workspace, Writes: writesOf(c), Ledger: rt.Access, View: rt.views && len(c.Servers) == 0 || rt.past != nil,
 		ForgetCommand: func(path string) string { return rt.CommandLine("reach forget " + text.ShellWord(path)) },
 	})
 	if err != nil {
