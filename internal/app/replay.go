@@ -2,13 +2,24 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/conversation"
+	"github.com/sallyport/sallyport/internal/facts"
+	"github.com/sallyport/sallyport/internal/replay"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -59,3 +70,276 @@ func (rt *Runtime) openPast(ctx context.Context) error {
 	return nil
 }
 
+// ReplayedCall is a call whose verdict changed, or that cannot be decided again.
+type ReplayedCall struct {
+	// CallID is the gate's id of the call.
+	CallID string `json:"call_id"`
+	// Time is when it ended.
+	Time time.Time `json:"time"`
+	// Tool, Principal and Personality are those of the call.
+	Tool string `json:"tool"`
+	// Principal is who called.
+	Principal string `json:"principal"`
+	// Personality is the role; it may be empty.
+	Personality string `json:"personality,omitempty"`
+	// Args is the recorded arguments.
+	Args string `json:"args,omitempty"`
+	// Was is what the record says, nil when it says nothing that can be compared.
+	Was *replay.Verdict `json:"was,omitempty"`
+	// Is is what the configuration says; nil when it says nothing.
+	Is *replay.Verdict `json:"is,omitempty"`
+	// Unknown says why the call cannot be decided again; empty for a flip.
+	Unknown string `json:"not_replayable,omitempty"`
+}
+
+// ReplaySummary counts what a replay found.
+type ReplaySummary struct {
+	// Calls is the number of calls in the record.
+	Calls int `json:"calls"`
+	// Same is the number of those with the same verdict.
+	Same int `json:"same"`
+	// Flips is the number of those with another one.
+	Flips int `json:"flips"`
+	// Unknown is the number of those that cannot be decided again.
+	Unknown int `json:"not_replayable"`
+}
+
+// Replay decides the calls of the record again that ended at a time or later, and passes
+// on each that flips or cannot be decided again, in the order of the record.
+func (rt *Runtime) Replay(ctx context.Context, since time.Time, show func(*ReplayedCall) error) (ReplaySummary, error) {
+	p := replayer{rt: rt, since: since, show: show, read: facts.NewMemory(), open: map[string]*pastIntent{}, callers: map[string]*pastPrincipal{}, tools: map[string]bool{}}
+	for _, tool := range rt.Registry.Tools() {
+		p.tools[tool.ID()] = true
+	}
+	for r, err := range readPast(ctx, rt.past) {
+		if err == nil {
+			err = p.takeRecord(ctx, r)
+		}
+		if err != nil {
+			return p.sum, err
+		}
+	}
+	return p.sum, p.reportUnfinished()
+}
+
+// replayer goes through a record once.
+type replayer struct {
+	rt    *Runtime
+	since time.Time
+	show  func(*ReplayedCall) error
+	sum   ReplaySummary
+
+	tools   map[string]bool // by their ids
+	read    *facts.Memory   // what conversations had read up to the event at hand
+	open    map[string]*pastIntent
+	callers map[string]*pastPrincipal
+}
+
+// pastIntent is a call that has begun, and what its conversation had read by then.
+type pastIntent struct {
+	record audit.Record
+	read   sallyport.Facts
+}
+
+// pastPrincipal is what the configuration says of a principal now.
+type pastPrincipal struct {
+	sallyport.Principal
+	unknown string
+}
+
+func (p *replayer) takeRecord(ctx context.Context, r *pastRecord) error {
+	if p.isOwnQuestion(r.Tool) {
+		return nil
+	}
+	e := &r.event
+	p.rt.past.now = e.Time
+	switch e.Kind {
+	case audit.KindIntent:
+		read, err := p.readBefore(ctx, e)
+		if err != nil {
+			return err
+		}
+		p.open[e.CallID] = &pastIntent{r.Record, read}
+		return p.noteBrought(ctx, e)
+	case audit.KindOutcome:
+		if err := p.decideOutcome(ctx, e); err != nil {
+			return err
+		}
+		delete(p.open, e.CallID)
+		return p.noteBrought(ctx, e)
+	case audit.KindChange:
+		if name, ok := strings.CutPrefix(string(e.Change.Target), "principal "); ok && e.Change.Action == audit.ActionForget {
+			_, err := p.read.Forget(ctx, name)
+			return err
+		}
+	}
+	return nil
+}
+
+// sessionOf returns the caller's session of a recorded call; empty when it had none.
+func sessionOf(e *audit.Event) string {
+	if string(e.Session) == e.CallID {
+		return ""
+	}
+	return string(e.Session)
+}
+
+// readBefore returns what the conversation of a call had read before it.
+func (p *replayer) readBefore(ctx context.Context, e *audit.Event) (f sallyport.Facts, err error) {
+	session := ""
+	if e.Brought != nil {
+		session = e.Brought.Session
+	} else {
+		session = facts.Digest(sessionOf(e))
+	}
+	marks, err := p.read.Facts(ctx, e.Principal, session)
+	for i := range marks {
+		if !marks[i].Counts(e.Time) {
+			continue
+		}
+		f.Private = f.Private || marks[i].Fact == sallyport.FactPrivate
+		f.Untrusted = f.Untrusted || marks[i].Fact == sallyport.FactUntrusted
+	}
+	return f, err
+}
+
+func (p *replayer) noteBrought(ctx context.Context, e *audit.Event) error {
+	if e.Brought == nil {
+		return nil
+	}
+	_, err := p.read.Note(ctx, e.Principal, e.Brought.Session, e.Brought.Marks(string(e.Tool), e.CallID, e.Time))
+	return err
+}
+
+// decideOutcome compares the outcome of a call with what the configuration says of it.
+func (p *replayer) decideOutcome(ctx context.Context, e *audit.Event) error {
+	was, ran := replay.ReadOutcome(e)
+	call := newReplayedCall(e)
+	if was.Unknown != "" {
+		return p.reportSince(&call, was.Unknown)
+	}
+	call.Was = &was
+	read, err := p.readUntil(ctx, e)
+	if err != nil {
+		return err
+	}
+	caller, unknown, err := p.callerOf(ctx, e)
+	if err != nil {
+		return err
+	}
+	if unknown != "" {
+		return p.reportSince(&call, unknown)
+	}
+	if was.Step == sallyport.StepFind && !p.tools[string(e.Tool)] {
+		return p.reportSince(&call, "")
+	}
+	is := p.rt.Registry.DecideAgain(ctx, caller, &replay.Call{
+		Tool: string(e.Tool), Args: json.RawMessage(e.Args), Digest: e.ArgsDigest, Read: read, Ran: ran,
+	})
+	switch {
+	case is.Unknown != "":
+		return p.reportSince(&call, is.Unknown)
+	case was.Step == sallyport.StepFind:
+		return p.reportSince(&call, "there was no such tool then")
+	case is.Outcome != was.Outcome:
+		call.Is = &is
+	}
+	return p.reportSince(&call, "")
+}
+
+// readUntil returns what the conversation of a call had read by the time at which it was
+// decided, as far as the record tells.
+func (p *replayer) readUntil(ctx context.Context, e *audit.Event) (read sallyport.Facts, err error) {
+	if in := p.open[e.CallID]; in != nil {
+		read = in.read
+	} else if read, err = p.readBefore(ctx, e); err != nil {
+		return read, err
+	}
+	if before := replay.ReadBefore(e); before.Untrusted {
+		read.Untrusted, read.Private = true, read.Private || before.Private
+	}
+	return read, nil
+}
+
+// reportUnfinished reports the calls that have no outcome.
+func (p *replayer) reportUnfinished() error {
+	for _, id := range slices.Sorted(maps.Keys(p.open)) { // ids sort by time
+		r := pastRecord{Record: p.open[id].record}
+		if err := r.decodeCall(); err != nil {
+			return err
+		}
+		call := newReplayedCall(&r.event)
+		if err := p.reportSince(&call, "its outcome is not recorded"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reportSince is report for a call that ended in time.
+func (p *replayer) reportSince(c *ReplayedCall, unknown string) error {
+	if c.Time.Before(p.since) {
+		return nil
+	}
+	return p.report(c, unknown)
+}
+
+// report counts a call, and shows it unless its verdict is the same.
+func (p *replayer) report(c *ReplayedCall, unknown string) error {
+	p.sum.Calls++
+	switch c.Unknown = unknown; {
+	case unknown != "":
+		p.sum.Unknown++
+	case c.Is != nil:
+		p.sum.Flips++
+	default:
+		p.sum.Same++
+		return nil
+	}
+	return p.show(c)
+}
+
+// callerOf returns who made a recorded call, with the rights of now.
+func (p *replayer) callerOf(ctx context.Context, e *audit.Event) (c *sallyport.Caller, unknown string, err error) {
+	who := p.callers[e.Principal]
+	if who == nil {
+		who = &pastPrincipal{}
+		var ok bool
+		switch who.Principal, ok, err = p.rt.Callers.Named(ctx, e.Principal); {
+		case err != nil:
+			return nil, "", err
+		case strings.HasPrefix(e.Principal, auth.OIDCPrefix):
+			who.unknown = "the rights of its principal came with a token"
+		case !ok:
+			who.unknown = "its principal may not call any more"
+		}
+		p.callers[e.Principal] = who
+	}
+	session := sessionOf(e)
+	if session != "" && who.unknown == "" {
+		task, err := p.rt.past.tasks.Task(ctx, sallyport.SessionKey(e.Principal, session))
+		if err != nil {
+			return nil, "", err
+		}
+		if task != nil {
+			return nil, replay.UnknownTask, nil
+		}
+	}
+	return &sallyport.Caller{
+		Principal: who.Principal, Session: session, Personality: string(e.Personality), Platform: e.Platform,
+		Agent: string(e.Agent), Team: string(e.Team),
+	}, who.unknown, nil
+}
+
+func newReplayedCall(e *audit.Event) ReplayedCall {
+	return ReplayedCall{
+		CallID: e.CallID, Time: e.Time, Tool: string(e.Tool), Principal: e.Principal, Personality: string(e.Personality), Args: string(e.Args),
+	}
+}
+
+// isOwnQuestion reports whether a record is of a question that the gate asked a server by
+// itself. An action may have the name of one.
+func (p *replayer) isOwnQuestion(tool string) bool {
+	own := strings.HasPrefix(tool, upstream.DiscoveryName("")) || strings.HasPrefix(tool, upstream.CloseSessionName(""))
+	return own && !p.tools[tool]
+}
