@@ -71,6 +71,22 @@ var jsonRuns = []jsonRun{
 	{args: "approvals watch", goesOn: true},
 	{args: "approvals approve $HELD --as ann"},
 	{args: "approvals deny $HELD --as ann"},
+	{args: `call write_file {"path":"a.txt","content":"b"} --session s`, exit: 1, keep: "SHAPED=approval_id"},
+	{args: "approvals approve $SHAPED --session --args path", keep: "RULE=sha256"},
+	{args: "approvals approve $SHAPED --session --args path --expect $RULE"},
+	{args: "approvals rules"},
+	{args: "approvals revoke $SHAPED"},
+	{args: `call write_file {"path":"a.txt","content":"c"}`, exit: 1, keep: "LASTING=approval_id"},
+	{args: "approvals approve $LASTING --always"},
+	{args: "approvals approve $LASTING --always --yes"},
+	{args: `call send {"to":"bob@example.com"}`, exit: 1, keep: "CONTACT=approval_id"},
+	{args: "approvals approve $CONTACT --always --yes"},
+	{args: "approvals rules"},
+	{args: "known ls contacts"},
+	{args: "known export contacts"},
+	{args: "known rm contacts bob@example.com"},
+	{args: "replay"},
+	{args: "replay --config narrow.yaml", exit: 1},
 	{args: "audit tail"},
 	{args: "audit show $CALL"},
 	{args: "audit head"},
@@ -330,18 +346,21 @@ func jsonFolder(t *testing.T) (dir string, words map[string]string) {
 	const config = `version: 1
 personalities:
   ops:
-    toolset: [read_file, write_file, prog]
+    toolset: [read_file, write_file, prog, send]
     mcp_servers: [notes, far]
     fs_reach: {read: ["${workspace}"], write: ["${workspace}/out", "${workspace}/a.txt"]}
     approvals: {require: [write_file], wait: 0s}
+    arguments: {send: {to: {known: contacts, else: hold}}}
+known: {contacts: {kind: mail, list: [ann@example.com]}}
 mcp_servers:
   notes: {command: [python3, ./server.py], capabilities: {fs_reach: {read: from-personality}}}
   far: {url: "https://127.0.0.1:1/mcp", oauth: {client_id: us}}
 actions:
   - {id: prog, description: Runs, parameters: {type: object}, handler: {exec: {command: [./out/prog]}}}
+  - {id: send, description: Sends, parameters: {type: object, properties: {to: {type: string}}}, handler: {exec: {command: [cat]}}}
 `
 	for name, text := range map[string]string{
-		"sallyport.yaml": config, "wider.yaml": strings.Replace(config, "./server.py]", "./server.py, \"2\"]", 1),
+		"sallyport.yaml": config, "narrow.yaml": strings.Replace(config, "[read_file, write_file,", "[write_file,", 1), "wider.yaml": strings.Replace(config, "./server.py]", "./server.py, \"2\"]", 1),
 		"README.md": "# Hello\n", "server.py": string(server), "out/prog": "#!/bin/sh\necho '{}'\n", "docs/a": "a", "tasks.json": "old\n",
 		"../home/.config/zed/settings.json": `{"context_servers": {"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory@2025.9.25"]}}}`,
 		"pets.json": `{"openapi": "3.0.0", "info": {"title": "Pets", "version": "1"}, "servers": [{"url": "https://pets.example.com"}],
