@@ -95,10 +95,8 @@ type setting struct {
 	section, name, value, at string
 }
 
-// readNPM takes the first registry in the order in which npm does, and looks for
-// credentials of it in every file.
-func (r *Registries) readNPM(m *Machine) {
-	var all []setting
+// listNPM lists the settings of npm in the order in which the first one counts.
+func (m *Machine) listNPM() (all []setting) {
 	for _, name := range []string{"npm_config_registry", "NPM_CONFIG_REGISTRY"} {
 		if value, ok := m.Lookup(name); ok {
 			all = append(all, setting{name: "registry", value: value, at: "$" + name})
@@ -118,6 +116,13 @@ func (r *Registries) readNPM(m *Machine) {
 	for _, path := range files {
 		all = append(all, readFile(path)...)
 	}
+	return all
+}
+
+// readNPM takes the first registry in the order in which npm does, and looks for
+// credentials of it in every file.
+func (r *Registries) readNPM(m *Machine) {
+	all := m.listNPM()
 	for _, s := range all {
 		switch {
 		case s.name == "registry" && r.NPM.At == "":
@@ -136,9 +141,8 @@ func (r *Registries) readNPM(m *Machine) {
 	r.NPM = dropPublic(r.NPM)
 }
 
-// readPip takes the first index in the order in which pip does.
-func (r *Registries) readPip(m *Machine) {
-	var all []setting
+// listPip lists the settings of pip in the order in which the first one counts.
+func (m *Machine) listPip() (all []setting) {
 	for _, name := range []string{"PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"} {
 		if value, ok := m.Lookup(name); ok {
 			all = append(all, setting{section: "global", name: "index-url", value: value, at: "$" + name})
@@ -158,12 +162,23 @@ func (r *Registries) readPip(m *Machine) {
 	for _, path := range files {
 		all = append(all, readFile(path)...)
 	}
+	return all
+}
+
+// isIndex reports whether a setting of pip is the index of packages.
+func (s *setting) isIndex() bool {
+	return (s.section == "global" || s.section == "install") && strings.ReplaceAll(s.name, "_", "-") == "index-url"
+}
+
+// readPip takes the first index in the order in which pip does.
+func (r *Registries) readPip(m *Machine) {
+	all := m.listPip()
 	for _, s := range all {
 		name := strings.ReplaceAll(s.name, "_", "-")
 		switch {
-		case s.section != "global" && s.section != "install":
-		case name == "index-url" && r.PyPI.At == "":
+		case s.isIndex() && r.PyPI.At == "":
 			r.PyPI = newSource(s.value, s.at)
+		case s.section != "global" && s.section != "install":
 		case name == "extra-index-url" || name == "find-links":
 			r.Notes = append(r.Notes, s.at+": "+name+" is not used: one index serves all packages")
 		}
