@@ -131,12 +131,8 @@ func (r *Registries) readNPM(m *Machine) {
 			r.Notes = append(r.Notes, s.at+": the registry of the scope "+strings.TrimSuffix(s.name, ":registry")+" is not used: one registry serves all packages")
 		}
 	}
-	for _, s := range all {
-		// //host/path/:_authToken is for that address and everything below it.
-		place, key, ok := strings.Cut(s.name, ":_")
-		if ok && key != "" && strings.HasPrefix(place, "//") && strings.HasPrefix(strings.TrimPrefix(r.NPM.URL, schemeOf(r.NPM.URL)), place) {
-			r.NPM.Credentials = true
-		}
+	if findNPMCredential(all, r.NPM.URL) != nil {
+		r.NPM.Credentials = true
 	}
 	r.NPM = dropPublic(r.NPM)
 }

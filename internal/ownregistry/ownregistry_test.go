@@ -46,7 +46,7 @@ func TestRead(t *testing.T) {
 		},
 		{
 			"variables first",
-			map[string]string{"home/.npmrc": "registry=https://npm.example.com/\n//first.example.com/:_password=x"},
+			map[string]string{"home/.npmrc": "registry=https://npm.example.com/\n//first.example.com/:username=me\n//first.example.com/:_password=x"},
 			map[string]string{"NPM_CONFIG_REGISTRY": "https://first.example.com", "PIP_INDEX_URL": "https://pip.example.com/simple"},
 			ownregistry.Registries{NPM: ownregistry.Source{URL: "https://first.example.com/", At: "$NPM_CONFIG_REGISTRY", Credentials: true}, PyPI: ownregistry.Source{URL: "https://pip.example.com/simple/", At: "$PIP_INDEX_URL"}},
 		},
@@ -78,6 +78,46 @@ func TestRead(t *testing.T) {
 				t.Errorf("Read (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestCredentialsOfNeighbours: a credential is for its own address and what lies below
+// it, not for one whose text begins in the same way.
+func TestCredentialsOfNeighbours(t *testing.T) {
+	t.Parallel()
+	for registry, want := range map[string]bool{
+		"https://npm.example.com/team":           true,
+		"https://npm.example.com/team/":          true,
+		"https://npm.example.com/team/a":         true,
+		"http://npm.example.com/team/a":          true,
+		"https://npm.example.com":                false,
+		"https://npm.example.com/teams":          false,
+		"https://npm.example.com/team.evil/":     false,
+		"https://npm.example.com.evil/team/":     false,
+		"https://npm.example.com:8443/team/":     false,
+		"https://evil/npm.example.com/team/":     false,
+		"https://evil/?//npm.example.com/team/":  false,
+		"https://port.example.com:8443/x":        true,
+		"https://port.example.com/x":             false,
+		"https://port.example.com:84430/x":       false,
+		"https://pair.example.com/":              true,
+		"https://no-password.example.com/":       false,
+		"https://no-key.example.com/":            false,
+		"https://no-slash.example.com/":          true,
+		"https://no-slash.example.com.evil/":     false,
+		"https://no-slash.example.community.org": false,
+	} {
+		home := t.TempDir()
+		text := "registry=" + registry + "\n//npm.example.com/team/:_authToken=x\n//port.example.com:8443/:_auth=x\n" +
+			"//pair.example.com/:username=me\n//pair.example.com/:_password=x\n//no-password.example.com/:username=me\n" +
+			"//no-key.example.com/:=x\n//no-slash.example.com:_authToken=x\n"
+		if err := os.WriteFile(filepath.Join(home, ".npmrc"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := ownregistry.Read(ownregistry.Machine{Home: home, Root: home, Lookup: func(string) (string, bool) { return "", false }})
+		if got.NPM.Credentials != want {
+			t.Errorf("the settings hold a credential for %s: %v, want %v", registry, got.NPM.Credentials, want)
+		}
 	}
 }
 
