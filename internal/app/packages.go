@@ -98,6 +98,12 @@ func (env *Environment) OwnRegistries() *ownregistry.Registries {
 	return ownregistry.Read(ownregistry.Machine{Home: env.Home, Lookup: env.Lookup})
 }
 
+// OwnCredential returns what these settings send to a registry, npm or pypi, at an
+// address; ok is false when they hold nothing for it.
+func (env *Environment) OwnCredential(registry, address string) (value sallyport.Secret, ok bool) {
+	return ownregistry.ReadCredential(ownregistry.Machine{Home: env.Home, Lookup: env.Lookup}, registry, address)
+}
+
 // hostRoot returns the root URL of the host of a URL that was already checked.
 func hostRoot(text string) string {
 	u, err := url.Parse(text)
