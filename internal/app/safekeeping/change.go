@@ -92,7 +92,17 @@ func proposeSecrets(rt *app.Runtime, kind string) string {
 }
 
 // SetSecret stores a value, and records that it does.
+// What an import stored there before is the user's from then on: no rollback removes it.
 func SetSecret(ctx context.Context, rt *app.Runtime, p app.SecretPlace, ref string, value sallyport.Secret) (Stored, error) {
+	// The note goes first: with it, a rollback might remove what the user stores.
+	if err := dropNote(ctx, rt, ref); err != nil {
+		return Stored{}, err
+	}
+	return storeSecret(ctx, rt, p, ref, value)
+}
+
+// storeSecret stores a value and records that.
+func storeSecret(ctx context.Context, rt *app.Runtime, p app.SecretPlace, ref string, value sallyport.Secret) (Stored, error) {
 	store, ok := p.Source.(secretstore.Store)
 	if !ok {
 		return Stored{}, fmt.Errorf("%s cannot be written", p.Name)
@@ -131,6 +141,9 @@ func findHiding(ctx context.Context, rt *app.Runtime, p app.SecretPlace, ref str
 // returns their names. It is an error when none has it.
 func RemoveSecret(ctx context.Context, rt *app.Runtime, ref string) (from []string, err error) {
 	from, err = removeEverywhere(ctx, rt, ref)
+	if err == nil {
+		err = dropNote(ctx, rt, ref)
+	}
 	if len(from) > 0 {
 		done := app.ChangeEvent(audit.ActionSecret, ref, "removed from the "+strings.Join(from, " and the "))
 		err = errors.Join(err, rt.RecordDone(ctx, done, ""))
