@@ -29,7 +29,7 @@ func TestWhatImportSaysNextCanBePasted(t *testing.T) {
 		Name: "it's here/mcp.json", Personality: "r", Leave: []string{"x"}, Hosts: []string{"y=h:1"}, Pins: []string{"z=1.2.3"}, Observe: true,
 	}}
 	const want = `sallyport import 'it'\''s here/mcp.json' --config 'a b.yaml' --personality r --leave x --host y=h:1 --pin z=1.2.3 --observe --write`
-	if got := i.writeCommand(); got != want {
+	if got := i.writeCommand("--yes"); got != want {
 		t.Errorf("again = %s, want %s", got, want)
 	}
 }

@@ -47,17 +47,18 @@ func (i *clientImport) printPreview(p *serverPlan) error {
 	case p.countState(stateBlocked) > 0 && i.o.Observe, len(p.grantedServers()) == 0 && p.countState(stateBlocked) > 0:
 		say("nothing was written. What is blocked needs one of the changes above, or --leave SERVER")
 	case p.countState(stateBlocked) > 0:
-		say("nothing was written. What is blocked stays with the client, or needs one of the changes above; next: %s", i.writeCommand())
+		say("nothing was written. What is blocked stays with the client, or needs one of the changes above; next: %s", i.writeCommand("--yes"))
 	case len(p.grantedServers()) > 0:
-		say("nothing was written; next: %s", i.writeCommand())
+		say("nothing was written; next: %s", i.writeCommand("--yes"))
 	default:
 		say("nothing to import")
 	}
 	return nil
 }
 
-// writeCommand returns the shell command that writes what was shown.
-func (i *clientImport) writeCommand() string {
+// writeCommand returns the shell command that writes what was shown, with a flag that
+// says how.
+func (i *clientImport) writeCommand(last string) string {
 	words := []string{"sallyport", "import", i.o.Name}
 	add := func(flag string, values ...string) {
 		for _, v := range values {
@@ -72,7 +73,6 @@ func (i *clientImport) writeCommand() string {
 	add("plain", i.o.Plain...)
 	add("host", i.o.Hosts...)
 	add("pin", i.o.Pins...)
-	last := "--yes"
 	if i.o.Observe {
 		last = "--write"
 		words = append(words, "--observe")
