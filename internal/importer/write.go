@@ -125,9 +125,10 @@ func (i *clientImport) commitStep(ctx context.Context, p *serverPlan, d *Draft, 
 	}
 	r.copied = copied
 	if d.isNew() {
-		_, err = project.WriteSchema(filepath.Dir(d.Paths[0]))
+		// It is for editors, who can do without it: the import has happened.
+		_, _ = project.WriteSchema(filepath.Dir(d.Paths[0]))
 	}
-	return err
+	return nil
 }
 
 // removeAll removes the copies of files that were not changed: they may hold secrets.
