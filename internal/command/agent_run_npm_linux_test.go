@@ -235,6 +235,7 @@ func (r *agentRun) useEveryServer() {
 		{"mcp__memory__open_nodes", fields{"names": []string{"ann"}}, "likes gates", true},
 		{"mcp__playwright__browser_navigate", fields{"url": "http://" + r.pages + "/"}, "A local page", true},
 		{"mcp__playwright__browser_take_screenshot", fields{}, "Screenshot of viewport", true},
+		{"mcp__playwright__browser_take_screenshot", fields{"filename": "named.png"}, "(named.png)", true},
 		{"mcp__everything__echo", fields{"message": "hello"}, "Echo: hello", true},
 		{"mcp__thinking__sequentialthinking", fields{"thought": "begin", "nextThoughtNeeded": false, "thoughtNumber": 1, "totalThoughts": 1}, "thoughtNumber", true},
 		{"mcp__remote__greet", fields{"name": "Ann"}, "Hello, Ann", true},
@@ -245,8 +246,8 @@ func (r *agentRun) useEveryServer() {
 	}
 	done := r.timeStep("the client ends the gate")
 	_ = c.Close()
-	for file, want := range map[string]string{"notes/done": "milk", ".mcp-state/memory/memory.jsonl": "likes gates", ".mcp-state/playwright/page-*.png": "\x89PNG"} {
 	done()
+	for file, want := range map[string]string{"notes/done": "milk", ".mcp-state/memory/memory.jsonl": "likes gates", ".mcp-state/playwright/page-*.png": "\x89PNG", ".mcp-state/playwright/named.png": "\x89PNG"} {
 		found, err := filepath.Glob(filepath.Join(r.project, file))
 		if err != nil || len(found) == 0 {
 			r.t.Errorf("%s is missing: %v", file, err)

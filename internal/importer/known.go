@@ -177,6 +177,10 @@ func (i *clientImport) proposeKnownPaths(p *plannedServer) {
 			reads, writes = append(reads, list...), append(writes, list...)
 		}
 	}
+	if p.profile.Cwd != "" && p.entry.Cwd == "" {
+		p.usesState = true
+		p.entry.Cwd = p.statePath()
+	}
 	if p.usesState {
 		reads, writes = append(reads, p.statePath()), append(writes, p.statePath())
 	}

@@ -33,6 +33,9 @@ func (p *Profile) checkCapabilities(f *faults) {
 			f.add("capabilities: a profile names paths and nothing else")
 		}
 	}
+	if p.Cwd != "" && (p.Cwd != State || c.FSReach == nil || !slices.Contains(c.FSReach.Write.Paths, State)) {
+		f.add("cwd: %q is not %s, below which the server may write", p.Cwd, State)
+	}
 	if c.Process != nil {
 		for _, name := range c.Process.AllowedBinaries {
 			if b, err := reach.ParseBinary(name); err != nil || b == reach.AnyBinary {

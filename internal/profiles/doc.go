@@ -48,6 +48,9 @@ type Profile struct {
 	// Capabilities is the declaration that is proposed. Its paths may begin with
 	// [State] or ${workspace}.
 	Capabilities sallyport.Capabilities `json:"capabilities"`
+	// Cwd is [State] for a server that writes files by relative names, which would be
+	// lost in a folder of the child's own. Empty leaves the choice to the gate.
+	Cwd string `json:"cwd"`
 	// Env holds the variables that are known, by name.
 	Env map[string]Variable `json:"env"`
 	// Arguments says what the arguments of the server mean.

@@ -38,6 +38,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"x.yaml", begin + "capabilities: {network: {allowedHosts: [\"https://x\"]}}\n", "x"},
 		{"x.yaml", begin + "capabilities: {network: {hosts: [x.example]}}\n", "hosts"},
 		{"x.yaml", begin + "capabilities: {fs_reach: {read: [/etc]}}\n", "not below ${state}"},
+		{"x.yaml", begin + "cwd: \"${workspace}\"\ncapabilities: {fs_reach: {write: [\"${state}\"]}}\n", "is not ${state}"},
+		{"x.yaml", begin + "cwd: \"${state}\"\ncapabilities: {fs_reach: {read: [\"${state}\"]}}\n", "may write"},
 		{"x.yaml", begin + "capabilities: {fs_reach: {write: from-personality}}\n", "names paths"},
 		{"x.yaml", begin + "capabilities: {process: {allowedBinaries: [\"*\"]}}\n", "no name of a binary"},
 		{"x.yaml", begin + "capabilities: {process: {allowedBinaries: [sh], execFrom: [/x]}}\n", "execFrom"},
