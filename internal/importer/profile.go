@@ -104,6 +104,7 @@ func (i *clientImport) translateToRemote(p *plannedServer, l *profiles.Launch) {
 	var headers []clients.Pair
 	if k := slices.IndexFunc(s.Env, func(v clients.Pair) bool { return v.Name == l.Bearer && v.Value != "" }); k >= 0 {
 		if !slices.Contains(p.flagValues(i.hosts), u.Host) {
+			p.suggested = []string{u.Host}
 			p.blockServer("the remote server %s takes its place and would get the value of %s: agree with --host %s=%s", l.URL, l.Bearer, p.name, u.Host)
 			return
 		}

@@ -62,6 +62,9 @@ type plannedServer struct {
 	lacksVersion bool
 	// lacksHosts is true when the hosts for its secrets are all that is missing.
 	lacksHosts bool
+	// suggested lists hosts that would get its secrets if the user agrees; the client's
+	// file does not name them.
+	suggested []string
 }
 
 // neededSecret is a secret that the user has to store.

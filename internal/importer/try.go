@@ -41,8 +41,8 @@ func (r *TrialResult) Works() bool { return r.Why == "" }
 // environment can ask, only the servers that the user agrees to are started.
 func TakeOver(ctx context.Context, e *Environment, o *Options) error {
 	options := *o
-	options.Leave, options.Pins = slices.Clone(o.Leave), slices.Clone(o.Pins)
-	t := &takeOver{env: e, options: &options, left: map[string]string{}, asked: e.Ask == nil}
+	options.Leave, options.Pins, options.Hosts = slices.Clone(o.Leave), slices.Clone(o.Pins), slices.Clone(o.Hosts)
+	t := &takeOver{env: e, options: &options, left: map[string]string{}, private: map[string]string{}, suggested: map[string][]string{}, asked: e.Ask == nil}
 	for {
 		i, p, err := planImport(ctx, e, &options)
 		if err != nil {
@@ -69,8 +69,12 @@ type takeOver struct {
 	options *Options
 	// left maps the servers that stay with the client to the reasons.
 	left map[string]string
-	// asked is true once the user was asked, or cannot be.
-	asked bool
+	// private maps those of them that are at a private address to it.
+	private map[string]string
+	// asked is true once the user was asked, or cannot be. suggested maps servers to
+	// the hosts for their secrets that only a profile names.
+	asked     bool
+	suggested map[string][]string
 	// tried is the draft of the trial of all servers that are still planned.
 	tried *Draft
 }
@@ -80,7 +84,9 @@ type takeOver struct {
 // is true when that changed the options.
 func (t *takeOver) narrowPlan(ctx context.Context, i *clientImport, p *serverPlan) (again bool, err error) {
 	for _, s := range p.servers {
-		if s.state == stateBlocked {
+		if s.state == stateBlocked && t.suggestHosts(s) {
+			again = true
+		} else if s.state == stateBlocked {
 			t.leaveServer(s, strings.Join(s.why, "; "))
 			again = true
 		}

@@ -74,6 +74,9 @@ func (i *clientImport) secretVariable(p *plannedServer, name, text string, refs 
 	}
 	if len(hosts) == 0 {
 		p.lacksHosts = p.lacksHosts || p.state == stateReady
+		if p.profile != nil {
+			p.suggested = p.profile.Hosts()
+		}
 		p.blockServer("%s and was not copied: name the hosts that get its value with %s, or copy it with --plain %s=%s", what, p.suggestHost(name), p.name, name)
 		return
 	}
