@@ -83,6 +83,12 @@ type Options struct {
 	Observe bool
 	// Force restores a copy whole, whatever was changed since.
 	Force bool
+	// credentials holds, by reference, what is said of the credentials of registries
+	// that this import has looked at.
+	credentials map[string]string
+	// stored says, by reference, where the values of secrets are that this import has
+	// looked at.
+	stored map[string]string
 }
 
 // SelectsServers reports whether an option is about the servers of one client.

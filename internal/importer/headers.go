@@ -53,5 +53,8 @@ func (i *clientImport) translateHeader(p *plannedServer, h clients.Pair) {
 	}
 	ref := "mcp/" + p.name + "/" + name
 	p.entry.Headers[name] = secretHeader{Secret: ref, Prefix: begin}
-	p.secrets = append(p.secrets, neededSecret{Name: name, Ref: ref, Put: i.secretInstruction(ref)})
+	if whole {
+		rest = ""
+	}
+	i.needSecret(p, name, ref, rest)
 }

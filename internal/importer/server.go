@@ -67,11 +67,25 @@ type plannedServer struct {
 	suggested []string
 }
 
-// neededSecret is a secret that the user has to store.
+// neededSecret is a secret that a server needs.
 type neededSecret struct {
 	Name string `json:"name"`
 	Ref  string `json:"ref"`
-	Put  string `json:"put"`
+	// Put says how the user stores the value, Stored where the import found or stored
+	// it. One of them is empty.
+	Put    string `json:"put,omitempty"`
+	Stored string `json:"stored,omitempty"`
+	// value is what the client's file has, empty for a reference to another place.
+	value string
+}
+
+// locate says where the value is, or what the user has to do with it; remark says more
+// of the value then.
+func (s *neededSecret) locate(remark string) string {
+	if s.Stored != "" {
+		return "the value of " + s.Name + " " + s.Stored
+	}
+	return "the value of " + s.Name + remark + " goes into " + s.Put
 }
 
 // addNote adds a remark about what differs from the client's declaration.

@@ -138,10 +138,13 @@ func (t *takeOver) applyResults(p *serverPlan, results map[string]TrialResult, e
 	return nil
 }
 
-// adviseSecrets says which values a server that does not work may lack.
+// adviseSecrets says which values a server that does not work may lack. What this import
+// stored is not one of them, and goes again.
 func (p *plannedServer) adviseSecrets() (advice string) {
 	for _, w := range p.secrets {
-		advice += fmt.Sprintf("; the value of %s goes into %s", w.Name, w.Put)
+		if w.Stored == "" {
+			advice += "; " + w.locate("")
+		}
 	}
 	return advice
 }

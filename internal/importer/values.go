@@ -40,6 +40,16 @@ func (i *clientImport) resolveDefaults(p *plannedServer, name string, text *stri
 	return true
 }
 
+// needSecret adds a secret whose value the client's file has; an empty value means that
+// it has a reference.
+func (i *clientImport) needSecret(p *plannedServer, name, ref, value string) {
+	s := neededSecret{Name: name, Ref: ref, Stored: i.o.stored[ref], value: value}
+	if s.Stored == "" {
+		s.Put = i.secretInstruction(ref)
+	}
+	p.secrets = append(p.secrets, s)
+}
+
 // secretInstruction describes how the user stores the value of a secret.
 func (i *clientImport) secretInstruction(ref string) string {
 	for _, b := range i.config.Secrets {

@@ -85,7 +85,10 @@ func (i *clientImport) secretVariable(p *plannedServer, name, text string, refs 
 		p.entry.SecretEnv = map[string]secretEnv{}
 	}
 	p.entry.SecretEnv[name] = secretEnv{Secret: ref, Hosts: hosts}
-	p.secrets = append(p.secrets, neededSecret{Name: name, Ref: ref, Put: i.secretInstruction(ref)})
+	if len(refs) > 0 {
+		text = ""
+	}
+	i.needSecret(p, name, ref, text)
 }
 
 // serviceHosts maps prefixes of well-known variables to the hosts that take their

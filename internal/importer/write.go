@@ -188,7 +188,7 @@ func (i *clientImport) printDone(p *serverPlan, r *planReport) error {
 			i.env.printLine("%s: %s", s.name, n)
 		}
 		for _, w := range s.secrets {
-			i.env.printLine("%s: the value of %s, which the copy of the client's file has, goes into %s", s.name, w.Name, w.Put)
+			i.env.printLine("%s: %s", s.name, w.locate(", which the copy of the client's file has,"))
 		}
 	}
 	for _, remark := range p.remarks {

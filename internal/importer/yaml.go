@@ -61,7 +61,7 @@ func (p *plannedServer) renderComments() (lines []string) {
 		lines = append(lines, "# "+text.OneLine(n))
 	}
 	for _, s := range p.secrets {
-		lines = append(lines, "# "+text.OneLine(text.PrintableLine("the value of "+s.Name+" goes into "+s.Put)))
+		lines = append(lines, "# "+text.OneLine(text.PrintableLine(s.locate(""))))
 	}
 	return lines
 }
