@@ -22,6 +22,8 @@ type serverPlan struct {
 	servers []*plannedServer
 	// registries are those of this machine from which the packages come.
 	registries []ownRegistry
+	// credentials are those of this machine for registries of the servers.
+	credentials []ownCredential
 	// remarks are about the whole import.
 	remarks []string
 }

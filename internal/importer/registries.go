@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/config"
@@ -27,15 +28,18 @@ func (i *clientImport) planRegistries(p *serverPlan) {
 	own, there := i.env.Registries(), &i.config.Packages
 	add := func(key string, r install.Registry, s ownregistry.Source, written string) {
 		switch {
-		case s.URL == "" || written != "" || !p.installsFrom(r):
+		case s.URL == "":
+		case written != "":
+			if strings.TrimSuffix(written, "/")+"/" == s.URL && p.needsRegistry(r) {
+				i.planCredential(p, r, s, false)
+			}
+		case !p.installsFrom(r):
 		case !usableRegistry(s.URL):
 			p.addRemark("%s: the registry %s is not taken over: it has to be https, or http to an address of this machine", s.At, s.URL)
 		default:
 			p.registries = append(p.registries, ownRegistry{key, s.URL, s.At})
 			p.addRemark("packages of %s come from %s, as %s says", r, s.URL, s.At)
-			if s.Credentials {
-				p.addRemark("%s holds a token or password for %s; for packages that need it: sallyport secrets set %s", s.At, s.URL, ownregistry.SecretRef(string(r), s.URL))
-			}
+			i.planCredential(p, r, s, true)
 		}
 	}
 	add("npm", install.NPM, own.NPM, there.NPM)
@@ -57,6 +61,15 @@ func (p *serverPlan) installsFrom(r install.Registry) bool {
 	return slices.ContainsFunc(p.readyServers(), func(s *plannedServer) bool {
 		pkg, _, _ := install.Parse(s.entry.Command)
 		return pkg.Registry == r
+	})
+}
+
+// needsRegistry reports whether a server comes from a registry that the role gets, also
+// when it is declared already.
+func (p *serverPlan) needsRegistry(r install.Registry) bool {
+	return slices.ContainsFunc(p.servers, func(s *plannedServer) bool {
+		pkg, _, _ := install.Parse(s.entry.Command)
+		return pkg.Registry == r && (s.state == stateReady || s.state == stateDeclared)
 	})
 }
 
