@@ -6,8 +6,8 @@
 // clients, and [ImportDocument] makes actions of a document. The package knows
 // no command line: an [Environment] says where it works and where it reports.
 //
-// It promises that a value which may be a secret is neither copied nor shown,
-// that a configuration means the same as before but for the servers that were
+// It promises that a value which may be a secret is not shown, and copied nowhere but
+// into the encrypted file of the configuration, that a configuration means the same as before but for the servers that were
 // added, and that a copy of every changed file is kept. It does not decide what
 // a server may touch: it proposes, with what package profiles knows of servers,
 // and the user reads the preview.

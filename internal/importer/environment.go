@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/copies"
@@ -50,6 +51,15 @@ type Environment struct {
 	// TryServers starts the servers of a draft for a role, and pins those that work
 	// in the lock file of the draft.
 	TryServers func(ctx context.Context, d *Draft, role string, trials []Trial) (map[string]TrialResult, error)
+	// StoreCredential stores what the settings of this machine send to a registry, npm
+	// or pypi, at an address, for the import of a client. It asks the user nothing.
+	StoreCredential func(ctx context.Context, d *Draft, client, registry, address string) (StoredCredential, error)
+	// StoreSecret stores the value that a client's file has for a secret of a server, as
+	// StoreCredential does.
+	StoreSecret func(ctx context.Context, d *Draft, client, ref string, value sallyport.Secret) (StoredCredential, error)
+	// RemoveCredentials removes what these two stored for a client alone, unless it
+	// was changed since, and returns the references. nil refs mean all.
+	RemoveCredentials func(ctx context.Context, d *Draft, client string, refs []string) ([]string, error)
 	// Commit makes all changes of files or none, for a draft that pins servers.
 	Commit func(ctx context.Context, d *Draft, pinned []string, changes []onestep.Change) error
 	// Replace makes all changes of files of clients or none.

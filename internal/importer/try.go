@@ -3,12 +3,14 @@ package importer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/sallyport/sallyport/internal/onestep"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -46,20 +48,33 @@ func TakeOver(ctx context.Context, e *Environment, o *Options) error {
 	for {
 		i, p, err := planImport(ctx, e, &options)
 		if err != nil {
-			return err
+			return errors.Join(err, t.dropCredentials(ctx, t.client, nil))
 		}
-		if again, err := t.narrowPlan(ctx, i, p); err != nil || !again {
-			if err != nil {
-				return err
-			}
-			for _, s := range p.servers {
-				if why, ok := t.left[s.found.Name]; ok {
-					s.why = []string{why}
-				}
-			}
-			i.tried = true
-			return i.writePlan(ctx, p, t.tried)
+		t.client = i.client.Name
+		if again, err := t.narrowPlan(ctx, i, p); err == nil && again {
+			continue
+		} else if err != nil {
+			return errors.Join(err, t.dropCredentials(ctx, t.client, nil))
 		}
+		return t.writeTried(ctx, i, p)
+	}
+}
+
+// writeTried writes what is left of a plan, and says why the rest stays with the client.
+func (t *takeOver) writeTried(ctx context.Context, i *clientImport, p *serverPlan) error {
+	for _, s := range p.servers {
+		if why, ok := t.left[s.found.Name]; ok {
+			s.why = []string{why + t.adviseAddress(i, p, s.found.Name)}
+		}
+	}
+	i.tried = true
+	switch err := i.writePlan(ctx, p, t.tried); {
+	case errors.Is(err, onestep.ErrUnfinished):
+		return err // the next command may finish the step, which needs them
+	case err != nil || len(p.grantedServers()) == 0:
+		return errors.Join(err, t.dropCredentials(ctx, t.client, nil))
+	default:
+		return t.dropCredentials(ctx, t.client, p)
 	}
 }
 
@@ -77,11 +92,20 @@ type takeOver struct {
 	suggested map[string][]string
 	// tried is the draft of the trial of all servers that are still planned.
 	tried *Draft
+	// client is the name of the client.
+	client string
+	// looked is true once the credentials of registries and the secrets of servers were
+	// stored with draft. noted are those to drop when nothing needs them in the end,
+	// unstored the credentials that are left to the user.
+	looked   bool
+	draft    *Draft
+	noted    []string
+	unstored []ownCredential
 }
 
 // narrowPlan takes the next step from a plan to one whose servers all work: it leaves
-// out what cannot be carried over, asks, finds versions, and tries the servers. again
-// is true when that changed the options.
+// out what cannot be carried over, asks, stores credentials and secrets, finds
+// versions, and tries the servers. again is true when that changed the options.
 func (t *takeOver) narrowPlan(ctx context.Context, i *clientImport, p *serverPlan) (again bool, err error) {
 	for _, s := range p.servers {
 		if s.state == stateBlocked && t.suggestHosts(s) {
@@ -92,11 +116,16 @@ func (t *takeOver) narrowPlan(ctx context.Context, i *clientImport, p *serverPla
 		}
 	}
 	switch {
-	case again || t.tried != nil || len(p.readyServers()) == 0:
+	case again || t.tried != nil:
 		return again, nil
-	case !t.asked:
+	case !t.asked && len(p.readyServers()) > 0:
 		t.asked = true
 		return true, t.askServers(p)
+	case !t.looked && (len(p.credentials) > 0 || len(p.foundSecrets()) > 0):
+		t.looked = true
+		return true, t.storeCredentials(ctx, i, p)
+	case len(p.readyServers()) == 0:
+		return false, nil
 	}
 	unversioned := p.onlyReady(func(s *plannedServer) bool { return s.lacksVersion })
 	if len(unversioned.readyServers()) > 0 {
@@ -132,7 +161,8 @@ func (t *takeOver) applyResults(p *serverPlan, results map[string]TrialResult, e
 		case r.Version != "":
 			t.options.Pins = append(t.options.Pins, s.found.Name+"="+r.Version)
 		case !r.Works():
-			t.leaveServer(s, r.Why+s.adviseSecrets()+s.adviseAddress(p.role))
+			t.leaveServer(s, r.Why+s.adviseSecrets()+t.adviseCredential(s))
+			t.private[s.found.Name] = s.privateAddress()
 		}
 	}
 	return nil
@@ -149,18 +179,34 @@ func (p *plannedServer) adviseSecrets() (advice string) {
 	return advice
 }
 
-// adviseAddress says how a remote server at a private address is reached, which import
-// never grants.
-func (p *plannedServer) adviseAddress(role string) string {
+// privateAddress returns the address of a remote server that import never grants, with
+// its port; empty for another server.
+func (p *plannedServer) privateAddress() string {
 	u, err := url.Parse(p.entry.URL)
 	if err != nil || u.Host == "" || !isPrivateName(u.Host) {
 		return ""
 	}
-	address := u.Host
-	if u.Port() == "" {
-		address = net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	if u.Port() != "" {
+		return u.Host
 	}
-	return fmt.Sprintf("; import grants no private address: sallyport grant %s --private %s, then run this again", role, text.ShellWord(address))
+	return net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+}
+
+// adviseAddress says how a server at a private address is reached. A role that this
+// import does not write has to be there before anything is granted to it.
+func (t *takeOver) adviseAddress(i *clientImport, p *serverPlan, server string) string {
+	address := t.private[server]
+	if address == "" {
+		return ""
+	}
+	grant := fmt.Sprintf("sallyport grant %s --private %s", p.role, text.ShellWord(address))
+	if _, there := i.config.Personalities[p.role]; there || len(p.grantedServers()) > 0 {
+		return "; import grants no private address: " + grant + ", then run this again"
+	}
+	again, options := *i, *i.o
+	options.Leave = slices.DeleteFunc(slices.Clone(options.Leave), func(name string) bool { return t.private[name] != "" })
+	again.o = &options
+	return "; import grants no private address, and nothing else makes the role " + p.role + ": " + again.writeCommand("--write") + ", then " + grant + ", then sallyport lock"
 }
 
 // tryPlan starts the servers of a plan as the configuration with them would. The
