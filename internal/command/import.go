@@ -9,8 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/app/pinning"
+	"github.com/sallyport/sallyport/internal/app/safekeeping"
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/importer"
@@ -91,7 +93,7 @@ func (e *environment) importServers(ctx context.Context, f *flags, o *importer.O
 	case do.rollback && (do.write || do.yes || o.Observe), do.yes && (do.write || o.Observe):
 		return errors.New("import: give --rollback and --yes without each other, --write and --observe")
 	case do.rollback:
-		return importer.RollBack(env, o)
+		return importer.RollBack(ctx, env, o)
 	case o.Force:
 		return errors.New("import: --force needs --rollback")
 	case o.Name == "" && (do.write || do.yes || o.SelectsServers()):
@@ -162,6 +164,15 @@ func (e *environment) importEnvironment(f *flags) *importer.Environment {
 			return withLook(ctx, e.withDraft(d), &flags{config: d.Paths}, app.HoldPins, func(rt *app.Runtime) error {
 				return pinning.CommitTried(ctx, rt, pinned, changes)
 			})
+		},
+		StoreCredential: func(ctx context.Context, d *importer.Draft, client, registry, address string) (importer.StoredCredential, error) {
+			return safekeeping.StoreCredential(ctx, &e.withDraft(d).Environment, d.Paths, client, registry, address)
+		},
+		StoreSecret: func(ctx context.Context, d *importer.Draft, client, ref string, value sallyport.Secret) (importer.StoredCredential, error) {
+			return safekeeping.StoreFound(ctx, &e.withDraft(d).Environment, d.Paths, client, ref, value)
+		},
+		RemoveCredentials: func(ctx context.Context, d *importer.Draft, client string, refs []string) ([]string, error) {
+			return safekeeping.RemoveCredentials(ctx, &e.withDraft(d).Environment, d.Paths, client, refs)
 		},
 		Replace:    func(changes []onestep.Change) error { return e.replaceClientFiles(f, changes) },
 		FinishStep: func() { e.FinishStep(configPaths(e, f)) },

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,11 +11,12 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/copies"
 	"github.com/sallyport/sallyport/internal/onestep"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // RollBack restores the servers of the client that the options name, or of
 // every client that has a copy and starts this program.
-func RollBack(e *Environment, o *Options) error {
+func RollBack(ctx context.Context, e *Environment, o *Options) error {
 	e.FinishStep()
 	files, err := e.readFiles(o.Name)
 	if err != nil {
@@ -32,6 +34,7 @@ func RollBack(e *Environment, o *Options) error {
 			if !e.JSON {
 				e.printLine("%s: %s", file.Path, done)
 			}
+			e.takeBackCredentials(ctx, file.Client.Name)
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
@@ -46,6 +49,21 @@ func RollBack(e *Environment, o *Options) error {
 	}
 	fmt.Fprintln(e.Err, "the configuration still declares the servers: only this program starts them")
 	return nil
+}
+
+// takeBackCredentials removes what imports of a client stored of the machine's settings.
+// The client has its servers again when that fails, so it only says so.
+func (e *Environment) takeBackCredentials(ctx context.Context, client string) {
+	if len(e.ConfigFiles) == 0 {
+		return
+	}
+	removed, err := e.RemoveCredentials(ctx, &Draft{Paths: e.ConfigFiles}, client, nil)
+	for _, ref := range removed {
+		fmt.Fprintf(e.Err, "the secret %s, which import stored, is removed\n", ref)
+	}
+	if err != nil {
+		fmt.Fprintf(e.Err, "sallyport: warning: what import stored for package registries may still be there: %s\n", text.OneLine(err.Error()))
+	}
 }
 
 // describeCopies names the copies that the rollback looked for.
