@@ -2,12 +2,17 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport/internal/app"
 )
@@ -79,9 +84,66 @@ func TestImportAsksOnceForEachServer(t *testing.T) {
 	}
 }
 
+// TestImportAsksBeforeASecretGoesToAHostOfAProfile: the client's file does not name the
+// host, so that the answer for all servers does not count for it, nor --yes.
+func TestImportAsksBeforeASecretGoesToAHostOfAProfile(t *testing.T) {
+	t.Parallel()
+	dir := importFolder(t)
+	place(t, dir, ".mcp.json", `{"mcpServers": {"one": {"command": "/usr/bin/python3", "args": ["`+dir+`/server.py"]},
+		"brave": {"command": "npx", "args": ["-y", "@brave/brave-search-mcp-server@2.1.4"], "env": {"BRAVE_API_KEY": "BSA0123456789abcdefghij"}}}}`)
+	const note = "note: its secret would go to api.search.brave.com, which your file does not name"
+	code, said := importAt(t, dir, "a\nq\n")
+	if code != 1 || !strings.Contains(said, "secret BRAVE_API_KEY, sent to api.search.brave.com") || !strings.Contains(said, note) {
+		t.Errorf("exit %d:\n%s", code, said)
+	}
+	code, said = importAt(t, dir, "a\nn\n")
+	if code != 0 || !strings.Contains(said, "servers: 1 ready, 1 left with the client") || !strings.Contains(said, "brave, left: you said no") {
+		t.Errorf("after a no: exit %d:\n%s", code, said)
+	}
+	code, said = importAt(t, dir, "", "--yes")
+	if code != 0 || strings.Contains(said, note) || !strings.Contains(said, "--host brave=api.search.brave.com") {
+		t.Errorf("with --yes: exit %d:\n%s", code, said)
+	}
+}
+
+// TestTheAdviceForAPrivateAddressWorks follows what import says of a client whose only
+// server is at a private address.
+func TestTheAdviceForAPrivateAddressWorks(t *testing.T) {
+	t.Parallel()
+	far := mcp.NewServer(&mcp.Implementation{Name: "far"}, nil)
+	mcp.AddTool(far, &mcp.Tool{Name: "greet"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "hello from far"}}}, nil, nil
+	})
+	server := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return far }, nil))
+	t.Cleanup(server.Close)
+	dir := importFolder(t)
+	place(t, dir, ".mcp.json", `{"mcpServers": {"far": {"type": "http", "url": "`+server.URL+`/mcp"}, "odd": {"command": "docker", "args": ["run", "example.com/unknown"]}}}`)
+	_, said := importAt(t, dir, "", "--yes")
+	_, advice, ok := strings.Cut(said, "nothing else makes the role claude-code: ")
+	advice, _, _ = strings.Cut(advice, "\n")
+	steps := strings.Split(advice, ", then ")
+	if !ok || len(steps) != 3 || !strings.Contains(steps[0], "--leave odd") {
+		t.Fatalf("the advice is %q in\n%s", steps, said)
+	}
+	for _, step := range append(steps, "sallyport call mcp__far__greet {} --personality claude-code") {
+		args := strings.Fields(step)[1:]
+		if args[0] == "grant" {
+			args = append(args, "--yes")
+		}
+		out, err := sallyportCommand(dir, args...).CombinedOutput()
+		if said = string(out); err != nil {
+			t.Fatalf("%s: %v\n%s", step, err, out)
+		}
+	}
+	if !strings.Contains(said, "hello from far") {
+		t.Errorf("the call answers %s", said)
+	}
+}
+
 // TestImportGrantsNothingFurther has what an import never grants, neither with --yes nor
 // by the answers to its questions: a private address, a folder to write outside of the
-// workspace, and a secret for a host that the client's file does not name.
+// workspace, and a secret for a host that neither the client's file nor a profile names.
+// Where a profile alone names it, --yes does not grant it, and a question is about it.
 func TestImportGrantsNothingFurther(t *testing.T) {
 	t.Parallel()
 	outside := t.TempDir()
@@ -116,9 +178,13 @@ func TestImportGrantsNothingFurther(t *testing.T) {
 				if way != "--yes" {
 					args = nil
 				}
-				code, said := importAt(t, dir, way, args...)
-				if code != 0 || !strings.Contains(said, tt.advice) || strings.Contains(said, secret) {
-					t.Errorf("exit %d, want 0 and %q:\n%s", code, tt.advice, said)
+				answer, advice := way, tt.advice
+				if args == nil && strings.HasPrefix(tt.advice, "--host one=api.") {
+					answer, advice = "n\n", "note: its secret would go to "+strings.TrimPrefix(tt.advice, "--host one=")
+				}
+				code, said := importAt(t, dir, answer, args...)
+				if code != 0 || !strings.Contains(said, advice) || strings.Contains(said, secret) {
+					t.Errorf("exit %d, want 0 and %q:\n%s", code, advice, said)
 				}
 				config, err := os.ReadFile(filepath.Join(dir, app.ConfigName))
 				if err != nil {
