@@ -1,14 +1,11 @@
 package command
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/copies"
@@ -67,44 +64,33 @@ func importedState(t *testing.T, dir string) string {
 // before or all as after, with nothing beside them, and the import can be run again.
 func TestAKilledImportIsWhole(t *testing.T) {
 	t.Parallel()
-	moments := map[string]func(dir string) string{
-		"at once":               func(dir string) string { return dir },
-		"with the first record": func(dir string) string { return filepath.Join(dir, app.StateDir, "state.db") },
-		"with the first copy": func(dir string) string {
-			return copies.FolderOf(filepath.Join(dir, "home")).Pattern(filepath.Join(dir, ".mcp.json"))
+	atEachMoment(t, map[string]moment{
+		"at once":               whenThere("."),
+		"with the first record": whenThere(app.StateDir + "/state.db"),
+		"with the first copy": func(dir string) func() bool {
+			copied := copies.FolderOf(filepath.Join(dir, "home")).Pattern(filepath.Join(dir, ".mcp.json"))
+			return func() bool { return len(matching(copied)) > 0 }
 		},
-		"with the note": func(dir string) string {
-			return filepath.Join(dir, "home/.local/state/sallyport/steps/*/step.json")
-		},
-		"with the lock file":     func(dir string) string { return filepath.Join(dir, app.LockName) },
-		"with the configuration": func(dir string) string { return filepath.Join(dir, app.ConfigName) },
-	}
-	for moment, sign := range moments {
-		for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
-			t.Run(moment+" by "+signal.String(), func(t *testing.T) {
-				t.Parallel()
-				dir := importFolder(t)
-				endCommand(t, dir, sign(dir), signal, "import", "claude-code", "--yes")
-				runSallyport(t, dir, "explain", "read_file", "--path", "server.py")
-				if state := importedState(t, dir); state != "before" && state != "after" {
-					t.Errorf("after the next command: %s", state)
-				}
-				for _, file := range importedFiles {
-					if left, err := filepath.Glob(filepath.Join(dir, "."+strings.TrimPrefix(file, ".")+".*")); err != nil || len(left) > 0 {
-						t.Errorf("beside the files: %q (%v)", left, err)
-					}
-				}
-				runSallyport(t, dir, "import", "claude-code", "--yes")
-				if state := importedState(t, dir); state != "after" {
-					t.Errorf("after the import is run again: %s", state)
-				}
-				if out := runSallyport(t, dir, "call", "--personality", "claude-code", "mcp__one__echo", `{"text": "hi"}`); !strings.Contains(out, "hi") {
-					t.Errorf("the server answers %q", out)
-				}
-				runSallyport(t, dir, "audit", "verify")
-			})
+		"with the note":          whenThere(stepNotes),
+		"with the lock file":     whenThere(app.LockName),
+		"with the configuration": whenThere(app.ConfigName),
+	}, func(t *testing.T, when moment, signal syscall.Signal) {
+		dir := importFolder(t)
+		endCommand(t, dir, when, signal, "import", "claude-code", "--yes")
+		runSallyport(t, dir, "explain", "read_file", "--path", "server.py")
+		if state := importedState(t, dir); state != "before" && state != "after" {
+			t.Errorf("after the next command: %s", state)
 		}
-	}
+		nothingBeside(t, dir, importedFiles...)
+		runSallyport(t, dir, "import", "claude-code", "--yes")
+		if state := importedState(t, dir); state != "after" {
+			t.Errorf("after the import is run again: %s", state)
+		}
+		if out := runSallyport(t, dir, "call", "--personality", "claude-code", "mcp__one__echo", `{"text": "hi"}`); !strings.Contains(out, "hi") {
+			t.Errorf("the server answers %q", out)
+		}
+		runSallyport(t, dir, "audit", "verify")
+	})
 }
 
 // TestAKilledChangeOfAClientIsFinished ends connect and a rollback with their note. The
@@ -126,17 +112,12 @@ func TestAKilledChangeOfAClientIsFinished(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			note := filepath.Join(dir, "home/.local/state/sallyport/steps/*/step.json")
-			endCommand(t, dir, note, syscall.SIGKILL, args...)
+			endCommand(t, dir, whenThere(stepNotes), syscall.SIGKILL, args...)
 			runSallyport(t, dir, "explain", "read_file", "--path", "notes.txt")
-			if found, err := filepath.Glob(note); err != nil || len(found) > 0 {
-				t.Errorf("a note is left: %q (%v)", found, err)
+			if found := matching(filepath.Join(dir, stepNotes)); len(found) > 0 {
+				t.Errorf("a note is left: %q", found)
 			}
-			for _, pattern := range []string{"..mcp.json.*", ".vscode/.mcp.json.*"} {
-				if left, err := filepath.Glob(filepath.Join(dir, pattern)); err != nil || len(left) > 0 {
-					t.Errorf("beside the file: %q (%v)", left, err)
-				}
-			}
+			nothingBeside(t, dir, ".mcp.json", ".vscode/mcp.json")
 			runSallyport(t, dir, args...)
 			text, err := os.ReadFile(path)
 			if is, _ := os.Stat(path); err != nil || !os.SameFile(was, is) {
@@ -146,42 +127,6 @@ func TestAKilledChangeOfAClientIsFinished(t *testing.T) {
 				t.Errorf("after %q is run again: %s", args, text)
 			}
 		})
-	}
-}
-
-// endCommand starts a command and sends it a signal as soon as a file is there.
-func endCommand(t *testing.T, dir, sign string, signal syscall.Signal, args ...string) {
-	t.Helper()
-	var said bytes.Buffer
-	cmd := sallyportCommand(dir, args...)
-	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		_ = cmd.Wait() // it is killed
-		close(ended)
-	}()
-	for {
-		if found, err := filepath.Glob(sign); err != nil || len(found) > 0 {
-			_ = cmd.Process.Signal(signal) // it may have ended by itself
-			break
-		}
-		select {
-		case <-ended:
-			t.Logf("the command ended by itself:\n%s", said.String())
-			return
-		default:
-			runtime.Gosched()
-		}
-	}
-	select {
-	case <-ended:
-	case <-time.After(time.Minute):
-		t.Errorf("the command goes on after %v", signal)
-		_ = cmd.Process.Kill()
-		<-ended
 	}
 }
 
