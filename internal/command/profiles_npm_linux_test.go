@@ -121,7 +121,7 @@ func startProfile(t *testing.T, known *profiles.Profile) profiles.Result {
 	list := printed("tools", "--personality", "ops", "--json")
 	r.Milliseconds = int(time.Since(begin).Milliseconds())
 	if err := json.Unmarshal([]byte(list), &tools); err != nil || len(tools) == 0 {
-		r.Remark = "did not list its tools: " + lastLine(said+stdout+stderr)
+		r.Remark = "did not list its tools: " + lastLine(said+stderr+stdout)
 		return r
 	}
 	r.Tools = len(tools)
