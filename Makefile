@@ -4,7 +4,7 @@ GO ?= go
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 
-.PHONY: run test race build check fuzz bench generate profiles recording
+.PHONY: run test race build check fuzz bench bench-peers soak generate profiles recording
 
 # run starts the gate over this folder on loopback, with the defaults that
 # `sallyport init` would write. No service and no configuration is needed.
@@ -61,6 +61,18 @@ recording:
 # bench prints the figures of docs/performance.md.
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# bench-peers measures the program beside its peers, in turns, and prints the
+# first table of docs/performance.md. ONLY='^http' measures some of it, and
+# BENCHFLAGS=-write writes the table.
+bench-peers:
+	cd bench/peers && CGO_ENABLED=0 $(GO) run . $(if $(ONLY),-only '$(ONLY)') $(BENCHFLAGS)
+
+# soak keeps the program under half of its load for FOR, and fails when something
+# grew.
+FOR ?= 30m
+soak:
+	cd bench/peers && CGO_ENABLED=0 $(GO) run . -soak $(FOR) $(BENCHFLAGS)
 
 # fuzz gives each fuzz target a short run; .ci/fuzz says how long.
 fuzz:
