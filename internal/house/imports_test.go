@@ -18,7 +18,7 @@ const (
 	inner                  // internal/…: may import root and each other
 	mechanism              // may import root, internal and each other
 	adapter                // may import what mechanisms may, never another adapter
-	wiring                 // cmd, examples, what only they use: may import everything
+	wiring                 // cmd, examples, bench, what only they use: may import everything
 )
 
 // layers maps a folder, or a folder of internal, to its layer. A directory that
@@ -30,11 +30,11 @@ var layers = map[string]layer{
 	"output": mechanism, "schema": mechanism, "audit": mechanism, "auth": mechanism,
 	"store": adapter, "secrets": adapter, "action": adapter, "tools": adapter, "gateway": adapter,
 	"httpapi": adapter, "dashboard": adapter, "telemetry": adapter,
-	"cmd": wiring, "examples": wiring, "internal/command": wiring, "internal/app": wiring, "program": wiring,
+	"cmd": wiring, "examples": wiring, "bench": wiring, "internal/command": wiring, "internal/app": wiring, "program": wiring,
 	"internal/importer": wiring, "internal/openapi": wiring, "internal/callback": wiring, "internal/report": wiring,
 	"internal/audittest":   mechanism,
 	"internal/secretstore": mechanism,
-	"internal/lock":        mechanism, "internal/modelformat": mechanism,
+	"internal/lock":        mechanism, "internal/modelformat": mechanism, "internal/ceiling": mechanism, "internal/task": mechanism, "internal/replay": mechanism,
 }
 
 type pkg struct {
