@@ -212,9 +212,13 @@ func (l *stdioStream) refuse(id json.RawMessage, why error) {
 
 func (l *stdioStream) send(text []byte) error { return l.writeLine(append(text, '\n')) }
 
+// writeLine writes one message, unless the stream is closed.
 func (l *stdioStream) writeLine(line []byte) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
+	if l.isClosed() {
+		return io.ErrClosedPipe
+	}
 	_, err := l.out.Write(line)
 	return err
 }
