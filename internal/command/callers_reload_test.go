@@ -156,6 +156,6 @@ func TestReloadTakesPermissionsFromAClientOnAPipe(t *testing.T) {
 		t.Errorf("after the permission was taken away: %s, want a refusal", answer)
 	}
 	if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
-		t.Errorf("serve --stdio ended with %v", err)
+		t.Errorf("serve --stdio ended with %v:\n%s", err, stderr.await(t, 0, ""))
 	}
 }

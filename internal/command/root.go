@@ -115,12 +115,15 @@ func (r *answerWriter) Write(text []byte) (int, error) {
 }
 
 // writeError returns the error of the first failed write. A reader that has closed
-// its end wants no more, which is no failure.
+// its end wants no more, which is no failure; neither is a notice that came when
+// the program itself had closed its output, after the last answer.
 func (r *answerWriter) writeError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err == nil || errors.Is(r.err, syscall.EPIPE) || errors.Is(r.err, io.ErrClosedPipe) {
-		return nil
+	for _, none := range []error{nil, syscall.EPIPE, io.ErrClosedPipe, os.ErrClosed} {
+		if errors.Is(r.err, none) {
+			return nil
+		}
 	}
 	return fmt.Errorf("the answer could not be written: %w", r.err)
 }
