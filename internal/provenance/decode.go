@@ -20,20 +20,31 @@ func decodePieces(text string) (decoded []string) {
 	if plain := decodePercent(text); plain != text {
 		decoded = append(decoded, plain)
 	}
-	if len(text) < base64Shortest {
-		return decoded
-	}
-	for start := 0; start < len(text) && len(decoded) < maxPieces; start++ {
-		end := start
+	for start := 0; start+base64Shortest <= len(text) && len(decoded) < maxPieces; {
+		if gap := lastOutsideBase64(text[start : start+base64Shortest]); gap >= 0 {
+			start += gap + 1
+			continue
+		}
+		end := start + base64Shortest
 		for end < len(text) && isBase64[text[end]] {
 			end++
 		}
 		if plain, ok := decodeBase64(text[start:end]); ok {
 			decoded = append(decoded, plain)
 		}
-		start = end
+		start = end + 1
 	}
 	return decoded
+}
+
+// lastOutsideBase64 returns where the last character that base64 has not is; -1 for none.
+func lastOutsideBase64(text string) int {
+	for i := len(text) - 1; i >= 0; i-- {
+		if !isBase64[text[i]] {
+			return i
+		}
+	}
+	return -1
 }
 
 // isBase64 has the characters of both alphabets of base64.
@@ -44,9 +55,9 @@ var isBase64 = func() (set [256]bool) {
 	return set
 }()
 
-// decodeBase64 decodes a word whose code means a text of ASCII.
+// decodeBase64 decodes a word of base64Shortest or more whose code means a text of ASCII.
 func decodeBase64(word string) (string, bool) {
-	if len(word) < base64Shortest || len(word)%4 == 1 {
+	if len(word)%4 == 1 {
 		return "", false
 	}
 	coding := base64.RawStdEncoding

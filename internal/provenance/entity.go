@@ -26,52 +26,72 @@ func visitEntities(text string, visit func(entity) bool) bool {
 	var digits digitGroup
 	for at := 0; at < len(text); {
 		start := at
-		end, next := endOfToken(text, at)
+		end, next, names := endOfToken(text, at)
 		if at = next; end == start {
 			continue
 		}
-		if token := text[start:end]; !visitToken(token, visit) || !digits.addToken(token, visit) {
+		token := text[start:end]
+		if names && !visitToken(token, visit) || !digits.addToken(token, visit) {
 			return false
 		}
 	}
 	return digits.flush(visit)
 }
 
-// mayHoldEntity reports whether a text has a digit, or a character that stands between
-// the parts of an address.
+// mayHoldEntity reports whether a text has a character that entities have.
 func mayHoldEntity(text string) bool {
 	for i := range len(text) {
-		if c := text[i]; '0' <= c && c <= '9' || c == '.' || c == '@' || c == ':' || c >= utf8.RuneSelf {
+		if classes[text[i]] == ofEntity {
 			return true
 		}
 	}
 	return false
 }
 
-// endOfToken returns where the word that begins at a place ends, and where to go on.
-func endOfToken(text string, at int) (end, next int) {
+// endOfToken returns where the word that begins at a place ends, where to go on, and
+// whether the word may name a place.
+func endOfToken(text string, at int) (end, next int, names bool) {
 	for at < len(text) {
-		c := text[at]
-		switch {
-		case c < utf8.RuneSelf && separators[c]:
-			return at, at + 1
-		case c < utf8.RuneSelf:
+		switch classes[text[at]] {
+		case ofWord:
 			at++
-			continue
+		case ofEntity:
+			names = true
+			at++
+		case betweenWords:
+			return at, at + 1, names
+		default:
+			r, size := utf8.DecodeRuneInString(text[at:])
+			if unicode.IsSpace(r) || strings.ContainsRune("“”„«»", r) {
+				return at, at + size, names
+			}
+			at += size
 		}
-		r, size := utf8.DecodeRuneInString(text[at:])
-		if unicode.IsSpace(r) || strings.ContainsRune("“”„«»", r) {
-			return at, at + size
-		}
-		at += size
 	}
-	return at, at
+	return at, at, names
 }
 
-// separators are the ASCII characters that stand between the words of a text.
-var separators = func() (set [utf8.RuneSelf]bool) {
+// class is what a byte of a text stands for.
+type class uint8
+
+const (
+	ofWord       class = iota
+	ofEntity           // a digit, or a mark between the parts of an address
+	betweenWords       // it separates words
+	ofRune             // a part of a character beyond ASCII
+)
+
+// classes has the class of each byte. A word without a byte of an entity names nothing.
+var classes = func() (set [256]class) {
 	for c := range set {
-		set[c] = c <= ' ' || c == 0x7f || strings.ContainsRune("<>\"'`()[]{}|,;*", rune(c))
+		switch {
+		case c >= utf8.RuneSelf:
+			set[c] = ofRune
+		case c <= ' ' || c == 0x7f || strings.ContainsRune("<>\"'`()[]{}|,;*", rune(c)):
+			set[c] = betweenWords
+		case '0' <= c && c <= '9' || c == '.' || c == '@' || c == ':':
+			set[c] = ofEntity
+		}
 	}
 	return set
 }()
@@ -215,36 +235,50 @@ const (
 // digitGroup holds the short words that stand beside each other, some of which may be
 // the pieces of an account or a number.
 type digitGroup struct {
-	pieces [maxGroup]string
+	pieces [maxGroup]digitPiece
 	n      int
+	digits int // of all pieces
+}
+
+// digitPiece is a word, and how many digits and letters it has.
+type digitPiece struct {
+	text            string
+	digits, letters int
 }
 
 func (g *digitGroup) addToken(token string, visit func(entity) bool) bool {
 	token = trimSentence(token)
-	if len(token) > maxPiece || !isAlphanumeric(token) {
+	if len(token) > maxPiece || token == "" {
+		return g.flush(visit)
+	}
+	digits, letters := countDigits(token)
+	if digits+letters < len(token) {
 		return g.flush(visit)
 	}
 	if g.n == maxGroup && !g.flush(visit) {
 		return false
 	}
-	g.pieces[g.n] = token
+	g.pieces[g.n] = digitPiece{token, digits, letters}
 	g.n++
+	g.digits += digits
 	return true
 }
 
 // flush visits what neighbouring pieces make together.
 func (g *digitGroup) flush(visit func(entity) bool) bool {
-	n := g.n
-	g.n = 0
-	for start := 0; start+1 < n; start++ {
-		digits, letters := countDigits(g.pieces[start])
-		for end := start + 1; end < n; end++ {
-			d, l := countDigits(g.pieces[end])
-			digits, letters = digits+d, letters+l
+	pieces, any := g.pieces[:g.n], g.digits > 0
+	g.n, g.digits = 0, 0
+	if !any {
+		return true
+	}
+	for start := range pieces {
+		digits, letters := pieces[start].digits, pieces[start].letters
+		for end := start + 1; end < len(pieces); end++ {
+			digits, letters = digits+pieces[end].digits, letters+pieces[end].letters
 			if digits+letters < minValue || digits < letters {
 				continue
 			}
-			if !visit(entity{kind: effect.Account, text: strings.Join(g.pieces[start:end+1], "")}) {
+			if !visit(entity{kind: effect.Account, text: joinPieces(pieces[start : end+1])}) {
 				return false
 			}
 		}
@@ -252,7 +286,10 @@ func (g *digitGroup) flush(visit func(entity) bool) bool {
 	return true
 }
 
-func isAlphanumeric(s string) bool {
-	digits, letters := countDigits(s)
-	return s != "" && digits+letters == len(s)
+func joinPieces(pieces []digitPiece) string {
+	var b strings.Builder
+	for _, p := range pieces {
+		b.WriteString(p.text)
+	}
+	return b.String()
 }

@@ -113,7 +113,7 @@ func (s *search) isForeignEntity(e entity) bool {
 		name, domain, _ := strings.Cut(form, "@")
 		name, _, tagged := strings.Cut(name, "+")
 		return tagged && s.isForeign(e.kind, name+"@"+domain, e.text)
-	case e.kind != effect.Host || net.ParseIP(form) != nil:
+	case e.kind != effect.Host || isIP(form):
 		return false
 	}
 	for range maxLabels {
@@ -126,6 +126,12 @@ func (s *search) isForeignEntity(e entity) bool {
 		}
 	}
 	return false
+}
+
+// isIP reports whether a host is an address of IP: the last label of a name has a letter.
+func isIP(host string) bool {
+	last := host[max(0, len(host)-1):]
+	return (isMostlyDigits(last) || strings.Contains(host, ":")) && net.ParseIP(host) != nil
 }
 
 // maxLabels bounds the names above a host that are looked for: a host has 127 at most.

@@ -33,23 +33,34 @@ func foldASCII(s string) (folded string, ok bool) {
 		if c >= utf8.RuneSelf {
 			return "", false
 		}
-		changes = changes || c <= ' ' || c == 0x7f || 'A' <= c && c <= 'Z'
+		changes = changes || foldedASCII[c] != c
 	}
 	if !changes {
 		return s, true
 	}
-	b := make([]byte, 0, len(s))
+	var b strings.Builder
+	b.Grow(len(s))
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c <= ' ' || c == 0x7f:
-		case 'A' <= c && c <= 'Z':
-			b = append(b, c+'a'-'A')
-		default:
-			b = append(b, c)
+		if c := foldedASCII[s[i]]; c != 0 {
+			b.WriteByte(c)
 		}
 	}
-	return string(b), true
+	return b.String(), true
 }
+
+// foldedASCII is what a character of ASCII is folded to; 0 for one that does not count.
+var foldedASCII = func() (folded [utf8.RuneSelf]byte) {
+	for c := range folded {
+		switch {
+		case c <= ' ' || c == 0x7f:
+		case 'A' <= c && c <= 'Z':
+			folded[c] = byte(c) + 'a' - 'A'
+		default:
+			folded[c] = byte(c)
+		}
+	}
+	return folded
+}()
 
 // foldRune folds a character; it is negative for one that does not count.
 func foldRune(r rune) rune {

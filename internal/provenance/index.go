@@ -9,13 +9,17 @@ type Index struct {
 	words []uint64        // the filter: a power of two of them
 }
 
-// gramSize is the length of the pieces that the filter knows, in bytes: that of the
-// shortest value.
-const gramSize = minValue
+// gramSize and shortGram are the lengths of the pieces that the filter knows, in
+// bytes: that of the shortest value and that of the shortest place.
+const (
+	gramSize  = minValue
+	shortGram = minPlace
+)
 
 const (
 	// filterBits is how many bits the filter has at least for each byte of text: a
-	// piece that is not in the text then seems to be in one case of twenty.
+	// piece that is not in the text then seems to be in one case of ten, a short one
+	// in one of three.
 	filterBits = 8
 	// leastWords is the size of the smallest filter, in words of 64 bits.
 	leastWords = 64
@@ -37,10 +41,14 @@ func (x *Index) Add(folded string) {
 		x.words, from = make([]uint64, words), 0
 	}
 	text := x.text.String()
-	for i := from; i+gramSize <= len(text); i++ {
-		first, second := x.bitsOf(gramAt(text, i))
-		x.words[first/64] |= 1 << (first % 64)
-		x.words[second/64] |= 1 << (second % 64)
+	for i := from; i+shortGram <= len(text); i++ {
+		short := x.bitOf(shortGramAt(text, i))
+		x.words[short/64] |= 1 << (short % 64)
+		if i+gramSize <= len(text) {
+			first, second := x.bitsOf(gramAt(text, i))
+			x.words[first/64] |= 1 << (first % 64)
+			x.words[second/64] |= 1 << (second % 64)
+		}
 	}
 }
 
@@ -61,13 +69,32 @@ func (x *Index) bitsOf(gram uint64) (first, second uint64) {
 	return (h >> 7) & mask, (h >> 35) & mask
 }
 
+// bitOf returns the bit of a short gram.
+func (x *Index) bitOf(short uint32) uint64 {
+	first, _ := x.bitsOf(uint64(short))
+	return first
+}
+
 // mayContain reports whether the filter knows every gram of a folded text.
 func (x *Index) mayContain(folded string) bool {
 	if len(x.words) == 0 {
 		return false
 	}
+	if len(folded) < gramSize {
+		return x.mayContainShort(folded)
+	}
 	for i := 0; i+gramSize <= len(folded); i++ {
 		if !x.mayContainGram(folded, i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *Index) mayContainShort(folded string) bool {
+	for i := 0; i+shortGram <= len(folded); i++ {
+		bit := x.bitOf(shortGramAt(folded, i))
+		if x.words[bit/64]>>(bit%64)&1 == 0 {
 			return false
 		}
 	}
@@ -81,7 +108,11 @@ func (x *Index) mayContainGram(folded string, at int) bool {
 
 // gramAt returns the eight bytes at a place.
 func gramAt(s string, i int) uint64 {
-	b := s[i : i+gramSize]
-	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+	return uint64(shortGramAt(s, i)) | uint64(shortGramAt(s, i+shortGram))<<32
+}
+
+// shortGramAt returns the four bytes at a place.
+func shortGramAt(s string, i int) uint32 {
+	b := s[i : i+shortGram]
+	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
 }

@@ -73,8 +73,10 @@ func (m *Memory) addGrouped(from Source, text string) {
 	}
 	for at := 0; at < len(text); {
 		start := at
-		end, next := endOfToken(text, at)
-		at = next
+		end, next, names := endOfToken(text, at)
+		if at = next; !names {
+			continue
+		}
 		if token := text[start:end]; strings.IndexByte(token, '-') > 0 && len(token) > minValue && isMostlyDigits(token) && !beginsWithDate(token) {
 			m.addFolded(from, Canonical(effect.Account, trimSentence(token)))
 		}
