@@ -40,6 +40,16 @@ func Digest(session string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// shortDigestBytes is the length of a short digest.
+const shortDigestBytes = 8
+
+// ShortDigest names a text among the few of one call: the first eight bytes of its
+// SHA-256, in hexadecimal digits.
+func ShortDigest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:shortDigestBytes])
+}
+
 // IsRecordable reports whether a record has the name of a principal as it is.
 func IsRecordable(principal string) bool {
 	const most = 512 // which records clip names to

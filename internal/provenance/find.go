@@ -7,6 +7,7 @@ import (
 	"github.com/sallyport/sallyport"
 
 	"github.com/sallyport/sallyport/internal/effect"
+	"github.com/sallyport/sallyport/internal/facts"
 )
 
 // A Match says what of a value came out of untrusted content.
@@ -39,7 +40,7 @@ func (m *Memory) FindPlace(kind sallyport.ValueKind, value string, held Held) (M
 func (m *Memory) find(s *search, kind sallyport.ValueKind, value string) (Match, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if !m.flooded && m.index.text.Len() == 0 {
+	if !m.flooded && m.index.text.Len() == 0 && len(m.past) == 0 {
 		return Match{}, false
 	}
 	found := s.findIn(kind, value, maxDecoded)
@@ -57,6 +58,9 @@ type search struct {
 	pages bool // see FindPlace
 	asked int  // how often held was asked
 	match Match
+	// note is told of each piece that the memory has, instead of taking the first that is
+	// not held: see [Tracer]. It returns false when it wants no more.
+	note func(canonical string) bool
 }
 
 // isHeld reports whether a piece is the operator's or the person's own.
@@ -151,16 +155,31 @@ func leastOf(kind sallyport.ValueKind) int {
 // isForeign reports whether a piece came out of the memory and is not held.
 func (s *search) isForeign(kind sallyport.ValueKind, canonical, piece string) bool {
 	switch {
-	case canonical == "",
-		!s.flooded && (len(canonical) < leastOf(kind) || !s.index.Contains(canonical)),
-		s.isHeld(kind, piece):
+	case canonical == "", !s.flooded && (len(canonical) < leastOf(kind) || !s.contains(canonical)):
+		return false
+	case s.note != nil:
+		return !s.flooded && !s.note(canonical)
+	case s.isHeld(kind, piece):
 		return false
 	}
 	s.match = Match{Piece: piece, Kind: kind}
-	if !s.flooded {
+	if !s.flooded && s.past == nil {
 		s.match.Source = s.sourceOf(canonical)
 	}
 	return true
+}
+
+// contains reports whether a piece, in canonical form, is in the memory.
+func (s *search) contains(canonical string) bool {
+	if s.past != nil {
+		return s.past[facts.ShortDigest(canonical)]
+	}
+	return s.index.Contains(canonical)
+}
+
+// mayContainGram reports whether a run that has the gram at a place may be in the memory.
+func (s *search) mayContainGram(folded string, at int) bool {
+	return s.past != nil || s.index.mayContainGram(folded, at)
 }
 
 // findRun looks for a run of a folded text that was taken over. Each run of
@@ -168,7 +187,7 @@ func (s *search) isForeign(kind sallyport.ValueKind, canonical, piece string) bo
 func (s *search) findRun(folded string) bool {
 	const step = runLength - gramSize + 1
 	for at := 0; at+gramSize <= len(folded) && len(folded) >= runLength; at += step {
-		if !s.index.mayContainGram(folded, at) {
+		if !s.mayContainGram(folded, at) {
 			continue
 		}
 		for start := max(0, at-step+1); start <= at && start+runLength <= len(folded); start++ {

@@ -40,6 +40,9 @@ type Memory struct {
 	index   Index
 	sources []sourceStart
 	flooded bool
+	// past are the digests of the pieces that a record names; nil for a memory with
+	// texts. See [Recall].
+	past map[string]bool
 }
 
 // sourceStart is where the texts of a call begin.

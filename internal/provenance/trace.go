@@ -1,0 +1,67 @@
+package provenance
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/facts"
+)
+
+// A Tracer gathers what of the values of one call is in a reading, held or not: all
+// that [Reading.Find] could come upon. It is not safe for concurrent use.
+type Tracer struct {
+	reading *Reading
+	pieces  map[string]bool // their digests
+	more    bool
+}
+
+// NewTracer returns a tracer of a reading.
+func NewTracer(r *Reading) *Tracer { return &Tracer{reading: r} }
+
+// Add looks for a value.
+func (t *Tracer) Add(kind sallyport.ValueKind, value string) {
+	for _, m := range t.reading.memories {
+		if !t.more {
+			m.find(&search{Memory: m, note: t.notePiece}, kind, value)
+		}
+	}
+}
+
+// notePiece takes a piece, and reports whether there is room for another one.
+func (t *Tracer) notePiece(canonical string) bool {
+	name := facts.ShortDigest(canonical)
+	switch {
+	case t.pieces[name]:
+		return true
+	case len(t.pieces) == facts.MaxPieces:
+		t.more = true
+		return false
+	case t.pieces == nil:
+		t.pieces = map[string]bool{}
+	}
+	t.pieces[name] = true
+	return true
+}
+
+// Carried returns what was found.
+func (t *Tracer) Carried() *facts.Carried {
+	c := &facts.Carried{More: t.more, Unknown: t.reading.Flooded()}
+	if len(t.pieces) > 0 {
+		c.Pieces = slices.Sorted(maps.Keys(t.pieces))
+	}
+	return c
+}
+
+// Recall returns a reading that finds what the record of a call says that it carried; nil
+// is nothing.
+func Recall(c *facts.Carried) Reading {
+	if c == nil {
+		return Reading{}
+	}
+	m := &Memory{past: make(map[string]bool, len(c.Pieces))}
+	for _, p := range c.Pieces {
+		m.past[p] = true
+	}
+	return Reading{memories: []*Memory{m}, Unknown: c.Unknown}
+}
