@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/sallyport/sallyport/internal/facts"
+	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
 // broughtKey begins the last member of the body of a record that has it.
@@ -37,4 +38,25 @@ func appendBrought(b []byte, f *facts.Brought) []byte {
 	b = appendTextUnlessEmpty(append(appendKey(b, "brought"), '{'), "session", f.Session)
 	b = appendTrue(b, "private", f.Private)
 	return append(appendTrue(b, "untrusted", f.Untrusted), '}')
+}
+
+// appendCarried appends what a call carried as a member, nothing for nil.
+func appendCarried(b []byte, f *facts.Carried) []byte {
+	if f == nil {
+		return b
+	}
+	b = append(appendKey(b, "carried"), '{')
+	if len(f.Pieces) > 0 {
+		b = append(appendKey(b, "pieces"), '[')
+		for i, p := range f.Pieces {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = rawjson.AppendPlainText(b, p)
+		}
+		b = append(b, ']')
+	}
+	b = appendTrue(b, "more", f.More)
+	b = appendTrue(b, "unknown", f.Unknown)
+	return append(appendTextUnlessEmpty(b, "kinds", f.Kinds), '}')
 }

@@ -44,6 +44,9 @@ func TestARecordSaysWhatItsCallBrings(t *testing.T) {
 			Kind: c.kind, CallID: "c", Tool: fake, Principal: "p", Time: at, OK: true, Full: fake, Duration: time.Second,
 			Grant: &sallyport.Grant{Secrets: []string{fake}},
 		}
+		if c.kind == audit.KindOutcome {
+			e.Carried = &facts.Carried{Pieces: []string{"0123456789abcdef", facts.ShortDigest("a")}, More: true, Unknown: true, Kinds: facts.ShortDigest("b")}
+		}
 		if c.brings != nil {
 			c.brings.Session = facts.Digest(c.session)
 			e.Brought = c.brings
@@ -60,6 +63,9 @@ func TestARecordSaysWhatItsCallBrings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if diff := cmp.Diff(e.Carried, read.Carried); diff != "" {
+				t.Errorf("Carried (-want +got):\n%s", diff)
+			}
 			got := r.FindBrought()
 			if diff := cmp.Diff(e.Brought, got); diff != "" || cmp.Diff(e.Brought, read.Brought) != "" {
 				t.Errorf("FindBrought (-want +got):\n%s\nEvent: %+v", diff, read.Brought)
@@ -70,6 +76,7 @@ func TestARecordSaysWhatItsCallBrings(t *testing.T) {
 		{Kind: audit.KindIntent, Brought: &facts.Brought{Session: strings.Repeat("s", 33)}},
 		{Kind: audit.KindIntent, Brought: &facts.Brought{}, Principal: strings.Repeat("p", 513)},
 		{Kind: audit.KindIntent, Brought: &facts.Brought{}, Principal: "\xff"},
+		{Kind: audit.KindOutcome, Carried: &facts.Carried{Pieces: []string{"\"}"}}},
 	} {
 		if err := l.Record(t.Context(), &e); err == nil {
 			t.Errorf("%+v was recorded with a name that nothing finds again", e)

@@ -60,6 +60,7 @@ func (e *Event) appendBody(b, grant []byte) ([]byte, error) {
 		b = strconv.AppendBool(appendKey(b, "ok"), e.OK)
 	}
 	b = appendFloat(b, "duration_ms", float64(e.Duration)/float64(time.Millisecond))
+	b = appendCarried(b, e.Carried)
 	return append(appendBrought(b, e.Brought), '}'), nil
 }
 

@@ -133,6 +133,10 @@ type Event struct {
 	// the intent, or on the outcome of a call that has none. nil is nothing. Every
 	// process that shares the record knows it once it is added.
 	Brought *facts.Brought `json:"-"`
+	// Carried is what of the arguments was in what the conversation had read, as far as it
+	// was looked for; nil when it was not. Arguments that a secret was removed from have
+	// none.
+	Carried *facts.Carried `json:"-"`
 }
 
 type plainEvent Event
@@ -140,14 +144,15 @@ type plainEvent Event
 // wireEvent adds the fields whose JSON form differs.
 type wireEvent struct {
 	*plainEvent
-	OK         *bool   `json:"ok,omitempty"`
-	DurationMS float64 `json:"duration_ms,omitempty"`
+	OK         *bool          `json:"ok,omitempty"`
+	DurationMS float64        `json:"duration_ms,omitempty"`
+	Carried    *facts.Carried `json:"carried,omitempty"`
 	// Brought comes last, where it is found without reading the rest.
 	Brought *facts.Brought `json:"brought,omitempty"`
 }
 
 func (e *Event) toWire() wireEvent {
-	w := wireEvent{plainEvent: (*plainEvent)(e), DurationMS: float64(e.Duration) / float64(time.Millisecond), Brought: e.Brought}
+	w := wireEvent{plainEvent: (*plainEvent)(e), DurationMS: float64(e.Duration) / float64(time.Millisecond), Carried: e.Carried, Brought: e.Brought}
 	if e.Kind == KindOutcome {
 		w.OK = &e.OK
 	}
@@ -166,7 +171,7 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	fresh.OK = w.OK != nil && *w.OK
-	fresh.Duration, fresh.Brought = time.Duration(w.DurationMS*float64(time.Millisecond)), w.Brought
+	fresh.Duration, fresh.Carried, fresh.Brought = time.Duration(w.DurationMS*float64(time.Millisecond)), w.Carried, w.Brought
 	*e = fresh
 	return nil
 }
@@ -206,6 +211,9 @@ func (e *Event) boundedCopy() (Event, error) {
 	}
 	if b.Brought != nil && (len(b.Brought.Session) > len(facts.Digest("s")) || !facts.IsRecordable(b.Principal)) {
 		return b, errors.New("audit: what a call brings needs the digest of its session, and the whole name of its principal")
+	}
+	if b.Carried != nil && !b.Carried.IsBounded() {
+		return b, errors.New("audit: what a call carried has too many pieces, or no digests")
 	}
 	if b.Change != nil {
 		b.Change = b.Change.boundedCopy()

@@ -16,6 +16,7 @@ import (
 // are decided again: see [Options.Sums].
 func (r *Registry) DecideAgain(ctx context.Context, caller *sallyport.Caller, past *replay.Call) replay.Verdict {
 	c := r.newCall(caller, sallyport.Request{Tool: past.Tool, Args: past.Args}, 0)
+	c.past = past
 	if c.entry == nil {
 		return replay.Verdict{Unknown: "the configuration has no such tool, or does not pin its server"}
 	}
@@ -56,13 +57,13 @@ func (c *call) decideSteps(ctx context.Context, past *replay.Call) replay.Verdic
 		return replay.Verdict{Unknown: "what it may touch cannot be told: " + err.Error()}
 	}
 	c.grant, c.hold = scope.Grant(), c.above
-	if c.role.personality == nil || !past.Read.Untrusted {
+	if c.role.personality == nil || newestMark(past.Read, sallyport.FactUntrusted) == nil {
 		return replay.Verdict{}
 	}
 	if !c.checkConfinement() {
 		return replay.Verdict{Unknown: "this machine cannot confine what it starts"}
 	}
-	return c.decideFlow(past)
+	return c.decideFlow(ctx, past)
 }
 
 // refusedVerdict returns that the step which ended the call refuses it.
@@ -75,23 +76,29 @@ func (c *call) refusedVerdict() replay.Verdict {
 	return replay.Verdict{Outcome: replay.Refused, Step: d.Step, Why: d.Why, Source: d.Source}
 }
 
-// decideFlow applies the rules about what was read before, as far as they do not look
-// at what the arguments carry.
-func (c *call) decideFlow(past *replay.Call) replay.Verdict {
+// decideFlow applies the rules about what was read before, with what the record says that
+// the arguments carried of it.
+func (c *call) decideFlow(ctx context.Context, past *replay.Call) replay.Verdict {
 	c.facts = c.entry.tool.Facts(c.grant, c.level, workspaceUnder(c.grant, c.workspace()))
-	rule := c.flowRule(past.Read.Private || c.facts.Private, c.isLocalOperator())
-	held := c.hold.why != "" || c.role.requiresApproval(&c.entry.tool)
-	why := "the rule about what was read before"
-	switch {
-	case c.rulesUntrusted():
-		return replay.UnknownCarried()
-	case rule.action == sallyport.FlowAllow:
-	case rule.concern != concernCall && !held:
-		return replay.UnknownCarried()
-	case rule.action == sallyport.FlowApprove:
-		c.addHold(flowHold{why: why, key: rule.key})
-	default:
-		return replay.Verdict{Outcome: replay.Refused, Step: sallyport.StepApprove, Why: why, Source: c.role.sourceOf(rule.key)}
+	looks := c.looksAtArguments(newestMark(past.Read, sallyport.FactPrivate) != nil || c.facts.Private)
+	if looks && (past.Carried == nil || past.Carried.Kinds != c.entry.kindsDigest()) {
+		return replay.Verdict{Unknown: replay.UnknownCarried}
+	}
+	switch allowed := c.applyFlowRules(ctx, past.Read); {
+	case !allowed && c.result.Code == sallyport.CodeNotAvailable:
+		return replay.Verdict{Unknown: c.result.Error}
+	case !allowed:
+		return c.refusedVerdict()
+	case looks && past.Carried.More:
+		return replay.Verdict{Unknown: replay.UnknownCarried} // another piece may refuse or hold it
 	}
 	return replay.Verdict{}
+}
+
+// looksAtArguments reports whether a rule about what was read before looks at what the
+// arguments carry, and may change what becomes of the call.
+func (c *call) looksAtArguments(private bool) bool {
+	rule := c.flowRule(private, c.isLocalOperator())
+	held := c.hold.why != "" || c.role.requiresApproval(&c.entry.tool)
+	return c.rulesUntrusted() || rule.action != sallyport.FlowAllow && rule.concern != concernCall && !held
 }

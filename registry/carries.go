@@ -70,11 +70,12 @@ type carried struct {
 }
 
 // findCarried returns the first argument, in the order of their names, that came out of
-// the untrusted content that the marks stand for: with ruledOnly, the first that refuses
-// the call.
-func (c *call) findCarried(ctx context.Context, known []sallyport.FactMark, s *carrySearch) (*carried, error) {
-	reading := c.r.conversations.Reads.Reading(c.caller.Principal.Name, c.caller.Session, c.id, known)
-	s.call, s.reading = c, &reading
+// the untrusted content that was read: with ruledOnly, the first that refuses the call.
+func (c *call) findCarried(ctx context.Context, s *carrySearch) (*carried, error) {
+	if c.carriesNothing() {
+		return nil, nil
+	}
+	s.call, s.reading = c, &c.reads
 	s.held = func(kind sallyport.ValueKind, exact string) bool {
 		held, err := c.ownsValue(ctx, kind, exact)
 		if err != nil && s.err == nil {
@@ -86,9 +87,12 @@ func (c *call) findCarried(ctx context.Context, known []sallyport.FactMark, s *c
 	return s.found, s.err
 }
 
+// carrySearch goes through the arguments of a call.
 type carrySearch struct {
 	*call
 	reading *provenance.Reading
+	// tracer is told of every value, whatever the rules; nil for a search.
+	tracer *provenance.Tracer
 	// placesOnly looks at destinations alone, ruledOnly at what the role has a word
 	// about.
 	placesOnly, ruledOnly bool
@@ -129,6 +133,10 @@ func (s *carrySearch) declares(name string) bool { return s.entry.argumentNames(
 
 func (s *carrySearch) visitText(pointer, path, text string) {
 	kind := s.entry.tool.Destinations[path]
+	if s.tracer != nil {
+		s.tracer.Add(kind, text)
+		return
+	}
 	if s.placesOnly && kind == "" {
 		return
 	}

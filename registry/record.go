@@ -96,6 +96,7 @@ func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	if e.Cached {
 		e.Brought = c.brought() // there is no intent
 	}
+	e.Carried = c.recordedCarried()
 	e.ValueChars = utf8.RuneCountInString(res.Value)
 	e.Parts, e.PartBytes = partsSize(res.Parts)
 	e.CostUSD = res.CostUSD

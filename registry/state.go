@@ -10,6 +10,9 @@ import (
 	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/deadline"
+	"github.com/sallyport/sallyport/internal/facts"
+	"github.com/sallyport/sallyport/internal/provenance"
+	"github.com/sallyport/sallyport/internal/replay"
 	"github.com/sallyport/sallyport/schema"
 	"github.com/sallyport/sallyport/scoped"
 )
@@ -46,6 +49,9 @@ type call struct {
 	hold    flowHold                             // what was read before, or an argument, holds the call
 	asked   string                               // the key of the hold when awaitApproval looked at it
 	marks   []sallyport.FactMark                 // what was known to be read before
+	reads   provenance.Reading                   // what that brought
+	carried *facts.Carried                       // what of the arguments was in it; nil when that was not looked for
+	past    *replay.Call                         // the call that is decided again; nil for one that is made
 	reading bool                                 // the call may bring untrusted content, and runs
 	judged  bool                                 // some flow rule may apply to the call
 	before  func() ([]sallyport.FactMark, error) // what was known before the intent; nil when no rule depends on it

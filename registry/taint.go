@@ -61,6 +61,8 @@ func (c *call) checkTaint(ctx context.Context) bool {
 		c.logFault("session facts", err)
 	case c.judged:
 		return c.applyFlowRules(ctx, c.marks)
+	case newestMark(c.marks, sallyport.FactUntrusted) != nil:
+		c.traceCarried(c.marks)
 	}
 	return true
 }
@@ -206,7 +208,8 @@ func (c *call) applyFlowRules(ctx context.Context, known []sallyport.FactMark) b
 	if untrusted == nil {
 		return true
 	}
-	if done, allowed := c.applyArgumentRules(ctx, known); done {
+	c.traceCarried(known)
+	if done, allowed := c.applyArgumentRules(ctx); done {
 		return allowed
 	}
 	rule := c.flowRule(private != nil || c.facts.Private, c.isLocalOperator())
@@ -216,7 +219,7 @@ func (c *call) applyFlowRules(ctx context.Context, known []sallyport.FactMark) b
 	what, why := c.flowReason(rule.key, private, untrusted)
 	because := " because " + what + " before"
 	if rule.concern == concernArguments || rule.concern == concernPlaces {
-		x, err := c.findCarried(ctx, known, &carrySearch{placesOnly: rule.concern == concernPlaces})
+		x, err := c.findCarried(ctx, &carrySearch{placesOnly: rule.concern == concernPlaces})
 		switch {
 		case err != nil:
 			return c.refuseUnknownFacts(ctx, err)
@@ -271,12 +274,12 @@ func (h *flowHold) has(key string) bool {
 
 // applyArgumentRules applies what the role says of arguments that came out of untrusted
 // content. It is done when the call is refused, or cannot be judged.
-func (c *call) applyArgumentRules(ctx context.Context, known []sallyport.FactMark) (done, allowed bool) {
+func (c *call) applyArgumentRules(ctx context.Context) (done, allowed bool) {
 	if !c.rulesUntrusted() {
 		return false, true
 	}
 	search := carrySearch{ruledOnly: true}
-	x, err := c.findCarried(ctx, known, &search)
+	x, err := c.findCarried(ctx, &search)
 	switch {
 	case err != nil:
 		return true, c.refuseUnknownFacts(ctx, err)

@@ -44,6 +44,9 @@ func (c *call) checkTask(ctx context.Context) bool {
 // sessionTask returns the task of the call's session, narrowed further by that of the
 // call; nil when it has none.
 func (c *call) sessionTask(ctx context.Context) (*conversation.Task, error) {
+	if c.past != nil {
+		return c.past.Task, nil
+	}
 	asked := c.caller.Task
 	if c.caller.Session == "" {
 		if asked == nil {
@@ -59,7 +62,7 @@ func (c *call) sessionTask(ctx context.Context) (*conversation.Task, error) {
 	if err := checkTaskSize(asked); err != nil {
 		return nil, err
 	}
-	return c.r.conversations.Narrow(ctx, c.sessionKey, *asked, func() (bool, error) { return c.readNothing(ctx) })
+	return c.r.conversations.Narrow(ctx, c.sessionKey, c.id, *asked, func() (bool, error) { return c.readNothing(ctx) })
 }
 
 // permitsTool reports whether a task lets a tool be used; nil does.

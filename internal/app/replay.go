@@ -138,7 +138,7 @@ type replayer struct {
 // pastIntent is a call that has begun, and what its conversation had read by then.
 type pastIntent struct {
 	record audit.Record
-	read   sallyport.Facts
+	read   []sallyport.FactMark
 }
 
 // pastPrincipal is what the configuration says of a principal now.
@@ -184,8 +184,8 @@ func sessionOf(e *audit.Event) string {
 	return string(e.Session)
 }
 
-// readBefore returns what the conversation of a call had read before it.
-func (p *replayer) readBefore(ctx context.Context, e *audit.Event) (f sallyport.Facts, err error) {
+// readBefore returns the marks of what the conversation of a call had read before it.
+func (p *replayer) readBefore(ctx context.Context, e *audit.Event) ([]sallyport.FactMark, error) {
 	session := ""
 	if e.Brought != nil {
 		session = e.Brought.Session
@@ -193,14 +193,7 @@ func (p *replayer) readBefore(ctx context.Context, e *audit.Event) (f sallyport.
 		session = facts.Digest(sessionOf(e))
 	}
 	marks, err := p.read.Facts(ctx, e.Principal, session)
-	for i := range marks {
-		if !marks[i].Counts(e.Time) {
-			continue
-		}
-		f.Private = f.Private || marks[i].Fact == sallyport.FactPrivate
-		f.Untrusted = f.Untrusted || marks[i].Fact == sallyport.FactUntrusted
-	}
-	return f, err
+	return slices.DeleteFunc(marks, func(m sallyport.FactMark) bool { return !m.Counts(e.Time) }), err
 }
 
 func (p *replayer) noteBrought(ctx context.Context, e *audit.Event) error {
@@ -227,6 +220,13 @@ func (p *replayer) decideOutcome(ctx context.Context, e *audit.Event) error {
 	if err != nil {
 		return err
 	}
+	var task *conversation.Task
+	if unknown == "" {
+		task, unknown, err = p.taskOf(ctx, e, caller)
+	}
+	if err != nil {
+		return err
+	}
 	if unknown != "" {
 		return p.reportSince(&call, unknown)
 	}
@@ -234,7 +234,7 @@ func (p *replayer) decideOutcome(ctx context.Context, e *audit.Event) error {
 		return p.reportSince(&call, "")
 	}
 	is := p.rt.Registry.DecideAgain(ctx, caller, &replay.Call{
-		Tool: string(e.Tool), Args: json.RawMessage(e.Args), Digest: e.ArgsDigest, Read: read, Ran: ran,
+		Tool: string(e.Tool), Args: json.RawMessage(e.Args), Digest: e.ArgsDigest, Read: read, Carried: e.Carried, Task: task, Ran: ran,
 	})
 	switch {
 	case is.Unknown != "":
@@ -247,18 +247,15 @@ func (p *replayer) decideOutcome(ctx context.Context, e *audit.Event) error {
 	return p.reportSince(&call, "")
 }
 
-// readUntil returns what the conversation of a call had read by the time at which it was
-// decided, as far as the record tells.
-func (p *replayer) readUntil(ctx context.Context, e *audit.Event) (read sallyport.Facts, err error) {
+// readUntil returns the marks of what the conversation of a call had read by the time at
+// which it was decided, as far as the record tells.
+func (p *replayer) readUntil(ctx context.Context, e *audit.Event) (read []sallyport.FactMark, err error) {
 	if in := p.open[e.CallID]; in != nil {
 		read = in.read
 	} else if read, err = p.readBefore(ctx, e); err != nil {
 		return read, err
 	}
-	if before := replay.ReadBefore(e); before.Untrusted {
-		read.Untrusted, read.Private = true, read.Private || before.Private
-	}
-	return read, nil
+	return replay.AddRead(read, e), nil
 }
 
 // reportUnfinished reports the calls that have no outcome.
@@ -315,20 +312,29 @@ func (p *replayer) callerOf(ctx context.Context, e *audit.Event) (c *sallyport.C
 		}
 		p.callers[e.Principal] = who
 	}
-	session := sessionOf(e)
-	if session != "" && who.unknown == "" {
-		task, err := p.rt.past.tasks.Task(ctx, sallyport.SessionKey(e.Principal, session))
+	return &sallyport.Caller{
+		Principal: who.Principal, Session: sessionOf(e), Personality: string(e.Personality), Platform: e.Platform,
+		Agent: string(e.Agent), Team: string(e.Team),
+	}, who.unknown, nil
+}
+
+// taskOf returns what the session of a recorded call was narrowed to by then.
+func (p *replayer) taskOf(ctx context.Context, e *audit.Event, caller *sallyport.Caller) (t *conversation.Task, unknown string, err error) {
+	if caller.Session != "" {
+		now, err := p.rt.past.tasks.Task(ctx, sallyport.SessionKey(e.Principal, caller.Session))
 		if err != nil {
 			return nil, "", err
 		}
-		if task != nil {
+		then, sure := now.AsOf(e.CallID, e.Time.Add(-e.Duration), e.Time)
+		if !sure {
 			return nil, replay.UnknownTask, nil
 		}
+		t = then
 	}
-	return &sallyport.Caller{
-		Principal: who.Principal, Session: session, Personality: string(e.Personality), Platform: e.Platform,
-		Agent: string(e.Agent), Team: string(e.Team),
-	}, who.unknown, nil
+	if t == nil && caller.Principal.Task == nil && replay.WasNarrowed(e) {
+		return nil, replay.UnknownTask, nil
+	}
+	return t, "", nil
 }
 
 func newReplayedCall(e *audit.Event) ReplayedCall {

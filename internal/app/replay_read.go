@@ -122,6 +122,8 @@ func (p *pastRecord) decodeCall() error {
 		Decisions   []sallyport.Decision `json:"decisions"`
 		DryRun      bool                 `json:"dry_run"`
 		Tool        output.Clean         `json:"tool"`
+		DurationMS  float64              `json:"duration_ms"`
+		Carried     *facts.Carried       `json:"carried"`
 		Brought     *facts.Brought       `json:"brought"`
 	}
 	if err := json.Unmarshal(p.Body, &w); err != nil {
@@ -131,7 +133,8 @@ func (p *pastRecord) decodeCall() error {
 		Seq: p.Seq, Kind: p.Kind, Time: p.at(), CallID: p.Call, Principal: p.Principal, Tool: w.Tool,
 		Session: w.Session, Personality: w.Personality, Platform: w.Platform, Agent: w.Agent, Team: w.Team,
 		Args: w.Args, ArgsDigest: w.ArgsDigest, Code: w.Code, Stage: w.Stage, Error: w.Error,
-		Decisions: w.Decisions, DryRun: w.DryRun, Brought: w.Brought,
+		Decisions: w.Decisions, DryRun: w.DryRun, Brought: w.Brought, Carried: w.Carried,
+		Duration: time.Duration(w.DurationMS * float64(time.Millisecond)),
 	}
 	return nil
 }

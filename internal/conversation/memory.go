@@ -59,8 +59,43 @@ type Task struct {
 	Words string `json:"words,omitempty"`
 	// Tasks lists every task that the session was narrowed to.
 	Tasks []sallyport.Task `json:"tasks"`
+	// Steps says for each of Tasks which call brought it, and when.
+	Steps []Step `json:"steps,omitempty"`
 
 	words Words
+}
+
+// Step is how a session was narrowed to one task.
+type Step struct {
+	// Call is the id of the call that brought the task.
+	Call string `json:"call"`
+	// Time is when the session was narrowed.
+	Time time.Time `json:"time"`
+}
+
+// AsOf returns what the session was narrowed to for a call that began and ended at some
+// times, nil for nothing. It is not sure when the session was narrowed while the call ran,
+// or it is not known when. A nil t is none at any time.
+func (t *Task) AsOf(call string, began, ended time.Time) (then *Task, sure bool) {
+	if t == nil {
+		return nil, true
+	}
+	if len(t.Steps) != len(t.Tasks) {
+		return nil, false
+	}
+	n := 0
+	for i, s := range t.Steps {
+		switch {
+		case s.Call == call, s.Time.Before(began):
+			n = i + 1
+		case !s.Time.After(ended):
+			return nil, false
+		}
+	}
+	if n == 0 {
+		return nil, true
+	}
+	return &Task{Words: t.Words, Tasks: t.Tasks[:n], words: t.words}, true
 }
 
 // With returns the task narrowed once more, which is not kept. A nil t is none yet.
@@ -68,7 +103,7 @@ func (t *Task) With(more sallyport.Task) *Task {
 	if t == nil {
 		return &Task{Tasks: []sallyport.Task{more}}
 	}
-	return &Task{Words: t.Words, Tasks: append(slices.Clip(t.Tasks), more), words: t.words}
+	return &Task{Words: t.Words, Tasks: append(slices.Clip(t.Tasks), more), Steps: t.Steps, words: t.words}
 }
 
 // Spoken returns the words of the person in the form that values are looked for in.
@@ -121,9 +156,9 @@ func (b *Memory) keep(session string, t *Task) *Task {
 // taskKey is the key of a session's task in the store.
 func taskKey(session string) string { return digest.Text([]byte(session)) }
 
-// Narrow narrows a session further. The words of the first task count when nothing
+// Narrow narrows a session further, with a call. The words of the first task count when nothing
 // untrusted was read before it.
-func (b *Memory) Narrow(ctx context.Context, session string, asked sallyport.Task, readNothing func() (bool, error)) (*Task, error) {
+func (b *Memory) Narrow(ctx context.Context, session, call string, asked sallyport.Task, readNothing func() (bool, error)) (*Task, error) {
 	was, err := b.Task(ctx, session)
 	if err != nil || was.has(&asked) {
 		return was, err
@@ -140,7 +175,7 @@ func (b *Memory) Narrow(ctx context.Context, session string, asked sallyport.Tas
 	}
 	next := &Task{}
 	if was != nil {
-		next.Words, next.Tasks = was.Words, slices.Clone(was.Tasks)
+		next.Words, next.Tasks, next.Steps = was.Words, slices.Clone(was.Tasks), slices.Clone(was.Steps)
 	} else if asked.Words != "" {
 		untouched, err := readNothing()
 		if err != nil {
@@ -157,6 +192,7 @@ func (b *Memory) Narrow(ctx context.Context, session string, asked sallyport.Tas
 		return nil, errors.New("the session was narrowed too often")
 	}
 	next.Tasks, next.words = append(next.Tasks, asked), newWords(next.Words)
+	next.Steps = append(next.Steps, Step{call, time.Now().UTC()})
 	if b.store != nil {
 		text, err := json.Marshal(next)
 		if err == nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -36,7 +37,7 @@ func readSomething() (bool, error) { return false, nil }
 
 func narrow(t *testing.T, m *conversation.Memory, session string, task sallyport.Task, read func() (bool, error)) *conversation.Task {
 	t.Helper()
-	got, err := m.Narrow(t.Context(), session, task, read)
+	got, err := m.Narrow(t.Context(), session, "call", task, read)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func TestNarrowingNeverWidens(t *testing.T) {
 	narrow(t, m, "s", first, readNothing)
 	got := narrow(t, m, "s", second, readNothing)
 	want := &conversation.Task{Words: "Pay Ann", Tasks: []sallyport.Task{first, second}}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(conversation.Task{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(conversation.Task{}), cmpopts.IgnoreTypes([]conversation.Step{})); diff != "" {
 		t.Errorf("Narrow() (-want +got):\n%s", diff)
 	}
 	if got.Spoken().Hold(effect.Name, "eve") || !got.Spoken().Hold(effect.Name, "ann") {
@@ -76,7 +77,7 @@ func TestWordsCountBeforeAnythingUntrusted(t *testing.T) {
 		t.Errorf("words after untrusted content: %+v", got)
 	}
 	broken := errors.New("broken")
-	if got, err := m.Narrow(t.Context(), "t", sallyport.Task{Words: "Pay Eve"}, func() (bool, error) { return true, broken }); !errors.Is(err, broken) || got != nil {
+	if got, err := m.Narrow(t.Context(), "t", "call", sallyport.Task{Words: "Pay Eve"}, func() (bool, error) { return true, broken }); !errors.Is(err, broken) || got != nil {
 		t.Errorf("when that cannot be told: %+v, %v", got, err)
 	}
 	if got, err := m.Task(t.Context(), "t"); got != nil || err != nil {
@@ -123,7 +124,7 @@ func TestAStoreThatFailsNarrowsNothing(t *testing.T) {
 		if got, err := m.Task(t.Context(), "s"); err == nil || got != nil {
 			t.Errorf("Task() = %+v, %v, want an error", got, err)
 		}
-		if got, err := m.Narrow(t.Context(), "s", sallyport.Task{}, readNothing); err == nil || got != nil {
+		if got, err := m.Narrow(t.Context(), "s", "call", sallyport.Task{}, readNothing); err == nil || got != nil {
 			t.Errorf("Narrow() = %+v, %v, want an error", got, err)
 		}
 	}
@@ -136,10 +137,50 @@ func TestASessionIsNarrowedABoundedNumberOfTimes(t *testing.T) {
 	for i := range 16 {
 		narrow(t, m, "s", sallyport.Task{Tools: []string{fmt.Sprint("tool", i)}}, readNothing)
 	}
-	if _, err := m.Narrow(t.Context(), "s", sallyport.Task{Tools: []string{"more"}}, readNothing); err == nil || !strings.Contains(err.Error(), "too often") {
+	if _, err := m.Narrow(t.Context(), "s", "call", sallyport.Task{Tools: []string{"more"}}, readNothing); err == nil || !strings.Contains(err.Error(), "too often") {
 		t.Errorf("the seventeenth task: %v, want an error", err)
 	}
 	if got, err := m.Task(t.Context(), "s"); err != nil || len(got.Tasks) != 16 {
 		t.Errorf("Task() = %+v, %v", got, err)
+	}
+}
+
+// TestATaskAsOfAPastCallIsThatOfItsTime: what narrowed the session later does not count,
+// and what did so while the call ran may or may not have.
+func TestATaskAsOfAPastCallIsThatOfItsTime(t *testing.T) {
+	t.Parallel()
+	at := func(n int) time.Time { return time.Unix(int64(n), 0) }
+	task := &conversation.Task{
+		Tasks: []sallyport.Task{{Tools: []string{"a"}}, {Tools: []string{"b"}}},
+		Steps: []conversation.Step{{Call: "first", Time: at(10)}, {Call: "second", Time: at(20)}},
+	}
+	for _, tt := range []struct {
+		call         string
+		began, ended int
+		want         int
+		sure         bool
+	}{
+		{"early", 1, 2, 0, true},
+		{"first", 9, 11, 1, true},
+		{"beside the first", 9, 11, 0, false},
+		{"between", 12, 13, 1, true},
+		{"second", 19, 21, 2, true},
+		{"over the second", 15, 30, 0, false},
+		{"late", 30, 31, 2, true},
+	} {
+		got, sure := task.AsOf(tt.call, at(tt.began), at(tt.ended))
+		n := 0
+		if got != nil {
+			n = len(got.Tasks)
+		}
+		if n != tt.want || sure != tt.sure {
+			t.Errorf("AsOf(%s) = %d tasks, %v, want %d, %v", tt.call, n, sure, tt.want, tt.sure)
+		}
+	}
+	if got, sure := (*conversation.Task)(nil).AsOf("x", at(1), at(2)); got != nil || !sure {
+		t.Errorf("AsOf() of no task = %+v, %v, want none", got, sure)
+	}
+	if _, sure := (&conversation.Task{Tasks: task.Tasks}).AsOf("x", at(1), at(2)); sure {
+		t.Error("AsOf() of a task without steps is sure")
 	}
 }

@@ -42,7 +42,7 @@ func TestTasksAtOnceAllCount(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			if _, err := m.Narrow(t.Context(), "s", sallyport.Task{Tools: []string{fmt.Sprint(i)}}, readNothing); err != nil {
+			if _, err := m.Narrow(t.Context(), "s", "call", sallyport.Task{Tools: []string{fmt.Sprint(i)}}, readNothing); err != nil {
 				t.Error(err)
 			}
 		})

@@ -8,10 +8,13 @@ package replay
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/conversation"
+	"github.com/sallyport/sallyport/internal/facts"
 )
 
 // Outcome is what a configuration says of a call.
@@ -51,7 +54,11 @@ type Call struct {
 	// Digest is the SHA-256 of the canonical arguments in hexadecimal digits.
 	Digest string
 	// Read is what the conversation had read before.
-	Read sallyport.Facts
+	Read []sallyport.FactMark
+	// Carried is what of the arguments was in that; nil when the record does not say it.
+	Carried *facts.Carried
+	// Task is what the session was narrowed to by then; nil for nothing.
+	Task *conversation.Task
 	// Ran says that the call ran, so that what it added to sums counts.
 	Ran bool
 }
@@ -60,8 +67,6 @@ type Call struct {
 const (
 	saysUntrusted = "untrusted content"
 	saysPrivate   = "private data"
-	saysCarried   = "came out of untrusted content"
-	saysCarriable = "may have come out of untrusted content"
 	saysTask      = "the session was narrowed to"
 )
 
@@ -75,6 +80,9 @@ func ReadOutcome(e *audit.Event) (v Verdict, ran bool) {
 		return Verdict{Unknown: "its arguments could not be decoded"}, false
 	case e.Args == "" || strings.Contains(string(e.Args), " [cut -- "):
 		return Verdict{Unknown: "its arguments are not recorded whole"}, false
+	}
+	if string(e.Session) == e.CallID && WasNarrowed(e) {
+		return Verdict{Unknown: UnknownTask}, false // it came with the call, which had no session
 	}
 	switch e.Stage {
 	case sallyport.StepFind:
@@ -116,10 +124,12 @@ func lastRefusal(e *audit.Event) (d sallyport.Decision) {
 }
 
 // readVisible reads a refusal of the step that also refuses what is stopped, what the
-// surface leaves out, and what a task leaves out. Those name no line of the
-// configuration.
+// surface leaves out. Those name no line of the configuration.
 func readVisible(e *audit.Event) Verdict {
 	d := lastRefusal(e)
+	if strings.HasPrefix(d.Why, saysTask) {
+		return refusedBy(e)
+	}
 	if d.Source == "" && !strings.HasPrefix(d.Why, "principal "+e.Principal+" may not take ") && d.Why != "no such personality" {
 		return Verdict{Unknown: "it was refused for something else than the configuration: " + d.Why}
 	}
@@ -129,37 +139,25 @@ func readVisible(e *audit.Event) Verdict {
 func readGrant(e *audit.Event) Verdict {
 	d := lastRefusal(e)
 	switch {
-	case strings.Contains(d.Why, saysTask):
-		return Verdict{Unknown: UnknownTask}
 	case d.Capability != "arguments" || e.Code != sallyport.CodePermissionDenied:
 		return Verdict{Unknown: "what it may touch could not be told"}
-	case strings.Contains(d.Why, saysCarried), strings.Contains(d.Why, saysCarriable):
-		return Verdict{Unknown: unknownCarried}
 	}
 	return refusedBy(e)
 }
 
-// unknownCarried is why a call has no verdict whose arguments would have to be compared
+// UnknownCarried is why a call has no verdict whose arguments would have to be compared
 // with what was read.
-const unknownCarried = "it depends on what its arguments carried, which no record holds"
+const UnknownCarried = "it depends on what its arguments carried, which its record does not hold"
 
-// UnknownTask is why a call has no verdict whose session a task narrowed: no record
-// holds the task.
-const UnknownTask = "its session was narrowed to a task"
-
-// UnknownCarried returns the verdict about a call that depends on what its arguments
-// carried.
-func UnknownCarried() Verdict { return Verdict{Unknown: unknownCarried} }
+// UnknownTask is why a call has no verdict whose session a task narrowed that is not
+// known any more.
+const UnknownTask = "its session was narrowed to a task that is not kept"
 
 // readApprove reads an outcome of the step at which people and flow rules decide.
 func readApprove(e *audit.Event) Verdict {
 	d := lastRefusal(e)
 	v := Verdict{Outcome: Held, Step: e.Stage, Why: d.Why, Source: d.Source}
 	switch {
-	case strings.Contains(d.Why, saysTask):
-		return Verdict{Unknown: UnknownTask}
-	case strings.Contains(d.Why, saysCarried), strings.Contains(d.Why, saysCarriable):
-		return UnknownCarried()
 	case e.Code == sallyport.CodeApprovalRequired, e.Code == sallyport.CodeApprovalDenied:
 		return v
 	case e.Code == sallyport.CodePermissionDenied && d.Source != "":
@@ -179,11 +177,22 @@ func readAllowed(e *audit.Event) Verdict {
 	return Verdict{Outcome: Allowed}
 }
 
-// ReadBefore returns what the outcome of a call says of what was read before it.
-func ReadBefore(e *audit.Event) (f sallyport.Facts) {
-	if e.Stage == sallyport.StepApprove {
-		why := lastRefusal(e).Why
-		f.Untrusted, f.Private = strings.Contains(why, saysUntrusted), strings.Contains(why, "after "+saysPrivate)
+// AddRead adds to the marks of what was read before a call those that its outcome tells
+// of without a source, as one of another process may be.
+func AddRead(marks []sallyport.FactMark, e *audit.Event) []sallyport.FactMark {
+	if e.Stage != sallyport.StepApprove && e.Stage != sallyport.StepGrant {
+		return marks
 	}
-	return f
+	why := lastRefusal(e).Why
+	for fact, word := range map[sallyport.Fact]string{sallyport.FactUntrusted: saysUntrusted, sallyport.FactPrivate: "after " + saysPrivate} {
+		known := slices.ContainsFunc(marks, func(m sallyport.FactMark) bool { return m.Fact == fact })
+		if !known && strings.Contains(why, word) {
+			marks = append(slices.Clip(marks), sallyport.FactMark{Fact: fact, Tool: "a tool", CallID: "unknown", Time: e.Time})
+		}
+	}
+	return marks
 }
+
+// WasNarrowed reports whether a task of its session, or of its principal, refused or held
+// a call.
+func WasNarrowed(e *audit.Event) bool { return strings.Contains(lastRefusal(e).Why, saysTask) }

@@ -6,13 +6,14 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/replay"
+	"github.com/sallyport/sallyport/output"
 )
 
 func TestReadOutcome(t *testing.T) {
 	t.Parallel()
 	refusal := func(step sallyport.Step, code sallyport.Code, d sallyport.Decision) audit.Event {
 		d.Step = step
-		return audit.Event{Stage: step, Code: code, Args: "{}", ArgsDigest: "digest", Principal: "agent", Decisions: []sallyport.Decision{{Step: sallyport.StepDecode, Allowed: true}, d}}
+		return audit.Event{CallID: "1", Stage: step, Code: code, Args: "{}", ArgsDigest: "digest", Principal: "agent", Decisions: []sallyport.Decision{{Step: sallyport.StepDecode, Allowed: true}, d}}
 	}
 	const denied, required = sallyport.CodePermissionDenied, sallyport.CodeApprovalRequired
 	line := func(why string) sallyport.Decision { return sallyport.Decision{Why: why, Source: "sallyport.yaml:4:3"} }
@@ -35,18 +36,18 @@ func TestReadOutcome(t *testing.T) {
 		{"role of others", refusal(sallyport.StepVisible, sallyport.CodeNotAvailable, sallyport.Decision{Why: `principal agent may not take personality "x"`}), replay.Refused, false},
 		{"stopped", refusal(sallyport.StepVisible, denied, sallyport.Decision{Why: "stopped by ann"}), "", false},
 		{"excluded", refusal(sallyport.StepVisible, denied, sallyport.Decision{Why: "excluded by the surface"}), "", false},
-		{"task", refusal(sallyport.StepVisible, denied, sallyport.Decision{Why: "the session was narrowed to other tools: a"}), "", false},
+		{"task", refusal(sallyport.StepVisible, denied, sallyport.Decision{Why: "the session was narrowed to other tools: a"}), replay.Refused, false},
 		{"permission", refusal(sallyport.StepPermit, denied, sallyport.Decision{}), replay.Refused, false},
 		{"schema", refusal(sallyport.StepValidate, sallyport.CodeInputInvalid, sallyport.Decision{}), replay.Refused, false},
 		{"ceiling", refusal(sallyport.StepGrant, denied, argument), replay.Refused, false},
-		{"ceiling of a task", refusal(sallyport.StepGrant, denied, sallyport.Decision{Capability: "arguments", Why: "argument /to is outside what the session was narrowed to: x"}), "", false},
-		{"held by a task", refusal(sallyport.StepApprove, required, line("no person has decided yet: argument /to is outside what the session was narrowed to")), "", false},
+		{"ceiling of a task", refusal(sallyport.StepGrant, denied, sallyport.Decision{Capability: "arguments", Why: "argument /to is outside what the session was narrowed to: x"}), replay.Refused, false},
+		{"held by a task", refusal(sallyport.StepApprove, required, line("no person has decided yet: argument /to is outside what the session was narrowed to")), replay.Held, false},
 		{"set that cannot be read", refusal(sallyport.StepGrant, sallyport.CodeNotAvailable, argument), "", false},
-		{"carried, refused", refusal(sallyport.StepGrant, denied, carried), "", false},
+		{"carried, refused", refusal(sallyport.StepGrant, denied, carried), replay.Refused, false},
 		{"grant", refusal(sallyport.StepGrant, sallyport.CodeNotAvailable, sallyport.Decision{}), "", false},
 		{"held", refusal(sallyport.StepApprove, required, line("no person has decided yet")), replay.Held, false},
 		{"denied by a person", refusal(sallyport.StepApprove, sallyport.CodeApprovalDenied, line("denied by boss")), replay.Held, false},
-		{"held for what it carried", refusal(sallyport.StepApprove, required, carried), "", false},
+		{"held for what it carried", refusal(sallyport.StepApprove, required, carried), replay.Held, false},
 		{"flow rule", refusal(sallyport.StepApprove, denied, line("the tool is listed, after untrusted content")), replay.Refused, false},
 		{"ended while it was held", refusal(sallyport.StepApprove, denied, sallyport.Decision{Why: "stopped"}), "", false},
 		{"no room", refusal(sallyport.StepApprove, sallyport.CodeRateLimited, line("too many")), "", false},
@@ -68,7 +69,19 @@ func TestReadOutcome(t *testing.T) {
 	}
 }
 
-func TestReadBefore(t *testing.T) {
+// TestATaskOfACallAloneIsNotKept: a call without a session may bring one.
+func TestATaskOfACallAloneIsNotKept(t *testing.T) {
+	t.Parallel()
+	e := audit.Event{
+		CallID: "1", Session: output.Plain().Text("1"), Stage: sallyport.StepVisible, Code: sallyport.CodeNotAvailable, Args: "{}", ArgsDigest: "digest",
+		Decisions: []sallyport.Decision{{Step: sallyport.StepVisible, Why: "the session was narrowed to other tools: a"}},
+	}
+	if v, _ := replay.ReadOutcome(&e); v.Unknown != replay.UnknownTask {
+		t.Errorf("ReadOutcome() = %+v, want unknown: %s", v, replay.UnknownTask)
+	}
+}
+
+func TestAddRead(t *testing.T) {
 	t.Parallel()
 	for why, want := range map[string]sallyport.Facts{
 		"no person has decided yet": {},
@@ -76,8 +89,16 @@ func TestReadBefore(t *testing.T) {
 		"it may carry data out, after private data (a in the session, call 1) and untrusted content (b in the session, call 2)": {Untrusted: true, Private: true},
 	} {
 		e := audit.Event{Stage: sallyport.StepApprove, Decisions: []sallyport.Decision{{Step: sallyport.StepApprove, Why: why}}}
-		if got := replay.ReadBefore(&e); got != want {
-			t.Errorf("ReadBefore(%s) = %+v, want %+v", why, got, want)
+		var got sallyport.Facts
+		for _, m := range replay.AddRead(nil, &e) {
+			got.Untrusted = got.Untrusted || m.Fact == sallyport.FactUntrusted
+			got.Private = got.Private || m.Fact == sallyport.FactPrivate
+		}
+		if got != want {
+			t.Errorf("AddRead(%s) = %+v, want %+v", why, got, want)
+		}
+		if more := replay.AddRead(replay.AddRead(nil, &e), &e); len(more) > 2 {
+			t.Errorf("AddRead(%s) twice = %+v", why, more)
 		}
 	}
 }
