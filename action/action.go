@@ -60,6 +60,12 @@ type Definition struct {
 	// ReadOnly promises that a call changes nothing. GET and HEAD promise it
 	// by themselves.
 	ReadOnly bool
+	// Does lists what a call does beside its answer; nil declares nothing, so that it
+	// follows from what the action may touch.
+	Does []sallyport.Effect
+	// Destinations says which arguments name where something goes, and what their values
+	// are: see [sallyport.Tool.Destinations].
+	Destinations map[string]sallyport.ValueKind
 	// Timeout bounds one call; 0 means the registry's default.
 	Timeout time.Duration
 	// MaxResultChars bounds the value in Unicode code points; 0 means no bound
@@ -106,8 +112,10 @@ func (b *toolBuilder) buildTool() sallyport.Tool {
 		Schema: d.Parameters, Returns: d.Returns, Capabilities: d.Capabilities,
 		Permissions: d.Permissions, RateLimit: d.RateLimit, MaxResultChars: d.MaxResultChars, Timeout: d.Timeout,
 		ReadOnly: d.ReadOnly, Idempotent: d.Idempotent, OutputIsUntrusted: true,
+		Does: d.Does, Destinations: d.Destinations,
 	}
 	b.checkCommon()
+	b.checkDestinations()
 	h := &d.Handler
 	switch {
 	case h.HTTP != nil && h.Exec == nil && h.Run == nil:

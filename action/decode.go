@@ -95,6 +95,7 @@ func (d *actionDecoder) decodeDefinition(top *definition.Object) *Definition {
 		Permissions: top.Texts("permissions"),
 		Idempotent:  top.Flag("idempotent", ""), ReadOnly: top.Flag("readOnly", "read_only"),
 		MaxResultChars: top.Count("maxResultChars", "max_result_chars"),
+		Does:           d.Effects(top), Destinations: d.Destinations(top),
 	}
 	if v, at, ok := top.Take("parameters", ""); ok {
 		def.Parameters = d.decodeParameters(at, v)

@@ -216,3 +216,29 @@ func TestAGoFunction(t *testing.T) {
 		t.Error("two handlers are taken")
 	}
 }
+
+// TestAnActionSaysWhatItDoes with words that the gate knows, about arguments that it has.
+func TestAnActionSaysWhatItDoes(t *testing.T) {
+	t.Parallel()
+	const rest = `, "parameters": {"to": {"type": "string"}}, "handler": {"exec": {"command": ["cat"]}}}`
+	def, err := action.Decode(json.RawMessage(`{"id": "a", "does": ["outward", "spending"], "destinations": {"to.address": "mail"}`+rest), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool, err := def.Tool()
+	if err != nil || len(tool.Does) != 2 || tool.Destinations["to.address"] != "mail" {
+		t.Errorf("Tool() = %v, %v, %v", tool.Does, tool.Destinations, err)
+	}
+	for text, want := range map[string]string{
+		`"does": ["outwards"]`:           "/does: expected each of",
+		`"does": ["read", "outward"]`:    "/does: read contradicts",
+		`"does": ["outward", "outward"]`: "/does: expected each of",
+		`"destinations": {"to": "post"}`: "/destinations/to: expected one of",
+		`"destinations": {"cc": "mail"}`: `/destinations/cc: the action has no parameter "cc"`,
+		`"destinations": ["to"]`:         "/destinations: expected a mapping",
+	} {
+		if _, err := action.Decode(json.RawMessage(`{"id": "a", `+text+rest), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -25,12 +25,12 @@ import (
 var declarations = map[string][]string{
 	"server": {
 		`{"command": ["python3", "x"], "cwd": "/srv", "env": {"A": "b"}, "secret_env": {"K": {"secret": "a/b", "hosts": ["a.example"], "prefixes": ["p"]}},
-		  "rateLimit": {"requests": 1, "window": "1h"}, "timeout": "5s", "permissions": ["a:b"], "concurrency": 1, "shared": true, "capabilities": CAPABILITIES}`,
+		  "rateLimit": {"requests": 1, "window": "1h"}, "timeout": "5s", "permissions": ["a:b"], "concurrency": 1, "shared": true, "effects": {"send": {"does": ["outward"], "destinations": {"to": "mail"}}}, "capabilities": CAPABILITIES}`,
 		`{"url": "https://a.example/", "transport": "sse", "headers": {"X-A": {"secret": "a/b", "prefix": "p"}, "X-B": "c"},
 		  "oauth": {"identity_provider": {"issuer": "https://i.example", "client_id": "c"}}, "capabilities": {}}`,
 	},
 	"action": {
-		`{"id": "a", "name": "A", "description": "x", "parameters": {}, "returns": {}, "rate_limit": {"requests": 1, "window": "1h"}, "timeout": "5s", "readOnly": true, "idempotent": true, "maxResultChars": 1,
+		`{"id": "a", "name": "A", "description": "x", "parameters": {"to": {"type": "string"}}, "returns": {}, "rate_limit": {"requests": 1, "window": "1h"}, "timeout": "5s", "readOnly": true, "idempotent": true, "maxResultChars": 1, "does": ["outward"], "destinations": {"to": "mail"},
 		  "permissions": ["a:b"], "capabilities": CAPABILITIES, "handler": {"http": {"method": "GET", "url": "https://a.example/", "query": {"a": 1}, "headers": {"B": "c"}, "body": null, "response": {"value": "/a"}}}}`,
 		`{"id": "a", "handler": {"exec": {"command": ["x"], "env": {"A": "b"}, "secret_prefixes": ["p"]}}}`,
 	},
