@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -105,6 +106,10 @@ func (p *pastRecord) decode() {
 // at returns when it happened.
 func (p *pastRecord) at() time.Time { return time.Unix(0, p.Time).UTC() }
 
+// approvedStep is within the trail of a call that a person let run. Of another one that
+// succeeded, a replay asks for nothing in the trail.
+var approvedStep = []byte(`"step":"approve","allowed":true,`)
+
 // decodeCall reads the fields of a call's record that a replay needs. That takes a
 // fraction of the time that all of them take.
 func (p *pastRecord) decodeCall() error {
@@ -119,7 +124,8 @@ func (p *pastRecord) decodeCall() error {
 		Code        sallyport.Code       `json:"code"`
 		Stage       sallyport.Step       `json:"stage"`
 		Error       output.Clean         `json:"error"`
-		Decisions   []sallyport.Decision `json:"decisions"`
+		OK          bool                 `json:"ok"`
+		Decisions   json.RawMessage      `json:"decisions"`
 		DryRun      bool                 `json:"dry_run"`
 		Tool        output.Clean         `json:"tool"`
 		DurationMS  float64              `json:"duration_ms"`
@@ -129,11 +135,17 @@ func (p *pastRecord) decodeCall() error {
 	if err := json.Unmarshal(p.Body, &w); err != nil {
 		return fmt.Errorf("record %d is not readable: %w", p.Seq, err)
 	}
+	var trail []sallyport.Decision
+	if !w.OK || bytes.Contains(w.Decisions, approvedStep) {
+		if err := json.Unmarshal(w.Decisions, &trail); w.Decisions != nil && err != nil {
+			return fmt.Errorf("record %d is not readable: %w", p.Seq, err)
+		}
+	}
 	p.event = audit.Event{
 		Seq: p.Seq, Kind: p.Kind, Time: p.at(), CallID: p.Call, Principal: p.Principal, Tool: w.Tool,
 		Session: w.Session, Personality: w.Personality, Platform: w.Platform, Agent: w.Agent, Team: w.Team,
 		Args: w.Args, ArgsDigest: w.ArgsDigest, Code: w.Code, Stage: w.Stage, Error: w.Error,
-		Decisions: w.Decisions, DryRun: w.DryRun, Brought: w.Brought, Carried: w.Carried,
+		Decisions: trail, OK: w.OK, DryRun: w.DryRun, Brought: w.Brought, Carried: w.Carried,
 		Duration: time.Duration(w.DurationMS * float64(time.Millisecond)),
 	}
 	return nil
