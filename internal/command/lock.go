@@ -9,7 +9,6 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/app/pinning"
 	"github.com/sallyport/sallyport/internal/report"
-	"github.com/sallyport/sallyport/internal/text"
 )
 
 func lockCommand(env *environment, f *flags) *cobra.Command {
@@ -35,7 +34,12 @@ it. The exit code is 1 when a server could not be pinned or differs from its pin
 				if err != nil {
 					return err
 				}
-				return printPinned(env.newPrinter(f), rt.Servers.Pins.Path, states, added)
+				if err := report.PrintPinned(env.newPrinter(f), rt.Servers.Pins.Path, states, added); err != nil {
+					return err
+				}
+				return failUnless(!slices.ContainsFunc(states, func(s pinning.ServerState) bool {
+					return s.State == pinning.StateChanged || s.State == pinning.StateUnknown
+				}))
 			})
 		},
 	}
@@ -51,57 +55,3 @@ func withLook(ctx context.Context, env *environment, f *flags, l app.PinPolicy, 
 	return withRuntime(ctx, env, f, open, do)
 }
 
-// printPinned prints what lock has done.
-func printPinned(p *report.Printer, path string, states []pinning.ServerState, added int) error {
-	bad := slices.ContainsFunc(states, func(s pinning.ServerState) bool {
-		return s.State == pinning.StateChanged || s.State == pinning.StateUnknown
-	})
-	if p.JSON {
-		if err := p.PrintJSON(struct {
-			File    string                `json:"file"`
-			Written bool                  `json:"written"`
-			Servers []pinning.ServerState `json:"servers"`
-		}{path, added > 0, append([]pinning.ServerState{}, states...)}); err != nil {
-			return err
-		}
-		return failUnless(!bad)
-	}
-	switch {
-	case added > 0:
-		p.PrintLine("wrote %s: look at it, and keep it with the configuration", path)
-	case len(states) == 0:
-		p.PrintLine("no MCP server is declared: there is nothing to pin")
-	default:
-		p.PrintLine("nothing is new in %s", path)
-	}
-	rows := [][]string{}
-	for i := range states {
-		rows = append(rows, []string{states[i].Server, pinState(p, states[i].State), text.CountOf(states[i].Offers, "definition")})
-	}
-	p.PrintTable(rows)
-	for i := range states {
-		st := &states[i]
-		if st.State == pinning.StateChanged {
-			p.PrintLine("%s %s differs from its pin: sallyport diff %s shows the changes", p.ColourBad("changed"), st.Server, st.Server)
-		}
-		printState(p, st)
-	}
-	return failUnless(!bad)
-}
-
-// printState prints the fault of a server.
-func printState(p *report.Printer, st *pinning.ServerState) {
-	if st.Why != "" {
-		p.PrintLine("%s %s: %s", p.ColourBad(st.State), st.Server, text.PrintableLine(st.Why))
-	}
-	for _, l := range st.Left {
-		p.PrintLine("%s %s of %s: %s", p.ColourBad("left out"), text.PrintableLine(l.Tool), st.Server, text.PrintableLine(l.Why))
-	}
-}
-
-func pinState(p *report.Printer, s string) string {
-	if s == pinning.StatePinned || s == pinning.StateAdded {
-		return p.ColourGood(s)
-	}
-	return p.ColourBad(s)
-}

@@ -87,17 +87,17 @@ func askForDigest(env *environment, f *flags, d *pinning.LockDiff, s lock.Scope)
 	shown := *d
 	shown.Changes = d.ChangesOf(s)
 	if shown.Same || len(shown.Changes) == 0 {
-		return "", printDiff(&shown, env.newPrinter(f))
+		return "", printDiff(env.newPrinter(f), &shown)
 	}
 	command := d.AcceptCommand(f.config, s)
 	if !env.canAsk(f) {
-		if err := printDiff(&shown, env.newPrinter(f)); f.json {
+		if err := printDiff(env.newPrinter(f), &shown); f.json {
 			return "", err
 		}
 		return "", usageError(fmt.Errorf("nothing was pinned: there is no terminal to ask at. When you accept what is shown: %s", command))
 	}
 	p := env.newPrinter(f)
-	printChanges(p, shown.Changes, func(string) {})
+	report.PrintChanges(p, shown.Changes, func(string) {})
 	for i := range d.Servers {
 		if st := &d.Servers[i]; !st.Started && st.State == pinning.StateChanged {
 			p.PrintLine("%s was not started: this is about its launch alone", st.Server)
@@ -114,7 +114,7 @@ func printAcceptance(a *pinning.Acceptance, p *report.Printer) error {
 		return p.PrintJSON(a)
 	}
 	p.PrintLine("pinned %s as it is: %s, digest %s", text.PrintableLine(a.Scope), text.CountOf(len(a.Changes), "change"), a.SHA256)
-	printChanges(p, a.Changes, func(string) {})
+	report.PrintChanges(p, a.Changes, func(string) {})
 	if a.Next != "" {
 		p.PrintLine("%s", a.Next)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/app/pinning"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -34,7 +35,7 @@ func acceptPrograms(ctx context.Context, env *environment, f *flags, rt *app.Run
 			for _, line := range d.Describe() {
 				p.PrintLine("  %s", line)
 			}
-			printChanges(p, d.Changes, func(string) {})
+			report.PrintChanges(p, d.Changes, func(string) {})
 			if !env.canAsk(f) {
 				return usageError(fmt.Errorf("nothing was accepted: there is no terminal to ask at. When you accept what is shown: %s", d.Accept))
 			}

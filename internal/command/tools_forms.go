@@ -26,7 +26,7 @@ func printForm(rt *app.Runtime, p *report.Printer, caller *sallyport.Caller, for
 			return fmt.Errorf("--form %q: expected tool, prompt or resource", form)
 		}
 		tools := rt.Registry.List(caller)
-		return printTools(p, slices.DeleteFunc(tools, func(t sallyport.Tool) bool { return t.ListedAs != "" }))
+		return report.PrintTools(p, slices.DeleteFunc(tools, func(t sallyport.Tool) bool { return t.ListedAs != "" }))
 	}
 }
 

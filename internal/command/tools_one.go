@@ -29,10 +29,10 @@ func printTool(p *report.Printer, tools []sallyport.Tool, name string) error {
 	}
 	t := &tools[i]
 	if p.JSON {
-		return printTools(p, tools[i:i+1])
+		return report.PrintTools(p, tools[i:i+1])
 	}
 	p.PrintLine("%s: %s", t.Name, text.PrintableLine(t.Description))
-	p.PrintLine("touches: %s", summarizeGroups(&t.Capabilities))
+	p.PrintLine("touches: %s", report.SummarizeGroups(&t.Capabilities))
 	printArguments(p, t.Schema)
 	var usual []string
 	for _, touch := range t.Touches {
