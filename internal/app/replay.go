@@ -107,7 +107,46 @@ type ReplaySummary struct {
 // Replay decides the calls of the record again that ended at a time or later, and passes
 // on each that flips or cannot be decided again, in the order of the record.
 func (rt *Runtime) Replay(ctx context.Context, since time.Time, show func(*ReplayedCall) error) (ReplaySummary, error) {
-	p := replayer{rt: rt, since: since, show: show, read: facts.NewMemory(), open: map[string]*pastIntent{}, callers: map[string]*pastPrincipal{}, tools: map[string]bool{}}
+	sum := ReplaySummary{}
+	err := rt.judgePast(ctx, since, func(j *judgedCall) error { return sum.countCall(j, show) })
+	return sum, err
+}
+
+// countCall counts a call, and shows it unless its verdict is the same.
+func (s *ReplaySummary) countCall(j *judgedCall, show func(*ReplayedCall) error) error {
+	s.Calls++
+	call := newReplayedCall(j.event)
+	switch call.Unknown = j.unknown; {
+	case j.unknown != "":
+		s.Unknown++
+	case j.is.Outcome != "" && j.is.Outcome != j.was.Outcome:
+		s.Flips++
+		call.Is = &j.is
+	default:
+		s.Same++
+		return nil
+	}
+	if j.was.Outcome != "" {
+		call.Was = &j.was
+	}
+	return show(&call)
+}
+
+// judgedCall is a call of the record that was decided again.
+type judgedCall struct {
+	event *audit.Event // what a replay reads of its outcome, or of its intent
+	was   replay.Verdict
+	is    replay.Verdict // without an outcome where there is no such tool, then and now
+	ran   bool
+	read  []sallyport.FactMark // before it
+	// unknown says why the verdicts cannot be compared; empty when they can.
+	unknown string
+}
+
+// judgePast decides the calls of the record again that ended at a time or later, and
+// passes each on, in the order of the record.
+func (rt *Runtime) judgePast(ctx context.Context, since time.Time, pass func(*judgedCall) error) error {
+	p := replayer{rt: rt, since: since, pass: pass, read: facts.NewMemory(), open: map[string]*pastIntent{}, callers: map[string]*pastPrincipal{}, tools: map[string]bool{}}
 	for _, tool := range rt.Registry.Tools() {
 		p.tools[tool.ID()] = true
 	}
@@ -116,18 +155,17 @@ func (rt *Runtime) Replay(ctx context.Context, since time.Time, show func(*Repla
 			err = p.takeRecord(ctx, r)
 		}
 		if err != nil {
-			return p.sum, err
+			return err
 		}
 	}
-	return p.sum, p.reportUnfinished()
+	return p.passUnfinished()
 }
 
 // replayer goes through a record once.
 type replayer struct {
 	rt    *Runtime
 	since time.Time
-	show  func(*ReplayedCall) error
-	sum   ReplaySummary
+	pass  func(*judgedCall) error
 
 	tools   map[string]bool // by their ids
 	read    *facts.Memory   // what conversations had read up to the event at hand
@@ -204,47 +242,41 @@ func (p *replayer) noteBrought(ctx context.Context, e *audit.Event) error {
 	return err
 }
 
-// decideOutcome compares the outcome of a call with what the configuration says of it.
-func (p *replayer) decideOutcome(ctx context.Context, e *audit.Event) error {
-	was, ran := replay.ReadOutcome(e)
-	call := newReplayedCall(e)
-	if was.Unknown != "" {
-		return p.reportSince(&call, was.Unknown)
+// decideOutcome decides a call again, by the record of its outcome.
+func (p *replayer) decideOutcome(ctx context.Context, e *audit.Event) (err error) {
+	j := judgedCall{event: e}
+	if j.was, j.ran = replay.ReadOutcome(e); j.was.Unknown != "" {
+		return p.passUnknown(&j, j.was.Unknown)
 	}
-	call.Was = &was
-	read, err := p.readUntil(ctx, e)
-	if err != nil {
+	if j.read, err = p.readUntil(ctx, e); err != nil {
 		return err
 	}
 	caller, unknown, err := p.callerOf(ctx, e)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case unknown != "":
+		return p.passUnknown(&j, unknown)
+	case j.was.Step == sallyport.StepFind && !p.tools[string(e.Tool)]:
+		return p.passCall(&j)
 	}
-	var task *conversation.Task
-	if unknown == "" {
-		task, unknown, err = p.taskOf(ctx, e, caller)
-	}
-	if err != nil {
+	task, unknown, err := p.taskOf(ctx, e, caller)
+	switch {
+	case err != nil:
 		return err
+	case unknown != "":
+		return p.passUnknown(&j, unknown)
 	}
-	if unknown != "" {
-		return p.reportSince(&call, unknown)
-	}
-	if was.Step == sallyport.StepFind && !p.tools[string(e.Tool)] {
-		return p.reportSince(&call, "")
-	}
-	is := p.rt.Registry.DecideAgain(ctx, caller, &replay.Call{
-		Tool: string(e.Tool), Args: json.RawMessage(e.Args), Digest: e.ArgsDigest, Read: read, Carried: e.Carried, Task: task, Ran: ran,
+	j.is = p.rt.Registry.DecideAgain(ctx, caller, &replay.Call{
+		Tool: string(e.Tool), Args: json.RawMessage(e.Args), Digest: e.ArgsDigest, Read: j.read, Carried: e.Carried, Task: task, Ran: j.ran,
 	})
 	switch {
-	case is.Unknown != "":
-		return p.reportSince(&call, is.Unknown)
-	case was.Step == sallyport.StepFind:
-		return p.reportSince(&call, "there was no such tool then")
-	case is.Outcome != was.Outcome:
-		call.Is = &is
+	case j.is.Unknown != "":
+		return p.passUnknown(&j, j.is.Unknown)
+	case j.was.Step == sallyport.StepFind:
+		return p.passUnknown(&j, "there was no such tool then")
 	}
-	return p.reportSince(&call, "")
+	return p.passCall(&j)
 }
 
 // readUntil returns the marks of what the conversation of a call had read by the time at
@@ -258,42 +290,32 @@ func (p *replayer) readUntil(ctx context.Context, e *audit.Event) (read []sallyp
 	return replay.AddRead(read, e), nil
 }
 
-// reportUnfinished reports the calls that have no outcome.
-func (p *replayer) reportUnfinished() error {
+// passUnfinished passes on the calls that have no outcome.
+func (p *replayer) passUnfinished() error {
 	for _, id := range slices.Sorted(maps.Keys(p.open)) { // ids sort by time
 		r := pastRecord{Record: p.open[id].record}
 		if err := r.decodeCall(); err != nil {
 			return err
 		}
-		call := newReplayedCall(&r.event)
-		if err := p.reportSince(&call, "its outcome is not recorded"); err != nil {
+		if err := p.passUnknown(&judgedCall{event: &r.event}, "its outcome is not recorded"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reportSince is report for a call that ended in time.
-func (p *replayer) reportSince(c *ReplayedCall, unknown string) error {
-	if c.Time.Before(p.since) {
-		return nil
-	}
-	return p.report(c, unknown)
+// passUnknown passes on a call that cannot be decided again.
+func (p *replayer) passUnknown(j *judgedCall, why string) error {
+	j.unknown = why
+	return p.passCall(j)
 }
 
-// report counts a call, and shows it unless its verdict is the same.
-func (p *replayer) report(c *ReplayedCall, unknown string) error {
-	p.sum.Calls++
-	switch c.Unknown = unknown; {
-	case unknown != "":
-		p.sum.Unknown++
-	case c.Is != nil:
-		p.sum.Flips++
-	default:
-		p.sum.Same++
+// passCall passes on a call that ended in time.
+func (p *replayer) passCall(j *judgedCall) error {
+	if j.event.Time.Before(p.since) {
 		return nil
 	}
-	return p.show(c)
+	return p.pass(j)
 }
 
 // callerOf returns who made a recorded call, with the rights of now.

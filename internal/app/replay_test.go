@@ -74,15 +74,19 @@ func TestWhatAReplayReadsIsWhatTheRecordSays(t *testing.T) {
 func TestACallWithoutAnOutcomeIsNotReplayable(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"time":"2026-03-01T09:00:00Z","kind":"intent","call_id":"c","tool":"tool","principal":"agent","personality":"role","args":"{}"}`)
-	var seen []ReplayedCall
+	var (
+		seen []ReplayedCall
+		sum  ReplaySummary
+	)
+	show := func(c *ReplayedCall) error { seen = append(seen, *c); return nil }
 	p := replayer{
-		show: func(c *ReplayedCall) error { seen = append(seen, *c); return nil },
+		pass: func(j *judgedCall) error { return sum.countCall(j, show) },
 		open: map[string]*pastIntent{"c": {record: audit.Record{Kind: audit.KindIntent, Call: "c", Principal: "agent", Time: 1, Body: body}}},
 	}
-	if err := p.reportUnfinished(); err != nil {
+	if err := p.passUnfinished(); err != nil {
 		t.Fatal(err)
 	}
-	if p.sum != (ReplaySummary{Calls: 1, Unknown: 1}) || len(seen) != 1 || seen[0].Unknown != "its outcome is not recorded" || seen[0].Tool != "tool" {
-		t.Errorf("it found %+v, and showed %+v", p.sum, seen)
+	if sum != (ReplaySummary{Calls: 1, Unknown: 1}) || len(seen) != 1 || seen[0].Unknown != "its outcome is not recorded" || seen[0].Tool != "tool" {
+		t.Errorf("it found %+v, and showed %+v", sum, seen)
 	}
 }
