@@ -1,9 +1,9 @@
 // Package yamledit adds lines to a YAML file that a person wrote, and changes
 // no byte of what is there.
 //
-// [Insert] is all of it. It knows block style alone, and it does not read YAML:
-// the caller reads the result, and compares what it says with what was
-// meant.
+// Start with [Insert], which knows block style alone and does not read YAML: the caller
+// reads the result, and compares what it says with what was meant. [AddItem] and
+// [RemoveItem] edit lists of any style, and [Write] writes a value that has no text yet.
 package yamledit
 
 import (
