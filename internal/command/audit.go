@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -69,10 +70,15 @@ func parseTime(s string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.DateOnly, s); err == nil {
 		return t, nil
 	}
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return now.Add(-24 * time.Hour * time.Duration(n)), nil
+		}
+	}
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, fmt.Errorf("%q: expected a day (2026-01-31), a moment (RFC 3339) or an age (24h)", s)
+	return time.Time{}, fmt.Errorf("%q: expected a day (2026-01-31), a moment (RFC 3339) or an age (24h, 30d)", s)
 }
 
 func auditTail(env *environment, f *flags) *cobra.Command {
