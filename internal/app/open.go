@@ -74,6 +74,14 @@ func OpenForReplay(ctx context.Context, env *Environment, paths []string) (*Runt
 	})
 }
 
+// OpenForSuggest is [OpenForReplay] for the record of the configuration that is opened.
+func OpenForSuggest(ctx context.Context, env *Environment, paths []string) (*Runtime, error) {
+	return openWith(ctx, env, paths, func(rt *Runtime, ctx context.Context) error {
+		rt.views = true
+		return rt.openPastOf(ctx, rt.Config.State)
+	})
+}
+
 // OpenForRecord opens the state without the gate, for its records. It creates
 // no state file.
 func OpenForRecord(ctx context.Context, env *Environment, paths []string) (rt *Runtime, err error) {

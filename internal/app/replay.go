@@ -47,6 +47,11 @@ func (rt *Runtime) openPast(ctx context.Context) error {
 	} else if !builtin {
 		s = inForce.State
 	}
+	return rt.openPastOf(ctx, s)
+}
+
+// openPastOf is openPast for the record of a state.
+func (rt *Runtime) openPastOf(ctx context.Context, s config.State) error {
 	if s.Kind == config.StateMemory {
 		return errors.New("the state is in memory, so that there is no record to replay")
 	}

@@ -87,6 +87,7 @@ var jsonRuns = []jsonRun{
 	{args: "known rm contacts bob@example.com"},
 	{args: "replay"},
 	{args: "replay --config narrow.yaml", exit: 1},
+	{args: "suggest --role ops"},
 	{args: "audit tail"},
 	{args: "audit show $CALL"},
 	{args: "audit head"},
