@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -247,7 +248,7 @@ func (s *suggester) proveDraft(ctx context.Context, draft *suggest.Draft, wide s
 	if faults := printed.Parse([]byte(s.out.YAML), bounds); len(faults) > 0 {
 		return false, fmt.Errorf("the role cannot be read again: %s", faults[0].Message)
 	}
-	whole, err := yamledit.Write(suggest.ReplaceRole(s.text, suggest.FindRole(printed.Root, s.out.Role), s.out.Role))
+	whole, err := s.writeFile(suggest.ReplaceRole(s.text, suggest.FindRole(printed.Root, s.out.Role), s.out.Role))
 	if err != nil {
 		return false, fmt.Errorf("%s with the role %w", s.file, err)
 	}
@@ -256,7 +257,7 @@ func (s *suggester) proveDraft(ctx context.Context, draft *suggest.Draft, wide s
 	if env.Texts == nil {
 		env.Texts = map[string][]byte{}
 	}
-	env.Texts[s.file] = []byte(whole)
+	env.Texts[s.file] = whole
 	next, err := OpenForSuggest(ctx, &env, s.rt.Config.Files)
 	if err != nil && s.learnt.KeepArguments(wide, "the configuration does not load otherwise: "+err.Error()) {
 		return false, nil
@@ -269,6 +270,15 @@ func (s *suggester) proveDraft(ctx context.Context, draft *suggest.Draft, wide s
 		return false, err
 	}
 	return s.proveCalls(ctx, next, wide)
+}
+
+// writeFile returns the text of a file, in the format of its name.
+func (s *suggester) writeFile(file *yamldoc.Value) ([]byte, error) {
+	if strings.EqualFold(filepath.Ext(s.file), ".json") {
+		return suggest.JSONOf(file), nil
+	}
+	text, err := yamledit.Write(file)
+	return []byte(text), err
 }
 
 // proveGrants compares what the tools may touch with what they touched, and with today.
