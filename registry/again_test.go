@@ -268,7 +268,7 @@ func TestWhatArgumentsCarriedIsDecidedAgain(t *testing.T) {
 		{"in force", inForce, nil, []replay.Outcome{replay.Refused, replay.Held, replay.Allowed, replay.Allowed, replay.Allowed, replay.Held}},
 		{"stricter about the body", `{"body":{"from_untrusted":"refuse"},"to":{"from_untrusted":"refuse"}}`, nil, []replay.Outcome{replay.Refused, replay.Refused, replay.Allowed, replay.Allowed, replay.Allowed, replay.Refused}},
 		{"without a word", `{"to":{"from_untrusted":"hold"}}`, nil, []replay.Outcome{replay.Held, replay.Allowed, replay.Allowed, replay.Allowed, replay.Allowed, replay.Allowed}},
-		{"other sets", inForce, map[string]known.Source{"contacts": {Kind: effect.Mail, List: []string{"mark@evil-site.com"}}}, []replay.Outcome{replay.Allowed, replay.Held, replay.Held, replay.Refused, replay.Allowed, replay.Held}},
+		{"other sets", inForce, map[string]known.Source{"contacts": {Kind: effect.Mail, List: []string{"mark@evil-site.com", "ann@example.com"}}}, []replay.Outcome{replay.Allowed, replay.Held, replay.Held, replay.Refused, replay.Allowed, replay.Held}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -193,6 +193,9 @@ func (x *carried) reason(c *call) string {
 		return "argument " + x.pointer + " may have come out of untrusted content, of which more was read than is remembered"
 	}
 	from := x.match.Source
+	if from.CallID == "" { // of a past call
+		return "argument " + x.pointer + " came out of untrusted content"
+	}
 	return fmt.Sprintf("argument %s came out of untrusted content (%s, call %s)", x.pointer, cleanWord(c.cleaner(), from.Tool), from.CallID)
 }
 

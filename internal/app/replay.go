@@ -113,7 +113,7 @@ type ReplaySummary struct {
 // on each that flips or cannot be decided again, in the order of the record.
 func (rt *Runtime) Replay(ctx context.Context, since time.Time, show func(*ReplayedCall) error) (ReplaySummary, error) {
 	sum := ReplaySummary{}
-	err := rt.judgePast(ctx, since, func(j *judgedCall) error { return sum.countCall(j, show) })
+	err := rt.judgePast(ctx, since, false, func(j *judgedCall) error { return sum.countCall(j, show) })
 	return sum, err
 }
 
@@ -150,12 +150,12 @@ type judgedCall struct {
 
 // judgePast decides the calls of the record again that ended at a time or later, and
 // passes each on, in the order of the record.
-func (rt *Runtime) judgePast(ctx context.Context, since time.Time, pass func(*judgedCall) error) error {
+func (rt *Runtime) judgePast(ctx context.Context, since time.Time, trails bool, pass func(*judgedCall) error) error {
 	p := replayer{rt: rt, since: since, pass: pass, read: facts.NewMemory(), open: map[string]*pastIntent{}, callers: map[string]*pastPrincipal{}, tools: map[string]bool{}}
 	for _, tool := range rt.Registry.Tools() {
 		p.tools[tool.ID()] = true
 	}
-	for r, err := range readPast(ctx, rt.past) {
+	for r, err := range readPast(ctx, rt.past, trails) {
 		if err == nil {
 			err = p.takeRecord(ctx, r)
 		}
@@ -299,7 +299,7 @@ func (p *replayer) readUntil(ctx context.Context, e *audit.Event) (read []sallyp
 func (p *replayer) passUnfinished() error {
 	for _, id := range slices.Sorted(maps.Keys(p.open)) { // ids sort by time
 		r := pastRecord{Record: p.open[id].record}
-		if err := r.decodeCall(); err != nil {
+		if err := r.decodeCall(false); err != nil {
 			return err
 		}
 		if err := p.passUnknown(&judgedCall{event: &r.event}, "its outcome is not recorded"); err != nil {

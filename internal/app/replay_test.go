@@ -53,7 +53,7 @@ func TestWhatAReplayReadsIsWhatTheRecordSays(t *testing.T) {
 		}
 		want = append(want, describe(e.Kind, &e))
 	}
-	for r, err := range readPast(t.Context(), state) {
+	for r, err := range readPast(t.Context(), state, true) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestWhatAReplayReadsIsWhatTheRecordSays(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(got) != 3*readBatch {
 		t.Errorf("%d records, difference (-want +got):\n%s", len(got), diff)
 	}
-	for r, err := range readPast(t.Context(), state) { // one who stops early
+	for r, err := range readPast(t.Context(), state, true) { // one who stops early
 		if err != nil || r.Seq != 1 {
 			t.Errorf("the first record = %d, %v", r.Seq, err)
 		}

@@ -65,7 +65,7 @@ func (rt *Runtime) SuggestRole(ctx context.Context, name string, since time.Time
 	if err != nil {
 		return nil, err
 	}
-	if err := rt.judgePast(ctx, since, s.learnCall); err != nil {
+	if err := rt.judgePast(ctx, since, true, s.learnCall); err != nil {
 		return nil, err
 	}
 	if len(s.learnt.Tools()) == 0 {
@@ -194,7 +194,7 @@ func (s *suggester) learnCall(j *judgedCall) error {
 		return nil
 	}
 	s.out.Calls++
-	c := suggest.Call{Event: e, Whole: true, Untrusted: j.read.Untrusted}
+	c := suggest.Call{Event: e, Whole: true, Untrusted: hasReadUntrusted(j.read)}
 	switch {
 	case j.unknown != "":
 		s.out.Unknown++
@@ -302,7 +302,7 @@ func (s *suggester) proveGrants(next *Runtime, wide suggest.Wide) (held bool, er
 func (s *suggester) proveCalls(ctx context.Context, next *Runtime, wide suggest.Wide) (held bool, err error) {
 	left := s.out.Proved
 	held = true
-	err = next.judgePast(ctx, s.since, func(j *judgedCall) error {
+	err = next.judgePast(ctx, s.since, true, func(j *judgedCall) error {
 		want := replay.Allowed
 		switch {
 		case s.held.has(j.event.Seq):
@@ -351,4 +351,9 @@ func (s *seqSet) add(seq int64) {
 func (s *seqSet) has(seq int64) bool {
 	i := (seq - s.first) / 64
 	return seq >= s.first && i < int64(len(s.bits)) && s.bits[i]&(1<<(seq&63)) != 0
+}
+
+// hasReadUntrusted reports whether marks say that untrusted content was read.
+func hasReadUntrusted(marks []sallyport.FactMark) bool {
+	return slices.ContainsFunc(marks, func(m sallyport.FactMark) bool { return m.Fact == sallyport.FactUntrusted })
 }

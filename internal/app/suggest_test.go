@@ -59,7 +59,7 @@ func newTestSuggester(t *testing.T) *suggester {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := rt.judgePast(t.Context(), time.Time{}, s.learnCall); err != nil {
+	if err := rt.judgePast(t.Context(), time.Time{}, true, s.learnCall); err != nil {
 		t.Fatal(err)
 	}
 	return s
