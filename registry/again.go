@@ -35,13 +35,18 @@ func (r *Registry) DecideAgain(ctx context.Context, caller *sallyport.Caller, pa
 	}
 	switch {
 	case c.hold.why != "":
-		return replay.Verdict{Outcome: replay.Held, Step: sallyport.StepApprove, Why: c.hold.why, Source: c.role.sourceOf(c.hold.key)}
+		return c.heldVerdict(c.hold.why, c.hold.key)
 	case c.role.requiresApproval(&c.entry.tool):
-		return replay.Verdict{
-			Outcome: replay.Held, Step: sallyport.StepApprove, Why: "every call is held until a person approves it", Source: c.role.sourceOf("approvals.require"),
-		}
+		return c.heldVerdict("every call is held until a person approves it", "approvals.require")
 	}
 	return replay.Verdict{Outcome: replay.Allowed}
+}
+
+// heldVerdict returns that a person has to decide, because of a key of the role.
+func (c *call) heldVerdict(why, key string) replay.Verdict {
+	return replay.Verdict{
+		Outcome: replay.Held, Step: sallyport.StepApprove, Code: sallyport.CodeApprovalRequired, Why: why, Source: c.role.sourceOf(key),
+	}
 }
 
 // decideSteps takes the steps that may refuse the call. The verdict is empty when it may
@@ -73,7 +78,7 @@ func (c *call) refusedVerdict() replay.Verdict {
 	if c.result.Code == sallyport.CodeNotAvailable && d.Capability == "arguments" {
 		return replay.Verdict{Unknown: d.Why}
 	}
-	return replay.Verdict{Outcome: replay.Refused, Step: d.Step, Why: d.Why, Source: d.Source}
+	return replay.Verdict{Outcome: replay.Refused, Step: d.Step, Code: c.result.Code, Why: d.Why, Source: d.Source}
 }
 
 // decideFlow applies the rules about what was read before, with what the record says that

@@ -34,7 +34,7 @@ func again(g *gate, events []audit.Event) (flips, unknown []string, agreed int) 
 		switch {
 		case is.Unknown != "":
 			unknown = append(unknown, is.Unknown)
-		case is.Outcome != was.Outcome:
+		case is.Outcome != was.Outcome, is.Code != was.Code:
 			flips = append(flips, fmt.Sprintf("%s %s: %s -> %s (%s)", e.Tool, e.Args, was.Outcome, is.Outcome, is.Why))
 		default:
 			agreed++

@@ -37,12 +37,21 @@ type Verdict struct {
 	Outcome Outcome `json:"outcome,omitempty"`
 	// Step is the step that refused or held the call; empty when it is allowed.
 	Step sallyport.Step `json:"step,omitempty"`
+	// Code classifies the reason for the caller: approval_required where the call is
+	// held, whatever a person said since. It is empty when the call is allowed.
+	Code sallyport.Code `json:"code,omitempty"`
 	// Why is the reason, for the operator.
 	Why string `json:"why,omitempty"`
 	// Source is the place of the rule as file:line:column; it may be empty.
 	Source string `json:"source,omitempty"`
 	// Unknown says why the call cannot be decided again; empty when it can.
 	Unknown string `json:"unknown,omitempty"`
+}
+
+// Differs reports whether two verdicts differ in the decision, or in the code of its
+// reason.
+func (v *Verdict) Differs(other *Verdict) bool {
+	return v.Outcome != other.Outcome || v.Code != other.Code
 }
 
 // Call is a past call that is decided again.
@@ -110,7 +119,7 @@ func ReadOutcome(e *audit.Event) (v Verdict, ran bool) {
 // refusedBy returns that the step at which a call ended refused it.
 func refusedBy(e *audit.Event) Verdict {
 	d := lastRefusal(e)
-	return Verdict{Outcome: Refused, Step: e.Stage, Why: cmp.Or(d.Why, string(e.Error)), Source: d.Source}
+	return Verdict{Outcome: Refused, Step: e.Stage, Code: e.Code, Why: cmp.Or(d.Why, string(e.Error)), Source: d.Source}
 }
 
 // lastRefusal returns the decision that ended a call; the zero decision when none did.
@@ -156,12 +165,12 @@ const UnknownTask = "its session was narrowed to a task that is not kept"
 // readApprove reads an outcome of the step at which people and flow rules decide.
 func readApprove(e *audit.Event) Verdict {
 	d := lastRefusal(e)
-	v := Verdict{Outcome: Held, Step: e.Stage, Why: d.Why, Source: d.Source}
+	v := Verdict{Outcome: Held, Step: e.Stage, Code: sallyport.CodeApprovalRequired, Why: d.Why, Source: d.Source}
 	switch {
 	case e.Code == sallyport.CodeApprovalRequired, e.Code == sallyport.CodeApprovalDenied:
 		return v
 	case e.Code == sallyport.CodePermissionDenied && d.Source != "":
-		v.Outcome = Refused
+		v.Outcome, v.Code = Refused, e.Code
 		return v
 	}
 	return Verdict{Unknown: "it ended before it was decided"}
@@ -171,7 +180,7 @@ func readApprove(e *audit.Event) Verdict {
 func readAllowed(e *audit.Event) Verdict {
 	for i := range e.Decisions {
 		if d := &e.Decisions[i]; d.Step == sallyport.StepApprove && d.Allowed && d.Why != "" {
-			return Verdict{Outcome: Held, Step: d.Step, Why: d.Why, Source: d.Source}
+			return Verdict{Outcome: Held, Step: d.Step, Code: sallyport.CodeApprovalRequired, Why: d.Why, Source: d.Source}
 		}
 	}
 	return Verdict{Outcome: Allowed}

@@ -65,6 +65,10 @@ func TestReadOutcome(t *testing.T) {
 			if v.Outcome != tt.want || ran != tt.ran || (v.Unknown == "") != (tt.want != "") {
 				t.Errorf("ReadOutcome() = %+v, %v, want %q, %v", v, ran, tt.want, tt.ran)
 			}
+			code := map[replay.Outcome]sallyport.Code{replay.Held: required, replay.Refused: tt.e.Code}[v.Outcome]
+			if v.Code != code {
+				t.Errorf("ReadOutcome() has the code %q, want %q", v.Code, code)
+			}
 		})
 	}
 }
@@ -99,6 +103,23 @@ func TestAddRead(t *testing.T) {
 		}
 		if more := replay.AddRead(replay.AddRead(nil, &e), &e); len(more) > 2 {
 			t.Errorf("AddRead(%s) twice = %+v", why, more)
+		}
+	}
+}
+
+func TestAnotherReasonIsADifference(t *testing.T) {
+	t.Parallel()
+	refused := replay.Verdict{Outcome: replay.Refused, Code: sallyport.CodePermissionDenied, Why: "a"}
+	for _, tt := range []struct {
+		other replay.Verdict
+		want  bool
+	}{
+		{replay.Verdict{Outcome: replay.Refused, Code: sallyport.CodePermissionDenied, Why: "b"}, false},
+		{replay.Verdict{Outcome: replay.Refused, Code: sallyport.CodeNotAvailable, Why: "a"}, true},
+		{replay.Verdict{Outcome: replay.Held, Code: sallyport.CodePermissionDenied, Why: "a"}, true},
+	} {
+		if got := refused.Differs(&tt.other); got != tt.want {
+			t.Errorf("Differs(%+v) = %v, want %v", tt.other, got, tt.want)
 		}
 	}
 }
