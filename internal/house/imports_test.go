@@ -35,7 +35,7 @@ var layers = map[string]layer{
 	"internal/audittest":   mechanism,
 	"internal/secretstore": mechanism,
 	"internal/lock":        mechanism, "internal/modelformat": mechanism, "internal/ceiling": mechanism, "internal/task": mechanism, "internal/replay": mechanism,
-	"internal/suggest": mechanism,
+	"internal/suggest": mechanism, "internal/shadow": mechanism,
 }
 
 type pkg struct {
