@@ -86,7 +86,7 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 		return nil, err
 	}
 	t.Registry, err = registry.New(backends, &registry.Options{
-		Recorder: tellingRecorder{rt.log, rt}, Limiter: rt.counters, Approvals: &announcingQueue{ApprovalQueue: rt.Approvals, g: rt}, PersonConnected: rt.personConnected,
+		Recorder: tellingRecorder{rt.log, rt, c.Digest}, Limiter: rt.counters, Approvals: &announcingQueue{ApprovalQueue: rt.Approvals, g: rt}, PersonConnected: rt.personConnected,
 		UseApprovalRule: rt.Rules.Use,
 		Switches:        rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
 		Facts: rt.State.Facts(), FactsInRecords: true, Conversations: rt.conversations, Known: sets, Sums: rt.sums,

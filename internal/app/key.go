@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/sallyport/sallyport/audit"
 )
@@ -50,12 +51,21 @@ func (rt *Runtime) loadKey(ctx context.Context) (audit.Key, error) {
 	return audit.LoadKey(rt.KeyPath())
 }
 
+// followedFiles returns the files of the configuration, and of a second one that is
+// judged beside it.
+func (rt *Runtime) followedFiles() []string {
+	if rt.shadow == nil {
+		return rt.ConfigFiles
+	}
+	return append(slices.Clone(rt.ConfigFiles), rt.shadow.path)
+}
+
 // ownFiles returns the files that no tool may reach: configuration, state, key,
 // secrets and what opens them. The list includes the names at which a later command would look
 // for its configuration, even while no file has them: a tool that wrote one
 // would set its own ceiling.
 func (rt *Runtime) ownFiles(dir string) []string {
-	own := append([]string{rt.Env.identityPath()}, rt.ConfigFiles...)
+	own := append([]string{rt.Env.identityPath()}, rt.followedFiles()...)
 	for _, folder := range []string{dir, rt.Config.Dir, rt.Config.Workspace} {
 		if folder != "" {
 			own = append(own, filepath.Join(folder, ConfigName), filepath.Join(folder, LockName), filepath.Join(folder, StateDir))

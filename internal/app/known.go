@@ -39,12 +39,12 @@ func (rt *Runtime) newKnownSets(c *config.Config) (*known.Sets, error) {
 // grown returns what says by which values sets grew: now, or at the time of the call that
 // is decided again.
 func (rt *Runtime) grown() known.Grown {
-	growth := known.NewGrowth(cmp.Or[store.Settings](rt.trusted, rt.Settings), nil)
 	if rt.past == nil {
-		return growth.Values
+		return known.NewGrowth(cmp.Or[store.Settings](rt.trusted, rt.Settings), nil).Values
 	}
+	rt.past.lookAgain()
 	return func(ctx context.Context, set string) (*known.Values, error) {
-		return growth.ValuesAt(ctx, set, rt.past.now)
+		return rt.past.growth.ValuesAt(ctx, set, rt.past.now)
 	}
 }
 

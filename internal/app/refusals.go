@@ -14,7 +14,8 @@ import (
 // refused call pass. The model is told no rule and no change.
 type tellingRecorder struct {
 	*audit.Log
-	g *Runtime
+	g      *Runtime
+	config string // the fingerprint of the configuration that decides
 }
 
 // maxTold bounds the refusals of one call that are told; the record has them all.
@@ -33,6 +34,9 @@ func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
 		}
 		fmt.Fprintf(r.g.Env.Stderr, "sallyport: refused: %s: %s; to allow it: %s%s; more: %s\n",
 			what, text.PrintableLine(d.Why), text.PrintableLine(d.Fix), at, r.g.CommandLine("explain --call "+e.CallID))
+	}
+	if s := r.g.shadow; s != nil && e.Kind == audit.KindOutcome {
+		return s.recordOutcome(e.CallID, r.config, func() error { return r.Log.Record(ctx, e) })
 	}
 	return r.Log.Record(ctx, e)
 }

@@ -235,7 +235,7 @@ func (f *configFollower) readFingerprint() (string, error) {
 
 // findReplaced returns the followed files that another program has replaced.
 func (f *configFollower) findReplaced() []string {
-	return f.own.findReplaced(append(slices.Clone(f.g.ConfigFiles), f.g.Servers.Pins.Path))
+	return f.own.findReplaced(append(slices.Clone(f.g.followedFiles()), f.g.Servers.Pins.Path))
 }
 
 func (f *configFollower) closeFiles() { f.own.close() }

@@ -19,6 +19,7 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/facts"
+	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/internal/replay"
 	"github.com/sallyport/sallyport/store"
 )
@@ -28,7 +29,12 @@ type pastState struct {
 	store.State
 	now   time.Time
 	tasks *conversation.Memory
+	// growth is what sets grew by, up to the last look.
+	growth *known.Growth
 }
+
+// lookAgain forgets what was read of the state, so that what was changed since counts.
+func (p *pastState) lookAgain() { p.growth = known.NewGrowth(p.Settings(), nil) }
 
 // clock returns the clock of the past, nil for that of the present.
 func (p *pastState) clock() func() time.Time {
@@ -63,6 +69,12 @@ func (rt *Runtime) openPastOf(ctx context.Context, s config.State) error {
 		return err
 	}
 	rt.closers = append(rt.closers, state.Close)
+	return rt.usePast(ctx, state)
+}
+
+// usePast takes the record and the principals of a state, which stays the caller's, and
+// for everything else a state that ends with the runtime.
+func (rt *Runtime) usePast(ctx context.Context, state store.State) error {
 	tasks, err := state.KV(ctx, taskScope)
 	if err != nil {
 		return err
@@ -208,8 +220,7 @@ func (p *replayer) takeRecord(ctx context.Context, r *pastRecord) error {
 		if err := p.decideOutcome(ctx, e); err != nil {
 			return err
 		}
-		delete(p.open, e.CallID)
-		return p.noteBrought(ctx, e)
+		return p.endCall(ctx, e)
 	case audit.KindChange:
 		if name, ok := strings.CutPrefix(string(e.Change.Target), "principal "); ok && e.Change.Action == audit.ActionForget {
 			_, err := p.read.Forget(ctx, name)
@@ -217,6 +228,12 @@ func (p *replayer) takeRecord(ctx context.Context, r *pastRecord) error {
 		}
 	}
 	return nil
+}
+
+// endCall notes what a call brought that has ended.
+func (p *replayer) endCall(ctx context.Context, e *audit.Event) error {
+	delete(p.open, e.CallID)
+	return p.noteBrought(ctx, e)
 }
 
 // sessionOf returns the caller's session of a recorded call; empty when it had none.

@@ -95,13 +95,18 @@ func (p *pastRecord) decode(trails bool) {
 		if p.event.Brought = p.FindBrought(); p.event.Brought == nil {
 			p.err = p.decodeCall(trails)
 		} else {
-			p.event.Kind, p.event.Time, p.event.CallID, p.event.Principal = p.Kind, p.at(), p.Call, p.Principal
+			p.fillEvent()
 		}
 	case p.Kind == audit.KindOutcome:
 		p.err = p.decodeCall(trails)
 	case p.Kind == audit.KindChange:
 		p.event, p.err = p.Event()
 	}
+}
+
+// fillEvent fills in what is known of a call without its body.
+func (p *pastRecord) fillEvent() {
+	p.event.Kind, p.event.Time, p.event.CallID, p.event.Principal = p.Kind, p.at(), p.Call, p.Principal
 }
 
 // at returns when it happened.

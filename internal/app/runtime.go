@@ -44,6 +44,8 @@ type Runtime struct {
 	// Logger receives what an operator may want to know; nil discards it.
 	Logger *slog.Logger
 
+	shadow *serverShadow // judges the calls of a server, too; nil without one
+
 	past *pastState // whose calls are decided again; nil in every other command
 
 	// State holds everything that outlives a command.

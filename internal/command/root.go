@@ -196,7 +196,7 @@ allow, and every call is recorded.`,
 	root.AddCommand(
 		initCommand(env, f), serveCommand(env, f), connectCommand(env, f),
 		callCommand(env, f), batchCommand(env, f), toolsCommand(env, f),
-		checkCommand(env, f), schemaCommand(env), doctorCommand(env, f), explainCommand(env, f), replayCommand(env, f), suggestCommand(env, f), observeCommand(env, f), auditCommand(env, f),
+		checkCommand(env, f), schemaCommand(env), doctorCommand(env, f), explainCommand(env, f), replayCommand(env, f), suggestCommand(env, f), shadowCommand(env, f), observeCommand(env, f), auditCommand(env, f),
 		principalsCommand(env, f), reachCommand(env, f), importCommand(env, f),
 		approvalsCommand(env, f), knownCommand(env, f), pendingCommand(env, f), lockCommand(env, f), diffCommand(env, f), approveCommand(),
 		grantCommand(env, f, false), grantCommand(env, f, true),

@@ -31,7 +31,7 @@ const defaultListen = "127.0.0.1:7331"
 // serveFlags holds the flags of serve.
 type serveFlags struct {
 	stdio, strict, newToken, json bool
-	listen, personality           string
+	listen, personality, shadow   string
 	hosts                         []string
 }
 
@@ -44,9 +44,14 @@ func serveCommand(env *environment, f *flags) *cobra.Command {
 bearer token, or stdio with --stdio. The token of the local user is made at the
 first start, printed once and kept as a hash; --new-token replaces it. Other
 callers have their own tokens: see principals. A changed configuration takes
-effect at once. If it has faults, the last good one stays in force.`,
+effect at once. If it has faults, the last good one stays in force.
+
+With --shadow, a second configuration in the same folder is judged beside the one in
+force: each call is decided again under it, after the answer, and what would have
+been decided otherwise is recorded and counted. See shadow and promote.`,
 		Example: `  sallyport serve
   sallyport serve --listen 127.0.0.1:8080 --personality researcher
+  sallyport serve --shadow new.yaml
   sallyport serve --stdio`,
 		Args:    cobra.NoArgs,
 		PreRunE: func(*cobra.Command, []string) error { return checkHosts(s.hosts) },
@@ -58,7 +63,10 @@ effect at once. If it has faults, the last good one stays in force.`,
 			// to be recorded; the signal would end the process first.
 			signal.Ignore(syscall.SIGPIPE)
 			s.json, env.Repeat = f.json, "" // it asks slow servers again itself
-			return withRuntime(cmd.Context(), env, f, app.OpenForCalls, func(rt *app.Runtime) error {
+			open := func(ctx context.Context, e *app.Environment, paths []string) (*app.Runtime, error) {
+				return app.OpenForServing(ctx, e, paths, s.shadow)
+			}
+			return withRuntime(cmd.Context(), env, f, open, func(rt *app.Runtime) error {
 				return runServer(cmd.Context(), rt, env, &s)
 			})
 		},
@@ -67,6 +75,7 @@ effect at once. If it has faults, the last good one stays in force.`,
 	cmd.Flags().StringVar(&s.listen, "listen", defaultListen, "listen at this `HOST:PORT`")
 	cmd.Flags().StringArrayVar(&s.hosts, "host", nil, "accept requests for this `HOST:PORT` too; may be repeated")
 	cmd.Flags().StringVar(&s.personality, "personality", "", "the `ROLE` of callers that may use it (default: the only role, or the one named default)")
+	cmd.Flags().StringVar(&s.shadow, "shadow", "", "judge each call under this configuration `FILE` too, which decides nothing")
 	cmd.Flags().BoolVar(&s.strict, "strict", false, "refuse to start when a tool does not fit its personality or an MCP server does not answer")
 	cmd.Flags().BoolVar(&s.newToken, "new-token", false, "replace the bearer token and print the new one")
 	return cmd
@@ -115,6 +124,11 @@ func runServer(ctx context.Context, rt *app.Runtime, env *environment, s *serveF
 		return err
 	}
 	l.SetListener(server.ListChanged)
+	stopShadow, err := rt.StartShadow(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopShadow()
 	renewing, stop := context.WithCancel(ctx)
 	var renewal sync.WaitGroup
 	renewal.Go(func() { rt.RenewPlaces(renewing, l) })

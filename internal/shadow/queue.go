@@ -21,7 +21,7 @@ type Queue struct {
 
 	mu      sync.Mutex
 	waiting map[string]waitingCall
-	dropped int
+	dropped map[string]int // by the configuration that decided
 }
 
 // waitingCall is a call of which the outcome is in the record, or about to be.
@@ -32,7 +32,7 @@ type waitingCall struct {
 
 // NewQueue returns an empty queue of at most so many calls.
 func NewQueue(most int) *Queue {
-	return &Queue{most: most, wake: make(chan struct{}, 1), waiting: map[string]waitingCall{}}
+	return &Queue{most: most, wake: make(chan struct{}, 1), waiting: map[string]waitingCall{}, dropped: map[string]int{}}
 }
 
 // Add adds a call that was decided under the configuration with a fingerprint. Call it
@@ -41,7 +41,7 @@ func (q *Queue) Add(id, config string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.waiting) >= q.most {
-		q.dropped++
+		q.dropped[config]++
 		return
 	}
 	q.waiting[id] = waitingCall{config: config}
@@ -55,8 +55,7 @@ func (q *Queue) Confirm(id string, kept bool) {
 		c.recorded = true
 		q.waiting[id] = c
 	} else if ok {
-		delete(q.waiting, id)
-		q.dropped++
+		q.drop(id, c)
 	}
 	q.mu.Unlock()
 	select {
@@ -104,28 +103,32 @@ func (q *Queue) Drop(ids []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, id := range ids {
-		if _, ok := q.waiting[id]; ok {
-			delete(q.waiting, id)
-			q.dropped++
+		if c, ok := q.waiting[id]; ok {
+			q.drop(id, c)
 		}
 	}
 }
 
-// TakeDropped returns how many calls were dropped since it was last called.
-func (q *Queue) TakeDropped() (n int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	n, q.dropped = q.dropped, 0
-	return n
+func (q *Queue) drop(id string, c waitingCall) {
+	delete(q.waiting, id)
+	q.dropped[c.config]++
 }
 
-// DropAll drops what waits, and returns how many calls were dropped in all since
-// [Queue.TakeDropped]: nothing is judged any more.
-func (q *Queue) DropAll() (n int) {
+// DropAll drops everything that waits: nothing is judged any more.
+func (q *Queue) DropAll() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n = q.dropped + len(q.waiting)
-	q.dropped = 0
-	clear(q.waiting)
+	for id, c := range q.waiting {
+		q.drop(id, c)
+	}
+}
+
+// TakeDropped returns how many calls were dropped since it was last called, by the
+// fingerprints of the configurations that decided them.
+func (q *Queue) TakeDropped() map[string]int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := q.dropped
+	q.dropped = map[string]int{}
 	return n
 }

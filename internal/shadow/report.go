@@ -30,11 +30,11 @@ type Report struct {
 	InForce string `json:"in_force"`
 	// File is where the file of the shadow was when it was judged last.
 	File string `json:"file"`
-	// Since is when a server first judged the one beside the other, Begun when one
-	// last began to.
+	// Since is when a server began to judge the one beside the other, Updated when one
+	// last counted something.
 	Since time.Time `json:"since"`
-	// Begun is when a server last began to judge it.
-	Begun time.Time `json:"begun"`
+	// Updated is when a server last counted something.
+	Updated time.Time `json:"updated"`
 	// Last is when the last call ended that was judged.
 	Last time.Time `json:"last,omitzero"`
 	// Same is the number of calls with the same verdict, Flips that of those with
@@ -124,11 +124,16 @@ func (g *Group) kind() [7]string {
 	}
 }
 
-// merge adds what another report of the same configuration counted.
-func (r *Report) merge(o *Report) {
-	r.File = cmp.Or(o.File, r.File)
-	r.Begun, r.Last = latest(r.Begun, o.Begun), latest(r.Last, o.Last)
+// AddCounts adds the numbers of another report, without its groups.
+func (r *Report) AddCounts(o *Report) {
 	r.Same, r.Flips, r.NotReplayable, r.NotJudged = r.Same+o.Same, r.Flips+o.Flips, r.NotReplayable+o.NotReplayable, r.NotJudged+o.NotJudged
+}
+
+// merge adds what another report of the same configurations counted.
+func (r *Report) merge(o *Report) {
+	r.AddCounts(o)
+	r.File = cmp.Or(o.File, r.File)
+	r.Updated, r.Last = latest(r.Updated, o.Updated), latest(r.Last, o.Last)
 	r.Others += o.Others
 	for _, g := range o.Groups {
 		r.addGroup(g)
