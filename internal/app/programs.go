@@ -147,7 +147,7 @@ func (t *Deployment) writtenProgram(env *Environment, part *config.Part, kind st
 	w := &WrittenProgram{Kind: kind, Name: part.ID, part: part, absent: true}
 	for _, f := range t.programFiles(part, argv, vars) {
 		w.paths = append(w.paths, f.path)
-		by := t.findWriter(f.path)
+		by := t.FindWriter(f.path)
 		if by == "" || !w.absent || process != nil && runsFrom(process.ExecFrom, vars, f.path) {
 			continue
 		}
@@ -160,9 +160,9 @@ func (t *Deployment) writtenProgram(env *Environment, part *config.Part, kind st
 	return w
 }
 
-// findWriter names the personality that may write a file or the file to which its
+// FindWriter names the personality that may write a file or the file to which its
 // name leads.
-func (t *Deployment) findWriter(path string) string {
+func (t *Deployment) FindWriter(path string) string {
 	table := t.places.Table()
 	if by := table.Writer(table.Place(path).Path); by != "" {
 		return by

@@ -261,11 +261,20 @@ func (f *configFollower) closeWhenIdle(t *Deployment, idle <-chan struct{}) {
 	})
 }
 
-// refuseRestartKeys refuses changes that a running server cannot make: where the state
-// lies, what children see, and what the deny floor covers.
+// refuseRestartKeys refuses changes that a running server cannot make.
 func (rt *Runtime) refuseRestartKeys(c *config.Config) error {
+	keys := rt.RestartKeys(c)
+	if len(keys) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: this change needs a restart of the server; nothing of the new configuration is in force", strings.Join(keys, ", "))
+}
+
+// RestartKeys returns the keys in which a configuration differs and that a running server
+// does not change: where the state lies, what children see, and what the deny floor
+// covers.
+func (rt *Runtime) RestartKeys(c *config.Config) (keys []string) {
 	was := rt.Config
-	var keys []string
 	for _, k := range []struct {
 		key  string
 		same bool
@@ -283,10 +292,7 @@ func (rt *Runtime) refuseRestartKeys(c *config.Config) error {
 			keys = append(keys, k.key)
 		}
 	}
-	if len(keys) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s: this change needs a restart of the server; nothing of the new configuration is in force", strings.Join(keys, ", "))
+	return keys
 }
 
 // sameIssuer compares the settings of an issuer that a server reads at its

@@ -33,7 +33,7 @@ func (rt *Runtime) openProgram(t *Deployment, index int, argv []string) (*secret
 	return secretstore.NewProgram(argv, secretstore.ProgramOptions{
 		Runner: t.plain, Env: programEnvironment(rt.Env.Pairs(), t.Config),
 		Check: func(path string) error {
-			if by := t.findWriter(path); by != "" {
+			if by := t.FindWriter(path); by != "" {
 				return writableError(path, by)
 			}
 			if err := t.checkUnwritten(rt.Env, argv); err != nil {
@@ -54,7 +54,7 @@ func (t *Deployment) checkUnwritten(env *Environment, argv []string) error {
 	vars := env.pathVariables(t.Config)
 	vars["workspace"], vars["self"] = t.Config.Workspace, t.Config.Dir
 	for _, f := range t.programFiles(&config.Part{Dir: t.Config.Dir}, argv, vars) {
-		if by := t.findWriter(f.path); by != "" {
+		if by := t.FindWriter(f.path); by != "" {
 			return writableError(f.path, by)
 		}
 	}

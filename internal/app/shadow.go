@@ -30,7 +30,7 @@ type serverShadow struct {
 	rt    *Runtime // of the server
 	name  string   // of the second configuration, as the user wrote it
 	path  string
-	dir   string   // in which the one in force lies
+	dir   string // in which the one in force lies
 	queue *shadow.Queue
 
 	// The worker owns what follows.
