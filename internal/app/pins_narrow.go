@@ -46,6 +46,14 @@ func (l *ServerLaunch) Capabilities() (c sallyport.Capabilities, filesStand bool
 	return l.mounted.Launch().Capabilities, l.filesStand
 }
 
+// StartsLike reports whether two declarations of a server start the same, whatever it may
+// touch.
+func (l *ServerLaunch) StartsLike(o *ServerLaunch) bool {
+	a, b := l.declared.Launch(), o.declared.Launch()
+	a.Capabilities, b.Capabilities = sallyport.Capabilities{}, sallyport.Capabilities{}
+	return a.Digest() == b.Digest()
+}
+
 // filesStand reports whether the files that a server declares stand in some role.
 func (t *Deployment) filesStand(s *upstream.Server) bool {
 	fs := s.Capabilities.FSReach

@@ -83,7 +83,7 @@ func (rt *Runtime) StartShadow(ctx context.Context) (stop func(), err error) {
 
 // loadShadow loads the second configuration and takes it in place of the one before.
 func (s *serverShadow) loadShadow(ctx context.Context, inForce string) error {
-	if err := checkBeside(s.path, s.dir); err != nil {
+	if err := CheckBeside(s.path, s.dir); err != nil {
 		return err
 	}
 	next, err := s.openJudge(ctx)
@@ -102,8 +102,9 @@ func (s *serverShadow) loadShadow(ctx context.Context, inForce string) error {
 	return nil
 }
 
-// checkBeside refuses a configuration in another folder than the one in force.
-func checkBeside(path, dir string) error {
+// CheckBeside refuses a configuration in another folder than the one in force: what it
+// names by relative paths, and the lock file, would be others.
+func CheckBeside(path, dir string) error {
 	is, err := os.Stat(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("%s: cannot be read: %s", path, fsx.Reason(err))

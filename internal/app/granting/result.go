@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/onestep"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
@@ -64,32 +65,18 @@ func (p *planner) listKept() (list []string) {
 	return list
 }
 
-// changeLock adds the lock file to a plan when the server is pinned. What differs
-// from the pin for another reason has to be accepted first.
+// changeLock adds the lock file to a plan when the server is pinned.
 func (p *planner) changeLock(plan *Plan, next *app.Runtime) error {
 	pins := p.rt.Servers.Pins
-	if _, pinned := pins.PinnedServer(p.target.name); !pinned {
-		return nil
-	}
-	if why := pins.CheckDeclared(p.target.name); why != "" {
-		return fmt.Errorf("the declaration of %s is not what is pinned: %s. Look at it first: %s", p.target.name, why, p.rt.ShortCommand("lock accept "+p.target.name))
-	}
-	now, stand := next.Servers.Pins.Servers[p.target.name].Capabilities()
-	file, err := pins.File.WithCapabilities(p.target.name, now, stand)
-	if err != nil {
+	file, err := pinDeclared(p.rt, next, pins.File, p.target.name)
+	if err != nil || file == pins.File {
 		return err
 	}
-	is, err := file.Bytes()
-	if err != nil {
-		return err
-	}
-	old, err := os.ReadFile(pins.Path)
-	if err != nil {
-		return err
-	}
-	change := onestep.Change{Path: pins.Path, Old: old, New: is}
+	change, err := lockChange(pins, file)
 	switch {
-	case string(old) == string(is):
+	case err != nil:
+		return err
+	case string(change.Old) == string(change.New):
 	case plan.revoke:
 		plan.files = append(plan.files, change)
 	default:
@@ -98,4 +85,29 @@ func (p *planner) changeLock(plan *Plan, next *app.Runtime) error {
 		plan.files = append([]onestep.Change{change}, plan.files...)
 	}
 	return nil
+}
+
+// pinDeclared returns a lock file with what a server may touch as the next configuration
+// declares it, or the file itself when the server is not pinned. What differs from the
+// pin for another reason has to be accepted first.
+func pinDeclared(rt, next *app.Runtime, file *lock.File, server string) (*lock.File, error) {
+	pins := rt.Servers.Pins
+	if _, pinned := pins.PinnedServer(server); !pinned {
+		return file, nil
+	}
+	if why := pins.CheckDeclared(server); why != "" {
+		return nil, fmt.Errorf("the declaration of %s is not what is pinned: %s. Look at it first: %s", server, why, rt.ShortCommand("lock accept "+server))
+	}
+	now, stand := next.Servers.Pins.Servers[server].Capabilities()
+	return file.WithCapabilities(server, now, stand)
+}
+
+// lockChange returns the change of the lock file to another text.
+func lockChange(pins *app.LockPins, file *lock.File) (c onestep.Change, err error) {
+	c.Path = pins.Path
+	if c.New, err = file.Bytes(); err != nil {
+		return c, err
+	}
+	c.Old, err = os.ReadFile(pins.Path)
+	return c, err
 }
