@@ -199,7 +199,7 @@ allow, and every call is recorded.`,
 		checkCommand(env, f), schemaCommand(env), doctorCommand(env, f), explainCommand(env, f), replayCommand(env, f), suggestCommand(env, f), shadowCommand(env, f), observeCommand(env, f), auditCommand(env, f),
 		principalsCommand(env, f), reachCommand(env, f), importCommand(env, f),
 		approvalsCommand(env, f), knownCommand(env, f), pendingCommand(env, f), lockCommand(env, f), diffCommand(env, f), approveCommand(),
-		grantCommand(env, f, false), grantCommand(env, f, true),
+		grantCommand(env, f, false), grantCommand(env, f, true), promoteCommand(env, f),
 		secretsCommand(env, f), loginCommand(env, f), logoutCommand(env, f), versionCommand(env, f),
 	)
 	completeNames(root, env, f)

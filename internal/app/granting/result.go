@@ -23,12 +23,7 @@ func (p *planner) loadResult(plan *Plan, texts map[string][]byte) (err error) {
 		return fmt.Errorf("the result would not load, so that nothing was changed: %w", err)
 	}
 	defer func() { err = errors.Join(err, next.Close()) }()
-	known := app.CollectMisfits(p.rt)
-	for _, m := range app.CollectMisfits(next) {
-		if !slices.ContainsFunc(known, func(k registry.Fault) bool { return k.String() == m.String() }) {
-			plan.Warnings = append(plan.Warnings, "misfit "+m.String())
-		}
-	}
+	plan.Warnings = append(plan.Warnings, newMisfits(p.rt, next)...)
 	if plan.revoke && p.target.kind != targetRole {
 		plan.Warnings = append(plan.Warnings, p.listKept()...)
 	}
@@ -44,6 +39,17 @@ func (p *planner) loadResult(plan *Plan, texts map[string][]byte) (err error) {
 		plan.Difference += differenceOf(f)
 	}
 	return nil
+}
+
+// newMisfits lists the tools that do not fit their roles any more.
+func newMisfits(rt, next *app.Runtime) (list []string) {
+	known := app.CollectMisfits(rt)
+	for _, m := range app.CollectMisfits(next) {
+		if !slices.ContainsFunc(known, func(k registry.Fault) bool { return k.String() == m.String() }) {
+			list = append(list, "misfit "+m.String())
+		}
+	}
+	return list
 }
 
 // listKept says which roles go on listing what is taken off a declaration: a grant for
