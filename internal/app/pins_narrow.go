@@ -40,18 +40,27 @@ func (p *LockPins) CheckDeclared(server string) (why string) {
 	return p.checkLaunch(server, &now)
 }
 
+// CheckCommand returns the reason why a pinned server is not started by the command that
+// is declared now; empty when it is. It looks at the declaration alone, not at what it may
+// touch, nor at the files that run.
+func (p *LockPins) CheckCommand(server string) (why string) {
+	l, was := p.Servers[server], p.PinnedServers()[server]
+	if l == nil {
+		return "it is not declared"
+	}
+	if l.Why != "" {
+		return l.Why
+	}
+	now := l.declared.Launch()
+	now.Capabilities, now.FilesStand, now.Dir = was.Capabilities, was.FilesStand, l.declared.Dir
+	now.Binary, now.Programs, now.Package = was.Binary, was.Programs, was.Package
+	return p.checkLaunch(server, &now)
+}
+
 // Capabilities returns what a server may touch as it is declared now, and whether the
 // declared files stand in some role.
 func (l *ServerLaunch) Capabilities() (c sallyport.Capabilities, filesStand bool) {
 	return l.mounted.Launch().Capabilities, l.filesStand
-}
-
-// StartsLike reports whether two declarations of a server start the same, whatever it may
-// touch.
-func (l *ServerLaunch) StartsLike(o *ServerLaunch) bool {
-	a, b := l.declared.Launch(), o.declared.Launch()
-	a.Capabilities, b.Capabilities = sallyport.Capabilities{}, sallyport.Capabilities{}
-	return a.Digest() == b.Digest()
 }
 
 // filesStand reports whether the files that a server declares stand in some role.

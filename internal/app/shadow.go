@@ -91,6 +91,7 @@ func (s *serverShadow) loadShadow(ctx context.Context, inForce string) error {
 		return err
 	}
 	if s.judge != nil {
+		s.judgeCalls(ctx) // what was decided before is judged under the text before
 		s.writeCounts(ctx)
 		if err := s.judge.Close(); err != nil {
 			s.rt.Logger.Warn("the shadow before could not be closed", "error", err)

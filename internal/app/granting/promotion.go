@@ -173,13 +173,12 @@ func (p *Promotion) findWarnings(rt, next *app.Runtime) {
 	p.Warnings = append(p.Warnings, newMisfits(rt, next)...)
 	for i := range next.Servers.Declared {
 		name := next.Servers.Declared[i].Name
-		was, is := rt.Servers.Pins.Servers[name], next.Servers.Pins.Servers[name]
 		_, pinned := rt.Servers.Pins.PinnedServer(name)
 		switch {
 		case rt.Servers.Pins.File == nil:
 		case !pinned:
 			p.Warnings = append(p.Warnings, "the MCP server "+name+" is not pinned, and is not started before: "+rt.ShortCommand("lock"))
-		case was == nil && next.Servers.Pins.CheckDeclared(name) != "", was != nil && !was.StartsLike(is):
+		case next.Servers.Pins.CheckCommand(name) != "", rt.Servers.Pins.Servers[name] == nil && next.Servers.Pins.CheckDeclared(name) != "":
 			p.Warnings = append(p.Warnings, "the MCP server "+name+" is not as it is pinned, and is not started before: "+rt.ShortCommand("lock accept "+name))
 		}
 	}
