@@ -163,10 +163,8 @@ type judgedCall struct {
 // judgePast decides the calls of the record again that ended at a time or later, and
 // passes each on, in the order of the record.
 func (rt *Runtime) judgePast(ctx context.Context, since time.Time, trails bool, pass func(*judgedCall) error) error {
-	p := replayer{rt: rt, since: since, pass: pass, read: facts.NewMemory(), open: map[string]*pastIntent{}, callers: map[string]*pastPrincipal{}, tools: map[string]bool{}}
-	for _, tool := range rt.Registry.Tools() {
-		p.tools[tool.ID()] = true
-	}
+	p := newReplayer(rt, pass)
+	p.since = since
 	for r, err := range readPast(ctx, rt.past, trails) {
 		if err == nil {
 			err = p.takeRecord(ctx, r)
@@ -200,6 +198,15 @@ type pastIntent struct {
 type pastPrincipal struct {
 	sallyport.Principal
 	unknown string
+}
+
+// newReplayer returns one that passes on each call that is decided again.
+func newReplayer(rt *Runtime, pass func(*judgedCall) error) *replayer {
+	p := &replayer{rt: rt, pass: pass, read: facts.NewMemory(), open: map[string]*pastIntent{}, callers: map[string]*pastPrincipal{}, tools: map[string]bool{}}
+	for _, tool := range rt.Registry.Tools() {
+		p.tools[tool.ID()] = true
+	}
+	return p
 }
 
 func (p *replayer) takeRecord(ctx context.Context, r *pastRecord) error {

@@ -9,7 +9,6 @@ import (
 	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/replay"
 	"github.com/sallyport/sallyport/internal/text"
-	"github.com/sallyport/sallyport/output"
 )
 
 // actionFlip: a shadow decided otherwise about a call. The target is the fingerprint of
@@ -53,7 +52,7 @@ func (s *serverShadow) judgeCalls(ctx context.Context) {
 	if j.replayer == nil {
 		j.replayer = newReplayer(j.Runtime, nil)
 	}
-	j.replayer.report = func(c *ReplayedCall) error { s.noteCall(ctx, c); return nil }
+	j.replayer.pass = func(c *judgedCall) error { s.noteCall(ctx, c); return nil }
 	clear(j.replayer.callers) // one may have been revoked since
 	for {
 		batch, err := j.readBatch(ctx, s.rt.State)
@@ -104,40 +103,41 @@ func (j *shadowJudge) takeRecord(ctx context.Context, r *pastRecord, waits bool)
 		r.event.Brought = r.FindBrought()
 		return j.replayer.endCall(ctx, &r.event)
 	}
-	if r.decode(); r.err != nil {
+	if r.decode(false); r.err != nil {
 		return r.err
 	}
 	return j.replayer.takeRecord(ctx, r)
 }
 
 // noteCall counts a call that waits, and records a flip.
-func (s *serverShadow) noteCall(ctx context.Context, c *ReplayedCall) {
-	inForce, ok := s.queue.Take(c.CallID)
+func (s *serverShadow) noteCall(ctx context.Context, c *judgedCall) {
+	e := c.event
+	inForce, ok := s.queue.Take(e.CallID)
 	if !ok {
 		return
 	}
 	r := s.reportFor(inForce)
 	switch {
-	case c.Unknown != "":
+	case c.unknown != "":
 		r.NotReplayable++
-	case !c.Was.Differs(c.Is):
-		r.NoteSame(c.Time)
+	case c.is.Outcome == "" || !c.was.Differs(&c.is):
+		r.NoteSame(e.Time)
 	default:
 		if err := s.recordFlip(ctx, c, inForce); err != nil {
-			s.rt.Logger.Warn("a flip is not recorded, and does not count as judged", "call", c.CallID, "error", err)
+			s.rt.Logger.Warn("a flip is not recorded, and does not count as judged", "call", e.CallID, "error", err)
 			r.NotJudged++
 			return
 		}
-		r.NoteFlip(c.Tool, c.CallID, c.Time, c.Was, c.Is)
+		r.NoteFlip(string(e.Tool), e.CallID, e.Time, &c.was, &c.is)
 	}
 }
 
 // recordFlip records that the shadow decides otherwise about a call. The record of the
 // call has the arguments.
-func (s *serverShadow) recordFlip(ctx context.Context, c *ReplayedCall, inForce string) error {
-	clean := output.Plain()
-	e := ChangeEvent(actionFlip, s.judge.Config.Digest, fmt.Sprintf("was %s; would be %s; decided under %s", describeVerdict(c.Was), describeVerdict(c.Is), inForce))
-	e.Kind, e.CallID, e.Tool, e.Principal, e.Personality = audit.KindChange, c.CallID, clean.Text(c.Tool), c.Principal, clean.Text(c.Personality)
+func (s *serverShadow) recordFlip(ctx context.Context, c *judgedCall, inForce string) error {
+	past := c.event
+	e := ChangeEvent(actionFlip, s.judge.Config.Digest, fmt.Sprintf("was %s; would be %s; decided under %s", describeVerdict(&c.was), describeVerdict(&c.is), inForce))
+	e.Kind, e.CallID, e.Tool, e.Principal, e.Personality = audit.KindChange, past.CallID, past.Tool, past.Principal, past.Personality
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait)
 	defer cancel()
 	return s.rt.log.Record(ctx, e)

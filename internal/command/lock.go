@@ -54,4 +54,3 @@ func withLook(ctx context.Context, env *environment, f *flags, l app.PinPolicy, 
 	}
 	return withRuntime(ctx, env, f, open, do)
 }
-

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/sallyport/sallyport/internal/app"
-	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/app/pinning"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
