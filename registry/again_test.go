@@ -144,6 +144,9 @@ func TestAnotherConfigurationFlipsCalls(t *testing.T) {
 			[]string{
 				`held {"n":1,"to":"ann@example.com"}: allowed -> refused (held is not in the toolset of personality role)`,
 				`held {"n":9}: held -> refused (held is not in the toolset of personality role)`,
+				// For another reason, of another code.
+				`held {"to":"eve@example.com"}: refused -> refused (held is not in the toolset of personality role)`,
+				`held {"n":"text"}: refused -> refused (held is not in the toolset of personality role)`,
 			},
 		},
 	} {

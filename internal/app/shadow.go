@@ -19,7 +19,7 @@ const (
 	countPause = time.Second
 	// judgeWait bounds how long a server that ends goes on judging the calls that it
 	// has answered.
-	judgeWait = 2 * time.Second
+	judgeWait = 5 * time.Second
 )
 
 // serverShadow judges the calls of a server under a second configuration, beside the

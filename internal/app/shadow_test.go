@@ -9,6 +9,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -126,6 +127,9 @@ func TestManyCallsAtOnceAreAllCounted(t *testing.T) {
 		})
 	}
 	callers.Wait()
+	for len(s.shadow.queue.Recorded()) > 0 { // a server that ends waits for a short time only
+		time.Sleep(time.Millisecond)
+	}
 	r := s.report()
 	if r.Same != 160 || r.Flips != 160 || r.NotJudged+r.NotReplayable != 0 || len(r.Groups) != 1 || r.Groups[0].Calls != 160 {
 		t.Errorf("of 320 calls: %+v", r)
@@ -204,5 +208,16 @@ func TestARecordThatCannotBeReadIsNoAgreement(t *testing.T) {
 	s.begin()
 	if r := s.report(); r.NotJudged != 1 || r.Same != 0 {
 		t.Errorf("of a call whose record is not read: %+v", r)
+	}
+}
+
+// TestNoToolReachesAShadow, as none reaches the configuration in force.
+func TestNoToolReachesAShadow(t *testing.T) {
+	t.Parallel()
+	s := openBeside(t, servedText)
+	for _, path := range []string{"new.yaml", ConfigName} {
+		if full := filepath.Join(s.Env.Dir, path); !slices.Contains(s.files.Deny, full) {
+			t.Errorf("%s is not among the files that no tool reaches: %q", full, s.files.Deny)
+		}
 	}
 }
