@@ -66,11 +66,34 @@ type Sets struct {
 type set struct {
 	Source
 
-	mu      sync.Mutex
-	stamp   fileStamp
+	mu     sync.Mutex
+	stamp  fileStamp
+	listed *listed // of the list and the file; nil before they are read
+}
+
+// listed are members ready to be compared. They do not change.
+type listed struct {
 	members map[string]bool // in the form of provenance.Exact
 	texts   provenance.Index
 }
+
+func newListed(kind sallyport.ValueKind, values []string) *listed {
+	l := &listed{members: make(map[string]bool, len(values))}
+	for _, v := range values {
+		exact := provenance.Exact(kind, v)
+		if l.members[exact] || exact == "" {
+			continue
+		}
+		l.members[exact] = true
+		if kind == effect.Text {
+			l.texts.Add(exact)
+		}
+	}
+	return l
+}
+
+// holds reports whether a value is a member, or for the kind text within one.
+func (l *listed) holds(exact string) bool { return l.members[exact] || l.texts.Contains(exact) }
 
 // fileStamp says which content of a file was read.
 type fileStamp struct {
@@ -132,7 +155,7 @@ func (s *set) refresh() error {
 		}
 		stamp = fileStamp{info.Size(), info.ModTime(), true}
 	}
-	if s.members != nil && stamp == s.stamp {
+	if s.listed != nil && stamp == s.stamp {
 		return nil
 	}
 	lines := s.List
@@ -146,25 +169,17 @@ func (s *set) refresh() error {
 	if len(lines) > maxMembers {
 		return fmt.Errorf("more than %d members", maxMembers)
 	}
-	s.stamp, s.members, s.texts = stamp, make(map[string]bool, len(lines)), provenance.Index{}
-	for _, line := range lines {
-		exact := provenance.Exact(s.Kind, line)
-		if s.members[exact] || exact == "" {
-			continue
-		}
-		s.members[exact] = true
-		if s.Kind == effect.Text {
-			s.texts.Add(exact)
-		}
-	}
+	s.stamp, s.listed = stamp, newListed(s.Kind, lines)
 	return nil
 }
 
 // Count returns the number of members of the list and the file.
 func (s Source) Count() (n int, err error) {
 	one := &set{Source: s}
-	err = one.refresh()
-	return len(one.members), err
+	if err := one.refresh(); err != nil {
+		return 0, err
+	}
+	return len(one.listed.members), nil
 }
 
 func readLines(path string) (lines []string, err error) {
@@ -199,8 +214,12 @@ func (s *Sets) Has(ctx context.Context, name, value string) (bool, error) {
 		return false, fmt.Errorf("known.%s: %w", name, fs.ErrNotExist)
 	}
 	exact := provenance.Exact(one.Kind, value)
-	if ok, err := one.has(exact); ok || err != nil || s.grown == nil {
-		return ok, wrapSet(name, err)
+	listed, err := one.current()
+	if err != nil {
+		return false, wrapSet(name, err)
+	}
+	if listed.members[exact] || s.grown == nil {
+		return listed.members[exact], nil
 	}
 	more, err := s.grown(ctx, name)
 	return err == nil && more.has(one.Kind, exact), wrapSet(name, err)
@@ -213,15 +232,6 @@ func wrapSet(name string, err error) error {
 	return fmt.Errorf("known.%s: %w", name, err)
 }
 
-func (s *set) has(exact string) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.refresh(); err != nil {
-		return false, err
-	}
-	return s.members[exact], nil
-}
-
 // Holds reports whether a set of the kind has a member, or a member of a set of the kind
 // text has it within.
 func (s *Sets) Holds(ctx context.Context, kind sallyport.ValueKind, exact string) (bool, error) {
@@ -229,7 +239,8 @@ func (s *Sets) Holds(ctx context.Context, kind sallyport.ValueKind, exact string
 		if one.Kind != kind {
 			continue
 		}
-		ok, err := one.holds(exact)
+		listed, err := one.current()
+		ok := err == nil && listed.holds(exact)
 		if err == nil && !ok && s.grown != nil {
 			var more *Values
 			if more, err = s.grown(ctx, name); err == nil {
@@ -243,11 +254,12 @@ func (s *Sets) Holds(ctx context.Context, kind sallyport.ValueKind, exact string
 	return false, nil
 }
 
-func (s *set) holds(exact string) (bool, error) {
+// current returns the members of the list and the file as they are now.
+func (s *set) current() (*listed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.refresh(); err != nil {
-		return false, err
+		return nil, err
 	}
-	return s.members[exact] || s.Kind == effect.Text && s.texts.Contains(exact), nil
+	return s.listed, nil
 }
