@@ -35,7 +35,8 @@ type Lookup interface {
 	// set.
 	Kind(set string) (kind sallyport.ValueKind, ok bool)
 	// Has reports whether a set has a value, compared by the kind of the set. On an
-	// error the call does not run.
+	// error the call does not run, unless it matches [ErrUnread]: then the set has no
+	// value.
 	Has(ctx context.Context, set, value string) (bool, error)
 	// Holds reports whether any set has a piece of a text, in the form of
 	// [provenance.Exact]: as a member of its kind, or for "text" within
@@ -51,20 +52,29 @@ type Source struct {
 	List []string
 	// File is the path of a file with a member on each line; empty reads none.
 	File string
+	// Query reads further members; nil reads none.
+	Query *Query
 }
 
 // Grown returns the values by which a set grew, nil for none. See [Growth.Values].
 type Grown func(ctx context.Context, set string) (*Values, error)
 
-// Sets are the sets of one configuration. It is safe for concurrent use.
+// Sets are the sets of one configuration. It is safe for concurrent use. Close ends the
+// reading of queries.
 type Sets struct {
 	byName map[string]*set
 	grown  Grown // nil: sets do not grow
+
+	mu      sync.Mutex // nothing begins to be read after Close
+	closing context.Context
+	close   context.CancelFunc
+	reading sync.WaitGroup
 }
 
 // set is one set as it was read last.
 type set struct {
 	Source
+	reader *reader // nil without a query
 
 	mu     sync.Mutex
 	stamp  fileStamp
@@ -92,8 +102,10 @@ func newListed(kind sallyport.ValueKind, values []string) *listed {
 	return l
 }
 
-// holds reports whether a value is a member, or for the kind text within one.
-func (l *listed) holds(exact string) bool { return l.members[exact] || l.texts.Contains(exact) }
+// has reports whether a value is a member, or with within in a member of the kind text.
+func (l *listed) has(exact string, within bool) bool {
+	return l.members[exact] || within && l.texts.Contains(exact)
+}
 
 // fileStamp says which content of a file was read.
 type fileStamp struct {
@@ -123,18 +135,23 @@ func (f Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// New reads the sets. The error is a [Faults].
+// New reads the sets; what queries give is read later. The error is a [Faults].
 func New(sources map[string]Source, grown Grown) (*Sets, error) {
 	s := &Sets{byName: map[string]*set{}, grown: grown}
+	s.closing, s.close = context.WithCancel(context.Background())
 	var faults Faults
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		one := &set{Source: sources[name]}
+		if one.Query != nil {
+			one.reader = newReader(one.Query, one.Kind)
+		}
 		if err := one.refresh(); err != nil {
 			faults = append(faults, Fault{name, err})
 		}
 		s.byName[name] = one
 	}
 	if len(faults) > 0 {
+		s.close()
 		return nil, faults
 	}
 	return s, nil
@@ -207,22 +224,41 @@ func (s *Sets) Kind(name string) (kind sallyport.ValueKind, ok bool) {
 }
 
 // Has reports whether a set has a value. The error is that the set cannot be read: then
-// it has none.
+// it has none. It matches [ErrUnread] when that is a matter of its query.
 func (s *Sets) Has(ctx context.Context, name, value string) (bool, error) {
 	one := s.byName[name]
 	if one == nil {
 		return false, fmt.Errorf("known.%s: %w", name, fs.ErrNotExist)
 	}
-	exact := provenance.Exact(one.Kind, value)
+	ok, err := s.look(ctx, name, one, provenance.Exact(one.Kind, value), false)
+	return ok, wrapSet(name, err)
+}
+
+// look reports whether a set has a value in its exact form as a member, or with within in
+// a member of the kind text.
+func (s *Sets) look(ctx context.Context, name string, one *set, exact string, within bool) (bool, error) {
 	listed, err := one.current()
 	if err != nil {
-		return false, wrapSet(name, err)
+		return false, err
 	}
-	if listed.members[exact] || s.grown == nil {
-		return listed.members[exact], nil
+	if r := one.reader; r != nil {
+		s.begin(r)
+		queried, _, err := r.current(ctx)
+		if err != nil {
+			return false, err
+		}
+		if queried.has(exact, within) {
+			return true, nil
+		}
+	}
+	if listed.has(exact, within) || s.grown == nil {
+		return listed.has(exact, within), nil
 	}
 	more, err := s.grown(ctx, name)
-	return err == nil && more.has(one.Kind, exact), wrapSet(name, err)
+	if err != nil || !within {
+		return err == nil && more.has(one.Kind, exact), err
+	}
+	return more.holds(one.Kind, exact), nil
 }
 
 func wrapSet(name string, err error) error {
@@ -239,13 +275,9 @@ func (s *Sets) Holds(ctx context.Context, kind sallyport.ValueKind, exact string
 		if one.Kind != kind {
 			continue
 		}
-		listed, err := one.current()
-		ok := err == nil && listed.holds(exact)
-		if err == nil && !ok && s.grown != nil {
-			var more *Values
-			if more, err = s.grown(ctx, name); err == nil {
-				ok = more.holds(kind, exact)
-			}
+		ok, err := s.look(ctx, name, one, exact, true)
+		if errors.Is(err, ErrUnread) {
+			continue // what it might hold counts as not held
 		}
 		if ok || err != nil {
 			return ok, wrapSet(name, err)
