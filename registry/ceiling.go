@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/ceiling"
+	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/internal/provenance"
 )
 
@@ -101,6 +103,7 @@ func (h *heldCall) stillWithin(ctx context.Context) bool {
 
 // holdTo judges the arguments by ceilings.
 func (c *call) holdTo(ctx context.Context, ceilings []*ceiling.Ceiling) bool {
+	c.unread = nil
 	rules := ceiling.Rules{
 		KindOf: func(path string) sallyport.ValueKind { return c.entry.tool.Destinations[path] },
 		IsKnown: func(sets []string, kind sallyport.ValueKind, value string) (bool, error) {
@@ -221,14 +224,31 @@ func (r *Registry) hasSet(name string) bool {
 // judgeOutside refuses the call for an argument that is outside, or says why it is held.
 func (c *call) judgeOutside(o *ceiling.Outside) bool {
 	said := saidOutside(o)
+	unread := c.nameUnread(o)
 	if o.Action == ceiling.Hold {
 		c.above.add(holdOutside(o))
 		return true
 	}
 	return c.refuse(sallyport.Decision{
 		Step: sallyport.StepGrant, Capability: "arguments", Resource: o.Pointer, Why: said + ": " + o.Why,
-		Source: c.ceilingSource(o.Key), Fix: c.ceilingFix(o),
+		Source: c.ceilingSource(o.Key), Fix: cmp.Or(unread, c.ceilingFix(o)),
 	}, sallyport.CodePermissionDenied, "Argument "+o.Pointer+" of "+c.q.Tool+" is outside the role's ceiling")
+}
+
+// nameUnread says of a value that is no member when a set counts as empty because its
+// query cannot be read, and returns the command that tries it. The value may be a member,
+// so that no set is to grow by it.
+func (c *call) nameUnread(o *ceiling.Outside) (fix string) {
+	for _, set := range o.Sets {
+		if err := c.unread[set]; err != nil {
+			o.Why += "; " + err.Error()
+			fix = c.r.o.CommandLine("known ls " + set)
+		}
+	}
+	if fix != "" {
+		o.Sets = nil
+	}
+	return fix
 }
 
 func saidOutside(o *ceiling.Outside) string {
@@ -290,7 +310,10 @@ func (c *call) isKnown(ctx context.Context, sets []string, kind sallyport.ValueK
 		if c.r.o.Known == nil {
 			return false, nil
 		}
-		if ok, err := c.r.o.Known.Has(ctx, set, value); ok || err != nil {
+		switch ok, err := c.r.o.Known.Has(ctx, set, value); {
+		case errors.Is(err, known.ErrUnread):
+			c.noteUnread(set, err)
+		case ok || err != nil:
 			return ok, err
 		}
 		if of, ok := c.r.o.Known.Kind(set); ok && kind == "" {
@@ -298,6 +321,13 @@ func (c *call) isKnown(ctx context.Context, sets []string, kind sallyport.ValueK
 		}
 	}
 	return c.words.Hold(kind, provenance.Exact(kind, value)), nil
+}
+
+func (c *call) noteUnread(set string, err error) {
+	if c.unread == nil {
+		c.unread = map[string]error{}
+	}
+	c.unread[set] = err
 }
 
 // ownsValue reports whether a piece of a value is the operator's or the person's own.

@@ -46,6 +46,7 @@ type call struct {
 	limited bool                                 // they were
 	above   flowHold                             // an argument above the role's ceiling holds the call
 	amounts []ceiling.Amount                     // what counts for bounds over a window
+	unread  map[string]error                     // the sets that count as empty, and why
 	hold    flowHold                             // what was read before, or an argument, holds the call
 	asked   string                               // the key of the hold when awaitApproval looked at it
 	marks   []sallyport.FactMark                 // what was known to be read before
