@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/known"
 	places "github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/sandbox"
@@ -42,6 +43,7 @@ type Deployment struct {
 	secretsOf sallyport.SecretSource
 	databases *database.Backend
 	relays    *mail.Backend
+	sets      *known.Sets     // of values that ceilings name
 	plain     *sandbox.Runner // runs the programs of secrets; nil without one
 	// Programs holds the programs that tools may write.
 	Programs []*WrittenProgram
@@ -81,15 +83,14 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 		return nil, err
 	}
 	rt.guardPrograms(ctx, t)
-	sets, err := rt.newKnownSets(c)
-	if err != nil {
+	if err := rt.openKnownSets(t, backends); err != nil {
 		return nil, err
 	}
 	t.Registry, err = registry.New(backends, &registry.Options{
 		Recorder: tellingRecorder{rt.log, rt, c.Digest}, Limiter: rt.counters, Approvals: &announcingQueue{ApprovalQueue: rt.Approvals, g: rt}, PersonConnected: rt.personConnected,
 		UseApprovalRule: rt.Rules.Use,
 		Switches:        rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
-		Facts: rt.State.Facts(), FactsInRecords: true, Conversations: rt.conversations, Known: sets, Sums: rt.sums,
+		Facts: rt.State.Facts(), FactsInRecords: true, Conversations: rt.conversations, Known: t.sets, Sums: rt.sums,
 		Logger: rt.Logger, Workspace: c.Workspace,
 		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason, Missing: t.explainMissing, CommandLine: rt.CommandLine,
 		FixCommand: func(tool, role, capability, item string) string {
@@ -179,7 +180,7 @@ func (rt *Runtime) openConnections(t *Deployment, b *sallyport.Backends) error {
 	if len(t.Config.Databases) > 0 {
 		conns := map[string]database.Connection{}
 		for name, d := range t.Config.Databases {
-			conns[name] = database.Connection{Driver: databaseDrivers()[d.Driver], SecretRef: d.URLSecret, Path: d.Path}
+			conns[name] = connectionOf(d)
 		}
 		db, err := database.Open(conns, &database.Options{Secrets: b.Secrets, Logger: rt.Logger, Deny: b.Files.Deny, Dial: rt.dialOutside})
 		if err != nil {

@@ -17,13 +17,26 @@ import (
 	"github.com/sallyport/sallyport/store"
 )
 
-// newKnownSets reads the sets of values of a configuration, which grow by what the
+// openKnownSets reads the sets of values of a configuration, which grow by what the
 // state holds. The error has the place of each set that cannot be read.
-func (rt *Runtime) newKnownSets(c *config.Config) (*known.Sets, error) {
-	sets, err := known.New(knownSources(c), rt.grown())
+func (rt *Runtime) openKnownSets(t *Deployment, b *sallyport.Backends) error {
+	db, err := rt.openMemberQueries(t, b)
+	if err != nil {
+		return err
+	}
+	c, sources := t.Config, knownSources(t.Config)
+	for name, k := range c.Known {
+		from := sources[name]
+		from.Query = rt.memberQuery(db, name, k.Query)
+		sources[name] = from
+	}
+	t.sets, err = known.New(sources, rt.grown())
+	if err == nil {
+		t.closers = append(t.closers, t.sets.Close)
+	}
 	found, ok := errors.AsType[known.Faults](err)
 	if !ok {
-		return sets, err
+		return err
 	}
 	var faults yamldoc.Faults
 	for _, f := range found {
@@ -33,7 +46,7 @@ func (rt *Runtime) newKnownSets(c *config.Config) (*known.Sets, error) {
 		}
 		faults = append(faults, c.Fault("", key, -1, key+": the set cannot be read: "+f.Err.Error()))
 	}
-	return nil, faults
+	return faults
 }
 
 // grown returns what says by which values sets grew: now, or at the time of the call that
@@ -48,6 +61,7 @@ func (rt *Runtime) grown() known.Grown {
 	}
 }
 
+// knownSources returns what files of the operator say of the sets.
 func knownSources(c *config.Config) map[string]known.Source {
 	sources := map[string]known.Source{}
 	for name, k := range c.Known {
@@ -62,7 +76,7 @@ const taskScope = "tasks"
 // ErrSetUnknown: the configuration declares no set of this name.
 var ErrSetUnknown = errors.New("the configuration declares no set of this name under known")
 
-// KnownSet is a set of values with what it grew by.
+// KnownSet is a set of values.
 type KnownSet struct {
 	// Name is the name of the set.
 	Name string `json:"set"`
@@ -72,48 +86,108 @@ type KnownSet struct {
 	Listed int `json:"listed"`
 	// File is the path of the file; empty where there is none.
 	File string `json:"file,omitempty"`
+	// Query is what its query gave; nil where there is none.
+	Query *SetReading `json:"query,omitempty"`
+	// Members are those of the list, the file and the query as they are written, of a
+	// set that was asked for by its name.
+	Members []ListedMember `json:"members,omitempty"`
 	// Grown are the members by which the set grew, the oldest first.
 	Grown []known.Member `json:"grown"`
 }
 
-// KnownSets returns the sets of the configuration, by their names, or the one that is
-// named. The error matches [ErrSetUnknown].
-func (rt *Runtime) KnownSets(ctx context.Context, name string) ([]KnownSet, error) {
+// ListedMember is a member of a set that no approval gave.
+type ListedMember struct {
+	// Value is the value as it is written.
+	Value string `json:"value"`
+	// From is "list", "file" or "query".
+	From string `json:"from"`
+}
+
+// OpenForSets returns a gate that reads the sets of values. It changes nothing.
+func OpenForSets(ctx context.Context, env *Environment, paths []string) (*Runtime, error) {
+	env, paths, err := findServer(env, paths)
+	if err != nil {
+		return nil, err
+	}
+	return OpenForView(ctx, env, paths)
+}
+
+// ListKnown returns the sets of the configuration, by their names, or the one that is
+// named, with its members. The error matches [ErrSetUnknown].
+func (rt *Runtime) ListKnown(ctx context.Context, name string) ([]KnownSet, error) {
 	names := slices.Sorted(maps.Keys(rt.Config.Known))
 	if name != "" {
-		if _, ok := rt.Config.Known[name]; !ok {
-			return nil, fmt.Errorf("%+q: %w", name, ErrSetUnknown)
+		if err := rt.checkSet(name); err != nil {
+			return nil, err
 		}
 		names = []string{name}
+	} else {
+		rt.sets.Start()
 	}
-	sources := knownSources(rt.Config)
-	growth := known.NewGrowth(rt.Settings, nil)
 	sets := []KnownSet{}
-	for _, name := range names {
-		from := sources[name]
-		listed, err := from.Count()
+	for _, one := range names {
+		set, err := rt.describeSet(ctx, one, name != "")
 		if err != nil {
-			return nil, fmt.Errorf("known.%s: %w", name, err)
+			return nil, fmt.Errorf("known.%s: %w", one, err)
 		}
-		grown, err := growth.Members(ctx, name)
-		if err != nil {
-			return nil, fmt.Errorf("known.%s: %w", name, err)
-		}
-		if grown == nil {
-			grown = []known.Member{}
-		}
-		sets = append(sets, KnownSet{Name: name, Kind: from.Kind, Listed: listed, File: from.File, Grown: grown})
+		sets = append(sets, set)
 	}
 	return sets, nil
+}
+
+// checkSet returns an error that matches [ErrSetUnknown] for a set that the configuration
+// does not declare.
+func (rt *Runtime) checkSet(name string) error {
+	if _, ok := rt.Config.Known[name]; !ok {
+		return fmt.Errorf("%+q: %w", name, ErrSetUnknown)
+	}
+	return nil
+}
+
+// describeSet returns a set, with whole also the members that no approval gave.
+func (rt *Runtime) describeSet(ctx context.Context, name string, whole bool) (set KnownSet, err error) {
+	from := knownSources(rt.Config)[name]
+	set = KnownSet{Name: name, Kind: from.Kind, File: from.File}
+	if set.Listed, err = from.Count(); err != nil {
+		return set, err
+	}
+	if set.Grown, err = rt.GrownMembers(ctx, name); err != nil {
+		return set, err
+	}
+	reading, queried := rt.readSet(ctx, name)
+	set.Query = reading
+	if !whole {
+		return set, nil
+	}
+	lines, err := from.Lines()
+	for _, part := range []struct {
+		from   string
+		values []string
+	}{{"list", from.List}, {"file", lines}, {"query", queried}} {
+		for _, v := range part.values {
+			set.Members = append(set.Members, ListedMember{v, part.from})
+		}
+	}
+	return set, err
+}
+
+// GrownMembers returns the members by which a set grew, never nil. The error matches
+// [ErrSetUnknown].
+func (rt *Runtime) GrownMembers(ctx context.Context, set string) ([]known.Member, error) {
+	if err := rt.checkSet(set); err != nil {
+		return nil, err
+	}
+	grown, err := known.NewGrowth(cmp.Or[store.Settings](rt.trusted, rt.Settings), nil).Members(ctx, set)
+	return append([]known.Member{}, grown...), err
 }
 
 // RemoveKnown removes a value from what a set grew by. There is an error when it did not
 // grow by it.
 func (rt *Runtime) RemoveKnown(ctx context.Context, set, value string) error {
-	k, ok := rt.Config.Known[set]
-	if !ok {
-		return fmt.Errorf("%+q: %w", set, ErrSetUnknown)
+	if err := rt.checkSet(set); err != nil {
+		return err
 	}
+	k := rt.Config.Known[set]
 	gone, err := known.NewGrowth(rt.Settings, nil).Remove(ctx, set, func(m *known.Member) bool {
 		return m.Value == value || m.Kind == k.Kind && provenance.Exact(m.Kind, m.Value) == provenance.Exact(k.Kind, value)
 	})
@@ -121,7 +195,7 @@ func (rt *Runtime) RemoveKnown(ctx context.Context, set, value string) error {
 		return fmt.Errorf("known.%s: %w", set, err)
 	}
 	if len(gone) == 0 {
-		return fmt.Errorf("known.%s did not grow by %+q; what its list and file hold is changed there", set, value)
+		return fmt.Errorf("known.%s did not grow by %+q; what its list, file and query hold is changed there", set, value)
 	}
 	var faults []error
 	for i := range gone {

@@ -22,7 +22,7 @@ const tryWait = 10 * time.Second
 
 // Lack is something that the configuration names and that calls would not find.
 type Lack struct {
-	// What is "secret", "database" or "mail".
+	// What is "secret", "database", "mail" or "set".
 	What string `json:"what"`
 	// Name is its reference or its name in the configuration.
 	Name string `json:"name"`
@@ -36,7 +36,8 @@ type Lack struct {
 
 // FindLacks looks for every secret that the configuration names, and connects to
 // every database and mail relay whose secrets are there. Each connection is
-// recorded before it is made. Nothing is queried and nothing is sent.
+// recorded before it is made. Nothing is queried but the members of sets, and nothing is
+// sent.
 func (rt *Runtime) FindLacks(ctx context.Context) []Lack {
 	var list []Lack
 	missing := map[string]bool{}
@@ -46,7 +47,8 @@ func (rt *Runtime) FindLacks(ctx context.Context) []Lack {
 			list = append(list, Lack{What: "secret", Name: u.ref, Why: strings.Join(u.by, ", ") + ": " + why, Source: u.source, Fix: rt.fixSecret(u.ref)})
 		}
 	}
-	return append(list, rt.tryConnections(ctx, missing)...)
+	list = append(list, rt.tryConnections(ctx, missing)...)
+	return append(list, rt.findUnreadSets(ctx, list)...)
 }
 
 // secretUse is a secret, what needs it, and the place of the first that names it.

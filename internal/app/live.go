@@ -28,6 +28,7 @@ type Live struct {
 func NewLive(t *Deployment) *Live {
 	l := &Live{Live: registry.NewLive(t.Registry)}
 	l.deployment.Store(t)
+	t.sets.Start()
 	return l
 }
 
@@ -53,6 +54,7 @@ func (l *Live) listChanged() {
 // swapDeployment puts another deployment in force together with its callers.
 // The channel closes when the last call in the previous one has ended.
 func (l *Live) swapDeployment(next *Deployment, callers func()) (idle <-chan struct{}) {
+	next.sets.Start()
 	_, idle = l.Replace(next.Registry, func() {
 		l.deployment.Store(next)
 		callers()

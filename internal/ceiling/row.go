@@ -23,6 +23,8 @@ type Row struct {
 	Key string `json:"key"`
 	// Source is the place of the key in a file; empty when that is not known.
 	Source string `json:"source,omitempty"`
+	// Sets are the sets that Ceiling names; nil for none.
+	Sets []string `json:"-"`
 }
 
 // Rows returns a row for each argument of which the ceilings say something. Narrowed is
@@ -45,7 +47,7 @@ func (n *node) appendRows(rows []Row, pointer string, declared, granted map[stri
 	}
 	if said := n.ownText(); said != nil {
 		rows = append(rows, Row{
-			Argument: pointer, Declared: encodeSchema(declared), Ceiling: said, Granted: encodeSchema(granted), Outside: n.outside, Key: n.key,
+			Argument: pointer, Declared: encodeSchema(declared), Ceiling: said, Granted: encodeSchema(granted), Outside: n.outside, Key: n.key, Sets: n.known,
 		})
 	}
 	for _, name := range n.names {

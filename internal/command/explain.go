@@ -92,6 +92,8 @@ change that would allow it. The exit code is 1 when the answer is no.`,
 type explanation struct {
 	registry.Explanation
 	Questions []sallyport.Decision `json:"questions,omitempty"`
+	// Sets is what the queries of the sets gave that the ceilings name.
+	Sets []app.SetReading `json:"sets,omitempty"`
 }
 
 func explainTool(ctx context.Context, rt *app.Runtime, p *report.Printer, caller *sallyport.Caller, tool string, q *explainQuestions) error {
@@ -104,9 +106,11 @@ func explainTool(ctx context.Context, rt *app.Runtime, p *report.Printer, caller
 		return err
 	}
 	p.Trim = rt.TrimCommands
+	sets := rt.ReadSets(ctx, app.SetsOf(x.Arguments))
 	if !p.JSON {
 		report.PrintExplanation(p, &x, answers)
-	} else if err := p.PrintJSON(explanation{x, answers}); err != nil {
+		report.PrintReadings(p, sets)
+	} else if err := p.PrintJSON(explanation{x, answers, sets}); err != nil {
 		return err
 	}
 	refused := func(d sallyport.Decision) bool { return !d.Allowed }

@@ -3,11 +3,13 @@ package command
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/internal/report"
 )
 
@@ -17,7 +19,7 @@ func knownCommand(env *environment, f *flags) *cobra.Command {
 		Short: "List what sets of values grew by, and take members off",
 		Long: `List what sets of values grew by, and take members off. The configuration
 declares sets under known; ceilings over arguments name them. A set grows when a
-person approves a held call for always. What its list and its file hold is yours
+person approves a held call for always. What its list, file and query hold is yours
 alone: no command writes it.`,
 		Example: `  sallyport known ls
   sallyport known rm contacts bob@example.com
@@ -31,15 +33,23 @@ alone: no command writes it.`,
 func knownList(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ls [SET]",
-		Short: "List the sets, or the members by which one grew",
-		Long: `List the sets with the number of members, or the members by which one set grew:
-who gave each, when, why, and for which held call.`,
+		Short: "List the sets, or the members of one",
+		Long: `List the sets with the number of members, or the members of one set: what its
+list, file and query hold, and by what it grew: who gave each, when, why, and for
+which held call. Queries are read. The exit code is 1 when one cannot be read.`,
 		Example: `  sallyport known ls
   sallyport known ls contacts --json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withKnown(cmd.Context(), env, f, strings.Join(args, ""), func(_ *app.Runtime, sets []app.KnownSet) error {
-				return report.PrintKnown(env.newPrinter(f), sets, len(args) > 0)
+			return withRuntime(cmd.Context(), env, f, app.OpenForSets, func(rt *app.Runtime) error {
+				sets, err := rt.ListKnown(cmd.Context(), strings.Join(args, ""))
+				if err != nil {
+					return &exitError{code: exitFailed, err: err}
+				}
+				if err := report.PrintKnown(env.newPrinter(f), sets, len(args) > 0); err != nil {
+					return err
+				}
+				return failUnless(!slices.ContainsFunc(sets, func(s app.KnownSet) bool { return s.Query != nil && s.Query.Error != "" }))
 			})
 		},
 	}
@@ -54,7 +64,7 @@ within a second: the next call with the value is held or refused again.`,
 		Example: "  sallyport known rm contacts bob@example.com",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withKnown(cmd.Context(), env, f, args[0], func(rt *app.Runtime, _ []app.KnownSet) error {
+			return withKnown(cmd.Context(), env, f, args[0], func(rt *app.Runtime, _ []known.Member) error {
 				if err := rt.RemoveKnown(cmd.Context(), args[0], args[1]); err != nil {
 					return &exitError{code: exitFailed, err: err}
 				}
@@ -73,8 +83,8 @@ member that no line of a file can hold is left out, and the exit code is 1.`,
 		Example: "  sallyport known export payees >> payees.txt",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withKnown(cmd.Context(), env, f, args[0], func(_ *app.Runtime, sets []app.KnownSet) error {
-				left, err := report.PrintKnownFile(env.newPrinter(f), sets[0].Grown)
+			return withKnown(cmd.Context(), env, f, args[0], func(_ *app.Runtime, grown []known.Member) error {
+				left, err := report.PrintKnownFile(env.newPrinter(f), grown)
 				if err == nil && left > 0 {
 					err = &exitError{code: exitFailed, err: errors.New("some members begin with #, or have characters that no line can hold: they are left out")}
 				}
@@ -84,13 +94,13 @@ member that no line of a file can hold is left out, and the exit code is 1.`,
 	}
 }
 
-// withKnown finds sets of values and runs do.
-func withKnown(ctx context.Context, env *environment, f *flags, set string, do func(rt *app.Runtime, sets []app.KnownSet) error) error {
+// withKnown finds the members by which a set grew and runs do.
+func withKnown(ctx context.Context, env *environment, f *flags, set string, do func(rt *app.Runtime, grown []known.Member) error) error {
 	return withRuntime(ctx, env, f, app.OpenForRecord, func(rt *app.Runtime) error {
-		sets, err := rt.KnownSets(ctx, set)
+		grown, err := rt.GrownMembers(ctx, set)
 		if err != nil {
 			return &exitError{code: exitFailed, err: err}
 		}
-		return do(rt, sets)
+		return do(rt, grown)
 	})
 }

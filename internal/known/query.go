@@ -50,9 +50,9 @@ type Reading struct {
 	At time.Time
 }
 
-// reader reads what one query gives, again and again once it was asked for. It is safe
+// queryReader reads what one query gives, again and again once it was asked for. It is safe
 // for concurrent use.
-type reader struct {
+type queryReader struct {
 	Query
 	kind  sallyport.ValueKind
 	tried chan struct{} // closed after the first reading
@@ -64,12 +64,12 @@ type reader struct {
 	err    error   // of the last reading; nil when it went well
 }
 
-func newReader(q *Query, kind sallyport.ValueKind) *reader {
-	return &reader{Query: *q, kind: kind, tried: make(chan struct{})}
+func newQueryReader(q *Query, kind sallyport.ValueKind) *queryReader {
+	return &queryReader{Query: *q, kind: kind, tried: make(chan struct{})}
 }
 
 // readAgain reads until the context ends.
-func (r *reader) readAgain(ctx context.Context) {
+func (r *queryReader) readAgain(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		pause := r.Refresh
 		if err := r.readOnce(ctx); err != nil {
@@ -88,7 +88,7 @@ func (r *reader) readAgain(ctx context.Context) {
 }
 
 // readOnce reads the members. Those that were read before stay when it fails.
-func (r *reader) readOnce(ctx context.Context) error {
+func (r *queryReader) readOnce(ctx context.Context) error {
 	at := time.Now() // what changes while it is read may be missed
 	values, err := r.Read(ctx)
 	if err == nil && len(values) > MaxQueried {
@@ -112,7 +112,7 @@ func (r *reader) readOnce(ctx context.Context) error {
 
 // current returns the members that count now. It waits for the first reading alone. The
 // error matches [ErrUnread].
-func (r *reader) current(ctx context.Context) (*listed, Reading, error) {
+func (r *queryReader) current(ctx context.Context) (*listed, Reading, error) {
 	select {
 	case <-r.tried:
 	case <-ctx.Done():
@@ -137,7 +137,7 @@ func (s *Sets) Start() {
 }
 
 // begin begins to read what a query gives, once.
-func (s *Sets) begin(r *reader) {
+func (s *Sets) begin(r *queryReader) {
 	if r == nil {
 		return
 	}

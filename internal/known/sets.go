@@ -74,7 +74,7 @@ type Sets struct {
 // set is one set as it was read last.
 type set struct {
 	Source
-	reader *reader // nil without a query
+	reader *queryReader // nil without a query
 
 	mu     sync.Mutex
 	stamp  fileStamp
@@ -143,7 +143,7 @@ func New(sources map[string]Source, grown Grown) (*Sets, error) {
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		one := &set{Source: sources[name]}
 		if one.Query != nil {
-			one.reader = newReader(one.Query, one.Kind)
+			one.reader = newQueryReader(one.Query, one.Kind)
 		}
 		if err := one.refresh(); err != nil {
 			faults = append(faults, Fault{name, err})
@@ -197,6 +197,14 @@ func (s Source) Count() (n int, err error) {
 		return 0, err
 	}
 	return len(one.listed.members), nil
+}
+
+// Lines returns the members of the file as they are written, nil without a file.
+func (s Source) Lines() ([]string, error) {
+	if s.File == "" {
+		return nil, nil
+	}
+	return readLines(s.File)
 }
 
 func readLines(path string) (lines []string, err error) {

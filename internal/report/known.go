@@ -26,6 +26,13 @@ func PrintKnown(p *Printer, sets []app.KnownSet, whole bool) error {
 			from = ", file " + EscapeControls(s.File)
 		}
 		p.PrintLine("%s  %s  %s listed%s, grew by %d", s.Name, s.Kind, text.CountOf(s.Listed, "member"), from, len(s.Grown))
+		if s.Query != nil {
+			printReading(p, s.Query, "    query: ")
+		}
+		for _, m := range s.Members {
+			p.PrintLine("    %+q", m.Value)
+			p.PrintLine("        from its %s", m.From)
+		}
 		for j := range s.Grown {
 			if m := &s.Grown[j]; whole {
 				p.PrintLine("    %+q", m.Value)
@@ -34,6 +41,21 @@ func PrintKnown(p *Printer, sets []app.KnownSet, whole bool) error {
 		}
 	}
 	return nil
+}
+
+// PrintReadings prints what the queries of sets gave.
+func PrintReadings(p *Printer, readings []app.SetReading) {
+	for i := range readings {
+		printReading(p, &readings[i], "known."+readings[i].Set+"  ")
+	}
+}
+
+func printReading(p *Printer, r *app.SetReading, before string) {
+	if r.Error != "" {
+		p.PrintLine("%s%s: no value is a member of the set", before, p.ColourBad(EscapeControls(r.Error)))
+		return
+	}
+	p.PrintLine("%s%s from connection %s, read at %s", before, text.CountOf(r.Members, "member"), r.Connection, r.ReadAt.Local().Format(time.DateTime))
 }
 
 // PrintKnownFile prints members as the file of a set holds them, and returns how many no

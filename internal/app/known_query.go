@@ -1,0 +1,141 @@
+package app
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/ceiling"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/known"
+	"github.com/sallyport/sallyport/internal/text"
+	"github.com/sallyport/sallyport/tools/database"
+)
+
+// openMemberQueries opens the connections that sets read their members from. They are
+// apart from those of tools: an answer may have more rows, and calls of tools do not keep
+// it waiting. The result is nil when no set has a query.
+func (rt *Runtime) openMemberQueries(t *Deployment, b *sallyport.Backends) (*database.Backend, error) {
+	conns := map[string]database.Connection{}
+	for _, k := range t.Config.Known {
+		if k.Query != nil {
+			conns[k.Query.Connection] = connectionOf(t.Config.Databases[k.Query.Connection])
+		}
+	}
+	if len(conns) == 0 {
+		return nil, nil
+	}
+	db, err := database.Open(conns, &database.Options{
+		Secrets: b.Secrets, Deny: b.Files.Deny, Dial: rt.dialOutside, MaxRows: known.MaxQueried, MaxBytes: known.MaxQueriedBytes,
+	})
+	if err != nil {
+		return nil, t.Config.Fault("", "databases", -1, err.Error())
+	}
+	t.closers = append(t.closers, db.Close)
+	return db, nil
+}
+
+// connectionOf returns a connection as the configuration describes it.
+func connectionOf(d config.Database) database.Connection {
+	return database.Connection{Driver: databaseDrivers()[d.Driver], SecretRef: d.URLSecret, Path: d.Path}
+}
+
+// memberQuery returns how the members of a set are read, nil when it has no query. The
+// session only reads.
+func (rt *Runtime) memberQuery(db *database.Backend, name string, q *config.KnownQuery) *known.Query {
+	if q == nil {
+		return nil
+	}
+	return &known.Query{
+		From: "connection " + q.Connection, Refresh: q.Refresh,
+		Read: func(ctx context.Context) ([]string, error) {
+			table, err := db.Query(ctx, q.Connection, sallyport.ModeRead, q.SQL, nil)
+			if err != nil {
+				return nil, err
+			}
+			return known.Members(table)
+		},
+		Tell: func(err error) {
+			if err != nil {
+				rt.Logger.Warn("known."+name+": the query cannot be read; what it gave last counts for three times its interval", "error", err)
+				return
+			}
+			rt.Logger.Warn("known." + name + ": the query is read again")
+		},
+	}
+}
+
+// SetReading is what the query of a set gave last.
+type SetReading struct {
+	// Set is the name of the set.
+	Set string `json:"set"`
+	// Connection is the connection that is asked.
+	Connection string `json:"connection"`
+	// Members is the number of members.
+	Members int `json:"members"`
+	// ReadAt is when they were read; the zero time when they are not known.
+	ReadAt time.Time `json:"read_at,omitzero"`
+	// Error says why they are not known, so that no value is a member of the set; empty
+	// when they are.
+	Error string `json:"error,omitempty"`
+}
+
+// ReadSets reads the queries of sets, or of all with nil, and returns what each gave.
+// Sets without a query are left out.
+func (rt *Runtime) ReadSets(ctx context.Context, names []string) (list []SetReading) {
+	if names == nil {
+		names = slices.Sorted(maps.Keys(rt.Config.Known))
+	}
+	for _, name := range names {
+		if reading, _ := rt.readSet(ctx, name); reading != nil {
+			list = append(list, *reading)
+		}
+	}
+	return list
+}
+
+// readSet reads the query of one set; the reading is nil when it has none.
+func (rt *Runtime) readSet(ctx context.Context, name string) (*SetReading, []string) {
+	last, ok, err := rt.sets.Queried(ctx, name)
+	if !ok {
+		return nil, nil
+	}
+	reading := &SetReading{Set: name, Connection: rt.Config.Known[name].Query.Connection, Members: len(last.Values), ReadAt: last.At}
+	if err != nil {
+		reading.Error = text.OneLine(err.Error())
+	}
+	return reading, last.Values
+}
+
+// SetsOf returns the names of the sets that ceilings name, sorted.
+func SetsOf(rows []ceiling.Row) []string {
+	sets := []string{}
+	for i := range rows {
+		sets = append(sets, rows[i].Sets...)
+	}
+	slices.Sort(sets)
+	return slices.Compact(sets)
+}
+
+// findUnreadSets tries the query of each set whose connection is not among those that do
+// not answer.
+func (rt *Runtime) findUnreadSets(ctx context.Context, down []Lack) (list []Lack) {
+	for _, name := range slices.Sorted(maps.Keys(rt.Config.Known)) {
+		q := rt.Config.Known[name].Query
+		if q == nil || slices.ContainsFunc(down, func(l Lack) bool { return l.What == "database" && l.Name == q.Connection }) {
+			continue
+		}
+		l := Lack{What: "set", Name: name, Source: rt.Config.Source("known." + name + ".query"), Fix: "correct known." + name + ".query, or what the account of the connection may read"}
+		l.Why = rt.tryConnection(ctx, &l, func(ctx context.Context) error {
+			_, _, err := rt.sets.Queried(ctx, name)
+			return err
+		})
+		if l.Why != "" {
+			l.Why += "; no value is a member of the set"
+			list = append(list, l)
+		}
+	}
+	return list
+}
