@@ -75,7 +75,7 @@ func boundOf(a *ceiling.Amount) *big.Rat {
 
 // exceeded describes a bound that the call would exceed.
 func (c *call) exceeded(a *ceiling.Amount) *ceiling.Outside {
-	why := fmt.Sprintf("with it, the sum over %s would be more than %s", windowText(a.Sum.Per), a.Sum.Max)
+	why := fmt.Sprintf(ceiling.SumExceeded+"%s would be more than %s", windowText(a.Sum.Per), a.Sum.Max)
 	if a.Sum.By != "" {
 		why += " for this " + a.Sum.By
 	}

@@ -30,6 +30,9 @@ const (
 	WordSum   = ".sum"
 )
 
+// SumExceeded begins the words for people of a bound over a window that is exceeded.
+const SumExceeded = "with it, the sum over "
+
 // Outside is an argument that is outside a ceiling.
 type Outside struct {
 	// Pointer is where the argument is, as a JSON pointer.
