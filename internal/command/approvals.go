@@ -44,7 +44,7 @@ func approvalsList(env *environment, f *flags) *cobra.Command {
 		Short: "List the calls that wait for a decision or were approved but have not run",
 		Long: `List the calls that wait for a decision, and the calls that were approved but
 have not run yet. With ids it lists only these calls, with all of their
-arguments. It hides secrets, and characters that would control the terminal.`,
+arguments, what is new about each, and what a yes would allow. It hides secrets, and characters that would control the terminal.`,
 		Example: `  sallyport approvals ls
   sallyport approvals ls 06e2k7m9q4c1
   sallyport approvals ls --all --json`,
@@ -59,7 +59,11 @@ arguments. It hides secrets, and characters that would control the terminal.`,
 						return err
 					}
 				}
-				return report.PrintApprovals(env.newPrinter(f), list, time.Now(), len(args) > 0)
+				if len(args) == 0 {
+					return report.PrintApprovals(env.newPrinter(f), list, time.Now())
+				}
+				ask := func(a *sallyport.Approval) app.Question { return rt.DescribeQuestion(cmd.Context(), a) }
+				return report.PrintQuestions(env.newPrinter(f), list, ask, time.Now())
 			})
 		},
 	}

@@ -51,6 +51,10 @@ func watchApprovals(ctx context.Context, rt *app.Runtime, p *report.Printer, key
 		Show: func(a *sallyport.Approval, ask bool) {
 			// A reader that has gone ends the command by its own error.
 			_ = report.PrintApproval(p, a, time.Now())
+			if !p.JSON {
+				q := rt.DescribeQuestion(ctx, a)
+				report.PrintQuestion(p, a.ID, &q)
+			}
 			if ask {
 				p.PrintLine("    run once? y/n, s leaves it, a shows a rule for the session, l what is given for always")
 			}

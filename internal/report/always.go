@@ -37,6 +37,9 @@ func PrintAlways(p *Printer, always *app.Always, span time.Duration) {
 	if e.Why != "" {
 		p.PrintLine("    though: %s", EscapeControls(e.Why))
 	}
+	if app.LiftsSums(e) {
+		p.PrintLine("    mind: %s", p.ColourBad("this exact call has no limit any more, however often it is repeated: no sum holds it"))
+	}
 	until := "with a revocation, a stop, or another token of its principal"
 	if span > 0 {
 		until = fmt.Sprintf("after %s; before that %s", span, until)

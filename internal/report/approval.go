@@ -14,9 +14,8 @@ import (
 // user names is shown whole.
 const listedArgs = 1000
 
-// PrintApprovals prints one block for each held call: with whole, all of the
-// arguments.
-func PrintApprovals(p *Printer, list []sallyport.Approval, now time.Time, whole bool) error {
+// PrintApprovals prints one block for each held call.
+func PrintApprovals(p *Printer, list []sallyport.Approval, now time.Time) error {
 	if p.JSON {
 		answers := append([]sallyport.Approval{}, list...)
 		for i := range answers {
@@ -28,7 +27,7 @@ func PrintApprovals(p *Printer, list []sallyport.Approval, now time.Time, whole 
 		p.PrintLine("no call is held")
 	}
 	for i := range list {
-		printApproval(p, &list[i], now, whole)
+		printApproval(p, &list[i], now, false)
 	}
 	return nil
 }
