@@ -94,7 +94,17 @@ func (h *heldCall) askPerson(ctx context.Context, res sallyport.Result) (sallypo
 	if err != nil {
 		return sallyport.Result{}, nil, err
 	}
-	return res, &clientQuestion{requests: mcp.InputRequestMap{askKey: approvalForm(&a)}, state: state}, nil
+	return res, &clientQuestion{requests: mcp.InputRequestMap{askKey: approvalForm(&a, h.findNews(ctx, &a))}, state: state}, nil
+}
+
+// findNews returns what is new about a held call, where the desk can tell.
+func (h *heldCall) findNews(ctx context.Context, a *sallyport.Approval) []string {
+	if desk, ok := h.o.Desk.(interface {
+		News(ctx context.Context, a *sallyport.Approval) []string
+	}); ok {
+		return desk.News(ctx, a)
+	}
+	return nil
 }
 
 // awaitDecision asks over the session while the call waits, and reports whether
@@ -107,7 +117,7 @@ func (h *heldCall) awaitDecision(ctx context.Context, a *sallyport.Approval) boo
 	}
 	waiting, cancel := context.WithTimeout(waiting, min(askWait, time.Until(a.Expires)))
 	defer cancel()
-	text, err := h.request.session.askClient(waiting, h.request.send, methodElicit, approvalForm(a))
+	text, err := h.request.session.askClient(waiting, h.request.send, methodElicit, approvalForm(a, h.findNews(ctx, a)))
 	if err != nil {
 		// A client that has gone has decided nothing.
 		h.o.Logger.Warn("a person was not asked about a held call", "approval", a.ID, "error", err)
@@ -208,7 +218,7 @@ func readVerdict(text json.RawMessage) (approvalVerdict, error) {
 
 // approvalForm returns the question about a held call. It shows the same facts as the
 // other places where held calls are decided.
-func approvalForm(a *sallyport.Approval) *mcp.ElicitParams {
+func approvalForm(a *sallyport.Approval, news []string) *mcp.ElicitParams {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Sallyport holds this call until a person approves it.\n\nTool: %s\nArguments: %s\n", a.Tool, a.Args)
 	for _, target := range a.Targets {
@@ -220,10 +230,13 @@ func approvalForm(a *sallyport.Approval) *mcp.ElicitParams {
 	if a.Hidden > 0 {
 		fmt.Fprintf(&b, "The arguments hold %d control or invisible characters that are not shown.\n", a.Hidden)
 	}
+	for _, line := range news {
+		fmt.Fprintf(&b, "New: %s.\n", output.Plain().Text(line))
+	}
 	fmt.Fprintf(&b, "Principal: %s\n", a.Principal)
 	if a.Personality != "" {
 		fmt.Fprintf(&b, "Personality: %s\n", a.Personality)
 	}
-	fmt.Fprintf(&b, "Approval: %s\nExpires: %s", a.ID, a.Expires.UTC().Format(time.RFC3339))
+	fmt.Fprintf(&b, "Approval: %s\nExpires: %s\n\nA yes lets this call run once, with exactly these arguments. More than that is given by the operator alone.", a.ID, a.Expires.UTC().Format(time.RFC3339))
 	return &mcp.ElicitParams{Mode: "form", Message: b.String(), RequestedSchema: askSchema}
 }
