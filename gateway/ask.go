@@ -14,6 +14,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/internal/wire"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -85,7 +86,8 @@ func (h *heldCall) askPerson(ctx context.Context, res sallyport.Result) (sallypo
 	}
 	h.request.streams = true
 	if !h.rounds {
-		if !h.awaitDecision(ctx, &a) {
+		decided := h.asked.askOnce(ctx, &a, func(batch []sallyport.Approval) bool { return h.awaitDecision(ctx, batch) })
+		if !decided {
 			return res, nil, nil
 		}
 		return h.make(ctx)
@@ -94,7 +96,7 @@ func (h *heldCall) askPerson(ctx context.Context, res sallyport.Result) (sallypo
 	if err != nil {
 		return sallyport.Result{}, nil, err
 	}
-	return res, &clientQuestion{requests: mcp.InputRequestMap{askKey: approvalForm(&a, h.findNews(ctx, &a))}, state: state}, nil
+	return res, &clientQuestion{requests: mcp.InputRequestMap{askKey: h.approvalForm(ctx, []sallyport.Approval{a})}, state: state}, nil
 }
 
 // findNews returns what is new about a held call, where the desk can tell.
@@ -107,9 +109,10 @@ func (h *heldCall) findNews(ctx context.Context, a *sallyport.Approval) []string
 	return nil
 }
 
-// awaitDecision asks over the session while the call waits, and reports whether
-// there is a decision.
-func (h *heldCall) awaitDecision(ctx context.Context, a *sallyport.Approval) bool {
+// awaitDecision asks over the session while the calls wait, and reports whether there is a
+// decision about all of them. The answer is for the calls that are shown and for no other.
+func (h *heldCall) awaitDecision(ctx context.Context, batch []sallyport.Approval) bool {
+	a := &batch[0]
 	waiting, done, ok := h.questions.Begin(ctx, h.caller.Principal.Name)
 	defer done()
 	if !ok {
@@ -117,14 +120,21 @@ func (h *heldCall) awaitDecision(ctx context.Context, a *sallyport.Approval) boo
 	}
 	waiting, cancel := context.WithTimeout(waiting, min(askWait, time.Until(a.Expires)))
 	defer cancel()
-	text, err := h.request.session.askClient(waiting, h.request.send, methodElicit, approvalForm(a, h.findNews(ctx, a)))
+	text, err := h.request.session.askClient(waiting, h.request.send, methodElicit, h.approvalForm(ctx, batch))
 	if err != nil {
 		// A client that has gone has decided nothing.
 		h.o.Logger.Warn("a person was not asked about a held call", "approval", a.ID, "error", err)
 		return false
 	}
 	v, err := readVerdict(text)
-	return err == nil && !v.silent && h.stillAuthorized() && h.mayAskPerson(h.caller, h.q.Tool) && h.decideApproval(ctx, a.ID, v) == nil
+	if err != nil || v.silent || !h.stillAuthorized() || !h.mayAskPerson(h.caller, h.q.Tool) {
+		return false
+	}
+	decided := true
+	for i := range batch {
+		decided = h.decideApproval(ctx, batch[i].ID, v) == nil && decided
+	}
+	return decided
 }
 
 // takeAnswer reads the answer to the question of the previous round. It reports
@@ -216,27 +226,52 @@ func readVerdict(text json.RawMessage) (approvalVerdict, error) {
 	return v, nil
 }
 
-// approvalForm returns the question about a held call. It shows the same facts as the
-// other places where held calls are decided.
-func approvalForm(a *sallyport.Approval, news []string) *mcp.ElicitParams {
+// approvalForm returns the question about held calls of one shape. It shows the same facts
+// as the other places where held calls are decided.
+func (h *heldCall) approvalForm(ctx context.Context, batch []sallyport.Approval) *mcp.ElicitParams {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Sallyport holds this call until a person approves it.\n\nTool: %s\nArguments: %s\n", a.Tool, a.Args)
-	for _, target := range a.Targets {
-		fmt.Fprintf(&b, "Uses: %s\n", target)
+	a, once := &batch[0], "this call run once, with exactly these arguments"
+	if len(batch) == 1 {
+		fmt.Fprintf(&b, "Sallyport holds this call until a person approves it.\n\nTool: %s\n", a.Tool)
+	} else {
+		once = "each of these calls run once, with exactly its arguments, and no other"
+		fmt.Fprintf(&b, "Sallyport holds these %d calls until a person approves them. One answer is for all of them.\n\nTool: %s\n", len(batch), a.Tool)
+		if same, _ := approvals.SplitArguments(batch); same != "" {
+			fmt.Fprintf(&b, "The same in all: %s\n", same)
+		}
 	}
-	if a.Why != "" {
-		fmt.Fprintf(&b, "Why: %s.\n", a.Why)
-	}
-	if a.Hidden > 0 {
-		fmt.Fprintf(&b, "The arguments hold %d control or invisible characters that are not shown.\n", a.Hidden)
-	}
-	for _, line := range news {
-		fmt.Fprintf(&b, "New: %s.\n", output.Plain().Text(line))
+	_, own := approvals.SplitArguments(batch)
+	expires := a.Expires
+	for i := range batch {
+		h.writeHeld(ctx, &b, &batch[i], own[i])
+		if batch[i].Expires.Before(expires) {
+			expires = batch[i].Expires
+		}
 	}
 	fmt.Fprintf(&b, "Principal: %s\n", a.Principal)
 	if a.Personality != "" {
 		fmt.Fprintf(&b, "Personality: %s\n", a.Personality)
 	}
-	fmt.Fprintf(&b, "Approval: %s\nExpires: %s\n\nA yes lets this call run once, with exactly these arguments. More than that is given by the operator alone.", a.ID, a.Expires.UTC().Format(time.RFC3339))
+	for i := range batch {
+		fmt.Fprintf(&b, "Approval: %s\n", batch[i].ID)
+	}
+	fmt.Fprintf(&b, "Expires: %s\n\nA yes lets %s. More than that is given by the operator alone.", expires.UTC().Format(time.RFC3339), once)
 	return &mcp.ElicitParams{Mode: "form", Message: b.String(), RequestedSchema: askSchema}
+}
+
+// writeHeld writes what is one call's own.
+func (h *heldCall) writeHeld(ctx context.Context, b *strings.Builder, a *sallyport.Approval, args string) {
+	fmt.Fprintf(b, "Arguments: %s\n", args)
+	for _, target := range a.Targets {
+		fmt.Fprintf(b, "Uses: %s\n", target)
+	}
+	if a.Why != "" {
+		fmt.Fprintf(b, "Why: %s.\n", a.Why)
+	}
+	if a.Hidden > 0 {
+		fmt.Fprintf(b, "The arguments hold %d control or invisible characters that are not shown.\n", a.Hidden)
+	}
+	for _, line := range h.findNews(ctx, a) {
+		fmt.Fprintf(b, "New: %s.\n", output.Plain().Text(line))
+	}
 }

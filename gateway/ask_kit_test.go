@@ -28,6 +28,16 @@ type desk struct {
 	mu      sync.Mutex
 	decided []decision
 	broken  error // error of every decision
+
+	news string // of every call; empty for none
+}
+
+// News says what is new about a held call.
+func (d *desk) News(context.Context, *sallyport.Approval) []string {
+	if d.news == "" {
+		return nil
+	}
+	return []string{d.news}
 }
 
 // decision is one decision made at the desk.

@@ -118,7 +118,7 @@ func TestAPersonIsAskedTenThingsAtOnce(t *testing.T) {
 				t.Fatalf("line %d = %.300s, %v after %s, want %s at once", i, text, err, time.Since(begun), want)
 			}
 			if i < 11 {
-				send(t, s.in, callLine(i+1, "held", fmt.Sprintf(`{"n":%d}`, i)))
+				send(t, s.in, callLine(i+1, "held", fmt.Sprintf(`{"n%d":1}`, i))) // each of another shape
 			}
 		}
 		s.in.Close()
@@ -129,6 +129,79 @@ func TestAPersonIsAskedTenThingsAtOnce(t *testing.T) {
 				}
 			}
 		}()
+		<-s.done
+	})
+}
+
+// TestCallsOfOneShapeAreOneQuestion: those that come while one of them is asked about are
+// the next question together, one yes is for exactly these, and the form says what is new.
+func TestCallsOfOneShapeAreOneQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		d.news = "argument /to: none of the last 3 calls that ran had it"
+		s, _ := d.stdio(t)
+		r := bufio.NewReader(s.out)
+		line := func(wants ...string) string {
+			t.Helper()
+			text, err := r.ReadString('\n')
+			for _, want := range wants {
+				if err != nil || !strings.Contains(text, want) {
+					t.Fatalf("line = %.900s, %v, want %s", text, err, want)
+				}
+			}
+			return text
+		}
+		answer := func(text string, approve bool) {
+			t.Helper()
+			send(t, s.in, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"approve":%t}}}`+"\n", questionID.FindStringSubmatch(text)[1], approve))
+		}
+		send(t, s.in, asksHello)
+		line(`"id":0`)
+		send(t, s.in, callLine(1, "held", `{"to":"a","n":1}`))
+		first := line("holds this call", `\"to\":\"a\"`, "New: argument /to: none of the last 3 calls that ran had it.", "A yes lets this call run once, with exactly these arguments.")
+		for i, to := range []string{"b", "b", "c"} {
+			send(t, s.in, callLine(i+2, "held", fmt.Sprintf(`{"to":%q,"n":1}`, to)))
+		}
+		synctest.Wait()
+		answer(first, true)
+		var second string
+		for range 2 { // the result of the first call, and the second question
+			if text := line(); strings.Contains(text, "elicitation/create") {
+				second = text
+			}
+		}
+		for _, want := range []string{"holds these 2 calls", `The same in all: {\"n\":1}`, `Arguments: {\"to\":\"b\"}`, `Arguments: {\"to\":\"c\"}`, "each of these calls run once"} {
+			if !strings.Contains(second, want) {
+				t.Errorf("the second question is %s, want %s", second, want)
+			}
+		}
+		send(t, s.in, callLine(5, "held", `{"to":"late","n":1}`))
+		synctest.Wait()
+		if d.ran.Load() != 1 {
+			t.Fatalf("%d calls ran after the first yes, want the one that was shown", d.ran.Load())
+		}
+		answer(second, true)
+		last := ""
+		for range 5 { // three results, of which one is held anew, and the questions that follow
+			text := line()
+			if strings.Contains(text, "elicitation/create") {
+				last = text
+				break
+			}
+		}
+		if !strings.Contains(last, "late") {
+			t.Errorf("the next question is %s, want the call that came after the display", last)
+		}
+		answer(last, false)
+		go func() {
+			for {
+				if _, err := r.ReadString('\n'); err != nil {
+					return
+				}
+			}
+		}()
+		synctest.Wait()
+		s.in.Close()
 		<-s.done
 	})
 }

@@ -84,7 +84,8 @@ type core struct {
 	changes       changeHub
 	followed      followedResources
 	questions     *running.Set // questions that wait for an answer
-	seal          *stateSeal   // encrypts the state that clients keep between two rounds
+	asked         openQuestions
+	seal          *stateSeal // encrypts the state that clients keep between two rounds
 	parked        pendingCalls
 	tasks         taskSet
 	answers       answerBuffers
