@@ -2,6 +2,7 @@ package approvals
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -24,8 +25,9 @@ type Watch struct {
 	Decide func(ctx context.Context, a *sallyport.Approval, approve bool) error
 	// Settings says to the processes on the state that a person watches.
 	Settings Settings
-	// Show shows a call. It asks for a key when the person can answer.
-	Show func(a *sallyport.Approval, ask bool)
+	// Show shows a call, or several of which one answer is for all. It asks for a key
+	// when the person can answer.
+	Show func(batch []sallyport.Approval, ask bool)
 	// ShowRule shows what a rule for the session of the shown call would allow,
 	// and asks for a key.
 	ShowRule func(r *Rule)
@@ -40,10 +42,10 @@ type Watch struct {
 	// come; nil means that the person only looks and gives no answers.
 	Keys <-chan byte
 
-	seen  map[string]bool // calls that were shown and need no look any more
-	shown *sallyport.Approval
-	wider *widerYes // that the person is asked about instead; nil most of the time
-	since time.Time // when it was shown
+	seen  map[string]bool      // calls that were shown and need no look any more
+	shown []sallyport.Approval // that the next answer is for; nil for none
+	wider *widerYes            // that the person is asked about instead; nil most of the time
+	since time.Time            // when it was shown
 }
 
 // widerYes is a yes for more than one run of the shown call.
@@ -99,38 +101,54 @@ func unlessDone(ctx context.Context, err error) error {
 	return err
 }
 
-// lookOnce drops the shown call when it is decided, and shows the next one.
+// lookOnce drops the shown calls that are decided, and shows the next ones. One answer is
+// for the calls that were shown together; what comes later is shown for itself.
 func (w *Watch) lookOnce(ctx context.Context) error {
 	list, err := w.List(ctx)
 	if err != nil {
 		return err
 	}
 	open := map[string]bool{}
+	var fresh []sallyport.Approval
 	for i := range list {
-		open[list[i].ID] = list[i].State == sallyport.ApprovalPending
-	}
-	if w.shown != nil && !open[w.shown.ID] {
-		w.Tell(w.shown, "decided elsewhere, or over")
-		w.shown, w.wider = nil, nil
-	}
-	for i := range list {
-		a := &list[i]
-		if w.shown != nil || !open[a.ID] || w.seen[a.ID] {
-			continue
+		id := list[i].ID
+		open[id] = list[i].State == sallyport.ApprovalPending
+		if open[id] && !w.seen[id] {
+			fresh = append(fresh, list[i])
 		}
-		w.seen[a.ID] = true
-		w.Show(a, w.Keys != nil)
+	}
+	w.dropDecided(open)
+	for _, batch := range JoinBatches(fresh) {
+		if len(w.shown) > 0 {
+			break
+		}
+		for i := range batch {
+			w.seen[batch[i].ID] = true
+		}
+		w.Show(batch, w.Keys != nil)
 		if w.Keys != nil {
-			w.shown, w.since = a, time.Now()
+			w.shown, w.since = batch, time.Now()
 		}
 	}
 	return nil
 }
 
+// dropDecided drops the shown calls that are not open any more.
+func (w *Watch) dropDecided(open map[string]bool) {
+	w.shown = slices.DeleteFunc(w.shown, func(a sallyport.Approval) bool {
+		if !open[a.ID] {
+			w.Tell(&a, "decided elsewhere, or over")
+		}
+		return !open[a.ID]
+	})
+	if len(w.shown) == 0 {
+		w.shown, w.wider = nil, nil
+	}
+}
+
 // answerKey takes a key for the call that is shown.
 func (w *Watch) answerKey(ctx context.Context, key byte) (quit bool, err error) {
 	const interrupt, end = 3, 4 // Ctrl-C and Ctrl-D, which a raw terminal hands over
-	a := w.shown
 	switch key {
 	case 'q', interrupt, end:
 		return true, nil
@@ -138,40 +156,50 @@ func (w *Watch) answerKey(ctx context.Context, key byte) (quit bool, err error) 
 	default:
 		return false, nil
 	}
-	if a == nil || time.Since(w.since) < settle {
+	if len(w.shown) == 0 || time.Since(w.since) < settle {
 		return false, nil
 	}
 	if key == 'a' || key == 'l' || w.wider != nil {
-		w.answerWider(ctx, a, key)
+		w.answerWider(ctx, &w.shown[0], key)
 		return false, nil
 	}
+	batch := w.shown
 	w.shown = nil
+	for i := range batch {
+		w.answerShown(ctx, &batch[i], key)
+	}
+	return false, nil
+}
+
+// answerShown takes the answer for one of the calls that were shown.
+func (w *Watch) answerShown(ctx context.Context, a *sallyport.Approval, key byte) {
 	if key == 's' {
 		w.Tell(a, "left as it is")
-		return false, nil
+		return
 	}
 	if err := w.Decide(ctx, a, key == 'y'); err != nil {
 		// Another person may have been faster; the next call is shown.
 		w.Tell(a, err.Error())
-		return false, nil
+		return
 	}
 	if key == 'y' {
 		w.Tell(a, "approved, for one run")
 	} else {
 		w.Tell(a, "denied")
 	}
-	return false, nil
 }
 
 // answerWider takes a key about a yes for more than one run: a shows the rule for the
 // session, l what is given for always, y gives it, and n or s goes back to the call.
 func (w *Watch) answerWider(ctx context.Context, a *sallyport.Approval, key byte) {
 	switch {
+	case len(w.shown) > 1:
+		w.Tell(a, "a wider yes is for one call: approvals approve ID with --session or --always gives it")
 	case w.wider == nil:
 		w.proposeWider(a, key)
 	case key == 'y':
-		wider := w.wider
-		w.shown, w.wider = nil, nil
+		wider, shown := w.wider, *a
+		a, w.shown, w.wider = &shown, nil, nil
 		if err := wider.give(ctx); err != nil {
 			w.Tell(a, err.Error())
 			return
@@ -179,7 +207,7 @@ func (w *Watch) answerWider(ctx context.Context, a *sallyport.Approval, key byte
 		w.Tell(a, wider.done)
 	case key != 'a' && key != 'l':
 		w.wider, w.since = nil, time.Now()
-		w.Show(a, true)
+		w.Show(w.shown, true)
 	}
 }
 

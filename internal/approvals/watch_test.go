@@ -3,6 +3,7 @@ package approvals
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,7 +39,13 @@ func startWatch(ctx context.Context, keys chan byte) *watched {
 			p.said = append(p.said, a.ID+" for always?")
 			return func(ctx context.Context) error { return p.queue.Decide(ctx, a.ID, "ann", true, "") }
 		},
-		Show: func(a *sallyport.Approval, ask bool) { p.said = append(p.said, fmt.Sprintf("%s? %t", a.ID, ask)) },
+		Show: func(batch []sallyport.Approval, ask bool) {
+			ids := make([]string, len(batch))
+			for i := range batch {
+				ids[i] = batch[i].ID
+			}
+			p.said = append(p.said, fmt.Sprintf("%s? %t", strings.Join(ids, " "), ask))
+		},
 		Tell: func(a *sallyport.Approval, what string) { p.said = append(p.said, a.ID+" "+what) },
 	}
 	go func() { p.done <- w.Run(ctx) }()
@@ -199,6 +206,46 @@ func TestAPersonSeesWhatIsGivenForAlways(t *testing.T) {
 		}
 		for id, want := range map[string]sallyport.ApprovalState{"one": "approved", "two": "denied", "three": "denied"} {
 			if a, err := p.queue.Get(t.Context(), id); a.State != want || err != nil {
+				t.Errorf("%s is %s, %v, want %s", id, a.State, err, want)
+			}
+		}
+	})
+}
+
+// TestOneAnswerIsForTheCallsThatWereShownTogether, and never for later ones of the shape.
+func TestOneAnswerIsForTheCallsThatWereShownTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := startWatch(t.Context(), make(chan byte))
+		shape := func(to string) *sallyport.ApprovalShape {
+			return &sallyport.ApprovalShape{Asked: "a", Touches: "t", Args: map[string]string{"to": to}}
+		}
+		for _, id := range []string{"one", "two", "three"} {
+			p.hold(t, id, shape(id))
+		}
+		time.Sleep(time.Second)
+		p.hold(t, "later", shape("later"))
+		p.hold(t, "last", shape("last"))
+		p.press('a')
+		if err := p.queue.Decide(t.Context(), "two", "bob", false, ""); err != nil {
+			t.Fatal(err)
+		}
+		p.press('y')
+		p.press('n')
+		p.press('q')
+		if err := <-p.done; err != nil {
+			t.Fatal(err)
+		}
+		want := []string{
+			"one two three? true", "one a wider yes is for one call: approvals approve ID with --session or --always gives it",
+			"two decided elsewhere, or over", "one approved, for one run", "three approved, for one run",
+			"later last? true", "later denied", "last denied",
+		}
+		if diff := cmp.Diff(want, p.said); diff != "" {
+			t.Error(diff)
+		}
+		for id, want := range map[string]sallyport.ApprovalState{"one": sallyport.ApprovalApproved, "two": sallyport.ApprovalDenied, "later": sallyport.ApprovalDenied} {
+			if a, err := p.queue.Get(t.Context(), id); err != nil || a.State != want {
 				t.Errorf("%s is %s, %v, want %s", id, a.State, err, want)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/report"
 )
 
@@ -43,7 +44,8 @@ func approvalsList(env *environment, f *flags) *cobra.Command {
 		Use:   "ls [ID...]",
 		Short: "List the calls that wait for a decision or were approved but have not run",
 		Long: `List the calls that wait for a decision, and the calls that were approved but
-have not run yet. With ids it lists only these calls, with all of their
+have not run yet. Calls of one session that differ in values of their arguments alone
+are one question. With ids it lists only these calls, with all of their
 arguments, what is new about each, and what a yes would allow. It hides secrets, and characters that would control the terminal.`,
 		Example: `  sallyport approvals ls
   sallyport approvals ls 06e2k7m9q4c1
@@ -60,7 +62,7 @@ arguments, what is new about each, and what a yes would allow. It hides secrets,
 					}
 				}
 				if len(args) == 0 {
-					return report.PrintApprovals(env.newPrinter(f), list, time.Now())
+					return report.PrintApprovals(env.newPrinter(f), list, time.Now(), rt.CommandLine)
 				}
 				ask := func(a *sallyport.Approval) app.Question { return rt.DescribeQuestion(cmd.Context(), a) }
 				return report.PrintQuestions(env.newPrinter(f), list, ask, time.Now())
@@ -78,8 +80,9 @@ func approvalsDecide(env *environment, f *flags, approve bool) *cobra.Command {
 	verb, done, short, example := "approve", "approved", "Let a held call run once", "as agreed"
 	long := short + `. The decision counts for exactly this tool, these
 arguments, this grant and this principal. If the call still waits, it runs at
-once. Otherwise it runs when the caller repeats it. The principal who made a
-call cannot approve it: --as must name another.
+once. Otherwise it runs when the caller repeats it. Several ids are answered at once,
+each for one run, and no other call is. The principal who made a call cannot approve
+it: --as must name another.
 
 With --session it becomes a rule: in the session of the held call, a call of the
 same principal, role, tool, definition and grant runs without a question, with the
@@ -95,15 +98,18 @@ the command with --yes.`
 		verb, done, short, example = "deny", "denied", "Refuse a held call", "not to this address"
 		long = short + `, or take back an approval that was not used yet. Until the
 request would have expired, the same call is answered approval_denied. After
-that it can be held again.`
+that it can be held again. Several ids are answered at once.`
 	}
 	cmd := &cobra.Command{
-		Use:     verb + " ID",
+		Use:     verb + " ID...",
 		Short:   short,
 		Long:    long,
 		Example: fmt.Sprintf("  sallyport approvals %s 06e2k7m9q4c1v8w3x5z0a2b4 --reason %q", verb, example),
-		Args:    cobra.ExactArgs(1),
+		Args:    cobra.RangeArgs(1, approvals.MaxBatch),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 && (rule.session || always.always) {
+				return errors.New("--session and --always: expected one id")
+			}
 			if as == "" || len(as) > app.MaxSessionBytes || as != report.EscapeControls(as) || as != strings.TrimSpace(as) {
 				return errors.New("--as: expected a name of at most 256 visible characters, without blanks around it")
 			}
@@ -120,15 +126,8 @@ that it can be held again.`
 				if rule.session {
 					return rule.giveRule(cmd.Context(), env, f, rt, args[0], as, reason)
 				}
-				a, err := decideApproval(cmd.Context(), rt, args[0], as, approve, reason)
-				if err != nil {
-					return err
-				}
-				p := env.newPrinter(f)
-				if !p.JSON {
-					p.PrintLine("%s:", done)
-				}
-				return report.PrintApproval(p, &a, time.Now())
+				decided, err := decideApprovals(cmd.Context(), rt, args, as, approve, reason)
+				return errors.Join(report.PrintDecided(env.newPrinter(f), decided, done, len(args) > 1), err)
 			})
 		},
 	}
@@ -141,19 +140,31 @@ that it can be held again.`
 	return cmd
 }
 
-// decideApproval decides about the one held call that an id selects.
-func decideApproval(ctx context.Context, rt *app.Runtime, id, by string, approve bool, reason string) (sallyport.Approval, error) {
-	var none sallyport.Approval
-	a, err := findApproval(ctx, rt, id)
-	if err != nil {
-		return none, err
+// decideApprovals decides about the held calls that ids select, and returns those that are
+// decided now. Nothing is decided when an id selects none; of one that cannot be decided
+// any more, the error says so.
+func decideApprovals(ctx context.Context, rt *app.Runtime, ids []string, by string, approve bool, reason string) (decided []sallyport.Approval, err error) {
+	list, err := rt.Approvals.List(ctx, true)
+	if err == nil {
+		list, err = selectApprovals(list, ids)
 	}
-	if err := rt.RecordDecision(ctx, &a, by, approve, reason); err != nil {
-		return none, &exitError{code: exitFailed, err: err}
-	}
-	decided, err := rt.Approvals.Get(ctx, a.ID)
 	if err != nil {
-		return none, err
+		return nil, err
+	}
+	var faults []error
+	for i := range list {
+		err := rt.RecordDecision(ctx, &list[i], by, approve, reason)
+		if err == nil {
+			list[i], err = rt.Approvals.Get(ctx, list[i].ID)
+		}
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		decided = append(decided, list[i])
+	}
+	if len(faults) > 0 {
+		return decided, &exitError{code: exitFailed, err: errors.Join(faults...)}
 	}
 	return decided, nil
 }

@@ -20,7 +20,9 @@ func approvalsWatch(env *environment, f *flags) *cobra.Command {
 		Use:   "watch",
 		Short: "Show held calls as they come and answer with a key",
 		Long: `Show held calls as they come, one after another, and answer with a key: y lets
-the shown call run once, n refuses it, s leaves it as it is, q ends. The key a
+the shown call run once, n refuses it, s leaves it as it is, q ends. Calls of one
+session that differ in values alone are shown together, and one answer is for these.
+The key a
 shows the rule that would let the same call run without a question for the rest of
 its session, and asks; the key l shows what approve --always would give. While it runs at a terminal, held calls wait 30 s for the
 answer. With --json it prints the calls and asks nothing.`,
@@ -48,16 +50,9 @@ func watchApprovals(ctx context.Context, rt *app.Runtime, p *report.Printer, key
 			return rt.RecordDecision(ctx, a, sallyport.LocalPrincipal, approve, "")
 		},
 		Settings: rt.Settings, Keys: keys,
-		Show: func(a *sallyport.Approval, ask bool) {
-			// A reader that has gone ends the command by its own error.
-			_ = report.PrintApproval(p, a, time.Now())
-			if !p.JSON {
-				q := rt.DescribeQuestion(ctx, a)
-				report.PrintQuestion(p, a.ID, &q)
-			}
-			if ask {
-				p.PrintLine("    run once? y/n, s leaves it, a shows a rule for the session, l what is given for always")
-			}
+		Show: func(batch []sallyport.Approval, ask bool) {
+			describe := func(a *sallyport.Approval) app.Question { return rt.DescribeQuestion(ctx, a) }
+			report.PrintHeld(p, batch, describe, time.Now(), ask)
 		},
 		ShowRule: func(r *approvals.Rule) {
 			report.PrintProposal(p, r)

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -14,22 +15,80 @@ import (
 // user names is shown whole.
 const listedArgs = 1000
 
-// PrintApprovals prints one block for each held call.
-func PrintApprovals(p *Printer, list []sallyport.Approval, now time.Time) error {
+// listedCall is a held call in a list, for programs.
+type listedCall struct {
+	sallyport.Approval
+	// Batch is the id of the first call of those that one question is about; empty
+	// when it is about this call alone.
+	Batch string `json:"batch,omitempty"`
+}
+
+// PrintApprovals prints one block for each question: a held call, or several of one shape.
+// The function returns a command of an operator in full.
+func PrintApprovals(p *Printer, list []sallyport.Approval, now time.Time, commandLine func(command string) string) error {
+	batches := approvals.JoinBatches(list)
 	if p.JSON {
-		answers := append([]sallyport.Approval{}, list...)
-		for i := range answers {
-			answers[i].Shape = nil
-		}
-		return p.PrintJSON(answers)
+		return p.PrintJSON(answerBatches(list, batches))
 	}
 	if len(list) == 0 {
 		p.PrintLine("no call is held")
 	}
-	for i := range list {
-		printApproval(p, &list[i], now, false)
+	for _, batch := range batches {
+		if len(batch) == 1 {
+			printApproval(p, &batch[0], now, false)
+			continue
+		}
+		PrintBatch(p, batch, now)
+		p.PrintLine("    one yes for exactly these: %s", commandLine("approvals approve"+joinIDs(batch)))
 	}
 	return nil
+}
+
+// answerBatches returns held calls in their order, each with the question it belongs to.
+func answerBatches(list []sallyport.Approval, batches [][]sallyport.Approval) []listedCall {
+	first := map[string]string{}
+	for _, batch := range batches {
+		for i := range batch {
+			if len(batch) > 1 {
+				first[batch[i].ID] = batch[0].ID
+			}
+		}
+	}
+	answers := make([]listedCall, len(list))
+	for i := range list {
+		answers[i] = listedCall{list[i], first[list[i].ID]}
+		answers[i].Shape = nil
+	}
+	return answers
+}
+
+func joinIDs(batch []sallyport.Approval) (ids string) {
+	for i := range batch {
+		ids += " " + batch[i].ID
+	}
+	return ids
+}
+
+// PrintBatch prints held calls of one shape: what they have in common once, and what is
+// each call's own.
+func PrintBatch(p *Printer, batch []sallyport.Approval, now time.Time) {
+	a := &batch[0]
+	p.PrintLine("%d calls  %s  %s  %s  %s", len(batch), formatState(p, a.State), EscapeControls(a.Tool), EscapeControls(a.Principal+"/"+a.Personality), formatAge(a, now))
+	same, own := approvals.SplitArguments(batch)
+	if same != "" {
+		p.PrintLine("    all: %s", clipArgs(same, a.ID))
+	}
+	for _, target := range a.Targets {
+		p.PrintLine("    uses: %s", EscapeControls(target))
+	}
+	for i := range batch {
+		one := &batch[i]
+		p.PrintLine("    %s  %s", one.ID, clipArgs(own[i], one.ID))
+		if one.Why != "" && (i == 0 || one.Why != batch[i-1].Why) {
+			p.PrintLine("        why: %s", EscapeControls(one.Why))
+		}
+		printHidden(p, one.Hidden, "        ")
+	}
 }
 
 // PrintApproval prints one held call with all of its arguments. Programs get it
@@ -44,11 +103,28 @@ func PrintApproval(p *Printer, a *sallyport.Approval, now time.Time) error {
 	return p.PrintJSON(&answer)
 }
 
+// PrintDecided prints held calls that were decided, after a word for the decision. Programs
+// get a list where several were asked for.
+func PrintDecided(p *Printer, decided []sallyport.Approval, word string, several bool) error {
+	if p.JSON && several {
+		return p.PrintJSON(answerBatches(decided, nil))
+	}
+	for i := range decided {
+		if !p.JSON {
+			p.PrintLine("%s:", word)
+		}
+		if err := PrintApproval(p, &decided[i], time.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func printApproval(p *Printer, a *sallyport.Approval, now time.Time, whole bool) {
 	p.PrintLine("%s  %s  %s  %s  %s", a.ID, formatState(p, a.State), EscapeControls(a.Tool), EscapeControls(a.Principal+"/"+a.Personality), formatAge(a, now))
 	args := EscapeControls(a.Args)
-	if short := text.Clip(args, listedArgs); !whole && short != args {
-		args = fmt.Sprintf("%s [%d characters; 'sallyport approvals ls %s' shows them]", short, utf8.RuneCountInString(args), a.ID)
+	if !whole {
+		args = clipArgs(a.Args, a.ID)
 	}
 	p.PrintLine("    %s", args)
 	for _, target := range a.Targets {
@@ -57,14 +133,27 @@ func printApproval(p *Printer, a *sallyport.Approval, now time.Time, whole bool)
 	if a.Why != "" {
 		p.PrintLine("    why: %s", EscapeControls(a.Why))
 	}
-	if a.Hidden > 0 {
-		p.PrintLine("    %s", p.ColourBad(fmt.Sprintf("the arguments hold %d control or invisible characters that are not shown", a.Hidden)))
-	}
+	printHidden(p, a.Hidden, "    ")
 	if a.DecidedBy != "" {
 		p.PrintLine("    %s", EscapeControls(strings.TrimSuffix(fmt.Sprintf("decided by %s: %s", a.DecidedBy, a.Reason), ": ")))
 	}
 	if a.Rule != "" {
 		p.PrintLine("    allowed for the session: rule %s", a.Rule)
+	}
+}
+
+// clipArgs returns arguments as a list shows them.
+func clipArgs(args, id string) string {
+	args = EscapeControls(args)
+	if short := text.Clip(args, listedArgs); short != args {
+		return fmt.Sprintf("%s [%d characters; 'sallyport approvals ls %s' shows them]", short, utf8.RuneCountInString(args), id)
+	}
+	return args
+}
+
+func printHidden(p *Printer, n int, before string) {
+	if n > 0 {
+		p.PrintLine("%s%s", before, p.ColourBad(fmt.Sprintf("the arguments hold %d control or invisible characters that are not shown", n)))
 	}
 }
 

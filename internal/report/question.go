@@ -42,12 +42,38 @@ func PrintQuestions(p *Printer, list []sallyport.Approval, ask func(a *sallyport
 	return nil
 }
 
+// PrintHeld prints the calls that one answer is for, and with ask the keys that answer.
+// Programs get each call for itself.
+func PrintHeld(p *Printer, batch []sallyport.Approval, describe func(a *sallyport.Approval) app.Question, now time.Time, ask bool) {
+	switch {
+	case p.JSON:
+		for i := range batch {
+			// A reader that has gone ends the command by its own error.
+			_ = PrintApproval(p, &batch[i], now)
+		}
+	case len(batch) == 1:
+		q := describe(&batch[0])
+		printApproval(p, &batch[0], now, true)
+		PrintQuestion(p, batch[0].ID, &q)
+	default:
+		PrintBatch(p, batch, now)
+		for i := range batch {
+			q := describe(&batch[i])
+			PrintNews(p, batch[i].ID, &q)
+		}
+	}
+	switch {
+	case ask && len(batch) > 1:
+		p.PrintLine("    run each of these %d once? y/n for all of them and for no other, s leaves them", len(batch))
+	case ask:
+		p.PrintLine("    run once? y/n, s leaves it, a shows a rule for the session, l what is given for always")
+	}
+}
+
 // PrintQuestion prints what is new about a held call, and what a yes would allow, each
 // with the flags of approvals approve that give it.
 func PrintQuestion(p *Printer, id string, q *app.Question) {
-	for _, line := range q.News {
-		p.PrintLine("    %s %s", p.ColourHeld("new:"), EscapeControls(line))
-	}
+	PrintNews(p, "", q)
 	if q.Allows == nil {
 		return
 	}
@@ -60,6 +86,17 @@ func PrintQuestion(p *Printer, id string, q *app.Question) {
 	}
 	for _, line := range describeAlways(q.Allows.Always) {
 		p.PrintLine("        --always   %s", EscapeControls(line))
+	}
+}
+
+// PrintNews prints what is new about a held call; the id stands before it where several
+// are shown.
+func PrintNews(p *Printer, id string, q *app.Question) {
+	if id != "" {
+		id += ": "
+	}
+	for _, line := range q.News {
+		p.PrintLine("    %s %s%s", p.ColourHeld("new:"), id, EscapeControls(line))
 	}
 }
 
