@@ -131,10 +131,7 @@ func (rt *Runtime) newSuggester(name string, since time.Time) (*suggester, error
 	}
 	o := suggest.Options{Tools: tools, KindOf: func(set string) sallyport.ValueKind { return rt.Config.Known[set].Kind }}
 	if len(rt.Config.Known) > 0 {
-		sets, err := rt.newKnownSets(rt.Config)
-		if err != nil {
-			return nil, err
-		}
+		sets := rt.sets
 		names := slices.Sorted(maps.Keys(rt.Config.Known))
 		o.SetsOf = func(value string) (holding []string, err error) {
 			for _, set := range names {
