@@ -44,6 +44,12 @@ type Personality struct {
 	// them, with the words known, sum, from_untrusted and else; false permits no
 	// call. nil means that what the tools declare stands.
 	Arguments map[string]json.RawMessage
+	// Effects says what a call of a tool does, by the name of the tool, in place of
+	// [Tool.Does]; nil leaves that.
+	Effects map[string][]Effect
+	// Destinations says which arguments of a tool name where something goes, by the name
+	// of the tool, in place of [Tool.Destinations]; nil leaves that.
+	Destinations map[string]map[string]ValueKind
 	// Approvals lists the tools whose calls a human approves; nil means none.
 	Approvals *Approvals
 	// DeclarationsStand has what the operator declared for an MCP server or an

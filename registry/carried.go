@@ -27,7 +27,7 @@ func (c *call) traceCarried(known []sallyport.FactMark) {
 	s := carrySearch{call: c, tracer: tracer}
 	s.visit("", "", c.doc.Value)
 	c.carried = tracer.Carried()
-	c.carried.Kinds = c.entry.kindsDigest()
+	c.carried.Kinds = c.kindsDigest()
 }
 
 // carriesNothing reports whether nothing of the arguments can be found in what was read.
@@ -48,13 +48,14 @@ func (c *call) recordedCarried() *facts.Carried {
 	return c.carried
 }
 
-// kindsDigest names what the tool says of its arguments that name places; it is empty
-// when it says nothing.
-func (e *toolEntry) kindsDigest() string {
-	if len(e.tool.Destinations) == 0 {
+// kindsDigest names what is said of the arguments that name places; it is empty when
+// nothing is.
+func (c *call) kindsDigest() string {
+	kinds := c.destinations()
+	if len(kinds) == 0 {
 		return ""
 	}
-	text, err := json.Marshal(e.tool.Destinations) // in the order of the names
+	text, err := json.Marshal(kinds) // in the order of the names
 	if err != nil {
 		return ""
 	}

@@ -35,17 +35,17 @@ const (
 // flowConcern returns what the default flow rule looks at. What neither the tool nor
 // the operator declares follows from what the call may touch.
 func (c *call) flowConcern() flowConcern {
-	t := &c.entry.tool
+	t, does := &c.entry.tool, c.does()
 	places := concernNothing
-	if len(t.Destinations) > 0 {
+	if len(c.destinations()) > 0 {
 		places = concernPlaces
 	}
 	switch {
-	case effect.CarriesOut(t.Does):
+	case effect.CarriesOut(does):
 		return concernArguments
-	case effect.IsFinal(t.Does):
+	case effect.IsFinal(does):
 		return concernCall
-	case len(t.Does) > 0:
+	case len(does) > 0:
 		return places
 	case !c.facts.Outward && t.Server() == "":
 		return concernNothing // the gate itself holds it to hosts that the operator listed
@@ -132,7 +132,7 @@ func (s *carrySearch) visit(pointer, path string, v any) {
 func (s *carrySearch) declares(name string) bool { return s.entry.argumentNames()[name] }
 
 func (s *carrySearch) visitText(pointer, path, text string) {
-	kind := s.entry.tool.Destinations[path]
+	kind := s.kindOf(path)
 	if s.tracer != nil {
 		s.tracer.Add(kind, text)
 		return

@@ -105,7 +105,7 @@ func (h *heldCall) stillWithin(ctx context.Context) bool {
 func (c *call) holdTo(ctx context.Context, ceilings []*ceiling.Ceiling) bool {
 	c.unread = nil
 	rules := ceiling.Rules{
-		KindOf: func(path string) sallyport.ValueKind { return c.entry.tool.Destinations[path] },
+		KindOf: c.kindOf,
 		IsKnown: func(sets []string, kind sallyport.ValueKind, value string) (bool, error) {
 			return c.isKnown(ctx, sets, kind, value)
 		},

@@ -183,9 +183,9 @@ func (c *call) flowRule(private, local bool) appliedRule {
 // call carries; a call that cannot be taken back, or spends, needs no private data for
 // it.
 func (c *call) afterBoth(written sallyport.FlowAction, private, local bool) appliedRule {
-	concern, t := c.flowConcern(), &c.entry.tool
-	final := concern == concernCall || slices.Contains(t.Does, effect.Spending)
-	outward := c.facts.Outward || effect.CarriesOut(t.Does)
+	concern := c.flowConcern()
+	final := concern == concernCall || slices.Contains(c.does(), effect.Spending)
+	outward := c.facts.Outward || effect.CarriesOut(c.does())
 	switch {
 	case !private && !final, written != "" && !outward && !final, written == "" && (local || concern == concernNothing):
 		return appliedRule{action: sallyport.FlowAllow}
