@@ -1,8 +1,8 @@
 package app
 
 import (
-	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -15,7 +15,9 @@ import (
 // unknown tool, server, argument, word or set, or that nothing satisfies. Tools lists the
 // words for tools. What the tools of a server declare is judged as far as it is mounted.
 func (t *Deployment) argumentFaults(role string, p *sallyport.Personality, tools []string) yamldoc.Faults {
-	faults := t.coveredFaults(role, "arguments", p.Arguments, tools)
+	faults := t.coveredFaults(role, "arguments", maps.Keys(p.Arguments), tools)
+	faults = append(faults, t.coveredFaults(role, "effects", maps.Keys(p.Effects), tools)...)
+	faults = append(faults, t.coveredFaults(role, "effects", maps.Keys(p.Destinations), tools)...)
 	for _, f := range t.Registry.CeilingFaults(role) {
 		faults = append(faults, t.Config.Fault(role, f.Key, -1, f.Message))
 	}
@@ -32,7 +34,7 @@ func (t *Deployment) taskFaults(tools []string) (faults yamldoc.Faults) {
 		}
 		of := "principals." + name + "."
 		faults = append(faults, t.findUnknown("", of+"tools", narrowed.Tools, tools)...)
-		faults = append(faults, t.coveredFaults("", of+"arguments", narrowed.Arguments, tools)...)
+		faults = append(faults, t.coveredFaults("", of+"arguments", maps.Keys(narrowed.Arguments), tools)...)
 		for _, f := range t.Registry.TaskFaults(narrowed.Arguments) {
 			faults = append(faults, t.Config.Fault("", of+f.Key, -1, f.Message))
 		}
@@ -40,9 +42,9 @@ func (t *Deployment) taskFaults(tools []string) (faults yamldoc.Faults) {
 	return faults
 }
 
-// coveredFaults returns a fault for each ceiling that covers no tool which may exist.
-func (t *Deployment) coveredFaults(role, at string, ceilings map[string]json.RawMessage, tools []string) (faults yamldoc.Faults) {
-	for _, key := range slices.Sorted(maps.Keys(ceilings)) {
+// coveredFaults returns a fault for each key that covers no tool which may exist.
+func (t *Deployment) coveredFaults(role, at string, keys iter.Seq[string], tools []string) (faults yamldoc.Faults) {
+	for _, key := range slices.Sorted(keys) {
 		text := ""
 		switch {
 		case strings.HasPrefix(key, "mcp__"):

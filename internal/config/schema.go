@@ -115,6 +115,11 @@ func (t *table) rowSchema(r *row) map[string]any {
 		s = map[string]any{"type": "array", "items": map[string]any{"$ref": "#/$defs/action"}}
 	case TypeArguments:
 		s = map[string]any{"type": "object", "additionalProperties": map[string]any{"type": []string{"object", "boolean"}}}
+	case TypeEffects:
+		s = map[string]any{"type": "object", "additionalProperties": map[string]any{
+			"type": "object", "additionalProperties": false,
+			"properties": map[string]any{"does": map[string]any{"$ref": "#/$defs/does"}, "destinations": map[string]any{"$ref": "#/$defs/destinations"}},
+		}}
 	case TypeServer:
 		s = map[string]any{"$ref": "#/$defs/server"}
 	default:

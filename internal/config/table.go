@@ -3,6 +3,8 @@ package config
 import (
 	"encoding/json"
 	"strings"
+
+	"github.com/sallyport/sallyport"
 )
 
 // KeyDoc documents one key: a row of the table.
@@ -54,6 +56,8 @@ const (
 	// TypeArguments is a mapping of ceilings over arguments, of which the table has
 	// nothing.
 	TypeArguments Type = "mapping of ceilings"
+	// TypeEffects is a mapping of what tools do, of which the table has nothing.
+	TypeEffects Type = "mapping of effects"
 	// TypeServer is an upstream server, of which the table has nothing.
 	TypeServer Type = "server"
 )
@@ -95,6 +99,9 @@ type value struct {
 	// list is never nil for a list, so that [] and an absent key differ.
 	list []string
 	flag bool
+	// effects and destinations are what tools do, by tool.
+	effects      map[string][]sallyport.Effect
+	destinations map[string]map[string]sallyport.ValueKind
 	// ceilings are the ceilings over arguments, by tool.
 	ceilings map[string]json.RawMessage
 }

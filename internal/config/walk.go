@@ -57,6 +57,10 @@ func (s scope) readValue(r *row, key string, keyAt yamldoc.Position, n *yamldoc.
 		if s.expectKind(r, key, n, yamldoc.KindMapping) {
 			s.readArguments(r, key, n)
 		}
+	case TypeEffects:
+		if s.expectKind(r, key, n, yamldoc.KindMapping) {
+			s.readEffects(r, key, n)
+		}
 	case TypeServer:
 		if s.expectKind(r, key, n, yamldoc.KindMapping) {
 			s.readServer(key, n)
