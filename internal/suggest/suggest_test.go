@@ -256,7 +256,7 @@ fs_reach: {read: ["${workspace}/docs/a"], write: []}
 
 // TestWhatChildrenOpenIsNotGuessed: the record does not say what they read.
 func TestWhatChildrenOpenIsNotGuessed(t *testing.T) {
-	r, tool := newReaching(true)
+	r, _ := newReaching(true)
 	addCall(t, r, `{}`, false, access(group.Process, "git", "spawn git"), access(group.Process, "/usr/bin/less", "a child of git ran it"))
 	u := r.tools["send"]
 	for name, want := range map[string][]string{"fs_reach.read": {"/w"}, "fs_reach.write": {"/w/out"}, "network": nil, "process": {"git"}} {
@@ -266,7 +266,7 @@ func TestWhatChildrenOpenIsNotGuessed(t *testing.T) {
 		}
 	}
 	for _, e := range []*audit.Event{{Level: sallyport.LevelNone}, {Level: sallyport.LevelFull, Cached: true}} {
-		r, tool = newReaching(true)
+		r, tool := newReaching(true)
 		e.Tool, e.Args = output.Plain().Text("send"), "{}"
 		if err := r.Add(&Call{Event: e, Whole: true}); err != nil {
 			t.Fatal(err)
