@@ -38,7 +38,7 @@ func PrintApprovals(p *Printer, list []sallyport.Approval, now time.Time, comman
 			printApproval(p, &batch[0], now, false)
 			continue
 		}
-		PrintBatch(p, batch, now)
+		printBatch(p, batch, now, false)
 		p.PrintLine("    one yes for exactly these: %s", commandLine("approvals approve"+joinIDs(batch)))
 	}
 	return nil
@@ -69,21 +69,25 @@ func joinIDs(batch []sallyport.Approval) (ids string) {
 	return ids
 }
 
-// PrintBatch prints held calls of one shape: what they have in common once, and what is
-// each call's own.
-func PrintBatch(p *Printer, batch []sallyport.Approval, now time.Time) {
+// printBatch prints held calls of one shape: what they have in common once, and what is
+// each call's own. With whole, no arguments are cut.
+func printBatch(p *Printer, batch []sallyport.Approval, now time.Time, whole bool) {
+	show := clipArgs
+	if whole {
+		show = func(args, _ string) string { return EscapeControls(args) }
+	}
 	a := &batch[0]
 	p.PrintLine("%d calls  %s  %s  %s  %s", len(batch), formatState(p, a.State), EscapeControls(a.Tool), EscapeControls(a.Principal+"/"+a.Personality), formatAge(a, now))
 	same, own := approvals.SplitArguments(batch)
 	if same != "" {
-		p.PrintLine("    all: %s", clipArgs(same, a.ID))
+		p.PrintLine("    all: %s", show(same, a.ID))
 	}
 	for _, target := range a.Targets {
 		p.PrintLine("    uses: %s", EscapeControls(target))
 	}
 	for i := range batch {
 		one := &batch[i]
-		p.PrintLine("    %s  %s", one.ID, clipArgs(own[i], one.ID))
+		p.PrintLine("    %s  %s", one.ID, show(own[i], one.ID))
 		if one.Why != "" && (i == 0 || one.Why != batch[i-1].Why) {
 			p.PrintLine("        why: %s", EscapeControls(one.Why))
 		}

@@ -56,7 +56,7 @@ func PrintHeld(p *Printer, batch []sallyport.Approval, describe func(a *sallypor
 		printApproval(p, &batch[0], now, true)
 		PrintQuestion(p, batch[0].ID, &q)
 	default:
-		PrintBatch(p, batch, now)
+		printBatch(p, batch, now, true)
 		for i := range batch {
 			q := describe(&batch[i])
 			PrintNews(p, batch[i].ID, &q)

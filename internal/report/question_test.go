@@ -44,3 +44,24 @@ func TestTheQuestionAboutSeveralCallsShowsEach(t *testing.T) {
 		t.Errorf("%d lines, want %d:\n%s", len(got), len(want), out.String())
 	}
 }
+
+// TestOneAnswerIsForArgumentsThatAreShownWhole, of one call and of several.
+func TestOneAnswerIsForArgumentsThatAreShownWhole(t *testing.T) {
+	t.Parallel()
+	now, pad := time.Now(), strings.Repeat("x", 5000)
+	var batch []sallyport.Approval
+	for _, id := range []string{"one", "two"} {
+		batch = append(batch, sallyport.Approval{
+			ID: id, State: sallyport.ApprovalPending, Tool: "pay", Args: `{"all":"` + pad + `last","note":"` + pad + `","to":"` + id + `"}`, Created: now, Expires: now.Add(time.Hour),
+		})
+	}
+	for n := range batch {
+		var out strings.Builder
+		report.PrintHeld(&report.Printer{W: &out}, batch[:n+1], func(*sallyport.Approval) app.Question { return app.Question{} }, now, true)
+		for i := range n + 1 {
+			if !strings.Contains(out.String(), `"to":"`+batch[i].ID+`"`) || !strings.Contains(out.String(), `last"`) {
+				t.Errorf("of %d calls, call %d is cut:\n%s", n+1, i+1, out.String())
+			}
+		}
+	}
+}
