@@ -97,11 +97,15 @@ func (r *queryReader) readOnce(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return err // the set is closed
 	}
+	var fresh *listed
+	if err == nil {
+		fresh = newListed(r.kind, values) // calls go on with what was read before
+	}
 	r.mu.Lock()
 	failed := r.err != nil
 	r.err = err
 	if err == nil {
-		r.last, r.listed = Reading{values, at}, newListed(r.kind, values)
+		r.last, r.listed = Reading{values, at}, fresh
 	}
 	r.mu.Unlock()
 	if tell := r.Tell; tell != nil && failed != (err != nil) {
