@@ -31,6 +31,9 @@ func cleanWords(cl *output.Cleaner, list []string) []string {
 // logFault tells the operator's log what went wrong. Words of tools and
 // backends may hold a secret there too.
 func (c *call) logFault(what string, why any, more ...any) {
+	if c.past != nil {
+		return // its verdict says so
+	}
 	cl := c.cleaner()
 	c.r.o.Logger.With("call", c.id, "tool", string(cleanWord(cl, c.q.Tool))).
 		Error(what, append([]any{"error", string(cl.Text(fmt.Sprint(why)))}, more...)...)

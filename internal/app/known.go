@@ -33,6 +33,9 @@ func (rt *Runtime) openKnownSets(t *Deployment, b *sallyport.Backends) error {
 	t.sets, err = known.New(sources, rt.grown())
 	if err == nil {
 		t.closers = append(t.closers, t.sets.Close)
+		if rt.past != nil {
+			t.sets.NeedQueries()
+		}
 	}
 	found, ok := errors.AsType[known.Faults](err)
 	if !ok {

@@ -140,6 +140,11 @@ func (s *Sets) Start() {
 	}
 }
 
+// NeedQueries makes a set whose query cannot be read an error that does not match
+// [ErrUnread], in place of a set without members: for calls of the past, which were not
+// decided without them. Call it before the sets are used.
+func (s *Sets) NeedQueries() { s.needed = true }
+
 // begin begins to read what a query gives, once.
 func (s *Sets) begin(r *queryReader) {
 	if r == nil {

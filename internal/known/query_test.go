@@ -204,3 +204,22 @@ func TestMembersOfATable(t *testing.T) {
 		t.Errorf("Has() = %v, %v with too many members", ok, err)
 	}
 }
+
+// TestACallOfThePastIsNotDecidedWithoutItsSet: neither as if no value were a member, nor as
+// if the piece of a text were not the operator's.
+func TestACallOfThePastIsNotDecidedWithoutItsSet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := &answers{err: errors.New("no such table")}
+		s := a.query(t, nil)
+		defer s.Close()
+		s.NeedQueries()
+		if _, err := s.Has(t.Context(), "payees", "11111111"); err == nil || errors.Is(err, known.ErrUnread) {
+			t.Errorf("Has() of a set that cannot be read = %v, want an error of its own", err)
+		}
+		if _, err := s.Holds(t.Context(), effect.Account, "33333333"); err == nil || errors.Is(err, known.ErrUnread) {
+			t.Errorf("Holds() beside a set that cannot be read = %v, want an error of its own", err)
+		}
+		has(t, s, "others", "22222222", true)
+	})
+}

@@ -64,6 +64,7 @@ type Grown func(ctx context.Context, set string) (*Values, error)
 type Sets struct {
 	byName map[string]*set
 	grown  Grown // nil: sets do not grow
+	needed bool  // see NeedQueries
 
 	mu      sync.Mutex // nothing begins to be read after Close
 	closing context.Context
@@ -239,7 +240,10 @@ func (s *Sets) Has(ctx context.Context, name, value string) (bool, error) {
 		return false, fmt.Errorf("known.%s: %w", name, fs.ErrNotExist)
 	}
 	ok, err := s.look(ctx, name, one, provenance.Exact(one.Kind, value), false)
-	return ok, wrapSet(name, err)
+	if err = wrapSet(name, err); s.needed && errors.Is(err, ErrUnread) {
+		return false, errors.New(err.Error())
+	}
+	return ok, err
 }
 
 // look reports whether a set has a value in its exact form as a member, or with within in
@@ -279,17 +283,22 @@ func wrapSet(name string, err error) error {
 // Holds reports whether a set of the kind has a member, or a member of a set of the kind
 // text has it within.
 func (s *Sets) Holds(ctx context.Context, kind sallyport.ValueKind, exact string) (bool, error) {
+	var unread error
 	for name, one := range s.byName {
 		if one.Kind != kind {
 			continue
 		}
 		ok, err := s.look(ctx, name, one, exact, true)
 		if errors.Is(err, ErrUnread) {
+			unread = wrapSet(name, err)
 			continue // what it might hold counts as not held
 		}
 		if ok || err != nil {
 			return ok, wrapSet(name, err)
 		}
+	}
+	if s.needed && unread != nil {
+		return false, errors.New(unread.Error())
 	}
 	return false, nil
 }
