@@ -2,7 +2,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -16,7 +18,8 @@ import (
 
 // openMemberQueries opens the connections that sets read their members from. They are
 // apart from those of tools: an answer may have more rows, and calls of tools do not keep
-// it waiting. The result is nil when no set has a query.
+// it waiting. The result is nil when no set has a query, and for a shadow, which connects to
+// nothing.
 func (rt *Runtime) openMemberQueries(t *Deployment, b *sallyport.Backends) (*database.Backend, error) {
 	conns := map[string]database.Connection{}
 	for _, k := range t.Config.Known {
@@ -24,7 +27,7 @@ func (rt *Runtime) openMemberQueries(t *Deployment, b *sallyport.Backends) (*dat
 			conns[k.Query.Connection] = connectionOf(t.Config.Databases[k.Query.Connection])
 		}
 	}
-	if len(conns) == 0 {
+	if len(conns) == 0 || rt.beside != nil {
 		return nil, nil
 	}
 	db, err := database.Open(conns, &database.Options{
@@ -45,8 +48,14 @@ func connectionOf(d config.Database) database.Connection {
 // memberQuery returns how the members of a set are read, nil when it has no query. The
 // session only reads.
 func (rt *Runtime) memberQuery(db *database.Backend, name string, q *config.KnownQuery) *known.Query {
-	if q == nil {
+	switch {
+	case q == nil:
 		return nil
+	case rt.beside != nil:
+		return &known.Query{
+			From: "connection " + q.Connection, Refresh: besidePause,
+			Read: func(ctx context.Context) ([]string, error) { return rt.readBeside(ctx, name) },
+		}
 	}
 	return &known.Query{
 		From: "connection " + q.Connection, Refresh: q.Refresh,
@@ -65,6 +74,29 @@ func (rt *Runtime) memberQuery(db *database.Backend, name string, q *config.Know
 			rt.Logger.Warn("known." + name + ": the query is read again")
 		},
 	}
+}
+
+// besidePause is how often a shadow asks the server for what its query gave.
+const besidePause = 5 * time.Second
+
+// readBeside returns the members that a server has read for the set of the same query. A
+// shadow may name any database, and resolve any secret for it, before a person has accepted
+// it: it asks none itself.
+func (rt *Runtime) readBeside(ctx context.Context, set string) ([]string, error) {
+	t := rt.beside.Live.Load().deployment.Load()
+	if !sameQuery(rt.Config, t.Config, set) {
+		return nil, errors.New("a shadow asks no database, and the configuration in force has no such query")
+	}
+	last, _, err := t.sets.Queried(ctx, set)
+	return last.Values, err
+}
+
+// sameQuery reports whether two configurations read a set by the same query, of the same
+// database.
+func sameQuery(a, b *config.Config, set string) bool {
+	x, y := a.Known[set].Query, b.Known[set].Query
+	return x != nil && y != nil && x.Connection == y.Connection && x.SQL == y.SQL &&
+		a.Databases[x.Connection] == b.Databases[y.Connection] && reflect.DeepEqual(a.Secrets, b.Secrets)
 }
 
 // SetReading is what the query of a set gave last.

@@ -45,6 +45,7 @@ type Runtime struct {
 	Logger *slog.Logger
 
 	shadow *serverShadow // judges the calls of a server, too; nil without one
+	beside *Runtime      // the server beside which this one judges; nil for any other
 
 	past *pastState // whose calls are decided again; nil in every other command
 

@@ -28,7 +28,7 @@ type shadowJudge struct {
 // server.
 func (s *serverShadow) openJudge(ctx context.Context) (*shadowJudge, error) {
 	rt, err := openWith(ctx, s.rt.Env, []string{s.name}, func(rt *Runtime, ctx context.Context) error {
-		rt.views = true
+		rt.views, rt.beside = true, s.rt
 		return rt.usePast(ctx, s.rt.State)
 	})
 	if err != nil {
