@@ -274,11 +274,11 @@ func (p *replayer) noteBrought(ctx context.Context, e *audit.Event) error {
 // decideOutcome decides a call again, by the record of its outcome.
 func (p *replayer) decideOutcome(ctx context.Context, e *audit.Event) (err error) {
 	j := judgedCall{event: e}
-	if j.was, j.ran = replay.ReadOutcome(e); j.was.Unknown != "" {
-		return p.passUnknown(&j, j.was.Unknown)
-	}
 	if j.read, err = p.readUntil(ctx, e); err != nil {
 		return err
+	}
+	if j.was, j.ran = replay.ReadOutcome(e); j.was.Unknown != "" {
+		return p.passUnknown(&j, j.was.Unknown)
 	}
 	caller, unknown, err := p.callerOf(ctx, e)
 	switch {
@@ -326,7 +326,7 @@ func (p *replayer) passUnfinished() error {
 		if err := r.decodeCall(false); err != nil {
 			return err
 		}
-		if err := p.passUnknown(&judgedCall{event: &r.event}, "its outcome is not recorded"); err != nil {
+		if err := p.passUnknown(&judgedCall{event: &r.event, read: p.open[id].read}, "its outcome is not recorded"); err != nil {
 			return err
 		}
 	}

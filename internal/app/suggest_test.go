@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/suggest"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
@@ -107,6 +108,29 @@ func TestADraftThatGoesOnToFailIsAnError(t *testing.T) {
 		if proved, err := s.proveDraft(t.Context(), draftOf(t, draft), wide); proved || err == nil || !strings.Contains(err.Error(), said) {
 			t.Errorf("proveDraft(%s) = %v, %v", draft, proved, err)
 		}
+	}
+}
+
+// TestACallThatIsNotReplayableTellsWhatWasRead: what it touched only after untrusted content
+// was read is named as such.
+func TestACallThatIsNotReplayableTellsWhatWasRead(t *testing.T) {
+	t.Parallel()
+	told := 0
+	p := newReplayer(newTestSuggester(t).rt, func(j *judgedCall) error {
+		if told++; j.unknown == "" || !hasReadUntrusted(j.read) {
+			t.Errorf("of a call that is not recorded whole: %q, read %v", j.unknown, j.read)
+		}
+		return nil
+	})
+	read := []sallyport.FactMark{{Fact: sallyport.FactUntrusted}}
+	p.open["ended"] = &pastIntent{read: read}
+	if err := p.decideOutcome(t.Context(), &audit.Event{Kind: audit.KindOutcome, CallID: "ended", ArgsDigest: "digest"}); err != nil || told != 1 {
+		t.Errorf("%v, %d calls were passed on, want 1", err, told)
+	}
+	delete(p.open, "ended")
+	p.open["open"] = &pastIntent{record: audit.Record{Kind: audit.KindIntent, Call: "open", Body: []byte("{}")}, read: read}
+	if err := p.passUnfinished(); err != nil || told != 2 {
+		t.Errorf("%v, %d calls were passed on, want 2", err, told)
 	}
 }
 
