@@ -28,13 +28,16 @@ import (
 type pastState struct {
 	store.State
 	now   time.Time
-	tasks *conversation.Memory
+	kept  sallyport.KV         // of tasks
+	tasks *conversation.Memory // of kept, up to the last look
 	// growth is what sets grew by, up to the last look.
 	growth *known.Growth
 }
 
 // lookAgain forgets what was read of the state, so that what was changed since counts.
-func (p *pastState) lookAgain() { p.growth = known.NewGrowth(p.Settings(), nil) }
+func (p *pastState) lookAgain() {
+	p.growth, p.tasks = known.NewGrowth(p.Settings(), nil), conversation.New(p.kept)
+}
 
 // clock returns the clock of the past, nil for that of the present.
 func (p *pastState) clock() func() time.Time {
@@ -82,7 +85,7 @@ func (rt *Runtime) usePast(ctx context.Context, state store.State) error {
 	if err := rt.openMemory(ctx); err != nil {
 		return err
 	}
-	rt.past = &pastState{State: state, tasks: conversation.New(tasks)}
+	rt.past = &pastState{State: state, kept: tasks, tasks: conversation.New(tasks)}
 	rt.Access, rt.trusted = state, state.Settings()
 	return nil
 }

@@ -48,7 +48,6 @@ func (s *serverShadow) openJudge(ctx context.Context) (*shadowJudge, error) {
 func (s *serverShadow) judgeCalls(ctx context.Context) {
 	waiting := s.queue.Recorded()
 	j := s.judge
-	j.past.lookAgain()
 	if j.replayer == nil {
 		j.replayer = newReplayer(j.Runtime, nil)
 	}
@@ -56,6 +55,7 @@ func (s *serverShadow) judgeCalls(ctx context.Context) {
 	clear(j.replayer.callers) // one may have been revoked since
 	for {
 		batch, err := j.readBatch(ctx, s.rt.State)
+		j.past.lookAgain() // after it: what a call narrowed is kept before its record
 		for i := range batch {
 			r := &batch[i]
 			err := j.takeRecord(ctx, r, s.queue.Has(r.Call))

@@ -178,6 +178,25 @@ func TestAShadowKnowsWhatSetsGrewBy(t *testing.T) {
 	}
 }
 
+// TestAShadowKnowsATaskSinceItLookedLast, however short ago that was.
+func TestAShadowKnowsATaskSinceItLookedLast(t *testing.T) {
+	t.Parallel()
+	s := openBeside(t, servedText+"# same\n")
+	if err := s.shadow.loadShadow(t.Context(), s.Config.Digest); err != nil {
+		t.Fatal(err)
+	}
+	caller := localCaller("default", s.Config.Workspace)
+	caller.Session = "s"
+	for _, task := range []*sallyport.Task{nil, {Arguments: map[string]json.RawMessage{"list_files": json.RawMessage(`{"glob":{"const":"b"}}`)}}} {
+		caller.Task = task
+		s.Live.Load().Call(t.Context(), caller, sallyport.Request{Tool: "list_files", Args: json.RawMessage(`{"glob":"a"}`)})
+		s.shadow.judgeCalls(t.Context())
+	}
+	if r := s.shadow.reportFor(s.Config.Digest); r.Same != 2 || r.Flips+r.NotReplayable != 0 {
+		t.Errorf("of a call before the session was narrowed and one after: %+v", r)
+	}
+}
+
 // TestWhatCannotBeRecordedDoesNotCountAsJudged.
 func TestWhatCannotBeRecordedDoesNotCountAsJudged(t *testing.T) {
 	t.Parallel()
