@@ -20,6 +20,7 @@ import (
 // openKnownSets reads the sets of values of a configuration, which grow by what the
 // state holds. The error has the place of each set that cannot be read.
 func (rt *Runtime) openKnownSets(t *Deployment, b *sallyport.Backends) error {
+	t.warnWritable()
 	db, err := rt.openMemberQueries(t, b)
 	if err != nil {
 		return err

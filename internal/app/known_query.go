@@ -40,6 +40,28 @@ func (rt *Runtime) openMemberQueries(t *Deployment, b *sallyport.Backends) (*dat
 	return db, nil
 }
 
+// warnWritable says which sets read their members where tools may write: an agent there
+// chooses what counts as known.
+func (t *Deployment) warnWritable() {
+	for _, name := range slices.Sorted(maps.Keys(t.Config.Known)) {
+		q := t.Config.Known[name].Query
+		if q == nil {
+			continue
+		}
+		d, by := t.Config.Databases[q.Connection], "tools of mode write"
+		if !d.Write {
+			if d.Path == "" {
+				continue
+			}
+			if by = t.FindWriter(d.Path); by == "" {
+				continue
+			}
+		}
+		t.warnings = append(t.warnings, t.Config.Fault("", "known."+name+".query", -1,
+			"known."+name+".query: "+by+" may write to the connection "+q.Connection+", so that an agent may add members; read them over another one").Error())
+	}
+}
+
 // connectionOf returns a connection as the configuration describes it.
 func connectionOf(d config.Database) database.Connection {
 	return database.Connection{Driver: databaseDrivers()[d.Driver], SecretRef: d.URLSecret, Path: d.Path}
