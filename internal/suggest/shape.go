@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/text"
@@ -137,7 +139,7 @@ func (s *shaper) refuseList(p *argPlace) string {
 	}
 	for _, v := range sortValues(p.values) {
 		said, ok := v.(string)
-		if ok && (yamldoc.CheckText(said) != "" || said != text.PrintableLine(said)) {
+		if ok && (yamldoc.CheckText(said) != "" || said != text.PrintableLine(said) || strings.ContainsFunc(said, isUnseen)) {
 			return "a value has characters that no list of a role shows: " + text.Clip(strconv.QuoteToASCII(said), shownValue)
 		}
 		if !p.values[v].own {
@@ -146,6 +148,10 @@ func (s *shaper) refuseList(p *argPlace) string {
 	}
 	return ""
 }
+
+// isUnseen reports whether a reader does not see a character, so that two values look the
+// same.
+func isUnseen(r rune) bool { return !unicode.IsPrint(r) }
 
 // shownValue bounds a value in a remark, in characters.
 const shownValue = 80

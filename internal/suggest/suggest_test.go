@@ -107,7 +107,7 @@ func TestWhatCameAfterUntrustedContentIsNotTaken(t *testing.T) {
 }
 
 func TestHostileValuesStandInNoRole(t *testing.T) {
-	for _, value := range []string{"a\nadmin: {toolset: []}", "\x1b[2J", "a\u202eb", "a\u0085b", " a", "# x\ty"} {
+	for _, value := range []string{"a\nadmin: {toolset: []}", "\x1b[2J", "a\u202eb", "a\u0085b", "a\u200bb", " a", "# x\ty"} {
 		r, _ := newSend()
 		var raw strings.Builder // escaped, so that the record holds it as it is
 		for _, c := range value {
