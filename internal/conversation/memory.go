@@ -121,21 +121,67 @@ func (b *Memory) Task(ctx context.Context, session string) (*Task, error) {
 	return b.readTask(ctx, session)
 }
 
-// readTask reads a task from the store.
+// keptStep is one task of a session as the store has it, under a key of its own: of two
+// processes that narrow a session at the same moment, neither overwrites the other.
+type keptStep struct {
+	// Words are the person's, when they counted with this task.
+	Words string         `json:"words,omitempty"`
+	Task  sallyport.Task `json:"task"`
+	Step  Step           `json:"step"`
+}
+
+// readTask reads what a session was narrowed to from the store.
 func (b *Memory) readTask(ctx context.Context, session string) (*Task, error) {
-	text, ok, err := b.store.Get(ctx, taskKey(session))
+	keys, err := b.store.List(ctx, taskKey(session))
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
+	if len(keys) > 2*maxTasks {
+		return nil, errNarrowedTooOften
+	}
+	var steps []keptStep
+	for _, key := range keys {
+		text, ok, err := b.store.Get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue // it has just expired
+		}
+		var s keptStep
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			return nil, fmt.Errorf("a kept task: %w", err)
+		}
+		steps = append(steps, s)
+	}
+	if len(steps) == 0 {
 		return b.keep(session, nil), nil
 	}
-	t := new(Task)
-	if err := json.Unmarshal([]byte(text), t); err != nil {
-		return nil, fmt.Errorf("a kept task: %w", err)
+	// The keys, which are sorted, decide between those of one moment.
+	slices.SortStableFunc(steps, func(x, y keptStep) int { return x.Step.Time.Compare(y.Step.Time) })
+	t := &Task{Words: steps[0].Words, words: newWords(steps[0].Words)}
+	for i := range steps {
+		t.Tasks, t.Steps = append(t.Tasks, steps[i].Task), append(t.Steps, steps[i].Step)
 	}
-	t.words = newWords(t.Words)
 	return b.keep(session, t), nil
+}
+
+// writeTask writes all tasks of a session, so that none expires before another one.
+func (b *Memory) writeTask(ctx context.Context, session string, t *Task) error {
+	for i := range t.Tasks {
+		s := keptStep{Task: t.Tasks[i], Step: t.Steps[i]}
+		if i == 0 {
+			s.Words = t.Words
+		}
+		text, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		if err := b.store.Set(ctx, taskKey(session)+nameTask(&t.Tasks[i]), string(text), sallyport.SessionFactAge); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keep keeps a task and returns what the session is narrowed to: a task that the store
@@ -153,8 +199,19 @@ func (b *Memory) keep(session string, t *Task) *Task {
 	return t
 }
 
-// taskKey is the key of a session's task in the store.
-func taskKey(session string) string { return digest.Text([]byte(session)) }
+// taskKey begins the keys of a session's tasks in the store.
+func taskKey(session string) string { return digest.Text([]byte(session)) + "/" }
+
+// nameTask returns the name of a task among those of its session.
+func nameTask(t *sallyport.Task) string {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return ""
+	}
+	return digest.Text(text)
+}
+
+var errNarrowedTooOften = errors.New("the session was narrowed too often")
 
 // Narrow narrows a session further, with a call. The words of the first task count when nothing
 // untrusted was read before it.
@@ -189,18 +246,15 @@ func (b *Memory) Narrow(ctx context.Context, session, call string, asked sallypo
 		return nil, errors.New("too many sessions were narrowed")
 	}
 	if len(next.Tasks) == maxTasks {
-		return nil, errors.New("the session was narrowed too often")
+		return nil, errNarrowedTooOften
 	}
 	next.Tasks, next.words = append(next.Tasks, asked), newWords(next.Words)
 	next.Steps = append(next.Steps, Step{call, time.Now().UTC()})
 	if b.store != nil {
-		text, err := json.Marshal(next)
-		if err == nil {
-			err = b.store.Set(ctx, taskKey(session), string(text), sallyport.SessionFactAge)
-		}
-		if err != nil {
+		if err := b.writeTask(ctx, session, next); err != nil {
 			return nil, err
 		}
+		return b.readTask(ctx, session) // another process may have narrowed it, too
 	}
 	return b.keep(session, next), nil
 }
@@ -218,7 +272,6 @@ func (t *Task) has(asked *sallyport.Task) bool {
 }
 
 func sameTask(a, b *sallyport.Task) bool {
-	left, err := json.Marshal(a)
-	right, bad := json.Marshal(b)
-	return err == nil && bad == nil && string(left) == string(right)
+	name := nameTask(a)
+	return name != "" && name == nameTask(b)
 }

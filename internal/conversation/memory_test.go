@@ -108,6 +108,13 @@ type brokenKV struct {
 
 var errStore = errors.New("the store is gone")
 
+func (b brokenKV) List(_ context.Context, prefix string) ([]string, error) {
+	if b.text == "" {
+		return nil, errStore
+	}
+	return []string{prefix + "a"}, nil
+}
+
 func (b brokenKV) Get(context.Context, string) (string, bool, error) {
 	if b.text != "" {
 		return b.text, true, nil
@@ -119,7 +126,7 @@ func (b brokenKV) Get(context.Context, string) (string, bool, error) {
 // session without a task.
 func TestAStoreThatFailsNarrowsNothing(t *testing.T) {
 	t.Parallel()
-	for _, kv := range []sallyport.KV{brokenKV{}, brokenKV{text: "{"}, brokenKV{text: `{"tasks":1}`}} {
+	for _, kv := range []sallyport.KV{brokenKV{}, brokenKV{text: "{"}, brokenKV{text: `{"task":1}`}} {
 		m := conversation.New(kv)
 		if got, err := m.Task(t.Context(), "s"); err == nil || got != nil {
 			t.Errorf("Task() = %+v, %v, want an error", got, err)

@@ -3,6 +3,8 @@ package conversation_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -33,6 +35,44 @@ func (s *slowKV) Set(_ context.Context, key, value string, _ time.Duration) erro
 	defer s.mu.Unlock()
 	s.values[key] = value
 	return nil
+}
+
+func (s *slowKV) List(_ context.Context, prefix string) (keys []string, _ error) {
+	time.Sleep(time.Millisecond)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for key := range s.values {
+		if strings.HasPrefix(key, prefix) {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys, nil
+}
+
+// TestProcessesThatNarrowAtOnceAllCount: each has its own memory over one store.
+func TestProcessesThatNarrowAtOnceAllCount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &slowKV{values: map[string]string{}}
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				task := sallyport.Task{Words: fmt.Sprintf("Pay Ann%d", i), Tools: []string{fmt.Sprint(i)}}
+				if _, err := conversation.New(store).Narrow(t.Context(), "s", "call", task, readNothing); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		got, err := conversation.New(store).Task(t.Context(), "s")
+		if err != nil || got == nil || len(got.Tasks) != 8 || len(got.Steps) != 8 {
+			t.Fatalf("Task() = %+v, %v, want all of 8", got, err)
+		}
+		if got.Words != got.Tasks[0].Words {
+			t.Errorf("the words %q count, want those of the first task, %q", got.Words, got.Tasks[0].Words)
+		}
+	})
 }
 
 // TestTasksAtOnceAllCount: of calls at once, each narrows the session.
