@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -23,27 +24,55 @@ func TestB12_SlowHeadersWithFewDescriptors(t *testing.T) {
 	if err := unix.Prlimit(s.cmd.Process.Pid, unix.RLIMIT_NOFILE, &lowered, nil); err != nil {
 		t.Fatal(err)
 	}
-	address := strings.TrimPrefix(s.url, "http://")
+	var err error
+	for range 3 { // a machine that is busy may be slow once
+		if err = askBesideSlowHeaders(t, s.url); err == nil {
+			break
+		}
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	s.change(t, dir, strings.Replace(text, "  reader:", "  writer:", 1), inForce)
+}
+
+// askBesideSlowHeaders opens 400 connections that do not end their headers, and makes
+// requests beside them. An answer must come within serving.HeaderTimeout, after which the
+// server closes these connections anyway.
+// They stay open when all were answered.
+func askBesideSlowHeaders(t *testing.T, url string) (err error) {
+	t.Helper()
+	var slow []net.Conn
+	closeSlow := func() {
+		for _, c := range slow {
+			_ = c.Close()
+		}
+	}
+	t.Cleanup(closeSlow)
+	defer func() {
+		if err != nil {
+			closeSlow()
+		}
+	}()
+	address := strings.TrimPrefix(url, "http://")
 	for range 400 {
 		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		t.Cleanup(func() { _ = c.Close() })
+		slow = append(slow, c)
 		_, _ = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: "+address+"\r\nX-Slow: ")
 	}
-	// The answer must come within serving.HeaderTimeout, after which the server closes
-	// these connections anyway.
 	fresh := &http.Client{Timeout: serving.HeaderTimeout * 8 / 10, Transport: &http.Transport{DisableKeepAlives: true}}
 	for range 20 {
-		res, err := fresh.Get(s.url + "/healthz")
+		res, err := fresh.Get(url + "/healthz")
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		res.Body.Close()
 		if res.StatusCode != http.StatusOK {
-			t.Errorf("a request beside them: %s", res.Status)
+			return fmt.Errorf("a request beside them: %s", res.Status)
 		}
 	}
-	s.change(t, dir, strings.Replace(text, "  reader:", "  writer:", 1), inForce)
+	return nil
 }
