@@ -38,14 +38,19 @@ func foldASCII(s string) (folded string, ok bool) {
 	if !changes {
 		return s, true
 	}
-	var b strings.Builder
-	b.Grow(len(s))
+	var few [256]byte // on the stack: enough for most values
+	b := few[:]
+	if len(s) > len(few) {
+		b = make([]byte, len(s))
+	}
+	n := 0
 	for i := range len(s) {
 		if c := foldedASCII[s[i]]; c != 0 {
-			b.WriteByte(c)
+			b[n] = c
+			n++
 		}
 	}
-	return b.String(), true
+	return string(b[:n]), true
 }
 
 // foldedASCII is what a character of ASCII is folded to; 0 for one that does not count.
