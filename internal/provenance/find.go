@@ -105,7 +105,7 @@ func (s *search) findPlain(kind sallyport.ValueKind, value string) bool {
 }
 
 // isForeignEntity reports whether what a piece names came out of the memory: the host
-// with any name below it, the address with any tag, or any address of a host.
+// with any name below it, the address with any tag.
 func (s *search) isForeignEntity(e entity) bool {
 	form := Canonical(e.kind, e.text)
 	switch {
@@ -116,7 +116,7 @@ func (s *search) isForeignEntity(e entity) bool {
 	case e.kind == effect.Mail:
 		name, domain, _ := strings.Cut(form, "@")
 		name, _, tagged := strings.Cut(name, "+")
-		return tagged && s.isForeign(e.kind, name+"@"+domain, e.text) || s.isForeignDomain(domain, e)
+		return tagged && s.isForeign(e.kind, name+"@"+domain, e.text)
 	case e.kind != effect.Host || isIP(form):
 		return false
 	}
@@ -130,12 +130,6 @@ func (s *search) isForeignEntity(e entity) bool {
 		}
 	}
 	return false
-}
-
-// isForeignDomain reports whether an address has a domain that came out of the memory:
-// who owns it gets what is sent to any name there.
-func (s *search) isForeignDomain(domain string, e entity) bool {
-	return s.isForeign(effect.Host, domain, domain) && !s.isHeld(e.kind, e.text)
 }
 
 // isIP reports whether a host is an address of IP: the last label of a name has a letter.
