@@ -2,7 +2,7 @@
 // made.
 //
 // Start with [New], give it the calls that were allowed with [Record.Add], and ask for the
-// role with [Record.Draft]. Whoever builds a configuration with that role proves it: the
+// role with [Record.Draft]. The caller builds a configuration with that role and proves it: the
 // calls are decided again, and [Record.CheckGrant] compares what each tool was seen to
 // touch, and what it may touch today, with what it would get. A part that does not hold is
 // left as it is today: see [Wide].
