@@ -56,6 +56,40 @@ func TestSilentHelper(t *testing.T) {
 	}
 }
 
+// TestLateProbeGivesNothingUp has the helper of the probe never answer: the
+// machine is asked again, and children keep users of their own.
+func TestLateProbeGivesNothingUp(t *testing.T) {
+	t.Parallel()
+	r := open(t, &Options{Warm: -1})
+	r.platform.self, r.probeWait = "/usr/bin/yes", 50*time.Millisecond
+	if rep := r.Report(); rep.Level != "" || !strings.Contains(rep.Missing, context.DeadlineExceeded.Error()) {
+		t.Errorf("level %q, missing %q: want none, for the deadline", rep.Level, rep.Missing)
+	}
+	pool, why := r.platform.users.currentPool()
+	if pool == nil && why == "" || strings.Contains(why, "deadline") {
+		t.Errorf("children share a user since %q", why)
+	}
+	tries := 0
+	late := fmt.Errorf("user namespaces: %w", context.DeadlineExceeded)
+	if err := attackUntilAnswered(func() error { tries++; return late }); !errors.Is(err, late) || tries != attackTries {
+		t.Errorf("of an attack that is always late: %v after %d tries", err, tries)
+	}
+	tries = 0
+	if err := attackUntilAnswered(func() error {
+		if tries++; tries == 1 {
+			return late
+		}
+		return nil
+	}); err != nil || tries != 2 {
+		t.Errorf("of an attack that is late once: %v after %d tries", err, tries)
+	}
+	broken := errors.New("seccomp")
+	tries = 0
+	if err := attackUntilAnswered(func() error { tries++; return broken }); err != broken || tries != 1 {
+		t.Errorf("of an attack that was answered: %v after %d tries", err, tries)
+	}
+}
+
 // TestDeadHelper kills a warm helper before a child becomes of it: that child
 // is refused, the next one gets another.
 func TestDeadHelper(t *testing.T) {

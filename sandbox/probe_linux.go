@@ -38,7 +38,7 @@ func (r *Runner) probeMachine() *Report {
 	case r.o.Level == sallyport.LevelLandlock && os.Geteuid() == 0:
 		rep.Missing = "an ordinary user: root is not held by Landlock alone"
 	default:
-		if err := r.selfAttack(); err != nil {
+		if err := attackUntilAnswered(r.selfAttack); err != nil {
 			rep.Missing = err.Error()
 		} else {
 			rep.Level = cmp.Or(r.fullOrStrict(), r.o.Level)
@@ -106,10 +106,29 @@ var openAttacks = map[string]string{
 	"capabilities": "capabilities",
 }
 
+// attackTries is how often an attack is tried that the machine did not answer in
+// time: what is found out counts for the life of the runner.
+const attackTries = 3
+
+// attackUntilAnswered attacks again while the answer is only late, as on a
+// machine that is busy for a moment: that says nothing about the confinement.
+func attackUntilAnswered(attack func() error) error {
+	err := attack()
+	for try := 1; try < attackTries && isLate(err); try++ {
+		err = attack()
+	}
+	return err
+}
+
+// isLate reports whether the error says only that time ran out.
+func isLate(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)
+}
+
 // selfAttack runs this program in the confinement and has it try what must
 // not succeed. The error names the missing layer.
 func (r *Runner) selfAttack() error {
-	ctx, cancel := context.WithTimeout(context.Background(), helperWait)
+	ctx, cancel := context.WithTimeout(context.Background(), r.probeWait)
 	defer cancel()
 	dir, err := r.scratch.Dir("probe")
 	if err != nil {
@@ -129,7 +148,7 @@ func (r *Runner) selfAttack() error {
 	space, _ := os.Readlink("/proc/self/ns/pid")
 	role := helper.Probe(canary, l.Addr().(*net.TCPAddr).Port, os.Getpid(), space)
 	c, err := r.startProbe(ctx, role)
-	if pool, _ := r.platform.users.currentPool(); err != nil && pool != nil {
+	if pool, _ := r.platform.users.currentPool(); err != nil && !isLate(err) && pool != nil {
 		// Without a user of its own it may start.
 		r.giveUpUsers(err)
 		c, err = r.startProbe(ctx, role)

@@ -141,7 +141,8 @@ type Runner struct {
 	sweeping sync.WaitGroup
 	platform platform
 
-	probe func() *Report
+	probe     func() *Report
+	probeWait time.Duration // for each try of the probe
 
 	mu       sync.Mutex
 	children map[*childProcess]struct{}
@@ -159,7 +160,7 @@ func New(o *Options) (*Runner, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	r := &Runner{o: *o, asked: o.Limits, logger: o.Logger, floor: denyfloor.New(o.Files), children: map[*childProcess]struct{}{}, layers: map[string]int{}}
+	r := &Runner{o: *o, asked: o.Limits, logger: o.Logger, floor: denyfloor.New(o.Files), children: map[*childProcess]struct{}{}, layers: map[string]int{}, probeWait: helperWait}
 	r.o.Level = cmp.Or(o.Level, sallyport.LevelFull)
 	r.o.Limits = o.Limits.withDefaults()
 	if r.o.Warm == 0 {
