@@ -20,7 +20,7 @@ PKGS ?= ./...
 test: ATONCE ?= -p 4 -parallel 4
 test: export CGO_ENABLED = 0
 test:
-	$(GO) test -trimpath -json -shuffle=on $(ATONCE) -timeout 30m $(TESTFLAGS) $(PKGS) | $(GO) run ./.ci/testsum $(SUMFLAGS)
+	$(GO) test -trimpath -json -shuffle=on $(ATONCE) -timeout 30m $(TESTFLAGS) $(PKGS) | $(GO) run ./.ci/testsum $(SUMFLAGS) -- $(GO) test -trimpath $(TESTFLAGS)
 
 # race runs the same tests with the race detector, which takes four times as
 # long; SALLYPORT_TEST_RACE_CHILDREN=1 gives it to the program that they start,
@@ -39,6 +39,7 @@ check:
 	@test -z "$$($(GO) run mvdan.cc/gofumpt@v0.12.0 -l .)" || { $(GO) run mvdan.cc/gofumpt@v0.12.0 -l .; echo 'gofumpt would change the files above'; exit 1; }
 	$(GO) vet ./...
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+	$(GO) test ./.ci/testsum
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 	GOOS=windows GOARCH=amd64 $(GO) build ./...
 

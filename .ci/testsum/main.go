@@ -2,17 +2,29 @@
 // would print, and then the ten slowest tests, the reasons of skipped tests
 // and the number of tests that ran. It fails when a test or a build failed, or
 // when fewer tests ran than -min.
+//
+// With -again N and a command after the flags, as in
+//
+//	testsum -again 3 -- go test -race
+//
+// it runs the few tests that failed N times more, alone, and calls those unstable
+// that pass each time: all tests beside each other ask more of a machine than its
+// processors have. A data race, a panic and a package that does not build are never
+// tried again.
 package main
 
 import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -35,12 +47,18 @@ type summary struct {
 	reasons                     map[string]int // why tests were skipped
 	packages                    int
 	tests, subtests, skips, bad int
+	failed                      map[string][]string // names of failed tests, by package
+	broken                      bool                // something failed that is not tried again
 }
+
+// mostAgain is how many failed tests are tried again: more have a common cause.
+const mostAgain = 3
 
 func main() {
 	least := flag.Int("min", 0, "fail when fewer tests and subtests passed than `N`")
+	again := flag.Int("again", 0, "run the tests that failed `N` times more, alone, by the command after the flags")
 	flag.Parse()
-	s := &summary{output: map[string][]string{}, reasons: map[string]int{}}
+	s := &summary{output: map[string][]string{}, reasons: map[string]int{}, failed: map[string][]string{}}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Buffer(nil, 64<<20); lines.Scan(); {
 		var e event
@@ -51,6 +69,9 @@ func main() {
 		s.add(&e)
 	}
 	s.print()
+	if *again > 0 && s.bad > 0 && s.runAgain(*again, flag.Args()) {
+		s.bad = 0
+	}
 	if ran := s.tests + s.subtests; lines.Err() != nil || s.bad > 0 || s.packages == 0 || ran < *least {
 		fmt.Printf("FAIL: %d failures, %d tests and subtests passed, at least %d must (%v)\n", s.bad, ran, *least, lines.Err())
 		os.Exit(1)
@@ -65,6 +86,7 @@ func (s *summary) add(e *event) {
 		fmt.Print(e.Output)
 	case "output":
 		if e.Test == "" && strings.TrimSpace(e.Output) != "PASS" {
+			s.broken = s.broken || isBroken(e.Output)
 			fmt.Print(e.Output)
 		} else {
 			s.output[key] = append(s.output[key], e.Output)
@@ -79,7 +101,7 @@ func (s *summary) add(e *event) {
 func (s *summary) endTest(e *event, output []string) {
 	if e.Action == "fail" {
 		s.bad++
-		fmt.Print(strings.Join(output, ""))
+		s.noteFailure(e, strings.Join(output, ""))
 	}
 	if e.Test == "" {
 		s.endPackage(e)
@@ -97,6 +119,57 @@ func (s *summary) endTest(e *event, output []string) {
 	case e.Action == "pass":
 		s.tests++
 	}
+}
+
+// noteFailure prints what a failed test said, and keeps its name.
+func (s *summary) noteFailure(e *event, output string) {
+	fmt.Print(output)
+	name, _, _ := strings.Cut(e.Test, "/")
+	switch {
+	case isBroken(output):
+		s.broken = true
+	case name != "":
+		if !slices.Contains(s.failed[e.Package], name) {
+			s.failed[e.Package] = append(s.failed[e.Package], name)
+		}
+	case len(s.failed[e.Package]) == 0:
+		s.broken = true // it was not a test that failed
+	}
+}
+
+// isBroken reports whether the output is of a fault that one run shows for good.
+func isBroken(output string) bool {
+	return strings.Contains(output, "DATA RACE") || strings.Contains(output, "panic: ") || strings.Contains(output, "race detected")
+}
+
+// runAgain runs the tests that failed n times by the command, package by package,
+// and reports whether all of them passed each time.
+func (s *summary) runAgain(n int, command []string) bool {
+	count := 0
+	for _, names := range s.failed {
+		count += len(names)
+	}
+	if s.broken || count == 0 || count > mostAgain || len(command) == 0 {
+		return false
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(s.failed)) {
+		names := s.failed[pkg]
+		pattern := "^(" + strings.Join(names, "|") + ")$"
+		args := slices.Concat(command[1:], []string{"-count=" + strconv.Itoa(n), "-parallel=1", "-v", "-run", pattern, pkg})
+		fmt.Printf("\nagain, alone: %s %s\n", command[0], strings.Join(args, " "))
+		out, err := exec.Command(command[0], args...).CombinedOutput()
+		for _, name := range names {
+			if strings.Count(string(out), "\n--- PASS: "+name+" (") != n {
+				err = errors.Join(err, fmt.Errorf("%s did not pass %d times", name, n))
+			}
+		}
+		if err != nil {
+			fmt.Printf("%s%v\n", out, err)
+			return false
+		}
+		fmt.Printf("UNSTABLE: %s %s failed beside other tests and passed %d times alone\n", pkg, strings.Join(names, ", "), n)
+	}
+	return true
 }
 
 // endPackage counts a package. One that failed may have left tests that did not
