@@ -84,8 +84,11 @@ func TestManyProcessesOneLimit(t *testing.T) {
 			t.Errorf("process %d: %v", i, err)
 		}
 	}
-	if want := childLimit().Requests; admitted != want {
-		t.Errorf("%d calls of %d processes were admitted, want %d", admitted, len(children), want)
+	// A process that does not run for twice the time of its lease, as on a busy machine,
+	// counts as one that died with it. TestLeasesNeverExceedALimit and
+	// TestAWholeLimitCanBeUsed have the exact count, in a time of their own.
+	if most := childLimit().Requests; admitted > most || admitted < most-len(children)*most/8 {
+		t.Errorf("%d calls of %d processes were admitted, want %d, less the leases of processes that stood still", admitted, len(children), most)
 	}
 	wait, err := open(t, path, nil).Admit(t.Context(), "k", childLimit())
 	if wait <= 0 || err != nil {
