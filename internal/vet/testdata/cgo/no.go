@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package cgo
+
+func callC() error { return nil }
