@@ -22,7 +22,7 @@ func TestLayoutHasEveryPackage(t *testing.T) {
 			continue
 		}
 		cell, _, _ = strings.Cut(cell, " |")
-		for _, m := range regexp.MustCompile("`([\\w/]+?)/?`").FindAllStringSubmatch(cell, -1) {
+		for _, m := range regexp.MustCompile("`([\\w/-]+?)/?`").FindAllStringSubmatch(cell, -1) {
 			rows[m[1]] = false
 		}
 	}
