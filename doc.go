@@ -12,8 +12,9 @@
 //
 // The package holds nouns only and imports nothing but the standard library.
 // It does not confine Go code: a tool compiled into the process is trusted code
-// behind accessors, and nothing stops it from going around them. What is
-// promised, where it is enforced and which test holds it stands in
+// behind accessors, and nothing stops it from going around them.
+// cmd/sallyport-vet shows where one does, before it runs, and lists what it could
+// not follow (docs/guides/vet.md). What is promised, where it is enforced and which test holds it stands in
 // docs/guarantees.md, entry by entry: start with G-DECIDE and G-GRANT.
 //
 // Exported names of this module are stable from the first tagged release on.
