@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/modelformat"
 	"github.com/sallyport/sallyport/internal/report"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -52,7 +53,11 @@ for call.`,
 					return errors.New("--format is for tools: leave out --form")
 				}
 				if len(args) > 0 {
-					return printTool(p, rt.Registry.List(caller), args[0])
+					t, err := findTool(rt.Registry.List(caller), args[0])
+					if err != nil {
+						return err
+					}
+					return report.PrintTool(p, t)
 				}
 				if dialect != "" {
 					defs := rt.Registry.Definitions(caller)
@@ -91,4 +96,36 @@ func printDefinitions(env *environment, p *report.Printer, dialect string, names
 		fmt.Fprintf(env.Stderr, "sallyport: %s: %s\n", n.Tool, n.Message)
 	}
 	return p.PrintJSON(set.Document)
+}
+
+// findTool returns the one of the tools that has a name.
+func findTool(tools []sallyport.Tool, name string) (*sallyport.Tool, error) {
+	names := make([]string, len(tools))
+	for i := range tools {
+		if tools[i].Name == name {
+			return &tools[i], nil
+		}
+		names[i] = tools[i].Name
+	}
+	why := fmt.Sprintf("this personality sees no tool %q", name)
+	if near := text.Nearest(name, names); near != "" {
+		why += fmt.Sprintf("; did you mean %q?", near)
+	}
+	return nil, &exitError{code: exitFailed, err: fmt.Errorf("%s: 'sallyport tools' lists them", why)}
+}
+
+// printForm lists the prompts or resources that a personality sees.
+func printForm(rt *app.Runtime, p *report.Printer, caller *sallyport.Caller, form string) error {
+	switch sallyport.Form(form) {
+	case sallyport.FormPrompt:
+		return report.PrintPrompts(p, rt.Registry.Prompts(caller))
+	case sallyport.FormResource:
+		return report.PrintResources(p, rt.ListResources(caller))
+	default:
+		if form != "tool" {
+			return fmt.Errorf("--form %q: expected tool, prompt or resource", form)
+		}
+		tools := rt.Registry.List(caller)
+		return report.PrintTools(p, slices.DeleteFunc(tools, func(t sallyport.Tool) bool { return t.ListedAs != "" }))
+	}
 }

@@ -43,14 +43,14 @@ func PrintTools(p *Printer, tools []sallyport.Tool) error {
 	for i := range tools {
 		t := &tools[i]
 		about, _, _ := strings.Cut(t.Description, ". ")
-		rows = append(rows, []string{t.Name, t.Toolset, SummarizeGroups(&t.Capabilities), strings.TrimSuffix(about, ".")})
+		rows = append(rows, []string{t.Name, t.Toolset, summarizeGroups(&t.Capabilities), strings.TrimSuffix(about, ".")})
 	}
 	p.PrintTable(rows)
 	return nil
 }
 
-// SummarizeGroups names the declared groups in a few words.
-func SummarizeGroups(c *sallyport.Capabilities) string {
+// summarizeGroups names the declared groups in a few words.
+func summarizeGroups(c *sallyport.Capabilities) string {
 	words := group.Words(c)
 	// What may be read and written comes first.
 	slices.SortStableFunc(words, func(a, b string) int { return rankWord(a) - rankWord(b) })

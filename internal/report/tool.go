@@ -1,4 +1,4 @@
-package command
+package report
 
 import (
 	"encoding/json"
@@ -8,31 +8,17 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/sample"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-// printTool prints one tool: what it does, its arguments, and an example call.
-func printTool(p *report.Printer, tools []sallyport.Tool, name string) error {
-	i := slices.IndexFunc(tools, func(t sallyport.Tool) bool { return t.Name == name })
-	if i < 0 {
-		names := make([]string, len(tools))
-		for i := range tools {
-			names[i] = tools[i].Name
-		}
-		why := fmt.Sprintf("this personality sees no tool %q", name)
-		if near := text.Nearest(name, names); near != "" {
-			why += fmt.Sprintf("; did you mean %q?", near)
-		}
-		return &exitError{code: exitFailed, err: fmt.Errorf("%s: 'sallyport tools' lists them", why)}
-	}
-	t := &tools[i]
+// PrintTool prints one tool: what it does, its arguments, and an example call.
+func PrintTool(p *Printer, t *sallyport.Tool) error {
 	if p.JSON {
-		return report.PrintTools(p, tools[i:i+1])
+		return PrintTools(p, []sallyport.Tool{*t})
 	}
 	p.PrintLine("%s: %s", t.Name, text.PrintableLine(t.Description))
-	p.PrintLine("touches: %s", report.SummarizeGroups(&t.Capabilities))
+	p.PrintLine("touches: %s", summarizeGroups(&t.Capabilities))
 	printArguments(p, t.Schema)
 	var usual []string
 	for _, touch := range t.Touches {
@@ -46,7 +32,7 @@ func printTool(p *report.Printer, tools []sallyport.Tool, name string) error {
 
 // printArguments prints a table of the arguments of a tool, the required ones
 // first.
-func printArguments(p *report.Printer, schema json.RawMessage) {
+func printArguments(p *Printer, schema json.RawMessage) {
 	var s struct {
 		Properties map[string]struct {
 			Type        any    `json:"type"`
