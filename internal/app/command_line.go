@@ -21,6 +21,11 @@ func (rt *Runtime) CommandLine(command string) string {
 // NameProgram returns the name of the program at a path.
 func NameProgram(path string) string { return strings.TrimSuffix(filepath.Base(path), ".exe") }
 
+// IsTemporary reports whether a binary is one that `go run` will remove.
+func IsTemporary(exe string) bool {
+	return strings.Contains(exe, string(filepath.Separator)+"go-build")
+}
+
 // ProgramName returns the name of this program as a shell reads it.
 func (env *Environment) ProgramName() string { return text.ShellWord(cmp.Or(env.Program, "sallyport")) }
 

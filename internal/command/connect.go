@@ -148,7 +148,7 @@ func stdioEntry(env *environment, configs []string, c *clients.Client, role stri
 	if err != nil {
 		return nil, err
 	}
-	if isTemporary(exe) {
+	if app.IsTemporary(exe) {
 		exe = "sallyport" // `go run` built this binary: use the installed one
 	}
 	args := []string{"serve", "--stdio"}
@@ -185,11 +185,6 @@ func configPaths(env *environment, f *flags) []string {
 		paths[i] = fsx.Absolute(env.Dir, paths[i])
 	}
 	return paths
-}
-
-// isTemporary reports whether a binary is one that `go run` will remove.
-func isTemporary(exe string) bool {
-	return strings.Contains(exe, string(filepath.Separator)+"go-build")
 }
 
 // addEntry adds the server to the file of a client and leaves everything else

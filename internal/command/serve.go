@@ -2,11 +2,8 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"os/signal"
 	"slices"
 	"strings"
@@ -176,92 +173,12 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, env *environment, s *se
 	if err != nil {
 		return fail(err)
 	}
-	if err := printAnnouncement(rt, env, s, role, address, token); err != nil {
+	p := &report.Printer{W: env.stdout, Colour: env.colour, JSON: s.json}
+	if err := report.PrintAnnouncement(p, rt, role, address, token); err != nil {
 		return fail(err)
 	}
 	defer rt.FollowConfig(ctx, l, role.Name)()
 	return serving.ServeUntilDone(ctx, serving.NewListener(listener, rt.Logger), guard, mux, func(ctx context.Context) error {
 		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
 	})
-}
-
-// announcement is what serve --json prints.
-type announcement struct {
-	URL         string               `json:"url"`
-	Workspace   string               `json:"workspace"`
-	Personality string               `json:"personality"`
-	Token       string               `json:"token,omitempty"` // at the first start, or a new one
-	Enforced    []report.Enforcement `json:"enforced"`
-}
-
-// reachableAddress returns an address that a client can call. A listener on all
-// addresses of the machine has an address that no client can call.
-func reachableAddress(address string) string {
-	host, port, err := net.SplitHostPort(address)
-	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
-		return net.JoinHostPort("localhost", port)
-	}
-	return address
-}
-
-// printAnnouncement prints where the server listens, how to connect, what to try, and
-// what is enforced.
-func printAnnouncement(rt *app.Runtime, env *environment, s *serveFlags, role *sallyport.Personality, address, token string) error {
-	p := &report.Printer{W: env.stdout, Colour: env.colour, JSON: s.json}
-	url := "http://" + reachableAddress(address) + "/mcp"
-	if s.json {
-		return p.PrintJSON(announcement{url, rt.Config.Workspace, role.Name, token, report.DescribeEnforcement(rt)})
-	}
-	shown := token
-	p.PrintLine("sallyport serves %s", url)
-	p.PrintLine("workspace    %s", rt.Config.Workspace)
-	if role.Description != "" {
-		p.PrintLine("personality  %s: %s", role.Name, role.Description)
-	} else {
-		p.PrintLine("personality  %s", role.Name)
-	}
-	if token != "" {
-		p.PrintLine("token        %s", token)
-		p.PrintLine("             printed only now, kept as a hash; serve --new-token replaces it")
-	} else {
-		shown = "<token>"
-		p.PrintLine("token        made at the first start; serve --new-token replaces it")
-	}
-	p.PrintLine("")
-	p.PrintLine("paste into an MCP client:")
-	p.PrintLine("  %s", httpEntry(url, shown))
-	if rt.Builtin {
-		p.PrintLine("or let it start the server itself: sallyport init, then sallyport connect claude-code --print")
-	} else {
-		p.PrintLine("or let it start the server itself: sallyport connect claude-code --print")
-	}
-	p.PrintLine("")
-	p.PrintLine("try, from another terminal in %s:", env.Dir)
-	self := programCommand()
-	p.PrintLine("  %s call read_file '{\"path\":\"README.md\",\"end_line\":5}'   # allowed", self)
-	p.PrintLine("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
-	p.PrintLine("  %s audit tail", self)
-	p.PrintLine("")
-	report.PrintEnforcement(p, report.DescribeEnforcement(rt))
-	return nil
-}
-
-// programCommand returns the command that starts this program again. `go run`
-// builds into a folder that is removed afterwards.
-func programCommand() string {
-	exe, err := os.Executable()
-	if err != nil || isTemporary(exe) {
-		return "go run ./cmd/sallyport"
-	}
-	return "sallyport"
-}
-
-// httpEntry returns the line for a client that reads mcpServers as JSON.
-func httpEntry(url, token string) string {
-	entry := map[string]any{"sallyport": map[string]any{
-		"type": "http", "url": url, "headers": map[string]string{"Authorization": "Bearer " + token},
-	}}
-	// Marshalling maps of strings cannot fail.
-	text, _ := json.Marshal(map[string]any{"mcpServers": entry})
-	return string(text)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/report"
 )
 
 // TestServeKeepsItsTokenWhenThePortIsTaken starts where another program
@@ -81,7 +82,7 @@ func TestServeAnnouncesItselfAsJSON(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}()
-	var said announcement
+	var said report.Announcement
 	if err := json.NewDecoder(out).Decode(&said); err != nil {
 		t.Fatal(err)
 	}
