@@ -44,8 +44,8 @@ func admitConnections(c *listening.Crowd, next http.Handler) http.Handler {
 	})
 }
 
-// NewListener returns a listener that keeps running when resources are short.
+// newListener returns a listener that keeps running when resources are short.
 // Its connections leave the descriptors that everything else needs.
-func NewListener(l net.Listener, logger *slog.Logger) net.Listener {
+func newListener(l net.Listener, logger *slog.Logger) net.Listener {
 	return listening.New(l, &listening.Options{Reserve: listening.Share(reserveShare), Logger: logger})
 }

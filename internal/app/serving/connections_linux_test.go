@@ -38,7 +38,7 @@ func TestA3_ServeOutlivesAcceptErrors(t *testing.T) {
 	}}
 	server := &http.Server{Handler: http.NotFoundHandler()}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(NewListener(l, slog.New(slog.DiscardHandler))) }()
+	go func() { ended <- server.Serve(newListener(l, slog.New(slog.DiscardHandler))) }()
 	resp, err := http.Get("http://" + plain.Addr().String())
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
-// Package serving is the HTTP server of the program: what it answers, whom it
-// admits, and how it ends.
+// Package serving is the program as a server, over standard input and output and
+// over HTTP: what it answers, whom it admits, and how it ends.
 //
-// Start with [NewMux], [NewGuard] and [ServeUntilDone].
+// Start with [Run].
 package serving
 
 import (
@@ -89,10 +89,10 @@ func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []stri
 	return auth.NewGuard(address, tokens, o)
 }
 
-// ServeUntilDone serves until the context ends, then waits for the running calls. It
+// serveUntilDone serves until the context ends, then waits for the running calls. It
 // calls finish to end the sessions: a stream on which a client listens is a
 // request that does not end by itself.
-func ServeUntilDone(ctx context.Context, l net.Listener, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
+func serveUntilDone(ctx context.Context, l net.Listener, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
 	c := connectionBounds()
 	server := &http.Server{
 		Handler: listening.KeepAnswers(c.Attend(guard.Protect(admitConnections(c, h)))), ConnContext: c.Context,
