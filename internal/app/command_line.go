@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -24,6 +25,15 @@ func NameProgram(path string) string { return strings.TrimSuffix(filepath.Base(p
 // IsTemporary reports whether a binary is one that `go run` will remove.
 func IsTemporary(exe string) bool {
 	return strings.Contains(exe, string(filepath.Separator)+"go-build")
+}
+
+// ProgramPath returns the path by which others start this program.
+func ProgramPath() (string, error) {
+	exe, err := os.Executable()
+	if IsTemporary(exe) {
+		exe = "sallyport" // `go run` built this binary: use the installed one
+	}
+	return exe, err
 }
 
 // ProgramName returns the name of this program as a shell reads it.

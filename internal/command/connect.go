@@ -1,16 +1,13 @@
 package command
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,8 +15,8 @@ import (
 	"github.com/sallyport/sallyport/internal/clients"
 	"github.com/sallyport/sallyport/internal/copies"
 	"github.com/sallyport/sallyport/internal/fsx"
+	"github.com/sallyport/sallyport/internal/importer"
 	"github.com/sallyport/sallyport/internal/onestep"
-	"github.com/sallyport/sallyport/internal/text"
 )
 
 func connectCommand(env *environment, f *flags) *cobra.Command {
@@ -45,7 +42,19 @@ Known clients: ` + strings.Join(names, ", ") + `.`,
 			if err != nil {
 				return err
 			}
-			return env.connectClient(f, &c, role, print)
+			connection, err := importer.NewConnection(env.importEnvironment(f), &c, role)
+			switch {
+			case err != nil:
+				return err
+			case print:
+				return connection.Print()
+			}
+			env.warnOfMachine(f)
+			err = connection.Write()
+			if _, ok := errors.AsType[*importer.NotConnected](err); ok {
+				return usageError(err)
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&print, "print", false, "print the entry, do not write it")
@@ -53,6 +62,7 @@ Known clients: ` + strings.Join(names, ", ") + `.`,
 	return cmd
 }
 
+// knownClient returns the client of a name.
 func knownClient(name string) (clients.Client, error) {
 	c, ok := clients.Find(name)
 	if !ok {
@@ -77,100 +87,6 @@ func (e *environment) warnOfCopies(further ...string) {
 	copies.FolderOf(e.Home).WarnOfOld(e.Stderr, append(further, clients.AllFiles(e.clientFolders())...)...)
 }
 
-// connectClient adds the entry to the file of a client, or prints it.
-func (e *environment) connectClient(f *flags, c *clients.Client, role string, print bool) error {
-	entry, err := stdioEntry(e, configPaths(e, f), c, role)
-	if err != nil {
-		return err
-	}
-	value, err := json.Marshal(entry)
-	if err != nil {
-		return err
-	}
-	path := c.Main(e.clientFolders())
-	p := e.newPrinter(f)
-	if print {
-		fmt.Fprintf(e.Stderr, "for %s\n", path)
-		if !c.TOML || f.json {
-			return p.PrintJSON(map[string]any{c.Key: map[string]any{clients.Own: entry}})
-		}
-		lines, err := c.FormatEntry(value)
-		if err == nil {
-			_, err = io.WriteString(e.stdout, lines)
-		}
-		return err
-	}
-	e.warnOfMachine(f)
-	e.FinishStep(configPaths(e, f))
-	if err := e.addEntry(f, c, path, value); err != nil {
-		return err
-	}
-	outside, faults := c.Outside(e.clientFolders())
-	answer := connectAnswer{Client: c.Name, File: path, Outside: []outsideServer{}}
-	for _, s := range outside {
-		answer.Outside = append(answer.Outside, outsideServer{text.PrintableLine(s.Name), text.PrintableLine(s.At)})
-	}
-	if err := p.PrintAnswer(answer, "added sallyport to %s", path); err != nil || f.json {
-		return err
-	}
-	for _, s := range answer.Outside {
-		p.PrintLine("outside of the gate: %s (%s)", s.Name, s.At)
-	}
-	for _, err := range faults {
-		p.PrintLine("not looked at: %s", text.OneLine(err.Error()))
-	}
-	if len(outside) > 0 {
-		command := "sallyport import " + c.Name
-		for _, file := range f.config {
-			command += " --config " + text.ShellWord(file)
-		}
-		p.PrintLine("%s starts them by itself, and their calls are neither decided nor recorded. To bring them in: %s", c.Title, command)
-	}
-	return nil
-}
-
-// connectAnswer is the answer of connect for programs.
-type connectAnswer struct {
-	Client  string          `json:"client"`
-	File    string          `json:"file"`
-	Outside []outsideServer `json:"outside"`
-}
-
-// outsideServer is a server that the client starts by itself.
-type outsideServer struct {
-	Name string `json:"name"`
-	At   string `json:"at"`
-}
-
-// stdioEntry returns the entry with which a client starts this server.
-func stdioEntry(env *environment, configs []string, c *clients.Client, role string) (map[string]any, error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	if app.IsTemporary(exe) {
-		exe = "sallyport" // `go run` built this binary: use the installed one
-	}
-	args := []string{"serve", "--stdio"}
-	if role != "" {
-		args = append(args, "--personality", role)
-	}
-	if len(configs) == 0 {
-		return nil, fmt.Errorf("no %s in %s: run 'sallyport init' first; otherwise the folder of the client decides which file counts", app.ConfigName, env.Dir)
-	}
-	for _, path := range configs {
-		args = append(args, "--config", path)
-	}
-	entry := map[string]any{"command": exe, "args": args}
-	if c.Typed {
-		entry["type"] = "stdio"
-	}
-	if c.Custom {
-		entry["source"] = "custom"
-	}
-	return entry, nil
-}
-
 // configPaths returns the absolute paths of the configuration files, and none
 // when there is no file.
 func configPaths(env *environment, f *flags) []string {
@@ -185,26 +101,6 @@ func configPaths(env *environment, f *flags) []string {
 		paths[i] = fsx.Absolute(env.Dir, paths[i])
 	}
 	return paths
-}
-
-// addEntry adds the server to the file of a client and leaves everything else
-// as it is.
-func (e *environment) addEntry(f *flags, c *clients.Client, path string, entry []byte) error {
-	file, err := clients.Read(*c, path, e.clientFolders())
-	var text []byte
-	if err == nil {
-		text, err = file.Connect(entry)
-	}
-	if err != nil {
-		lines, _ := c.FormatEntry(entry) // what was encoded above is an object
-		return usageError(fmt.Errorf("%w; nothing was changed. Once that is put right run the command again, or add this yourself:\n%s", err, lines))
-	}
-	if bytes.Equal(text, file.Text) {
-		return nil // the copy holds the file as it was before the entry
-	}
-	_, err = copies.FolderOf(e.Home).ChangeFile(&onestep.Change{Path: file.Path, Old: file.Text, New: text}, time.Now(),
-		func(changes []onestep.Change) error { return e.replaceClientFiles(f, changes) })
-	return err
 }
 
 // replaceClientFiles changes files of clients in a step of the configuration's folder, so

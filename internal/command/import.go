@@ -176,10 +176,8 @@ func (e *environment) importEnvironment(f *flags) *importer.Environment {
 		},
 		Replace:    func(changes []onestep.Change) error { return e.replaceClientFiles(f, changes) },
 		FinishStep: func() { e.FinishStep(configPaths(e, f)) },
-		ClientEntry: func(c *clients.Client, role string, paths []string) (map[string]any, error) {
-			return stdioEntry(e, paths, c, role)
-		},
-		LockName: app.LockName,
+		Program:    app.ProgramPath,
+		LockName:   app.LockName,
 	}
 }
 

@@ -3,8 +3,9 @@
 //
 // Start with [PreviewServers], which shows what [WriteServers] would write.
 // [RollBack] brings the servers of a client back, [ListClients] lists the
-// clients, and [ImportDocument] makes actions of a document. The package knows
-// no command line: an [Environment] says where it works and where it reports.
+// clients, [NewConnection] adds this program to one, and [ImportDocument] makes
+// actions of a document. The package knows no command line: an [Environment] says
+// where it works and where it reports.
 //
 // It promises that a value which may be a secret is not shown, and copied nowhere but
 // into the encrypted file of the configuration, that a configuration means the same as before but for the servers that were
@@ -13,7 +14,7 @@
 // and the user reads the preview.
 //
 // The files stand in this order, and none uses a name of a file before it:
-// openapi; list; rollback; preview, write, draft, extend, compare; ask; report, yaml; plan;
+// openapi; list; connect; rollback; preview, write, draft, extend, compare; ask; report, yaml; plan;
 // registries; observe, watch; launch, container, profile, variables, headers,
 // values, reach, known; client, server, names, environment.
 package importer

@@ -67,9 +67,8 @@ type Environment struct {
 	// FinishStep completes or undoes a change that an earlier command was interrupted
 	// in.
 	FinishStep func()
-	// ClientEntry returns the entry with which a client starts this program with
-	// configuration files.
-	ClientEntry func(c *clients.Client, personality string, paths []string) (map[string]any, error)
+	// Program returns the path by which a client starts this program.
+	Program func() (string, error)
 	// LockName is the name of the lock file beside the configuration.
 	LockName string
 }
@@ -112,10 +111,13 @@ func (e *Environment) warnOfCopies(further ...string) {
 	copies.FolderOf(e.Home).WarnOfOld(e.Err, append(further, clients.AllFiles(e.Folders)...)...)
 }
 
-// printJSON prints v as one JSON document.
+// printJSON prints v as one JSON document, indented for a user.
 func (e *Environment) printJSON(v any) error {
 	enc := json.NewEncoder(e.Out)
 	enc.SetEscapeHTML(false)
+	if !e.JSON {
+		enc.SetIndent("", "  ")
+	}
 	return enc.Encode(v)
 }
 

@@ -70,7 +70,7 @@ func (i *clientImport) writePlan(ctx context.Context, p *serverPlan, tried *Draf
 
 // rewriteFiles returns the changes of the client's files.
 func (i *clientImport) rewriteFiles(p *serverPlan, d *Draft) (changes []onestep.Change, err error) {
-	entry, err := i.env.ClientEntry(&i.client, p.role, d.Paths)
+	entry, err := i.env.clientEntry(&i.client, p.role, d.Paths)
 	if err != nil {
 		return nil, err
 	}
