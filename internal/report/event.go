@@ -10,8 +10,8 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-// PrintOutcome prints how a call ended.
-func PrintOutcome(p *Printer, last *audit.Event) {
+// printOutcome prints how a call ended.
+func printOutcome(p *Printer, last *audit.Event) {
 	if last.Kind == audit.KindIntent {
 		p.PrintLine("outcome unknown: the call still runs, or its process died before it could be recorded")
 		return
@@ -31,7 +31,7 @@ func explainDecisions(p *Printer, e *audit.Event) {
 		switch {
 		case !d.Allowed:
 			refusals++
-			PrintDecision(p, d)
+			printDecision(p, d)
 		case d.Source == reach.UnattributedSource:
 			changed = append(changed, text.OneLine(describeAccess(d)))
 		case d.Step == sallyport.StepApprove && d.Why != "":
@@ -99,7 +99,7 @@ func OutcomeWord(p *Printer, e *audit.Event) string {
 
 func describeEvent(e *audit.Event) string {
 	if e.Change != nil {
-		return DescribeChange(e)
+		return describeChange(e)
 	}
 	line := fmt.Sprintf("%s %s/%s", e.Tool, e.Principal, e.Personality)
 	if e.Args != "" && e.Kind != audit.KindIntent {
@@ -111,8 +111,8 @@ func describeEvent(e *audit.Event) string {
 	return line
 }
 
-// DescribeChange describes a change on one line.
-func DescribeChange(e *audit.Event) string {
+// describeChange describes a change on one line.
+func describeChange(e *audit.Event) string {
 	c := e.Change
 	line := fmt.Sprintf("%s %s by %s", c.Action, c.Target, e.Principal)
 	if c.User != "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
@@ -14,25 +15,40 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
-// PrintExplanation prints what a tool gets, what was dropped and why, and the answers
-// to questions about it.
-func PrintExplanation(p *Printer, x *registry.Explanation, answers []sallyport.Decision) {
+// Explanation is what a tool gets, what was dropped and why.
+type Explanation struct {
+	registry.Explanation
+	// Questions are the answers to questions about it.
+	Questions []sallyport.Decision `json:"questions,omitempty"`
+	// Sets is what the queries of the sets gave that the ceilings name.
+	Sets []app.SetReading `json:"sets,omitempty"`
+}
+
+// PrintExplanation prints what a tool gets.
+func PrintExplanation(p *Printer, x *Explanation) error {
+	if p.JSON {
+		return p.PrintJSON(x)
+	}
 	p.PrintLine("%s for personality %s", x.Tool, cmp.Or(x.Personality, "(none)"))
 	for _, d := range x.Decisions {
 		if !d.Allowed || d.Why != "" {
-			PrintDecision(p, d)
+			printDecision(p, d)
 		}
 	}
 	if x.Grant != nil {
 		p.PrintLine("")
-		printGrant(p, x)
+		printGrant(p, &x.Explanation)
 	}
 	printCeilings(p, x.Arguments)
 	printFacts(p, x.Facts)
-	for _, d := range answers {
+	for _, d := range x.Questions {
 		p.PrintLine("")
-		PrintDecision(p, d)
+		printDecision(p, d)
 	}
+	for i := range x.Sets {
+		printReading(p, &x.Sets[i], "known."+x.Sets[i].Set+"  ")
+	}
+	return nil
 }
 
 // shownSchema bounds a schema in a table, in code points.
@@ -156,8 +172,8 @@ func (p *Printer) PrintFix(indent, fix string) {
 	}
 }
 
-// PrintDecision prints the decision of one step.
-func PrintDecision(p *Printer, d sallyport.Decision) {
+// printDecision prints the decision of one step.
+func printDecision(p *Printer, d sallyport.Decision) {
 	words := []string{p.FormatMark(d.Allowed), string(d.Step)}
 	if d.Resource != "" {
 		words = append(words, text.OneLine(d.Resource))

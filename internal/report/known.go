@@ -43,13 +43,7 @@ func PrintKnown(p *Printer, sets []app.KnownSet, whole bool) error {
 	return nil
 }
 
-// PrintReadings prints what the queries of sets gave.
-func PrintReadings(p *Printer, readings []app.SetReading) {
-	for i := range readings {
-		printReading(p, &readings[i], "known."+readings[i].Set+"  ")
-	}
-}
-
+// printReading prints what the query of a set gave.
 func printReading(p *Printer, r *app.SetReading, before string) {
 	if r.Error != "" {
 		p.PrintLine("%s%s: no value is a member of the set", before, p.ColourBad(EscapeControls(r.Error)))

@@ -1,0 +1,56 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/registry"
+)
+
+// ReachQuestion asks whether a tool reaches a host or a path. An empty text asks
+// nothing.
+type ReachQuestion struct {
+	// Host is a host, or host:port.
+	Host string
+	// Path is a path.
+	Path string
+	// Write asks whether the tool may write at the path; it asks about reading
+	// otherwise.
+	Write bool
+}
+
+// AnswerReach answers a question about a tool that was explained.
+func (rt *Runtime) AnswerReach(ctx context.Context, caller *sallyport.Caller, x *registry.Explanation, q *ReachQuestion) ([]sallyport.Decision, error) {
+	var answers []sallyport.Decision
+	if q.Host != "" {
+		host, port, err := reach.SplitHostPort(q.Host)
+		if err != nil {
+			return nil, fmt.Errorf("--host: %w", err)
+		}
+		answers = append(answers, askHost(x, host, port))
+	}
+	if q.Path != "" {
+		operation := "read"
+		if q.Write {
+			operation = "write"
+		}
+		answers = append(answers, rt.Registry.Path(ctx, caller, x.Tool, operation, q.Path))
+	}
+	return answers, nil
+}
+
+// askHost answers the question about a host and a port. A host without a port
+// means both default ports: the host is reachable when one of them is.
+func askHost(x *registry.Explanation, host string, port uint16) sallyport.Decision {
+	if port != 0 {
+		return x.Host(host, port)
+	}
+	d := x.Host(host, 443)
+	if plain := x.Host(host, 80); !d.Allowed && plain.Allowed {
+		plain.Why = "at port 80 only"
+		return plain
+	}
+	return d
+}
