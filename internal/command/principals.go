@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/app/login"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/report"
 )
@@ -177,7 +178,7 @@ of its logins and then remove it there; stop ends its calls until then.`,
 					return app.SuggestPrincipal(cmd.Context(), rt, args[0], err)
 				}
 				err := rt.RecordDone(cmd.Context(), app.ChangeEvent(audit.ActionRevoke, args[0], ""), "")
-				if err = errors.Join(err, rt.EndRules(cmd.Context(), args[0]), app.ForgetLogins(cmd.Context(), rt, args[0])); err != nil {
+				if err = errors.Join(err, rt.EndRules(cmd.Context(), args[0]), login.ForgetAll(cmd.Context(), rt, args[0])); err != nil {
 					return err
 				}
 				return env.newPrinter(f).PrintAnswer(map[string]any{"name": args[0], "revoked": true},
