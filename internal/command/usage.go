@@ -15,18 +15,8 @@ import (
 var flagName = regexp.MustCompile(`--([a-z][a-z-]*)`)
 
 // explainUsage changes a command and its subcommands: when a command line does
-// not fit, they print which arguments they accept and where the help is. An
-// error of RunE is about something else and does not name the help.
+// not fit, they print which arguments they accept.
 func explainUsage(cmd *cobra.Command) {
-	if run := cmd.RunE; run != nil {
-		cmd.RunE = func(c *cobra.Command, args []string) error {
-			err := run(c, args)
-			if _, ok := errors.AsType[*exitError](err); ok || err == nil {
-				return err
-			}
-			return err
-		}
-	}
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {
 			if check(c, args) == nil {
