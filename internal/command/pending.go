@@ -9,6 +9,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/pending"
+	"github.com/sallyport/sallyport/internal/report"
 )
 
 func pendingCommand(env *environment, f *flags) *cobra.Command {
@@ -38,19 +39,7 @@ func pendingList(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				p := env.newPrinter(f)
-				if p.JSON {
-					return p.PrintJSON(list)
-				}
-				if len(list) == 0 {
-					p.PrintLine("no change waits")
-				}
-				for i := range list {
-					for _, file := range list[i].Files {
-						p.PrintLine("%s  %s  %s  %q", list[i].ID, list[i].Time.Format("2006-01-02 15:04:05"), list[i].Binary, file.Path)
-					}
-				}
-				return nil
+				return report.PrintPending(env.newPrinter(f), list)
 			})
 		},
 	}
@@ -70,13 +59,7 @@ func pendingShow(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				p := env.newPrinter(f)
-				if p.JSON {
-					return p.PrintJSON(map[string]any{"id": b.ID, "difference": text, "hash": b.Digest(), "files": b.Files})
-				}
-				p.PrintLine("%s", text)
-				p.PrintLine("apply it with: sallyport pending apply %s --expect %s", b.ID, b.Digest())
-				return nil
+				return report.PrintPendingChange(env.newPrinter(f), b, text)
 			})
 		},
 	}
@@ -98,14 +81,14 @@ if one of the files has changed since the child began.`,
 				if expect != b.Digest() {
 					return fmt.Errorf("%s is not the change with the hash %q: look at it with sallyport pending show %s", b.ID, expect, b.ID)
 				}
-				err = rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionApply, b.ID, pathsOf(b)), func() error { return rt.PendingChanges().Apply(b) })
+				err = rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionApply, b.ID, b.NamePaths()), func() error { return rt.PendingChanges().Apply(b) })
 				if errors.Is(err, pending.ErrChanged) {
 					return fmt.Errorf("%w; nothing is applied: drop the change with sallyport pending drop %s", err, b.ID)
 				}
 				if err != nil {
 					return err
 				}
-				return env.newPrinter(f).PrintAnswer(map[string]any{"id": b.ID, "applied": true, "files": b.Files}, "applied: %s", pathsOf(b))
+				return env.newPrinter(f).PrintAnswer(map[string]any{"id": b.ID, "applied": true, "files": b.Files}, "applied: %s", b.NamePaths())
 			})
 		},
 	}
@@ -124,28 +107,12 @@ func pendingDrop(env *environment, f *flags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				err = rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionDrop, b.ID, pathsOf(b)), func() error { return rt.PendingChanges().Drop(b.ID) })
+				err = rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionDrop, b.ID, b.NamePaths()), func() error { return rt.PendingChanges().Drop(b.ID) })
 				if err != nil {
 					return err
 				}
-				return env.newPrinter(f).PrintAnswer(map[string]any{"id": b.ID, "dropped": true, "files": b.Files}, "dropped: %s", pathsOf(b))
+				return env.newPrinter(f).PrintAnswer(map[string]any{"id": b.ID, "dropped": true, "files": b.Files}, "dropped: %s", b.NamePaths())
 			})
 		},
 	}
-}
-
-// pathsOf names the files of a change on one short line.
-func pathsOf(b *pending.Batch) string {
-	const most = 3
-	text := ""
-	for i, file := range b.Files[:min(len(b.Files), most)] {
-		if i > 0 {
-			text += ", "
-		}
-		text += fmt.Sprintf("%q", file.Path)
-	}
-	if n := len(b.Files) - most; n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
-	}
-	return text
 }

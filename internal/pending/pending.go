@@ -79,6 +79,22 @@ func (b *Batch) Digest() string {
 	return digest.Text(text)[:16]
 }
 
+// NamePaths names the files of a change on one short line.
+func (b *Batch) NamePaths() string {
+	const most = 3
+	text := ""
+	for i, file := range b.Files[:min(len(b.Files), most)] {
+		if i > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%q", file.Path)
+	}
+	if n := len(b.Files) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
 // Add keeps a batch and returns its id.
 func (s Store) Add(b Batch) (string, error) {
 	if s.Dir == "" {
