@@ -70,7 +70,7 @@ func (p *Proxy) forwardRequest(ctx context.Context, c *childConn, h requestHead,
 		return false
 	}
 	where := targetText(to.host, to.port)
-	if err := p.checkRequest(req, to, t); err != nil {
+	if err := p.checkRequest(req, to); err != nil {
 		p.uses.recordOutcome(to.host, to.port, err)
 		c.refuseWith(explainError(where, err))
 		return false
@@ -183,7 +183,7 @@ func asError(err error) *sallyport.Error {
 
 // checkRequest decides about a request outside of a tunnel, and about what is
 // done with it everywhere.
-func (p *Proxy) checkRequest(req *http.Request, to origin, t *tunnel) error {
+func (p *Proxy) checkRequest(req *http.Request, to origin) error {
 	if err := p.policy.Decide(to.host, to.port); err != nil {
 		return err
 	}

@@ -64,9 +64,8 @@ type carried struct {
 	match   provenance.Match
 	// unknown is true when the session read more than is remembered.
 	unknown bool
-	// action and key are what the role says of it; empty when it says nothing.
-	action ceiling.Action
-	key    string
+	// key is the key of the role that rules it; empty when none does.
+	key string
 }
 
 // findCarried returns the first argument, in the order of their names, that came out of
@@ -149,7 +148,7 @@ func (s *carrySearch) visitText(pointer, path, text string) {
 		find = s.reading.FindPlace
 	}
 	if match, ok := find(kind, text, s.held); ok {
-		x := &carried{pointer: pointer, match: match, unknown: s.reading.Flooded(), action: action, key: key}
+		x := &carried{pointer: pointer, match: match, unknown: s.reading.Flooded(), key: key}
 		if !s.ruledOnly || action == ceiling.Refuse {
 			s.found = x
 		} else if !slices.ContainsFunc(s.holding, func(o *carried) bool { return o.key == key }) {

@@ -45,9 +45,6 @@ type fileReach struct {
 	floor    *denyfloor.Floor
 	maxBytes int64
 	reads    sallyport.ReadMemory
-
-	mu     sync.Mutex
-	closed bool
 }
 
 // newFileReach compiles a grant. Entries are opened on first use. An empty entry
@@ -108,9 +105,6 @@ func nearestParent(entries map[string]*grantedEntry, p string) *grantedEntry {
 // closeEntries releases the open directories. Accessors that are still around then
 // fail with fs.ErrClosed.
 func (f *fileReach) closeEntries() {
-	f.mu.Lock()
-	f.closed = true
-	f.mu.Unlock()
 	for _, e := range slices.Concat(f.read, f.write) {
 		e.closeForGood()
 	}

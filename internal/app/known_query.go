@@ -75,12 +75,12 @@ func (rt *Runtime) memberQuery(db *database.Backend, name string, q *config.Know
 		return nil
 	case rt.beside != nil:
 		return &known.Query{
-			From: "connection " + q.Connection, Refresh: besidePause,
-			Read: func(ctx context.Context) ([]string, error) { return rt.readBeside(ctx, name) },
+			Refresh: besidePause,
+			Read:    func(ctx context.Context) ([]string, error) { return rt.readBeside(ctx, name) },
 		}
 	}
 	return &known.Query{
-		From: "connection " + q.Connection, Refresh: q.Refresh,
+		Refresh: q.Refresh,
 		Read: func(ctx context.Context) ([]string, error) {
 			table, err := db.Query(ctx, q.Connection, sallyport.ModeRead, q.SQL, nil)
 			if err != nil {

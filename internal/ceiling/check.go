@@ -51,8 +51,6 @@ type Outside struct {
 	Sets []string
 	// Value is the text that is no member of Sets.
 	Value string
-	// Kind is what Value names.
-	Kind sallyport.ValueKind
 }
 
 // Amount is a value that counts for a bound over a window.
@@ -203,7 +201,7 @@ func (w *walker) checkKnown(n *node, pointer, path string, v any) {
 		}
 		if !known {
 			w.found.Outside = append(w.found.Outside, Outside{
-				Pointer: at, Key: n.key, Word: WordKnown, Action: n.outside, Sets: n.known, Value: text, Kind: kind,
+				Pointer: at, Key: n.key, Word: WordKnown, Action: n.outside, Sets: n.known, Value: text,
 				Why: "it is not in " + strings.Join(n.known, " or "),
 			})
 		}

@@ -41,8 +41,6 @@ type File struct {
 type Section struct {
 	// Path names the members that lead to it.
 	Path []string
-	// Dir is the project to which its servers belong; empty means all.
-	Dir string
 	// Servers are in the order of the file, without the entry of this program.
 	Servers []Server
 	// Connected says that it has an entry of this program.
@@ -176,7 +174,7 @@ func (f *File) readSection(path []string, object *jsonc.Value, dir string) error
 	if len(object.Members) > maxServers {
 		return fmt.Errorf("%s: more than %d servers", f.positionText(object.Start), maxServers)
 	}
-	s := Section{Path: path, Dir: dir, object: object}
+	s := Section{Path: path, object: object}
 	for _, m := range object.Members {
 		server := f.readServer(m, path, dir)
 		if server.isOwn() {

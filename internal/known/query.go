@@ -30,8 +30,6 @@ var ErrUnread = errors.New("its query cannot be read")
 
 // Query says how members of a set are read from elsewhere.
 type Query struct {
-	// From says where, for people, such as "connection bank".
-	From string
 	// Read returns the members as they are now. It bounds its own time. The error's
 	// text is for the operator and holds no credentials.
 	Read func(ctx context.Context) ([]string, error)

@@ -49,7 +49,7 @@ func (a *answers) tell(err error) { a.told = append(a.told, fmt.Sprint(err)) }
 func (a *answers) query(t *testing.T, grown known.Grown) *known.Sets {
 	t.Helper()
 	s := readSets(t, map[string]known.Source{
-		"payees": {Kind: effect.Account, List: []string{"11111111"}, Query: &known.Query{From: "connection bank", Read: a.read, Refresh: time.Minute, Tell: a.tell}},
+		"payees": {Kind: effect.Account, List: []string{"11111111"}, Query: &known.Query{Read: a.read, Refresh: time.Minute, Tell: a.tell}},
 		"others": {Kind: effect.Account, List: []string{"22222222"}},
 	}, grown)
 	t.Cleanup(func() { _ = s.Close() })

@@ -196,9 +196,6 @@ func quoteName(s string) string {
 	return q
 }
 
-// Links lists the links that are followed on the way of a path, for people.
-func (t *Table) Links(path string) []string { return t.walkOnce(path).links }
-
 // Writer says for whom a place may be written, or could be; empty when it is in no
 // write place. What lies in the workspace counts only where a tool may write.
 func (t *Table) Writer(path string) string {

@@ -14,8 +14,6 @@ import (
 type Match struct {
 	// Piece is the part of the value that did.
 	Piece string
-	// Kind is what the piece is: that of a destination or of an entity, or text.
-	Kind sallyport.ValueKind
 	// Source is the call that brought it; the zero value when the memory is
 	// flooded, and it cannot be told.
 	Source Source
@@ -162,7 +160,7 @@ func (s *search) isForeign(kind sallyport.ValueKind, canonical, piece string) bo
 	case s.isHeld(kind, piece):
 		return false
 	}
-	s.match = Match{Piece: piece, Kind: kind}
+	s.match = Match{Piece: piece}
 	if !s.flooded && s.past == nil {
 		s.match.Source = s.sourceOf(canonical)
 	}

@@ -43,8 +43,6 @@ type statement struct {
 	header bool
 	// start and end are where its lines are: text[start:end].
 	start, end int
-	// inline says that its value is a table in braces.
-	inline bool
 }
 
 // Parse reads a text strictly. Invalid UTF-8, a key that is there twice, more
@@ -156,7 +154,6 @@ func (r *reader) readExpression(n *unstable.Node) error {
 			return err
 		}
 		s.path, s.table = append(append([]string(nil), r.table...), keys...), r.table
-		s.inline = n.Value().Kind == unstable.InlineTable
 		end = r.base + int(n.Raw.Offset+n.Raw.Length)
 	}
 	s.start = bytes.LastIndexByte(r.d.text[:at], '\n') + 1

@@ -124,10 +124,8 @@ type Backend struct {
 	running sync.WaitGroup
 }
 
-// engineConnection is an engine with its name and a slot for each query that
-// may run.
+// engineConnection is an engine with a slot for each query that may run.
 type engineConnection struct {
-	name   string
 	engine engine.Engine
 	slots  chan struct{}
 }
@@ -158,7 +156,7 @@ func Open(conns map[string]Connection, o *Options) (*Backend, error) {
 			faults = append(faults, fmt.Errorf("database %s: %w", name, err))
 			continue
 		}
-		b.conns[name] = &engineConnection{name: name, engine: e, slots: make(chan struct{}, maxConcurrent)}
+		b.conns[name] = &engineConnection{engine: e, slots: make(chan struct{}, maxConcurrent)}
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, err

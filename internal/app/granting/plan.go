@@ -46,7 +46,6 @@ type planner struct {
 	inWorkspace app.Environment // relative entries of the configuration start there
 
 	file     string // which declares the target
-	text     []byte
 	document *yamldoc.Document
 	holder   []string // the path of the target in the document
 }
@@ -74,7 +73,7 @@ func NewPlan(ctx context.Context, rt *app.Runtime, paths []string, r *Request) (
 	if p.file, p.holder, err = p.findHolder(t.kind, t.name); err != nil {
 		return nil, err
 	}
-	if p.text, p.document, err = readDocument(p.file); err != nil {
+	if p.document, err = readDocument(p.file); err != nil {
 		return nil, err
 	}
 	find := p.findAdditions
@@ -89,19 +88,18 @@ func NewPlan(ctx context.Context, rt *app.Runtime, paths []string, r *Request) (
 }
 
 // readDocument reads a file of the configuration.
-func readDocument(path string) ([]byte, *yamldoc.Document, error) {
+func readDocument(path string) (*yamldoc.Document, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	d, err := yamldoc.ReadDocument(path, data, yamldoc.Bounds{Bytes: 1 << 20, YAMLBytes: 1 << 20, YAMLKeys: 20_000})
-	return data, d, err
+	return yamldoc.ReadDocument(path, data, yamldoc.Bounds{Bytes: 1 << 20, YAMLBytes: 1 << 20, YAMLKeys: 20_000})
 }
 
 // findHolder finds the file and the path of a server, role or tool.
 func (p *planner) findHolder(kind, name string) (file string, path []string, err error) {
 	for _, file := range p.rt.ConfigFiles {
-		_, d, err := readDocument(file)
+		d, err := readDocument(file)
 		if err != nil {
 			return "", nil, err
 		}
