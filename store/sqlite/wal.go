@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+
+	"github.com/sallyport/sallyport/internal/fsx"
 )
 
 // logSyncer brings the write-ahead log to the disk, beside the engine: a commit that
@@ -32,7 +34,7 @@ func (w *logSyncer) sync() error {
 	if err := w.openFile(); err != nil || w.file == nil {
 		return err
 	}
-	w.lost = syncData(w.file)
+	w.lost = fsx.SyncData(w.file)
 	return w.lost
 }
 

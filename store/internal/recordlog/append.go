@@ -194,12 +194,12 @@ func (l *Log) fillSegment(p part, b []byte) error {
 	if l.o.filling != nil {
 		l.o.filling()
 	}
-	err := errors.Join(syncData(p.seg.file), fsx.SyncDir(l.dir))
+	err := errors.Join(fsx.SyncData(p.seg.file), fsx.SyncDir(l.dir))
 	if err == nil {
 		if _, err := p.seg.file.WriteAt(word[:], p.off+int64(next)); err != nil {
 			return err
 		}
-		err = syncData(p.seg.file)
+		err = fsx.SyncData(p.seg.file)
 	}
 	if err != nil {
 		l.lost = err
@@ -217,7 +217,7 @@ func (l *Log) syncBefore(number int64) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(syncData(before.file), fsx.SyncDir(l.dir), before.file.Close())
+	return errors.Join(fsx.SyncData(before.file), fsx.SyncDir(l.dir), before.file.Close())
 }
 
 // undo takes back the parts of a batch up to a number. When that fails too,

@@ -341,7 +341,7 @@ func (l *Log) syncTail() error {
 	}
 	seg.users++
 	l.mu.Unlock()
-	err := syncData(seg.file)
+	err := fsx.SyncData(seg.file)
 	l.mu.Lock()
 	seg.users--
 	if seg.retired && seg.users == 0 {

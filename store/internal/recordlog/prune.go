@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/sallyport/sallyport/audit"
+
+	"github.com/sallyport/sallyport/internal/fsx"
 )
 
 // prunedWord begins a segment of which something was pruned. No frame begins so.
@@ -32,7 +34,7 @@ func (l *Log) Prune(ctx context.Context, checkpoint *audit.Record, hint Position
 		b.setCheckpoint(checkpoint)
 		// The end of the log must not be before its beginning after a loss of
 		// power.
-		if err := syncData(l.tail.seg.file); err != nil {
+		if err := fsx.SyncData(l.tail.seg.file); err != nil {
 			l.lost = err
 			return err
 		}
@@ -102,7 +104,7 @@ func (l *Log) clean(b *base) error {
 		_, err = s.file.WriteAt([]byte{0: prunedWord, frameEnd - 1: 0}, 0)
 	}
 	if err == nil {
-		err = syncData(s.file)
+		err = fsx.SyncData(s.file)
 	}
 	if err := errors.Join(err, s.file.Close()); err != nil {
 		return err

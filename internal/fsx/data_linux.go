@@ -1,4 +1,4 @@
-package recordlog
+package fsx
 
 import (
 	"errors"
@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// syncData brings the content of a file to the disk, without the time of its
+// SyncData brings the content of a file to the disk, without the time of its
 // last change, which is not needed.
-func syncData(f *os.File) error {
+func SyncData(f *os.File) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package sqlite
-
-import "os"
-
-// syncData brings the content of a file to the disk.
-func syncData(f *os.File) error { return f.Sync() }
