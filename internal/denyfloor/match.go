@@ -63,15 +63,16 @@ func (c *compiledRule) matchesPath(p string) bool {
 		}
 		var elem string
 		elem, p, more = strings.Cut(p, "/")
-		if !matchElem(pattern, elem) {
+		if !MatchElement(pattern, elem) {
 			return false
 		}
 	}
 	return true
 }
 
-// matchElem matches one element against a pattern with at most one star.
-func matchElem(pattern, elem string) bool {
+// MatchElement matches one element of a path against one of a pattern, with at most
+// one star.
+func MatchElement(pattern, elem string) bool {
 	before, after, star := strings.Cut(pattern, "*")
 	if !star {
 		return pattern == elem

@@ -254,7 +254,7 @@ func endsLike(elems, prefix []string) bool {
 		return false
 	}
 	for i, e := range elems[len(elems)-len(prefix):] {
-		if !matchElem(prefix[i], e) {
+		if !denyfloor.MatchElement(prefix[i], e) {
 			return false
 		}
 	}
@@ -277,14 +277,4 @@ func (w *walker) holdsOwn(path string) bool {
 func (w *walker) isHome(path string) bool {
 	_, denied := w.floor.Check(opRead, joinPath(path, ".vault-token"))
 	return denied
-}
-
-// matchElem matches one element against a pattern with at most one star, as
-// the floor does.
-func matchElem(pattern, elem string) bool {
-	before, after, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == elem
-	}
-	return len(elem) >= len(before)+len(after) && strings.HasPrefix(elem, before) && strings.HasSuffix(elem, after)
 }
