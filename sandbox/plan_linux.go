@@ -285,23 +285,9 @@ func (p *reachPlan) workingDir(s *sallyport.Spawn, private string) (string, erro
 		}
 		return private, nil
 	}
-	inside := func(a reachArea) bool { return reach.Within(a.real, p.resolveAlias(filepath.Clean(path))) }
+	inside := func(a reachArea) bool { return reach.Within(a.real, reach.FollowNames(p.given, filepath.Clean(path))) }
 	if errors.Is(err, os.ErrNotExist) && slices.ContainsFunc(p.areas, inside) {
 		return "", sallyport.FileNotFound(asked)
 	}
 	return "", sallyport.PathError("enter", asked)
-}
-
-// resolveAlias returns where a path leads through the operator's links.
-func (p *reachPlan) resolveAlias(path string) string {
-	best := ""
-	for given := range p.given {
-		if len(given) > len(best) && reach.Within(given, path) {
-			best = given
-		}
-	}
-	if best == "" {
-		return path
-	}
-	return filepath.Join(p.given[best], path[len(best):])
 }

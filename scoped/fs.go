@@ -195,16 +195,7 @@ func (f *fileReach) entriesFor(op string) []*grantedEntry {
 // followNames returns where a path leads through the operator's links: that of
 // the longest name that it begins with.
 func (f *fileReach) followNames(p string) string {
-	best := ""
-	for name := range f.names {
-		if len(name) > len(best) && reach.Within(name, p) {
-			best = name
-		}
-	}
-	if best == "" {
-		return p
-	}
-	return filepath.Join(f.names[best], p[len(best):])
+	return reach.FollowNames(f.names, p)
 }
 
 // refuseWithheld records and returns a refusal of an entry that is withheld at

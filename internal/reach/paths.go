@@ -42,6 +42,21 @@ func Within(base, target string) bool {
 	return rest == "" || rest[0] == filepath.Separator || base[len(base)-1] == filepath.Separator
 }
 
+// FollowNames returns where a path leads whose beginning may be a name for another
+// place: that of the longest name that it begins with.
+func FollowNames(names map[string]string, path string) string {
+	best := ""
+	for name := range names {
+		if len(name) > len(best) && Within(name, path) {
+			best = name
+		}
+	}
+	if best == "" {
+		return path
+	}
+	return filepath.Join(names[best], path[len(best):])
+}
+
 // IntersectPaths returns what both lists cover. Of two entries that overlap
 // the narrower one is granted, whichever list it comes from, so the result is
 // the same when the lists change places, and is covered by each of them. It is
