@@ -2,8 +2,9 @@ package provenance
 
 import (
 	"encoding/base64"
-	"net/url"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/spelling"
 )
 
 const (
@@ -90,20 +91,5 @@ func decodePercent(text string) string {
 	if strings.IndexByte(text, '%') < 0 {
 		return text
 	}
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '+' { // a blank, in forms
-			b.WriteByte(' ')
-			continue
-		}
-		if text[i] == '%' && i+2 < len(text) {
-			if plain, err := url.PathUnescape(text[i : i+3]); err == nil {
-				b.WriteString(plain)
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
+	return spelling.UnescapePercent(strings.ReplaceAll(text, "+", " ")) // a blank, in forms
 }
