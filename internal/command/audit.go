@@ -54,12 +54,17 @@ func (q *auditFilter) newQuery(now time.Time) (audit.Query, error) {
 	if q.last < 0 {
 		return out, errors.New("--last: expected 0 or more")
 	}
-	if q.since == "" {
-		return out, nil
-	}
 	var err error
-	out.Since, err = parseTime(q.since, now)
+	out.Since, err = parseSince(q.since, now)
 	return out, err
+}
+
+// parseSince is parseTime for a text that may be empty: then it is the zero time.
+func parseSince(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	return parseTime(s, now)
 }
 
 // parseTime parses a day, a point in time or an age.

@@ -25,12 +25,9 @@ and never counts as the same. The exit code is 1 when a verdict flips.`,
   sallyport replay --config stricter.yaml --since 168h`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var from time.Time
-			if since != "" {
-				var err error
-				if from, err = parseTime(since, time.Now()); err != nil {
-					return err
-				}
+			from, err := parseSince(since, time.Now())
+			if err != nil {
+				return err
 			}
 			return withRuntime(cmd.Context(), env, f, app.OpenForReplay, func(rt *app.Runtime) error {
 				p := env.newPrinter(f)

@@ -23,12 +23,9 @@ written. The exit code is 1 when no role could be proved.`,
   sallyport suggest --role banker --since 30d`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var from time.Time
-			if since != "" {
-				var err error
-				if from, err = parseTime(since, time.Now()); err != nil {
-					return err
-				}
+			from, err := parseSince(since, time.Now())
+			if err != nil {
+				return err
 			}
 			return withRuntime(cmd.Context(), env, f, app.OpenForSuggest, func(rt *app.Runtime) error {
 				if _, err := rt.Config.Choose(role); err != nil {
