@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/report"
 )
 
@@ -19,7 +20,7 @@ type completion func(cmd *cobra.Command, args []string, word string) ([]string, 
 
 // completeFirst completes the first argument of a command. Nothing is said when
 // the names cannot be found out: the command itself says why.
-func completeFirst(env *environment, f *flags, find func(ctx context.Context, env *environment, f *flags) []string) completion {
+func completeFirst(env *environment, f *flags, find finder) completion {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -56,34 +57,34 @@ func findHeldCalls(ctx context.Context, env *environment, f *flags) (ids []strin
 	return ids
 }
 
-// findRoles returns the names of the roles.
-func findRoles(_ context.Context, env *environment, f *flags) []string {
-	c, _, err := app.LoadConfig(&env.Environment, f.config)
-	if err != nil {
-		return nil
+// findInConfig returns what a configuration names.
+func findInConfig(list func(c *config.Config) []string) finder {
+	return func(_ context.Context, env *environment, f *flags) []string {
+		c, _, err := app.LoadConfig(&env.Environment, f.config)
+		if err != nil {
+			return nil
+		}
+		return list(c)
 	}
-	return c.Names()
 }
 
-// findKnownSets returns the names of the sets of values.
-func findKnownSets(_ context.Context, env *environment, f *flags) []string {
-	c, _, err := app.LoadConfig(&env.Environment, f.config)
-	if err != nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(c.Known))
+// listKnownSets returns the names of the sets of values.
+func listKnownSets(c *config.Config) []string { return slices.Sorted(maps.Keys(c.Known)) }
+
+// listServers returns the names of the declared MCP servers.
+func listServers(c *config.Config) []string { return listIDs(c.Servers) }
+
+// listGrantTargets returns what a grant may be about: servers, roles and actions.
+func listGrantTargets(c *config.Config) []string {
+	return slices.Concat(listIDs(c.Servers), c.Names(), listIDs(c.Actions))
 }
 
-// findServerNames returns the names of the declared MCP servers.
-func findServerNames(_ context.Context, env *environment, f *flags) (names []string) {
-	c, _, err := app.LoadConfig(&env.Environment, f.config)
-	if err != nil {
-		return nil
+// listIDs returns the ids of servers or actions.
+func listIDs(parts []config.Part) (ids []string) {
+	for i := range parts {
+		ids = append(ids, parts[i].ID)
 	}
-	for i := range c.Servers {
-		names = append(names, c.Servers[i].ID)
-	}
-	return names
+	return ids
 }
 
 // findCallIDs returns the ids of the newest calls, each with how it ended. Of the
@@ -117,30 +118,18 @@ func findPrincipals(ctx context.Context, env *environment, f *flags) (names []st
 	return names
 }
 
-// findGrantTargets returns what a grant may be about: servers, roles and actions.
-func findGrantTargets(ctx context.Context, env *environment, f *flags) []string {
-	c, _, err := app.LoadConfig(&env.Environment, f.config)
-	if err != nil {
-		return nil
-	}
-	names := append(findServerNames(ctx, env, f), c.Names()...)
-	for i := range c.Actions {
-		names = append(names, c.Actions[i].ID)
-	}
-	return names
-}
-
 // finder finds the names that complete a word.
 type finder func(context.Context, *environment, *flags) []string
 
 // completeNames adds completion to the commands and flags of a tree that take the
 // name of something.
 func completeNames(root *cobra.Command, env *environment, f *flags) {
+	findKnownSets, findServers, findGrantTargets := findInConfig(listKnownSets), findInConfig(listServers), findInConfig(listGrantTargets)
 	for path, find := range map[string]finder{
 		"call": findToolNames, "tools": findToolNames, "explain": findToolNames, "audit show": findCallIDs,
 		"approvals ls": findHeldCalls, "approvals approve": findHeldCalls, "approvals deny": findHeldCalls,
 		"known ls": findKnownSets, "known rm": findKnownSets, "known export": findKnownSets,
-		"lock accept": findServerNames, "diff": findServerNames, "login": findServerNames, "logout": findServerNames,
+		"lock accept": findServers, "diff": findServers, "login": findServers, "logout": findServers,
 		"grant": findGrantTargets, "revoke": findGrantTargets,
 		"principals rotate": findPrincipals, "principals revoke": findPrincipals, "principals stop": findPrincipals,
 		"principals start": findPrincipals, "principals forget": findPrincipals,
@@ -150,8 +139,8 @@ func completeNames(root *cobra.Command, env *environment, f *flags) {
 		}
 	}
 	byFlag := map[string]finder{
-		"personality": findRoles, "role": findRoles, "call": findCallIDs, "principal": findPrincipals,
-		"tool": findToolNames, "server": findServerNames,
+		"personality": findInConfig((*config.Config).Names), "role": findInConfig((*config.Config).Names), "call": findCallIDs, "principal": findPrincipals,
+		"tool": findToolNames, "server": findServers,
 	}
 	eachCommand(root, func(cmd *cobra.Command) {
 		for name, find := range byFlag {
