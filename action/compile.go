@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/sallyport/sallyport/egress"
 	"github.com/sallyport/sallyport/internal/definition"
 	"github.com/sallyport/sallyport/internal/reach"
@@ -256,7 +258,7 @@ func (c *handlerCompiler) addHeaders(r *compiledRequest, headers map[string]stri
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		w := templateRules{params: true, secrets: true}
 		switch {
-		case !isToken(name):
+		case !httpguts.ValidHeaderFieldName(name):
 			c.b.addFault(at, "not the name of a header, which is fixed")
 		case slices.Contains(fixedHeaders[:], canonical):
 			c.b.addFault(at, "this header is not for an action to set")
@@ -276,13 +278,6 @@ func (c *handlerCompiler) addHeaders(r *compiledRequest, headers map[string]stri
 		}
 		r.headers = append(r.headers, namedTemplate{canonical, t})
 	}
-}
-
-// isToken reports whether a text is a token of RFC 9110, section 5.6.2.
-func isToken(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
-	})
 }
 
 func (c *handlerCompiler) addBody(r *compiledRequest, body json.RawMessage) {

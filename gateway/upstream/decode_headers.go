@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/sallyport/sallyport/internal/definition"
 )
 
@@ -40,7 +42,7 @@ func (d *serverDecoder) decodeRemote(top *definition.Object, local bool) {
 	d.decodeEntries(at, v, func(at, name string, v any) {
 		h := Header{Name: textproto.CanonicalMIMEHeaderKey(name)}
 		switch {
-		case !isToken(name):
+		case !httpguts.ValidHeaderFieldName(name):
 			d.Fault(at, "not the name of a header")
 		case slices.Contains(fixedHeaders[:], h.Name), strings.HasPrefix(h.Name, "Proxy-"):
 			d.Fault(at, "a declaration may not set this header: remove it")
@@ -58,12 +60,5 @@ func (d *serverDecoder) decodeRemote(top *definition.Object, local bool) {
 			d.Fault(at, "a header cannot contain this character")
 		}
 		d.s.Headers = append(d.s.Headers, h)
-	})
-}
-
-// isToken reports whether a text is a token of HTTP (RFC 9110, section 5.6.2).
-func isToken(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 	})
 }
