@@ -87,7 +87,7 @@ func (d *serverDecoder) decodeServer(top *definition.Object) {
 		s.Capabilities = d.Capabilities(at, v)
 	}
 	if v, at, ok := top.Take("effects", ""); ok {
-		d.decodeEffects(at, v)
+		s.Effects = d.ToolEffects(at, v)
 	}
 	command, at, local := top.Take("command", "")
 	address, where, remote := top.Take("url", "")

@@ -16,6 +16,24 @@ type ToolEffects struct {
 	Destinations map[string]sallyport.ValueKind `json:"destinations,omitempty"`
 }
 
+// ToolEffects reads what the tools of a server do, by the server's names of them.
+func (d *Decoder) ToolEffects(at string, v any) map[string]ToolEffects {
+	members, ok := v.(map[string]any)
+	if !ok {
+		d.Fault(at, "expected a mapping")
+	}
+	tools := map[string]ToolEffects{}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		o := d.Object(Below(at, name), members[name])
+		if o == nil {
+			continue
+		}
+		tools[name] = ToolEffects{Does: d.Effects(o), Destinations: d.Destinations(o)}
+		o.Done()
+	}
+	return tools
+}
+
 // Effects reads the key does of a declaration: what a call does beside its answer.
 func (d *Decoder) Effects(o *Object) (list []sallyport.Effect) {
 	for _, word := range o.Texts("does") {
