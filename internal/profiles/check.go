@@ -41,6 +41,7 @@ func (p *Profile) checkProfile() error {
 		v.checkVariable(name, &f)
 	}
 	p.checkArguments(&f)
+	p.checkEffects(&f)
 	if p.Version != "" && !exact.MatchString(p.Version) {
 		f.add("version %q is not exact", p.Version)
 	}

@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/definition"
 )
 
 // Variables that texts of a profile may begin with. A declaration knows
@@ -55,6 +56,10 @@ type Profile struct {
 	Env map[string]Variable `json:"env"`
 	// Arguments says what the arguments of the server mean.
 	Arguments Arguments `json:"arguments"`
+	// Effects says what the tools of the package that [Profile.Launch] names do, by the
+	// server's names of them. A tool that is not known to do what it could say stays out:
+	// it counts by what it may touch.
+	Effects map[string]definition.ToolEffects `json:"effects"`
 	// Beside lists Debian packages that the server needs on the machine.
 	Beside []string `json:"beside"`
 	// Proof is a first call that shows that the server works; nil means that
