@@ -1,8 +1,10 @@
 package definition
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/effect"
@@ -69,4 +71,29 @@ func (d *Decoder) Destinations(o *Object) map[string]sallyport.ValueKind {
 		}
 	}
 	return kinds
+}
+
+// UnknownArguments returns the arguments that destinations name and that a schema of
+// arguments does not have: a destination that no argument can name would hold nothing. It
+// returns none where the schema leaves open what arguments there are.
+func UnknownArguments(schema json.RawMessage, destinations map[string]sallyport.ValueKind) (unknown []string) {
+	if len(destinations) == 0 {
+		return nil
+	}
+	var keys, properties map[string]json.RawMessage
+	if json.Unmarshal(schema, &keys) == nil {
+		_ = json.Unmarshal(keys["properties"], &properties) // a schema at fault is told elsewhere
+	}
+	for key, value := range keys {
+		closed := key == "additionalProperties" && string(value) == "false"
+		if !closed && !slices.Contains([]string{"$schema", "type", "properties", "required", "description", "title"}, key) {
+			return nil
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(destinations)) {
+		if name, _, _ := strings.Cut(path, "."); properties[name] == nil {
+			unknown = append(unknown, path)
+		}
+	}
+	return unknown
 }
