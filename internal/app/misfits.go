@@ -18,7 +18,9 @@ func CollectMisfits(rt *Runtime) registry.Faults {
 		all = append(all, slices.DeleteFunc(rt.Registry.Misfits(name), func(m registry.Fault) bool { return ServerOf(m.Tool) != "" })...)
 		all = append(all, rt.MisfitsOf(name)...)
 		all = append(all, rt.ceilingMisfits(name)...)
+		all = append(all, rt.roleEffectMisfits(name)...)
 	}
+	all = append(all, rt.serverEffectMisfits()...)
 	all = append(all, rt.uselessTools(all)...)
 	return append(all, rt.ProgramFaults()...)
 }
