@@ -44,6 +44,7 @@ require("readline").createInterface({input: process.stdin}).on("line", line => {
 // counts the archives that it served.
 type npmStandIn struct {
 	host  string
+	name  string
 	balls map[string][]byte
 	doc   map[string]any
 	given atomic.Int64
@@ -57,17 +58,23 @@ func newNPMStandIn(t *testing.T, versions ...string) *npmStandIn {
 
 func newNPMStandInAt(t *testing.T, host string, versions ...string) *npmStandIn {
 	t.Helper()
-	n := &npmStandIn{host: host, balls: map[string][]byte{}}
+	return newNPMStandInOf(t, host, "notes-server", packaged, versions...)
+}
+
+// newNPMStandInOf has one package, whose program is a text.
+func newNPMStandInOf(t *testing.T, host, name, program string, versions ...string) *npmStandIn {
+	t.Helper()
+	n := &npmStandIn{host: host, name: name, balls: map[string][]byte{}}
 	all := map[string]any{}
 	for _, version := range versions {
-		manifest := map[string]any{"name": "notes-server", "version": version, "bin": map[string]string{"notes-server": "index.js"}}
+		manifest := map[string]any{"name": name, "version": version, "bin": map[string]string{"server": "index.js"}}
 		text, err := json.Marshal(manifest)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ball := npmArchive(t, map[string]string{"package.json": string(text), "index.js": packaged + "// " + version + "\n"})
+		ball := npmArchive(t, map[string]string{"package.json": string(text), "index.js": program + "// " + version + "\n"})
 		sum := sha512.Sum512(ball)
-		at := "/notes-server/-/notes-server-" + version + ".tgz"
+		at := "/" + name + "/-/server-" + version + ".tgz"
 		n.balls[at] = ball
 		manifest["dist"] = map[string]string{
 			"tarball": "http://" + n.host + at, "integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:]),
@@ -75,7 +82,7 @@ func newNPMStandInAt(t *testing.T, host string, versions ...string) *npmStandIn 
 		all[version] = manifest
 	}
 	newest := versions[len(versions)-1]
-	n.doc = map[string]any{"name": "notes-server", "dist-tags": map[string]string{"latest": newest}, "versions": all}
+	n.doc = map[string]any{"name": name, "dist-tags": map[string]string{"latest": newest}, "versions": all}
 	return n
 }
 
@@ -111,9 +118,9 @@ func (n *npmStandIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch r.URL.Path {
-	case "/notes-server":
+	case "/" + n.name:
 		_ = json.NewEncoder(w).Encode(n.doc)
-	case "/notes-server/latest":
+	case "/" + n.name + "/latest":
 		newest := n.doc["dist-tags"].(map[string]string)["latest"]
 		_ = json.NewEncoder(w).Encode(n.doc["versions"].(map[string]any)[newest])
 	default:

@@ -155,6 +155,14 @@ func (i *clientImport) proposeKnown(p *plannedServer) {
 	}
 }
 
+// proposeEffects adds what the profile says that the tools do, where the declaration
+// starts the package of which it says that.
+func (p *plannedServer) proposeEffects() {
+	if known, pkg := findProfile(p.entry.Command); known != nil {
+		p.entry.Effects = known.EffectsOf(profiles.Registry(pkg.Registry), pkg.Name)
+	}
+}
+
 func (p *plannedServer) addRemarks(remarks []string) {
 	for _, remark := range remarks {
 		p.addNote("%s", remark)

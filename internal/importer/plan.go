@@ -122,6 +122,7 @@ func (i *clientImport) translateServer(p *plannedServer) {
 	i.translateHeaders(p)
 	i.proposeReach(p)
 	i.proposeKnown(p)
+	p.proposeEffects()
 	for _, key := range p.from.Unknown {
 		p.addNote("%s is not carried over: a declaration has no such key", key)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/clients"
+	"github.com/sallyport/sallyport/internal/definition"
 	"github.com/sallyport/sallyport/internal/profiles"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -119,14 +120,15 @@ func (p *plannedServer) describeState() string {
 // serverEntry is the declaration of a server. Its JSON is the input of the reader of
 // declarations, with the keys in the order in which people write them.
 type serverEntry struct {
-	Command      []string               `json:"command,omitempty"`
-	Cwd          string                 `json:"cwd,omitempty"`
-	URL          string                 `json:"url,omitempty"`
-	Transport    string                 `json:"transport,omitempty"`
-	Headers      map[string]any         `json:"headers,omitempty"`
-	Env          map[string]string      `json:"env,omitempty"`
-	SecretEnv    map[string]secretEnv   `json:"secret_env,omitempty"`
-	Capabilities sallyport.Capabilities `json:"capabilities"`
+	Command      []string                          `json:"command,omitempty"`
+	Cwd          string                            `json:"cwd,omitempty"`
+	URL          string                            `json:"url,omitempty"`
+	Transport    string                            `json:"transport,omitempty"`
+	Headers      map[string]any                    `json:"headers,omitempty"`
+	Env          map[string]string                 `json:"env,omitempty"`
+	SecretEnv    map[string]secretEnv              `json:"secret_env,omitempty"`
+	Capabilities sallyport.Capabilities            `json:"capabilities"`
+	Effects      map[string]definition.ToolEffects `json:"effects,omitempty"`
 }
 
 // secretEnv is an environment variable that holds a stand-in for a secret.

@@ -115,11 +115,33 @@ func (p *plannedServer) renderServer() ([]string, error) {
 			lines = append(lines, "  "+key+": "+renderValue(v))
 		}
 	}
-	return lines, nil
+	return append(lines, renderEffects(values["effects"])...), nil
+}
+
+// renderEffects returns the lines of what the tools of a server do, one for each tool.
+func renderEffects(v any) (lines []string) {
+	tools, _ := v.(map[string]any)
+	if len(tools) == 0 {
+		return nil
+	}
+	lines = []string{"  # What its tools do, as far as it is known: see that you agree."}
+	lines = append(lines, "  effects:")
+	for _, name := range slices.Sorted(maps.Keys(tools)) {
+		lines = append(lines, "    "+renderKey(name)+": "+renderValue(tools[name]))
+	}
+	return lines
 }
 
 // plainKey matches a key that needs no quotes.
 var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+// renderKey returns a key, in quotes where YAML would read another type.
+func renderKey(key string) string {
+	if !plainKey.MatchString(key) || slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}, strings.ToLower(key)) {
+		return strconv.Quote(key)
+	}
+	return key
+}
 
 // renderValue returns a value on one line. It quotes texts, so that YAML reads none of
 // them as another type, and escapes characters that do not print.
@@ -128,11 +150,7 @@ func renderValue(v any) string {
 	case map[string]any:
 		parts := make([]string, 0, len(v))
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			name := key
-			if !plainKey.MatchString(key) || slices.Contains([]string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}, strings.ToLower(key)) {
-				name = strconv.Quote(key)
-			}
-			parts = append(parts, name+": "+renderValue(v[key]))
+			parts = append(parts, renderKey(key)+": "+renderValue(v[key]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case []any:
