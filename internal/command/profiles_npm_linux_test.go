@@ -125,6 +125,11 @@ func startProfile(t *testing.T, known *profiles.Profile) profiles.Result {
 		return r
 	}
 	r.Tools = len(tools)
+	for name := range known.EffectsOf(profiles.NPM, known.Match.NPM[0]) {
+		if !slices.ContainsFunc(tools, func(tool struct{ Name string }) bool { return tool.Name == "mcp__server__"+name }) {
+			t.Errorf("%s: the profile says what %s does, and %s has no such tool", known.Name, name, r.Version)
+		}
+	}
 	if known.Proof != nil {
 		answer := printed("call", "--personality", "ops", "--json", "mcp__server__"+known.Proof.Tool, string(known.Proof.Arguments))
 		r.Proof = strings.Contains(answer, `"ok":true`)

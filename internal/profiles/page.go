@@ -86,6 +86,7 @@ No server from PyPI and no remote one was tried.
 	for _, p := range All() {
 		fmt.Fprintf(&b, "| **%s** %s | %s | %s | %s | %s |\n", p.Name, p.Title, p.describeNames(), p.describeProposal(), p.describeSecrets(), p.describeRemarks())
 	}
+	writeEffects(&b)
 	if len(results) > 0 {
 		writeResults(&b, results)
 	}
