@@ -177,3 +177,44 @@ func FuzzSchema(f *testing.F) {
 		}
 	})
 }
+
+// TestRulesAreSureOfDecodedScalars holds what is sure of a decoded text or number to the
+// validator, with bounds near the values. The official suite runs through it, too.
+func TestRulesAreSureOfDecodedScalars(t *testing.T) {
+	t.Parallel()
+	check := func(raw, value string) (sure bool) {
+		t.Helper()
+		s, err := CompileAny(json.RawMessage(raw))
+		if err != nil {
+			return false
+		}
+		v, err := Decode([]byte(value), nil)
+		if err != nil {
+			return false
+		}
+		f := s.compileForm()
+		sure = f.rule != nil && f.rule.isSureOf(v)
+		if sure && runValidator(f.root.schema, v) != nil {
+			t.Errorf("the rule of %s is sure of %s, which the validator refuses", raw, value)
+		}
+		return sure
+	}
+	values := []string{`"a"`, `"abc"`, `""`, `"é"`, `0`, `1`, `-1`, `1.0`, `1.5`, `0.1`, `10`, `1e1`, `123456789012345`, `1234567890123456`, `null`, `true`, `[]`, `"2026-01-02"`}
+	for _, raw := range []string{
+		`{"type":"string"}`, `{"type":["number","null"],"maximum":1}`, `{"minimum":0,"maximum":1}`, `{"exclusiveMaximum":1.5}`, `{"multipleOf":2}`, `{"enum":["a",1]}`,
+		`{"const":1.0}`, `{"type":"integer"}`, `{"pattern":"^a"}`, `{"maxLength":1}`, `{"anyOf":[{"type":"string","maxLength":1},{"type":"integer"}]}`,
+		`{"not":{}}`, `{"format":"date"}`, `true`, `false`,
+	} {
+		for _, v := range values {
+			check(raw, v)
+		}
+	}
+	for raw, value := range map[string]string{
+		`{"type":"string","maxLength":3,"pattern":"^a"}`: `"abc"`, `{"type":["number","null"],"minimum":0,"maximum":500}`: `42`,
+		`{"type":["number","null"],"maximum":1}`: `0.5`, `{"enum":["low","high"]}`: `"high"`,
+	} {
+		if !check(raw, value) {
+			t.Errorf("the rule of %s is not sure of %s", raw, value)
+		}
+	}
+}

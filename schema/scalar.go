@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -74,6 +75,50 @@ func (r *valueRule) sureString(s string, b *stepBudget) bool {
 		return false
 	}
 	return t.format == nil || b.spendSteps(len(s)/64) && t.format.Validate(s) == nil
+}
+
+// isSureOf reports whether a decoded text or number surely satisfies the rule, without
+// writing it as JSON. It is not sure of any other value.
+func (r *valueRule) isSureOf(v any) bool {
+	switch v := v.(type) {
+	case string:
+		if !utf8.ValidString(v) {
+			return false
+		}
+		b := stepBudget{left: maxSteps}
+		form := r.selectForm(isString)
+		return form != nil && form.sureString(v, &b)
+	case json.Number:
+		whole, plain := readPlainNumber(string(v))
+		k := isOther
+		if whole {
+			k = isInteger
+		}
+		form := r.selectForm(k)
+		return plain && form != nil && form.sureNumber(string(v))
+	default:
+		return false
+	}
+}
+
+// readPlainNumber reports whether a text is a short number without exponent, and whether
+// it is one without fraction.
+func readPlainNumber(n string) (whole, plain bool) {
+	digits := strings.TrimPrefix(n, "-")
+	before, after, point := strings.Cut(digits, ".")
+	if len(n) > maxSureDigits || !isDigits(before) || len(before) > 1 && before[0] == '0' || point && !isDigits(after) {
+		return false, false
+	}
+	return !point, true
+}
+
+func isDigits(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return s != ""
 }
 
 // sureBool and sureNull report whether a literal surely satisfies the rule.

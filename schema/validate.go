@@ -11,11 +11,14 @@ import (
 // Validate checks a value that a tool produced: what [Decode] returns, or Go
 // values, which are taken as encoding/json would write them. Nil means valid.
 func (s *Schema) Validate(v any) Faults {
+	f := s.compileForm()
+	if f.rule != nil && f.rule.isSureOf(v) {
+		return nil
+	}
 	v, err := normalizeValue(v)
 	if err != nil {
 		return oneFault("", "is not a JSON value")
 	}
-	f := s.compileForm()
 	var scan jsonDecoder
 	scan.checkText(string(appendJSON(nil, v, false)), f.rule)
 	if !scan.unsure && !scan.absent {

@@ -12,13 +12,20 @@ func (d *jsonDecoder) ruleForKind(r *valueRule, k kindSet) *valueRule {
 	if r == nil {
 		return nil
 	}
+	form := r.selectForm(k)
+	d.unsure = d.unsure || form == nil
+	return form
+}
+
+// selectForm returns the rule for values of a type; nil when it is not sure that there may
+// be one.
+func (r *valueRule) selectForm(k kindSet) *valueRule {
 	for r != nil && !r.hard && r.kinds&k != 0 {
 		if r.forms == nil {
 			return r
 		}
 		r = r.formFor(k)
 	}
-	d.unsure = true
 	return nil
 }
 
