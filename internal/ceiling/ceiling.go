@@ -62,6 +62,8 @@ type node struct {
 	outside   Action // else
 	props     map[string]*node
 	names     []string // of props, sorted
+	subs      []*node  // of props, as names has them
+	places    []namePlace
 	items     *node
 }
 
@@ -236,6 +238,9 @@ func (c *compiler) compileProperties(n *node, at place, v any, declared map[stri
 			sub = nil
 		}
 		n.props[name] = c.compileNode(where, members[name], sub, depth-1)
+	}
+	for _, name := range n.names {
+		n.subs, n.places = append(n.subs, n.props[name]), append(n.places, placeOf(name))
 	}
 }
 

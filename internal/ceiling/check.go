@@ -3,7 +3,6 @@ package ceiling
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -147,9 +146,10 @@ func (w *walker) visitParts(n *node, pointer, path string, v any) {
 		return
 	case map[string]any:
 		w.checkSpellings(n, pointer, v)
-		for _, name := range n.names {
+		for i, name := range n.names {
 			if item, ok := v[name]; ok {
-				w.visit(n.props[name], pointer+"/"+escapePointer(name), joinPath(path, name), item)
+				at, within := n.places[i].under(pointer, path)
+				w.visit(n.subs[i], at, within, item)
 			}
 		}
 	}
@@ -161,13 +161,14 @@ func (w *walker) visitParts(n *node, pointer, path string, v any) {
 // checkSpellings puts a name outside that is another spelling of one that the fragment
 // rules: some servers take it for that one.
 func (w *walker) checkSpellings(n *node, pointer string, v map[string]any) {
-	if len(n.names) == 0 {
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(v)) {
-		if n.props[name] != nil {
-			continue
+	var unruled []string
+	for name := range v {
+		if len(n.names) > 0 && n.props[name] == nil {
+			unruled = append(unruled, name)
 		}
+	}
+	slices.Sort(unruled)
+	for _, name := range unruled {
 		for _, ruled := range n.names {
 			if sub := n.props[ruled]; sub != nil && strings.EqualFold(name, ruled) {
 				w.addOutside(sub, pointer+"/"+escapePointer(name), "it is another spelling of "+ruled)
@@ -177,7 +178,22 @@ func (w *walker) checkSpellings(n *node, pointer string, v map[string]any) {
 	}
 }
 
-func joinPath(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+// namePlace is where the value of a name is below one that stands at the top.
+type namePlace struct{ pointer, path string }
+
+func placeOf(name string) namePlace { return namePlace{"/" + escapePointer(name), name} }
+
+// under returns where the value is below the one at a pointer and a path.
+func (p namePlace) under(pointer, path string) (string, string) {
+	switch {
+	case pointer == "": // no name is joined for what most tools take
+		return p.pointer, p.path
+	case path == "":
+		return pointer + p.pointer, p.path
+	default:
+		return pointer + p.pointer, path + "." + p.path
+	}
+}
 
 func (w *walker) addOutside(n *node, pointer, why string) {
 	w.found.Outside = append(w.found.Outside, Outside{
