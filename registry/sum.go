@@ -14,7 +14,10 @@ import (
 // checkSums says of each bound over a window whether the call would exceed it. What it
 // adds is counted once nothing else can refuse the call: see consumeSums.
 func (c *call) checkSums(ctx context.Context) bool {
-	adds := map[sums.Key]*big.Rat{} // what the call adds to each sum
+	var adds map[sums.Key]*big.Rat // what the call adds to each sum; nil while there is one
+	if len(c.amounts) > 1 {
+		adds = map[sums.Key]*big.Rat{}
+	}
 	for i := range c.amounts {
 		a := &c.amounts[i]
 		if c.r.o.Sums == nil {
@@ -25,11 +28,15 @@ func (c *call) checkSums(ctx context.Context) bool {
 		if err != nil {
 			return c.refuseUnreadCeiling(err)
 		}
-		if adds[key] == nil {
-			adds[key] = new(big.Rat)
+		if adds != nil {
+			if before := adds[key]; before != nil {
+				total.Add(total, before)
+				before.Add(before, a.Value)
+			} else {
+				adds[key] = new(big.Rat).Set(a.Value)
+			}
 		}
-		adds[key].Add(adds[key], a.Value)
-		if total.Add(total, adds[key]).Cmp(boundOf(a)) > 0 && !c.judgeOutside(c.exceeded(a)) {
+		if total.Add(total, a.Value).Cmp(a.Sum.Bound()) > 0 && !c.judgeOutside(c.exceeded(a)) {
 			return false
 		}
 	}
@@ -41,7 +48,7 @@ func (c *call) checkSums(ctx context.Context) bool {
 func (c *call) consumeSums(ctx context.Context) bool {
 	for i := range c.amounts {
 		a := &c.amounts[i]
-		bound := boundOf(a)
+		bound := a.Sum.Bound()
 		if c.above.has(a.Key + ceiling.WordSum) {
 			bound = nil // a person let this call exceed it
 		}
@@ -63,14 +70,6 @@ func (c *call) consumeSums(ctx context.Context) bool {
 		}
 	}
 	return true
-}
-
-func boundOf(a *ceiling.Amount) *big.Rat {
-	bound, ok := ceiling.Exact(a.Sum.Max)
-	if !ok {
-		return new(big.Rat) // it was read when the ceiling was compiled
-	}
-	return bound
 }
 
 // exceeded describes a bound that the call would exceed.

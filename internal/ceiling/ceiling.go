@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,8 @@ type Sum struct {
 	// By names the argument for each value of which the bound counts alone; empty
 	// means that it counts for the tool.
 	By string
+
+	bound *big.Rat // Max, without rounding
 }
 
 // Ceiling is one fragment, compiled. It is immutable and safe for concurrent use.

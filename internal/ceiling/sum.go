@@ -3,6 +3,7 @@ package ceiling
 import (
 	"encoding/json"
 	"maps"
+	"math/big"
 	"slices"
 	"strconv"
 	"time"
@@ -20,10 +21,11 @@ func (c *compiler) readSum(at place, v any) *Sum {
 		switch word {
 		case "max":
 			n, ok := m[word].(json.Number)
-			if _, exact := Exact(n); !ok || !exact {
+			bound, exact := Exact(n)
+			if !ok || !exact {
 				c.addFault(at.within("max"), "expected a number of at most 40 digits")
 			}
-			s.Max = n
+			s.Max, s.bound = n, bound
 		case "per":
 			text, _ := m[word].(string)
 			var ok bool
@@ -58,4 +60,13 @@ func readWindow(text string) (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Duration(n) * unit, true
+}
+
+// Bound returns the bound; nothing for a sum that was not compiled. The caller must not
+// change it.
+func (s *Sum) Bound() *big.Rat {
+	if s.bound == nil {
+		return new(big.Rat)
+	}
+	return s.bound
 }

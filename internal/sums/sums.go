@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"slices"
 	"sync"
@@ -49,7 +50,20 @@ type Book struct {
 	now      func() time.Time
 
 	adding sync.Mutex // one at a time, since only one can win
+
+	mu   sync.Mutex
+	last map[string]*lastRead // by bound
 }
+
+// lastRead is what was read of a bound, ready to be asked again. It does not change.
+type lastRead struct {
+	name, text string
+	least      int64               // the time of its earliest amount
+	totals     map[string]*big.Rat // by the digests of values
+}
+
+// maxLast bounds the bounds of which it is kept what was read.
+const maxLast = 1024
 
 // New returns the sums of a state. A nil now means time.Now.
 func New(settings setting.Store, now func() time.Time) *Book {
@@ -71,15 +85,74 @@ type entry struct {
 
 // Total returns what counts of a key now.
 func (b *Book) Total(ctx context.Context, k Key, window time.Duration) (*big.Rat, error) {
-	text, _, err := b.settings.Get(ctx, settingName(k))
+	b.mu.Lock()
+	was := b.last[k.Bound]
+	b.mu.Unlock()
+	if was == nil {
+		was = &lastRead{name: settingName(k)}
+	}
+	text, _, err := b.settings.Get(ctx, was.name)
 	if err != nil {
 		return nil, err
+	}
+	oldest := b.now().Add(-window).UnixMilli()
+	if text != was.text {
+		if was, err = readTotals(was.name, text); err != nil {
+			return nil, err
+		}
+	}
+	b.keepLast(k.Bound, was)
+	switch {
+	case text == "":
+		return new(big.Rat), nil
+	case oldest < was.least: // all of it counts
+		total := new(big.Rat)
+		if t := was.totals[k.digestBy()]; t != nil {
+			total.Set(t)
+		}
+		return total, nil
 	}
 	entries, err := b.readEntries(text, window)
 	if err != nil {
 		return nil, err
 	}
 	return totalOf(entries, k.digestBy())
+}
+
+// readTotals reads a stored sum.
+func readTotals(name, text string) (*lastRead, error) {
+	r := &lastRead{name: name, text: text, least: math.MaxInt64, totals: map[string]*big.Rat{}}
+	entries, err := decodeEntries(text)
+	if err != nil {
+		return nil, err
+	}
+	for i := range entries {
+		e := &entries[i]
+		r.least = min(r.least, e.At)
+		amount, ok := new(big.Rat).SetString(e.Amount)
+		switch total := r.totals[e.By]; {
+		case !ok:
+			r.least = math.MinInt64 // whose value it is decides
+			return r, nil
+		case total == nil:
+			r.totals[e.By] = amount
+		default:
+			total.Add(total, amount)
+		}
+	}
+	return r, nil
+}
+
+func (b *Book) keepLast(bound string, r *lastRead) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.last[bound] == r:
+		return
+	case b.last == nil, len(b.last) >= maxLast:
+		b.last = map[string]*lastRead{}
+	}
+	b.last[bound] = r
 }
 
 // Add adds an amount to a key if the sum stays within the bound; a nil bound is
@@ -112,14 +185,21 @@ func (b *Book) Add(ctx context.Context, k Key, window time.Duration, amount, bou
 
 // readEntries returns what still counts of a stored sum.
 func (b *Book) readEntries(text string, window time.Duration) (kept []entry, err error) {
-	if text == "" {
-		return nil, nil
-	}
-	if err := setting.Decode(text, &kept); err != nil {
-		return nil, fmt.Errorf("a stored sum: %w", err)
+	if kept, err = decodeEntries(text); err != nil {
+		return nil, err
 	}
 	oldest := b.now().Add(-window).UnixMilli()
 	return slices.DeleteFunc(kept, func(e entry) bool { return e.At <= oldest }), nil
+}
+
+func decodeEntries(text string) (all []entry, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	if err := setting.Decode(text, &all); err != nil {
+		return nil, fmt.Errorf("a stored sum: %w", err)
+	}
+	return all, nil
 }
 
 // totalOf adds up the entries of a value.
