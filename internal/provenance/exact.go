@@ -3,6 +3,7 @@ package provenance
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -30,6 +31,13 @@ func Exact(kind sallyport.ValueKind, value string) string {
 // foldSpaced folds a text as [Fold] does, except that every character counts, and a run
 // of white space is one blank.
 func foldSpaced(s string) string {
+	if isFoldedSpaced(s) {
+		return s
+	}
+	return foldRunesSpaced(s)
+}
+
+func foldRunesSpaced(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
 	blank := false
@@ -45,4 +53,17 @@ func foldSpaced(s string) string {
 		b.WriteRune(foldCase(r))
 	}
 	return b.String()
+}
+
+// isFoldedSpaced reports whether a text of ASCII is one that foldSpaced leaves as it is.
+func isFoldedSpaced(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= utf8.RuneSelf, 'A' <= c && c <= 'Z', '\t' <= c && c <= '\r':
+			return false
+		case c == ' ' && (i == 0 || i == len(s)-1 || s[i-1] == ' '):
+			return false
+		}
+	}
+	return true
 }

@@ -99,7 +99,22 @@ func isUnseen(r rune) bool {
 
 // IsPlain reports whether a text is what it looks like: no character of it is unseen,
 // or another one in other clothes, such as a full-width letter.
-func IsPlain(s string) bool { return plainText(s) == s && !strings.ContainsFunc(s, isUnseen) }
+func IsPlain(s string) bool {
+	if isASCII(s) {
+		return !containsControl(s)
+	}
+	return plainText(s) == s && !strings.ContainsFunc(s, isUnseen)
+}
+
+// containsControl reports whether a text of ASCII has a character that is not seen.
+func containsControl(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < ' ' || c == 0x7f) && !('\t' <= c && c <= '\r') {
+			return true
+		}
+	}
+	return false
+}
 
 // plainText returns a text as it is read: compatible characters are one, and those that
 // are not seen are gone.
