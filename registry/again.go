@@ -86,7 +86,7 @@ func (c *call) refusedVerdict() replay.Verdict {
 func (c *call) decideFlow(ctx context.Context, past *replay.Call) replay.Verdict {
 	c.facts = c.entry.tool.Facts(c.grant, c.level, workspaceUnder(c.grant, c.workspace()))
 	looks := c.looksAtArguments(newestMark(past.Read, sallyport.FactPrivate) != nil || c.facts.Private)
-	if looks && (past.Carried == nil || past.Carried.Kinds != c.kindsDigest()) {
+	if looks && (past.Carried == nil || past.Carried.Kinds != c.kindsDigest(c.undeclaredNames())) {
 		return replay.Verdict{Unknown: replay.UnknownCarried}
 	}
 	switch allowed := c.applyFlowRules(ctx, past.Read); {

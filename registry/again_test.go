@@ -309,3 +309,25 @@ func TestWhatArgumentsCarriedIsDecidedAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestANameThatIsNotDeclaredAnyMoreIsNotDecidedAgain: the record does not say whether it
+// came out of what was read.
+func TestANameThatIsNotDeclaredAnyMoreIsNotDecidedAgain(t *testing.T) {
+	t.Parallel()
+	const ceiling = `{"type":"object","from_untrusted":"refuse"}`
+	l := newCapped(t, `{"type":"object","properties":{"to":{"type":"string"},"hello mark":{"type":"string"}}}`, ceiling, online)
+	l.add(readTool(func() sallyport.Result { return sallyport.OK("hello mark") }))
+	if res := call(l.gate, "look", `{}`); !res.OK {
+		t.Fatalf("look = %+v", res)
+	}
+	l.want(`{"hello mark":"x"}`, "")
+	e := &l.recorder.events[len(l.recorder.events)-1]
+	past := replay.Call{Tool: "send", Args: json.RawMessage(e.Args), Digest: e.ArgsDigest, Read: marksOf(sallyport.Facts{Untrusted: true}), Carried: e.Carried}
+	if v := l.DecideAgain(t.Context(), l.caller(), &past); v.Outcome != replay.Allowed {
+		t.Errorf("with the schema of the time: %+v, want allowed", v)
+	}
+	other := newCapped(t, `{"type":"object","properties":{"to":{"type":"string"}}}`, ceiling, online)
+	if v := other.DecideAgain(t.Context(), other.caller(), &past); v.Unknown != replay.UnknownCarried {
+		t.Errorf("with a schema without the name: %+v, want unknown", v)
+	}
+}

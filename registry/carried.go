@@ -1,7 +1,9 @@
 package registry
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/facts"
@@ -23,11 +25,51 @@ func (c *call) traceCarried(known []sallyport.FactMark) {
 	if len(c.doc.JSON) > recordArgs {
 		return
 	}
+	var few [16]provenance.Value // on the stack: enough for most calls
+	v := argumentValues{call: c, kinds: c.destinations(), all: few[:0]}
+	v.visit("", c.doc.Value)
 	tracer := provenance.NewTracer(&c.reads)
-	s := carrySearch{call: c, tracer: tracer}
-	s.visit("", "", c.doc.Value)
+	if tracer.Add(v.all...); tracer.IsFull() {
+		tracer = provenance.NewTracer(&c.reads) // which pieces it names is not left to chance
+		slices.SortFunc(v.all, func(a, b provenance.Value) int {
+			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))
+		})
+		tracer.Add(v.all...)
+	}
 	c.carried = tracer.Carried()
-	c.carried.Kinds = c.kindsDigest()
+	c.carried.Kinds = c.kindsDigest(v.undeclared)
+}
+
+// argumentValues gathers the values of the arguments of a call, in any order.
+type argumentValues struct {
+	*call
+	kinds map[string]sallyport.ValueKind
+	all   []provenance.Value
+	// undeclared are the names that the schema of the tool does not have: the caller chose
+	// them like values.
+	undeclared []string
+}
+
+// visit gathers a value. The path leaves out the places in lists, as destinations do.
+func (a *argumentValues) visit(path string, v any) {
+	switch v := v.(type) {
+	case string:
+		a.all = append(a.all, provenance.Value{Kind: kindAt(a.kinds, path), Text: v})
+	case json.Number:
+		a.all = append(a.all, provenance.Value{Kind: kindAt(a.kinds, path), Text: string(v)})
+	case []any:
+		for _, item := range v {
+			a.visit(path, item)
+		}
+	case map[string]any:
+		for name, item := range v {
+			if !a.declares(name) {
+				a.all = append(a.all, provenance.Value{Kind: kindAt(a.kinds, path), Text: name})
+				a.undeclared = append(a.undeclared, name)
+			}
+			a.visit(joinPath(path, name), item)
+		}
+	}
 }
 
 // carriesNothing reports whether nothing of the arguments can be found in what was read.
@@ -48,16 +90,42 @@ func (c *call) recordedCarried() *facts.Carried {
 	return c.carried
 }
 
-// kindsDigest names what is said of the arguments that name places; it is empty when
-// nothing is.
-func (c *call) kindsDigest() string {
-	kinds := c.destinations()
+// undeclaredNames returns the names among the arguments that the tool does not declare.
+func (c *call) undeclaredNames() []string {
+	v := argumentValues{call: c}
+	v.visit("", c.doc.Value)
+	return v.undeclared
+}
+
+// kindsDigest names what is said of the arguments that name places, and which of their
+// names the tool does not declare, in any order; it is empty when there is nothing of it.
+func (c *call) kindsDigest(undeclared []string) string {
+	said := c.role.digestKinds(c.entry, c.destinations())
+	if len(undeclared) == 0 {
+		return said
+	}
+	slices.Sort(undeclared)
+	text, err := json.Marshal(append([]string{said}, slices.Compact(undeclared)...))
+	if err != nil {
+		return ""
+	}
+	return facts.ShortDigest(string(text))
+}
+
+// digestKinds names what is said of the arguments of a tool that name places; it is empty
+// when nothing is.
+func (ro *compiledRole) digestKinds(e *toolEntry, kinds map[string]sallyport.ValueKind) string {
 	if len(kinds) == 0 {
 		return ""
+	}
+	if known, ok := ro.kinds.Load(e); ok {
+		return known.(string)
 	}
 	text, err := json.Marshal(kinds) // in the order of the names
 	if err != nil {
 		return ""
 	}
-	return facts.ShortDigest(string(text))
+	said := facts.ShortDigest(string(text))
+	ro.kinds.Store(e, said)
+	return said
 }

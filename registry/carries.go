@@ -90,8 +90,6 @@ func (c *call) findCarried(ctx context.Context, s *carrySearch) (*carried, error
 type carrySearch struct {
 	*call
 	reading *provenance.Reading
-	// tracer is told of every value, whatever the rules; nil for a search.
-	tracer *provenance.Tracer
 	// placesOnly looks at destinations alone, ruledOnly at what the role has a word
 	// about.
 	placesOnly, ruledOnly bool
@@ -122,20 +120,23 @@ func (s *carrySearch) visit(pointer, path string, v any) {
 			if !s.declares(name) {
 				s.visitText(pointer+"/"+name, path, name) // the caller chose it like a value
 			}
-			s.visit(pointer+"/"+name, strings.TrimPrefix(path+"."+name, "."), v[name])
+			s.visit(pointer+"/"+name, joinPath(path, name), v[name])
 		}
 	}
 }
 
+func joinPath(path, name string) string {
+	if path == "" {
+		return strings.TrimPrefix(name, ".")
+	}
+	return path + "." + name
+}
+
 // declares reports whether the schema of the tool names a property, anywhere.
-func (s *carrySearch) declares(name string) bool { return s.entry.argumentNames()[name] }
+func (c *call) declares(name string) bool { return c.entry.argumentNames()[name] }
 
 func (s *carrySearch) visitText(pointer, path, text string) {
 	kind := s.kindOf(path)
-	if s.tracer != nil {
-		s.tracer.Add(kind, text)
-		return
-	}
 	if s.placesOnly && kind == "" {
 		return
 	}

@@ -26,8 +26,9 @@ func (c *call) destinations() map[string]sallyport.ValueKind {
 
 // kindOf returns what the value at a path of the arguments names, when it says where
 // something goes; else it is empty. What is within a destination is one.
-func (c *call) kindOf(path string) sallyport.ValueKind {
-	kinds := c.destinations()
+func (c *call) kindOf(path string) sallyport.ValueKind { return kindAt(c.destinations(), path) }
+
+func kindAt(kinds map[string]sallyport.ValueKind, path string) sallyport.ValueKind {
 	for len(kinds) > 0 {
 		if kind := kinds[path]; kind != "" {
 			return kind

@@ -19,14 +19,40 @@ type Tracer struct {
 // NewTracer returns a tracer of a reading.
 func NewTracer(r *Reading) *Tracer { return &Tracer{reading: r} }
 
-// Add looks for a value.
-func (t *Tracer) Add(kind sallyport.ValueKind, value string) {
+// A Value is one value of the arguments of a call.
+type Value struct {
+	// Kind is that of a value that says where something goes; empty for any other value.
+	Kind sallyport.ValueKind
+	// Text is the value.
+	Text string
+}
+
+// Add looks for values.
+func (t *Tracer) Add(values ...Value) {
 	for _, m := range t.reading.memories {
-		if !t.more {
-			m.find(&search{Memory: m, note: t.notePiece}, kind, value)
-		}
+		m.trace(t, values)
 	}
 }
+
+// trace notes what of values is in the memory. One that is flooded names nothing.
+func (m *Memory) trace(t *Tracer, values []Value) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.flooded || m.index.text.Len() == 0 {
+		return
+	}
+	s := search{Memory: m, note: t.notePiece}
+	for i := range values {
+		if t.more {
+			return
+		}
+		s.findIn(values[i].Kind, values[i].Text, maxDecoded)
+	}
+}
+
+// IsFull reports whether there were more pieces than a record names, so that those which
+// it names depend on the order of the values.
+func (t *Tracer) IsFull() bool { return t.more }
 
 // notePiece takes a piece, and reports whether there is room for another one.
 func (t *Tracer) notePiece(canonical string) bool {

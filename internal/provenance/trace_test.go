@@ -26,7 +26,7 @@ func readingOf(texts ...string) *provenance.Reading {
 func traceOf(r *provenance.Reading, kind sallyport.ValueKind, values ...string) *facts.Carried {
 	t := provenance.NewTracer(r)
 	for _, v := range values {
-		t.Add(kind, v)
+		t.Add(provenance.Value{Kind: kind, Text: v})
 	}
 	return t.Carried()
 }
