@@ -71,9 +71,6 @@ type carried struct {
 // findCarried returns the first argument, in the order of their names, that came out of
 // the untrusted content that was read: with ruledOnly, the first that refuses the call.
 func (c *call) findCarried(ctx context.Context, s *carrySearch) (*carried, error) {
-	if c.carriesNothing() {
-		return nil, nil
-	}
 	s.call, s.reading = c, &c.reads
 	s.held = func(kind sallyport.ValueKind, exact string) bool {
 		held, err := c.ownsValue(ctx, kind, exact)

@@ -124,7 +124,11 @@ func (c *call) holdTo(ctx context.Context, ceilings []*ceiling.Ceiling) bool {
 				return false
 			}
 		}
-		c.amounts = append(c.amounts, j.Amounts...)
+		if c.amounts == nil {
+			c.amounts = j.Amounts
+		} else {
+			c.amounts = append(c.amounts, j.Amounts...)
+		}
 	}
 	return c.checkSums(ctx)
 }

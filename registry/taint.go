@@ -216,9 +216,11 @@ func (c *call) applyFlowRules(ctx context.Context, known []sallyport.FactMark) b
 	if rule.action == sallyport.FlowAllow {
 		return true
 	}
-	what, why := c.flowReason(rule.key, private, untrusted)
-	because := " because " + what + " before"
+	var found *carried
 	if rule.concern == concernArguments || rule.concern == concernPlaces {
+		if c.carriesNothing() {
+			return true
+		}
 		x, err := c.findCarried(ctx, &carrySearch{placesOnly: rule.concern == concernPlaces})
 		switch {
 		case err != nil:
@@ -226,7 +228,12 @@ func (c *call) applyFlowRules(ctx context.Context, known []sallyport.FactMark) b
 		case x == nil:
 			return true
 		}
-		why, because = x.reason(c)+"; "+why, because+", and argument "+x.pointer+" may come from there"
+		found = x
+	}
+	what, why := c.flowReason(rule.key, private, untrusted)
+	because := " because " + what + " before"
+	if found != nil {
+		why, because = found.reason(c)+"; "+why, because+", and argument "+found.pointer+" may come from there"
 	}
 	if rule.action == sallyport.FlowApprove {
 		c.addHold(flowHold{why: why, because: because, key: rule.key})
@@ -275,7 +282,7 @@ func (h *flowHold) has(key string) bool {
 // applyArgumentRules applies what the role says of arguments that came out of untrusted
 // content. It is done when the call is refused, or cannot be judged.
 func (c *call) applyArgumentRules(ctx context.Context) (done, allowed bool) {
-	if !c.rulesUntrusted() {
+	if c.carriesNothing() || !c.rulesUntrusted() {
 		return false, true
 	}
 	search := carrySearch{ruledOnly: true}

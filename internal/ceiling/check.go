@@ -145,12 +145,16 @@ func (w *walker) visitParts(n *node, pointer, path string, v any) {
 		}
 		return
 	case map[string]any:
-		w.checkSpellings(n, pointer, v)
+		ruled := 0
 		for i, name := range n.names {
 			if item, ok := v[name]; ok {
 				at, within := n.places[i].under(pointer, path)
 				w.visit(n.subs[i], at, within, item)
+				ruled++
 			}
+		}
+		if ruled < len(v) {
+			w.checkSpellings(n, pointer, v)
 		}
 	}
 	if n.items != nil {

@@ -20,8 +20,12 @@ type entity struct {
 // visitEntities calls visit for the entities of a text until it returns false. It
 // finds more than a person would: a piece too many costs a look into the memory.
 func visitEntities(text string, visit func(entity) bool) bool {
-	if !mayHoldEntity(text) {
+	digit, mark := findEntityBytes(text)
+	if !digit && !mark {
 		return true
+	}
+	if !digit {
+		return visitWords(text, visit)
 	}
 	var digits digitGroup
 	for at := 0; at < len(text); {
@@ -38,14 +42,30 @@ func visitEntities(text string, visit func(entity) bool) bool {
 	return digits.flush(visit)
 }
 
-// mayHoldEntity reports whether a text has a character that entities have.
-func mayHoldEntity(text string) bool {
-	for i := range len(text) {
-		if classes[text[i]] == ofEntity {
-			return true
+// visitWords is visitEntities for a text without digits.
+func visitWords(text string, visit func(entity) bool) bool {
+	for at := 0; at < len(text); {
+		start := at
+		end, next, names := endOfToken(text, at)
+		if at = next; names && end > start && !visitToken(text[start:end], visit) {
+			return false
 		}
 	}
-	return false
+	return true
+}
+
+// findEntityBytes reports whether a text has a digit, and whether it has a mark between
+// the parts of an address: an entity has one of them.
+func findEntityBytes(text string) (digit, mark bool) {
+	for i := range len(text) {
+		if c := text[i]; classes[c] == ofEntity {
+			if c <= '9' && c >= '0' {
+				return true, mark
+			}
+			mark = true
+		}
+	}
+	return false, mark
 }
 
 // endOfToken returns where the word that begins at a place ends, where to go on, and

@@ -60,6 +60,8 @@ type lastRead struct {
 	name, text string
 	least      int64               // the time of its earliest amount
 	totals     map[string]*big.Rat // by the digests of values
+	// by is the value that was asked about last, and digest its digest.
+	by, digest string
 }
 
 // maxLast bounds the bounds of which it is kept what was read.
@@ -101,13 +103,18 @@ func (b *Book) Total(ctx context.Context, k Key, window time.Duration) (*big.Rat
 			return nil, err
 		}
 	}
+	if text != "" && k.By != was.by {
+		asked := *was
+		asked.by, asked.digest = k.By, k.digestBy()
+		was = &asked
+	}
 	b.keepLast(k.Bound, was)
 	switch {
 	case text == "":
 		return new(big.Rat), nil
 	case oldest < was.least: // all of it counts
 		total := new(big.Rat)
-		if t := was.totals[k.digestBy()]; t != nil {
+		if t := was.totals[was.digest]; t != nil {
 			total.Set(t)
 		}
 		return total, nil
