@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/big"
-	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/ceiling"
@@ -24,19 +23,18 @@ func (c *call) checkSums(ctx context.Context) bool {
 			return c.refuseUnreadCeiling(fmt.Errorf("%s: no store of sums is wired", a.Key))
 		}
 		key := c.sumKey(a)
-		total, err := c.r.o.Sums.Total(ctx, key, a.Sum.Per)
+		amount := a.Value
+		if adds != nil {
+			if before := adds[key]; before != nil {
+				amount = new(big.Rat).Add(before, amount)
+			}
+			adds[key] = amount
+		}
+		fits, err := c.r.o.Sums.Fits(ctx, key, a.Sum.Per, amount, a.Sum.Bound())
 		if err != nil {
 			return c.refuseUnreadCeiling(err)
 		}
-		if adds != nil {
-			if before := adds[key]; before != nil {
-				total.Add(total, before)
-				before.Add(before, a.Value)
-			} else {
-				adds[key] = new(big.Rat).Set(a.Value)
-			}
-		}
-		if total.Add(total, a.Value).Cmp(a.Sum.Bound()) > 0 && !c.judgeOutside(c.exceeded(a)) {
+		if !fits && !c.judgeOutside(c.exceeded(a)) {
 			return false
 		}
 	}
@@ -84,6 +82,6 @@ func (c *call) exceeded(a *ceiling.Amount) *ceiling.Outside {
 // sumKey names what a bound counts: the tool, the principal, the bound with its window,
 // and the value of the argument that it names. A shorter window forgets earlier.
 func (c *call) sumKey(a *ceiling.Amount) sums.Key {
-	bound := []string{c.entry.id, sallyport.SessionKey(c.caller.Principal.Name, ""), a.Key, a.Sum.Per.String()}
-	return sums.Key{Bound: strings.Join(bound, "\x00"), By: a.By}
+	bound := c.entry.id + "\x00" + sallyport.SessionKey(c.caller.Principal.Name, "") + "\x00" + a.Key + "\x00" + a.Sum.Per.String()
+	return sums.Key{Bound: bound, By: a.By}
 }

@@ -62,6 +62,8 @@ type lastRead struct {
 	totals     map[string]*big.Rat // by the digests of values
 	// by is the value that was asked about last, and digest its digest.
 	by, digest string
+	// bound is the bound that was asked about last, and room what is left of it.
+	bound, room *big.Rat
 }
 
 // maxLast bounds the bounds of which it is kept what was read.
@@ -87,43 +89,78 @@ type entry struct {
 
 // Total returns what counts of a key now.
 func (b *Book) Total(ctx context.Context, k Key, window time.Duration) (*big.Rat, error) {
-	b.mu.Lock()
-	was := b.last[k.Bound]
-	b.mu.Unlock()
-	if was == nil {
-		was = &lastRead{name: settingName(k)}
-	}
-	text, _, err := b.settings.Get(ctx, was.name)
+	r, text, err := b.readLast(ctx, k, window)
 	if err != nil {
 		return nil, err
 	}
-	oldest := b.now().Add(-window).UnixMilli()
-	if text != was.text {
-		if was, err = readTotals(was.name, text); err != nil {
-			return nil, err
-		}
-	}
-	if text != "" && k.By != was.by {
-		asked := *was
-		asked.by, asked.digest = k.By, k.digestBy()
-		was = &asked
-	}
-	b.keepLast(k.Bound, was)
-	switch {
-	case text == "":
-		return new(big.Rat), nil
-	case oldest < was.least: // all of it counts
-		total := new(big.Rat)
-		if t := was.totals[was.digest]; t != nil {
-			total.Set(t)
-		}
-		return total, nil
+	if r != nil {
+		return new(big.Rat).Set(r.totalOf()), nil
 	}
 	entries, err := b.readEntries(text, window)
 	if err != nil {
 		return nil, err
 	}
 	return totalOf(entries, k.digestBy())
+}
+
+// Fits reports whether a sum stays within a bound when an amount is added now. Nothing is
+// added. The bound must not change.
+func (b *Book) Fits(ctx context.Context, k Key, window time.Duration, amount, bound *big.Rat) (bool, error) {
+	r, _, err := b.readLast(ctx, k, window)
+	switch {
+	case err != nil:
+		return false, err
+	case r == nil:
+		total, err := b.Total(ctx, k, window)
+		return err == nil && total.Add(total, amount).Cmp(bound) <= 0, err
+	case r.bound != bound:
+		asked := *r
+		asked.bound, asked.room = bound, new(big.Rat).Sub(bound, r.totalOf())
+		r = &asked
+		b.keepLast(k.Bound, r)
+	}
+	return amount.Cmp(r.room) <= 0, nil
+}
+
+// readLast returns what is stored of a bound, asked about the value of the key; nil where
+// some of it has left the window.
+func (b *Book) readLast(ctx context.Context, k Key, window time.Duration) (*lastRead, string, error) {
+	b.mu.Lock()
+	r := b.last[k.Bound]
+	b.mu.Unlock()
+	if r == nil {
+		r = &lastRead{name: settingName(k), least: math.MaxInt64}
+	}
+	text, _, err := b.settings.Get(ctx, r.name)
+	if err != nil {
+		return nil, "", err
+	}
+	if text != r.text {
+		if r, err = readTotals(r.name, text); err != nil {
+			return nil, "", err
+		}
+	}
+	if k.By != r.by {
+		asked := *r
+		asked.by, asked.digest, asked.bound = k.By, k.digestBy(), nil
+		r = &asked
+	}
+	b.keepLast(k.Bound, r)
+	if b.now().Add(-window).UnixMilli() >= r.least {
+		return nil, text, nil
+	}
+	return r, text, nil
+}
+
+// nothing is the sum of a value for which nothing was added.
+var nothing = new(big.Rat)
+
+// totalOf returns the sum for the value that was asked about.
+func (r *lastRead) totalOf() *big.Rat {
+	if t := r.totals[r.digest]; t != nil {
+		return t
+	}
+	return nothing
 }
 
 // readTotals reads a stored sum.

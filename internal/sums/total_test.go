@@ -29,6 +29,7 @@ func TestATotalIsThatOfTheState(t *testing.T) {
 		amount *big.Rat
 	}
 	var all []added
+	bounds := []*big.Rat{big.NewRat(2, 1), big.NewRat(3, 1)}
 	counts := func(a added) bool { return a.at.After(now.Add(-time.Hour)) }
 	for i := range 500 {
 		switch random.IntN(4) {
@@ -58,6 +59,10 @@ func TestATotalIsThatOfTheState(t *testing.T) {
 				t.Fatalf("step %d: Total(%v) = %v, want %v", i, k, got, want)
 			}
 			got.Add(got, big.NewRat(7, 1)) // the caller may change what it got
+			bound, amount := bounds[random.IntN(2)], big.NewRat(int64(random.IntN(20)), 10)
+			if fits, err := kept.Fits(t.Context(), k, time.Hour, amount, bound); err != nil || fits != (want.Add(want, amount).Cmp(bound) <= 0) {
+				t.Fatalf("step %d: Fits(%v, %v, %v) = %v, %v; the sum would be %v", i, k, amount, bound, fits, err, want)
+			}
 		}
 	}
 }
