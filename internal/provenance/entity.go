@@ -260,10 +260,10 @@ type digitGroup struct {
 	digits int // of all pieces
 }
 
-// digitPiece is a word, and how many digits and letters it has.
+// digitPiece is a word of maxPiece bytes at most, and how many digits and letters it has.
 type digitPiece struct {
-	text            string
-	digits, letters int
+	bytes                 [maxPiece]byte
+	size, digits, letters uint8
 }
 
 func (g *digitGroup) addToken(token string, visit func(entity) bool) bool {
@@ -278,7 +278,8 @@ func (g *digitGroup) addToken(token string, visit func(entity) bool) bool {
 	if g.n == maxGroup && !g.flush(visit) {
 		return false
 	}
-	g.pieces[g.n] = digitPiece{token, digits, letters}
+	p := &g.pieces[g.n]
+	p.size, p.digits, p.letters = uint8(copy(p.bytes[:], token)), uint8(digits), uint8(letters)
 	g.n++
 	g.digits += digits
 	return true
@@ -292,9 +293,9 @@ func (g *digitGroup) flush(visit func(entity) bool) bool {
 		return true
 	}
 	for start := range pieces {
-		digits, letters := pieces[start].digits, pieces[start].letters
+		digits, letters := int(pieces[start].digits), int(pieces[start].letters)
 		for end := start + 1; end < len(pieces); end++ {
-			digits, letters = digits+pieces[end].digits, letters+pieces[end].letters
+			digits, letters = digits+int(pieces[end].digits), letters+int(pieces[end].letters)
 			if digits+letters < minValue || digits < letters {
 				continue
 			}
@@ -308,8 +309,8 @@ func (g *digitGroup) flush(visit func(entity) bool) bool {
 
 func joinPieces(pieces []digitPiece) string {
 	var b strings.Builder
-	for _, p := range pieces {
-		b.WriteString(p.text)
+	for i := range pieces {
+		b.Write(pieces[i].bytes[:pieces[i].size])
 	}
 	return b.String()
 }
