@@ -119,6 +119,9 @@ var classes = func() (set [256]class) {
 // visitToken visits what one word names.
 func visitToken(token string, visit func(entity) bool) bool {
 	token = trimSentence(token)
+	if digit, mark := findEntityBytes(token); !digit && !mark {
+		return true // it has the mark that ends a sentence, and no other
+	}
 	if scheme := strings.Index(token, "://"); scheme > 0 {
 		start := scheme
 		for start > 0 && isSchemeByte(token[start-1]) {

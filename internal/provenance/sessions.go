@@ -166,7 +166,8 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	known := map[string]bool{}
+	var few [8]bool // on the stack: enough for the marks of two facts
+	known := append(few[:0], make([]bool, len(marks))...)
 	for id, e := range s.all[principal] {
 		c := e.Value.(*conversation)
 		if id != session && now.Sub(c.used) > sallyport.PrincipalFactAge+sallyport.FactStep {
@@ -175,7 +176,7 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 		r.memories = append(r.memories, c.memory)
 		for i := range marks {
 			if _, ok := c.read[marks[i].CallID]; ok {
-				known[marks[i].CallID] = true
+				known[i] = true
 			}
 		}
 		if c.running > 1 || c.running == 1 && !c.read[call] {
@@ -187,7 +188,7 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 	}
 	for i := range marks {
 		m := &marks[i]
-		if m.Fact == sallyport.FactUntrusted && m.Counts(now) && !known[m.CallID] {
+		if m.Fact == sallyport.FactUntrusted && m.Counts(now) && !known[i] {
 			r.Unknown = true
 		}
 	}
