@@ -10,6 +10,8 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/definition"
+	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -48,7 +50,7 @@ func (rt *Runtime) FindNews(ctx context.Context, a *sallyport.Approval) ([]strin
 		if p.inRole == 0 && read < newsRecords && a.Personality != "" {
 			news = append(news, "the record has no earlier call of "+who+" in the role "+a.Personality+" that ran")
 		}
-		return append(news, p.compare(a, rt.destinationsOf(a.Tool))...), nil
+		return append(news, p.compare(a, rt.destinationsOf(a.Personality, a.Tool))...), nil
 	}
 }
 
@@ -148,29 +150,47 @@ func splitValue(values map[string][]string, place string, v any) {
 }
 
 // destinationsOf returns the places of arguments that name where something goes, as the
-// configuration says of the tool of a server; nil for any other tool.
-func (rt *Runtime) destinationsOf(tool string) (places []string) {
+// role says of the tool, or else the action, the declaration of its server or the program.
+func (rt *Runtime) destinationsOf(role, tool string) (places []string) {
+	for path := range rt.findDestinations(role, tool) {
+		places = append(places, "/"+strings.ReplaceAll(path, ".", "/"))
+	}
+	return places
+}
+
+func (rt *Runtime) findDestinations(role, tool string) map[string]sallyport.ValueKind {
+	if p, ok := rt.Config.Personality(role); ok && p.Destinations[tool] != nil {
+		return p.Destinations[tool]
+	}
+	// Those who answer need neither the server nor the gate.
+	for i := range rt.Config.Actions {
+		var declared definition.ToolEffects
+		if part := &rt.Config.Actions[i]; part.ID == tool && json.Unmarshal(part.JSON, &declared) == nil {
+			return declared.Destinations
+		}
+	}
 	server := ServerOf(tool)
+	if server == "" {
+		builtin, _ := allBuiltinTools() // what cannot be told is left out
+		if i := slices.IndexFunc(builtin, func(t sallyport.Tool) bool { return t.Name == tool }); i >= 0 {
+			return builtin[i].Destinations
+		}
+	}
 	for i := range rt.Config.Servers {
 		if rt.Config.Servers[i].ID != server {
 			continue
 		}
 		var declared struct {
-			Effects map[string]struct {
-				Destinations map[string]string `json:"destinations"`
-			} `json:"effects"`
+			Effects map[string]definition.ToolEffects `json:"effects"`
 		}
 		if json.Unmarshal(rt.Config.Servers[i].JSON, &declared) != nil {
 			return nil
 		}
 		for name, e := range declared.Effects {
-			if tool != "mcp__"+server+"__"+name {
-				continue
-			}
-			for path := range e.Destinations {
-				places = append(places, "/"+strings.ReplaceAll(path, ".", "/"))
+			if named, err := lock.MapName(server, name); err == nil && tool == named {
+				return e.Destinations
 			}
 		}
 	}
-	return places
+	return nil
 }

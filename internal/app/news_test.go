@@ -72,10 +72,14 @@ func TestOnlyWhatNothingRefusedCountsAsRun(t *testing.T) {
 func TestDestinationsOfAToolAreThoseOfItsServer(t *testing.T) {
 	t.Parallel()
 	rt := &Runtime{Deployment: &Deployment{Config: &config.Config{Servers: []config.Part{
-		{ID: "bank", JSON: []byte(`{"url":"http://127.0.0.1:1/","effects":{"pay":{"does":["outward"],"destinations":{"party.mail":"mail"}},"other":{"destinations":{"to":"mail"}}}}`)},
-	}}}}
-	for tool, want := range map[string]string{"mcp__bank__pay": "/party/mail", "mcp__bank__none": "", "pay": ""} {
-		if got := strings.Join(rt.destinationsOf(tool), ","); got != want {
+		{ID: "bank", JSON: []byte(`{"url":"http://127.0.0.1:1/","effects":{"pay":{"does":["outward"],"destinations":{"party.mail":"mail"}},"other":{"destinations":{"to":"mail"}},"pay.all":{"destinations":{"to":"account"}},"mine":{"destinations":{"to":"mail"}}}}`)},
+	}, Actions: []config.Part{{ID: "act", JSON: []byte(`{"id":"act","destinations":{"to":"mail"}}`)}}, Personalities: map[string]*sallyport.Personality{"ops": {
+		Destinations: map[string]map[string]sallyport.ValueKind{"mcp__bank__mine": {"who": "mail"}, "spend": {"payee.id": "account"}},
+	}}}}}
+	for tool, want := range map[string]string{
+		"mcp__bank__pay": "/party/mail", "mcp__bank__pay_all": "/to", "mcp__bank__mine": "/who", "spend": "/payee/id", "act": "/to", "email-send": "/to", "read_file": "", "mcp__bank__none": "", "pay": "",
+	} {
+		if got := strings.Join(rt.destinationsOf("ops", tool), ","); got != want {
 			t.Errorf("destinationsOf(%s) = %q, want %q", tool, got, want)
 		}
 	}
