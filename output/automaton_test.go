@@ -50,29 +50,72 @@ func TestAutomatonFindsTheLongestPattern(t *testing.T) {
 	}
 }
 
+// path is a list of where characters begin, with its end in a trail.
+type path struct {
+	places []int
+	run    int32
+}
+
+func (p *path) add(tr *trail, at int) {
+	p.run = tr.add(p.run, len(p.places), at)
+	p.places = append(p.places, at)
+}
+
+// TestTrailKnowsWhereCharactersBegan compares a trail with lists of places that
+// were copied at each fork.
 func TestTrailKnowsWhereCharactersBegan(t *testing.T) {
 	t.Parallel()
-	var tr trail
-	tip, fork := noStep, noStep
-	for i := range 300 {
-		tip = tr.add(tip, 2*i)
-		if i == 100 {
-			fork = tip
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		var tr trail
+		paths := []path{{run: noRun}}
+		for range 300 {
+			p := &paths[r.IntN(len(paths))]
+			if len(paths) < 4 && r.IntN(20) == 0 {
+				paths = append(paths, path{slices.Clone(p.places), p.run})
+				p = &paths[len(paths)-1]
+			}
+			at := 0
+			if n := len(p.places); n > 0 {
+				at = p.places[n-1] + 1
+			}
+			switch r.IntN(8) {
+			case 0:
+				p.add(&tr, at+r.IntN(3))
+			case 1:
+				n := 1 + r.IntN(9)
+				p.run = tr.addBytes(p.run, len(p.places), at, n)
+				for i := range n {
+					p.places = append(p.places, at+i)
+				}
+			default:
+				stride := 1 + r.IntN(2)
+				for i := range 1 + r.IntN(6) {
+					p.add(&tr, at+i*stride)
+				}
+			}
 		}
-		if i >= 100 {
-			fork = tr.add(fork, -i)
+		for _, p := range paths {
+			if len(p.places) == 0 {
+				continue
+			}
+			checkTrail(t, &tr, p, 0)
+			kept := trail{runs: slices.Clone(tr.runs)}
+			count := 1 + r.IntN(len(p.places))
+			p.run = kept.keep(p.run, len(p.places), count)
+			checkTrail(t, &kept, p, len(p.places)-count)
+			p.add(&kept, 1<<20)
+			checkTrail(t, &kept, p, len(p.places)-count-1)
 		}
 	}
-	for count := 1; count <= 300; count++ {
-		if got, want := tr.startOf(tip, count), 2*(300-count); got != want {
-			t.Fatalf("startOf(%d) = %d, want %d", count, got, want)
+}
+
+// checkTrail compares the places of all characters from one on.
+func checkTrail(t *testing.T, tr *trail, p path, from int) {
+	t.Helper()
+	for i := from; i < len(p.places); i++ {
+		if got := tr.placeOf(p.run, i+1); got != p.places[i] {
+			t.Fatalf("character %d of %v begins at %d", i+1, p.places, got)
 		}
-	}
-	if got := tr.startOf(fork, 201); got != 200 {
-		t.Errorf("behind the fork: %d, want 200", got)
-	}
-	tip = tr.keep(tip, 50)
-	if got := tr.startOf(tip, 50); got != 500 || len(tr.steps) != 50 || tr.steps[tip].count != 300 {
-		t.Errorf("keep: the first is %d of %d steps, count %d", got, len(tr.steps), tr.steps[tip].count)
 	}
 }

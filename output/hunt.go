@@ -13,9 +13,11 @@ const (
 	// shallow is the number of characters under which what is left of a longer
 	// beginning is followed only where an anchor stands.
 	shallow = 8
-	// spareSteps is how many steps are remembered without a look at what is
-	// still needed.
-	spareSteps = 1 << 12
+	// spareRuns is how many runs of characters are remembered without a look at
+	// what is still needed.
+	spareRuns = 1 << 12
+	// sparePasts is the same for pasts; there are never that many readings.
+	sparePasts = 1 << 10
 )
 
 // placeSet is a set of places in a text.
@@ -58,6 +60,8 @@ type hunt struct {
 	// live are the readings to go on with, that of the first place last; group
 	// are those that are at one place.
 	live, group []reading
+	// pasts are those of the readings, behind an empty one.
+	pasts []past
 	// seed is the next start, next the first place that was not looked at.
 	seed, next int
 	// found is what was found, without overlap.
@@ -69,11 +73,20 @@ type hunt struct {
 // reading is one way to read the text up to a place.
 type reading struct {
 	at int
-	// node holds the characters that are the beginning of a value, step the last
-	// one of them.
-	node, step int32
+	// number is that of the last character, which is in a run.
+	number int
+	run    int32
+	// node holds the characters that are the beginning of a value.
+	node int32
+	// past is what was noted of the reading, by its index; 0 for nothing.
+	past int32
 	// spaced says that blanks stand between all characters.
 	spaced bool
+}
+
+// past is what has to be known of a reading beside its characters. Readings with
+// one origin share it, so that it is never changed.
+type past struct {
 	// from, to and end are the last find: its first and last character by
 	// number, and where it ends.
 	from, to, end int
@@ -85,7 +98,7 @@ type reading struct {
 // run finds all values of a shape.
 func (h *hunt) run(shape formShape, a *automaton) {
 	h.shape, h.a, h.next = shape, a, 0
-	h.live, h.trail.steps = h.live[:0], h.trail.steps[:0]
+	h.live, h.trail.runs, h.pasts = h.live[:0], h.trail.runs[:0], append(h.pasts[:0], past{})
 	for h.seed = h.starts.nextFrom(0); ; {
 		at := h.seed
 		if n := len(h.live); n > 0 {
@@ -129,25 +142,35 @@ func (h *hunt) takeGroup(at int) {
 		h.addSpaced(at)
 	}
 	if !passes {
-		h.group = append(h.group, reading{at: at, step: noStep})
+		h.group = append(h.group, reading{at: at, run: noRun})
 	}
 }
 
-// forget drops the steps that are no longer needed.
+// forget drops the runs and the pasts that are no longer needed.
 func (h *hunt) forget() {
 	if len(h.live) == 0 {
-		h.trail.steps = h.trail.steps[:0]
+		h.trail.runs, h.pasts = h.trail.runs[:0], h.pasts[:1]
 		return
 	}
+	if len(h.pasts) > sparePasts {
+		kept := []past{{}}
+		for i := range h.live {
+			if c := &h.live[i]; c.past > 0 {
+				kept = append(kept, h.pasts[c.past])
+				c.past = int32(len(kept) - 1)
+			}
+		}
+		h.pasts = append(h.pasts[:0], kept...)
+	}
 	if c := &h.live[0]; len(h.live) == 1 && h.isCrowded(c) {
-		c.step = h.trail.keep(c.step, int(h.a.nodes[c.node].depth))
+		c.run = h.trail.keep(c.run, c.number, int(h.a.nodes[c.node].depth))
 	}
 }
 
-// isCrowded reports whether most steps are no longer needed when c is the only
+// isCrowded reports whether most runs are no longer needed when c is the only
 // reading.
 func (h *hunt) isCrowded(c *reading) bool {
-	return len(h.trail.steps) > spareSteps+4*int(h.a.nodes[c.node].depth)
+	return len(h.trail.runs) > spareRuns+4*int(h.a.nodes[c.node].depth)
 }
 
 // withhold gives up the rest of a text that can be read in too many ways: all
@@ -173,7 +196,7 @@ func (h *hunt) join(x markedSpan) {
 
 // startOf returns where the characters of a node begin that c ends with.
 func (h *hunt) startOf(c *reading, node int32) int {
-	return h.trail.startOf(c.step, int(h.a.nodes[node].depth))
+	return h.trail.placeOf(c.run, c.number-int(h.a.nodes[node].depth)+1)
 }
 
 // move goes on with a reading whose next character, from start to end, is r.
@@ -207,7 +230,8 @@ func (h *hunt) advance(c *reading, r rune, start, end int) bool {
 	}
 	n := &h.a.nodes[v]
 	lost := n.depth <= h.a.nodes[c.node].depth
-	c.at, c.node, c.step = end, v, h.trail.add(c.step, start)
+	c.at, c.node, c.run = end, v, h.trail.add(c.run, c.number, start)
+	c.number++
 	if lost && n.depth < shallow && !h.isAnchored(c) {
 		return false
 	}
@@ -223,8 +247,8 @@ func (h *hunt) advance(c *reading, r rune, start, end int) bool {
 func (h *hunt) isAnchored(c *reading) bool {
 	h.steps++
 	start := h.startOf(c, c.node)
-	if h.trail.steps[c.step].count-int(h.a.nodes[c.node].depth) < c.until {
-		start = min(start, c.early)
+	if o := &h.pasts[c.past]; c.number-int(h.a.nodes[c.node].depth) < o.until {
+		start = min(start, o.early)
 	}
 	return h.starts.containsAny(start, c.at)
 }
@@ -232,28 +256,35 @@ func (h *hunt) isAnchored(c *reading) bool {
 // report notes the value that ends where c is.
 func (h *hunt) report(c *reading) {
 	n := &h.a.nodes[c.node]
-	to := h.trail.steps[c.step].count
-	from := to - int(n.found)
+	from := c.number - int(n.found)
+	o := h.pasts[c.past]
 	var x markedSpan
-	if c.end > 0 && from >= c.from && from < c.to {
+	if o.end > 0 && from >= o.from && from < o.to {
 		// It begins inside the last one, which is noted.
-		x.start = c.end - 1
+		x.start = o.end - 1
 	} else {
-		x.start = h.trail.startOf(c.step, int(n.found))
+		x.start = h.trail.placeOf(c.run, from+1)
 		if n.lead && x.start > 0 && isBase64(h.m.s[x.start-1]) {
 			x.start--
 		}
-		c.from = from
+		o.from = from
 	}
-	if from < c.until {
-		x.start = min(x.start, c.early)
+	if from < o.until {
+		x.start = min(x.start, o.early)
 	}
 	x.end = c.at
 	if h.shape == shapeBase64 {
 		x.end = h.m.paddingEnd(c.at, n.trail)
 	}
-	c.to, c.end = to, c.at
+	o.to, o.end = c.number, c.at
+	h.setPast(c, o)
 	h.join(x)
+}
+
+// setPast gives a reading another past.
+func (h *hunt) setPast(c *reading, o past) {
+	h.pasts = append(h.pasts, o)
+	c.past = int32(len(h.pasts) - 1)
 }
 
 // push adds a reading to go on with. Where another one is at its place, and the
@@ -292,37 +323,49 @@ func (h *hunt) push(c reading) {
 // the same characters at the same places.
 func (h *hunt) absorb(c, o *reading) {
 	early := h.startOf(o, o.node)
-	if o.until > 0 {
-		early = min(early, o.early)
-	} else if h.agree(c.step, o.step, int(h.a.nodes[o.node].depth)) {
+	if lost := &h.pasts[o.past]; lost.until > 0 {
+		early = min(early, lost.early)
+	} else if h.agree(c, o, int(h.a.nodes[o.node].depth)) {
 		return
 	}
-	if c.until > 0 {
-		early = min(early, c.early)
+	x := h.pasts[c.past]
+	if x.until > 0 {
+		early = min(early, x.early)
 	}
-	c.early, c.until = early, h.trail.steps[c.step].count
+	x.early, x.until = early, c.number
+	h.setPast(c, x)
 }
 
-// agree reports whether the last count characters up to two steps begin at the
-// same places. It may be false where they do and are many.
-func (h *hunt) agree(a, b int32, count int) bool {
+// agree reports whether the last count characters of two readings begin at the
+// same places. It may be false where they do and are in many runs.
+func (h *hunt) agree(c, o *reading, count int) bool {
 	const most = 16
-	for range min(count, most) {
-		if a == b {
+	a, b, n, m := c.run, o.run, c.number, o.number
+	for range most {
+		if count <= 0 || a == b && n == m {
 			return true
 		}
 		h.steps++
-		s, o := &h.trail.steps[a], &h.trail.steps[b]
-		if s.at != o.at {
+		r, q := &h.trail.runs[a], &h.trail.runs[b]
+		if r.at+(n-r.first)*r.stride != q.at+(m-q.first)*q.stride {
 			return false
 		}
-		a, b = s.last, o.last
-		count--
+		same := 1
+		if r.stride == q.stride {
+			same = min(n-r.first, m-q.first) + 1
+		}
+		count, n, m = count-same, n-same, m-same
+		if n < r.first {
+			a = r.last
+		}
+		if m < q.first {
+			b = q.last
+		}
 	}
-	return count == 0 || a == b
+	return count <= 0
 }
 
 // isLarge reports whether the hunt has kept more than so many of anything.
 func (h *hunt) isLarge(most int) bool {
-	return cap(h.trail.steps) > most || cap(h.live) > most || cap(h.found) > most
+	return cap(h.trail.runs) > most || cap(h.live) > most || cap(h.found) > most
 }

@@ -35,7 +35,8 @@ func (h *hunt) runPlain(c reading) bool {
 	for ok && i+1 < len(s) && plainBytes[s[i]] && s[i+1] != ' ' && !h.isCrowded(&c) {
 		h.steps++
 		if n := &nodes[c.node+1]; n.label == rune(s[i]) && n.found == 0 {
-			c.at, c.node, c.step = i+1, c.node+1, h.trail.add(c.step, i)
+			c.at, c.node, c.run = i+1, c.node+1, h.trail.add(c.run, c.number, i)
+			c.number++
 		} else {
 			ok = h.advance(&c, rune(s[i]), i, i+1)
 		}
@@ -138,7 +139,7 @@ func (h *hunt) addSpaced(i int) {
 		b, n = decodeRune(h.m.s, i)
 	}
 	if h.m.byteAt(i+n) == ' ' {
-		h.move(reading{step: noStep, spaced: true}, b, i, i+n)
+		h.move(reading{run: noRun, spaced: true}, b, i, i+n)
 	}
 }
 

@@ -1,64 +1,111 @@
 package output
 
 // trail remembers where the characters of readings began. Readings share what
-// they have in common: it is a tree of steps, each with one longer jump back
-// (Myers, 1983), so that a step far back is found in logarithmic time.
+// they have in common: it is a tree of runs, each with one longer jump back
+// (Myers, 1983), so that a character far back is found in logarithmic time. A
+// character is given by its run and its number in the reading.
 type trail struct {
-	steps []trailStep
+	runs []trailRun
+	// kept is used while others are forgotten.
+	kept []trailRun
 }
 
-// trailStep is one character of a reading.
-type trailStep struct {
-	// at is where it begins, count how many there are up to it.
-	at, count int
-	// last and jump are steps before it.
+// trailRun is a run of characters that are equally far from each other.
+type trailRun struct {
+	// at is where the first of them begins, stride how far each is from the
+	// next. Their numbers are first to end.
+	at, stride, first, end int
+	// last is the run in front of the first one. jump is one in front of the run,
+	// of which the reading has the characters up to number jumpEnd.
 	last, jump int32
+	jumpEnd    int
+	// depth is the number of runs in front.
+	depth int32
 }
 
-// noStep is in front of the first step.
-const noStep int32 = -1
+// noRun is in front of the first run.
+const noRun int32 = -1
 
-// add adds a character behind a step and returns its step.
-func (t *trail) add(last int32, at int) int32 {
-	id := int32(len(t.steps))
-	s := trailStep{at: at, count: 1, last: noStep, jump: id}
-	if last != noStep {
-		p := &t.steps[last]
-		j := &t.steps[p.jump]
-		s.count, s.last, s.jump = p.count+1, last, last
-		if p.count-j.count == j.count-t.steps[j.jump].count {
-			s.jump = j.jump
+// add adds a character behind the one with a number in a run, and returns its
+// run.
+func (t *trail) add(id int32, number, at int) int32 {
+	if id != noRun {
+		r := &t.runs[id]
+		if r.first == r.end {
+			r.stride = at - r.at
+		}
+		if at == r.at+(number+1-r.first)*r.stride {
+			r.end = max(r.end, number+1)
+			return id
 		}
 	}
-	t.steps = append(t.steps, s)
+	return t.addRun(trailRun{at: at, first: number + 1, end: number + 1, last: id})
+}
+
+// addBytes is add for count characters of one byte each.
+func (t *trail) addBytes(id int32, number, at, count int) int32 {
+	for ; count > 0; count-- {
+		id = t.add(id, number, at)
+		number++
+		at++
+		if r := &t.runs[id]; r.stride == 1 && r.first < number {
+			r.end = max(r.end, number+count-1)
+			break
+		}
+	}
 	return id
 }
 
-// startOf returns where the last count characters up to a step begin.
-func (t *trail) startOf(id int32, count int) int {
-	s := &t.steps[id]
-	for want := s.count - count + 1; s.count > want; {
-		if j := &t.steps[s.jump]; j.count >= want {
-			s = j
-		} else {
-			s = &t.steps[s.last]
-		}
+// addRun adds a run behind its last one.
+func (t *trail) addRun(r trailRun) int32 {
+	id := int32(len(t.runs))
+	t.runs = append(t.runs, r)
+	n := &t.runs[id]
+	n.jump, n.jumpEnd, n.depth = n.last, n.first-1, 0
+	if n.last == noRun {
+		return id
 	}
-	return s.at
+	p := &t.runs[n.last]
+	n.depth = p.depth + 1
+	if p.jump == noRun {
+		return id
+	}
+	if j := &t.runs[p.jump]; j.jump != noRun && p.depth-j.depth == j.depth-t.runs[j.jump].depth {
+		n.jump, n.jumpEnd = j.jump, j.jumpEnd
+	}
+	return id
 }
 
-// keep forgets all steps but the last count up to a step, and returns that
-// step.
-func (t *trail) keep(id int32, count int) int32 {
-	kept := make([]int, count)
-	first := t.steps[id].count - count
-	for i := count - 1; i >= 0; i-- {
-		kept[i], id = t.steps[id].at, t.steps[id].last
+// placeOf returns where the character with a number begins, which is in a run
+// or in front of it.
+func (t *trail) placeOf(id int32, number int) int {
+	r := &t.runs[id]
+	for r.first > number {
+		if r.jumpEnd >= number {
+			r = &t.runs[r.jump]
+		} else {
+			r = &t.runs[r.last]
+		}
 	}
-	t.steps, id = t.steps[:0], noStep
-	for _, at := range kept {
-		id = t.add(id, at)
-		t.steps[id].count = first + int(id) + 1
+	return r.at + (number-r.first)*r.stride
+}
+
+// keep forgets all characters but the last count ones up to a number in a run,
+// and returns the run of that one.
+func (t *trail) keep(id int32, number, count int) int32 {
+	kept := t.kept[:0]
+	for first := number - count + 1; number >= first; number = kept[len(kept)-1].first - 1 {
+		r := t.runs[id]
+		id, r.end = r.last, number
+		if skipped := first - r.first; skipped > 0 {
+			r.at, r.first = r.at+skipped*r.stride, first
+		}
+		kept = append(kept, r)
+	}
+	t.kept, t.runs, id = kept, t.runs[:0], noRun
+	for i := len(kept) - 1; i >= 0; i-- {
+		kept[i].last = id
+		id = t.addRun(kept[i])
 	}
 	return id
 }
