@@ -1,10 +1,15 @@
 package output
 
+import "unicode/utf8"
+
 // automaton finds many patterns in one pass over a sequence of characters, after
 // Aho and Corasick (1975). A node is a beginning of patterns; node 0 is the
 // empty one.
 type automaton struct {
 	nodes []trieNode
+	// plain holds for each node the byte that is its last character where text
+	// that reads so can be read in no other way and no pattern ends; else 0.
+	plain string
 	// others has the children that do not stand behind their parent.
 	others map[trieEdge]int32
 	// collapses says that a run of blanks or of backslashes is one character.
@@ -136,6 +141,13 @@ func (a *automaton) link() {
 		a.nodes[n.fail].size += n.size
 	}
 	a.nodes[0].size++
+	plain := make([]byte, len(a.nodes))
+	for v, n := range a.nodes {
+		if n.found == 0 && n.label > 0 && n.label < utf8.RuneSelf && plainBytes[n.label] {
+			plain[v] = byte(n.label)
+		}
+	}
+	a.plain = string(plain)
 	taken := make([]int32, len(a.nodes))
 	for _, v := range order {
 		n := &a.nodes[v]

@@ -69,7 +69,11 @@ func (w *sweeper) addStart(shape formShape, i int) {
 	if w.hunts == nil {
 		w.hunts = huntPool.Get().(*hunts)
 	}
-	w.hunts.startsOf(shape, len(w.s)).add(i)
+	starts := w.hunts.starts[shape]
+	if len(starts) == 0 {
+		starts = w.hunts.makeStarts(shape, len(w.s))
+	}
+	starts.add(i)
 }
 
 // huntNeedles notes the known values in the text.
@@ -100,11 +104,9 @@ type hunts struct {
 
 var huntPool = sync.Pool{New: func() any { return new(hunts) }}
 
-// startsOf returns the starts of a shape in a text of so many bytes.
-func (h *hunts) startsOf(shape formShape, size int) placeSet {
-	if s := h.starts[shape]; len(s) > 0 {
-		return s
-	}
+// makeStarts returns an empty set for the starts of a shape in a text of so many
+// bytes.
+func (h *hunts) makeStarts(shape formShape, size int) placeSet {
 	h.starts[shape] = slices.Grow(h.starts[shape], size/64+1)[:size/64+1]
 	clear(h.starts[shape])
 	return h.starts[shape]

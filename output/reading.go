@@ -31,15 +31,20 @@ var plainBytes = func() (t [256]bool) {
 // reading with blanks may begin, is left to readText.
 func (h *hunt) runPlain(c reading) bool {
 	s, i, ok := h.m.s, c.at, true
-	nodes := h.a.nodes
-	for ok && i+1 < len(s) && plainBytes[s[i]] && s[i+1] != ' ' && !h.isCrowded(&c) {
-		h.steps++
-		if n := &nodes[c.node+1]; n.label == rune(s[i]) && n.found == 0 {
-			c.at, c.node, c.run = i+1, c.node+1, h.trail.add(c.run, c.number, i)
-			c.number++
-		} else {
-			ok = h.advance(&c, rune(s[i]), i, i+1)
+	for ok {
+		if n := h.countPlain(c.node, i); n > 0 {
+			h.steps += n
+			c.run = h.trail.addBytes(c.run, c.number, i, n)
+			c.node += int32(n)
+			c.number += n
+			i += n
+			c.at = i
 		}
+		if i+1 >= len(s) || !plainBytes[s[i]] || s[i+1] == ' ' {
+			break
+		}
+		h.steps++
+		ok = h.advance(&c, rune(s[i]), i, i+1)
 		i++
 	}
 	if ok && i == c.at && i < h.next {
@@ -50,6 +55,16 @@ func (h *hunt) runPlain(c reading) bool {
 		h.push(c)
 	}
 	return true
+}
+
+// countPlain returns the number of plain bytes at i that are the characters
+// behind a node. One with a blank or nothing behind it is not among them.
+func (h *hunt) countPlain(node int32, i int) int {
+	n := commonPrefix(h.m.s[i:], h.a.plain[node+1:])
+	if i+n == len(h.m.s) || h.m.s[i+n] == ' ' {
+		n = max(0, n-1)
+	}
+	return n
 }
 
 // readText reads a character as it stands or escaped, behind what may split a

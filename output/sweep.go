@@ -236,12 +236,9 @@ func (w *sweeper) addSpan(x markedSpan) {
 
 // symbolStart returns the start of the symbol that is size symbols before end.
 func (w *sweeper) symbolStart(end, size int) int {
-	if start := end - size; start >= 0 {
-		all := shifted
-		for _, b := range []byte(w.s[start:end]) {
-			all &= symbols[b]
-		}
-		if all&shifted == shifted {
+	if start := end - size; start >= 0 && end >= 8 {
+		n := countVisible(w.s[end-8 : end])
+		if n >= size || n == 8 && countVisible(w.s[start:start+8]) == 8 {
 			return start
 		}
 	}

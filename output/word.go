@@ -1,6 +1,9 @@
 package output
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 const (
 	// lowBits has the lowest bit of each of eight bytes, highBits the highest, which
@@ -25,4 +28,29 @@ func lastLineFeed(s string) int {
 		}
 	}
 	return strings.LastIndexByte(s[:end], '\n')
+}
+
+// commonPrefix returns how many bytes at the beginning are the same in a and b
+// and are not zero.
+func commonPrefix(a, b string) int {
+	n := 0
+	for ; n+8 <= len(a) && n+8 <= len(b); n += 8 {
+		x := loadWord(a[n : n+8])
+		different := x ^ loadWord(b[n:n+8])
+		if different |= (x - lowBits) &^ x & highBits; different != 0 {
+			return n + bits.TrailingZeros64(different)/8
+		}
+	}
+	for n < len(a) && n < len(b) && a[n] == b[n] && a[n] != 0 {
+		n++
+	}
+	return n
+}
+
+// countVisible returns how many of the last of eight bytes are symbols of ASCII.
+// It may be fewer where others are in front.
+func countVisible(b string) int {
+	x := loadWord(b)
+	others := (x - '!'*lowBits) | (x + lowBits) | x
+	return bits.LeadingZeros64(others&highBits) / 8
 }
