@@ -7,8 +7,12 @@ import "unicode/utf8"
 // empty one.
 type automaton struct {
 	nodes []trieNode
-	// plain holds for each node the byte that is its last character where text
-	// that reads so can be read in no other way and no pattern ends; else 0.
+	// single has the bytes that can be read in one way only, as themselves;
+	// labels the characters of ASCII that are in any pattern.
+	single *[256]bool
+	labels [utf8.RuneSelf]bool
+	// plain holds for each node the byte that is its last character where that
+	// is one of those and no pattern ends there; else 0.
 	plain string
 	// others has the children that do not stand behind their parent.
 	others map[trieEdge]int32
@@ -49,8 +53,9 @@ type trieEdge struct {
 	label rune
 }
 
-func newAutomaton() *automaton {
+func newAutomaton(shape formShape) *automaton {
 	return &automaton{
+		single: plainOf(shape), collapses: shape == shapeText,
 		nodes:  []trieNode{{label: labelRoot}, {label: labelNone}},
 		others: make(map[trieEdge]int32),
 	}
@@ -143,7 +148,11 @@ func (a *automaton) link() {
 	a.nodes[0].size++
 	plain := make([]byte, len(a.nodes))
 	for v, n := range a.nodes {
-		if n.found == 0 && n.label > 0 && n.label < utf8.RuneSelf && plainBytes[n.label] {
+		if n.label < 0 || n.label >= utf8.RuneSelf {
+			continue
+		}
+		a.labels[n.label] = true
+		if n.found == 0 && a.single[n.label] {
 			plain[v] = byte(n.label)
 		}
 	}

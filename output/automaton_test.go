@@ -20,7 +20,7 @@ func TestAutomatonFindsTheLongestPattern(t *testing.T) {
 			}
 			return string(b)
 		}
-		a := newAutomaton()
+		a := newAutomaton(shapeText)
 		var patterns []string
 		for range 1 + r.IntN(6) {
 			patterns = append(patterns, word(1+r.IntN(8)))

@@ -7,8 +7,7 @@ import (
 
 // newFormAutomaton returns the automaton for all needles in one shape.
 func newFormAutomaton(needles []string, shape formShape) *automaton {
-	a := newAutomaton()
-	a.collapses = shape == shapeText
+	a := newAutomaton(shape)
 	for _, raw := range needles {
 		switch shape {
 		case shapeText:

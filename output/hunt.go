@@ -60,8 +60,10 @@ type hunt struct {
 	// live are the readings to go on with, that of the first place last; group
 	// are those that are at one place.
 	live, group []reading
-	// pasts are those of the readings, behind an empty one.
-	pasts []past
+	// pasts are those of the readings, behind an empty one. isSole says that
+	// there is one reading only, without copies.
+	pasts  []past
+	isSole bool
 	// seed is the next start, next the first place that was not looked at.
 	seed, next int
 	// found is what was found, without overlap.
@@ -112,9 +114,10 @@ func (h *hunt) run(shape formShape, a *automaton) {
 			return
 		}
 		h.takeGroup(at)
+		alone := len(h.group) == 1 && len(h.live) == 0
 		for i := range h.group {
 			h.steps++
-			h.read(h.group[i], len(h.group) == 1)
+			h.read(h.group[i], alone)
 		}
 		if h.seed < h.next {
 			h.seed = h.starts.nextFrom(h.next)
@@ -138,12 +141,28 @@ func (h *hunt) takeGroup(at int) {
 	if at != h.seed {
 		return
 	}
-	if h.shape == shapeText {
+	if h.shape == shapeText && h.m.byteAt(at+1) == ' ' && h.a.single[h.m.s[at]] {
+		if !h.isPassedSpaced(at) {
+			h.addSpaced(at)
+		}
+		passes = passes || !h.a.labels[' '] // no value has a blank behind a character
+	} else if h.shape == shapeText {
 		h.addSpaced(at)
 	}
 	if !passes {
 		h.group = append(h.group, reading{at: at, run: noRun})
 	}
+}
+
+// isPassedSpaced reports whether a reading with blanks has read the byte at i and
+// nothing behind it: it holds what begins there.
+func (h *hunt) isPassedSpaced(i int) bool {
+	for n := len(h.live) - 1; n >= 0 && h.live[n].at == i+1; n-- {
+		if c := &h.live[n]; c.spaced && h.trail.placeOf(c.run, c.number) == i {
+			return true
+		}
+	}
+	return false
 }
 
 // forget drops the runs and the pasts that are no longer needed.
@@ -257,7 +276,7 @@ func (h *hunt) isAnchored(c *reading) bool {
 func (h *hunt) report(c *reading) {
 	n := &h.a.nodes[c.node]
 	from := c.number - int(n.found)
-	o := h.pasts[c.past]
+	o := h.pastOf(c)
 	var x markedSpan
 	if o.end > 0 && from >= o.from && from < o.to {
 		// It begins inside the last one, which is noted.
@@ -277,14 +296,16 @@ func (h *hunt) report(c *reading) {
 		x.end = h.m.paddingEnd(c.at, n.trail)
 	}
 	o.to, o.end = c.number, c.at
-	h.setPast(c, o)
 	h.join(x)
 }
 
-// setPast gives a reading another past.
-func (h *hunt) setPast(c *reading, o past) {
-	h.pasts = append(h.pasts, o)
-	c.past = int32(len(h.pasts) - 1)
+// pastOf returns the past of a reading, which no other reading has after it.
+func (h *hunt) pastOf(c *reading) *past {
+	if !h.isSole || c.past == 0 {
+		h.pasts = append(h.pasts, h.pasts[c.past])
+		c.past = int32(len(h.pasts) - 1)
+	}
+	return &h.pasts[c.past]
 }
 
 // push adds a reading to go on with. Where another one is at its place, and the
@@ -328,12 +349,11 @@ func (h *hunt) absorb(c, o *reading) {
 	} else if h.agree(c, o, int(h.a.nodes[o.node].depth)) {
 		return
 	}
-	x := h.pasts[c.past]
+	x := h.pastOf(c)
 	if x.until > 0 {
 		early = min(early, x.early)
 	}
 	x.early, x.until = early, c.number
-	h.setPast(c, x)
 }
 
 // agree reports whether the last count characters of two readings begin at the

@@ -3,68 +3,19 @@ package output
 import "unicode/utf8"
 
 // read goes on with a reading by each way to read the next character. alone
-// says that no other reading is at the same place.
+// says that there is no other reading.
 func (h *hunt) read(c reading, alone bool) {
 	switch {
+	case alone && !c.spaced && h.runAlone(c):
 	case h.shape == shapeHex:
 		h.readHex(c)
 	case h.shape == shapeBase64:
 		h.readDigit(c)
 	case c.spaced:
 		h.readSpaced(c)
-	case alone && len(h.live) == 0 && h.runPlain(c):
 	default:
 		h.readText(c)
 	}
-}
-
-// plainBytes are the characters of ASCII that can be read in one way only.
-var plainBytes = func() (t [256]bool) {
-	for b := byte('!'); b < 0x7F; b++ {
-		t[b] = b != '%' && b != '&' && b != '+' && b != '\\'
-	}
-	return t
-}()
-
-// runPlain reads characters as they stand, as long as they can be read in one
-// way only; it is false when there are none. One with a blank behind it, where a
-// reading with blanks may begin, is left to readText.
-func (h *hunt) runPlain(c reading) bool {
-	s, i, ok := h.m.s, c.at, true
-	for ok {
-		if n := h.countPlain(c.node, i); n > 0 {
-			h.steps += n
-			c.run = h.trail.addBytes(c.run, c.number, i, n)
-			c.node += int32(n)
-			c.number += n
-			i += n
-			c.at = i
-		}
-		if i+1 >= len(s) || !plainBytes[s[i]] || s[i+1] == ' ' {
-			break
-		}
-		h.steps++
-		ok = h.advance(&c, rune(s[i]), i, i+1)
-		i++
-	}
-	if ok && i == c.at && i < h.next {
-		return false
-	}
-	h.next = max(h.next, i)
-	if ok {
-		h.push(c)
-	}
-	return true
-}
-
-// countPlain returns the number of plain bytes at i that are the characters
-// behind a node. One with a blank or nothing behind it is not among them.
-func (h *hunt) countPlain(node int32, i int) int {
-	n := commonPrefix(h.m.s[i:], h.a.plain[node+1:])
-	if i+n == len(h.m.s) || h.m.s[i+n] == ' ' {
-		n = max(0, n-1)
-	}
-	return n
 }
 
 // readText reads a character as it stands or escaped, behind what may split a
