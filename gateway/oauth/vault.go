@@ -26,8 +26,8 @@ const refPrefix = "oauth/"
 // before have been renewed since.
 const maxKnown = 512
 
-// KeyBytes is the length of the key of a vault.
-const KeyBytes = 32
+// keyBytes is the length of the key of a vault.
+const keyBytes = 32
 
 // Store keeps small named values, such as the settings of a state. It must be
 // safe for concurrent use, also by several processes.
@@ -56,10 +56,10 @@ type Vault struct {
 	known   []sallyport.Secret // replaced, never changed in place
 }
 
-// NewVault returns a vault over a store. The key has [KeyBytes] bytes.
+// NewVault returns a vault over a store. The key has 32 bytes.
 func NewVault(store Store, key []byte) (*Vault, error) {
-	if len(key) != KeyBytes {
-		return nil, fmt.Errorf("oauth: a key has %d bytes, this one has %d", KeyBytes, len(key))
+	if len(key) != keyBytes {
+		return nil, fmt.Errorf("oauth: a key has %d bytes, this one has %d", keyBytes, len(key))
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {

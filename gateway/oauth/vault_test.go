@@ -44,7 +44,7 @@ func (s shelf) Delete(_ context.Context, name string) error {
 
 func newVault(t *testing.T, s Store, key string) *Vault {
 	t.Helper()
-	v, err := NewVault(s, []byte(strings.Repeat(key, KeyBytes)))
+	v, err := NewVault(s, []byte(strings.Repeat(key, keyBytes)))
 	if err != nil {
 		t.Fatal(err)
 	}

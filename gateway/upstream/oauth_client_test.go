@@ -178,7 +178,7 @@ func (c *client) noSecret() {
 // open opens the gate, as a start of the program does.
 func (c *client) open() {
 	c.t.Helper()
-	vault, err := oauth.NewVault(c.kept, []byte(strings.Repeat("k", oauth.KeyBytes)))
+	vault, err := oauth.NewVault(c.kept, []byte(strings.Repeat("k", 32)))
 	if err != nil {
 		c.t.Fatal(err)
 	}

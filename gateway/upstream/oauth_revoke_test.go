@@ -13,7 +13,7 @@ import (
 // logout removes the tokens of a principal and asks the issuer to revoke them.
 func (c *client) logout(principal string) (told bool, res sallyport.Result) {
 	c.t.Helper()
-	vault, err := oauth.NewVault(c.kept, []byte(strings.Repeat("k", oauth.KeyBytes)))
+	vault, err := oauth.NewVault(c.kept, []byte(strings.Repeat("k", 32)))
 	if err != nil {
 		c.t.Fatal(err)
 	}
