@@ -58,7 +58,7 @@ type Options struct {
 // none under another. It is safe for concurrent use.
 type Client struct {
 	policy    *Policy
-	dialer    *Dialer
+	dialer    *policyDialer
 	transport *http.Transport
 	maxBytes  int64
 	timeout   time.Duration
@@ -79,7 +79,7 @@ func New(g sallyport.NetworkGrant, o *Options) (*Client, error) {
 		return nil, errors.New("egress: a bound is negative")
 	}
 	c := &Client{
-		policy: p, dialer: NewDialer(p, &o.DialOptions),
+		policy: p, dialer: newPolicyDialer(p, &o.DialOptions),
 		maxBytes: cmp.Or(o.MaxResponseBytes, defaultMaxResponseBytes), timeout: cmp.Or(o.Timeout, defaultTimeout),
 	}
 	c.transport = &http.Transport{

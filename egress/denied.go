@@ -145,7 +145,7 @@ func (d *DeniedNames) refreshAddresses(ctx context.Context, name string, n *deni
 // refuseDenied refuses addresses that a denied name has. A host that the grant
 // lists by itself is let pass: the operator named it, and hosts of one provider
 // share addresses.
-func (d *Dialer) refuseDenied(ctx context.Context, host string, port uint16, addrs []netip.Addr) error {
+func (d *policyDialer) refuseDenied(ctx context.Context, host string, port uint16, addrs []netip.Addr) error {
 	names := d.policy.deniedNames(host, port)
 	if len(names) == 0 {
 		return nil

@@ -46,7 +46,7 @@ func reached(t *testing.T, g sallyport.NetworkGrant, z *zone, host string, port 
 	}
 	z.asked = map[string]int{}
 	dialled := false
-	d := NewDialer(p, &DialOptions{Resolve: z.resolve, Dial: func(context.Context, string, netip.AddrPort) (net.Conn, error) {
+	d := newPolicyDialer(p, &DialOptions{Resolve: z.resolve, Dial: func(context.Context, string, netip.AddrPort) (net.Conn, error) {
 		dialled = true
 		a, b := net.Pipe()
 		b.Close()

@@ -43,9 +43,9 @@ type DialOptions struct {
 	Denied *DeniedNames
 }
 
-// Dialer opens connections to hosts that a policy lets through. It is safe
+// policyDialer opens connections to hosts that a policy lets through. It is safe
 // for concurrent use.
-type Dialer struct {
+type policyDialer struct {
 	policy  *Policy
 	denied  *DeniedNames
 	refuse  func(addr netip.AddrPort) (what string, cause error)
@@ -53,9 +53,9 @@ type Dialer struct {
 	dial    func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error)
 }
 
-// NewDialer returns a dialer for a policy; nil options mean the zero value.
-func NewDialer(p *Policy, o *DialOptions) *Dialer {
-	d := &Dialer{policy: p, resolve: systemResolve}
+// newPolicyDialer returns a dialer for a policy; nil options mean the zero value.
+func newPolicyDialer(p *Policy, o *DialOptions) *policyDialer {
+	d := &policyDialer{policy: p, resolve: systemResolve}
 	system := &net.Dialer{Timeout: connectTimeout, ControlContext: d.checkSocket}
 	d.dial = func(ctx context.Context, network string, addr netip.AddrPort) (net.Conn, error) {
 		return system.DialContext(ctx, network, addr.String())
@@ -91,7 +91,7 @@ func systemResolve(ctx context.Context, host string) ([]netip.Addr, error) {
 // checkSocket runs on the socket that is about to be connected. It repeats the
 // floor on what the kernel will really be given, so that no path through this
 // package or the standard library can connect elsewhere.
-func (d *Dialer) checkSocket(_ context.Context, _, address string, _ syscall.RawConn) error {
+func (d *policyDialer) checkSocket(_ context.Context, _, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return sallyport.HostError("the address", "is "+whatInvalid)
@@ -108,7 +108,7 @@ func (d *Dialer) checkSocket(_ context.Context, _, address string, _ syscall.Raw
 }
 
 // refuseReserved refuses a host for an address that no grant opens.
-func (d *Dialer) refuseReserved(host string, port uint16, addrs []netip.Addr) error {
+func (d *policyDialer) refuseReserved(host string, port uint16, addrs []netip.Addr) error {
 	if d.refuse == nil {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (d *Dialer) refuseReserved(host string, port uint16, addrs []netip.Addr) er
 // and connects to one of the judged addresses. The network is tcp, tcp4 or
 // tcp6. Errors match sallyport.ErrHostNotAllowed when the policy refuses; a
 // failed lookup or connection is execution_failed.
-func (d *Dialer) Dial(ctx context.Context, network, host string, port uint16) (net.Conn, error) {
+func (d *policyDialer) Dial(ctx context.Context, network, host string, port uint16) (net.Conn, error) {
 	if err := d.policy.Decide(host, port); err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (d *Dialer) Dial(ctx context.Context, network, host string, port uint16) (n
 
 // lookupAddresses returns the checked addresses of a host that was decided
 // about.
-func (d *Dialer) lookupAddresses(ctx context.Context, host string, port uint16) ([]netip.Addr, error) {
+func (d *policyDialer) lookupAddresses(ctx context.Context, host string, port uint16) ([]netip.Addr, error) {
 	if a, ok := parseLiteral(host); ok {
 		// Decide has asked the floor about a literal.
 		return []netip.Addr{a}, nil
@@ -195,7 +195,7 @@ func selectAddresses(network string, addrs []netip.Addr, port uint16) ([]netip.A
 // connectFirst tries the addresses in order, the next one as soon as one fails or
 // takes longer than attemptDelay. The first connection wins, later ones are
 // closed.
-func (d *Dialer) connectFirst(ctx context.Context, network string, addrs []netip.AddrPort) (net.Conn, error) {
+func (d *policyDialer) connectFirst(ctx context.Context, network string, addrs []netip.AddrPort) (net.Conn, error) {
 	if len(addrs) == 1 {
 		return d.dial(ctx, network, addrs[0])
 	}
@@ -237,7 +237,7 @@ type dialOutcome struct {
 }
 
 type dialRace struct {
-	dialer  *Dialer
+	dialer  *policyDialer
 	network string
 	left    []netip.AddrPort
 	running int

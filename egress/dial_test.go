@@ -259,7 +259,7 @@ func TestAddressesAreTriedInTurn(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				d := NewDialer(p, &DialOptions{
+				d := newPolicyDialer(p, &DialOptions{
 					Resolve: func(context.Context, string) ([]netip.Addr, error) {
 						return addrs("2606:4700::1", "1.1.1.1", "1.1.1.1"), nil
 					},
@@ -304,7 +304,7 @@ func TestSystemDialerJudgesTheSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Past all judgement of names and answers, straight to the socket.
-		conn, err := NewDialer(p, nil).dial(t.Context(), "tcp", addr)
+		conn, err := newPolicyDialer(p, nil).dial(t.Context(), "tcp", addr)
 		if private {
 			if err != nil {
 				t.Fatalf("dial with private addresses allowed = %v", err)
@@ -314,7 +314,7 @@ func TestSystemDialerJudgesTheSocket(t *testing.T) {
 		}
 		wantRefused(t, "dial", err, "127.0.0.1 is a private address (loopback)")
 	}
-	if err := NewDialer(&Policy{}, nil).checkSocket(t.Context(), "unix", "/run/docker.sock", nil); err == nil {
+	if err := newPolicyDialer(&Policy{}, nil).checkSocket(t.Context(), "unix", "/run/docker.sock", nil); err == nil {
 		t.Error("control lets a socket pass that has no address")
 	}
 }

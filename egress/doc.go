@@ -4,7 +4,7 @@
 // Start with [New], which compiles a grant into a [Client], and
 // [Client.Bind], which gives one call its *http.Client and DialContext.
 // [NewProxy] serves a confined child in the same way, of the same parts:
-// [Policy] decides, [Dialer] resolves, judges and connects.
+// [Policy] decides; a dialer resolves, judges and connects.
 //
 // It promises that only granted hosts on granted ports are dialled; that the
 // address dialled is one that was judged, in the same step, after DNS, and is

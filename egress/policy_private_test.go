@@ -52,7 +52,7 @@ func TestPrivateAddressesOneByOne(t *testing.T) {
 			at = tt.host
 		}
 		socket := netip.AddrPortFrom(netip.MustParseAddr(at), tt.port)
-		if err := NewDialer(p, nil).checkSocket(t.Context(), "tcp", socket.String(), nil); tt.allowed && err != nil {
+		if err := newPolicyDialer(p, nil).checkSocket(t.Context(), "tcp", socket.String(), nil); tt.allowed && err != nil {
 			t.Errorf("the socket of %s: %v", socket, err)
 		}
 	}
@@ -62,7 +62,7 @@ func TestPrivateAddressesOneByOne(t *testing.T) {
 	if err := p.Decide("127.0.0.1", 8080); err == nil {
 		t.Error("an address that was taken off the list is reached")
 	}
-	if err := NewDialer(p, nil).checkSocket(t.Context(), "tcp", "127.0.0.1:8080", nil); err == nil {
+	if err := newPolicyDialer(p, nil).checkSocket(t.Context(), "tcp", "127.0.0.1:8080", nil); err == nil {
 		t.Error("the socket of an address that was taken off the list is connected")
 	}
 	if err := p.Decide("10.0.0.5", 5432); err != nil {

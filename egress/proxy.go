@@ -69,7 +69,7 @@ type ProxyOptions struct {
 // CONNECT, plain HTTP with absolute targets, and SOCKS5 on the same listener.
 //
 // What the child asks for is the target of its request, never a Host header.
-// It is decided and dialled by the same [Policy] and [Dialer] as a fetch in
+// It is decided and dialled by the same [Policy] and dialer as a fetch in
 // this process: canonical name, decision, one lookup, judgement of every
 // address, and the floor once more on the socket. A redirect is the child's
 // to follow and a new request here.
@@ -114,7 +114,7 @@ type ProxyOptions struct {
 // A Proxy is safe for concurrent use.
 type Proxy struct {
 	policy    *Policy
-	dialer    *Dialer
+	dialer    *policyDialer
 	transport *http.Transport
 	splices   *spliceSet // nil when there are none
 	uses      hostUses
@@ -157,7 +157,7 @@ func NewProxy(p *Policy, d *DialOptions, o *ProxyOptions) (*Proxy, error) {
 		return nil, err
 	}
 	x := &Proxy{
-		policy: p, dialer: NewDialer(p, d), splices: s, listeners: map[io.Closer]struct{}{},
+		policy: p, dialer: newPolicyDialer(p, d), splices: s, listeners: map[io.Closer]struct{}{},
 		maxConns:    cmp.Or(o.MaxConnections, defaultProxyConnections),
 		headTimeout: cmp.Or(o.HeadTimeout, defaultHeadTimeout),
 		idle:        cmp.Or(o.IdleTimeout, defaultProxyIdle),

@@ -88,7 +88,7 @@ func TestTheSocketOfAReservedAddressIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = NewDialer(p, s.dial).Dial(t.Context(), "tcp", "127.0.0.1", s.at.Port())
+	_, err = newPolicyDialer(p, s.dial).Dial(t.Context(), "tcp", "127.0.0.1", s.at.Port())
 	wantRefused(t, "Dial", err, "is a listener of this test")
 }
 
