@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport/tools/httpreq"
 	"github.com/sallyport/sallyport/tools/mail"
 	"github.com/sallyport/sallyport/tools/terminal"
+	"github.com/sallyport/sallyport/tools/todo"
 	"github.com/sallyport/sallyport/tools/web"
 )
 
@@ -30,7 +31,7 @@ func (rt *Runtime) toolsOf(c *config.Config) (tools []sallyport.Tool, warnings [
 
 // BuiltinTools returns the tools that need no configuration.
 func BuiltinTools(commands *terminal.Family) []sallyport.Tool {
-	return slices.Concat(file.Tools(), web.Tools(), httpreq.Tools(), commands.Tools())
+	return slices.Concat(file.Tools(), web.Tools(), httpreq.Tools(), commands.Tools(), todo.Tools())
 }
 
 // ConnectionTools returns the built-in tools for databases and relays. The tool that

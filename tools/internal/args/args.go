@@ -43,6 +43,18 @@ func (p Property) Length(low, high int) Property {
 	return p
 }
 
+// Items bounds the number of items of a list, both ends included.
+func (p Property) Items(low, high int) Property {
+	p.s.MinItems, p.s.MaxItems = &low, &high
+	return p
+}
+
+// EachLength bounds the items of a list of texts in code points, both ends included.
+func (p Property) EachLength(low, high int) Property {
+	Property{p.s.Items}.Length(low, high)
+	return p
+}
+
 // Format names the format of a text, such as uri.
 func (p Property) Format(name string) Property {
 	p.s.Format = name
