@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 type createInput struct {
@@ -33,8 +34,8 @@ type idsInput struct {
 
 // createTasks runs a call of todo_create.
 func (l *listLocks) createTasks(ctx context.Context, c *sallyport.Call, in createInput) (sallyport.Result, error) {
-	for _, text := range in.Tasks {
-		if strings.TrimSpace(text) == "" {
+	for _, content := range in.Tasks {
+		if strings.TrimSpace(content) == "" {
 			return sallyport.Result{}, sallyport.InputInvalid("a task has no text")
 		}
 	}
@@ -52,8 +53,8 @@ func (l *listLocks) createTasks(ctx context.Context, c *sallyport.Call, in creat
 			"the list has %d tasks and takes %d: delete those that are done with todo_delete", have, maxTasks))
 	}
 	var ids []string
-	for i, text := range in.Tasks {
-		t := &task{ID: newID(tasks), Content: text, Status: statusPending, Created: time.Now().UnixNano()}
+	for i, content := range in.Tasks {
+		t := &task{ID: newID(tasks), Content: content, Status: statusPending, Created: time.Now().UnixNano()}
 		at := len(tasks)
 		if in.Position > 0 {
 			at = min(in.Position-1+i, at)
@@ -63,7 +64,7 @@ func (l *listLocks) createTasks(ctx context.Context, c *sallyport.Call, in creat
 	if err := storeChanges(ctx, c.KV, tasks, ids...); err != nil {
 		return sallyport.Result{}, err
 	}
-	return newListResult("Created "+countTasks(len(ids)), tasks, func(t *task) bool { return slices.Contains(ids, t.ID) }), nil
+	return newListResult("Created "+text.CountOf(len(ids), "task"), tasks, func(t *task) bool { return slices.Contains(ids, t.ID) }), nil
 }
 
 // listTasks runs a call of todo_list.
@@ -72,7 +73,7 @@ func (l *listLocks) listTasks(ctx context.Context, c *sallyport.Call, in showInp
 	if err != nil {
 		return sallyport.Result{}, err
 	}
-	return newListResult(countTasks(len(tasks)), tasks, func(t *task) bool {
+	return newListResult(text.CountOf(len(tasks), "task"), tasks, func(t *task) bool {
 		return in.Status == "" || t.Status == in.Status || in.Status == statusOpen && t.Status != statusCompleted
 	}), nil
 }
@@ -140,7 +141,7 @@ func (l *listLocks) changeTasks(
 	if err := storeChanges(ctx, c.KV, tasks, ids...); err != nil {
 		return sallyport.Result{}, err
 	}
-	return newListResult(what+" "+countTasks(len(ids)), tasks, func(t *task) bool { return slices.Contains(ids, t.ID) }), nil
+	return newListResult(what+" "+text.CountOf(len(ids), "task"), tasks, func(t *task) bool { return slices.Contains(ids, t.ID) }), nil
 }
 
 // deleteTasks runs a call of todo_delete. It reads no task, so that one that cannot be
@@ -165,7 +166,7 @@ func (l *listLocks) deleteTasks(ctx context.Context, c *sallyport.Call, in idsIn
 			return sallyport.Result{}, newPartError("deleted", done, len(ids), err)
 		}
 	}
-	r := sallyport.OK(fmt.Sprintf("Deleted %s; %d left.", countTasks(len(ids)), len(keys)-len(ids)))
+	r := sallyport.OK(fmt.Sprintf("Deleted %s; %d left.", text.CountOf(len(ids), "task"), len(keys)-len(ids)))
 	r.Structured = map[string]any{"deleted": ids, "left": len(keys) - len(ids)}
 	return r, nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // The statuses of a task. Open is no status: it stands for the first two in a filter.
@@ -145,25 +146,18 @@ func newListResult(what string, tasks []*task, shown func(*task) bool) sallyport
 			list = append(list, map[string]any{"id": t.ID, "position": i + 1, "status": t.Status, "content": t.Content})
 		}
 	}
-	text := fmt.Sprintf("%s; %d of %d completed.", what, done, len(tasks))
+	shownText := fmt.Sprintf("%s; %d of %d completed.", what, done, len(tasks))
 	if rows != "" {
-		text += "\n\n| # | status | task | id |\n| --- | --- | --- | --- |\n" + rows
+		shownText += "\n\n| # | status | task | id |\n| --- | --- | --- | --- |\n" + rows
 	}
-	r := sallyport.OK(strings.TrimSuffix(text, "\n"))
+	r := sallyport.OK(strings.TrimSuffix(shownText, "\n"))
 	r.Structured = map[string]any{"tasks": list, "count": len(tasks), "completed": done}
 	return r
 }
 
 // escapeCell writes a text on one line, so that it cannot pass for another row.
 func escapeCell(s string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`)
-}
-
-func countTasks(n int) string {
-	if n == 1 {
-		return "1 task"
-	}
-	return fmt.Sprintf("%d tasks", n)
+	return strings.ReplaceAll(text.OneLine(s), "|", `\|`)
 }
 
 // listLocks let one call at a time change the list of a session. Sessions share a
