@@ -61,7 +61,7 @@ func (rt *Runtime) followedFiles() []string {
 }
 
 // ownFiles returns the files that no tool may reach: configuration, state, key,
-// secrets and what opens them. The list includes the names at which a later command would look
+// skills, secrets and what opens them. The list includes the names at which a later command would look
 // for its configuration, even while no file has them: a tool that wrote one
 // would set its own ceiling.
 func (rt *Runtime) ownFiles(dir string) []string {
@@ -77,6 +77,9 @@ func (rt *Runtime) ownFiles(dir string) []string {
 	}
 	if rt.Config.State.Path != "" {
 		own = append(own, rt.Config.State.Path, rt.KeyPath())
+	}
+	if rt.Config.Skills != "" {
+		own = append(own, rt.Config.Skills) // what agents are told to do
 	}
 	for _, b := range rt.Config.Secrets {
 		if path := b.Path(); path != "" {

@@ -60,6 +60,7 @@ func allBuiltinTools() ([]sallyport.Tool, error) {
 	connected := &config.Config{
 		Databases: map[string]config.Database{"any": {Write: true}},
 		Mail:      map[string]config.Relay{DefaultRelay: {From: "agent@example.com"}},
+		Skills:    os.TempDir(),
 	}
 	return append(BuiltinTools(commands), ConnectionTools(connected)...), commands.Close()
 }

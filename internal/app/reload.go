@@ -285,6 +285,7 @@ func (rt *Runtime) RestartKeys(c *config.Config) (keys []string) {
 		{"secrets", reflect.DeepEqual(was.Secrets, c.Secrets)},
 		{"sandbox", reflect.DeepEqual(was.Sandbox, c.Sandbox)},
 		{"packages", was.Packages == c.Packages},
+		{"skills", was.Skills == c.Skills},
 		{"security.oidc", sameIssuer(was.Security.OIDC, c.Security.OIDC)},
 		{"security.require_auth", was.Security.RequireAuth == c.Security.RequireAuth},
 	} {

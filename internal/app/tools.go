@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport/tools/file"
 	"github.com/sallyport/sallyport/tools/httpreq"
 	"github.com/sallyport/sallyport/tools/mail"
+	"github.com/sallyport/sallyport/tools/skill"
 	"github.com/sallyport/sallyport/tools/terminal"
 	"github.com/sallyport/sallyport/tools/todo"
 	"github.com/sallyport/sallyport/tools/web"
@@ -34,7 +35,8 @@ func BuiltinTools(commands *terminal.Family) []sallyport.Tool {
 	return slices.Concat(file.Tools(), web.Tools(), httpreq.Tools(), commands.Tools(), todo.Tools())
 }
 
-// ConnectionTools returns the built-in tools for databases and relays. The tool that
+// ConnectionTools returns the built-in tools for what a configuration names: databases,
+// relays, and the folder of skills. The tool that
 // writes to a database is offered where the configuration allows it. Mail goes
 // to the sender's own domain unless the configuration names other recipients.
 func ConnectionTools(c *config.Config) []sallyport.Tool {
@@ -51,6 +53,9 @@ func ConnectionTools(c *config.Config) []sallyport.Tool {
 			to = []string{"*@" + domainOf(r.From)}
 		}
 		tools = append(tools, mail.Tool(sallyport.MailCapability{Relay: DefaultRelay, To: to}))
+	}
+	if c.Skills != "" {
+		tools = append(tools, skill.Tool(skillFolder(c.Skills)))
 	}
 	return tools
 }

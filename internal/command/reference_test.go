@@ -107,6 +107,7 @@ func writeTools(w io.Writer) {
 	}
 	named := &config.Config{
 		Databases: map[string]config.Database{"NAME": {Write: true}}, Mail: map[string]config.Relay{app.DefaultRelay: {From: "agent@example.com"}},
+		Skills: "NAME",
 	}
 	for _, t := range append(app.BuiltinTools(commands), app.ConnectionTools(named)...) {
 		fmt.Fprintf(w, "\n## %s\n\n%s\n\n", t.Name, t.Description)

@@ -53,6 +53,9 @@ type Config struct {
 	Databases map[string]Database
 	// Mail holds the relays by name.
 	Mail map[string]Relay
+	// Skills is the absolute folder whose texts the built-in get_skill gives; empty
+	// means none.
+	Skills string
 	// Known holds the sets of values that ceilings over arguments name.
 	Known map[string]KnownSet
 	// Actions lists the tools that the files declare, in the order of the

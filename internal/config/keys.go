@@ -55,6 +55,10 @@ func topKeys() []row {
 			set:    func(s *scope, v value) { s.addBackend(SecretBackend{Exec: v.list}) },
 			done:   (*scope).checkProgram,
 		},
+		{
+			KeyDoc: KeyDoc{"skills", TypeText, false, true, "no `get_skill`", "Folder with instructions for agents, `NAME.md` or `NAME/SKILL.md`, which the built-in `get_skill` gives in every role. No other tool reaches it.", ".sallyport/skills"},
+			check:  (*scope).resolvePath, set: func(s *scope, v value) { s.cfg.Skills = v.text },
+		},
 		{KeyDoc: KeyDoc{"personalities", TypeNames, false, true, "one personality `default` without files and without a network ceiling", "What each role of an agent may touch at most.", "{researcher: {toolset: [\"@file\"]}}"}, some: true},
 	}
 }
