@@ -60,7 +60,8 @@ func allBuiltinTools() ([]sallyport.Tool, error) {
 	connected := &config.Config{
 		Databases: map[string]config.Database{"any": {Write: true}},
 		Mail:      map[string]config.Relay{DefaultRelay: {From: "agent@example.com"}},
-		Skills:    os.TempDir(),
+		Search:    config.Search{Service: config.SearchBrave, KeySecret: "any"}, Skills: os.TempDir(),
 	}
-	return append(BuiltinTools(commands), ConnectionTools(connected)...), commands.Close()
+	tools, err := ConnectionTools(connected)
+	return append(BuiltinTools(commands), tools...), errors.Join(err, commands.Close())
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sallyport/sallyport/tools/terminal"
 	"github.com/sallyport/sallyport/tools/todo"
 	"github.com/sallyport/sallyport/tools/web"
+	"github.com/sallyport/sallyport/tools/websearch"
 )
 
 // DefaultRelay is the relay of a declaration that names none.
@@ -26,8 +27,12 @@ const DefaultRelay = "default"
 // declares. Tools that need a database or a relay are included when the
 // configuration names one.
 func (rt *Runtime) toolsOf(c *config.Config) (tools []sallyport.Tool, warnings []string, err error) {
+	connected, err := ConnectionTools(c)
+	if err != nil {
+		return nil, nil, err
+	}
 	declared, warnings, err := actionsOf(c, rt.Env.Home)
-	return slices.Concat(BuiltinTools(rt.commands), ConnectionTools(c), rt.Env.Tools, declared), warnings, err
+	return slices.Concat(BuiltinTools(rt.commands), connected, rt.Env.Tools, declared), warnings, err
 }
 
 // BuiltinTools returns the tools that need no configuration.
@@ -36,11 +41,10 @@ func BuiltinTools(commands *terminal.Family) []sallyport.Tool {
 }
 
 // ConnectionTools returns the built-in tools for what a configuration names: databases,
-// relays, and the folder of skills. The tool that
+// relays, a search service, and the folder of skills. The tool that
 // writes to a database is offered where the configuration allows it. Mail goes
 // to the sender's own domain unless the configuration names other recipients.
-func ConnectionTools(c *config.Config) []sallyport.Tool {
-	var tools []sallyport.Tool
+func ConnectionTools(c *config.Config) (tools []sallyport.Tool, err error) {
 	if len(c.Databases) > 0 {
 		tools = append(tools, database.Tool(slices.Sorted(maps.Keys(c.Databases)), sallyport.ModeRead))
 	}
@@ -54,10 +58,17 @@ func ConnectionTools(c *config.Config) []sallyport.Tool {
 		}
 		tools = append(tools, mail.Tool(sallyport.MailCapability{Relay: DefaultRelay, To: to}))
 	}
+	if s := &c.Search; s.Service != "" {
+		search, err := websearch.Tool(s.Service, s.URL, s.KeySecret)
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, search)
+	}
 	if c.Skills != "" {
 		tools = append(tools, skill.Tool(skillFolder(c.Skills)))
 	}
-	return tools
+	return tools, nil
 }
 
 // writableConnections lists the connections that are offered for writing.

@@ -107,9 +107,13 @@ func writeTools(w io.Writer) {
 	}
 	named := &config.Config{
 		Databases: map[string]config.Database{"NAME": {Write: true}}, Mail: map[string]config.Relay{app.DefaultRelay: {From: "agent@example.com"}},
-		Skills: "NAME",
+		Search: config.Search{Service: config.SearchBrave, KeySecret: "providers/brave/apiKey"}, Skills: "NAME",
 	}
-	for _, t := range append(app.BuiltinTools(commands), app.ConnectionTools(named)...) {
+	connected, err := app.ConnectionTools(named)
+	if err != nil {
+		panic(err)
+	}
+	for _, t := range append(app.BuiltinTools(commands), connected...) {
 		fmt.Fprintf(w, "\n## %s\n\n%s\n\n", t.Name, t.Description)
 		fmt.Fprintf(w, "| | |\n| --- | --- |\n| toolset | `@%s` |\n| capabilities | `%s` |\n", t.Toolset, compact(t.Capabilities))
 		if len(t.Permissions) > 0 {

@@ -56,6 +56,8 @@ type Config struct {
 	// Skills is the absolute folder whose texts the built-in get_skill gives; empty
 	// means none.
 	Skills string
+	// Search is the search service of the built-in web_search.
+	Search Search
 	// Known holds the sets of values that ceilings over arguments name.
 	Known map[string]KnownSet
 	// Actions lists the tools that the files declare, in the order of the

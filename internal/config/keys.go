@@ -7,7 +7,7 @@ import "slices"
 // allKeys returns the table. Supporting a key is a matter of its row alone.
 func allKeys() []row {
 	return slices.Concat(topKeys(), principalKeys(), securityKeys("security", "default_permissions", "require_auth", "audit_log"), oidcKeys(),
-		connectionKeys(), actionKeys(), serverKeys(), packageKeys(), sandboxKeys(), personalityKeys(), flowKeys(), argumentKeys(), effectKeys(), knownKeys())
+		connectionKeys(), searchKeys(), actionKeys(), serverKeys(), packageKeys(), sandboxKeys(), personalityKeys(), flowKeys(), argumentKeys(), effectKeys(), knownKeys())
 }
 
 func topKeys() []row {
