@@ -234,6 +234,10 @@ type Call struct {
 	Turn, Messages int
 	// MemoryScope is the id under which memory tools store what they learn.
 	MemoryScope string
+	// Tainted is true when untrusted content was read in the session before this
+	// call, or when that is not known: what the caller says may come out of it. A
+	// tool that keeps texts for other sessions keeps this with them.
+	Tainted bool
 	// ResultBudget is the number of Unicode code points after which the gate
 	// cuts the value.
 	ResultBudget int

@@ -31,6 +31,11 @@ type Result struct {
 	Code Code
 	// Crashed is true when the tool panicked. Only the gate sets it.
 	Crashed bool
+	// Untrusted says that another party wrote of this result, though the tool's
+	// OutputIsUntrusted does not say so of all its results: the gate wraps this one
+	// and counts it as untrusted content that the conversation has read. A tool sets
+	// it for a text that it keeps, by [Call.Tainted].
+	Untrusted bool
 	// Source names the origin of untrusted output when the arguments do not
 	// name it. Empty means that the gate derives it.
 	Source string

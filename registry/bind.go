@@ -18,6 +18,7 @@ func (c *call) describeToTool() {
 		Personality: caller.Personality, Platform: caller.Platform,
 		Agent: caller.Agent, Team: caller.Team, Workspace: c.workspace(),
 		Turn: caller.Turn, Messages: caller.Messages, MemoryScope: caller.MemoryScope,
+		Tainted:      c.isTainted(),
 		ResultBudget: c.limitChars(), NetworkPolicy: c.grant.Network,
 	}
 	c.out.Detach, c.out.Outlive = func() {}, c.outliveCall

@@ -79,7 +79,7 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		c.cacheResult()
 	}
 	c.trimResult()
-	c.rememberRead()
+	c.rememberRead(ctx)
 	c.wrapUntrusted()
 	return c.recordOutcome(ctx)
 }

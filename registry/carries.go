@@ -213,7 +213,10 @@ func (c *call) endRead() {
 
 // rememberRead remembers what the call brings into its conversation from an untrusted
 // source, before anything of it is returned.
-func (c *call) rememberRead() {
+func (c *call) rememberRead(ctx context.Context) {
+	if c.cleaned.rest.Untrusted && !c.facts.Untrusted {
+		c.countLateRead(ctx)
+	}
 	if !c.facts.Untrusted || c.role.personality == nil || c.r.o.NoConversation {
 		return
 	}

@@ -169,7 +169,7 @@ func countChars(texts ...output.Clean) int {
 // texts of the parts beside it.
 func (c *call) wrapUntrusted() {
 	t, res := &c.entry.tool, &c.cleaned
-	if !t.OutputIsUntrusted || c.bare || t.Form != sallyport.FormTool {
+	if !t.OutputIsUntrusted && !res.rest.Untrusted || c.bare || t.Form != sallyport.FormTool {
 		return
 	}
 	source := res.source

@@ -93,8 +93,8 @@ func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	}
 	e.OK, e.Code, e.Error = res.OK, res.Code, c.cleaned.err
 	e.Stage, e.DryRun, e.Cached = c.stage, c.caller.DryRun, c.from != nil
-	if e.Cached {
-		e.Brought = c.brought() // there is no intent
+	if e.Cached || c.lateRead {
+		e.Brought = c.brought() // there is no intent, or it did not know
 	}
 	e.Carried = c.recordedCarried()
 	e.ValueChars = utf8.RuneCountInString(res.Value)
@@ -108,7 +108,7 @@ func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	defer recording.Cancel()
 	if err := c.r.o.Recorder.Record(recording, e); err != nil {
 		c.logFault("outcome not recorded", err)
-		if e.Cached {
+		if e.Cached || c.lateRead {
 			if err := c.keepUnrecorded(ctx); err != nil {
 				c.logFault("session facts", err)
 			}

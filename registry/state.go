@@ -31,32 +31,34 @@ type call struct {
 	ender   atomic.Pointer[deadline.Context]
 	ending  atomic.Pointer[Ended] // why the gate ended it; nil while it did not
 
-	late    bool // the registry is closed
-	entry   *toolEntry
-	role    *compiledRole
-	doc     schema.Document
-	scope   *scoped.Scope
-	grant   *sallyport.Grant
-	level   sallyport.Level                      // of the children; empty when none can be started
-	key     string                               // of the cache; empty when the tool does not ask for it
-	facts   sallyport.Facts                      // what the call does to its conversation
-	task    *conversation.Task                   // what the session was narrowed to; nil for nothing
-	words   conversation.Words                   // what the person told the session
-	limits  []*ceiling.Ceiling                   // the ceilings over the arguments, once they were asked for
-	limited bool                                 // they were
-	above   flowHold                             // an argument above the role's ceiling holds the call
-	amounts []ceiling.Amount                     // what counts for bounds over a window
-	unread  map[string]error                     // the sets that count as empty, and why
-	hold    flowHold                             // what was read before, or an argument, holds the call
-	asked   string                               // the key of the hold when awaitApproval looked at it
-	marks   []sallyport.FactMark                 // what was known to be read before
-	reads   provenance.Reading                   // what that brought
-	carried *facts.Carried                       // what of the arguments was in it; nil when that was not looked for
-	past    *replay.Call                         // the call that is decided again; nil for one that is made
-	reading bool                                 // the call may bring untrusted content, and runs
-	judged  bool                                 // some flow rule may apply to the call
-	before  func() ([]sallyport.FactMark, error) // what was known before the intent; nil when no rule depends on it
-	named   []string                             // what the names of the grant stand for; nil before that is asked
+	late     bool // the registry is closed
+	entry    *toolEntry
+	role     *compiledRole
+	doc      schema.Document
+	scope    *scoped.Scope
+	grant    *sallyport.Grant
+	level    sallyport.Level                      // of the children; empty when none can be started
+	key      string                               // of the cache; empty when the tool does not ask for it
+	facts    sallyport.Facts                      // what the call does to its conversation
+	task     *conversation.Task                   // what the session was narrowed to; nil for nothing
+	words    conversation.Words                   // what the person told the session
+	limits   []*ceiling.Ceiling                   // the ceilings over the arguments, once they were asked for
+	limited  bool                                 // they were
+	above    flowHold                             // an argument above the role's ceiling holds the call
+	amounts  []ceiling.Amount                     // what counts for bounds over a window
+	unread   map[string]error                     // the sets that count as empty, and why
+	hold     flowHold                             // what was read before, or an argument, holds the call
+	asked    string                               // the key of the hold when awaitApproval looked at it
+	marks    []sallyport.FactMark                 // what was known to be read before
+	reads    provenance.Reading                   // what that brought
+	carried  *facts.Carried                       // what of the arguments was in it; nil when that was not looked for
+	past     *replay.Call                         // the call that is decided again; nil for one that is made
+	reading  bool                                 // the call may bring untrusted content, and runs
+	lateRead bool                                 // the result is untrusted, which the declaration did not say
+	known    bool                                 // marks is what was read before; false when that is not known
+	judged   bool                                 // some flow rule may apply to the call
+	before   func() ([]sallyport.FactMark, error) // what was known before the intent; nil when no rule depends on it
+	named    []string                             // what the names of the grant stand for; nil before that is asked
 
 	result  sallyport.Result // as the tool or a step left it
 	cleaned cleanedResult    // as it leaves; set by cleanResult

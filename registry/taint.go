@@ -54,6 +54,7 @@ func (c *call) checkTaint(ctx context.Context) bool {
 	}
 	var err error
 	c.marks, err = c.r.facts.knownMarks(ctx, c.caller)
+	c.known = err == nil
 	switch {
 	case err != nil && (c.judged || ctx.Err() != nil):
 		return c.refuseUnknownFacts(ctx, err)
@@ -65,6 +66,35 @@ func (c *call) checkTaint(ctx context.Context) bool {
 		c.traceCarried(c.marks)
 	}
 	return true
+}
+
+// isTainted reports whether untrusted content was read before the call, or that is not
+// known.
+func (c *call) isTainted() bool {
+	return !c.known || newestMark(c.marks, sallyport.FactUntrusted) != nil
+}
+
+// countLateRead has a result count whose tool says only now that it is untrusted: from
+// here on, before anything of it is returned. What cannot be counted is not returned.
+func (c *call) countLateRead(ctx context.Context) {
+	if c.role.personality == nil || c.r.o.NoConversation {
+		return
+	}
+	c.facts.Untrusted, c.lateRead = true, true
+	if c.recordsFacts() {
+		return // The record of the outcome has it.
+	}
+	ctx = context.WithoutCancel(ctx) // The caller may still read it.
+	marks := c.unrecordedMarks(c.marks)
+	if _, err := c.r.facts.recordMarks(ctx, c.caller, marks); err != nil {
+		c.logFault("session facts", err)
+		if err := c.r.facts.rememberUnstored(ctx, c.caller, marks); err != nil {
+			c.logFault("session facts", err)
+			c.result = sallyport.Err("what the call read cannot be recorded", sallyport.CodeNotAvailable)
+			c.result.CallID = c.id
+			c.cleanResult()
+		}
+	}
 }
 
 func (c *call) bringsFacts() bool { return c.facts.Private || c.facts.Untrusted }
