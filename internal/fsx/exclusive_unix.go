@@ -30,3 +30,13 @@ func Exclusive(folder string, do func() error) error {
 		return do()
 	}
 }
+
+// OpenLock opens a file that is a lock, without following a link or waiting for a
+// writer.
+func OpenLock(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+}
+
+// TakeLock locks a file until it is closed. It fails when another process holds it.
+// Elsewhere than on Unix it locks nothing.
+func TakeLock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/sallyport/sallyport/internal/fsx"
 )
 
 const (
@@ -72,7 +74,7 @@ func (s *Space) makeFolder() error {
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err == nil {
-		err = lockFile(lock)
+		err = fsx.TakeLock(lock)
 	}
 	name := filepath.Join(s.base, prefix+strings.TrimPrefix(filepath.Base(dir), fresh))
 	if err == nil {
@@ -126,7 +128,7 @@ func Sweep(base string) error {
 
 // sweepSpace removes one space unless it is held.
 func sweepSpace(path string) error {
-	lock, err := openLock(filepath.Join(path, lockName))
+	lock, err := fsx.OpenLock(filepath.Join(path, lockName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return removeFolder(path) // A process was killed while removing it.
 	}
@@ -134,7 +136,7 @@ func sweepSpace(path string) error {
 		return err
 	}
 	defer lock.Close()
-	if lockFile(lock) != nil {
+	if fsx.TakeLock(lock) != nil {
 		return nil // Its owner lives.
 	}
 	return removeFolder(path)

@@ -16,18 +16,9 @@ import (
 // hasLocks says that processes that run can be listed.
 const hasLocks = true
 
-// lockFile locks a file until it is closed; it fails when another process holds
-// it.
-func lockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }
-
 // isHeld reports whether a process holds the lock of a file. Two that ask at once
 // do not take each other for one.
 func isHeld(f *os.File) bool { return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil }
-
-// openEntry opens an entry without following a link or waiting for a writer.
-func openEntry(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-}
 
 // isPrivate reports whether a folder is a real one of this user that no other
 // user can write.

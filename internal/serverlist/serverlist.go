@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/fsx"
 )
 
 const (
@@ -77,7 +79,7 @@ func Add(folder string, e Entry) (remove func() error, err error) {
 	}
 	if err == nil {
 		// Before the entry has its name, so that none is seen without its lock.
-		err = lockFile(file)
+		err = fsx.TakeLock(file)
 	}
 	if err == nil {
 		err = os.Rename(file.Name(), path)
@@ -130,7 +132,7 @@ func eachEntry(folder string, visit func(Entry, error) error) error {
 
 // readEntry reads the entry of a process, and reports whether that runs.
 func readEntry(path string) (e Entry, runs bool, err error) {
-	file, err := openEntry(path)
+	file, err := fsx.OpenLock(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, false, nil
 	}
