@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Fold returns a text in the form in which texts are compared: compatible
@@ -100,7 +102,7 @@ func isUnseen(r rune) bool {
 // IsPlain reports whether a text is what it looks like: no character of it is unseen,
 // or another one in other clothes, such as a full-width letter.
 func IsPlain(s string) bool {
-	if isASCII(s) {
+	if text.IsASCII(s) {
 		return !containsControl(s)
 	}
 	return plainText(s) == s && !strings.ContainsFunc(s, isUnseen)
@@ -119,7 +121,7 @@ func containsControl(s string) bool {
 // plainText returns a text as it is read: compatible characters are one, and those that
 // are not seen are gone.
 func plainText(s string) string {
-	if isASCII(s) {
+	if text.IsASCII(s) {
 		return s
 	}
 	return strings.Map(func(r rune) rune {
@@ -128,13 +130,4 @@ func plainText(s string) string {
 		}
 		return r
 	}, norm.NFKC.String(s))
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // OneLine puts a text on one line: each run of white space becomes a blank.
@@ -40,4 +41,14 @@ func AddCallID(failure, id string) string {
 		return failure
 	}
 	return failure + "\nCall ID: " + id
+}
+
+// IsASCII reports whether a text holds nothing but ASCII.
+func IsASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }

@@ -9,6 +9,8 @@ import (
 	"regexp/syntax"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -61,7 +63,7 @@ func newTextMatcher(pattern string, mode searchMode, foldCase bool) (*textMatche
 		m.literal = []byte(pattern)
 		return m, nil
 	case modeFolded:
-		if isASCII(pattern) {
+		if text.IsASCII(pattern) {
 			m.folded, m.literal = true, []byte(strings.ToLower(pattern))
 			return m, nil
 		}
@@ -80,7 +82,7 @@ func (m *textMatcher) compileSpaced(pattern string) error {
 	words := strings.Fields(pattern)
 	longest := ""
 	for i, w := range words {
-		if isASCII(w) && len(w) > len(longest) {
+		if text.IsASCII(w) && len(w) > len(longest) {
 			longest = w
 		}
 		words[i] = regexp.QuoteMeta(w)
@@ -226,14 +228,4 @@ func lowerASCII(dst, text []byte) []byte {
 		}
 	}
 	return dst
-}
-
-// isASCII reports whether a pattern can be folded byte by byte.
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
