@@ -10,7 +10,6 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/egress"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/tools/internal/reply"
 )
@@ -22,19 +21,12 @@ const (
 	maxHeaderBytes = 8 << 10
 )
 
-// newRequest checks the address by the rules of the accessor, which goes by
-// the same text and refuses what lies outside the grant.
+// newRequest returns the request for an address, with the caller's headers.
 func newRequest(ctx context.Context, in getInput) (*http.Request, error) {
-	u, err := egress.ParseURL(in.URL)
+	req, err := reply.NewRequest(ctx, in.URL, "*/*")
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
-	if err != nil {
-		return nil, sallyport.InputInvalid("url is not an absolute http or https address")
-	}
-	req.Header.Set("Accept", "*/*")
-	req.Header.Set("User-Agent", reply.UserAgent)
 	return req, setHeaders(req.Header, in.Headers)
 }
 

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/egress"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/tools/internal/reply"
 )
@@ -36,7 +35,7 @@ type fetchInput struct {
 }
 
 func fetchPage(ctx context.Context, c *sallyport.Call, in fetchInput, conv *textConverter) (sallyport.Result, error) {
-	req, err := newRequest(ctx, in.URL)
+	req, err := reply.NewRequest(ctx, in.URL, accept)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
@@ -58,22 +57,6 @@ func fetchPage(ctx context.Context, c *sallyport.Call, in fetchInput, conv *text
 		return d.newFailureResult(), nil
 	}
 	return d.newResult(in.Offset, in.MaxChars, resultBudget(c))
-}
-
-// newRequest checks the address by the rules of the accessor, which goes by
-// the same text and refuses what lies outside the grant.
-func newRequest(ctx context.Context, address string) (*http.Request, error) {
-	u, err := egress.ParseURL(address)
-	if err != nil {
-		return nil, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
-	if err != nil {
-		return nil, sallyport.InputInvalid("url is not an absolute http or https address")
-	}
-	req.Header.Set("Accept", accept)
-	req.Header.Set("User-Agent", reply.UserAgent)
-	return req, nil
 }
 
 // newResult renders the document from an offset. When it does not fit, the

@@ -8,10 +8,6 @@ import (
 	"github.com/sallyport/sallyport/internal/transport"
 )
 
-// UserAgent says who is asking, honestly: some servers refuse what looks like
-// a browser and is none.
-const UserAgent = "sallyport/1.0 (+https://github.com/sallyport/sallyport)"
-
 // MaxURLBytes bounds an address; servers refuse longer ones (RFC 9110, section
 // 4.1, asks them to take 8000).
 const MaxURLBytes = 8000
