@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/digest"
 )
 
 // maxGrantTexts bounds the grants whose text is remembered; a text has at most
@@ -57,7 +58,7 @@ func encodeGrant(g *sallyport.Grant) (grantText, error) {
 	}
 	text := bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 	if len(text) > maxGrant {
-		return grantText{digest: digestOf(text)}, nil
+		return grantText{digest: digest.Text(text)}, nil
 	}
 	return grantText{text: text}, nil
 }

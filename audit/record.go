@@ -158,10 +158,4 @@ func (s *recordSealer) computeMAC(b []byte) (h Hash) {
 	return h
 }
 
-// digestOf returns the SHA-256 of bytes in hexadecimal digits.
-func digestOf(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
-}
-
 func unixTime(ns int64) time.Time { return time.Unix(0, ns).UTC() }

@@ -15,13 +15,12 @@ package auth
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"slices"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/digest"
 )
 
 // tokenPrefix makes a token easy to find where it does not belong.
@@ -43,8 +42,7 @@ func NewToken() (token, hash string) {
 // case hex. A token has 256 random bits, so that a slow hash would add
 // nothing.
 func HashToken(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
+	return digest.Text(token)
 }
 
 // Tokens finds principals by token. It must be safe for concurrent use.

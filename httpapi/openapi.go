@@ -1,13 +1,12 @@
 package httpapi
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"strconv"
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/digest"
 )
 
 // openAPIVersion is the version whose schemas are JSON Schema 2020-12.
@@ -30,8 +29,7 @@ func (s *Server) openAPI(w http.ResponseWriter, r *http.Request) {
 		writeRefusal(w, http.StatusInternalServerError, sallyport.CodeExecutionFailed, "The document cannot be written")
 		return
 	}
-	sum := sha256.Sum256(text)
-	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	tag := `"` + digest.Text(text)[:32] + `"`
 	h := w.Header()
 	h.Set("ETag", tag)
 	h.Set("Cache-Control", "private, no-cache")

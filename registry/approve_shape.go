@@ -66,7 +66,7 @@ func (c *call) approvalShape(ctx context.Context, attached []string) (*sallyport
 			[]string{c.q.Tool, c.caller.Principal.Name, c.caller.Personality, c.sessionKey, c.caller.MemoryScope, c.workspace(), c.hold.keys}, attached),
 		Touches: digestLists("sallyport rule: touches",
 			[]string{c.entry.definition, grant, string(c.level)}, c.grantTargets(ctx)),
-		Session: digest.Text([]byte(c.sessionKey)),
+		Session: digest.Text(c.sessionKey),
 		Args:    map[string]string{},
 		Exact:   c.hold.keys != "",
 	}

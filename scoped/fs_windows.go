@@ -2,8 +2,6 @@ package scoped
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/windows"
+
+	"github.com/sallyport/sallyport/internal/digest"
 )
 
 const (
@@ -45,8 +45,7 @@ func lockFile(ctx context.Context, _ *os.File, path string) (unlock func(), err 
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256([]byte(strings.ToLower(path)))
-	f, err := os.OpenFile(filepath.Join(dir, hex.EncodeToString(sum[:16])), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(filepath.Join(dir, digest.Text(strings.ToLower(path))[:32]), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -233,7 +233,7 @@ func (v *Vault) Mark(ctx context.Context, s *Server, who string) (string, error)
 	if err != nil || t.Access == "" {
 		return "", err
 	}
-	return digest.Text([]byte(t.Access)), nil
+	return digest.Text(t.Access), nil
 }
 
 func (t *tokens) toStatus() Status {

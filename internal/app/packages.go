@@ -3,8 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +18,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/onestep"
 	"github.com/sallyport/sallyport/internal/ownregistry"
@@ -56,8 +55,7 @@ func (env *Environment) StepFolder(dir string) (string, error) {
 	if env.Home == "" {
 		return "", errors.New("the user has no home folder, in which a change of several files is noted")
 	}
-	sum := sha256.Sum256([]byte(resolveLinks(dir)))
-	return filepath.Join(userFolder(env.Home), "steps", hex.EncodeToString(sum[:8])), nil
+	return filepath.Join(userFolder(env.Home), "steps", digest.Text(resolveLinks(dir))[:16]), nil
 }
 
 // ReplaceFiles makes all changes of the configuration in a folder, its lock file and

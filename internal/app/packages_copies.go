@@ -1,8 +1,6 @@
 package app
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"os"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport/gateway/install"
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/fsx"
 )
 
@@ -94,8 +93,7 @@ func (c *installedCopies) installOnce(p install.Package, before time.Time, run f
 
 // noteFile is the file of the note of a copy.
 func (c *installedCopies) noteFile(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return filepath.Join(c.notes, hex.EncodeToString(sum[:16])+".json")
+	return filepath.Join(c.notes, digest.Text(key)[:32]+".json")
 }
 
 // findNote returns what is noted of a copy that is young enough.

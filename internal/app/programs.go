@@ -2,8 +2,6 @@ package app
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,12 +57,7 @@ type programFile struct {
 // StateKey returns the state's key for the files. A declaration that the operator
 // changes gets a new key, and its files are trusted anew.
 func (w *WrittenProgram) StateKey() string {
-	return "program:" + w.Kind + ":" + w.Name + ":" + digestText(strings.Join(w.paths, "\x00"))[:32]
-}
-
-func digestText(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+	return "program:" + w.Kind + ":" + w.Name + ":" + digest.Text(strings.Join(w.paths, "\x00"))[:32]
 }
 
 // CurrentDigest returns the digest of the present files and of the paths to which their
@@ -85,7 +78,7 @@ func (w *WrittenProgram) CurrentDigest() string {
 		}
 		fmt.Fprintf(&b, "%q %x\n", real, sum)
 	}
-	return digestText(b.String())
+	return digest.Text(b.String())
 }
 
 // isUnchanged reports whether the files are those that the state first saw.

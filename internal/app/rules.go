@@ -107,7 +107,7 @@ func (rt *Runtime) endStopped(ctx context.Context, kind auth.SwitchKind, name st
 func stoppedBy(kind auth.SwitchKind, name string) func(r *approvals.Rule) bool {
 	return func(r *approvals.Rule) bool {
 		if kind == auth.SwitchSession {
-			return r.Shape.Session == digest.Text([]byte(name))
+			return r.Shape.Session == digest.Text(name)
 		}
 		targets := auth.SwitchTargets(r.Principal, "", r.Tool)
 		return slices.Contains(targets[:], auth.SwitchTarget{Kind: kind, Name: name})

@@ -12,7 +12,7 @@ import (
 func TestAStopEndsTheRulesOfWhatItStops(t *testing.T) {
 	t.Parallel()
 	key := sallyport.SessionKey("a/b", "s1")
-	r := &approvals.Rule{Tool: "mcp__notes__add", Principal: "a/b", Session: "s1", Shape: &sallyport.ApprovalShape{Session: digest.Text([]byte(key))}}
+	r := &approvals.Rule{Tool: "mcp__notes__add", Principal: "a/b", Session: "s1", Shape: &sallyport.ApprovalShape{Session: digest.Text(key)}}
 	for _, tt := range []struct {
 		kind auth.SwitchKind
 		name string

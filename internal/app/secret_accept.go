@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/text"
@@ -107,7 +108,7 @@ func (env *Environment) acceptedNote(c *config.Config, path string) (string, err
 	if folder == "" {
 		return "", errors.New("the user has no home folder, in which it is noted what is accepted: set XDG_STATE_HOME to a folder of the user")
 	}
-	return filepath.Join(folder, digestText(resolveLinks(c.Dir) + "\x00" + path)[:32]+".json"), nil
+	return filepath.Join(folder, digest.Text(resolveLinks(c.Dir) + "\x00" + path)[:32]+".json"), nil
 }
 
 // readAccepted reads a note; nil without one.

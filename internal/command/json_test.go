@@ -384,7 +384,7 @@ actions:
 	store := pending.Store{Dir: filepath.Join(dir, ".sallyport", "pending")}
 	for _, name := range []string{"PENDING", "DROPPED"} {
 		words[name], err = store.Add(pending.Batch{Time: time.Now(), Binary: "sh", Files: []pending.File{
-			{Path: filepath.Join(dir, "tasks.json"), Mode: 0o644, Content: []byte("new\n"), Was: digest.Text([]byte("old\n"))},
+			{Path: filepath.Join(dir, "tasks.json"), Mode: 0o644, Content: []byte("new\n"), Was: digest.Text("old\n")},
 		}})
 		if err != nil {
 			t.Fatal(err)

@@ -200,7 +200,7 @@ func (b *Memory) keep(session string, t *Task) *Task {
 }
 
 // taskKey begins the keys of a session's tasks in the store.
-func taskKey(session string) string { return digest.Text([]byte(session)) + "/" }
+func taskKey(session string) string { return digest.Text(session) + "/" }
 
 // nameTask returns the name of a task among those of its session.
 func nameTask(t *sallyport.Task) string {

@@ -4,8 +4,6 @@ package copies
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/onestep"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -46,8 +45,7 @@ func (f Folder) Pattern(path string) string {
 // namePrefix returns the prefix of the names of all copies of one file.
 func namePrefix(path string) string {
 	base := text.FirstBytes(filepath.Base(path), maxBase)
-	sum := sha256.Sum256([]byte(path))
-	return base + "." + hex.EncodeToString(sum[:8]) + "."
+	return base + "." + digest.Text(path)[:16] + "."
 }
 
 // ChangeFile has replace change a file. It keeps a copy of the old text and returns the

@@ -29,8 +29,8 @@ var scripts = [...]string{".js", ".mjs", ".cjs", ".ts", ".py", ".rb", ".pl", ".p
 func IsScript(path string) bool { return slices.Contains(scripts[:], filepath.Ext(path)) }
 
 // Text returns the SHA-256 of a text in hexadecimal.
-func Text(text []byte) string {
-	sum := sha256.Sum256(text)
+func Text[T ~string | ~[]byte](text T) string {
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -1,12 +1,11 @@
 package facts
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/digest"
 )
 
 // Brought is what a call brings into its conversation, as its record says it.
@@ -36,8 +35,7 @@ func Digest(session string) string {
 	if session == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(session))
-	return hex.EncodeToString(sum[:16])
+	return digest.Text(session)[:32]
 }
 
 // shortDigestBytes is the length of a short digest.
@@ -46,8 +44,7 @@ const shortDigestBytes = 8
 // ShortDigest names a text among the few of one call: the first eight bytes of its
 // SHA-256, in hexadecimal digits.
 func ShortDigest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:shortDigestBytes])
+	return digest.Text(text)[:2*shortDigestBytes]
 }
 
 // IsRecordable reports whether a record has the name of a principal as it is.

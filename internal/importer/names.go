@@ -1,11 +1,10 @@
 package importer
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"regexp"
 	"strings"
 
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/lock"
 )
 
@@ -37,7 +36,6 @@ func serverName(name string) string {
 
 // numberName makes a name unique with the digest of another text.
 func numberName(name, apart string) string {
-	sum := sha256.Sum256([]byte(apart))
-	end := "-" + hex.EncodeToString(sum[:3])
+	end := "-" + digest.Text(apart)[:6]
 	return strings.TrimRight(name[:min(len(name), maxServerName-len(end))], "_-") + end
 }

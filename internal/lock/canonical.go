@@ -1,23 +1,16 @@
 package lock
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/schema"
 )
 
 // definitionLimits bounds one definition. The largest in use are some 100 KiB;
 // the depth leaves room for what the file puts around it.
 var definitionLimits = schema.Limits{Depth: 48, Bytes: 1 << 20, Nodes: 20_000}
-
-// sha256Hex returns the SHA-256 of a text in hexadecimal.
-func sha256Hex(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
 
 // canonicalJSON returns the canonical JSON of any value: the project's form, see
 // [schema.Document.Canonical].
@@ -44,7 +37,7 @@ func digestOf(v any) string {
 	if err != nil {
 		text, _ = json.Marshal(v)
 	}
-	return sha256Hex(text)
+	return digest.Text(text)
 }
 
 // decodeObject decodes a definition.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -152,7 +153,7 @@ func (p *Pin) definitionFields() map[string]fieldVersion {
 	v, err := schema.Decode(p.Definition, nil)
 	m, ok := v.(map[string]any)
 	if err != nil || !ok {
-		return map[string]fieldVersion{"": {value: string(p.Definition), digest: sha256Hex(p.Definition)}}
+		return map[string]fieldVersion{"": {value: string(p.Definition), digest: digest.Text(p.Definition)}}
 	}
 	out := make(map[string]fieldVersion, len(m))
 	for name, v := range m {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/digest"
 )
 
 const (
@@ -47,7 +49,7 @@ func MapName(server, tool string) (string, error) {
 	full := "mcp__" + server + "__" + tool
 	name := replaceInvalidRunes(full)
 	if len(name) > maxName {
-		name = name[:maxName-1-nameDigits] + "_" + sha256Hex([]byte(full))[:nameDigits]
+		name = name[:maxName-1-nameDigits] + "_" + digest.Text(full)[:nameDigits]
 	}
 	return name, nil
 }

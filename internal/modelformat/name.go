@@ -1,11 +1,11 @@
 package modelformat
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sallyport/sallyport/internal/digest"
 )
 
 // maxName is the longest name that all of them take. Anthropic and newer
@@ -74,8 +74,7 @@ func (d Dialect) fitName(name string, try int) string {
 	if try > 0 {
 		of += "\x00" + strconv.Itoa(try)
 	}
-	sum := sha256.Sum256([]byte(of))
-	end := "_" + hex.EncodeToString(sum[:])[:nameDigits]
+	end := "_" + digest.Text(of)[:nameDigits]
 	var b strings.Builder
 	if d == Gemini && (name == "" || !isLetter(name[0]) && name[0] != '_') {
 		b.WriteByte('_')

@@ -2,13 +2,12 @@ package openapi
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
@@ -125,8 +124,7 @@ func shortenID(name string) string {
 	if len(name) <= maxID {
 		return name
 	}
-	sum := sha256.Sum256([]byte(name))
-	return name[:maxID-7] + "_" + hex.EncodeToString(sum[:3])
+	return name[:maxID-7] + "_" + digest.Text(name)[:6]
 }
 
 // uniqueName numbers a name that is used.

@@ -25,7 +25,7 @@ func waiting(t *testing.T) (s pending.Store, b *pending.Batch, path string) {
 	}
 	s = pending.Store{Dir: filepath.Join(dir, "pending")}
 	id, err := s.Add(pending.Batch{Time: time.Now(), Binary: "sh", Files: []pending.File{
-		{Path: path, Mode: 0o644, Content: []byte("new\n"), Was: digest.Text([]byte("old\n"))},
+		{Path: path, Mode: 0o644, Content: []byte("new\n"), Was: digest.Text("old\n")},
 	}})
 	if err != nil {
 		t.Fatal(err)

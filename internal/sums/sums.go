@@ -282,7 +282,7 @@ func (b *Book) addEntry(entries []entry, by string, window time.Duration, amount
 	return append(entries, entry{now, amount.RatString(), by}), nil
 }
 
-func settingName(k Key) string { return settingPrefix + digest.Text([]byte(k.Bound)) }
+func settingName(k Key) string { return settingPrefix + digest.Text(k.Bound) }
 
 // digestBy returns a short form of the value: arguments may be long, and hold what a
 // state should not.
@@ -290,5 +290,5 @@ func (k Key) digestBy() string {
 	if k.By == "" {
 		return ""
 	}
-	return digest.Text([]byte(k.By))[:32]
+	return digest.Text(k.By)[:32]
 }

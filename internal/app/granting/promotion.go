@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/onestep"
@@ -131,7 +132,7 @@ func (p *Promotion) readText() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum := sha256.Sum256(data); now != p.Fingerprint || hex.EncodeToString(sum[:]) != now {
+	if now != p.Fingerprint || digest.Text(data) != now {
 		return nil, fmt.Errorf("%s %w: it has changed since", p.File, ErrNotAsShown)
 	}
 	return data, nil
