@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/deadline"
 	"github.com/sallyport/sallyport/internal/known"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -188,7 +189,7 @@ func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
 		return false, false
 	}
 	h.addDecision(sallyport.Decision{
-		Step: sallyport.StepApprove, Allowed: true, Why: fmt.Sprintf("approved by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, reasonSuffix(h.a.Reason)),
+		Step: sallyport.StepApprove, Allowed: true, Why: fmt.Sprintf("approved by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, text.ReasonSuffix(h.a.Reason)),
 	})
 	return true, true
 }
@@ -265,8 +266,8 @@ func (h *heldCall) undecidedReason(ctx context.Context) string {
 }
 
 func (h *heldCall) refuseDenied() bool {
-	return h.refuseUnapproved(fmt.Sprintf("denied by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, reasonSuffix(h.a.Reason)),
-		sallyport.CodeApprovalDenied, "Approval denied: "+h.q.Tool+" may not run with these arguments"+reasonSuffix(h.a.Reason))
+	return h.refuseUnapproved(fmt.Sprintf("denied by %s (approval %s)%s", h.a.DecidedBy, h.a.ID, text.ReasonSuffix(h.a.Reason)),
+		sallyport.CodeApprovalDenied, "Approval denied: "+h.q.Tool+" may not run with these arguments"+text.ReasonSuffix(h.a.Reason))
 }
 
 // refuseUnavailable refuses a call for which no decision can be had.

@@ -49,15 +49,6 @@ func (c *call) redactedArgs(cl *output.Cleaner) output.Clean {
 	return text
 }
 
-// reasonSuffix returns a reason as the end of a sentence, "" when there is
-// none.
-func reasonSuffix(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
-}
-
 // knownSecrets is the cleaner over every value that the secrets backend could
 // hand out, and when it was asked.
 type knownSecrets struct {

@@ -149,7 +149,7 @@ func (s *Rules) useException(ctx context.Context, a *sallyport.Approval) (said s
 				continue
 			}
 		}
-		return fmt.Sprintf("allowed for always by %s (exception %s)%s", e.By, e.ID, reasonSuffix(e.Reason)), true, nil
+		return fmt.Sprintf("allowed for always by %s (exception %s)%s", e.By, e.ID, text.ReasonSuffix(e.Reason)), true, nil
 	}
 	return "", false, nil
 }

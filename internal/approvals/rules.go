@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/setting"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -89,17 +90,10 @@ func (s *Rules) Use(ctx context.Context, a *sallyport.Approval) (said string, ok
 			continue
 		}
 		if n, err := s.takeRun(ctx, r, a.Digest); err != nil || n > 0 {
-			return fmt.Sprintf("allowed for the session by %s (rule %s, run %d of %d)%s", r.By, r.ID, n, r.Runs, reasonSuffix(r.Reason)), err == nil, err
+			return fmt.Sprintf("allowed for the session by %s (rule %s, run %d of %d)%s", r.By, r.ID, n, r.Runs, text.ReasonSuffix(r.Reason)), err == nil, err
 		}
 	}
 	return "", false, nil
-}
-
-func reasonSuffix(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
 }
 
 // takeRun takes a run of a rule that covers a call, and returns its number; 0

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // AlwaysAnswer is what a yes for always gives, for programs.
@@ -95,5 +96,5 @@ func printGiven(p *Printer, g *app.GivenAlways, now time.Time) {
 			p.PrintLine("    why: %s", EscapeControls(a.Why))
 		}
 	}
-	p.PrintLine("    %s", EscapeControls(fmt.Sprintf("given by %s%s", a.By, reasonAfter(a.Reason))))
+	p.PrintLine("    %s", EscapeControls(fmt.Sprintf("given by %s%s", a.By, text.ReasonSuffix(a.Reason))))
 }

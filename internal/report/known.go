@@ -36,7 +36,7 @@ func PrintKnown(p *Printer, sets []app.KnownSet, whole bool) error {
 		for j := range s.Grown {
 			if m := &s.Grown[j]; whole {
 				p.PrintLine("    %+q", m.Value)
-				p.PrintLine("        %s", EscapeControls(fmt.Sprintf("given by %s at %s for held call %s%s", m.By, m.Given.UTC().Format(time.RFC3339), m.Approval, reasonAfter(m.Reason))))
+				p.PrintLine("        %s", EscapeControls(fmt.Sprintf("given by %s at %s for held call %s%s", m.By, m.Given.UTC().Format(time.RFC3339), m.Approval, text.ReasonSuffix(m.Reason))))
 			}
 		}
 	}

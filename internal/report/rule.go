@@ -53,7 +53,7 @@ func PrintRules(p *Printer, list []approvals.UsedRule, always []app.GivenAlways,
 		p.PrintLine("%s  %s  %s  run %d of %d, expires in %s", r.ID, EscapeControls(r.Tool), EscapeControls(r.Principal+"/"+r.Personality),
 			r.Used, r.Runs, max(r.Expires.Sub(now), 0).Truncate(time.Second))
 		printRule(p, &r.Rule)
-		p.PrintLine("    %s", EscapeControls(fmt.Sprintf("given by %s%s", r.By, reasonAfter(r.Reason))))
+		p.PrintLine("    %s", EscapeControls(fmt.Sprintf("given by %s%s", r.By, text.ReasonSuffix(r.Reason))))
 	}
 	for i := range always {
 		printGiven(p, &always[i], now)
@@ -72,13 +72,6 @@ func printRule(p *Printer, r *approvals.Rule) {
 	if r.Why != "" {
 		p.PrintLine("    why: %s", EscapeControls(r.Why))
 	}
-}
-
-func reasonAfter(reason string) string {
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
 }
 
 // describeHours writes a span of whole hours.

@@ -52,3 +52,11 @@ func IsASCII(s string) bool {
 	}
 	return true
 }
+
+// ReasonSuffix returns a reason as the end of a sentence, "" when there is none.
+func ReasonSuffix(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
