@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // caseBlind is true where the usual file systems ignore case.
@@ -30,19 +32,10 @@ func foldPath(p string) string {
 	if caseBlind {
 		p = stripPrivate(p)
 	}
-	if !onlyASCII(p) {
+	if !text.IsASCII(p) {
 		p = foldUnicode(p)
 	}
 	return foldGit(strings.ToLower(p))
-}
-
-func onlyASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 // foldUnicode drops what file systems ignore in names and replaces letters by
