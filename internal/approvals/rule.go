@@ -26,7 +26,7 @@ const (
 	// ruleArgs bounds the arguments that a rule repeats for people, in characters.
 	ruleArgs = 1000
 	// shortestExpect is the number of digits of a digest that a person must give.
-	shortestExpect = 16
+	shortestExpect = 32
 )
 
 // Rule lets calls of one shape run without another question, in the session of
@@ -134,7 +134,7 @@ func (r *Rule) Digest() string {
 }
 
 // CheckExpected returns an error unless expect is the digest of the rule, or at
-// least its first 16 digits.
+// least its first 32 digits.
 func (r *Rule) CheckExpected(expect string) error {
 	found := r.Digest()
 	if len(expect) < shortestExpect || !strings.HasPrefix(found, strings.ToLower(expect)) {

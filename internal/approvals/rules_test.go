@@ -88,7 +88,7 @@ func TestARuleIsProposedForWhatTheCallHas(t *testing.T) {
 		t.Errorf("rules about other arguments have one digest, %v", err)
 	}
 	for expect, ok := range map[string]bool{
-		r.Digest(): true, r.Digest()[:16]: true, strings.ToUpper(r.Digest()): true, r.Digest()[:15]: false, "": false, other.Digest(): false,
+		r.Digest(): true, r.Digest()[:32]: true, strings.ToUpper(r.Digest()): true, r.Digest()[:31]: false, r.Digest()[:16]: false, "": false, other.Digest(): false,
 	} {
 		if err := r.CheckExpected(expect); (err == nil) != ok {
 			t.Errorf("CheckExpected(%q) = %v, want %t", expect, err, ok)

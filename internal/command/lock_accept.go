@@ -23,7 +23,7 @@ func lockAcceptCommand(env *environment, f *flags) *cobra.Command {
 		Long: `Show what differs from ` + app.LockName + `, as diff does, and ask whether it is
 accepted. After a yes the new state is pinned in place of the old one. Name a
 server or a tool to accept only that. Without a terminal, give the digest that
-diff printed with --expect, or at least its first 16 digits. If the server has
+diff printed with --expect, or at least its first 32 digits. If the server has
 changed again since then, nothing is pinned and the exit code is 1. A running
 server uses the new file at once.
 
@@ -36,7 +36,7 @@ This command is about definitions. To decide about a held call, use approvals
 approve.`,
 		Example: `  sallyport lock accept
   sallyport lock accept notes
-  sallyport lock accept notes/add --expect 9ffa0b1c2d3e4f50
+  sallyport lock accept notes/add --expect 9ffa0b1c2d3e4f5061728394a5b6c7d8
   sallyport lock accept /usr/bin/pass`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

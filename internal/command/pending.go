@@ -22,7 +22,7 @@ a change is not written with the rest of what a child wrote. It waits here until
 a person applies or drops it.`,
 		Example: `  sallyport pending ls
   sallyport pending show 1f2e3d4c
-  sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f40516`,
+  sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f4051622334455667788aa`,
 		RunE: groupCommand,
 	}
 	cmd.AddCommand(pendingList(env, f), pendingShow(env, f), pendingApply(env, f), pendingDrop(env, f))
@@ -71,7 +71,7 @@ func pendingApply(env *environment, f *flags) *cobra.Command {
 		Use: "apply ID --expect HASH", Short: "Write a change that you have seen", Args: cobra.ExactArgs(1),
 		Long: `Write a change that you have seen. HASH is what show printed. Nothing is written
 if one of the files has changed since the child began.`,
-		Example: `  sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f40516`,
+		Example: `  sallyport pending apply 1f2e3d4c --expect 51c0a1d2e3f4051622334455667788aa`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				b, err := rt.PendingChanges().Get(args[0])

@@ -26,10 +26,10 @@ them at once. FILE stays. What a pinned MCP server may touch follows its new
 declaration; what it runs still has to be accepted with lock accept.
 
 Without a terminal, give the digest that was shown with --expect, or at least its
-first 16 digits. If one of the files has changed since, nothing is changed and the
+first 32 digits. If one of the files has changed since, nothing is changed and the
 exit code is 1.`,
 		Example: `  sallyport promote new.yaml
-  sallyport promote new.yaml --expect 9ffa0b1c2d3e4f50`,
+  sallyport promote new.yaml --expect 9ffa0b1c2d3e4f5061728394a5b6c7d8`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withRuntime(cmd.Context(), env, f, app.OpenForCheck, func(rt *app.Runtime) error {

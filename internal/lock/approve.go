@@ -12,9 +12,9 @@ import (
 	"github.com/sallyport/sallyport/internal/group"
 )
 
-// minExpect is the fewest digits of a digest that name it: 64 bits, which
-// no search finds a second definition for within the life of a review.
-const minExpect = 16
+// minExpect is the fewest digits of a digest that name it: 128 bits, for which no search
+// finds two definitions, of which one is shown.
+const minExpect = 32
 
 // Scope is a part of a file: one tool, one server, or all of it.
 type Scope struct {
@@ -118,7 +118,7 @@ func (l *Launch) Digest() string {
 func (l *Launch) CapabilitiesDigest() string { return digestOf(group.Normal(&l.Capabilities)) }
 
 // Approve returns a copy of the file in which a part is pinned as it is now.
-// expect is the digest of that part of now, or at least its first 16 digits,
+// expect is the digest of that part of now, or at least its first 32 digits,
 // as the reviewer was shown it; for any other the error is a [*Mismatch]
 // and nothing is pinned. A tool can be pinned only on a server that is. Neither
 // file is changed, and the result shares nothing with now that may change.

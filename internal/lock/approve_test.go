@@ -19,7 +19,7 @@ func TestApprovePinsWhatTheDigestNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, expect := range []string{digest, digest[:16], strings.ToUpper(digest[:20])} {
+		for _, expect := range []string{digest, digest[:32], strings.ToUpper(digest[:40])} {
 			got, err := pinned.Approve(now, scope, expect)
 			if err != nil {
 				t.Fatalf("%s: Approve(%s): %v", scope, expect, err)
@@ -40,7 +40,7 @@ func TestApproveRefusesWhatWasNotShown(t *testing.T) {
 	found, _ := now.Digest(scope)
 	before, _ := pinned.Digest(scope)
 	server, _ := now.Digest(lock.Scope{Server: "files"})
-	for _, expect := range []string{"", found[:15], found + "0", "sha256:" + found, before, server, strings.Repeat("0", 64), found[:16] + strings.Repeat("g", 48)} {
+	for _, expect := range []string{"", found[:31], found + "0", "sha256:" + found, before, server, strings.Repeat("0", 64), found[:16] + strings.Repeat("g", 48)} {
 		got, err := pinned.Approve(now, scope, expect)
 		if err == nil || got != nil || !strings.Contains(err.Error(), found) {
 			t.Errorf("Approve(%q) = %v, %v; want an error that names %s", expect, got, err, found)

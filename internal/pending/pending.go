@@ -76,7 +76,7 @@ type File struct {
 // Digest names what a batch changes, so that a decision is about what was shown.
 func (b *Batch) Digest() string {
 	text, _ := json.Marshal(b.Files) // A slice of plain values always encodes.
-	return digest.Text(text)[:16]
+	return digest.Text(text)[:32]
 }
 
 // NamePaths names the files of a change on one short line.

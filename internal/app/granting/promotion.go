@@ -25,8 +25,9 @@ import (
 // actionPromote put another file in force. The target is its fingerprint.
 const actionPromote audit.Action = "configuration.promote"
 
-// minExpect is the least number of digits by which a promotion is named.
-const minExpect = 16
+// minExpect is the least number of digits by which a promotion is named: 128 bits, so that no
+// other promotion can be made that has them.
+const minExpect = 32
 
 // ErrNotAsShown is the error for a promotion that is not the one that the user saw.
 var ErrNotAsShown = errors.New("is not what was shown")
@@ -196,11 +197,11 @@ func (p *Promotion) findJudged(ctx context.Context, rt *app.Runtime) error {
 }
 
 // CheckExpected compares the promotion with the digest of the one that the user saw, or
-// at least its first 16 digits. The error may match [ErrNotAsShown].
+// at least its first 32 digits. The error may match [ErrNotAsShown].
 func (p *Promotion) CheckExpected(expect string) error {
 	expect = strings.ToLower(expect)
 	if len(expect) < minExpect || len(expect) > len(p.Expect) || strings.Trim(expect, "0123456789abcdef") != "" {
-		return fmt.Errorf("expected the digest of what was shown, or at least %d digits of it", minExpect)
+		return fmt.Errorf("expected the digest of what was shown, or at least %d digits of it: found %d characters", minExpect, len(expect))
 	}
 	if !strings.HasPrefix(p.Expect, expect) {
 		return fmt.Errorf("%s %w: the files have changed since", p.File, ErrNotAsShown)
