@@ -54,16 +54,18 @@ type queryReader struct {
 	Query
 	kind  sallyport.ValueKind
 	tried chan struct{} // closed after the first reading
+	again chan struct{} // takes one: what was read is too old, and it is not known why
 
 	mu     sync.Mutex
 	begun  bool
 	last   Reading
-	listed *listed // of last; nil before a reading that went well
-	err    error   // of the last reading; nil when it went well
+	wall   time.Time // of last, by the clock on the wall alone
+	listed *listed   // of last; nil before a reading that went well
+	err    error     // of the last reading; nil when it went well
 }
 
 func newQueryReader(q *Query, kind sallyport.ValueKind) *queryReader {
-	return &queryReader{Query: *q, kind: kind, tried: make(chan struct{})}
+	return &queryReader{Query: *q, kind: kind, tried: make(chan struct{}), again: make(chan struct{}, 1)}
 }
 
 // readAgain reads until the context ends.
@@ -79,6 +81,8 @@ func (r *queryReader) readAgain(ctx context.Context) {
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
+		case <-r.again:
+			timer.Stop()
 		case <-ctx.Done():
 			timer.Stop()
 		}
@@ -103,7 +107,7 @@ func (r *queryReader) readOnce(ctx context.Context) error {
 	failed := r.err != nil
 	r.err = err
 	if err == nil {
-		r.last, r.listed = Reading{values, at}, fresh
+		r.last, r.wall, r.listed = Reading{values, at}, at.Round(0), fresh
 	}
 	r.mu.Unlock()
 	if tell := r.Tell; tell != nil && failed != (err != nil) {
@@ -123,12 +127,24 @@ func (r *queryReader) current(ctx context.Context) (*listed, Reading, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.listed != nil && time.Since(r.last.At) < standFor*r.Refresh:
+	case r.listed != nil && r.age() < standFor*r.Refresh:
 		return r.listed, r.last, nil
 	case r.err != nil:
 		return nil, Reading{}, fmt.Errorf("%w: %w", ErrUnread, r.err)
 	}
+	select {
+	case r.again <- struct{}{}: // the machine slept, or its clock was set
+	default:
+	}
 	return nil, Reading{}, fmt.Errorf("%w in time", ErrUnread)
+}
+
+// age returns how old the members may be. The clock that only goes forward stands still
+// while the machine sleeps, and the one on the wall may be set back: what they disagree
+// about counts as age.
+func (r *queryReader) age() time.Duration {
+	passed, shown := time.Since(r.last.At), time.Now().Round(0).Sub(r.wall)
+	return passed + (shown - passed).Abs()
 }
 
 // Start begins to read what queries give. Without it, the first use of a set does.
