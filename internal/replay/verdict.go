@@ -87,7 +87,7 @@ func ReadOutcome(e *audit.Event) (v Verdict, ran bool) {
 		return Verdict{Unknown: "it was a dry run"}, false
 	case e.ArgsDigest == "":
 		return Verdict{Unknown: "its arguments could not be decoded"}, false
-	case e.Args == "" || strings.Contains(string(e.Args), " [cut -- "):
+	case !isWhole(string(e.Args)):
 		return Verdict{Unknown: "its arguments are not recorded whole"}, false
 	}
 	if string(e.Session) == e.CallID && WasNarrowed(e) {
@@ -115,6 +115,11 @@ func ReadOutcome(e *audit.Event) (v Verdict, ran bool) {
 	}
 	return readAllowed(e), true
 }
+
+// isWhole reports whether recorded arguments are an object with its end: a record ends
+// what is cut with the number of its bytes, in brackets, whatever the arguments say. That
+// they are those of the call is seen by their digest.
+func isWhole(args string) bool { return strings.HasPrefix(args, "{") && strings.HasSuffix(args, "}") }
 
 // refusedBy returns that the step at which a call ended refused it.
 func refusedBy(e *audit.Event) Verdict {

@@ -58,6 +58,8 @@ func TestReadOutcome(t *testing.T) {
 		{"dry run", audit.Event{OK: true, DryRun: true, Args: "{}", ArgsDigest: "digest"}, "", false},
 		{"no arguments", audit.Event{Stage: sallyport.StepDecode}, "", false},
 		{"long arguments", audit.Event{OK: true, ArgsDigest: "digest"}, "", false},
+		{"arguments that are cut", audit.Event{OK: true, Args: `{"text":"aaa} [cut -- 16400 bytes total]`, ArgsDigest: "digest"}, "", false},
+		{"arguments that speak of a cut", audit.Event{OK: true, Args: `{"text":"aaa [cut -- 16400 bytes total]"}`, ArgsDigest: "digest"}, replay.Allowed, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
