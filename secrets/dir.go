@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -122,7 +122,7 @@ func (d *Dir) readSecret(name string) (string, error) {
 	if len(data) > maxFileBytes {
 		return "", fmt.Errorf("%s is larger than %d bytes", f.Name(), maxFileBytes)
 	}
-	return trimNewline(string(data)), nil
+	return text.CutLineEnd(string(data)), nil
 }
 
 // listSecrets reads every regular file. Links are skipped: what they lead to
@@ -161,12 +161,4 @@ func (d *Dir) addKnown(s sallyport.Secret) {
 	if !slices.Contains(d.known, s) {
 		d.known = append(slices.Clip(d.known), s)
 	}
-}
-
-// trimNewline removes one line ending, the one that editors and echo add.
-func trimNewline(s string) string {
-	if line, ok := strings.CutSuffix(s, "\n"); ok {
-		return strings.TrimSuffix(line, "\r")
-	}
-	return s
 }

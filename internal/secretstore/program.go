@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -178,5 +179,5 @@ func (p *Program) runProgram(ctx context.Context, ref string) (string, error) {
 	case len(res.Stdout) > maxValueBytes+2:
 		return "", fmt.Errorf("it printed more than %d bytes", maxValueBytes)
 	}
-	return CutLineEnd(string(res.Stdout)), nil
+	return text.CutLineEnd(string(res.Stdout)), nil
 }

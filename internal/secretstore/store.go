@@ -3,7 +3,6 @@ package secretstore
 import (
 	"context"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
@@ -74,12 +73,4 @@ func checkValue(ref, value string) error {
 		Code: sallyport.CodeExecutionFailed, Resource: ref, Operation: "get",
 		Detail: "secret " + ref + " is refused: " + why,
 	}
-}
-
-// CutLineEnd removes one line ending, the one that editors and programs add.
-func CutLineEnd(text string) string {
-	if line, ok := strings.CutSuffix(text, "\n"); ok {
-		return strings.TrimSuffix(line, "\r")
-	}
-	return text
 }

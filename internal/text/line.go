@@ -60,3 +60,11 @@ func ReasonSuffix(reason string) string {
 	}
 	return ": " + reason
 }
+
+// CutLineEnd removes one line ending, the one that editors and programs add.
+func CutLineEnd(s string) string {
+	if line, ok := strings.CutSuffix(s, "\n"); ok {
+		return strings.TrimSuffix(line, "\r")
+	}
+	return s
+}

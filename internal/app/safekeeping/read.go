@@ -8,9 +8,11 @@ import (
 	"os"
 	"runtime"
 
+	"golang.org/x/term"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/secretstore"
-	"golang.org/x/term"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // maxValue bounds a value, as the stores do, with the line ending that is cut.
@@ -23,14 +25,14 @@ func ReadValue(ctx context.Context, in io.Reader, prompts io.Writer, ref string)
 		text, err := ReadHidden(ctx, f, prompts, "Value of "+ref+" (not shown): ")
 		return sallyport.NewSecret(text), err
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxValue+1))
+	typed, err := io.ReadAll(io.LimitReader(in, maxValue+1))
 	if err != nil {
 		return sallyport.Secret{}, fmt.Errorf("standard input: %w", err)
 	}
-	if len(text) > maxValue {
+	if len(typed) > maxValue {
 		return sallyport.Secret{}, fmt.Errorf("the value is larger than %d bytes", maxValue-2)
 	}
-	return sallyport.NewSecret(secretstore.CutLineEnd(string(text))), nil
+	return sallyport.NewSecret(text.CutLineEnd(string(typed))), nil
 }
 
 // AskTerminal asks at the terminal of the process for a text, and does not show
