@@ -59,7 +59,7 @@ func (d *Dir) Close() error { return d.root.Close() }
 // Secret returns the content of the file without one trailing newline. A file
 // that is not regular, open to others or larger than 64 KiB is an error.
 func (d *Dir) Secret(_ context.Context, ref string) (sallyport.Secret, bool, error) {
-	if err := checkRef(ref); err != nil {
+	if err := reach.CheckRef(ref); err != nil {
 		return sallyport.Secret{}, false, err
 	}
 	value, err := d.readSecret(ref)

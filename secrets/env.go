@@ -48,7 +48,7 @@ func NewEnv(prefix string, environ []string) (*Env, error) {
 // Secret returns the value of the variable that belongs to a reference. An
 // empty variable counts as absent, as it does for most programs.
 func (e *Env) Secret(_ context.Context, ref string) (sallyport.Secret, bool, error) {
-	if err := checkRef(ref); err != nil {
+	if err := reach.CheckRef(ref); err != nil {
 		return sallyport.Secret{}, false, err
 	}
 	name, ok := Variable(e.prefix, ref)

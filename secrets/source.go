@@ -34,11 +34,3 @@ func tooShort(ref string) error {
 		Detail: fmt.Sprintf("secret %s is refused: its value has fewer than %d bytes", ref, reach.MinSecretBytes),
 	}
 }
-
-// checkRef refuses a text that is no exact reference.
-func checkRef(ref string) error {
-	if err := reach.ParseExactRef(ref); err != nil {
-		return fmt.Errorf("secret reference %q: %w", ref, err)
-	}
-	return nil
-}

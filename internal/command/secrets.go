@@ -9,7 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/app/safekeeping"
-	"github.com/sallyport/sallyport/internal/secretstore"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 func secretsCommand(env *environment, f *flags) *cobra.Command {
@@ -50,7 +50,7 @@ the keychain instead, or the file be sealed by a passphrase.`,
 				if err != nil {
 					return err
 				}
-				if err := secretstore.CheckRef(args[0]); err != nil {
+				if err := reach.CheckRef(args[0]); err != nil {
 					return err
 				}
 				value, err := safekeeping.ReadValue(cmd.Context(), env.stdin, env.Stderr, args[0])

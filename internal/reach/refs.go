@@ -70,6 +70,14 @@ func ParseExactRef(s string) error {
 	return err
 }
 
+// CheckRef is ParseExactRef with an error that names the reference.
+func CheckRef(ref string) error {
+	if err := ParseExactRef(ref); err != nil {
+		return fmt.Errorf("secret reference %q: %w", ref, err)
+	}
+	return nil
+}
+
 // String returns the text from which ParseRef makes the same Ref.
 func (r Ref) String() string {
 	if r.Below {

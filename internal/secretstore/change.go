@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/fsx"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // Set stores a value in the file, which is replaced as a whole. A new file is
@@ -29,7 +30,7 @@ func (f *File) Set(ctx context.Context, ref string, value sallyport.Secret) erro
 
 // Remove removes a reference from the file.
 func (f *File) Remove(ctx context.Context, ref string) (ok bool, err error) {
-	if err := CheckRef(ref); err != nil {
+	if err := reach.CheckRef(ref); err != nil {
 		return false, err
 	}
 	err = f.changeValues(ctx, func(values map[string]string) (bool, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/fsx"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 const (
@@ -83,7 +84,7 @@ func (f *File) Path() string { return f.path }
 // it never has the value in its text. When the file is sealed by a passphrase,
 // the first call asks for it.
 func (f *File) Secret(ctx context.Context, ref string) (sallyport.Secret, bool, error) {
-	if err := CheckRef(ref); err != nil {
+	if err := reach.CheckRef(ref); err != nil {
 		return sallyport.Secret{}, false, err
 	}
 	f.mu.Lock()

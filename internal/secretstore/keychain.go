@@ -11,8 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sallyport/sallyport"
 	"github.com/zalando/go-keyring"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // keychainWait bounds one question to the keychain: the user may have to type
@@ -64,7 +66,7 @@ func NewKeychain(service string) *Keychain {
 // keychain. Where none answers within 30 seconds, the error matches
 // [ErrNoKeychain] or context.DeadlineExceeded.
 func (k *Keychain) Secret(ctx context.Context, ref string) (sallyport.Secret, bool, error) {
-	if err := CheckRef(ref); err != nil {
+	if err := reach.CheckRef(ref); err != nil {
 		return sallyport.Secret{}, false, err
 	}
 	var value string
@@ -112,7 +114,7 @@ func (k *Keychain) Set(ctx context.Context, ref string, value sallyport.Secret) 
 
 // Remove removes an item.
 func (k *Keychain) Remove(ctx context.Context, ref string) (bool, error) {
-	if err := CheckRef(ref); err != nil {
+	if err := reach.CheckRef(ref); err != nil {
 		return false, err
 	}
 	err := k.askKeychain(ctx, func() error { return k.ring.Delete(k.service, ref) })

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -79,7 +80,7 @@ func NewProgram(argv []string, o ProgramOptions) *Program {
 // from a login that has ended. One that prints nothing does not have the
 // reference. No error has a part of what the program printed.
 func (p *Program) Secret(ctx context.Context, ref string) (sallyport.Secret, bool, error) {
-	if err := CheckRef(ref); err != nil {
+	if err := reach.CheckRef(ref); err != nil {
 		return sallyport.Secret{}, false, err
 	}
 	if strings.HasPrefix(ref, "-") {

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"filippo.io/age"
+
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // typeScrypt is how age names a passphrase among what a file is sealed to.
@@ -214,7 +216,7 @@ func parseSealed(text []byte) (map[string]string, error) {
 		return nil, fmt.Errorf("it holds more than %d secrets", maxSecrets)
 	}
 	for _, ref := range slices.Sorted(maps.Keys(values)) {
-		if err := CheckRef(ref); err != nil {
+		if err := reach.CheckRef(ref); err != nil {
 			return nil, errors.New("a key of what age has encrypted is not a secret reference")
 		}
 	}

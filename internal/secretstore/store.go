@@ -34,18 +34,10 @@ type Lister interface {
 	Refs(ctx context.Context) ([]string, error)
 }
 
-// CheckRef refuses a text that is no reference of one secret.
-func CheckRef(ref string) error {
-	if err := reach.ParseExactRef(ref); err != nil {
-		return fmt.Errorf("secret reference %q: %w", ref, err)
-	}
-	return nil
-}
-
 // checkNew says why a value cannot be stored under a reference. The error does
 // not have the value.
 func checkNew(ref string, value sallyport.Secret) error {
-	if err := CheckRef(ref); err != nil {
+	if err := reach.CheckRef(ref); err != nil {
 		return err
 	}
 	return checkValue(ref, value.Reveal())
