@@ -3,10 +3,8 @@ package scoped
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	places "github.com/sallyport/sallyport/internal/place"
 	"github.com/sallyport/sallyport/internal/reach"
@@ -56,7 +54,7 @@ func (b *boundFiles) resolveLinks(op, p string) (*resolvedPath, error) {
 	w := linkWalk{b: b, op: op, asked: p}
 	at := b.f.followNames(p)
 	e := b.f.findEntry(op, at)
-	w.at, w.pending = e.path, splitElements(e.relativePath(at))
+	w.at, w.pending = e.path, reach.SplitElements(e.relativePath(at))
 	pl, err := w.followAll()
 	if err != nil {
 		return nil, err
@@ -160,7 +158,7 @@ func (w *linkWalk) replaceLink(target string) error {
 		w.at = filepath.VolumeName(target) + string(filepath.Separator)
 		target = target[len(filepath.VolumeName(target)):]
 	}
-	w.pending = append(splitElements(target), w.pending...)
+	w.pending = append(reach.SplitElements(target), w.pending...)
 	whole := w.b.f.followNames(filepath.Join(w.at, filepath.Join(w.pending...)))
 	if w.b.f.findEntry(w.op, whole) == nil {
 		return w.b.refusePath(w.op, w.asked, "a symbolic link leads out of the granted reach")
@@ -229,13 +227,6 @@ func (w *linkWalk) mapError(err error) error {
 		return w.b.refusePath(w.op, w.asked, err.Error())
 	}
 	return newPathError(w.op, w.asked, err)
-}
-
-// splitElements splits a path and drops what does not count. A ".." stays: it means
-// the parent of what precedes it after links, not before.
-func splitElements(p string) []string {
-	parts := strings.FieldsFunc(p, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
-	return slices.DeleteFunc(parts, func(s string) bool { return s == "." })
 }
 
 // checkOpened decides about what was opened: the file must lie where the grant

@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport/internal/denyfloor"
 	"github.com/sallyport/sallyport/internal/fsx"
 	places "github.com/sallyport/sallyport/internal/place"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // Modes of what is created, before the umask of the process.
@@ -162,7 +163,7 @@ func (b *boundFiles) makeDir(p string, pl *resolvedPath, rel string) (*writeFold
 		cur.closeBoth()
 		return nil, newPathError(opWrite, p, err)
 	}
-	for _, elem := range splitElements(lacking) {
+	for _, elem := range reach.SplitElements(lacking) {
 		if err := b.checkOpened(opWrite, p, pl.h.real, filepath.Join(cur.real, elem)); err != nil {
 			cur.closeBoth()
 			return nil, err
@@ -224,7 +225,7 @@ func (b *boundFiles) createAround(p string, e *grantedEntry, path string) error 
 	if err != nil {
 		return b.openError(opWrite, p, err)
 	}
-	for _, elem := range splitElements(e.parent.relativePath(path)) {
+	for _, elem := range reach.SplitElements(e.parent.relativePath(path)) {
 		want := filepath.Join(cur.real, elem)
 		next, err := stepInto(cur, elem)
 		cur.closeBoth()

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 // elementwise is set when this kernel, or the filter of the container around it,
@@ -74,7 +76,7 @@ func openElements(path string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	for _, elem := range splitElements(filepath.Clean(path)) {
+	for _, elem := range reach.SplitElements(filepath.Clean(path)) {
 		next, err := unix.Openat(fd, elem, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 		unix.Close(fd)
 		if err != nil {

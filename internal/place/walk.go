@@ -38,7 +38,7 @@ type walkResult struct {
 // answer does not depend on what agents do.
 func (t *Table) walkPath(path string) (w walkResult) {
 	root := filepath.VolumeName(path) + string(filepath.Separator)
-	at, pending := root, splitElements(path[len(filepath.VolumeName(path)):])
+	at, pending := root, reach.SplitElements(path[len(filepath.VolumeName(path)):])
 	for step := 0; len(pending) > 0; step++ {
 		if step > maxElements || len(w.links) > maxLinks {
 			return walkResult{stop: "it passes too many symbolic links"}
@@ -86,16 +86,10 @@ func (t *Table) walkPath(path string) (w walkResult) {
 			at = filepath.VolumeName(target) + string(filepath.Separator)
 			target = target[len(filepath.VolumeName(target)):]
 		}
-		pending = append(splitElements(target), pending...)
+		pending = append(reach.SplitElements(target), pending...)
 	}
 	w.path = at
 	return w
-}
-
-// splitElements splits a path and drops what does not count.
-func splitElements(p string) []string {
-	parts := strings.FieldsFunc(p, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
-	return slices.DeleteFunc(parts, func(s string) bool { return s == "." })
 }
 
 // isLink reports whether a name leads elsewhere: a symbolic link, and on Windows
@@ -173,7 +167,7 @@ func (t *Table) distrustReason(link string) string {
 // none, or the path does not exist.
 func findLink(path string) (link, text string) {
 	at := filepath.VolumeName(path) + string(filepath.Separator)
-	for _, elem := range splitElements(path[len(filepath.VolumeName(path)):]) {
+	for _, elem := range reach.SplitElements(path[len(filepath.VolumeName(path)):]) {
 		at = filepath.Join(at, elem)
 		info, err := os.Lstat(at)
 		if err != nil {

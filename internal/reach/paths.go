@@ -3,6 +3,7 @@ package reach
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -144,4 +145,11 @@ func Expand(path string, vars map[string]string) (string, error) {
 		return "", fmt.Errorf("path %q: a variable may only stand at the beginning", path)
 	}
 	return CleanPath(value + rest)
+}
+
+// SplitElements splits a path and drops what does not count. A ".." stays: it means
+// the parent of what precedes it after links, not before.
+func SplitElements(p string) []string {
+	parts := strings.FieldsFunc(p, func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
+	return slices.DeleteFunc(parts, func(s string) bool { return s == "." })
 }
