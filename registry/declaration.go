@@ -53,11 +53,7 @@ type Faults []Fault
 
 // Error lists the faults, a line each.
 func (f Faults) Error() string {
-	lines := make([]string, len(f))
-	for i := range f {
-		lines[i] = f[i].String()
-	}
-	return strings.Join(lines, "\n")
+	return text.JoinLines(f, Fault.String)
 }
 
 // name is the set of tool names that every model API accepts.

@@ -1,6 +1,6 @@
 package ceiling
 
-import "strings"
+import "github.com/sallyport/sallyport/internal/text"
 
 // Fault is something that is wrong with a fragment.
 type Fault struct {
@@ -20,11 +20,7 @@ type Faults []Fault
 
 // Error lists the faults, a line each.
 func (f Faults) Error() string {
-	lines := make([]string, len(f))
-	for i := range f {
-		lines[i] = f[i].Key + ": " + f[i].Message
-	}
-	return strings.Join(lines, "\n")
+	return text.JoinLines(f, func(one Fault) string { return one.Key + ": " + one.Message })
 }
 
 // place is where a compiler stands: in the configuration, and in the arguments.

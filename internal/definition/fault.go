@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
@@ -35,11 +36,7 @@ type Faults []Fault
 
 // Error returns the faults, a line each.
 func (f Faults) Error() string {
-	lines := make([]string, len(f))
-	for i := range f {
-		lines[i] = f[i].String()
-	}
-	return strings.Join(lines, "\n")
+	return text.JoinLines(f, Fault.String)
 }
 
 // Add notes a fault.

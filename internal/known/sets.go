@@ -19,6 +19,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/effect"
 	"github.com/sallyport/sallyport/internal/provenance"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -129,11 +130,7 @@ type Faults []Fault
 
 // Error lists the faults, a line each.
 func (f Faults) Error() string {
-	lines := make([]string, len(f))
-	for i := range f {
-		lines[i] = "known." + f[i].Set + ": " + f[i].Err.Error()
-	}
-	return strings.Join(lines, "\n")
+	return text.JoinLines(f, func(one Fault) string { return "known." + one.Set + ": " + one.Err.Error() })
 }
 
 // New reads the sets; what queries give is read later. The error is a [Faults].

@@ -9,9 +9,9 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/schema"
 )
@@ -53,11 +53,7 @@ type Faults []Fault
 
 // Error lists the faults.
 func (f Faults) Error() string {
-	lines := make([]string, len(f))
-	for i := range f {
-		lines[i] = f[i].String()
-	}
-	return strings.Join(lines, "\n")
+	return text.JoinLines(f, Fault.String)
 }
 
 // Load reads a file with [Parse]. A file that does not exist is an error that

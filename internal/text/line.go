@@ -68,3 +68,12 @@ func CutLineEnd(s string) string {
 	}
 	return s
 }
+
+// JoinLines returns the lines that a list is written in, one for each item.
+func JoinLines[T any](list []T, write func(T) string) string {
+	lines := make([]string, len(list))
+	for i := range list {
+		lines[i] = write(list[i])
+	}
+	return strings.Join(lines, "\n")
+}
