@@ -8,6 +8,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // re2 says what a pattern may be.
@@ -130,27 +132,27 @@ func (x *explainer) explainProperties(e *jsonschema.ValidationError) {
 func messageOf(errorKind jsonschema.ErrorKind) string {
 	switch k := errorKind.(type) {
 	case *kind.MinProperties:
-		return "must have at least " + formatCount(k.Want, "property", "properties")
+		return "must have at least " + text.CountForms(k.Want, "property", "properties")
 	case *kind.MaxProperties:
-		return "must have at most " + formatCount(k.Want, "property", "properties")
+		return "must have at most " + text.CountForms(k.Want, "property", "properties")
 	case *kind.MinItems:
-		return "must have at least " + formatCount(k.Want, "item", "items")
+		return "must have at least " + text.CountOf(k.Want, "item")
 	case *kind.MaxItems:
-		return "must have at most " + formatCount(k.Want, "item", "items")
+		return "must have at most " + text.CountOf(k.Want, "item")
 	case *kind.AdditionalItems:
-		return "has " + formatCount(k.Count, "item", "items") + " too many"
+		return "has " + text.CountOf(k.Count, "item") + " too many"
 	case *kind.UniqueItems:
 		return fmt.Sprintf("must not have equal items: %d and %d are equal", k.Duplicates[0], k.Duplicates[1])
 	case *kind.Contains:
 		return "must have an item of the form that the schema asks for"
 	case *kind.MinContains:
-		return "must have at least " + formatCount(k.Want, "item", "items") + " of the form that the schema asks for"
+		return "must have at least " + text.CountOf(k.Want, "item") + " of the form that the schema asks for"
 	case *kind.MaxContains:
-		return "must have at most " + formatCount(k.Want, "item", "items") + " of the form that the schema names"
+		return "must have at most " + text.CountOf(k.Want, "item") + " of the form that the schema names"
 	case *kind.MinLength:
-		return "must have at least " + formatCount(k.Want, "character", "characters")
+		return "must have at least " + text.CountOf(k.Want, "character")
 	case *kind.MaxLength:
-		return "must have at most " + formatCount(k.Want, "character", "characters")
+		return "must have at most " + text.CountOf(k.Want, "character")
 	case *kind.Pattern:
 		return "must match the pattern " + escapeVisible(k.Want, maxPointerSize)
 	case *kind.Format:
@@ -307,13 +309,6 @@ func listChoices(n *node, name string) string {
 		return ""
 	}
 	return ": one of " + formatValues(enum.Values)
-}
-
-func formatCount(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 func formatRational(r *big.Rat) string {

@@ -39,11 +39,11 @@ func searchableText(data []byte) (text []byte, ok bool) {
 }
 
 // reportMatches reports the matching lines of one file, each once.
-func (s *fileSearch) reportMatches(ctx context.Context, e walkEntry, text []byte) error {
+func (s *fileSearch) reportMatches(ctx context.Context, e walkEntry, data []byte) error {
 	number, counted := 1, 0
 	shownTo := 0 // the number of the last line printed, for context
-	for from, first := 0, true; from <= len(text); first = false {
-		at, err := s.matcher.nextMatch(text, from, ctx.Err)
+	for from, first := 0, true; from <= len(data); first = false {
+		at, err := s.matcher.nextMatch(data, from, ctx.Err)
 		if err != nil {
 			return err
 		}
@@ -51,21 +51,21 @@ func (s *fileSearch) reportMatches(ctx context.Context, e walkEntry, text []byte
 			return nil
 		}
 		if s.matches == s.in.MaxResults {
-			s.stopped = fmt.Sprintf("stopped after %s; there are more: give a narrower pattern, path or glob, or a larger max_results", countOf(s.matches, "match", "matches"))
+			s.stopped = fmt.Sprintf("stopped after %s; there are more: give a narrower pattern, path or glob, or a larger max_results", text.CountForms(s.matches, "match", "matches"))
 			return errStopWalk
 		}
-		number += bytes.Count(text[counted:at], []byte("\n"))
+		number += bytes.Count(data[counted:at], []byte("\n"))
 		counted = at
-		start, end := lineBounds(text, at)
+		start, end := lineBounds(data, at)
 		if first {
 			s.files++
 		}
 		s.matches++
-		shown := clipAround(text[start:end], at-start)
+		shown := clipAround(data[start:end], at-start)
 		s.found = append(s.found, map[string]any{"path": e.shown, "line": number, "text": shown})
-		shownTo = s.printMatch(ctx, e.shown, text, start, end, number, shownTo, shown)
+		shownTo = s.printMatch(ctx, e.shown, data, start, end, number, shownTo, shown)
 		if s.chars <= 0 {
-			s.stopped = fmt.Sprintf("stopped after %s because the result is full; give a narrower pattern, path or glob", countOf(s.matches, "match", "matches"))
+			s.stopped = fmt.Sprintf("stopped after %s because the result is full; give a narrower pattern, path or glob", text.CountForms(s.matches, "match", "matches"))
 			return errStopWalk
 		}
 		from = end + 1
@@ -169,12 +169,12 @@ func (s *fileSearch) newResult(root string) sallyport.Result {
 	tried := s.tried
 	var b strings.Builder
 	if s.matches == 0 {
-		fmt.Fprintf(&b, "No matches for %q in %s of %s", shortenLine(s.in.Pattern), countOf(s.searched, "file", "files"), root)
+		fmt.Fprintf(&b, "No matches for %q in %s of %s", shortenLine(s.in.Pattern), text.CountOf(s.searched, "file"), root)
 		if len(tried) > 1 {
 			fmt.Fprintf(&b, " (tried: %s)", joinModes(tried))
 		}
 	} else {
-		fmt.Fprintf(&b, "%s for %q in %s of %s", countOf(s.matches, "match", "matches"), shortenLine(s.in.Pattern), countOf(s.files, "file", "files"), root)
+		fmt.Fprintf(&b, "%s for %q in %s of %s", text.CountForms(s.matches, "match", "matches"), shortenLine(s.in.Pattern), text.CountOf(s.files, "file"), root)
 		if len(tried) > 1 {
 			fmt.Fprintf(&b, "\nNote: the exact pattern did not match; shown are %s matches", joinModes(tried[1:]))
 		}
@@ -214,10 +214,10 @@ func (s *fileSearch) boundNotes() []string {
 	}
 	notes = append(notes, s.walk.boundNotes()...)
 	if s.cut > 0 {
-		notes = append(notes, fmt.Sprintf("%s searched only in the first %d MiB", countOf(s.cut, "file was", "files were"), maxSearchedBytes>>20))
+		notes = append(notes, fmt.Sprintf("%s searched only in the first %d MiB", text.CountForms(s.cut, "file was", "files were"), maxSearchedBytes>>20))
 	}
 	if s.unreadable > 0 {
-		notes = append(notes, countOf(s.unreadable, "file", "files")+" could not be read")
+		notes = append(notes, text.CountOf(s.unreadable, "file")+" could not be read")
 	}
 	return notes
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -103,10 +104,10 @@ func (l *fileListing) addEntry(e walkEntry) error {
 
 func (l *fileListing) newResult(root string, w *walk) sallyport.Result {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s below %s", countOf(len(l.names), "name", "names"), root)
+	fmt.Fprintf(&b, "%s below %s", text.CountOf(len(l.names), "name"), root)
 	notes := w.boundNotes()
 	if l.stopped {
-		notes = append(notes, fmt.Sprintf("stopped after %s; there are more: give a narrower path or glob, or a larger max_results", countOf(len(l.names), "name", "names")))
+		notes = append(notes, fmt.Sprintf("stopped after %s; there are more: give a narrower path or glob, or a larger max_results", text.CountOf(len(l.names), "name")))
 	}
 	for _, n := range notes {
 		b.WriteString("\nNote: " + n)

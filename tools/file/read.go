@@ -101,7 +101,7 @@ func (in *readInput) validateInput(attached []sallyport.Attachment) error {
 func attachmentNames(attached []sallyport.Attachment) string {
 	var b strings.Builder
 	for _, a := range attached {
-		fmt.Fprintf(&b, "\nattached: ref %s is %s (%s, %s)", a.Ref, cleanHeaderName(a.Name), a.Kind, countOf(int(a.Bytes), "byte", "bytes"))
+		fmt.Fprintf(&b, "\nattached: ref %s is %s (%s, %s)", a.Ref, cleanHeaderName(a.Name), a.Kind, text.CountOf(int(a.Bytes), "byte"))
 	}
 	return b.String()
 }
@@ -156,7 +156,7 @@ func loadAttachment(ctx context.Context, c *sallyport.Call, ref string) (name st
 func binaryResult(name string, data []byte) sallyport.Result {
 	kind := binaryType(data)
 	r := sallyport.OK(fmt.Sprintf("[%s] binary file, %s, %s\n\nIts bytes are not text. Read it with encoding \"base64\" to get them.",
-		name, countOf(len(data), "byte", "bytes"), kind))
+		name, text.CountOf(len(data), "byte"), kind))
 	r.Structured = map[string]any{"path": name, "bytes": len(data), "media_type": kind, "encoding": "binary"}
 	return r
 }
@@ -180,7 +180,7 @@ func newPassage(name string, t decodedText, start, end int) (passage, error) {
 	p.start, p.end = max(start, 1), p.lines
 	if p.start > max(p.lines, 1) {
 		return passage{}, sallyport.InputInvalid(fmt.Sprintf("start_line %d is beyond the end of %s, which has %s",
-			start, name, countOf(p.lines, "line", "lines")))
+			start, name, text.CountOf(p.lines, "line")))
 	}
 	if end > 0 {
 		p.end = min(end, p.lines)
@@ -215,7 +215,7 @@ func (p *passage) newResult(size, budget int) sallyport.Result {
 }
 
 func (p *passage) headerLine() string {
-	head := countOf(p.lines, "line", "lines")
+	head := text.CountOf(p.lines, "line")
 	switch {
 	case p.text.encoding == encodingBase64:
 		head = "base64"

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -201,10 +202,10 @@ func (w *walk) boundNotes() []string {
 		notes = append(notes, fmt.Sprintf("stopped after %d names; give a narrower path", maxEntries))
 	}
 	if w.tooDeep > 0 && w.maxDepth == maxDepth {
-		notes = append(notes, fmt.Sprintf("%s deeper than %d levels left out", countOf(w.tooDeep, "directory", "directories"), maxDepth))
+		notes = append(notes, fmt.Sprintf("%s deeper than %d levels left out", text.CountForms(w.tooDeep, "directory", "directories"), maxDepth))
 	}
 	if w.unreadable > 0 {
-		notes = append(notes, countOf(w.unreadable, "directory", "directories")+" could not be listed")
+		notes = append(notes, text.CountForms(w.unreadable, "directory", "directories")+" could not be listed")
 	}
 	return notes
 }
@@ -230,12 +231,4 @@ func readHead(to *bytes.Buffer, fsys fs.FS, name string, limit int64) error {
 	defer func() { _ = f.Close() }() // Nothing was written.
 	_, err = to.ReadFrom(io.LimitReader(f, limit))
 	return err
-}
-
-// countOf writes a number with its noun.
-func countOf(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 type writeInput struct {
@@ -37,7 +38,7 @@ func writeContent(_ context.Context, c *sallyport.Call, in writeInput) (sallypor
 	if err := verifyWritten(c.FS, in.Path, name, data); err != nil {
 		return sallyport.Result{}, err
 	}
-	r := sallyport.OK(fmt.Sprintf("Wrote %s to %s", countOf(len(data), "byte", "bytes"), name))
+	r := sallyport.OK(fmt.Sprintf("Wrote %s to %s", text.CountOf(len(data), "byte"), name))
 	r.Structured = map[string]any{"path": name, "bytes": len(data)}
 	// Where only writing is granted nothing is said about what was there.
 	if statErr == nil || errors.Is(statErr, fs.ErrNotExist) {
