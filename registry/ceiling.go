@@ -324,7 +324,7 @@ func (c *call) isKnown(ctx context.Context, sets []string, kind sallyport.ValueK
 			kind = of
 		}
 	}
-	return c.words.Hold(kind, provenance.Exact(kind, value)), nil
+	return c.saidByPerson(kind, provenance.Exact(kind, value)), nil
 }
 
 func (c *call) noteUnread(set string, err error) {
@@ -336,7 +336,7 @@ func (c *call) noteUnread(set string, err error) {
 
 // ownsValue reports whether a piece of a value is the operator's or the person's own.
 func (c *call) ownsValue(ctx context.Context, kind sallyport.ValueKind, exact string) (bool, error) {
-	if c.words.Hold(kind, exact) {
+	if c.saidByPerson(kind, exact) {
 		return true, nil
 	}
 	if c.r.o.Known == nil {

@@ -62,7 +62,7 @@ func (c *call) sessionTask(ctx context.Context) (*conversation.Task, error) {
 	if err := checkTaskSize(asked); err != nil {
 		return nil, err
 	}
-	return c.r.conversations.Narrow(ctx, c.sessionKey, c.id, *asked, func() (bool, error) { return c.readNothing(ctx) })
+	return c.r.conversations.Narrow(ctx, c.sessionKey, c.id, *asked, func() (bool, string, error) { return c.readNothing(ctx) })
 }
 
 // permitsTool reports whether a task lets a tool be used; nil does.
@@ -77,12 +77,31 @@ func checkTaskSize(t *sallyport.Task) error {
 	return nil
 }
 
-// readNothing reports whether the session of the call has read nothing untrusted.
-func (c *call) readNothing(ctx context.Context) (bool, error) {
+// readNothing reports whether the session of the call has read nothing untrusted, and
+// which call had brought some into another session of the principal; empty for none.
+func (c *call) readNothing(ctx context.Context) (is bool, after string, err error) {
 	marks, err := c.r.facts.knownMarks(ctx, c.caller)
+	if newest := newestMark(marks, sallyport.FactUntrusted); newest != nil {
+		after = newest.CallID
+	}
 	return !slices.ContainsFunc(marks, func(m sallyport.FactMark) bool {
 		return m.Session && m.Fact == sallyport.FactUntrusted && m.Counts(time.Now())
-	}), err
+	}), after, err
+}
+
+// saidByPerson reports whether the words of the person hold a piece. Words of a session
+// that was opened after another one of the principal had read something untrusted may be
+// copied from there: what it read is not the person's own.
+func (c *call) saidByPerson(kind sallyport.ValueKind, exact string) bool {
+	if !c.words.Hold(kind, exact) {
+		return false
+	}
+	if c.task == nil || c.task.After == "" {
+		return true
+	}
+	others := c.r.conversations.Reads.Others(c.caller.Principal.Name, c.caller.Session, c.task.After)
+	_, copied := others.Find(kind, exact, nil)
+	return !copied
 }
 
 // taskPrefix begins the keys of a task's ceilings, which are not the role's.

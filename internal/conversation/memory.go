@@ -57,6 +57,9 @@ func New(tasks sallyport.KV) *Memory { return &Memory{store: tasks} }
 type Task struct {
 	// Words are the person's, of the first task.
 	Words string `json:"words,omitempty"`
+	// After is the call that had last brought untrusted content into another session of the
+	// principal when the words came; empty for none. They may be copied from there.
+	After string `json:"after,omitempty"`
 	// Tasks lists every task that the session was narrowed to.
 	Tasks []sallyport.Task `json:"tasks"`
 	// Steps says for each of Tasks which call brought it, and when.
@@ -95,7 +98,7 @@ func (t *Task) AsOf(call string, began, ended time.Time) (then *Task, sure bool)
 	if n == 0 {
 		return nil, true
 	}
-	return &Task{Words: t.Words, Tasks: t.Tasks[:n], words: t.words}, true
+	return &Task{Words: t.Words, After: t.After, Tasks: t.Tasks[:n], words: t.words}, true
 }
 
 // With returns the task narrowed once more, which is not kept. A nil t is none yet.
@@ -103,7 +106,7 @@ func (t *Task) With(more sallyport.Task) *Task {
 	if t == nil {
 		return &Task{Tasks: []sallyport.Task{more}}
 	}
-	return &Task{Words: t.Words, Tasks: append(slices.Clip(t.Tasks), more), Steps: t.Steps, words: t.words}
+	return &Task{Words: t.Words, After: t.After, Tasks: append(slices.Clip(t.Tasks), more), Steps: t.Steps, words: t.words}
 }
 
 // Spoken returns the words of the person in the form that values are looked for in.
@@ -126,6 +129,7 @@ func (b *Memory) Task(ctx context.Context, session string) (*Task, error) {
 type keptStep struct {
 	// Words are the person's, when they counted with this task.
 	Words string         `json:"words,omitempty"`
+	After string         `json:"after,omitempty"`
 	Task  sallyport.Task `json:"task"`
 	Step  Step           `json:"step"`
 }
@@ -159,7 +163,7 @@ func (b *Memory) readTask(ctx context.Context, session string) (*Task, error) {
 	}
 	// The keys, which are sorted, decide between those of one moment.
 	slices.SortStableFunc(steps, func(x, y keptStep) int { return x.Step.Time.Compare(y.Step.Time) })
-	t := &Task{Words: steps[0].Words, words: newWords(steps[0].Words)}
+	t := &Task{Words: steps[0].Words, After: steps[0].After, words: newWords(steps[0].Words)}
 	for i := range steps {
 		t.Tasks, t.Steps = append(t.Tasks, steps[i].Task), append(t.Steps, steps[i].Step)
 	}
@@ -171,7 +175,7 @@ func (b *Memory) writeTask(ctx context.Context, session string, t *Task) error {
 	for i := range t.Tasks {
 		s := keptStep{Task: t.Tasks[i], Step: t.Steps[i]}
 		if i == 0 {
-			s.Words = t.Words
+			s.Words, s.After = t.Words, t.After
 		}
 		text, err := json.Marshal(s)
 		if err != nil {
@@ -213,9 +217,10 @@ func nameTask(t *sallyport.Task) string {
 
 var errNarrowedTooOften = errors.New("the session was narrowed too often")
 
-// Narrow narrows a session further, with a call. The words of the first task count when nothing
-// untrusted was read before it.
-func (b *Memory) Narrow(ctx context.Context, session, call string, asked sallyport.Task, readNothing func() (bool, error)) (*Task, error) {
+// Narrow narrows a session further, with a call. The words of the first task count when
+// nothing untrusted was read in the session before it, which readNothing reports; after is
+// the call that had brought some into another session of the principal, empty for none.
+func (b *Memory) Narrow(ctx context.Context, session, call string, asked sallyport.Task, readNothing func() (is bool, after string, err error)) (*Task, error) {
 	was, err := b.Task(ctx, session)
 	if err != nil || was.has(&asked) {
 		return was, err
@@ -232,14 +237,14 @@ func (b *Memory) Narrow(ctx context.Context, session, call string, asked sallypo
 	}
 	next := &Task{}
 	if was != nil {
-		next.Words, next.Tasks, next.Steps = was.Words, slices.Clone(was.Tasks), slices.Clone(was.Steps)
+		next.Words, next.After, next.Tasks, next.Steps = was.Words, was.After, slices.Clone(was.Tasks), slices.Clone(was.Steps)
 	} else if asked.Words != "" {
-		untouched, err := readNothing()
+		untouched, after, err := readNothing()
 		if err != nil {
 			return nil, err
 		}
 		if untouched {
-			next.Words = asked.Words
+			next.Words, next.After = asked.Words, after
 		}
 	}
 	if b.store == nil && was == nil && b.isFull() {

@@ -32,10 +32,10 @@ func newKV(t *testing.T) sallyport.KV {
 	return kv
 }
 
-func readNothing() (bool, error)   { return true, nil }
-func readSomething() (bool, error) { return false, nil }
+func readNothing() (bool, string, error)   { return true, "", nil }
+func readSomething() (bool, string, error) { return false, "", nil }
 
-func narrow(t *testing.T, m *conversation.Memory, session string, task sallyport.Task, read func() (bool, error)) *conversation.Task {
+func narrow(t *testing.T, m *conversation.Memory, session string, task sallyport.Task, read func() (bool, string, error)) *conversation.Task {
 	t.Helper()
 	got, err := m.Narrow(t.Context(), session, "call", task, read)
 	if err != nil {
@@ -77,7 +77,7 @@ func TestWordsCountBeforeAnythingUntrusted(t *testing.T) {
 		t.Errorf("words after untrusted content: %+v", got)
 	}
 	broken := errors.New("broken")
-	if got, err := m.Narrow(t.Context(), "t", "call", sallyport.Task{Words: "Pay Eve"}, func() (bool, error) { return true, broken }); !errors.Is(err, broken) || got != nil {
+	if got, err := m.Narrow(t.Context(), "t", "call", sallyport.Task{Words: "Pay Eve"}, func() (bool, string, error) { return true, "", broken }); !errors.Is(err, broken) || got != nil {
 		t.Errorf("when that cannot be told: %+v, %v", got, err)
 	}
 	if got, err := m.Task(t.Context(), "t"); got != nil || err != nil {

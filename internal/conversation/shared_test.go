@@ -126,3 +126,21 @@ func TestATaskOfAnotherProcessCounts(t *testing.T) {
 		}
 	})
 }
+
+// TestWordsSayAfterWhatTheyCame, also in another process and after the session was
+// narrowed further.
+func TestWordsSayAfterWhatTheyCame(t *testing.T) {
+	t.Parallel()
+	store := newKV(t)
+	read := func() (bool, string, error) { return true, "read by another session", nil }
+	narrow(t, conversation.New(store), "s", sallyport.Task{Words: "pay Ann"}, read)
+	narrow(t, conversation.New(store), "s", sallyport.Task{Tools: []string{"pay"}}, readNothing)
+	got, err := conversation.New(store).Task(t.Context(), "s")
+	if err != nil || got == nil || got.Words != "pay Ann" || got.After != "read by another session" || len(got.Tasks) != 2 {
+		t.Fatalf("Task() = %+v, %v", got, err)
+	}
+	then, sure := got.AsOf("call", time.Now(), time.Now())
+	if !sure || then.After != got.After || got.With(sallyport.Task{}).After != got.After {
+		t.Errorf("AsOf() = %+v, %v, want the same", then, sure)
+	}
+}

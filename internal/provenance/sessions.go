@@ -195,6 +195,24 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 	return r
 }
 
+// Others returns what the sessions of a principal read beside one of them. It is not known
+// where the call that brought some of it, such as one of another process, is not known here.
+func (s *Sessions) Others(principal, session, call string) (r Reading) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.Unknown = true
+	for id, e := range s.all[principal] {
+		c := e.Value.(*conversation)
+		if _, ok := c.read[call]; ok {
+			r.Unknown = false
+		}
+		if id != session {
+			r.memories = append(r.memories, c.memory)
+		}
+	}
+	return r
+}
+
 // Find is [Memory.Find] in all that was read.
 func (r *Reading) Find(kind sallyport.ValueKind, value string, held Held) (Match, bool) {
 	for _, m := range r.memories {
