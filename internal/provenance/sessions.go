@@ -10,8 +10,8 @@ import (
 
 const (
 	// MaxTotal bounds what the memories of all conversations take together, in
-	// bytes. The conversation that was idle longest is forgotten first, and what it
-	// read later counts as not known.
+	// bytes. Of the principal whose conversations take most, the one that was idle
+	// longest is forgotten first, and what it read later counts as not known.
 	MaxTotal = 64 << 20
 	// maxRead bounds the calls of one conversation whose results it is known to
 	// have, in number.
@@ -21,10 +21,15 @@ const (
 // Sessions holds the memories of conversations. The zero value is empty. It is safe
 // for concurrent use.
 type Sessions struct {
-	mu sync.Mutex
-	// all are the conversations by principal and session, each an element of order.
-	all   map[string]map[string]*list.Element
-	order list.List // of *conversation, most recently used first
+	mu    sync.Mutex
+	all   map[string]*shelf // by principal
+	total int
+}
+
+// shelf holds the conversations of one principal.
+type shelf struct {
+	all   map[string]*list.Element // by session, each an element of order
+	order list.List                // of *conversation, most recently used first
 	total int
 }
 
@@ -65,7 +70,7 @@ func (s *Sessions) Begin(principal, session, call string) {
 func (s *Sessions) End(principal, session, call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.all[principal][session]
+	e := s.find(principal, session)
 	if e == nil {
 		return
 	}
@@ -99,20 +104,29 @@ func (s *Sessions) Flood(principal, session string) {
 // conversationOf returns the conversation of a session, a new one where there is
 // none.
 func (s *Sessions) conversationOf(k sessionKey) *conversation {
-	if e := s.all[k.principal][k.session]; e != nil {
-		s.order.MoveToFront(e)
+	of := s.all[k.principal]
+	if of == nil {
+		of = &shelf{all: map[string]*list.Element{}}
+		if s.all == nil {
+			s.all = map[string]*shelf{}
+		}
+		s.all[k.principal] = of
+	}
+	if e := of.all[k.session]; e != nil {
+		of.order.MoveToFront(e)
 		return e.Value.(*conversation)
 	}
-	if s.all == nil {
-		s.all = map[string]map[string]*list.Element{}
-	}
-	if s.all[k.principal] == nil {
-		s.all[k.principal] = map[string]*list.Element{}
-	}
 	c := &conversation{key: k, memory: new(Memory), read: map[string]bool{}}
-	s.all[k.principal][k.session] = s.order.PushFront(c)
+	of.all[k.session] = of.order.PushFront(c)
 	s.charge(c, 0)
 	return c
+}
+
+func (s *Sessions) find(principal, session string) *list.Element {
+	if of := s.all[principal]; of != nil {
+		return of.all[session]
+	}
+	return nil
 }
 
 // conversationCost is what an empty conversation takes, in bytes.
@@ -120,33 +134,66 @@ const conversationCost = 512
 
 // charge counts what a conversation takes, and forgets idle ones beyond the bound.
 func (s *Sessions) charge(c *conversation, bytes int) {
-	if e := s.all[c.key.principal][c.key.session]; e == nil || e.Value != c {
+	if e := s.find(c.key.principal, c.key.session); e == nil || e.Value != c {
 		return // it was forgotten since
 	}
 	bytes += conversationCost
 	s.total += bytes - c.bytes
+	s.all[c.key.principal].total += bytes - c.bytes
 	c.bytes = bytes
-	for s.total > MaxTotal && s.order.Len() > 1 {
-		s.forget(s.order.Back())
+	for s.total > MaxTotal {
+		idle := s.findIdle(c)
+		if idle == nil {
+			return
+		}
+		s.forget(idle)
 	}
 }
 
+// findIdle returns the conversation that has to make room: of the principal that takes
+// most, or else the next, the one that was idle longest. One that fills the memory so
+// takes nothing from the others. It is not the one that is kept.
+func (s *Sessions) findIdle(kept *conversation) (idle *list.Element) {
+	var most *shelf
+	for _, of := range s.all {
+		e := of.order.Back()
+		if e.Value == kept {
+			e = e.Prev()
+		}
+		if e != nil && (most == nil || of.total > most.total || of.total == most.total && lastUsed(e).Before(lastUsed(idle))) {
+			most, idle = of, e
+		}
+	}
+	return idle
+}
+
+func lastUsed(e *list.Element) time.Time { return e.Value.(*conversation).used }
+
 func (s *Sessions) forget(e *list.Element) {
 	c := e.Value.(*conversation)
-	s.total -= c.bytes
-	s.order.Remove(e)
 	of := s.all[c.key.principal]
-	if delete(of, c.key.session); len(of) == 0 {
+	s.total -= c.bytes
+	of.total -= c.bytes
+	of.order.Remove(e)
+	if delete(of.all, c.key.session); len(of.all) == 0 {
 		delete(s.all, c.key.principal)
 	}
+}
+
+// Bytes returns what the memories take together, in bytes.
+func (s *Sessions) Bytes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.total
 }
 
 // Forget forgets what a principal's conversations read.
 func (s *Sessions) Forget(principal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, e := range s.all[principal] {
-		s.forget(e)
+	if of := s.all[principal]; of != nil {
+		s.total -= of.total
+		delete(s.all, principal)
 	}
 }
 
@@ -168,7 +215,11 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 	now := time.Now()
 	var few [8]bool // on the stack: enough for the marks of two facts
 	known := append(few[:0], make([]bool, len(marks))...)
-	for id, e := range s.all[principal] {
+	of := s.all[principal]
+	if of == nil {
+		of = &shelf{}
+	}
+	for id, e := range of.all {
 		c := e.Value.(*conversation)
 		if id != session && now.Sub(c.used) > sallyport.PrincipalFactAge+sallyport.FactStep {
 			continue
@@ -183,7 +234,7 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 			r.Unknown = true
 		}
 		if id == session {
-			s.order.MoveToFront(e)
+			of.order.MoveToFront(e)
 		}
 	}
 	for i := range marks {
@@ -201,7 +252,11 @@ func (s *Sessions) Others(principal, session, call string) (r Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.Unknown = true
-	for id, e := range s.all[principal] {
+	of := s.all[principal]
+	if of == nil {
+		return r
+	}
+	for id, e := range of.all {
 		c := e.Value.(*conversation)
 		if _, ok := c.read[call]; ok {
 			r.Unknown = false

@@ -125,20 +125,45 @@ func TestASessionThatReadsTooMuchIsFlooded(t *testing.T) {
 	}
 }
 
-// TestMemoriesAreBoundedTogether: the session that was idle longest is forgotten, and its
-// reading is unknown from then on.
+// TestMemoriesAreBoundedTogether: of the principal that takes most, the session that was
+// idle longest is forgotten, and its reading is unknown from then on. Another principal
+// loses nothing, however long it was idle.
 func TestMemoriesAreBoundedTogether(t *testing.T) {
 	t.Parallel()
 	s := new(provenance.Sessions)
-	read(s, "first", "s", "c", "Write to "+eve)
+	read(s, "quiet", "s", "c", "Write to "+eve)
+	read(s, "p", "first", "c", "Write to "+eve)
 	for i := 0; i < provenance.MaxTotal; i += provenance.MaxBytes / 4 {
-		read(s, fmt.Sprint("p", i), "s", fmt.Sprint("c", i), textOf(provenance.MaxBytes/4, i))
+		read(s, "p", fmt.Sprint("s", i), fmt.Sprint("c", i), textOf(provenance.MaxBytes/4, i))
 	}
-	if found, flooded := finds(s, "first", "s", "x", nil, eve); found || flooded {
+	if found, flooded := finds(s, "p", "other", "x", nil, eve); found || flooded {
 		t.Errorf("the idle session is still remembered: found %v, flooded %v", found, flooded)
 	}
-	if found, flooded := finds(s, "first", "s", "x", markOf("c"), "ann@example.com"); !found || !flooded {
+	if found, flooded := finds(s, "p", "first", "x", markOf("c"), "ann@example.com"); !found || !flooded {
 		t.Error("its mark does not make the reading unknown")
+	}
+	if found, flooded := finds(s, "quiet", "s", "x", markOf("c"), eve); !found || flooded {
+		t.Errorf("another principal lost what it read: found %v, flooded %v", found, flooded)
+	}
+	if found, flooded := finds(s, "quiet", "s", "x", markOf("c"), "ann@example.com"); found || flooded {
+		t.Errorf("another principal's reading is unknown: found %v, flooded %v", found, flooded)
+	}
+}
+
+// TestAMemoryThatIsFullTakesMore: principals that take alike make room in turn.
+func TestAMemoryThatIsFullTakesMore(t *testing.T) {
+	t.Parallel()
+	s := new(provenance.Sessions)
+	n := 0
+	for i := 0; i < provenance.MaxTotal+provenance.MaxTotal/8; i += provenance.MaxBytes / 4 {
+		read(s, fmt.Sprint("p", i), "s", "c", textOf(provenance.MaxBytes/4, i))
+		if found, flooded := finds(s, fmt.Sprint("p", i), "s", "x", markOf("c"), "ann@example.com"); found || flooded {
+			t.Fatal("what was just read is not known")
+		}
+		n++
+	}
+	if s.Bytes() > provenance.MaxTotal {
+		t.Errorf("%d conversations take %d bytes", n, s.Bytes())
 	}
 }
 
