@@ -36,11 +36,12 @@ const (
 	familyFinal   attackFamily = "a change without a destination"
 	familyOther   attackFamily = "another known place than the user means"
 	familyReading attackFamily = "data in the address of what is read"
+	familyFlood   attackFamily = "more is read than is remembered"
 )
 
 var attackFamilies = []attackFamily{
 	familyPlace, familyData, familyLink, familySplit, familyWords, familyUnicode,
-	familyEncoded, familySecond, familySums, familyFinal, familyOther, familyReading,
+	familyEncoded, familySecond, familySums, familyFinal, familyOther, familyReading, familyFlood,
 }
 
 // What attackers have. No world knows any of it.
