@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
 )
@@ -60,12 +63,100 @@ func toPlainJSON(v map[string]any) (tree map[string]any, size int, err error) {
 			tree, size, err = nil, 0, errors.New("structured data is not JSON: an encoder panicked")
 		}
 	}()
+	if plain, size, ok := copyPlain(v); ok {
+		return plain.(map[string]any), size, nil
+	}
 	text, err := json.Marshal(v)
 	if err != nil {
 		return nil, 0, fmt.Errorf("structured data is not JSON: %w", err)
 	}
 	err = json.Unmarshal(text, &tree)
 	return tree, len(text), err
+}
+
+// copyPlain copies structured data that is made of maps, lists, texts, whole
+// numbers and booleans, as encoding and decoding it would, and returns the length
+// of its text. It is false for anything else.
+func copyPlain(v any) (copied any, size int, ok bool) {
+	const maxExact = 1 << 53
+	switch v := v.(type) {
+	case nil:
+		return nil, len("null"), true
+	case bool:
+		return v, len(strconv.FormatBool(v)), true
+	case string:
+		size, ok := textSize(v)
+		return v, size, ok
+	case int:
+		return float64(v), wholeSize(int64(v)), true
+	case int64:
+		return float64(v), wholeSize(v), true
+	case float64:
+		n := int64(v)
+		return v, wholeSize(n), float64(n) == v && -maxExact < n && n < maxExact && (n != 0 || !math.Signbit(v))
+	case []string:
+		return copyPlainList(v)
+	case []any:
+		return copyPlainList(v)
+	case map[string]any:
+		return copyPlainObject(v)
+	default:
+		return nil, 0, false
+	}
+}
+
+func copyPlainList[E any](v []E) (copied any, size int, ok bool) {
+	if v == nil {
+		return nil, len("null"), true
+	}
+	out, size := make([]any, len(v)), len("[]")+max(0, len(v)-1)
+	for i, x := range v {
+		n := 0
+		if out[i], n, ok = copyPlain(x); !ok {
+			return nil, 0, false
+		}
+		size += n
+	}
+	return out, size, true
+}
+
+func copyPlainObject(v map[string]any) (copied any, size int, ok bool) {
+	if v == nil {
+		return nil, len("null"), true
+	}
+	out, size := make(map[string]any, len(v)), len("{}")+max(0, len(v)-1)
+	for k, x := range v {
+		name, ok := textSize(k)
+		y, n, plain := copyPlain(x)
+		if !ok || !plain {
+			return nil, 0, false
+		}
+		out[k] = y
+		size += name + len(":") + n
+	}
+	return out, size, true
+}
+
+func wholeSize(n int64) int {
+	var digits [20]byte
+	return len(strconv.AppendInt(digits[:0], n, 10))
+}
+
+// textSize returns the length of a text as package json writes it. It is false for
+// one that is not UTF-8, which would be changed.
+func textSize(s string) (size int, ok bool) {
+	size = len(s) + 2
+	for i := range len(s) {
+		switch b := s[i]; {
+		case b == '"' || b == '\\' || b == '\n' || b == '\r' || b == '\t' || b == '\b' || b == '\f':
+			size++
+		case b < ' ' || b == '<' || b == '>' || b == '&':
+			size += len(`\u0000`) - 1
+		case b == 0xE2 && (strings.HasPrefix(s[i:], "\u2028") || strings.HasPrefix(s[i:], "\u2029")):
+			size += len(`\u2028`) - len("\u2028")
+		}
+	}
+	return size, utf8.ValidString(s)
 }
 
 // isWalkable reports whether maps and lists stay within a number of levels and
