@@ -16,8 +16,6 @@ import (
 	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 	"github.com/sallyport/sallyport/registry"
-	"github.com/sallyport/sallyport/tools/database"
-	"github.com/sallyport/sallyport/tools/mail"
 )
 
 // checkNames refuses names that refer to nothing: a tool or label of a
@@ -71,13 +69,9 @@ func (t *Deployment) checkWorkspace() {
 		"workspace: "+t.Config.Workspace+": "+why+"; tools reach nothing below it until the folder exists").Error())
 }
 
-// UnconnectedTools lists the built-in tools that exist only with a connection.
-func UnconnectedTools() []string {
-	return []string{
-		database.Tool(nil, sallyport.ModeRead).Name, database.Tool(nil, sallyport.ModeWrite).Name,
-		mail.Tool(sallyport.MailCapability{}).Name,
-	}
-}
+// UnconnectedTools lists the built-in tools that exist only with a connection. A
+// start does not make them only to ask for their names.
+func UnconnectedTools() []string { return []string{"db-query", "db-write", "email-send"} }
 
 // findUnknown returns a fault for each unknown entry in a list of a personality.
 func (t *Deployment) findUnknown(role, key string, list, known []string) (faults yamldoc.Faults) {
