@@ -16,6 +16,9 @@ type Binding struct {
 	session, personality string
 	principal            string
 	workspace            string
+	memoryScope          string
+	id                   string // of the call
+	tainted              bool
 	turn                 Turn
 	out                  func(sallyport.Decision)
 	noted                decisionCounts

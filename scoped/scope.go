@@ -150,7 +150,7 @@ func (s *Scope) Bind(
 	}
 	b := &Binding{
 		scope: s, call: ctx, session: c.SessionKey, personality: c.Personality, principal: c.Principal.Name,
-		workspace: c.Workspace, turn: turn, out: note,
+		workspace: c.Workspace, memoryScope: c.MemoryScope, id: c.ID, tainted: c.Tainted, turn: turn, out: note,
 	}
 	for i := range accessors {
 		accessors[i].bind(ctx, b, c)
