@@ -142,7 +142,7 @@ func Prune(ctx context.Context, s PrunableStore, key Key, before time.Time) (int
 // many were removed.
 func newCheckpoint(s *recordSealer, keyID string, cut *Record, count int64) (Record, error) {
 	c := Checkpoint{
-		Version: Version, Seq: cut.Seq, Hash: cut.Hash, Time: unixTime(cut.Time),
+		Version: version, Seq: cut.Seq, Hash: cut.Hash, Time: unixTime(cut.Time),
 		Count: count, Pruned: time.Now().UTC().Round(0), KeyID: keyID,
 	}
 	c.MAC = c.computeMAC(s)

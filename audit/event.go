@@ -16,8 +16,8 @@ import (
 	"github.com/sallyport/sallyport/output"
 )
 
-// Version is the format of the records that this package writes.
-const Version = 1
+// version is the format of the records that this package writes.
+const version = 1
 
 // Kind says what a record is about: half of a call, or a change.
 type Kind string
@@ -204,7 +204,7 @@ func (e *Event) boundedCopy() (Event, error) {
 	if !b.Kind.Valid() {
 		return b, fmt.Errorf("audit: %q is not the kind of an event", string(b.Kind))
 	}
-	b.Version, b.Seq, b.GrantDigest = Version, 0, ""
+	b.Version, b.Seq, b.GrantDigest = version, 0, ""
 	b.Time = b.Time.UTC().Round(0)
 	if (b.Kind == KindChange) != (b.Change != nil) {
 		return b, errors.New("audit: a change says what was changed, and nothing else does")

@@ -36,7 +36,7 @@ func TestRecordedEvent(t *testing.T) {
 		t.Errorf("Record changed its argument (-want +got):\n%s", diff)
 	}
 	want := given
-	want.Version, want.Seq, want.Time, want.KeyID = audit.Version, 1, now.UTC(), key(t, "key").ID()
+	want.Version, want.Seq, want.Time, want.KeyID = 1, 1, now.UTC(), key(t, "key").ID()
 	for e, err := range audit.Events(t.Context(), s, audit.Query{}) {
 		if diff := cmp.Diff(want, e); diff != "" || err != nil {
 			t.Errorf("Events: %v, difference (-want +got):\n%s", err, diff)
