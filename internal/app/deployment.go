@@ -159,7 +159,7 @@ func (rt *Runtime) newBackends(ctx context.Context, t *Deployment) (*sallyport.B
 		Files:         rt.files,
 		Process:       rt.Children,
 		Secrets:       source,
-		KV:            rt.State,
+		KV:            rt.agents,
 		Attachments:   rt.Uploads,
 	}
 	return b, rt.openConnections(t, b)

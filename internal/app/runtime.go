@@ -50,7 +50,8 @@ type Runtime struct {
 	past *pastState // whose calls are decided again; nil in every other command
 
 	// State holds everything that outlives a command.
-	State store.State
+	State  store.State
+	agents *agentState // State, as tools get at it
 	// Settings are the named values of the state.
 	Settings store.Settings
 	// Passing is true when the state ends with the command.

@@ -65,9 +65,10 @@ func (rt *Runtime) useState(ctx context.Context, s config.State) error {
 		return err
 	}
 	rt.State, rt.Access, rt.Settings, rt.Approvals = state, state, state.Settings(), state.Approvals()
+	rt.agents = newAgentState(state, s.Path)
 	rt.openRules()
 	rt.Passing = s.Path == ""
-	rt.closers = append(rt.closers, state.Close)
+	rt.closers = append(rt.closers, state.Close, rt.agents.notes.Close)
 	return nil
 }
 

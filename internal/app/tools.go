@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport/tools/file"
 	"github.com/sallyport/sallyport/tools/httpreq"
 	"github.com/sallyport/sallyport/tools/mail"
+	"github.com/sallyport/sallyport/tools/memory"
 	"github.com/sallyport/sallyport/tools/skill"
 	"github.com/sallyport/sallyport/tools/terminal"
 	"github.com/sallyport/sallyport/tools/todo"
@@ -37,7 +38,7 @@ func (rt *Runtime) toolsOf(c *config.Config) (tools []sallyport.Tool, warnings [
 
 // BuiltinTools returns the tools that need no configuration.
 func BuiltinTools(commands *terminal.Family) []sallyport.Tool {
-	return slices.Concat(file.Tools(), web.Tools(), httpreq.Tools(), commands.Tools(), todo.Tools())
+	return slices.Concat(file.Tools(), web.Tools(), httpreq.Tools(), commands.Tools(), todo.Tools(), memory.Tools())
 }
 
 // ConnectionTools returns the built-in tools for what a configuration names: databases,

@@ -232,7 +232,7 @@ func (l *loader) ownState() {
 	for _, name := range slices.Sorted(maps.Keys(l.cfg.Databases)) {
 		path := l.cfg.Databases[name].Path
 		rest, own := strings.CutPrefix(path, l.cfg.State.Path)
-		if key := "databases." + name + ".path"; own && (slices.Contains([]string{"", "-wal", "-shm", "-journal"}, rest) || strings.HasPrefix(rest, "-log")) {
+		if key := "databases." + name + ".path"; own && (slices.Contains([]string{"", "-wal", "-shm", "-journal"}, rest) || strings.HasPrefix(rest, "-log") || strings.HasPrefix(rest, "-memory")) {
 			at := l.places[key]
 			l.addFault(at.file, at.at, key, "%s: no tool may use the state of the gate: expected another file", key)
 		}

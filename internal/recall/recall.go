@@ -46,7 +46,14 @@ const (
 
 // Owner says whose shelves a call may use. Scope is what the caller calls its memory: it
 // divides each shelf and opens no other one.
-type Owner struct{ Role, Principal, SessionKey, Scope string }
+type Owner struct {
+	// Role and Principal are who calls, and in which role; they may be empty.
+	Role, Principal string
+	// SessionKey is unique over all principals.
+	SessionKey string
+	// Scope is what the caller calls its memory; it may be empty.
+	Scope string
+}
 
 // Shelf returns the name of a shelf; empty when the call has none, because it has no
 // role or no session.
@@ -74,10 +81,12 @@ func (o Owner) Shelf(r Reach) string {
 
 // Note is one thing that was kept.
 type Note struct {
-	// Reach is whose shelf it stands on, Key its name there.
+	// Reach is whose shelf it stands on.
 	Reach Reach
-	Key   string
-	Text  string
+	// Key is its name there.
+	Key string
+	// Text is what was kept.
+	Text string
 	// Untrusted is true when it was kept after untrusted content was read.
 	Untrusted bool
 	// Call is the call that kept it.
@@ -102,6 +111,7 @@ type Query struct {
 
 // Found is the answer to a query.
 type Found struct {
+	// Notes are those that were found, best first.
 	Notes []Note
 	// Withheld is the number of untrusted notes that match and were not asked for, at
 	// most MaxFound.
@@ -148,10 +158,15 @@ type Calls struct {
 
 // PastCall is what the record has of a call.
 type PastCall struct {
-	ID, Session, Tool, Args string
+	// ID is the id of the call, Session that of its session.
+	ID, Session string
+	// Tool is what was called, Args its arguments as JSON.
+	Tool, Args string
 	// Said is the error of the call, or the full value where the record has it.
 	Said string
-	OK   bool
+	// OK is true for a success.
+	OK bool
+	// Time is when the call ended.
 	Time time.Time
 }
 

@@ -53,17 +53,17 @@ func (s *Store) Find(ctx context.Context, shelves map[recall.Reach]string, q rec
 	return found, err
 }
 
-// place is what a side stands for.
-type place struct {
+// sideMeaning is what a side stands for.
+type sideMeaning struct {
 	reach     recall.Reach
 	untrusted bool
 }
 
-func sidesOf(shelves map[recall.Reach]string, reaches []recall.Reach, untrusted bool) map[string]place {
-	sides := map[string]place{}
+func sidesOf(shelves map[recall.Reach]string, reaches []recall.Reach, untrusted bool) map[string]sideMeaning {
+	sides := map[string]sideMeaning{}
 	for r, shelf := range shelves {
 		if shelf != "" && (len(reaches) == 0 || slices.Contains(reaches, r)) {
-			sides[sideOf(shelf, untrusted)] = place{r, untrusted}
+			sides[sideOf(shelf, untrusted)] = sideMeaning{r, untrusted}
 		}
 	}
 	return sides
@@ -73,7 +73,7 @@ func sidesOf(shelves map[recall.Reach]string, reaches []recall.Reach, untrusted 
 type search struct {
 	c     *sqlite3.Conn
 	now   int64
-	sides map[string]place
+	sides map[string]sideMeaning
 	key   string
 	terms []string
 	most  int

@@ -31,8 +31,8 @@ type service struct {
 	// key is the reference of the secret that it asks for; empty for none.
 	key string
 	// query returns the parameters of a GET, body what a POST holds; one is nil.
-	query func(in searchInput) url.Values
-	body  func(in searchInput) any
+	query func(in webInput) url.Values
+	body  func(in webInput) any
 	// sign adds the key.
 	sign func(h http.Header, key string)
 	// read returns the results of an answer, and its price in dollars.
@@ -81,7 +81,7 @@ func newService(name, address, key string) (*service, error) {
 }
 
 // newRequest returns the request of a search, with the key.
-func (s *service) newRequest(ctx context.Context, c *sallyport.Call, in searchInput) (*http.Request, error) {
+func (s *service) newRequest(ctx context.Context, c *sallyport.Call, in webInput) (*http.Request, error) {
 	u, method, body := *s.base, http.MethodGet, io.Reader(http.NoBody)
 	if s.posts() {
 		raw, err := json.Marshal(s.body(in))
@@ -112,7 +112,7 @@ func (s *service) newRequest(ctx context.Context, c *sallyport.Call, in searchIn
 }
 
 // querySearXNG asks the JSON format of an instance.
-func querySearXNG(in searchInput) url.Values {
+func querySearXNG(in webInput) url.Values {
 	q := url.Values{"q": {in.Query}, "format": {"json"}}
 	if in.Recency != "" {
 		q.Set("time_range", in.Recency)
@@ -141,7 +141,7 @@ func readSearXNG(body []byte) (found []finding, cost float64, err error) {
 }
 
 // queryBrave asks for plain text; the service marks the words of the query otherwise.
-func queryBrave(in searchInput) url.Values {
+func queryBrave(in webInput) url.Values {
 	q := url.Values{"q": {in.Query}, "count": {strconv.Itoa(in.MaxResults)}, "text_decorations": {"false"}, "result_filter": {"web"}}
 	if in.Recency != "" {
 		q.Set("freshness", "p"+in.Recency[:1])
@@ -168,7 +168,7 @@ func readBrave(body []byte) (found []finding, cost float64, err error) {
 	return found, 0, nil
 }
 
-func bodyTavily(in searchInput) any {
+func bodyTavily(in webInput) any {
 	b := map[string]any{"query": in.Query, "max_results": in.MaxResults, "search_depth": "basic"}
 	if in.Recency != "" {
 		b["time_range"] = in.Recency
@@ -194,7 +194,7 @@ func readTavily(body []byte) (found []finding, cost float64, err error) {
 
 // bodyExa asks for the beginning of each page, since a result of Exa has no snippet
 // otherwise.
-func bodyExa(in searchInput) any {
+func bodyExa(in webInput) any {
 	b := map[string]any{
 		"query": in.Query, "numResults": in.MaxResults,
 		"contents": map[string]any{"text": map[string]any{"maxCharacters": snippetChars}},

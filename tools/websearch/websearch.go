@@ -34,8 +34,8 @@ const (
 	resultChars = 15_000
 )
 
-// searchInput is the arguments of web_search.
-type searchInput struct {
+// webInput is the arguments of web_search.
+type webInput struct {
 	Query      string `json:"query" jsonschema:"What to search for, as one would type it."`
 	MaxResults int    `json:"max_results,omitempty" jsonschema:"Most results to return."`
 	Recency    string `json:"recency,omitempty" jsonschema:"Only pages of the last day, week, month or year. Leave out for any time."`
@@ -53,7 +53,7 @@ func Tool(service, address, key string) (sallyport.Tool, error) {
 	t := sallyport.Tool{
 		Name: "web_search", Title: "Web Search", Toolset: toolset,
 		Description: "Search the web. Answers with title, address and snippet of each result, best first; read a page with fetch_url.",
-		Schema: args.Schema[searchInput](func(get func(string) args.Property) {
+		Schema: args.Schema[webInput](func(get func(string) args.Property) {
 			get("query").Length(1, maxQueryChars)
 			get("max_results").Between(1, maxResults).Default(defaultResults)
 			get("recency").OneOf("day", "week", "month", "year")
@@ -75,7 +75,7 @@ func Tool(service, address, key string) (sallyport.Tool, error) {
 }
 
 // searchWeb runs a call of web_search.
-func (s *service) searchWeb(ctx context.Context, c *sallyport.Call, in searchInput) (sallyport.Result, error) {
+func (s *service) searchWeb(ctx context.Context, c *sallyport.Call, in webInput) (sallyport.Result, error) {
 	if strings.TrimSpace(in.Query) == "" {
 		return sallyport.Result{}, sallyport.InputInvalid("the query is empty")
 	}
