@@ -36,12 +36,11 @@ func TestStartProfiles(t *testing.T) {
 	if chosen == "" {
 		t.Skip("set SALLYPORT_TEST_PROFILES to all, or to names of profiles: it takes minutes and the network")
 	}
-	const path = "../../docs/reference/profiles.md"
-	page, err := os.ReadFile(path)
+	page, err := os.ReadFile(profilesPage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	results := profiles.ParseResults(string(page))
+	results := parseStartResults(string(page))
 	for _, known := range profiles.All() {
 		if len(known.Match.NPM) == 0 || known.Instead != nil || known.Refused != "" ||
 			chosen != "all" && !slices.Contains(strings.Split(chosen, ","), known.Name) {
@@ -51,14 +50,14 @@ func TestStartProfiles(t *testing.T) {
 		r.Date = time.Now().UTC().Format(time.DateOnly)
 		t.Logf("%+v", r)
 		results[known.Name] = r
-		if err := os.WriteFile(path, []byte(profiles.WritePage(results)), 0o644); err != nil {
+		if err := os.WriteFile(profilesPage, []byte(formatProfiles(results)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // startProfile imports, pins, lists and calls one server.
-func startProfile(t *testing.T, known *profiles.Profile) profiles.Result {
+func startProfile(t *testing.T, known *profiles.Profile) startResult {
 	t.Helper()
 	p := packageFolderOver(t, "registry.npmjs.org:443", nil)
 	args := append([]string{"-y", known.Match.NPM[0]}, profileArguments[known.Name]...)
@@ -101,7 +100,7 @@ func startProfile(t *testing.T, known *profiles.Profile) profiles.Result {
 		return stdout
 	}
 	const config = "version: 1\nsecrets: [{dir: ./secrets}]\npersonalities:\n  default: {toolset: []}\n"
-	r := profiles.Result{Version: known.Version, Remark: "the version that the profile names"}
+	r := startResult{Version: known.Version, Remark: "the version that the profile names"}
 	if r.Version == "" {
 		place(t, p.dir, app.ConfigName, config)
 		place(t, p.dir, "before.yaml", printed(append(slices.Clone(hosts), "--config", app.ConfigName)...))

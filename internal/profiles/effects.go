@@ -2,10 +2,8 @@ package profiles
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/sallyport/sallyport/internal/definition"
 )
@@ -46,36 +44,6 @@ func (p *Profile) checkEffects(f *faults) {
 	for _, name := range slices.Sorted(maps.Keys(p.Effects)) {
 		if len(p.Effects[name].Does) == 0 {
 			f.add("effects: %s needs does", name)
-		}
-	}
-}
-
-// writeEffects writes what the tools of known servers do, as the page shows it.
-func writeEffects(b *strings.Builder) {
-	fmt.Fprint(b, `
-## What their tools do
-
-Import writes this as `+"`effects`"+` into the declaration, where you change what you see otherwise; see [what a tool does](../guides/arguments.md#what-a-tool-does). It was read of the tools that the
-package lists, and is of no other package. A tool that is not here counts by what it may touch. An argument in brackets says where something goes.
-
-| profile | does | tools |
-| --- | --- | --- |
-`)
-	for _, p := range All() {
-		tools := map[string][]string{}
-		for _, name := range slices.Sorted(maps.Keys(p.Effects)) {
-			does := make([]string, len(p.Effects[name].Does))
-			for i, e := range p.Effects[name].Does {
-				does[i] = string(e)
-			}
-			what := strings.Join(does, ", ")
-			if to := slices.Sorted(maps.Keys(p.Effects[name].Destinations)); len(to) > 0 {
-				name += " (" + strings.Join(to, ", ") + ")"
-			}
-			tools[what] = append(tools[what], "`"+name+"`")
-		}
-		for _, what := range slices.Sorted(maps.Keys(tools)) {
-			fmt.Fprintf(b, "| %s | %s | %s |\n", p.Name, what, strings.Join(tools[what], ", "))
 		}
 	}
 }

@@ -1,15 +1,42 @@
-package profiles
+package command
 
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport/internal/profiles"
 )
 
-// Result is what starting a server showed.
-type Result struct {
+//go:generate go test -run ^TestProfilesPage$ -update
+
+const profilesPage = "../../docs/reference/profiles.md"
+
+// TestProfilesPage compares the generated part of the page with the profiles, and
+// leaves the part that `make profiles` writes.
+func TestProfilesPage(t *testing.T) {
+	have, err := os.ReadFile(profilesPage)
+	if err != nil && !(*update && os.IsNotExist(err)) {
+		t.Fatal(err)
+	}
+	want := formatProfiles(parseStartResults(string(have)))
+	if *update {
+		if err := os.WriteFile(profilesPage, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if want != string(have) {
+		t.Error("docs/reference/profiles.md differs from the profiles: run make generate")
+	}
+}
+
+// startResult is what starting a server showed.
+type startResult struct {
 	// Date is the day, such as 2026-11-23, Version the version of the package.
 	Date, Version string
 	// Tools is the number of tools that the server listed; zero means none.
@@ -22,9 +49,9 @@ type Result struct {
 	Remark string
 }
 
-// ParseResults returns the results that a page holds, by profile.
-func ParseResults(page string) map[string]Result {
-	results := map[string]Result{}
+// parseStartResults returns the results that a page holds, by profile.
+func parseStartResults(page string) map[string]startResult {
+	results := map[string]startResult{}
 	_, part, _ := strings.Cut(page, resultsTitle+"\n")
 	for line := range strings.Lines(part) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
@@ -34,7 +61,7 @@ func ParseResults(page string) map[string]Result {
 		for k := range cells {
 			cells[k] = strings.TrimSpace(cells[k])
 		}
-		r := Result{Date: cells[1], Version: cells[2], Proof: cells[5] == "yes", Remark: cells[6]}
+		r := startResult{Date: cells[1], Version: cells[2], Proof: cells[5] == "yes", Remark: cells[6]}
 		var errTools, errTime error
 		r.Tools, errTools = strconv.Atoi(cells[3])
 		r.Milliseconds, errTime = strconv.Atoi(cells[4])
@@ -48,8 +75,8 @@ func ParseResults(page string) map[string]Result {
 // resultsTitle begins the part of the page that make profiles writes.
 const resultsTitle = "## Started"
 
-// writeResults writes the table that ParseResults reads.
-func writeResults(b *strings.Builder, results map[string]Result) {
+// writeStartResults writes the table that parseStartResults reads.
+func writeStartResults(b *strings.Builder, results map[string]startResult) {
 	fmt.Fprint(b, "\n"+resultsTitle+`
 
 Written by `+"`make profiles`"+`, which declares each server from npm as import does, with placeholders for secrets, installs and pins it, lists its tools and makes the first call
@@ -63,16 +90,16 @@ that its profile names. A server that is not listed here was not started.
 		proof := "no"
 		if r.Proof {
 			proof = "yes"
-		} else if p := findProfile(func(p *Profile) bool { return p.Name == name }); p == nil || p.Proof == nil {
+		} else if !hasProof(name) {
 			proof = "none"
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %d | %d | %s | %s |\n", name, r.Date, r.Version, r.Tools, r.Milliseconds, proof, strings.ReplaceAll(r.Remark, "|", "/"))
 	}
 }
 
-// WritePage returns the reference page of all profiles, with the results of
+// formatProfiles returns the reference page of all profiles, with the results of
 // starting them at its end.
-func WritePage(results map[string]Result) string {
+func formatProfiles(results map[string]startResult) string {
 	var b strings.Builder
 	fmt.Fprint(&b, `# Known servers
 
@@ -83,17 +110,17 @@ No server from PyPI and no remote one was tried.
 | profile | named by | proposed | secrets | remarks |
 | --- | --- | --- | --- | --- |
 `)
-	for _, p := range All() {
-		fmt.Fprintf(&b, "| **%s** %s | %s | %s | %s | %s |\n", p.Name, p.Title, p.describeNames(), p.describeProposal(), p.describeSecrets(), p.describeRemarks())
+	for _, p := range profiles.All() {
+		fmt.Fprintf(&b, "| **%s** %s | %s | %s | %s | %s |\n", p.Name, p.Title, describeNames(p), describeProposal(p), describeSecrets(p), describeRemarks(p))
 	}
 	writeEffects(&b)
 	if len(results) > 0 {
-		writeResults(&b, results)
+		writeStartResults(&b, results)
 	}
 	return b.String()
 }
 
-func (p *Profile) describeNames() string {
+func describeNames(p *profiles.Profile) string {
 	var parts []string
 	for _, kind := range []struct {
 		title string
@@ -106,7 +133,7 @@ func (p *Profile) describeNames() string {
 	return strings.Join(parts, "<br>")
 }
 
-func (p *Profile) describeProposal() string {
+func describeProposal(p *profiles.Profile) string {
 	var parts []string
 	if p.Refused != "" {
 		return "nothing"
@@ -123,10 +150,10 @@ func (p *Profile) describeProposal() string {
 	if c := p.Capabilities.Process; c != nil {
 		parts = append(parts, "programs `"+strings.Join(c.AllowedBinaries, "`, `")+"`")
 	}
-	if p.Arguments.Paths == Write {
+	if p.Arguments.Paths == profiles.Write {
 		parts = append(parts, "writes what its arguments name")
 	}
-	if p.keepsState() {
+	if keepsState(p) {
 		parts = append(parts, "a folder for its state")
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
@@ -144,7 +171,7 @@ func (p *Profile) describeProposal() string {
 }
 
 // keepsState reports whether the server gets a folder of its own.
-func (p *Profile) keepsState() bool {
+func keepsState(p *profiles.Profile) bool {
 	for _, v := range p.Env {
 		if v.State != "" {
 			return true
@@ -153,7 +180,7 @@ func (p *Profile) keepsState() bool {
 	return p.Capabilities.FSReach != nil
 }
 
-func (p *Profile) describeSecrets() string {
+func describeSecrets(p *profiles.Profile) string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(p.Env)) {
 		if p.Env[name].Secret {
@@ -166,15 +193,50 @@ func (p *Profile) describeSecrets() string {
 	return strings.Join(names, "<br>")
 }
 
-func (p *Profile) describeRemarks() string {
+func describeRemarks(p *profiles.Profile) string {
 	parts := slices.Clone(p.Remarks)
 	if p.Refused != "" {
 		parts = append(parts, p.Refused)
 	}
 	if p.Remote != nil {
 		parts = append(parts, p.Remote.Remarks...)
-		login := map[Login]string{LoginNone: "wants no login", LoginOAuth: "wants a login", LoginToken: "takes a token"}
+		login := map[profiles.Login]string{profiles.LoginNone: "wants no login", profiles.LoginOAuth: "wants a login", profiles.LoginToken: "takes a token"}
 		parts = append(parts, fmt.Sprintf("remote, not tried: `%s` %s", p.Remote.URL, login[p.Remote.Login]))
 	}
 	return strings.Join(parts, "<br>")
+}
+
+// hasProof reports whether a profile names a call that shows that its server works.
+func hasProof(name string) bool {
+	return slices.ContainsFunc(profiles.All(), func(p *profiles.Profile) bool { return p.Name == name && p.Proof != nil })
+}
+
+// writeEffects writes what the tools of known servers do, as the page shows it.
+func writeEffects(b *strings.Builder) {
+	fmt.Fprint(b, `
+## What their tools do
+
+Import writes this as `+"`effects`"+` into the declaration, where you change what you see otherwise; see [what a tool does](../guides/arguments.md#what-a-tool-does). It was read of the tools that the
+package lists, and is of no other package. A tool that is not here counts by what it may touch. An argument in brackets says where something goes.
+
+| profile | does | tools |
+| --- | --- | --- |
+`)
+	for _, p := range profiles.All() {
+		tools := map[string][]string{}
+		for _, name := range slices.Sorted(maps.Keys(p.Effects)) {
+			does := make([]string, len(p.Effects[name].Does))
+			for i, e := range p.Effects[name].Does {
+				does[i] = string(e)
+			}
+			what := strings.Join(does, ", ")
+			if to := slices.Sorted(maps.Keys(p.Effects[name].Destinations)); len(to) > 0 {
+				name += " (" + strings.Join(to, ", ") + ")"
+			}
+			tools[what] = append(tools[what], "`"+name+"`")
+		}
+		for _, what := range slices.Sorted(maps.Keys(tools)) {
+			fmt.Fprintf(b, "| %s | %s | %s |\n", p.Name, what, strings.Join(tools[what], ", "))
+		}
+	}
 }
