@@ -63,13 +63,7 @@ func (rt *Runtime) TrimCommands(s string) string {
 func (rt *Runtime) folderPrefix() string { return "cd " + text.ShellWord(rt.Env.Dir) + " && " }
 
 // configFlags names the files of the configuration.
-func (rt *Runtime) configFlags() string {
-	var b strings.Builder
-	for _, file := range rt.ConfigFiles {
-		b.WriteString(" --config " + text.ShellWord(file))
-	}
-	return b.String()
-}
+func (rt *Runtime) configFlags() string { return text.RepeatFlag("config", rt.ConfigFiles) }
 
 // grantCommand returns the command that lets a tool under a role touch an item of a
 // capability; empty where there is none.

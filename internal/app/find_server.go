@@ -99,10 +99,7 @@ func askWhichServer(dir string, list []serverlist.Entry) string {
 			fmt.Fprintf(&b, "\n  cd %s", text.ShellWord(e.Dir))
 			continue
 		}
-		b.WriteString("\n ")
-		for _, file := range e.Config {
-			b.WriteString(" --config " + text.ShellWord(file))
-		}
+		b.WriteString("\n " + text.RepeatFlag("config", e.Config))
 	}
 	return b.String()
 }

@@ -92,10 +92,7 @@ func confirmPlan(env *environment, f *flags, plan *granting.Plan, r *granting.Re
 	case yes:
 		return true, nil
 	case !env.canAsk(f):
-		command := r.Command(r.Target)
-		for _, path := range f.config {
-			command += " --config " + text.ShellWord(path)
-		}
+		command := r.Command(r.Target) + text.RepeatFlag("config", f.config)
 		return false, usageError(fmt.Errorf("nothing was changed: there is no terminal to ask at. To make this change: %s --yes", command))
 	case !env.ask("write this?"):
 		return false, &exitError{code: exitFailed, err: errors.New("nothing was changed")}

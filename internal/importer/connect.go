@@ -71,10 +71,7 @@ func (c *Connection) Write() error {
 		c.env.printLine("not looked at: %s", text.OneLine(err.Error()))
 	}
 	if len(outside) > 0 {
-		command := "sallyport import " + c.client.Name
-		for _, file := range c.env.ConfigFlags {
-			command += " --config " + text.ShellWord(file)
-		}
+		command := "sallyport import " + c.client.Name + text.RepeatFlag("config", c.env.ConfigFlags)
 		c.env.printLine("%s starts them by itself, and their calls are neither decided nor recorded. To bring them in: %s", c.client.Title, command)
 	}
 	return nil

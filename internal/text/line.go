@@ -34,6 +34,16 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// RepeatFlag returns a flag of a command line once for each value, each with a blank
+// before it.
+func RepeatFlag(flag string, values []string) string {
+	var b strings.Builder
+	for _, value := range values {
+		b.WriteString(" --" + flag + " " + ShellWord(value))
+	}
+	return b.String()
+}
+
 // AddCallID returns the text of a failed call for its reader, a model or a user:
 // the text as it is, and below it the id with which the operator finds the call.
 func AddCallID(failure, id string) string {

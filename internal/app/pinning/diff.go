@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/lock"
@@ -126,12 +125,9 @@ func (d *LockDiff) DigestOf(s lock.Scope) string {
 
 // acceptCommand returns the command that accepts a part as it was shown.
 func acceptCommand(paths []string, s lock.Scope, digest string) string {
-	words := []string{"sallyport", "lock", "accept"}
-	for _, path := range paths {
-		words = append(words, "--config", text.ShellWord(path))
-	}
+	command := "sallyport lock accept" + text.RepeatFlag("config", paths)
 	if s.Server != "" {
-		words = append(words, text.ShellWord(s.String()))
+		command += " " + text.ShellWord(s.String())
 	}
-	return strings.Join(append(words, "--expect", digest), " ")
+	return command + " --expect " + digest
 }
