@@ -2,7 +2,6 @@ package registry
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/group"
@@ -44,13 +43,10 @@ const maxObserved = 1 << 10
 // It repeats the command of an MCP server, which the operator wrote, and no other: those
 // are made of what callers send.
 func (c *call) observeCommand() string {
-	var words []string
+	program := ""
 	if c.entry.tool.Server() != "" {
-		for _, word := range c.binder.Command() {
-			words = append(words, text.ShellWord(word))
-		}
+		program = text.ShellLine(c.binder.Command())
 	}
-	program := strings.Join(words, " ")
 	if program == "" || len(program) > maxObserved || program != text.PrintableLine(program) {
 		program = "COMMAND"
 	}

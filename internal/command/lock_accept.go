@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -127,11 +126,7 @@ func approveCommand() *cobra.Command {
 		Use: "approve", Hidden: true, DisableFlagParsing: true,
 		Short: "Renamed to lock accept",
 		RunE: func(_ *cobra.Command, args []string) error {
-			words := []string{"sallyport lock accept"}
-			for _, arg := range args {
-				words = append(words, text.ShellWord(arg))
-			}
-			return usageError(fmt.Errorf("approve is now lock accept: %s", strings.Join(words, " ")))
+			return usageError(fmt.Errorf("approve is now lock accept: %s", text.ShellLine(append([]string{"sallyport", "lock", "accept"}, args...))))
 		},
 	}
 }

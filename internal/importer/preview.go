@@ -77,10 +77,7 @@ func (i *clientImport) writeCommand(last string) string {
 		last = "--write"
 		words = append(words, "--observe")
 	}
-	for k := range words {
-		words[k] = text.ShellWord(words[k])
-	}
-	return strings.Join(append(words, last), " ")
+	return text.ShellLine(append(words, last))
 }
 
 // printOtherFolders names the servers that the files declare for other folders.

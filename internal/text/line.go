@@ -34,6 +34,15 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// ShellLine returns words as a command line, as a shell reads them.
+func ShellLine(words []string) string {
+	quoted := make([]string, len(words))
+	for i := range words {
+		quoted[i] = ShellWord(words[i])
+	}
+	return strings.Join(quoted, " ")
+}
+
 // RepeatFlag returns a flag of a command line once for each value, each with a blank
 // before it.
 func RepeatFlag(flag string, values []string) string {

@@ -55,17 +55,14 @@ type grantItem struct {
 }
 
 // joinFlags returns the flags of a command for the items of a request.
-func (r *Request) joinFlags() string {
-	var words []string
+func (r *Request) joinFlags() (flags string) {
 	for _, list := range []struct {
 		kind  kind
 		items []string
 	}{{kindRead, r.Read}, {kindWrite, r.Write}, {kindHost, r.Hosts}, {kindPrivate, r.Private}, {kindSecret, r.Secrets}, {kindBinary, r.Binaries}} {
-		for _, item := range list.items {
-			words = append(words, "--"+string(list.kind), text.ShellWord(item))
-		}
+		flags += text.RepeatFlag(string(list.kind), list.items)
 	}
-	return strings.Join(words, " ")
+	return flags
 }
 
 // Command returns the command line of the request for another target.
@@ -74,7 +71,7 @@ func (r *Request) Command(target string) string {
 	if r.Revoke {
 		verb = "revoke"
 	}
-	return "sallyport " + verb + " " + text.ShellWord(target) + " " + r.joinFlags()
+	return "sallyport " + verb + " " + text.ShellWord(target) + r.joinFlags()
 }
 
 // parseItems reads what a request names.

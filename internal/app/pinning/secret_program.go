@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
@@ -92,11 +91,7 @@ func (d *ProgramDiff) AcceptAs(ctx context.Context, rt *app.Runtime, expect stri
 // Describe returns what would run, in lines for a person.
 func (d *ProgramDiff) Describe() (lines []string) {
 	for _, l := range d.Launches {
-		var words []string
-		for _, w := range l.Command {
-			words = append(words, text.ShellWord(w))
-		}
-		lines = append(lines, "runs   "+text.PrintableLine(strings.Join(words, " ")))
+		lines = append(lines, "runs   "+text.PrintableLine(text.ShellLine(l.Command)))
 		for _, b := range append([]lock.Binary{*l.Binary}, l.Programs...) {
 			lines = append(lines, "file   "+text.PrintableLine(b.Path)+" "+b.SHA256)
 		}
