@@ -233,3 +233,15 @@ func TestPathBehaviour(t *testing.T) {
 		})
 	}
 }
+
+func TestFollowNamesTakesTheLongestName(t *testing.T) {
+	names := map[string]string{"/home/ann/w": "/srv/w", "/home/ann/w/deep": "/mnt/deep"}
+	for path, want := range map[string]string{
+		"/home/ann/w": "/srv/w", "/home/ann/w/a": "/srv/w/a", "/home/ann/w/deep/a": "/mnt/deep/a",
+		"/home/ann/wide": "/home/ann/wide", "/srv/w": "/srv/w",
+	} {
+		if got := FollowNames(names, path); got != want {
+			t.Errorf("FollowNames(%s) = %s, want %s", path, got, want)
+		}
+	}
+}

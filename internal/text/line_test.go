@@ -35,3 +35,42 @@ func TestAddCallID(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandLinesCanBePasted quotes every word, and none of an empty list.
+func TestCommandLinesCanBePasted(t *testing.T) {
+	for got, want := range map[string]string{
+		text.ShellLine([]string{"sh", "-c", "a b"}):          "sh -c 'a b'",
+		text.ShellLine(nil):                                  "",
+		text.RepeatFlag("config", []string{"a.yaml", "b c"}): " --config a.yaml --config 'b c'",
+		text.RepeatFlag("config", nil):                       "",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestSmallTexts holds the functions that finish a sentence or a line.
+func TestSmallTexts(t *testing.T) {
+	for _, tt := range []struct{ got, want string }{
+		{text.CutLineEnd("a\n"), "a"},
+		{text.CutLineEnd("a\r\n"), "a"},
+		{text.CutLineEnd("a\n\n"), "a\n"},
+		{text.CutLineEnd("a\r"), "a\r"},
+		{text.ReasonSuffix(""), ""},
+		{text.ReasonSuffix("too late"), ": too late"},
+		{text.CountOf(1, "file"), "1 file"},
+		{text.CountOf(0, "file"), "0 files"},
+		{text.CountForms(2, "match", "matches"), "2 matches"},
+		{text.JoinLines([]int{1, 2}, func(n int) string { return text.CountOf(n, "file") }), "1 file\n2 files"},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("got %q, want %q", tt.got, tt.want)
+		}
+	}
+	for s, want := range map[string]bool{"": true, "a~": true, "a\u0080": false, "a\xff": false} {
+		if text.IsASCII(s) != want {
+			t.Errorf("IsASCII(%q) = %v, want %v", s, !want, want)
+		}
+	}
+}
