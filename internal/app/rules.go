@@ -60,6 +60,37 @@ func (rt *Runtime) RevokeRules(ctx context.Context) (ids []string, err error) {
 	return ids, errors.Join(err, rt.RecordDone(ctx, ChangeEvent(audit.ActionDeny, "all rules", said), ""))
 }
 
+// RevokeSelected ends the rule, the exception or the members that an id selects, as
+// [approvals.SelectID] does, and returns the whole id.
+func (rt *Runtime) RevokeSelected(ctx context.Context, id string) (ids []string, err error) {
+	list, err := rt.Rules.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	always, err := rt.ListAlways(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		ids = append(ids, list[i].ID)
+	}
+	for i := range always {
+		if id := always[i].Approval(); !slices.Contains(ids, id) {
+			ids = append(ids, id) // one held call may give several members
+		}
+	}
+	i, err := approvals.SelectID(ids, id, "rule", "rules")
+	if err != nil {
+		return nil, err
+	}
+	if i < len(list) {
+		_, err = rt.RevokeRule(ctx, ids[i])
+	} else {
+		err = rt.RevokeAlways(ctx, ids[i])
+	}
+	return ids[i : i+1], err
+}
+
 // ruleEvent returns the event for a rule that was given or revoked.
 func ruleEvent(action audit.Action, r *approvals.Rule, by, reason string) *audit.Event {
 	detail := fmt.Sprintf("%s of %s for session %+q, %s, %d calls in %s", r.Tool, r.Principal, r.Session, r.Describe(), r.Runs, approvals.RuleLife)

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -14,11 +13,6 @@ import (
 	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/report"
 )
-
-// shortestID is the number of characters of an id that the user must give.
-// They hold the time to a quarter of a second, so that a short id cannot
-// come to mean a later call.
-const shortestID = 8
 
 func approvalsCommand(env *environment, f *flags) *cobra.Command {
 	cmd := &cobra.Command{
@@ -57,8 +51,8 @@ arguments, what is new about each, and what a yes would allow. It hides secrets,
 					return err
 				}
 				if len(args) > 0 {
-					if list, err = selectApprovals(list, args); err != nil {
-						return err
+					if list, err = approvals.Select(list, args); err != nil {
+						return failUnselected(err)
 					}
 				}
 				if len(args) == 0 {
@@ -126,8 +120,11 @@ that it can be held again. Several ids are answered at once.`
 				if rule.session {
 					return rule.giveRule(cmd.Context(), env, f, rt, args[0], as, reason)
 				}
-				decided, err := decideApprovals(cmd.Context(), rt, args, as, approve, reason)
-				return errors.Join(report.PrintDecided(env.newPrinter(f), decided, done, len(args) > 1), err)
+				decided, undecided, err := rt.DecideApprovals(cmd.Context(), args, as, approve, reason)
+				if undecided != nil {
+					err = &exitError{code: exitFailed, err: undecided}
+				}
+				return errors.Join(report.PrintDecided(env.newPrinter(f), decided, done, len(args) > 1), failUnselected(err))
 			})
 		},
 	}
@@ -140,86 +137,11 @@ that it can be held again. Several ids are answered at once.`
 	return cmd
 }
 
-// decideApprovals decides about the held calls that ids select, and returns those that are
-// decided now. Nothing is decided when an id selects none; of one that cannot be decided
-// any more, the error says so.
-func decideApprovals(ctx context.Context, rt *app.Runtime, ids []string, by string, approve bool, reason string) (decided []sallyport.Approval, err error) {
-	list, err := rt.Approvals.List(ctx, true)
-	if err == nil {
-		list, err = selectApprovals(list, ids)
+// failUnselected fails a command whose id selects nothing, or several things. Other errors
+// stay as they are.
+func failUnselected(err error) error {
+	if _, ok := errors.AsType[*approvals.NotSelected](err); ok {
+		return &exitError{code: exitFailed, err: err}
 	}
-	if err != nil {
-		return nil, err
-	}
-	var faults []error
-	for i := range list {
-		err := rt.RecordDecision(ctx, &list[i], by, approve, reason)
-		if err == nil {
-			list[i], err = rt.Approvals.Get(ctx, list[i].ID)
-		}
-		if err != nil {
-			faults = append(faults, err)
-			continue
-		}
-		decided = append(decided, list[i])
-	}
-	if len(faults) > 0 {
-		return decided, &exitError{code: exitFailed, err: errors.Join(faults...)}
-	}
-	return decided, nil
-}
-
-// findApproval returns the one held call that an id selects.
-func findApproval(ctx context.Context, rt *app.Runtime, id string) (a sallyport.Approval, err error) {
-	list, err := rt.Approvals.List(ctx, true)
-	if err != nil {
-		return a, err
-	}
-	found, err := selectApprovals(list, []string{id})
-	if err != nil {
-		return a, err
-	}
-	return found[0], nil
-}
-
-// selectApprovals returns the held calls with these ids.
-func selectApprovals(list []sallyport.Approval, ids []string) ([]sallyport.Approval, error) {
-	known := make([]string, len(list))
-	for i := range list {
-		known[i] = list[i].ID
-	}
-	var out []sallyport.Approval
-	for _, id := range ids {
-		i, err := selectID(known, id, "held call", "ls")
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, list[i])
-	}
-	return out, nil
-}
-
-// selectID returns the place of the one id that is complete or that has a unique
-// beginning. The command is the one that lists the things.
-func selectID(known []string, id, thing, command string) (int, error) {
-	if len(id) < shortestID {
-		return 0, fmt.Errorf("%q: expected an id, or at least %d characters of one", id, shortestID)
-	}
-	var found []int
-	for i := range known {
-		if known[i] == id {
-			return i, nil
-		}
-		if strings.HasPrefix(known[i], id) {
-			found = append(found, i)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return 0, &exitError{code: exitFailed, err: fmt.Errorf("no %s has the id %q: 'sallyport approvals %s' lists them", thing, id, command)}
-	case 1:
-		return found[0], nil
-	default:
-		return 0, &exitError{code: exitFailed, err: fmt.Errorf("%d %ss have ids that begin with %q: give a longer part of the id", len(found), thing, id)}
-	}
+	return err
 }

@@ -44,9 +44,9 @@ func (r *alwaysRequest) check(cmd *cobra.Command) error {
 
 // give shows what a yes for always would give and gives it after a yes.
 func (r *alwaysRequest) give(ctx context.Context, env *environment, f *flags, rt *app.Runtime, id, by, reason string) error {
-	a, err := findApproval(ctx, rt, id)
+	a, err := rt.FindApproval(ctx, id)
 	if err != nil {
-		return err
+		return failUnselected(err)
 	}
 	always, p := rt.ProposeAlways(&a), env.newPrinter(f)
 	if r.span > 0 && always.Exception == nil {

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -54,9 +53,13 @@ takes them off.`,
 				return errors.New("expected the id of a rule, or --all")
 			}
 			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
-				ids, err := revokeRules(cmd.Context(), rt, args)
+				revoke := rt.RevokeRules
+				if !all {
+					revoke = func(ctx context.Context) ([]string, error) { return rt.RevokeSelected(ctx, args[0]) }
+				}
+				ids, err := revoke(cmd.Context())
 				if err != nil {
-					return err
+					return failUnselected(err)
 				}
 				return env.newPrinter(f).PrintAnswer(map[string]any{"revoked": ids}, "revoked: %s", strings.Join(ids, ", "))
 			})
@@ -64,37 +67,4 @@ takes them off.`,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "end all rules and exceptions, also those that cannot be read")
 	return cmd
-}
-
-// revokeRules ends what an id selects, without an id all rules and exceptions.
-func revokeRules(ctx context.Context, rt *app.Runtime, args []string) (ids []string, err error) {
-	if len(args) == 0 {
-		return rt.RevokeRules(ctx)
-	}
-	list, err := rt.Rules.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	always, err := rt.ListAlways(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range list {
-		ids = append(ids, list[i].ID)
-	}
-	for i := range always {
-		if id := always[i].Approval(); !slices.Contains(ids, id) {
-			ids = append(ids, id) // one held call may give several members
-		}
-	}
-	i, err := selectID(ids, args[0], "rule", "rules")
-	if err != nil {
-		return nil, err
-	}
-	if i < len(list) {
-		_, err = rt.RevokeRule(ctx, ids[i])
-	} else {
-		err = rt.RevokeAlways(ctx, ids[i])
-	}
-	return ids[i : i+1], err
 }

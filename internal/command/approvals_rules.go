@@ -46,9 +46,9 @@ func (r *ruleRequest) check(cmd *cobra.Command) error {
 
 // giveRule shows the rule for the session of a held call and gives it after a yes.
 func (r *ruleRequest) giveRule(ctx context.Context, env *environment, f *flags, rt *app.Runtime, id, by, reason string) error {
-	a, err := findApproval(ctx, rt, id)
+	a, err := rt.FindApproval(ctx, id)
 	if err != nil {
-		return err
+		return failUnselected(err)
 	}
 	rule, err := approvals.ProposeRule(&a, r.args)
 	if err != nil {

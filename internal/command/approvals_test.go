@@ -12,9 +12,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
-	"github.com/sallyport/sallyport/internal/report"
 )
 
 // lines is a writer that sends each match of a pattern in its text to a
@@ -123,33 +121,5 @@ func TestAnInterruptedWaitKeepsTheRequest(t *testing.T) {
 	}
 	if got := runCommand(t.Context(), args, again); got != exitDone {
 		t.Errorf("the repeat = %d, want %d", got, exitDone)
-	}
-}
-
-func TestLegible(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"plain / äé 中":       "plain / äé 中",
-		"a\x1b[31m\r\nb":     `a\u{1b}[31m\u{d} b`,
-		"a\u202eb\u200b":     `a\u{202e}b\u{200b}`,
-		"bad \xff":           `bad \u{fffd}`,
-		"tab\t\u00a0\u2028x": `tab\u{9}\u{a0}\u{2028}x`,
-	} {
-		if got := report.EscapeControls(in); got != want {
-			t.Errorf("legible(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
-func TestChosenNeedsOneCall(t *testing.T) {
-	t.Parallel()
-	list := []sallyport.Approval{{ID: "06gzxm32y72h1111"}, {ID: "06gzxm32y72h2222"}, {ID: "06gzxm32y72h22223"}}
-	for id, want := range map[string]string{
-		"06gzxm32y72h1": "06gzxm32y72h1111", "06gzxm32y72h2222": "06gzxm32y72h2222", "06gzxm32y72h": "", "06gzxm3": "", "": "", "07gzxm32y72h": "",
-	} {
-		got, err := selectApprovals(list, []string{id})
-		if (err == nil) != (want != "") || err == nil && got[0].ID != want {
-			t.Errorf("chosen(%q) = %v, %v, want %q", id, got, err, want)
-		}
 	}
 }
