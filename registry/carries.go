@@ -141,11 +141,7 @@ func (s *carrySearch) visitText(pointer, path, text string) {
 	if action == ceiling.Allow || s.ruledOnly && action == "" {
 		return
 	}
-	find := s.reading.Find
-	if s.placesOnly {
-		find = s.reading.FindPlace
-	}
-	if match, ok := find(kind, text, s.held); ok {
+	if match, ok := s.reading.Find(kind, text, s.held); ok {
 		x := &carried{pointer: pointer, match: match, unknown: s.reading.Flooded(), key: key}
 		if !s.ruledOnly || action == ceiling.Refuse {
 			s.found = x

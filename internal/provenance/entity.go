@@ -12,9 +12,8 @@ import (
 // An entity is a piece of a text that names a place: an address, a URL, a host, an
 // account or a number.
 type entity struct {
-	kind  sallyport.ValueKind
-	text  string
-	ofURL bool // the host of a URL
+	kind sallyport.ValueKind
+	text string
 }
 
 // visitEntities calls visit for the entities of a text until it returns false. It
@@ -181,7 +180,7 @@ func visitURL(url string, visit func(entity) bool) bool {
 		host = host[:i]
 	}
 	host = hostOf(host[strings.LastIndexByte(host, '@')+1:])
-	return visit(entity{kind: effect.URL, text: url}) && visit(entity{kind: effect.Host, text: host, ofURL: true})
+	return visit(entity{kind: effect.URL, text: url}) && visit(entity{kind: effect.Host, text: host})
 }
 
 // hostOf drops what stands behind a host: a port, or what was asked there.

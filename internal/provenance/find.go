@@ -26,21 +26,12 @@ type Held func(kind sallyport.ValueKind, exact string) bool
 // Find returns what of a value came out of the memory and is not held. Kind is that of
 // a value that says where something goes; empty for any other value.
 func (m *Memory) Find(kind sallyport.ValueKind, value string, held Held) (Match, bool) {
-	return m.find(&search{Memory: m, held: held}, kind, value)
-}
-
-// FindPlace is [Memory.Find] for a value that says where a call reads: another page of a
-// host that was named is another place.
-func (m *Memory) FindPlace(kind sallyport.ValueKind, value string, held Held) (Match, bool) {
-	return m.find(&search{Memory: m, held: held, pages: true}, kind, value)
-}
-
-func (m *Memory) find(s *search, kind sallyport.ValueKind, value string) (Match, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if !m.flooded && m.index.text.Len() == 0 && len(m.past) == 0 {
 		return Match{}, false
 	}
+	s := search{Memory: m, held: held}
 	found := s.findIn(kind, value, maxDecoded)
 	return s.match, found
 }
@@ -53,8 +44,7 @@ const maxAsked = 1 << 14
 type search struct {
 	*Memory
 	held  Held
-	pages bool // see FindPlace
-	asked int  // how often held was asked
+	asked int // how often held was asked
 	match Match
 	// note is told of each piece that the memory has, instead of taking the first that is
 	// not held: see [Tracer]. It returns false when it wants no more.
@@ -107,8 +97,6 @@ func (s *search) findPlain(kind sallyport.ValueKind, value string) bool {
 func (s *search) isForeignEntity(e entity) bool {
 	form := Canonical(e.kind, e.text)
 	switch {
-	case s.pages && e.ofURL:
-		return false
 	case s.isForeign(e.kind, form, e.text):
 		return true
 	case e.kind == effect.Mail:

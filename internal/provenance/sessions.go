@@ -281,19 +281,6 @@ func (r *Reading) Find(kind sallyport.ValueKind, value string, held Held) (Match
 	return flooded.Find(kind, value, held)
 }
 
-// FindPlace is [Memory.FindPlace] in all that was read.
-func (r *Reading) FindPlace(kind sallyport.ValueKind, value string, held Held) (Match, bool) {
-	for _, m := range r.memories {
-		if match, ok := m.FindPlace(kind, value, held); ok {
-			return match, true
-		}
-	}
-	if !r.Unknown {
-		return Match{}, false
-	}
-	return flooded.FindPlace(kind, value, held)
-}
-
 // Flooded reports whether the reading lacks something that was read.
 func (r *Reading) Flooded() bool {
 	if r.Unknown {

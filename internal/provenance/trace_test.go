@@ -56,17 +56,13 @@ func TestWhatIsRecalledIsFoundAlike(t *testing.T) {
 			t.Skip("more than a record names")
 		}
 		past := provenance.Recall(trace)
-		for name, find := range map[string][2]func(sallyport.ValueKind, string, provenance.Held) (provenance.Match, bool){
-			"Find": {r.Find, past.Find}, "FindPlace": {r.FindPlace, past.FindPlace},
-		} {
-			want, found := find[0](kind, value, held)
-			got, again := find[1](kind, value, held)
-			if found != again || want.Piece != got.Piece {
-				t.Fatalf("%s(%q, %q) = %+v, %v; recalled %+v, %v", name, kind, value, want, found, got, again)
-			}
-			if found && len(trace.Pieces) == 0 && !trace.Unknown {
-				t.Fatalf("%s(%q, %q) = %+v of which the trace says nothing", name, kind, value, want)
-			}
+		want, found := r.Find(kind, value, held)
+		got, again := past.Find(kind, value, held)
+		if found != again || want.Piece != got.Piece {
+			t.Fatalf("Find(%q, %q) = %+v, %v; recalled %+v, %v", kind, value, want, found, got, again)
+		}
+		if found && len(trace.Pieces) == 0 && !trace.Unknown {
+			t.Fatalf("Find(%q, %q) = %+v of which the trace says nothing", kind, value, want)
 		}
 	})
 }
