@@ -46,17 +46,25 @@ func appendCarried(b []byte, f *facts.Carried) []byte {
 		return b
 	}
 	b = append(appendKey(b, "carried"), '{')
-	if len(f.Pieces) > 0 {
-		b = append(appendKey(b, "pieces"), '[')
-		for i, p := range f.Pieces {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = rawjson.AppendPlainText(b, p)
-		}
-		b = append(b, ']')
-	}
+	b = appendDigests(b, "pieces", f.Pieces)
 	b = appendTrue(b, "more", f.More)
 	b = appendTrue(b, "unknown", f.Unknown)
-	return append(appendTextUnlessEmpty(b, "kinds", f.Kinds), '}')
+	b = appendTextUnlessEmpty(b, "kinds", f.Kinds)
+	b = appendDigests(b, "copied", f.Copied)
+	return append(appendTrue(b, "wordless", f.Wordless), '}')
+}
+
+// appendDigests appends a list of digests as a member; nothing when it is empty.
+func appendDigests(b []byte, key string, list []string) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	b = append(appendKey(b, key), '[')
+	for i, digest := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = rawjson.AppendPlainText(b, digest)
+	}
+	return append(b, ']')
 }

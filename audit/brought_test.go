@@ -45,7 +45,7 @@ func TestARecordSaysWhatItsCallBrings(t *testing.T) {
 			Grant: &sallyport.Grant{Secrets: []string{fake}},
 		}
 		if c.kind == audit.KindOutcome {
-			e.Carried = &facts.Carried{Pieces: []string{"0123456789abcdef", facts.ShortDigest("a")}, More: true, Unknown: true, Kinds: facts.ShortDigest("b")}
+			e.Carried = &facts.Carried{Pieces: []string{"0123456789abcdef", facts.ShortDigest("a")}, More: true, Unknown: true, Kinds: facts.ShortDigest("b"), Copied: []string{facts.ShortDigest("c")}, Wordless: true}
 		}
 		if c.brings != nil {
 			c.brings.Session = facts.Digest(c.session)

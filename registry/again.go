@@ -23,7 +23,10 @@ func (r *Registry) DecideAgain(ctx context.Context, caller *sallyport.Caller, pa
 	if !c.decodeArgs() || c.doc.Digest() != past.Digest {
 		return replay.Verdict{Unknown: "its arguments are not recorded whole, or held a secret"}
 	}
-	if v := c.decideSteps(ctx, past); v.Outcome != "" || v.Unknown != "" {
+	switch v := c.decideSteps(ctx, past); {
+	case c.unsure:
+		return replay.Verdict{Unknown: replay.UnknownCarried}
+	case v.Outcome != "" || v.Unknown != "":
 		return v
 	}
 	for i := range c.amounts {

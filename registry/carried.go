@@ -38,6 +38,29 @@ func (c *call) traceCarried(known []sallyport.FactMark) {
 	}
 	c.carried = tracer.Carried()
 	c.carried.Kinds = c.kindsDigest(v.undeclared)
+	if c.mayBeCopied() {
+		c.traceCopied(v.all)
+	}
+}
+
+// traceCopied finds out what of the arguments other sessions had read.
+func (c *call) traceCopied(values []provenance.Value) {
+	others := c.r.conversations.Reads.Others(c.caller.Principal.Name, c.caller.Session, c.task.After)
+	tracer := provenance.NewTracer(&others)
+	tracer.Add(values...)
+	of := tracer.Carried()
+	c.carried.Copied, c.carried.Wordless, c.carried.More = of.Pieces, of.Unknown, c.carried.More || of.More
+}
+
+// noteCopied is traceCopied for a call that may be refused before it is known what it
+// carries: the record says that there may be more.
+func (c *call) noteCopied() {
+	if c.carried == nil && len(c.doc.JSON) <= recordArgs {
+		v := argumentValues{call: c, kinds: c.destinations()}
+		v.visit("", c.doc.Value)
+		c.carried = &facts.Carried{More: true, Kinds: c.kindsDigest(v.undeclared)}
+		c.traceCopied(v.all)
+	}
 }
 
 // argumentValues gathers the values of the arguments of a call, in any order.

@@ -12,6 +12,8 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/conversation"
+	"github.com/sallyport/sallyport/internal/facts"
+	"github.com/sallyport/sallyport/internal/provenance"
 	"github.com/sallyport/sallyport/internal/task"
 )
 
@@ -96,12 +98,30 @@ func (c *call) saidByPerson(kind sallyport.ValueKind, exact string) bool {
 	if !c.words.Hold(kind, exact) {
 		return false
 	}
-	if c.task == nil || c.task.After == "" {
+	if !c.mayBeCopied() {
 		return true
 	}
-	others := c.r.conversations.Reads.Others(c.caller.Principal.Name, c.caller.Session, c.task.After)
+	others := c.otherReads()
 	_, copied := others.Find(kind, exact, nil)
 	return !copied
+}
+
+// mayBeCopied reports whether the words of the person came after another session of the
+// principal had read something untrusted.
+func (c *call) mayBeCopied() bool { return c.task != nil && c.task.After != "" && c.task.Words != "" }
+
+// otherReads returns what other sessions of the principal read. A past call has that from
+// its record: where that does not say it, its verdict is not known.
+func (c *call) otherReads() provenance.Reading {
+	if c.past == nil {
+		c.noteCopied()
+		return c.r.conversations.Reads.Others(c.caller.Principal.Name, c.caller.Session, c.task.After)
+	}
+	if c.past.Carried == nil {
+		c.unsure = true
+		return provenance.Recall(nil)
+	}
+	return provenance.Recall(&facts.Carried{Pieces: c.past.Carried.Copied, Unknown: c.past.Carried.Wordless})
 }
 
 // taskPrefix begins the keys of a task's ceilings, which are not the role's.

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/conversation"
+	"github.com/sallyport/sallyport/internal/replay"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -112,6 +115,32 @@ func TestWordsOfANewSessionMayBeCopied(t *testing.T) {
 				t.Errorf("%s: %s, which another session had read by then: %q, want it refused", session, args, code)
 			}
 		}
+	}
+	// The record says enough to decide it again.
+	spoken, err := conversation.New(nil).Narrow(t.Context(), "after", "call", *words, func() (bool, string, error) { return true, "look", nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := 0
+	for i := range l.recorder.events {
+		e := &l.recorder.events[i]
+		if e.Kind != audit.KindOutcome || e.Tool != "send" || e.Session != "after" {
+			continue
+		}
+		again++
+		want, _ := replay.ReadOutcome(e)
+		past := replay.Call{Tool: "send", Args: json.RawMessage(e.Args), Digest: e.ArgsDigest, Read: marksOf(sallyport.Facts{Untrusted: true}), Carried: e.Carried, Task: spoken}
+		if v := l.DecideAgain(t.Context(), l.caller(), &past); v.Outcome != want.Outcome {
+			t.Errorf("DecideAgain(%s) = %+v, want %s", e.Args, v, want.Outcome)
+		}
+		if past.Carried = nil; strings.Contains(string(e.Args), theirs) {
+			if v := l.DecideAgain(t.Context(), l.caller(), &past); v.Unknown != replay.UnknownCarried {
+				t.Errorf("DecideAgain(%s), without what it carried = %+v, want unknown", e.Args, v)
+			}
+		}
+	}
+	if again != 3 {
+		t.Errorf("%d calls are recorded, want 3", again)
 	}
 	// What the session itself reads later is still the person's own.
 	if code := in("after", "look", `{}`, nil); code != "" {

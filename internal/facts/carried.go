@@ -15,16 +15,23 @@ type Carried struct {
 	// Kinds is the digest of what the tool said of its arguments that name places;
 	// empty when it said nothing.
 	Kinds string `json:"kinds,omitempty"`
+	// Copied are those of the pieces that the words of the person may be copied from: what
+	// other sessions had read.
+	Copied []string `json:"copied,omitempty"`
+	// Wordless says that all of the words may be copied.
+	Wordless bool `json:"wordless,omitempty"`
 }
 
 // IsBounded reports whether c has the form in which a record may hold it.
 func (c *Carried) IsBounded() bool {
-	if len(c.Pieces) > MaxPieces || !isShortDigest(c.Kinds) && c.Kinds != "" {
+	if len(c.Pieces) > MaxPieces || len(c.Copied) > MaxPieces || !isShortDigest(c.Kinds) && c.Kinds != "" {
 		return false
 	}
-	for _, p := range c.Pieces {
-		if !isShortDigest(p) {
-			return false
+	for _, list := range [][]string{c.Pieces, c.Copied} {
+		for _, p := range list {
+			if !isShortDigest(p) {
+				return false
+			}
 		}
 	}
 	return true
