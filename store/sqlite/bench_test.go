@@ -87,12 +87,16 @@ func BenchmarkKV(b *testing.B) {
 }
 
 func BenchmarkRemember(b *testing.B) {
-	db := open(b, filepath.Join(b.TempDir(), "state.db"), nil)
-	for i := 0; b.Loop(); i++ {
-		r := sallyport.ReadRecord{Path: fmt.Sprint("/w/", i%5000), Identity: fmt.Sprint("1:", i%5000), Time: time.Now()}
-		if err := db.Remember(b.Context(), "local/s", r); err != nil {
-			b.Fatal(err)
-		}
+	for _, files := range []int{5000, 10} {
+		b.Run(fmt.Sprint(files, " files"), func(b *testing.B) {
+			db := open(b, filepath.Join(b.TempDir(), "state.db"), nil)
+			for i := 0; b.Loop(); i++ {
+				r := sallyport.ReadRecord{Path: fmt.Sprint("/w/", i%files), Identity: fmt.Sprint("1:", i%files), Time: time.Now()}
+				if err := db.Remember(b.Context(), "local/s", r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

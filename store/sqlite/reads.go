@@ -18,7 +18,11 @@ func (db *DB) Remember(ctx context.Context, session string, r sallyport.ReadReco
 		if err := db.sweepExpired(c, now); err != nil {
 			return err
 		}
-		_, err := c.exec(`INSERT OR REPLACE INTO reads(session, path, identity, digest, time) VALUES(?1, ?2, ?3, ?4, ?5)`,
+		renewed, err := db.renewRead(c, session, &r)
+		if renewed || err != nil {
+			return err
+		}
+		_, err = c.exec(`INSERT OR REPLACE INTO reads(session, path, identity, digest, time) VALUES(?1, ?2, ?3, ?4, ?5)`,
 			blob(session), blob(r.Path), blob(r.Identity), r.Digest[:], r.Time.UnixNano())
 		if err != nil {
 			return err
@@ -27,11 +31,28 @@ func (db *DB) Remember(ctx context.Context, session string, r sallyport.ReadReco
 	})
 }
 
+// renewRead writes a read of the same file over the one before, which changes half
+// as many pages as removing that and adding another. The oldest reads are removed
+// in the order in which rows were added: only one of the newest stays in its place.
+func (db *DB) renewRead(c *conn, session string, r *sallyport.ReadRecord) (renewed bool, err error) {
+	newest := db.limits.Reads / boundShare
+	if newest == 0 {
+		return false, nil
+	}
+	n, err := c.exec(`UPDATE reads SET digest = ?4, time = ?5 WHERE session = ?1 AND path = ?2 AND identity = ?3
+		AND id > (SELECT max(id) FROM reads) - ?6`,
+		blob(session), blob(r.Path), blob(r.Identity), r.Digest[:], r.Time.UnixNano(), newest)
+	return n > 0, err
+}
+
+// boundShare is the part of the reads of a session, one of so many, by which there
+// may be more of them, or fewer of the newest.
+const boundShare = 16
+
 // boundReads removes the oldest reads of a session now and then. By chance,
 // not by count: a process that lives for one call must do its share.
 func (db *DB) boundReads(c *conn, session string) error {
-	const share = 16
-	if every := db.limits.Reads / share; every > 1 && rand.IntN(every) != 0 {
+	if every := db.limits.Reads / boundShare; every > 1 && rand.IntN(every) != 0 {
 		return nil
 	}
 	_, err := c.exec(withLimit(`DELETE FROM reads WHERE id IN

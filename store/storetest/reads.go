@@ -48,6 +48,11 @@ func testReads(t *testing.T, open opener) {
 	link := read("/w/link", "1:11", 4)
 	recall("local/s", "/w/b", "1:11", link, true)
 
+	// A file that was read again is remembered as it was read last.
+	link = read("/w/link", "1:11", 5)
+	recall("local/s", "/w/link", "1:11", link, true)
+	recall("local/s", "/w/b", "1:11", link, true)
+
 	// An empty identity is equal to none.
 	nameless := read("/w/n", "", 5)
 	recall("local/s", "/w/n", "", nameless, true)
@@ -83,6 +88,32 @@ func testReadsBounded(t *testing.T, open opener) {
 	c.advance(time.Hour)
 	if has("b/s", 24) {
 		t.Error("Recall = true for a record older than its bound")
+	}
+}
+
+// testReadsKept reads one file again and again among many others.
+func testReadsKept(t *testing.T, open opener) {
+	c := newManualClock()
+	db := open(t, Options{Now: c.Now, Limits: store.Limits{Reads: 64}})
+	read := func(path string) {
+		if err := db.Remember(t.Context(), "local/s", sallyport.ReadRecord{Path: path, Identity: path, Time: c.Now()}); err != nil {
+			t.Fatalf("Remember = %v", err)
+		}
+		c.advance(time.Second)
+	}
+	read("/w/again")
+	for i := range 300 {
+		read(fmt.Sprint("/w/", i))
+		if i%20 > 0 {
+			continue
+		}
+		if _, ok, err := db.Recall(t.Context(), "local/s", "/w/again", ""); err != nil || !ok {
+			t.Fatalf("Recall = %v, %v for a file that was read 20 reads ago", ok, err)
+		}
+		read("/w/again")
+	}
+	if _, ok, err := db.Recall(t.Context(), "local/s", "/w/0", ""); err != nil || ok {
+		t.Errorf("Recall = %v, %v for one of the oldest of many reads", ok, err)
 	}
 }
 

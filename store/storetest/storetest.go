@@ -25,6 +25,7 @@ func Run(t *testing.T, open func(t testing.TB, o Options) store.State) {
 		{"KVModel", testKVModel},
 		{"Reads", testReads},
 		{"ReadsBounded", testReadsBounded},
+		{"ReadsKept", testReadsKept},
 		{"Settings", testSettings},
 		{"SettingsConcurrent", testSettingsConcurrent},
 		{"Principals", testPrincipals},
