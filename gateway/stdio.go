@@ -182,8 +182,18 @@ func (l *stdioStream) acceptRequest(r *request) {
 	go func() {
 		defer done()
 		defer cancel()
+		growStack(0)
 		l.answer(ctx, r, key)
 	}()
+}
+
+// growStack makes the stack of a goroutine as large as a call needs while it is
+// empty: it would grow in steps, and be copied at each.
+//
+//go:noinline
+func growStack(i int) byte {
+	var room [20 << 10]byte
+	return room[i]
 }
 
 func (l *stdioStream) answer(ctx context.Context, r *request, key any) {
