@@ -2,6 +2,7 @@ package output
 
 import (
 	"encoding/hex"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,7 +12,7 @@ import (
 // slowed returns a Cleaner for the same values that reads one character after
 // another, each in all ways.
 func slowed(c *Cleaner) *Cleaner {
-	s := newCleaner(c.needles...)
+	s := newCleaner(slices.Collect(maps.Keys(c.values))...)
 	for shape := range s.automata {
 		a := newFormAutomaton(s.needles, formShape(shape))
 		a.single, a.plain = new([256]bool), strings.Repeat("\x00", len(a.plain))
