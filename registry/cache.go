@@ -109,6 +109,7 @@ func (c *call) cacheResult() {
 	if ttl <= 0 {
 		ttl = defaultTTL
 	}
+	kept.CostUSD = 0 // Another call that is answered with it costs nothing.
 	kept.Structured, kept.Parts = cloneObject(kept.Structured), cloneParts(kept.Parts)
 	c.r.cache.storeResult(&cachedResult{key: c.key, result: kept, expires: c.start.Add(ttl)})
 }

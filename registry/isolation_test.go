@@ -127,6 +127,19 @@ func TestCachedResultsOfOtherAttachmentsAreNotUsed(t *testing.T) {
 	}
 }
 
+func TestAKeptResultCostsNothing(t *testing.T) {
+	t.Parallel()
+	g := newGate(t, nil)
+	g.add(sallyport.Tool{Name: "tool", Cache: &sallyport.Cache{}, Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+		return sallyport.Result{OK: true, Value: "v", CostUSD: 0.5}, nil
+	}})
+	for _, want := range []float64{0.5, 0} {
+		if res := g.Call(t.Context(), g.caller(), sallyport.Request{Tool: "tool"}); res.Value != "v" || res.CostUSD != want {
+			t.Errorf("Call = %q for %v, want v for %v", res.Value, res.CostUSD, want)
+		}
+	}
+}
+
 func TestVariablesAreCopied(t *testing.T) {
 	t.Parallel()
 	vars := map[string]string{"home": "/home/a"}
