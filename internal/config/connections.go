@@ -224,6 +224,15 @@ func (s *scope) checkRelay(key string) {
 	}
 }
 
+// ownSkills refuses a folder of skills that holds the workspace: no tool reaches what is
+// below that folder.
+func (l *loader) ownSkills() {
+	if s := l.cfg.Skills; s != "" && reach.Within(s, l.cfg.Workspace) {
+		at := l.places["skills"]
+		l.addFault(at.file, at.at, "skills", "skills: no tool would reach the workspace, which is in this folder: expected a folder with skills alone")
+	}
+}
+
 // ownState refuses to hand out the gate's own state as a database.
 func (l *loader) ownState() {
 	if l.cfg.State.Path == "" {

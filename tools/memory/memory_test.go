@@ -202,6 +202,25 @@ func TestPoisonIsKeptApart(t *testing.T) {
 	}
 }
 
+func TestWithoutRolesEveryNoteIsUntrusted(t *testing.T) {
+	t.Parallel()
+	r, err := registry.New(&sallyport.Backends{KV: newBackend(t)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close(context.Background()) })
+	if err := r.Register(memory.Tools()...); err != nil {
+		t.Fatal(err)
+	}
+	g := gate{r, t}
+	if res := g.must("/ann/one", "memory_write", named{"key": "k", "text": "x"}); res.Structured["untrusted"] != true {
+		t.Errorf("memory_write = %+v, want it untrusted, since nothing is known", res)
+	}
+	if res := g.call(t.Context(), "/ann/one", "memory_write", named{"key": "k", "text": "x", "reach": "role"}); res.Code != sallyport.CodeNotAvailable {
+		t.Errorf("memory_write for no role = %+v, want not_available", res)
+	}
+}
+
 func TestBadInputKeepsNothing(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, newBackend(t))
