@@ -23,8 +23,11 @@ func TestCallsOfThePrincipalInItsRoleAreFound(t *testing.T) {
 	log := audittest.NewLog(t, state)
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for i, c := range []struct{ id, principal, role, session, err string }{
-		{"1", "ann", "dev", "s1", ""}, {"2", "bob", "dev", "s1", ""}, {"3", "ann", "ops", "s1", ""},
-		{"4", "ann", "dev", "s2", "no such host Example"}, {"5", "ann", "dev", "s1", ""},
+		{"1", "ann", "dev", "s1", ""},
+		{"2", "bob", "dev", "s1", ""},
+		{"3", "ann", "ops", "s1", ""},
+		{"4", "ann", "dev", "s2", "no such host Example"},
+		{"5", "ann", "dev", "s1", ""},
 	} {
 		for _, kind := range []audit.Kind{audit.KindIntent, audit.KindOutcome} {
 			e := audittest.NewEvent(kind, c.id)
