@@ -23,6 +23,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -121,19 +122,18 @@ func (s *summary) endTest(e *event, output []string) {
 	}
 }
 
-// noteFailure prints what a failed test said, and keeps its name.
+// noteFailure prints what a failed test said, and keeps its name: of a test that
+// failed for a part of it, that of the part.
 func (s *summary) noteFailure(e *event, output string) {
 	fmt.Print(output)
-	name, _, _ := strings.Cut(e.Test, "/")
+	names := s.failed[e.Package]
 	switch {
 	case isBroken(output):
 		s.broken = true
-	case name != "":
-		if !slices.Contains(s.failed[e.Package], name) {
-			s.failed[e.Package] = append(s.failed[e.Package], name)
-		}
-	case len(s.failed[e.Package]) == 0:
-		s.broken = true // it was not a test that failed
+	case e.Test == "":
+		s.broken = s.broken || len(names) == 0 // it was not a test that failed
+	case !slices.ContainsFunc(names, func(part string) bool { return strings.HasPrefix(part, e.Test+"/") }):
+		s.failed[e.Package] = append(names, e.Test)
 	}
 }
 
@@ -153,22 +153,32 @@ func (s *summary) runAgain(n int, command []string) bool {
 		return false
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(s.failed)) {
-		names := s.failed[pkg]
-		pattern := "^(" + strings.Join(names, "|") + ")$"
-		args := slices.Concat(command[1:], []string{"-count=" + strconv.Itoa(n), "-parallel=1", "-v", "-run", pattern, pkg})
-		fmt.Printf("\nagain, alone: %s %s\n", command[0], strings.Join(args, " "))
-		out, err := exec.Command(command[0], args...).CombinedOutput()
-		for _, name := range names {
-			if strings.Count(string(out), "\n--- PASS: "+name+" (") != n {
-				err = errors.Join(err, fmt.Errorf("%s did not pass %d times", name, n))
+		for _, name := range s.failed[pkg] {
+			if !runAlone(n, command, pkg, name) {
+				return false
 			}
 		}
-		if err != nil {
-			fmt.Printf("%s%v\n", out, err)
-			return false
-		}
-		fmt.Printf("UNSTABLE: %s %s failed beside other tests and passed %d times alone\n", pkg, strings.Join(names, ", "), n)
 	}
+	return true
+}
+
+// runAlone runs one test n times and reports whether it passed each time.
+func runAlone(n int, command []string, pkg, name string) bool {
+	var pattern []string
+	for _, part := range strings.Split(name, "/") {
+		pattern = append(pattern, "^"+regexp.QuoteMeta(part)+"$")
+	}
+	args := slices.Concat(command[1:], []string{"-count=" + strconv.Itoa(n), "-parallel=1", "-v", "-run", strings.Join(pattern, "/"), pkg})
+	fmt.Printf("\nagain, alone: %s %s\n", command[0], strings.Join(args, " "))
+	out, err := exec.Command(command[0], args...).CombinedOutput()
+	if passed := strings.Count(string(out), "--- PASS: "+name+" ("); err == nil && passed != n {
+		err = errors.New("not each time")
+	}
+	if err != nil {
+		fmt.Printf("%s%s did not pass %d times: %v\n", out, name, n, err)
+		return false
+	}
+	fmt.Printf("UNSTABLE: %s %s failed beside other tests and passed %d times alone\n", pkg, name, n)
 	return true
 }
 

@@ -29,7 +29,7 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 	}{
 		"all pass":         {``, "passed: 2 tests", true},
 		"fails once":       {once, "UNSTABLE: example.com/m TestIt failed beside other tests and passed 3 times alone", true},
-		"fails in a part":  {`t.Run("part", func(t *testing.T) { ` + once + ` })`, "UNSTABLE", true},
+		"fails in a part":  {`t.Run("part", func(t *testing.T) { ` + once + ` })`, "UNSTABLE: example.com/m TestIt/part failed", true},
 		"always fails":     {`_ = os.Remove; t.Error("always")`, "TestIt did not pass 3 times", false},
 		"skipped later":    {`if os.Remove("first") == nil { t.Error("once") } else { t.Skip() }`, "TestIt did not pass 3 times", false},
 		"panics once":      {`if os.Remove("first") == nil { panic("once") }`, "FAIL: ", false},
