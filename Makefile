@@ -20,7 +20,7 @@ PKGS ?= ./...
 test: ATONCE ?= -p 4 -parallel 4
 test: export CGO_ENABLED = 0
 test:
-	$(GO) test -trimpath -json -shuffle=on $(ATONCE) -timeout 30m $(TESTFLAGS) $(PKGS) | $(GO) run ./.ci/testsum $(SUMFLAGS) -- $(GO) test -trimpath $(TESTFLAGS)
+	$(GO) test -trimpath -json -shuffle=on $(ATONCE) -timeout 20m $(TESTFLAGS) $(PKGS) | $(GO) run ./.ci/testsum $(SUMFLAGS) -- $(GO) test -trimpath $(TESTFLAGS)
 
 # race runs the same tests with the race detector, which takes four times as
 # long; SALLYPORT_TEST_RACE_CHILDREN=1 gives it to the program that they start,

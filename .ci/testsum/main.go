@@ -9,7 +9,8 @@
 //
 // it runs the few tests that failed N times more, alone, and calls those unstable
 // that pass each time: all tests beside each other ask more of a machine than its
-// processors have. A data race, a panic and a package that does not build are never
+// processors have. A package that ran out of time is run once more as a whole, since
+// some of its tests did not begin. A data race, a panic and a package that does not build are never
 // tried again.
 package main
 
@@ -49,6 +50,7 @@ type summary struct {
 	packages                    int
 	tests, subtests, skips, bad int
 	failed                      map[string][]string // names of failed tests, by package
+	late                        []string            // packages that ran out of time
 	broken                      bool                // something failed that is not tried again
 }
 
@@ -88,9 +90,11 @@ func (s *summary) add(e *event) {
 	case "output":
 		if e.Test == "" && strings.TrimSpace(e.Output) != "PASS" {
 			s.broken = s.broken || isBroken(e.Output)
+			s.noteLate(e)
 			fmt.Print(e.Output)
 		} else {
 			s.output[key] = append(s.output[key], e.Output)
+			s.noteLate(e)
 		}
 	case "pass", "fail", "skip":
 		s.endTest(e, s.output[key])
@@ -130,6 +134,7 @@ func (s *summary) noteFailure(e *event, output string) {
 	switch {
 	case isBroken(output):
 		s.broken = true
+	case slices.Contains(s.late, e.Package):
 	case e.Test == "":
 		s.broken = s.broken || len(names) == 0 // it was not a test that failed
 	case !slices.ContainsFunc(names, func(part string) bool { return strings.HasPrefix(part, e.Test+"/") }):
@@ -137,8 +142,19 @@ func (s *summary) noteFailure(e *event, output string) {
 	}
 }
 
+// outOfTime is what the testing package says when the time of a package is up.
+const outOfTime = "panic: test timed out"
+
+// noteLate keeps the name of a package that ran out of time.
+func (s *summary) noteLate(e *event) {
+	if strings.Contains(e.Output, outOfTime) && !slices.Contains(s.late, e.Package) {
+		s.late = append(s.late, e.Package)
+	}
+}
+
 // isBroken reports whether the output is of a fault that one run shows for good.
 func isBroken(output string) bool {
+	output = strings.ReplaceAll(output, outOfTime, "")
 	return strings.Contains(output, "DATA RACE") || strings.Contains(output, "panic: ") || strings.Contains(output, "race detected")
 }
 
@@ -149,8 +165,18 @@ func (s *summary) runAgain(n int, command []string) bool {
 	for _, names := range s.failed {
 		count += len(names)
 	}
-	if s.broken || count == 0 || count > mostAgain || len(command) == 0 {
+	if count += len(s.late); s.broken || count == 0 || count > mostAgain || len(command) == 0 {
 		return false
+	}
+	for _, pkg := range s.late {
+		delete(s.failed, pkg)
+		args := slices.Concat(command[1:], []string{"-count=1", pkg})
+		fmt.Printf("\nagain, alone: %s %s\n", command[0], strings.Join(args, " "))
+		if out, err := exec.Command(command[0], args...).CombinedOutput(); err != nil {
+			fmt.Printf("%s%s failed again: %v\n", out, pkg, err)
+			return false
+		}
+		fmt.Printf("UNSTABLE: %s ran out of time beside other tests and passed alone\n", pkg)
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(s.failed)) {
 		for _, name := range s.failed[pkg] {

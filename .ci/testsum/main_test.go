@@ -34,6 +34,8 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 		"skipped later":    {`if os.Remove("first") == nil { t.Error("once") } else { t.Skip() }`, "TestIt did not pass 3 times", false},
 		"panics once":      {`if os.Remove("first") == nil { panic("once") }`, "FAIL: ", false},
 		"ends the program": {`if os.Remove("first") == nil { os.Exit(1) }`, "FAIL: ", false},
+		"hangs once":       {`if os.Remove("first") == nil { select {} }`, "UNSTABLE: example.com/m ran out of time beside other tests and passed alone", true},
+		"always hangs":     {`_ = os.Remove; for { time.Sleep(time.Hour) }`, "example.com/m failed again", false},
 		"does not build":   {`x`, "FAIL: ", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,16 +45,16 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 			}
 			for file, text := range map[string]string{
 				"go.mod": "module example.com/m\n\ngo 1.26\n", "first": "",
-				"m_test.go": "package m\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestIt(t *testing.T) { " + tt.body + " }\n\nfunc TestOther(t *testing.T) {}\n",
+				"m_test.go": "package m\n\nimport (\n\t\"os\"\n\t\"testing\"\n\t\"time\"\n)\n\nvar _ time.Time\n\nfunc TestIt(t *testing.T) { " + tt.body + " }\n\nfunc TestOther(t *testing.T) {}\n",
 			} {
 				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			tests := exec.Command("go", "test", "-json", "./...")
+			tests := exec.Command("go", "test", "-timeout", "2s", "-json", "./...")
 			tests.Dir = dir
 			events, _ := tests.Output()
-			sum := exec.Command(program, "-again", "3", "--", "go", "test")
+			sum := exec.Command(program, "-again", "3", "--", "go", "test", "-timeout", "2s")
 			sum.Dir = dir
 			sum.Stdin = strings.NewReader(string(events))
 			out, err := sum.CombinedOutput()
