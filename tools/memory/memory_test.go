@@ -168,7 +168,7 @@ func TestShelvesAreApart(t *testing.T) {
 }
 
 // TestPoisonIsKeptApart holds that what a session wrote after it read what others wrote
-// comes back to nobody unasked, and as untrusted to who asks.
+// comes back only to a call that asks for it, and as untrusted.
 func TestPoisonIsKeptApart(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, newBackend(t))
