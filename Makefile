@@ -18,6 +18,9 @@ run:
 # PKGS=./audit tests one package.
 PKGS ?= ./...
 test: ATONCE ?= -p 4 -parallel 4
+# A test that fails beside others is run three times more, alone, and printed as
+# unstable when it passes each time; SUMFLAGS= leaves that out.
+SUMFLAGS ?= -again 3
 test: export CGO_ENABLED = 0
 test:
 	$(GO) test -trimpath -json -shuffle=on $(ATONCE) -timeout 20m $(TESTFLAGS) $(PKGS) | $(GO) run ./.ci/testsum $(SUMFLAGS) -- $(GO) test -trimpath $(TESTFLAGS)
