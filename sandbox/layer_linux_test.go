@@ -72,7 +72,7 @@ func TestA8_ALargeBuildFitsIntoALargerLayer(t *testing.T) {
 	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "head -c 64M /dev/zero >big")
 	info, err := os.Stat(filepath.Join(w.dir, "big"))
 	if res.ExitCode != 0 || res.LayerFull != "" || err != nil || info.Size() != 64<<20 {
-		t.Fatalf("exit %d, %s, full %q, %v", res.ExitCode, res.Stderr, res.LayerFull, err)
+		t.Fatalf("exit %d, %s, full %q, %v, changes %+v", res.ExitCode, res.Stderr, res.LayerFull, err, res.Changes)
 	}
 	if uid := info.Sys().(*syscall.Stat_t).Uid; int(uid) != os.Geteuid() {
 		t.Errorf("the file belongs to %d, want the user of the gate", uid)
