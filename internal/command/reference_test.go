@@ -2,23 +2,17 @@ package command
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/internal/app"
-	"github.com/sallyport/sallyport/internal/config"
-	"github.com/sallyport/sallyport/tools/terminal"
 )
 
 //go:generate go test -run ^TestReferencePages$ -update
@@ -29,9 +23,12 @@ var update = flag.Bool("update", false, "rewrite the reference pages")
 // the source would generate now.
 func TestReferencePages(t *testing.T) {
 	t.Parallel()
-	for name, write := range map[string]func(io.Writer){
-		"cli.md": writeCommands, "tools.md": writeTools, "errors.md": writeErrors,
-	} {
+	pages := map[string]func(io.Writer){"cli.md": writeCommands, "tools.md": writeToolIndex, "errors.md": writeErrors, "types.md": writeTypes}
+	for family, tools := range toolFamilies() {
+		pages["tools/"+family+".md"] = func(w io.Writer) { writeFamily(w, family, tools) }
+	}
+	checkFamilyPages(t, pages)
+	for name, write := range pages {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			write(&b)
@@ -97,78 +94,6 @@ func indent(s string) string {
 		lines[i] = strings.TrimRight("    "+strings.TrimPrefix(l, "  "), " ")
 	}
 	return strings.Join(lines, "\n") + "\n"
-}
-
-func writeTools(w io.Writer) {
-	fmt.Fprint(w, "# Built-in tools\n\nGenerated from the declarations; do not edit. Every tool runs in the process of the gate, behind the\naccessors of its grant; what a tool with the capability process starts runs outside, confined.\n")
-	commands, err := terminal.New(nil)
-	if err != nil {
-		panic(err)
-	}
-	named := &config.Config{
-		Databases: map[string]config.Database{"NAME": {Write: true}}, Mail: map[string]config.Relay{app.DefaultRelay: {From: "agent@example.com"}},
-		Search: config.Search{Service: config.SearchBrave, KeySecret: "providers/brave/apiKey"}, Skills: "NAME",
-	}
-	connected, err := app.ConnectionTools(named)
-	if err != nil {
-		panic(err)
-	}
-	for _, t := range append(app.BuiltinTools(commands), connected...) {
-		fmt.Fprintf(w, "\n## %s\n\n%s\n\n", t.Name, t.Description)
-		fmt.Fprintf(w, "| | |\n| --- | --- |\n| toolset | `@%s` |\n| capabilities | `%s` |\n", t.Toolset, compact(t.Capabilities))
-		if len(t.Permissions) > 0 {
-			fmt.Fprintf(w, "| permissions | `%s` |\n", strings.Join(t.Permissions, "`, `"))
-		}
-		if t.MaxResultChars > 0 {
-			fmt.Fprintf(w, "| result | at most %d characters |\n", t.MaxResultChars)
-		}
-		fmt.Fprintf(w, "| output | %s |\n", map[bool]string{true: "untrusted: neutralised and wrapped", false: "the tool's own words"}[t.OutputIsUntrusted])
-		writeParameters(w, &t)
-	}
-}
-
-// writeParameters prints the properties of a tool's schema as a table.
-func writeParameters(w io.Writer, t *sallyport.Tool) {
-	var s struct {
-		Properties map[string]struct {
-			Type        any    `json:"type"`
-			Description string `json:"description"`
-			Enum        []any  `json:"enum"`
-			Default     any    `json:"default"`
-		} `json:"properties"`
-		Required []string `json:"required"`
-	}
-	if err := json.Unmarshal(t.Schema, &s); err != nil {
-		panic(fmt.Sprintf("%s: %v", t.Name, err))
-	}
-	fmt.Fprint(w, "\n| argument | type | |\n| --- | --- | --- |\n")
-	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		p := s.Properties[name]
-		kind := compact(p.Type)
-		for _, r := range s.Required {
-			if r == name {
-				kind += ", required"
-			}
-		}
-		text := strings.ReplaceAll(p.Description, "|", "\\|")
-		if len(p.Enum) > 0 {
-			text += " One of `" + strings.ReplaceAll(compact(p.Enum), "|", "\\|") + "`."
-		}
-		if p.Default != nil {
-			text += " Default `" + compact(p.Default) + "`."
-		}
-		fmt.Fprintf(w, "| `%s` | %s | %s |\n", name, strings.Trim(strings.ReplaceAll(kind, `"`, ""), "[]"), text)
-	}
-}
-
-func compact(v any) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(err)
-	}
-	return strings.TrimSpace(b.String())
 }
 
 func writeErrors(w io.Writer) {
