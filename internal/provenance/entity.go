@@ -176,8 +176,11 @@ func trimSentence(token string) string {
 // and carry something to it.
 func visitURL(url string, visit func(entity) bool) bool {
 	host := canonicalURL(url)
-	if i := strings.IndexAny(host, "/?#"); i >= 0 {
-		host = host[:i]
+	for i := range len(host) {
+		if c := host[i]; c == '/' || c == '?' || c == '#' {
+			host = host[:i]
+			break
+		}
 	}
 	host = hostOf(host[strings.LastIndexByte(host, '@')+1:])
 	return visit(entity{kind: effect.URL, text: url}) && visit(entity{kind: effect.Host, text: host})
@@ -185,8 +188,14 @@ func visitURL(url string, visit func(entity) bool) bool {
 
 // hostOf drops what stands behind a host: a port, or what was asked there.
 func hostOf(host string) string {
-	if i := strings.IndexAny(host, ":/?#\\"); i > 0 {
-		return host[:i]
+	for i := range len(host) {
+		switch host[i] {
+		case ':', '/', '?', '#', '\\':
+			if i > 0 {
+				return host[:i]
+			}
+			return host
+		}
 	}
 	return host
 }

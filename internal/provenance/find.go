@@ -78,14 +78,21 @@ func (s *search) findPlain(kind sallyport.ValueKind, value string) bool {
 	if free {
 		kind = effect.Text
 	}
-	whole := Canonical(kind, value)
-	switch {
-	case s.isForeign(kind, whole, value):
-		return true
-	case s.flooded:
-		return false
+	var whole string
+	var lacksText, lacksPlaces bool
+	if free {
+		lacksText, lacksPlaces = s.glance(value)
 	}
-	found := !visitEntities(plainText(value), func(e entity) bool { return !s.isForeignEntity(e) })
+	if !lacksText {
+		whole = Canonical(kind, value)
+		switch {
+		case s.isForeign(kind, whole, value):
+			return true
+		case s.flooded:
+			return false
+		}
+	}
+	found := !lacksPlaces && !visitEntities(plainText(value), func(e entity) bool { return !s.isForeignEntity(e) })
 	if free {
 		return found || s.findRun(whole)
 	}
@@ -168,15 +175,17 @@ func (s *search) mayContainGram(folded string, at int) bool {
 	return s.past != nil || s.index.mayContainGram(folded, at)
 }
 
+// runStep is how far apart the grams are of which each run of runLength has one, in bytes.
+const runStep = runLength - gramSize + 1
+
 // findRun looks for a run of a folded text that was taken over. Each run of
 // runLength has one of the grams that are looked at first.
 func (s *search) findRun(folded string) bool {
-	const step = runLength - gramSize + 1
-	for at := 0; at+gramSize <= len(folded) && len(folded) >= runLength; at += step {
+	for at := 0; at+gramSize <= len(folded) && len(folded) >= runLength; at += runStep {
 		if !s.mayContainGram(folded, at) {
 			continue
 		}
-		for start := max(0, at-step+1); start <= at && start+runLength <= len(folded); start++ {
+		for start := max(0, at-runStep+1); start <= at && start+runLength <= len(folded); start++ {
 			if s.isForeign(effect.Text, folded[start:start+runLength], folded[start:start+runLength]) {
 				return true
 			}

@@ -102,7 +102,15 @@ func (x *Index) mayContainShort(folded string) bool {
 }
 
 func (x *Index) mayContainGram(folded string, at int) bool {
-	first, second := x.bitsOf(gramAt(folded, at))
+	return x.mayHaveGram(gramAt(folded, at))
+}
+
+// mayHaveGram reports whether the filter knows a gram.
+func (x *Index) mayHaveGram(gram uint64) bool {
+	if len(x.words) == 0 {
+		return false
+	}
+	first, second := x.bitsOf(gram)
 	return x.words[first/64]>>(first%64)&1 == 1 && x.words[second/64]>>(second%64)&1 == 1
 }
 

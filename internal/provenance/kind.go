@@ -39,9 +39,12 @@ func canonicalURL(folded string) string {
 }
 
 func isScheme(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("+.-", r)
-	}) < 0
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '+' && c != '.' && c != '-' {
+			return false
+		}
+	}
+	return true
 }
 
 // dropGrouping drops what people put between the digits of an account.
