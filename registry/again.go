@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/replay"
@@ -65,7 +66,7 @@ func (c *call) decideSteps(ctx context.Context, past *replay.Call) replay.Verdic
 		return replay.Verdict{Unknown: "what it may touch cannot be told: " + err.Error()}
 	}
 	c.grant, c.hold = scope.Grant(), c.above
-	if c.role.personality == nil || newestMark(past.Read, sallyport.FactUntrusted) == nil {
+	if c.role.personality == nil || newestMark(past.Read, sallyport.FactUntrusted, time.Now()) == nil {
 		return replay.Verdict{}
 	}
 	if !c.checkConfinement() {
@@ -88,7 +89,7 @@ func (c *call) refusedVerdict() replay.Verdict {
 // the arguments carried of it.
 func (c *call) decideFlow(ctx context.Context, past *replay.Call) replay.Verdict {
 	c.facts = c.entry.tool.Facts(c.grant, c.level, workspaceUnder(c.grant, c.workspace()))
-	looks := c.looksAtArguments(newestMark(past.Read, sallyport.FactPrivate) != nil || c.facts.Private)
+	looks := c.looksAtArguments(newestMark(past.Read, sallyport.FactPrivate, time.Now()) != nil || c.facts.Private)
 	if looks && (past.Carried == nil || past.Carried.Kinds != c.kindsDigest(c.undeclaredNames())) {
 		return replay.Verdict{Unknown: replay.UnknownCarried}
 	}

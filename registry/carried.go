@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/facts"
@@ -15,31 +16,31 @@ import (
 // rules about it and for the record. A past call has that from its record.
 //
 // Arguments that are too long to be recorded are not traced: the rules look for them.
-func (c *call) traceCarried(known []sallyport.FactMark) {
+func (c *call) traceCarried(known []sallyport.FactMark, now time.Time) {
 	if c.past != nil {
 		c.carried, c.reads = c.past.Carried, provenance.Recall(c.past.Carried)
 		return
 	}
 	c.carried = nil
-	c.reads = c.r.conversations.Reads.Reading(c.caller.Principal.Name, c.caller.Session, c.id, known)
+	c.reads = c.r.conversations.Reads.Reading(c.caller.Principal.Name, c.caller.Session, c.id, known, now)
 	if len(c.doc.JSON) > recordArgs {
 		return
 	}
 	var few [16]provenance.Value // on the stack: enough for most calls
-	v := argumentValues{call: c, kinds: c.destinations(), all: few[:0]}
-	v.visit("", c.doc.Value)
+	v := argumentValues{declared: c.entry.argumentNames(), kinds: c.destinations()}
+	all := v.appendTo(few[:0], "", c.doc.Value)
 	tracer := provenance.NewTracer(&c.reads)
-	if tracer.Add(v.all...); tracer.IsFull() {
+	if tracer.Add(all...); tracer.IsFull() {
 		tracer = provenance.NewTracer(&c.reads) // which pieces it names is not left to chance
-		slices.SortFunc(v.all, func(a, b provenance.Value) int {
+		slices.SortFunc(all, func(a, b provenance.Value) int {
 			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))
 		})
-		tracer.Add(v.all...)
+		tracer.Add(all...)
 	}
 	c.carried = tracer.Carried()
 	c.carried.Kinds = c.kindsDigest(v.undeclared)
 	if c.mayBeCopied() {
-		c.traceCopied(v.all)
+		c.traceCopied(all)
 	}
 }
 
@@ -56,43 +57,44 @@ func (c *call) traceCopied(values []provenance.Value) {
 // carries: the record says that there may be more.
 func (c *call) noteCopied() {
 	if c.carried == nil && len(c.doc.JSON) <= recordArgs {
-		v := argumentValues{call: c, kinds: c.destinations()}
-		v.visit("", c.doc.Value)
+		v := argumentValues{declared: c.entry.argumentNames(), kinds: c.destinations()}
+		all := v.appendTo(nil, "", c.doc.Value)
 		c.carried = &facts.Carried{More: true, Kinds: c.kindsDigest(v.undeclared)}
-		c.traceCopied(v.all)
+		c.traceCopied(all)
 	}
 }
 
 // argumentValues gathers the values of the arguments of a call, in any order.
 type argumentValues struct {
-	*call
-	kinds map[string]sallyport.ValueKind
-	all   []provenance.Value
+	declared map[string]bool // see argumentNames
+	kinds    map[string]sallyport.ValueKind
 	// undeclared are the names that the schema of the tool does not have: the caller chose
 	// them like values.
 	undeclared []string
 }
 
-// visit gathers a value. The path leaves out the places in lists, as destinations do.
-func (a *argumentValues) visit(path string, v any) {
+// appendTo appends what a value holds. The path leaves out the places in lists, as
+// destinations do.
+func (a *argumentValues) appendTo(all []provenance.Value, path string, v any) []provenance.Value {
 	switch v := v.(type) {
 	case string:
-		a.all = append(a.all, provenance.Value{Kind: kindAt(a.kinds, path), Text: v})
+		return append(all, provenance.Value{Kind: kindAt(a.kinds, path), Text: v})
 	case json.Number:
-		a.all = append(a.all, provenance.Value{Kind: kindAt(a.kinds, path), Text: string(v)})
+		return append(all, provenance.Value{Kind: kindAt(a.kinds, path), Text: string(v)})
 	case []any:
 		for _, item := range v {
-			a.visit(path, item)
+			all = a.appendTo(all, path, item)
 		}
 	case map[string]any:
 		for name, item := range v {
-			if !a.declares(name) {
-				a.all = append(a.all, provenance.Value{Kind: kindAt(a.kinds, path), Text: name})
+			if !a.declared[name] {
+				all = append(all, provenance.Value{Kind: kindAt(a.kinds, path), Text: name})
 				a.undeclared = append(a.undeclared, name)
 			}
-			a.visit(joinPath(path, name), item)
+			all = a.appendTo(all, joinPath(path, name), item)
 		}
 	}
+	return all
 }
 
 // carriesNothing reports whether nothing of the arguments can be found in what was read.
@@ -115,8 +117,8 @@ func (c *call) recordedCarried() *facts.Carried {
 
 // undeclaredNames returns the names among the arguments that the tool does not declare.
 func (c *call) undeclaredNames() []string {
-	v := argumentValues{call: c}
-	v.visit("", c.doc.Value)
+	v := argumentValues{declared: c.entry.argumentNames()}
+	v.appendTo(nil, "", c.doc.Value)
 	return v.undeclared
 }
 

@@ -18,8 +18,10 @@ func (c *call) does() []sallyport.Effect {
 // destinations returns which arguments say where something goes: what the role says of
 // them, or else the tool.
 func (c *call) destinations() map[string]sallyport.ValueKind {
-	if p := c.role.personality; p != nil && p.Destinations[c.entry.tool.ID()] != nil {
-		return p.Destinations[c.entry.tool.ID()]
+	if p := c.role.personality; p != nil && len(p.Destinations) > 0 {
+		if own := p.Destinations[c.entry.tool.ID()]; own != nil {
+			return own
+		}
 	}
 	return c.entry.tool.Destinations
 }

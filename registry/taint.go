@@ -44,8 +44,8 @@ func (c *call) checkTaint(ctx context.Context) bool {
 		c.logFault("session facts", err)
 	case c.judged:
 		return c.applyFlowRules(ctx, c.marks)
-	case newestMark(c.marks, sallyport.FactUntrusted) != nil:
-		c.traceCarried(c.marks)
+	case newestMark(c.marks, sallyport.FactUntrusted, time.Now()) != nil:
+		c.traceCarried(c.marks, time.Now())
 	}
 	return true
 }
@@ -53,7 +53,7 @@ func (c *call) checkTaint(ctx context.Context) bool {
 // isTainted reports whether untrusted content was read before the call, or that is not
 // known.
 func (c *call) isTainted() bool {
-	return !c.known || newestMark(c.marks, sallyport.FactUntrusted) != nil
+	return !c.known || newestMark(c.marks, sallyport.FactUntrusted, time.Now()) != nil
 }
 
 // countLateRead has a result count whose tool says only now that it is untrusted: from
@@ -216,11 +216,12 @@ func (c *call) afterBoth(written sallyport.FlowAction, private, local bool) appl
 // before: its arguments can name what was not read yet.
 func (c *call) applyFlowRules(ctx context.Context, known []sallyport.FactMark) bool {
 	c.hold = c.above
-	private, untrusted := newestMark(known, sallyport.FactPrivate), newestMark(known, sallyport.FactUntrusted)
+	now := time.Now()
+	private, untrusted := newestMark(known, sallyport.FactPrivate, now), newestMark(known, sallyport.FactUntrusted, now)
 	if untrusted == nil {
 		return true
 	}
-	c.traceCarried(known)
+	c.traceCarried(known, now)
 	if done, allowed := c.applyArgumentRules(ctx); done {
 		return allowed
 	}

@@ -83,9 +83,8 @@ func (k *conversationFacts) rememberUnstored(ctx context.Context, caller *sallyp
 	return err
 }
 
-// newestMark returns the newest mark of a fact that still counts, nil for none.
-func newestMark(known []sallyport.FactMark, f sallyport.Fact) (found *sallyport.FactMark) {
-	now := time.Now()
+// newestMark returns the newest mark of a fact that counts at a time, nil for none.
+func newestMark(known []sallyport.FactMark, f sallyport.Fact, now time.Time) (found *sallyport.FactMark) {
 	for i := range known {
 		m := &known[i]
 		if m.Fact == f && m.Counts(now) && (found == nil || m.Time.After(found.Time) || m.Session && m.Time.Equal(found.Time)) {

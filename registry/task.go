@@ -83,7 +83,7 @@ func checkTaskSize(t *sallyport.Task) error {
 // which call had brought some into another session of the principal; empty for none.
 func (c *call) readNothing(ctx context.Context) (is bool, after string, err error) {
 	marks, err := c.r.facts.knownMarks(ctx, c.caller)
-	if newest := newestMark(marks, sallyport.FactUntrusted); newest != nil {
+	if newest := newestMark(marks, sallyport.FactUntrusted, time.Now()); newest != nil {
 		after = newest.CallID
 	}
 	return !slices.ContainsFunc(marks, func(m sallyport.FactMark) bool {

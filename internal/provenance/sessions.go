@@ -200,19 +200,19 @@ func (s *Sessions) Forget(principal string) {
 // A Reading is what a caller may have read: the memories of its session, and of the
 // other sessions of its principal that read something lately.
 type Reading struct {
-	memories []*Memory
+	own    *Memory   // of the session; nil when it read nothing
+	others []*Memory // of the other sessions of the principal
 	// Unknown says that something was read that no memory here has.
 	Unknown bool
 }
 
-// Reading returns what a session may have read, given the marks of untrusted content
-// that count. A mark of a call that is not known here, such as one of another process or
+// Reading returns what a session may have read at a time, given the marks of untrusted
+// content that count. A mark of a call that is not known here, such as one of another process or
 // of one that has ended, makes the reading unknown, and so does a call that still runs.
 // The call that asks is none of them.
-func (s *Sessions) Reading(principal, session, call string, marks []sallyport.FactMark) (r Reading) {
+func (s *Sessions) Reading(principal, session, call string, marks []sallyport.FactMark, now time.Time) (r Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
 	var few [8]bool // on the stack: enough for the marks of two facts
 	known := append(few[:0], make([]bool, len(marks))...)
 	of := s.all[principal]
@@ -224,7 +224,12 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 		if id != session && now.Sub(c.used) > sallyport.PrincipalFactAge+sallyport.FactStep {
 			continue
 		}
-		r.memories = append(r.memories, c.memory)
+		if id == session {
+			of.order.MoveToFront(e)
+			r.own = c.memory
+		} else {
+			r.others = append(r.others, c.memory)
+		}
 		for i := range marks {
 			if _, ok := c.read[marks[i].CallID]; ok {
 				known[i] = true
@@ -232,9 +237,6 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 		}
 		if c.running > 1 || c.running == 1 && !c.read[call] {
 			r.Unknown = true
-		}
-		if id == session {
-			of.order.MoveToFront(e)
 		}
 	}
 	for i := range marks {
@@ -262,15 +264,27 @@ func (s *Sessions) Others(principal, session, call string) (r Reading) {
 			r.Unknown = false
 		}
 		if id != session {
-			r.memories = append(r.memories, c.memory)
+			r.others = append(r.others, c.memory)
 		}
 	}
 	return r
 }
 
+// memories visits all that was read.
+func (r *Reading) memories(visit func(*Memory) bool) {
+	if r.own != nil && !visit(r.own) {
+		return
+	}
+	for _, m := range r.others {
+		if !visit(m) {
+			return
+		}
+	}
+}
+
 // Find is [Memory.Find] in all that was read.
 func (r *Reading) Find(kind sallyport.ValueKind, value string, held Held) (Match, bool) {
-	for _, m := range r.memories {
+	for m := range r.memories {
 		if match, ok := m.Find(kind, value, held); ok {
 			return match, true
 		}
@@ -286,7 +300,7 @@ func (r *Reading) Flooded() bool {
 	if r.Unknown {
 		return true
 	}
-	for _, m := range r.memories {
+	for m := range r.memories {
 		if m.Flooded() {
 			return true
 		}

@@ -26,7 +26,7 @@ func read(s *provenance.Sessions, principal, session, call string, texts ...stri
 }
 
 func finds(s *provenance.Sessions, principal, session, call string, marks []sallyport.FactMark, value string) (found, flooded bool) {
-	r := s.Reading(principal, session, call, marks)
+	r := s.Reading(principal, session, call, marks, time.Now())
 	_, found = r.Find(effect.Mail, value, nil)
 	return found, r.Flooded()
 }

@@ -29,7 +29,7 @@ type Value struct {
 
 // Add looks for values.
 func (t *Tracer) Add(values ...Value) {
-	for _, m := range t.reading.memories {
+	for m := range t.reading.memories {
 		m.trace(t, values)
 	}
 }
@@ -89,5 +89,5 @@ func Recall(c *facts.Carried) Reading {
 	for _, p := range c.Pieces {
 		m.past[p] = true
 	}
-	return Reading{memories: []*Memory{m}, Unknown: c.Unknown}
+	return Reading{own: m, Unknown: c.Unknown}
 }

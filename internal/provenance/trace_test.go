@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -18,7 +19,7 @@ import (
 func readingOf(texts ...string) *provenance.Reading {
 	s := new(provenance.Sessions)
 	s.Add("p", "s", provenance.Source{Tool: "read", CallID: "c"}, texts...)
-	r := s.Reading("p", "s", "call", nil)
+	r := s.Reading("p", "s", "call", nil, time.Now())
 	return &r
 }
 
