@@ -32,7 +32,7 @@ func (r *Registry) DecideAgain(ctx context.Context, caller *sallyport.Caller, pa
 	}
 	for i := range c.amounts {
 		if a := &c.amounts[i]; past.Ran {
-			if _, err := r.o.Sums.Add(ctx, c.sumKey(a), a.Sum.Per, a.Value, nil); err != nil {
+			if _, err := r.o.Sums.Add(ctx, c.sumKey(a), a.Value, nil); err != nil {
 				return replay.Verdict{Unknown: "a sum cannot be kept: " + err.Error()}
 			}
 		}

@@ -93,7 +93,7 @@ func meetingCall(b *testing.B) (*call, []sallyport.FactMark) {
 	if !c.checkCeiling(b.Context()) {
 		b.Fatalf("the ceiling refuses the call: %+v", c.result)
 	}
-	if added, err := book.Add(b.Context(), c.sumKey(&c.amounts[0]), 24*time.Hour, big.NewRat(1, 3), nil); err != nil || !added {
+	if added, err := book.Add(b.Context(), c.sumKey(&c.amounts[0]), big.NewRat(1, 3), nil); err != nil || !added {
 		b.Fatal(err)
 	}
 	return c, []sallyport.FactMark{

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 
-	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/sums"
 )
@@ -30,7 +29,7 @@ func (c *call) checkSums(ctx context.Context) bool {
 			}
 			adds[key] = amount
 		}
-		fits, err := c.r.o.Sums.Fits(ctx, key, a.Sum.Per, amount, a.Sum.Bound())
+		fits, err := c.r.o.Sums.Fits(ctx, key, amount, a.Sum.Bound())
 		if err != nil {
 			return c.refuseUnreadCeiling(err)
 		}
@@ -50,7 +49,7 @@ func (c *call) consumeSums(ctx context.Context) bool {
 		if c.above.has(a.Key + ceiling.WordSum) {
 			bound = nil // a person let this call exceed it
 		}
-		added, err := c.r.o.Sums.Add(ctx, c.sumKey(a), a.Sum.Per, a.Value, bound)
+		added, err := c.r.o.Sums.Add(ctx, c.sumKey(a), a.Value, bound)
 		switch {
 		case err != nil:
 			return c.refuseUnreadCeiling(err)
@@ -63,7 +62,7 @@ func (c *call) consumeSums(ctx context.Context) bool {
 		if !c.awaitApproval(ctx) {
 			return false
 		}
-		if _, err := c.r.o.Sums.Add(ctx, c.sumKey(a), a.Sum.Per, a.Value, nil); err != nil {
+		if _, err := c.r.o.Sums.Add(ctx, c.sumKey(a), a.Value, nil); err != nil {
 			return c.refuseUnreadCeiling(err)
 		}
 	}
@@ -82,6 +81,5 @@ func (c *call) exceeded(a *ceiling.Amount) *ceiling.Outside {
 // sumKey names what a bound counts: the tool, the principal, the bound with its window,
 // and the value of the argument that it names. A shorter window forgets earlier.
 func (c *call) sumKey(a *ceiling.Amount) sums.Key {
-	bound := c.entry.id + "\x00" + sallyport.SessionKey(c.caller.Principal.Name, "") + "\x00" + a.Key + "\x00" + a.Sum.Per.String()
-	return sums.Key{Bound: bound, By: a.By}
+	return sums.Key{Bound: sums.Bound{Tool: c.entry.id, Principal: c.caller.Principal.Name, Key: a.Key, Window: a.Sum.Per}, By: a.By}
 }

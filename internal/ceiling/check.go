@@ -264,6 +264,11 @@ func (w *walker) addAmount(n *node, pointer string, v any) {
 		w.found.Amounts = append(w.found.Amounts, a)
 		return
 	}
+	if one, ok := w.args[n.sum.By].(string); ok {
+		a.By = w.byForm(n.sum.By, one)
+		w.found.Amounts = append(w.found.Amounts, a)
+		return
+	}
 	seen := map[string]bool{}
 	eachText(w.args[n.sum.By], "", func(_, text string, ok bool) {
 		if a.By = w.byForm(n.sum.By, text); ok && !seen[a.By] {

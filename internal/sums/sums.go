@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/setting"
 )
@@ -35,11 +36,24 @@ const (
 // ErrFull: a bound counts too many amounts of its window.
 var ErrFull = errors.New("the sum counts too many amounts in its window")
 
+// A Bound names a bound of a tool for a principal.
+type Bound struct {
+	Tool, Principal string
+	// Key is where the bound stands below the role.
+	Key string
+	// Window is its length.
+	Window time.Duration
+}
+
+// settingName is under which name a bound is stored.
+func (b *Bound) settingName() string {
+	return settingPrefix + digest.Text(b.Tool+"\x00"+sallyport.SessionKey(b.Principal, "")+"\x00"+b.Key+"\x00"+b.Window.String())
+}
+
 // A Key names what is counted. A value for which a bound counts alone is a part of the
 // same setting, so that agents cannot make settings by naming new values.
 type Key struct {
-	// Bound is the tool, the principal and the bound.
-	Bound string
+	Bound Bound
 	// By is the value for which the bound counts alone; empty when it counts for all.
 	By string
 }
@@ -52,7 +66,7 @@ type Book struct {
 	adding sync.Mutex // one at a time, since only one can win
 
 	mu   sync.Mutex
-	last map[string]*lastRead // by bound
+	last map[Bound]*lastRead
 }
 
 // lastRead is what was read of a bound, ready to be asked again. It does not change.
@@ -62,8 +76,10 @@ type lastRead struct {
 	totals     map[string]*big.Rat // by the digests of values
 	// by is the value that was asked about last, and digest its digest.
 	by, digest string
-	// bound is the bound that was asked about last, and room what is left of it.
+	// bound is the bound that was asked about last, room what is left of it, and whole the
+	// greatest whole number in that.
 	bound, room *big.Rat
+	whole       *big.Int
 }
 
 // maxLast bounds the bounds of which it is kept what was read.
@@ -88,15 +104,15 @@ type entry struct {
 }
 
 // Total returns what counts of a key now.
-func (b *Book) Total(ctx context.Context, k Key, window time.Duration) (*big.Rat, error) {
-	r, text, err := b.readLast(ctx, k, window)
+func (b *Book) Total(ctx context.Context, k Key) (*big.Rat, error) {
+	r, text, err := b.readLast(ctx, k)
 	if err != nil {
 		return nil, err
 	}
 	if r != nil {
 		return new(big.Rat).Set(r.totalOf()), nil
 	}
-	entries, err := b.readEntries(text, window)
+	entries, err := b.readEntries(text, k.Bound.Window)
 	if err != nil {
 		return nil, err
 	}
@@ -105,31 +121,36 @@ func (b *Book) Total(ctx context.Context, k Key, window time.Duration) (*big.Rat
 
 // Fits reports whether a sum stays within a bound when an amount is added now. Nothing is
 // added. The bound must not change.
-func (b *Book) Fits(ctx context.Context, k Key, window time.Duration, amount, bound *big.Rat) (bool, error) {
-	r, _, err := b.readLast(ctx, k, window)
+func (b *Book) Fits(ctx context.Context, k Key, amount, bound *big.Rat) (bool, error) {
+	r, _, err := b.readLast(ctx, k)
 	switch {
 	case err != nil:
 		return false, err
 	case r == nil:
-		total, err := b.Total(ctx, k, window)
+		total, err := b.Total(ctx, k)
 		return err == nil && total.Add(total, amount).Cmp(bound) <= 0, err
 	case r.bound != bound:
 		asked := *r
 		asked.bound, asked.room = bound, new(big.Rat).Sub(bound, r.totalOf())
+		asked.whole = new(big.Int).Div(asked.room.Num(), asked.room.Denom()) // rounds down
 		r = &asked
 		b.keepLast(k.Bound, r)
+	}
+	if amount.IsInt() {
+		return amount.Num().Cmp(r.whole) <= 0, nil
 	}
 	return amount.Cmp(r.room) <= 0, nil
 }
 
 // readLast returns what is stored of a bound, asked about the value of the key; nil where
 // some of it has left the window.
-func (b *Book) readLast(ctx context.Context, k Key, window time.Duration) (*lastRead, string, error) {
+func (b *Book) readLast(ctx context.Context, k Key) (*lastRead, string, error) {
 	b.mu.Lock()
 	r := b.last[k.Bound]
 	b.mu.Unlock()
+	kept := r
 	if r == nil {
-		r = &lastRead{name: settingName(k), least: math.MaxInt64}
+		r = &lastRead{name: k.Bound.settingName(), least: math.MaxInt64}
 	}
 	text, _, err := b.settings.Get(ctx, r.name)
 	if err != nil {
@@ -145,8 +166,10 @@ func (b *Book) readLast(ctx context.Context, k Key, window time.Duration) (*last
 		asked.by, asked.digest, asked.bound = k.By, k.digestBy(), nil
 		r = &asked
 	}
-	b.keepLast(k.Bound, r)
-	if b.now().Add(-window).UnixMilli() >= r.least {
+	if r != kept {
+		b.keepLast(k.Bound, r)
+	}
+	if b.now().Add(-k.Bound.Window).UnixMilli() >= r.least {
 		return nil, text, nil
 	}
 	return r, text, nil
@@ -187,26 +210,23 @@ func readTotals(name, text string) (*lastRead, error) {
 	return r, nil
 }
 
-func (b *Book) keepLast(bound string, r *lastRead) {
+func (b *Book) keepLast(bound Bound, r *lastRead) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case b.last[bound] == r:
-		return
-	case b.last == nil, len(b.last) >= maxLast:
-		b.last = map[string]*lastRead{}
+	if b.last == nil || len(b.last) >= maxLast {
+		b.last = map[Bound]*lastRead{}
 	}
 	b.last[bound] = r
 }
 
 // Add adds an amount to a key if the sum stays within the bound; a nil bound is
 // none. It reports whether it did. On an error nothing was added that is known of.
-func (b *Book) Add(ctx context.Context, k Key, window time.Duration, amount, bound *big.Rat) (added bool, err error) {
+func (b *Book) Add(ctx context.Context, k Key, amount, bound *big.Rat) (added bool, err error) {
 	b.adding.Lock()
 	defer b.adding.Unlock()
-	err = setting.Change(ctx, b.settings, settingName(k), func(was string, _ bool) (string, error) {
+	err = setting.Change(ctx, b.settings, k.Bound.settingName(), func(was string, _ bool) (string, error) {
 		added = false
-		entries, err := b.readEntries(was, window)
+		entries, err := b.readEntries(was, k.Bound.Window)
 		if err != nil {
 			return "", err
 		}
@@ -217,7 +237,7 @@ func (b *Book) Add(ctx context.Context, k Key, window time.Duration, amount, bou
 		if bound != nil && total.Add(total, amount).Cmp(bound) > 0 {
 			return was, nil
 		}
-		if entries, err = b.addEntry(entries, k.digestBy(), window, amount); err != nil {
+		if entries, err = b.addEntry(entries, k.digestBy(), k.Bound.Window, amount); err != nil {
 			return "", err
 		}
 		added = true
@@ -281,8 +301,6 @@ func (b *Book) addEntry(entries []entry, by string, window time.Duration, amount
 	}
 	return append(entries, entry{now, amount.RatString(), by}), nil
 }
-
-func settingName(k Key) string { return settingPrefix + digest.Text(k.Bound) }
 
 // digestBy returns a short form of the value: arguments may be long, and hold what a
 // state should not.

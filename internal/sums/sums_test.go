@@ -23,7 +23,7 @@ func TestABoundHoldsOverItsWindow(t *testing.T) {
 	add := func(amount string) bool {
 		t.Helper()
 		a, _ := new(big.Rat).SetString(amount)
-		added, err := b.Add(t.Context(), sums.Key{Bound: "k"}, time.Hour, a, big.NewRat(3, 10))
+		added, err := b.Add(t.Context(), sums.Key{Bound: sums.Bound{Key: "k", Window: time.Hour}}, a, big.NewRat(3, 10))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,10 +47,10 @@ func TestABoundHoldsOverItsWindow(t *testing.T) {
 	if !add("0.3") {
 		t.Error("amounts still count after their window")
 	}
-	if total, err := b.Total(t.Context(), sums.Key{Bound: "k"}, time.Hour); err != nil || total.Cmp(big.NewRat(3, 10)) != 0 {
+	if total, err := b.Total(t.Context(), sums.Key{Bound: sums.Bound{Key: "k", Window: time.Hour}}); err != nil || total.Cmp(big.NewRat(3, 10)) != 0 {
 		t.Errorf("Total() = %v, %v", total, err)
 	}
-	if total, err := b.Total(t.Context(), sums.Key{Bound: "other"}, time.Hour); err != nil || total.Sign() != 0 {
+	if total, err := b.Total(t.Context(), sums.Key{Bound: sums.Bound{Key: "other", Window: time.Hour}}); err != nil || total.Sign() != 0 {
 		t.Errorf("Total(other) = %v, %v", total, err)
 	}
 }
@@ -63,7 +63,7 @@ func TestOneBoundIsOneSetting(t *testing.T) {
 	b := sums.New(settings, func() time.Time { return now })
 	full := 0
 	for i := range 1100 {
-		added, err := b.Add(t.Context(), sums.Key{Bound: "k", By: strconv.Itoa(i)}, time.Hour, big.NewRat(1, 1), big.NewRat(1, 1))
+		added, err := b.Add(t.Context(), sums.Key{Bound: sums.Bound{Key: "k", Window: time.Hour}, By: strconv.Itoa(i)}, big.NewRat(1, 1), big.NewRat(1, 1))
 		switch {
 		case errors.Is(err, sums.ErrFull) && !added:
 			full++
@@ -74,15 +74,15 @@ func TestOneBoundIsOneSetting(t *testing.T) {
 	if full != 100 || len(settings.names) != 1 {
 		t.Errorf("%d amounts did not fit, in %d settings; want 100 and one", full, len(settings.names))
 	}
-	if added, err := b.Add(t.Context(), sums.Key{Bound: "k", By: "7"}, time.Hour, big.NewRat(1, 1), big.NewRat(1, 1)); added || err != nil {
+	if added, err := b.Add(t.Context(), sums.Key{Bound: sums.Bound{Key: "k", Window: time.Hour}, By: "7"}, big.NewRat(1, 1), big.NewRat(1, 1)); added || err != nil {
 		t.Errorf("a value that is used up = %v, %v", added, err)
 	}
 	now = now.Add(30 * time.Minute)
-	if added, err := b.Add(t.Context(), sums.Key{Bound: "k", By: "7"}, time.Hour, big.NewRat(1, 1), big.NewRat(2, 1)); !added || err != nil {
+	if added, err := b.Add(t.Context(), sums.Key{Bound: sums.Bound{Key: "k", Window: time.Hour}, By: "7"}, big.NewRat(1, 1), big.NewRat(2, 1)); !added || err != nil {
 		t.Errorf("more for a value that is there = %v, %v", added, err)
 	}
 	now = now.Add(time.Hour + time.Minute)
-	if added, err := b.Add(t.Context(), sums.Key{Bound: "k", By: "new"}, time.Hour, big.NewRat(1, 1), big.NewRat(1, 1)); !added || err != nil {
+	if added, err := b.Add(t.Context(), sums.Key{Bound: sums.Bound{Key: "k", Window: time.Hour}, By: "new"}, big.NewRat(1, 1), big.NewRat(1, 1)); !added || err != nil {
 		t.Errorf("after the window = %v, %v", added, err)
 	}
 }
@@ -108,7 +108,7 @@ func TestABoundIsExactForCallsAtOnce(t *testing.T) {
 		b := sums.New(state.Settings(), nil)
 		for range 25 {
 			wg.Go(func() {
-				if added, err := b.Add(t.Context(), sums.Key{Bound: "k"}, time.Hour, big.NewRat(1, 1), big.NewRat(40, 1)); err != nil {
+				if added, err := b.Add(t.Context(), sums.Key{Bound: sums.Bound{Key: "k", Window: time.Hour}}, big.NewRat(1, 1), big.NewRat(40, 1)); err != nil {
 					t.Error(err)
 				} else if added {
 					admitted.Add(1)

@@ -21,7 +21,7 @@ func TestATotalIsThatOfTheState(t *testing.T) {
 	kept, other := sums.New(state.Settings(), clock), sums.New(state.Settings(), clock)
 	random := rand.New(rand.NewPCG(1, 2))
 	key := func() sums.Key {
-		return sums.Key{Bound: fmt.Sprint("b", random.IntN(2)), By: []string{"", "ann", "ben"}[random.IntN(3)]}
+		return sums.Key{Bound: sums.Bound{Key: fmt.Sprint("b", random.IntN(2)), Window: time.Hour}, By: []string{"", "ann", "ben"}[random.IntN(3)]}
 	}
 	type added struct {
 		key    sums.Key
@@ -38,14 +38,14 @@ func TestATotalIsThatOfTheState(t *testing.T) {
 		case 1:
 			by := []*sums.Book{kept, other}[random.IntN(2)]
 			a := added{key(), now, big.NewRat(int64(random.IntN(9)), 10)}
-			if _, err := by.Add(t.Context(), a.key, time.Hour, a.amount, nil); err != nil {
+			if _, err := by.Add(t.Context(), a.key, a.amount, nil); err != nil {
 				t.Fatal(err)
 			}
 			// What left the window is forgotten where something is added.
 			all = append(slices.DeleteFunc(all, func(o added) bool { return o.key.Bound == a.key.Bound && !counts(o) }), a)
 		default:
 			k := key()
-			got, err := kept.Total(t.Context(), k, time.Hour)
+			got, err := kept.Total(t.Context(), k)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestATotalIsThatOfTheState(t *testing.T) {
 			}
 			got.Add(got, big.NewRat(7, 1)) // the caller may change what it got
 			bound, amount := bounds[random.IntN(2)], big.NewRat(int64(random.IntN(20)), 10)
-			if fits, err := kept.Fits(t.Context(), k, time.Hour, amount, bound); err != nil || fits != (want.Add(want, amount).Cmp(bound) <= 0) {
+			if fits, err := kept.Fits(t.Context(), k, amount, bound); err != nil || fits != (want.Add(want, amount).Cmp(bound) <= 0) {
 				t.Fatalf("step %d: Fits(%v, %v, %v) = %v, %v; the sum would be %v", i, k, amount, bound, fits, err, want)
 			}
 		}
