@@ -5,6 +5,7 @@
 package sums
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,8 @@ const (
 
 // ErrFull: a bound counts too many amounts of its window.
 var ErrFull = errors.New("the sum counts too many amounts in its window")
+
+var errNoNumber = errors.New("a stored sum has an amount that is no number")
 
 // A Bound names a bound of a tool for a principal.
 type Bound struct {
@@ -247,6 +250,70 @@ func (b *Book) Add(ctx context.Context, k Key, amount, bound *big.Rat) (added bo
 	return added && err == nil, err
 }
 
+// TakeBack takes an amount off a key that was added to it at a time, or later, and was not
+// used. What has left the window since is left alone.
+func (b *Book) TakeBack(ctx context.Context, k Key, added time.Time, amount *big.Rat) error {
+	b.adding.Lock()
+	defer b.adding.Unlock()
+	return setting.Change(ctx, b.settings, k.Bound.settingName(), func(was string, _ bool) (string, error) {
+		entries, err := b.readEntries(was, k.Bound.Window)
+		if err != nil || !takeFrom(entries, k.digestBy(), added.UnixMilli(), amount) {
+			return was, err
+		}
+		text, err := json.Marshal(slices.DeleteFunc(entries, func(e entry) bool { return e.Amount == "0" }))
+		return string(text), err
+	})
+}
+
+// takeFrom takes an amount off the entry that it was added to, and reports whether there
+// is one: amounts join later ones only, so it is the first that is not earlier.
+func takeFrom(entries []entry, by string, added int64, amount *big.Rat) bool {
+	var from *entry
+	var left *big.Rat
+	for i := range entries {
+		e := &entries[i]
+		if e.By != by || e.At < added || from != nil && from.At < e.At {
+			continue
+		}
+		if has, ok := new(big.Rat).SetString(e.Amount); ok && has.Cmp(amount) >= 0 {
+			from, left = e, has.Sub(has, amount)
+		}
+	}
+	if from == nil {
+		return false
+	}
+	from.Amount = left.RatString()
+	return true
+}
+
+// Wait returns how long a caller has to wait until an amount stays within a bound, when
+// nothing else is added: 0 when it does now, -1 when it never does.
+func (b *Book) Wait(ctx context.Context, k Key, amount, bound *big.Rat) (time.Duration, error) {
+	text, _, err := b.settings.Get(ctx, k.Bound.settingName())
+	if err != nil {
+		return 0, err
+	}
+	entries, err := b.readEntries(text, k.Bound.Window)
+	if err != nil {
+		return 0, err
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.At, b.At) })
+	now := b.now()
+	for wait := time.Duration(0); ; {
+		total, err := totalOf(entries, k.digestBy())
+		switch {
+		case err != nil:
+			return 0, err
+		case total.Add(total, amount).Cmp(bound) <= 0:
+			return wait, nil
+		case len(entries) == 0:
+			return -1, nil
+		}
+		wait = time.UnixMilli(entries[0].At).Add(k.Bound.Window).Sub(now)
+		entries = entries[1:]
+	}
+}
+
 // readEntries returns what still counts of a stored sum.
 func (b *Book) readEntries(text string, window time.Duration) (kept []entry, err error) {
 	if kept, err = decodeEntries(text); err != nil {
@@ -275,7 +342,7 @@ func totalOf(entries []entry, by string) (*big.Rat, error) {
 		}
 		amount, ok := new(big.Rat).SetString(entries[i].Amount)
 		if !ok {
-			return nil, errors.New("a stored sum has an amount that is no number")
+			return nil, errNoNumber
 		}
 		total.Add(total, amount)
 	}
