@@ -64,6 +64,10 @@ type Tool struct {
 	MaxResultChars int
 	// Timeout bounds one call; 0 means the registry's default.
 	Timeout time.Duration
+	// MaxCostUSD is the most that one call costs, in US dollars: the gate sets it aside
+	// from the budgets that a call counts for. 0 means that it is not known. A tool that
+	// touches nothing outside and leaves it 0 is not refused when a budget is used up.
+	MaxCostUSD float64
 	// HonoursDeadline promises that Run returns soon after its context has ended,
 	// whatever it waits for, and never ends its goroutine. The gate then runs it on
 	// the goroutine of the caller, which is quicker, and cannot answer for it when
@@ -113,7 +117,7 @@ type Tool struct {
 	WhyNot func() string
 	// Run does the work. The context carries the deadline and cancellation. The
 	// result may be a failure. [ErrorResult] turns an error into a failure,
-	// which keeps the Source of the result beside it. A panic becomes
+	// which keeps the Source and the CostUSD of the result beside it. A panic becomes
 	// execution_failed. Run is called from many goroutines, each time with a
 	// Call of its own.
 	Run func(ctx context.Context, c *Call) (Result, error)

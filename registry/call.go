@@ -69,7 +69,7 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		!c.consumeSums(ctx):
 		return c.finishRefused(ctx)
 	case c.answerFromCache():
-	case !c.recordIntent(ctx), !c.recheckTaint(ctx), !c.runTool(ctx):
+	case !c.reserveCost(ctx), !c.recordIntent(ctx), !c.recheckTaint(ctx), !c.runTool(ctx):
 		return c.finishRefused(ctx)
 	default:
 		c.checkReturns()

@@ -120,6 +120,7 @@ func (c *declarationChecker) checkIdentity() {
 	if t.MaxResultChars < 0 {
 		c.addFault("", "MaxResultChars is negative")
 	}
+	c.checkPrice()
 	if t.Timeout < 0 {
 		c.addFault("", "Timeout is negative")
 	}
@@ -194,6 +195,9 @@ func definitionDigest(t *sallyport.Tool) string {
 	}
 	if t.ListedAs != "" { // and this
 		list = append(list, "listed as", t.ListedAs)
+	}
+	if t.MaxCostUSD != 0 { // and this
+		list = append(list, "price", t.MaxCostUSD)
 	}
 	if t.Does != nil || t.Destinations != nil { // and this
 		list = append(list, "effects", t.Does, t.Destinations)

@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/conversation"
+	"github.com/sallyport/sallyport/internal/costs"
 	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/internal/sums"
 )
@@ -77,6 +78,11 @@ type Options struct {
 	// Sums counts amounts over windows, which ceilings over arguments may bound. nil
 	// refuses the calls that such a bound is about.
 	Sums *sums.Book
+	// Costs counts what calls cost; nil counts nothing, and refuses the calls for which
+	// Budgets bounds it.
+	Costs *costs.Book
+	// Budgets returns what a principal may spend under a role; nil bounds nothing.
+	Budgets func(principal, role string) costs.Budgets
 	// NoConversation says that what the calls answer reaches no model: nothing
 	// is kept of what they read, and no rule about it holds them.
 	NoConversation bool

@@ -76,6 +76,7 @@ func (c *call) mustRecord() bool { return c.entry.tool.Effects() || c.entry.tool
 // cancellation does not reach it: what happened is recorded even if no client
 // listens.
 func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
+	c.settleCost(ctx)
 	res := c.cleaned.result()
 	if c.r.o.Recorder == nil {
 		return res

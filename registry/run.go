@@ -127,9 +127,9 @@ func (j *toolJob) runOnce() {
 		j.end = runOutcome{result: res}
 		return
 	}
-	source := res.Source
+	source, cost := res.Source, res.CostUSD
 	res = sallyport.ErrorResult(err)
-	res.Source = source
+	res.Source, res.CostUSD = source, cost
 	e, coded := errors.AsType[*sallyport.Error](err)
 	refused := coded && e.Code.Scoped()
 	j.end = runOutcome{
@@ -166,11 +166,11 @@ func (c *call) finalizeOutcome(ended string, o *runOutcome) {
 	case o.panic != nil:
 		c.logFault("tool panicked", o.panic, "stack", string(c.cleaner().Text(string(o.stack))))
 		d.Why = "the tool panicked"
-		c.bare = true
+		c.bare, c.unfinished = true, true
 		res = sallyport.Err("The tool failed unexpectedly (call "+c.id+")", sallyport.CodeExecutionFailed)
 	case o.failed && ended != "":
 		d.Why = ended + c.endedSuffix()
-		c.bare = true
+		c.bare, c.unfinished = true, true
 		res = sallyport.Err("The call "+ended, sallyport.CodeExecutionFailed)
 	case o.failed:
 		d.Why = "the tool returned an error"

@@ -9,6 +9,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/conversation"
+	"github.com/sallyport/sallyport/internal/costs"
 	"github.com/sallyport/sallyport/internal/deadline"
 	"github.com/sallyport/sallyport/internal/facts"
 	"github.com/sallyport/sallyport/internal/provenance"
@@ -74,6 +75,9 @@ type call struct {
 	running  deadline.Context // of the run
 	job      toolJob
 	progress progressReporter
+
+	cost       *costs.Reservation // what is set aside of budgets; nil for nothing
+	unfinished bool               // the tool panicked, or went on after its deadline
 
 	trail trail
 	out   sallyport.Call // the tool's: it may outlive the gate's interest
