@@ -91,6 +91,7 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 		UseApprovalRule: rt.Rules.Use,
 		Switches:        rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
 		Facts: rt.State.Facts(), FactsInRecords: true, Conversations: rt.conversations, Known: t.sets, Sums: rt.sums,
+		Costs: rt.costs, Budgets: c.Budgets,
 		Logger: rt.Logger, Workspace: c.Workspace,
 		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason, Missing: t.explainMissing, CommandLine: rt.CommandLine,
 		FixCommand: func(tool, role, capability, item string) string {

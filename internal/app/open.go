@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/conversation"
+	"github.com/sallyport/sallyport/internal/costs"
 	"github.com/sallyport/sallyport/internal/sums"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -170,6 +171,7 @@ func openWith(ctx context.Context, env *Environment, paths []string, open func(*
 		return rt, err
 	}
 	rt.conversations, rt.sums = conversation.New(tasks), sums.New(rt.State.Settings(), rt.past.clock())
+	rt.costs = costs.New(rt.sums, rt.past.clock())
 	t, err := rt.newDeployment(ctx, rt.Config)
 	if err != nil {
 		return rt, err

@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/conversation"
+	"github.com/sallyport/sallyport/internal/costs"
 	"github.com/sallyport/sallyport/internal/secretstore"
 	"github.com/sallyport/sallyport/internal/serverlist"
 	"github.com/sallyport/sallyport/internal/sums"
@@ -74,6 +75,7 @@ type Runtime struct {
 	Callers       *auth.Directory
 	conversations *conversation.Memory // what they were told and have read
 	sums          *sums.Book           // what ceilings over arguments count
+	costs         *costs.Book          // what calls cost
 	runs          *registry.Runs       // what runs, under this configuration or an earlier one
 	// Live is what a server serves; it holds nil in every other command.
 	Live atomic.Pointer[Live]

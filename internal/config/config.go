@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/costs"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
@@ -74,6 +75,9 @@ type Config struct {
 	// Digest is the SHA-256 of the file in hexadecimal; for several files
 	// that of their binary digests in order.
 	Digest string
+
+	// budgets holds what may be spent, by "principals.NAME" and "personalities.NAME".
+	budgets map[string]costs.Budget
 
 	// first is the first file, places holds where each key stands.
 	first  *file

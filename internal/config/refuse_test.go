@@ -178,7 +178,7 @@ func TestNamesAreBounded(t *testing.T) {
 	}
 	tests := []struct{ name, text, want string }{
 		{"names", `{"version": 1, "principals": {` + names.String() + `"z": {}}}`, "principals: expected at most 1000 names in all files"},
-		{"unknown", `{"version": 1, "principals": {"a": {` + names.String() + `"z": {}}}}`, `unknown key "p0": expected token_sha256, expires, permissions, personalities, person, tools or arguments`},
+		{"unknown", `{"version": 1, "principals": {"a": {` + names.String() + `"z": {}}}}`, `unknown key "p0": expected token_sha256, expires, permissions, personalities, person, tools, arguments or budget`},
 		{"dangling", `{"version": 1, "principals": {"a": {"personalities": [` + refs.String() + `"z"]}}}`, `principals.a.personalities.0: "x0" is not defined under personalities: expected default`},
 	}
 	for _, tt := range tests {
