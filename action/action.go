@@ -66,6 +66,15 @@ type Definition struct {
 	// Destinations says which arguments name where something goes, and what their values
 	// are: see [sallyport.Tool.Destinations].
 	Destinations map[string]sallyport.ValueKind
+	// CostUSD is what each call that succeeds costs, in US dollars; 0 means nothing that
+	// is known.
+	CostUSD float64
+	// MaxCostUSD is the most that one call costs; 0 means CostUSD. An answer that should
+	// name its price and does not counts as that much.
+	MaxCostUSD float64
+	// CostAt is the JSON pointer of the price in the answer, which counts in place of
+	// CostUSD; empty means /cost_usd for a program that names one, and none for a request.
+	CostAt string
 	// Timeout bounds one call; 0 means the registry's default.
 	Timeout time.Duration
 	// MaxResultChars bounds the value in Unicode code points; 0 means no bound
@@ -116,16 +125,17 @@ func (b *toolBuilder) buildTool() sallyport.Tool {
 	}
 	b.checkCommon()
 	b.checkDestinations()
+	p := b.compilePrice(&t)
 	h := &d.Handler
 	switch {
 	case h.HTTP != nil && h.Exec == nil && h.Run == nil:
 		b.refuseUnusable("an HTTP handler", "network and secrets", "network", "secrets")
-		b.compileHTTP(&t)
+		b.compileHTTP(&t, p)
 	case h.Exec != nil && h.HTTP == nil && h.Run == nil:
 		b.refuseUnusable("a program", "network, secrets, fs_reach and process", "network", "secrets", "fs_reach", "process")
-		b.compileExec(&t)
+		b.compileExec(&t, p)
 	case h.Run != nil && h.HTTP == nil && h.Exec == nil:
-		t.Run = h.Run
+		t.Run = p.pricedRun(h.Run)
 	default:
 		b.addFault("/handler", "expected exactly one of http, exec and a path")
 	}

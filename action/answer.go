@@ -61,8 +61,8 @@ func (r *compiledRequest) readAnswer(ctx context.Context, resp *http.Response, v
 	if len(body) > maxAnswerBytes {
 		return sallyport.Result{Source: source}, r.newFailure(fmt.Sprintf("the answer has more than %d MiB", maxAnswerBytes>>20), nil)
 	}
-	res, err := r.parseBody(resp.Header.Get("Content-Type"), body)
-	res.Source = source
+	res, tree, err := r.parseBody(resp.Header.Get("Content-Type"), body)
+	res.Source, res.CostUSD = source, r.price.of(tree)
 	return res, err
 }
 
@@ -153,28 +153,30 @@ func kindOf(contentType string, body []byte) bodyKind {
 	}
 }
 
-func (r *compiledRequest) parseBody(contentType string, body []byte) (sallyport.Result, error) {
+// parseBody returns the result of an answer, and the answer itself where it is JSON.
+func (r *compiledRequest) parseBody(contentType string, body []byte) (sallyport.Result, any, error) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	mapped := r.response != Response{}
 	is := kindOf(contentType, body)
 	switch {
 	case len(bytes.TrimSpace(body)) == 0 && !mapped && !r.parse:
-		return sallyport.OK(""), nil
+		return sallyport.OK(""), nil, nil
 	case is != kindJSON && !mapped && !r.parse:
 		if is == kindOther {
-			return sallyport.Result{}, r.newFailure("the answer is neither JSON nor text", nil)
+			return sallyport.Result{}, nil, r.newFailure("the answer is neither JSON nor text", nil)
 		}
-		return sallyport.OK(strings.ToValidUTF8(string(body), "\ufffd")), nil
+		return sallyport.OK(strings.ToValidUTF8(string(body), "\ufffd")), nil, nil
 	}
 	tree, err := schema.Decode(body, &schema.Limits{Depth: maxAnswerDepth, Bytes: maxAnswerBytes})
 	if err != nil {
-		return sallyport.Result{}, r.newFailure("the answer is not the JSON that was expected: "+err.Error(), nil)
+		return sallyport.Result{}, nil, r.newFailure("the answer is not the JSON that was expected: "+err.Error(), nil)
 	}
 	res := resultOf(tree, body)
 	if !mapped {
-		return res, nil
+		return res, tree, nil
 	}
-	return r.response.pickParts(r, res, tree)
+	res, err = r.response.pickParts(r, res, tree)
+	return res, tree, err
 }
 
 // resultOf is the rule for JSON without a mapping: an object is the structured

@@ -56,6 +56,8 @@ type actionDecoder struct {
 	short bool
 	// byPath is true when the handler is a path.
 	byPath bool
+	// priceInShort is true when the price is a number.
+	priceInShort bool
 }
 
 // checkDefinition joins what is wrong with the text to what is wrong with what it
@@ -83,6 +85,9 @@ func (d *actionDecoder) writtenPointer(pointer string) string {
 	if rest, ok := strings.CutPrefix(pointer, "/parameters/properties/"); ok && d.short {
 		return "/parameters/" + rest
 	}
+	if d.priceInShort && strings.HasPrefix(pointer, "/cost/") {
+		return "/cost"
+	}
 	if d.byPath && strings.HasPrefix(pointer, "/handler/") {
 		return "/handler"
 	}
@@ -105,6 +110,9 @@ func (d *actionDecoder) decodeDefinition(top *definition.Object) *Definition {
 	}
 	if v, at, ok := top.Take("rateLimit", "rate_limit"); ok {
 		def.RateLimit = d.RateLimit(at, v)
+	}
+	if v, at, ok := top.Take("cost", ""); ok {
+		d.decodeCost(def, at, v)
 	}
 	if v, at, ok := top.Take("timeout", ""); ok {
 		def.Timeout = d.Timeout(at, v)

@@ -55,15 +55,16 @@ type compiledExec struct {
 	env     map[string]string
 	secrets []sallyport.ChildSecret // without hosts
 	name    string
+	price   price
 }
 
-func (b *toolBuilder) compileExec(t *sallyport.Tool) {
+func (b *toolBuilder) compileExec(t *sallyport.Tool, cost price) {
 	e, at := b.d.Handler.Exec, "/handler/exec"
 	if (len(e.Command) == 0) == (e.Path == "") {
 		b.addFault(at, "expected exactly one of command and path")
 		return
 	}
-	p := &compiledExec{argv: slices.Clone(e.Command)}
+	p := &compiledExec{argv: slices.Clone(e.Command), price: cost}
 	if e.Path != "" {
 		at, p.argv = at+"/path", b.interpreterFor(at+"/path", e.Path)
 	} else {
@@ -254,7 +255,7 @@ func (p *compiledExec) parseOutput(res *sallyport.ProcessResult) (sallyport.Resu
 		return sallyport.Result{}, p.newFailure("did not print one JSON value on standard output: " + err.Error())
 	}
 	r := resultOf(tree, res.Stdout)
-	r.Source = "cmd:" + p.name
+	r.Source, r.CostUSD = "cmd:"+p.name, p.price.of(tree)
 	return r, nil
 }
 

@@ -58,6 +58,7 @@ type compiledRequest struct {
 	response             Response
 	secrets              []string
 	parse                bool // the answer has to be JSON
+	price                price
 }
 
 type namedTemplate struct {
@@ -69,11 +70,11 @@ func (r *compiledRequest) mayRetry() bool {
 	return r.method == http.MethodGet || r.method == http.MethodHead
 }
 
-func (b *toolBuilder) compileHTTP(t *sallyport.Tool) {
+func (b *toolBuilder) compileHTTP(t *sallyport.Tool, cost price) {
 	h := b.d.Handler.HTTP
 	c := handlerCompiler{b: b, at: "/handler/http", params: b.paramNames(), secrets: map[string]bool{}}
 	r := c.compileRequest(h)
-	r.parse = t.Returns != nil
+	r.parse, r.price = t.Returns != nil || cost.at != "", cost
 	b.checkHosts(t, r)
 	if r.scheme == "http" && len(c.secrets) > 0 && !isLocal(r.host) {
 		b.addFault("/handler/http/url", "a secret is not sent without encryption: expected https, or an address of this machine")
