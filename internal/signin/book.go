@@ -1,0 +1,222 @@
+package signin
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/digest"
+	"github.com/sallyport/sallyport/internal/setting"
+)
+
+// peopleSetting is the name of the setting with all links and sign-ins.
+const peopleSetting = "page.people"
+
+// maxToken bounds a code and a token before it is looked up, in bytes.
+const maxToken = 128
+
+// SignIn is a sign-in that counts.
+type SignIn struct {
+	Person
+	// Since is when the person signed in.
+	Since time.Time `json:"since"`
+	// Expires is when the sign-in ends.
+	Expires time.Time `json:"expires"`
+}
+
+// kept is a link or a sign-in as the state has it.
+type kept struct {
+	SignIn
+	SHA256 string `json:"sha256"`
+}
+
+// people is what the setting holds.
+type people struct {
+	Links  []kept `json:"links,omitempty"`
+	People []kept `json:"people,omitempty"`
+}
+
+// Book keeps the links and sign-ins of a state. It is safe for concurrent use, and several
+// processes may use one state.
+type Book struct {
+	settings setting.Store
+	newToken func() (token, hash string)
+	stopped  func(ctx context.Context, name string) (bool, error)
+	now      func() time.Time
+}
+
+// Options configure a [Book]. Every field but Now is required.
+type Options struct {
+	// Settings keeps the links and sign-ins.
+	Settings setting.Store
+	// NewToken returns a fresh token of 256 random bits and its SHA-256 in hexadecimal.
+	NewToken func() (token, hash string)
+	// Stopped reports whether an operator has stopped a principal. An error lets nobody in.
+	Stopped func(ctx context.Context, name string) (bool, error)
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// New returns the book of a state.
+func New(o Options) *Book {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Book{o.Settings, o.NewToken, o.Stopped, o.Now}
+}
+
+// NewLink returns a code that signs a person in once, within [LinkLife]. The error
+// matches [ErrFull].
+func (b *Book) NewLink(ctx context.Context, who Person) (code string, expires time.Time, err error) {
+	code, hash := b.newToken()
+	expires = b.now().Add(LinkLife).UTC()
+	err = b.change(ctx, func(p *people) error {
+		if len(p.Links) >= maxLinks {
+			return ErrFull
+		}
+		p.Links = append(p.Links, kept{SignIn{Person: who, Since: b.now().UTC(), Expires: expires}, hash})
+		return nil
+	})
+	return code, expires, err
+}
+
+// Redeem signs the person of a link in and returns the token of the sign-in. The link
+// counts no more, in no process. The error matches [ErrLink] or [ErrFull].
+func (b *Book) Redeem(ctx context.Context, code string) (token string, who SignIn, err error) {
+	token, hash := b.newToken()
+	err = b.change(ctx, func(p *people) error {
+		i := indexOf(p.Links, code)
+		switch {
+		case i < 0:
+			return ErrLink
+		case len(p.People) >= maxPeople:
+			return ErrFull
+		}
+		who = SignIn{Person: p.Links[i].Person, Since: b.now().UTC(), Expires: b.now().Add(Life).UTC()}
+		p.Links = slices.Delete(p.Links, i, i+1)
+		p.People = append(p.People, kept{who, hash})
+		return nil
+	})
+	if err != nil {
+		return "", SignIn{}, err
+	}
+	return token, who, nil
+}
+
+// Peek returns who would sign in by a code. It uses nothing up. The error matches
+// [ErrLink].
+func (b *Book) Peek(ctx context.Context, code string) (Person, error) {
+	p, err := b.read(ctx)
+	if err != nil {
+		return Person{}, err
+	}
+	i := indexOf(p.Links, code)
+	if i < 0 {
+		return Person{}, ErrLink
+	}
+	return p.Links[i].Person, nil
+}
+
+// Principal returns whose sign-in a token is of; ok is false for any other text, and for a
+// person whom an operator stopped. It is as package auth asks for principals.
+func (b *Book) Principal(ctx context.Context, token string) (who sallyport.Principal, ok bool, err error) {
+	p, err := b.read(ctx)
+	if err != nil {
+		return who, false, err
+	}
+	i := indexOf(p.People, token)
+	if i < 0 {
+		return who, false, nil
+	}
+	if stopped, err := b.stopped(ctx, p.People[i].Name); stopped || err != nil {
+		return who, false, err
+	}
+	return p.People[i].principal(), true, nil
+}
+
+// End ends the sign-in of a token; one that is over is no error.
+func (b *Book) End(ctx context.Context, token string) error {
+	return b.change(ctx, func(p *people) error {
+		if i := indexOf(p.People, token); i >= 0 {
+			p.People = slices.Delete(p.People, i, i+1)
+		}
+		return nil
+	})
+}
+
+// EndAll ends the sign-ins and links of a person, of everybody when the name is empty, and
+// returns how many there were.
+func (b *Book) EndAll(ctx context.Context, name string) (n int, err error) {
+	err = b.change(ctx, func(p *people) error {
+		n = len(p.Links) + len(p.People)
+		gone := func(k kept) bool { return name == "" || k.Name == name }
+		p.Links, p.People = slices.DeleteFunc(p.Links, gone), slices.DeleteFunc(p.People, gone)
+		n -= len(p.Links) + len(p.People)
+		return nil
+	})
+	return n, err
+}
+
+// List returns who is signed in, the oldest sign-in first.
+func (b *Book) List(ctx context.Context) ([]SignIn, error) {
+	p, err := b.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]SignIn, len(p.People))
+	for i := range p.People {
+		list[i] = p.People[i].SignIn
+	}
+	return list, nil
+}
+
+// indexOf returns the place of what a token belongs to, -1 when it belongs to nothing.
+func indexOf(list []kept, token string) int {
+	if token == "" || len(token) > maxToken {
+		return -1
+	}
+	hash := []byte(digest.Text(token))
+	return slices.IndexFunc(list, func(k kept) bool { return subtle.ConstantTimeCompare(hash, []byte(k.SHA256)) == 1 })
+}
+
+func (b *Book) read(ctx context.Context) (*people, error) {
+	text, ok, err := b.settings.Get(ctx, peopleSetting)
+	if err != nil {
+		return nil, err
+	}
+	return b.decode(text, ok)
+}
+
+// decode returns what counts of a text.
+func (b *Book) decode(text string, ok bool) (*people, error) {
+	var p people
+	if !ok {
+		return &p, nil
+	}
+	if err := setting.Decode(text, &p); err != nil {
+		return nil, fmt.Errorf("who is signed in at the page cannot be read: %w", err)
+	}
+	now := b.now()
+	over := func(k kept) bool { return !now.Before(k.Expires) || now.Before(k.Since) }
+	p.Links, p.People = slices.DeleteFunc(p.Links, over), slices.DeleteFunc(p.People, over)
+	return &p, nil
+}
+
+// change changes what is kept, on top of what other processes wrote.
+func (b *Book) change(ctx context.Context, do func(p *people) error) error {
+	return setting.Change(ctx, b.settings, peopleSetting, func(was string, ok bool) (string, error) {
+		p, err := b.decode(was, ok)
+		if err != nil {
+			return "", err
+		}
+		if err := do(p); err != nil {
+			return "", err
+		}
+		text, err := json.Marshal(p)
+		return string(text), err
+	})
+}
