@@ -29,6 +29,7 @@ type Guard struct {
 	answer    func(w http.ResponseWriter, status int, why string)
 	anonymous func() sallyport.Principal
 	resource  *Resource
+	pages     *guardedPages
 	pause     time.Duration
 	stands    func(ctx context.Context, p *sallyport.Principal) (bool, error)
 }
@@ -60,6 +61,19 @@ type GuardOptions struct {
 	// it is asked while a request is answered. An error means that this is not
 	// known, which ends the request when it lasts. nil lets every request go on.
 	Stands func(ctx context.Context, p *sallyport.Principal) (bool, error)
+	// Pages reports whether a request is for a page that people look at in a
+	// browser. Only the sign-in in its cookie lets it in, never a token or
+	// Anonymous, and in place of JSON it may bring a form, with its Origin. nil
+	// means that none is.
+	Pages func(r *http.Request) bool
+	// Cookie is the name of that cookie, and People says whose sign-in it holds.
+	// Both are required with Pages.
+	Cookie string
+	// People finds who is signed in.
+	People Tokens
+	// SignIn answers a request for a page without a good sign-in; nil refuses it
+	// like any other.
+	SignIn http.Handler
 	// Resource is named to a request to its path without a good token, so that
 	// a client finds out where tokens come from; nil names nothing.
 	Resource *Resource
@@ -114,6 +128,9 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 			g.answer = o.Refuse
 		}
 		g.resource = o.Resource
+		if g.pages, err = o.newPages(); err != nil {
+			return nil, err
+		}
 		g.pause = cmp.Or(o.Pause, g.pause)
 		if o.Stands != nil {
 			g.stands = o.Stands
@@ -177,6 +194,10 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 		switch status {
 		case 0:
 		case http.StatusUnauthorized:
+			if g.pages.has(r) && g.pages.signIn != nil {
+				g.pages.signIn.ServeHTTP(w, r)
+				return
+			}
 			w.Header().Set("WWW-Authenticate", g.resource.challengeFor(r))
 			g.answer(w, status, "a bearer token is required")
 			return
@@ -196,16 +217,27 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 // repeated when the handler has no header any more. Why a token could not be
 // checked is the operator's to know, not the caller's.
 func (g *Guard) newPrincipalCheck(r *http.Request) principalCheck {
+	if g.pages.has(r) {
+		return g.newTokenCheck(g.pages.people, g.pages.tokenOf(r))
+	}
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 && g.anonymous != nil && !isForwarded(r.Header) {
 		return func(context.Context) (sallyport.Principal, int) { return g.anonymous(), 0 }
 	}
 	token, ok := bearerToken(values)
+	if !ok {
+		token = ""
+	}
+	return g.newTokenCheck(g.tokens, token)
+}
+
+// newTokenCheck returns the check of a token; the empty one lets nobody in.
+func (g *Guard) newTokenCheck(tokens Tokens, token string) principalCheck {
 	return func(ctx context.Context) (sallyport.Principal, int) {
-		if !ok {
+		if token == "" {
 			return sallyport.Principal{}, http.StatusUnauthorized
 		}
-		p, known, err := g.tokens.Principal(ctx, token)
+		p, known, err := tokens.Principal(ctx, token)
 		switch {
 		case err != nil:
 			g.logger.Error("a token could not be checked", "error", err)
@@ -246,6 +278,9 @@ func (g *Guard) refusalOf(r *http.Request) (status int, why string) {
 	}
 	if r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch {
 		kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		if g.pages.has(r) {
+			return g.pages.refuseForm(r, kind)
+		}
 		if err != nil || kind != "application/json" && (kind != "multipart/form-data" || !g.multipart(r)) {
 			return http.StatusUnsupportedMediaType, "the content type must be application/json"
 		}

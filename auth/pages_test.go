@@ -1,0 +1,74 @@
+package auth_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
+)
+
+// TestThePageIsOpenedByItsCookieAlone: neither a token that calls tools nor the absence of
+// one opens the page, and the cookie opens nothing else.
+func TestThePageIsOpenedByItsCookieAlone(t *testing.T) {
+	token, hash := auth.NewToken()
+	cookie, cookieHash := auth.NewToken()
+	agent := func() sallyport.Principal { return sallyport.Principal{Name: "local"} }
+	g, err := auth.NewGuard("127.0.0.1:7331", auth.Single{Hash: hash, Owner: agent()}, &auth.GuardOptions{
+		Anonymous: agent, Pages: func(r *http.Request) bool { return r.URL.Path == "/page" }, Cookie: "c",
+		People: auth.Single{Hash: cookieHash, Owner: sallyport.Principal{Name: "page:alice"}},
+		SignIn: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const form, own = "application/x-www-form-urlencoded", "http://127.0.0.1:7331"
+	tests := []struct {
+		name, method, path string
+		header             map[string]string
+		want               int
+	}{
+		{"cookie", "GET", "/page", map[string]string{"Cookie": "c=" + cookie}, 200},
+		{"no cookie", "GET", "/page", nil, 418},
+		{"wrong cookie", "GET", "/page", map[string]string{"Cookie": "c=" + token}, 418},
+		{"two cookies", "GET", "/page", map[string]string{"Cookie": "c=x; c=" + cookie}, 418},
+		{"token", "GET", "/page", map[string]string{"Authorization": "Bearer " + token}, 418},
+		{"token of the cookie", "GET", "/page", map[string]string{"Authorization": "Bearer " + cookie}, 418},
+		{"cookie elsewhere", "GET", "/mcp", map[string]string{"Cookie": "c=" + cookie, "Authorization": "Bearer x"}, 401},
+		{"rebound name", "GET", "/page", map[string]string{"Cookie": "c=" + cookie, "Host": "evil.example:7331"}, 403},
+		{"other site", "GET", "/page", map[string]string{"Cookie": "c=" + cookie, "Sec-Fetch-Site": "cross-site"}, 403},
+		{"other port", "GET", "/page", map[string]string{"Cookie": "c=" + cookie, "Sec-Fetch-Site": "same-site"}, 403},
+		{"form", "POST", "/page", map[string]string{"Cookie": "c=" + cookie, "Content-Type": form, "Origin": own}, 200},
+		{"form without origin", "POST", "/page", map[string]string{"Cookie": "c=" + cookie, "Content-Type": form}, 403},
+		{"form of another site", "POST", "/page", map[string]string{"Cookie": "c=" + cookie, "Content-Type": form, "Origin": "https://evil.example"}, 403},
+		{"form of no site", "POST", "/page", map[string]string{"Cookie": "c=" + cookie, "Content-Type": form, "Origin": "null"}, 403},
+		{"plain text", "POST", "/page", map[string]string{"Cookie": "c=" + cookie, "Content-Type": "text/plain", "Origin": own}, 415},
+		{"form elsewhere", "POST", "/mcp", map[string]string{"Authorization": "Bearer " + token, "Content-Type": form, "Origin": own}, 415},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			h := g.Protect(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if p, _ := auth.PrincipalFrom(r.Context()); p.Name != "page:alice" {
+					t.Errorf("the page was opened by %q", p.Name)
+				}
+			}))
+			r := httptest.NewRequest(tt.method, own+tt.path, strings.NewReader(""))
+			for k, v := range tt.header {
+				r.Header.Set(k, v)
+			}
+			if host := tt.header["Host"]; host != "" {
+				r.Host = host
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != tt.want {
+				t.Errorf("status %d, want %d: %s", w.Code, tt.want, w.Body)
+			}
+		})
+	}
+	if _, err := auth.NewGuard("127.0.0.1:1", auth.Single{}, &auth.GuardOptions{Pages: func(*http.Request) bool { return true }}); err == nil {
+		t.Error("NewGuard with pages and without people = no error")
+	}
+}
