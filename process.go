@@ -75,6 +75,11 @@ type SpawnOptions struct {
 	// ErrorOutput receives standard error, so that Output receives standard
 	// output alone. It requires Output. nil sends standard error to Output.
 	ErrorOutput io.Writer
+	// Apart makes Input and Output the descriptors 3 and 4 of the child, as
+	// browsers want them that are driven over pipes. Its standard input is then at
+	// its end, and its standard output goes where standard error goes. It requires
+	// Input, Output and ErrorOutput.
+	Apart bool
 	// MaxOutput bounds each stream in the result in bytes; 0 means 1 MiB. It
 	// is at most 64 MiB.
 	MaxOutput int64

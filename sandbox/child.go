@@ -111,7 +111,7 @@ func (c *childProcess) releaseResources() {
 }
 
 // openPipes makes the pipes of a child and returns its ends: standard input,
-// output and error.
+// output and error, and the two that it is talked to over when these are apart.
 func (c *childProcess) openPipes() (ends []*os.File, err error) {
 	o := &c.spawn.Options
 	limit := cmp.Or(o.MaxOutput, defaultOutput)
@@ -141,7 +141,16 @@ func (c *childProcess) openPipes() (ends []*os.File, err error) {
 	}
 	c.err.file = r
 	go c.err.readAll()
-	return []*os.File{stdin, stdout, stderr}, nil
+	if !o.Apart {
+		return []*os.File{stdin, stdout, stderr}, nil
+	}
+	nothing, w, err := os.Pipe()
+	if err != nil {
+		closeAll([]*os.File{stdin, stdout, stderr})
+		return nil, err
+	}
+	w.Close()
+	return []*os.File{nothing, stderr, stderr, stdin, stdout}, nil
 }
 
 // closeAll closes files; one that is closed already does not matter.

@@ -45,6 +45,32 @@ func TestAChildIsTalkedTo(t *testing.T) {
 	}
 }
 
+// TestAChildIsTalkedToApart has a child read descriptor 3 and write descriptor 4, with its
+// own streams beside them, which reach nothing but its error output.
+func TestAChildIsTalkedToApart(t *testing.T) {
+	t.Parallel()
+	w := workspace(t, open(t, nil))
+	in, ask := io.Pipe()
+	answers, out := io.Pipe()
+	var complaints strings.Builder
+	c := w.start(t.Context(), sallyport.SpawnOptions{Input: in, Output: out, ErrorOutput: &complaints, Apart: true},
+		"sh", "-c", `cat; echo said; read -r line <&3; echo "got $line" >&4; echo complained >&2; ls /proc/self/fd`)
+	if _, err := io.WriteString(ask, "line\n"); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(answers)
+	if !lines.Scan() || lines.Text() != "got line" {
+		t.Fatalf("answer = %q, %v", lines.Text(), lines.Err())
+	}
+	if res := w.wait(c); res.ExitCode != 0 {
+		t.Errorf("exit code %d", res.ExitCode)
+	}
+	// The last number is that of the folder that ls reads.
+	if got := complaints.String(); got != "said\ncomplained\n0\n1\n2\n3\n4\n5\n" {
+		t.Errorf("standard output and error = %q", got)
+	}
+}
+
 // TestAChildThatEndsIsNotTalkedTo: a writer learns that.
 func TestAChildThatEndsIsNotTalkedTo(t *testing.T) {
 	t.Parallel()

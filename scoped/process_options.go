@@ -41,6 +41,8 @@ func (p processAccessor) checkOptions(spawn *sallyport.Spawn) error {
 		return sallyport.InputInvalid("the standard input is given twice")
 	case o.ErrorOutput != nil && o.Output == nil:
 		return sallyport.InputInvalid("standard error by itself needs a writer for standard output")
+	case o.Apart && (o.Input == nil || o.ErrorOutput == nil):
+		return sallyport.InputInvalid("streams apart from the standard ones need a reader, a writer, and a writer for standard error")
 	case o.MaxOutput < 0 || o.MaxOutput > maxOutputBytes:
 		return sallyport.InputInvalid(fmt.Sprintf("the bound of the output is not within 0 to %d bytes", maxOutputBytes))
 	case o.Discard && spawn.Grant.FS.Mode != sallyport.FSOverlay:

@@ -69,6 +69,7 @@ func TestProcessRefusesBeforeTheRunner(t *testing.T) {
 		{name: "launcher", binary: "sudo", want: "BINARY_NOT_ALLOWED: sudo asks for privileges that no child gets"},
 		{name: "launcher by its path", binary: "/usr/bin/docker", want: "BINARY_NOT_ALLOWED: /usr/bin/docker asks a service of this machine to act outside the confinement"},
 		{name: "input given twice", binary: "git", o: sallyport.SpawnOptions{Stdin: []byte("a"), Input: io.NopCloser(strings.NewReader("b"))}, want: "the standard input is given twice"},
+		{name: "apart without an input", binary: "git", o: sallyport.SpawnOptions{Output: io.Discard, ErrorOutput: io.Discard, Apart: true}, want: "streams apart from the standard ones need a reader, a writer, and a writer for standard error"},
 		{name: "errors without output", binary: "git", o: sallyport.SpawnOptions{ErrorOutput: io.Discard}, want: "standard error by itself needs a writer for standard output"},
 		{name: "large input", binary: "git", o: sallyport.SpawnOptions{Stdin: make([]byte, 64<<20+1)}, want: "the standard input has more than 67108864 bytes"},
 	}

@@ -112,14 +112,19 @@ func openInit() (int, error) {
 }
 
 // spawnProgram starts the program below this process, which then becomes its
-// init. It returns only when something failed.
-func spawnProgram(base *Base, spec *Spec, init int) error {
+// init. The program gets the standard streams of this process and further files. It
+// returns only when something failed.
+func spawnProgram(base *Base, spec *Spec, further []int, init int) error {
 	if err := shieldInit(); err != nil {
 		return err
 	}
+	files := []uintptr{0, 1, 2}
+	for _, fd := range further {
+		files = append(files, uintptr(fd))
+	}
 	pidfd := -1
 	pid, err := syscall.ForkExec(spec.Path, spec.Argv, &syscall.ProcAttr{
-		Env: spec.Env, Files: []uintptr{0, 1, 2},
+		Env: spec.Env, Files: files,
 		// In a session of its own it cannot join the group of the init. An
 		// observed program stays in the one of its terminal.
 		Sys: &syscall.SysProcAttr{Setsid: !base.HostTree, PidFD: &pidfd},

@@ -50,7 +50,7 @@ func runHelper() error {
 		return wrapError("parent death signal", err)
 	}
 	var base Base
-	if _, err := receiveMessage(MsgBase, 0, &base); err != nil {
+	if _, err := receiveMessage(MsgBase, &base, 0, 0); err != nil {
 		return err
 	}
 	kept, err := prepareHelper(&base)
@@ -58,7 +58,7 @@ func runHelper() error {
 		return err
 	}
 	var spec Spec
-	files, err := receiveMessage(MsgRun, 3, &spec)
+	files, err := receiveMessage(MsgRun, &spec, 3, 5)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 			return err
 		}
 	}
-	for i, fd := range files {
+	for i, fd := range files[:3] {
 		if err := syscall.Dup3(fd, i, 0); err != nil {
 			return wrapError("standard streams", err)
 		}
@@ -199,15 +199,18 @@ func becomeChild(base *Base, spec *Spec, files []int, kept preparedHelper) error
 		}
 	}
 	if kept.init >= 0 {
-		return spawnProgram(base, spec, kept.init)
+		return spawnProgram(base, spec, files[3:], kept.init)
+	}
+	if len(files) > 3 {
+		return errors.New("the child wants descriptors that this helper needs itself, without a process namespace")
 	}
 	return wrapError("execute "+spec.Path, execve(path, argv, env))
 }
 
 // receiveMessage waits for one message and returns the descriptors that came with
-// it, without that of the body. The end of the socket is the end of the
-// runtime, or of its interest.
-func receiveMessage(kind byte, files int, v Message) ([]int, error) {
+// it, without that of the body, which has to be one of
+// two numbers. The end of the socket is the end of the runtime, or of its interest.
+func receiveMessage(kind byte, v Message, files, orFiles int) ([]int, error) {
 	header := make([]byte, HeaderLen+1)
 	oob := make([]byte, syscall.CmsgSpace(4*MaxTrees))
 	n, fds, err := receivePacket(header, oob)
@@ -219,7 +222,7 @@ func receiveMessage(kind byte, files int, v Message) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(fds) != files+1 {
+	if len(fds) != files+1 && len(fds) != orFiles+1 {
 		return nil, errors.New("the message brings " + formatDecimal(int64(len(fds))) + " descriptors instead of " + formatDecimal(int64(files+1)))
 	}
 	body, err := readMemfd(fds[0])

@@ -43,7 +43,8 @@ const ExitCode = 125
 const (
 	// MsgBase brings the operations of the base tree: header and a memfd.
 	MsgBase = 'B'
-	// MsgRun brings the Spec: header, a memfd, standard input, output, error.
+	// MsgRun brings the Spec: header, a memfd, standard input, output, error, and
+	// perhaps the descriptors 3 and 4.
 	MsgRun = 'R'
 	// MsgTrees brings detached mounts for the steps of the next message.
 	MsgTrees = 'T'
