@@ -251,6 +251,9 @@ func exitCode(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
+// Level is the confinement of the child.
+func (c *childProcess) Level() sallyport.Level { return c.level }
+
 // Done is closed when the whole tree is gone and its output was handed over.
 func (c *childProcess) Done() <-chan struct{} { return c.done }
 

@@ -56,6 +56,14 @@ func (f *followedChild) Exchanged() string {
 	return ""
 }
 
+// Level is the confinement of the child, [sallyport.LevelNone] where it does not tell.
+func (f *followedChild) Level() sallyport.Level {
+	if c, ok := f.Child.(interface{ Level() sallyport.Level }); ok {
+		return c.Level()
+	}
+	return sallyport.LevelNone
+}
+
 // narrowChild removes hosts from what a child may reach, if that can be done.
 func narrowChild(child sallyport.Child, g sallyport.NetworkGrant) bool {
 	n, ok := child.(sallyport.Narrower)
