@@ -64,6 +64,11 @@ type SpawnOptions struct {
 	// is closed when the child has ended. When Input ends, the child's standard
 	// input is closed. nil means Stdin.
 	Input io.ReadCloser
+	// Channel makes the standard input of the child a socket, to which it can write
+	// too. It is called once, on a goroutine of its own, with the other end, when the
+	// child runs and Stdin is on its way. The end is closed when the child has ended.
+	// It excludes Input. nil means a standard input that can only be read.
+	Channel func(end io.ReadWriteCloser)
 	// Timeout bounds the run. 0 means the deadline of the call; for Start it
 	// means no bound.
 	Timeout time.Duration

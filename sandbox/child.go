@@ -41,7 +41,7 @@ type childProcess struct {
 	carry func()
 
 	out, err outputCapture
-	stdin    *os.File
+	stdin    io.Closer
 	// proxy is its way to hosts; nil when it has none.
 	proxy *egress.Proxy
 
@@ -164,6 +164,9 @@ func closeAll(files []*os.File) {
 // its end. A device of the host would come with its mode and owner, which a
 // child of root could change.
 func (c *childProcess) openInput(o *sallyport.SpawnOptions) (*os.File, error) {
+	if o.Channel != nil {
+		return c.openChannel(o)
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err

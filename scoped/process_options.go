@@ -37,7 +37,7 @@ func (p processAccessor) checkOptions(spawn *sallyport.Spawn) error {
 		return sallyport.InputInvalid("the timeout is negative")
 	case len(o.Stdin) > maxStdinBytes:
 		return sallyport.InputInvalid(fmt.Sprintf("the standard input has more than %d bytes", maxStdinBytes))
-	case o.Stdin != nil && o.Input != nil:
+	case (o.Stdin != nil || o.Channel != nil) && o.Input != nil:
 		return sallyport.InputInvalid("the standard input is given twice")
 	case o.ErrorOutput != nil && o.Output == nil:
 		return sallyport.InputInvalid("standard error by itself needs a writer for standard output")
