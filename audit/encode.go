@@ -33,6 +33,7 @@ func (e *Event) appendBody(b, grant []byte) ([]byte, error) {
 	b = appendTextUnlessEmpty(b, "platform", e.Platform)
 	b = appendTextUnlessEmpty(b, "agent", e.Agent)
 	b = appendTextUnlessEmpty(b, "team", e.Team)
+	b = appendTextUnlessEmpty(b, "delegated_by", e.DelegatedBy)
 	b = appendTextUnlessEmpty(b, "args", e.Args)
 	b = appendTextUnlessEmpty(b, "args_digest", e.ArgsDigest)
 	b = appendTextUnlessEmpty(b, "definition", e.Definition)

@@ -73,6 +73,9 @@ type Event struct {
 	Agent output.Clean `json:"agent,omitempty"`
 	// Team is the agent's team; it may be empty.
 	Team output.Clean `json:"team,omitempty"`
+	// DelegatedBy lists the calls under which the call was made, by a sub-agent: their
+	// ids, the outermost first, joined by "/". Empty for a call that a caller made itself.
+	DelegatedBy string `json:"delegated_by,omitempty"`
 	// Args is the arguments as canonical JSON without secrets; empty when
 	// they could not be decoded or are too long.
 	Args output.Clean `json:"args,omitempty"`
@@ -222,7 +225,7 @@ func (e *Event) boundedCopy() (Event, error) {
 	}
 	for _, s := range [...]*string{
 		&b.CallID, (*string)(&b.ToolCallID), (*string)(&b.Tool), &b.Principal, (*string)(&b.Session), (*string)(&b.Personality),
-		(*string)(&b.Platform), (*string)(&b.Agent), (*string)(&b.Team), &b.ArgsDigest, &b.Definition, (*string)(&b.Code), (*string)(&b.Stage), (*string)(&b.Level),
+		(*string)(&b.Platform), (*string)(&b.Agent), (*string)(&b.Team), &b.DelegatedBy, &b.ArgsDigest, &b.Definition, (*string)(&b.Code), (*string)(&b.Stage), (*string)(&b.Level),
 	} {
 		*s = clipText(*s, maxName)
 	}

@@ -22,7 +22,7 @@ func TestRecordedEvent(t *testing.T) {
 	defer l.Close()
 	given := audit.Event{
 		Kind: audit.KindOutcome, CallID: "id", ToolCallID: "toolu_1", Tool: "read_file", Principal: "ci", Session: "s",
-		Personality: "researcher", Platform: sallyport.PlatformMCP, Agent: "a", Team: "b", Args: `{"path":"<x>"}`,
+		Personality: "researcher", Platform: sallyport.PlatformMCP, Agent: "a", Team: "b", DelegatedBy: "c/d", Args: `{"path":"<x>"}`,
 		ArgsDigest: "00", Definition: "11", Grant: &sallyport.Grant{Secrets: []string{"providers/*"}},
 		Code: sallyport.CodeNotAvailable, Stage: sallyport.StepVisible, Error: "no",
 		Decisions: []sallyport.Decision{{Step: sallyport.StepFind, Allowed: true}, {Step: sallyport.StepVisible, Why: "w", Source: "f:1:2", Fix: "x"}},
@@ -63,7 +63,7 @@ func TestRecordIsBounded(t *testing.T) {
 	clean := output.Clean(long)
 	e := audit.Event{
 		Kind: audit.KindOutcome, CallID: long, ToolCallID: clean, Tool: clean, Principal: long, Session: clean, Personality: clean,
-		Platform: sallyport.Platform(long), Agent: clean, Team: clean, Args: clean, ArgsDigest: long, Definition: long,
+		Platform: sallyport.Platform(long), Agent: clean, Team: clean, DelegatedBy: long, Args: clean, ArgsDigest: long, Definition: long,
 		Code: sallyport.Code(long), Stage: sallyport.Step(long), Error: clean, Level: sallyport.Level(long), Full: clean,
 		Grant: &sallyport.Grant{Network: sallyport.NetworkGrant{Allow: hosts}},
 	}

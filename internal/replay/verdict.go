@@ -93,6 +93,9 @@ func ReadOutcome(e *audit.Event) (v Verdict, ran bool) {
 	if string(e.Session) == e.CallID && WasNarrowed(e) {
 		return Verdict{Unknown: UnknownTask}, false // it came with the call, which had no session
 	}
+	if e.DelegatedBy != "" && e.Stage != "" {
+		return Verdict{Unknown: "a sub-agent made it, whose terms are not recorded"}, false
+	}
 	switch e.Stage {
 	case sallyport.StepFind:
 		return refusedBy(e), false

@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/text"
@@ -24,6 +25,9 @@ func PrintCall(p *Printer, events []audit.Event) error {
 	}
 	p.PrintLine("call %s: %s by %s as %s at %s", last.CallID, text.OneLine(string(last.Tool)), last.Principal,
 		cmp.Or(string(last.Personality), "(none)"), last.Time.Local().Format("2006-01-02 15:04:05"))
+	if last.DelegatedBy != "" {
+		p.PrintLine("made by a sub-agent, for call %s", strings.ReplaceAll(last.DelegatedBy, "/", ", within that for call "))
+	}
 	if last.Args != "" {
 		p.PrintLine("arguments: %s", text.Clip(string(last.Args), 1000))
 	}

@@ -102,6 +102,9 @@ func describeEvent(e *audit.Event) string {
 		return describeChange(e)
 	}
 	line := fmt.Sprintf("%s %s/%s", e.Tool, e.Principal, e.Personality)
+	if e.DelegatedBy != "" {
+		line += " for " + e.DelegatedBy
+	}
 	if e.Args != "" && e.Kind != audit.KindIntent {
 		line += " " + text.Clip(string(e.Args), 100)
 	}
