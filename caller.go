@@ -34,6 +34,10 @@ type Principal struct {
 	// Task narrows every session of the principal, whatever its sessions are narrowed
 	// to beside. Its Words do not count. nil narrows nothing.
 	Task *Task
+	// Delegation is the id of the call that lets a sub-agent call as this principal, with
+	// less than the principal holds; empty for the principal itself. The gate refuses one
+	// that it does not know. An edge sets it, and passes it on unchanged.
+	Delegation string
 	// Personalities lists the roles that the principal may take; nil means any
 	// role.
 	Personalities []string

@@ -69,7 +69,7 @@ func (a *watchedBody) isSame() bool {
 
 // samePrincipal reports whether a principal is the same and may do the same.
 func samePrincipal(a, b *sallyport.Principal) bool {
-	return a.Name == b.Name && slices.Equal(a.Permissions, b.Permissions) &&
+	return a.Name == b.Name && a.Delegation == b.Delegation && slices.Equal(a.Permissions, b.Permissions) &&
 		slices.Equal(a.Personalities, b.Personalities) && (a.Personalities == nil) == (b.Personalities == nil) && a.Person == b.Person &&
 		reflect.DeepEqual(a.Task, b.Task)
 }

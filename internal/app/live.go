@@ -81,6 +81,8 @@ func (t *Deployment) refreshCaller(ctx context.Context, callers *auth.Directory,
 	now, ok, err := callers.Named(ctx, caller.Principal.Name)
 	if ok && err == nil {
 		own.Principal = now
+		own.Principal.Delegation = caller.Principal.Delegation // a sub-agent stays one, and no person
+		own.Principal.Person = now.Person && own.Principal.Delegation == ""
 	}
 	return &own
 }
