@@ -42,10 +42,13 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 	c.registerRun()
 	defer r.runs.remove(&c.entered)
 	defer c.endRead()
+	ctx, release := c.endWithDelegation(ctx)
+	defer release()
 	switch {
 	case !c.decodeArgs(),
 		!c.findTool(),
 		!c.checkStopped(ctx),
+		!c.checkDelegation(),
 		!c.assumeRole(),
 		!c.checkVisible(),
 		!c.checkTask(ctx),

@@ -36,14 +36,15 @@ func listedAs(entries []*toolEntry, e *toolEntry) string {
 
 // visibleEntries returns what the caller sees of a form, sorted by name.
 func (r *Registry) visibleEntries(caller *sallyport.Caller, form sallyport.Form) []*toolEntry {
-	if !caller.Principal.MayTake(caller.Personality) {
+	caller, sub := r.narrowCaller(caller)
+	if !caller.Principal.MayTake(caller.Personality) || sub == nil && caller.Principal.Delegation != "" {
 		return nil
 	}
 	role, stopped := r.roleFor(caller.Personality), r.stopFilter(caller)
-	shown := r.listRole(role, form)
+	shown, narrowed := r.listRole(role, form), sub.Tasks()
 	out := make([]*toolEntry, 0, len(shown))
 	for _, e := range shown {
-		if isExcluded(&e.tool, caller.Exclude) || stopped(e.id) || !permitsTool(caller.Principal.Task, &e.tool) {
+		if isExcluded(&e.tool, caller.Exclude) || stopped(e.id) || !permitsTool(caller.Principal.Task, &e.tool) || !permitTool(narrowed, &e.tool) {
 			continue
 		}
 		if ready, _ := r.checkAvailability(e); ready.Allowed {

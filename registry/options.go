@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/costs"
+	"github.com/sallyport/sallyport/internal/delegation"
 	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/internal/sums"
 )
@@ -72,6 +73,9 @@ type Options struct {
 	// Conversations is what conversations read, and is shared by registries that
 	// follow each other; nil means one of the registry's own.
 	Conversations *conversation.Memory
+	// Delegations holds what callers have delegated to sub-agents, and is shared by
+	// registries that follow each other. nil refuses every caller that names one.
+	Delegations *delegation.Book
 	// Known says what the sets of values hold that ceilings over arguments name; nil
 	// knows no set.
 	Known known.Lookup

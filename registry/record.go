@@ -78,6 +78,9 @@ func (c *call) mustRecord() bool { return c.entry.tool.Effects() || c.entry.tool
 func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	c.settleCost(ctx)
 	res := c.cleaned.result()
+	if c.sub != nil {
+		c.sub.Spend(res.CostUSD)
+	}
 	if c.r.o.Recorder == nil {
 		return res
 	}
@@ -153,6 +156,9 @@ func (c *call) describeCall(cl *output.Cleaner) audit.Event {
 		CallID: c.id, ToolCallID: cleanWord(cl, c.q.ID), Tool: cleanWord(cl, c.q.Tool),
 		Principal: o.Principal.Name, Session: cleanWord(cl, c.session), Personality: cleanWord(cl, o.Personality),
 		Platform: o.Platform, Agent: cleanWord(cl, o.Agent), Team: cleanWord(cl, o.Team),
+	}
+	if c.sub != nil {
+		e.DelegatedBy = c.sub.Chain()
 	}
 	if c.entry != nil {
 		e.Definition = c.entry.definition

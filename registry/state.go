@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/costs"
 	"github.com/sallyport/sallyport/internal/deadline"
+	"github.com/sallyport/sallyport/internal/delegation"
 	"github.com/sallyport/sallyport/internal/facts"
 	"github.com/sallyport/sallyport/internal/provenance"
 	"github.com/sallyport/sallyport/internal/replay"
@@ -41,6 +42,7 @@ type call struct {
 	level    sallyport.Level                      // of the children; empty when none can be started
 	key      string                               // of the cache; empty when the tool does not ask for it
 	facts    sallyport.Facts                      // what the call does to its conversation
+	sub      *delegation.Delegation               // under which a sub-agent calls; nil for any other caller
 	task     *conversation.Task                   // what the session was narrowed to; nil for nothing
 	words    conversation.Words                   // what the person told the session
 	limits   []*ceiling.Ceiling                   // the ceilings over the arguments, once they were asked for
@@ -87,7 +89,9 @@ type call struct {
 // know stays empty, but a call without a session gets one of its own, so that
 // it shares nothing.
 func (r *Registry) newCall(caller *sallyport.Caller, q sallyport.Request, budget int) *call {
-	c := &call{r: r, caller: caller, q: q, start: time.Now(), budget: budget}
+	c := &call{r: r, q: q, start: time.Now(), budget: budget}
+	c.caller, c.sub = r.narrowCaller(caller)
+	caller = c.caller
 	c.id = newID(c.start)
 	if c.session = caller.Session; c.session == "" {
 		c.session = c.id

@@ -24,6 +24,11 @@ func (c *call) checkTask(ctx context.Context) bool {
 	if own := c.caller.Principal.Task; own != nil && err == nil {
 		t = t.With(sallyport.Task{Tools: own.Tools, Arguments: own.Arguments})
 	}
+	if c.sub != nil && err == nil {
+		for _, narrower := range c.sub.Tasks() {
+			t = t.With(narrower)
+		}
+	}
 	if err != nil {
 		c.logFault("task of the session", err)
 		return c.refuse(sallyport.Decision{Step: sallyport.StepVisible, Why: "the task of the session cannot be told: " + err.Error()},
@@ -50,6 +55,14 @@ func (c *call) sessionTask(ctx context.Context) (*conversation.Task, error) {
 		return c.past.Task, nil
 	}
 	asked := c.caller.Task
+	if c.sub != nil {
+		// The session is the one of its caller, whose words and tasks stand.
+		known, err := c.r.conversations.Task(ctx, c.sessionKey)
+		if err != nil || asked == nil {
+			return known, err
+		}
+		return known.With(sallyport.Task{Tools: asked.Tools, Arguments: asked.Arguments}), checkTaskSize(asked)
+	}
 	if c.caller.Session == "" {
 		if asked == nil {
 			return nil, nil
