@@ -27,3 +27,15 @@ func tokenText(token string) bool {
 	body := strings.TrimRight(token, "=")
 	return body != "" && len(token) <= maxBearerBytes && consistsOf(body, "-._~+/")
 }
+
+// headerFault says why the Authorization headers of a request hold no token.
+func headerFault(headers []string) string {
+	switch len(headers) {
+	case 0:
+		return "the request has no Authorization header"
+	case 1:
+		return "the Authorization header is not of the scheme Bearer with one token"
+	default:
+		return "the request has several Authorization headers"
+	}
+}

@@ -184,6 +184,7 @@ func (d *Directory) Principal(ctx context.Context, token string) (p sallyport.Pr
 	// that the index answered what it was asked.
 	if r := s.byHash[hash]; r != nil && equalHashes(hash, r.TokenSHA256) {
 		if !r.Live(d.o.Now()) {
+			noteRefusal(ctx, r.whyEnded())
 			return p, false, nil
 		}
 		return s.principalOf(r), true, nil
@@ -192,11 +193,16 @@ func (d *Directory) Principal(ctx context.Context, token string) (p sallyport.Pr
 		return p, false, nil
 	}
 	r, ok, err := d.store.ByToken(ctx, hash)
-	if err != nil || !ok || !equalHashes(hash, r.TokenSHA256) || !r.Live(d.o.Now()) {
+	if err != nil || !ok || !equalHashes(hash, r.TokenSHA256) {
 		return p, false, err
+	}
+	if !r.Live(d.o.Now()) {
+		noteRefusal(ctx, r.whyEnded())
+		return p, false, nil
 	}
 	if s.isReserved(r.Name) {
 		d.o.Logger.Warn("refused a token of the state whose name the configuration has", "principal", r.Name)
+		noteRefusal(ctx, "the configuration has the name of the principal that the state gives this token")
 		return p, false, nil
 	}
 	return s.principalOf(&r), true, nil

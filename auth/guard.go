@@ -182,6 +182,7 @@ func PrincipalFrom(ctx context.Context) (p sallyport.Principal, ok bool) {
 func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status, why := g.refusalOf(r); status != 0 {
+			g.logRefusal(r, status, why)
 			g.answer(w, status, why)
 			return
 		}
@@ -189,11 +190,12 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		again := g.newPrincipalCheck(r)
-		p, status := again(r.Context())
+		again, why := g.newPrincipalCheck(r), &refusal{}
+		p, status := again(context.WithValue(r.Context(), refusedKey{}, why))
 		switch status {
 		case 0:
 		case http.StatusUnauthorized:
+			g.logRefusal(r, status, why.reason())
 			if g.pages.has(r) && g.pages.signIn != nil {
 				g.pages.signIn.ServeHTTP(w, r)
 				return
@@ -218,7 +220,7 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 // checked is the operator's to know, not the caller's.
 func (g *Guard) newPrincipalCheck(r *http.Request) principalCheck {
 	if g.pages.has(r) {
-		return g.newTokenCheck(g.pages.people, g.pages.tokenOf(r))
+		return g.newTokenCheck(g.pages.people, g.pages.tokenOf(r), "the request has no login of the page")
 	}
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 && g.anonymous != nil && !isForwarded(r.Header) {
@@ -228,13 +230,15 @@ func (g *Guard) newPrincipalCheck(r *http.Request) principalCheck {
 	if !ok {
 		token = ""
 	}
-	return g.newTokenCheck(g.tokens, token)
+	return g.newTokenCheck(g.tokens, token, headerFault(values))
 }
 
-// newTokenCheck returns the check of a token; the empty one lets nobody in.
-func (g *Guard) newTokenCheck(tokens Tokens, token string) principalCheck {
+// newTokenCheck returns the check of a token; the empty one lets nobody in, for a fault of
+// the request.
+func (g *Guard) newTokenCheck(tokens Tokens, token, fault string) principalCheck {
 	return func(ctx context.Context) (sallyport.Principal, int) {
 		if token == "" {
+			noteRefusal(ctx, fault)
 			return sallyport.Principal{}, http.StatusUnauthorized
 		}
 		p, known, err := tokens.Principal(ctx, token)

@@ -168,6 +168,7 @@ func (i *OIDC) Principal(ctx context.Context, token string) (p sallyport.Princip
 	}
 	if err != nil {
 		i.o.Logger.DebugContext(ctx, "a token of an issuer was refused", "why", err)
+		noteRefusal(ctx, "the token of the issuer: "+err.Error())
 		return sallyport.Principal{}, false, nil
 	}
 	return p, true, nil

@@ -69,6 +69,14 @@ func (r *Record) Live(now time.Time) bool {
 	return r.TokenSHA256 != "" && r.Revoked.IsZero() && (r.Expires.IsZero() || now.Before(r.Expires))
 }
 
+// whyEnded says why the token of a record does not count any more, for the log.
+func (r *Record) whyEnded() string {
+	if !r.Revoked.IsZero() {
+		return "the token of " + r.Name + " was revoked at " + r.Revoked.UTC().Format(time.RFC3339)
+	}
+	return "the token of " + r.Name + " expired at " + r.Expires.UTC().Format(time.RFC3339)
+}
+
 // Check reports everything that is wrong with a record.
 func (r *Record) Check() error {
 	faults := []error{checkName(r.Name)}

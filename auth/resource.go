@@ -50,13 +50,17 @@ func (p *Resource) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // challengeFor returns the WWW-Authenticate header for a request without a
-// good token. A nil resource has no provider to lead to.
+// good token. One that brought something is told so, as RFC 6750 (section 3.1) says; one
+// that brought nothing learns no error. A nil resource has no provider to lead to.
 func (p *Resource) challengeFor(r *http.Request) string {
-	const plain = `Bearer realm="sallyport"`
-	if p == nil || r.URL.Path != p.Path || p.Issuer() == "" {
-		return plain
+	challenge := `Bearer realm="sallyport"`
+	if len(r.Header.Values("Authorization")) > 0 {
+		challenge += `, error="invalid_token", error_description="the token is malformed, unknown, expired or revoked"`
 	}
-	return plain + `, resource_metadata="` + baseURL(r) + MetadataPath + p.Path + `"`
+	if p == nil || r.URL.Path != p.Path || p.Issuer() == "" {
+		return challenge
+	}
+	return challenge + `, resource_metadata="` + baseURL(r) + MetadataPath + p.Path + `"`
 }
 
 // baseURL returns the URL of this server as the client called it. The Host
