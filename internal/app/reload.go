@@ -286,6 +286,7 @@ func (rt *Runtime) RestartKeys(c *config.Config) (keys []string) {
 		{"sandbox", reflect.DeepEqual(was.Sandbox, c.Sandbox)},
 		{"packages", was.Packages == c.Packages},
 		{"skills", was.Skills == c.Skills},
+		{"log", was.Log == c.Log},
 		{"security.oidc", sameIssuer(was.Security.OIDC, c.Security.OIDC)},
 		{"security.require_auth", was.Security.RequireAuth == c.Security.RequireAuth},
 	} {

@@ -15,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/costs"
+	"github.com/sallyport/sallyport/internal/logging"
 	"github.com/sallyport/sallyport/internal/secretstore"
 	"github.com/sallyport/sallyport/internal/serverlist"
 	"github.com/sallyport/sallyport/internal/sums"
@@ -45,6 +46,7 @@ type Runtime struct {
 	// Logger receives what an operator may want to know; nil discards it.
 	Logger *slog.Logger
 
+	lines  *logging.Log  // behind Logger in a server; nil in every other command
 	shadow *serverShadow // judges the calls of a server, too; nil without one
 	beside *Runtime      // the server beside which this one judges; nil for any other
 

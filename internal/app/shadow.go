@@ -47,6 +47,7 @@ type comparison struct{ shadow, inForce string }
 // configuration, too, which no tool reaches. An empty path names none.
 func OpenForServing(ctx context.Context, env *Environment, paths []string, second string) (*Runtime, error) {
 	return openWith(ctx, env, paths, func(rt *Runtime, ctx context.Context) error {
+		rt.openLogging()
 		if second != "" {
 			rt.shadow = &serverShadow{
 				rt: rt, name: second, path: filepath.Clean(fsx.Absolute(env.Dir, second)), dir: rt.Config.Dir,

@@ -50,6 +50,8 @@ type Config struct {
 	Principals map[string]Principal
 	// Security says how callers are known and what all of them may do.
 	Security Security
+	// Log says what serve writes to standard error.
+	Log Log
 	// Databases holds the connections by name.
 	Databases map[string]Database
 	// Mail holds the relays by name.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,7 +114,7 @@ func TestParseFull(t *testing.T) {
 			Level: sallyport.LevelStrict, Memory: 2 << 30, Processes: 64, CPUs: 1.5, FileSize: 10 << 20, Tmp: 1 << 20,
 			Toolchains: []string{"/opt/node", "/home/ann/sdk/go"},
 		},
-		Limits: LimitsState, Security: Security{RequireAuth: true},
+		Limits: LimitsState, Security: Security{RequireAuth: true}, Log: Log{Format: "text", Level: slog.LevelWarn},
 		Digest: "6b9a",
 	}
 	ignore := cmp.Options{
@@ -210,7 +211,7 @@ func TestImplicitDefault(t *testing.T) {
 	want := &Config{
 		Dir: "/work/proj", Version: 1, Workspace: "/work/proj", State: State{Kind: StateSQLite, Path: "/work/proj/.sallyport/state.db"},
 		Sandbox: Sandbox{Level: sallyport.LevelFull},
-		Limits:  LimitsState, Security: Security{RequireAuth: true},
+		Limits:  LimitsState, Security: Security{RequireAuth: true}, Log: Log{Format: "text", Level: slog.LevelWarn},
 		Secrets: []SecretBackend{}, Implicit: true,
 		Personalities: map[string]*sallyport.Personality{"default": {Name: "default"}},
 		// printf 'version: 1\nsecrets: []\n' | sha256sum

@@ -3,6 +3,7 @@ package config
 import (
 	"crypto/sha256"
 	"fmt"
+	"log/slog"
 	"runtime"
 
 	"github.com/sallyport/sallyport"
@@ -45,7 +46,7 @@ func newLoader(rows []row, o *Options) *loader {
 	l := &loader{
 		table: newTable(rows),
 		cfg: &Config{
-			Limits: LimitsState, Security: Security{RequireAuth: true},
+			Limits: LimitsState, Security: Security{RequireAuth: true}, Log: Log{Format: "text", Level: slog.LevelWarn},
 			Personalities: map[string]*sallyport.Personality{},
 		},
 		places: map[string]filePosition{},

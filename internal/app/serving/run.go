@@ -131,7 +131,7 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 		return fail(err)
 	}
 	defer rt.FollowConfig(ctx, l, role.Name)()
-	return serveUntilDone(ctx, newListener(listener, rt.Logger), guard, mux, func(ctx context.Context) error {
+	return serveUntilDone(ctx, rt.Logger, newListener(listener, rt.Logger), guard, mux, func(ctx context.Context) error {
 		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
 	})
 }

@@ -7,6 +7,7 @@ package serving
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"time"
@@ -92,10 +93,10 @@ func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []stri
 // serveUntilDone serves until the context ends, then waits for the running calls. It
 // calls finish to end the sessions: a stream on which a client listens is a
 // request that does not end by itself.
-func serveUntilDone(ctx context.Context, l net.Listener, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
+func serveUntilDone(ctx context.Context, logger *slog.Logger, l net.Listener, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
 	c := connectionBounds()
 	server := &http.Server{
-		Handler: listening.KeepAnswers(c.Attend(guard.Protect(admitConnections(c, h)))), ConnContext: c.Context,
+		Handler: listening.KeepAnswers(c.Attend(logRequests(logger, guard.Protect(notePrincipal(admitConnections(c, h)))))), ConnContext: c.Context,
 		ReadHeaderTimeout: HeaderTimeout, ReadTimeout: bodyTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: MaxHeaderBytes,
 		// Requests live as long as the server: the end of the context shuts the
