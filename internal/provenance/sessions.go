@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"container/list"
+	"hash/maphash"
 	"sync"
 	"time"
 
@@ -41,9 +42,9 @@ type conversation struct {
 	memory *Memory
 	bytes  int       // of total
 	used   time.Time // when it last read something
-	// read holds the calls that brought untrusted content and are known here, and
-	// whether they still run.
-	read    map[string]bool
+	// read holds the calls that brought untrusted content and are known here, by a
+	// digest of their ids, and whether they still run. A session makes many.
+	read    map[uint64]bool
 	running int
 }
 
@@ -55,16 +56,24 @@ func (s *Sessions) Begin(principal, session, call string) {
 	defer s.mu.Unlock()
 	c := s.conversationOf(sessionKey{principal, session})
 	if len(c.read) >= maxRead {
-		clear(c.read)
+		c.read = map[uint64]bool{}
 		c.running = 0
 		c.memory.Flood()
 	}
-	if !c.read[call] {
+	id := digestOf(call)
+	if !c.read[id] {
 		c.running++
 	}
-	c.read[call] = true
+	c.read[id] = true
 	c.used = time.Now()
+	s.charge(c, c.memory.Bytes())
 }
+
+// digestSeed makes digests that are good in this process alone, so that no caller can
+// choose an id with the digest of another.
+var digestSeed = maphash.MakeSeed()
+
+func digestOf(call string) uint64 { return maphash.String(digestSeed, call) }
 
 // End says that a call that began has ended.
 func (s *Sessions) End(principal, session, call string) {
@@ -74,8 +83,8 @@ func (s *Sessions) End(principal, session, call string) {
 	if e == nil {
 		return
 	}
-	if c := e.Value.(*conversation); c.read[call] {
-		c.read[call] = false
+	if c := e.Value.(*conversation); c.read[digestOf(call)] {
+		c.read[digestOf(call)] = false
 		c.running--
 	}
 }
@@ -116,7 +125,7 @@ func (s *Sessions) conversationOf(k sessionKey) *conversation {
 		of.order.MoveToFront(e)
 		return e.Value.(*conversation)
 	}
-	c := &conversation{key: k, memory: new(Memory), read: map[string]bool{}}
+	c := &conversation{key: k, memory: new(Memory), read: map[uint64]bool{}}
 	of.all[k.session] = of.order.PushFront(c)
 	s.charge(c, 0)
 	return c
@@ -129,15 +138,19 @@ func (s *Sessions) find(principal, session string) *list.Element {
 	return nil
 }
 
-// conversationCost is what an empty conversation takes, in bytes.
-const conversationCost = 512
+const (
+	// conversationCost is what an empty conversation takes, in bytes.
+	conversationCost = 512
+	// readCost is what a call in read takes, in bytes: nine in a map that is half full.
+	readCost = 18
+)
 
 // charge counts what a conversation takes, and forgets idle ones beyond the bound.
 func (s *Sessions) charge(c *conversation, bytes int) {
 	if e := s.find(c.key.principal, c.key.session); e == nil || e.Value != c {
 		return // it was forgotten since
 	}
-	bytes += conversationCost
+	bytes += conversationCost + readCost*len(c.read)
 	s.total += bytes - c.bytes
 	s.all[c.key.principal].total += bytes - c.bytes
 	c.bytes = bytes
@@ -213,8 +226,14 @@ type Reading struct {
 func (s *Sessions) Reading(principal, session, call string, marks []sallyport.FactMark, now time.Time) (r Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var few [8]bool // on the stack: enough for the marks of two facts
-	known := append(few[:0], make([]bool, len(marks))...)
+	// On the stack: enough for the marks of two facts.
+	var few [8]bool
+	var fewIDs [8]uint64
+	known, ids := append(few[:0], make([]bool, len(marks))...), fewIDs[:0]
+	for i := range marks {
+		ids = append(ids, digestOf(marks[i].CallID))
+	}
+	asks := digestOf(call)
 	of := s.all[principal]
 	if of == nil {
 		of = &shelf{}
@@ -230,12 +249,12 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 		} else {
 			r.others = append(r.others, c.memory)
 		}
-		for i := range marks {
-			if _, ok := c.read[marks[i].CallID]; ok {
+		for i := range ids {
+			if _, ok := c.read[ids[i]]; ok {
 				known[i] = true
 			}
 		}
-		if c.running > 1 || c.running == 1 && !c.read[call] {
+		if c.running > 1 || c.running == 1 && !c.read[asks] {
 			r.Unknown = true
 		}
 	}
@@ -258,9 +277,10 @@ func (s *Sessions) Others(principal, session, call string) (r Reading) {
 	if of == nil {
 		return r
 	}
+	brought := digestOf(call)
 	for id, e := range of.all {
 		c := e.Value.(*conversation)
-		if _, ok := c.read[call]; ok {
+		if _, ok := c.read[brought]; ok {
 			r.Unknown = false
 		}
 		if id != session {

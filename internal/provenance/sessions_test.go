@@ -167,6 +167,21 @@ func TestAMemoryThatIsFullTakesMore(t *testing.T) {
 	}
 }
 
+// TestCallsCountForTheirMemory: a session that makes many calls takes memory for each,
+// whatever they read.
+func TestCallsCountForTheirMemory(t *testing.T) {
+	t.Parallel()
+	s := new(provenance.Sessions)
+	for i := range 1000 {
+		read(s, "p", "s", fmt.Sprint("c", i), "the same")
+	}
+	one := new(provenance.Sessions)
+	read(one, "p", "s", "c", "the same")
+	if more := s.Bytes() - one.Bytes(); more < 999*9 {
+		t.Errorf("999 calls more take %d bytes more", more)
+	}
+}
+
 // TestOtherSessionsCountForAWhile: what another session read counts as long as its
 // principal counts as having read it.
 func TestOtherSessionsCountForAWhile(t *testing.T) {
