@@ -24,6 +24,9 @@ const (
 	sampleEvery = 10 * time.Second
 	// probeTime is how long the capacity of a way is measured.
 	probeTime = 3 * time.Second
+	// filledSessions each read a text of filledChars: more than the gate remembers
+	// of what sessions read, which is bounded by bytes.
+	filledSessions, filledChars = 1000, 39_000
 )
 
 // soakWay is one way of calling the program, with how many calls it has made.
@@ -55,6 +58,10 @@ func (b *bench) soak(ctx context.Context, length time.Duration, share float64) e
 	if err := m.startGate(ctx, b); err != nil {
 		return err
 	}
+	fmt.Printf("filling what is bounded by bytes: %d sessions read %d characters each\n", filledSessions, filledChars)
+	if err := m.fillSessions(ctx); err != nil {
+		return err
+	}
 	ways, lines, err := b.openWays(ctx, m)
 	if err != nil {
 		return err
@@ -79,6 +86,30 @@ func (b *bench) soak(ctx context.Context, length time.Duration, share float64) e
 		return err
 	}
 	return judge(os.Stdout, samples, goroutines, after)
+}
+
+// fillSessions has sessions read long texts, so that what the gate remembers of them has
+// reached its bound before its memory is looked at.
+func (m *mounts) fillSessions(ctx context.Context) error {
+	const name = "long.txt"
+	var text strings.Builder
+	for n := 0; text.Len() < filledChars; n++ {
+		fmt.Fprintf(&text, "line %d of a long text about the %s\n", n, readText)
+	}
+	if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text.String()), 0o600); err != nil {
+		return err
+	}
+	t := overHTTP("HTTP", m.serve, m.url, m.token, "read_file", `{"path":"`+name+`"}`)
+	for range filledSessions {
+		c, err := t.open(ctx)
+		if err == nil {
+			err = errors.Join(c.call(), c.close())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openWays starts the second process and returns the ways of calling both.
