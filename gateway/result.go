@@ -100,9 +100,7 @@ func (c *core) appendToolResult(out []byte, rounds bool, res *sallyport.Result) 
 	}
 	out = wire.AppendContent(append(out, `,"content":`...), shown, res.Parts)
 	if res.Structured != nil && err == nil {
-		var structured []byte
-		structured, err = json.Marshal(res.Structured)
-		out = append(append(out, `,"structuredContent":`...), structured...)
+		out, err = rawjson.AppendValue(append(out, `,"structuredContent":`...), res.Structured)
 	}
 	if err != nil {
 		// The gate returns plain JSON. If it does not, the fault is the gate's.
