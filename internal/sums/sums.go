@@ -41,7 +41,10 @@ var errNoNumber = errors.New("a stored sum has an amount that is no number")
 
 // A Bound names a bound of a tool for a principal.
 type Bound struct {
-	Tool, Principal string
+	// Tool is the ID of the tool.
+	Tool string
+	// Principal is who calls it.
+	Principal string
 	// Key is where the bound stands below the role.
 	Key string
 	// Window is its length.
@@ -56,6 +59,7 @@ func (b *Bound) settingName() string {
 // A Key names what is counted. A value for which a bound counts alone is a part of the
 // same setting, so that agents cannot make settings by naming new values.
 type Key struct {
+	// Bound is what bounds the sum.
 	Bound Bound
 	// By is the value for which the bound counts alone; empty when it counts for all.
 	By string
