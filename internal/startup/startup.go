@@ -1,5 +1,5 @@
-// Package startup has a program collect garbage more rarely while it starts, and
-// let go of what only the start needed. A program imports it for that alone.
+// Package startup has a program collect garbage more rarely while it starts and while its
+// heap is small, and let go of what only the start needed. A program imports it for that alone.
 package startup
 
 import (
@@ -26,5 +26,5 @@ func init() {
 		return
 	}
 	usual := debug.SetGCPercent(startPercent)
-	time.AfterFunc(startTime, func() { debug.SetGCPercent(usual) })
+	time.AfterFunc(startTime, (&collector{usual: usual}).follow)
 }
