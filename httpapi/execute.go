@@ -9,6 +9,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/budget"
+	"github.com/sallyport/sallyport/internal/turn"
 )
 
 // maxID bounds the id of an action in a request. Names of tools are shorter,
@@ -79,6 +80,15 @@ func (s *Server) callerOf(r *http.Request, personality string) sallyport.Caller 
 // take the role is the gate's to say.
 func (c *actionCall) makeCall(in *executeRequest) {
 	c.q.Args = in.params
+	header, err := turn.FromHeader(c.r.Header.Values(turn.Header))
+	if err == nil {
+		err = in.said.Join(header)
+	}
+	if err != nil {
+		c.rejectCall(http.StatusBadRequest, err.Error())
+		return
+	}
+	in.said.Fill(&c.caller)
 	c.caller.Session, c.caller.DryRun, c.caller.Task = in.session, in.dryRun, in.task
 	c.caller.Personality = c.caller.Principal.Role(in.personality, c.s.o.Personality)
 	if wantsStream(c.r) {

@@ -136,8 +136,19 @@ func requestSchema(a *listedAction) jsonObject {
 			"params":      schemaRef(a.ID + ".parameters"),
 			"session":     text("The conversation that the call belongs to; without one it has one of its own."),
 			"personality": text("The role, one of the principal's; without one the server's choice."),
+			"turn":        turnSchema(),
 			"dry_run":     jsonObject{"type": "boolean", "default": false, "description": "Describe the call instead of making it."},
 		},
+		"additionalProperties": false,
+	}
+}
+
+// turnSchema is what a client says of the turn.
+func turnSchema() jsonObject {
+	number, name := jsonObject{"type": "integer", "minimum": 0}, jsonObject{"type": "string", "maxLength": maxWord}
+	return jsonObject{
+		"type": "object", "description": "What the client knows of the turn, for tools, reducers and the record.",
+		"properties":           jsonObject{"turn": number, "messages": number, "agent": name, "team": name, "memory_scope": name},
 		"additionalProperties": false,
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sallyport/sallyport/internal/budget"
 	"github.com/sallyport/sallyport/internal/task"
 	"github.com/sallyport/sallyport/internal/text"
+	"github.com/sallyport/sallyport/internal/turn"
 )
 
 const (
@@ -44,6 +45,7 @@ type executeRequest struct {
 	personality string
 	dryRun      bool
 	task        *sallyport.Task
+	said        turn.Context
 }
 
 // decodeRequest reads a body strictly: one JSON object in UTF-8 with known keys, each
@@ -59,7 +61,7 @@ func decodeRequest(body []byte) (q executeRequest, err error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	// The body is valid, so that reading tokens cannot fail.
 	if open, _ := dec.Token(); open != json.Delim('{') {
-		return q, errors.New("the body must be an object with the keys params, session, personality, task and dry_run")
+		return q, errors.New("the body must be an object with the keys params, session, personality, task, turn and dry_run")
 	}
 	seen := map[string]bool{}
 	for dec.More() {
@@ -98,6 +100,12 @@ func (q *executeRequest) setMember(key string, v json.RawMessage) error {
 			return fmt.Errorf("task: %w", err)
 		}
 		return nil
+	case "turn":
+		var err error
+		if q.said, err = turn.Decode(v); err != nil {
+			return fmt.Errorf("turn: %w", err)
+		}
+		return nil
 	case "dry_run":
 		if v[0] != 't' && v[0] != 'f' {
 			return errors.New("dry_run: expected true or false")
@@ -105,7 +113,7 @@ func (q *executeRequest) setMember(key string, v json.RawMessage) error {
 		q.dryRun = v[0] == 't'
 		return nil
 	default:
-		return fmt.Errorf("unknown key %q; known are params, session, personality, task and dry_run", text.ClipBytes(key, quotedBytes))
+		return fmt.Errorf("unknown key %q; known are params, session, personality, task, turn and dry_run", text.ClipBytes(key, quotedBytes))
 	}
 }
 
