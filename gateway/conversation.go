@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/internal/wire"
 	"github.com/sallyport/sallyport/internal/task"
+	"github.com/sallyport/sallyport/internal/turn"
 )
 
 // sessionMeta is the _meta key by which a client of a protocol without sessions
@@ -72,6 +73,18 @@ func namedTask(meta wire.Members) (*sallyport.Task, error) {
 		return nil, wire.Invalid("_meta " + taskMeta + ": " + err.Error())
 	}
 	return t, nil
+}
+
+// namedTurn returns what a request says of its turn, beside what its header says.
+func namedTurn(meta wire.Members, header turn.Context) (turn.Context, error) {
+	said, err := turn.Decode(meta.Value(turn.Meta))
+	if err == nil {
+		err = said.Join(header)
+	}
+	if err != nil {
+		return said, wire.Invalid("_meta " + turn.Meta + ": " + err.Error())
+	}
+	return said, nil
 }
 
 // namedSession returns the conversation that a request names, or "" for none.

@@ -16,6 +16,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/internal/wire"
 	"github.com/sallyport/sallyport/internal/budget"
 	"github.com/sallyport/sallyport/internal/running"
+	"github.com/sallyport/sallyport/internal/turn"
 )
 
 const (
@@ -114,6 +115,11 @@ func (s *httpSurface) servePost(w http.ResponseWriter, r *http.Request, p sallyp
 	x.Message, err = openMessage(body)
 	x.carrier, x.principal, x.calls = &x.events, p, s.calls
 	x.rounds = isStateless(r, &x.Message)
+	if err == nil {
+		if x.said, err = turn.FromHeader(r.Header.Values(turn.Header)); err != nil {
+			err = wire.Invalid(err.Error())
+		}
+	}
 	switch refused := (*jsonrpc.Error)(nil); {
 	case errors.As(err, &refused):
 		x.refuse(refused)

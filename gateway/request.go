@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/internal/wire"
 	"github.com/sallyport/sallyport/internal/running"
+	"github.com/sallyport/sallyport/internal/turn"
 )
 
 // statelessSince is the first protocol version without sessions. Versions are
@@ -43,6 +44,7 @@ type request struct {
 	calls     *running.Set        // the set that its calls belong to
 	streams   bool                // events belong to the answer, which is a stream for that reason
 	local     bool                // it came over stdio
+	said      turn.Context        // what its header says of the turn
 }
 
 // readClient reads what a request says about its client. A protocol without
@@ -108,6 +110,11 @@ func (c *core) callerOf(r *request, tool string) (*sallyport.Caller, error) {
 	if caller.Task, err = namedTask(r.Meta); err != nil {
 		return nil, err
 	}
+	said, err := namedTurn(r.Meta, r.said)
+	if err != nil {
+		return nil, err
+	}
+	said.Fill(caller)
 	if !r.rounds {
 		caller.Session = r.session.id
 		return caller, nil
