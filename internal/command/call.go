@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/task"
 	"github.com/sallyport/sallyport/internal/text"
+	"github.com/sallyport/sallyport/internal/turn"
 )
 
 // maxStdin bounds the arguments on standard input, in bytes. The gate's own
@@ -23,6 +25,7 @@ type callerFlags struct {
 	personality, principal, session, task string
 
 	dryRun bool
+	said   turn.Context
 }
 
 func (r *callerFlags) registerFlags(cmd *cobra.Command) {
@@ -34,6 +37,11 @@ func (r *callerFlags) registerFlags(cmd *cobra.Command) {
 // registerDry adds the flags of a command that makes calls.
 func (r *callerFlags) registerDry(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.task, "task", "", "narrow the session to a `TASK`: {\"words\":…,\"tools\":[…],\"arguments\":{…}}")
+	cmd.Flags().IntVar(&r.said.Turn, "turn", 0, "the `NUMBER` of the turn in the session, from 1 (default: unknown)")
+	cmd.Flags().IntVar(&r.said.Messages, "messages", 0, "the `NUMBER` of messages in the session so far (default: unknown)")
+	cmd.Flags().StringVar(&r.said.Agent, "agent", "", "the `ID` of the agent, for tools and the record")
+	cmd.Flags().StringVar(&r.said.Team, "team", "", "the `ID` of the agent's team, for tools and the record")
+	cmd.Flags().StringVar(&r.said.MemoryScope, "memory-scope", "", "the `ID` of a part of the role's memory")
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "describe the call, do not make it")
 }
 
@@ -44,6 +52,10 @@ func (r *callerFlags) withGate(ctx context.Context, env *environment, f *flags, 
 		if err != nil {
 			return err
 		}
+		if err := r.said.Check(); err != nil {
+			return fmt.Errorf("--%s", strings.ReplaceAll(err.Error(), "_", "-"))
+		}
+		r.said.Fill(caller)
 		caller.DryRun = r.dryRun
 		if r.task != "" {
 			if caller.Task, err = task.Decode([]byte(r.task)); err != nil {
