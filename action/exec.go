@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/definition"
 	"github.com/sallyport/sallyport/internal/digest"
+	"github.com/sallyport/sallyport/internal/heartbeat"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/schema"
 )
@@ -212,6 +213,7 @@ func (p *compiledExec) runProgram(ctx context.Context, c *sallyport.Call) (sally
 	}
 	o := &sallyport.SpawnOptions{Stdin: stdin, Env: p.env, Secrets: p.standIns(c), MaxOutput: maxPrinted}
 	c.Emit(sallyport.Progress{Message: "running " + p.name})
+	defer heartbeat.Start(c, "running "+p.name, nil)()
 	res, err := c.Process.Spawn(ctx, p.argv[0], p.argv[1:], o)
 	if err != nil {
 		return sallyport.Result{}, err

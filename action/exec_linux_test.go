@@ -214,3 +214,12 @@ func TestSecretsOfProgramsAreStandIns(t *testing.T) {
 		t.Errorf("requests = %+v, want one with the stand-in", got)
 	}
 }
+
+func TestALongProgramTellsTheUserThatItRuns(t *testing.T) {
+	t.Parallel()
+	dir := handlers(t, map[string]string{"slow.sh": "sleep 2.3\necho '{}'\n"})
+	g := newGate(t, scripted(t, dir, `{"id": "act", "handler": "slow.sh"}`))
+	if res := g.use(`{}`); !res.OK || !strings.Contains(strings.Join(g.progress, "; "), "running sh slow.sh, 2s so far") {
+		t.Errorf("Call = %+v, told %q", res, g.progress)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/heartbeat"
 )
 
 // Installed is one installed copy of a package, as it is pinned.
@@ -135,6 +136,7 @@ func (s *Store) runRecipe(ctx context.Context, c *sallyport.Call, p Package, how
 		done <- u
 	}()
 	said := &textTail{}
+	defer heartbeat.Start(c, "installing "+p.String(), nil)()
 	res, err := c.Process.Spawn(ctx, "sh", append([]string{"-c", how.script, "sh"}, how.flags...), &sallyport.SpawnOptions{
 		Output: out, ErrorOutput: said, Stdin: s.settingsFor(p.Registry, who),
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/heartbeat"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/schema"
 	"github.com/sallyport/sallyport/tools/database/internal/engine"
@@ -103,6 +104,7 @@ func runTool(ctx context.Context, c *sallyport.Call, in queryInput, connections 
 	if err != nil {
 		return sallyport.Result{}, err
 	}
+	defer heartbeat.Start(c, "querying "+in.Connection, nil)()
 	table, err := c.Databases.Query(ctx, in.Connection, in.Query, args)
 	if err != nil {
 		return sallyport.Result{}, err

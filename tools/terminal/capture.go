@@ -3,6 +3,7 @@ package terminal
 import (
 	"bytes"
 	"strings"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -13,6 +14,8 @@ const (
 	// maxTail is what is kept of the end beyond that: more than a result
 	// can show.
 	maxTail = resultChars * utf8.UTFMax
+	// maxLine is what is shown of a line while the command runs.
+	maxLine = 200
 )
 
 // outputCapture is an output: all of it up to maxKept, and the end. The zero value
@@ -21,11 +24,34 @@ type outputCapture struct {
 	kept  []byte
 	tail  []byte // what follows kept, its last bytes only
 	total int64
+	last  atomic.Pointer[string] // the last whole line; nil before it
+}
+
+// lastLine returns the last whole line. It may be called beside Write.
+func (o *outputCapture) lastLine() string {
+	if line := o.last.Load(); line != nil {
+		return *line
+	}
+	return ""
+}
+
+// noteLine remembers the last line that ends in what is written.
+func (o *outputCapture) noteLine(p []byte) {
+	end := bytes.LastIndexByte(p, '\n')
+	if end < 0 {
+		return
+	}
+	line := p[bytes.LastIndexByte(p[:end], '\n')+1 : end]
+	text := strings.ToValidUTF8(string(bytes.TrimSpace(line[:min(len(line), maxLine)])), "\ufffd")
+	if text != "" {
+		o.last.Store(&text)
+	}
 }
 
 // Write takes everything and never fails.
 func (o *outputCapture) Write(p []byte) (int, error) {
 	n := len(p)
+	o.noteLine(p)
 	o.total += int64(n)
 	if room := maxKept - len(o.kept); room > 0 {
 		k := min(room, n)

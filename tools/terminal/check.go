@@ -142,6 +142,7 @@ func (f *Family) runCheck(ctx context.Context, c *sallyport.Call, want checkPurp
 	// Test runners that watch files by default do not when this is set.
 	o.Env["CI"] = "true"
 	defer detachWhenLong(c)()
+	defer r.tellWhile()()
 	var command string
 	res, err := startFirstOf(p.argv, func(argv []string) (sallyport.ProcessResult, error) {
 		command = strings.Join(argv, " ")

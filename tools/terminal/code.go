@@ -59,5 +59,6 @@ func (f *Family) runCode(ctx context.Context, c *sallyport.Call, in codeInput) (
 	o, r := f.newRun(c, in.Cwd, timeoutOf(in.Timeout, defaultTimeout))
 	o.Stdin, r.source = []byte(in.Code), "cmd:"+strings.Join(argv, " ")
 	defer detachWhenLong(c)()
+	defer r.tellWhile()()
 	return r.newResult(c.Process.Spawn(ctx, argv[0], argv[1:], o))
 }

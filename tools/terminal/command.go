@@ -42,6 +42,7 @@ func (f *Family) runCommand(ctx context.Context, c *sallyport.Call, in commandIn
 	o, r := f.newRun(c, in.Cwd, timeoutOf(in.Timeout, defaultTimeout))
 	o.Discard, r.discard, r.source = in.Preview, in.Preview, "cmd:"+in.Command
 	defer detachWhenLong(c)()
+	defer r.tellWhile()()
 	return r.newResult(startFirstOf(shellNames(), func(shell string) (sallyport.ProcessResult, error) {
 		return c.Process.Spawn(ctx, shell, shellArgs(in.Command), o)
 	}))

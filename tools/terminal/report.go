@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/heartbeat"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -38,6 +39,11 @@ type childReport struct {
 	data    map[string]any
 	body    string // shown instead of the output when it is not empty
 	whole   []byte // kept instead of the output when it is not nil
+}
+
+// tellWhile tells the user that the child runs, and what it printed last.
+func (r *childReport) tellWhile() (stop func()) {
+	return heartbeat.Start(r.call, "running", r.out.lastLine)
 }
 
 // newResult makes the result of a child from what its start answered.
