@@ -34,7 +34,7 @@ var layers = map[string]layer{
 	"internal/importer": wiring, "internal/openapi": wiring, "internal/callback": wiring, "internal/report": wiring,
 	"internal/audittest":   mechanism,
 	"internal/secretstore": mechanism,
-	"internal/lock":        mechanism, "internal/modelformat": mechanism, "internal/ceiling": mechanism, "internal/task": mechanism, "internal/replay": mechanism,
+	"internal/lock":        mechanism, "internal/modelformat": mechanism, "internal/ceiling": mechanism, "internal/task": mechanism, "internal/turn": mechanism, "internal/replay": mechanism,
 	"internal/suggest": mechanism, "internal/shadow": mechanism,
 }
 

@@ -27,13 +27,14 @@ const (
 
 // Context is what a client says. The zero value says nothing.
 type Context struct {
-	// Turn is the number of the turn in the session, from 1, and Messages the number of
-	// messages in it so far; 0 means unknown.
-	Turn     int `json:"turn"`
+	// Turn is the number of the turn in the session, from 1; 0 means unknown.
+	Turn int `json:"turn"`
+	// Messages is the number of messages in the session so far; 0 means unknown.
 	Messages int `json:"messages"`
-	// Agent and Team name the agent within a larger deployment.
+	// Agent names the agent within a larger deployment.
 	Agent string `json:"agent"`
-	Team  string `json:"team"`
+	// Team names the team of the agent.
+	Team string `json:"team"`
 	// MemoryScope names a part of the memory of the caller's role.
 	MemoryScope string `json:"memory_scope"`
 }
