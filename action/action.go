@@ -75,6 +75,15 @@ type Definition struct {
 	// CostAt is the JSON pointer of the price in the answer, which counts in place of
 	// CostUSD; empty means /cost_usd for a program that names one, and none for a request.
 	CostAt string
+	// Toolset is the label of the tool; empty means [Toolset].
+	Toolset string
+	// Cache asks the gate to keep results; nil means never. A request that may change
+	// something is never kept.
+	Cache *sallyport.Cache
+	// NeedsEnv lists variables of the environment that have to be set, NeedsFiles the
+	// absolute paths of files that have to be there, for the action to be offered. They
+	// are looked at for each listing and call.
+	NeedsEnv, NeedsFiles []string
 	// Timeout bounds one call; 0 means the registry's default.
 	Timeout time.Duration
 	// MaxResultChars bounds the value in Unicode code points; 0 means no bound
@@ -117,7 +126,7 @@ func (b *toolBuilder) addFault(pointer, format string, args ...any) {
 func (b *toolBuilder) buildTool() sallyport.Tool {
 	d := b.d
 	t := sallyport.Tool{
-		Name: d.ID, Title: d.Name, Description: d.Description, Toolset: Toolset,
+		Name: d.ID, Title: d.Name, Description: d.Description,
 		Schema: d.Parameters, Returns: d.Returns, Capabilities: d.Capabilities,
 		Permissions: d.Permissions, RateLimit: d.RateLimit, MaxResultChars: d.MaxResultChars, Timeout: d.Timeout,
 		ReadOnly: d.ReadOnly, Idempotent: d.Idempotent, OutputIsUntrusted: true,
@@ -125,12 +134,14 @@ func (b *toolBuilder) buildTool() sallyport.Tool {
 	}
 	b.checkCommon()
 	b.checkDestinations()
+	b.compileSettings(&t)
 	p := b.compilePrice(&t)
 	h := &d.Handler
 	switch {
 	case h.HTTP != nil && h.Exec == nil && h.Run == nil:
 		b.refuseUnusable("an HTTP handler", "network and secrets", "network", "secrets")
 		b.compileHTTP(&t, p)
+		b.checkCached(&t)
 	case h.Exec != nil && h.HTTP == nil && h.Run == nil:
 		b.refuseUnusable("a program", "network, secrets, fs_reach and process", "network", "secrets", "fs_reach", "process")
 		b.compileExec(&t, p)

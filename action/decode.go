@@ -1,10 +1,12 @@
 package action
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/definition"
 	"github.com/sallyport/sallyport/schema"
 )
@@ -17,6 +19,9 @@ type DecodeOptions struct {
 	// Workspace and Home are what ${workspace} and ${home} mean in them;
 	// empty refuses the variable. ${self} is Dir.
 	Workspace, Home string
+	// Run is the Go function of the action, for a definition without a handler: a
+	// definition that has one is then a fault. nil requires a handler.
+	Run func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error)
 }
 
 // Decode reads one action, as JSON. The text is decoded strictly: an unknown
@@ -37,7 +42,7 @@ func Decode(data json.RawMessage, o *DecodeOptions) (*Definition, error) {
 		b.schemaFaults("", err)
 		return nil, b.faults.Tidy()
 	}
-	d := &actionDecoder{Decoder: definition.Decoder{Folders: definition.Folders(*o)}}
+	d := &actionDecoder{Decoder: definition.Decoder{Folders: definition.Folders{Dir: o.Dir, Workspace: o.Workspace, Home: o.Home}}, run: o.Run}
 	top := d.Object("", tree)
 	if top == nil {
 		return nil, d.Faults.Tidy()
@@ -56,6 +61,8 @@ type actionDecoder struct {
 	short bool
 	// byPath is true when the handler is a path.
 	byPath bool
+	// run is the Go function; nil where the text has the handler.
+	run runFunc
 	// priceInShort is true when the price is a number.
 	priceInShort bool
 }
@@ -97,8 +104,8 @@ func (d *actionDecoder) writtenPointer(pointer string) string {
 func (d *actionDecoder) decodeDefinition(top *definition.Object) *Definition {
 	def := &Definition{
 		ID: top.Text("id", "", true), Name: top.Text("name", "", false), Description: top.Text("description", "", false),
-		Permissions: top.Texts("permissions"),
-		Idempotent:  top.Flag("idempotent", ""), ReadOnly: top.Flag("readOnly", "read_only"),
+		Permissions: top.Texts("permissions"), Toolset: top.Text("toolset", "", false),
+		Idempotent: top.Flag("idempotent", ""), ReadOnly: top.Flag("readOnly", "read_only"),
 		MaxResultChars: top.Count("maxResultChars", "max_result_chars"),
 		Does:           d.Effects(top), Destinations: d.Destinations(top),
 	}
@@ -114,6 +121,12 @@ func (d *actionDecoder) decodeDefinition(top *definition.Object) *Definition {
 	if v, at, ok := top.Take("cost", ""); ok {
 		d.decodeCost(def, at, v)
 	}
+	if v, at, ok := top.Take("cache", ""); ok {
+		def.Cache = d.decodeCache(at, v)
+	}
+	if v, at, ok := top.Take("available", ""); ok {
+		d.decodeAvailable(def, at, v)
+	}
 	if v, at, ok := top.Take("timeout", ""); ok {
 		def.Timeout = d.Timeout(at, v)
 	}
@@ -121,7 +134,14 @@ func (d *actionDecoder) decodeDefinition(top *definition.Object) *Definition {
 		def.Capabilities = d.Capabilities(at, v)
 	}
 	v, at, ok := top.Take("handler", "")
-	if !ok {
+	switch {
+	case ok && d.run != nil:
+		d.Fault(at, "the Go function is the handler of this action: remove the key")
+		return def
+	case d.run != nil:
+		def.Handler = Handler{Run: d.run}
+		return def
+	case !ok:
 		d.Fault("/handler", `is missing: expected {"http": …}, {"exec": …} or the path of a program`)
 		return def
 	}

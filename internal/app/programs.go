@@ -251,7 +251,7 @@ func (rt *Runtime) trustFirst(ctx context.Context, t *Deployment, w *WrittenProg
 // state.
 func (t *Deployment) holdAction(w *WrittenProgram) {
 	for i := range t.Tools {
-		if tool := &t.Tools[i]; tool.Name == w.Name && tool.Toolset == action.Toolset {
+		if tool := &t.Tools[i]; tool.Name == w.Name && tool.Sources != nil {
 			tool.IsAvailable = w.isUnchanged
 			tool.WhyNot = errChangedProgram.Error
 		}

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/action"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/config"
 )
@@ -40,7 +39,7 @@ func rolesOf(c *config.Config, tools []sallyport.Tool) roleTable {
 			implicit := *p
 			implicit.Toolset = []string{}
 			for _, t := range tools {
-				if t.Toolset == action.Toolset || !needsReach(&t) {
+				if t.Sources != nil || !needsReach(&t) { // an action is what the file asks for
 					implicit.Toolset = append(implicit.Toolset, t.Name)
 				}
 			}

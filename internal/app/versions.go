@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/action"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -62,7 +61,7 @@ func (rt *Runtime) VersionChanges() (list []VersionChange, err error) {
 // its tools.
 func (t *Deployment) declaredTools() (list []sallyport.Tool) {
 	for i := range t.Tools {
-		if t.Tools[i].Toolset == action.Toolset && t.Tools[i].Sources != nil {
+		if t.Tools[i].Sources != nil {
 			list = append(list, t.Tools[i])
 		}
 	}
