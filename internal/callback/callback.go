@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/sallyport/sallyport/internal/app/serving"
 	"github.com/sallyport/sallyport/internal/listening"
 	"github.com/sallyport/sallyport/internal/serverlist"
 )
@@ -55,7 +54,7 @@ func (b *Callback) Await(ctx context.Context, state string, wait time.Duration) 
 	defer cancel()
 	answers := make(chan url.Values, 1)
 	b.server = &http.Server{
-		Handler: b.newHandler(state, answers), ReadTimeout: serving.HeaderTimeout, WriteTimeout: serving.HeaderTimeout, MaxHeaderBytes: serving.MaxHeaderBytes,
+		Handler: b.newHandler(state, answers), ReadTimeout: listening.HeaderTimeout, WriteTimeout: listening.HeaderTimeout, MaxHeaderBytes: listening.MaxHeaderBytes,
 	}
 	served := make(chan error, 1)
 	go func() { served <- b.server.Serve(b.listener) }()

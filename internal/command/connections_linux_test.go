@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sallyport/sallyport/internal/app/serving"
+	"github.com/sallyport/sallyport/internal/listening"
 )
 
 // TestB12_SlowHeadersWithFewDescriptors starts a server that may open 256
@@ -37,7 +37,7 @@ func TestB12_SlowHeadersWithFewDescriptors(t *testing.T) {
 }
 
 // askBesideSlowHeaders opens 400 connections that do not end their headers, and makes
-// requests beside them. An answer must come within serving.HeaderTimeout, after which the
+// requests beside them. An answer must come within listening.HeaderTimeout, after which the
 // server closes these connections anyway.
 // They stay open when all were answered.
 func askBesideSlowHeaders(t *testing.T, url string) (err error) {
@@ -63,7 +63,7 @@ func askBesideSlowHeaders(t *testing.T, url string) (err error) {
 		slow = append(slow, c)
 		_, _ = io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: "+address+"\r\nX-Slow: ")
 	}
-	fresh := &http.Client{Timeout: serving.HeaderTimeout * 8 / 10, Transport: &http.Transport{DisableKeepAlives: true}}
+	fresh := &http.Client{Timeout: listening.HeaderTimeout * 8 / 10, Transport: &http.Transport{DisableKeepAlives: true}}
 	for range 20 {
 		res, err := fresh.Get(url + "/healthz")
 		if err != nil {
