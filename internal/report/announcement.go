@@ -23,9 +23,9 @@ type Announcement struct {
 	Enforced []Enforcement `json:"enforced"`
 }
 
-// reachableAddress returns an address that a client can call. A listener on all
+// ReachableAddress returns an address that a client can call. A listener on all
 // addresses of the machine has an address that no client can call.
-func reachableAddress(address string) string {
+func ReachableAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {
 		return net.JoinHostPort("localhost", port)
@@ -36,7 +36,7 @@ func reachableAddress(address string) string {
 // PrintAnnouncement prints where the server listens, how to connect, what to try, and
 // what is enforced.
 func PrintAnnouncement(p *Printer, rt *app.Runtime, role *sallyport.Personality, address, token string) error {
-	url := "http://" + reachableAddress(address) + "/mcp"
+	url := "http://" + ReachableAddress(address) + "/mcp"
 	if p.JSON {
 		return p.PrintJSON(Announcement{url, rt.Config.Workspace, role.Name, token, DescribeEnforcement(rt)})
 	}

@@ -1,0 +1,178 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/signin"
+)
+
+// The actions of people at the page, as they are recorded.
+const (
+	actionLink    audit.Action = "page.link"
+	actionSignIn  audit.Action = "page.sign-in"
+	actionSignOut audit.Action = "page.sign-out"
+)
+
+// addressSetting is the name of the setting with the address at which the page is served.
+const addressSetting = "page.address"
+
+// NewBook returns who is signed in at the page of a state.
+func NewBook(rt *app.Runtime) *signin.Book {
+	return signin.New(signin.Options{
+		Settings: rt.Settings, NewToken: auth.NewToken,
+		Stopped: func(ctx context.Context, name string) (bool, error) {
+			// When everything is stopped, a person must still be able to start it again.
+			kind, _, err := rt.Switches.Stopped(ctx, name, "", "")
+			return kind == string(auth.SwitchPrincipal), err
+		},
+	})
+}
+
+// Link is a link that signs a person in once.
+type Link struct {
+	// URL is where a browser signs in; its beginning is as it was given, or that of the
+	// server.
+	URL string `json:"url"`
+	// Name is the principal of the sign-in.
+	Name string `json:"name"`
+	// Permissions is what the person may do.
+	Permissions []string `json:"permissions"`
+	// Expires is when the link ends.
+	Expires time.Time `json:"expires"`
+}
+
+// NewLink makes a link for a person and records that. An empty base means the address at
+// which a server of the state served last.
+func NewLink(ctx context.Context, rt *app.Runtime, who signin.Person, base string) (*Link, error) {
+	if base == "" {
+		address, ok, err := rt.Settings.Get(ctx, addressSetting)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return nil, errors.New("no server serves the page of this state: start sallyport serve, or give --url")
+		}
+		base = "http://" + address
+	}
+	link := &Link{Name: who.Name, Permissions: who.Permissions}
+	err := rt.RecordFirst(ctx, app.ChangeEvent(actionLink, who.Name, ""), func() error {
+		code, expires, err := NewBook(rt).NewLink(ctx, who)
+		link.URL, link.Expires = base+signInPath+"?code="+code, expires
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return link, nil
+}
+
+// EndSignIns ends the sign-ins and links of a person, of everybody without a name, and
+// records that.
+func EndSignIns(ctx context.Context, rt *app.Runtime, name string) (n int, err error) {
+	if n, err = NewBook(rt).EndAll(ctx, name); err != nil {
+		return n, err
+	}
+	target := name
+	if target == "" {
+		target = "everybody"
+	}
+	return n, rt.RecordDone(ctx, app.ChangeEvent(actionSignOut, target, ""), "")
+}
+
+// Announce says in the state at which address the page is served, until stop is called.
+func Announce(ctx context.Context, rt *app.Runtime, address string) (stop func(), err error) {
+	ctx = context.WithoutCancel(ctx) // a server that ends at once ends in order
+	if err := rt.Settings.Put(ctx, addressSetting, address); err != nil {
+		return nil, err
+	}
+	return func() {
+		if now, _, err := rt.Settings.Get(ctx, addressSetting); err == nil && now == address {
+			_ = rt.Settings.Delete(ctx, addressSetting)
+		}
+	}, nil
+}
+
+// signInBody is what the page for signing in shows.
+type signInBody struct {
+	Code string
+	Name string
+}
+
+// signIn shows who signs in by a link, and signs in when the person says so. A link that
+// a program only looks at is not used up.
+func (s *Site) signIn(w http.ResponseWriter, r *http.Request) {
+	code := r.URL.Query().Get("code")
+	if r.Method == http.MethodPost {
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		code = r.PostFormValue("code")
+	}
+	f := frame{Title: "Sign in", Body: signInBody{}}
+	if r.URL.Path != signInPath || code == "" {
+		s.show(w, r, http.StatusUnauthorized, "signin", f)
+		return
+	}
+	who, err := s.book.Peek(r.Context(), code)
+	if err == nil && r.Method == http.MethodPost {
+		if err = s.redeem(w, r, code); err == nil {
+			http.Redirect(w, r, "/", http.StatusSeeOther)
+			return
+		}
+	}
+	if err != nil {
+		f.Said, f.Bad = "This link was used before, or is too old.", true
+		if !errors.Is(err, signin.ErrLink) {
+			s.rt.Logger.Error("a person cannot sign in", "error", err)
+			f.Said = "Signing in is not possible now: see the log of the server."
+		}
+		s.show(w, r, http.StatusUnauthorized, "signin", f)
+		return
+	}
+	f.Body = signInBody{Code: code, Name: who.Name}
+	s.show(w, r, http.StatusUnauthorized, "signin", f)
+}
+
+// redeem signs in and sets the cookie. The sign-in is recorded before it counts.
+func (s *Site) redeem(w http.ResponseWriter, r *http.Request, code string) error {
+	who, err := s.book.Peek(r.Context(), code)
+	if err != nil {
+		return err
+	}
+	e := app.ChangeEvent(actionSignIn, who.Name, "")
+	e.Principal = who.Name
+	return s.rt.RecordFirst(r.Context(), e, func() error {
+		token, in, err := s.book.Redeem(r.Context(), code)
+		if err != nil {
+			return err
+		}
+		setCookie(w, r, token, int(time.Until(in.Expires)/time.Second))
+		return nil
+	})
+}
+
+func setCookie(w http.ResponseWriter, r *http.Request, token string, seconds int) {
+	http.SetCookie(w, &http.Cookie{
+		Name: Cookie, Value: token, Path: "/", MaxAge: seconds,
+		Secure: r.TLS != nil, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
+}
+
+func (s *Site) signOut(w http.ResponseWriter, r *http.Request) {
+	p, _ := auth.PrincipalFrom(r.Context())
+	if err := s.book.End(r.Context(), tokenOf(r)); err != nil {
+		s.refuse(w, r, http.StatusServiceUnavailable, "You are still signed in: the state cannot be written.")
+		return
+	}
+	e := app.ChangeEvent(actionSignOut, p.Name, "")
+	e.Principal = p.Name
+	if err := s.rt.RecordDone(r.Context(), e, ""); err != nil {
+		s.rt.Logger.Error("a sign-out is not recorded", "error", err)
+	}
+	setCookie(w, r, "", -1)
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
