@@ -15,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport/httpapi"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/app/serving"
+	"github.com/sallyport/sallyport/internal/page"
 )
 
 // wiredServer returns the server of `serve`, in this process: its table of
@@ -45,12 +46,16 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux, err := serving.NewMux(api, server, l.ProtectedResource())
+	side, err := page.New(rt, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux, err := serving.NewMux(api, server, side, l.ProtectedResource())
 	if err != nil {
 		t.Fatal(err)
 	}
 	site := httptest.NewUnstartedServer(nil)
-	guard, err := serving.NewGuard(t.Context(), rt, site.Listener.Addr().String(), nil, mux, l)
+	guard, err := serving.NewGuard(t.Context(), rt, site.Listener.Addr().String(), nil, mux, side, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,6 +79,10 @@ func ask(t *testing.T, h http.Handler, site *httptest.Server, method, path, toke
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	if page.Covers(r) {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", site.URL)
+	}
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -99,14 +108,15 @@ func TestEveryRouteAsksWhoCalls(t *testing.T) {
 	open := mux.Open()
 	slices.Sort(open)
 	want := []string{
-		"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp", "/healthz", "/readyz",
+		"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp", "/healthz",
+		"/page/assets/icon.svg", "/page/assets/page.css", "/page/assets/page.js", "/readyz",
 	}
 	if !slices.Equal(open, want) {
 		t.Errorf("paths that need no token = %q, want %q", open, want)
 	}
 	methods := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"}
 	for _, route := range mux.Routes() {
-		path := wildcard.ReplaceAllString(route.Pattern, "get-weather")
+		path := wildcard.ReplaceAllString(strings.TrimSuffix(route.Pattern, "{$}"), "get-weather")
 		if !route.Auth {
 			want := 200
 			if strings.HasPrefix(path, auth.MetadataPath) {
@@ -133,7 +143,13 @@ func TestEveryRouteAsksWhoCalls(t *testing.T) {
 			t.Errorf("%s %s without the guard = %d, want 401", method, path, status)
 		}
 		// With a good token the route answers, so the token made the
-		// difference.
+		// difference. No token opens the page.
+		if path == "/" || strings.HasPrefix(path, "/page/") {
+			if status := ask(t, nil, site, method, path, tokenOf("reader")); status != 401 {
+				t.Errorf("%s %s with a token = %d, want 401", method, path, status)
+			}
+			continue
+		}
 		if status := ask(t, nil, site, method, path, tokenOf("reader")); status == 401 || status == 404 {
 			t.Errorf("%s %s with a token = %d, want it to be let in", method, path, status)
 		}

@@ -105,6 +105,8 @@ var jsonRuns = []jsonRun{
 	{args: "principals start ci"},
 	{args: "principals forget ci"},
 	{args: "principals revoke ci"},
+	{args: "page --url http://127.0.0.1:7331"},
+	{args: "page end"},
 	{args: "reach ls"},
 	{args: "reach forget $DIR/out"},
 	{args: "reach accept action prog"},

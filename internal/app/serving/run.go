@@ -13,6 +13,8 @@ import (
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/page"
+	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -103,7 +105,11 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 	if err != nil {
 		return err
 	}
-	mux, err := NewMux(api, server, l.ProtectedResource())
+	site, err := page.New(rt, l)
+	if err != nil {
+		return err
+	}
+	mux, err := NewMux(api, server, site, l.ProtectedResource())
 	if err != nil {
 		return err
 	}
@@ -117,10 +123,15 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 	if err := auth.CheckExposure(address, rt.Config.Security.RequireAuth); err != nil {
 		return fail(err)
 	}
-	guard, err := NewGuard(ctx, rt, address, o.Hosts, mux, l)
+	guard, err := NewGuard(ctx, rt, address, o.Hosts, mux, site, l)
 	if err != nil {
 		return fail(err)
 	}
+	stopPage, err := page.Announce(ctx, rt, report.ReachableAddress(address))
+	if err != nil {
+		return fail(err)
+	}
+	defer stopPage()
 	// Create the token last: if a later step failed, the token would never be
 	// shown.
 	token, err := app.LocalToken(ctx, rt, o.NewToken)
@@ -132,6 +143,6 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 	}
 	defer rt.FollowConfig(ctx, l, role.Name)()
 	return serveUntilDone(ctx, rt.Logger, newListener(listener, rt.Logger), guard, mux, func(ctx context.Context) error {
-		return errors.Join(server.Shutdown(ctx), api.Shutdown(ctx))
+		return errors.Join(site.Shutdown(ctx), server.Shutdown(ctx), api.Shutdown(ctx))
 	})
 }

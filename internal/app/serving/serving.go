@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -18,17 +19,15 @@ import (
 	"github.com/sallyport/sallyport/httpapi"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/listening"
+	"github.com/sallyport/sallyport/internal/page"
+	"github.com/sallyport/sallyport/internal/signin"
 )
 
 // Bounds of the HTTP server. The time of a response has no bound of its own,
 // because a tool call may take minutes: the deadline of the call bounds it.
 const (
-	// HeaderTimeout bounds how long the header of a request may take.
-	HeaderTimeout = 10 * time.Second
-	bodyTimeout   = 60 * time.Second
-	idleTimeout   = 2 * time.Minute
-	// MaxHeaderBytes bounds the header of a request.
-	MaxHeaderBytes = 64 << 10
+	bodyTimeout = 60 * time.Second
+	idleTimeout = 2 * time.Minute
 	// ShutdownTimeout bounds the end of the server. Calls have finishTimeout to
 	// finish; those that are cancelled then have the rest to be answered.
 	ShutdownTimeout = 15 * time.Second
@@ -37,8 +36,8 @@ const (
 
 // NewMux returns the handler of everything that the server answers: nothing else
 // has a handler.
-func NewMux(api *httpapi.Server, server *gateway.Server, resource *auth.Resource) (*httpapi.Mux, error) {
-	routes := append(api.Routes(), httpapi.Route{
+func NewMux(api *httpapi.Server, server *gateway.Server, site *page.Site, resource *auth.Resource) (*httpapi.Mux, error) {
+	routes := append(append(api.Routes(), site.Routes()...), httpapi.Route{
 		Pattern: resource.Path, Auth: true, Content: httpapi.ContentJSON,
 		Doc: "Model Context Protocol, streamable HTTP.", Handler: server.Handler(),
 	})
@@ -63,7 +62,7 @@ func NewAPI(rt *app.Runtime, l *app.Live, role string) (*httpapi.Server, error) 
 // NewGuard admits requests with a token of the state, of the configuration, or of
 // the provider that the configuration names. The hosts are further names by
 // which clients may call the server.
-func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []string, mux *httpapi.Mux, l *app.Live) (*auth.Guard, error) {
+func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []string, mux *httpapi.Mux, site *page.Site, l *app.Live) (*auth.Guard, error) {
 	tokens := auth.Tokens(rt.Callers)
 	if o := rt.Config.Security.OIDC; o != nil {
 		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
@@ -79,7 +78,11 @@ func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []stri
 	o := &auth.GuardOptions{
 		Hosts: hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: rt.Logger,
 		Resource: l.ProtectedResource(),
+		Pages:    page.Covers, Cookie: page.Cookie, People: site.People(), SignIn: site.SignIn(),
 		Stands: func(ctx context.Context, p *sallyport.Principal) (bool, error) {
+			if strings.HasPrefix(p.Name, signin.Prefix) {
+				return true, nil // the page says itself who may go on looking
+			}
 			kind, _, err := rt.Switches.Stopped(ctx, p.Name, "", "")
 			return kind == "", err
 		},
@@ -97,8 +100,8 @@ func serveUntilDone(ctx context.Context, logger *slog.Logger, l net.Listener, gu
 	c := connectionBounds()
 	server := &http.Server{
 		Handler: listening.KeepAnswers(c.Attend(logRequests(logger, guard.Protect(notePrincipal(admitConnections(c, h)))))), ConnContext: c.Context,
-		ReadHeaderTimeout: HeaderTimeout, ReadTimeout: bodyTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: MaxHeaderBytes,
+		ReadHeaderTimeout: listening.HeaderTimeout, ReadTimeout: bodyTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: listening.MaxHeaderBytes,
 		// Requests live as long as the server: the end of the context shuts the
 		// server down in order instead of cutting every call.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
