@@ -27,6 +27,7 @@ var functions = template.FuncMap{
 	"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"count":   text.CountOf,
 	"parts":   parts,
+	"span":    span,
 }
 
 // clean returns one line of another party as a person may read it: without characters that

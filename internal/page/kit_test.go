@@ -48,7 +48,7 @@ type server struct {
 }
 
 // serve serves a configuration of which nothing but the page is used.
-func serve(t *testing.T, text string) *server {
+func serve(t testing.TB, text string) *server {
 	t.Helper()
 	dir := t.TempDir()
 	for name, body := range map[string]string{"sallyport.yaml": text, "README.md": "# Hello\n"} {
@@ -107,14 +107,14 @@ func serve(t *testing.T, text string) *server {
 }
 
 // call makes a call of a principal, and returns its result.
-func (s *server) call(t *testing.T, principal, session, tool, args string) sallyport.Result {
+func (s *server) call(t testing.TB, principal, session, tool, args string) sallyport.Result {
 	t.Helper()
 	caller := &sallyport.Caller{Principal: sallyport.Principal{Name: principal}, Personality: "default", Session: session, Platform: sallyport.PlatformHTTP}
 	return s.live.Call(t.Context(), caller, sallyport.Request{Tool: tool, Args: []byte(args)})
 }
 
 // hold makes a call that is held, and returns the id of the held call.
-func (s *server) hold(t *testing.T, principal, args string) string {
+func (s *server) hold(t testing.TB, principal, args string) string {
 	t.Helper()
 	res := s.call(t, principal, "s1", "write_file", args)
 	if res.ApprovalID == "" {
@@ -124,7 +124,7 @@ func (s *server) hold(t *testing.T, principal, args string) string {
 }
 
 // link makes a link that signs a person in.
-func (s *server) link(t *testing.T, name string, reader bool) string {
+func (s *server) link(t testing.TB, name string, reader bool) string {
 	t.Helper()
 	who, err := signin.NewPerson(name, reader)
 	if err != nil {
@@ -139,13 +139,13 @@ func (s *server) link(t *testing.T, name string, reader bool) string {
 
 // visitor is a person with a browser that has cookies and no script.
 type visitor struct {
-	t      *testing.T
+	t      testing.TB
 	client *http.Client
 	url    string
 }
 
 // visit returns a person who is not signed in.
-func (s *server) visit(t *testing.T) *visitor {
+func (s *server) visit(t testing.TB) *visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *server) visit(t *testing.T) *visitor {
 }
 
 // signIn returns a person who signed in by a link.
-func (s *server) signIn(t *testing.T, name string, reader bool) *visitor {
+func (s *server) signIn(t testing.TB, name string, reader bool) *visitor {
 	t.Helper()
 	v := s.visit(t)
 	link := s.link(t, name, reader)
@@ -192,7 +192,7 @@ func (v *visitor) post(path string, form url.Values) (status int, body string) {
 	return readAnswer(v.t, res)
 }
 
-func readAnswer(t *testing.T, res *http.Response) (status int, body string) {
+func readAnswer(t testing.TB, res *http.Response) (status int, body string) {
 	t.Helper()
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))

@@ -43,7 +43,9 @@ const (
 type pagePart struct{ Path, Name string }
 
 // parts returns the parts, in the order in which the page names them.
-func parts() []pagePart { return nil }
+func parts() []pagePart {
+	return []pagePart{{"/page/live", "Live"}}
+}
 
 //go:embed templates/*.html
 var templates embed.FS
@@ -90,6 +92,8 @@ func (s *Site) Routes() []httpapi.Route {
 	}
 	add("GET", "/{$}", "The operator's page: the calls that wait for a person.", signin.MayRead, s.showWaiting)
 	add("POST", "/page/decide", "Decides about a held call.", signin.MayDecide, s.takeDecision)
+	add("GET", "/page/live", "Shows the decisions as they fall.", signin.MayRead, s.showLive)
+	add("GET", "/page/calls/{id}", "Shows the history of a call.", signin.MayRead, s.showCall)
 	add("GET", signInPath, "Signs a person in by a link.", signin.MayRead, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusSeeOther) })
 	add("POST", signInPath, "Signs a person in by a link.", signin.MayRead, s.signIn)
 	add("POST", "/page/signout", "Signs the person out.", signin.MayRead, s.signOut)

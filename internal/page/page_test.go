@@ -192,3 +192,66 @@ func mustParse(t *testing.T, text string) *url.URL {
 	}
 	return u
 }
+
+func TestTheRecordIsShownAsItFalls(t *testing.T) {
+	t.Parallel()
+	s := serve(t, configuration)
+	v := s.signIn(t, "alice", true)
+	s.call(t, "bob", "s1", "read_file", `{"path":"README.md"}`)
+	s.call(t, "bob", "s1", "read_file", `{"path":"/etc/passwd"}`)
+	id := s.hold(t, "bob", `{"path":"a.txt","content":"x"}`)
+	for query, want := range map[string][]string{
+		"":                      {"read_file", "write_file", "page.sign-in", "o-denied", "o-ok", "o-held"},
+		"?outcome=ok":           {"1 record of"},
+		"?outcome=held":         {"1 record of", "write_file"},
+		"?tool=write":           {"1 record of"},
+		"?who=nobody":           {"0 records of", "No record"},
+		"?who=bob&since=1h":     {"3 records of"},
+		"?since=2020-01-01":     {"5 records of"},
+		"?role=default":         {"3 records of"},
+		"?first=denied":         {"denials first"},
+		"?before=x&tool=%00%ff": {"0 records of"},
+	} {
+		status, body := v.get("/page/live" + query)
+		for _, text := range want {
+			if status != 200 || !strings.Contains(body, text) {
+				t.Errorf("/page/live%s = %d without %q", query, status, text)
+			}
+		}
+	}
+	_, body := v.get("/page/live?first=denied")
+	if denied, ok := strings.Index(body, "tag o-denied"), strings.Index(body, "tag o-ok"); denied < 0 || denied > ok {
+		t.Error("denials are not shown first")
+	}
+	a, err := s.rt.Approvals.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, body := v.get("/page/calls/" + a.CallID)
+	for _, text := range []string{"write_file", "a.txt", "approval_required", "sallyport.yaml:9:", "Explained"} {
+		if status != 200 || !strings.Contains(body, text) {
+			t.Errorf("the history of the held call = %d without %q:\n%s", status, text, body)
+		}
+	}
+	if status, _ := v.get("/page/calls/none"); status != 404 {
+		t.Errorf("an unknown call = %d, want 404", status)
+	}
+}
+
+// BenchmarkShowLive shows the newest calls of a record with 10,000 of them.
+func BenchmarkShowLive(b *testing.B) {
+	s := serve(b, configuration)
+	for range 5000 { // an intent and an outcome each
+		s.call(b, "bob", "s1", "read_file", `{"path":"README.md"}`)
+	}
+	v := s.signIn(b, "alice", true)
+	for _, query := range []string{"", "?outcome=denied", "?tool=read&who=bob&since=1h&first=denied"} {
+		b.Run("10000 records "+query, func(b *testing.B) {
+			for b.Loop() {
+				if status, _ := v.get("/page/live" + query); status != 200 {
+					b.Fatal(status)
+				}
+			}
+		})
+	}
+}
