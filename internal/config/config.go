@@ -59,6 +59,8 @@ type Config struct {
 	// Skills is the absolute folder whose texts the built-in get_skill gives; empty
 	// means none.
 	Skills string
+	// Task is what the built-in task hands work to.
+	Task Task
 	// Search is the search service of the built-in web_search.
 	Search Search
 	// Known holds the sets of values that ceilings over arguments name.

@@ -6,8 +6,27 @@ import "slices"
 
 // allKeys returns the table. Supporting a key is a matter of its row alone.
 func allKeys() []row {
-	return slices.Concat(topKeys(), principalKeys(), budgetKeys("principals.<name>", "a principal"), securityKeys("security", "default_permissions", "require_auth", "audit_log"), oidcKeys(),
-		connectionKeys(), searchKeys(), actionKeys(), serverKeys(), packageKeys(), sandboxKeys(), personalityKeys(), budgetKeys(personalityKey, "each principal in this role"), flowKeys(), argumentKeys(), effectKeys(), knownKeys(), logKeys())
+	return slices.Concat(
+		topKeys(),
+		principalKeys(),
+		budgetKeys("principals.<name>", "a principal"),
+		securityKeys("security", "default_permissions", "require_auth", "audit_log"),
+		oidcKeys(),
+		connectionKeys(),
+		searchKeys(),
+		taskKeys(),
+		actionKeys(),
+		serverKeys(),
+		packageKeys(),
+		sandboxKeys(),
+		personalityKeys(),
+		budgetKeys(personalityKey, "each principal in this role"),
+		flowKeys(),
+		argumentKeys(),
+		effectKeys(),
+		knownKeys(),
+		logKeys(),
+	)
 }
 
 func topKeys() []row {

@@ -99,7 +99,7 @@ func TestReferencePage(t *testing.T) {
 // TestTableIsComplete holds every row to what the reference page needs and
 // every supported leaf to a type that the walk knows.
 func TestTableIsComplete(t *testing.T) {
-	types := []Type{TypeText, TypeNumber, TypeDecimal, TypeBool, TypeTexts, TypeMapping, TypeTextOrMapping, TypeNames, TypeChoices, TypeActions, TypeArguments, TypeEffects, TypeServer}
+	types := []Type{TypeText, TypeNumber, TypeDecimal, TypeBool, TypeTexts, TypeMapping, TypeTextOrMapping, TypeNames, TypeChoices, TypeActions, TypeArguments, TypeEffects, TypeServer, TypeRunner}
 	for _, k := range keyDocs() {
 		if k.Doc == "" || k.Supported && (!slices.Contains(types, k.Type) || k.Type != TypeMapping && k.Example == "") {
 			t.Errorf("row %+v lacks a doc, a type or an example", k)

@@ -120,6 +120,8 @@ func (t *table) rowSchema(r *row) map[string]any {
 			"type": "object", "additionalProperties": false,
 			"properties": map[string]any{"does": map[string]any{"$ref": "#/$defs/does"}, "destinations": map[string]any{"$ref": "#/$defs/destinations"}},
 		}}
+	case TypeRunner:
+		s = map[string]any{"$ref": "#/$defs/runner"}
 	case TypeServer:
 		s = map[string]any{"$ref": "#/$defs/server"}
 	default:

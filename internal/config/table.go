@@ -60,6 +60,9 @@ const (
 	TypeEffects Type = "mapping of effects"
 	// TypeServer is an upstream server, of which the table has nothing.
 	TypeServer Type = "server"
+	// TypeRunner is an action without its own id and parameters, of which the table has
+	// nothing.
+	TypeRunner Type = "runner"
 )
 
 // row is a key with what reading it does.

@@ -61,6 +61,10 @@ func (s scope) readValue(r *row, key string, keyAt yamldoc.Position, n *yamldoc.
 		if s.expectKind(r, key, n, yamldoc.KindMapping) {
 			s.readEffects(r, key, n)
 		}
+	case TypeRunner:
+		if s.expectKind(r, key, n, yamldoc.KindMapping) {
+			s.readRunner(key, n)
+		}
 	case TypeServer:
 		if s.expectKind(r, key, n, yamldoc.KindMapping) {
 			s.readServer(key, n)
