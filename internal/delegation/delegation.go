@@ -27,8 +27,6 @@ const (
 	maxDepth = 3
 	// maxOwn bounds the delegations of a principal at a time, maxAll those of everybody.
 	maxOwn, maxAll = 16, 256
-	// retryAfter is when a caller may try again for whom there was no room.
-	retryAfter = time.Second
 )
 
 // Terms are what a delegation may use. They hold beside those of the delegations around
@@ -132,7 +130,7 @@ func (b *Book) Begin(ctx context.Context, c *sallyport.Call, terms Terms, remote
 
 // ErrFull means that there is no room for another delegation now.
 var ErrFull = &sallyport.Error{
-	Code: sallyport.CodeRateLimited, Detail: fmt.Sprintf("Rate limit exceeded: %d tasks at a time; try again in %v", maxOwn, retryAfter),
+	Code: sallyport.CodeExecutionFailed, Detail: fmt.Sprintf("no more than %d tasks run at a time: wait for one of them", maxOwn),
 }
 
 // depth is the number of delegations on the way to this one, itself included.

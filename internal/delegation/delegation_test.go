@@ -100,8 +100,8 @@ func TestDelegationsAreBounded(t *testing.T) {
 	for i := 4; i <= 16; i++ {
 		begin(t, b, callOf(fmt.Sprint("wide-", i), "ann"), false)
 	}
-	if _, err := b.Begin(t.Context(), callOf("more", "ann"), delegation.Terms{Calls: 1, Until: time.Now().Add(time.Hour)}, false); !errors.As(err, &e) || e.Code != sallyport.CodeRateLimited {
-		t.Errorf("a seventeenth one: %v, want rate_limited", err)
+	if _, err := b.Begin(t.Context(), callOf("more", "ann"), delegation.Terms{Calls: 1, Until: time.Now().Add(time.Hour)}, false); !errors.As(err, &e) || !errors.Is(err, delegation.ErrFull) {
+		t.Errorf("a seventeenth one: %v, want no room", err)
 	}
 	begin(t, b, callOf("hers", "bob"), false) // Nobody else waits for ann.
 }
