@@ -90,7 +90,7 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 		Recorder: tellingRecorder{rt.log, rt, c.Digest}, Limiter: rt.counters, Approvals: &announcingQueue{ApprovalQueue: rt.Approvals, g: rt}, PersonConnected: rt.personConnected,
 		UseApprovalRule: rt.Rules.Use,
 		Switches:        rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
-		Facts: rt.State.Facts(), FactsInRecords: true, Conversations: rt.conversations, Known: t.sets, Sums: rt.sums,
+		Facts: rt.State.Facts(), FactsInRecords: true, Conversations: rt.conversations, Delegations: rt.delegations, Known: t.sets, Sums: rt.sums,
 		Costs: rt.costs, Budgets: c.Budgets,
 		Logger: rt.Logger, Workspace: c.Workspace,
 		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason, Missing: t.explainMissing, CommandLine: rt.CommandLine,

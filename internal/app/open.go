@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/costs"
+	"github.com/sallyport/sallyport/internal/delegation"
 	"github.com/sallyport/sallyport/internal/sums"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -170,6 +171,7 @@ func openWith(ctx context.Context, env *Environment, paths []string, open func(*
 	if err != nil {
 		return rt, err
 	}
+	rt.delegations = delegation.NewBook()
 	rt.conversations, rt.sums = conversation.New(tasks), sums.New(rt.State.Settings(), rt.past.clock())
 	rt.costs = costs.New(rt.sums, rt.past.clock())
 	t, err := rt.newDeployment(ctx, rt.Config)

@@ -9,6 +9,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/tools/task"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 
@@ -63,5 +64,6 @@ func allBuiltinTools() ([]sallyport.Tool, error) {
 		Search:    config.Search{Service: config.SearchBrave, KeySecret: "any"}, Skills: os.TempDir(),
 	}
 	tools, err := ConnectionTools(connected)
+	tools = append(tools, task.Tool(sallyport.Tool{}, task.Options{}))
 	return append(BuiltinTools(commands), tools...), errors.Join(err, commands.Close())
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/costs"
+	"github.com/sallyport/sallyport/internal/delegation"
 	"github.com/sallyport/sallyport/internal/logging"
 	"github.com/sallyport/sallyport/internal/secretstore"
 	"github.com/sallyport/sallyport/internal/serverlist"
@@ -76,6 +77,7 @@ type Runtime struct {
 	// Callers authenticates principals.
 	Callers       *auth.Directory
 	conversations *conversation.Memory // what they were told and have read
+	delegations   *delegation.Book     // what their callers delegated to sub-agents
 	sums          *sums.Book           // what ceilings over arguments count
 	costs         *costs.Book          // what calls cost
 	runs          *registry.Runs       // what runs, under this configuration or an earlier one

@@ -33,7 +33,20 @@ func (rt *Runtime) toolsOf(c *config.Config) (tools []sallyport.Tool, warnings [
 		return nil, nil, err
 	}
 	declared, warnings, err := actionsOf(c, rt.Env.Home)
-	return slices.Concat(BuiltinTools(rt.commands), connected, rt.Env.Tools, declared), warnings, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.Task.Runner != nil {
+		t, warning, err := rt.taskTool(c)
+		if err != nil {
+			return nil, nil, err
+		}
+		if warning != "" {
+			warnings = append(warnings, warning)
+		}
+		connected = append(connected, t)
+	}
+	return slices.Concat(BuiltinTools(rt.commands), connected, rt.Env.Tools, declared), warnings, nil
 }
 
 // BuiltinTools returns the tools that need no configuration.

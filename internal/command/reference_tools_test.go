@@ -15,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/tools/task"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 
@@ -33,6 +34,7 @@ func builtinTools() []sallyport.Tool {
 	if err != nil {
 		panic(err)
 	}
+	connected = append(connected, task.Tool(sallyport.Tool{}, task.Options{}))
 	return append(app.BuiltinTools(commands), connected...)
 }
 

@@ -63,7 +63,7 @@ func NewAPI(rt *app.Runtime, l *app.Live, role string) (*httpapi.Server, error) 
 // the provider that the configuration names. The hosts are further names by
 // which clients may call the server.
 func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []string, mux *httpapi.Mux, site *page.Site, l *app.Live) (*auth.Guard, error) {
-	tokens := auth.Tokens(rt.Callers)
+	tokens := auth.Chain(rt.Callers, rt.SubAgents())
 	if o := rt.Config.Security.OIDC; o != nil {
 		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
 			Issuer: o.Issuer, Audience: o.Audience, PermissionsClaim: o.PermissionsClaim, PrincipalClaim: o.PrincipalClaim,

@@ -1,0 +1,77 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/action"
+	"github.com/sallyport/sallyport/gateway"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/delegation"
+	"github.com/sallyport/sallyport/internal/yamldoc"
+	"github.com/sallyport/sallyport/tools/task"
+)
+
+// taskTool returns the tool task for the runner of a configuration, which has one. The
+// error is yamldoc.Faults, each with its position.
+func (rt *Runtime) taskTool(c *config.Config) (t sallyport.Tool, warning string, err error) {
+	p := c.Task.Runner
+	def, err := action.Decode(runnerDefinition(p.JSON), &action.DecodeOptions{Dir: p.Dir, Workspace: c.Workspace, Home: rt.Env.Home})
+	if err != nil {
+		return t, "", yamldoc.Faults(faultsIn(p, err))
+	}
+	runner, err := def.Tool()
+	if err != nil {
+		return t, "", err
+	}
+	runner.Sources = sourcesOf(p)
+	if path := def.Missing(); path != "" {
+		warning = p.Fault("/handler", "there is no file to run: "+path+"; calls fail until it is there and the configuration is loaded again").Error()
+	}
+	return task.Tool(runner, task.Options{
+		Book: rt.delegations, Serve: rt.serveSubAgent, Calls: c.Task.Calls, CostUSD: c.Task.CostUSD, Remote: def.Handler.HTTP != nil,
+	}), warning, nil
+}
+
+// runnerDefinition returns a runner as the action that it is, with what the tool task
+// hands over as its parameters. A key that only an action has is then there twice.
+func runnerDefinition(runner json.RawMessage) json.RawMessage {
+	head := `{"id":"` + task.Name + `","parameters":` + task.RunnerParameters + `,`
+	return append([]byte(head), runner[1:]...)
+}
+
+// serveSubAgent answers the program of a task, which speaks MCP over its channel. Its
+// requests go the way of every other one, as the principal of the task.
+func (rt *Runtime) serveSubAgent(ctx context.Context, d *delegation.Delegation, end io.ReadWriteCloser) {
+	gate := gateway.Gate(rt.Registry)
+	if l := rt.Live.Load(); l != nil {
+		gate = l
+	}
+	s, err := gateway.New(gate, &gateway.Options{
+		Personality: d.Principal.Personalities[0], Version: Version(), Logger: rt.Logger, Principal: func() sallyport.Principal { return d.Principal },
+	})
+	if err == nil {
+		err = s.Stdio(ctx, end, end)
+	}
+	if err != nil && rt.Logger != nil {
+		rt.Logger.Warn("the channel of a task", "call", d.ID, "error", err)
+	}
+}
+
+// SubAgents returns what finds remote sub-agents by their credentials.
+func (rt *Runtime) SubAgents() *subAgents { return &subAgents{rt.delegations} }
+
+// subAgents implements auth.Tokens.
+type subAgents struct{ book *delegation.Book }
+
+// Principal implements auth.Tokens. A credential is looked up at each use.
+func (s *subAgents) Principal(_ context.Context, token string) (p sallyport.Principal, ok bool, err error) {
+	d := s.book.Verify(token, time.Now())
+	if d == nil {
+		return p, false, nil
+	}
+	return d.Principal, true, nil
+}
