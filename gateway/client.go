@@ -33,9 +33,9 @@ type askableClient struct {
 }
 
 // boundWords returns the words that the state between two rounds is bound to: the
-// principal, its role, the tool and the arguments.
+// principal or its sub-agent, the role, the tool and the arguments.
 func (c *askableClient) boundWords() []string {
-	return []string{c.caller.Principal.Name, c.caller.Personality, c.q.Tool, argsOf(c.q.Args)}
+	return []string{c.caller.Principal.Name, c.caller.Principal.Delegation, c.caller.Personality, c.q.Tool, argsOf(c.q.Args)}
 }
 
 // roundInput is what a client sends along when it answers the questions of a call.

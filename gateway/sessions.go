@@ -68,7 +68,7 @@ func (a *sessionSet) findLocked(id string, principal sallyport.Principal) (s *ht
 	switch s = a.open[id]; {
 	case s == nil:
 		return nil, http.StatusNotFound
-	case s.principal.Name != principal.Name:
+	case !isSameCaller(&s.principal, &principal):
 		return nil, http.StatusForbidden
 	default:
 		return s, 0

@@ -75,7 +75,7 @@ func (c *core) appendTask(out []byte, view *taskResult) ([]byte, error) {
 // call was revoked or stopped.
 func (c *core) taskOf(ctx context.Context, stream *session, caller *sallyport.Caller, id string) *callTask {
 	t := c.tasks.findTask(id)
-	if t == nil || t.caller.Principal.Name != caller.Principal.Name || t.caller.Personality != caller.Personality ||
+	if t == nil || !isSameCaller(&t.caller.Principal, &caller.Principal) || t.caller.Personality != caller.Personality ||
 		t.session != stream {
 		return nil
 	}
