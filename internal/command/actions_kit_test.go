@@ -168,16 +168,18 @@ func records(t testing.TB, dir string) []record {
 
 // record holds the fields of a record that the tests read.
 type record struct {
-	Kind      string `json:"kind"`
-	CallID    string `json:"call_id"`
-	Principal string `json:"principal"`
-	Tool      string `json:"tool"`
-	Args      string `json:"args"`
-	Code      string `json:"code"`
-	Stage     string `json:"stage"`
-	OK        bool   `json:"ok"`
-	Error     string `json:"error"`
-	Change    struct {
+	Kind        string    `json:"kind"`
+	CallID      string    `json:"call_id"`
+	DelegatedBy string    `json:"delegated_by"`
+	Time        time.Time `json:"time"`
+	Principal   string    `json:"principal"`
+	Tool        string    `json:"tool"`
+	Args        string    `json:"args"`
+	Code        string    `json:"code"`
+	Stage       string    `json:"stage"`
+	OK          bool      `json:"ok"`
+	Error       string    `json:"error"`
+	Change      struct {
 		Action string `json:"action"`
 		Target string `json:"target"`
 	} `json:"change"`

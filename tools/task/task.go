@@ -12,6 +12,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -131,6 +132,9 @@ func runTask(ctx context.Context, c *sallyport.Call, runner *sallyport.Tool, o *
 	d.End()
 	ch.awaitEnd()
 	if err != nil {
+		if ctx.Err() == nil && !time.Now().Before(terms.Until) {
+			err = &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: fmt.Sprintf("the task took longer than its %d s", in.MaxSeconds)}
+		}
 		return r, err
 	}
 	r.Value, r.Error = withoutCredential(r.Value, in.Credential), withoutCredential(r.Error, in.Credential)
@@ -170,7 +174,7 @@ func termsOf(ctx context.Context, in *input, o *Options) (terms delegation.Terms
 	if own := time.Now().Add(time.Duration(in.MaxSeconds) * time.Second); in.MaxSeconds > 0 && own.Before(until) {
 		until = own
 	}
-	in.MaxSeconds = int(time.Until(until) / time.Second)
+	in.MaxSeconds = int(time.Until(until).Round(time.Second) / time.Second)
 	return delegation.Terms{Tools: in.Tools, Arguments: in.Arguments, Calls: *in.MaxCalls, CostUSD: in.MaxCostUSD, Until: until}, nil
 }
 
