@@ -86,7 +86,7 @@ func (m memoryAccessor) Keep(ctx context.Context, n recall.Note, lifetime time.D
 		return n, sallyport.InputInvalid(fmt.Sprintf("a note of this reach is kept for at most %d days", most/(24*time.Hour)))
 	}
 	n.Written = time.Now().UTC()
-	n.Expires, n.Untrusted, n.Call = n.Written.Add(lifetime), m.b.tainted, m.b.id
+	n.Expires, n.Untrusted, n.Call, n.Author = n.Written.Add(lifetime), m.b.tainted, m.b.id, m.b.principal
 	return n, hideBackendError(store.Put(ctx, shelf, n), "the memory failed")
 }
 

@@ -91,6 +91,8 @@ type Note struct {
 	Untrusted bool
 	// Call is the call that kept it.
 	Call string
+	// Author is the principal that kept it. Find does not tell it.
+	Author string
 	// Written is when, Expires when it is forgotten.
 	Written, Expires time.Time
 }
@@ -179,6 +181,8 @@ type Store interface {
 	Find(ctx context.Context, shelves map[Reach]string, q Query) (Found, error)
 	// Forget removes the notes of a key; trusted ones only when trusted is true.
 	Forget(ctx context.Context, shelf, key string, trusted bool) (int, error)
+	// ForgetAuthor removes all notes that a principal kept, on every shelf.
+	ForgetAuthor(ctx context.Context, principal string) (int, error)
 }
 
 // History finds recorded calls.

@@ -1,7 +1,7 @@
 package recallstore
 
 // version is that of the schema and of how texts are taken apart (PRAGMA user_version).
-const version = 1
+const version = 2
 
 // schema is the table of notes and the index of their words. A side is the digest of a
 // shelf and of whether its notes are untrusted. Each word of the index begins with its
@@ -14,15 +14,17 @@ const schema = `
 		key TEXT NOT NULL,
 		text TEXT NOT NULL,
 		call TEXT NOT NULL,
+		author TEXT NOT NULL,
 		written INTEGER NOT NULL,
 		expires INTEGER NOT NULL
 	) STRICT;
 	CREATE UNIQUE INDEX notes_key ON notes(side, key);
 	CREATE INDEX notes_side ON notes(side, id);
+	CREATE INDEX notes_author ON notes(author);
 	CREATE INDEX notes_expires ON notes(expires);
 	CREATE VIRTUAL TABLE words USING fts5(list, content='', tokenize='ascii', detail='none');
 	INSERT INTO words(words, rank) VALUES('secure-delete', 1);
-	PRAGMA user_version = 1;
+	PRAGMA user_version = 2;
 `
 
 // pragmas are set on the connection.
@@ -35,4 +37,11 @@ const pragmas = `
 	PRAGMA cell_size_check = ON;
 	PRAGMA cache_size = -4096;
 	PRAGMA journal_size_limit = 4194304;
+`
+
+// fromFirst brings a file of version 1 to version 2. Whose its notes are is not known.
+const fromFirst = `
+	ALTER TABLE notes ADD COLUMN author TEXT NOT NULL DEFAULT '';
+	CREATE INDEX notes_author ON notes(author);
+	PRAGMA user_version = 2;
 `

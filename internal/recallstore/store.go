@@ -198,6 +198,10 @@ func (s *Store) prepare(c *sqlite3.Conn) error {
 		if err := c.Exec(schema); err != nil {
 			return err
 		}
+	case have == 1:
+		if err := c.Exec(fromFirst); err != nil {
+			return err
+		}
 	case have != version:
 		return fmt.Errorf("the file has version %d, this program knows %d", have, version)
 	}
@@ -253,8 +257,8 @@ func (s *Store) Put(ctx context.Context, shelf string, n recall.Note) error {
 		if have >= int64(s.o.MaxNotes) {
 			return sallyport.InputInvalid(fmt.Sprintf("the memory is full: it has %d notes here; forget some first", have))
 		}
-		err := query(c, "INSERT INTO notes(side, key, text, call, written, expires) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
-			[]any{side, n.Key, n.Text, n.Call, n.Written.UnixNano(), n.Expires.UnixNano()}, func(*sqlite3.Stmt) {})
+		err := query(c, "INSERT INTO notes(side, key, text, call, author, written, expires) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+			[]any{side, n.Key, n.Text, n.Call, authorOf(n.Author), n.Written.UnixNano(), n.Expires.UnixNano()}, func(*sqlite3.Stmt) {})
 		if err == nil {
 			err = query(c, "INSERT INTO words(rowid, list) VALUES(?1, ?2)", []any{c.LastInsertRowID(), indexed(side, n.Key, n.Text)}, func(*sqlite3.Stmt) {})
 		}
@@ -288,16 +292,36 @@ func (s *Store) Forget(ctx context.Context, shelf, key string, trusted bool) (go
 	if trusted {
 		sides = append(sides, sideOf(shelf, false))
 	}
+	return s.remove(ctx, func(c *sqlite3.Conn) (gone int, err error) {
+		for _, side := range sides {
+			n, err := removeNotes(c, "side = ?1 AND key = ?2", side, key)
+			if err != nil {
+				return gone, err
+			}
+			gone += n
+		}
+		return gone, nil
+	})
+}
+
+// ForgetAuthor implements recall.Store. Where there is no file yet, none is made.
+func (s *Store) ForgetAuthor(ctx context.Context, principal string) (gone int, err error) {
+	if _, err := os.Stat(s.path); s.path != "" && errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	return s.remove(ctx, func(c *sqlite3.Conn) (int, error) {
+		return removeNotes(c, "author = ?1", authorOf(principal))
+	})
+}
+
+// remove removes notes in a transaction.
+func (s *Store) remove(ctx context.Context, from func(c *sqlite3.Conn) (int, error)) (gone int, err error) {
 	err = s.run(ctx, func(c *sqlite3.Conn) error {
 		if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
 			return err
 		}
-		for _, side := range sides {
-			n, err := removeNotes(c, "side = ?1 AND key = ?2", side, key)
-			if err != nil {
-				return err
-			}
-			gone += n
+		if gone, err = from(c); err != nil {
+			return err
 		}
 		return c.Exec("COMMIT")
 	})

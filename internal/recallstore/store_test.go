@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/recall"
 )
@@ -271,4 +273,50 @@ func BenchmarkFind(b *testing.B) {
 	}
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+}
+
+// What a principal kept goes from every shelf, its words from the index, and nothing else.
+func TestTheNotesOfAPrincipalAreForgotten(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "notes")
+	if n, err := New(path, nil).ForgetAuthor(t.Context(), "ann"); n != 0 || err != nil {
+		t.Errorf("without a file: %d, %v", n, err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("a file was made")
+	}
+	s := newStore(t, path, nil)
+	for i, author := range []string{"ann", "ann", "ben", ""} {
+		n := recall.Note{Key: fmt.Sprint("k", i), Text: "word", Untrusted: i == 1, Author: author, Written: start, Expires: start.AddDate(1, 0, 0)}
+		if err := s.Put(t.Context(), "ours", n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := s.ForgetAuthor(t.Context(), "ann"); n != 2 || err != nil {
+		t.Errorf("ForgetAuthor() = %d, %v, want 2", n, err)
+	}
+	if got, _ := keys(t, s, recall.Query{Words: "word", Untrusted: true}); got != "k3 k2" {
+		t.Errorf("what is left: %q, want that of others", got)
+	}
+}
+
+func TestAFileOfTheFirstVersionIsRead(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "notes")
+	s := newStore(t, path, nil)
+	put(t, s, "mine", "old", "word", false)
+	err := s.run(t.Context(), func(c *sqlite3.Conn) error {
+		return c.Exec("DROP INDEX notes_author; ALTER TABLE notes DROP COLUMN author; PRAGMA user_version = 1")
+	})
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := newStore(t, path, nil)
+	put(t, again, "mine", "new", "word", false)
+	if got, _ := keys(t, again, recall.Query{Words: "word"}); got != "new old" {
+		t.Errorf("notes = %q", got)
+	}
 }

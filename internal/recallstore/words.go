@@ -19,6 +19,14 @@ func sideOf(shelf string, untrusted bool) string {
 	return hex.EncodeToString(sum[:12])
 }
 
+// authorOf returns the digest that stands for a principal.
+func authorOf(principal string) string {
+	if principal == "" {
+		return ""
+	}
+	return sideOf("author/"+principal, false)
+}
+
 // splitWords returns the words of a text, each once, without case and accents. The index
 // takes what lies between other characters of ASCII for a word, so that each is one word
 // there.
