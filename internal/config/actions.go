@@ -20,7 +20,7 @@ const (
 )
 
 // shownOfActions lists the keys of an action whose values snippets may show.
-var shownOfActions = []string{"id", "name", "description", "parameters", "returns", "permissions", "rateLimit", "rate_limit", "capabilities", "timeout", "maxResultChars", "does", "destinations"}
+var shownOfActions = []string{"id", "name", "description", "parameters", "returns", "permissions", "rateLimit", "rate_limit", "capabilities", "timeout", "maxResultChars", "does", "destinations", "toolset", "cost", "cache", "available"}
 
 func actionKeys() []row {
 	const caps = layersKey + ".capabilities"
