@@ -170,7 +170,7 @@ func TestNothingIsServedBesideTheTable(t *testing.T) {
 		}
 	}
 	for _, path := range []string{
-		"/debug/pprof/", "/debug/vars", "/v1", "/v1/", "/v1/principals", "/v1/audit", "/v1/approvals", "/healthz/", "/healthz/../v1/actions",
+		"/debug/pprof/", "/debug/vars", "/v1", "/v1/", "/v1/principals", "/v1/audit", "/healthz/", "/healthz/../v1/actions",
 		"//v1/actions", "/v1/actions/", "/mcp/", "/.sallyport/state.db", "/sallyport.yaml",
 	} {
 		if status := ask(t, nil, site, "GET", path, ""); status != 401 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app/login"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/report"
+	"github.com/sallyport/sallyport/internal/signin"
 )
 
 // defaultExpiry is the lifetime of a token when the user names none: a quarter
@@ -89,7 +91,7 @@ cannot be used again, because sessions and records belong to it.`,
 				return err
 			}
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
-				roles, err := app.RolesFor(rt, personalities)
+				roles, err := rolesOf(rt, permissions, personalities)
 				if err != nil {
 					return err
 				}
@@ -109,6 +111,18 @@ cannot be used again, because sessions and records belong to it.`,
 	cmd.Flags().StringArrayVar(&personalities, "personality", nil, "a `ROLE` that it may take; may be repeated (default: the only role, or the one named default)")
 	cmd.Flags().StringVar(&expires, "expires", defaultExpiry, "when the token ends: a span (30d), a day (2027-01-01), a moment (RFC 3339) or never")
 	return cmd
+}
+
+// rolesOf returns the roles of a new principal: none for one that decides about held
+// calls, since it calls no tool.
+func rolesOf(rt *app.Runtime, permissions, personalities []string) ([]string, error) {
+	if !slices.Contains(permissions, signin.PermissionDecide) {
+		return app.RolesFor(rt, personalities)
+	}
+	if len(personalities) > 0 {
+		return nil, fmt.Errorf("--permission %s: who decides about held calls calls no tool: leave out --personality", signin.PermissionDecide)
+	}
+	return []string{}, nil
 }
 
 // printToken prints a new token. It is shown only this once.

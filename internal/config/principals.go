@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/signin"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
@@ -147,6 +148,9 @@ func (s *scope) parsePermission(v string) (string, error) {
 // checkCaller checks the keys of a principal together.
 func (s *scope) checkCaller(key string) {
 	me := s.cfg.Principals[s.name]
+	if slices.Contains(me.Permissions, signin.PermissionDecide) && (me.Personalities == nil || len(me.Personalities) > 0) {
+		s.keyFault(s.file, s.places[key+".permissions"].at, key+".permissions", "%s.permissions: who decides about held calls calls no tool: write personalities: [], or leave out %s", key, signin.PermissionDecide)
+	}
 	if s.name == sallyport.LocalPrincipal {
 		for name, why := range map[string]string{
 			"token_sha256": "has no token", "expires": "does not expire",

@@ -26,13 +26,12 @@ var errStale = errors.New("what it would allow has changed since it was shown: l
 // decision is what a person, or a program, says about a held call.
 type decision struct {
 	// ID is that of the held call, Answer one of the answers.
-	ID     string `json:"id"`
-	Answer string `json:"answer"`
+	ID, Answer string
 	// Shown is the digest of what was shown: of the call, of the rule for a session, or
 	// of what is given for always. It is required unless the answer is no.
-	Shown string `json:"shown"`
+	Shown string
 	// Reason is recorded, and told to the caller of a refused call; it may be empty.
-	Reason string `json:"reason"`
+	Reason string
 	by     string
 }
 

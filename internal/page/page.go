@@ -86,7 +86,7 @@ func (s *Site) People() auth.Tokens { return s.book }
 
 // Routes returns the table of what is served. The caller owns the slice.
 func (s *Site) Routes() []httpapi.Route {
-	var table []httpapi.Route
+	table := s.apiRoutes()
 	add := func(method, pattern, doc string, may func(p *sallyport.Principal) bool, h http.HandlerFunc) {
 		table = append(table, httpapi.Route{Method: method, Pattern: pattern, Auth: true, Doc: doc, Handler: s.protect(may, h)})
 	}
