@@ -28,7 +28,7 @@ type callRecord struct {
 	Kind, Outcome, Code, Error string
 	Took, After                string // After is the time since the first record
 	Level, Size                string
-	Steps                      []decided
+	Steps                      []*decided
 }
 
 // decided is what one step decided.
@@ -36,6 +36,9 @@ type decided struct {
 	Step, What, Why, Source, Fix string
 	Allowed                      bool
 }
+
+// Plain reports whether there is nothing to say about a step but that it let the call pass.
+func (d *decided) Plain() bool { return d.Allowed && d.What == "" && d.Why == "" && d.Source == "" }
 
 // showCall shows the history of a call, each step with its reason.
 func (s *Site) showCall(w http.ResponseWriter, r *http.Request) {
@@ -90,8 +93,8 @@ func (b *callBody) add(e *audit.Event, begin time.Time) {
 	b.Records = append(b.Records, c)
 }
 
-func decidedOf(d *sallyport.Decision) decided {
-	return decided{
+func decidedOf(d *sallyport.Decision) *decided {
+	return &decided{
 		Step: clean(d.Step), What: clean(strings.TrimSpace(d.Capability + " " + d.Resource)), Why: clean(d.Why),
 		Source: clean(d.Source), Fix: clean(d.Fix), Allowed: d.Allowed,
 	}

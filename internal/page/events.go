@@ -59,6 +59,13 @@ func (s *Site) lookNow(ctx context.Context) look {
 	return s.look.last
 }
 
+// lookAgain makes the next look a fresh one, after something was decided.
+func (s *Site) lookAgain() {
+	s.look.mu.Lock()
+	defer s.look.mu.Unlock()
+	s.look.at = time.Time{}
+}
+
 // streamEvents says that something changed, for as long as the page is open. While a
 // person who may decide listens, held calls wait for the answer.
 func (s *Site) streamEvents(w http.ResponseWriter, r *http.Request) {

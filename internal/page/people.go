@@ -134,7 +134,7 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.Body = signInBody{Code: code, Name: who.Name}
-	s.show(w, r, http.StatusUnauthorized, "signin", f)
+	s.show(w, r, http.StatusOK, "signin", f)
 }
 
 // redeem signs in and sets the cookie. The sign-in is recorded before it counts.
