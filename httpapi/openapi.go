@@ -91,7 +91,7 @@ func (s *Server) newDocument(actions []listedAction) jsonObject {
 func (s *Server) newOperation(a *listedAction) jsonObject {
 	content := jsonObject{ContentJSON: jsonObject{"schema": requestSchema(a)}}
 	if a.attachments && s.o.Uploads != nil {
-		content[ContentMultipart] = jsonObject{
+		content[contentMultipart] = jsonObject{
 			"schema": jsonObject{
 				"type": "object",
 				"properties": jsonObject{

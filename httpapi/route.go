@@ -17,8 +17,8 @@ import (
 const (
 	// ContentJSON is the content type of a JSON body.
 	ContentJSON = "application/json"
-	// ContentMultipart is the content type of a body with files.
-	ContentMultipart = "multipart/form-data"
+	// contentMultipart is the content type of a body with files.
+	contentMultipart = "multipart/form-data"
 )
 
 // Route is one row of a table of routes.
@@ -33,7 +33,7 @@ type Route struct {
 	// only, whose patterns have no wildcard.
 	Auth bool
 	// Content is the content type that a body must have: ContentJSON,
-	// ContentMultipart, or empty when no body is read. Rows that differ in
+	// multipart/form-data, or empty when no body is read. Rows that differ in
 	// nothing else share a method and pattern.
 	Content string
 	// Doc says in one sentence what the route does.
@@ -91,7 +91,7 @@ func (m *Mux) checkRoutes() error {
 		if r.Handler == nil || r.Doc == "" {
 			broken("a handler and a sentence are needed")
 		}
-		if r.Content != "" && r.Content != ContentJSON && r.Content != ContentMultipart {
+		if r.Content != "" && r.Content != ContentJSON && r.Content != contentMultipart {
 			broken("the content type is not known")
 		}
 		if !r.Auth && strings.ContainsAny(r.fixedPath(), "{}") {
@@ -132,7 +132,7 @@ func (m *Mux) Open() []string {
 func (m *Mux) Multipart(r *http.Request) bool {
 	_, pattern := m.mux.Handler(r)
 	return slices.ContainsFunc(m.routes, func(row Route) bool {
-		return row.Pattern == pattern && row.Method == r.Method && row.Content == ContentMultipart
+		return row.Pattern == pattern && row.Method == r.Method && row.Content == contentMultipart
 	})
 }
 

@@ -108,7 +108,7 @@ func (s *Server) routeTable() []Route {
 		{Method: http.MethodGet, Pattern: "/readyz", Doc: "Says whether calls can be served.", Handler: http.HandlerFunc(s.serveReady)},
 	}
 	if s.o.Uploads != nil {
-		execute.Content, execute.Handler = ContentMultipart, http.HandlerFunc(s.executeWithFiles)
+		execute.Content, execute.Handler = contentMultipart, http.HandlerFunc(s.executeWithFiles)
 		execute.Doc = "Executes an action with files."
 		table = append(table, execute)
 	}
