@@ -29,12 +29,13 @@ var layers = map[string]layer{
 	"registry": mechanism, "scoped": mechanism, "egress": mechanism, "sandbox": mechanism,
 	"output": mechanism, "schema": mechanism, "audit": mechanism, "auth": mechanism,
 	"store": adapter, "secrets": adapter, "action": adapter, "tools": adapter, "gateway": adapter,
+	"plugin":  adapter,
 	"httpapi": adapter, "dashboard": adapter, "telemetry": adapter,
 	"cmd": wiring, "examples": wiring, "bench": wiring, "internal/command": wiring, "internal/app": wiring, "program": wiring,
 	"internal/importer": wiring, "internal/openapi": wiring, "internal/callback": wiring, "internal/report": wiring, "internal/page": wiring,
 	"internal/audittest":   mechanism,
 	"internal/secretstore": mechanism,
-	"internal/lock":        mechanism, "internal/modelformat": mechanism, "internal/ceiling": mechanism, "internal/task": mechanism, "internal/turn": mechanism, "internal/replay": mechanism,
+	"internal/lock":        mechanism, "internal/modelformat": mechanism, "internal/ceiling": mechanism, "internal/task": mechanism, "internal/turn": mechanism, "internal/plugin": mechanism, "internal/replay": mechanism,
 	"internal/suggest": mechanism, "internal/shadow": mechanism,
 }
 

@@ -1,0 +1,35 @@
+package guest
+
+import (
+	"context"
+
+	"github.com/sallyport/sallyport"
+)
+
+// These accessors refuse: no plugin gets what they stand for.
+type (
+	noProcess   struct{}
+	noDatabases struct{}
+	noMail      struct{}
+	noInput     struct{}
+)
+
+func (noProcess) Spawn(context.Context, string, []string, *sallyport.SpawnOptions) (r sallyport.ProcessResult, err error) {
+	return r, unavailable("child processes")
+}
+
+func (noProcess) Start(context.Context, string, []string, *sallyport.SpawnOptions) (sallyport.Child, error) {
+	return nil, unavailable("child processes")
+}
+
+func (noDatabases) Query(context.Context, string, string, []any) (t sallyport.Table, err error) {
+	return t, unavailable("databases")
+}
+
+func (noMail) Send(context.Context, sallyport.Message) error { return unavailable("mail") }
+
+func (noInput) Can(sallyport.InputKind) bool { return false }
+
+func (noInput) Ask(context.Context, ...sallyport.Question) ([]sallyport.Answer, error) {
+	return nil, unavailable("questions")
+}

@@ -1,0 +1,48 @@
+package guest
+
+import (
+	"encoding/json"
+	"io/fs"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/plugin/wire"
+)
+
+// host asks the functions of the host: it sends a message and returns the answer.
+type host func(function string, message []byte) []byte
+
+// ask calls a function of an accessor. It returns the text of what the function
+// returned, and the body.
+func (h host) ask(function string, head any, body []byte) (ok json.RawMessage, content []byte, err error) {
+	line, err := json.Marshal(head)
+	if err != nil {
+		return nil, nil, err
+	}
+	line, content = wire.Split(h(function, append(append(line, '\n'), body...)))
+	var a wire.Answer
+	if err := json.Unmarshal(line, &a); err != nil {
+		return nil, nil, err
+	}
+	if a.Error != nil {
+		return nil, nil, errorOf(a.Error)
+	}
+	return a.OK, content, nil
+}
+
+// read calls a function of an accessor for what it returns.
+func read[T any](h host, function string, head any, body []byte) (v T, content []byte, err error) {
+	ok, content, err := h.ask(function, head, body)
+	if err == nil && ok != nil {
+		err = json.Unmarshal(ok, &v)
+	}
+	return v, content, err
+}
+
+// errorOf returns an accessor's error as it was in the host.
+func errorOf(w *wire.Error) error {
+	e := &sallyport.Error{Code: sallyport.Code(w.Code), Resource: w.Resource, Operation: w.Operation, Detail: w.Detail}
+	if w.Missing {
+		e.Err = fs.ErrNotExist
+	}
+	return e
+}
