@@ -70,6 +70,8 @@ type Config struct {
 	Actions []Part
 	// Servers lists the upstream servers that the files declare, by name.
 	Servers []Part
+	// Plugins lists the plugins that the files declare, by name.
+	Plugins []Part
 	// Personalities holds the roles by name, at least one.
 	Personalities map[string]*sallyport.Personality
 	// Implicit is true when no file has personalities. Personalities then

@@ -17,6 +17,7 @@ func allKeys() []row {
 		taskKeys(),
 		actionKeys(),
 		serverKeys(),
+		pluginKeys(),
 		packageKeys(),
 		sandboxKeys(),
 		personalityKeys(),

@@ -249,6 +249,7 @@ func (l *loader) setDefaults() {
 		return cmp.Or(cmp.Compare(a.file.Rank, b.file.Rank), cmp.Compare(a.node.At.Line, b.node.At.Line), cmp.Compare(a.node.At.Column, b.node.At.Column))
 	})
 	slices.SortFunc(c.Servers, func(a, b Part) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(c.Plugins, func(a, b Part) int { return strings.Compare(a.ID, b.ID) })
 	sums := make([][sha256.Size]byte, len(l.files))
 	for i, f := range l.files {
 		sums[i] = f.digest

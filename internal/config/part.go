@@ -7,10 +7,10 @@ import (
 )
 
 // Part is one thing that a file declares and that is judged elsewhere: an
-// action or an upstream server. The keys inside it are checked by the code that makes
+// action, an upstream server or a plugin. The keys inside it are checked by the code that makes
 // tools of it; this package knows its name. It is immutable.
 type Part struct {
-	// ID is an action's id, the name of its tool, or a server's name. It is
+	// ID is an action's id, the name of its tool, or the name of a server or plugin. It is
 	// unique among those of its kind over all files.
 	ID string
 	// JSON is the part as one JSON object: keys in the order of the file,

@@ -99,7 +99,7 @@ func TestReferencePage(t *testing.T) {
 // TestTableIsComplete holds every row to what the reference page needs and
 // every supported leaf to a type that the walk knows.
 func TestTableIsComplete(t *testing.T) {
-	types := []Type{TypeText, TypeNumber, TypeDecimal, TypeBool, TypeTexts, TypeMapping, TypeTextOrMapping, TypeNames, TypeChoices, TypeActions, TypeArguments, TypeEffects, TypeServer, TypeRunner}
+	types := []Type{TypeText, TypeNumber, TypeDecimal, TypeBool, TypeTexts, TypeMapping, TypeTextOrMapping, TypeNames, TypeChoices, TypeActions, TypeArguments, TypeEffects, TypeServer, TypeRunner, TypePlugin}
 	for _, k := range keyDocs() {
 		if k.Doc == "" || k.Supported && (!slices.Contains(types, k.Type) || k.Type != TypeMapping && k.Example == "") {
 			t.Errorf("row %+v lacks a doc, a type or an example", k)
@@ -194,7 +194,8 @@ func TestSchemaAgrees(t *testing.T) {
 		{"server", "version: 1\nmcp_servers: {a: {command: [b]}}\npersonalities: {c: {mcp_servers: [a]}}\n", true},
 		{"server as text", "version: 1\nmcp_servers: {a: b}\n", false},
 		{"wrong type", "version: 1\npersonalities: {a: {toolset: x}}\n", false},
-		{"not built", "version: 1\npersonalities: {a: {plugins: [x]}}\n", false},
+		{"plugin", "version: 1\nplugins: {x: {module: ./x.wasm, memory: 8MiB, timeout: 5s}}\npersonalities: {a: {plugins: [x]}}\n", true},
+		{"plugin as text", "version: 1\nplugins: {x: ./x.wasm}\n", false},
 		{"two keys in one secret", "version: 1\nsecrets: [{env: A_, dir: b}]\n", false},
 		{"sandbox as a word", "version: 1\nsandbox: none\n", true},
 		{"sandbox as a mapping", "version: 1\nsandbox: {level: strict, cpus: 1.5}\n", true},

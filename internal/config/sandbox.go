@@ -121,7 +121,7 @@ var errSize = errors.New("expected a whole number followed by KiB, MiB, GiB or T
 // sizeCheck returns a check for a size; what is kept is the number of bytes.
 func sizeCheck(least int64) func(*scope, string) (string, error) {
 	return func(_ *scope, v string) (string, error) {
-		n, err := parseSize(v)
+		n, err := ParseSize(v)
 		switch {
 		case err != nil:
 			return "", err
@@ -132,7 +132,9 @@ func sizeCheck(least int64) func(*scope, string) (string, error) {
 	}
 }
 
-func parseSize(v string) (int64, error) {
+// ParseSize reads a size such as 512MiB, in bytes. What is beyond the range of sizes is
+// one byte more than its end.
+func ParseSize(v string) (int64, error) {
 	for _, u := range units {
 		digits, ok := strings.CutSuffix(v, u.name)
 		if !ok {

@@ -124,6 +124,8 @@ func (t *table) rowSchema(r *row) map[string]any {
 		s = map[string]any{"$ref": "#/$defs/runner"}
 	case TypeServer:
 		s = map[string]any{"$ref": "#/$defs/server"}
+	case TypePlugin:
+		s = map[string]any{"$ref": "#/$defs/plugin"}
 	default:
 		// Nothing is known about the value, so nothing is accepted.
 		s = map[string]any{"not": map[string]any{}}

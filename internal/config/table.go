@@ -63,6 +63,8 @@ const (
 	// TypeRunner is an action without its own id and parameters, of which the table has
 	// nothing.
 	TypeRunner Type = "runner"
+	// TypePlugin is a plugin, of which the table has nothing.
+	TypePlugin Type = "plugin"
 )
 
 // row is a key with what reading it does.

@@ -69,6 +69,10 @@ func (s scope) readValue(r *row, key string, keyAt yamldoc.Position, n *yamldoc.
 		if s.expectKind(r, key, n, yamldoc.KindMapping) {
 			s.readServer(key, n)
 		}
+	case TypePlugin:
+		if s.expectKind(r, key, n, yamldoc.KindMapping) {
+			s.readPlugin(key, n)
+		}
 	default:
 		// A row of another type is a mistake of the table; what nothing
 		// judges is refused.

@@ -14,7 +14,7 @@ func Suggest(word string, names []string) string { return text.Nearest(word, nam
 
 // maxExpected is how many names a message lists before the list stops being
 // of help.
-const maxExpected = 20
+const maxExpected = 30
 
 // AdviseName returns "; did you mean …?" for a word near one of the names, else
 // ": expected …" with the expected ones, else "".
