@@ -38,11 +38,13 @@ const (
 	TransportHTTP Transport = "http"
 	// TransportSSE is the older HTTP transport with server-sent events.
 	TransportSSE Transport = "sse"
+	// TransportModule is a WebAssembly module in this process: a plugin.
+	TransportModule Transport = "wasm"
 )
 
 // Valid reports whether t is one of the transports.
 func (t Transport) Valid() bool {
-	return t == TransportStdio || t == TransportHTTP || t == TransportSSE
+	return t == TransportStdio || t == TransportHTTP || t == TransportSSE || t == TransportModule
 }
 
 // Kind says what a definition defines.

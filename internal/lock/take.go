@@ -211,7 +211,7 @@ func newPin(m map[string]any, c *output.Cleaner) (Pin, error) {
 // than it is run.
 func (l Launch) normalized(c *output.Cleaner) (Launch, error) {
 	if !l.Transport.Valid() {
-		return Launch{}, fmt.Errorf("transport %q: expected stdio, http or sse", truncateName(string(c.Text(string(l.Transport)))))
+		return Launch{}, fmt.Errorf("transport %q: expected stdio, http, sse or wasm", truncateName(string(c.Text(string(l.Transport)))))
 	}
 	if u, err := url.Parse(l.URL); err != nil || u.User != nil {
 		return Launch{}, errors.New("url: expected a URL without user info")
