@@ -19,7 +19,7 @@ func TestWhatNeverEndsIsEnded(t *testing.T) {
 	// 2^40 calls until it returns.
 	tree := treeOfCalls(40)
 	for what, text := range map[string][]byte{
-		"a loop":                   (&module{call: forever}).bytes(),
+		"a loop":                   (&module{Call: forever}).Bytes(),
 		"functions without a loop": tree,
 		"a wait":                   waiting(),
 	} {
@@ -60,8 +60,8 @@ func treeOfCalls(depth int) []byte {
 func waiting() []byte {
 	sub := make([]byte, 48)
 	sub[29] = 0xff // 2^40 × 255 nanoseconds
-	m := module{four: true, imports: []string{"wasi_snapshot_preview1.poll_oneoff"}, data: string(sub), call: code(i32(4096), i32(8192), i32(1), i32(8300), invoke(2), drop)}
-	return m.bytes()
+	m := module{Four: true, Imports: []string{"wasi_snapshot_preview1.poll_oneoff"}, Data: string(sub), Call: code(i32(4096), i32(8192), i32(1), i32(8300), invoke(2), drop)}
+	return m.Bytes()
 }
 
 // TestModulesThatAreRefused loads modules that no plugin may be.
@@ -75,24 +75,24 @@ func TestModulesThatAreRefused(t *testing.T) {
 		"no module":               {[]byte("#!/bin/sh\n"), "no WebAssembly module"},
 		"nothing":                 {nil, "no WebAssembly module"},
 		"a huge module":           {huge, "more than 32 MiB"},
-		"a cut module":            {(&module{}).bytes()[:60], "cut off"},
-		"an unknown function":     {(&module{imports: []string{"env.system"}}).bytes(), "imports env.system, which no plugin gets"},
-		"an unknown system call":  {(&module{imports: []string{"wasi_snapshot_preview1.path_exec"}}).bytes(), "imports wasi_snapshot_preview1.path_exec, which no plugin gets"},
-		"a name for the terminal": {(&module{imports: []string{"env.\x1b[2J"}}).bytes(), "which no plugin gets"},
-		"no memory":               {(&module{export: "heap"}).bytes(), "does not export its memory"},
-		"too much memory":         {(&module{memory: []byte{0, 0xff, 0x7f}}).bytes(), "not valid"},
-		"shared memory":           {(&module{memory: []byte{3, 1, 2}}).bytes(), "not valid"},
-		"a huge table":            {(&module{tables: vector(code(0x70, 0, leb(1<<27)))}).bytes(), "too large"},
-		"many tables":             {(&module{tables: leb(1 << 20)}).bytes(), "too large"},
-		"a start without end":     {(&module{start: forever}).bytes(), "did not start in time"},
-		"a trap at the start":     {(&module{start: []byte{trap}}).bytes(), "unreachable"},
-		"tools without end":       {(&module{tools: forever}).bytes(), "did not start in time"},
-		"no answer":               {(&module{tools: code(0x01)}).bytes(), "did not answer"},
-		"an accessor too early":   {(&module{imports: []string{"sallyport.secret"}, tools: code(i32(0), i32(4), invoke(2), drop)}).bytes(), "a call of an accessor outside of a tool"},
-		"tools that are no list":  {(&module{answers: `{"id":"evil"}`}).bytes(), "expected a list"},
-		"a key twice":             {(&module{answers: `[{"id":"a","id":"b"}]`}).bytes(), "list of tools"},
-		"no tools":                {(&module{answers: `[]`}).bytes(), "expected a list of 1 to 200"},
-		"a huge function":         {(&module{call: make([]byte, 2<<20)}).bytes(), "too large"},
+		"a cut module":            {(&module{}).Bytes()[:60], "cut off"},
+		"an unknown function":     {(&module{Imports: []string{"env.system"}}).Bytes(), "imports env.system, which no plugin gets"},
+		"an unknown system call":  {(&module{Imports: []string{"wasi_snapshot_preview1.path_exec"}}).Bytes(), "imports wasi_snapshot_preview1.path_exec, which no plugin gets"},
+		"a name for the terminal": {(&module{Imports: []string{"env.\x1b[2J"}}).Bytes(), "which no plugin gets"},
+		"no memory":               {(&module{Export: "heap"}).Bytes(), "does not export its memory"},
+		"too much memory":         {(&module{Memory: []byte{0, 0xff, 0x7f}}).Bytes(), "not valid"},
+		"shared memory":           {(&module{Memory: []byte{3, 1, 2}}).Bytes(), "not valid"},
+		"a huge table":            {(&module{Tables: vector(code(0x70, 0, leb(1<<27)))}).Bytes(), "too large"},
+		"many tables":             {(&module{Tables: leb(1 << 20)}).Bytes(), "too large"},
+		"a start without end":     {(&module{Start: forever}).Bytes(), "did not start in time"},
+		"a trap at the start":     {(&module{Start: []byte{trap}}).Bytes(), "unreachable"},
+		"tools without end":       {(&module{Tools: forever}).Bytes(), "did not start in time"},
+		"no answer":               {(&module{Tools: code(0x01)}).Bytes(), "did not answer"},
+		"an accessor too early":   {(&module{Imports: []string{"sallyport.secret"}, Tools: code(i32(0), i32(4), invoke(2), drop)}).Bytes(), "a call of an accessor outside of a tool"},
+		"tools that are no list":  {(&module{Answers: `{"id":"evil"}`}).Bytes(), "expected a list"},
+		"a key twice":             {(&module{Answers: `[{"id":"a","id":"b"}]`}).Bytes(), "list of tools"},
+		"no tools":                {(&module{Answers: `[]`}).Bytes(), "expected a list of 1 to 200"},
+		"a huge function":         {(&module{Call: make([]byte, 2<<20)}).Bytes(), "too large"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -118,11 +118,11 @@ func TestModulesThatAreRefused(t *testing.T) {
 func TestTablesCannotGrowWithoutBound(t *testing.T) {
 	t.Parallel()
 	grow := code(0xd0, 0x70, i32(1<<30), 0xfc, 15, 0, drop) // ref.null func, n, table.grow
-	if p, err := plugin.Load(t.Context(), "evil", (&module{tables: vector([]byte{0x70, 0, 1}), call: grow}).bytes(), nil); err == nil {
+	if p, err := plugin.Load(t.Context(), "evil", (&module{Tables: vector([]byte{0x70, 0, 1}), Call: grow}).Bytes(), nil); err == nil {
 		_ = p.Close()
 		t.Error("a module with a table that can grow was loaded")
 	}
-	p := load(t, &module{tables: vector([]byte{0x70, 1, 1, 2}), call: code(grow, say(`{"ok":true}`)), data: `{"ok":true}`})
+	p := load(t, &module{Tables: vector([]byte{0x70, 1, 1, 2}), Call: code(grow, say(`{"ok":true}`)), Data: `{"ok":true}`})
 	if res, err := run(t, p, &sallyport.Call{}, time.Minute); err != nil || !res.OK {
 		t.Errorf("a table with a maximum: %v, %v, want that it does not grow", res, err)
 	}
@@ -137,19 +137,19 @@ func TestMisbehavingCallsFail(t *testing.T) {
 		m    module
 		want string
 	}{
-		"a trap":                 {module{call: []byte{trap}}, "stopped: unreachable"},
-		"a flood of calls":       {module{call: flood}, "more than 100000 calls of the host"},
-		"deep recursion":         {module{call: invoke(3)}, "stack overflow"},
-		"memory out of bounds":   {module{call: code(i32(-8), 0x28, 2, 0, drop)}, "out of bounds memory access"},
-		"an answer nowhere":      {module{call: code(i32(-1), i32(64), invoke(answer))}, "a place outside of its memory"},
-		"a huge answer":          {module{call: code(i32(0), i32(-1), invoke(answer))}, "more than 16 MiB"},
-		"two answers":            {module{call: code(say("{}"), say("{}"))}, "a second answer"},
+		"a trap":                 {module{Call: []byte{trap}}, "stopped: unreachable"},
+		"a flood of calls":       {module{Call: flood}, "more than 100000 calls of the host"},
+		"deep recursion":         {module{Call: invoke(3)}, "stack overflow"},
+		"memory out of bounds":   {module{Call: code(i32(-8), 0x28, 2, 0, drop)}, "out of bounds memory access"},
+		"an answer nowhere":      {module{Call: code(i32(-1), i32(64), invoke(answer))}, "a place outside of its memory"},
+		"a huge answer":          {module{Call: code(i32(0), i32(-1), invoke(answer))}, "more than 16 MiB"},
+		"two answers":            {module{Call: code(say("{}"), say("{}"))}, "a second answer"},
 		"no answer":              {module{}, "did not answer"},
-		"a read to nowhere":      {module{call: code(i32(-4), i32(64), invoke(readMore), drop)}, "a place outside of its memory"},
-		"a message from nowhere": {module{imports: []string{"sallyport.fs_read"}, call: code(i32(-1), i32(9), invoke(2), drop)}, "a place outside of its memory"},
-		"no JSON":                {module{imports: []string{"sallyport.fs_read"}, data: "name", call: code(i32(4096), i32(4), invoke(2), drop)}, "a message that the host cannot read"},
-		"an unknown key":         {module{imports: []string{"sallyport.fs_read"}, data: `{"path":""}`, call: code(i32(4096), i32(11), invoke(2), drop)}, "a message that the host cannot read"},
-		"a commit of nothing":    {module{imports: []string{"sallyport.fs_commit"}, data: `{}`, call: code(i32(4096), i32(2), invoke(2), drop)}, "an update that did not begin"},
+		"a read to nowhere":      {module{Call: code(i32(-4), i32(64), invoke(readMore), drop)}, "a place outside of its memory"},
+		"a message from nowhere": {module{Imports: []string{"sallyport.fs_read"}, Call: code(i32(-1), i32(9), invoke(2), drop)}, "a place outside of its memory"},
+		"no JSON":                {module{Imports: []string{"sallyport.fs_read"}, Data: "name", Call: code(i32(4096), i32(4), invoke(2), drop)}, "a message that the host cannot read"},
+		"an unknown key":         {module{Imports: []string{"sallyport.fs_read"}, Data: `{"path":""}`, Call: code(i32(4096), i32(11), invoke(2), drop)}, "a message that the host cannot read"},
+		"a commit of nothing":    {module{Imports: []string{"sallyport.fs_commit"}, Data: `{}`, Call: code(i32(4096), i32(2), invoke(2), drop)}, "an update that did not begin"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -169,7 +169,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	const text = `{"ok":true}`
 	grow := code(i32(1000), growMem, 0, i32(-1), 0x46, 0x45, 0x04, void, trap, end) // traps unless it was refused
-	p := load(t, &module{call: code(grow, say(text)), data: text})
+	p := load(t, &module{Call: code(grow, say(text)), Data: text})
 	if res, err := run(t, p, &sallyport.Call{}, time.Minute); err != nil || !res.OK {
 		t.Errorf("a module that asks for 62 MiB where it may have 4: %+v, %v, want a refusal that it can handle", res, err)
 	}
@@ -196,7 +196,7 @@ func TestForgedResults(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			p := load(t, &module{call: say(tt.text), data: tt.text})
+			p := load(t, &module{Call: say(tt.text), Data: tt.text})
 			res, err := run(t, p, &sallyport.Call{}, time.Minute)
 			// An error would stand as the gate's own word, and its text bare.
 			if err != nil || res.OK || res.Code != sallyport.CodeExecutionFailed || !strings.Contains(res.Error, tt.wantError) {
