@@ -283,6 +283,13 @@ func (r *Runner) shutDown() {
 
 var errClosed = errors.New("the runtime is ending")
 
+// Running returns how many children run.
+func (r *Runner) Running() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.children)
+}
+
 // registerStart counts a start in; it returns false when the runner is closed.
 func (r *Runner) registerStart() bool {
 	r.mu.Lock()

@@ -35,6 +35,7 @@ func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
 		fmt.Fprintf(r.g.Env.Stderr, "sallyport: refused: %s: %s; to allow it: %s%s; more: %s\n",
 			what, text.PrintableLine(d.Why), text.PrintableLine(d.Fix), at, r.g.CommandLine("explain --call "+e.CallID))
 	}
+	r.g.Metrics.CountEvent(e)
 	r.g.logEvent(ctx, e)
 	if s := r.g.shadow; s != nil && e.Kind == audit.KindOutcome {
 		return s.recordOutcome(e.CallID, r.config, func() error { return r.Log.Record(ctx, e) })

@@ -287,6 +287,7 @@ func (rt *Runtime) RestartKeys(c *config.Config) (keys []string) {
 		{"packages", was.Packages == c.Packages},
 		{"skills", was.Skills == c.Skills},
 		{"log", was.Log == c.Log},
+		{"metrics", was.Metrics == c.Metrics},
 		{"security.oidc", sameIssuer(was.Security.OIDC, c.Security.OIDC)},
 		{"security.require_auth", was.Security.RequireAuth == c.Security.RequireAuth},
 	} {

@@ -17,6 +17,7 @@ import (
 	"github.com/sallyport/sallyport/internal/costs"
 	"github.com/sallyport/sallyport/internal/delegation"
 	"github.com/sallyport/sallyport/internal/logging"
+	"github.com/sallyport/sallyport/internal/metrics"
 	"github.com/sallyport/sallyport/internal/secretstore"
 	"github.com/sallyport/sallyport/internal/serverlist"
 	"github.com/sallyport/sallyport/internal/sums"
@@ -47,9 +48,12 @@ type Runtime struct {
 	// Logger receives what an operator may want to know; nil discards it.
 	Logger *slog.Logger
 
-	lines  *logging.Log  // behind Logger in a server; nil in every other command
-	shadow *serverShadow // judges the calls of a server, too; nil without one
-	beside *Runtime      // the server beside which this one judges; nil for any other
+	// Metrics counts what a server decides; nil in every other command, which counts
+	// nothing.
+	Metrics *metrics.Metrics
+	lines   *logging.Log  // behind Logger in a server; nil in every other command
+	shadow  *serverShadow // judges the calls of a server, too; nil without one
+	beside  *Runtime      // the server beside which this one judges; nil for any other
 
 	past *pastState // whose calls are decided again; nil in every other command
 

@@ -48,6 +48,7 @@ type comparison struct{ shadow, inForce string }
 func OpenForServing(ctx context.Context, env *Environment, paths []string, second string) (*Runtime, error) {
 	return openWith(ctx, env, paths, func(rt *Runtime, ctx context.Context) error {
 		rt.openLogging()
+		rt.openMetrics()
 		if second != "" {
 			rt.shadow = &serverShadow{
 				rt: rt, name: second, path: filepath.Clean(fsx.Absolute(env.Dir, second)), dir: rt.Config.Dir,

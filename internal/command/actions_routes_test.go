@@ -50,7 +50,7 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux, err := serving.NewMux(api, server, side, l.ProtectedResource())
+	mux, err := serving.NewMux(api, server, side, l.ProtectedResource(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,6 +52,9 @@ type Config struct {
 	Security Security
 	// Log says what serve writes to standard error.
 	Log Log
+	// Metrics says who may read the metrics of serve beside principals with the
+	// permission.
+	Metrics Metrics
 	// Databases holds the connections by name.
 	Databases map[string]Database
 	// Mail holds the relays by name.

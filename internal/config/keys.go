@@ -27,6 +27,7 @@ func allKeys() []row {
 		effectKeys(),
 		knownKeys(),
 		logKeys(),
+		metricsKeys(),
 	)
 }
 

@@ -33,6 +33,7 @@ var layers = map[string]layer{
 	"httpapi": adapter, "dashboard": adapter, "telemetry": adapter,
 	"cmd": wiring, "examples": wiring, "bench": wiring, "internal/command": wiring, "internal/app": wiring, "program": wiring,
 	"internal/importer": wiring, "internal/openapi": wiring, "internal/callback": wiring, "internal/report": wiring, "internal/page": wiring,
+	"internal/metrics": adapter, "internal/siem": adapter,
 	"internal/audittest":   mechanism,
 	"internal/secretstore": mechanism,
 	"internal/lock":        mechanism, "internal/modelformat": mechanism, "internal/ceiling": mechanism, "internal/task": mechanism, "internal/turn": mechanism, "internal/plugin": mechanism, "internal/replay": mechanism,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/logging"
+	"github.com/sallyport/sallyport/internal/metrics"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -14,21 +15,23 @@ import (
 const loggedPath = 256
 
 // logRequests gives each request an id and writes one line about it when it is
-// answered. The query is left out, since people put secrets there.
-func logRequests(logger *slog.Logger, next http.Handler) http.Handler {
+// answered. The query is left out, since people put secrets there. It counts the
+// request, too.
+func logRequests(logger *slog.Logger, counts *metrics.Metrics, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		note := &logging.Request{ID: logging.NewID()}
 		w.Header().Set("X-Request-Id", note.ID)
 		r = r.WithContext(logging.WithRequest(r.Context(), note))
-		if !logger.Enabled(r.Context(), slog.LevelInfo) {
-			next.ServeHTTP(w, r)
-			return
-		}
 		answer, began := &answerCounter{ResponseWriter: w}, time.Now()
 		defer func() {
+			took := time.Since(began)
+			counts.CountRequest(r.Method, answer.statusCode(), took)
+			if !logger.Enabled(r.Context(), slog.LevelInfo) {
+				return
+			}
 			logger.LogAttrs(r.Context(), slog.LevelInfo, "request",
 				slog.String("method", text.ClipBytes(r.Method, loggedPath)), slog.String("path", text.ClipBytes(r.URL.Path, loggedPath)),
-				slog.Int("status", answer.statusCode()), slog.Int64("bytes", answer.bytes), slog.Float64("ms", float64(time.Since(began).Microseconds())/1000),
+				slog.Int("status", answer.statusCode()), slog.Int64("bytes", answer.bytes), slog.Float64("ms", float64(took.Microseconds())/1000),
 				slog.String("principal", note.Principal), slog.String("remote", r.RemoteAddr))
 		}()
 		next.ServeHTTP(answer, r)

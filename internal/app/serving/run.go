@@ -82,6 +82,11 @@ func Run(ctx context.Context, rt *app.Runtime, o *Options) error {
 		return err
 	}
 	defer stopShadow()
+	stopMetrics, err := serveMetrics(ctx, rt)
+	if err != nil {
+		return err
+	}
+	defer stopMetrics()
 	renewing, stop := context.WithCancel(ctx)
 	var renewal sync.WaitGroup
 	renewal.Go(func() { rt.RenewPlaces(renewing, l) })
@@ -109,7 +114,7 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 	if err != nil {
 		return err
 	}
-	mux, err := NewMux(api, server, site, l.ProtectedResource())
+	mux, err := NewMux(api, server, site, l.ProtectedResource(), rt.Metrics)
 	if err != nil {
 		return err
 	}
@@ -142,7 +147,7 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 		return fail(err)
 	}
 	defer rt.FollowConfig(ctx, l, role.Name)()
-	return serveUntilDone(ctx, rt.Logger, newListener(listener, rt.Logger), guard, mux, func(ctx context.Context) error {
+	return serveUntilDone(ctx, rt, newListener(listener, rt.Logger), guard, mux, func(ctx context.Context) error {
 		return errors.Join(site.Shutdown(ctx), server.Shutdown(ctx), api.Shutdown(ctx))
 	})
 }

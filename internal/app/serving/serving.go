@@ -7,7 +7,6 @@ package serving
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/sallyport/sallyport/httpapi"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/listening"
+	"github.com/sallyport/sallyport/internal/metrics"
 	"github.com/sallyport/sallyport/internal/page"
 	"github.com/sallyport/sallyport/internal/signin"
 )
@@ -36,11 +36,12 @@ const (
 
 // NewMux returns the handler of everything that the server answers: nothing else
 // has a handler.
-func NewMux(api *httpapi.Server, server *gateway.Server, site *page.Site, resource *auth.Resource) (*httpapi.Mux, error) {
+func NewMux(api *httpapi.Server, server *gateway.Server, site *page.Site, resource *auth.Resource, counts *metrics.Metrics) (*httpapi.Mux, error) {
 	routes := append(append(api.Routes(), site.Routes()...), httpapi.Route{
 		Pattern: resource.Path, Auth: true, Content: httpapi.ContentJSON,
 		Doc: "Model Context Protocol, streamable HTTP.", Handler: server.Handler(),
 	})
+	routes = append(routes, metricsRoute(counts))
 	for _, path := range []string{auth.MetadataPath, auth.MetadataPath + resource.Path} {
 		routes = append(routes, httpapi.Route{
 			Method: http.MethodGet, Pattern: path,
@@ -96,10 +97,10 @@ func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []stri
 // serveUntilDone serves until the context ends, then waits for the running calls. It
 // calls finish to end the sessions: a stream on which a client listens is a
 // request that does not end by itself.
-func serveUntilDone(ctx context.Context, logger *slog.Logger, l net.Listener, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
+func serveUntilDone(ctx context.Context, rt *app.Runtime, l net.Listener, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
 	c := connectionBounds()
 	server := &http.Server{
-		Handler: listening.KeepAnswers(c.Attend(logRequests(logger, guard.Protect(notePrincipal(admitConnections(c, h)))))), ConnContext: c.Context,
+		Handler: listening.KeepAnswers(c.Attend(logRequests(rt.Logger, rt.Metrics, guard.Protect(notePrincipal(admitConnections(c, h)))))), ConnContext: c.Context,
 		ReadHeaderTimeout: listening.HeaderTimeout, ReadTimeout: bodyTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: listening.MaxHeaderBytes,
 		// Requests live as long as the server: the end of the context shuts the
