@@ -185,7 +185,7 @@ allow, and every call is recorded.`,
   sallyport explain read_file --path /etc/passwd`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       app.Version(),
+		Version:       app.ReadBuild().String(),
 	}
 	root.SetIn(env.stdin)
 	root.SetOut(env.stdout)
