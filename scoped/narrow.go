@@ -64,6 +64,15 @@ func (f *followedChild) Level() sallyport.Level {
 	return sallyport.LevelNone
 }
 
+// RefusedHosts returns the hosts that the child was refused since its start; none where it
+// does not tell.
+func (f *followedChild) RefusedHosts() []sallyport.HostUse {
+	if c, ok := f.Child.(hostReporter); ok {
+		return c.RefusedHosts()
+	}
+	return nil
+}
+
 // narrowChild removes hosts from what a child may reach, if that can be done.
 func narrowChild(child sallyport.Child, g sallyport.NetworkGrant) bool {
 	n, ok := child.(sallyport.Narrower)

@@ -42,7 +42,7 @@ func (p processAccessor) NoteRefusals(child sallyport.Child, sinceStart bool) (d
 	binary := "a server"
 	if f, ok := child.(*followedChild); ok {
 		p.b.recordCommand(f.words)
-		child, binary = f.Child, f.words[0]
+		binary = f.words[0]
 	}
 	reporter, ok := child.(hostReporter)
 	if !ok {
