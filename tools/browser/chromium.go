@@ -76,6 +76,7 @@ type chromium struct {
 	changed chan struct{}
 	notes   []string
 	unnoted int // notes beyond the bound
+	downloadList
 }
 
 // startChromium starts a browser as a child of the call, with one empty tab.
@@ -260,4 +261,6 @@ var events = map[string]func(b *chromium, e *event){
 	"Page.frameStartedLoading":     (*chromium).markLoading,
 	"Page.frameStoppedLoading":     (*chromium).markLoaded,
 	"Page.javascriptDialogOpening": (*chromium).answerDialog,
+	"Browser.downloadWillBegin":    (*chromium).beginDownload,
+	"Browser.downloadProgress":     (*chromium).followDownload,
 }

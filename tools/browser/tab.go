@@ -51,6 +51,11 @@ func (b *chromium) addTab(e *event) {
 	if e.TargetInfo.Type != "page" {
 		return
 	}
+	if b.readerContext != "" && e.TargetInfo.Context == b.readerContext {
+		b.reader = &tab{b: b, target: e.TargetInfo.TargetID, session: e.SessionID}
+		b.tell(e.SessionID, "Runtime.runIfWaitingForDebugger", nil)
+		return
+	}
 	if len(b.tabs) >= maxTabs {
 		b.tell("", "Target.closeTarget", object{"targetId": e.TargetInfo.TargetID})
 		b.addNote(fmt.Sprintf("the page opened more than %d tabs; one was closed at once", maxTabs))
