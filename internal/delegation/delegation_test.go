@@ -103,7 +103,7 @@ func TestDelegationsAreBounded(t *testing.T) {
 	if _, err := b.Begin(t.Context(), callOf("more", "ann"), delegation.Terms{Calls: 1, Until: time.Now().Add(time.Hour)}, false); !errors.As(err, &e) || !errors.Is(err, delegation.ErrFull) {
 		t.Errorf("a seventeenth one: %v, want no room", err)
 	}
-	begin(t, b, callOf("hers", "bob"), false) // Nobody else waits for ann.
+	begin(t, b, callOf("hers", "bob"), false) // No other caller waits for ann.
 }
 
 // A thousand delegations of a few principals at once: each is admitted or told to come

@@ -1,7 +1,7 @@
 // Package metrics counts what a server decides and shows it to Prometheus.
 //
 // Start with [New]. Counting costs about a microsecond a call and never waits.
-// What has to be looked up is looked up when somebody asks, at most once a second, so
+// What has to be looked up is looked up when it is asked for, at most once a second, so
 // that a flood of questions costs the state nothing. The number of series is bounded,
 // whatever names agents call and servers offer.
 package metrics

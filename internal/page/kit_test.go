@@ -85,7 +85,7 @@ func serve(t testing.TB, text string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux, err := serving.NewMux(api, mcp, site, s.live.ProtectedResource())
+	mux, err := serving.NewMux(api, mcp, site, s.live.ProtectedResource(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -172,7 +172,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 type frame struct {
 	Title   string
 	Path    string // the part of the page that is open
-	Who     string // empty when nobody is signed in
+	Who     string // empty when no one is signed in
 	CSRF    string
 	Decides bool
 	Stops   bool

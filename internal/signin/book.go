@@ -55,7 +55,7 @@ type Options struct {
 	Settings setting.Store
 	// NewToken returns a fresh token of 256 random bits and its SHA-256 in hexadecimal.
 	NewToken func() (token, hash string)
-	// Stopped reports whether an operator has stopped a principal. An error lets nobody in.
+	// Stopped reports whether an operator has stopped a principal. An error lets no one in.
 	Stopped func(ctx context.Context, name string) (bool, error)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time

@@ -148,7 +148,7 @@ func (t *tab) waitFor(ctx context.Context, shown, gone string) (done string, err
 		var holds bool
 		err := t.runApart(ctx, look, &holds)
 		if _, refused := errors.AsType[*protocolError](err); err != nil && !refused {
-			return "", err // A page that goes away meanwhile is looked at again.
+			return "", err // A page that goes away in between is looked at again.
 		}
 		if err == nil && holds {
 			return "the page is as it was waited for", nil
