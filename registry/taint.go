@@ -140,6 +140,14 @@ func (c *call) recheckTaint(ctx context.Context) bool {
 		return true
 	}
 	c.before = nil
+	if !c.judged {
+		known, err := before()
+		if err != nil {
+			c.loseReads(err)
+		}
+		c.noteMarks(known)
+		return true
+	}
 	return c.judgeAgain(ctx, func() ([]sallyport.FactMark, error) {
 		known, err := before()
 		return c.r.facts.addUnstored(ctx, c.caller, known, err)
@@ -147,12 +155,22 @@ func (c *call) recheckTaint(ctx context.Context) bool {
 }
 
 // watchBefore begins to gather what is recorded before the intent of the call, when
-// a rule may depend on it.
+// a rule may depend on it, for this call or a later one.
 func (c *call) watchBefore(ctx context.Context) (err error) {
-	if c.judged && c.recordsFacts() {
+	if (c.judged || c.facts.Untrusted) && c.recordsFacts() {
 		c.before, err = c.r.facts.watchCall(ctx, c.caller, c.id)
 	}
+	if err != nil && !c.judged {
+		c.loseReads(err)
+		err = nil
+	}
 	return err
+}
+
+// loseReads says that it is not known what others read before the call.
+func (c *call) loseReads(err error) {
+	c.logFault("session facts", err)
+	c.r.conversations.Reads.Lose(c.caller.Principal.Name, c.caller.Session)
 }
 
 // isLocalOperator reports whether the caller is the local user at the command
@@ -303,7 +321,16 @@ func (c *call) recordMarks(ctx context.Context, marks []sallyport.FactMark) bool
 	case c.judged:
 		return c.applyFlowRules(ctx, before)
 	}
+	c.noteMarks(before)
 	return true
+}
+
+// noteMarks has the conversation notice what others read, before the mark of this call
+// takes the place of theirs.
+func (c *call) noteMarks(marks []sallyport.FactMark) {
+	if c.facts.Untrusted {
+		c.r.conversations.Reads.Reading(c.caller.Principal.Name, c.caller.Session, c.id, marks, time.Now())
+	}
 }
 
 // unrecordedMarks returns the marks of the call that are not recorded yet, or

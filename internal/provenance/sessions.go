@@ -32,6 +32,17 @@ type shelf struct {
 	all   map[string]*list.Element // by session, each an element of order
 	order list.List                // of *conversation, most recently used first
 	total int
+	// lost is until when something counts for all sessions that was read and is not
+	// known here; zero when everything is known.
+	lost time.Time
+}
+
+// lose says that something was read at a time that is not known here. The mark of it
+// may give way to that of a later call, which is known: that it is lost stays.
+func (of *shelf) lose(read time.Time) {
+	if until := read.Add(sallyport.PrincipalFactAge + sallyport.FactStep); until.After(of.lost) {
+		of.lost = until
+	}
 }
 
 type sessionKey struct{ principal, session string }
@@ -113,14 +124,7 @@ func (s *Sessions) Flood(principal, session string) {
 // conversationOf returns the conversation of a session, a new one where there is
 // none.
 func (s *Sessions) conversationOf(k sessionKey) *conversation {
-	of := s.all[k.principal]
-	if of == nil {
-		of = &shelf{all: map[string]*list.Element{}}
-		if s.all == nil {
-			s.all = map[string]*shelf{}
-		}
-		s.all[k.principal] = of
-	}
+	of := s.shelfOf(k.principal)
 	if e := of.all[k.session]; e != nil {
 		of.order.MoveToFront(e)
 		return e.Value.(*conversation)
@@ -129,6 +133,19 @@ func (s *Sessions) conversationOf(k sessionKey) *conversation {
 	of.all[k.session] = of.order.PushFront(c)
 	s.charge(c, 0)
 	return c
+}
+
+// shelfOf returns the conversations of a principal, none where there is none.
+func (s *Sessions) shelfOf(principal string) *shelf {
+	of := s.all[principal]
+	if of == nil {
+		of = &shelf{all: map[string]*list.Element{}}
+		if s.all == nil {
+			s.all = map[string]*shelf{}
+		}
+		s.all[principal] = of
+	}
+	return of
 }
 
 func (s *Sessions) find(principal, session string) *list.Element {
@@ -170,7 +187,7 @@ func (s *Sessions) findIdle(kept *conversation) (idle *list.Element) {
 	var most *shelf
 	for _, of := range s.all {
 		e := of.order.Back()
-		if e.Value == kept {
+		if e != nil && e.Value == kept {
 			e = e.Prev()
 		}
 		if e != nil && (most == nil || of.total > most.total || of.total == most.total && lastUsed(e).Before(lastUsed(idle))) {
@@ -188,9 +205,8 @@ func (s *Sessions) forget(e *list.Element) {
 	s.total -= c.bytes
 	of.total -= c.bytes
 	of.order.Remove(e)
-	if delete(of.all, c.key.session); len(of.all) == 0 {
-		delete(s.all, c.key.principal)
-	}
+	delete(of.all, c.key.session)
+	of.lose(c.used)
 }
 
 // Bytes returns what the memories take together, in bytes.
@@ -222,7 +238,9 @@ type Reading struct {
 // Reading returns what a session may have read at a time, given the marks of untrusted
 // content that count. A mark of a call that is not known here, such as one of another process or
 // of one that has ended, makes the reading unknown, and so does a call that still runs.
-// The call that asks is none of them.
+// The call that asks is none of them. What makes a reading unknown once does so as long as
+// it counts: for a session as long as it lasts, for the others of the principal for
+// [sallyport.PrincipalFactAge].
 func (s *Sessions) Reading(principal, session, call string, marks []sallyport.FactMark, now time.Time) (r Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -234,10 +252,7 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 		ids = append(ids, digestOf(marks[i].CallID))
 	}
 	asks := digestOf(call)
-	of := s.all[principal]
-	if of == nil {
-		of = &shelf{}
-	}
+	of := s.shelfOf(principal)
 	for id, e := range of.all {
 		c := e.Value.(*conversation)
 		if id != session && now.Sub(c.used) > sallyport.PrincipalFactAge+sallyport.FactStep {
@@ -260,15 +275,32 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 	}
 	for i := range marks {
 		m := &marks[i]
-		if m.Fact == sallyport.FactUntrusted && m.Counts(now) && !known[i] {
-			r.Unknown = true
+		if m.Fact != sallyport.FactUntrusted || known[i] || !m.Counts(now) {
+			continue
+		}
+		r.Unknown = true
+		of.lose(m.Time)
+		if m.Session {
+			c := s.conversationOf(sessionKey{principal, session})
+			c.memory.Flood()
+			s.charge(c, c.memory.Bytes())
 		}
 	}
+	r.Unknown = r.Unknown || now.Before(of.lost)
 	return r
 }
 
+// Lose says that what a session may have read is not known.
+func (s *Sessions) Lose(principal, session string) {
+	s.Flood(principal, session)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shelfOf(principal).lose(time.Now())
+}
+
 // Others returns what the sessions of a principal read beside one of them. It is not known
-// where the call that brought some of it, such as one of another process, is not known here.
+// where the call that brought some of it, such as one of another process, is not known here,
+// or anything else was lost.
 func (s *Sessions) Others(principal, session, call string) (r Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +313,7 @@ func (s *Sessions) Others(principal, session, call string) (r Reading) {
 	for id, e := range of.all {
 		c := e.Value.(*conversation)
 		if _, ok := c.read[brought]; ok {
-			r.Unknown = false
+			r.Unknown = !of.lost.IsZero()
 		}
 		if id != session {
 			r.others = append(r.others, c.memory)

@@ -65,9 +65,6 @@ func TestWhatAnotherProcessReadIsUnknown(t *testing.T) {
 	t.Parallel()
 	s := new(provenance.Sessions)
 	read(s, "p", "s1", "c1", "nothing of interest")
-	if found, flooded := finds(s, "p", "s1", "c2", markOf("elsewhere"), "ann@example.com"); !found || !flooded {
-		t.Errorf("a mark of another process: found %v, flooded %v, want both", found, flooded)
-	}
 	old := markOf("elsewhere")
 	old[0].Time = time.Now().Add(-sallyport.SessionFactAge - time.Hour)
 	if found, flooded := finds(s, "p", "s1", "c2", old, "ann@example.com"); found || flooded {
@@ -78,6 +75,37 @@ func TestWhatAnotherProcessReadIsUnknown(t *testing.T) {
 	if found, flooded := finds(s, "p", "s1", "c2", private, "ann@example.com"); found || flooded {
 		t.Errorf("a mark of private data: found %v, flooded %v, want neither", found, flooded)
 	}
+	if found, flooded := finds(s, "p", "s1", "c2", markOf("elsewhere"), "ann@example.com"); !found || !flooded {
+		t.Errorf("a mark of another process: found %v, flooded %v, want both", found, flooded)
+	}
+}
+
+// TestAReadHidesNothingThatAnotherProcessRead: a store has the newest mark alone, so that
+// a call of this process takes the place of one of another.
+func TestAReadHidesNothingThatAnotherProcessRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := new(provenance.Sessions)
+		ofPrincipal := markOf("elsewhere")
+		ofPrincipal[0].Session = false
+		finds(s, "p", "s1", "c1", ofPrincipal, eve)
+		finds(s, "p", "s2", "c1", markOf("elsewhere"), eve)
+		for _, session := range []string{"s1", "s2", "s3"} {
+			read(s, "p", session, "here", "nothing of interest")
+			if found, flooded := finds(s, "p", session, "x", markOf("here"), "ann@example.com"); !found || !flooded {
+				t.Errorf("%s: found %v, flooded %v, want both", session, found, flooded)
+			}
+		}
+		if r := s.Others("p", "s3", "here"); !r.Unknown {
+			t.Error("what other sessions read counts as known")
+		}
+		time.Sleep(sallyport.PrincipalFactAge + 2*sallyport.FactStep)
+		for session, want := range map[string]bool{"s1": false, "s2": true} {
+			if _, flooded := finds(s, "p", session, "x", nil, "ann@example.com"); flooded != want {
+				t.Errorf("later: %s is flooded: %v, want %v", session, flooded, want)
+			}
+		}
+	})
 }
 
 // TestACallThatRunsMayHaveToldAnything, but not to itself.
@@ -136,8 +164,8 @@ func TestMemoriesAreBoundedTogether(t *testing.T) {
 	for i := 0; i < provenance.MaxTotal; i += provenance.MaxBytes / 4 {
 		read(s, "p", fmt.Sprint("s", i), fmt.Sprint("c", i), textOf(provenance.MaxBytes/4, i))
 	}
-	if found, flooded := finds(s, "p", "other", "x", nil, eve); found || flooded {
-		t.Errorf("the idle session is still remembered: found %v, flooded %v", found, flooded)
+	if found, flooded := finds(s, "p", "other", "x", nil, "ann@example.com"); !found || !flooded {
+		t.Errorf("what the idle session read hides nothing: found %v, flooded %v", found, flooded)
 	}
 	if found, flooded := finds(s, "p", "first", "x", markOf("c"), "ann@example.com"); !found || !flooded {
 		t.Error("its mark does not make the reading unknown")
