@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 )
 
 // maxCached bounds a cache. Beyond it the cache starts anew: a holder of a
@@ -61,6 +62,7 @@ type cacheEntry struct {
 	once   sync.Once
 	schema *Schema
 	err    error
+	made   atomic.Pointer[Schema] // is schema, for those who do not wait for it
 }
 
 // NewCache returns an empty cache.
@@ -89,12 +91,27 @@ func (c *Cache) getOrCompile(raw json.RawMessage, arguments bool, compile func(j
 		e = c.entryFor(cacheKey{arguments, string(raw)})
 	}
 	e.once.Do(func() {
+		if e.schema = ofTools.find(cacheKey{arguments, string(raw)}); e.schema != nil {
+			return
+		}
 		if e.schema, e.err = compile(raw); e.err == nil {
 			e.schema.kept = &c.kept
 			c.kept.keepForm(e.schema, e.schema.compileForm())
+			e.made.Store(e.schema)
 		}
 	})
 	return e.schema, e.err
+}
+
+// find returns the schema of a text that was compiled; nil for any other.
+func (c *Cache) find(k cacheKey) *Schema {
+	c.mu.RLock()
+	e := c.entries[k]
+	c.mu.RUnlock()
+	if e == nil {
+		return nil
+	}
+	return e.made.Load()
 }
 
 func (c *Cache) entryFor(k cacheKey) *cacheEntry {

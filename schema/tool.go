@@ -35,7 +35,7 @@ func Tool[In any](t sallyport.Tool, run func(ctx context.Context, c *sallyport.C
 	// What is inferred from types alone is well formed. It is compiled at the
 	// first call: a program makes all its tools before it answers anything.
 	raw := slices.Clone(t.Schema)
-	compiled := sync.OnceValues(func() (*Schema, error) { return Compile(raw) })
+	compiled := sync.OnceValues(func() (*Schema, error) { return ofTools.Compile(raw) })
 	if written {
 		if _, err := compiled(); err != nil {
 			return sallyport.Tool{}, fmt.Errorf("tool %s: schema: %w", t.Name, err)
@@ -54,6 +54,9 @@ func Tool[In any](t sallyport.Tool, run func(ctx context.Context, c *sallyport.C
 	}
 	return t, nil
 }
+
+// ofTools has the schemas of the tools of this program, which are registered afterwards.
+var ofTools Cache
 
 // MustTool is [Tool] for declarations that are constants of a program: it
 // panics on an error.
@@ -79,7 +82,7 @@ func ToolWithOutput[In, Out any](t sallyport.Tool, run func(ctx context.Context,
 		}
 		t.Returns = raw
 	}
-	if _, err := CompileAny(t.Returns); err != nil {
+	if _, err := ofTools.CompileAny(t.Returns); err != nil {
 		return sallyport.Tool{}, fmt.Errorf("tool %s: returns: %w", t.Name, err)
 	}
 	return Tool(t, func(ctx context.Context, c *sallyport.Call, in In) (sallyport.Result, error) {

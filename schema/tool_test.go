@@ -270,3 +270,24 @@ func makeTool[In any]() error {
 	})
 	return err
 }
+
+// A schema that a tool of this program brings along is compiled once, and shared with those
+// who register the tool.
+func TestTheSchemaOfAToolIsCompiledOnce(t *testing.T) {
+	t.Parallel()
+	written := json.RawMessage(`{"type":"object","properties":{"shared":{"type":"string","maxLength":17}}}`)
+	made := MustTool(sallyport.Tool{Name: "t", Schema: written}, func(context.Context, *sallyport.Call, struct{}) (sallyport.Result, error) {
+		return sallyport.OK(""), nil
+	})
+	var one, another Cache
+	first, err := one.Compile(made.Schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := another.Compile(made.Schema); err != nil || first != second {
+		t.Errorf("another cache compiled the schema again: %v", err)
+	}
+	if other, err := one.CompileAny(made.Schema); err != nil || other == first {
+		t.Errorf("a schema of arguments stands for one of any value: %v", err)
+	}
+}
