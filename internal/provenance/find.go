@@ -65,7 +65,8 @@ func (s *search) findIn(kind sallyport.ValueKind, value string, depth int) bool 
 	if depth == 0 || s.flooded {
 		return false
 	}
-	for _, decoded := range decodePieces(value) {
+	pieces, _ := decodePieces(value, valuePieces)
+	for _, decoded := range pieces {
 		if s.findIn(kind, decoded, depth-1) {
 			return true
 		}

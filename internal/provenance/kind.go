@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"strings"
+	"unicode"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/effect"
@@ -12,7 +13,18 @@ import (
 // scheme, a "www." and a slash at its end, an account the marks that group its
 // digits.
 func Canonical(kind sallyport.ValueKind, value string) string {
+	if kind == effect.Account {
+		return strings.Map(dropMarks, Fold(value))
+	}
 	return trimKind(kind, Fold(value))
+}
+
+// dropMarks drops whatever people put between the letters and digits of an account.
+func dropMarks(r rune) rune {
+	if unicode.IsLetter(r) || unicode.IsDigit(r) {
+		return r
+	}
+	return -1
 }
 
 // trimKind drops from a folded value what makes no difference to its kind.

@@ -62,28 +62,20 @@ func (m *Memory) Add(from Source, texts ...string) {
 		}
 		m.addFolded(from, Fold(text))
 		m.addGrouped(from, text)
-		for _, decoded := range decodePieces(text) {
-			m.addFolded(from, Fold(decoded))
+		decoded, all := decodePieces(text, maxPieces)
+		for _, plain := range decoded {
+			m.addFolded(from, Fold(plain))
+			m.addGrouped(from, plain)
+		}
+		if !all {
+			m.dropAll()
 		}
 	}
 }
 
-// addGrouped adds the numbers of a text whose digits are grouped by other marks than
-// blanks.
+// addGrouped adds the numbers of a text whose digits are grouped by marks, without them.
 func (m *Memory) addGrouped(from Source, text string) {
-	if !strings.ContainsRune(text, '-') {
-		return
-	}
-	for at := 0; at < len(text); {
-		start := at
-		end, next, names := endOfToken(text, at)
-		if at = next; !names {
-			continue
-		}
-		if token := text[start:end]; strings.IndexByte(token, '-') > 0 && len(token) > minValue && isMostlyDigits(token) && !beginsWithDate(token) {
-			m.addFolded(from, Canonical(effect.Account, trimSentence(token)))
-		}
-	}
+	visitGrouped(text, func(joined string) { m.addFolded(from, Canonical(effect.Account, joined)) })
 }
 
 // Flood makes the memory say of every value that it came out of untrusted content:
