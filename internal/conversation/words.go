@@ -12,12 +12,11 @@ import (
 
 // Words are what a person told a session before anything untrusted was read in it, in
 // the forms in which values are looked for. What they hold is not untrusted.
-type Words struct{ raw, folded, grouped, spaced string }
+type Words struct{ raw, folded, spaced string }
 
 func newWords(words string) Words {
 	return Words{
-		raw: words, folded: provenance.Fold(words),
-		grouped: provenance.Exact(effect.Account, words), spaced: provenance.Exact(effect.Name, endSentences(words)),
+		raw: words, folded: provenance.Fold(words), spaced: provenance.Exact(effect.Name, endSentences(words)),
 	}
 }
 
@@ -46,12 +45,61 @@ func (w Words) Hold(kind sallyport.ValueKind, exact string) bool {
 	case effect.Text, "":
 		return strings.Contains(w.folded, exact)
 	case effect.Account:
-		return strings.Contains(w.grouped, exact)
+		return len(exact) >= leastAccount && strings.ContainsAny(exact, "0123456789") && accountStandsIn(w.spaced, exact)
 	case effect.Path:
 		return standsIn(w.raw, kind, exact)
 	default:
 		return standsIn(w.spaced, kind, exact)
 	}
+}
+
+// leastAccount is the shortest account that words may name, in bytes: a shorter one is an
+// amount, a year or a word as well.
+const leastAccount = 8
+
+// accountStandsIn reports whether an account stands in a text, whatever groups its digits
+// there, and is no part of a longer one.
+func accountStandsIn(text, account string) bool {
+	for start := range len(text) {
+		if start > 0 && isAccountByte(text[start-1]) {
+			continue
+		}
+		at, left := start, account
+		for at < len(text) && left != "" && (text[at] == left[0] || at > start && strings.IndexByte(accountMarks, text[at]) >= 0) {
+			if text[at] == left[0] {
+				left = left[1:]
+			}
+			at++
+		}
+		if left == "" && (at == len(text) || !isAccountByte(text[at])) && !isDigitNext(text[at:]) && !isDigitBefore(text[:start], account) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDigitNext reports whether another group of digits follows an account: it may be its
+// rest. A sentence may end between them.
+func isDigitNext(rest string) bool {
+	if strings.HasPrefix(rest, ". ") {
+		return false
+	}
+	rest = strings.TrimLeft(rest, accountMarks)
+	return rest != "" && rest[0] >= '0' && rest[0] <= '9'
+}
+
+// isDigitBefore reports whether another group of digits stands before an account that
+// begins with one.
+func isDigitBefore(before, account string) bool {
+	before = strings.TrimRight(before, accountMarks)
+	return before != "" && account[0] <= '9' && before[len(before)-1] >= '0' && before[len(before)-1] <= '9'
+}
+
+// accountMarks group the digits of an account.
+const accountMarks = " -./"
+
+func isAccountByte(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= utf8.RuneSelf
 }
 
 // standsIn reports whether a piece stands in a text with nothing around it that would
