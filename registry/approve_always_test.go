@@ -3,7 +3,10 @@ package registry_test
 import (
 	"encoding/json"
 	"maps"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/approvals"
@@ -130,4 +133,38 @@ func TestATaskProposesNoMember(t *testing.T) {
 	if got := d.one().Unknown; got != nil {
 		t.Errorf("Unknown = %v, want none", got)
 	}
+}
+
+// TestAYesCoversNoValueThatWasKnownThen: what leaves a set before the call runs again was
+// not among the reasons that the person saw.
+func TestAYesCoversNoValueThatWasKnownThen(t *testing.T) {
+	t.Parallel()
+	b := newRuleBook(t)
+	path := filepath.Join(t.TempDir(), "friends")
+	write := func(text string, age time.Duration) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("bob@example.com\n", time.Hour)
+	sets, err := known.New(map[string]known.Source{"friends": {Kind: "mail", File: path}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDeskOf(t, asking(func(p *sallyport.Personality) {
+		p.Approvals.Require = nil
+		p.Arguments = map[string]json.RawMessage{"held": json.RawMessage(`{"to":{"items":{"known":"friends","else":"hold"}}}`)}
+	}), b.store, &sallyport.Backends{}, b.wire, func(o *registry.Options) { o.Known = sets })
+	d.hold(declareArguments)
+	const args = `{"to":["zed@example.com","bob@example.com"]}`
+	d.want(args, sallyport.CodeApprovalRequired, 0)
+	d.decide(d.one().ID, true, "")
+	write("", time.Minute)
+	d.want(args, sallyport.CodeApprovalRequired, 0)
+	write("bob@example.com\n", time.Second)
+	d.want(args, "", 1)
 }

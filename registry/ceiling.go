@@ -13,6 +13,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/ceiling"
+	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/internal/provenance"
 )
@@ -262,10 +263,14 @@ func saidOutside(o *ceiling.Outside) string {
 	return "argument " + o.Pointer + " is outside the role's ceiling"
 }
 
-// holdOutside says why an argument that is outside holds the call.
+// holdOutside says why an argument that is outside holds the call. A yes is about that
+// argument and that value: another one that is outside later is another reason.
 func holdOutside(o *ceiling.Outside) *flowHold {
 	said := saidOutside(o)
 	h := &flowHold{why: said + ": " + o.Why, because: " because " + said, key: o.Key, keys: o.Key + o.Word}
+	if o.Word != ceiling.WordSum {
+		h.keys += " " + digest.Text(o.Pointer+"\x00"+o.Value)
+	}
 	if len(o.Sets) > 0 && o.Value != "" && !isOfTask(o.Key) {
 		h.unknown = map[string][]string{o.Value: o.Sets}
 	}
