@@ -50,7 +50,12 @@ func (rt *Runtime) uselessTools(known registry.Faults) (faults registry.Faults) 
 	tools := rt.Registry.Tools()
 	for i := range tools {
 		t := &tools[i]
-		if slices.ContainsFunc(known, func(m registry.Fault) bool { return m.Tool == t.ID() }) {
+		// Only a role that names the tool is told: most name none.
+		named := func(role string) bool {
+			p, _ := rt.Config.Personality(role)
+			return slices.Contains(p.Toolset, t.Name)
+		}
+		if slices.ContainsFunc(known, func(m registry.Fault) bool { return m.Tool == t.ID() }) || !slices.ContainsFunc(rt.Config.Names(), named) {
 			continue
 		}
 		var found registry.Faults
@@ -60,7 +65,7 @@ func (rt *Runtime) uselessTools(known registry.Faults) (faults registry.Faults) 
 				found = nil
 				break
 			}
-			if p, _ := rt.Config.Personality(role); sees && slices.Contains(p.Toolset, t.Name) {
+			if sees && named(role) {
 				found = append(found, *fault)
 			}
 		}
