@@ -1,6 +1,6 @@
 // Package browser holds the tools with which an agent uses web pages as a person does:
 // browser_navigate, browser_snapshot, browser_click, browser_type and their siblings.
-// [New] returns a [Family], whose Tools are for a registry.
+// [New] returns them for a registry.
 //
 // The browser is Chromium, as a child of the process accessor: the kernel holds it to the
 // grant, and the egress proxy is its only way out, so that a page reaches the hosts of
@@ -14,6 +14,8 @@ package browser
 
 import (
 	"time"
+
+	"github.com/sallyport/sallyport"
 )
 
 const (
@@ -31,40 +33,38 @@ const (
 	maxRefChars = 16
 )
 
-// Permission is what a principal needs to run scripts in pages with browser_evaluate.
-const Permission = "browser:evaluate"
-
-// Options configure a [Family]. nil means the defaults.
-type Options struct {
-	// Installed reports whether the machine has the browser, chromium-headless-shell;
-	// where it has none, the tools are not offered. It is called for each listing and
-	// call. nil means that it is there.
-	Installed func() bool
-}
-
-// Family is the tools of the package with the browsers that they started. It is safe for
+// family is the tools of the package with the browsers that they started. It is safe for
 // concurrent use.
-type Family struct {
-	o        Options
-	patience patience
-	table    sessionTable
+type family struct {
+	installed func() bool
+	patience  patience
+	table     sessionTable
 }
 
-// New returns a family without browsers. The caller closes it after the last call.
-func New(o *Options) *Family {
-	f := &Family{
-		patience: patience{load: 30 * time.Second, act: 10 * time.Second, ping: 5 * time.Second},
-		table:    sessionTable{all: map[string]*browserSession{}},
-	}
-	if o != nil {
-		f.o = *o
-	}
-	return f
+// New returns browser_navigate, browser_snapshot, browser_click, browser_type,
+// browser_select, browser_press, browser_wait, browser_screenshot, browser_evaluate,
+// browser_tabs, browser_save and browser_close. The tools are offered where installed
+// reports that the machine has chromium-headless-shell; it is called for each listing and
+// call, and nil means that the browser is there. The caller owns the slice; the tools may be
+// used by many calls at once, and those of one session run one after the other.
+//
+// end ends every browser and waits until it is gone; no browser can be started
+// afterwards. The caller calls it after the last call. Calling it twice is safe; the error
+// is always nil.
+func New(installed func() bool) (tools []sallyport.Tool, end func() error) {
+	f := newFamily(installed)
+	return f.tools(), f.end
 }
 
-// Close ends every browser and waits until it is gone. No browser can be started
-// afterwards. Closing twice is safe; the error is always nil.
-func (f *Family) Close() error {
+func newFamily(installed func() bool) *family {
+	return &family{
+		installed: installed,
+		patience:  patience{load: 30 * time.Second, act: 10 * time.Second, ping: 5 * time.Second},
+		table:     sessionTable{all: map[string]*browserSession{}},
+	}
+}
+
+func (f *family) end() error {
 	f.table.close()
 	return nil
 }

@@ -53,7 +53,7 @@ type refusalNoter interface {
 
 // onPage has a call use the page that is shown. What the call returns is completed with the
 // place of the page and with what happened.
-func (f *Family) onPage(ctx context.Context, c *sallyport.Call, do func(ctx context.Context, p *pageCall) (sallyport.Result, error)) (sallyport.Result, error) {
+func (f *family) onPage(ctx context.Context, c *sallyport.Call, do func(ctx context.Context, p *pageCall) (sallyport.Result, error)) (sallyport.Result, error) {
 	s, leave, err := f.table.enter(ctx, c)
 	if err != nil {
 		return sallyport.Result{}, err
@@ -74,7 +74,7 @@ func (f *Family) onPage(ctx context.Context, c *sallyport.Call, do func(ctx cont
 
 // run runs a call on a page, and finds out what is wrong with a browser that did not do
 // what it should.
-func (f *Family) run(ctx context.Context, s *browserSession, p *pageCall, do func(ctx context.Context, p *pageCall) (sallyport.Result, error)) (sallyport.Result, error) {
+func (f *family) run(ctx context.Context, s *browserSession, p *pageCall, do func(ctx context.Context, p *pageCall) (sallyport.Result, error)) (sallyport.Result, error) {
 	if notes, ok := p.Process.(refusalNoter); ok {
 		defer notes.NoteRefusals(p.b.child, false)()
 	}
@@ -99,7 +99,7 @@ func (f *Family) run(ctx context.Context, s *browserSession, p *pageCall, do fun
 }
 
 // replaceHung closes what does not answer: the page, or the whole browser.
-func (f *Family) replaceHung(ctx context.Context, s *browserSession, p *pageCall, err error) error {
+func (f *family) replaceHung(ctx context.Context, s *browserSession, p *pageCall, err error) error {
 	if p.b.isHung(ctx) {
 		f.table.drop(s, "it did not answer any more")
 		return errNoPage(f.table.takeGone(s))

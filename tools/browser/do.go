@@ -10,7 +10,7 @@ import (
 )
 
 // act has a call do something to the page, and waits for what that leads to.
-func (f *Family) act(ctx context.Context, c *sallyport.Call, do func(ctx context.Context, p *pageCall) (done string, err error)) (sallyport.Result, error) {
+func (f *family) act(ctx context.Context, c *sallyport.Call, do func(ctx context.Context, p *pageCall) (done string, err error)) (sallyport.Result, error) {
 	return f.onPage(ctx, c, func(ctx context.Context, p *pageCall) (sallyport.Result, error) {
 		within, cancel := context.WithTimeout(ctx, f.patience.act)
 		defer cancel()
@@ -31,7 +31,7 @@ type clickInput struct {
 	Double bool   `json:"double,omitempty" jsonschema:"Click twice."`
 }
 
-func (f *Family) click(ctx context.Context, c *sallyport.Call, in clickInput) (sallyport.Result, error) {
+func (f *family) click(ctx context.Context, c *sallyport.Call, in clickInput) (sallyport.Result, error) {
 	return f.act(ctx, c, func(ctx context.Context, p *pageCall) (string, error) {
 		n, err := p.tab.findNode(in.Ref)
 		if err != nil {
@@ -52,7 +52,7 @@ type typeInput struct {
 	Submit bool   `json:"submit,omitempty" jsonschema:"Press Enter afterwards."`
 }
 
-func (f *Family) typeText(ctx context.Context, c *sallyport.Call, in typeInput) (sallyport.Result, error) {
+func (f *family) typeText(ctx context.Context, c *sallyport.Call, in typeInput) (sallyport.Result, error) {
 	return f.act(ctx, c, func(ctx context.Context, p *pageCall) (string, error) {
 		n, err := p.tab.findNode(in.Ref)
 		if err != nil {
@@ -74,7 +74,7 @@ type selectInput struct {
 	Values []string `json:"values" jsonschema:"Options, by their text or value. Those of a list of several choices that are not named are taken back."`
 }
 
-func (f *Family) choose(ctx context.Context, c *sallyport.Call, in selectInput) (sallyport.Result, error) {
+func (f *family) choose(ctx context.Context, c *sallyport.Call, in selectInput) (sallyport.Result, error) {
 	return f.act(ctx, c, func(ctx context.Context, p *pageCall) (string, error) {
 		n, err := p.tab.findNode(in.Ref)
 		if err != nil {
@@ -92,7 +92,7 @@ type pressInput struct {
 	Key string `json:"key" jsonschema:"Key to press."`
 }
 
-func (f *Family) press(ctx context.Context, c *sallyport.Call, in pressInput) (sallyport.Result, error) {
+func (f *family) press(ctx context.Context, c *sallyport.Call, in pressInput) (sallyport.Result, error) {
 	k, err := parseKey(in.Key)
 	if err != nil {
 		return sallyport.Result{}, err
@@ -106,7 +106,7 @@ type evaluateInput struct {
 	Expression string `json:"expression" jsonschema:"JavaScript expression, such as document.title or (() => { … })()."`
 }
 
-func (f *Family) evaluate(ctx context.Context, c *sallyport.Call, in evaluateInput) (sallyport.Result, error) {
+func (f *family) evaluate(ctx context.Context, c *sallyport.Call, in evaluateInput) (sallyport.Result, error) {
 	var value string
 	r, err := f.act(ctx, c, func(ctx context.Context, p *pageCall) (done string, err error) {
 		value, err = p.tab.evaluate(ctx, in.Expression)

@@ -31,7 +31,7 @@ type gate struct {
 	*registry.Registry
 	t         testing.TB
 	workspace string
-	family    *browser.Family
+	family    browser.Family
 	role      *sallyport.Personality
 	runner    *sandbox.Runner
 }
@@ -51,8 +51,8 @@ func newGate(t testing.TB, private ...string) *gate {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = runner.Close() })
-	g := &gate{t: t, workspace: dir, family: browser.New(nil), runner: runner}
-	t.Cleanup(func() { _ = g.family.Close() })
+	g := &gate{t: t, workspace: dir, family: browser.NewFamily(), runner: runner}
+	t.Cleanup(func() { _ = g.family.End() })
 	g.role = &sallyport.Personality{
 		Name: "surfer", Network: &sallyport.NetworkPolicy{Allow: []string{}, Private: private},
 		FSReach: &sallyport.Reach{Write: []string{dir}},
@@ -80,7 +80,7 @@ func (g *gate) in(session, tool string, args any) sallyport.Result {
 		g.t.Fatal(err)
 	}
 	return g.Call(g.t.Context(), &sallyport.Caller{
-		Principal: sallyport.Principal{Name: "ann", Permissions: []string{browser.Permission}},
+		Principal: sallyport.Principal{Name: "ann", Permissions: []string{"browser:evaluate"}},
 		Session:   session, Personality: "surfer", Platform: sallyport.PlatformGo, Workspace: g.workspace,
 	}, sallyport.Request{Tool: "browser_" + tool, Args: raw})
 }

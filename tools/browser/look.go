@@ -15,7 +15,7 @@ type snapshotInput struct {
 	FromLine int    `json:"from_line,omitempty" jsonschema:"First line to show, to continue a long outline."`
 }
 
-func (f *Family) snapshot(ctx context.Context, c *sallyport.Call, in snapshotInput) (sallyport.Result, error) {
+func (f *family) snapshot(ctx context.Context, c *sallyport.Call, in snapshotInput) (sallyport.Result, error) {
 	return f.onPage(ctx, c, func(ctx context.Context, p *pageCall) (sallyport.Result, error) {
 		within, cancel := context.WithTimeout(ctx, f.patience.load)
 		defer cancel()
@@ -73,7 +73,7 @@ type waitInput struct {
 	Seconds int    `json:"seconds,omitempty" jsonschema:"How long to wait at most."`
 }
 
-func (f *Family) wait(ctx context.Context, c *sallyport.Call, in waitInput) (sallyport.Result, error) {
+func (f *family) wait(ctx context.Context, c *sallyport.Call, in waitInput) (sallyport.Result, error) {
 	return f.onPage(ctx, c, func(ctx context.Context, p *pageCall) (sallyport.Result, error) {
 		within, cancel := context.WithTimeout(ctx, time.Duration(in.Seconds)*time.Second)
 		defer cancel()
@@ -96,7 +96,7 @@ type screenshotInput struct {
 	Whole bool   `json:"whole,omitempty" jsonschema:"Show the whole page, also what the window does not show."`
 }
 
-func (f *Family) screenshot(ctx context.Context, c *sallyport.Call, in screenshotInput) (sallyport.Result, error) {
+func (f *family) screenshot(ctx context.Context, c *sallyport.Call, in screenshotInput) (sallyport.Result, error) {
 	return f.onPage(ctx, c, func(ctx context.Context, p *pageCall) (sallyport.Result, error) {
 		within, cancel := context.WithTimeout(ctx, f.patience.load)
 		defer cancel()
@@ -125,7 +125,7 @@ type tabsInput struct {
 	Tab    string `json:"tab,omitempty" jsonschema:"Tab to show or to close, such as t2."`
 }
 
-func (f *Family) tabs(ctx context.Context, c *sallyport.Call, in tabsInput) (sallyport.Result, error) {
+func (f *family) changeTabs(ctx context.Context, c *sallyport.Call, in tabsInput) (sallyport.Result, error) {
 	if (in.Action == tabsList) != (in.Tab == "") {
 		return sallyport.Result{}, sallyport.InputInvalid("show and close need a tab, list has none")
 	}
@@ -166,7 +166,7 @@ type saveInput struct {
 	Path     string `json:"path" jsonschema:"File to write: absolute, or relative to the workspace."`
 }
 
-func (f *Family) save(ctx context.Context, c *sallyport.Call, in saveInput) (sallyport.Result, error) {
+func (f *family) save(ctx context.Context, c *sallyport.Call, in saveInput) (sallyport.Result, error) {
 	return f.onPage(ctx, c, func(ctx context.Context, p *pageCall) (sallyport.Result, error) {
 		within, cancel := context.WithTimeout(ctx, f.patience.load)
 		defer cancel()
@@ -189,7 +189,7 @@ func (f *Family) save(ctx context.Context, c *sallyport.Call, in saveInput) (sal
 
 type closeInput struct{}
 
-func (f *Family) close(ctx context.Context, c *sallyport.Call, _ closeInput) (sallyport.Result, error) {
+func (f *family) endBrowser(ctx context.Context, c *sallyport.Call, _ closeInput) (sallyport.Result, error) {
 	s, leave, err := f.table.enter(ctx, c)
 	if err != nil {
 		return sallyport.Result{}, err

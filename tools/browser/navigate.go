@@ -37,7 +37,7 @@ func checkAddress(s string) (*url.URL, error) {
 	return u, nil
 }
 
-func (f *Family) navigate(ctx context.Context, c *sallyport.Call, in navigateInput) (sallyport.Result, error) {
+func (f *family) navigate(ctx context.Context, c *sallyport.Call, in navigateInput) (sallyport.Result, error) {
 	u, err := checkAddress(in.URL)
 	if err != nil {
 		return sallyport.Result{}, err
@@ -60,7 +60,7 @@ func (f *Family) navigate(ctx context.Context, c *sallyport.Call, in navigateInp
 }
 
 // open opens an address in the browser of a session, which it starts where there is none.
-func (f *Family) open(ctx context.Context, c *sallyport.Call, s *browserSession, u *url.URL, in navigateInput) (sallyport.Result, error) {
+func (f *family) open(ctx context.Context, c *sallyport.Call, s *browserSession, u *url.URL, in navigateInput) (sallyport.Result, error) {
 	b, err := f.table.open(ctx, c, s, f.patience)
 	if err != nil {
 		return sallyport.Result{}, err

@@ -7,9 +7,10 @@ import (
 	"github.com/sallyport/sallyport/tools/internal/reply"
 )
 
-// Tools returns the tools. The caller owns the slice; the tools may be used by many calls at
-// once. Calls of one session run one after the other.
-func (f *Family) Tools() []sallyport.Tool {
+// evaluatePermission is what a principal needs to run scripts in pages.
+const evaluatePermission = "browser:evaluate"
+
+func (f *family) tools() []sallyport.Tool {
 	return []sallyport.Tool{
 		f.navigateTool(), f.snapshotTool(), f.clickTool(), f.typeTool(), f.selectTool(), f.pressTool(), f.waitTool(),
 		f.screenshotTool(), f.evaluateTool(), f.tabsTool(), f.saveTool(), f.closeTool(),
@@ -17,11 +18,11 @@ func (f *Family) Tools() []sallyport.Tool {
 }
 
 // declare adds what all tools have in common.
-func (f *Family) declare(t sallyport.Tool) sallyport.Tool {
+func (f *family) declare(t sallyport.Tool) sallyport.Tool {
 	t.Toolset, t.MaxResultChars, t.Timeout = toolset, resultChars, callTime
 	t.HonoursDeadline, t.OutputIsUntrusted = true, true
-	if f.o.Installed != nil {
-		t.IsAvailable = f.o.Installed
+	if f.installed != nil {
+		t.IsAvailable = f.installed
 		t.WhyNot = func() string { return "this machine lacks the browser: the package " + binary + " of Debian" }
 	}
 	return t
@@ -29,7 +30,7 @@ func (f *Family) declare(t sallyport.Tool) sallyport.Tool {
 
 // declareActing adds what tools have in common that make a page do something: it may send
 // what it has to any host of the grant.
-func (f *Family) declareActing(t sallyport.Tool) sallyport.Tool {
+func (f *family) declareActing(t sallyport.Tool) sallyport.Tool {
 	t.Capabilities = sallyport.Capabilities{
 		Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}},
 		Process: &sallyport.ProcessCapability{AllowedBinaries: []string{binary}},
@@ -37,7 +38,7 @@ func (f *Family) declareActing(t sallyport.Tool) sallyport.Tool {
 	return f.declare(t)
 }
 
-func (f *Family) navigateTool() sallyport.Tool {
+func (f *family) navigateTool() sallyport.Tool {
 	return schema.MustTool(f.declareActing(sallyport.Tool{
 		Name: "browser_navigate", Title: "Open Page",
 		Description: "Open a page in the browser of this session; the first call starts it. Then browser_snapshot shows the page. " +
@@ -50,7 +51,7 @@ func (f *Family) navigateTool() sallyport.Tool {
 	}), f.navigate)
 }
 
-func (f *Family) snapshotTool() sallyport.Tool {
+func (f *family) snapshotTool() sallyport.Tool {
 	return schema.MustTool(f.declare(sallyport.Tool{
 		Name: "browser_snapshot", Title: "Show Page",
 		Description: "Show the page as the outline that assistive technology sees: roles, names, values, and in brackets a ref for each element, " +
@@ -63,7 +64,7 @@ func (f *Family) snapshotTool() sallyport.Tool {
 	}), f.snapshot)
 }
 
-func (f *Family) clickTool() sallyport.Tool {
+func (f *family) clickTool() sallyport.Tool {
 	return schema.MustTool(f.declareActing(sallyport.Tool{
 		Name: "browser_click", Title: "Click",
 		Description: "Click an element of the page, given by its ref of browser_snapshot.",
@@ -74,7 +75,7 @@ func (f *Family) clickTool() sallyport.Tool {
 	}), f.click)
 }
 
-func (f *Family) typeTool() sallyport.Tool {
+func (f *family) typeTool() sallyport.Tool {
 	return schema.MustTool(f.declareActing(sallyport.Tool{
 		Name: "browser_type", Title: "Type",
 		Description: "Put text into a field of the page, in place of what it has. Never type secrets: the text is in the record.",
@@ -85,7 +86,7 @@ func (f *Family) typeTool() sallyport.Tool {
 	}), f.typeText)
 }
 
-func (f *Family) selectTool() sallyport.Tool {
+func (f *family) selectTool() sallyport.Tool {
 	return schema.MustTool(f.declareActing(sallyport.Tool{
 		Name: "browser_select", Title: "Choose",
 		Description: "Choose options of a list of the page (a select element), by their text or value.",
@@ -96,7 +97,7 @@ func (f *Family) selectTool() sallyport.Tool {
 	}), f.choose)
 }
 
-func (f *Family) pressTool() sallyport.Tool {
+func (f *family) pressTool() sallyport.Tool {
 	return schema.MustTool(f.declareActing(sallyport.Tool{
 		Name: "browser_press", Title: "Press Key",
 		Description: "Press a key where the page has its focus: a character, or a name such as Enter, Tab, Escape, ArrowDown, PageDown or Control+a.",
@@ -104,7 +105,7 @@ func (f *Family) pressTool() sallyport.Tool {
 	}), f.press)
 }
 
-func (f *Family) waitTool() sallyport.Tool {
+func (f *family) waitTool() sallyport.Tool {
 	return schema.MustTool(f.declare(sallyport.Tool{
 		Name: "browser_wait", Title: "Wait for Page",
 		Description: "Wait until the page shows a text, shows it no more, or has loaded; without text and gone, for the given seconds.",
@@ -117,7 +118,7 @@ func (f *Family) waitTool() sallyport.Tool {
 	}), f.wait)
 }
 
-func (f *Family) screenshotTool() sallyport.Tool {
+func (f *family) screenshotTool() sallyport.Tool {
 	return schema.MustTool(f.declare(sallyport.Tool{
 		Name: "browser_screenshot", Title: "Picture of Page",
 		Description: "Take a picture of the window, of an element, or of the whole page. browser_snapshot is cheaper and has the refs.",
@@ -126,16 +127,16 @@ func (f *Family) screenshotTool() sallyport.Tool {
 	}), f.screenshot)
 }
 
-func (f *Family) evaluateTool() sallyport.Tool {
+func (f *family) evaluateTool() sallyport.Tool {
 	return schema.MustTool(f.declareActing(sallyport.Tool{
 		Name: "browser_evaluate", Title: "Run Script in Page",
 		Description: "Evaluate a JavaScript expression in the page and return its value as JSON; a promise is waited for.",
 		Schema:      args.Schema[evaluateInput](func(get func(string) args.Property) { get("expression").Length(1, maxScriptChars) }),
-		Permissions: []string{Permission},
+		Permissions: []string{evaluatePermission},
 	}), f.evaluate)
 }
 
-func (f *Family) tabsTool() sallyport.Tool {
+func (f *family) tabsTool() sallyport.Tool {
 	return schema.MustTool(f.declare(sallyport.Tool{
 		Name: "browser_tabs", Title: "Tabs",
 		Description: "List the tabs of the browser, show another one, or close one. The other browser tools use the tab that is shown.",
@@ -143,10 +144,10 @@ func (f *Family) tabsTool() sallyport.Tool {
 			get("action").OneOf(tabsList, tabsShow, tabsClose).Default(tabsList)
 			get("tab").Length(1, maxRefChars)
 		}),
-	}), f.tabs)
+	}), f.changeTabs)
 }
 
-func (f *Family) saveTool() sallyport.Tool {
+func (f *family) saveTool() sallyport.Tool {
 	t := f.declare(sallyport.Tool{
 		Name: "browser_save", Title: "Save Download",
 		Description: "Write a download of the browser to a file. Results of the other browser tools name downloads, such as d1.",
@@ -160,9 +161,9 @@ func (f *Family) saveTool() sallyport.Tool {
 	return schema.MustTool(t, f.save)
 }
 
-func (f *Family) closeTool() sallyport.Tool {
+func (f *family) closeTool() sallyport.Tool {
 	return schema.MustTool(f.declare(sallyport.Tool{
 		Name: "browser_close", Title: "Close Browser",
 		Description: "End the browser of this session, with its tabs, cookies and downloads.",
-	}), f.close)
+	}), f.endBrowser)
 }
