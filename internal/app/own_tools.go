@@ -9,6 +9,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/tools/browser"
 	"github.com/sallyport/sallyport/tools/task"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
@@ -54,6 +55,7 @@ func CheckOwnTools(own []sallyport.Tool) (err error) {
 
 // allBuiltinTools returns the built-in tools of every configuration.
 func allBuiltinTools() ([]sallyport.Tool, error) {
+	pages, _ := browser.New(nil) // It starts none.
 	commands, err := terminal.New(nil)
 	if err != nil {
 		return nil, err
@@ -65,5 +67,5 @@ func allBuiltinTools() ([]sallyport.Tool, error) {
 	}
 	tools, err := ConnectionTools(connected)
 	tools = append(tools, task.Tool(sallyport.Tool{}, task.Options{}))
-	return append(BuiltinTools(commands), tools...), errors.Join(err, commands.Close())
+	return append(BuiltinTools(commands, pages), tools...), errors.Join(err, commands.Close())
 }

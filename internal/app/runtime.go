@@ -18,6 +18,7 @@ import (
 	"github.com/sallyport/sallyport/internal/delegation"
 	"github.com/sallyport/sallyport/internal/logging"
 	"github.com/sallyport/sallyport/internal/metrics"
+	"github.com/sallyport/sallyport/internal/profiles"
 	"github.com/sallyport/sallyport/internal/secretstore"
 	"github.com/sallyport/sallyport/internal/serverlist"
 	"github.com/sallyport/sallyport/internal/sums"
@@ -25,6 +26,7 @@ import (
 	"github.com/sallyport/sallyport/sandbox"
 	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/store/attachments"
+	"github.com/sallyport/sallyport/tools/browser"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 
@@ -101,6 +103,7 @@ type Runtime struct {
 	// Toolchains are what children see of the machine beside its system folders.
 	Toolchains []sandbox.Toolchain
 	commands   *terminal.Family
+	pages      []sallyport.Tool             // that use web pages
 	stores     map[string]secretstore.Store // of secrets that users set
 
 	closers
@@ -139,6 +142,8 @@ func (rt *Runtime) openHands(context.Context) (err error) {
 		return err
 	}
 	// Close the children before the runner that holds them.
-	rt.closers = append(rt.closers, rt.commands.Close)
+	pages, endPages := browser.New(func() bool { return profiles.FindBrowser() != "" })
+	rt.pages = pages
+	rt.closers = append(rt.closers, rt.commands.Close, endPages)
 	return nil
 }

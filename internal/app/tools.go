@@ -46,12 +46,12 @@ func (rt *Runtime) toolsOf(c *config.Config) (tools []sallyport.Tool, warnings [
 		}
 		connected = append(connected, t)
 	}
-	return slices.Concat(BuiltinTools(rt.commands), connected, rt.Env.Tools, declared), warnings, nil
+	return slices.Concat(BuiltinTools(rt.commands, rt.pages), connected, rt.Env.Tools, declared), warnings, nil
 }
 
-// BuiltinTools returns the tools that need no configuration.
-func BuiltinTools(commands *terminal.Family) []sallyport.Tool {
-	return slices.Concat(file.Tools(), web.Tools(), httpreq.Tools(), commands.Tools(), todo.Tools(), memory.Tools())
+// BuiltinTools returns the tools that need no configuration, with those that use web pages.
+func BuiltinTools(commands *terminal.Family, pages []sallyport.Tool) []sallyport.Tool {
+	return slices.Concat(file.Tools(), web.Tools(), httpreq.Tools(), commands.Tools(), todo.Tools(), memory.Tools(), pages)
 }
 
 // ConnectionTools returns the built-in tools for what a configuration names: databases,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/importer"
+	"github.com/sallyport/sallyport/tools/browser"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 
@@ -41,12 +42,13 @@ error says what was taken, left out and changed, and where.`,
 // ownNames lists the names of the tools of this program, which no action may
 // have.
 func (e *environment) ownNames() ([]string, error) {
+	pages, _ := browser.New(nil) // It starts none.
 	commands, err := terminal.New(nil)
 	if err != nil {
 		return nil, err
 	}
 	names := app.UnconnectedTools()
-	for _, t := range append(app.BuiltinTools(commands), e.Tools...) {
+	for _, t := range append(app.BuiltinTools(commands, pages), e.Tools...) {
 		names = append(names, t.Name)
 	}
 	return names, commands.Close()

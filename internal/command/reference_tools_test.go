@@ -15,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/tools/browser"
 	"github.com/sallyport/sallyport/tools/task"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
@@ -22,6 +23,7 @@ import (
 // builtinTools returns every built-in tool, as a configuration that connects all
 // of them has it.
 func builtinTools() []sallyport.Tool {
+	pages, _ := browser.New(nil) // It starts none.
 	commands, err := terminal.New(nil)
 	if err != nil {
 		panic(err)
@@ -35,7 +37,7 @@ func builtinTools() []sallyport.Tool {
 		panic(err)
 	}
 	connected = append(connected, task.Tool(sallyport.Tool{}, task.Options{}))
-	return append(app.BuiltinTools(commands), connected...)
+	return append(app.BuiltinTools(commands, pages), connected...)
 }
 
 // toolFamilies returns the built-in tools by toolset, each in the order in which

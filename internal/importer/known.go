@@ -206,7 +206,7 @@ func (p *plannedServer) argumentPaths() (paths []string) {
 		if !ok || !strings.HasPrefix(option, "-") {
 			path = arg
 		}
-		if filepath.IsAbs(path) && !slices.Contains(browsers, path) && installedFile.FindString(path) == "" {
+		if filepath.IsAbs(path) && !slices.Contains(profiles.Browsers, path) && installedFile.FindString(path) == "" {
 			paths = append(paths, filepath.Clean(path))
 		}
 	}

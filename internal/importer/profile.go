@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -145,16 +144,11 @@ func (i *clientImport) addOptions(p *plannedServer) {
 	}
 }
 
-// browsers lists where the package of the browser puts its program.
-var browsers = []string{"/usr/lib/chromium/chromium-headless-shell", "/usr/bin/chromium-headless-shell"}
-
 // findBrowser returns the browser of this machine. It blocks a server that
 // needs one where there is none.
 func (i *clientImport) findBrowser(p *plannedServer) (string, bool) {
-	for _, path := range browsers {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			return path, true
-		}
+	if path := profiles.FindBrowser(); path != "" {
+		return path, true
 	}
 	why := "it drives a browser that this machine lacks: sudo apt-get install --no-install-recommends " + profiles.BrowserPackage + ", then run this again"
 	if !slices.Contains(p.why, why) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/profiles"
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
@@ -28,7 +29,7 @@ func (i *clientImport) proposeReach(p *plannedServer) {
 			path = arg
 		}
 		info, err := os.Stat(path)
-		if k == 0 || !filepath.IsAbs(path) || err != nil || slices.Contains(browsers, path) {
+		if k == 0 || !filepath.IsAbs(path) || err != nil || slices.Contains(profiles.Browsers, path) {
 			continue
 		}
 		if info.Mode().IsRegular() && filepath.Ext(path) != "" && k == 1 {

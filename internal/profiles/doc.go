@@ -15,6 +15,7 @@ package profiles
 
 import (
 	"encoding/json"
+	"os"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/definition"
@@ -31,6 +32,20 @@ const (
 
 // BrowserPackage is the Debian package of the browser that servers drive.
 const BrowserPackage = "chromium-headless-shell"
+
+// Browsers lists where [BrowserPackage] puts its program.
+var Browsers = []string{"/usr/lib/chromium/chromium-headless-shell", "/usr/bin/chromium-headless-shell"}
+
+// FindBrowser returns the program of [BrowserPackage] on this machine; empty where there is
+// none.
+func FindBrowser() string {
+	for _, path := range Browsers {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
+}
 
 // Profile is what is known of one server.
 type Profile struct {
