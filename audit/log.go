@@ -16,8 +16,8 @@ import (
 // known to be, in the store. A call with effects must not run then.
 var ErrNotKept = errors.New("the audit record cannot be kept")
 
-// ErrClosed is the cause when a log is closed.
-var ErrClosed = errors.New("the audit log is closed")
+// errClosed is the cause when a log is closed.
+var errClosed = errors.New("the audit log is closed")
 
 // ErrOtherKey matches the error of [New] when the chain was sealed with
 // another key than the one given.
@@ -223,7 +223,7 @@ func (l *Log) enqueueRecord(ctx context.Context, p *queuedRecord) error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.closed {
-		return ErrClosed
+		return errClosed
 	}
 	select {
 	case l.queue <- p:

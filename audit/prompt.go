@@ -11,7 +11,7 @@ func (l *Log) commitAlone(p *queuedRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return notKeptError(ErrClosed)
+		return notKeptError(errClosed)
 	}
 	l.batch = append(l.batch[:0], p)
 	err := l.store.Append(context.Background(), l.sealing)
