@@ -19,7 +19,7 @@ type point struct{ x, y float64 }
 
 // gone turns what the browser says of a node that is not there any more into words for
 // the caller.
-func (n node) gone(err error) error {
+func (n pageElement) gone(err error) error {
 	refused, ok := errors.AsType[*protocolError](err)
 	if !ok {
 		return failure("cannot reach "+n.ref, err)
@@ -36,7 +36,7 @@ func (n node) gone(err error) error {
 }
 
 // locate scrolls to a node and returns its middle.
-func (t *tab) locate(ctx context.Context, n node) (p point, err error) {
+func (t *tab) locate(ctx context.Context, n pageElement) (p point, err error) {
 	if err := t.ask(ctx, "DOM.scrollIntoViewIfNeeded", object{"backendNodeId": n.id}, nil); err != nil {
 		return p, n.gone(err)
 	}
@@ -55,7 +55,7 @@ func (t *tab) locate(ctx context.Context, n node) (p point, err error) {
 }
 
 // checkReachable refuses a click that something else would get.
-func (t *tab) checkReachable(ctx context.Context, n node, p point) error {
+func (t *tab) checkReachable(ctx context.Context, n pageElement, p point) error {
 	var hit struct {
 		DOM int64 `json:"backendNodeId"`
 	}
@@ -87,7 +87,7 @@ func (t *tab) checkReachable(ctx context.Context, n node, p point) error {
 }
 
 // click presses a mouse button on a node.
-func (t *tab) click(ctx context.Context, n node, button string, count int) error {
+func (t *tab) click(ctx context.Context, n pageElement, button string, count int) error {
 	p, err := t.locate(ctx, n)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (t *tab) click(ctx context.Context, n node, button string, count int) error
 }
 
 // typeText puts text into a field, in place of what it has unless it is added.
-func (t *tab) typeText(ctx context.Context, n node, s string, add bool) error {
+func (t *tab) typeText(ctx context.Context, n pageElement, s string, add bool) error {
 	if err := t.ask(ctx, "DOM.scrollIntoViewIfNeeded", object{"backendNodeId": n.id}, nil); err != nil {
 		return n.gone(err)
 	}
@@ -167,7 +167,7 @@ func (t *tab) typeText(ctx context.Context, n node, s string, add bool) error {
 
 // choose selects options of a list by their value or their text, and returns the texts of
 // those that are selected then.
-func (t *tab) choose(ctx context.Context, n node, values []string) (chosen []string, err error) {
+func (t *tab) choose(ctx context.Context, n pageElement, values []string) (chosen []string, err error) {
 	handle, err := t.resolve(ctx, n.id)
 	if err != nil {
 		return nil, n.gone(err)

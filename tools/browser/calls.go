@@ -128,7 +128,7 @@ func withNotes(err error, notes []string) error {
 }
 
 // complete adds to a result where the page is and what happened.
-func (p *pageCall) complete(r sallyport.Result, where place) sallyport.Result {
+func (p *pageCall) complete(r sallyport.Result, where tabPlace) sallyport.Result {
 	head := append([]string{fmt.Sprintf("[%s] %s (tab %s)", where.url, where.title, where.tab)}, p.lines...)
 	if where.crashed {
 		head = append(head, "the page crashed; browser_navigate opens it again")

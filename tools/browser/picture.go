@@ -80,7 +80,7 @@ func (t *tab) takePicture(ctx context.Context, part *area, whole bool) (p sallyp
 func bound(size, most float64) float64 { return math.Ceil(min(max(size, 1), most)) }
 
 // areaOf returns the part of the page that a node fills.
-func (t *tab) areaOf(ctx context.Context, n node) (*area, error) {
+func (t *tab) areaOf(ctx context.Context, n pageElement) (*area, error) {
 	if _, err := t.locate(ctx, n); err != nil {
 		return nil, err
 	}

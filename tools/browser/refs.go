@@ -37,19 +37,19 @@ func (r *refTable) nameOf(node int64, label string) string {
 	return name
 }
 
-// node is a node of the page that a reference names.
-type node struct {
+// pageElement is a node of the page that a reference names.
+type pageElement struct {
 	ref, label string
 	id         int64
 }
 
 // findNode returns the node of a reference.
-func (t *tab) findNode(ref string) (node, error) {
+func (t *tab) findNode(ref string) (pageElement, error) {
 	t.b.mu.Lock()
 	defer t.b.mu.Unlock()
 	id, ok := t.refs.nodes[ref]
 	if !ok {
-		return node{}, sallyport.InputInvalid(ref + " is no element of this page as it is now; browser_snapshot shows those there are")
+		return pageElement{}, sallyport.InputInvalid(ref + " is no element of this page as it is now; browser_snapshot shows those there are")
 	}
-	return node{ref, t.refs.labels[ref], id}, nil
+	return pageElement{ref, t.refs.labels[ref], id}, nil
 }

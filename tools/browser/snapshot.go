@@ -308,8 +308,9 @@ func (t *tab) readPlain(ctx context.Context) ([]string, error) {
 	}
 	var lines []string
 	for line := range strings.Lines(s) {
-		if line = text.OneLine(line); line != "" {
-			lines = append(lines, line)
+		words := []rune(text.OneLine(line))
+		for part := range slices.Chunk(words, maxNameChars) {
+			lines = append(lines, string(part))
 		}
 	}
 	return lines, nil

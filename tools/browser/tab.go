@@ -209,15 +209,15 @@ func (b *chromium) findTab(id string) *tab {
 	return nil
 }
 
-// place is where a tab is, in words that may be shown.
-type place struct {
+// tabPlace is where a tab is, in words that may be shown.
+type tabPlace struct {
 	tab, url, title string
 	crashed         bool
 }
 
 // place asks the browser where a tab is. When it does not answer at once, what it told
 // last has to do.
-func (t *tab) place(ctx context.Context) place {
+func (t *tab) place(ctx context.Context) tabPlace {
 	ctx, cancel := context.WithTimeout(ctx, placeTime)
 	defer cancel()
 	var history struct {
@@ -233,7 +233,7 @@ func (t *tab) place(ctx context.Context) place {
 	if i := history.Current; err == nil && i >= 0 && i < len(history.Entries) {
 		t.url, t.title = history.Entries[i].URL, history.Entries[i].Title
 	}
-	return place{
+	return tabPlace{
 		t.id, text.ClipBytes(text.OneLine(t.url), maxShownURL), text.Clip(text.OneLine(text.FirstBytes(t.title, 8*maxShownTitle)), maxShownTitle), t.crashed,
 	}
 }
@@ -243,7 +243,7 @@ const tabsList, tabsShow, tabsClose = "list", "show", "close"
 
 // listTabs returns where the tabs are, in the order of their opening, and the one that is
 // shown.
-func (b *chromium) listTabs(ctx context.Context) (list []place, current *tab) {
+func (b *chromium) listTabs(ctx context.Context) (list []tabPlace, current *tab) {
 	b.mu.Lock()
 	tabs := slices.Clone(b.tabs)
 	current = b.current
