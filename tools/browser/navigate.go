@@ -93,6 +93,9 @@ func (p *pageCall) load(ctx context.Context, u *url.URL, until string) (sallypor
 		Error      string `json:"errorText"`
 		IsDownload bool   `json:"isDownload"`
 	}
+	p.b.mu.Lock()
+	had := len(p.b.downloads)
+	p.b.mu.Unlock()
 	err := p.tab.ask(within, "Page.navigate", object{"url": u.String()}, &got)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
@@ -101,6 +104,9 @@ func (p *pageCall) load(ctx context.Context, u *url.URL, until string) (sallypor
 	case err != nil:
 		return sallyport.Result{}, failure("cannot open "+shownAddress(u), err)
 	case got.IsDownload || got.Error == "net::ERR_ABORTED":
+		soon, cancel := context.WithTimeout(ctx, placeTime)
+		defer cancel()
+		_ = p.b.await(soon, func() bool { return len(p.b.downloads) > had }) // It may be no download.
 		p.lines = append(p.lines, "the address leads to a download or to no page; the page stays what it was")
 		return sallyport.OK(""), nil
 	case got.Error != "":

@@ -57,6 +57,8 @@ func (b *chromium) addTab(e *event) {
 		return
 	}
 	if len(b.tabs) >= maxTabs {
+		// Until it runs, the page that opened it may wait for it.
+		b.tell(e.SessionID, "Runtime.runIfWaitingForDebugger", nil)
 		b.tell("", "Target.closeTarget", object{"targetId": e.TargetInfo.TargetID})
 		b.addNote(fmt.Sprintf("the page opened more than %d tabs; one was closed at once", maxTabs))
 		return
@@ -71,6 +73,10 @@ func (b *chromium) addTab(e *event) {
 		b.current = t
 	} else if !b.asked {
 		b.addNote("the page opened a tab: " + t.id)
+	}
+	if b.current != t && !b.asked {
+		// The tab that is shown stays in front: the browser draws no other.
+		b.tell(b.current.session, "Page.bringToFront", nil)
 	}
 	b.tell(t.session, "Page.enable", nil)
 	b.tell(t.session, "Page.setLifecycleEventsEnabled", object{"enabled": true})
