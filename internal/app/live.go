@@ -32,6 +32,10 @@ func NewLive(t *Deployment) *Live {
 	return l
 }
 
+// InForce returns the deployment in force. It is read only, and may be replaced by
+// another one at any time.
+func (l *Live) InForce() *Deployment { return l.deployment.Load() }
+
 // SetListener sets the function that tells clients that what they see may have
 // changed.
 func (l *Live) SetListener(changed func()) {

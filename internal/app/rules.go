@@ -102,18 +102,33 @@ func ruleEvent(action audit.Action, r *approvals.Rule, by, reason string) *audit
 	return e
 }
 
-// Stop throws a kill switch and ends the rules of what it stops.
+// Stop throws a kill switch in the name of the local user.
 func (rt *Runtime) Stop(ctx context.Context, kind auth.SwitchKind, name, reason string) error {
+	return rt.StopAs(ctx, sallyport.LocalPrincipal, kind, name, reason)
+}
+
+// StopAs throws a kill switch in the name of by, and ends the rules of what it stops.
+func (rt *Runtime) StopAs(ctx context.Context, by string, kind auth.SwitchKind, name, reason string) error {
 	if err := rt.Switches.Stop(ctx, kind, name, reason); err != nil {
 		return err
 	}
 	err := rt.endStopped(ctx, kind, name)
-	return errors.Join(rt.RecordDone(ctx, SwitchEvent(audit.ActionStop, kind, name, reason), ""), err)
+	e := SwitchEvent(audit.ActionStop, kind, name, reason)
+	e.Principal = by
+	return errors.Join(rt.RecordDone(ctx, e, ""), err)
 }
 
-// Start releases a kill switch. No rule from before it was thrown counts again.
+// Start releases a kill switch in the name of the local user.
 func (rt *Runtime) Start(ctx context.Context, kind auth.SwitchKind, name string) error {
-	return rt.RecordFirst(ctx, SwitchEvent(audit.ActionStart, kind, name, ""), func() error {
+	return rt.StartAs(ctx, sallyport.LocalPrincipal, kind, name)
+}
+
+// StartAs releases a kill switch in the name of by. No rule from before it was thrown
+// counts again.
+func (rt *Runtime) StartAs(ctx context.Context, by string, kind auth.SwitchKind, name string) error {
+	e := SwitchEvent(audit.ActionStart, kind, name, "")
+	e.Principal = by
+	return rt.RecordFirst(ctx, e, func() error {
 		if err := rt.endStopped(ctx, kind, name); err != nil {
 			return err
 		}

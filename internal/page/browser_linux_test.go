@@ -284,7 +284,10 @@ func TestAPersonDecidesInABrowser(t *testing.T) {
 		t.Errorf("after n the second call is %s, %v", a.State, err)
 	}
 	b.look(1200, false)
-	for name, path := range map[string]string{"live": "/page/live", "call": "/page/calls/" + approvalCall(t, s, first)} {
+	for name, path := range map[string]string{
+		"live": "/page/live", "call": "/page/calls/" + approvalCall(t, s, first), "roles": "/page/roles", "servers": "/page/servers",
+		"health": "/page/health", "tool": "/page/roles/default/write_file",
+	} {
 		b.open(s.url + path)
 		b.shoot(name)
 	}

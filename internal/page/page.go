@@ -44,7 +44,7 @@ type pagePart struct{ Path, Name string }
 
 // parts returns the parts, in the order in which the page names them.
 func parts() []pagePart {
-	return []pagePart{{"/page/live", "Live"}}
+	return []pagePart{{"/page/live", "Live"}, {"/page/roles", "Roles"}, {"/page/servers", "Servers"}, {"/page/health", "Health"}}
 }
 
 //go:embed templates/*.html
@@ -62,6 +62,7 @@ type Site struct {
 	streams *running.Set
 	recent  recentRecords
 	look    lookCache
+	uses    useCount
 	// watching counts the open pages of people who may decide.
 	watching atomic.Int32
 }
@@ -94,6 +95,11 @@ func (s *Site) Routes() []httpapi.Route {
 	add("POST", "/page/decide", "Decides about a held call.", signin.MayDecide, s.takeDecision)
 	add("GET", "/page/live", "Shows the decisions as they fall.", signin.MayRead, s.showLive)
 	add("GET", "/page/calls/{id}", "Shows the history of a call.", signin.MayRead, s.showCall)
+	add("GET", "/page/roles", "Shows which role has which tool.", signin.MayRead, s.showRoles)
+	add("GET", "/page/roles/{role}/{tool}", "Explains what a tool gets in a role.", signin.MayRead, s.showTool)
+	add("GET", "/page/servers", "Shows the MCP servers and what changed of them.", signin.MayRead, s.showServers)
+	add("GET", "/page/health", "Shows principals, kill switches and what is enforced.", signin.MayRead, s.showHealth)
+	add("POST", "/page/switch", "Throws or releases a kill switch.", signin.MayStop, s.takeSwitch)
 	add("GET", signInPath, "Signs a person in by a link.", signin.MayRead, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusSeeOther) })
 	add("POST", signInPath, "Signs a person in by a link.", signin.MayRead, s.signIn)
 	add("POST", "/page/signout", "Signs the person out.", signin.MayRead, s.signOut)

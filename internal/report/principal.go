@@ -10,8 +10,9 @@ import (
 	"github.com/sallyport/sallyport/auth"
 )
 
-// listedPrincipal is a principal as ls --json prints it.
-type listedPrincipal struct {
+// ListedPrincipal is a principal as ls --json prints it.
+type ListedPrincipal struct {
+	// Name is the name.
 	Name string `json:"name"`
 	// Source is configuration or state.
 	Source string `json:"source"`
@@ -28,7 +29,7 @@ type listedPrincipal struct {
 
 // PrintPrincipals prints who may call, and what is stopped.
 func PrintPrincipals(p *Printer, entries []auth.Entry, stopped []auth.Switch, now time.Time) error {
-	rows := describePrincipals(entries, stopped, now)
+	rows := DescribePrincipals(entries, stopped, now)
 	if p.JSON {
 		if stopped == nil {
 			stopped = []auth.Switch{}
@@ -39,16 +40,16 @@ func PrintPrincipals(p *Printer, entries []auth.Entry, stopped []auth.Switch, no
 	return nil
 }
 
-// describePrincipals describes the principals. It includes the local user even when the
+// DescribePrincipals describes the principals. It includes the local user even when the
 // configuration does not mention it.
-func describePrincipals(entries []auth.Entry, stopped []auth.Switch, now time.Time) []listedPrincipal {
+func DescribePrincipals(entries []auth.Entry, stopped []auth.Switch, now time.Time) []ListedPrincipal {
 	local := func(e auth.Entry) bool { return e.Name == sallyport.LocalPrincipal }
 	if !slices.ContainsFunc(entries, local) {
 		entries = append([]auth.Entry{{Record: auth.Record{Name: sallyport.LocalPrincipal}, Configured: true}}, entries...)
 	}
-	rows := make([]listedPrincipal, len(entries))
+	rows := make([]ListedPrincipal, len(entries))
 	for i, e := range entries {
-		rows[i] = listedPrincipal{
+		rows[i] = ListedPrincipal{
 			Name: e.Name, Source: "state", Status: principalStatus(&e, stopped, now), Expires: FormatExpiry(e.Expires),
 			Permissions: append([]string{}, e.Permissions...), Personalities: e.Personalities,
 			Created: e.Created, Rotated: e.Rotated, Revoked: e.Revoked,
@@ -75,7 +76,7 @@ func principalStatus(e *auth.Entry, stopped []auth.Switch, now time.Time) string
 	}
 }
 
-func printListing(p *Printer, rows []listedPrincipal, stopped []auth.Switch) {
+func printListing(p *Printer, rows []ListedPrincipal, stopped []auth.Switch) {
 	table := [][]string{{"NAME", "SOURCE", "STATUS", "EXPIRES", "PERMISSIONS", "PERSONALITIES"}}
 	for _, r := range rows {
 		roles := strings.Join(r.Personalities, " ")

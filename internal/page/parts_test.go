@@ -1,0 +1,82 @@
+package page_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestTheOtherPartsAreShown(t *testing.T) {
+	t.Parallel()
+	s := serve(t, configuration)
+	v := s.signIn(t, "alice", true)
+	s.call(t, "bob", "s1", "read_file", `{"path":"README.md"}`)
+	for path, want := range map[string][]string{
+		"/page/roles":                     {"reader", "read_file", "write_file", "asks", "runtime", "1×", "unused"},
+		"/page/roles/default/write_file":  {"write_file for personality default", "suggest --role default --since 30d"},
+		"/page/roles/reader/write_file":   {"deny"},
+		"/page/servers":                   {"names no MCP server"},
+		"/page/health":                    {"bob", "local", "page:alice", "Nothing.", "enforced"},
+		"/page/roles/default/%3Cb%3Ex%3C": {"&lt;b&gt;x&lt;"},
+	} {
+		status, body := v.get(path)
+		for _, text := range want {
+			if status != 200 || !strings.Contains(body, text) && !strings.Contains(strings.ReplaceAll(body, "<bdi>", ""), text) {
+				t.Errorf("%s = %d without %q", path, status, text)
+			}
+		}
+		if strings.Contains(body, "/page/switch") {
+			t.Errorf("%s offers a person who only looks to stop something", path)
+		}
+	}
+	if status, _ := v.get("/page/roles/none/read_file"); status != 404 {
+		t.Errorf("an unknown role = %d, want 404", status)
+	}
+}
+
+func TestAPersonStopsAndReleases(t *testing.T) {
+	t.Parallel()
+	s := serve(t, configuration)
+	v, reader := s.signIn(t, "alice", false), s.signIn(t, "ruth", true)
+	csrf := v.form(s.hold(t, "bob", `{"path":"a.txt","content":"x"}`)).Get("csrf")
+	stop := url.Values{"csrf": {csrf}, "do": {"stop"}, "kind": {"principal"}, "name": {"bob"}, "reason": {"leaked"}}
+	if status, _ := reader.post("/page/switch", stop); status != 403 {
+		t.Errorf("a person who only looks stops: %d", status)
+	}
+	if status, body := v.post("/page/switch", stop); status != 200 || !strings.Contains(body, "principal bob is stopped") {
+		t.Errorf("stopping = %d: %s", status, body)
+	}
+	if res := s.call(t, "bob", "s1", "read_file", `{"path":"README.md"}`); res.OK {
+		t.Error("a stopped principal calls")
+	}
+	// What stops everything must not shut out the person who can release it.
+	everything := url.Values{"csrf": {csrf}, "do": {"stop"}, "kind": {"everything"}}
+	if status, body := v.post("/page/switch", everything); status != 200 || !strings.Contains(body, "everything is stopped") {
+		t.Errorf("stopping everything = %d: %s", status, body)
+	}
+	for _, what := range []url.Values{
+		{"csrf": {csrf}, "do": {"start"}, "kind": {"everything"}}, {"csrf": {csrf}, "do": {"start"}, "kind": {"principal"}, "name": {"bob"}},
+	} {
+		if status, body := v.post("/page/switch", what); status != 200 {
+			t.Errorf("releasing = %d: %s", status, body)
+		}
+	}
+	if res := s.call(t, "bob", "s1", "read_file", `{"path":"README.md"}`); !res.OK {
+		t.Errorf("a released principal does not call: %s", res.Error)
+	}
+	for _, bad := range []url.Values{{"csrf": {csrf}}, {"csrf": {csrf}, "do": {"stop"}, "kind": {"sun"}}, {"csrf": {csrf}, "do": {"stop"}, "kind": {"tool"}}} {
+		if status, _ := v.post("/page/switch", bad); status < 400 {
+			t.Errorf("%v = %d, want a refusal", bad, status)
+		}
+	}
+	// A person who is stopped is shut out at once.
+	if err := s.rt.Stop(t.Context(), "principal", "page:alice", ""); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := v.get("/"); status != 401 {
+		t.Errorf("a stopped person sees the page: %d", status)
+	}
+	if got := s.changes(t); got[len(got)-2] != "switch.start principal bob by page:alice" {
+		t.Errorf("recorded %q", got)
+	}
+}
