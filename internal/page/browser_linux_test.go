@@ -252,7 +252,7 @@ func TestAPersonDecidesInABrowser(t *testing.T) {
 	s := serve(t, configuration)
 	b := openBrowser(t)
 	b.signIn(s, "alice", false)
-	b.until("live", `document.getElementById("link").textContent === "Live"`)
+	b.until("live", `document.getElementById("link").textContent.startsWith("Connected")`)
 	s.call(t, "bob", "s1", "read_file", `{"path":"README.md"}`)
 	first := s.hold(t, "bob", `{"path":"notes/a.txt","content":"Dear team,\nthe numbers are in."}`)
 	b.until("the held call appears by itself", `document.querySelectorAll("[data-held]").length === 1`)

@@ -1,11 +1,13 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport/audit"
@@ -72,10 +74,10 @@ func (s *Site) describeHealth(ctx context.Context) (*healthBody, error) {
 	for _, p := range report.DescribePrincipals(entries, stopped, time.Now()) {
 		roles := "any"
 		if p.Personalities != nil {
-			roles = fmt.Sprint(p.Personalities)
+			roles = cmp.Or(strings.Join(p.Personalities, ", "), "none")
 		}
 		b.Principals = append(b.Principals, principalRow{
-			Name: clean(p.Name), Source: p.Source, Status: p.Status, Expires: p.Expires, Permissions: clean(fmt.Sprint(p.Permissions)), Roles: clean(roles),
+			Name: clean(p.Name), Source: p.Source, Status: p.Status, Expires: p.Expires, Permissions: clean(cmp.Or(strings.Join(p.Permissions, ", "), "none")), Roles: clean(roles),
 			Good: p.Status == "active",
 		})
 	}

@@ -58,7 +58,7 @@
     const events = new EventSource(path);
     events.addEventListener("look", (e) => {
       const is = JSON.parse(e.data), live = document.querySelector("[data-live]");
-      say("Live");
+      say("Connected: this page is fresh");
       notice(is.waiting);
       if (live && last && is[live.dataset.live] !== last[live.dataset.live]) refresh();
       if (last && is.waiting > last.waiting && document.hidden && window.Notification && Notification.permission === "granted") {
