@@ -30,7 +30,7 @@ type progressReporter struct {
 // returns is closed.
 func (c *call) passProgress() *progressReporter {
 	c.progress.call, c.progress.sink = c, c.caller.Progress
-	if c.out.Emit = dropReport; c.progress.sink != nil {
+	if c.out.Emit = dropReport; c.progress.sink != nil || c.r.runs.watchers.Load() > 0 {
 		c.out.Emit = c.progress.emitReport
 	}
 	return &c.progress
@@ -41,9 +41,6 @@ func dropReport(sallyport.Progress) {}
 
 func (p *progressReporter) emitReport(e sallyport.Progress) {
 	c := p.call
-	if p.sink == nil {
-		return
-	}
 	e.Tool, e.Audience = c.q.Tool, e.VisibleTo()
 	if e.Percent != nil {
 		if n := min(max(*e.Percent, 0), 100); math.IsNaN(n) {
@@ -61,8 +58,11 @@ func (p *progressReporter) emitReport(e sallyport.Progress) {
 func (p *progressReporter) deliverReport(e sallyport.Progress, message output.Clean) {
 	if e.Message = string(message); p.beginReport() {
 		defer p.endReport()
-		p.call.rememberSaid(e.Message)
-		p.sink(e)
+		p.call.r.runs.noteProgress(&p.call.entered, e)
+		if p.sink != nil {
+			p.call.rememberSaid(e.Message)
+			p.sink(e)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -46,6 +47,9 @@ type Run struct {
 	Platform sallyport.Platform
 	// Since is when the call began.
 	Since time.Time
+	// Says is the last report of a call for its user or the dashboard; the zero value
+	// before one, and while no page is open.
+	Says sallyport.Progress
 
 	// call is that of a call, nil for what it has left running. scope is what it
 	// runs under, nil while that is not known.
@@ -94,6 +98,7 @@ type Runs struct {
 	life     context.Context
 	close    context.CancelFunc
 	checking sync.WaitGroup
+	watchers atomic.Int32 // see Watch
 
 	mu     sync.Mutex
 	all    map[*Run]struct{}

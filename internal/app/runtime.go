@@ -109,6 +109,9 @@ type Runtime struct {
 	closers
 }
 
+// Running is what runs under the gate; nil in a command that calls nothing.
+func (rt *Runtime) Running() *registry.Runs { return rt.runs }
+
 // closers release what was opened.
 type closers []func() error
 
