@@ -233,7 +233,7 @@ func (g *Guard) newPrincipalCheck(r *http.Request) principalCheck {
 	return g.newTokenCheck(g.tokens, token, headerFault(values))
 }
 
-// newTokenCheck returns the check of a token; the empty one lets nobody in, for a fault of
+// newTokenCheck returns the check of a token; the empty one is refused, for a fault of
 // the request.
 func (g *Guard) newTokenCheck(tokens Tokens, token, fault string) principalCheck {
 	return func(ctx context.Context) (sallyport.Principal, int) {

@@ -20,7 +20,7 @@ func pageCommand(env *environment, f *flags) *cobra.Command {
 		Long: `Print a link that opens the operator's page of a running server in a browser. The
 link signs a person in once, within ten minutes, for twelve hours. The person may
 look, decide about held calls and stop calls; with --read-only, look. What the person
-decides is recorded under the name page:NAME. Never send a link through an agent.`,
+decides is recorded under the name page:NAME. Do not send a link through an agent.`,
 		Example: `  sallyport page
   sallyport page --name alice --read-only
   sallyport page end`,
@@ -49,8 +49,8 @@ decides is recorded under the name page:NAME. Never send a link through an agent
 func pageEnd(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "end [NAME]",
-		Short: "End the sign-ins of a person, or of everybody",
-		Long: `End the sign-ins and unused links of a person, or of everybody. Open pages close
+		Short: "End the sign-ins of a person, or of all",
+		Long: `End the sign-ins and unused links of a person, or of all. Open pages close
 within a second.`,
 		Example: "  sallyport page end alice",
 		Args:    cobra.MaximumNArgs(1),

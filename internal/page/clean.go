@@ -27,6 +27,7 @@ var functions = template.FuncMap{
 	"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"count":   text.CountOf,
 	"parts":   parts,
+	"percent": func(p *float64) string { return fmt.Sprintf("%.0f %%", *p) },
 	"span":    span,
 }
 

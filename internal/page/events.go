@@ -22,12 +22,13 @@ const (
 	beatPause = 15 * time.Second
 )
 
-// look is what changes on the page without the person: how many calls wait and which, and
-// the newest record.
+// look is what changes on the page without the person: how many calls wait and which, the
+// newest record, and what runs and says how far it is.
 type look struct {
 	Waiting int    `json:"waiting"`
 	Which   string `json:"which"`
 	Record  int64  `json:"record"`
+	Running string `json:"running"`
 }
 
 // lookCache is one look for all who look at the same time.
@@ -55,6 +56,11 @@ func (s *Site) lookNow(ctx context.Context) look {
 	if head, err := audit.Newest(ctx, s.rt.State); err == nil {
 		s.look.last.Record = head.Seq
 	}
+	says := ""
+	for _, run := range s.rt.Running().List() {
+		says += run.CallID + run.Says.Message + " "
+	}
+	s.look.last.Running = digest.Text(says)[:16]
 	s.look.at = time.Now()
 	return s.look.last
 }
@@ -85,6 +91,7 @@ func (s *Site) streamEvents(w http.ResponseWriter, r *http.Request) {
 		_, err := w.Write([]byte(text))
 		return err == nil && out.Flush() == nil
 	}
+	defer s.rt.Running().Watch()()
 	leave := s.announce(ctx, signin.MayDecide(&p))
 	defer leave()
 	tick := time.NewTicker(lookPause)

@@ -48,7 +48,7 @@ type server struct {
 }
 
 // serve serves a configuration of which nothing but the page is used.
-func serve(t testing.TB, text string) *server {
+func serve(t testing.TB, text string, tools ...sallyport.Tool) *server {
 	t.Helper()
 	dir := t.TempDir()
 	for name, body := range map[string]string{"sallyport.yaml": text, "README.md": "# Hello\n"} {
@@ -59,7 +59,7 @@ func serve(t testing.TB, text string) *server {
 	s := &server{stderr: &strings.Builder{}}
 	state := filepath.Join(dir, "xdg")
 	env := &app.Environment{
-		Stderr: io.Discard, Dir: dir, Home: dir, Pairs: func() []string { return nil },
+		Stderr: io.Discard, Tools: tools, Dir: dir, Home: dir, Pairs: func() []string { return nil },
 		Lookup: func(name string) (string, bool) { return state, name == "XDG_STATE_HOME" },
 	}
 	rt, err := app.OpenForCalls(t.Context(), env, nil)

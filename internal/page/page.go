@@ -44,7 +44,7 @@ type pagePart struct{ Path, Name string }
 
 // parts returns the parts, in the order in which the page names them.
 func parts() []pagePart {
-	return []pagePart{{"/page/live", "Live"}, {"/page/roles", "Roles"}, {"/page/servers", "Servers"}, {"/page/health", "Health"}}
+	return []pagePart{{"/page/live", "Live"}, {"/page/running", "Running"}, {"/page/roles", "Roles"}, {"/page/servers", "Servers"}, {"/page/health", "Health"}}
 }
 
 //go:embed templates/*.html
@@ -95,6 +95,8 @@ func (s *Site) Routes() []httpapi.Route {
 	add("POST", "/page/decide", "Decides about a held call.", signin.MayDecide, s.takeDecision)
 	add("GET", "/page/live", "Shows the decisions as they fall.", signin.MayRead, s.showLive)
 	add("GET", "/page/calls/{id}", "Shows the history of a call.", signin.MayRead, s.showCall)
+	add("GET", "/page/running", "Shows what runs, and how far it is.", signin.MayRead, s.showRunning)
+	add("POST", "/page/stop", "Stops a running call.", signin.MayStop, s.takeStop)
 	add("GET", "/page/roles", "Shows which role has which tool.", signin.MayRead, s.showRoles)
 	add("GET", "/page/roles/{role}/{tool}", "Explains what a tool gets in a role.", signin.MayRead, s.showTool)
 	add("GET", "/page/servers", "Shows the MCP servers and what changed of them.", signin.MayRead, s.showServers)
@@ -178,7 +180,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 type frame struct {
 	Title   string
 	Path    string // the part of the page that is open
-	Who     string // empty when no one is signed in
+	Who     string // empty before the sign-in
 	CSRF    string
 	Decides bool
 	Stops   bool

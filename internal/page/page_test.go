@@ -205,7 +205,7 @@ func TestTheRecordIsShownAsItFalls(t *testing.T) {
 		"?outcome=ok":           {"1 record of"},
 		"?outcome=held":         {"1 record of", "write_file"},
 		"?tool=write":           {"1 record of"},
-		"?who=nobody":           {"0 records of", "No record"},
+		"?who=none":             {"0 records of", "No record"},
 		"?who=bob&since=1h":     {"3 records of"},
 		"?since=2020-01-01":     {"5 records of"},
 		"?role=default":         {"3 records of"},

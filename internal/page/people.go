@@ -72,7 +72,7 @@ func NewLink(ctx context.Context, rt *app.Runtime, who signin.Person, base strin
 	return link, nil
 }
 
-// EndSignIns ends the sign-ins and links of a person, of everybody without a name, and
+// EndSignIns ends the sign-ins and links of a person, of all people without a name, and
 // records that.
 func EndSignIns(ctx context.Context, rt *app.Runtime, name string) (n int, err error) {
 	if n, err = NewBook(rt).EndAll(ctx, name); err != nil {
@@ -80,7 +80,7 @@ func EndSignIns(ctx context.Context, rt *app.Runtime, name string) (n int, err e
 	}
 	target := name
 	if target == "" {
-		target = "everybody"
+		target = "all people"
 	}
 	return n, rt.RecordDone(ctx, app.ChangeEvent(actionSignOut, target, ""), "")
 }

@@ -18,13 +18,20 @@ type ListedPrincipal struct {
 	Source string `json:"source"`
 	// Status is active, stopped, expired, revoked, or tokenless when the
 	// principal has no token.
-	Status        string    `json:"status"`
-	Expires       string    `json:"expires"`
-	Permissions   []string  `json:"permissions"`
-	Personalities []string  `json:"personalities"` // null: any
-	Created       time.Time `json:"created,omitzero"`
-	Rotated       time.Time `json:"rotated,omitzero"`
-	Revoked       time.Time `json:"revoked,omitzero"`
+	Status string `json:"status"`
+	// Expires is when the token ends, in RFC 3339, or never.
+	Expires string `json:"expires"`
+	// Permissions are those beside the default ones.
+	Permissions []string `json:"permissions"`
+	// Personalities are the roles; nil means any.
+	Personalities []string `json:"personalities"`
+	// Created and Rotated are when the record and its present token were made; zero for
+	// one of the configuration.
+	Created time.Time `json:"created,omitzero"`
+	// Rotated is when the present token was made.
+	Rotated time.Time `json:"rotated,omitzero"`
+	// Revoked is when the principal was revoked; zero when it was not.
+	Revoked time.Time `json:"revoked,omitzero"`
 }
 
 // PrintPrincipals prints who may call, and what is stopped.

@@ -55,7 +55,7 @@ type Options struct {
 	Settings setting.Store
 	// NewToken returns a fresh token of 256 random bits and its SHA-256 in hexadecimal.
 	NewToken func() (token, hash string)
-	// Stopped reports whether an operator has stopped a principal. An error lets no one in.
+	// Stopped reports whether an operator has stopped a principal. An error refuses.
 	Stopped func(ctx context.Context, name string) (bool, error)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -148,7 +148,7 @@ func (b *Book) End(ctx context.Context, token string) error {
 	})
 }
 
-// EndAll ends the sign-ins and links of a person, of everybody when the name is empty, and
+// EndAll ends the sign-ins and links of a person, of all people when the name is empty, and
 // returns how many there were.
 func (b *Book) EndAll(ctx context.Context, name string) (n int, err error) {
 	err = b.change(ctx, func(p *people) error {
