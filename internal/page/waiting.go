@@ -49,12 +49,12 @@ type earlierCall struct {
 }
 
 // foreignValue is a value of the arguments that stood in what the session had read.
-type foreignValue struct{ Place, Value, From string }
+type foreignValue struct{ Place, Value, Tool, Call string }
 
 // waitingBody is what the page of the held calls shows.
 type waitingBody struct {
-	Calls []held
-	More  int
+	Calls       []held
+	Total, More int
 }
 
 // showWaiting shows the held calls, the one that expires first at the top.
@@ -63,12 +63,13 @@ func (s *Site) showWaiting(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Site) showHeld(w http.ResponseWriter, r *http.Request, status int, said string, bad bool) {
+	s.lookAgain()
 	list, err := s.listHeld(r.Context())
 	if err != nil {
 		s.refuse(w, r, http.StatusServiceUnavailable, "The held calls cannot be read now.")
 		return
 	}
-	body := waitingBody{More: max(len(list)-maxShown, 0)}
+	body := waitingBody{Total: len(list), More: max(len(list)-maxShown, 0)}
 	for i := range list[:min(len(list), maxShown)] {
 		body.Calls = append(body.Calls, s.describeHeld(r.Context(), &list[i]))
 	}
@@ -101,6 +102,9 @@ func (s *Site) describeHeld(ctx context.Context, a *sallyport.Approval) held {
 		h.News = append(h.News, clean(n))
 	}
 	h.Led = s.findLed(ctx, a)
+	for _, v := range s.rt.FindReadValues(a) {
+		h.Values = append(h.Values, foreignValue{clean(v.Place), clean(v.Value), clean(v.Tool), v.CallID})
+	}
 	if rule, err := approvals.ProposeRule(a, nil); err != nil {
 		h.NoRule = clean(err.Error())
 	} else {
