@@ -9,6 +9,7 @@
 package task
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -137,18 +138,28 @@ func runTask(ctx context.Context, c *sallyport.Call, runner *sallyport.Tool, o *
 		}
 		return r, err
 	}
-	r.Value, r.Error = withoutCredential(r.Value, in.Credential), withoutCredential(r.Error, in.Credential)
+	if err := takeOut(&r, in.Credential); err != nil {
+		return sallyport.Result{}, err
+	}
 	// Its answer counts once it is there, and what its calls read as they read it.
 	r.Untrusted = true
 	return r, nil
 }
 
-// withoutCredential takes a credential out of a text: it is over, and no model needs it.
-func withoutCredential(text, credential string) string {
+// takeOut takes a credential out of what a service answered: it is over, and no model
+// needs it.
+func takeOut(r *sallyport.Result, credential string) error {
 	if credential == "" {
-		return text
+		return nil
 	}
-	return strings.ReplaceAll(text, credential, "[credential]")
+	const instead = "[credential]"
+	r.Value, r.Error = strings.ReplaceAll(r.Value, credential, instead), strings.ReplaceAll(r.Error, credential, instead)
+	text, err := json.Marshal(r.Structured)
+	if err != nil || !bytes.Contains(text, []byte(credential)) {
+		return err
+	}
+	r.Structured = nil
+	return json.Unmarshal(bytes.ReplaceAll(text, []byte(credential), []byte(instead)), &r.Structured)
 }
 
 // termsOf returns what a task gets: what its caller asks for, within what the operator

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -122,10 +123,12 @@ func TestAServiceGetsACredential(t *testing.T) {
 		if credential = in.Credential; b.Verify(credential, time.Now()) == nil {
 			t.Errorf("the credential %q does not count", credential)
 		}
-		return sallyport.OK("you gave me " + credential), nil
+		r := sallyport.OK("you gave me " + credential)
+		r.Structured = map[string]any{"said": []any{credential}}
+		return r, nil
 	}}, task.Options{Book: b, Calls: 1, Remote: true})
 	r, err := call(t, tool, nil, `{"prompt":"p"}`)
-	if err != nil || r.Value != "you gave me [credential]" {
+	if err != nil || r.Value != "you gave me [credential]" || fmt.Sprint(r.Structured) != "map[said:[[credential]]]" {
 		t.Errorf("= %+v, %v", r, err)
 	}
 	if b.Verify(credential, time.Now()) != nil {
