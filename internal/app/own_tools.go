@@ -8,9 +8,9 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/subagent"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/tools/browser"
-	"github.com/sallyport/sallyport/tools/task"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 
@@ -66,6 +66,6 @@ func allBuiltinTools() ([]sallyport.Tool, error) {
 		Search:    config.Search{Service: config.SearchBrave, KeySecret: "any"}, Skills: os.TempDir(),
 	}
 	tools, err := ConnectionTools(connected)
-	tools = append(tools, task.Tool(sallyport.Tool{}, task.Options{}))
+	tools = append(tools, subagent.Tool(sallyport.Tool{}, subagent.Options{}))
 	return append(BuiltinTools(commands, pages), tools...), errors.Join(err, commands.Close())
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/sallyport/sallyport/gateway"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/delegation"
+	"github.com/sallyport/sallyport/internal/subagent"
 	"github.com/sallyport/sallyport/internal/yamldoc"
-	"github.com/sallyport/sallyport/tools/task"
 )
 
 // taskTool returns the tool task for the runner of a configuration, which has one. The
@@ -31,7 +31,7 @@ func (rt *Runtime) taskTool(c *config.Config) (t sallyport.Tool, warning string,
 	if path := def.Missing(); path != "" {
 		warning = p.Fault("/handler", "there is no file to run: "+path+"; calls fail until it is there and the configuration is loaded again").Error()
 	}
-	return task.Tool(runner, task.Options{
+	return subagent.Tool(runner, subagent.Options{
 		Book: rt.delegations, Serve: rt.serveSubAgent, Calls: c.Task.Calls, CostUSD: c.Task.CostUSD, Remote: def.Handler.HTTP != nil,
 	}), warning, nil
 }
@@ -39,7 +39,7 @@ func (rt *Runtime) taskTool(c *config.Config) (t sallyport.Tool, warning string,
 // runnerDefinition returns a runner as the action that it is, with what the tool task
 // hands over as its parameters. A key that only an action has is then there twice.
 func runnerDefinition(runner json.RawMessage) json.RawMessage {
-	head := `{"id":"` + task.Name + `","parameters":` + task.RunnerParameters + `,`
+	head := `{"id":"` + subagent.Name + `","parameters":` + subagent.RunnerParameters + `,`
 	return append([]byte(head), runner[1:]...)
 }
 

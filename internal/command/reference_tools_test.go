@@ -15,8 +15,8 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/subagent"
 	"github.com/sallyport/sallyport/tools/browser"
-	"github.com/sallyport/sallyport/tools/task"
 	"github.com/sallyport/sallyport/tools/terminal"
 )
 
@@ -36,7 +36,7 @@ func builtinTools() []sallyport.Tool {
 	if err != nil {
 		panic(err)
 	}
-	connected = append(connected, task.Tool(sallyport.Tool{}, task.Options{}))
+	connected = append(connected, subagent.Tool(sallyport.Tool{}, subagent.Options{}))
 	return append(app.BuiltinTools(commands, pages), connected...)
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway"
 	"github.com/sallyport/sallyport/internal/delegation"
+	"github.com/sallyport/sallyport/internal/subagent"
 	"github.com/sallyport/sallyport/registry"
-	"github.com/sallyport/sallyport/tools/task"
 )
 
 // BenchmarkTask compares a task with an action that runs the same program: what is between
@@ -75,7 +75,7 @@ func BenchmarkTaskStart(b *testing.B) {
 		_, err := c.Process.Spawn(ctx, "agent", nil, &sallyport.SpawnOptions{Stdin: c.Args})
 		return sallyport.OK("done"), err
 	}}
-	tool := task.Tool(runner, task.Options{Book: book, Calls: 50, Serve: func(ctx context.Context, d *delegation.Delegation, end io.ReadWriteCloser) {
+	tool := subagent.Tool(runner, subagent.Options{Book: book, Calls: 50, Serve: func(ctx context.Context, d *delegation.Delegation, end io.ReadWriteCloser) {
 		s, err := gateway.New(r, &gateway.Options{Principal: func() sallyport.Principal { return d.Principal }})
 		if err == nil {
 			err = s.Stdio(ctx, end, end)

@@ -1,4 +1,4 @@
-package task_test
+package subagent_test
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/delegation"
+	"github.com/sallyport/sallyport/internal/subagent"
 	"github.com/sallyport/sallyport/schema"
-	"github.com/sallyport/sallyport/tools/task"
 )
 
 // program is a process accessor whose program is a function.
@@ -60,7 +60,7 @@ func TestAProgramGetsItsTerms(t *testing.T) {
 	t.Parallel()
 	b := delegation.NewBook()
 	var served *delegation.Delegation
-	tool := task.Tool(spawning(), task.Options{Book: b, Calls: 20, CostUSD: 1, Serve: func(ctx context.Context, d *delegation.Delegation, end io.ReadWriteCloser) {
+	tool := subagent.Tool(spawning(), subagent.Options{Book: b, Calls: 20, CostUSD: 1, Serve: func(ctx context.Context, d *delegation.Delegation, end io.ReadWriteCloser) {
 		served = d
 		_, _ = io.Copy(io.Discard, end)
 	}})
@@ -115,7 +115,7 @@ func TestAServiceGetsACredential(t *testing.T) {
 	t.Parallel()
 	b := delegation.NewBook()
 	var credential string
-	tool := task.Tool(sallyport.Tool{Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
+	tool := subagent.Tool(sallyport.Tool{Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
 		var in struct{ Credential string }
 		if err := json.Unmarshal(c.Args, &in); err != nil {
 			t.Error(err)
@@ -126,7 +126,7 @@ func TestAServiceGetsACredential(t *testing.T) {
 		r := sallyport.OK("you gave me " + credential)
 		r.Structured = map[string]any{"said": []any{credential}}
 		return r, nil
-	}}, task.Options{Book: b, Calls: 1, Remote: true})
+	}}, subagent.Options{Book: b, Calls: 1, Remote: true})
 	r, err := call(t, tool, nil, `{"prompt":"p"}`)
 	if err != nil || r.Value != "you gave me [credential]" || fmt.Sprint(r.Structured) != "map[said:[[credential]]]" {
 		t.Errorf("= %+v, %v", r, err)
@@ -138,10 +138,10 @@ func TestAServiceGetsACredential(t *testing.T) {
 
 func TestBadArgumentsStartNothing(t *testing.T) {
 	t.Parallel()
-	tool := task.Tool(sallyport.Tool{Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+	tool := subagent.Tool(sallyport.Tool{Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 		t.Error("the runner ran")
 		return sallyport.Result{}, nil
-	}}, task.Options{Book: delegation.NewBook(), Calls: 1})
+	}}, subagent.Options{Book: delegation.NewBook(), Calls: 1})
 	for _, args := range []string{
 		`{}`, `{"prompt":""}`, `{"prompt":1}`, `{"prompt":"p","tools":[""]}`, `{"prompt":"p","tools":"*"}`, `{"prompt":"p","max_calls":-1}`,
 		`{"prompt":"p","max_cost_usd":0}`, `{"prompt":"p","max_seconds":0}`, `{"prompt":"p","personality":"root"}`, `{"prompt":"p","credential":"x"}`,

@@ -1,4 +1,4 @@
-// Package task holds the tool task, with which an agent hands work to a sub-agent.
+// Package subagent holds the tool task, with which an agent hands work to a sub-agent.
 // [Tool] returns it for a registry.
 //
 // The sub-agent is the operator's runner: a program in the sandbox, or a service that a
@@ -6,7 +6,7 @@
 // than its caller: the tools and ceilings that the call names, within a budget and a
 // time. A program calls over its standard input, a socket that is good for this one task;
 // a service calls with a credential that is. What it answers is untrusted.
-package task
+package subagent
 
 import (
 	"bytes"
@@ -20,7 +20,6 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/delegation"
-	"github.com/sallyport/sallyport/internal/task"
 )
 
 const (
@@ -28,6 +27,8 @@ const (
 	Name = "task"
 	// toolset is its label.
 	toolset = "task"
+	// maxTermsBytes bounds what a call may say of tools and arguments, as JSON.
+	maxTermsBytes = 16 << 10
 	// defaultTimeout bounds a task whose runner says nothing else.
 	defaultTimeout = 10 * time.Minute
 )
@@ -166,11 +167,8 @@ func takeOut(r *sallyport.Result, credential string) error {
 // allows. It fills that in.
 func termsOf(ctx context.Context, in *input, o *Options) (terms delegation.Terms, err error) {
 	asked, err := json.Marshal(sallyport.Task{Tools: in.Tools, Arguments: in.Arguments})
-	if err == nil {
-		_, err = task.Decode(asked)
-	}
-	if err != nil {
-		return terms, sallyport.InputInvalid(err.Error())
+	if err != nil || len(asked) > maxTermsBytes {
+		return terms, sallyport.InputInvalid(fmt.Sprintf("tools and arguments have at most %d bytes together", maxTermsBytes))
 	}
 	if in.MaxCalls == nil || *in.MaxCalls > o.Calls {
 		in.MaxCalls = &o.Calls
