@@ -42,7 +42,7 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 	c.registerRun()
 	defer r.runs.remove(&c.entered)
 	defer c.endRead()
-	ctx, release := c.endWithDelegation(ctx)
+	ctx, release := endWithDelegation(ctx, c.sub)
 	defer release()
 	switch {
 	case !c.decodeArgs(),

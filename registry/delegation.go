@@ -46,14 +46,14 @@ func (c *call) checkDelegation() bool {
 	return c.refuse(d, sallyport.CodePermissionDenied, "Permission denied: "+why)
 }
 
-// endWithDelegation returns a context that ends with the delegation under which the call
-// is made, too. The caller calls release.
-func (c *call) endWithDelegation(ctx context.Context) (_ context.Context, release func()) {
-	if c.sub == nil {
+// endWithDelegation returns a context that ends with a delegation, too; nil is none. The
+// caller calls release.
+func endWithDelegation(ctx context.Context, sub *delegation.Delegation) (_ context.Context, release func()) {
+	if sub == nil {
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(c.sub.Context(), func() { cancel(context.Cause(c.sub.Context())) })
+	stop := context.AfterFunc(sub.Context(), func() { cancel(context.Cause(sub.Context())) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
