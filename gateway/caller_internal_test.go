@@ -27,7 +27,9 @@ func TestASubAgentHasSessionsOfItsOwn(t *testing.T) {
 			}
 		}
 	}
-	words := func(p sallyport.Principal) []string { return (&askableClient{caller: &sallyport.Caller{Principal: p}}).boundWords() }
+	words := func(p sallyport.Principal) []string {
+		return (&askableClient{caller: &sallyport.Caller{Principal: p}}).boundWords()
+	}
 	if slices.Equal(words(ann), words(sub)) || slices.Equal(words(sub), words(other)) {
 		t.Error("the state between two rounds is not bound to the sub-agent")
 	}

@@ -100,7 +100,9 @@ func (c *core) newCaller(p sallyport.Principal, tool string) *sallyport.Caller {
 
 // isSameCaller reports whether two principals are the same one, or the same sub-agent of
 // it: neither of the two uses what the other one opened.
-func isSameCaller(a, b *sallyport.Principal) bool { return a.Name == b.Name && a.Delegation == b.Delegation }
+func isSameCaller(a, b *sallyport.Principal) bool {
+	return a.Name == b.Name && a.Delegation == b.Delegation
+}
 
 // callerOf returns the caller of a request: the authenticated principal over HTTP,
 // the local one on a stream. tool is empty for anything but the call of a tool.
