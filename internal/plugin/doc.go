@@ -34,7 +34,9 @@ const (
 
 	// maxFunction bounds the code of one function, in bytes: translating one takes
 	// time that grows faster than its size.
-	maxFunction = 1 << 20
+	maxFunction = 256 << 10
+	// maxLong bounds the instructions of a function that may take long by themselves.
+	maxLong = 1000
 	// maxFunctions bounds the functions of a module.
 	maxFunctions = 200_000
 	// maxLocals bounds the local variables of a function.

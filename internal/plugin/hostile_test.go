@@ -1,6 +1,7 @@
 package plugin_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -22,6 +23,7 @@ func TestWhatNeverEndsIsEnded(t *testing.T) {
 		"a loop":                   (&module{Call: forever}).Bytes(),
 		"functions without a loop": tree,
 		"a wait":                   waiting(),
+		"memory filled for long":   filling(),
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -54,6 +56,15 @@ func treeOfCalls(depth int) []byte {
 		section(7, vector(code(name("sallyport_tools"), 0, leb(1)), code(name("sallyport_call"), 0, leb(2)), code(name("memory"), 2, 0))),
 		section(10, vector(bodies...)), section(11, vector(code(0, i32(1024), end, name(oneTool)))),
 	)
+}
+
+// filling is a module that fills its whole memory many times, without a loop.
+func filling() []byte {
+	m := module{Memory: []byte{0, 0x80, 8}} // 64 MiB
+	for range 500 {
+		m.Call = append(m.Call, code(i32(0), i32(0), i32(64<<20), 0xfc, 11, 0)...)
+	}
+	return m.Bytes()
 }
 
 // waiting is a module that waits for an hour, by a clock.
@@ -92,7 +103,9 @@ func TestModulesThatAreRefused(t *testing.T) {
 		"tools that are no list":  {(&module{Answers: `{"id":"evil"}`}).Bytes(), "expected a list"},
 		"a key twice":             {(&module{Answers: `[{"id":"a","id":"b"}]`}).Bytes(), "list of tools"},
 		"no tools":                {(&module{Answers: `[]`}).Bytes(), "expected a list of 1 to 200"},
+		"vectors":                 {(&module{Call: code(0xfd, 12, make([]byte, 16), drop)}).Bytes(), "an instruction that no plugin may use"},
 		"a huge function":         {(&module{Call: make([]byte, 2<<20)}).Bytes(), "too large"},
+		"long instructions":       {(&module{Call: bytes.Repeat(code(i32(0), i32(0), i32(0), 0xfc, 11, 0), 1001)}).Bytes(), "more than 1000 instructions"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

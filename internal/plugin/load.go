@@ -73,7 +73,7 @@ const compilerWorkers = 1
 
 // openRuntime makes a runtime that has everything that the module may import.
 func (p *Plugin) openRuntime(ctx context.Context, m *preparedModule, o *Options) (err error) {
-	features := api.CoreFeaturesV2
+	features := api.CoreFeaturesV2.SetEnabled(api.CoreFeatureSIMD, false)
 	if !m.fixedTables {
 		// The instruction that makes tables larger has no bound of its own.
 		features = features.SetEnabled(api.CoreFeatureReferenceTypes, false)

@@ -25,17 +25,16 @@ var errCut = errors.New("the module is cut off or not WebAssembly")
 
 // preparedModule is a module that was looked at before anything runs.
 type preparedModule struct {
-	// code is the module in which every function begins with a place at which the
-	// runtime can end it.
+	// code is the module with places at which the runtime can end it.
 	code []byte
 	// fixedTables says that no table can grow beyond its bound.
 	fixedTables bool
 }
 
-// prepareModule checks a module for what the runtime does not bound, and puts a
-// place at which it can be ended into every function. The runtime looks at such a
-// place in loops only: without one in functions, those that call each other could
-// go on for ever, and nothing in this process would run beside them.
+// prepareModule checks a module for what the runtime does not bound, and puts places at
+// which it can be ended into its code. The runtime looks in loops only: functions that
+// call each other, or that fill memory again and again, could go on for ever, and no
+// goroutine of this process would run beside them.
 func prepareModule(data []byte) (*preparedModule, error) {
 	if len(data) > MaxModule {
 		return nil, fmt.Errorf("the module has more than %d MiB", MaxModule>>20)
@@ -116,35 +115,6 @@ func (m *preparedModule) checkTables(r *reader) {
 		}
 	}
 }
-
-// guardFunctions returns the code of all functions, each with an empty loop at its
-// beginning.
-func guardFunctions(r *reader) []byte {
-	n := r.readCount(maxFunctions)
-	out := binary.AppendUvarint(make([]byte, 0, len(r.rest)+4*n), uint64(n))
-	for range n {
-		body := reader{rest: r.readBytes(r.readCount(maxFunction))}
-		start := body.rest
-		locals := 0
-		for range body.readCount(maxLocals) { // groups of local variables
-			locals += body.readCount(maxLocals)
-			body.readByte()
-		}
-		if locals > maxLocals {
-			r.err = cmp.Or(r.err, fmt.Errorf("the module is too large: a function has %d local variables where at most %d are allowed", locals, maxLocals))
-		}
-		if r.err = cmp.Or(r.err, body.err); r.err != nil {
-			return nil
-		}
-		head := start[:len(start)-len(body.rest)]
-		out = binary.AppendUvarint(out, uint64(len(start)+len(emptyLoop)))
-		out = append(append(append(out, head...), emptyLoop...), body.rest...)
-	}
-	return append(out, r.rest...)
-}
-
-// emptyLoop is "loop end" without values.
-const emptyLoop = "\x03\x40\x0b"
 
 // reader reads the binary format and remembers the first fault.
 type reader struct {
