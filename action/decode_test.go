@@ -242,3 +242,25 @@ func TestAnActionSaysWhatItDoes(t *testing.T) {
 		}
 	}
 }
+
+// TestADefinitionOfAFunction reads definitions that a function runs: they have no
+// handler, and one that names a handler is at fault.
+func TestADefinitionOfAFunction(t *testing.T) {
+	t.Parallel()
+	run := func(context.Context, *sallyport.Call) (sallyport.Result, error) { return sallyport.OK("ran"), nil }
+	d, err := action.Decode(json.RawMessage(`{"id":"a","description":"d"}`), &action.DecodeOptions{Run: run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool, err := d.Tool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := tool.Run(t.Context(), &sallyport.Call{}); err != nil || res.Value != "ran" || !tool.OutputIsUntrusted {
+		t.Errorf("the tool answers %+v, %v", res, err)
+	}
+	_, err = action.Decode(json.RawMessage(`{"id":"a","description":"d","handler":"/bin/true"}`), &action.DecodeOptions{Run: run})
+	if err == nil || !strings.Contains(err.Error(), "handler") {
+		t.Errorf("a definition with a handler beside the function: %v, want a fault", err)
+	}
+}
