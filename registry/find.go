@@ -53,15 +53,15 @@ func (c *call) findTool() bool {
 // holds it back, where that is known, or the list of the role that leaves it out too.
 func (c *call) explainUnknown(near string) sallyport.Decision {
 	d := sallyport.Decision{Step: sallyport.StepFind, Why: "no tool of this name is registered"}
-	tool := c.explainMissing(&d, c.q.Tool)
-	if tool == "" {
+	m := c.explainMissing(&d, c.q.Tool)
+	if m.Tool == "" {
 		if near != "" {
 			d.Why += "; did you mean " + near + "?"
 		}
 		return d
 	}
 	form, _ := sallyport.ParseID(c.q.Tool)
-	shown := c.r.roleFor(c.caller.Personality).decideVisible(&sallyport.Tool{Name: tool, Form: form}, c.caller.Exclude)
+	shown := c.r.roleFor(c.caller.Personality).decideVisible(&sallyport.Tool{Name: m.Tool, Plugin: m.Plugin, Form: form}, c.caller.Exclude)
 	if shown.Step = sallyport.StepFind; !shown.Allowed {
 		return shown
 	}
@@ -86,19 +86,19 @@ func (c *call) suggestTool() string {
 }
 
 // explainMissing says in a refusal, for the operator, what holds back what an ID stands
-// for, and what changes that. It returns the name by which roles list it; empty when
-// nothing is known of it.
-func (c *call) explainMissing(d *sallyport.Decision, id string) (tool string) {
-	if c.r.o.Missing == nil {
-		return ""
+// for, and what changes that. It returns what is known of it, with the name by which roles
+// list it; the zero value when nothing is.
+func (c *call) explainMissing(d *sallyport.Decision, id string) (m MissingTool) {
+	if c.r.o.Missing != nil {
+		m = c.r.o.Missing(id)
 	}
-	m := c.r.o.Missing(id)
 	if m.Why == "" {
-		return ""
+		return MissingTool{}
 	}
 	d.Why, d.Fix = m.Why, m.Fix
 	_, name := sallyport.ParseID(id)
-	return cmp.Or(m.Tool, name)
+	m.Tool = cmp.Or(m.Tool, name)
+	return m
 }
 
 // expectedReason says why the tool of the call may be there soon.

@@ -29,6 +29,8 @@ type MissingTool struct {
 	// Tool is the name by which roles list it: of a resource, the name of the tool
 	// that would read it. Empty means the name in the ID.
 	Tool string
+	// Plugin is the plugin by which roles list it; empty for what no plugin has.
+	Plugin string
 	// Why says what holds it back.
 	Why string
 	// Fix is the command or edit by which an operator changes that; empty where there
