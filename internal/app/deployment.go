@@ -32,6 +32,8 @@ type Deployment struct {
 	// Tools are the tools of this program and those that the configuration
 	// declares.
 	Tools []sallyport.Tool
+	// Plugins are the plugins of the configuration.
+	Plugins []*Plugin
 	// Servers are the upstream servers, whose tools are in the registry too.
 	Servers Servers
 	// Secrets are the sources of secret values, in the order in which they are
@@ -70,7 +72,13 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 			err = errors.Join(err, t.Close())
 		}
 	}()
+	if err := rt.openPins(t); err != nil {
+		return nil, err
+	}
 	if t.Tools, t.warnings, err = rt.toolsOf(c); err != nil {
+		return nil, err
+	}
+	if err := rt.loadPlugins(ctx, t); err != nil {
 		return nil, err
 	}
 	t.checkWorkspace()

@@ -76,7 +76,7 @@ func (rt *Runtime) ownFiles(dir string) []string {
 		own = append(own, filepath.Dir(folder))
 	}
 	if rt.Config.State.Path != "" {
-		own = append(own, rt.Config.State.Path, rt.KeyPath())
+		own = append(own, rt.Config.State.Path, rt.KeyPath(), rt.translationFolder())
 	}
 	if rt.Config.Skills != "" {
 		own = append(own, rt.Config.Skills) // what agents are told to do

@@ -57,11 +57,11 @@ func kindOf(tool string) lock.Kind {
 	return cmp.Or(lock.Kind(form), lock.KindTool)
 }
 
-// explainMissing says what holds back a tool, a prompt or a resource of an MCP server,
-// and the command by which an operator changes that.
+// explainMissing says what holds back a tool, a prompt or a resource of an MCP server, or
+// a tool of a plugin, and the command by which an operator changes that.
 func (t *Deployment) explainMissing(id string) registry.MissingTool {
-	if t.Servers.Mounts == nil {
-		return registry.MissingTool{}
+	if m := t.explainPlugin(id); m.Why != "" || t.Servers.Mounts == nil {
+		return m
 	}
 	form, name := sallyport.ParseID(id)
 	server := ServerOf(id)

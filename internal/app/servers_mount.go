@@ -18,15 +18,22 @@ import (
 	"github.com/sallyport/sallyport/registry"
 )
 
+// openPins reads the lock file of a configuration.
+func (rt *Runtime) openPins(t *Deployment) (err error) {
+	p, err := ReadPins(t.Config, rt.Packages, rt.look, rt.Env.Texts)
+	if err != nil {
+		return err
+	}
+	p.showCommand, p.commandLine = rt.ShortCommand, rt.CommandLine
+	p.variables = rt.Env.pathVariables(t.Config)
+	p.variables["workspace"] = t.Config.Workspace
+	t.Servers.Pins = p
+	return nil
+}
+
 // mountServers declares the upstream servers of a configuration. It starts no process.
 func (rt *Runtime) mountServers(ctx context.Context, t *Deployment, b *sallyport.Backends) (err error) {
 	s := &t.Servers
-	if s.Pins, err = ReadPins(t.Config, rt.Packages, rt.look, rt.Env.Texts); err != nil {
-		return err
-	}
-	s.Pins.showCommand, s.Pins.commandLine = rt.ShortCommand, rt.CommandLine
-	s.Pins.variables = rt.Env.pathVariables(t.Config)
-	s.Pins.variables["workspace"] = t.Config.Workspace
 	if s.Declared, err = DecodeServers(t.Config, rt.Env.Home); err != nil || len(s.Declared) == 0 {
 		return err
 	}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/sallyport/sallyport/internal/copies"
+	"github.com/sallyport/sallyport/internal/plugin/plugintest"
 )
 
 func TestScripts(t *testing.T) {
@@ -27,8 +29,21 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		UpdateScripts: *update,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"callid": callID, "approvalid": approvalID, "digestof": digestOf, "answer": keepAnswer, "copies": countCopies},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"callid": callID, "approvalid": approvalID, "digestof": digestOf, "answer": keepAnswer, "copies": countCopies, "module": writeModule},
 	})
+}
+
+// writeModule writes a WebAssembly module with the tool greet, which answers with a
+// text, declares some files, and is all that the module has.
+func writeModule(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: module FILE TEXT CAPABILITIES")
+	}
+	answer := fmt.Sprintf(`{"ok":true,"value":%q}`, args[1])
+	m := plugintest.Module{
+		Answers: `[{"id":"greet","description":"Greets","capabilities":` + args[2] + `}]`, Data: answer, Call: plugintest.Say(answer),
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), m.Bytes(), 0o600))
 }
 
 // callID puts the call id of the record on stdout into a variable.

@@ -55,6 +55,11 @@ func lookAt(ctx context.Context, rt *app.Runtime, wanted func(server string) boo
 	for _, f := range rt.Servers.Found {
 		now.addServer(observeServer(&rt.Servers, f, offers[f.Name]))
 	}
+	for _, p := range rt.Plugins {
+		if wanted(p.Name) {
+			now.addServer(observePlugin(&rt.Servers, p))
+		}
+	}
 	slices.SortFunc(now.states, func(a, b ServerState) int { return strings.Compare(a.Server, b.Server) })
 	return now
 }
@@ -101,6 +106,31 @@ func observeServer(s *app.Servers, f *app.FoundServer, o *lock.Offer) (*lock.Ser
 		st.State = StateUnlisted
 	case !known && s.Pins.Policy != app.AskNew:
 		st.State, st.Why = StateUnpinned, "it is not pinned: "+s.Pins.Command("lock")+" starts it and pins what it is"
+	}
+	if known {
+		return &was, st
+	}
+	return nil, st
+}
+
+// observePlugin returns the present state of a plugin.
+func observePlugin(s *app.Servers, p *app.Plugin) (*lock.Server, ServerState) {
+	st := ServerState{Server: p.Name, State: StatePinned, Started: true}
+	was, known := s.Pins.PinnedServer(p.Name)
+	switch {
+	case p.Why != "":
+		st.State, st.Why, st.Started = StateUnknown, p.Why+p.Fix, false
+	case !known && s.Pins.Policy != app.AskNew:
+		st.State, st.Why = StateUnpinned, "it is not pinned: "+s.Pins.Command("lock")+" pins what it is"
+	default:
+		now, refused, err := lock.Take(p.Name, p.Offer, nil)
+		for _, r := range refused {
+			st.Left = append(st.Left, LeftOut{string(r.Kind) + " " + r.Name, r.Why})
+		}
+		if err == nil {
+			return &now, st
+		}
+		st.State, st.Why = StateUnknown, err.Error()
 	}
 	if known {
 		return &was, st
