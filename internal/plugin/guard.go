@@ -12,12 +12,12 @@ const emptyLoop = "\x03\x40\x0b"
 
 // guardFunctions returns the code of all functions with an empty loop at the beginning
 // of each, and before each instruction that may take long by itself.
-func guardFunctions(r *reader) []byte {
+func guardFunctions(r *moduleReader) []byte {
 	n := r.readCount(maxFunctions)
 	out := binary.AppendUvarint(make([]byte, 0, len(r.rest)+4*n), uint64(n))
 	var guarded []byte
 	for range n {
-		body := reader{rest: r.readBytes(r.readCount(maxFunction))}
+		body := moduleReader{rest: r.readBytes(r.readCount(maxFunction))}
 		start := body.rest
 		body.skipLocals()
 		guarded = append(append(guarded[:0], start[:len(start)-len(body.rest)]...), emptyLoop...)
@@ -40,7 +40,7 @@ func guardFunctions(r *reader) []byte {
 }
 
 // skipLocals reads the local variables of a function.
-func (r *reader) skipLocals() {
+func (r *moduleReader) skipLocals() {
 	locals := 0
 	for range r.readCount(maxLocals) { // groups of one type
 		locals += r.readCount(maxLocals)
@@ -82,7 +82,7 @@ var operandsOfMore = [...]struct {
 var errUnknownInstruction = errors.New("the module has an instruction that no plugin may use: it is no part of WebAssembly 2, or works on vectors")
 
 // readInstruction reads one instruction, and reports whether it may take long.
-func (r *reader) readInstruction() (long bool) {
+func (r *moduleReader) readInstruction() (long bool) {
 	const any = 1<<32 - 1
 	switch op := r.readByte(); {
 	case op == opBlock || op == opLoop || op == opIf || op == opConst32 || op == opRefNull || op == opConst64:
@@ -120,7 +120,7 @@ func (r *reader) readInstruction() (long bool) {
 }
 
 // skipNumber reads a number of any sign, of at most ten bytes.
-func (r *reader) skipNumber() {
+func (r *moduleReader) skipNumber() {
 	for range binary.MaxVarintLen64 {
 		if r.readByte()&0x80 == 0 {
 			return

@@ -45,7 +45,7 @@ func prepareModule(data []byte) (*preparedModule, error) {
 	}
 	m := &preparedModule{code: make([]byte, 0, len(data)+len(data)/16), fixedTables: true}
 	m.code = append(m.code, header...)
-	for r := (reader{rest: data[len(header):]}); len(r.rest) > 0; {
+	for r := (moduleReader{rest: data[len(header):]}); len(r.rest) > 0; {
 		id := r.readByte()
 		section := r.readBytes(r.readCount(MaxModule))
 		if r.err != nil {
@@ -64,7 +64,7 @@ func prepareModule(data []byte) (*preparedModule, error) {
 }
 
 func (m *preparedModule) prepareSection(id byte, section []byte) (body []byte, err error) {
-	r := reader{rest: section}
+	r := moduleReader{rest: section}
 	switch id {
 	case sectionImport:
 		err = checkImports(&r)
@@ -81,7 +81,7 @@ func (m *preparedModule) prepareSection(id byte, section []byte) (body []byte, e
 }
 
 // checkImports refuses everything that the host does not give, by its name.
-func checkImports(r *reader) error {
+func checkImports(r *moduleReader) error {
 	for range r.readCount(maxFunctions) {
 		module, name := r.readName(), r.readName()
 		kind := r.readByte()
@@ -103,7 +103,7 @@ func isOffered(module, name string) bool {
 	return slices.ContainsFunc(offered(), func(f hostFunction) bool { return f.module == module && f.name == name })
 }
 
-func (m *preparedModule) checkTables(r *reader) {
+func (m *preparedModule) checkTables(r *moduleReader) {
 	for range r.readCount(maxTables) {
 		r.readByte() // what it holds
 		bounded := r.readByte()&1 != 0
@@ -116,20 +116,20 @@ func (m *preparedModule) checkTables(r *reader) {
 	}
 }
 
-// reader reads the binary format and remembers the first fault.
-type reader struct {
+// moduleReader reads the binary format and remembers the first fault.
+type moduleReader struct {
 	rest []byte
 	err  error
 }
 
-func (r *reader) readByte() byte {
+func (r *moduleReader) readByte() byte {
 	if b := r.readBytes(1); len(b) == 1 {
 		return b[0]
 	}
 	return 0
 }
 
-func (r *reader) readBytes(n int) []byte {
+func (r *moduleReader) readBytes(n int) []byte {
 	if n > len(r.rest) {
 		r.err = cmp.Or(r.err, errCut)
 	}
@@ -142,7 +142,7 @@ func (r *reader) readBytes(n int) []byte {
 }
 
 // readCount reads a number of at most five bytes that is not above a bound.
-func (r *reader) readCount(most uint64) int {
+func (r *moduleReader) readCount(most uint64) int {
 	n, size := binary.Uvarint(r.rest[:min(len(r.rest), 5)])
 	switch {
 	case size <= 0:
@@ -157,4 +157,4 @@ func (r *reader) readCount(most uint64) int {
 	return int(n)
 }
 
-func (r *reader) readName() string { return string(r.readBytes(r.readCount(1 << 12))) }
+func (r *moduleReader) readName() string { return string(r.readBytes(r.readCount(1 << 12))) }

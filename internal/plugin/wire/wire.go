@@ -65,37 +65,53 @@ type Answer struct {
 type Error struct {
 	// Code is the code of a refusal, or empty.
 	Code string `json:"code,omitempty"`
-	// Resource, Operation and Detail are those of the accessor's error.
-	Resource  string `json:"resource,omitempty"`
+	// Resource is what was refused; it may be empty.
+	Resource string `json:"resource,omitempty"`
+	// Operation is what was attempted; it may be empty.
 	Operation string `json:"operation,omitempty"`
-	Detail    string `json:"detail"`
+	// Detail is the text of the error, without the code.
+	Detail string `json:"detail"`
 	// Missing says that a file does not exist.
 	Missing bool `json:"missing,omitempty"`
 }
 
-// Call is the head of a call; the arguments are the body.
+// Call is the head of a call; the arguments are the body. Its fields are those of
+// sallyport.Call, and may be empty but for Tool and ID.
 type Call struct {
-	Tool         string  `json:"tool"`
-	ID           string  `json:"id"`
-	Session      string  `json:"session,omitempty"`
-	Personality  string  `json:"personality,omitempty"`
-	Platform     string  `json:"platform,omitempty"`
-	Workspace    string  `json:"workspace,omitempty"`
-	Turn         int     `json:"turn,omitempty"`
-	ResultBudget int     `json:"result_budget,omitempty"`
-	Tainted      bool    `json:"tainted,omitempty"`
-	Seconds      float64 `json:"seconds,omitempty"` // until the deadline
+	// Tool is the name of the tool.
+	Tool string `json:"tool"`
+	// ID is the id under which the call is recorded.
+	ID string `json:"id"`
+	// Session is the caller's session id.
+	Session string `json:"session,omitempty"`
+	// Personality is the name of the role.
+	Personality string `json:"personality,omitempty"`
+	// Platform is the surface.
+	Platform string `json:"platform,omitempty"`
+	// Workspace is the folder to which relative paths are relative.
+	Workspace string `json:"workspace,omitempty"`
+	// Turn is the number of the caller's turn.
+	Turn int `json:"turn,omitempty"`
+	// ResultBudget is the number of characters after which the value is cut.
+	ResultBudget int `json:"result_budget,omitempty"`
+	// Tainted says that the session may have read untrusted content.
+	Tainted bool `json:"tainted,omitempty"`
+	// Seconds is the time until the deadline; 0 means none.
+	Seconds float64 `json:"seconds,omitempty"`
 }
 
 // File names a file.
 type File struct {
+	// Name is absolute or relative to the workspace.
 	Name string `json:"name"`
 }
 
 // FileInfo describes a file.
 type FileInfo struct {
+	// Name is the last part of its name.
 	Name string `json:"name"`
-	Size int64  `json:"size"`
+	// Size is its length in bytes.
+	Size int64 `json:"size"`
 	// Mode is that of Go's fs.FileMode.
 	Mode uint32 `json:"mode"`
 	// Modified is the time of the last change, in seconds since 1970.
@@ -104,17 +120,21 @@ type FileInfo struct {
 
 // Commit ends an update: with the body as the new content, or without a change.
 type Commit struct {
+	// Keep says that the body is the new content.
 	Keep bool `json:"keep,omitempty"`
 }
 
 // Name is a key, a prefix or a reference.
 type Name struct {
+	// Name is its text.
 	Name string `json:"name"`
 }
 
 // Entry is a value in the key-value store.
 type Entry struct {
-	Name  string `json:"name,omitempty"`
+	// Name is the key; empty in an answer.
+	Name string `json:"name,omitempty"`
+	// Value is the value; empty when the key is absent.
 	Value string `json:"value"`
 	// Found says whether the key is there.
 	Found bool `json:"found,omitempty"`
@@ -124,23 +144,32 @@ type Entry struct {
 
 // Request is an HTTP request.
 type Request struct {
-	Method string              `json:"method"`
-	URL    string              `json:"url"`
+	// Method is the HTTP method.
+	Method string `json:"method"`
+	// URL is absolute.
+	URL string `json:"url"`
+	// Header holds the values by name.
 	Header map[string][]string `json:"header,omitempty"`
 }
 
 // Response is the answer to a request, after redirects.
 type Response struct {
-	Status int                 `json:"status"`
-	URL    string              `json:"url"`
+	// Status is the HTTP status.
+	Status int `json:"status"`
+	// URL is that of the last request.
+	URL string `json:"url"`
+	// Header holds the values by name.
 	Header map[string][]string `json:"header,omitempty"`
 }
 
 // Progress is a report for people.
 type Progress struct {
-	Message  string   `json:"message"`
-	Percent  *float64 `json:"percent,omitempty"`
-	Audience string   `json:"audience,omitempty"`
+	// Message is its text.
+	Message string `json:"message"`
+	// Percent is 0 to 100; nil when unknown.
+	Percent *float64 `json:"percent,omitempty"`
+	// Audience is user, dashboard or internal, which empty means.
+	Audience string `json:"audience,omitempty"`
 }
 
 // Split divides a message into its head and its body.
