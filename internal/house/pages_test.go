@@ -156,7 +156,7 @@ func TestPagesShowCodeThatCompiles(t *testing.T) {
 		}
 		return strings.Join(lines, "\n")
 	}
-	example := squeeze(page(t, "example_test.go") + page(t, "examples/custom-tool/main.go") + page(t, "examples/custom-tool/main_test.go") + page(t, "scoped/scopedtest/guide_test.go"))
+	example := squeeze(page(t, "example_test.go") + page(t, "examples/custom-tool/main.go") + page(t, "examples/custom-tool/main_test.go") + page(t, "examples/plugin-go/main.go") + page(t, "scoped/scopedtest/guide_test.go"))
 	for _, p := range pages(t) {
 		if !strings.HasPrefix(p, "docs/") {
 			continue

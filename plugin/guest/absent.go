@@ -6,6 +6,11 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
+// refuseOthers gives a call what no plugin gets.
+func refuseOthers(c *sallyport.Call) {
+	c.Process, c.Databases, c.Mail, c.Input = noProcess{}, noDatabases{}, noMail{}, noInput{}
+}
+
 // These accessors refuse: no plugin gets what they stand for.
 type (
 	noProcess   struct{}

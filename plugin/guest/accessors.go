@@ -14,6 +14,11 @@ import (
 	"github.com/sallyport/sallyport/internal/plugin/wire"
 )
 
+// bindAccessors gives a call the accessors that ask the host.
+func bindAccessors(h host, c *sallyport.Call) {
+	c.FS, c.Network, c.Secrets, c.KV, c.Attachments = files{h}, network{h}, secrets{h}, store{h}, attachments{h}
+}
+
 // network is the way to hosts.
 type network struct{ h host }
 

@@ -95,15 +95,15 @@ func call(h host, message []byte) ([]byte, error) {
 
 // newCall returns what the tool receives.
 func newCall(h host, w *wire.Call, args json.RawMessage) *sallyport.Call {
-	return &sallyport.Call{
+	c := &sallyport.Call{
 		ID: w.ID, Tool: w.Tool, Args: args, Checked: true, Session: w.Session, Personality: w.Personality,
 		Platform: sallyport.Platform(w.Platform), Workspace: w.Workspace, Turn: w.Turn, ResultBudget: w.ResultBudget, Tainted: w.Tainted,
 		Emit: func(p sallyport.Progress) {
 			_, _, _ = h.ask(wire.FuncProgress, wire.Progress{Message: p.Message, Percent: p.Percent, Audience: string(p.Audience)}, nil)
 		},
-		Detach:  func() {},
-		FS:      files{h},
-		Network: network{h}, Secrets: secrets{h}, KV: store{h}, Attachments: attachments{h},
-		Process: noProcess{}, Databases: noDatabases{}, Mail: noMail{}, Input: noInput{},
+		Detach: func() {},
 	}
+	bindAccessors(h, c)
+	refuseOthers(c)
+	return c
 }
