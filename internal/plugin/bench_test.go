@@ -44,6 +44,9 @@ func BenchmarkCall(b *testing.B) {
 			c := scopedtest.NewCall(b, &scopedtest.Options{Capabilities: list.Capabilities, Args: json.RawMessage("{}")})
 			c.SessionKey, c.Checked = "s", true
 			run := f(p)
+			if _, err := run(c); err != nil { // starts the instance
+				b.Fatal(err)
+			}
 			for b.Loop() {
 				if res, err := run(c); err != nil || !res.OK {
 					b.Fatal(res, err)

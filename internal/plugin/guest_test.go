@@ -86,8 +86,10 @@ func TestABuiltInToolIsTheSameAsAPlugin(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			play := func(inside bool) (results []sallyport.Result, left map[string]string) {
-				all := sallyport.Capabilities{Attachments: &sallyport.AttachmentsCapability{All: true}, Storage: &sallyport.StorageCapability{Scope: sallyport.ScopeSession, Kind: "kv"},
-					FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality(), Write: sallyport.FromPersonality()}, Network: &sallyport.NetworkCapability{AllowedHosts: []string{"api.example:443"}}}
+				all := sallyport.Capabilities{
+					Attachments: &sallyport.AttachmentsCapability{All: true}, Storage: &sallyport.StorageCapability{Scope: sallyport.ScopeSession, Kind: "kv"},
+					FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality(), Write: sallyport.FromPersonality()}, Network: &sallyport.NetworkCapability{AllowedHosts: []string{"api.example:443"}},
+				}
 				c := scopedtest.NewCall(t, &scopedtest.Options{
 					Capabilities: all, Files: map[string]string{"a.txt": "alpha\nbeta\n", "sub/b.txt": "beta\n"},
 					Hosts: map[string]http.Handler{"api.example:443": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/tetratelabs/wazero"
@@ -174,15 +173,4 @@ func (p *Plugin) Close() error {
 		errs = append(errs, p.cache.Close(ctx))
 	}
 	return errors.Join(errs...)
-}
-
-// Imports lists what the module asks of its host, sorted, for people.
-func (p *Plugin) Imports() []string {
-	names := map[string]bool{}
-	for _, f := range p.module.ImportedFunctions() {
-		if module, name, ok := f.Import(); ok && module == wire.Module {
-			names[name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
 }
