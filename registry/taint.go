@@ -36,7 +36,9 @@ func (c *call) checkTaint(ctx context.Context) bool {
 	}
 	var err error
 	c.marks, err = c.r.facts.knownMarks(ctx, c.caller)
-	c.known = err == nil
+	if c.known = err == nil; c.known {
+		c.forgetUnmarked()
+	}
 	switch {
 	case err != nil && (c.judged || ctx.Err() != nil):
 		return c.refuseUnknownFacts(ctx, err)
@@ -48,6 +50,15 @@ func (c *call) checkTaint(ctx context.Context) bool {
 		c.traceCarried(c.marks, time.Now())
 	}
 	return true
+}
+
+// forgetUnmarked forgets what the session read when nothing says any more that it did:
+// an operator has forgotten it. What was read since the call began stays.
+func (c *call) forgetUnmarked() {
+	marked := func(m sallyport.FactMark) bool { return m.Session && m.Fact == sallyport.FactUntrusted }
+	if c.caller.Session != "" && !slices.ContainsFunc(c.marks, marked) {
+		c.r.conversations.Reads.ForgetIdle(c.caller.Principal.Name, c.caller.Session, c.start)
+	}
 }
 
 // isTainted reports whether untrusted content was read before the call, or that is not

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/conversation"
+	"github.com/sallyport/sallyport/internal/provenance"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/store/memory"
 )
@@ -245,13 +247,20 @@ func TestForgottenFactsDoNotCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFlows(t, m.Facts(), nil)
+	talks := conversation.New(nil)
+	f := wireFlows(t, nil, func(o *registry.Options) { o.Facts, o.Conversations = m.Facts(), talks })
 	f.let("p", "s", "read_file", "mcp__trivia__fact")
 	f.hold("p", "s", "send")
+	f.let("p", "other", "mcp__trivia__fact")
+	talks.Reads.Add("p", "s", provenance.Source{}, strings.Repeat("a long page ", 1000))
+	before := talks.Reads.Bytes()
 	if was, err := m.Facts().Forget(t.Context(), "p"); !was || err != nil {
 		t.Fatalf("Forget() = %v, %v", was, err)
 	}
 	f.let("p", "s", "send")
+	if after := talks.Reads.Bytes(); after == 0 || after >= before/2 {
+		t.Errorf("of %d bytes of what was read %d are left, want those of the other session alone", before, after)
+	}
 }
 
 func TestExplainForetellsTheRule(t *testing.T) {

@@ -104,6 +104,7 @@ func (s *Sessions) End(principal, session, call string) {
 func (s *Sessions) Add(principal, session string, from Source, texts ...string) {
 	s.mu.Lock()
 	c := s.conversationOf(sessionKey{principal, session})
+	c.used = time.Now()
 	memory := c.memory
 	s.mu.Unlock()
 	memory.Add(from, texts...)
@@ -117,6 +118,7 @@ func (s *Sessions) Flood(principal, session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.conversationOf(sessionKey{principal, session})
+	c.used = time.Now()
 	c.memory.Flood()
 	s.charge(c, c.memory.Bytes())
 }
@@ -216,13 +218,17 @@ func (s *Sessions) Bytes() int {
 	return s.total
 }
 
-// Forget forgets what a principal's conversations read.
-func (s *Sessions) Forget(principal string) {
+// ForgetIdle forgets what a session read, if nothing was read in it since a time: its
+// marks were forgotten, perhaps by another process.
+func (s *Sessions) ForgetIdle(principal, session string, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of := s.all[principal]; of != nil {
-		s.total -= of.total
-		delete(s.all, principal)
+	e := s.find(principal, session)
+	if e == nil {
+		return
+	}
+	if c := e.Value.(*conversation); c.running == 0 && c.used.Before(since) {
+		s.forget(e)
 	}
 }
 

@@ -54,9 +54,18 @@ func TestASessionFindsWhatItsPrincipalRead(t *testing.T) {
 			t.Errorf("%s/%s finds %s: %v, flooded %v, want %v", c.principal, c.session, c.value, found, flooded, c.found)
 		}
 	}
-	s.Forget("p")
+	s.ForgetIdle("p", "s1", time.Now().Add(-time.Hour))
+	if found, _ := finds(s, "p", "s1", "c2", nil, eve); !found {
+		t.Error("what was read since then was forgotten")
+	}
+	s.ForgetIdle("p", "s1", time.Now().Add(time.Second))
 	if found, _ := finds(s, "p", "s1", "c2", nil, eve); found {
 		t.Error("what was forgotten is found")
+	}
+	s.Begin("p", "s1", "c3")
+	s.ForgetIdle("p", "s1", time.Now().Add(time.Second))
+	if s.Bytes() == 0 {
+		t.Error("the conversation of a call that runs was forgotten")
 	}
 }
 
