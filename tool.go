@@ -3,6 +3,7 @@ package sallyport
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -254,6 +255,11 @@ func ParseID(id string) (form Form, name string) {
 		return f, after
 	}
 	return FormTool, id
+}
+
+// AsksFor reports whether the tool asks for at least one of these permissions.
+func (t *Tool) AsksFor(permissions ...string) bool {
+	return slices.ContainsFunc(t.Permissions, func(p string) bool { return slices.Contains(permissions, p) })
 }
 
 // Server returns the MCP server that the tool belongs to: the second segment

@@ -97,7 +97,7 @@ func (s *Server) listActions(w http.ResponseWriter, r *http.Request) {
 	seen := s.visibleActions(&caller)
 	if q.permissions != nil {
 		seen = slices.DeleteFunc(seen, func(a listedAction) bool {
-			return !slices.ContainsFunc(a.Permissions, func(p string) bool { return slices.Contains(q.permissions, p) })
+			return !(&sallyport.Tool{Permissions: a.Permissions}).AsksFor(q.permissions...)
 		})
 	}
 	writeJSON(w, http.StatusOK, successBody{Success: true, Data: seen})

@@ -20,6 +20,7 @@ func toolsCommand(env *environment, f *flags) *cobra.Command {
 	var r callerFlags
 	var dialect, form string
 	var names bool
+	var permissions []string
 	cmd := &cobra.Command{
 		Use:   "tools [NAME]",
 		Short: "List what a personality sees",
@@ -31,17 +32,22 @@ With NAME it prints one tool with its arguments and an example call.
 
 --format prints the definitions for the API of a model, with names within its
 limits and schemas within its subset. A name that had to change is printed on
-standard error. --names prints only these: the name for the model, then the name
+standard error. --permission lists the tools that ask for at least one of the given
+permissions. --names prints only these: the name for the model, then the name
 for call.`,
 		Example: `  sallyport tools
   sallyport tools read_file
   sallyport tools --format anthropic
   sallyport tools --format gemini --names
+  sallyport tools --permission http:read,file:read
   sallyport tools --form prompt`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && (dialect != "" || form != "tool") {
 				return errors.New("tools: give NAME, or --format or --form")
+			}
+			if permissions != nil && (len(args) > 0 || dialect != "" || form != "tool" || slices.Contains(permissions, "")) {
+				return errors.New("tools: --permission takes permissions, and no NAME, --format or --form beside it")
 			}
 			if names && dialect == "" {
 				return errors.New("tools: --names needs --format")
@@ -51,6 +57,9 @@ for call.`,
 				p := env.newPrinter(f)
 				if dialect != "" && form != "tool" {
 					return errors.New("--format is for tools: leave out --form")
+				}
+				if permissions != nil {
+					return report.PrintTools(p, slices.DeleteFunc(rt.Registry.List(caller), func(t sallyport.Tool) bool { return t.ListedAs != "" || !t.AsksFor(permissions...) }))
 				}
 				if len(args) > 0 {
 					t, err := findTool(rt.Registry.List(caller), args[0])
@@ -69,6 +78,7 @@ for call.`,
 	}
 	r.registerFlags(cmd)
 	cmd.Flags().StringVar(&dialect, "format", "", "print definitions for a model: `openai|anthropic|gemini|mcp`")
+	cmd.Flags().StringSliceVar(&permissions, "permission", nil, "list only tools that ask for one of these `PERMISSIONS`")
 	cmd.Flags().BoolVar(&names, "names", false, "with --format: print only the names that had to change")
 	cmd.Flags().StringVar(&form, "form", "tool", "what to list: `tool|prompt|resource`")
 	return cmd
