@@ -60,12 +60,16 @@ func kindOf(tool string) lock.Kind {
 // explainMissing says what holds back a tool, a prompt or a resource of an MCP server, or
 // a tool of a plugin, and the command by which an operator changes that.
 func (t *Deployment) explainMissing(id string) registry.MissingTool {
-	if m := t.explainPlugin(id); m.Why != "" || t.Servers.Mounts == nil {
+	if m := t.explainPlugin(id); m.Why != "" {
 		return m
 	}
 	form, name := sallyport.ParseID(id)
 	server := ServerOf(id)
 	switch {
+	case form == sallyport.FormTool && server == "":
+		return explainUnconfigured(name)
+	case t.Servers.Mounts == nil:
+		return registry.MissingTool{}
 	case form == sallyport.FormResource && server != "":
 		return t.explainResources(server, EveryLeft, EveryLeft)
 	case server != "":

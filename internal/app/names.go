@@ -86,6 +86,9 @@ func (t *Deployment) findUnknown(role, key string, list, known []string) (faults
 
 // describeUnknown says that a word is no tool and no label, and which were meant.
 func describeUnknown(item string, known []string) string {
+	if m := explainUnconfigured(item); m.Why != "" {
+		return m.Why + ": " + m.Fix
+	}
 	text := fmt.Sprintf("%q is no tool", item)
 	if strings.HasPrefix(item, "@") {
 		text = fmt.Sprintf("%q is no label of a tool", item)
