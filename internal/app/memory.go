@@ -42,6 +42,11 @@ func (a *agentState) MaxValueBytes() int64 {
 	return 0
 }
 
+// ForgetNotes removes the notes that a principal kept, and returns how many there were.
+func (rt *Runtime) ForgetNotes(ctx context.Context, principal string) (int, error) {
+	return rt.agents.notes.ForgetAuthor(ctx, principal)
+}
+
 // Recall implements recall.Backend.
 func (a *agentState) Recall() (recall.Store, recall.History) { return a.notes, a }
 
