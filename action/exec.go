@@ -195,6 +195,34 @@ type inputContext struct {
 	Personality string `json:"personality"`
 	Principal   string `json:"principal"`
 	Workspace   string `json:"workspace"`
+	// User is who calls, with what they may do.
+	User inputUser `json:"user"`
+	// Turn says what the client knows of the turn.
+	Turn inputTurn `json:"turn"`
+}
+
+type inputUser struct {
+	Name        string   `json:"name"`
+	Permissions []string `json:"permissions"`
+	Person      bool     `json:"person"`
+}
+
+type inputTurn struct {
+	Turn        int    `json:"turn,omitempty"`
+	Messages    int    `json:"messages,omitempty"`
+	Agent       string `json:"agent,omitempty"`
+	Team        string `json:"team,omitempty"`
+	MemoryScope string `json:"memory_scope,omitempty"`
+}
+
+// newContext describes a call to its program.
+func newContext(c *sallyport.Call) inputContext {
+	p := &c.Principal
+	return inputContext{
+		CallID: c.ID, Session: c.Session, Personality: c.Personality, Principal: p.Name, Workspace: c.Workspace,
+		User: inputUser{Name: p.Name, Permissions: append([]string{}, p.Permissions...), Person: p.Person},
+		Turn: inputTurn{Turn: c.Turn, Messages: c.Messages, Agent: c.Agent, Team: c.Team, MemoryScope: c.MemoryScope},
+	}
 }
 
 func (p *compiledExec) runProgram(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
@@ -207,7 +235,7 @@ func (p *compiledExec) runProgram(ctx context.Context, c *sallyport.Call) (sally
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
 	}
-	stdin, err := definition.Compact(programInput{params, inputContext{c.ID, c.Session, c.Personality, c.Principal.Name, c.Workspace}})
+	stdin, err := definition.Compact(programInput{params, newContext(c)})
 	if err != nil {
 		return sallyport.Result{}, sallyport.InputInvalid("the arguments are not JSON")
 	}

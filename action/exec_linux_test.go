@@ -52,7 +52,7 @@ process.stdin.on("data", (d) => text += d).on("end", () => {
 	shellHandler  = `#!/bin/bash
 read -r line
 case $line in *'"message":"hi"'*) said=hi;; *) said=other;; esac
-echo "{\"said\": \"$said\", \"keys\": [\"callId\",\"session\",\"personality\",\"principal\",\"workspace\"], \"who\": \"me\", \"argv\": $((2 + $#))}"
+echo "{\"said\": \"$said\", \"keys\": [\"callId\",\"session\",\"personality\",\"principal\",\"workspace\",\"user\",\"turn\"], \"who\": \"me\", \"argv\": $((2 + $#))}"
 `
 )
 
@@ -68,7 +68,7 @@ func TestPathsRunByTheInterpreterOfTheirEnding(t *testing.T) {
 				"parameters": {"message": {"type": "string", "required": true}}}`))
 			res := g.use(`{"message": "hi"}`)
 			want := map[string]any{
-				"said": "hi", "keys": []any{"callId", "session", "personality", "principal", "workspace"}, "who": "me", "argv": 2.0,
+				"said": "hi", "keys": []any{"callId", "session", "personality", "principal", "workspace", "user", "turn"}, "who": "me", "argv": 2.0,
 			}
 			if d := cmp.Diff(want, res.Structured); d != "" {
 				t.Errorf("result = %+v, structured (-want +got):\n%s", res, d)
@@ -221,5 +221,20 @@ func TestALongProgramTellsTheUserThatItRuns(t *testing.T) {
 	g := newGate(t, scripted(t, dir, `{"id": "act", "handler": "slow.sh"}`))
 	if res := g.use(`{}`); !res.OK || !strings.Contains(strings.Join(g.progress, "; "), "running sh slow.sh, 2s so far") {
 		t.Errorf("Call = %+v, told %q", res, g.progress)
+	}
+}
+
+func TestAProgramKnowsItsUserAndTurn(t *testing.T) {
+	t.Parallel()
+	dir := handlers(t, map[string]string{"a.py": "import json, sys\nc = json.load(sys.stdin)['context']\nprint(json.dumps({'user': c['user'], 'turn': c['turn']}))\n"})
+	g := newGate(t, scripted(t, dir, `{"id": "act", "handler": "a.py"}`))
+	res := g.Call(t.Context(), &sallyport.Caller{
+		Principal: sallyport.Principal{Name: "me", Permissions: []string{"a:read"}, Person: true}, Personality: "agent", Session: "s", Turn: 4, Agent: "planner",
+	}, sallyport.Request{Tool: "act"})
+	want := map[string]any{
+		"user": map[string]any{"name": "me", "permissions": []any{"a:read"}, "person": true}, "turn": map[string]any{"turn": 4.0, "agent": "planner"},
+	}
+	if diff := cmp.Diff(want, res.Structured); diff != "" {
+		t.Errorf("Call = %+v (-want +got):\n%s", res, diff)
 	}
 }
