@@ -69,7 +69,8 @@ func Tools() []sallyport.Tool {
 		}), readMemory),
 		schema.MustTool(declare(sallyport.Tool{
 			Name: "session_search", Title: "Search Sessions",
-			Description: "Find earlier calls of your own sessions in the record: by words in the tool, the arguments or the error. The newest come first.",
+			Description: "Find earlier calls of your own sessions in the record: by words in the tool, the arguments or the error. The newest come first. " +
+				"The newest 8,000 records of yours are looked at, two for each call; an answer says where they end.",
 			Schema: args.Schema[callsInput](func(get func(string) args.Property) {
 				get("query").Length(1, maxQueryChars)
 				get("session").OneOf(sessionThis, sessionAll).Default(sessionAll)
