@@ -20,6 +20,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/httpapi"
+	"github.com/sallyport/sallyport/internal/dashboard"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/store/memory"
 )
@@ -33,13 +34,15 @@ type kit struct {
 	*httpapi.Server
 	t        testing.TB
 	registry *registry.Registry
-	record   *record
-	files    *store
-	state    *memory.Store
-	site     *httptest.Server
-	tokens   tokens
-	started  chan string // the arguments of a hold call that runs
-	ended    chan error  // why a hold call ended
+	// dashboard gets the progress of calls.
+	dashboard dashboard.Hub
+	record    *record
+	files     *store
+	state     *memory.Store
+	site      *httptest.Server
+	tokens    tokens
+	started   chan string // the arguments of a hold call that runs
+	ended     chan error  // why a hold call ended
 }
 
 // record keeps events in memory.
@@ -134,9 +137,10 @@ func newKit(t testing.TB, o *httpapi.Options) *kit {
 		t: t, record: &record{}, files: &store{files: map[string][]byte{}},
 		started: make(chan string, 100), ended: make(chan error, 100),
 		tokens: tokens{
-			"alice": {Name: "alice", Permissions: []string{"files:write", "mail:send"}},
-			"bob":   {Name: "bob", Personalities: []string{"reader"}},
-			"carol": {Name: "carol", Permissions: []string{"files:write", "mail:send"}},
+			"alice":   {Name: "alice", Permissions: []string{"files:write", "mail:send"}},
+			"watcher": {Name: "watcher", Permissions: []string{"progress:read"}},
+			"bob":     {Name: "bob", Personalities: []string{"reader"}},
+			"carol":   {Name: "carol", Permissions: []string{"files:write", "mail:send"}},
 		},
 	}
 	var err error
@@ -149,14 +153,14 @@ func newKit(t testing.TB, o *httpapi.Options) *kit {
 			"held": {Name: "held", Approvals: &sallyport.Approvals{Require: []string{"echo"}, Wait: time.Nanosecond}},
 		},
 		Attachments: k.files, Network: &sallyport.NetworkBackend{},
-	}, &registry.Options{Recorder: k.record, Approvals: k.state.Approvals(), Limiter: k.state})
+	}, &registry.Options{Recorder: k.record, Approvals: k.state.Approvals(), Limiter: k.state, Dashboard: &k.dashboard})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := k.registry.Register(k.tools()...); err != nil {
 		t.Fatal(err)
 	}
-	own := httpapi.Options{Uploads: k.files.storeAttachment, Version: "v1.2.3"}
+	own := httpapi.Options{Uploads: k.files.storeAttachment, Version: "v1.2.3", Dashboard: &k.dashboard}
 	if o != nil {
 		own = *o
 	}

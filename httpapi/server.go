@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport/internal/budget"
+	"github.com/sallyport/sallyport/internal/dashboard"
 	"github.com/sallyport/sallyport/internal/running"
 )
 
@@ -43,6 +44,8 @@ type Options struct {
 	// Heartbeat is the time between comments in a silent stream; 0 means
 	// 15 s.
 	Heartbeat time.Duration
+	// Dashboard passes on the progress of running calls; nil serves none.
+	Dashboard *dashboard.Hub
 	// Ready reports whether calls can be served; nil means always. The error
 	// is logged; of an [*Unready] its reason is shown.
 	Ready func(ctx context.Context) error
@@ -55,6 +58,7 @@ type Server struct {
 	running *running.Set
 	long    *budget.Budget // bytes of long bodies
 	files   *running.Set   // multipart requests
+	watches *running.Set   // streams of progress for dashboards
 	mux     *Mux
 }
 
@@ -65,7 +69,7 @@ func New(gate Gate, o *Options) (*Server, error) {
 	}
 	s := &Server{
 		gate: gate, running: running.New(maxRequests, maxEach),
-		long: budget.New(longBytes), files: running.New(maxUploads, maxOwnUploads),
+		long: budget.New(longBytes), files: running.New(maxUploads, maxOwnUploads), watches: running.NewYielding(maxWatches, maxOwnWatches),
 	}
 	if o != nil {
 		s.o = *o
@@ -107,6 +111,9 @@ func (s *Server) routeTable() []Route {
 		{Method: http.MethodGet, Pattern: "/healthz", Doc: "Says that the process answers.", Handler: http.HandlerFunc(s.serveHealthy)},
 		{Method: http.MethodGet, Pattern: "/readyz", Doc: "Says whether calls can be served.", Handler: http.HandlerFunc(s.serveReady)},
 	}
+	if s.o.Dashboard != nil {
+		table = append(table, get("/v1/progress", "Streams the progress of running calls, for a dashboard.", s.watchProgress))
+	}
 	if s.o.Uploads != nil {
 		execute.Content, execute.Handler = contentMultipart, http.HandlerFunc(s.executeWithFiles)
 		execute.Doc = "Executes an action with files."
@@ -128,6 +135,7 @@ func (s *Server) Handler() http.Handler { return s.mux }
 // during the wait are decided, recorded and cancelled. The error is the context's
 // when calls had to be cancelled.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.watches.Stop()
 	err := s.running.Wait(ctx)
 	s.running.Stop()
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWait)

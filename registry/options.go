@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/costs"
+	"github.com/sallyport/sallyport/internal/dashboard"
 	"github.com/sallyport/sallyport/internal/delegation"
 	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/internal/sums"
@@ -89,6 +90,9 @@ type Options struct {
 	Costs *costs.Book
 	// Budgets returns what a principal may spend under a role; nil bounds nothing.
 	Budgets func(principal, role string) costs.Budgets
+	// Dashboard gets the progress of calls that is for users or the dashboard; nil drops
+	// it.
+	Dashboard *dashboard.Hub
 	// NoConversation says that what the calls answer reaches no model: nothing
 	// is kept of what they read, and no rule about it holds them.
 	NoConversation bool

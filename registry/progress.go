@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/dashboard"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -30,7 +31,7 @@ type progressReporter struct {
 // returns is closed.
 func (c *call) passProgress() *progressReporter {
 	c.progress.call, c.progress.sink = c, c.caller.Progress
-	if c.out.Emit = dropReport; c.progress.sink != nil || c.r.runs.watchers.Load() > 0 {
+	if c.out.Emit = dropReport; c.progress.sink != nil || c.r.o.Dashboard != nil || c.r.runs.watchers.Load() > 0 {
 		c.out.Emit = c.progress.emitReport
 	}
 	return &c.progress
@@ -41,6 +42,9 @@ func dropReport(sallyport.Progress) {}
 
 func (p *progressReporter) emitReport(e sallyport.Progress) {
 	c := p.call
+	if p.sink == nil && c.r.runs.watchers.Load() == 0 && (e.VisibleTo() == sallyport.AudienceInternal || !c.r.o.Dashboard.IsWatched()) {
+		return
+	}
 	e.Tool, e.Audience = c.q.Tool, e.VisibleTo()
 	if e.Percent != nil {
 		if n := min(max(*e.Percent, 0), 100); math.IsNaN(n) {
@@ -59,9 +63,12 @@ func (p *progressReporter) deliverReport(e sallyport.Progress, message output.Cl
 	if e.Message = string(message); p.beginReport() {
 		defer p.endReport()
 		p.call.r.runs.noteProgress(&p.call.entered, e)
+		p.call.rememberSaid(e.Message)
 		if p.sink != nil {
-			p.call.rememberSaid(e.Message)
 			p.sink(e)
+		}
+		if c := p.call; e.Audience != sallyport.AudienceInternal && c.r.o.Dashboard.IsWatched() {
+			c.r.o.Dashboard.Publish(dashboard.Event{Progress: e, Principal: c.caller.Principal.Name, Session: c.session, Call: c.id})
 		}
 	}
 }

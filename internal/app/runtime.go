@@ -15,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/costs"
+	"github.com/sallyport/sallyport/internal/dashboard"
 	"github.com/sallyport/sallyport/internal/delegation"
 	"github.com/sallyport/sallyport/internal/logging"
 	"github.com/sallyport/sallyport/internal/metrics"
@@ -87,6 +88,8 @@ type Runtime struct {
 	sums          *sums.Book           // what ceilings over arguments count
 	costs         *costs.Book          // what calls cost
 	runs          *registry.Runs       // what runs, under this configuration or an earlier one
+	// Dashboard passes on the progress of running calls.
+	Dashboard dashboard.Hub
 	// Live is what a server serves; it holds nil in every other command.
 	Live atomic.Pointer[Live]
 

@@ -56,7 +56,7 @@ func NewMux(api *httpapi.Server, server *gateway.Server, site *page.Site, resour
 func NewAPI(rt *app.Runtime, l *app.Live, role string) (*httpapi.Server, error) {
 	return httpapi.New(l, &httpapi.Options{
 		Personality: role, Version: app.Version(), Logger: rt.Logger, Uploads: rt.Uploads.AddUpload,
-		Ready: rt.NewReadiness().CheckFresh,
+		Ready: rt.NewReadiness().CheckFresh, Dashboard: &rt.Dashboard,
 	})
 }
 
