@@ -29,7 +29,7 @@ func auditCommand(env *environment, f *flags) *cobra.Command {
 	}
 	cmd.AddCommand(
 		auditTail(env, f), auditShow(env, f), auditHead(env, f),
-		auditVerify(env, f), auditExport(env, f), auditPrune(env, f),
+		auditVerify(env, f), auditCosts(env, f), auditExport(env, f), auditPrune(env, f),
 	)
 	return cmd
 }

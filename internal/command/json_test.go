@@ -93,6 +93,7 @@ var jsonRuns = []jsonRun{
 	{args: "serve --stdio --shadow narrow.yaml", stdin: initialize + "\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"read_file","arguments":{"path":"README.md"}}}`, speaks: true},
 	{args: "shadow", exit: 1},
 	{args: "audit tail"},
+	{args: "audit costs"},
 	{args: "audit show $CALL"},
 	{args: "audit head"},
 	{args: "audit verify"},
