@@ -65,7 +65,9 @@ func TestSettingsThatCannotBe(t *testing.T) {
 func TestADefinitionOfTheDocumentsTakesAGoFunction(t *testing.T) {
 	t.Parallel()
 	text := json.RawMessage(`{"id": "act", "name": "Get Weather", "parameters": {"location": {"type": "string", "required": true}}, "capabilities": {"database": {"connections": ["a"]}}}`)
-	run := func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) { return sallyport.OK(string(c.Args)), nil }
+	run := func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		return sallyport.OK(string(c.Args)), nil
+	}
 	d, err := action.Decode(text, &action.DecodeOptions{Run: run})
 	if err != nil {
 		t.Fatal(err)

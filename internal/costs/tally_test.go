@@ -24,7 +24,8 @@ func TestCostsAddUpExactly(t *testing.T) {
 		want := []costs.Row{{Day: "2026-01-31", Principal: "ann", Calls: 11, USD: 1.5}, {Day: "2026-02-01", Principal: "ann", Calls: 1, USD: 0.25}}
 		if sessions {
 			want = []costs.Row{
-				{Day: "2026-01-31", Principal: "ann", Session: "one", Calls: 10, USD: 1}, {Day: "2026-01-31", Principal: "ann", Session: "two", Calls: 1, USD: 0.5},
+				{Day: "2026-01-31", Principal: "ann", Session: "one", Calls: 10, USD: 1},
+				{Day: "2026-01-31", Principal: "ann", Session: "two", Calls: 1, USD: 0.5},
 				{Day: "2026-02-01", Principal: "ann", Session: "one", Calls: 1, USD: 0.25},
 			}
 		}
