@@ -40,13 +40,20 @@ type gate struct {
 // its workspace.
 func newGate(t testing.TB, private ...string) *gate {
 	t.Helper()
+	return newGateAt(t, "", private...)
+}
+
+// newGateAt is newGate with children at a level of confinement; empty is the best of the
+// machine.
+func newGateAt(t testing.TB, level sallyport.Level, private ...string) *gate {
+	t.Helper()
 	needs.Programs(t, "chromium-headless-shell")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	files := &sallyport.FileBackend{}
-	runner, err := sandbox.New(&sandbox.Options{Files: files, Warm: -1})
+	runner, err := sandbox.New(&sandbox.Options{Files: files, Warm: -1, Level: level})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/sallyport/sallyport"
 )
 
 // foreign is a server that no role of these tests reaches. It counts who comes, over TCP and
@@ -180,5 +182,25 @@ func TestAddressesThatAreNotOpened(t *testing.T) {
 	}
 	if n := f.seen.Load(); n > 0 {
 		t.Errorf("the foreign server was reached %d times", n)
+	}
+}
+
+func TestNoBrowserRunsUnconfined(t *testing.T) {
+	t.Parallel()
+	f := newForeign(t)
+	g := newGateAt(t, sallyport.LevelNone, f.addr)
+	wants(t, g.refused("navigate", named{"url": "http://" + f.addr + "/"}), "not_available", "only where children are confined")
+	if n := f.seen.Load(); n > 0 {
+		t.Errorf("a browser that nothing confines reached a server %d times", n)
+	}
+}
+
+func TestScriptsNeedAPermission(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	res := g.Call(t.Context(), &sallyport.Caller{Principal: sallyport.Principal{Name: "bob"}, Session: "s", Personality: "surfer"},
+		sallyport.Request{Tool: "browser_evaluate", Args: []byte(`{"expression":"1"}`)})
+	if res.Code != sallyport.CodePermissionDenied || !strings.Contains(res.Error, "browser:evaluate") {
+		t.Errorf("browser_evaluate without the permission: %+v", res)
 	}
 }
