@@ -19,6 +19,9 @@ import (
 // error is yamldoc.Faults, each with its position.
 func (rt *Runtime) taskTool(c *config.Config) (t sallyport.Tool, warning string, err error) {
 	p := c.Task.Runner
+	if faults := foreignKeys(p); len(faults) > 0 {
+		return t, "", faults
+	}
 	def, err := action.Decode(runnerDefinition(p.JSON), &action.DecodeOptions{Dir: p.Dir, Workspace: c.Workspace, Home: rt.Env.Home})
 	if err != nil {
 		return t, "", yamldoc.Faults(faultsIn(p, err))
@@ -36,8 +39,22 @@ func (rt *Runtime) taskTool(c *config.Config) (t sallyport.Tool, warning string,
 	}), warning, nil
 }
 
+// foreignKeys refuses the keys of an action that are the tool's own in a runner.
+func foreignKeys(p *config.Part) (faults yamldoc.Faults) {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(p.JSON, &keys); err != nil {
+		return yamldoc.Faults{p.Fault("", err.Error())}
+	}
+	for _, key := range []string{"id", "parameters"} {
+		if _, ok := keys[key]; ok {
+			faults = append(faults, p.Fault("/"+key, "a runner has none of its own: they are those of the tool task"))
+		}
+	}
+	return faults
+}
+
 // runnerDefinition returns a runner as the action that it is, with what the tool task
-// hands over as its parameters. A key that only an action has is then there twice.
+// hands over as its parameters.
 func runnerDefinition(runner json.RawMessage) json.RawMessage {
 	head := `{"id":"` + subagent.Name + `","parameters":` + subagent.RunnerParameters + `,`
 	return append([]byte(head), runner[1:]...)

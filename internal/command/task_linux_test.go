@@ -251,3 +251,22 @@ func awaitRecord(t testing.TB, dir string, is func(*record) bool) {
 	}
 	t.Fatal(fmt.Sprint("there is no such record in ", dir))
 }
+
+// What is wrong with a runner is said at its place, and stops the start.
+func TestARunnerAtFault(t *testing.T) {
+	t.Parallel()
+	for runner, want := range map[string]string{
+		`{id: x, handler: ./agent}`:                     "4:12: task.runner.id: a runner has none of its own",
+		`{handler: ./agent, parameters: {a: {}}}`:       "4:30: task.runner.parameters: a runner has none of its own",
+		`{handler: ./agent, timout: 3s}`:                "task.runner.timout: ",
+		`{handler: {http: {url: "https://a.b/{key}"}}}`: "task.runner.handler.http.url: ",
+		`{handler: ./agent, timeout: 2h}`:               "task.runner.timeout: ",
+		`{timeout: 3s}`:                                 "task.runner.handler",
+	} {
+		dir := configured(t, "version: 2\nstate: memory\ntask:\n  runner: "+runner+"\n")
+		out, err := sallyportCommand(dir, "check").CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %v, %s, want %q", runner, err, out, want)
+		}
+	}
+}
