@@ -98,6 +98,8 @@ var jsonRuns = []jsonRun{
 	{args: "audit head"},
 	{args: "audit verify"},
 	{args: "audit export", plain: true},
+	{args: "backup copy"},
+	{args: "restore copy --config elsewhere.yaml"},
 	{args: "audit prune --before 2020-01-01"},
 	{args: "principals add ci"},
 	{args: "principals rotate ci"},
@@ -372,7 +374,7 @@ actions:
   - {id: send, description: Sends, parameters: {type: object, properties: {to: {type: string}}}, handler: {exec: {command: [cat]}}}
 `
 	for name, text := range map[string]string{
-		"sallyport.yaml": config, "narrow.yaml": strings.Replace(config, "[read_file, write_file,", "[write_file,", 1), "wider.yaml": strings.Replace(config, "./server.py]", "./server.py, \"2\"]", 1),
+		"sallyport.yaml": config, "elsewhere.yaml": "version: 2\nstate: sqlite:elsewhere/state.db\n", "narrow.yaml": strings.Replace(config, "[read_file, write_file,", "[write_file,", 1), "wider.yaml": strings.Replace(config, "./server.py]", "./server.py, \"2\"]", 1),
 		"README.md": "# Hello\n", "server.py": string(server), "out/prog": "#!/bin/sh\necho '{}'\n", "docs/a": "a", "tasks.json": "old\n",
 		"../home/.config/zed/settings.json": `{"context_servers": {"memory": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory@2025.9.25"]}}}`,
 		"pets.json": `{"openapi": "3.0.0", "info": {"title": "Pets", "version": "1"}, "servers": [{"url": "https://pets.example.com"}],

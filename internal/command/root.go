@@ -200,7 +200,7 @@ allow, and every call is recorded.`,
 		principalsCommand(env, f), pageCommand(env, f), reachCommand(env, f), importCommand(env, f),
 		approvalsCommand(env, f), knownCommand(env, f), pendingCommand(env, f), lockCommand(env, f), diffCommand(env, f), approveCommand(),
 		grantCommand(env, f, false), grantCommand(env, f, true), promoteCommand(env, f),
-		secretsCommand(env, f), loginCommand(env, f), logoutCommand(env, f), versionCommand(env, f),
+		secretsCommand(env, f), loginCommand(env, f), logoutCommand(env, f), backupCommand(env, f), restoreCommand(env, f), versionCommand(env, f),
 	)
 	completeNames(root, env, f)
 	root.SetHelpCommand(helpCommand(root))

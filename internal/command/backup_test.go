@@ -1,0 +1,84 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestABackupComesBack copies the state of a running server, and brings it back in
+// another folder, where the record verifies and the token still counts.
+func TestABackupComesBack(t *testing.T) {
+	t.Parallel()
+	dir, other := folder(t), folder(t)
+	place(t, dir, "notes.txt", "text")
+	place(t, other, "notes.txt", "text")
+	s := serveHTTP(t, dir)
+	call := func(s *service, token string) int {
+		status, _ := s.request(t, "POST", "/v1/actions/read_file/execute", `{"params":{"path":"notes.txt"}}`, s.headers("Authorization", "Bearer "+token))
+		return status
+	}
+	if status := call(s, s.token); status != 200 {
+		t.Fatalf("the call = %d", status)
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	said := runSallyport(t, dir, "backup", copied)
+	if !strings.Contains(said, "2 records are verified") {
+		t.Errorf("backup says %q", said)
+	}
+	if status := call(s, s.token); status != 200 {
+		t.Errorf("the call after the backup = %d", status)
+	}
+	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder of the backup is %v %v, want 0700", info.Mode(), err)
+	}
+	failing := func(want, dir string, args ...string) {
+		t.Helper()
+		out, err := sallyportCommand(dir, args...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%v = %v %s, want a failure that says %q", args, err, out, want)
+		}
+	}
+	failing("is there already", dir, "backup", copied)
+	// What was changed on the way is not brought back.
+	for _, name := range []string{"state.db", "state.db-log/00000001", "audit.key", "backup.json"} {
+		path := filepath.Join(copied, name)
+		good, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bad := append([]byte(nil), good...)
+		bad[len(bad)/2] ^= 1
+		if name == "backup.json" {
+			bad = []byte(strings.Replace(string(good), `"state.db":`, `"../../state.db":`, 1))
+		}
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		failing("restore: ", other, "restore", copied)
+		if _, err := os.Stat(filepath.Join(other, ".sallyport", "state.db")); err == nil {
+			t.Fatalf("a changed %s was brought back", name)
+		}
+		if err := os.WriteFile(path, good, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runSallyport(t, other, "restore", copied)
+	failing("is there already", other, "restore", copied)
+	if said := runSallyport(t, other, "audit", "verify"); !strings.Contains(said, "3 records") {
+		t.Errorf("audit verify after the restore says %q, want the two records of the call and that of the restore", said)
+	}
+	if said := runSallyport(t, other, "audit", "tail"); !strings.Contains(said, "state.restore") {
+		t.Errorf("the restore is not recorded: %s", said)
+	}
+	again := serveHTTP(t, other)
+	if status := call(again, s.token); status != 200 {
+		t.Errorf("the token after the restore = %d", status)
+	}
+	again.stop(t)
+	s.stop(t)
+	if left, _ := filepath.Glob(filepath.Join(other, ".sallyport", ".restore-*")); len(left) > 0 {
+		t.Errorf("restore left %v", left)
+	}
+}
