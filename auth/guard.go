@@ -3,6 +3,7 @@ package auth
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,6 +31,7 @@ type Guard struct {
 	anonymous func() sallyport.Principal
 	resource  *Resource
 	pages     *guardedPages
+	certified func(ctx context.Context, c *x509.Certificate) (sallyport.Principal, bool, error)
 	pause     time.Duration
 	stands    func(ctx context.Context, p *sallyport.Principal) (bool, error)
 }
@@ -74,6 +76,11 @@ type GuardOptions struct {
 	// SignIn answers a request for a page without a good sign-in; nil refuses it
 	// like any other.
 	SignIn http.Handler
+	// Certificate returns whose a client certificate is that a request without an
+	// Authorization header came with, and whose chain was verified; ok is false for
+	// no principal's. nil believes no certificate. It is asked again while a request
+	// is answered.
+	Certificate func(ctx context.Context, c *x509.Certificate) (p sallyport.Principal, ok bool, err error)
 	// Resource is named to a request to its path without a good token, so that
 	// a client finds out where tokens come from; nil names nothing.
 	Resource *Resource
@@ -127,7 +134,7 @@ func NewGuard(address string, tokens Tokens, o *GuardOptions) (*Guard, error) {
 		if o.Refuse != nil {
 			g.answer = o.Refuse
 		}
-		g.resource = o.Resource
+		g.resource, g.certified = o.Resource, o.Certificate
 		if g.pages, err = o.newPages(); err != nil {
 			return nil, err
 		}
@@ -223,6 +230,15 @@ func (g *Guard) newPrincipalCheck(r *http.Request) principalCheck {
 		return g.newTokenCheck(g.pages.people, g.pages.tokenOf(r), "the request has no login of the page")
 	}
 	values := r.Header.Values("Authorization")
+	if len(values) == 0 && g.certified != nil && r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
+		return func(ctx context.Context) (sallyport.Principal, int) {
+			p, known, err := g.certified(ctx, r.TLS.PeerCertificates[0])
+			if !known && err == nil {
+				noteRefusal(ctx, "no principal has the certificate of "+r.TLS.PeerCertificates[0].Subject.CommonName)
+			}
+			return g.statusOf(p, known, err)
+		}
+	}
 	if len(values) == 0 && g.anonymous != nil && !isForwarded(r.Header) {
 		return func(context.Context) (sallyport.Principal, int) { return g.anonymous(), 0 }
 	}
@@ -241,16 +257,20 @@ func (g *Guard) newTokenCheck(tokens Tokens, token, fault string) principalCheck
 			noteRefusal(ctx, fault)
 			return sallyport.Principal{}, http.StatusUnauthorized
 		}
-		p, known, err := tokens.Principal(ctx, token)
-		switch {
-		case err != nil:
-			g.logger.Error("a token could not be checked", "error", err)
-			return sallyport.Principal{}, http.StatusServiceUnavailable
-		case !known || p.Name == "":
-			return sallyport.Principal{}, http.StatusUnauthorized
-		}
-		return p, 0
+		return g.statusOf(tokens.Principal(ctx, token))
 	}
+}
+
+// statusOf returns a principal, or the status with which its request is refused.
+func (g *Guard) statusOf(p sallyport.Principal, known bool, err error) (sallyport.Principal, int) {
+	switch {
+	case err != nil:
+		g.logger.Error("a token could not be checked", "error", err)
+		return sallyport.Principal{}, http.StatusServiceUnavailable
+	case !known || p.Name == "":
+		return sallyport.Principal{}, http.StatusUnauthorized
+	}
+	return p, 0
 }
 
 // isForwarded reports whether a proxy says that it passed a request on: the client

@@ -81,6 +81,9 @@ func (rt *Runtime) ownFiles(dir string) []string {
 	if rt.Config.Skills != "" {
 		own = append(own, rt.Config.Skills) // what agents are told to do
 	}
+	if t := rt.Config.TLS; t != nil {
+		own = append(own, t.Key)
+	}
 	for _, b := range rt.Config.Secrets {
 		if path := b.Path(); path != "" {
 			own = append(own, path)

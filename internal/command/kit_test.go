@@ -85,7 +85,7 @@ func (s *service) stop(t testing.TB) {
 }
 
 var (
-	addressLine = regexp.MustCompile(`sallyport serves (http://[^/]+)/mcp`)
+	addressLine = regexp.MustCompile(`sallyport serves (https?://[^/]+)/mcp`)
 	tokenLine   = regexp.MustCompile(`token +(sallyport_[A-Za-z0-9_-]+)`)
 )
 

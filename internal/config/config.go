@@ -55,6 +55,8 @@ type Config struct {
 	// Metrics says who may read the metrics of serve beside principals with the
 	// permission.
 	Metrics Metrics
+	// TLS says how serve encrypts; nil means that it does not.
+	TLS *TLS
 	// Databases holds the connections by name.
 	Databases map[string]Database
 	// Mail holds the relays by name.

@@ -57,7 +57,7 @@ type crowdMember struct {
 	// owner is nil until it is known, busy while a request is answered, since when
 	// the last of that changed.
 	owner   atomic.Pointer[string]
-	busy    atomic.Bool
+	busy    atomic.Int32 // requests: HTTP/2 has several at once
 	since   atomic.Int64
 	removed bool // guarded by the crowd
 }
@@ -138,7 +138,7 @@ func (c *Crowd) addMember(m *crowdMember) bool {
 // answer no request. The caller holds the lock.
 func (c *Crowd) oldestIdle(fits func(*crowdMember) bool) (oldest *crowdMember) {
 	for m := range c.conns {
-		if !m.busy.Load() && fits(m) && (oldest == nil || m.since.Load() < oldest.since.Load()) {
+		if m.busy.Load() == 0 && fits(m) && (oldest == nil || m.since.Load() < oldest.since.Load()) {
 			oldest = m
 		}
 	}
@@ -173,6 +173,9 @@ type memberKey struct{}
 
 // Context makes a connection known to its requests: see [http.Server].
 func (c *Crowd) Context(ctx context.Context, conn net.Conn) context.Context {
+	if over, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = over.NetConn() // the connection under TLS
+	}
 	return context.WithValue(ctx, memberKey{}, conn)
 }
 
@@ -181,10 +184,10 @@ func (c *Crowd) Context(ctx context.Context, conn net.Conn) context.Context {
 func (c *Crowd) Attend(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if m, ok := r.Context().Value(memberKey{}).(*crowdMember); ok {
-			m.busy.Store(true)
+			m.busy.Add(1)
 			defer func() {
 				m.markActive()
-				m.busy.Store(false)
+				m.busy.Add(-1)
 			}()
 		}
 		next.ServeHTTP(w, r)
@@ -239,7 +242,7 @@ func (c *Crowd) makeRoom(comes string) bool {
 	var yields *crowdMember
 	for m := range c.conns {
 		owner := m.owner.Load()
-		if owner == nil || m.busy.Load() {
+		if owner == nil || m.busy.Load() > 0 {
 			continue
 		}
 		n := c.byOwner[*owner]

@@ -36,7 +36,11 @@ func ReachableAddress(address string) string {
 // PrintAnnouncement prints where the server listens, how to connect, what to try, and
 // what is enforced.
 func PrintAnnouncement(p *Printer, rt *app.Runtime, role *sallyport.Personality, address, token string) error {
-	url := "http://" + ReachableAddress(address) + "/mcp"
+	scheme := "http://"
+	if rt.Config.TLS != nil {
+		scheme = "https://"
+	}
+	url := scheme + ReachableAddress(address) + "/mcp"
 	if p.JSON {
 		return p.PrintJSON(Announcement{url, rt.Config.Workspace, role.Name, token, DescribeEnforcement(rt)})
 	}

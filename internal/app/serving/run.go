@@ -106,6 +106,12 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 	if err := auth.CheckExposure(o.Listen, rt.Config.Security.RequireAuth); err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
+	if t := rt.Config.TLS; t != nil {
+		// Before anything is announced.
+		if _, err := openCertificates(t, rt.Logger); err != nil {
+			return err
+		}
+	}
 	api, err := NewAPI(rt, l, role.Name)
 	if err != nil {
 		return err

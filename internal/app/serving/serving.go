@@ -7,6 +7,7 @@ package serving
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -88,6 +89,9 @@ func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []stri
 			return kind == "", err
 		},
 	}
+	if t := rt.Config.TLS; t != nil && t.ClientCA != "" {
+		o.Certificate = certificatePrincipal(rt.Callers)
+	}
 	if !rt.Config.Security.RequireAuth {
 		o.Anonymous = rt.Callers.Local
 	}
@@ -106,9 +110,20 @@ func serveUntilDone(ctx context.Context, rt *app.Runtime, l net.Listener, guard 
 		// Requests live as long as the server: the end of the context shuts the
 		// server down in order instead of cutting every call.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+	}
+	serve := server.Serve
+	if t := rt.Config.TLS; t != nil {
+		files, err := openCertificates(t, rt.Logger)
+		if err != nil {
+			return errors.Join(err, l.Close())
+		}
+		server.TLSConfig = files.tlsConfig()
+		server.ErrorLog = slog.NewLogLogger(rt.Logger.Handler(), slog.LevelDebug) // what clients do wrong at a handshake
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(c.Listener(l)) }()
+	go func() { ended <- serve(c.Listener(l)) }()
 	select {
 	case err := <-ended:
 		return err
