@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/report"
+	"github.com/sallyport/sallyport/internal/siem"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -237,22 +239,37 @@ exit code is 1 when a record is bad.`,
 
 func auditExport(env *environment, f *flags) *cobra.Command {
 	var q auditFilter
+	var format string
 	cmd := &cobra.Command{
-		Use:     "export",
-		Short:   "Write records as JSON Lines to standard output",
-		Example: "  sallyport audit export --since 2026-01-01 > audit.jsonl",
-		Args:    cobra.NoArgs,
+		Use:   "export",
+		Short: "Write records to standard output, also for a SIEM",
+		Long: `Write records to standard output. As jsonl, the default, audit verify proves them.
+As ocsf (API Activity of OCSF, one object a line) or cef (Common Event Format), they
+are a copy for searching: each event has the number and the hash of its record.`,
+		Example: `  sallyport audit export --since 2026-01-01 > audit.jsonl
+  sallyport audit export --format ocsf --since 24h > events.jsonl`,
+		Args: cobra.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error {
+			if !slices.Contains([]string{"jsonl", string(siem.OCSF), string(siem.CEF)}, format) {
+				return fmt.Errorf("--format %q: expected jsonl, ocsf or cef", format)
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			query, err := q.newQuery(time.Now())
 			if err != nil {
 				return err
 			}
 			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
-				return audit.Export(cmd.Context(), rt.State, env.stdout, query)
+				if format == "jsonl" {
+					return audit.Export(cmd.Context(), rt.State, env.stdout, query)
+				}
+				return siem.Write(cmd.Context(), rt.State, env.stdout, query, siem.Format(format), app.Version())
 			})
 		},
 	}
 	q.registerFlags(cmd, 0)
+	cmd.Flags().StringVar(&format, "format", "jsonl", "write jsonl, ocsf or cef")
 	return cmd
 }
 

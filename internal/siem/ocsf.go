@@ -1,0 +1,213 @@
+// Package siem writes records in the forms that collectors of security events read:
+// OCSF and CEF.
+//
+// Start with [Write]. What is written is a copy for searching. The chain of the record
+// is proven by its own export, whose numbers and hashes stand in each event.
+package siem
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/sallyport/sallyport/audit"
+)
+
+// Format is a form of events.
+type Format string
+
+// The formats.
+const (
+	// OCSF is the class API Activity of the Open Cybersecurity Schema Framework, one
+	// object a line.
+	OCSF Format = "ocsf"
+	// CEF is the Common Event Format, version 0, one event a line.
+	CEF Format = "cef"
+)
+
+const (
+	// ocsfVersion is the version of the schema, of which only what stands in it since
+	// 1.1 is used.
+	ocsfVersion = "1.1.0"
+	// classAPIActivity is class_uid 6003 of category 6, Application Activity.
+	classAPIActivity, categoryApplication = 6003, 6
+)
+
+// Write writes the events that q asks for, a line each. A checkpoint, which stands for
+// pruned records, is no event.
+func Write(ctx context.Context, r audit.Reader, w io.Writer, q audit.Query, format Format, version string) error {
+	out := bufio.NewWriterSize(w, 64<<10)
+	for rec, err := range r.Read(ctx, q) {
+		if err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+		if rec.Kind == audit.KindCheckpoint {
+			continue
+		}
+		e, err := rec.Event()
+		if err != nil {
+			return fmt.Errorf("export: record %d: %w", rec.Seq, err)
+		}
+		e.Seq = rec.Seq
+		line := ""
+		if format == CEF {
+			line = cefLine(&e, rec.Hash.String(), version)
+		} else {
+			text, err := json.Marshal(ocsfEvent(&e, rec.Hash.String(), version))
+			if err != nil {
+				return fmt.Errorf("export: record %d: %w", rec.Seq, err)
+			}
+			line = string(text)
+		}
+		if _, err := out.WriteString(line + "\n"); err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+	}
+	return out.Flush()
+}
+
+// event is an API Activity. The comments name the enumerations of the schema.
+type event struct {
+	ActivityID   int            `json:"activity_id"` // 1 Create, 2 Read, 3 Update, 4 Delete, 99 Other
+	ActivityName string         `json:"activity_name"`
+	Actor        actor          `json:"actor"`
+	API          api            `json:"api"`
+	CategoryUID  int            `json:"category_uid"`
+	ClassUID     int            `json:"class_uid"`
+	Duration     int64          `json:"duration,omitempty"` // milliseconds
+	Message      string         `json:"message,omitempty"`
+	Metadata     metadata       `json:"metadata"`
+	SeverityID   int            `json:"severity_id"` // 1 Informational, 2 Low, 3 Medium
+	SrcEndpoint  endpoint       `json:"src_endpoint"`
+	Status       string         `json:"status"`
+	StatusCode   string         `json:"status_code,omitempty"`
+	StatusDetail string         `json:"status_detail,omitempty"`
+	StatusID     int            `json:"status_id"` // 0 Unknown, 1 Success, 2 Failure
+	Time         int64          `json:"time"`      // milliseconds since 1970
+	TypeUID      int            `json:"type_uid"`  // class_uid * 100 + activity_id
+	Unmapped     map[string]any `json:"unmapped"`
+}
+
+type actor struct {
+	User    user     `json:"user"`
+	Session *session `json:"session,omitempty"`
+}
+
+type user struct {
+	Name string `json:"name"`
+}
+
+type session struct {
+	UID string `json:"uid"`
+}
+
+type api struct {
+	Operation string   `json:"operation"`
+	Request   *request `json:"request,omitempty"`
+	Service   *named   `json:"service,omitempty"`
+}
+
+type request struct {
+	UID string `json:"uid"`
+}
+
+type named struct {
+	Name string `json:"name"`
+}
+
+type endpoint struct {
+	Name string `json:"name"`
+}
+
+type metadata struct {
+	Product  product `json:"product"`
+	Sequence int64   `json:"sequence"`
+	UID      string  `json:"uid"`
+	Version  string  `json:"version"`
+}
+
+type product struct {
+	Name       string `json:"name"`
+	VendorName string `json:"vendor_name"`
+	Version    string `json:"version"`
+}
+
+// ocsfEvent maps a record. What a call does is not known from its name, so that every
+// call is the activity Other with the kind of the record as its name.
+func ocsfEvent(e *audit.Event, hash, version string) *event {
+	const other = 99
+	o := &event{
+		ActivityID: other, ActivityName: string(e.Kind), CategoryUID: categoryApplication, ClassUID: classAPIActivity, TypeUID: classAPIActivity*100 + other,
+		Actor: actor{User: user{e.Principal}}, API: api{Operation: operationOf(e), Request: &request{e.CallID}, Service: &named{"sallyport"}},
+		Metadata:   metadata{Product: product{"Sallyport", "Sallyport", version}, Sequence: e.Seq, UID: strconv.FormatInt(e.Seq, 10) + ":" + hash, Version: ocsfVersion},
+		SeverityID: severityOf(e), SrcEndpoint: endpoint{orWord(string(e.Platform), "operator")}, Duration: e.Duration.Milliseconds(),
+		Time: e.Time.UnixMilli(), StatusCode: string(e.Code), StatusDetail: string(e.Error), Message: messageOf(e),
+		Unmapped: map[string]any{"hash": hash, "kind": e.Kind},
+	}
+	o.Status, o.StatusID = statusOf(e)
+	if e.Session != "" {
+		o.Actor.Session = &session{string(e.Session)}
+	}
+	for key, value := range map[string]string{
+		"role": string(e.Personality), "step": string(e.Stage), "agent": string(e.Agent), "team": string(e.Team), "args_sha256": e.ArgsDigest, "args": string(e.Args), "level": string(e.Level),
+	} {
+		if value != "" {
+			o.Unmapped[key] = value
+		}
+	}
+	if e.Change != nil {
+		o.Unmapped["change"] = e.Change
+	}
+	return o
+}
+
+func orWord(s, word string) string {
+	if s == "" {
+		return word
+	}
+	return s
+}
+
+// operationOf returns what was called or changed.
+func operationOf(e *audit.Event) string {
+	if e.Change != nil {
+		return string(e.Change.Action)
+	}
+	return orWord(string(e.Tool), "unknown")
+}
+
+// messageOf returns why a call was refused, as the step said it.
+func messageOf(e *audit.Event) string {
+	for i := len(e.Decisions) - 1; i >= 0; i-- {
+		if d := &e.Decisions[i]; !d.Allowed && d.Why != "" {
+			return d.Why
+		}
+	}
+	return ""
+}
+
+// severityOf returns how much an event matters: a refusal more than a failure.
+func severityOf(e *audit.Event) int {
+	switch {
+	case e.Denied():
+		return 3
+	case e.Kind == audit.KindOutcome && !e.OK:
+		return 2
+	default:
+		return 1
+	}
+}
+
+func statusOf(e *audit.Event) (string, int) {
+	switch {
+	case e.Kind == audit.KindIntent:
+		return "Unknown", 0
+	case e.Kind == audit.KindOutcome && e.OK, e.Kind == audit.KindChange && e.Error == "":
+		return "Success", 1
+	default:
+		return "Failure", 2
+	}
+}
