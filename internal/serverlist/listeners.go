@@ -64,6 +64,15 @@ func (l *Listeners) Open(ctx context.Context, address string) (net.Listener, err
 	return &listedListener{Listener: inner, forget: sync.OnceFunc(forget)}, nil
 }
 
+// Adopt lists a listener of TCP that was opened elsewhere, until it is closed.
+func (l *Listeners) Adopt(inner net.Listener) (net.Listener, error) {
+	at, ok := inner.Addr().(*net.TCPAddr)
+	if !ok {
+		return nil, fmt.Errorf("%s is no TCP address", inner.Addr())
+	}
+	return &listedListener{Listener: inner, forget: sync.OnceFunc(l.addAddress(at.AddrPort()))}, nil
+}
+
 // listedListener is a listener that is listed until it is closed.
 type listedListener struct {
 	net.Listener

@@ -124,7 +124,7 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 	if err != nil {
 		return err
 	}
-	listener, err := rt.Listeners.Open(ctx, o.Listen)
+	listener, err := openListener(ctx, rt, o.Listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
@@ -153,6 +153,8 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 		return fail(err)
 	}
 	defer rt.FollowConfig(ctx, l, role.Name)()
+	// The socket takes connections from here on.
+	notifySystemd(ctx, rt, stateReady)
 	return serveUntilDone(ctx, rt, newListener(listener, rt.Logger), guard, mux, func(ctx context.Context) error {
 		return errors.Join(site.Shutdown(ctx), server.Shutdown(ctx), api.Shutdown(ctx))
 	})

@@ -129,6 +129,7 @@ func serveUntilDone(ctx context.Context, rt *app.Runtime, l net.Listener, guard 
 		return err
 	case <-ctx.Done():
 	}
+	notifySystemd(context.WithoutCancel(ctx), rt, stateStopping)
 	server.RegisterOnShutdown(func() {
 		calls, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 		defer cancel()
