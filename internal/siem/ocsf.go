@@ -105,12 +105,12 @@ type session struct {
 }
 
 type api struct {
-	Operation string   `json:"operation"`
-	Request   *request `json:"request,omitempty"`
-	Service   *named   `json:"service,omitempty"`
+	Operation string      `json:"operation"`
+	Request   *apiRequest `json:"request,omitempty"`
+	Service   *named      `json:"service,omitempty"`
 }
 
-type request struct {
+type apiRequest struct {
 	UID string `json:"uid"`
 }
 
@@ -141,7 +141,7 @@ func ocsfEvent(e *audit.Event, hash, version string) *event {
 	const other = 99
 	o := &event{
 		ActivityID: other, ActivityName: string(e.Kind), CategoryUID: categoryApplication, ClassUID: classAPIActivity, TypeUID: classAPIActivity*100 + other,
-		Actor: actor{User: user{e.Principal}}, API: api{Operation: operationOf(e), Request: &request{e.CallID}, Service: &named{"sallyport"}},
+		Actor: actor{User: user{e.Principal}}, API: api{Operation: operationOf(e), Request: &apiRequest{e.CallID}, Service: &named{"sallyport"}},
 		Metadata:   metadata{Product: product{"Sallyport", "Sallyport", version}, Sequence: e.Seq, UID: strconv.FormatInt(e.Seq, 10) + ":" + hash, Version: ocsfVersion},
 		SeverityID: severityOf(e), SrcEndpoint: endpoint{orWord(string(e.Platform), "operator")}, Duration: e.Duration.Milliseconds(),
 		Time: e.Time.UnixMilli(), StatusCode: string(e.Code), StatusDetail: string(e.Error), Message: messageOf(e),
