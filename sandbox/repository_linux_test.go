@@ -152,7 +152,7 @@ func TestA13_PlaceholdersGoWithTheLastChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	if err := createPlaceholder(dir, "commondir"); err != nil {
+	if err := createPlaceholder(dir, "commondir", false); err != nil {
 		t.Fatal(err)
 	}
 	w.ok(nil, "sh", "-c", "! echo evil > p/.git/commondir")

@@ -11,25 +11,23 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/sallyport/sallyport/internal/denyfloor"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/sandbox/internal/survey"
 )
-
-// stampSeconds is the time of the last change of a placeholder's contents, by
-// which it is known again: no program of today leaves that of 2001.
-const stampSeconds = 1_000_000_007
 
 // commonSelf is what a placeholder commondir holds: the directory itself, by a
 // spelling that people do not write.
 const commonSelf = "./././.\n"
 
 // addPlaceholders puts something harmless in each place from which a repository
-// in reach could be steered and where nothing is, so that a mount can lie
-// there: empty files, empty folders of hooks and submodules, and a commondir
+// in reach, or the runtime, could be steered and where nothing is, so that a mount
+// can lie there: empty files, empty folders of hooks and submodules, and a commondir
 // that names its own directory. They are on the host while a child may write
 // there, and go with the last one. What was not put there, because this user
 // may not, the child may not put there either.
 func (r *Runner) addPlaceholders(c *childProcess, p *reachPlan) error {
-	places := map[string][]int{}
+	places := map[string][]int{} // by the directory of a repository, or of the reach
 	for i := range p.masks {
 		if dir := p.masks[i].Repository; dir != "" {
 			places[dir] = append(places[dir], i)
@@ -41,7 +39,7 @@ func (r *Runner) addPlaceholders(c *childProcess, p *reachPlan) error {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("repository %s: %w", dir, err)
+			return fmt.Errorf("the folder %s: %w", dir, err)
 		}
 		c.atEnd(h.release)
 		for _, i := range masks {
@@ -103,7 +101,8 @@ func (h *heldRepository) reserveMask(m *survey.Mask) error {
 	}
 	defer at.Close()
 	// What is gone since it was looked at may have been another child's placeholder.
-	st, lock, err := occupyName(at, base, m.Missing || !m.Dir || base == "hooks")
+	own := m.Class == denyfloor.Absolute
+	st, lock, err := occupyName(at, base, m.Dir, m.Missing || !m.Dir || base == "hooks" || own)
 	if err != nil {
 		return dropRefusal(err)
 	}
@@ -119,11 +118,11 @@ func (h *heldRepository) reserveMask(m *survey.Mask) error {
 // occupyName has something lie at a name, and keeps a placeholder from being
 // taken away by who made it. Another gate may take one away at that moment;
 // then the next is made.
-func occupyName(at *os.File, base string, missing bool) (st unix.Stat_t, lock *os.File, err error) {
+func occupyName(at *os.File, base string, folder, missing bool) (st unix.Stat_t, lock *os.File, err error) {
 	for range lockTries {
 		err = unix.Fstatat(int(at.Fd()), base, &st, unix.AT_SYMLINK_NOFOLLOW)
 		if errors.Is(err, unix.ENOENT) && missing {
-			if err = createPlaceholder(at, base); err != nil && !errors.Is(err, unix.EEXIST) {
+			if err = createPlaceholder(at, base, folder); err != nil && !errors.Is(err, unix.EEXIST) {
 				return st, nil, err
 			}
 			continue
@@ -211,9 +210,9 @@ func (h *heldRepository) openParent(rel string, create bool) (dir *os.File, base
 }
 
 // createPlaceholder makes a placeholder; it has its contents before its name.
-func createPlaceholder(at *os.File, base string) error {
-	stamp := []unix.Timespec{{Sec: stampSeconds}, {Sec: stampSeconds}}
-	if base == "hooks" || base == "modules" {
+func createPlaceholder(at *os.File, base string, folder bool) error {
+	stamp := []unix.Timespec{{Sec: fsx.PlaceholderTime}, {Sec: fsx.PlaceholderTime}}
+	if folder {
 		if err := unix.Mkdirat(int(at.Fd()), base, 0o755); err != nil {
 			return err
 		}
@@ -240,7 +239,7 @@ func createPlaceholder(at *os.File, base string) error {
 // isPlaceholder knows one again, whichever process made it.
 func isPlaceholder(st *unix.Stat_t) bool {
 	kind := st.Mode & unix.S_IFMT
-	return st.Mtim.Sec == stampSeconds && (kind == unix.S_IFDIR || kind == unix.S_IFREG && (st.Size == 0 || st.Size == int64(len(commonSelf))))
+	return st.Mtim.Sec == fsx.PlaceholderTime && (kind == unix.S_IFDIR || kind == unix.S_IFREG && (st.Size == 0 || st.Size == int64(len(commonSelf))))
 }
 
 // placeholderPaths lists the placeholders.

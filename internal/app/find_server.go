@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/serverlist"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -72,7 +72,7 @@ func findServer(env *Environment, paths []string) (*Environment, []string, error
 		return env, paths, nil
 	}
 	for _, name := range []string{ConfigName, StateDir} {
-		if _, err := os.Lstat(filepath.Join(env.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
+		if fsx.Exists(filepath.Join(env.Dir, name)) {
 			return env, paths, nil
 		}
 	}

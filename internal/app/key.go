@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/sallyport/sallyport/audit"
 )
@@ -63,31 +64,39 @@ func (rt *Runtime) followedFiles() []string {
 // ownFiles returns the files that no tool may reach: configuration, state, key,
 // skills, secrets and what opens them. The list includes the names at which a later command would look
 // for its configuration, even while no file has them: a tool that wrote one
-// would set its own ceiling.
+// would set its own ceiling. Children find those names taken. A separator ends
+// the path of what is a folder, or is to be one.
 func (rt *Runtime) ownFiles(dir string) []string {
 	own := append([]string{rt.Env.identityPath()}, rt.followedFiles()...)
 	for _, folder := range []string{dir, rt.Config.Dir, rt.Config.Workspace} {
 		if folder != "" {
-			own = append(own, filepath.Join(folder, ConfigName), filepath.Join(folder, LockName), filepath.Join(folder, StateDir))
+			own = append(own, filepath.Join(folder, ConfigName), filepath.Join(folder, LockName), asFolder(filepath.Join(folder, StateDir)))
 		}
 	}
 	if folder := rt.Env.serverFolder(); folder != "" {
 		// With what other commands of the user keep beside it.
-		own = append(own, filepath.Dir(folder))
+		own = append(own, asFolder(filepath.Dir(folder)))
 	}
 	if rt.Config.State.Path != "" {
-		own = append(own, rt.Config.State.Path, rt.KeyPath(), rt.translationFolder())
+		path := rt.Config.State.Path
+		// A journal that a child planted would be played back into the state.
+		own = append(own, path, path+"-wal", path+"-shm", path+"-journal", asFolder(path+"-log"), rt.KeyPath(), asFolder(rt.translationFolder()))
 	}
 	if rt.Config.Skills != "" {
-		own = append(own, rt.Config.Skills) // what agents are told to do
+		own = append(own, asFolder(rt.Config.Skills)) // what agents are told to do
 	}
 	if t := rt.Config.TLS; t != nil {
 		own = append(own, t.Key)
 	}
 	for _, b := range rt.Config.Secrets {
-		if path := b.Path(); path != "" {
-			own = append(own, path)
+		if b.Dir != "" {
+			own = append(own, asFolder(b.Dir))
+		} else if b.File != "" {
+			own = append(own, b.File)
 		}
 	}
 	return own
 }
+
+// asFolder returns a path in the form in which it is that of a folder.
+func asFolder(path string) string { return strings.TrimSuffix(path, "/") + "/" }

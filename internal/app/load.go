@@ -1,10 +1,7 @@
 package app
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -27,11 +24,11 @@ func LoadConfig(env *Environment, paths []string) (c *config.Config, builtin boo
 	}
 	if len(paths) == 0 {
 		// A dangling link is a missing configuration, not the absence of one.
-		_, err := os.Lstat(filepath.Join(env.Dir, ConfigName))
-		if errors.Is(err, fs.ErrNotExist) && env.Texts == nil && env.FinishStep(nil) {
-			_, err = os.Lstat(filepath.Join(env.Dir, ConfigName)) // import was about to write it
+		exists := fsx.Exists(filepath.Join(env.Dir, ConfigName))
+		if !exists && env.Texts == nil && env.FinishStep(nil) {
+			exists = fsx.Exists(filepath.Join(env.Dir, ConfigName)) // import was about to write it
 		}
-		if errors.Is(err, fs.ErrNotExist) {
+		if !exists {
 			text, err := config.Preset(config.DefaultPreset)
 			if err != nil {
 				return nil, false, err

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/digest"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/lock"
 )
 
@@ -106,13 +106,10 @@ func ReadPins(c *config.Config, store *install.Store, l PinPolicy, texts map[str
 		return p, nil
 	}
 	p.Path = filepath.Join(c.Dir, LockName)
-	file, err := p.loadFile(texts)
-	if errors.Is(err, fs.ErrNotExist) {
-		// A dangling link is a missing lock file, not the absence of one.
-		if _, there := os.Lstat(p.Path); there != nil {
-			return p, nil
-		}
+	if _, given := texts[p.Path]; !given && !fsx.Exists(p.Path) {
+		return p, nil
 	}
+	file, err := p.loadFile(texts)
 	if err != nil {
 		return nil, fmt.Errorf("%w\nNothing that it pins is started: put the file back, or move it away to serve without pins", err)
 	}
@@ -137,6 +134,9 @@ func (p *LockPins) loadFile(texts map[string][]byte) (file *lock.File, err error
 // lockDigest returns the digest of a lock file, or an empty text when there is
 // no file.
 func lockDigest(path string) (string, error) {
+	if !fsx.Exists(path) {
+		return "", nil
+	}
 	b, err := digestBinary(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil

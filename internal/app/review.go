@@ -113,7 +113,7 @@ func (o *ownFiles) findReplaced(paths []string) (replaced []string) {
 	}
 	for _, path := range paths {
 		is, err := os.Stat(path)
-		if err != nil || !is.Mode().IsRegular() || (*o).containsFile(path, is) {
+		if err != nil || !is.Mode().IsRegular() || fsx.IsPlaceholder(is) || (*o).containsFile(path, is) {
 			continue // a name without a file leads to none; the next file counts
 		}
 		f, err := os.OpenFile(path, os.O_RDONLY|fsx.NoWait, 0)

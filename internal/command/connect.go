@@ -3,7 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -94,7 +93,7 @@ func configPaths(env *environment, f *flags) []string {
 	if v, ok := env.Lookup("SALLYPORT_CONFIG"); len(paths) == 0 && ok && v != "" {
 		paths = []string{v}
 	}
-	if _, err := os.Lstat(fsx.Absolute(env.Dir, app.ConfigName)); len(paths) == 0 && err == nil {
+	if len(paths) == 0 && fsx.Exists(fsx.Absolute(env.Dir, app.ConfigName)) {
 		paths = []string{app.ConfigName}
 	}
 	for i := range paths {

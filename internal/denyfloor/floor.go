@@ -6,6 +6,7 @@ package denyfloor
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -70,8 +71,9 @@ func New(b *sallyport.FileBackend) *Floor {
 		if p == "" {
 			continue
 		}
+		folder := p == b.Packages || os.IsPathSeparator(p[len(p)-1])
 		for _, s := range pathSpellings(p) {
-			d.own = append(d.own, ownPath{s, filepath.Dir(s), filepath.Base(s)})
+			d.own = append(d.own, ownPath{s, filepath.Dir(s), filepath.Base(s), folder})
 		}
 	}
 	return d
@@ -117,6 +119,15 @@ func (d *Floor) Own() []string {
 	}
 	return out
 }
+
+// OwnFolder reports whether one of the paths of [Floor.Own] is that of a folder,
+// by the separator at its end.
+func (d *Floor) OwnFolder(path string) bool {
+	return slices.ContainsFunc(d.own, func(o ownPath) bool { return o.path == path && o.folder })
+}
+
+// OwnReason says for operators why the paths of [Floor.Own] are on the floor.
+func OwnReason() string { return ruleOwn.Reason }
 
 // Check reports whether an absolute, cleaned path is denied for an operation,
 // "read" or "write", and why in the operator's words. Any other operation is

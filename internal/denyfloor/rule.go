@@ -65,4 +65,7 @@ type endingRule struct {
 }
 
 // ownPath is one path of FileBackend.Deny, in every spelling that leads there.
-type ownPath struct{ path, dir, base string }
+type ownPath struct {
+	path, dir, base string
+	folder          bool // what lies there is a folder, or is to be one
+}

@@ -71,8 +71,12 @@ func writeAside(aside string, text []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// WriteNew writes a file that does not exist yet. It is an error when it does.
+// WriteNew writes a file that does not exist yet. It is an error when it does. It
+// replaces a placeholder.
 func WriteNew(path string, text []byte) error {
+	if info, err := os.Lstat(path); err == nil && IsPlaceholder(info) {
+		return ReplaceFileMode(path, text, 0o644)
+	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s exists: it was left as it is", path)
@@ -82,6 +86,25 @@ func WriteNew(path string, text []byte) error {
 	}
 	_, err = file.Write(text)
 	return errors.Join(err, file.Close())
+}
+
+// PlaceholderTime is the time of the last change of a placeholder's contents, in
+// seconds since 1970, by which it is known again: no program of today leaves that
+// of 2001.
+const PlaceholderTime = 1_000_000_007
+
+// IsPlaceholder reports whether what lies at a path is a placeholder: an empty file or
+// a folder that only keeps a name free while a confined child runs. For a reader there
+// is nothing at the path.
+func IsPlaceholder(info fs.FileInfo) bool {
+	return info.ModTime().Unix() == PlaceholderTime && (info.IsDir() || info.Mode().IsRegular() && info.Size() == 0)
+}
+
+// Exists reports whether something lies at a path, which may be a link that leads
+// nowhere. What cannot be looked at exists; a placeholder does not.
+func Exists(path string) bool {
+	info, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist) && (err != nil || !IsPlaceholder(info))
 }
 
 // Cause returns a system error without its path, which the caller names in its

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/onestep"
 	"github.com/sallyport/sallyport/internal/project"
 	"github.com/sallyport/sallyport/internal/text"
@@ -46,7 +47,9 @@ func (i *clientImport) newDraft(p *serverPlan, earlier *Draft) (d *Draft, err er
 	path, lock := d.Paths[0], filepath.Join(filepath.Dir(d.Paths[0]), i.env.LockName)
 	d.order = append([]string{lock}, append(d.order, path)...)
 	if d.old[lock], err = os.ReadFile(lock); err == nil {
-		d.Texts[lock] = d.old[lock]
+		if fsx.Exists(lock) {
+			d.Texts[lock] = d.old[lock]
+		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

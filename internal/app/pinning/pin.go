@@ -132,7 +132,7 @@ func saveLock(rt *app.Runtime, next *lock.File, path string) error {
 // is a file already: beside a lock file only pinned servers start.
 func draftLock(rt *app.Runtime, next *lock.File) error {
 	path := rt.Servers.Pins.Path
-	if _, err := os.Lstat(path); len(next.Servers) == 0 && errors.Is(err, fs.ErrNotExist) {
+	if len(next.Servers) == 0 && !fsx.Exists(path) {
 		delete(rt.Env.Texts, path)
 		return nil
 	}

@@ -14,7 +14,7 @@ type Mask struct {
 	// element is one when Link is set. A path of the reach that is denied as a
 	// whole has a mask with its own resolved path.
 	Path string
-	// Dir is true for a directory.
+	// Dir is true for a directory, and for a missing path that is to be one.
 	Dir bool
 	// WriteOnly means that the path stays readable.
 	WriteOnly bool
@@ -27,7 +27,8 @@ type Mask struct {
 	// Class is that of the rule on the floor.
 	Class denyfloor.Class
 	// Repository is the directory of a repository that the path steers, when
-	// the path is in the write reach.
+	// the path is in the write reach. For a path of the runtime's own it is the
+	// directory of the write reach in which the path lies.
 	Repository string
 	// Missing means that nothing is there, and that nothing may be put there.
 	Missing bool

@@ -84,7 +84,8 @@ func (w *walker) maskRepository(p surveyedDir, depth int) error {
 	for _, rel := range names {
 		if !found[rel] {
 			w.addIfInReach(Mask{
-				Path: joinPath(p.real, rel), WriteOnly: true, Missing: true, Repository: p.real,
+				Path: joinPath(p.real, rel), Dir: rel == "hooks" || rel == "modules",
+				WriteOnly: true, Missing: true, Repository: p.real,
 				Class: denyfloor.Repository, Why: denyfloor.RepositoryReason,
 			})
 		}

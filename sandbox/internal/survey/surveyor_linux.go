@@ -158,6 +158,9 @@ func (s *Surveyor) surveyOnce(ctx context.Context, floor *denyfloor.Floor, read,
 		}
 		done = append(done, r.real)
 	}
+	if err := w.maskOwn(); err != nil {
+		return nil, err
+	}
 	return w.sortedMasks()
 }
 
