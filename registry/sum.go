@@ -78,8 +78,13 @@ func (c *call) exceeded(a *ceiling.Amount) *ceiling.Outside {
 	return &ceiling.Outside{Pointer: a.Pointer, Key: a.Key, Word: ceiling.WordSum, Why: why, Action: a.Action}
 }
 
-// sumKey names what a bound counts: the tool, the principal, the bound with its window,
-// and the value of the argument that it names. A shorter window forgets earlier.
+// sumKey names what a bound counts: the tool, unless the rule is over several, the
+// principal, the bound with its window, and the value of the argument that it names. A
+// shorter window forgets earlier.
 func (c *call) sumKey(a *ceiling.Amount) sums.Key {
-	return sums.Key{Bound: sums.Bound{Tool: c.entry.id, Principal: c.caller.Principal.Name, Key: a.Key, Window: a.Sum.Per}, By: a.By}
+	tool := c.entry.id
+	if a.Sum.Together {
+		tool = ""
+	}
+	return sums.Key{Bound: sums.Bound{Tool: tool, Principal: c.caller.Principal.Name, Key: a.Key, Window: a.Sum.Per}, By: a.By}
 }

@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,10 +15,13 @@ import (
 	"github.com/sallyport/sallyport/store/memory"
 )
 
-// payments is a gate with a tool that pays, under a role with a ceiling.
-func payments(t *testing.T, ceiling string, state *memory.Store, properties ...string) (*gate, *atomic.Int32) {
+// payments is a gate with a tool that pays, under a role with a ceiling. More are the
+// properties of the tool and the name under which the ceiling stands.
+func payments(t *testing.T, ceiling string, state *memory.Store, more ...string) (*gate, *atomic.Int32) {
 	t.Helper()
-	p := &sallyport.Personality{Name: "role", Approvals: &sallyport.Approvals{}, Arguments: map[string]json.RawMessage{"pay": json.RawMessage(ceiling)}}
+	more = append(more, "", "")
+	rule := cmp.Or(more[1], "pay")
+	p := &sallyport.Personality{Name: "role", Approvals: &sallyport.Approvals{}, Arguments: map[string]json.RawMessage{rule: json.RawMessage(ceiling)}}
 	g := &gate{t: t, recorder: &recorder{}, role: p.Name}
 	var err error
 	g.Registry, err = registry.New(&sallyport.Backends{Personalities: one{p}}, &registry.Options{
@@ -28,7 +32,7 @@ func payments(t *testing.T, ceiling string, state *memory.Store, properties ...s
 	}
 	t.Cleanup(func() { _ = g.Close(context.Background()) })
 	paid := new(atomic.Int32)
-	declared := append(properties, `{"to":{"type":"string"},"amount":{"type":"number"},"parts":{"type":"array","items":{"type":"number"}}}`)[0]
+	declared := cmp.Or(more[0], `{"to":{"type":"string"},"amount":{"type":"number"},"parts":{"type":"array","items":{"type":"number"}}}`)
 	g.add(sallyport.Tool{
 		Name:   "pay",
 		Schema: json.RawMessage(`{"type":"object","properties":` + declared + `}`),
@@ -76,6 +80,24 @@ func TestASumBoundsAnArgumentOverItsWindow(t *testing.T) {
 	}
 	if got, want := call(g, "pay", `{"to":"ann","amount":1}`).Error, "Argument /amount of pay is outside the role's ceiling"; got != want {
 		t.Errorf("error = %q, want %q", got, want)
+	}
+}
+
+// The calls of all tools of a rule count together, those of a rule for each tool do not.
+func TestASumOfARuleOverSeveralTools(t *testing.T) {
+	t.Parallel()
+	for rule, code := range map[string]sallyport.Code{"*": sallyport.CodePermissionDenied, "pay": ""} {
+		g, _ := payments(t, `{"amount":{"sum":{"max":500,"per":"1d"}}}`, newState(t), "", rule)
+		g.add(sallyport.Tool{
+			Name: "pay2", Schema: json.RawMessage(`{"type":"object","properties":{"amount":{"type":"number"}}}`),
+			Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) { return sallyport.OK("paid"), nil },
+		})
+		if res := call(g, "pay", `{"amount":500}`); !res.OK {
+			t.Fatalf("%s: pay(500) = %+v", rule, res)
+		}
+		if res := call(g, "pay2", `{"amount":500}`); res.Code != code {
+			t.Errorf("%s: pay2(500) after pay(500) = %+v, want code %q", rule, res, code)
+		}
 	}
 }
 

@@ -34,8 +34,11 @@ type Sum struct {
 	// Per is the length of the window.
 	Per time.Duration
 	// By names the argument for each value of which the bound counts alone; empty
-	// means that it counts for the tool.
+	// means that it counts for all calls.
 	By string
+	// Together is true of a bound of a rule over several tools, whose values it counts
+	// together.
+	Together bool
 
 	bound *big.Rat // Max, without rounding
 }
@@ -102,7 +105,7 @@ func Compile(key string, fragment, tool json.RawMessage, sets func(name string) 
 	if err != nil {
 		return nil, Faults{{Key: key, Message: err.Error()}}
 	}
-	c := compiler{sets: sets}
+	c := compiler{sets: sets, tool: declared}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, fragment); err != nil {
 		return nil, Faults{{Key: key, Message: err.Error()}}
@@ -135,6 +138,7 @@ func decodeDeclared(tool json.RawMessage) (map[string]any, error) {
 // compiler collects the faults of one fragment.
 type compiler struct {
 	sets   func(name string) bool
+	tool   map[string]any // the schema of the tool; nil for a rule over several
 	faults Faults
 }
 
@@ -168,7 +172,7 @@ func (c *compiler) compileNode(at place, v any, declared map[string]any, depth i
 			sub, _ := declared["items"].(map[string]any)
 			n.items = c.compileNode(at.within("items"), m[word], sub, depth-1)
 		case slices.Contains(ownWords, word):
-			c.readOwnWord(n, at.within(word), word, m[word])
+			c.readOwnWord(n, at.within(word), word, m[word], declared)
 		case !slices.Contains(plainWords, word):
 			c.addFault(at.within(word), "%q is no word of a ceiling%s", word, expectOneOf(word, slices.Concat(ownWords, []string{"properties", "items"}, plainWords)))
 		case holdsOwnWord(m[word]):
@@ -177,14 +181,15 @@ func (c *compiler) compileNode(at place, v any, declared map[string]any, depth i
 			n.words[word] = m[word]
 		}
 	}
-	c.compilePlain(n, at)
+	c.compilePlain(n, at, declared)
 	return n
 }
 
-func (c *compiler) compilePlain(n *node, at place) {
+func (c *compiler) compilePlain(n *node, at place, declared map[string]any) {
 	if len(n.words) == 0 {
 		return
 	}
+	c.checkValues(n, at, declared)
 	n.held = maps.Clone(n.words)
 	if types := boundTypes(n.words); types != nil && n.words["type"] == nil && n.words["enum"] == nil && n.words["const"] == nil {
 		n.held["type"] = types
@@ -193,8 +198,59 @@ func (c *compiler) compilePlain(n *node, at place) {
 	if err == nil {
 		n.plain, err = schema.CompileAny(raw)
 	}
+	if err == nil {
+		err = checkBounds(n.held)
+	}
 	if err != nil {
 		c.addFault(at, "%v", err)
+	}
+}
+
+// checkValues refuses values of which none can be one of the argument.
+func (c *compiler) checkValues(n *node, at place, declared map[string]any) {
+	if values, ok := n.words["enum"].([]any); ok {
+		if len(values) == 0 {
+			c.addFault(at.within("enum"), "an empty list lets no value through; false says so")
+		} else if !slices.ContainsFunc(values, func(v any) bool { return mayBe(declared, typesOf(v)...) }) {
+			c.addFault(at.within("enum"), "the tool takes %v here, and no value of the list is one", declared["type"])
+		}
+	}
+	if v, is := n.words["const"]; is && !mayBe(declared, typesOf(v)...) {
+		c.addFault(at.within("const"), "the tool takes %v here, which this value is not", declared["type"])
+	}
+}
+
+// typesOf returns the types of JSON Schema that a value has.
+func typesOf(v any) []string {
+	switch v := v.(type) {
+	case string:
+		return []string{"string"}
+	case bool:
+		return []string{"boolean"}
+	case []any:
+		return []string{"array"}
+	case map[string]any:
+		return []string{"object"}
+	case json.Number:
+		if r, ok := Exact(v); ok && !r.IsInt() {
+			return []string{"number"}
+		}
+		return []string{"number", "integer"}
+	default:
+		return []string{"null"}
+	}
+}
+
+// mayBe reports whether a value of one of the types may satisfy a schema, as far as its
+// keyword type says.
+func mayBe(declared map[string]any, types ...string) bool {
+	switch want := declared["type"].(type) {
+	case string:
+		return slices.Contains(types, want)
+	case []any:
+		return slices.ContainsFunc(want, func(one any) bool { text, _ := one.(string); return slices.Contains(types, text) })
+	default:
+		return true
 	}
 }
 
@@ -232,9 +288,7 @@ func (c *compiler) compileProperties(n *node, at place, v any, declared map[stri
 	for _, name := range n.names {
 		where := at.argument(name)
 		sub, is := known[name].(map[string]any)
-		if _, declares := known[name]; !declares && !isOpen(declared) {
-			c.addFault(where, "%q is no argument of the tool%s", name, expectOneOf(name, slices.Sorted(maps.Keys(known))))
-			c.faults[len(c.faults)-1].Undeclared = true
+		if !c.checkArgument(where, name, declared) {
 			continue
 		}
 		if !is {
@@ -245,6 +299,18 @@ func (c *compiler) compileProperties(n *node, at place, v any, declared map[stri
 	for _, name := range n.names {
 		n.subs, n.places = append(n.subs, n.props[name]), append(n.places, placeOf(name))
 	}
+}
+
+// checkArgument refuses a name that a schema does not declare: a caller of the tool
+// could put anything there.
+func (c *compiler) checkArgument(at place, name string, declared map[string]any) bool {
+	known, _ := declared["properties"].(map[string]any)
+	if _, declares := known[name]; declares || isOpen(declared) {
+		return true
+	}
+	c.addFault(at, "%q is no argument of the tool%s", name, expectOneOf(name, slices.Sorted(maps.Keys(known))))
+	c.faults[len(c.faults)-1].Undeclared = true
+	return false
 }
 
 // expectOneOf says which name was probably meant, else which there are.
@@ -272,12 +338,14 @@ func isOpen(declared map[string]any) bool {
 	return false
 }
 
-func (c *compiler) readOwnWord(n *node, at place, word string, v any) {
+func (c *compiler) readOwnWord(n *node, at place, word string, v any, declared map[string]any) {
 	switch word {
 	case "known":
 		n.known = c.readSets(at, v)
 	case "sum":
-		n.sum = c.readSum(at, v)
+		if n.sum = c.readSum(at, v); !mayBe(declared, "number", "integer") {
+			c.addFault(at, "a sum is about numbers, and the tool takes %v here", declared["type"])
+		}
 	case "from_untrusted":
 		n.untrusted = c.readAction(at, v, Allow, Hold, Refuse)
 	case "else":

@@ -58,6 +58,15 @@ func TestBrokenCeilings(t *testing.T) {
 		{`{"amount":{"sum":{"max":5,"per":"9999999d"}}}`, "arguments.send.amount.sum.per", "expected a window"},
 		{`{"amount":{"sum":{"max":5}}}`, "arguments.send.amount.sum", "expected max and per"},
 		{`{"amount":{"sum":{"max":5,"per":"1d","of":"to"}}}`, "arguments.send.amount.sum.of", "no word of sum"},
+		{`{"amount":{"sum":{"max":-1,"per":"1d"}}}`, "arguments.send.amount.sum.max", "not negative"},
+		{`{"amount":{"sum":{"max":5,"per":"1d","by":"too"}}}`, "arguments.send.amount.sum.by", `(did you mean "to"?)`},
+		{`{"to":{"sum":{"max":5,"per":"1d"}}}`, "arguments.send.to.sum", "a sum is about numbers"},
+		{`{"to":{"enum":[]}}`, "arguments.send.to.enum", "an empty list"},
+		{`{"to":{"enum":[5,true]}}`, "arguments.send.to.enum", "takes string"},
+		{`{"to":{"const":5}}`, "arguments.send.to.const", "takes string"},
+		{`{"to":{"minLength":5,"maxLength":4}}`, "arguments.send.to", "nothing is at least"},
+		{`{"amount":{"minimum":1.5,"maximum":1.6,"multipleOf":1}}`, "arguments.send.amount", "no number is within"},
+		{`{"amount":{"exclusiveMinimum":1,"maximum":1}}`, "arguments.send.amount", "no number is within"},
 		{`{"rows":` + deep + `}`, "", "nested too deep"},
 		{`{"to":{"description":"` + strings.Repeat("a", 64<<10) + `"}}`, "arguments.send", ""},
 		{`{"type":"object","properties":[]}`, "arguments.send.properties", "expected a mapping"},
@@ -70,6 +79,27 @@ func TestBrokenCeilings(t *testing.T) {
 	}
 }
 
+// TestBoundsThatLeaveSomething are no contradictions.
+func TestBoundsThatLeaveSomething(t *testing.T) {
+	t.Parallel()
+	for _, fragment := range []string{
+		`{"amount":{"minimum":1.5,"maximum":2,"multipleOf":0.5}}`, `{"amount":{"minimum":-3,"maximum":-2,"multipleOf":2}}`,
+		`{"amount":{"minimum":5,"maximum":5}}`, `{"amount":{"exclusiveMinimum":1,"maximum":1.1}}`, `{"amount":{"const":5}}`,
+		`{"to":{"enum":["a",5]}}`, `{"amount":{"sum":{"max":0,"per":"1d","by":"to"}}}`,
+	} {
+		compile(t, fragment)
+	}
+}
+
+// A bad window is one fault.
+func TestAFaultOfASumIsSaidOnce(t *testing.T) {
+	t.Parallel()
+	_, err := ceiling.Compile("arguments.send", json.RawMessage(`{"amount":{"sum":{"max":5,"per":"soon"}}}`), json.RawMessage(tool), nil)
+	if faults, _ := errors.AsType[ceiling.Faults](err); len(faults) != 1 {
+		t.Errorf("Compile = %v, want one fault", err)
+	}
+}
+
 // TestContradictions: what nothing satisfies is found before a call.
 func TestContradictions(t *testing.T) {
 	t.Parallel()
@@ -78,7 +108,6 @@ func TestContradictions(t *testing.T) {
 		{`{"amount":{"type":"string"}}`, "arguments.send.amount"},
 		{`{"kind":{"enum":["c"]}}`, "arguments.send.kind"},
 		{`{"to":false}`, "arguments.send.to"},
-		{`{"to":{"minLength":5,"maxLength":4}}`, "arguments.send.to"},
 		{`{"tags":{"items":{"type":"number"}}}`, "arguments.send.tags.items"},
 	} {
 		_, err := ceiling.Narrow(json.RawMessage(tool), []*ceiling.Ceiling{compile(t, c.fragment)})

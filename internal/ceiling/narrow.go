@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/big"
 	"reflect"
 	"slices"
 )
@@ -191,13 +192,50 @@ func chooseNumber(a, b any, sign int) (any, error) {
 // checkBounds refuses bounds between which there is nothing.
 func checkBounds(s map[string]any) error {
 	for _, bound := range [][2]string{{"minimum", "maximum"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"}} {
-		a, _ := s[bound[0]].(json.Number)
-		b, _ := s[bound[1]].(json.Number)
-		left, ok := Exact(a)
-		right, also := Exact(b)
-		if ok && also && left.Cmp(right) > 0 {
-			return fmt.Errorf("nothing is at least %s and at most %s", a, b)
+		least, ok := numberOf(s, bound[0])
+		most, also := numberOf(s, bound[1])
+		if ok && also && least.Cmp(most) > 0 {
+			return fmt.Errorf("nothing is at least %s and at most %s", s[bound[0]], s[bound[1]])
 		}
 	}
+	return checkSteps(s)
+}
+
+// checkSteps refuses bounds of a number between which no step of it lies, and open ones
+// between which nothing does.
+func checkSteps(s map[string]any) error {
+	least, from := numberOf(s, "minimum")
+	if above, ok := numberOf(s, "exclusiveMinimum"); ok && (!from || above.Cmp(least) >= 0) {
+		least, from = above, false
+	} else if !ok && !from {
+		return nil
+	}
+	most, to := numberOf(s, "maximum")
+	if below, ok := numberOf(s, "exclusiveMaximum"); ok && (!to || below.Cmp(most) <= 0) {
+		most, to = below, false
+	} else if !ok && !to {
+		return nil
+	}
+	step, stepped := numberOf(s, "multipleOf")
+	if !stepped && s["type"] == "integer" {
+		step, stepped = big.NewRat(1, 1), true
+	}
+	if stepped && step.Sign() > 0 { // the least multiple that is not too small
+		n := new(big.Rat).Quo(least, step)
+		whole := new(big.Int).Div(n.Num(), n.Denom())
+		if !n.IsInt() || !from {
+			whole.Add(whole, big.NewInt(1))
+		}
+		least, from = new(big.Rat).Mul(new(big.Rat).SetInt(whole), step), true
+	}
+	if c := least.Cmp(most); c > 0 || c == 0 && !(from && to) {
+		return errors.New("no number is within minimum, maximum and multipleOf together")
+	}
 	return nil
+}
+
+// numberOf returns the number that a keyword holds.
+func numberOf(s map[string]any, word string) (*big.Rat, bool) {
+	n, _ := s[word].(json.Number)
+	return Exact(n)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/sallyport/sallyport/internal/ceiling"
@@ -89,10 +90,15 @@ func TestTheNarrowedSchemaIsTheConjunction(t *testing.T) {
 		var ceilings []*ceiling.Ceiling
 		for range 1 + r.IntN(2) {
 			c, err := ceiling.Compile("arguments.t", encode(t, map[string]any{"x": randomFragment(r)}), tool, nil)
-			if err != nil {
+			if err != nil && !strings.Contains(err.Error(), "nothing is at least") && !strings.Contains(err.Error(), "no number is within") {
 				t.Fatal(err)
 			}
-			ceilings = append(ceilings, c)
+			if err == nil { // else the fragment contradicts itself
+				ceilings = append(ceilings, c)
+			}
+		}
+		if len(ceilings) == 0 {
+			continue
 		}
 		narrowed, contradiction := ceiling.Narrow(tool, ceilings)
 		var shown *schema.Schema

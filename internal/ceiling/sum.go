@@ -16,7 +16,7 @@ func (c *compiler) readSum(at place, v any) *Sum {
 		c.addFault(at, "expected {max: NUMBER, per: WINDOW, by: ARGUMENT}")
 		return nil
 	}
-	s := &Sum{}
+	s, bad := &Sum{Together: c.tool == nil}, len(c.faults)
 	for _, word := range slices.Sorted(maps.Keys(m)) {
 		switch word {
 		case "max":
@@ -24,6 +24,8 @@ func (c *compiler) readSum(at place, v any) *Sum {
 			bound, exact := Exact(n)
 			if !ok || !exact {
 				c.addFault(at.within("max"), "expected a number of at most 40 digits")
+			} else if bound.Sign() < 0 {
+				c.addFault(at.within("max"), "expected a number that is not negative: amounts are not")
 			}
 			s.Max, s.bound = n, bound
 		case "per":
@@ -35,12 +37,14 @@ func (c *compiler) readSum(at place, v any) *Sum {
 		case "by":
 			if s.By, ok = m[word].(string); !ok || s.By == "" {
 				c.addFault(at.within("by"), "expected the name of an argument")
+			} else {
+				c.checkArgument(at.within("by"), s.By, c.tool)
 			}
 		default:
 			c.addFault(at.within(word), "%q is no word of sum: expected max, per and by", word)
 		}
 	}
-	if s.Max == "" || s.Per == 0 {
+	if len(c.faults) == bad && (s.Max == "" || s.Per == 0) {
 		c.addFault(at, "expected max and per")
 	}
 	return s
