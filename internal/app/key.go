@@ -88,6 +88,7 @@ func (rt *Runtime) ownFiles(dir string) []string {
 	if t := rt.Config.TLS; t != nil {
 		own = append(own, t.Key)
 	}
+	own = append(own, knownFiles(rt.Config)...) // an agent may not choose what counts as known
 	for _, b := range rt.Config.Secrets {
 		if b.Dir != "" {
 			own = append(own, asFolder(b.Dir))

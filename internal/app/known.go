@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/internal/provenance"
 	"github.com/sallyport/sallyport/internal/yamldoc"
+	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -72,6 +73,36 @@ func knownSources(c *config.Config) map[string]known.Source {
 		sources[name] = known.Source{Kind: k.Kind, List: k.List, File: k.File}
 	}
 	return sources
+}
+
+// knownFiles lists the files of the sets, sorted.
+func knownFiles(c *config.Config) (files []string) {
+	for _, k := range c.Known {
+		if k.File != "" {
+			files = append(files, k.File)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}
+
+// knownMisfits returns a fault for each set whose file lies where tools may write. The
+// deny floor keeps the file while the gate runs, and nothing does before it starts.
+func (t *Deployment) knownMisfits() (faults registry.Faults) {
+	for _, name := range slices.Sorted(maps.Keys(t.Config.Known)) {
+		file := t.Config.Known[name].File
+		if file == "" {
+			continue
+		}
+		if by := t.FindWriter(file); by != "" {
+			faults = append(faults, registry.Fault{
+				Tool: "known." + name, Capability: "file", Source: t.Config.Source("known." + name + ".file"),
+				Message: fmt.Sprintf("its members are in %s: %s may write there, so an agent may have chosen what counts as known", file, by),
+				Fix:     "move it to a folder that no tool may write",
+			})
+		}
+	}
+	return faults
 }
 
 // taskScope is the scope of the store for what sessions were narrowed to.

@@ -21,6 +21,7 @@ func CollectMisfits(rt *Runtime) registry.Faults {
 		all = append(all, rt.roleEffectMisfits(name)...)
 	}
 	all = append(all, rt.serverEffectMisfits()...)
+	all = append(all, rt.knownMisfits()...)
 	all = append(all, rt.uselessTools(all)...)
 	return append(all, rt.ProgramFaults()...)
 }

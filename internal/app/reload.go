@@ -286,6 +286,7 @@ func (rt *Runtime) RestartKeys(c *config.Config) (keys []string) {
 		{"sandbox", reflect.DeepEqual(was.Sandbox, c.Sandbox)},
 		{"packages", was.Packages == c.Packages},
 		{"skills", was.Skills == c.Skills},
+		{"known.<name>.file", slices.Equal(knownFiles(was), knownFiles(c))},
 		{"log", was.Log == c.Log},
 		{"metrics", was.Metrics == c.Metrics},
 		{"tls", reflect.DeepEqual(was.TLS, c.TLS)},

@@ -149,6 +149,7 @@ func TestActionReloadKeepsTheLastGoodConfiguration(t *testing.T) {
 		{"the state elsewhere", strings.Replace(more, "sqlite:.sallyport/state.db", "sqlite:.sallyport/other.db", 1), "state: this change needs a restart"},
 		{"the role of the server gone", strings.Replace(more, "forecaster:", "other:", 1), `the role "forecaster", which this server serves, is gone`},
 		{"packages from elsewhere", more + "packages: {npm: \"https://npm.example.com\"}\n", "packages: this change needs a restart"},
+		{"members from another file", more + "known: {payees: {kind: account, file: p.txt}}\n", "known.<name>.file: this change needs a restart"},
 		{"callers without a name", more + "security: {require_auth: false}\n", "security.require_auth: this change needs a restart"},
 	}
 	for _, tt := range tests {

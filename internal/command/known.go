@@ -44,7 +44,7 @@ which held call. Queries are read. The exit code is 1 when one cannot be read.`,
 			return withRuntime(cmd.Context(), env, f, app.OpenForSets, func(rt *app.Runtime) error {
 				sets, err := rt.ListKnown(cmd.Context(), strings.Join(args, ""))
 				if err != nil {
-					return &exitError{code: exitFailed, err: err}
+					return setError(err)
 				}
 				if err := report.PrintKnown(env.newPrinter(f), sets, len(args) > 0); err != nil {
 					return err
@@ -99,8 +99,17 @@ func withKnown(ctx context.Context, env *environment, f *flags, set string, do f
 	return withRuntime(ctx, env, f, app.OpenForRecord, func(rt *app.Runtime) error {
 		grown, err := rt.GrownMembers(ctx, set)
 		if err != nil {
-			return &exitError{code: exitFailed, err: err}
+			return setError(err)
 		}
 		return do(rt, grown)
 	})
+}
+
+// setError gives an error about a set its exit code: a name that the configuration lacks
+// is a mistake of the caller.
+func setError(err error) error {
+	if errors.Is(err, app.ErrSetUnknown) {
+		return usageError(err)
+	}
+	return &exitError{code: exitFailed, err: err}
 }

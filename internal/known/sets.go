@@ -18,6 +18,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/effect"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/provenance"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -163,6 +164,8 @@ func (s *set) refresh() error {
 		switch {
 		case err != nil:
 			return err
+		case fsx.IsPlaceholder(info):
+			return fmt.Errorf("%s: %w", s.File, fs.ErrNotExist)
 		case !info.Mode().IsRegular():
 			return errors.New("not a plain file")
 		case info.Size() > maxFile:
