@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/recall"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // defaultLifetime is how long a note is kept that names no time.
@@ -78,7 +79,7 @@ func (m memoryAccessor) Keep(ctx context.Context, n recall.Note, lifetime time.D
 		lifetime = min(defaultLifetime, most)
 	}
 	switch {
-	case strings.TrimSpace(n.Key) == "", strings.ContainsAny(n.Key, "\r\n\t"), utf8.RuneCountInString(n.Key) > recall.MaxKeyChars:
+	case strings.TrimSpace(n.Key) == "", text.HasControl(n.Key), utf8.RuneCountInString(n.Key) > recall.MaxKeyChars:
 		return n, sallyport.InputInvalid(fmt.Sprintf("the key of a note is one line of 1 to %d characters", recall.MaxKeyChars))
 	case strings.TrimSpace(n.Text) == "", utf8.RuneCountInString(n.Text) > recall.MaxTextChars:
 		return n, sallyport.InputInvalid(fmt.Sprintf("the text of a note has 1 to %d characters", recall.MaxTextChars))

@@ -10,6 +10,20 @@ import (
 // OneLine puts a text on one line: each run of white space becomes a blank.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// lineEnds are what some reader takes for the end of a line (Unicode, section 5.8),
+// besides "\n".
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n",
+	"\x1c", "\n", "\x1d", "\n", "\x1e", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// BreakLines ends each line of a text with "\n", whatever ends it.
+func BreakLines(s string) string { return lineEnds.Replace(s) }
+
+// HasControl reports whether a text has a control character, or a character that ends a
+// line.
+func HasControl(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' })
+}
+
 // PrintableLine puts a text from another party on one line for a terminal.
 // Control characters and characters that change the direction of the text
 // become blanks.

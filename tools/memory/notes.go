@@ -107,8 +107,8 @@ func newNotesResult(found *recall.Found) sallyport.Result {
 		if n.Untrusted {
 			mark, r.Untrusted = ", untrusted", true
 		}
-		fmt.Fprintf(&b, "\n\n[%s] %s (%s%s)\n  %s", n.Reach, n.Key, n.Written.Format(time.DateOnly), mark,
-			strings.ReplaceAll(strings.TrimSpace(n.Text), "\n", "\n  "))
+		fmt.Fprintf(&b, "\n\n[%s] %s (%s%s)\n  %s", n.Reach, text.PrintableLine(n.Key), n.Written.Format(time.DateOnly), mark,
+			strings.ReplaceAll(text.BreakLines(strings.TrimSpace(n.Text)), "\n", "\n  "))
 		list = append(list, map[string]any{
 			"key": n.Key, "text": n.Text, "reach": string(n.Reach), "untrusted": n.Untrusted,
 			"written": n.Written.Format(time.RFC3339), "expires": n.Expires.Format(time.RFC3339), "call_id": n.Call,
