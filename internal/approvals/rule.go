@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,7 +78,7 @@ func ProposeRule(a *sallyport.Approval, equal []string) (*Rule, error) {
 	case a.Shape == nil:
 		return nil, errors.New("this call cannot be allowed for its session: it names none, has too many arguments, or has names that cannot be shown")
 	case len(equal) > 0 && a.Shape.Exact:
-		return nil, errors.New("what was read before holds this call: for its session it can be allowed with exactly these arguments only")
+		return nil, fmt.Errorf("for its session this call can be allowed with exactly these arguments only, because of what holds it: %s", cmp.Or(a.Why, "a rule about its arguments"))
 	}
 	r := &Rule{
 		ID: a.ID, Tool: a.Tool, Principal: a.Principal, Personality: a.Personality, Session: a.Session,

@@ -74,7 +74,7 @@ func TestARuleIsProposedForWhatTheCallHas(t *testing.T) {
 	}
 	tainted := *a
 	tainted.Shape = &sallyport.ApprovalShape{Asked: "asked", Args: a.Shape.Args, Exact: true}
-	if _, err := approvals.ProposeRule(&tainted, []string{"to"}); err == nil || !strings.Contains(err.Error(), "what was read before") {
+	if _, err := approvals.ProposeRule(&tainted, []string{"to"}); err == nil || !strings.Contains(err.Error(), "exactly these arguments only") {
 		t.Errorf("ProposeRule() of free arguments after taint = %v", err)
 	}
 	if _, err := approvals.ProposeRule(&tainted, nil); err != nil {
