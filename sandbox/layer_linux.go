@@ -98,6 +98,7 @@ func (r *Runner) commitOrReport(c *childProcess, v *overlay.Overlay, res *sallyp
 		res.Touched.Written = append(res.Touched.Written, res.Changes[i].Path)
 	}
 	if err != nil {
+		r.logger.Warn("sandbox: what a child wrote could not be carried over", "binary", c.spawn.Binary, "error", err)
 		c.fault = &sallyport.Error{
 			Code: sallyport.CodeExecutionFailed, Resource: c.spawn.Binary, Operation: "commit",
 			Detail: "what " + c.spawn.Binary + " wrote could not be carried over", Err: err,

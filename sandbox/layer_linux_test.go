@@ -2,8 +2,10 @@ package sandbox
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -76,6 +78,41 @@ func TestA8_ALargeBuildFitsIntoALargerLayer(t *testing.T) {
 	}
 	if uid := info.Sys().(*syscall.Stat_t).Uid; int(uid) != os.Geteuid() {
 		t.Errorf("the file belongs to %d, want the user of the gate", uid)
+	}
+}
+
+// A hole of a file stays one on the host.
+func TestA8_AHoleTakesNoSpaceOfTheHost(t *testing.T) {
+	t.Parallel()
+	w := layered(t, Limits{LayerBytes: 96 << 20})
+	res := w.run(sallyport.SpawnOptions{}, "sh", "-c", "printf begin >big; truncate -s 64M big; printf end >>big; truncate -s 65M big")
+	path := filepath.Join(w.dir, "big")
+	info, err := os.Stat(path)
+	if res.ExitCode != 0 || err != nil || info.Size() != 65<<20 {
+		t.Fatalf("exit %d, %s, %v, changes %+v", res.ExitCode, res.Stderr, err, res.Changes)
+	}
+	if used := info.Sys().(*syscall.Stat_t).Blocks * 512; used > 1<<20 {
+		t.Errorf("the file takes %d bytes of the host", used)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || string(text[:5]) != "begin" || string(text[64<<20:64<<20+3]) != "end" || text[5] != 0 || text[len(text)-1] != 0 {
+		t.Errorf("the file has other contents: %v", err)
+	}
+}
+
+// A layer that is too large to be carried over says by what.
+func TestA8_ACommitSaysWhichBoundItMet(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	w := layered(t, Limits{LayerBytes: 8 << 20})
+	w.r.logger = slog.New(slog.NewTextHandler(&log, nil))
+	c, err := w.r.Start(t.Context(), w.spawn(sallyport.SpawnOptions{}, "truncate", "-s", "64M", "big"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Wait()
+	if err == nil || !strings.Contains(log.String(), "more than 8388608 bytes, the holes in them included") {
+		t.Errorf("Wait = %v, the log %q", err, log.String())
 	}
 }
 

@@ -264,10 +264,11 @@ func (p *placing) copyFile() (err error) {
 	p.ready = true
 	to := os.NewFile(uintptr(fd), p.tmp)
 	defer to.Close() // Synced by then, or the error is known.
-	if n, err := io.Copy(to, io.LimitReader(from, p.Bytes+1)); err != nil {
-		return err
-	} else if n != p.Bytes {
+	if info.Size() != p.Bytes {
 		return errors.New("the private layer changed")
+	}
+	if err := copyData(to, from, p.Bytes); err != nil {
+		return err
 	}
 	if err := p.setAttributes(to, info); err != nil {
 		return err
@@ -276,6 +277,32 @@ func (p *placing) copyFile() (err error) {
 		return err
 	}
 	return p.recordInode()
+}
+
+// copyData copies a file of a size, and leaves its holes holes: a child that makes one
+// takes no space of the host by it.
+func copyData(to, from *os.File, size int64) error {
+	for at := int64(0); at < size; {
+		data, err := from.Seek(at, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) {
+			break // A hole to the end.
+		}
+		if err != nil {
+			return err
+		}
+		hole, err := from.Seek(data, unix.SEEK_HOLE)
+		if err != nil {
+			return err
+		}
+		hole = min(hole, size)
+		if n, err := io.Copy(io.NewOffsetWriter(to, data), io.NewSectionReader(from, data, hole-data)); err != nil {
+			return err
+		} else if n != hole-data {
+			return errors.New("the private layer changed")
+		}
+		at = hole
+	}
+	return to.Truncate(size)
 }
 
 // recordInode records the inode of what was prepared.

@@ -79,7 +79,7 @@ func changesOf(steps []*step) []sallyport.Change {
 
 // planSteps reads the upper layers.
 func (v *Overlay) planSteps(ctx context.Context) ([]*step, error) {
-	r := &layerReader{ctx: ctx, entries: v.o.MaxEntries, bytes: v.o.MaxBytes}
+	r := &layerReader{ctx: ctx, entries: v.o.MaxEntries, bytes: v.o.MaxBytes, entriesMost: v.o.MaxEntries, bytesMost: v.o.MaxBytes}
 	for _, l := range v.layers {
 		if l.base == nil || v.root == nil {
 			return nil, errors.New("there is no private layer")
@@ -98,6 +98,9 @@ type layerReader struct {
 	entries int
 	bytes   int64
 	steps   []*step
+	// entriesMost and bytesMost are the bounds from which entries and bytes count down.
+	entriesMost int
+	bytesMost   int64
 }
 
 func (r *layerReader) countEntry(bytes int64) error {
@@ -105,10 +108,10 @@ func (r *layerReader) countEntry(bytes int64) error {
 		return err
 	}
 	if r.entries--; r.entries < 0 {
-		return errors.New("too many files were written")
+		return fmt.Errorf("more than %d files, folders and removals were written", r.entriesMost)
 	}
 	if r.bytes -= bytes; r.bytes < 0 {
-		return errors.New("too many bytes were written")
+		return fmt.Errorf("the files that were written have more than %d bytes, the holes in them included", r.bytesMost)
 	}
 	return nil
 }
