@@ -155,6 +155,7 @@ func TestOptionsThatNameNothingAreRefused(t *testing.T) {
 		{"bracket", openapi.Options{Secrets: map[string]string{"key": "a/{b}"}}, "the reference"},
 		{"oauth2", openapi.Options{Secrets: map[string]string{"login": "a/b"}}, "--secret login: oauth2 is not supported"},
 		{"cookie", openapi.Options{Secrets: map[string]string{"session": "a/b"}}, "--secret session: apiKey in cookie S is not supported"},
+		{"a password in the server", openapi.Options{Server: "https://u:p ass/w@a.example/?x"}, "--server \"https://…@a.example/?x\": expected an address without"},
 		{"server", openapi.Options{Server: "http://a.example"}, "--server \"http://a.example\": expected https"},
 		{"query", openapi.Options{Server: "https://a.example/?x=1"}, "without a query"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,21 +46,25 @@ func (im *importer) chooseServer() (err error) {
 	}
 	if im.o.Server != "" {
 		if im.server, err = parseServer(im.o.Server); err != nil {
-			return fmt.Errorf("--server %s: %w", quoteShort(im.o.Server), err)
+			return fmt.Errorf("--server %s: %s", quoteShort(hideUser(im.o.Server)), hideUser(err.Error()))
 		}
 		if !containsServer(listed, im.server.base) {
 			im.addNote(at, Changed, "the server is %s, which is none of the document's", im.server.base)
 		}
 	} else {
 		const choose = "choose the address with --server"
+		var shown []string
+		for _, address := range listed[:min(len(listed), 5)] {
+			shown = append(shown, hideUser(address))
+		}
 		switch {
 		case len(listed) == 0:
 			return im.newFault(at, "servers: the document names no server: %s", choose)
 		case len(listed) > 1:
-			return im.newFault(at, "servers: expected one server, found %d (%s): %s", len(listed), strings.Join(listed[:min(len(listed), 5)], ", "), choose)
+			return im.newFault(at, "servers: expected one server, found %d (%s): %s", len(listed), strings.Join(shown, ", "), choose)
 		}
 		if im.server, err = parseServer(listed[0]); err != nil {
-			return im.newFault(at, "servers: %s: %v: %s", quoteShort(listed[0]), err, choose)
+			return im.newFault(at, "servers: %s: %s: %s", quoteShort(shown[0]), hideUser(err.Error()), choose)
 		}
 	}
 	im.api = cmp.Or(toSlug(im.o.Prefix), im.server.wordOf())
@@ -68,6 +73,12 @@ func (im *importer) chooseServer() (err error) {
 	}
 	return nil
 }
+
+// hideUser takes the user and the password of an address out of a message. A password may
+// have any character, so that all before the last @ is taken for one.
+func hideUser(message string) string { return userInfo.ReplaceAllString(message, "//…@") }
+
+var userInfo = regexp.MustCompile(`(?s)//.*@`)
 
 func parseServer(text string) (layerServer, error) {
 	text = strings.TrimRight(text, "/")
