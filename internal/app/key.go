@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/denyfloor"
 )
 
 // openLog opens the audit log on the state and reads the key beside it.
@@ -101,3 +102,16 @@ func (rt *Runtime) ownFiles(dir string) []string {
 
 // asFolder returns a path in the form in which it is that of a folder.
 func asFolder(path string) string { return strings.TrimSuffix(path, "/") + "/" }
+
+// FloorReason returns why no tool may read or write a path, or what it leads to, whatever
+// is granted; empty where the deny floor closes nothing of it for good. The operation is
+// "read" or "write".
+func (rt *Runtime) FloorReason(op, path string) string {
+	floor := denyfloor.New(rt.files)
+	for _, name := range []string{path, resolveLinks(path)} {
+		if rule, denied := floor.Rule(op, name, false); denied && rule.Class == denyfloor.Absolute {
+			return rule.Reason
+		}
+	}
+	return ""
+}

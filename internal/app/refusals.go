@@ -28,12 +28,14 @@ func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
 		if d.Resource != "" {
 			what += " " + text.PrintableLine(d.Resource)
 		}
-		at := ""
-		if d.Source != "" {
+		at, fix := "", text.PrintableLine(d.Fix)
+		if r.g.Builtin { // there is no file in which the place could be found
+			fix = r.g.CommandLine("init") + " writes " + ConfigName + ", which is not there yet; then " + fix
+		} else if d.Source != "" {
 			at = " (" + text.PrintableLine(d.Source) + ")"
 		}
 		fmt.Fprintf(r.g.Env.Stderr, "sallyport: refused: %s: %s; to allow it: %s%s; more: %s\n",
-			what, text.PrintableLine(d.Why), text.PrintableLine(d.Fix), at, r.g.CommandLine("explain --call "+e.CallID))
+			what, text.PrintableLine(d.Why), fix, at, r.g.CommandLine("explain --call "+e.CallID))
 	}
 	r.g.Metrics.CountEvent(e)
 	r.g.logEvent(ctx, e)

@@ -65,7 +65,7 @@ func NewPlan(ctx context.Context, rt *app.Runtime, paths []string, r *Request) (
 	if err != nil {
 		return nil, err
 	}
-	if err := r.refuseOwn(rt); err != nil {
+	if err := errors.Join(r.refuseOwn(rt), r.refuseFloor(rt, items)); err != nil {
 		return nil, err
 	}
 	p := &planner{ctx: ctx, rt: rt, request: r, target: t, items: items, paths: paths, inWorkspace: *rt.Env}

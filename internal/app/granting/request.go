@@ -170,6 +170,33 @@ func (r *Request) refuseOwn(rt *app.Runtime) error {
 	return nil
 }
 
+// refuseFloor refuses a path on the deny floor: the entry would open nothing.
+func (r *Request) refuseFloor(rt *app.Runtime, items []grantItem) error {
+	var faults []error
+	for _, item := range items {
+		if r.Revoke || item.kind != kindRead && item.kind != kindWrite {
+			continue
+		}
+		if why := rt.FloorReason(string(item.kind), item.resolved); why != "" {
+			faults = append(faults, fmt.Errorf("--%s %s: it is on the deny floor (%s), which no grant opens", item.kind, text.PrintableLine(item.resolved), why))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// listLinked says of each path that is reached through a link where it leads.
+func listLinked(items []grantItem) (list []string) {
+	for _, item := range items {
+		if item.kind != kindRead && item.kind != kindWrite {
+			continue
+		}
+		if real, err := filepath.EvalSymlinks(item.resolved); err == nil && real != item.resolved {
+			list = append(list, fmt.Sprintf("--%s %s leads to %s: that is what the entry is about", item.kind, text.PrintableLine(item.resolved), text.PrintableLine(real)))
+		}
+	}
+	return list
+}
+
 // parsePrivate reads a private address with its port.
 func parsePrivate(s string) (grantItem, error) {
 	at, err := netip.ParseAddrPort(s)

@@ -24,6 +24,9 @@ func (p *planner) loadResult(plan *Plan, texts map[string][]byte) (err error) {
 	}
 	defer func() { err = errors.Join(err, next.Close()) }()
 	plan.Warnings = append(plan.Warnings, newMisfits(p.rt, next)...)
+	if !plan.revoke {
+		plan.Warnings = append(plan.Warnings, listLinked(p.items)...)
+	}
 	if plan.revoke && p.target.kind != targetRole {
 		plan.Warnings = append(plan.Warnings, p.listKept()...)
 	}
