@@ -39,7 +39,7 @@ var ErrFull = errors.New("the sum counts too many amounts in its window")
 
 var errNoNumber = errors.New("a stored sum has an amount that is no number")
 
-// A Bound names a bound of a tool for a principal.
+// A Bound names a bound of a tool, or of a rule over several, for a principal.
 type Bound struct {
 	// Tool is the ID of the tool.
 	Tool string
