@@ -47,6 +47,9 @@ func (tc *toolCeiling) compile(ro *compiledRole, e *toolEntry, hasSet func(strin
 			continue
 		}
 		c, err := ceiling.Compile("arguments."+key, ro.personality.Arguments[key], e.declaredTo(key), hasSet)
+		if err == nil {
+			err = c.BindTo(e.args.Raw())
+		}
 		if err != nil {
 			faults = append(faults, err)
 			continue

@@ -101,6 +101,22 @@ func TestASumOfARuleOverSeveralTools(t *testing.T) {
 	}
 }
 
+// A tool that takes anything and does not declare the argument of "by" has one sum.
+func TestNoCallerChoosesTheSumThatItCountsFor(t *testing.T) {
+	t.Parallel()
+	g, _ := payments(t, `{"amount":{"sum":{"max":500,"per":"1d","by":"to"}}}`, newState(t), "", "*")
+	g.add(sallyport.Tool{
+		Name: "open", Schema: json.RawMessage(`{"type":"object","additionalProperties":true,"properties":{"amount":{"type":"number"}}}`),
+		Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) { return sallyport.OK("paid"), nil },
+	})
+	if res := call(g, "open", `{"to":"ann","amount":400}`); !res.OK {
+		t.Fatalf("open(400) = %+v", res)
+	}
+	if res := call(g, "open", `{"to":"ben","amount":400}`); res.Code != sallyport.CodePermissionDenied {
+		t.Errorf("open(400) for another value = %+v, want it refused", res)
+	}
+}
+
 // Parts of a list count together, and so do calls at once, of several processes.
 func TestASumIsExact(t *testing.T) {
 	t.Parallel()

@@ -174,6 +174,9 @@ func (r *Registry) taskCeiling(e *toolEntry, key string, raw json.RawMessage) (*
 		return one, nil
 	}
 	one, err := ceiling.Compile(taskPrefix+key, raw, e.declaredTo(key), r.hasSet)
+	if err == nil {
+		err = one.BindTo(e.args.Raw())
+	}
 	if err != nil {
 		return nil, err
 	}

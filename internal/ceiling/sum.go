@@ -74,3 +74,30 @@ func (s *Sum) Bound() *big.Rat {
 	}
 	return s.bound
 }
+
+// BindTo fits the ceiling of a rule over several tools to one of them: a bound for each
+// value of an argument that this tool does not declare counts all its calls together,
+// for a caller could put anything there. It comes before the first check.
+func (c *Ceiling) BindTo(tool json.RawMessage) error {
+	declared, err := decodeDeclared(tool)
+	if err == nil && !isOpen(declared) {
+		c.root.bindSums(declared)
+	}
+	return err
+}
+
+func (n *node) bindSums(declared map[string]any) {
+	if n == nil {
+		return
+	}
+	known, _ := declared["properties"].(map[string]any)
+	if n.sum != nil && n.sum.By != "" {
+		if _, declares := known[n.sum.By]; !declares {
+			n.sum.By = ""
+		}
+	}
+	for _, sub := range n.subs {
+		sub.bindSums(declared)
+	}
+	n.items.bindSums(declared)
+}
