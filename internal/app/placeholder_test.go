@@ -37,6 +37,16 @@ func TestAPlaceholderIsNoFileOfTheOperator(t *testing.T) {
 	if found := own.findReplaced([]string{lock}); len(found) > 0 {
 		t.Errorf("findReplaced of a placeholder = %q, want none", found)
 	}
+	if err := os.WriteFile(lock, []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	own.findReplaced([]string{lock})
+	if err := os.Remove(lock); err != nil {
+		t.Fatal(err)
+	}
+	if found := own.findReplaced([]string{lock}); len(found) != 1 {
+		t.Errorf("findReplaced of a file that is gone = %q, want it: nothing covers its name", found)
+	}
 	env := &Environment{Dir: dir, Lookup: func(string) (string, bool) { return "", false }}
 	if _, builtin, err := LoadConfig(env, nil); err != nil || !builtin {
 		t.Errorf("LoadConfig beside a placeholder = %v, %v; want the built-in configuration", builtin, err)

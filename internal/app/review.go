@@ -105,7 +105,7 @@ func (t *Deployment) holdsServer(run *registry.Run, server string, before *Deplo
 type ownFiles map[string]*os.File
 
 // findReplaced returns the files whose names another file has, or has for the first
-// time, since the last look. The first look finds none.
+// time, or no file has any more, since the last look. The first look finds none.
 func (o *ownFiles) findReplaced(paths []string) (replaced []string) {
 	first := *o == nil
 	if first {
@@ -113,6 +113,13 @@ func (o *ownFiles) findReplaced(paths []string) (replaced []string) {
 	}
 	for _, path := range paths {
 		is, err := os.Stat(path)
+		if was := (*o)[path]; was != nil && !fsx.Exists(path) {
+			// A child that runs could make the next one: a name without a file has no cover.
+			was.Close()
+			delete(*o, path)
+			replaced = append(replaced, path)
+			continue
+		}
 		if err != nil || !is.Mode().IsRegular() || fsx.IsPlaceholder(is) || (*o).containsFile(path, is) {
 			continue // a name without a file leads to none; the next file counts
 		}
@@ -165,7 +172,7 @@ func (rt *Runtime) endUncovered(t *Deployment, replaced []string) {
 		reach, _ := group.FindReach("fs_reach.write")
 		for _, path := range replaced {
 			if reach.Covers(g.FS.Write, resolveLinks(path)) {
-				return nil, filepath.Base(path) + " was replaced by another file, which is not covered for a child that may write its folder"
+				return nil, filepath.Base(path) + " was removed or replaced by another file, which is not covered for a child that may write its folder"
 			}
 		}
 		return nil, ""

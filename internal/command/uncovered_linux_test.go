@@ -51,7 +51,7 @@ func TestARunningChildDoesNotGetTheConfiguration(t *testing.T) {
 	if err := os.Rename(aside, path); err != nil {
 		t.Fatal(err)
 	}
-	s.told.await(t, from, "sallyport.yaml was replaced by another file")
+	s.told.await(t, from, "sallyport.yaml was removed or replaced by another file")
 	b.still(t, "beat")
 	if got := strings.Join(endsIn(t, dir, "run.end"), "\n"); !strings.Contains(got, "process_start: process bash") {
 		t.Errorf("recorded ends = %q", got)
