@@ -13,8 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/internal/config"
-	"github.com/sallyport/sallyport/tools/terminal"
 )
 
 //go:generate go test -run ^TestReferencePages$ -update
