@@ -132,7 +132,7 @@ func TestServeSpeaksTLS(t *testing.T) {
 	}
 	ciCert, ciKey := own.issue(t, "ci", 2)
 	localCert, localKey := own.issue(t, "local", 3)
-	otherCert, otherKey := own.issue(t, "somebody", 4)
+	otherCert, otherKey := own.issue(t, "another", 4)
 	forged, forgedKey := foreign.issue(t, "ci", 5)
 	want("a token", 200, s.token)
 	want("nothing", 401, "")

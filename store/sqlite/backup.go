@@ -8,7 +8,7 @@ import (
 	"github.com/sallyport/sallyport/store/internal/recordlog"
 )
 
-// copyTries bounds how often the record is copied anew when it was pruned meanwhile.
+// copyTries bounds how often the record is copied anew when it was pruned in between.
 const copyTries = 3
 
 // Backup writes a copy of the state, as it is at a moment, to a path where nothing is

@@ -133,7 +133,7 @@ func readBounded(path string) ([]byte, error) {
 }
 
 // certificatePrincipal returns whose a client certificate is, whose chain was verified:
-// the principal that its common name names. It is nobody's once it has expired, and
+// the principal that its common name names. It is no principal's once it has expired, and
 // never the local user's.
 func certificatePrincipal(callers *auth.Directory) func(context.Context, *x509.Certificate) (sallyport.Principal, bool, error) {
 	return func(ctx context.Context, c *x509.Certificate) (p sallyport.Principal, ok bool, err error) {

@@ -15,7 +15,7 @@ import (
 // Copy writes the log, as it is at a moment, into a folder that does not exist yet, and
 // waits for the disk. Others add records at the same time and wait for nothing: what
 // stands before the end of a view does not change. It ends with ErrPruned when records
-// were pruned meanwhile. After an error the folder is there, and no log.
+// were pruned in between. After an error the folder is there, and no log.
 func (l *Log) Copy(ctx context.Context, dir string) error {
 	before, err := readBase(l.dir)
 	if err != nil {
