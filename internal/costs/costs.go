@@ -95,7 +95,7 @@ func (s Spender) lines(b *Budgets) []line {
 		return sums.Bound{Principal: s.Principal, Key: "cost\x00" + kind + "\x00" + more, Window: window}
 	}
 	narrow := &b.Principal
-	if smaller(narrow.Session, b.Role.Session) != narrow.Session {
+	if smallerOf(narrow.Session, b.Role.Session) != narrow.Session {
 		narrow = &b.Role
 	}
 	all := []line{
@@ -113,7 +113,7 @@ func shardOf(sessionDigest string) string {
 	return strconv.FormatUint(n%shards, 10)
 }
 
-func smaller(a, b *big.Rat) *big.Rat {
+func smallerOf(a, b *big.Rat) *big.Rat {
 	if a == nil || b != nil && b.Cmp(a) < 0 {
 		return b
 	}

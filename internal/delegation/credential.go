@@ -33,28 +33,28 @@ type link struct {
 	Terms  Terms  `json:"terms"`
 }
 
-// seal returns the seal of the delegation, which depends on who delegated, in which
+// sealCredential returns the seal of the delegation, which depends on who delegated, in which
 // session and role, and on the terms of every delegation on the way to it.
-func (d *Delegation) seal() ([]byte, error) {
+func (d *Delegation) sealCredential() ([]byte, error) {
 	key := d.book.key
-	for i, one := range d.path() {
+	for i, one := range d.listPath() {
 		if i == 0 {
 			who, err := json.Marshal([]string{one.Principal.Name, one.caller.Session, one.caller.Personality})
 			if err != nil {
 				return nil, err
 			}
-			key = sign(key, who)
+			key = signText(key, who)
 		}
 		text, err := json.Marshal(link{one.ID, one.Remote, one.Terms})
 		if err != nil {
 			return nil, err
 		}
-		key = sign(key, text)
+		key = signText(key, text)
 	}
 	return key, nil
 }
 
-func sign(key, text []byte) []byte {
+func signText(key, text []byte) []byte {
 	m := hmac.New(sha256.New, key)
 	m.Write(text)
 	return m.Sum(nil)
@@ -83,7 +83,7 @@ func (b *Book) Verify(credential string, now time.Time) *Delegation {
 	if d == nil || !d.Remote || d.Chain() != chain {
 		return nil
 	}
-	want, err := d.seal()
+	want, err := d.sealCredential()
 	if err != nil || !hmac.Equal(want, mac) {
 		return nil
 	}

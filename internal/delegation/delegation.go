@@ -104,7 +104,7 @@ func (b *Book) Begin(ctx context.Context, c *sallyport.Call, terms Terms, remote
 	}
 	name := c.Principal.Name
 	switch {
-	case d.depth() > maxDepth:
+	case d.countDepth() > maxDepth:
 		return nil, &sallyport.Error{Code: sallyport.CodePermissionDenied, Detail: fmt.Sprintf("Permission denied: tasks are at most %d deep", maxDepth)}
 	case b.own[name] >= maxOwn || len(b.live) >= maxAll:
 		return nil, ErrFull
@@ -112,7 +112,7 @@ func (b *Book) Begin(ctx context.Context, c *sallyport.Call, terms Terms, remote
 		return nil, fmt.Errorf("delegation: call %s has one already", d.ID)
 	}
 	var err error
-	if d.mac, err = d.seal(); err != nil {
+	if d.mac, err = d.sealCredential(); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithDeadlineCause(ctx, terms.Until, errEnded)
@@ -133,16 +133,16 @@ var ErrFull = &sallyport.Error{
 	Code: sallyport.CodeExecutionFailed, Detail: fmt.Sprintf("no more than %d tasks run at a time: wait for one of them", maxOwn),
 }
 
-// depth is the number of delegations on the way to this one, itself included.
-func (d *Delegation) depth() (n int) {
+// countDepth is the number of delegations on the way to this one, itself included.
+func (d *Delegation) countDepth() (n int) {
 	for ; d != nil; d = d.parent {
 		n++
 	}
 	return n
 }
 
-// path lists the delegations on the way to this one, the outermost first.
-func (d *Delegation) path() (list []*Delegation) {
+// listPath lists the delegations on the way to this one, the outermost first.
+func (d *Delegation) listPath() (list []*Delegation) {
 	for ; d != nil; d = d.parent {
 		list = append(list, d)
 	}
@@ -154,7 +154,7 @@ func (d *Delegation) path() (list []*Delegation) {
 // the record of a call says.
 func (d *Delegation) Chain() string {
 	var ids []string
-	for _, one := range d.path() {
+	for _, one := range d.listPath() {
 		ids = append(ids, one.ID)
 	}
 	return strings.Join(ids, "/")
@@ -162,7 +162,7 @@ func (d *Delegation) Chain() string {
 
 // Tasks returns what calls are narrowed to, together; nothing for a nil d.
 func (d *Delegation) Tasks() (list []sallyport.Task) {
-	for _, one := range d.path() {
+	for _, one := range d.listPath() {
 		list = append(list, sallyport.Task{Tools: one.Terms.Tools, Arguments: one.Terms.Arguments})
 	}
 	return list

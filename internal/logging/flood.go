@@ -49,7 +49,7 @@ func (f *flood) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level < slog.LevelWarn {
 		return f.Handler.Handle(ctx, r)
 	}
-	left, ok := f.s.admit(r.Message, r.Time)
+	left, ok := f.s.admitRecord(r.Message, r.Time)
 	if !ok {
 		return nil
 	}
@@ -66,8 +66,8 @@ func (f *flood) WithAttrs(a []slog.Attr) slog.Handler { return &flood{f.Handler.
 // WithGroup keeps the count of messages.
 func (f *flood) WithGroup(name string) slog.Handler { return &flood{f.Handler.WithGroup(name), f.s} }
 
-// admit reports whether a line may be written, and how many were left out before it.
-func (s *floodState) admit(message string, now time.Time) (left int64, ok bool) {
+// admitRecord reports whether a line may be written, and how many were left out before it.
+func (s *floodState) admitRecord(message string, now time.Time) (left int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.buckets[message]

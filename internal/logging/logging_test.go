@@ -99,17 +99,17 @@ func TestAFloodOfEqualWarningsIsCounted(t *testing.T) {
 	at := time.Unix(1000, 0)
 	written := 0
 	for range 1000 {
-		if _, ok := s.admit("a request was refused", at); ok {
+		if _, ok := s.admitRecord("a request was refused", at); ok {
 			written++
 		}
 	}
 	if written != floodBurst {
 		t.Errorf("%d of 1000 lines at one moment are written, want %d", written, floodBurst)
 	}
-	if left, ok := s.admit("a request was refused", at.Add(floodEvery)); !ok || left != 1000-floodBurst {
+	if left, ok := s.admitRecord("a request was refused", at.Add(floodEvery)); !ok || left != 1000-floodBurst {
 		t.Errorf("the next line: %v with %d left out, want it with %d", ok, left, 1000-floodBurst)
 	}
-	if _, ok := s.admit("another message", at); !ok {
+	if _, ok := s.admitRecord("another message", at); !ok {
 		t.Error("another message is limited too")
 	}
 }

@@ -33,7 +33,7 @@ type queue struct {
 
 func newQueue(w io.Writer, most int, tell func(lines int64) []byte) *queue {
 	q := &queue{w: w, most: most, tell: tell, wake: make(chan struct{}, 1), ended: make(chan struct{})}
-	go q.run()
+	go q.runQueue()
 	return q
 }
 
@@ -54,8 +54,8 @@ func (q *queue) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// run writes what waits until the queue is closed and empty.
-func (q *queue) run() {
+// runQueue writes what waits until the queue is closed and empty.
+func (q *queue) runQueue() {
 	defer close(q.ended)
 	var batch []byte
 	for {

@@ -32,9 +32,9 @@ func newToolNames() *toolNames {
 	return &toolNames{labels: map[string]string{}, counts: map[string]int{}}
 }
 
-// label returns the label of a name that was called. A name that is no tool takes no
+// labelTool returns the label of a name that was called. A name that is no tool takes no
 // memory: a later tool of that name still gets a label of its own.
-func (t *toolNames) label(name string, isTool bool) string {
+func (t *toolNames) labelTool(name string, isTool bool) string {
 	if len(name) > maxToolBytes || !isTool {
 		return otherTools
 	}

@@ -118,7 +118,7 @@ func (l *lookup) Collect(ch chan<- prometheus.Metric) {
 			put(d, prometheus.GaugeValue, v, labels...)
 		}
 	}
-	gauge(descReady, flag(s.Ready))
+	gauge(descReady, flagValue(s.Ready))
 	gauge(descWaiting, float64(s.Waiting))
 	switch {
 	case !s.Oldest.IsZero():
@@ -137,7 +137,7 @@ func (l *lookup) Collect(ch chan<- prometheus.Metric) {
 		gauge(descLevel, 1, s.Level)
 	}
 	for name, up := range s.Upstreams {
-		gauge(descUpstream, flag(up), name)
+		gauge(descUpstream, flagValue(up), name)
 	}
 	put(descLines, prometheus.CounterValue, float64(s.LinesDropped))
 	for name, e := range s.Exported {
@@ -147,8 +147,8 @@ func (l *lookup) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// flag is 1 for true.
-func flag(v bool) float64 {
+// flagValue is 1 for true.
+func flagValue(v bool) float64 {
 	if v {
 		return 1
 	}

@@ -89,7 +89,7 @@ func (m *Metrics) CountEvent(e *audit.Event) {
 	case audit.KindChange:
 		m.changes.WithLabelValues(string(e.Change.Action)).Inc()
 	case audit.KindOutcome:
-		tool := m.tools.label(string(e.Tool), e.Stage != sallyport.StepDecode && e.Stage != sallyport.StepFind)
+		tool := m.tools.labelTool(string(e.Tool), e.Stage != sallyport.StepDecode && e.Stage != sallyport.StepFind)
 		m.calls.WithLabelValues(tool, surfaceLabel(e.Platform), outcomeOf(e), string(e.Stage)).Inc()
 		if e.Stage == "" && !e.DryRun {
 			m.durations.WithLabelValues(tool).Observe(e.Duration.Seconds())

@@ -27,13 +27,13 @@ func (p *Plugin) Run(tool string) func(context.Context, *sallyport.Call) (sallyp
 func (p *Plugin) call(ctx context.Context, tool string, c *sallyport.Call) (sallyport.Result, error) {
 	r := &run{ctx: ctx, call: c, log: logWriter{emit: c.Emit}}
 	key := poolKey{tool: tool, session: c.SessionKey, principal: c.Principal.Name, role: c.Personality}
-	i, err := p.pool.take(ctx, key)
+	i, err := p.pool.takeInstance(ctx, key)
 	if err == nil {
 		var answer []byte
 		if r.pending, err = encodeCall(ctx, tool, c); err == nil {
-			answer, err = i.ask(ctx, r, wire.ExportCall)
+			answer, err = i.askModule(ctx, r, wire.ExportCall)
 		}
-		p.pool.give(i, err == nil)
+		p.pool.giveBack(i, err == nil)
 		if err == nil {
 			return p.decodeResult(r, answer)
 		}

@@ -74,8 +74,8 @@ var operandsOfMore = [...]struct {
 	operands int
 	long     bool
 }{
-	8: {2, true}, 9: {1, false}, 10: {2, true}, 11: {1, true}, // memory.init, data.drop, memory.copy, memory.fill
-	12: {2, true}, 13: {1, false}, 14: {2, true}, // table.init, elem.drop, table.copy
+	8: {2, true}, 9: {1, false}, 10: {2, true}, 11: {1, true}, // memory.init, data.dropInstance, memory.copy, memory.fill
+	12: {2, true}, 13: {1, false}, 14: {2, true}, // table.init, elem.dropInstance, table.copy
 	15: {1, true}, 16: {1, false}, 17: {1, true}, // table.grow, table.size, table.fill
 }
 

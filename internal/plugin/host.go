@@ -32,7 +32,7 @@ var offered = sync.OnceValue(func() []hostFunction {
 		{wire.Module, wire.FuncRead, place, 1, readPending},
 		{wire.Module, wire.FuncAnswer, place, 0, takeAnswer},
 	}
-	for name, serve := range accessors() {
+	for name, serve := range newAccessors() {
 		list = append(list, hostFunction{wire.Module, name, place, 1, serveAccessor(serve)})
 	}
 	return append(list, wasiFunctions()...)
@@ -42,8 +42,8 @@ var offered = sync.OnceValue(func() []hostFunction {
 // message, and those of the answer. A nil answer has no head.
 type accessor func(r *run, head json.RawMessage, body []byte) (answer any, content []byte, err error)
 
-// accessors returns the functions of the accessors by their names.
-func accessors() map[string]accessor {
+// newAccessors returns the functions of the accessors by their names.
+func newAccessors() map[string]accessor {
 	return map[string]accessor{
 		wire.FuncAbs: of(absFile), wire.FuncReadFile: of(readFile), wire.FuncStat: of(statFile), wire.FuncList: of(listFolder),
 		wire.FuncWriteFile: of(writeFile), wire.FuncMakeDir: of(makeFolder), wire.FuncUpdate: of(beginUpdate), wire.FuncCommit: of(endUpdate),
@@ -110,8 +110,8 @@ func runOf(ctx context.Context, mod api.Module) *run {
 	return r
 }
 
-// move counts bytes that go through the accessors.
-func (r *run) move(n int) {
+// moveBytes counts bytes that go through the accessors.
+func (r *run) moveBytes(n int) {
 	if r.moved += n; r.moved > maxMoved {
 		panic(hostFault(fmt.Sprintf("more than %d MiB through the accessors", maxMoved>>20)))
 	}
@@ -155,14 +155,14 @@ func serveAccessor(serve accessor) api.GoModuleFunc {
 			panic(hostFault("a call of an accessor outside of a tool"))
 		}
 		message := readPart(mod.Memory(), stack[0], stack[1])
-		r.move(len(message))
+		r.moveBytes(len(message))
 		head, body := wire.Split(message)
 		answer, content, err := serve(r, head, body)
 		if fault, ok := errors.AsType[hostFault](err); ok {
 			panic(fault)
 		}
 		r.pending = encodeAnswer(r, answer, content, err)
-		r.move(len(r.pending))
+		r.moveBytes(len(r.pending))
 		stack[0] = uint64(len(r.pending))
 	}
 }

@@ -48,9 +48,9 @@ func (p *Plugin) startInstance(ctx context.Context, r *run) (*instance, error) {
 // close frees the instance.
 func (i *instance) close() { _ = i.module.Close(context.Background()) }
 
-// ask calls an exported function and returns what the module answered. After an error
+// askModule calls an exported function and returns what the module answered. After an error
 // the instance cannot be used again.
-func (i *instance) ask(ctx context.Context, r *run, export string) (answer []byte, err error) {
+func (i *instance) askModule(ctx context.Context, r *run, export string) (answer []byte, err error) {
 	r.ctx = ctx
 	f := i.asked[export]
 	if f == nil {
@@ -59,7 +59,7 @@ func (i *instance) ask(ctx context.Context, r *run, export string) (answer []byt
 	}
 	defer r.endUpdate()
 	err = f.CallWithStack(context.WithValue(ctx, runKey{}, r), nil)
-	r.log.flush()
+	r.log.flushLine()
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return nil, i.plugin.describeEnd(ctx, r, err)
 	}

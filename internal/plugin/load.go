@@ -60,10 +60,10 @@ func Load(ctx context.Context, name string, module []byte, o *Options) (_ *Plugi
 	if err := p.openRuntime(ctx, prepared, o); err != nil {
 		return nil, err
 	}
-	if err := p.compile(ctx, prepared); err != nil {
+	if err := p.compileModule(ctx, prepared); err != nil {
 		return nil, err
 	}
-	p.pool.start(p)
+	p.pool.startInstance(p)
 	return p, p.readDefinitions(ctx)
 }
 
@@ -102,8 +102,8 @@ func (p *Plugin) openRuntime(ctx context.Context, m *preparedModule, o *Options)
 	return nil
 }
 
-// compile translates the module and checks what it exports.
-func (p *Plugin) compile(ctx context.Context, m *preparedModule) (err error) {
+// compileModule translates the module and checks what it exports.
+func (p *Plugin) compileModule(ctx context.Context, m *preparedModule) (err error) {
 	ctx, cancel := context.WithTimeout(experimental.WithCompilationWorkers(ctx, compilerWorkers), compileTimeout)
 	defer cancel()
 	if p.module, err = p.runtime.CompileModule(ctx, m.code); err != nil {
@@ -146,7 +146,7 @@ func (p *Plugin) readDefinitions(ctx context.Context) error {
 		return err
 	}
 	defer i.close()
-	answer, err := i.ask(ctx, r, wire.ExportTools)
+	answer, err := i.askModule(ctx, r, wire.ExportTools)
 	if err != nil {
 		return err
 	}

@@ -22,14 +22,14 @@ func (w *logWriter) write(b []byte) {
 		part, rest, whole := bytes.Cut(b, []byte("\n"))
 		w.line = append(w.line, part[:min(len(part), maxLogBytes-len(w.line))]...)
 		if whole {
-			w.flush()
+			w.flushLine()
 		}
 		b = rest
 	}
 }
 
-// flush hands a line over. The gate cleans it.
-func (w *logWriter) flush() {
+// flushLine hands a line over. The gate cleans it.
+func (w *logWriter) flushLine() {
 	if len(w.line) == 0 || w.lines >= maxLogLines {
 		return
 	}

@@ -29,17 +29,17 @@ type share struct {
 	holders int
 }
 
-func (p *instancePool) start(plugin *Plugin) {
+func (p *instancePool) startInstance(plugin *Plugin) {
 	p.plugin, p.slots, p.shares = plugin, make(chan struct{}, maxInstances), map[string]*share{}
 }
 
-// take returns an instance that this caller alone has used, or a new one. It waits
+// takeInstance returns an instance that this caller alone has used, or a new one. It waits
 // while too many run.
-func (p *instancePool) take(ctx context.Context, key poolKey) (i *instance, err error) {
-	s := p.join(key.principal)
+func (p *instancePool) takeInstance(ctx context.Context, key poolKey) (i *instance, err error) {
+	s := p.joinQueue(key.principal)
 	defer func() {
 		if err != nil {
-			p.leave(key.principal)
+			p.leaveQueue(key.principal)
 		}
 	}()
 	if err := acquire(ctx, s.slots); err != nil {
@@ -70,11 +70,11 @@ func acquire(ctx context.Context, slots chan struct{}) error {
 	}
 }
 
-// give takes an instance back after a call. One that failed is closed, and one that no
+// giveBack takes an instance back after a call. One that failed is closed, and one that no
 // session names.
-func (p *instancePool) give(i *instance, usable bool) {
+func (p *instancePool) giveBack(i *instance, usable bool) {
 	key := i.key
-	if !usable || key.session == "" || !p.keep(i) {
+	if !usable || key.session == "" || !p.keepInstance(i) {
 		i.close()
 	}
 	<-p.slots
@@ -82,11 +82,11 @@ func (p *instancePool) give(i *instance, usable bool) {
 	s := p.shares[key.principal]
 	p.mu.Unlock()
 	<-s.slots
-	p.leave(key.principal)
+	p.leaveQueue(key.principal)
 }
 
-// keep stores an instance for the next call of its session, for a while.
-func (p *instancePool) keep(i *instance) bool {
+// keepInstance stores an instance for the next call of its session, for a while.
+func (p *instancePool) keepInstance(i *instance) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -98,13 +98,13 @@ func (p *instancePool) keep(i *instance) bool {
 		oldest.close()
 		p.idle = slices.Delete(p.idle, 0, 1)
 	}
-	i.stop = time.AfterFunc(idleTime, func() { p.drop(i) }).Stop
+	i.stop = time.AfterFunc(idleTime, func() { p.dropInstance(i) }).Stop
 	p.idle = append(p.idle, i)
 	return true
 }
 
-// drop closes an instance that nothing has used for a while.
-func (p *instancePool) drop(i *instance) {
+// dropInstance closes an instance that nothing has used for a while.
+func (p *instancePool) dropInstance(i *instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at := slices.Index(p.idle, i); at >= 0 {
@@ -127,7 +127,7 @@ func (p *instancePool) findIdle(key poolKey) *instance {
 	return nil
 }
 
-func (p *instancePool) join(principal string) *share {
+func (p *instancePool) joinQueue(principal string) *share {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.shares[principal]
@@ -139,7 +139,7 @@ func (p *instancePool) join(principal string) *share {
 	return s
 }
 
-func (p *instancePool) leave(principal string) {
+func (p *instancePool) leaveQueue(principal string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s := p.shares[principal]; s != nil {

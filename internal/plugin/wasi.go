@@ -166,16 +166,16 @@ func waitForClocks(r *run, m api.Memory, p []uint64) uint64 {
 	}
 	event := make([]byte, eventSize)
 	copy(event, subs[earliest*size:][:8])
-	r.sleep(wait)
+	r.sleepUntil(wait)
 	if !m.Write(uint32(p[1]), event) || !m.WriteUint32Le(uint32(p[3]), 1) {
 		return errnoFault
 	}
 	return errnoSuccess
 }
 
-// sleep waits, no longer than the context. While a module declares its tools, no time
+// sleepUntil waits, no longer than the context. While a module declares its tools, no time
 // passes.
-func (r *run) sleep(d time.Duration) {
+func (r *run) sleepUntil(d time.Duration) {
 	if r.declares || d <= 0 {
 		return
 	}

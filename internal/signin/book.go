@@ -74,7 +74,7 @@ func New(o Options) *Book {
 func (b *Book) NewLink(ctx context.Context, who Person) (code string, expires time.Time, err error) {
 	code, hash := b.newToken()
 	expires = b.now().Add(LinkLife).UTC()
-	err = b.change(ctx, func(p *people) error {
+	err = b.changeBook(ctx, func(p *people) error {
 		if len(p.Links) >= maxLinks {
 			return ErrFull
 		}
@@ -88,7 +88,7 @@ func (b *Book) NewLink(ctx context.Context, who Person) (code string, expires ti
 // counts no more, in no process. The error matches [ErrLink] or [ErrFull].
 func (b *Book) Redeem(ctx context.Context, code string) (token string, who SignIn, err error) {
 	token, hash := b.newToken()
-	err = b.change(ctx, func(p *people) error {
+	err = b.changeBook(ctx, func(p *people) error {
 		i := indexOf(p.Links, code)
 		switch {
 		case i < 0:
@@ -110,7 +110,7 @@ func (b *Book) Redeem(ctx context.Context, code string) (token string, who SignI
 // Peek returns who would sign in by a code. It uses nothing up. The error matches
 // [ErrLink].
 func (b *Book) Peek(ctx context.Context, code string) (Person, error) {
-	p, err := b.read(ctx)
+	p, err := b.readBook(ctx)
 	if err != nil {
 		return Person{}, err
 	}
@@ -124,7 +124,7 @@ func (b *Book) Peek(ctx context.Context, code string) (Person, error) {
 // Principal returns whose sign-in a token is of; ok is false for any other text, and for a
 // person whom an operator stopped. It is as package auth asks for principals.
 func (b *Book) Principal(ctx context.Context, token string) (who sallyport.Principal, ok bool, err error) {
-	p, err := b.read(ctx)
+	p, err := b.readBook(ctx)
 	if err != nil {
 		return who, false, err
 	}
@@ -140,7 +140,7 @@ func (b *Book) Principal(ctx context.Context, token string) (who sallyport.Princ
 
 // End ends the sign-in of a token; one that is over is no error.
 func (b *Book) End(ctx context.Context, token string) error {
-	return b.change(ctx, func(p *people) error {
+	return b.changeBook(ctx, func(p *people) error {
 		if i := indexOf(p.People, token); i >= 0 {
 			p.People = slices.Delete(p.People, i, i+1)
 		}
@@ -151,7 +151,7 @@ func (b *Book) End(ctx context.Context, token string) error {
 // EndAll ends the sign-ins and links of a person, of all people when the name is empty, and
 // returns how many there were.
 func (b *Book) EndAll(ctx context.Context, name string) (n int, err error) {
-	err = b.change(ctx, func(p *people) error {
+	err = b.changeBook(ctx, func(p *people) error {
 		n = len(p.Links) + len(p.People)
 		gone := func(k kept) bool { return name == "" || k.Name == name }
 		p.Links, p.People = slices.DeleteFunc(p.Links, gone), slices.DeleteFunc(p.People, gone)
@@ -163,7 +163,7 @@ func (b *Book) EndAll(ctx context.Context, name string) (n int, err error) {
 
 // List returns who is signed in, the oldest sign-in first.
 func (b *Book) List(ctx context.Context) ([]SignIn, error) {
-	p, err := b.read(ctx)
+	p, err := b.readBook(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -183,16 +183,16 @@ func indexOf(list []kept, token string) int {
 	return slices.IndexFunc(list, func(k kept) bool { return subtle.ConstantTimeCompare(hash, []byte(k.SHA256)) == 1 })
 }
 
-func (b *Book) read(ctx context.Context) (*people, error) {
+func (b *Book) readBook(ctx context.Context) (*people, error) {
 	text, ok, err := b.settings.Get(ctx, peopleSetting)
 	if err != nil {
 		return nil, err
 	}
-	return b.decode(text, ok)
+	return b.decodeBook(text, ok)
 }
 
-// decode returns what counts of a text.
-func (b *Book) decode(text string, ok bool) (*people, error) {
+// decodeBook returns what counts of a text.
+func (b *Book) decodeBook(text string, ok bool) (*people, error) {
 	var p people
 	if !ok {
 		return &p, nil
@@ -206,10 +206,10 @@ func (b *Book) decode(text string, ok bool) (*people, error) {
 	return &p, nil
 }
 
-// change changes what is kept, on top of what other processes wrote.
-func (b *Book) change(ctx context.Context, do func(p *people) error) error {
+// changeBook changes what is kept, on top of what other processes wrote.
+func (b *Book) changeBook(ctx context.Context, do func(p *people) error) error {
 	return setting.Change(ctx, b.settings, peopleSetting, func(was string, ok bool) (string, error) {
-		p, err := b.decode(was, ok)
+		p, err := b.decodeBook(was, ok)
 		if err != nil {
 			return "", err
 		}

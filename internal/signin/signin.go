@@ -80,14 +80,14 @@ func (p *Person) principal() sallyport.Principal {
 // MayDecide reports whether a principal may decide about held calls: it has the
 // permission, and takes no role. One that can call tools decides nothing, whatever
 // permissions it has.
-func MayDecide(p *sallyport.Principal) bool { return may(p, PermissionDecide) }
+func MayDecide(p *sallyport.Principal) bool { return mayUse(p, PermissionDecide) }
 
 // MayRead reports whether a principal may look at the page.
-func MayRead(p *sallyport.Principal) bool { return may(p, PermissionRead) }
+func MayRead(p *sallyport.Principal) bool { return mayUse(p, PermissionRead) }
 
 // MayStop reports whether a principal may stop calls.
-func MayStop(p *sallyport.Principal) bool { return may(p, PermissionStop) }
+func MayStop(p *sallyport.Principal) bool { return mayUse(p, PermissionStop) }
 
-func may(p *sallyport.Principal, permission string) bool {
+func mayUse(p *sallyport.Principal, permission string) bool {
 	return p.Personalities != nil && len(p.Personalities) == 0 && slices.Contains(p.Permissions, permission)
 }

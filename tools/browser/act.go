@@ -22,7 +22,7 @@ type point struct{ x, y float64 }
 func (n pageElement) gone(err error) error {
 	refused, ok := errors.AsType[*protocolError](err)
 	if !ok {
-		return failure("cannot reach "+n.ref, err)
+		return newFailure("cannot reach "+n.ref, err)
 	}
 	for _, words := range []string{"No node", "not find node", "detached", "not belong to the document"} {
 		if strings.Contains(refused.Message, words) {
@@ -32,18 +32,18 @@ func (n pageElement) gone(err error) error {
 	if strings.Contains(refused.Message, "layout object") || strings.Contains(refused.Message, "content quads") {
 		return sallyport.InputInvalid(n.ref + " is not visible on the page")
 	}
-	return failure("cannot reach "+n.ref, err)
+	return newFailure("cannot reach "+n.ref, err)
 }
 
-// locate scrolls to a node and returns its middle.
-func (t *tab) locate(ctx context.Context, n pageElement) (p point, err error) {
-	if err := t.ask(ctx, "DOM.scrollIntoViewIfNeeded", object{"backendNodeId": n.id}, nil); err != nil {
+// locateElement scrolls to a node and returns its middle.
+func (t *tab) locateElement(ctx context.Context, n pageElement) (p point, err error) {
+	if err := t.askBrowser(ctx, "DOM.scrollIntoViewIfNeeded", object{"backendNodeId": n.id}, nil); err != nil {
 		return p, n.gone(err)
 	}
 	var got struct {
 		Quads [][]float64 `json:"quads"`
 	}
-	if err := t.ask(ctx, "DOM.getContentQuads", object{"backendNodeId": n.id}, &got); err != nil {
+	if err := t.askBrowser(ctx, "DOM.getContentQuads", object{"backendNodeId": n.id}, &got); err != nil {
 		return p, n.gone(err)
 	}
 	for _, q := range got.Quads {
@@ -59,19 +59,19 @@ func (t *tab) checkReachable(ctx context.Context, n pageElement, p point) error 
 	var hit struct {
 		DOM int64 `json:"backendNodeId"`
 	}
-	err := t.ask(ctx, "DOM.getNodeForLocation", object{"x": int(p.x), "y": int(p.y), "includeUserAgentShadowDOM": false, "ignorePointerEventsNone": false}, &hit)
+	err := t.askBrowser(ctx, "DOM.getNodeForLocation", object{"x": int(p.x), "y": int(p.y), "includeUserAgentShadowDOM": false, "ignorePointerEventsNone": false}, &hit)
 	if err != nil || hit.DOM == n.id {
 		return nil // What cannot be told is left to the page.
 	}
-	target, err := t.resolve(ctx, n.id)
+	target, err := t.resolveHandle(ctx, n.id)
 	if err != nil {
 		return n.gone(err)
 	}
-	other, err := t.resolve(ctx, hit.DOM)
+	other, err := t.resolveHandle(ctx, hit.DOM)
 	if err != nil {
 		return nil
 	}
-	defer t.b.tell(t.session, "Runtime.releaseObjectGroup", object{"objectGroup": "call"})
+	defer t.b.tellBrowser(t.session, "Runtime.releaseObjectGroup", object{"objectGroup": "call"})
 	var cover string
 	err = t.callOn(ctx, target, `function(hit) {
 		const up = n => n.parentNode ?? n.host ?? null;
@@ -83,12 +83,12 @@ func (t *tab) checkReachable(ctx context.Context, n pageElement, p point) error 
 	if err != nil || cover == "" {
 		return nil
 	}
-	return failure(fmt.Sprintf("%s lies in front of %s, and would get the click", quote(text.OneLine(cover)), n.ref), nil)
+	return newFailure(fmt.Sprintf("%s lies in front of %s, and would get the click", quoteName(text.OneLine(cover)), n.ref), nil)
 }
 
-// click presses a mouse button on a node.
-func (t *tab) click(ctx context.Context, n pageElement, button string, count int) error {
-	p, err := t.locate(ctx, n)
+// clickElement presses a mouse button on a node.
+func (t *tab) clickElement(ctx context.Context, n pageElement, button string, count int) error {
+	p, err := t.locateElement(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -100,17 +100,17 @@ func (t *tab) click(ctx context.Context, n pageElement, button string, count int
 		if presses > 0 {
 			e["button"], e["clickCount"] = button, presses
 		}
-		return t.ask(ctx, "Input.dispatchMouseEvent", e, nil)
+		return t.askBrowser(ctx, "Input.dispatchMouseEvent", e, nil)
 	}
 	if err := mouse("mouseMoved", 0); err != nil {
-		return failure("cannot click", err)
+		return newFailure("cannot click", err)
 	}
 	for i := range count {
 		if err := mouse("mousePressed", i+1); err != nil {
-			return failure("cannot click", err)
+			return newFailure("cannot click", err)
 		}
 		if err := mouse("mouseReleased", i+1); err != nil {
-			return failure("cannot click", err)
+			return newFailure("cannot click", err)
 		}
 	}
 	return nil
@@ -118,20 +118,20 @@ func (t *tab) click(ctx context.Context, n pageElement, button string, count int
 
 // typeText puts text into a field, in place of what it has unless it is added.
 func (t *tab) typeText(ctx context.Context, n pageElement, s string, add bool) error {
-	if err := t.ask(ctx, "DOM.scrollIntoViewIfNeeded", object{"backendNodeId": n.id}, nil); err != nil {
+	if err := t.askBrowser(ctx, "DOM.scrollIntoViewIfNeeded", object{"backendNodeId": n.id}, nil); err != nil {
 		return n.gone(err)
 	}
-	if err := t.ask(ctx, "DOM.focus", object{"backendNodeId": n.id}, nil); err != nil {
+	if err := t.askBrowser(ctx, "DOM.focus", object{"backendNodeId": n.id}, nil); err != nil {
 		if refused, ok := errors.AsType[*protocolError](err); ok && strings.Contains(refused.Message, "focusable") {
 			return sallyport.InputInvalid(n.ref + " takes no text: it cannot be focused")
 		}
 		return n.gone(err)
 	}
-	handle, err := t.resolve(ctx, n.id)
+	handle, err := t.resolveHandle(ctx, n.id)
 	if err != nil {
 		return n.gone(err)
 	}
-	defer t.b.tell(t.session, "Runtime.releaseObjectGroup", object{"objectGroup": "call"})
+	defer t.b.tellBrowser(t.session, "Runtime.releaseObjectGroup", object{"objectGroup": "call"})
 	var state string
 	err = t.callOn(ctx, handle, `function(add) {
 		const field = 'value' in this && 'select' in this;
@@ -148,7 +148,7 @@ func (t *tab) typeText(ctx context.Context, n pageElement, s string, add bool) e
 		return '';
 	}`, []any{add}, &state)
 	if err != nil {
-		return failure("cannot type into "+n.ref, err)
+		return newFailure("cannot type into "+n.ref, err)
 	}
 	if state != "" {
 		return sallyport.InputInvalid(n.ref + " " + text.Clip(text.OneLine(state), 100))
@@ -159,20 +159,20 @@ func (t *tab) typeText(ctx context.Context, n pageElement, s string, add bool) e
 		}
 		return t.pressKey(ctx, keyPress{key: "Delete", code: "Delete", number: 46})
 	}
-	if err := t.ask(ctx, "Input.insertText", object{"text": s}, nil); err != nil {
-		return failure("cannot type into "+n.ref, err)
+	if err := t.askBrowser(ctx, "Input.insertText", object{"text": s}, nil); err != nil {
+		return newFailure("cannot type into "+n.ref, err)
 	}
 	return nil
 }
 
-// choose selects options of a list by their value or their text, and returns the texts of
+// chooseOptions selects options of a list by their value or their text, and returns the texts of
 // those that are selected then.
-func (t *tab) choose(ctx context.Context, n pageElement, values []string) (chosen []string, err error) {
-	handle, err := t.resolve(ctx, n.id)
+func (t *tab) chooseOptions(ctx context.Context, n pageElement, values []string) (chosen []string, err error) {
+	handle, err := t.resolveHandle(ctx, n.id)
 	if err != nil {
 		return nil, n.gone(err)
 	}
-	defer t.b.tell(t.session, "Runtime.releaseObjectGroup", object{"objectGroup": "call"})
+	defer t.b.tellBrowser(t.session, "Runtime.releaseObjectGroup", object{"objectGroup": "call"})
 	var res struct {
 		Fault  string   `json:"fault"`
 		Chosen []string `json:"chosen"`
@@ -191,7 +191,7 @@ func (t *tab) choose(ctx context.Context, n pageElement, values []string) (chose
 		return {chosen: [...this.selectedOptions].map(name).slice(0, 50)};
 	}`, []any{values}, &res)
 	if err != nil {
-		return nil, failure("cannot choose in "+n.ref, err)
+		return nil, newFailure("cannot choose in "+n.ref, err)
 	}
 	if res.Fault != "" {
 		return nil, sallyport.InputInvalid(n.ref + " " + text.Clip(text.OneLine(res.Fault), 2000))
@@ -199,8 +199,8 @@ func (t *tab) choose(ctx context.Context, n pageElement, values []string) (chose
 	return res.Chosen, nil
 }
 
-// settle waits for what an action leads to: the page that it opens, if it opens one.
-func (t *tab) settle(ctx context.Context) error {
+// awaitPage waits for what an action leads to: the page that it opens, if it opens one.
+func (t *tab) awaitPage(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, t.b.patience.act)
 	defer cancel()
 	timer := time.NewTimer(reactTime)

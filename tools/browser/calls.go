@@ -54,7 +54,7 @@ type refusalNoter interface {
 // onPage has a call use the page that is shown. What the call returns is completed with the
 // place of the page and with what happened.
 func (f *family) onPage(ctx context.Context, c *sallyport.Call, do func(ctx context.Context, p *pageCall) (sallyport.Result, error)) (sallyport.Result, error) {
-	s, leave, err := f.table.enter(ctx, c)
+	s, leave, err := f.table.enterSession(ctx, c)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
@@ -69,21 +69,21 @@ func (f *family) onPage(ctx context.Context, c *sallyport.Call, do func(ctx cont
 	if t == nil {
 		return sallyport.Result{}, errNoPage("")
 	}
-	return f.run(ctx, s, &pageCall{Call: c, b: b, tab: t}, do)
+	return f.runCall(ctx, s, &pageCall{Call: c, b: b, tab: t}, do)
 }
 
-// run runs a call on a page, and finds out what is wrong with a browser that did not do
+// runCall runs a call on a page, and finds out what is wrong with a browser that did not do
 // what it should.
-func (f *family) run(ctx context.Context, s *browserSession, p *pageCall, do func(ctx context.Context, p *pageCall) (sallyport.Result, error)) (sallyport.Result, error) {
+func (f *family) runCall(ctx context.Context, s *browserSession, p *pageCall, do func(ctx context.Context, p *pageCall) (sallyport.Result, error)) (sallyport.Result, error) {
 	if notes, ok := p.Process.(refusalNoter); ok {
 		defer notes.NoteRefusals(p.b.child, false)()
 	}
 	p.refused = p.b.refusedHosts()
 	r, err := do(ctx, p)
-	where := p.tab.place(context.WithoutCancel(ctx))
+	where := p.tab.findPlace(context.WithoutCancel(ctx))
 	r.Source = where.url
 	if err == nil {
-		return p.complete(r, where), nil
+		return p.completeResult(r, where), nil
 	}
 	if p.b.whyEnded() != nil {
 		f.table.current(s) // drops it
@@ -101,20 +101,20 @@ func (f *family) run(ctx context.Context, s *browserSession, p *pageCall, do fun
 // replaceHung closes what does not answer: the page, or the whole browser.
 func (f *family) replaceHung(ctx context.Context, s *browserSession, p *pageCall, err error) error {
 	if p.b.isHung(ctx) {
-		f.table.drop(s, "it did not answer any more")
+		f.table.dropBrowser(s, "it did not answer any more")
 		return errNoPage(f.table.takeGone(s))
 	}
 	quick, cancel := context.WithTimeout(ctx, f.patience.ping)
 	defer cancel()
-	if p.tab.ask(quick, "Runtime.evaluate", object{"expression": "1"}, nil) == nil {
+	if p.tab.askBrowser(quick, "Runtime.evaluate", object{"expression": "1"}, nil) == nil {
 		return err
 	}
-	p.b.tell("", "Target.closeTarget", object{"targetId": p.tab.target})
+	p.b.tellBrowser("", "Target.closeTarget", object{"targetId": p.tab.target})
 	if p.b.await(quick, func() bool { return p.b.current != p.tab }) != nil {
-		f.table.drop(s, "its page did not answer any more and could not be closed")
+		f.table.dropBrowser(s, "its page did not answer any more and could not be closed")
 		return errNoPage(f.table.takeGone(s))
 	}
-	return failure("the page did not answer any more, and its tab was closed", nil)
+	return newFailure("the page did not answer any more, and its tab was closed", nil)
 }
 
 func withNotes(err error, notes []string) error {
@@ -127,8 +127,8 @@ func withNotes(err error, notes []string) error {
 	return &told
 }
 
-// complete adds to a result where the page is and what happened.
-func (p *pageCall) complete(r sallyport.Result, where tabPlace) sallyport.Result {
+// completeResult adds to a result where the page is and what happened.
+func (p *pageCall) completeResult(r sallyport.Result, where tabPlace) sallyport.Result {
 	head := append([]string{fmt.Sprintf("[%s] %s (tab %s)", where.url, where.title, where.tab)}, p.lines...)
 	if where.crashed {
 		head = append(head, "the page crashed; browser_navigate opens it again")

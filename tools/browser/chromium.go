@@ -102,27 +102,27 @@ func startChromium(ctx context.Context, c *sallyport.Call, wait patience) (*chro
 			Code: sallyport.CodeNotAvailable, Detail: "the browser runs only where children are confined to the grant, and here they are not",
 		}
 	}
-	if err := b.prepare(ctx); err != nil {
+	if err := b.prepareBrowser(ctx); err != nil {
 		b.stop()
 		if ended := b.whyEnded(); ended != nil && ctx.Err() == nil {
 			err = ended
 		}
-		return nil, failure("the browser could not be started", err)
+		return nil, newFailure("the browser could not be started", err)
 	}
 	return b, nil
 }
 
-// prepare asks for the events, and for a tab.
-func (b *chromium) prepare(ctx context.Context) error {
+// prepareBrowser asks for the events, and for a tab.
+func (b *chromium) prepareBrowser(ctx context.Context) error {
 	pages := []object{{"type": "page"}, {"exclude": true}}
-	if err := b.ask(ctx, "", "Target.setDiscoverTargets", object{"discover": true, "filter": pages}, nil); err != nil {
+	if err := b.askBrowser(ctx, "", "Target.setDiscoverTargets", object{"discover": true, "filter": pages}, nil); err != nil {
 		return err
 	}
 	// A page that opens another one waits until there are no dialogs to be missed.
-	if err := b.ask(ctx, "", "Target.setAutoAttach", object{"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": pages}, nil); err != nil {
+	if err := b.askBrowser(ctx, "", "Target.setAutoAttach", object{"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true, "filter": pages}, nil); err != nil {
 		return err
 	}
-	if err := b.ask(ctx, "", "Browser.setDownloadBehavior", object{"behavior": "allowAndName", "downloadPath": downloadDir, "eventsEnabled": true}, nil); err != nil {
+	if err := b.askBrowser(ctx, "", "Browser.setDownloadBehavior", object{"behavior": "allowAndName", "downloadPath": downloadDir, "eventsEnabled": true}, nil); err != nil {
 		return err
 	}
 	_, err := b.ensureTab(ctx)
@@ -155,7 +155,7 @@ func (b *chromium) whyEnded() error {
 func (b *chromium) isHung(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.patience.ping)
 	defer cancel()
-	return b.ask(ctx, "", "Browser.getVersion", nil, nil) != nil
+	return b.askBrowser(ctx, "", "Browser.getVersion", nil, nil) != nil
 }
 
 // stop ends the browser; its profile is gone with it.

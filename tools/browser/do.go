@@ -18,7 +18,7 @@ func (f *family) act(ctx context.Context, c *sallyport.Call, do func(ctx context
 		if err != nil {
 			return sallyport.Result{}, err
 		}
-		if err := p.tab.settle(ctx); err != nil {
+		if err := p.tab.awaitPage(ctx); err != nil {
 			return sallyport.Result{}, err
 		}
 		return sallyport.OK(done), nil
@@ -31,7 +31,7 @@ type clickInput struct {
 	Double bool   `json:"double,omitempty" jsonschema:"Click twice."`
 }
 
-func (f *family) click(ctx context.Context, c *sallyport.Call, in clickInput) (sallyport.Result, error) {
+func (f *family) clickElement(ctx context.Context, c *sallyport.Call, in clickInput) (sallyport.Result, error) {
 	return f.act(ctx, c, func(ctx context.Context, p *pageCall) (string, error) {
 		n, err := p.tab.findNode(in.Ref)
 		if err != nil {
@@ -41,7 +41,7 @@ func (f *family) click(ctx context.Context, c *sallyport.Call, in clickInput) (s
 		if in.Double {
 			count = 2
 		}
-		return "clicked " + n.label, p.tab.click(ctx, n, in.Button, count)
+		return "clicked " + n.label, p.tab.clickElement(ctx, n, in.Button, count)
 	})
 }
 
@@ -74,15 +74,15 @@ type selectInput struct {
 	Values []string `json:"values" jsonschema:"Options, by their text or value. Those of a list of several choices that are not named are taken back."`
 }
 
-func (f *family) choose(ctx context.Context, c *sallyport.Call, in selectInput) (sallyport.Result, error) {
+func (f *family) chooseOptions(ctx context.Context, c *sallyport.Call, in selectInput) (sallyport.Result, error) {
 	return f.act(ctx, c, func(ctx context.Context, p *pageCall) (string, error) {
 		n, err := p.tab.findNode(in.Ref)
 		if err != nil {
 			return "", err
 		}
-		chosen, err := p.tab.choose(ctx, n, in.Values)
+		chosen, err := p.tab.chooseOptions(ctx, n, in.Values)
 		for i := range chosen {
-			chosen[i] = quote(text.OneLine(chosen[i]))
+			chosen[i] = quoteName(text.OneLine(chosen[i]))
 		}
 		return "chosen in " + n.label + ": " + strings.Join(chosen, ", "), err
 	})
@@ -92,7 +92,7 @@ type pressInput struct {
 	Key string `json:"key" jsonschema:"Key to press."`
 }
 
-func (f *family) press(ctx context.Context, c *sallyport.Call, in pressInput) (sallyport.Result, error) {
+func (f *family) pressKey(ctx context.Context, c *sallyport.Call, in pressInput) (sallyport.Result, error) {
 	k, err := parseKey(in.Key)
 	if err != nil {
 		return sallyport.Result{}, err
@@ -106,10 +106,10 @@ type evaluateInput struct {
 	Expression string `json:"expression" jsonschema:"JavaScript expression, such as document.title or (() => { … })()."`
 }
 
-func (f *family) evaluate(ctx context.Context, c *sallyport.Call, in evaluateInput) (sallyport.Result, error) {
+func (f *family) evaluateScript(ctx context.Context, c *sallyport.Call, in evaluateInput) (sallyport.Result, error) {
 	var value string
 	r, err := f.act(ctx, c, func(ctx context.Context, p *pageCall) (done string, err error) {
-		value, err = p.tab.evaluate(ctx, in.Expression)
+		value, err = p.tab.evaluateScript(ctx, in.Expression)
 		return value, err
 	})
 	var decoded any

@@ -39,7 +39,7 @@ type download struct {
 
 func (b *chromium) beginDownload(e *event) {
 	if len(b.downloads) >= maxDownloads {
-		b.tell("", "Browser.cancelDownload", object{"guid": e.GUID})
+		b.tellBrowser("", "Browser.cancelDownload", object{"guid": e.GUID})
 		b.addNote(fmt.Sprintf("a download was cancelled: the browser has had %d, the most there may be", maxDownloads))
 		return
 	}
@@ -62,13 +62,13 @@ func (b *chromium) followDownload(e *event) {
 		d.state, d.bytes = e.State, e.Received
 		if d.bytes > maxDownloadBytes && !d.tooLarge {
 			d.tooLarge = true
-			b.tell("", "Browser.cancelDownload", object{"guid": d.guid})
+			b.tellBrowser("", "Browser.cancelDownload", object{"guid": d.guid})
 		}
 	}
 }
 
-// finish waits for the end of a download.
-func (b *chromium) finish(ctx context.Context, id string) (*download, error) {
+// finishDownload waits for the end of a download.
+func (b *chromium) finishDownload(ctx context.Context, id string) (*download, error) {
 	var found *download
 	b.mu.Lock()
 	for _, d := range b.downloads {
@@ -81,33 +81,33 @@ func (b *chromium) finish(ctx context.Context, id string) (*download, error) {
 		return nil, sallyport.InputInvalid("no download of this browser has this id")
 	}
 	if err := b.await(ctx, func() bool { return found.state != "inProgress" || found.tooLarge }); err != nil {
-		return nil, failure("the download has not ended", err)
+		return nil, newFailure("the download has not ended", err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case found.tooLarge:
-		return nil, failure(fmt.Sprintf("the download has more than %d MiB, the most there may be", maxDownloadBytes>>20), nil)
+		return nil, newFailure(fmt.Sprintf("the download has more than %d MiB, the most there may be", maxDownloadBytes>>20), nil)
 	case found.state != "completed":
-		return nil, failure("the download did not come to its end", nil)
+		return nil, newFailure("the download did not come to its end", nil)
 	}
 	return found, nil
 }
 
-// read returns the content of a download. The browser alone reaches its file, so that an
+// readDownload returns the content of a download. The browser alone reaches its file, so that an
 // empty page of its own, which no other page sees, reads it.
-func (b *chromium) read(ctx context.Context, d *download) (content []byte, err error) {
+func (b *chromium) readDownload(ctx context.Context, d *download) (content []byte, err error) {
 	var apart struct {
 		ID string `json:"browserContextId"`
 	}
-	if err := b.ask(ctx, "", "Target.createBrowserContext", object{"disposeOnDetach": true}, &apart); err != nil {
+	if err := b.askBrowser(ctx, "", "Target.createBrowserContext", object{"disposeOnDetach": true}, &apart); err != nil {
 		return nil, err
 	}
-	defer b.tell("", "Target.disposeBrowserContext", object{"browserContextId": apart.ID})
+	defer b.tellBrowser("", "Target.disposeBrowserContext", object{"browserContextId": apart.ID})
 	b.mu.Lock()
 	b.readerContext, b.reader = apart.ID, nil
 	b.mu.Unlock()
-	if err := b.ask(ctx, "", "Target.createTarget", object{"url": "about:blank", "browserContextId": apart.ID}, nil); err != nil {
+	if err := b.askBrowser(ctx, "", "Target.createTarget", object{"url": "about:blank", "browserContextId": apart.ID}, nil); err != nil {
 		return nil, err
 	}
 	if err := b.await(ctx, func() bool { return b.reader != nil }); err != nil {
@@ -115,10 +115,10 @@ func (b *chromium) read(ctx context.Context, d *download) (content []byte, err e
 	}
 	t := b.reader
 	var field scriptResult
-	if err := t.ask(ctx, "Runtime.evaluate", object{"expression": "Object.assign(document.createElement('input'), {type: 'file'})"}, &field); err != nil {
+	if err := t.askBrowser(ctx, "Runtime.evaluate", object{"expression": "Object.assign(document.createElement('input'), {type: 'file'})"}, &field); err != nil {
 		return nil, err
 	}
-	if err := t.ask(ctx, "DOM.setFileInputFiles", object{"files": []string{downloadDir + "/" + d.guid}, "objectId": field.Result.ObjectID}, nil); err != nil {
+	if err := t.askBrowser(ctx, "DOM.setFileInputFiles", object{"files": []string{downloadDir + "/" + d.guid}, "objectId": field.Result.ObjectID}, nil); err != nil {
 		return nil, err
 	}
 	for len(content) <= maxDownloadBytes {

@@ -9,9 +9,9 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-// failure is the error of a call that could not do what it should. What the browser says
+// newFailure is the error of a call that could not do what it should. What the browser says
 // of the cause is shortened.
-func failure(what string, cause error) error {
+func newFailure(what string, cause error) error {
 	e := &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: what, Err: cause}
 	coded, isCoded := errors.AsType[*sallyport.Error](cause)
 	refused, isRefused := errors.AsType[*protocolError](cause)
@@ -45,7 +45,7 @@ func errNoPage(gone string) error {
 	if gone == "" {
 		return sallyport.InputInvalid("no page is open: " + next)
 	}
-	return failure("the browser is gone, with its pages: "+gone+". "+next, lostBrowser(gone))
+	return newFailure("the browser is gone, with its pages: "+gone+". "+next, lostBrowser(gone))
 }
 
 // lostBrowser is why the browser of a call ended.

@@ -74,14 +74,14 @@ func (t *tab) pressKey(ctx context.Context, k keyPress) error {
 			e["commands"] = []string{command}
 		}
 	}
-	if err := t.ask(ctx, "Input.dispatchKeyEvent", e, nil); err != nil {
-		return failure("cannot press the key", err)
+	if err := t.askBrowser(ctx, "Input.dispatchKeyEvent", e, nil); err != nil {
+		return newFailure("cannot press the key", err)
 	}
 	e["type"] = "keyUp"
 	delete(e, "text")
 	delete(e, "commands")
-	if err := t.ask(ctx, "Input.dispatchKeyEvent", e, nil); err != nil {
-		return failure("cannot press the key", err)
+	if err := t.askBrowser(ctx, "Input.dispatchKeyEvent", e, nil); err != nil {
+		return newFailure("cannot press the key", err)
 	}
 	return nil
 }

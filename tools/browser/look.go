@@ -15,13 +15,13 @@ type snapshotInput struct {
 	FromLine int    `json:"from_line,omitempty" jsonschema:"First line to show, to continue a long outline."`
 }
 
-func (f *family) snapshot(ctx context.Context, c *sallyport.Call, in snapshotInput) (sallyport.Result, error) {
+func (f *family) takeSnapshot(ctx context.Context, c *sallyport.Call, in snapshotInput) (sallyport.Result, error) {
 	return f.onPage(ctx, c, func(ctx context.Context, p *pageCall) (sallyport.Result, error) {
 		within, cancel := context.WithTimeout(ctx, f.patience.load)
 		defer cancel()
 		lines, note, err := p.tab.readOutline(within, in.Ref)
 		if err != nil {
-			return sallyport.Result{}, failure("the page cannot be shown", err)
+			return sallyport.Result{}, newFailure("the page cannot be shown", err)
 		}
 		if note != "" {
 			p.lines = append(p.lines, note)
@@ -30,7 +30,7 @@ func (f *family) snapshot(ctx context.Context, c *sallyport.Call, in snapshotInp
 		if from > 0 && from >= len(lines) {
 			return sallyport.Result{}, sallyport.InputInvalid(fmt.Sprintf("the outline has %d lines", len(lines)))
 		}
-		body, shown := fitLines(lines[from:], p.room())
+		body, shown := fitLines(lines[from:], p.countRoom())
 		if from > 0 || from+shown < len(lines) {
 			line := fmt.Sprintf("lines %d to %d of %d", from+1, from+shown, len(lines))
 			if from+shown < len(lines) {
@@ -45,8 +45,8 @@ func (f *family) snapshot(ctx context.Context, c *sallyport.Call, in snapshotInp
 	})
 }
 
-// room is how many code points an outline may have, beside the lines above it.
-func (p *pageCall) room() int {
+// countRoom is how many code points an outline may have, beside the lines above it.
+func (p *pageCall) countRoom() int {
 	room := resultChars
 	if p.ResultBudget > 0 {
 		room = min(room, p.ResultBudget)
@@ -73,7 +73,7 @@ type waitInput struct {
 	Seconds int    `json:"seconds,omitempty" jsonschema:"How long to wait at most."`
 }
 
-func (f *family) wait(ctx context.Context, c *sallyport.Call, in waitInput) (sallyport.Result, error) {
+func (f *family) waitForPage(ctx context.Context, c *sallyport.Call, in waitInput) (sallyport.Result, error) {
 	return f.onPage(ctx, c, func(ctx context.Context, p *pageCall) (sallyport.Result, error) {
 		within, cancel := context.WithTimeout(ctx, time.Duration(in.Seconds)*time.Second)
 		defer cancel()
@@ -82,11 +82,11 @@ func (f *family) wait(ctx context.Context, c *sallyport.Call, in waitInput) (sal
 		case err == nil:
 			return sallyport.OK(done), nil
 		case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
-			return sallyport.Result{}, failure("cannot wait for the page", err)
+			return sallyport.Result{}, newFailure("cannot wait for the page", err)
 		case in.Text == "" && in.Gone == "":
 			return sallyport.OK(fmt.Sprintf("waited %d seconds", in.Seconds)), nil
 		default:
-			return sallyport.Result{}, failure(fmt.Sprintf("it did not happen within %d seconds", in.Seconds), nil)
+			return sallyport.Result{}, newFailure(fmt.Sprintf("it did not happen within %d seconds", in.Seconds), nil)
 		}
 	})
 }
@@ -96,7 +96,7 @@ type screenshotInput struct {
 	Whole bool   `json:"whole,omitempty" jsonschema:"Show the whole page, also what the window does not show."`
 }
 
-func (f *family) screenshot(ctx context.Context, c *sallyport.Call, in screenshotInput) (sallyport.Result, error) {
+func (f *family) takeScreenshot(ctx context.Context, c *sallyport.Call, in screenshotInput) (sallyport.Result, error) {
 	return f.onPage(ctx, c, func(ctx context.Context, p *pageCall) (sallyport.Result, error) {
 		within, cancel := context.WithTimeout(ctx, f.patience.load)
 		defer cancel()
@@ -138,7 +138,7 @@ func (f *family) changeTabs(ctx context.Context, c *sallyport.Call, in tabsInput
 				return sallyport.Result{}, sallyport.InputInvalid("no tab has this id; browser_tabs lists them")
 			}
 			if err := p.b.changeTab(within, t, in.Action); err != nil {
-				return sallyport.Result{}, failure("cannot "+in.Action+" "+t.id, err)
+				return sallyport.Result{}, newFailure("cannot "+in.Action+" "+t.id, err)
 			}
 		}
 		list, current := p.b.listTabs(within)
@@ -152,7 +152,7 @@ func (f *family) changeTabs(ctx context.Context, c *sallyport.Call, in tabsInput
 			if current != nil && at.tab == current.id {
 				mark = "*"
 			}
-			fmt.Fprintf(&b, "%s %s %s %s\n", mark, at.tab, at.url, quote(at.title))
+			fmt.Fprintf(&b, "%s %s %s %s\n", mark, at.tab, at.url, quoteName(at.title))
 			rows = append(rows, map[string]any{"tab": at.tab, "url": at.url, "title": at.title, "shown": mark == "*"})
 		}
 		r := sallyport.OK(strings.TrimSuffix(b.String(), "\n"))
@@ -166,22 +166,22 @@ type saveInput struct {
 	Path     string `json:"path" jsonschema:"File to write: absolute, or relative to the workspace."`
 }
 
-func (f *family) save(ctx context.Context, c *sallyport.Call, in saveInput) (sallyport.Result, error) {
+func (f *family) saveDownload(ctx context.Context, c *sallyport.Call, in saveInput) (sallyport.Result, error) {
 	return f.onPage(ctx, c, func(ctx context.Context, p *pageCall) (sallyport.Result, error) {
 		within, cancel := context.WithTimeout(ctx, f.patience.load)
 		defer cancel()
-		d, err := p.b.finish(within, in.Download)
+		d, err := p.b.finishDownload(within, in.Download)
 		if err != nil {
 			return sallyport.Result{}, err
 		}
-		content, err := p.b.read(within, d)
+		content, err := p.b.readDownload(within, d)
 		if err != nil {
-			return sallyport.Result{}, failure("the download cannot be read", err)
+			return sallyport.Result{}, newFailure("the download cannot be read", err)
 		}
 		if err := c.FS.WriteFile(in.Path, content); err != nil {
 			return sallyport.Result{}, err
 		}
-		r := sallyport.OK(fmt.Sprintf("wrote %d bytes of %s (%s) to %s", len(content), d.id, quote(d.name), in.Path))
+		r := sallyport.OK(fmt.Sprintf("wrote %d bytes of %s (%s) to %s", len(content), d.id, quoteName(d.name), in.Path))
 		r.Structured = map[string]any{"path": in.Path, "bytes": len(content), "name": d.name}
 		return r, nil
 	})
@@ -190,14 +190,14 @@ func (f *family) save(ctx context.Context, c *sallyport.Call, in saveInput) (sal
 type closeInput struct{}
 
 func (f *family) endBrowser(ctx context.Context, c *sallyport.Call, _ closeInput) (sallyport.Result, error) {
-	s, leave, err := f.table.enter(ctx, c)
+	s, leave, err := f.table.enterSession(ctx, c)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
 	defer leave()
 	was := f.table.current(s)
 	if was != nil {
-		f.table.drop(s, "")
+		f.table.dropBrowser(s, "")
 	}
 	r := sallyport.OK("the browser is closed")
 	if why := f.table.takeGone(s); why != "" {

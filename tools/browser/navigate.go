@@ -37,7 +37,7 @@ func checkAddress(s string) (*url.URL, error) {
 	return u, nil
 }
 
-func (f *family) navigate(ctx context.Context, c *sallyport.Call, in navigateInput) (sallyport.Result, error) {
+func (f *family) navigatePage(ctx context.Context, c *sallyport.Call, in navigateInput) (sallyport.Result, error) {
 	u, err := checkAddress(in.URL)
 	if err != nil {
 		return sallyport.Result{}, err
@@ -45,23 +45,23 @@ func (f *family) navigate(ctx context.Context, c *sallyport.Call, in navigateInp
 	if err := scoped.Probe(c, "network", u.String()); err != nil {
 		return sallyport.Result{}, err
 	}
-	s, leave, err := f.table.enter(ctx, c)
+	s, leave, err := f.table.enterSession(ctx, c)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
 	defer leave()
-	r, err := f.open(ctx, c, s, u, in)
+	r, err := f.openBrowser(ctx, c, s, u, in)
 	if lost, ok := errors.AsType[lostBrowser](err); ok && ctx.Err() == nil {
 		// It had ended before the call, or the page ended it: then it does so again.
 		f.table.keepGone(s, string(lost))
-		r, err = f.open(ctx, c, s, u, in)
+		r, err = f.openBrowser(ctx, c, s, u, in)
 	}
 	return r, err
 }
 
-// open opens an address in the browser of a session, which it starts where there is none.
-func (f *family) open(ctx context.Context, c *sallyport.Call, s *browserSession, u *url.URL, in navigateInput) (sallyport.Result, error) {
-	b, err := f.table.open(ctx, c, s, f.patience)
+// openBrowser opens an address in the browser of a session, which it starts where there is none.
+func (f *family) openBrowser(ctx context.Context, c *sallyport.Call, s *browserSession, u *url.URL, in navigateInput) (sallyport.Result, error) {
+	b, err := f.table.openBrowser(ctx, c, s, f.patience)
 	if err != nil {
 		return sallyport.Result{}, err
 	}
@@ -77,9 +77,9 @@ func (f *family) open(ctx context.Context, c *sallyport.Call, s *browserSession,
 		p.tab, err = b.ensureTab(opening)
 	}
 	if err != nil {
-		return sallyport.Result{}, failure("no tab could be opened", err)
+		return sallyport.Result{}, newFailure("no tab could be opened", err)
 	}
-	return f.run(ctx, s, p, func(ctx context.Context, p *pageCall) (sallyport.Result, error) {
+	return f.runCall(ctx, s, p, func(ctx context.Context, p *pageCall) (sallyport.Result, error) {
 		return p.load(ctx, u, lifecycleNames[in.Until])
 	})
 }
@@ -96,13 +96,13 @@ func (p *pageCall) load(ctx context.Context, u *url.URL, until string) (sallypor
 	p.b.mu.Lock()
 	had := len(p.b.downloads)
 	p.b.mu.Unlock()
-	err := p.tab.ask(within, "Page.navigate", object{"url": u.String()}, &got)
+	err := p.tab.askBrowser(within, "Page.navigate", object{"url": u.String()}, &got)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		p.b.tell(p.tab.session, "Page.stopLoading", nil)
-		return sallyport.Result{}, failure("cannot open "+shownAddress(u), err)
+		p.b.tellBrowser(p.tab.session, "Page.stopLoading", nil)
+		return sallyport.Result{}, newFailure("cannot open "+shownAddress(u), err)
 	case err != nil:
-		return sallyport.Result{}, failure("cannot open "+shownAddress(u), err)
+		return sallyport.Result{}, newFailure("cannot open "+shownAddress(u), err)
 	case got.IsDownload || got.Error == "net::ERR_ABORTED":
 		soon, cancel := context.WithTimeout(ctx, placeTime)
 		defer cancel()
@@ -110,7 +110,7 @@ func (p *pageCall) load(ctx context.Context, u *url.URL, until string) (sallypor
 		p.lines = append(p.lines, "the address leads to a download or to no page; the page stays what it was")
 		return sallyport.OK(""), nil
 	case got.Error != "":
-		return sallyport.Result{}, failure("cannot open "+shownAddress(u)+": "+text.Clip(text.OneLine(got.Error), 200)+hostHint(got.Error), nil)
+		return sallyport.Result{}, newFailure("cannot open "+shownAddress(u)+": "+text.Clip(text.OneLine(got.Error), 200)+hostHint(got.Error), nil)
 	}
 	err = p.b.await(within, func() bool {
 		return p.tab.crashed || p.tab.reached[until] && (got.LoaderID == "" || p.tab.loader == got.LoaderID)

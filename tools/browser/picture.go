@@ -36,8 +36,8 @@ func (t *tab) takePicture(ctx context.Context, part *area, whole bool) (p sallyp
 		var m struct {
 			Size area `json:"cssContentSize"`
 		}
-		if err := t.ask(ctx, "Page.getLayoutMetrics", nil, &m); err != nil {
-			return p, "", failure("cannot take a picture", err)
+		if err := t.askBrowser(ctx, "Page.getLayoutMetrics", nil, &m); err != nil {
+			return p, "", newFailure("cannot take a picture", err)
 		}
 		part = &m.Size
 	}
@@ -46,7 +46,7 @@ func (t *tab) takePicture(ctx context.Context, part *area, whole bool) (p sallyp
 		if clip.Height > maxPictureHeight {
 			note = fmt.Sprintf("the picture shows the first %d of %.0f pixels of its height", maxPictureHeight, clip.Height)
 		}
-		clip.Width, clip.Height = bound(clip.Width, viewWidth*2), bound(clip.Height, maxPictureHeight)
+		clip.Width, clip.Height = boundSize(clip.Width, viewWidth*2), boundSize(clip.Height, maxPictureHeight)
 		params["clip"] = struct {
 			area
 			Scale float64 `json:"scale"`
@@ -61,8 +61,8 @@ func (t *tab) takePicture(ctx context.Context, part *area, whole bool) (p sallyp
 		var got struct {
 			Data []byte `json:"data"`
 		}
-		if err := t.ask(ctx, "Page.captureScreenshot", params, &got); err != nil {
-			return p, "", failure("cannot take a picture", err)
+		if err := t.askBrowser(ctx, "Page.captureScreenshot", params, &got); err != nil {
+			return p, "", newFailure("cannot take a picture", err)
 		}
 		if len(got.Data) > maxPictureBytes {
 			continue
@@ -70,18 +70,18 @@ func (t *tab) takePicture(ctx context.Context, part *area, whole bool) (p sallyp
 		// The browser has read what others wrote: what it calls a picture is looked at.
 		head, kind, err := image.DecodeConfig(bytes.NewReader(got.Data))
 		if err != nil || head.Width > 2*viewWidth || head.Height > maxPictureHeight {
-			return p, "", failure("what the browser made is no picture of the page", err)
+			return p, "", newFailure("what the browser made is no picture of the page", err)
 		}
 		return sallyport.Part{Kind: sallyport.PartImage, Data: got.Data, MediaType: "image/" + kind}, note, nil
 	}
-	return p, "", failure(fmt.Sprintf("the picture has more than %d bytes, also in low quality; take one of the window or of an element", maxPictureBytes), nil)
+	return p, "", newFailure(fmt.Sprintf("the picture has more than %d bytes, also in low quality; take one of the window or of an element", maxPictureBytes), nil)
 }
 
-func bound(size, most float64) float64 { return math.Ceil(min(max(size, 1), most)) }
+func boundSize(size, most float64) float64 { return math.Ceil(min(max(size, 1), most)) }
 
 // areaOf returns the part of the page that a node fills.
 func (t *tab) areaOf(ctx context.Context, n pageElement) (*area, error) {
-	if _, err := t.locate(ctx, n); err != nil {
+	if _, err := t.locateElement(ctx, n); err != nil {
 		return nil, err
 	}
 	var box struct {
@@ -89,7 +89,7 @@ func (t *tab) areaOf(ctx context.Context, n pageElement) (*area, error) {
 			Border []float64 `json:"border"`
 		} `json:"model"`
 	}
-	if err := t.ask(ctx, "DOM.getBoxModel", object{"backendNodeId": n.id}, &box); err != nil || len(box.Model.Border) != 8 {
+	if err := t.askBrowser(ctx, "DOM.getBoxModel", object{"backendNodeId": n.id}, &box); err != nil || len(box.Model.Border) != 8 {
 		return nil, n.gone(err)
 	}
 	var view struct {
@@ -98,8 +98,8 @@ func (t *tab) areaOf(ctx context.Context, n pageElement) (*area, error) {
 			Y float64 `json:"pageY"`
 		} `json:"cssLayoutViewport"`
 	}
-	if err := t.ask(ctx, "Page.getLayoutMetrics", nil, &view); err != nil {
-		return nil, failure("cannot take a picture", err)
+	if err := t.askBrowser(ctx, "Page.getLayoutMetrics", nil, &view); err != nil {
+		return nil, newFailure("cannot take a picture", err)
 	}
 	q := box.Model.Border
 	left, right := min(q[0], q[2], q[4], q[6]), max(q[0], q[2], q[4], q[6])

@@ -98,7 +98,7 @@ func (c *conversation) Write(p []byte) (int, error) {
 			break
 		}
 		c.addPiece(p[:end])
-		c.receive()
+		c.receiveMessage()
 		p = p[end+1:]
 	}
 	return n, nil
@@ -115,8 +115,8 @@ func (c *conversation) addPiece(p []byte) {
 	}
 }
 
-// receive handles the message that is complete.
-func (c *conversation) receive() {
+// receiveMessage handles the message that is complete.
+func (c *conversation) receiveMessage() {
 	m, dropped := c.message, c.dropped
 	c.message, c.dropped = nil, false
 	if id, ok := answerID(m); ok {
@@ -154,12 +154,12 @@ func answerID(m []byte) (id int64, ok bool) {
 	return id, ok
 }
 
-// tell sends a command whose answer does not matter.
-func (c *conversation) tell(session, method string, params any) {
-	_, _ = c.send(session, method, params)
+// tellBrowser sends a command whose answer does not matter.
+func (c *conversation) tellBrowser(session, method string, params any) {
+	_, _ = c.sendCommand(session, method, params)
 }
 
-func (c *conversation) send(session, method string, params any) (answer chan []byte, err error) {
+func (c *conversation) sendCommand(session, method string, params any) (answer chan []byte, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fault != nil {
@@ -188,9 +188,9 @@ func (c *conversation) send(session, method string, params any) (answer chan []b
 	return answer, nil
 }
 
-// ask sends a command and decodes the answer into out, unless that is nil.
-func (c *conversation) ask(ctx context.Context, session, method string, params, out any) error {
-	answer, err := c.send(session, method, params)
+// askBrowser sends a command and decodes the answer into out, unless that is nil.
+func (c *conversation) askBrowser(ctx context.Context, session, method string, params, out any) error {
+	answer, err := c.sendCommand(session, method, params)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type refTable struct {
 	labels map[string]string
 }
 
-func (r *refTable) forget() { r.names, r.nodes, r.labels = nil, nil, nil }
+func (r *refTable) forgetRefs() { r.names, r.nodes, r.labels = nil, nil, nil }
 
 func (r *refTable) nameOf(node int64, label string) string {
 	if name, ok := r.names[node]; ok {

@@ -51,11 +51,11 @@ func (t *tab) runApart(ctx context.Context, expression string, out any) error {
 	var world struct {
 		ID int64 `json:"executionContextId"`
 	}
-	if err := t.ask(ctx, "Page.createIsolatedWorld", object{"frameId": t.target, "worldName": "apart"}, &world); err != nil {
+	if err := t.askBrowser(ctx, "Page.createIsolatedWorld", object{"frameId": t.target, "worldName": "apart"}, &world); err != nil {
 		return err
 	}
 	var res scriptResult
-	if err := t.ask(ctx, "Runtime.evaluate", object{"expression": expression, "contextId": world.ID, "returnByValue": true, "awaitPromise": true}, &res); err != nil {
+	if err := t.askBrowser(ctx, "Runtime.evaluate", object{"expression": expression, "contextId": world.ID, "returnByValue": true, "awaitPromise": true}, &res); err != nil {
 		return err
 	}
 	if err := res.fault(); err != nil {
@@ -67,14 +67,14 @@ func (t *tab) runApart(ctx context.Context, expression string, out any) error {
 	return json.Unmarshal(res.Result.Value, out)
 }
 
-// resolve returns a handle to a node, for callOn.
-func (t *tab) resolve(ctx context.Context, id int64) (handle string, err error) {
+// resolveHandle returns a handle to a node, for callOn.
+func (t *tab) resolveHandle(ctx context.Context, id int64) (handle string, err error) {
 	var res struct {
 		Object struct {
 			ObjectID string `json:"objectId"`
 		} `json:"object"`
 	}
-	if err := t.ask(ctx, "DOM.resolveNode", object{"backendNodeId": id, "objectGroup": "call"}, &res); err != nil {
+	if err := t.askBrowser(ctx, "DOM.resolveNode", object{"backendNodeId": id, "objectGroup": "call"}, &res); err != nil {
 		return "", err
 	}
 	return res.Object.ObjectID, nil
@@ -91,7 +91,7 @@ func (t *tab) callOn(ctx context.Context, handle, function string, args []any, o
 		}
 	}
 	var res scriptResult
-	err := t.ask(ctx, "Runtime.callFunctionOn", object{
+	err := t.askBrowser(ctx, "Runtime.callFunctionOn", object{
 		"objectId": handle, "functionDeclaration": function, "arguments": list, "returnByValue": true, "awaitPromise": true, "userGesture": true,
 	}, &res)
 	if err != nil {
@@ -106,16 +106,16 @@ func (t *tab) callOn(ctx context.Context, handle, function string, args []any, o
 // nodeHandle is an argument of callOn that is a node.
 type nodeHandle string
 
-// evaluate evaluates an expression of the caller's in the page, and returns its value as
+// evaluateScript evaluates an expression of the caller's in the page, and returns its value as
 // JSON.
-func (t *tab) evaluate(ctx context.Context, expression string) (string, error) {
+func (t *tab) evaluateScript(ctx context.Context, expression string) (string, error) {
 	var res scriptResult
-	err := t.ask(ctx, "Runtime.evaluate", object{"expression": expression, "returnByValue": true, "awaitPromise": true, "userGesture": true}, &res)
+	err := t.askBrowser(ctx, "Runtime.evaluate", object{"expression": expression, "returnByValue": true, "awaitPromise": true, "userGesture": true}, &res)
 	if err != nil {
-		return "", failure("the script did not end", err)
+		return "", newFailure("the script did not end", err)
 	}
 	if err := res.fault(); err != nil {
-		return "", failure("the script failed", err)
+		return "", newFailure("the script failed", err)
 	}
 	switch r := &res.Result; {
 	case len(r.Value) > 0:

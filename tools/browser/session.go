@@ -50,13 +50,13 @@ type sessionTable struct {
 
 func keyOf(c *sallyport.Call) string { return c.SessionKey + "\x00" + c.Personality }
 
-// enter takes the turn in the session of a call. The caller calls leave.
-func (t *sessionTable) enter(ctx context.Context, c *sallyport.Call) (s *browserSession, leave func(), err error) {
+// enterSession takes the turn in the session of a call. The caller calls leave.
+func (t *sessionTable) enterSession(ctx context.Context, c *sallyport.Call) (s *browserSession, leave func(), err error) {
 	key := keyOf(c)
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
-		return nil, nil, failure("no browser can be used any more: the runtime is stopping", nil)
+		return nil, nil, newFailure("no browser can be used any more: the runtime is stopping", nil)
 	}
 	s = t.all[key]
 	if s == nil {
@@ -67,15 +67,15 @@ func (t *sessionTable) enter(ctx context.Context, c *sallyport.Call) (s *browser
 	t.mu.Unlock()
 	select {
 	case s.turn <- struct{}{}:
-		return s, func() { <-s.turn; t.leave(key, s) }, nil
+		return s, func() { <-s.turn; t.leaveSession(key, s) }, nil
 	case <-ctx.Done():
-		t.leave(key, s)
+		t.leaveSession(key, s)
 		return nil, nil, ctx.Err()
 	}
 }
 
-// leave ends what enter began. A session without a browser is forgotten.
-func (t *sessionTable) leave(key string, s *browserSession) {
+// leaveSession ends what enter began. A session without a browser is forgotten.
+func (t *sessionTable) leaveSession(key string, s *browserSession) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.users--
@@ -105,20 +105,20 @@ func (t *sessionTable) closeIdle(key string, s *browserSession) {
 		delete(t.all, key)
 		return
 	}
-	t.evict(s, "no call used it for "+text.CountOf(int(idleTime.Minutes()), "minute"))
+	t.evictBrowser(s, "no call used it for "+text.CountOf(int(idleTime.Minutes()), "minute"))
 	s.idle = time.AfterFunc(idleTime, func() { t.closeIdle(key, s) })
 }
 
-// evict ends the browser of a session that no call uses. It is called under the lock.
-func (t *sessionTable) evict(s *browserSession, why string) {
+// evictBrowser ends the browser of a session that no call uses. It is called under the lock.
+func (t *sessionTable) evictBrowser(s *browserSession, why string) {
 	b := s.b // No call has the turn or waits for it.
 	s.b, s.running, s.gone = nil, false, why
 	go b.stop()
 }
 
-// reserve makes room for one more browser: the one of the same principal that is idle
+// reserveBrowser makes room for one more browser: the one of the same principal that is idle
 // for longest gives way.
-func (t *sessionTable) reserve(s *browserSession) error {
+func (t *sessionTable) reserveBrowser(s *browserSession) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all, own := 0, 0
@@ -138,21 +138,21 @@ func (t *sessionTable) reserve(s *browserSession) error {
 	}
 	switch {
 	case t.closed:
-		return failure("no browser can be started any more: the runtime is stopping", nil)
+		return newFailure("no browser can be started any more: the runtime is stopping", nil)
 	case own < maxPerPrincipal && all < maxBrowsers:
 	case oldest != nil:
-		t.evict(oldest, "another session of the same principal needed a browser")
+		t.evictBrowser(oldest, "another session of the same principal needed a browser")
 	case own >= maxPerPrincipal:
-		return failure(fmt.Sprintf("%d browsers of this principal are in use, the most there may be", own), nil)
+		return newFailure(fmt.Sprintf("%d browsers of this principal are in use, the most there may be", own), nil)
 	default:
-		return failure(fmt.Sprintf("%d browsers are running, the most there may be; one ends when no call uses it for %d minutes", all, int(idleTime.Minutes())), nil)
+		return newFailure(fmt.Sprintf("%d browsers are running, the most there may be; one ends when no call uses it for %d minutes", all, int(idleTime.Minutes())), nil)
 	}
 	s.running = true
 	return nil
 }
 
-// drop ends the browser of the session that has the turn.
-func (t *sessionTable) drop(s *browserSession, why string) {
+// dropBrowser ends the browser of the session that has the turn.
+func (t *sessionTable) dropBrowser(s *browserSession, why string) {
 	if s.b != nil {
 		s.b.stop()
 	}
@@ -184,25 +184,25 @@ func (t *sessionTable) current(s *browserSession) *chromium {
 		return nil
 	}
 	if err := s.b.whyEnded(); err != nil {
-		t.drop(s, detailOf(err))
+		t.dropBrowser(s, detailOf(err))
 	}
 	return s.b
 }
 
-// open returns the browser of the session, and starts one when there is none, or when the
+// openBrowser returns the browser of the session, and starts one when there is none, or when the
 // hosts of the role are others than those that it was started with.
-func (t *sessionTable) open(ctx context.Context, c *sallyport.Call, s *browserSession, wait patience) (*chromium, error) {
+func (t *sessionTable) openBrowser(ctx context.Context, c *sallyport.Call, s *browserSession, wait patience) (*chromium, error) {
 	policy, err := json.Marshal(c.NetworkPolicy)
 	if err != nil {
 		return nil, err
 	}
 	if b := t.current(s); b != nil && s.policy != string(policy) {
-		t.drop(s, "the hosts that this role may reach have changed")
+		t.dropBrowser(s, "the hosts that this role may reach have changed")
 	}
 	if s.b != nil {
 		return s.b, nil
 	}
-	if err := t.reserve(s); err != nil {
+	if err := t.reserveBrowser(s); err != nil {
 		return nil, err
 	}
 	c.Emit(sallyport.Progress{Message: "starting a browser"})
@@ -218,8 +218,8 @@ func (t *sessionTable) open(ctx context.Context, c *sallyport.Call, s *browserSe
 	closed := t.closed
 	t.mu.Unlock()
 	if closed {
-		t.drop(s, "the runtime is stopping")
-		return nil, failure("the browser was ended: the runtime is stopping", nil)
+		t.dropBrowser(s, "the runtime is stopping")
+		return nil, newFailure("the browser was ended: the runtime is stopping", nil)
 	}
 	return b, nil
 }
@@ -245,7 +245,7 @@ func (t *sessionTable) close() {
 	}
 	for _, s := range all {
 		s.turn <- struct{}{}
-		t.drop(s, "the runtime is stopping")
+		t.dropBrowser(s, "the runtime is stopping")
 		<-s.turn
 	}
 }

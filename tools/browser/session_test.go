@@ -42,7 +42,7 @@ func TestBrowsersAreBounded(t *testing.T) {
 	addRunning(table, "ann", "2", time.Minute, false)
 	oldest, child := addRunning(table, "ann", "3", 2*time.Minute, false)
 	addRunning(table, "ann", "4", 0, false)
-	if err := table.reserve(&browserSession{principal: "ann"}); err != nil {
+	if err := table.reserveBrowser(&browserSession{principal: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	<-child.done // The oldest that no call uses gave way.
@@ -53,13 +53,13 @@ func TestBrowsersAreBounded(t *testing.T) {
 		s.users = 1
 	}
 	addRunning(table, "ann", "3", 0, true)
-	if err := table.reserve(&browserSession{principal: "ann"}); err == nil || !strings.Contains(err.Error(), "4 browsers of this principal are in use") {
+	if err := table.reserveBrowser(&browserSession{principal: "ann"}); err == nil || !strings.Contains(err.Error(), "4 browsers of this principal are in use") {
 		t.Errorf("a fifth browser: %v", err)
 	}
 	for _, key := range []string{"5", "6", "7", "8"} {
 		addRunning(table, "bob", key, 0, true)
 	}
-	if err := table.reserve(&browserSession{principal: "eve"}); err == nil || !strings.Contains(err.Error(), "8 browsers are running") {
+	if err := table.reserveBrowser(&browserSession{principal: "eve"}); err == nil || !strings.Contains(err.Error(), "8 browsers are running") {
 		t.Errorf("a ninth browser: %v", err)
 	}
 }
@@ -67,7 +67,7 @@ func TestBrowsersAreBounded(t *testing.T) {
 func TestAConversationIsBounded(t *testing.T) {
 	t.Parallel()
 	c := newConversation()
-	answer, err := c.send("", "A.b", nil)
+	answer, err := c.sendCommand("", "A.b", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,14 +83,14 @@ func TestAConversationIsBounded(t *testing.T) {
 	_, _ = c.Write([]byte("{\"method\":\"X.y\"}\x00nonsense\x00\x00{\"id\":99}\x00{\"id\":2,\"error\":{\"message\":\"no\"}}\x00"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.ask(ctx, "", "A.b", nil, nil); !errors.Is(err, context.Canceled) {
+	if err := c.askBrowser(ctx, "", "A.b", nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled question: %v", err)
 	}
-	if _, err := c.send("", "A.b", strings.Repeat("x", maxWaitingBytes)); !errors.Is(err, errNotReading) {
+	if _, err := c.sendCommand("", "A.b", strings.Repeat("x", maxWaitingBytes)); !errors.Is(err, errNotReading) {
 		t.Errorf("a browser that does not read: %v", err)
 	}
 	c.end(errors.New("gone"))
-	if err := c.ask(t.Context(), "", "A.b", nil, nil); err == nil || err.Error() != "gone" {
+	if err := c.askBrowser(t.Context(), "", "A.b", nil, nil); err == nil || err.Error() != "gone" {
 		t.Errorf("a question to a browser that is gone: %v", err)
 	}
 }

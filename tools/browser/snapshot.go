@@ -75,15 +75,15 @@ func (t *tab) readTree(ctx context.Context) (*accessTree, error) {
 	var all struct {
 		FrameTree frameTree `json:"frameTree"`
 	}
-	if err := t.ask(ctx, "Page.getFrameTree", nil, &all); err != nil {
+	if err := t.askBrowser(ctx, "Page.getFrameTree", nil, &all); err != nil {
 		return nil, err
 	}
-	for _, id := range all.FrameTree.below(maxFrames) {
+	for _, id := range all.FrameTree.listBelow(maxFrames) {
 		var owner struct {
 			DOM int64 `json:"backendNodeId"`
 		}
 		// A frame that went away is none.
-		if t.ask(ctx, "DOM.getFrameOwner", object{"frameId": id}, &owner) != nil {
+		if t.askBrowser(ctx, "DOM.getFrameOwner", object{"frameId": id}, &owner) != nil {
 			continue
 		}
 		if root, err := t.readFrame(ctx, tree, id); err == nil {
@@ -103,11 +103,11 @@ type frameTree struct {
 	ChildFrames []frameTree `json:"childFrames"`
 }
 
-// below returns the first frames below this one.
-func (f *frameTree) below(most int) (ids []string) {
+// listBelow returns the first frames below this one.
+func (f *frameTree) listBelow(most int) (ids []string) {
 	for i := range f.ChildFrames {
 		child := &f.ChildFrames[i]
-		ids = append(append(ids, child.Frame.ID), child.below(most)...)
+		ids = append(append(ids, child.Frame.ID), child.listBelow(most)...)
 	}
 	return ids[:min(len(ids), most)]
 }
@@ -120,7 +120,7 @@ func (t *tab) readFrame(ctx context.Context, tree *accessTree, frame string) (ro
 	var got struct {
 		Nodes []axNode `json:"nodes"`
 	}
-	if err := t.ask(ctx, "Accessibility.getFullAXTree", params, &got); err != nil {
+	if err := t.askBrowser(ctx, "Accessibility.getFullAXTree", params, &got); err != nil {
 		return "", err
 	}
 	if len(got.Nodes) == 0 {
@@ -150,8 +150,8 @@ type outline struct {
 // silent are roles that say nothing by themselves: only what is in them is shown.
 var silent = []string{"none", "generic", "RootWebArea", "InlineTextBox", "LineBreak", "StaticText", "LabelText", "paragraph", "Iframe", "IframePresentational", "MenuListPopup"}
 
-// write writes what is below a node, and the node itself where it says something.
-func (o *outline) write(id string, depth int, above string) {
+// writeNode writes what is below a node, and the node itself where it says something.
+func (o *outline) writeNode(id string, depth int, above string) {
 	n := o.tree.nodes[id]
 	if n == nil || o.seen[id] {
 		return
@@ -169,7 +169,7 @@ func (o *outline) write(id string, depth int, above string) {
 		o.endText()
 		label := role
 		if name != "" {
-			label += " " + quote(name)
+			label += " " + quoteName(name)
 		}
 		o.add(depth, label+n.state()+n.refSuffix(o.refs, label))
 		depth, above = depth+1, text.FirstBytes(name, 8*maxNameChars)+"\n"+text.FirstBytes(n.Value.String(), 8*maxNameChars)
@@ -177,10 +177,10 @@ func (o *outline) write(id string, depth int, above string) {
 		o.endText()
 	}
 	for _, child := range n.Children {
-		o.write(child, depth, above)
+		o.writeNode(child, depth, above)
 	}
 	if root, ok := o.tree.frames[n.DOM]; ok && n.DOM != 0 {
-		o.write(root, depth, "")
+		o.writeNode(root, depth, "")
 	}
 	if shown || role == "paragraph" {
 		o.endText()
@@ -190,7 +190,7 @@ func (o *outline) write(id string, depth int, above string) {
 // endText writes the texts that were met as one line.
 func (o *outline) endText() {
 	if len(o.text) > 0 {
-		o.add(o.depth, "text: "+quote(strings.Join(o.text, " ")))
+		o.add(o.depth, "text: "+quoteName(strings.Join(o.text, " ")))
 	}
 	o.text = nil
 }
@@ -199,8 +199,8 @@ func (o *outline) add(depth int, line string) {
 	o.lines = append(o.lines, strings.Repeat("  ", min(depth, maxIndent))+"- "+line)
 }
 
-// quote writes a text of the page so that it cannot be taken for the outline.
-func quote(s string) string { return strconv.Quote(text.Clip(s, maxNameChars)) }
+// quoteName writes a text of the page so that it cannot be taken for the outline.
+func quoteName(s string) string { return strconv.Quote(text.Clip(s, maxNameChars)) }
 
 func (n *axNode) refSuffix(refs *refTable, label string) string {
 	if n.DOM == 0 {
@@ -221,7 +221,7 @@ func (n *axNode) isFocusable() bool {
 func (n *axNode) state() string {
 	var b strings.Builder
 	if v := text.OneLine(n.Value.String()); v != "" {
-		b.WriteString(" value=" + quote(v))
+		b.WriteString(" value=" + quoteName(v))
 	}
 	for _, p := range n.Properties {
 		v := p.Value.String()
@@ -243,7 +243,7 @@ func (n *axNode) state() string {
 				b.WriteString(" level=" + v)
 			}
 		case "url":
-			b.WriteString(" url=" + quote(text.ClipBytes(v, maxNameChars)))
+			b.WriteString(" url=" + quoteName(text.ClipBytes(v, maxNameChars)))
 		}
 	}
 	return b.String()
@@ -287,7 +287,7 @@ func (t *tab) readOutline(ctx context.Context, ref string) (lines []string, note
 	t.b.mu.Lock()
 	defer t.b.mu.Unlock()
 	o := &outline{tree: tree, refs: &t.refs, seen: map[string]bool{}}
-	o.write(start, 0, "")
+	o.writeNode(start, 0, "")
 	o.endText()
 	return o.lines, "", nil
 }

@@ -39,9 +39,9 @@ type tab struct {
 	refs    refTable
 }
 
-// ask sends a command about the page.
-func (t *tab) ask(ctx context.Context, method string, params, out any) error {
-	return t.b.ask(ctx, t.session, method, params, out)
+// askBrowser sends a command about the page.
+func (t *tab) askBrowser(ctx context.Context, method string, params, out any) error {
+	return t.b.askBrowser(ctx, t.session, method, params, out)
 }
 
 type object = map[string]any
@@ -53,13 +53,13 @@ func (b *chromium) addTab(e *event) {
 	}
 	if b.readerContext != "" && e.TargetInfo.Context == b.readerContext {
 		b.reader = &tab{b: b, target: e.TargetInfo.TargetID, session: e.SessionID}
-		b.tell(e.SessionID, "Runtime.runIfWaitingForDebugger", nil)
+		b.tellBrowser(e.SessionID, "Runtime.runIfWaitingForDebugger", nil)
 		return
 	}
 	if len(b.tabs) >= maxTabs {
 		// Until it runs, the page that opened it may wait for it.
-		b.tell(e.SessionID, "Runtime.runIfWaitingForDebugger", nil)
-		b.tell("", "Target.closeTarget", object{"targetId": e.TargetInfo.TargetID})
+		b.tellBrowser(e.SessionID, "Runtime.runIfWaitingForDebugger", nil)
+		b.tellBrowser("", "Target.closeTarget", object{"targetId": e.TargetInfo.TargetID})
 		b.addNote(fmt.Sprintf("the page opened more than %d tabs; one was closed at once", maxTabs))
 		return
 	}
@@ -76,11 +76,11 @@ func (b *chromium) addTab(e *event) {
 	}
 	if b.current != t && !b.asked {
 		// The tab that is shown stays in front: the browser draws no other.
-		b.tell(b.current.session, "Page.bringToFront", nil)
+		b.tellBrowser(b.current.session, "Page.bringToFront", nil)
 	}
-	b.tell(t.session, "Page.enable", nil)
-	b.tell(t.session, "Page.setLifecycleEventsEnabled", object{"enabled": true})
-	b.tell(t.session, "Runtime.runIfWaitingForDebugger", nil)
+	b.tellBrowser(t.session, "Page.enable", nil)
+	b.tellBrowser(t.session, "Page.setLifecycleEventsEnabled", object{"enabled": true})
+	b.tellBrowser(t.session, "Runtime.runIfWaitingForDebugger", nil)
 }
 
 func (b *chromium) removeTab(e *event) {
@@ -127,7 +127,7 @@ func (b *chromium) markLifecycle(e *event) {
 		t.loader, t.crashed = e.LoaderID, false
 		t.dialogs = 0
 		clear(t.reached)
-		t.refs.forget()
+		t.refs.forgetRefs()
 	}
 	t.reached[e.Name] = true
 }
@@ -153,11 +153,11 @@ func (b *chromium) answerDialog(e *event) {
 	}
 	if t.dialogs++; t.dialogs == maxDialogs {
 		// A page that does nothing else could not be used.
-		b.tell(t.session, "Runtime.evaluate", object{"expression": "alert = confirm = prompt = () => null; null"})
+		b.tellBrowser(t.session, "Runtime.evaluate", object{"expression": "alert = confirm = prompt = () => null; null"})
 		b.addNote(fmt.Sprintf("the page has shown %d dialogs and cannot show more", maxDialogs))
 	}
 	accept := e.Type == "alert" || e.Type == "beforeunload"
-	b.tell(t.session, "Page.handleJavaScriptDialog", object{"accept": accept})
+	b.tellBrowser(t.session, "Page.handleJavaScriptDialog", object{"accept": accept})
 	word := "declined"
 	if accept {
 		word = "accepted"
@@ -188,7 +188,7 @@ func (b *chromium) openTab(ctx context.Context) (*tab, error) {
 	var made struct {
 		TargetID string `json:"targetId"`
 	}
-	if err := b.ask(ctx, "", "Target.createTarget", object{"url": "about:blank"}, &made); err != nil {
+	if err := b.askBrowser(ctx, "", "Target.createTarget", object{"url": "about:blank"}, &made); err != nil {
 		return nil, err
 	}
 	var opened *tab
@@ -221,9 +221,9 @@ type tabPlace struct {
 	crashed         bool
 }
 
-// place asks the browser where a tab is. When it does not answer at once, what it told
+// findPlace asks the browser where a tab is. When it does not answer at once, what it told
 // last has to do.
-func (t *tab) place(ctx context.Context) tabPlace {
+func (t *tab) findPlace(ctx context.Context) tabPlace {
 	ctx, cancel := context.WithTimeout(ctx, placeTime)
 	defer cancel()
 	var history struct {
@@ -233,7 +233,7 @@ func (t *tab) place(ctx context.Context) tabPlace {
 			Title string `json:"title"`
 		} `json:"entries"`
 	}
-	err := t.ask(ctx, "Page.getNavigationHistory", nil, &history)
+	err := t.askBrowser(ctx, "Page.getNavigationHistory", nil, &history)
 	t.b.mu.Lock()
 	defer t.b.mu.Unlock()
 	if i := history.Current; err == nil && i >= 0 && i < len(history.Entries) {
@@ -255,7 +255,7 @@ func (b *chromium) listTabs(ctx context.Context) (list []tabPlace, current *tab)
 	current = b.current
 	b.mu.Unlock()
 	for _, t := range tabs {
-		list = append(list, t.place(ctx))
+		list = append(list, t.findPlace(ctx))
 	}
 	return list, current
 }
@@ -263,7 +263,7 @@ func (b *chromium) listTabs(ctx context.Context) (list []tabPlace, current *tab)
 // changeTab shows or closes a tab.
 func (b *chromium) changeTab(ctx context.Context, t *tab, action string) error {
 	if action == tabsClose {
-		if err := b.ask(ctx, "", "Target.closeTarget", object{"targetId": t.target}, nil); err != nil {
+		if err := b.askBrowser(ctx, "", "Target.closeTarget", object{"targetId": t.target}, nil); err != nil {
 			return err
 		}
 		return b.await(ctx, func() bool { return !slices.Contains(b.tabs, t) })
@@ -271,5 +271,5 @@ func (b *chromium) changeTab(ctx context.Context, t *tab, action string) error {
 	b.mu.Lock()
 	b.current = t
 	b.mu.Unlock()
-	return b.ask(ctx, "", "Target.activateTarget", object{"targetId": t.target}, nil)
+	return b.askBrowser(ctx, "", "Target.activateTarget", object{"targetId": t.target}, nil)
 }

@@ -17,8 +17,8 @@ func (f *family) tools() []sallyport.Tool {
 	}
 }
 
-// declare adds what all tools have in common.
-func (f *family) declare(t sallyport.Tool) sallyport.Tool {
+// declareTool adds what all tools have in common.
+func (f *family) declareTool(t sallyport.Tool) sallyport.Tool {
 	t.Toolset, t.MaxResultChars, t.Timeout = toolset, resultChars, callTime
 	t.HonoursDeadline, t.OutputIsUntrusted = true, true
 	if f.installed != nil {
@@ -35,7 +35,7 @@ func (f *family) declareActing(t sallyport.Tool) sallyport.Tool {
 		Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}},
 		Process: &sallyport.ProcessCapability{AllowedBinaries: []string{binary}},
 	}
-	return f.declare(t)
+	return f.declareTool(t)
 }
 
 func (f *family) navigateTool() sallyport.Tool {
@@ -48,11 +48,11 @@ func (f *family) navigateTool() sallyport.Tool {
 			get("until").OneOf(untilLoad, untilDOM, untilIdle).Default(untilLoad)
 		}),
 		Touches: []sallyport.Touch{{Capability: "network", Argument: "url"}, {Capability: "process", Item: binary}},
-	}), f.navigate)
+	}), f.navigatePage)
 }
 
 func (f *family) snapshotTool() sallyport.Tool {
-	return schema.MustTool(f.declare(sallyport.Tool{
+	return schema.MustTool(f.declareTool(sallyport.Tool{
 		Name: "browser_snapshot", Title: "Show Page",
 		Description: "Show the page as the outline that assistive technology sees: roles, names, values, and in brackets a ref for each element, " +
 			"such as [e5], for the other browser tools. A ref stays the same as long as the element is there.",
@@ -61,7 +61,7 @@ func (f *family) snapshotTool() sallyport.Tool {
 			get("from_line").Min(1)
 		}),
 		ReadOnly: true,
-	}), f.snapshot)
+	}), f.takeSnapshot)
 }
 
 func (f *family) clickTool() sallyport.Tool {
@@ -72,7 +72,7 @@ func (f *family) clickTool() sallyport.Tool {
 			get("ref").Length(1, maxRefChars)
 			get("button").OneOf("left", "right", "middle").Default("left")
 		}),
-	}), f.click)
+	}), f.clickElement)
 }
 
 func (f *family) typeTool() sallyport.Tool {
@@ -94,7 +94,7 @@ func (f *family) selectTool() sallyport.Tool {
 			get("ref").Length(1, maxRefChars)
 			get("values").Items(0, 50).EachLength(0, 500)
 		}),
-	}), f.choose)
+	}), f.chooseOptions)
 }
 
 func (f *family) pressTool() sallyport.Tool {
@@ -102,11 +102,11 @@ func (f *family) pressTool() sallyport.Tool {
 		Name: "browser_press", Title: "Press Key",
 		Description: "Press a key where the page has its focus: a character, or a name such as Enter, Tab, Escape, ArrowDown, PageDown or Control+a.",
 		Schema:      args.Schema[pressInput](func(get func(string) args.Property) { get("key").Length(1, 40) }),
-	}), f.press)
+	}), f.pressKey)
 }
 
 func (f *family) waitTool() sallyport.Tool {
-	return schema.MustTool(f.declare(sallyport.Tool{
+	return schema.MustTool(f.declareTool(sallyport.Tool{
 		Name: "browser_wait", Title: "Wait for Page",
 		Description: "Wait until the page shows a text, shows it no more, or has loaded; without text and gone, for the given seconds.",
 		Schema: args.Schema[waitInput](func(get func(string) args.Property) {
@@ -115,16 +115,16 @@ func (f *family) waitTool() sallyport.Tool {
 			get("seconds").Between(1, maxWait).Default(10)
 		}),
 		ReadOnly: true,
-	}), f.wait)
+	}), f.waitForPage)
 }
 
 func (f *family) screenshotTool() sallyport.Tool {
-	return schema.MustTool(f.declare(sallyport.Tool{
+	return schema.MustTool(f.declareTool(sallyport.Tool{
 		Name: "browser_screenshot", Title: "Picture of Page",
 		Description: "Take a picture of the window, of an element, or of the whole page. browser_snapshot is cheaper and has the refs.",
 		Schema:      args.Schema[screenshotInput](func(get func(string) args.Property) { get("ref").Length(1, maxRefChars) }),
 		ReadOnly:    true,
-	}), f.screenshot)
+	}), f.takeScreenshot)
 }
 
 func (f *family) evaluateTool() sallyport.Tool {
@@ -133,11 +133,11 @@ func (f *family) evaluateTool() sallyport.Tool {
 		Description: "Evaluate a JavaScript expression in the page and return its value as JSON; a promise is waited for.",
 		Schema:      args.Schema[evaluateInput](func(get func(string) args.Property) { get("expression").Length(1, maxScriptChars) }),
 		Permissions: []string{evaluatePermission},
-	}), f.evaluate)
+	}), f.evaluateScript)
 }
 
 func (f *family) tabsTool() sallyport.Tool {
-	return schema.MustTool(f.declare(sallyport.Tool{
+	return schema.MustTool(f.declareTool(sallyport.Tool{
 		Name: "browser_tabs", Title: "Tabs",
 		Description: "List the tabs of the browser, show another one, or close one. The other browser tools use the tab that is shown.",
 		Schema: args.Schema[tabsInput](func(get func(string) args.Property) {
@@ -148,7 +148,7 @@ func (f *family) tabsTool() sallyport.Tool {
 }
 
 func (f *family) saveTool() sallyport.Tool {
-	t := f.declare(sallyport.Tool{
+	t := f.declareTool(sallyport.Tool{
 		Name: "browser_save", Title: "Save Download",
 		Description: "Write a download of the browser to a file. Results of the other browser tools name downloads, such as d1.",
 		Schema: args.Schema[saveInput](func(get func(string) args.Property) {
@@ -158,11 +158,11 @@ func (f *family) saveTool() sallyport.Tool {
 		Touches: []sallyport.Touch{{Capability: "fs_reach.write", Argument: "path"}},
 	})
 	t.Capabilities.FSReach = &sallyport.FSCapability{Write: sallyport.FromPersonality()}
-	return schema.MustTool(t, f.save)
+	return schema.MustTool(t, f.saveDownload)
 }
 
 func (f *family) closeTool() sallyport.Tool {
-	return schema.MustTool(f.declare(sallyport.Tool{
+	return schema.MustTool(f.declareTool(sallyport.Tool{
 		Name: "browser_close", Title: "Close Browser",
 		Description: "End the browser of this session, with its tabs, cookies and downloads.",
 	}), f.endBrowser)
