@@ -128,11 +128,11 @@ func (s *Site) decideApproval(w http.ResponseWriter, r *http.Request) {
 	p, _ := auth.PrincipalFrom(r.Context())
 	d, err := decodeDecision(w, r)
 	if err != nil {
-		writeAPI(w, http.StatusBadRequest, failureOf(sallyport.CodeInputInvalid, "The body is no decision: "+clean(err.Error())))
+		writeAPI(w, http.StatusBadRequest, failureOf(sallyport.CodeInputInvalid, "The body is no decision: "+cleanText(err.Error())))
 		return
 	}
 	d.ID, d.by = r.PathValue("id"), p.Name
-	if _, err := s.decide(r.Context(), d); err != nil {
+	if _, err := s.decideCall(r.Context(), d); err != nil {
 		s.failAPI(w, err)
 		return
 	}
@@ -157,7 +157,7 @@ func (s *Site) failAPI(w http.ResponseWriter, err error) {
 	case errors.Is(err, sallyport.ErrApprovalOwn):
 		status, code = http.StatusForbidden, sallyport.CodePermissionDenied
 	}
-	writeAPI(w, status, failureOf(code, clean(err.Error())))
+	writeAPI(w, status, failureOf(code, cleanText(err.Error())))
 }
 
 // decodeDecision reads a body strictly: one object with known keys, each at most once.

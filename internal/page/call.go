@@ -46,16 +46,16 @@ func (s *Site) showCall(w http.ResponseWriter, r *http.Request) {
 	var events []audit.Event
 	for e, err := range audit.Events(r.Context(), s.rt.State, audit.Query{Call: id, Last: maxCallRecords}) {
 		if err != nil {
-			s.refuse(w, r, http.StatusServiceUnavailable, "The record cannot be read now.")
+			s.refuseRequest(w, r, http.StatusServiceUnavailable, "The record cannot be read now.")
 			return
 		}
 		events = append(events, e)
 	}
 	if len(events) == 0 {
-		s.refuse(w, r, http.StatusNotFound, "No record has this id.")
+		s.refuseRequest(w, r, http.StatusNotFound, "No record has this id.")
 		return
 	}
-	b := callBody{ID: clean(id), More: len(events) == maxCallRecords}
+	b := callBody{ID: cleanText(id), More: len(events) == maxCallRecords}
 	for i := range events {
 		b.add(&events[i], events[0].Time)
 	}
@@ -64,22 +64,22 @@ func (s *Site) showCall(w http.ResponseWriter, r *http.Request) {
 	if report.PrintCall(p, events) == nil {
 		b.Explained = cleanLines(said.String())
 	}
-	s.show(w, r, http.StatusOK, "call", frame{Title: "Call of " + b.Tool, Body: &b})
+	s.showPart(w, r, http.StatusOK, "call", frame{Title: "Call of " + b.Tool, Body: &b})
 }
 
 func (b *callBody) add(e *audit.Event, begin time.Time) {
 	if e.Kind != audit.KindChange || b.Tool == "" {
-		b.Tool, b.Who, b.Role, b.Session = clean(e.Tool), clean(e.Principal), clean(e.Personality), clean(e.Session)
-		b.Agent, b.Surface = clean(e.Agent), clean(e.Platform)
+		b.Tool, b.Who, b.Role, b.Session = cleanText(e.Tool), cleanText(e.Principal), cleanText(e.Personality), cleanText(e.Session)
+		b.Agent, b.Surface = cleanText(e.Agent), cleanText(e.Platform)
 	}
 	if e.Args != "" {
 		b.Args = cleanJSON(string(e.Args))
 	}
 	c := callRecord{
-		Seq: e.Seq, At: e.Time, Kind: string(e.Kind), Outcome: outcomeOf(e), Code: clean(e.Code), Error: clean(e.Error), Level: clean(e.Level),
+		Seq: e.Seq, At: e.Time, Kind: string(e.Kind), Outcome: outcomeOf(e), Code: cleanText(e.Code), Error: cleanText(e.Error), Level: cleanText(e.Level),
 	}
 	if e.Change != nil {
-		c.Kind, c.Error = clean(string(e.Change.Action)+" by "+e.Principal), clean(string(e.Change.Detail)+string(e.Error))
+		c.Kind, c.Error = cleanText(string(e.Change.Action)+" by "+e.Principal), cleanText(string(e.Change.Detail)+string(e.Error))
 	}
 	if e.Kind == audit.KindOutcome {
 		c.Took = span(e.Duration)
@@ -95,7 +95,7 @@ func (b *callBody) add(e *audit.Event, begin time.Time) {
 
 func decidedOf(d *sallyport.Decision) *decided {
 	return &decided{
-		Step: clean(d.Step), What: clean(strings.TrimSpace(d.Capability + " " + d.Resource)), Why: clean(d.Why),
-		Source: clean(d.Source), Fix: clean(d.Fix), Allowed: d.Allowed,
+		Step: cleanText(d.Step), What: cleanText(strings.TrimSpace(d.Capability + " " + d.Resource)), Why: cleanText(d.Why),
+		Source: cleanText(d.Source), Fix: cleanText(d.Fix), Allowed: d.Allowed,
 	}
 }

@@ -26,14 +26,14 @@ var functions = template.FuncMap{
 	"moment":  func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") },
 	"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"count":   text.CountOf,
-	"parts":   parts,
+	"parts":   listParts,
 	"percent": func(p *float64) string { return fmt.Sprintf("%.0f %%", *p) },
 	"span":    span,
 }
 
-// clean returns one line of another party as a person may read it: without characters that
+// cleanText returns one line of another party as a person may read it: without characters that
 // are not seen or that change the direction of the text, and not too long.
-func clean[T ~string](s T) string { return report.EscapeControls(text.Clip(string(s), shownLine)) }
+func cleanText[T ~string](s T) string { return report.EscapeControls(text.Clip(string(s), shownLine)) }
 
 // cleanLines is clean for a text with lines.
 func cleanLines(s string) string {

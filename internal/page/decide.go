@@ -43,9 +43,9 @@ func decisionOf(r *http.Request) *decision {
 	return d
 }
 
-// decide carries a decision out and says what was done. A yes is for what was shown, and
+// decideCall carries a decision out and says what was done. A yes is for what was shown, and
 // is recorded before it counts.
-func (s *Site) decide(ctx context.Context, d *decision) (said string, err error) {
+func (s *Site) decideCall(ctx context.Context, d *decision) (said string, err error) {
 	defer s.lookAgain()
 	a, err := s.rt.Approvals.Get(ctx, d.ID)
 	if err != nil {

@@ -49,10 +49,10 @@ func (s *Site) showHealth(w http.ResponseWriter, r *http.Request) {
 	b, err := s.describeHealth(r.Context())
 	if err != nil {
 		s.rt.Logger.Error("the page cannot read the state", "error", err)
-		s.refuse(w, r, http.StatusServiceUnavailable, "The state cannot be read now.")
+		s.refuseRequest(w, r, http.StatusServiceUnavailable, "The state cannot be read now.")
 		return
 	}
-	s.show(w, r, http.StatusOK, "health", frame{Title: "Health", Body: b})
+	s.showPart(w, r, http.StatusOK, "health", frame{Title: "Health", Body: b})
 }
 
 func (s *Site) describeHealth(ctx context.Context) (*healthBody, error) {
@@ -77,12 +77,12 @@ func (s *Site) describeHealth(ctx context.Context) (*healthBody, error) {
 			roles = cmp.Or(strings.Join(p.Personalities, ", "), "none")
 		}
 		b.Principals = append(b.Principals, principalRow{
-			Name: clean(p.Name), Source: p.Source, Status: p.Status, Expires: p.Expires, Permissions: clean(cmp.Or(strings.Join(p.Permissions, ", "), "none")), Roles: clean(roles),
+			Name: cleanText(p.Name), Source: p.Source, Status: p.Status, Expires: p.Expires, Permissions: cleanText(cmp.Or(strings.Join(p.Permissions, ", "), "none")), Roles: cleanText(roles),
 			Good: p.Status == "active",
 		})
 	}
 	for i := range stopped {
-		b.Stopped = append(b.Stopped, stoppedRow{string(stopped[i].Kind), stopped[i].Name, stopped[i].Reason, clean(stopped[i].String())})
+		b.Stopped = append(b.Stopped, stoppedRow{string(stopped[i].Kind), stopped[i].Name, stopped[i].Reason, cleanText(stopped[i].String())})
 	}
 	head, err := audit.Newest(ctx, s.rt.State)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Site) describeHealth(ctx context.Context) (*healthBody, error) {
 	}
 	b.Head = head.String()
 	if path := s.live.InForce().Config.State.Path; path != "" {
-		b.Config = clean(path)
+		b.Config = cleanText(path)
 		if st, err := os.Stat(path); err == nil {
 			b.StateSize = fmt.Sprintf("%.1f MiB", float64(st.Size())/(1<<20))
 		}
@@ -109,18 +109,18 @@ func (s *Site) takeSwitch(w http.ResponseWriter, r *http.Request) {
 	switch r.PostForm.Get("do") {
 	case "stop":
 		if !slices.Contains(switchKinds, kind) {
-			s.refuse(w, r, http.StatusBadRequest, "This cannot be stopped.")
+			s.refuseRequest(w, r, http.StatusBadRequest, "This cannot be stopped.")
 			return
 		}
 		err = s.rt.StopAs(r.Context(), p.Name, kind, name, reason)
 	case "start":
 		err = s.rt.StartAs(r.Context(), p.Name, kind, name)
 	default:
-		s.refuse(w, r, http.StatusBadRequest, "Expected stop or start.")
+		s.refuseRequest(w, r, http.StatusBadRequest, "Expected stop or start.")
 		return
 	}
 	if err != nil {
-		s.refuse(w, r, http.StatusConflict, err.Error())
+		s.refuseRequest(w, r, http.StatusConflict, err.Error())
 		return
 	}
 	http.Redirect(w, r, "/page/health", http.StatusSeeOther)

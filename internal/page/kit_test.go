@@ -220,8 +220,8 @@ func (v *visitor) form(id string) url.Values {
 	return fields
 }
 
-// decide presses a button of the form of a held call.
-func (v *visitor) decide(id, answer string) (status int, body string) {
+// decideCall presses a button of the form of a held call.
+func (v *visitor) decideCall(id, answer string) (status int, body string) {
 	v.t.Helper()
 	f := v.form(id)
 	f.Set("answer", answer)

@@ -44,9 +44,9 @@ type recentRecords struct {
 	last int64
 }
 
-// update reads what was recorded since the last look, and returns all rows, the oldest
+// updateRecords reads what was recorded since the last look, and returns all rows, the oldest
 // first. The slice and its rows are the caller's to read until the next call.
-func (r *recentRecords) update(ctx context.Context, from audit.Reader) ([]recorded, error) {
+func (r *recentRecords) updateRecords(ctx context.Context, from audit.Reader) ([]recorded, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	q := audit.Query{After: r.last}
@@ -174,10 +174,10 @@ type liveBody struct {
 
 // showLive shows the decisions as they fall, the newest first.
 func (s *Site) showLive(w http.ResponseWriter, r *http.Request) {
-	all, err := s.recent.update(r.Context(), s.rt.State)
+	all, err := s.recent.updateRecords(r.Context(), s.rt.State)
 	if err != nil {
 		s.rt.Logger.Error("the page cannot read the record", "error", err)
-		s.refuse(w, r, http.StatusServiceUnavailable, "The record cannot be read now.")
+		s.refuseRequest(w, r, http.StatusServiceUnavailable, "The record cannot be read now.")
 		return
 	}
 	b := liveBody{Filter: filterOf(r.URL.Query()), Outcomes: outcomes, Looked: len(all)}
@@ -207,7 +207,7 @@ func (s *Site) showLive(w http.ResponseWriter, r *http.Request) {
 	}
 	for i := range b.Rows {
 		row := &b.Rows[i]
-		row.Tool, row.Who, row.Role, row.Says = clean(row.Tool), clean(row.Who), clean(row.Role), clean(row.Says)
+		row.Tool, row.Who, row.Role, row.Says = cleanText(row.Tool), cleanText(row.Who), cleanText(row.Role), cleanText(row.Says)
 	}
-	s.show(w, r, http.StatusOK, "live", frame{Title: "Live", Body: &b})
+	s.showPart(w, r, http.StatusOK, "live", frame{Title: "Live", Body: &b})
 }

@@ -42,8 +42,8 @@ const (
 // pagePart is a part of the page beside the calls that wait.
 type pagePart struct{ Path, Name string }
 
-// parts returns the parts, in the order in which the page names them.
-func parts() []pagePart {
+// listParts returns the parts, in the order in which the page names them.
+func listParts() []pagePart {
 	return []pagePart{{"/page/live", "Live"}, {"/page/running", "Running"}, {"/page/roles", "Roles"}, {"/page/servers", "Servers"}, {"/page/health", "Health"}}
 }
 
@@ -89,7 +89,7 @@ func (s *Site) People() auth.Tokens { return s.book }
 func (s *Site) Routes() []httpapi.Route {
 	table := s.apiRoutes()
 	add := func(method, pattern, doc string, may func(p *sallyport.Principal) bool, h http.HandlerFunc) {
-		table = append(table, httpapi.Route{Method: method, Pattern: pattern, Auth: true, Doc: doc, Handler: s.protect(may, h)})
+		table = append(table, httpapi.Route{Method: method, Pattern: pattern, Auth: true, Doc: doc, Handler: s.protectPages(may, h)})
 	}
 	add("GET", "/{$}", "The operator's page: the calls that wait for a person.", signin.MayRead, s.showWaiting)
 	add("POST", "/page/decide", "Decides about a held call.", signin.MayDecide, s.takeDecision)
@@ -135,22 +135,22 @@ func protectHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// protect lets those through who hold a permission, and forms that this page showed them.
-func (s *Site) protect(may func(p *sallyport.Principal) bool, next http.HandlerFunc) http.Handler {
+// protectPages lets those through who hold a permission, and forms that this page showed them.
+func (s *Site) protectPages(may func(p *sallyport.Principal) bool, next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protectHeaders(w.Header())
 		if p, ok := auth.PrincipalFrom(r.Context()); !ok || !may(&p) {
-			s.refuse(w, r, http.StatusForbidden, "Your sign-in does not allow this.")
+			s.refuseRequest(w, r, http.StatusForbidden, "Your sign-in does not allow this.")
 			return
 		}
 		if r.Method == http.MethodPost {
 			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 			if err := r.ParseForm(); err != nil {
-				s.refuse(w, r, http.StatusBadRequest, "The form cannot be read.")
+				s.refuseRequest(w, r, http.StatusBadRequest, "The form cannot be read.")
 				return
 			}
 			if r.PostForm.Get("csrf") != csrfOf(r) {
-				s.refuse(w, r, http.StatusForbidden, "This form is not of your sign-in: load the page again.")
+				s.refuseRequest(w, r, http.StatusForbidden, "This form is not of your sign-in: load the page again.")
 				return
 			}
 		}
@@ -191,8 +191,8 @@ type frame struct {
 	Body    any
 }
 
-// show answers with a page. The template of its content has the name of the page.
-func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, name string, f frame) {
+// showPart answers with a page. The template of its content has the name of the page.
+func (s *Site) showPart(w http.ResponseWriter, r *http.Request, status int, name string, f frame) {
 	p, ok := auth.PrincipalFrom(r.Context())
 	if ok {
 		f.Who, f.CSRF = strings.TrimPrefix(p.Name, signin.Prefix), csrfOf(r)
@@ -213,7 +213,7 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, name str
 	_, _ = w.Write(b.Bytes()) // a browser that is gone cannot be told
 }
 
-// refuse answers a request that is not carried out.
-func (s *Site) refuse(w http.ResponseWriter, r *http.Request, status int, why string) {
-	s.show(w, r, status, "refusal", frame{Title: "Not done", Said: clean(why), Bad: true})
+// refuseRequest answers a request that is not carried out.
+func (s *Site) refuseRequest(w http.ResponseWriter, r *http.Request, status int, why string) {
+	s.showPart(w, r, status, "refusal", frame{Title: "Not done", Said: cleanText(why), Bad: true})
 }

@@ -77,7 +77,7 @@ func TestAPersonDecides(t *testing.T) {
 		{"always", "Allowed for always", "approval.allow", sallyport.ApprovalUsed, 2},
 	} {
 		id := s.hold(t, "bob", args(tt.answer+".txt"))
-		status, body := v.decide(id, tt.answer)
+		status, body := v.decideCall(id, tt.answer)
 		if status != 200 || !strings.Contains(body, tt.said) {
 			t.Errorf("%s = %d, want %q: %s", tt.answer, status, tt.said, body)
 		}
@@ -149,7 +149,7 @@ func TestWhatAsksDecidesNothing(t *testing.T) {
 	v := s.signIn(t, "alice", false)
 	id := s.hold(t, "page:alice", `{"path":"a.txt","content":"x"}`)
 	for _, answer := range []string{"once", "session", "always"} {
-		if status, body := v.decide(id, answer); status != 409 {
+		if status, body := v.decideCall(id, answer); status != 409 {
 			t.Errorf("%s of an own call = %d, want 409: %s", answer, status, body)
 		}
 	}

@@ -114,12 +114,12 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	f := frame{Title: "Sign in", Body: signInBody{}}
 	if r.URL.Path != signInPath || code == "" {
-		s.show(w, r, http.StatusUnauthorized, "signin", f)
+		s.showPart(w, r, http.StatusUnauthorized, "signin", f)
 		return
 	}
 	who, err := s.book.Peek(r.Context(), code)
 	if err == nil && r.Method == http.MethodPost {
-		if err = s.redeem(w, r, code); err == nil {
+		if err = s.redeemLink(w, r, code); err == nil {
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 			return
 		}
@@ -130,15 +130,15 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request) {
 			s.rt.Logger.Error("a person cannot sign in", "error", err)
 			f.Said = "Signing in is not possible now: see the log of the server."
 		}
-		s.show(w, r, http.StatusUnauthorized, "signin", f)
+		s.showPart(w, r, http.StatusUnauthorized, "signin", f)
 		return
 	}
 	f.Body = signInBody{Code: code, Name: who.Name}
-	s.show(w, r, http.StatusOK, "signin", f)
+	s.showPart(w, r, http.StatusOK, "signin", f)
 }
 
-// redeem signs in and sets the cookie. The sign-in is recorded before it counts.
-func (s *Site) redeem(w http.ResponseWriter, r *http.Request, code string) error {
+// redeemLink signs in and sets the cookie. The sign-in is recorded before it counts.
+func (s *Site) redeemLink(w http.ResponseWriter, r *http.Request, code string) error {
 	who, err := s.book.Peek(r.Context(), code)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func setCookie(w http.ResponseWriter, r *http.Request, token string, seconds int
 func (s *Site) signOut(w http.ResponseWriter, r *http.Request) {
 	p, _ := auth.PrincipalFrom(r.Context())
 	if err := s.book.End(r.Context(), tokenOf(r)); err != nil {
-		s.refuse(w, r, http.StatusServiceUnavailable, "You are still signed in: the state cannot be written.")
+		s.refuseRequest(w, r, http.StatusServiceUnavailable, "You are still signed in: the state cannot be written.")
 		return
 	}
 	e := app.ChangeEvent(actionSignOut, p.Name, "")

@@ -97,7 +97,7 @@ func (s *Site) showRoles(w http.ResponseWriter, r *http.Request) {
 	}
 	slices.Sort(tools)
 	for _, tool := range tools {
-		row := roleRow{Tool: clean(tool)}
+		row := roleRow{Tool: cleanText(tool)}
 		for _, role := range b.Roles {
 			c := roleCell{Used: used[[2]string{tool, role}], Tool: tool, Role: role}
 			if visible[role][tool] {
@@ -108,9 +108,9 @@ func (s *Site) showRoles(w http.ResponseWriter, r *http.Request) {
 		b.Rows = append(b.Rows, row)
 	}
 	for i := range b.Roles {
-		b.Roles[i] = clean(b.Roles[i])
+		b.Roles[i] = cleanText(b.Roles[i])
 	}
-	s.show(w, r, http.StatusOK, "roles", frame{Title: "Roles", Body: &b})
+	s.showPart(w, r, http.StatusOK, "roles", frame{Title: "Roles", Body: &b})
 }
 
 // callerIn returns the local user in a role, for questions that call nothing.
@@ -123,12 +123,12 @@ func (s *Site) callerIn(role string) *sallyport.Caller {
 func describeGrant(d *app.Deployment, reg *registry.Registry, caller *sallyport.Caller, tool string) (held, why string, asks bool) {
 	x, err := reg.Explain(caller, tool)
 	if err != nil {
-		return "refused", clean(err.Error()), false
+		return "refused", cleanText(err.Error()), false
 	}
 	for i := range x.Decisions {
 		dec := &x.Decisions[i]
 		if asks = asks || dec.Step == sallyport.StepApprove && dec.Why != ""; !dec.Allowed {
-			return "refused", clean(dec.Why), false
+			return "refused", cleanText(dec.Why), false
 		}
 	}
 	if server := app.ServerOf(tool); server != "" {

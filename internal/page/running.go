@@ -33,11 +33,11 @@ func (s *Site) showRunning(w http.ResponseWriter, r *http.Request) {
 	b.More = max(len(list)-perPage, 0)
 	for i := range list[:len(list)-b.More] {
 		b.Runs = append(b.Runs, runRow{
-			Call: list[i].CallID, What: clean(list[i].What), Tool: clean(list[i].Tool), Who: clean(list[i].Principal.Name), Role: clean(list[i].Personality),
-			Session: clean(list[i].Session), Says: clean(list[i].Says.Message), Percent: list[i].Says.Percent, Since: list[i].Since, For: span(now.Sub(list[i].Since)),
+			Call: list[i].CallID, What: cleanText(list[i].What), Tool: cleanText(list[i].Tool), Who: cleanText(list[i].Principal.Name), Role: cleanText(list[i].Personality),
+			Session: cleanText(list[i].Session), Says: cleanText(list[i].Says.Message), Percent: list[i].Says.Percent, Since: list[i].Since, For: span(now.Sub(list[i].Since)),
 		})
 	}
-	s.show(w, r, http.StatusOK, "running", frame{Title: "Running", Body: &b})
+	s.showPart(w, r, http.StatusOK, "running", frame{Title: "Running", Body: &b})
 }
 
 // takeStop ends a running call and what it has left running.
@@ -45,7 +45,7 @@ func (s *Site) takeStop(w http.ResponseWriter, r *http.Request) {
 	p, _ := auth.PrincipalFrom(r.Context())
 	id, reason := r.PostForm.Get("call"), r.PostForm.Get("reason")
 	if len(reason) > sallyport.MaxApprovalReason {
-		s.refuse(w, r, http.StatusBadRequest, "The reason is too long.")
+		s.refuseRequest(w, r, http.StatusBadRequest, "The reason is too long.")
 		return
 	}
 	why := "stopped by " + p.Name
@@ -53,7 +53,7 @@ func (s *Site) takeStop(w http.ResponseWriter, r *http.Request) {
 		why += ": " + string(output.Plain().Text(reason))
 	}
 	if s.rt.Running().EndCall(id, why) == 0 {
-		s.refuse(w, r, http.StatusConflict, "This call does not run any more.")
+		s.refuseRequest(w, r, http.StatusConflict, "This call does not run any more.")
 		return
 	}
 	e := app.ChangeEvent(audit.ActionEnd, "call "+id, reason)

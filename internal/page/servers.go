@@ -33,7 +33,7 @@ type driftRow struct {
 
 // showServers shows the MCP servers, and how they differ from their pins.
 func (s *Site) showServers(w http.ResponseWriter, r *http.Request) {
-	s.show(w, r, http.StatusOK, "servers", frame{Title: "Servers", Body: &serversBody{s.describeServers(s.live.InForce())}})
+	s.showPart(w, r, http.StatusOK, "servers", frame{Title: "Servers", Body: &serversBody{s.describeServers(s.live.InForce())}})
 }
 
 func (s *Site) describeServers(d *app.Deployment) (rows []serverRow) {
@@ -44,31 +44,31 @@ func (s *Site) describeServers(d *app.Deployment) (rows []serverRow) {
 	offers, away, held := m.ListOffers(), m.Mounts.Unavailable(), m.Mounts.Quarantined()
 	for i := range m.Declared {
 		name := m.Declared[i].Name
-		row := serverRow{Name: clean(name), State: "answers", Good: true, Where: clean(m.Declared[i].URL)}
+		row := serverRow{Name: cleanText(name), State: "answers", Good: true, Where: cleanText(m.Declared[i].URL)}
 		if len(m.Declared[i].Command) > 0 {
-			row.Where = clean(text.ShellLine(m.Declared[i].Command))
+			row.Where = cleanText(text.ShellLine(m.Declared[i].Command))
 		}
 		for _, role := range d.RolesWith(name) {
-			row.Roles = append(row.Roles, clean(role))
+			row.Roles = append(row.Roles, cleanText(role))
 		}
 		_, row.Pinned = m.Pins.PinnedServer(name)
 		offer := offers[name]
 		switch refused := m.Pins.LastRefusal(name); {
 		case refused != "":
-			row.State, row.Why, row.Good = "blocked", clean(refused), false
+			row.State, row.Why, row.Good = "blocked", cleanText(refused), false
 		case away[name] != "":
-			row.State, row.Why, row.Good = "away", clean(away[name]), false
+			row.State, row.Why, row.Good = "away", cleanText(away[name]), false
 		case offer == nil:
 			row.State, row.Why, row.Good = "not asked", "it did not answer yet, or no role lists it", false
 		}
 		if offer != nil {
 			row.Offers = len(offer.Tools) + len(offer.Prompts) + len(offer.Resources) + len(offer.Templates)
-			row.Version = clean(string(offer.Identity))
+			row.Version = cleanText(string(offer.Identity))
 			row.Changes = describeDrift(d, name, offer)
 		}
 		for _, h := range held {
 			if h.Server == name {
-				row.Held = append(row.Held, heldBack{clean(h.Kind), clean(h.Tool), clean(h.Why)})
+				row.Held = append(row.Held, heldBack{cleanText(h.Kind), cleanText(h.Tool), cleanText(h.Why)})
 			}
 		}
 		if len(row.Changes)+len(row.Held) > 0 || row.State == "blocked" {
@@ -102,7 +102,7 @@ func describeDrift(d *app.Deployment, name string, offer *lock.Offer) (rows []dr
 			what += " " + c.Field
 		}
 		rows = append(rows, driftRow{
-			Severity: string(c.Severity), Bad: c.Severity.AtLeast(lock.SeverityHigh), What: clean(what), Message: clean(c.Message),
+			Severity: string(c.Severity), Bad: c.Severity.AtLeast(lock.SeverityHigh), What: cleanText(what), Message: cleanText(c.Message),
 			Was: cleanJSON(c.Was), Is: cleanJSON(c.Is), Cut: c.Cut,
 		})
 	}

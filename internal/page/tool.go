@@ -19,22 +19,22 @@ type toolBody struct {
 func (s *Site) showTool(w http.ResponseWriter, r *http.Request) {
 	role, tool := r.PathValue("role"), r.PathValue("tool")
 	if !slices.Contains(s.live.InForce().Config.Names(), role) {
-		s.refuse(w, r, http.StatusNotFound, "There is no such role.")
+		s.refuseRequest(w, r, http.StatusNotFound, "There is no such role.")
 		return
 	}
 	x, err := s.live.Explain(s.callerIn(role), tool)
 	if err != nil {
-		s.refuse(w, r, http.StatusNotFound, "This cannot be explained: "+err.Error())
+		s.refuseRequest(w, r, http.StatusNotFound, "This cannot be explained: "+err.Error())
 		return
 	}
 	var said strings.Builder
 	p := &report.Printer{W: &said, Trim: s.rt.TrimCommands}
 	if err := report.PrintExplanation(p, &report.Explanation{Explanation: x}); err != nil {
-		s.refuse(w, r, http.StatusInternalServerError, "This cannot be explained.")
+		s.refuseRequest(w, r, http.StatusInternalServerError, "This cannot be explained.")
 		return
 	}
-	s.show(w, r, http.StatusOK, "tool", frame{Title: "Tool", Body: &toolBody{
-		Tool: clean(tool), Role: clean(role), Explained: cleanLines(said.String()),
+	s.showPart(w, r, http.StatusOK, "tool", frame{Title: "Tool", Body: &toolBody{
+		Tool: cleanText(tool), Role: cleanText(role), Explained: cleanLines(said.String()),
 		Suggest: s.rt.CommandLine("suggest --role " + text.ShellWord(role) + " --since 30d"),
 	}})
 }

@@ -66,14 +66,14 @@ func (s *Site) showHeld(w http.ResponseWriter, r *http.Request, status int, said
 	s.lookAgain()
 	list, err := s.listHeld(r.Context())
 	if err != nil {
-		s.refuse(w, r, http.StatusServiceUnavailable, "The held calls cannot be read now.")
+		s.refuseRequest(w, r, http.StatusServiceUnavailable, "The held calls cannot be read now.")
 		return
 	}
 	body := waitingBody{Total: len(list), More: max(len(list)-maxShown, 0)}
 	for i := range list[:min(len(list), maxShown)] {
 		body.Calls = append(body.Calls, s.describeHeld(r.Context(), &list[i]))
 	}
-	s.show(w, r, status, "waiting", frame{Title: "Waiting", Said: clean(said), Bad: bad, Body: &body})
+	s.showPart(w, r, status, "waiting", frame{Title: "Waiting", Said: cleanText(said), Bad: bad, Body: &body})
 }
 
 // listHeld returns the calls that wait for a person, the one that expires first at the
@@ -91,25 +91,25 @@ func (s *Site) listHeld(ctx context.Context) ([]sallyport.Approval, error) {
 // describeHeld returns a held call with what a person needs to decide about it.
 func (s *Site) describeHeld(ctx context.Context, a *sallyport.Approval) held {
 	h := held{
-		ID: a.ID, Digest: a.Digest, Tool: clean(a.Tool), Who: clean(a.Principal), Role: clean(a.Personality), Session: clean(a.Session),
-		Args: cleanJSON(a.Args), Why: clean(a.Why), CallID: a.CallID, Hidden: a.Hidden, Created: a.Created, Expires: a.Expires,
+		ID: a.ID, Digest: a.Digest, Tool: cleanText(a.Tool), Who: cleanText(a.Principal), Role: cleanText(a.Personality), Session: cleanText(a.Session),
+		Args: cleanJSON(a.Args), Why: cleanText(a.Why), CallID: a.CallID, Hidden: a.Hidden, Created: a.Created, Expires: a.Expires,
 	}
 	for _, t := range a.Targets {
-		h.Targets = append(h.Targets, clean(t))
+		h.Targets = append(h.Targets, cleanText(t))
 	}
 	q := s.rt.DescribeQuestion(ctx, a)
 	for _, n := range q.News {
-		h.News = append(h.News, clean(n))
+		h.News = append(h.News, cleanText(n))
 	}
 	h.Led = s.findLed(ctx, a)
 	for _, v := range s.rt.FindReadValues(a) {
-		h.Values = append(h.Values, foreignValue{clean(v.Place), clean(v.Value), clean(v.Tool), v.CallID})
+		h.Values = append(h.Values, foreignValue{cleanText(v.Place), cleanText(v.Value), cleanText(v.Tool), v.CallID})
 	}
 	if rule, err := approvals.ProposeRule(a, nil); err != nil {
-		h.NoRule = clean(err.Error())
+		h.NoRule = cleanText(err.Error())
 	} else {
 		h.Rule = rule.Digest()
-		h.RuleSays = clean(fmt.Sprintf("%s in session %+q, with %s: %s, for %s", rule.Tool, rule.Session, rule.Describe(),
+		h.RuleSays = cleanText(fmt.Sprintf("%s in session %+q, with %s: %s, for %s", rule.Tool, rule.Session, rule.Describe(),
 			text.CountOf(rule.Runs, "run"), text.CountOf(int(approvals.RuleLife/time.Hour), "hour")))
 	}
 	always := s.rt.ProposeAlways(a)
@@ -133,10 +133,10 @@ func describeAlways(always *app.Always) (lines []string) {
 		if len(m.UsedBy) > 0 {
 			line += ", which then passes " + strings.Join(m.UsedBy, ", ")
 		}
-		lines = append(lines, clean(line))
+		lines = append(lines, cleanText(line))
 	}
 	if e := always.Exception; e != nil {
-		lines = append(lines, clean("exactly this call of "+e.Principal+"/"+e.Personality+", in any session, until it is revoked"))
+		lines = append(lines, cleanText("exactly this call of "+e.Principal+"/"+e.Personality+", in any session, until it is revoked"))
 		if app.LiftsSums(e) {
 			lines = append(lines, "it has no limit any more: no sum holds it")
 		}
@@ -161,7 +161,7 @@ func (s *Site) findLed(ctx context.Context, a *sallyport.Approval) (led []earlie
 		}
 		brought[e.CallID] = one
 		if e.Kind == audit.KindOutcome {
-			one.ID, one.Tool, one.Outcome, one.At = e.CallID, clean(e.Tool), outcomeOf(&e), e.Time
+			one.ID, one.Tool, one.Outcome, one.At = e.CallID, cleanText(e.Tool), outcomeOf(&e), e.Time
 			led = append(led, one)
 		}
 	}
@@ -171,7 +171,7 @@ func (s *Site) findLed(ctx context.Context, a *sallyport.Approval) (led []earlie
 
 // takeDecision takes the form of a held call.
 func (s *Site) takeDecision(w http.ResponseWriter, r *http.Request) {
-	said, err := s.decide(r.Context(), decisionOf(r))
+	said, err := s.decideCall(r.Context(), decisionOf(r))
 	if err != nil {
 		s.showHeld(w, r, http.StatusConflict, "Nothing was decided: "+err.Error(), true)
 		return

@@ -76,21 +76,21 @@ func (c *Context) Check() error {
 // an agent's, and the other that of the program that holds it.
 func (c *Context) Join(other Context) error {
 	for name, pair := range map[string]struct{ into, from *int }{"turn": {&c.Turn, &other.Turn}, "messages": {&c.Messages, &other.Messages}} {
-		if err := join(name, pair.into, *pair.from); err != nil {
+		if err := joinField(name, pair.into, *pair.from); err != nil {
 			return err
 		}
 	}
 	for name, pair := range map[string]struct{ into, from *string }{
 		"agent": {&c.Agent, &other.Agent}, "team": {&c.Team, &other.Team}, "memory_scope": {&c.MemoryScope, &other.MemoryScope},
 	} {
-		if err := join(name, pair.into, *pair.from); err != nil {
+		if err := joinField(name, pair.into, *pair.from); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func join[T comparable](name string, into *T, from T) error {
+func joinField[T comparable](name string, into *T, from T) error {
 	var nothing T
 	switch {
 	case from == nothing || *into == from:

@@ -85,12 +85,12 @@ func (s store) Set(_ context.Context, key, value string, ttl time.Duration) erro
 	if ms == 0 && ttl > 0 {
 		ms = 1 // 0 means the declared lifetime
 	}
-	_, _, err := s.h.ask(wire.FuncSet, wire.Entry{Name: key, Value: value, TTL: ms}, nil)
+	_, _, err := s.h.askHost(wire.FuncSet, wire.Entry{Name: key, Value: value, TTL: ms}, nil)
 	return err
 }
 
 func (s store) Delete(_ context.Context, key string) error {
-	_, _, err := s.h.ask(wire.FuncDelete, wire.Name{Name: key}, nil)
+	_, _, err := s.h.askHost(wire.FuncDelete, wire.Name{Name: key}, nil)
 	return err
 }
 
@@ -110,7 +110,7 @@ func (a attachments) List() []sallyport.Attachment {
 }
 
 func (a attachments) Open(_ context.Context, ref string) (io.ReadCloser, error) {
-	_, content, err := a.h.ask(wire.FuncAttachment, wire.Name{Name: ref}, nil)
+	_, content, err := a.h.askHost(wire.FuncAttachment, wire.Name{Name: ref}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (f files) Abs(name string) string {
 }
 
 func (f files) ReadFile(name string) ([]byte, error) {
-	_, content, err := f.h.ask(wire.FuncReadFile, wire.File{Name: name}, nil)
+	_, content, err := f.h.askHost(wire.FuncReadFile, wire.File{Name: name}, nil)
 	return content, err
 }
 
@@ -151,22 +151,22 @@ func (f files) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 func (f files) WriteFile(name string, data []byte) error {
-	_, _, err := f.h.ask(wire.FuncWriteFile, wire.File{Name: name}, data)
+	_, _, err := f.h.askHost(wire.FuncWriteFile, wire.File{Name: name}, data)
 	return err
 }
 
 func (f files) MkdirAll(name string) error {
-	_, _, err := f.h.ask(wire.FuncMakeDir, wire.File{Name: name}, nil)
+	_, _, err := f.h.askHost(wire.FuncMakeDir, wire.File{Name: name}, nil)
 	return err
 }
 
 func (f files) UpdateFile(name string, edit func(old []byte) ([]byte, error)) error {
-	_, old, err := f.h.ask(wire.FuncUpdate, wire.File{Name: name}, nil)
+	_, old, err := f.h.askHost(wire.FuncUpdate, wire.File{Name: name}, nil)
 	if err != nil {
 		return err
 	}
 	content, failed := edit(old)
-	_, _, err = f.h.ask(wire.FuncCommit, wire.Commit{Keep: failed == nil}, content)
+	_, _, err = f.h.askHost(wire.FuncCommit, wire.Commit{Keep: failed == nil}, content)
 	if failed != nil {
 		return failed
 	}

@@ -23,12 +23,12 @@ func serve(t *testing.T, tools ...sallyport.Tool) {
 // TestDefinitions declares a tool and reads it as the host does, and refuses a prompt.
 func TestDefinitions(t *testing.T) {
 	serve(t, sallyport.Tool{Name: "a", Title: "A", Description: "d", ReadOnly: true, Capabilities: sallyport.Capabilities{Secrets: []string{"word"}}})
-	text, err := definitions()
+	text, err := listDefinitions()
 	if want := `[{"id":"a","name":"A","description":"d","capabilities":{"secrets":["word"]},"readOnly":true}]`; err != nil || string(text) != want {
 		t.Errorf("the definitions are %s, %v, want %s", text, err, want)
 	}
 	serve(t, sallyport.Tool{Name: "p", Form: sallyport.FormPrompt})
-	if _, err := definitions(); err == nil || !strings.Contains(err.Error(), "tools only") {
+	if _, err := listDefinitions(); err == nil || !strings.Contains(err.Error(), "tools only") {
 		t.Errorf("a prompt is declared: %v", err)
 	}
 }

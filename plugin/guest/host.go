@@ -11,9 +11,9 @@ import (
 // host asks the functions of the host: it sends a message and returns the answer.
 type host func(function string, message []byte) []byte
 
-// ask calls a function of an accessor. It returns the text of what the function
+// askHost calls a function of an accessor. It returns the text of what the function
 // returned, and the body.
-func (h host) ask(function string, head any, body []byte) (ok json.RawMessage, content []byte, err error) {
+func (h host) askHost(function string, head any, body []byte) (ok json.RawMessage, content []byte, err error) {
 	line, err := json.Marshal(head)
 	if err != nil {
 		return nil, nil, err
@@ -31,7 +31,7 @@ func (h host) ask(function string, head any, body []byte) (ok json.RawMessage, c
 
 // read calls a function of an accessor for what it returns.
 func read[T any](h host, function string, head any, body []byte) (v T, content []byte, err error) {
-	ok, content, err := h.ask(function, head, body)
+	ok, content, err := h.askHost(function, head, body)
 	if err == nil && ok != nil {
 		err = json.Unmarshal(ok, &v)
 	}

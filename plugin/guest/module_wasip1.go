@@ -32,7 +32,7 @@ func answerOrPanic(answer []byte, err error) {
 }
 
 //go:wasmexport sallyport_tools
-func exportTools() { answerOrPanic(definitions()) }
+func exportTools() { answerOrPanic(listDefinitions()) }
 
 //go:wasmexport sallyport_call
 func exportCall() { answerOrPanic(call(askHost, readMessage(0))) }

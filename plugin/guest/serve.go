@@ -41,8 +41,8 @@ type definition struct {
 	Destinations   map[string]sallyport.ValueKind `json:"destinations,omitempty"`
 }
 
-// definitions returns the answer to what tools there are.
-func definitions() ([]byte, error) {
+// listDefinitions returns the answer to what tools there are.
+func listDefinitions() ([]byte, error) {
 	list := []definition{}
 	for i := range served {
 		t := &served[i]
@@ -99,7 +99,7 @@ func newCall(h host, w *wire.Call, args json.RawMessage) *sallyport.Call {
 		ID: w.ID, Tool: w.Tool, Args: args, Checked: true, Session: w.Session, Personality: w.Personality,
 		Platform: sallyport.Platform(w.Platform), Workspace: w.Workspace, Turn: w.Turn, ResultBudget: w.ResultBudget, Tainted: w.Tainted,
 		Emit: func(p sallyport.Progress) {
-			_, _, _ = h.ask(wire.FuncProgress, wire.Progress{Message: p.Message, Percent: p.Percent, Audience: string(p.Audience)}, nil)
+			_, _, _ = h.askHost(wire.FuncProgress, wire.Progress{Message: p.Message, Percent: p.Percent, Audience: string(p.Audience)}, nil)
 		},
 		Detach: func() {},
 	}

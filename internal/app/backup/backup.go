@@ -81,7 +81,7 @@ func Make(ctx context.Context, rt *app.Runtime, dir string) (m Manifest, err err
 	if err := os.WriteFile(filepath.Join(aside, keyName), key, 0o600); err != nil {
 		return m, err
 	}
-	head, records, err := verify(ctx, aside, nil, nil)
+	head, records, err := verifyCopy(ctx, aside, nil, nil)
 	if err != nil {
 		return m, fmt.Errorf("backup: the copy is not good, and was removed: %w", err)
 	}
@@ -133,8 +133,8 @@ func Restore(ctx context.Context, rt *app.Runtime, dir string) (m Manifest, err 
 	if err != nil {
 		return m, fmt.Errorf("restore: %s: %w", manifestName, err)
 	}
-	closeOpen := func(state *sqlite.DB, key audit.Key) error { return settle(ctx, state, key, &m) }
-	if _, _, err := verify(ctx, aside, &head, closeOpen); err != nil {
+	closeOpen := func(state *sqlite.DB, key audit.Key) error { return settleApprovals(ctx, state, key, &m) }
+	if _, _, err := verifyCopy(ctx, aside, &head, closeOpen); err != nil {
 		return m, fmt.Errorf("restore: %w", err)
 	}
 	// The state file last: without it there is no state.
@@ -152,9 +152,9 @@ func Restore(ctx context.Context, rt *app.Runtime, dir string) (m Manifest, err 
 	return m, nil
 }
 
-// verify opens the copy in a folder, checks the chain and the file, and lets do change
+// verifyCopy opens the copy in a folder, checks the chain and the file, and lets do change
 // it. With a head, the chain must have it.
-func verify(ctx context.Context, dir string, head *audit.Head, do func(*sqlite.DB, audit.Key) error) (newest audit.Head, records int64, err error) {
+func verifyCopy(ctx context.Context, dir string, head *audit.Head, do func(*sqlite.DB, audit.Key) error) (newest audit.Head, records int64, err error) {
 	key, err := audit.ReadKey(filepath.Join(dir, keyName))
 	if err != nil {
 		return newest, 0, err
@@ -180,9 +180,9 @@ func verify(ctx context.Context, dir string, head *audit.Head, do func(*sqlite.D
 	return newest, found.Records, do(state, key)
 }
 
-// settle closes what was open when a backup was made, and records that it is brought
+// settleApprovals closes what was open when a backup was made, and records that it is brought
 // back.
-func settle(ctx context.Context, state *sqlite.DB, key audit.Key, m *Manifest) (err error) {
+func settleApprovals(ctx context.Context, state *sqlite.DB, key audit.Key, m *Manifest) (err error) {
 	const why = "the state was restored from a backup, after which it may have been used"
 	held, err := state.Approvals().List(ctx, false)
 	if err != nil {

@@ -31,8 +31,8 @@ type agent struct {
 	id  int
 }
 
-// request sends a request and returns its answer.
-func (a *agent) request(method, params string) (answer map[string]any, err error) {
+// sendRequest sends a request and returns its answer.
+func (a *agent) sendRequest(method, params string) (answer map[string]any, err error) {
 	a.id++
 	if _, err := fmt.Fprintf(a.out, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", a.id, method, params); err != nil {
 		return nil, err
@@ -52,11 +52,11 @@ func (a *agent) request(method, params string) (answer map[string]any, err error
 	}
 }
 
-func (a *agent) call(tool string, args json.RawMessage) string {
+func (a *agent) callTool(tool string, args json.RawMessage) string {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
-	answer, err := a.request("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args))
+	answer, err := a.sendRequest("tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args))
 	if err != nil {
 		return "lost: " + err.Error()
 	}
@@ -73,7 +73,7 @@ func (a *agent) call(tool string, args json.RawMessage) string {
 	return text.String()
 }
 
-func (a *agent) follow(s step) string {
+func (a *agent) followPlan(s step) string {
 	switch s.Do {
 	case "hang":
 		time.Sleep(time.Hour)
@@ -99,7 +99,7 @@ func (a *agent) follow(s step) string {
 		c.Close()
 		return "connected"
 	case "list":
-		answer, err := a.request("tools/list", "{}")
+		answer, err := a.sendRequest("tools/list", "{}")
 		if err != nil {
 			return err.Error()
 		}
@@ -114,7 +114,7 @@ func (a *agent) follow(s step) string {
 	}
 	said := ""
 	for range max(s.Times, 1) {
-		said = a.call(s.Tool, s.Args)
+		said = a.callTool(s.Tool, s.Args)
 	}
 	return said
 }
@@ -134,7 +134,7 @@ func main() {
 		err = json.Unmarshal([]byte(job.Params.Prompt), &steps)
 	}
 	if err == nil {
-		_, err = a.request("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"agent","version":"1"}}`)
+		_, err = a.sendRequest("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"agent","version":"1"}}`)
 	}
 	if err == nil {
 		_, err = io.WriteString(channel, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n")
@@ -145,7 +145,7 @@ func main() {
 	}
 	said := []string{}
 	for _, s := range steps {
-		said = append(said, a.follow(s))
+		said = append(said, a.followPlan(s))
 	}
 	_ = json.NewEncoder(os.Stdout).Encode(map[string]any{"said": said})
 }
