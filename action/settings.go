@@ -39,8 +39,8 @@ func (b *toolBuilder) compileSettings(t *sallyport.Tool) {
 		}
 	}
 	if len(d.NeedsEnv)+len(d.NeedsFiles) > 0 {
-		t.IsAvailable = func() bool { return d.lacking() == "" }
-		t.WhyNot = d.lacking
+		t.IsAvailable = func() bool { return d.listLacking() == "" }
+		t.WhyNot = d.listLacking
 	}
 }
 
@@ -55,9 +55,9 @@ func (b *toolBuilder) checkCached(t *sallyport.Tool) {
 	}
 }
 
-// lacking says which condition of the action is not met; empty when all are. It names
+// listLacking says which condition of the action is not met; empty when all are. It names
 // variables, and files by their last element: callers read it.
-func (d *Definition) lacking() string {
+func (d *Definition) listLacking() string {
 	for _, name := range d.NeedsEnv {
 		if os.Getenv(name) == "" {
 			return "the variable " + name + " is not set"

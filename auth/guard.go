@@ -202,8 +202,8 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 		switch status {
 		case 0:
 		case http.StatusUnauthorized:
-			g.logRefusal(r, status, why.reason())
-			if g.pages.has(r) && g.pages.signIn != nil {
+			g.logRefusal(r, status, why.describeReason())
+			if g.pages.hasRequest(r) && g.pages.signIn != nil {
 				g.pages.signIn.ServeHTTP(w, r)
 				return
 			}
@@ -226,7 +226,7 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 // repeated when the handler has no header any more. Why a token could not be
 // checked is the operator's to know, not the caller's.
 func (g *Guard) newPrincipalCheck(r *http.Request) principalCheck {
-	if g.pages.has(r) {
+	if g.pages.hasRequest(r) {
 		return g.newTokenCheck(g.pages.people, g.pages.tokenOf(r), "the request has no login of the page")
 	}
 	values := r.Header.Values("Authorization")
@@ -302,7 +302,7 @@ func (g *Guard) refusalOf(r *http.Request) (status int, why string) {
 	}
 	if r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch {
 		kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-		if g.pages.has(r) {
+		if g.pages.hasRequest(r) {
 			return g.pages.refuseForm(r, kind)
 		}
 		if err != nil || kind != "application/json" && (kind != "multipart/form-data" || !g.multipart(r)) {

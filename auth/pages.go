@@ -25,8 +25,8 @@ func (o *GuardOptions) newPages() (*guardedPages, error) {
 	return &guardedPages{o.Pages, o.Cookie, o.People, o.SignIn}, nil
 }
 
-// has reports whether a request is for a page.
-func (p *guardedPages) has(r *http.Request) bool { return p != nil && p.covers(r) }
+// hasRequest reports whether a request is for a page.
+func (p *guardedPages) hasRequest(r *http.Request) bool { return p != nil && p.covers(r) }
 
 // tokenOf returns the token in the cookie of a request; "" when there is none, or more than
 // one: another program on this machine may have set the other.

@@ -28,8 +28,8 @@ func noteRefusal(ctx context.Context, why string) {
 	}
 }
 
-// reason returns the last reason that was noted, or the one that always holds.
-func (r *refusal) reason() string {
+// describeReason returns the last reason that was noted, or the one that always holds.
+func (r *refusal) describeReason() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.why) == 0 {

@@ -38,7 +38,7 @@ func (c *call) reserveCost(ctx context.Context) bool {
 	if t.MaxCostUSD > 0 {
 		most = costs.Amount(t.MaxCostUSD)
 	}
-	reserved, err := c.r.o.Costs.Reserve(ctx, c.spender(), &budgets, most)
+	reserved, err := c.r.o.Costs.Reserve(ctx, c.newSpender(), &budgets, most)
 	if used, ok := errors.AsType[*costs.UsedUpError](err); ok {
 		return c.refuseUsedUp(used)
 	}
@@ -61,12 +61,12 @@ func (c *call) settleCost(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
 	defer cancel()
-	if err := c.r.o.Costs.Settle(ctx, cmp.Or(c.cost, c.r.o.Costs.Open(c.spender())), paid); err != nil {
+	if err := c.r.o.Costs.Settle(ctx, cmp.Or(c.cost, c.r.o.Costs.Open(c.newSpender())), paid); err != nil {
 		c.logFault("cost not counted", err)
 	}
 }
 
-func (c *call) spender() costs.Spender {
+func (c *call) newSpender() costs.Spender {
 	return costs.Spender{Principal: c.caller.Principal.Name, Role: c.caller.Personality, Session: c.session}
 }
 

@@ -14,12 +14,12 @@ import (
 // openMetrics begins to count.
 func (rt *Runtime) openMetrics() {
 	ready := rt.NewReadiness()
-	rt.Metrics = metrics.New(Version(), func(ctx context.Context) metrics.Snapshot { return rt.snapshot(ctx, ready) })
+	rt.Metrics = metrics.New(Version(), func(ctx context.Context) metrics.Snapshot { return rt.takeSnapshot(ctx, ready) })
 }
 
-// snapshot looks at the present state for the metrics. What cannot be found out is left
+// takeSnapshot looks at the present state for the metrics. What cannot be found out is left
 // out: a scrape must not fail because of one part.
-func (rt *Runtime) snapshot(ctx context.Context, ready *Readiness) metrics.Snapshot {
+func (rt *Runtime) takeSnapshot(ctx context.Context, ready *Readiness) metrics.Snapshot {
 	s := metrics.Snapshot{
 		Ready: ready.CheckFresh(ctx) == nil, Waiting: -1, HeadSeq: -1, StateBytes: -1,
 		Running: rt.runs.Len(), Children: rt.Children.Running(), LinesDropped: rt.lines.Dropped(),

@@ -104,7 +104,7 @@ func (rt *Runtime) loadPlugin(ctx context.Context, t *Deployment, p *Plugin) ([]
 			return nil, errors.New(why)
 		}
 	}
-	loaded, err := plugin.Load(ctx, p.Name, module, &plugin.Options{MemoryMiB: p.declared.MemoryMiB, Cache: rt.translations()})
+	loaded, err := plugin.Load(ctx, p.Name, module, &plugin.Options{MemoryMiB: p.declared.MemoryMiB, Cache: rt.findTranslations()})
 	if err != nil {
 		return nil, err
 	}
@@ -221,9 +221,9 @@ func readModule(path string) ([]byte, error) {
 // translationFolder is where translated modules are kept, beside the state.
 func (rt *Runtime) translationFolder() string { return filepath.Join(rt.OwnFolder(), "plugins") }
 
-// translations returns the folder of translated modules, or an empty text for a command
+// findTranslations returns the folder of translated modules, or an empty text for a command
 // that leaves nothing behind.
-func (rt *Runtime) translations() string {
+func (rt *Runtime) findTranslations() string {
 	if rt.Config.State.Path == "" {
 		return ""
 	}

@@ -62,25 +62,25 @@ type lookup struct {
 
 func newLookup(look func(context.Context) Snapshot) *lookup { return &lookup{look: look} }
 
-func desc(name, help string, labels ...string) *prometheus.Desc {
+func newDesc(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("sallyport_"+name, help, labels, nil)
 }
 
 var (
-	descReady      = desc("ready", "1 while calls can be served: the state takes writes and the key of the record can be read.")
-	descWaiting    = desc("approvals_waiting", "Held calls that wait for a person.")
-	descOldest     = desc("approvals_oldest_seconds", "Age of the held call that waits for longest, 0 without one.")
-	descHead       = desc("chain_head_seq", "Number of the newest record of the chain.")
-	descHeadTime   = desc("chain_head_timestamp_seconds", "Time of the newest record of the chain.")
-	descState      = desc("state_bytes", "What the state takes on the disk, with the log of records.")
-	descRunning    = desc("calls_running", "Calls that run, with what they have left running.")
-	descChildren   = desc("children_running", "Child processes that run in a sandbox.")
-	descLevel      = desc("sandbox_level", "1 for the level that confines children.", "level")
-	descUpstream   = desc("upstream_up", "1 while a mounted MCP server answers.", "server")
-	descLines      = desc("log_lines_dropped_total", "Lines of the log that were dropped, since their reader is slow.")
-	descSent       = desc("export_records_total", "Records that were sent elsewhere.", "exporter")
-	descLost       = desc("export_records_lost_total", "Records that could not be sent elsewhere.", "exporter")
-	descBehind     = desc("export_records_waiting", "Records that wait to be sent elsewhere.", "exporter")
+	descReady      = newDesc("ready", "1 while calls can be served: the state takes writes and the key of the record can be read.")
+	descWaiting    = newDesc("approvals_waiting", "Held calls that wait for a person.")
+	descOldest     = newDesc("approvals_oldest_seconds", "Age of the held call that waits for longest, 0 without one.")
+	descHead       = newDesc("chain_head_seq", "Number of the newest record of the chain.")
+	descHeadTime   = newDesc("chain_head_timestamp_seconds", "Time of the newest record of the chain.")
+	descState      = newDesc("state_bytes", "What the state takes on the disk, with the log of records.")
+	descRunning    = newDesc("calls_running", "Calls that run, with what they have left running.")
+	descChildren   = newDesc("children_running", "Child processes that run in a sandbox.")
+	descLevel      = newDesc("sandbox_level", "1 for the level that confines children.", "level")
+	descUpstream   = newDesc("upstream_up", "1 while a mounted MCP server answers.", "server")
+	descLines      = newDesc("log_lines_dropped_total", "Lines of the log that were dropped, since their reader is slow.")
+	descSent       = newDesc("export_records_total", "Records that were sent elsewhere.", "exporter")
+	descLost       = newDesc("export_records_lost_total", "Records that could not be sent elsewhere.", "exporter")
+	descBehind     = newDesc("export_records_waiting", "Records that wait to be sent elsewhere.", "exporter")
 	allDescriptors = []*prometheus.Desc{
 		descReady, descWaiting, descOldest, descHead, descHeadTime, descState, descRunning, descChildren, descLevel, descUpstream, descLines, descSent, descLost, descBehind,
 	}

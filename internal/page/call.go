@@ -82,10 +82,10 @@ func (b *callBody) add(e *audit.Event, begin time.Time) {
 		c.Kind, c.Error = cleanText(string(e.Change.Action)+" by "+e.Principal), cleanText(string(e.Change.Detail)+string(e.Error))
 	}
 	if e.Kind == audit.KindOutcome {
-		c.Took = span(e.Duration)
+		c.Took = spanOf(e.Duration)
 	}
 	if d := e.Time.Sub(begin); d > 0 {
-		c.After = "+" + span(d)
+		c.After = "+" + spanOf(d)
 	}
 	for i := range e.Decisions {
 		c.Steps = append(c.Steps, decidedOf(&e.Decisions[i]))

@@ -28,7 +28,7 @@ var functions = template.FuncMap{
 	"count":   text.CountOf,
 	"parts":   listParts,
 	"percent": func(p *float64) string { return fmt.Sprintf("%.0f %%", *p) },
-	"span":    span,
+	"span":    spanOf,
 }
 
 // cleanText returns one line of another party as a person may read it: without characters that
@@ -53,8 +53,8 @@ func cleanJSON(s string) string {
 	return cleanLines(b.String())
 }
 
-// span says how long something takes in a few letters.
-func span(d time.Duration) string {
+// spanOf says how long something takes in a few letters.
+func spanOf(d time.Duration) string {
 	switch d = max(d, 0); {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())

@@ -92,7 +92,7 @@ func (s *Site) streamEvents(w http.ResponseWriter, r *http.Request) {
 		return err == nil && out.Flush() == nil
 	}
 	defer s.rt.Running().Watch()()
-	leave := s.announce(ctx, signin.MayDecide(&p))
+	leave := s.announceEvent(ctx, signin.MayDecide(&p))
 	defer leave()
 	tick := time.NewTicker(lookPause)
 	defer tick.Stop()
@@ -123,9 +123,9 @@ func (s *Site) streamEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// announce says to the processes on the state that a person is connected who can decide,
+// announceEvent says to the processes on the state that a person is connected who can decide,
 // until leave is called.
-func (s *Site) announce(ctx context.Context, decides bool) (leave func()) {
+func (s *Site) announceEvent(ctx context.Context, decides bool) (leave func()) {
 	if !decides {
 		return func() {}
 	}

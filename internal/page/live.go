@@ -155,8 +155,8 @@ func (f *filter) since(now time.Time) time.Time {
 	return time.Time{}
 }
 
-// has reports whether a row is selected.
-func (f *filter) has(r *recorded, since time.Time) bool {
+// hasFilter reports whether a row is selected.
+func (f *filter) hasFilter(r *recorded, since time.Time) bool {
 	return (f.Before == 0 || r.Seq < f.Before) && (f.Tool == "" || strings.Contains(r.Tool, f.Tool)) && (f.Who == "" || r.Who == f.Who) &&
 		(f.Role == "" || r.Role == f.Role) && (f.Outcome == "" || r.Outcome == f.Outcome) && !r.At.Before(since)
 }
@@ -183,7 +183,7 @@ func (s *Site) showLive(w http.ResponseWriter, r *http.Request) {
 	b := liveBody{Filter: filterOf(r.URL.Query()), Outcomes: outcomes, Looked: len(all)}
 	since := b.Filter.since(time.Now())
 	for i := range slices.Backward(all) {
-		if b.Filter.has(&all[i], since) {
+		if b.Filter.hasFilter(&all[i], since) {
 			b.Rows = append(b.Rows, all[i])
 		}
 	}

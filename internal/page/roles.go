@@ -56,8 +56,8 @@ type useCount struct {
 	used map[[2]string]int
 }
 
-// count returns how often each tool ran in each role, by the newest records.
-func (u *useCount) count(ctx context.Context, from audit.Reader, now time.Time) map[[2]string]int {
+// countUse returns how often each tool ran in each role, by the newest records.
+func (u *useCount) countUse(ctx context.Context, from audit.Reader, now time.Time) map[[2]string]int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.used != nil && now.Sub(u.at) < usedPause {
@@ -82,7 +82,7 @@ func (s *Site) showRoles(w http.ResponseWriter, r *http.Request) {
 	defer release()
 	d := s.live.InForce()
 	now := time.Now()
-	used := s.uses.count(r.Context(), s.rt.State, now)
+	used := s.uses.countUse(r.Context(), s.rt.State, now)
 	b := rolesBody{Roles: d.Config.Names(), Since: now.Add(-usedFor)}
 	visible := map[string]map[string]bool{}
 	var tools []string

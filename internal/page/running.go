@@ -34,7 +34,7 @@ func (s *Site) showRunning(w http.ResponseWriter, r *http.Request) {
 	for i := range list[:len(list)-b.More] {
 		b.Runs = append(b.Runs, runRow{
 			Call: list[i].CallID, What: cleanText(list[i].What), Tool: cleanText(list[i].Tool), Who: cleanText(list[i].Principal.Name), Role: cleanText(list[i].Personality),
-			Session: cleanText(list[i].Session), Says: cleanText(list[i].Says.Message), Percent: list[i].Says.Percent, Since: list[i].Since, For: span(now.Sub(list[i].Since)),
+			Session: cleanText(list[i].Session), Says: cleanText(list[i].Says.Message), Percent: list[i].Says.Percent, Since: list[i].Since, For: spanOf(now.Sub(list[i].Since)),
 		})
 	}
 	s.showPart(w, r, http.StatusOK, "running", frame{Title: "Running", Body: &b})

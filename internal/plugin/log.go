@@ -17,7 +17,7 @@ type logWriter struct {
 	first string // the first whole line
 }
 
-func (w *logWriter) write(b []byte) {
+func (w *logWriter) writeLine(b []byte) {
 	for len(b) > 0 && w.lines < maxLogLines {
 		part, rest, whole := bytes.Cut(b, []byte("\n"))
 		w.line = append(w.line, part[:min(len(part), maxLogBytes-len(w.line))]...)

@@ -42,10 +42,10 @@ func (p *instancePool) takeInstance(ctx context.Context, key poolKey) (i *instan
 			p.leaveQueue(key.principal)
 		}
 	}()
-	if err := acquire(ctx, s.slots); err != nil {
+	if err := acquireInstance(ctx, s.slots); err != nil {
 		return nil, err
 	}
-	if err := acquire(ctx, p.slots); err != nil {
+	if err := acquireInstance(ctx, p.slots); err != nil {
 		<-s.slots
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (p *instancePool) takeInstance(ctx context.Context, key poolKey) (i *instan
 	return i, nil
 }
 
-func acquire(ctx context.Context, slots chan struct{}) error {
+func acquireInstance(ctx context.Context, slots chan struct{}) error {
 	select {
 	case slots <- struct{}{}:
 		return nil

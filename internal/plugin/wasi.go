@@ -127,7 +127,7 @@ func writeLog(r *run, m api.Memory, p []uint64) uint64 {
 		if !ok {
 			return errnoFault
 		}
-		r.log.write(b)
+		r.log.writeLine(b)
 		written += uint32(len(b))
 	}
 	if !m.WriteUint32Le(uint32(p[3]), written) {

@@ -42,7 +42,7 @@ func FuzzGlance(f *testing.F) {
 		m := new(Memory)
 		m.Add(Source{}, text)
 		s := search{Memory: m}
-		lacksText, lacksPlaces := s.glance(value)
+		lacksText, lacksPlaces := s.glanceAt(value)
 		whole := Fold(value)
 		if lacksText && (len(whole) >= minValue && m.index.Contains(whole) || s.findRun(whole)) {
 			t.Errorf("a look misses the text of %q in %q", value, text)

@@ -82,7 +82,7 @@ func (s *search) findPlain(kind sallyport.ValueKind, value string) bool {
 	var whole string
 	var lacksText, lacksPlaces bool
 	if free {
-		lacksText, lacksPlaces = s.glance(value)
+		lacksText, lacksPlaces = s.glanceAt(value)
 	}
 	if !lacksText {
 		whole = Canonical(kind, value)

@@ -38,10 +38,10 @@ var sights = func() (all [256]uint16) {
 	return all
 }()
 
-// glance looks once at a text that is no place, and says what it surely lacks of the memory:
+// glanceAt looks once at a text that is no place, and says what it surely lacks of the memory:
 // lacksText that neither the whole of it nor a run is there, lacksPlaces that it names no
 // place. It is sure of nothing in a text that is long or not ASCII.
-func (s *search) glance(value string) (lacksText, lacksPlaces bool) {
+func (s *search) glanceAt(value string) (lacksText, lacksPlaces bool) {
 	if s.flooded || s.past != nil || len(value) > maxGlance {
 		return false, false
 	}
@@ -58,12 +58,12 @@ func (s *search) glance(value string) (lacksText, lacksPlaces bool) {
 	if seen&sightBeyond != 0 {
 		return false, false
 	}
-	return s.index.lacks(few[:n]), seen&sightNames == 0
+	return s.index.lacksPiece(few[:n]), seen&sightNames == 0
 }
 
-// lacks reports whether neither the whole of a folded text nor a run of it is in the index,
+// lacksPiece reports whether neither the whole of a folded text nor a run of it is in the index,
 // as far as the filter can tell.
-func (x *Index) lacks(folded []byte) bool {
+func (x *Index) lacksPiece(folded []byte) bool {
 	if len(folded) >= runLength {
 		for at := 0; at+gramSize <= len(folded); at += runStep {
 			if x.mayHaveGram(binary.LittleEndian.Uint64(folded[at:])) {

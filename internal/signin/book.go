@@ -135,7 +135,7 @@ func (b *Book) Principal(ctx context.Context, token string) (who sallyport.Princ
 	if stopped, err := b.stopped(ctx, p.People[i].Name); stopped || err != nil {
 		return who, false, err
 	}
-	return p.People[i].principal(), true, nil
+	return p.People[i].newPrincipal(), true, nil
 }
 
 // End ends the sign-in of a token; one that is over is no error.

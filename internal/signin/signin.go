@@ -71,9 +71,9 @@ func NewPerson(name string, reader bool) (Person, error) {
 	return p, nil
 }
 
-// principal returns the principal of a person: one that takes no role and so calls no
+// newPrincipal returns the principal of a person: one that takes no role and so calls no
 // tool.
-func (p *Person) principal() sallyport.Principal {
+func (p *Person) newPrincipal() sallyport.Principal {
 	return sallyport.Principal{Name: p.Name, Permissions: slices.Clone(p.Permissions), Personalities: []string{}, Person: true}
 }
 

@@ -32,15 +32,15 @@ type collector struct {
 	percent atomic.Int64 // that is in force
 }
 
-// follow adapts the percentage now and after each collection.
-func (c *collector) follow() {
+// followHeap adapts the percentage now and after each collection.
+func (c *collector) followHeap() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	percent := int64(percentFor(live[0].Value.Uint64(), c.usual))
 	if was := c.percent.Swap(percent); was != percent {
 		debug.SetGCPercent(int(percent)) // it stops the program for a moment
 	}
-	runtime.AddCleanup(&collected{}, func(c *collector) { c.follow() }, c)
+	runtime.AddCleanup(&collected{}, func(c *collector) { c.followHeap() }, c)
 }
 
 // collected is an object that the next collection removes. With a pointer in it, it shares

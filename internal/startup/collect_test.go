@@ -31,7 +31,7 @@ func TestASmallHeapIsCollectedRarely(t *testing.T) {
 func TestThePercentageFollowsWhatLives(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	defer debug.SetGCPercent(before)
-	(&collector{usual: 100}).follow()
+	(&collector{usual: 100}).followHeap()
 	awaitPercent(t, func(percent uint64) bool { return percent > 100 })
 	much := make([]*[1 << 10]byte, 40<<10)
 	for i := range much {

@@ -26,5 +26,5 @@ func init() {
 		return
 	}
 	usual := debug.SetGCPercent(startPercent)
-	time.AfterFunc(startTime, (&collector{usual: usual}).follow)
+	time.AfterFunc(startTime, (&collector{usual: usual}).followHeap)
 }

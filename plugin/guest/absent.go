@@ -20,21 +20,21 @@ type (
 )
 
 func (noProcess) Spawn(context.Context, string, []string, *sallyport.SpawnOptions) (r sallyport.ProcessResult, err error) {
-	return r, unavailable("child processes")
+	return r, newUnavailable("child processes")
 }
 
 func (noProcess) Start(context.Context, string, []string, *sallyport.SpawnOptions) (sallyport.Child, error) {
-	return nil, unavailable("child processes")
+	return nil, newUnavailable("child processes")
 }
 
 func (noDatabases) Query(context.Context, string, string, []any) (t sallyport.Table, err error) {
-	return t, unavailable("databases")
+	return t, newUnavailable("databases")
 }
 
-func (noMail) Send(context.Context, sallyport.Message) error { return unavailable("mail") }
+func (noMail) Send(context.Context, sallyport.Message) error { return newUnavailable("mail") }
 
 func (noInput) Can(sallyport.InputKind) bool { return false }
 
 func (noInput) Ask(context.Context, ...sallyport.Question) ([]sallyport.Answer, error) {
-	return nil, unavailable("questions")
+	return nil, newUnavailable("questions")
 }

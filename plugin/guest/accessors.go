@@ -40,7 +40,7 @@ func (n network) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Host != "" && req.Host != req.URL.Host {
 		return nil, sallyport.InputInvalid("a plugin cannot name another host than that of the URL")
 	}
-	r, content, err := read[wire.Response](n.h, wire.FuncHTTP, w, body)
+	r, content, err := readAnswer[wire.Response](n.h, wire.FuncHTTP, w, body)
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +56,11 @@ func (n network) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // DialContext refuses: a plugin has the HTTP client only.
 func (network) DialContext(context.Context, string, string) (net.Conn, error) {
-	return nil, unavailable("raw connections")
+	return nil, newUnavailable("raw connections")
 }
 
-// unavailable is the error of what no plugin gets.
-func unavailable(what string) error {
+// newUnavailable is the error of what no plugin gets.
+func newUnavailable(what string) error {
 	return &sallyport.Error{Code: sallyport.CodeNotAvailable, Detail: "A plugin has no " + what}
 }
 
@@ -76,7 +76,7 @@ func (s secrets) Get(_ context.Context, ref string) (sallyport.Secret, error) {
 type store struct{ h host }
 
 func (s store) Get(_ context.Context, key string) (string, bool, error) {
-	e, _, err := read[wire.Entry](s.h, wire.FuncGet, wire.Name{Name: key}, nil)
+	e, _, err := readAnswer[wire.Entry](s.h, wire.FuncGet, wire.Name{Name: key}, nil)
 	return e.Value, e.Found, err
 }
 
@@ -134,7 +134,7 @@ func (f files) ReadFile(name string) ([]byte, error) {
 }
 
 func (f files) Stat(name string) (fs.FileInfo, error) {
-	info, _, err := read[wire.FileInfo](f.h, wire.FuncStat, wire.File{Name: name}, nil)
+	info, _, err := readAnswer[wire.FileInfo](f.h, wire.FuncStat, wire.File{Name: name}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -67,11 +67,11 @@ func TestCall(t *testing.T) {
 		content, err := c.FS.ReadFile("there")
 		return sallyport.OK(string(content)), err
 	}})
-	answer, err := call(ask, []byte(`{"tool":"a","id":"1","session":"s","seconds":5}`+"\n"+`{"n":1}`))
+	answer, err := callHost(ask, []byte(`{"tool":"a","id":"1","session":"s","seconds":5}`+"\n"+`{"n":1}`))
 	if want := `{"ok":true,"value":"content\nof two lines"}`; err != nil || string(answer) != want {
 		t.Errorf("the answer is %s, %v, want %s", answer, err, want)
 	}
-	if _, err := call(ask, []byte(`{"tool":"b","id":"1"}`+"\n{}")); err == nil {
+	if _, err := callHost(ask, []byte(`{"tool":"b","id":"1"}`+"\n{}")); err == nil {
 		t.Error("a tool that is not served was called")
 	}
 }

@@ -29,8 +29,8 @@ func (h host) askHost(function string, head any, body []byte) (ok json.RawMessag
 	return a.OK, content, nil
 }
 
-// read calls a function of an accessor for what it returns.
-func read[T any](h host, function string, head any, body []byte) (v T, content []byte, err error) {
+// readAnswer calls a function of an accessor for what it returns.
+func readAnswer[T any](h host, function string, head any, body []byte) (v T, content []byte, err error) {
 	ok, content, err := h.askHost(function, head, body)
 	if err == nil && ok != nil {
 		err = json.Unmarshal(ok, &v)

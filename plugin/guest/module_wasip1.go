@@ -35,7 +35,7 @@ func answerOrPanic(answer []byte, err error) {
 func exportTools() { answerOrPanic(listDefinitions()) }
 
 //go:wasmexport sallyport_call
-func exportCall() { answerOrPanic(call(askHost, readMessage(0))) }
+func exportCall() { answerOrPanic(callHost(askHost, readMessage(0))) }
 
 // askHost calls the host's function of this name.
 func askHost(function string, message []byte) []byte {

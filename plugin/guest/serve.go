@@ -68,8 +68,8 @@ func listDefinitions() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// call runs the tool that a message asks for and returns the answer.
-func call(h host, message []byte) ([]byte, error) {
+// callHost runs the tool that a message asks for and returns the answer.
+func callHost(h host, message []byte) ([]byte, error) {
 	head, args := wire.Split(message)
 	var w wire.Call
 	if err := json.Unmarshal(head, &w); err != nil {

@@ -211,7 +211,7 @@ func (t *tab) awaitPage(ctx context.Context) error {
 	case <-t.b.ended:
 		return t.b.whyEnded()
 	}
-	err := t.b.await(ctx, func() bool { return !t.loading || t.crashed })
+	err := t.b.awaitCondition(ctx, func() bool { return !t.loading || t.crashed })
 	if errors.Is(err, context.DeadlineExceeded) {
 		t.b.mu.Lock()
 		t.b.addNote("the page is still loading")

@@ -53,7 +53,7 @@ type family struct {
 // is always nil.
 func New(installed func() bool) (tools []sallyport.Tool, end func() error) {
 	f := newFamily(installed)
-	return f.tools(), f.end
+	return f.listTools(), f.end
 }
 
 func newFamily(installed func() bool) *family {

@@ -110,7 +110,7 @@ func (f *family) replaceHung(ctx context.Context, s *browserSession, p *pageCall
 		return err
 	}
 	p.b.tellBrowser("", "Target.closeTarget", object{"targetId": p.tab.target})
-	if p.b.await(quick, func() bool { return p.b.current != p.tab }) != nil {
+	if p.b.awaitCondition(quick, func() bool { return p.b.current != p.tab }) != nil {
 		f.table.dropBrowser(s, "its page did not answer any more and could not be closed")
 		return errNoPage(f.table.takeGone(s))
 	}

@@ -97,13 +97,13 @@ func startChromium(ctx context.Context, c *sallyport.Call, wait patience) (*chro
 		b.end(endedError(res.ExitCode, err))
 	}()
 	if !isConfined(child) {
-		b.stop()
+		b.stopBrowser()
 		return nil, &sallyport.Error{
 			Code: sallyport.CodeNotAvailable, Detail: "the browser runs only where children are confined to the grant, and here they are not",
 		}
 	}
 	if err := b.prepareBrowser(ctx); err != nil {
-		b.stop()
+		b.stopBrowser()
 		if ended := b.whyEnded(); ended != nil && ctx.Err() == nil {
 			err = ended
 		}
@@ -158,8 +158,8 @@ func (b *chromium) isHung(ctx context.Context) bool {
 	return b.askBrowser(ctx, "", "Browser.getVersion", nil, nil) != nil
 }
 
-// stop ends the browser; its profile is gone with it.
-func (b *chromium) stop() { b.child.Stop(0) }
+// stopBrowser ends the browser; its profile is gone with it.
+func (b *chromium) stopBrowser() { b.child.Stop(0) }
 
 // signalChange wakes who waits for a change. It is called under the lock.
 func (b *chromium) signalChange() {
@@ -167,8 +167,8 @@ func (b *chromium) signalChange() {
 	b.changed = make(chan struct{})
 }
 
-// await waits until a condition, which is asked under the lock, holds.
-func (b *chromium) await(ctx context.Context, holds func() bool) error {
+// awaitCondition waits until a condition, which is asked under the lock, holds.
+func (b *chromium) awaitCondition(ctx context.Context, holds func() bool) error {
 	for {
 		b.mu.Lock()
 		ok, changed := holds(), b.changed

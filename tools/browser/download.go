@@ -80,7 +80,7 @@ func (b *chromium) finishDownload(ctx context.Context, id string) (*download, er
 	if found == nil {
 		return nil, sallyport.InputInvalid("no download of this browser has this id")
 	}
-	if err := b.await(ctx, func() bool { return found.state != "inProgress" || found.tooLarge }); err != nil {
+	if err := b.awaitCondition(ctx, func() bool { return found.state != "inProgress" || found.tooLarge }); err != nil {
 		return nil, newFailure("the download has not ended", err)
 	}
 	b.mu.Lock()
@@ -110,7 +110,7 @@ func (b *chromium) readDownload(ctx context.Context, d *download) (content []byt
 	if err := b.askBrowser(ctx, "", "Target.createTarget", object{"url": "about:blank", "browserContextId": apart.ID}, nil); err != nil {
 		return nil, err
 	}
-	if err := b.await(ctx, func() bool { return b.reader != nil }); err != nil {
+	if err := b.awaitCondition(ctx, func() bool { return b.reader != nil }); err != nil {
 		return nil, err
 	}
 	t := b.reader

@@ -13,7 +13,7 @@ type Family struct{ *family }
 func NewFamily() Family { return Family{newFamily(nil)} }
 
 // Tools are its tools.
-func (f Family) Tools() []sallyport.Tool { return f.tools() }
+func (f Family) Tools() []sallyport.Tool { return f.listTools() }
 
 // End ends its browsers.
 func (f Family) End() error { return f.end() }

@@ -106,13 +106,13 @@ func (p *pageCall) load(ctx context.Context, u *url.URL, until string) (sallypor
 	case got.IsDownload || got.Error == "net::ERR_ABORTED":
 		soon, cancel := context.WithTimeout(ctx, placeTime)
 		defer cancel()
-		_ = p.b.await(soon, func() bool { return len(p.b.downloads) > had }) // It may be no download.
+		_ = p.b.awaitCondition(soon, func() bool { return len(p.b.downloads) > had }) // It may be no download.
 		p.lines = append(p.lines, "the address leads to a download or to no page; the page stays what it was")
 		return sallyport.OK(""), nil
 	case got.Error != "":
 		return sallyport.Result{}, newFailure("cannot open "+shownAddress(u)+": "+text.Clip(text.OneLine(got.Error), 200)+hostHint(got.Error), nil)
 	}
-	err = p.b.await(within, func() bool {
+	err = p.b.awaitCondition(within, func() bool {
 		return p.tab.crashed || p.tab.reached[until] && (got.LoaderID == "" || p.tab.loader == got.LoaderID)
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {

@@ -113,7 +113,7 @@ func (t *sessionTable) closeIdle(key string, s *browserSession) {
 func (t *sessionTable) evictBrowser(s *browserSession, why string) {
 	b := s.b // No call has the turn or waits for it.
 	s.b, s.running, s.gone = nil, false, why
-	go b.stop()
+	go b.stopBrowser()
 }
 
 // reserveBrowser makes room for one more browser: the one of the same principal that is idle
@@ -154,7 +154,7 @@ func (t *sessionTable) reserveBrowser(s *browserSession) error {
 // dropBrowser ends the browser of the session that has the turn.
 func (t *sessionTable) dropBrowser(s *browserSession, why string) {
 	if s.b != nil {
-		s.b.stop()
+		s.b.stopBrowser()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -241,7 +241,7 @@ func (t *sessionTable) close() {
 	}
 	t.mu.Unlock()
 	for _, b := range running {
-		b.stop()
+		b.stopBrowser()
 	}
 	for _, s := range all {
 		s.turn <- struct{}{}

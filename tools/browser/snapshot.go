@@ -171,7 +171,7 @@ func (o *outline) writeNode(id string, depth int, above string) {
 		if name != "" {
 			label += " " + quoteName(name)
 		}
-		o.add(depth, label+n.state()+n.refSuffix(o.refs, label))
+		o.addLine(depth, label+n.state()+n.refSuffix(o.refs, label))
 		depth, above = depth+1, text.FirstBytes(name, 8*maxNameChars)+"\n"+text.FirstBytes(n.Value.String(), 8*maxNameChars)
 	} else if role == "paragraph" {
 		o.endText()
@@ -190,12 +190,12 @@ func (o *outline) writeNode(id string, depth int, above string) {
 // endText writes the texts that were met as one line.
 func (o *outline) endText() {
 	if len(o.text) > 0 {
-		o.add(o.depth, "text: "+quoteName(strings.Join(o.text, " ")))
+		o.addLine(o.depth, "text: "+quoteName(strings.Join(o.text, " ")))
 	}
 	o.text = nil
 }
 
-func (o *outline) add(depth int, line string) {
+func (o *outline) addLine(depth int, line string) {
 	o.lines = append(o.lines, strings.Repeat("  ", min(depth, maxIndent))+"- "+line)
 }
 

@@ -192,7 +192,7 @@ func (b *chromium) openTab(ctx context.Context) (*tab, error) {
 		return nil, err
 	}
 	var opened *tab
-	err := b.await(ctx, func() bool {
+	err := b.awaitCondition(ctx, func() bool {
 		for _, t := range b.tabs {
 			if t.target == made.TargetID {
 				opened, b.current, b.asked = t, t, false
@@ -266,7 +266,7 @@ func (b *chromium) changeTab(ctx context.Context, t *tab, action string) error {
 		if err := b.askBrowser(ctx, "", "Target.closeTarget", object{"targetId": t.target}, nil); err != nil {
 			return err
 		}
-		return b.await(ctx, func() bool { return !slices.Contains(b.tabs, t) })
+		return b.awaitCondition(ctx, func() bool { return !slices.Contains(b.tabs, t) })
 	}
 	b.mu.Lock()
 	b.current = t

@@ -10,7 +10,7 @@ import (
 // evaluatePermission is what a principal needs to run scripts in pages.
 const evaluatePermission = "browser:evaluate"
 
-func (f *family) tools() []sallyport.Tool {
+func (f *family) listTools() []sallyport.Tool {
 	return []sallyport.Tool{
 		f.navigateTool(), f.snapshotTool(), f.clickTool(), f.typeTool(), f.selectTool(), f.pressTool(), f.waitTool(),
 		f.screenshotTool(), f.evaluateTool(), f.tabsTool(), f.saveTool(), f.closeTool(),

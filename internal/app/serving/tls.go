@@ -52,12 +52,12 @@ func openCertificates(c *config.TLS, logger *slog.Logger) (*certificates, error)
 func (s *certificates) tlsConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.refresh(), nil },
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.refreshFiles(), nil },
 	}
 }
 
-// refresh returns what is in force, and looks at the files once in a while.
-func (s *certificates) refresh() *tls.Config {
+// refreshFiles returns what is in force, and looks at the files once in a while.
+func (s *certificates) refreshFiles() *tls.Config {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
