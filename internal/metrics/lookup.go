@@ -93,8 +93,8 @@ func (l *lookup) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// current returns a snapshot of at most lookAge. Scrapes at the same time share it.
-func (l *lookup) current() Snapshot {
+// lookUp returns a snapshot of at most lookAge. Scrapes at the same time share it.
+func (l *lookup) lookUp() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.at) >= lookAge {
@@ -109,7 +109,7 @@ func (l *lookup) current() Snapshot {
 
 // Collect implements prometheus.Collector.
 func (l *lookup) Collect(ch chan<- prometheus.Metric) {
-	s := l.current()
+	s := l.lookUp()
 	put := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
 	}

@@ -142,8 +142,8 @@ func filterOf(q url.Values) filter {
 	}
 }
 
-// since returns the earliest time of a filter, the zero time for any.
-func (f *filter) since(now time.Time) time.Time {
+// countFrom returns the earliest time of a filter, the zero time for any.
+func (f *filter) countFrom(now time.Time) time.Time {
 	if d, err := config.ParseDuration(f.Since); err == nil && d > 0 {
 		return now.Add(-d)
 	}
@@ -181,7 +181,7 @@ func (s *Site) showLive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b := liveBody{Filter: filterOf(r.URL.Query()), Outcomes: outcomes, Looked: len(all)}
-	since := b.Filter.since(time.Now())
+	since := b.Filter.countFrom(time.Now())
 	for i := range slices.Backward(all) {
 		if b.Filter.hasFilter(&all[i], since) {
 			b.Rows = append(b.Rows, all[i])

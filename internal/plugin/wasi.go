@@ -48,8 +48,8 @@ var wasiServed = map[string]func(r *run, m api.Memory, p []uint64) uint64{
 	"sched_yield":         answerZero,
 	"fd_prestat_get":      answerBadFile,
 	"fd_prestat_dir_name": answerBadFile,
-	"clock_res_get":       func(_ *run, m api.Memory, p []uint64) uint64 { return store64(m, p[1], 1) },
-	"clock_time_get":      func(r *run, m api.Memory, p []uint64) uint64 { return store64(m, p[2], r.readClock(uint32(p[0]))) },
+	"clock_res_get":       func(_ *run, m api.Memory, p []uint64) uint64 { return storeNumber(m, p[1], 1) },
+	"clock_time_get":      func(r *run, m api.Memory, p []uint64) uint64 { return storeNumber(m, p[2], r.readClock(uint32(p[0]))) },
 	"random_get":          fillRandom,
 	"fd_write":            writeLog,
 	"poll_oneoff":         waitForClocks,
@@ -67,7 +67,7 @@ func writeNoTexts(_ *run, m api.Memory, p []uint64) uint64 {
 	return errnoSuccess
 }
 
-func store64(m api.Memory, at, value uint64) uint64 {
+func storeNumber(m api.Memory, at, value uint64) uint64 {
 	if !m.WriteUint64Le(uint32(at), value) {
 		return errnoFault
 	}

@@ -68,7 +68,7 @@ type secrets struct{ h host }
 
 // Get returns a secret of the grant.
 func (s secrets) Get(_ context.Context, ref string) (sallyport.Secret, error) {
-	value, _, err := read[string](s.h, wire.FuncSecret, wire.Name{Name: ref}, nil)
+	value, _, err := readAnswer[string](s.h, wire.FuncSecret, wire.Name{Name: ref}, nil)
 	return sallyport.NewSecret(value), err
 }
 
@@ -95,14 +95,14 @@ func (s store) Delete(_ context.Context, key string) error {
 }
 
 func (s store) List(_ context.Context, prefix string) ([]string, error) {
-	keys, _, err := read[[]string](s.h, wire.FuncKeys, wire.Name{Name: prefix}, nil)
+	keys, _, err := readAnswer[[]string](s.h, wire.FuncKeys, wire.Name{Name: prefix}, nil)
 	return keys, err
 }
 
 type attachments struct{ h host }
 
 func (a attachments) List() []sallyport.Attachment {
-	list, _, err := read[[]sallyport.Attachment](a.h, wire.FuncAttachments, struct{}{}, nil)
+	list, _, err := readAnswer[[]sallyport.Attachment](a.h, wire.FuncAttachments, struct{}{}, nil)
 	if err != nil {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (a attachments) Open(_ context.Context, ref string) (io.ReadCloser, error) 
 type files struct{ h host }
 
 func (f files) Abs(name string) string {
-	abs, _, err := read[string](f.h, wire.FuncAbs, wire.File{Name: name}, nil)
+	abs, _, err := readAnswer[string](f.h, wire.FuncAbs, wire.File{Name: name}, nil)
 	if err != nil {
 		return name
 	}
@@ -142,7 +142,7 @@ func (f files) Stat(name string) (fs.FileInfo, error) {
 }
 
 func (f files) ReadDir(name string) ([]fs.DirEntry, error) {
-	list, _, err := read[[]wire.FileInfo](f.h, wire.FuncList, wire.File{Name: name}, nil)
+	list, _, err := readAnswer[[]wire.FileInfo](f.h, wire.FuncList, wire.File{Name: name}, nil)
 	entries := make([]fs.DirEntry, 0, len(list))
 	for _, one := range list {
 		entries = append(entries, fileInfo{one})

@@ -48,12 +48,12 @@ type family struct {
 // call, and nil means that the browser is there. The caller owns the slice; the tools may be
 // used by many calls at once, and those of one session run one after the other.
 //
-// end ends every browser and waits until it is gone; no browser can be started
+// endBrowsers ends every browser and waits until it is gone; no browser can be started
 // afterwards. The caller calls it after the last call. Calling it twice is safe; the error
 // is always nil.
 func New(installed func() bool) (tools []sallyport.Tool, end func() error) {
 	f := newFamily(installed)
-	return f.listTools(), f.end
+	return f.listTools(), f.endBrowsers
 }
 
 func newFamily(installed func() bool) *family {
@@ -64,7 +64,7 @@ func newFamily(installed func() bool) *family {
 	}
 }
 
-func (f *family) end() error {
+func (f *family) endBrowsers() error {
 	f.table.close()
 	return nil
 }

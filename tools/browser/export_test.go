@@ -16,7 +16,7 @@ func NewFamily() Family { return Family{newFamily(nil)} }
 func (f Family) Tools() []sallyport.Tool { return f.listTools() }
 
 // End ends its browsers.
-func (f Family) End() error { return f.end() }
+func (f Family) End() error { return f.endBrowsers() }
 
 // Hasten has the family wait for pages less long.
 func (f Family) Hasten(load, act, ping time.Duration) { f.patience = patience{load, act, ping} }

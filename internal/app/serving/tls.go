@@ -43,7 +43,7 @@ func openCertificates(c *config.TLS, logger *slog.Logger) (*certificates, error)
 	s := &certificates{c: *c, logger: logger, now: time.Now}
 	s.stamp, s.looked = s.stampFiles(), s.now()
 	var err error
-	s.current, err = s.read()
+	s.current, err = s.readFiles()
 	return s, err
 }
 
@@ -70,7 +70,7 @@ func (s *certificates) refreshFiles() *tls.Config {
 		return s.current
 	}
 	s.stamp = stamp
-	next, err := s.read()
+	next, err := s.readFiles()
 	if err != nil {
 		s.logger.Warn("the files of TLS have changed and are not in force", "error", err)
 		return s.current
@@ -92,8 +92,8 @@ func (s *certificates) stampFiles() (stamp string) {
 	return stamp
 }
 
-// read reads the files.
-func (s *certificates) read() (*tls.Config, error) {
+// readFiles reads the files.
+func (s *certificates) readFiles() (*tls.Config, error) {
 	cert, err := readBounded(s.c.Cert)
 	if err != nil {
 		return nil, fmt.Errorf("tls.cert: %w", err)

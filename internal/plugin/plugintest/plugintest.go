@@ -26,8 +26,8 @@ const OneTool = `[{"id":"evil","description":"Does harm"}]`
 // Count writes a number as the format does.
 func Count(n int) []byte { return binary.AppendUvarint(nil, uint64(n)) }
 
-// sleb writes a signed number, as constants are.
-func sleb(n int32) (b []byte) {
+// encodeSigned writes a signed number, as constants are.
+func encodeSigned(n int32) (b []byte) {
 	for {
 		part := byte(n & 0x7f)
 		n >>= 7
@@ -52,7 +52,7 @@ func Code(parts ...any) (b []byte) {
 }
 
 // I32 is the instruction that puts a constant on the stack.
-func I32(n int32) []byte { return append([]byte{0x41}, sleb(n)...) }
+func I32(n int32) []byte { return append([]byte{0x41}, encodeSigned(n)...) }
 
 // Invoke is the instruction that calls a Function by its number.
 func Invoke(n int) []byte { return append([]byte{0x10}, Count(n)...) }
