@@ -24,8 +24,8 @@ const (
 	sampleEvery = 10 * time.Second
 	// probeTime is how long the capacity of a way is measured.
 	probeTime = 3 * time.Second
-	// filledSessions each read a text of filledChars: more than the gate remembers
-	// of what sessions read, which is bounded by bytes.
+	// filledSessions each get a text of filledChars from a mounted server: more than
+	// the gate remembers of untrusted texts, which is bounded by bytes.
 	filledSessions, filledChars = 1000, 39_000
 )
 
@@ -58,7 +58,7 @@ func (b *bench) soak(ctx context.Context, length time.Duration, share float64) e
 	if err := m.startGate(ctx, b); err != nil {
 		return err
 	}
-	fmt.Printf("filling what is bounded by bytes: %d sessions read %d characters each\n", filledSessions, filledChars)
+	fmt.Printf("filling what is bounded by bytes: a mounted server answers %d characters to each of %d sessions\n", filledChars, filledSessions)
 	if err := m.fillSessions(ctx); err != nil {
 		return err
 	}
@@ -88,18 +88,14 @@ func (b *bench) soak(ctx context.Context, length time.Duration, share float64) e
 	return judge(os.Stdout, samples, goroutines, after)
 }
 
-// fillSessions has sessions read long texts, so that what the gate remembers of them has
-// reached its bound before its memory is looked at.
+// fillSessions has a mounted server answer long texts to many sessions, so that what the gate
+// remembers of untrusted texts has reached its bound before its memory is looked at.
 func (m *mounts) fillSessions(ctx context.Context) error {
-	const name = "long.txt"
 	var text strings.Builder
 	for n := 0; text.Len() < filledChars; n++ {
-		fmt.Fprintf(&text, "line %d of a long text about the %s\n", n, readText)
+		fmt.Fprintf(&text, "sentence %d of a long text about the %s. ", n, readText)
 	}
-	if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text.String()), 0o600); err != nil {
-		return err
-	}
-	t := overHTTP("HTTP", m.serve, m.url, m.token, "read_file", `{"path":"`+name+`"}`)
+	t := overHTTP("HTTP", m.serve, m.url, m.token, "mcp__near__echo", `{"text":"`+text.String()+`"}`)
 	for range filledSessions {
 		c, err := t.open(ctx)
 		if err == nil {
