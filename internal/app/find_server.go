@@ -103,3 +103,11 @@ func askWhichServer(dir string, list []serverlist.Entry) string {
 	}
 	return b.String()
 }
+
+// ServerURL returns the URL of a server of the configuration at an address, without a path.
+func (rt *Runtime) ServerURL(address string) string {
+	if rt.Config.TLS != nil {
+		return "https://" + address
+	}
+	return "http://" + address
+}

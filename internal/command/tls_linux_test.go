@@ -92,6 +92,9 @@ func TestServeSpeaksTLS(t *testing.T) {
 	if !strings.HasPrefix(s.url, "https://") {
 		t.Fatalf("serve announces %s", s.url)
 	}
+	if out := say(dir, "page"); !strings.HasPrefix(out, "https://") {
+		t.Errorf("the link to the page is %s", out)
+	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(own.pem()))
 	ask := func(token string, client ...string) (*http.Response, error) {

@@ -58,7 +58,7 @@ func NewLink(ctx context.Context, rt *app.Runtime, who signin.Person, base strin
 		if !ok {
 			return nil, errors.New("no server serves the page of this state: start sallyport serve, or give --url")
 		}
-		base = "http://" + address
+		base = rt.ServerURL(address)
 	}
 	link := &Link{Name: who.Name, Permissions: who.Permissions}
 	err := rt.RecordFirst(ctx, app.ChangeEvent(actionLink, who.Name, ""), func() error {

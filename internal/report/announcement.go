@@ -36,11 +36,7 @@ func ReachableAddress(address string) string {
 // PrintAnnouncement prints where the server listens, how to connect, what to try, and
 // what is enforced.
 func PrintAnnouncement(p *Printer, rt *app.Runtime, role *sallyport.Personality, address, token string) error {
-	scheme := "http://"
-	if rt.Config.TLS != nil {
-		scheme = "https://"
-	}
-	url := scheme + ReachableAddress(address) + "/mcp"
+	url := rt.ServerURL(ReachableAddress(address)) + "/mcp"
 	if p.JSON {
 		return p.PrintJSON(Announcement{url, rt.Config.Workspace, role.Name, token, DescribeEnforcement(rt)})
 	}
@@ -73,6 +69,7 @@ func PrintAnnouncement(p *Printer, rt *app.Runtime, role *sallyport.Personality,
 	p.PrintLine("  %s call read_file '{\"path\":\"README.md\",\"end_line\":5}'   # allowed", self)
 	p.PrintLine("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
 	p.PrintLine("  %s audit tail", self)
+	p.PrintLine("  %s page   # prints a link to the page where people see and decide", self)
 	p.PrintLine("")
 	PrintEnforcement(p, DescribeEnforcement(rt))
 	return nil
