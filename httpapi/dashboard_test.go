@@ -29,11 +29,12 @@ func TestADashboardSeesTheProgressOfCalls(t *testing.T) {
 		begun := make(chan bool)
 		go func() {
 			defer close(out)
+			first := true
 			for s := bufio.NewScanner(res.Body); s.Scan(); {
 				switch text := s.Text(); {
-				case text == ":" && begun != nil:
+				case text == ":" && first:
 					close(begun)
-					begun = nil
+					first = false
 				case strings.HasPrefix(text, "data: "):
 					out <- text
 				}

@@ -201,14 +201,20 @@ func (s *Sessions) findIdle(kept *conversation) (idle *list.Element) {
 
 func lastUsed(e *list.Element) time.Time { return e.Value.(*conversation).used }
 
+// forget removes a conversation for want of room: what it read is lost.
 func (s *Sessions) forget(e *list.Element) {
+	s.remove(e)
+	c := e.Value.(*conversation)
+	s.all[c.key.principal].lose(c.used)
+}
+
+func (s *Sessions) remove(e *list.Element) {
 	c := e.Value.(*conversation)
 	of := s.all[c.key.principal]
 	s.total -= c.bytes
 	of.total -= c.bytes
 	of.order.Remove(e)
 	delete(of.all, c.key.session)
-	of.lose(c.used)
 }
 
 // Bytes returns what the memories take together, in bytes.
@@ -228,7 +234,7 @@ func (s *Sessions) ForgetIdle(principal, session string, since time.Time) {
 		return
 	}
 	if c := e.Value.(*conversation); c.running == 0 && c.used.Before(since) {
-		s.forget(e)
+		s.remove(e)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -47,7 +48,10 @@ func drawNode(t *rapid.T) *yamldoc.Value {
 func TestANarrowedCeilingIsNeverWider(t *testing.T) {
 	judge := func(t *rapid.T, n *yamldoc.Value, args map[string]any) ceiling.Action {
 		c, err := ceiling.Compile("arguments", JSONOf(n), nil, nil)
-		if err != nil {
+		switch {
+		case err != nil && strings.Contains(err.Error(), "nothing is"):
+			t.Skip("no value satisfies it, which stops the start")
+		case err != nil:
 			t.Fatalf("%s: %v", JSONOf(n), err)
 		}
 		j, err := c.Check(args, &ceiling.Rules{})

@@ -36,7 +36,7 @@ func TestBoundsOfWhatAChildMayLeave(t *testing.T) {
 	for _, tt := range []struct {
 		o    Options
 		want string
-	}{{Options{MaxEntries: 3}, "too many files"}, {Options{MaxBytes: 100}, "too many bytes"}, {Options{MaxEntries: 4, MaxBytes: 400}, ""}} {
+	}{{Options{MaxEntries: 3}, "more than 3 files, folders and removals"}, {Options{MaxBytes: 100}, "more than 100 bytes"}, {Options{MaxEntries: 4, MaxBytes: 400}, ""}} {
 		ws, scratch := workspace(t, "echo 1 >a")
 		v, err := New([]string{ws}, &tt.o)
 		must(t, err)
