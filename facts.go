@@ -64,7 +64,7 @@ func (t *Tool) Facts(g *Grant, level Level, workspace string) Facts {
 	if level == LevelNone {
 		return Facts{Private: true, Untrusted: true, Outward: true}
 	}
-	f := Facts{Untrusted: t.Server() != ""}
+	f := Facts{Untrusted: t.Server() != "" || t.Plugin != "" || t.Foreign}
 	for i := range groupEffects {
 		if of := groupEffects[i].facts; of != nil {
 			more := of(t, g, workspace)

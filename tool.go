@@ -102,6 +102,10 @@ type Tool struct {
 	// OutputIsUntrusted marks output that another party controls: the gate
 	// neutralises and wraps it, on success and on failure.
 	OutputIsUntrusted bool
+	// Foreign says that others wrote what the tool returns, whatever it touches, such as the
+	// text of a page that an earlier call opened: it counts as untrusted content that came
+	// into the conversation.
+	Foreign bool
 	// Cache asks the gate to keep results; nil means never.
 	Cache *Cache
 	// Tasks says whether a run may go on after the request was answered with a

@@ -18,6 +18,10 @@ const watchPermission = "progress:read"
 // principal's own calls on every surface, and with a permission that of all.
 func (s *Server) watchProgress(w http.ResponseWriter, r *http.Request) {
 	p, _ := auth.PrincipalFrom(r.Context())
+	if p.Delegation != "" {
+		Refuse(w, http.StatusForbidden, "a sub-agent sees no other calls of its principal")
+		return
+	}
 	all := slices.Contains(p.Permissions, watchPermission)
 	ctx, done, ok := s.watches.Begin(r.Context(), p.Name)
 	defer done()
@@ -37,6 +41,9 @@ func (s *Server) watchProgress(w http.ResponseWriter, r *http.Request) {
 		case <-beat.C:
 			e.sendComment()
 		case <-ctx.Done():
+			for !e.gone && len(events) > 0 { // what happened before is told
+				e.sendEvent("progress", <-events)
+			}
 			return
 		}
 	}

@@ -81,13 +81,16 @@ func (rt *Runtime) ownFiles(dir string) []string {
 	if rt.Config.State.Path != "" {
 		path := rt.Config.State.Path
 		// A journal that a child planted would be played back into the state.
-		own = append(own, path, path+"-wal", path+"-shm", path+"-journal", asFolder(path+"-log"), rt.KeyPath(), asFolder(rt.translationFolder()))
+		own = append(own, path, path+"-wal", path+"-shm", path+"-journal", asFolder(path+"-log"), rt.KeyPath())
 	}
 	if rt.Config.Skills != "" {
 		own = append(own, asFolder(rt.Config.Skills)) // what agents are told to do
 	}
 	if t := rt.Config.TLS; t != nil {
-		own = append(own, t.Key)
+		own = append(own, t.Key, t.Cert)
+		if t.ClientCA != "" {
+			own = append(own, t.ClientCA) // it says who may be which principal
+		}
 	}
 	own = append(own, knownFiles(rt.Config)...) // an agent may not choose what counts as known
 	for _, b := range rt.Config.Secrets {

@@ -86,7 +86,7 @@ func (t *Deployment) refreshCaller(ctx context.Context, callers *auth.Directory,
 	if ok && err == nil {
 		own.Principal = now
 		own.Principal.Delegation = caller.Principal.Delegation // a sub-agent stays one, and no person
-		own.Principal.Person = now.Person && own.Principal.Delegation == ""
+		own.Principal.Person = now.Person && caller.Principal.Person && own.Principal.Delegation == ""
 	}
 	return &own
 }

@@ -18,7 +18,7 @@ func TestAReloadLeavesASubAgentOne(t *testing.T) {
 	next := &Deployment{revision: callers.Revision() + 1}
 	for _, name := range []string{"ann", sallyport.LocalPrincipal} {
 		for _, delegation := range []string{"", "call"} {
-			was := &sallyport.Caller{Principal: sallyport.Principal{Name: name, Delegation: delegation, Revision: callers.Revision()}}
+			was := &sallyport.Caller{Principal: sallyport.Principal{Name: name, Person: true, Delegation: delegation, Revision: callers.Revision()}}
 			now := next.refreshCaller(t.Context(), callers, was).Principal
 			if now.Delegation != delegation || now.Person != (delegation == "") {
 				t.Errorf("%s under %q is %+v", name, delegation, now)

@@ -218,8 +218,15 @@ func readModule(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, plugin.MaxModule+1))
 }
 
-// translationFolder is where translated modules are kept, beside the state.
-func (rt *Runtime) translationFolder() string { return filepath.Join(rt.OwnFolder(), "plugins") }
+// translationFolder is where translated modules are kept: code that runs as it is. It is
+// the user's own, which no repository brings along, and empty where the user has none.
+func (rt *Runtime) translationFolder() string {
+	folder := rt.Env.serverFolder()
+	if folder == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(folder), "plugins")
+}
 
 // findTranslations returns the folder of translated modules, or an empty text for a command
 // that leaves nothing behind.
@@ -228,6 +235,9 @@ func (rt *Runtime) findTranslations() string {
 		return ""
 	}
 	folder := rt.translationFolder()
+	if folder == "" {
+		return ""
+	}
 	if _, err := os.Stat(folder); err != nil && rt.views {
 		return ""
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/signin"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
 
@@ -82,9 +83,14 @@ func SuggestPrincipal(ctx context.Context, rt *Runtime, name string, err error) 
 }
 
 // CheckPrincipal reports an error unless the name belongs to a principal: a
-// listed one, the local user, or one of an issuer, whose names no list holds.
+// listed one, the local user, or one of an issuer or of the page, whose names no list holds.
 func CheckPrincipal(ctx context.Context, rt *Runtime, name string) error {
-	if name == sallyport.LocalPrincipal || strings.HasPrefix(name, auth.OIDCPrefix) && name != auth.OIDCPrefix {
+	for _, prefix := range []string{auth.OIDCPrefix, signin.Prefix} {
+		if strings.HasPrefix(name, prefix) && name != prefix {
+			return nil
+		}
+	}
+	if name == sallyport.LocalPrincipal {
 		return nil
 	}
 	_, err := FindEntry(ctx, rt, name)

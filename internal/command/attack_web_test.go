@@ -226,7 +226,9 @@ func TestGHSA_wvr4_3wq4_gpc5_CVE_2026_32211_EmptyTokens(t *testing.T) {
 				t.Fatal(err)
 			}
 			res.Body.Close()
-			if res.StatusCode != 401 {
+			// A form of the page is refused before its sender is looked at.
+			form := strings.HasPrefix(route.Pattern, "/page/") && res.StatusCode == http.StatusUnsupportedMediaType
+			if res.StatusCode != 401 && !form {
 				t.Errorf("%s %s with %q = %d, want 401", r.Method, route.Pattern, value, res.StatusCode)
 			}
 		}

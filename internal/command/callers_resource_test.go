@@ -88,7 +88,7 @@ func TestCVE_2026_13341_TokensAreForThisServer(t *testing.T) {
 	if err := json.NewDecoder(doc.Body).Decode(&got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Resource != mcp || fmt.Sprint(got.Servers) != "["+p.URL+"]" || fmt.Sprint(got.Scopes) != "[file:read http:read]" {
+	if got.Resource != mcp || fmt.Sprint(got.Servers) != "["+p.URL+"]" || fmt.Sprint(got.Scopes) != "[browser:evaluate file:read http:read]" {
 		t.Errorf("metadata = %+v, want the resource %s, the issuer %s and the permission", got, mcp, p.URL)
 	}
 	s.wants(t, p.claim(t, map[string]any{"aud": "another-audience", "scope": "file:read"}), "look", `{}`, 401)

@@ -38,7 +38,7 @@ type heldAnswer struct {
 // apiRoutes returns the routes for programs that decide for people.
 func (s *Site) apiRoutes() []httpapi.Route {
 	row := func(method, pattern, content, doc string, h http.HandlerFunc) httpapi.Route {
-		return httpapi.Route{Method: method, Pattern: pattern, Auth: true, Content: content, Doc: doc, Handler: forDeciders(h)}
+		return httpapi.Route{Method: method, Pattern: pattern, Auth: true, Content: content, Doc: doc, Handler: s.forDeciders(h)}
 	}
 	return []httpapi.Route{
 		row("GET", "/v1/approvals", "", "Lists the held calls.", s.listApprovals),
@@ -49,11 +49,16 @@ func (s *Site) apiRoutes() []httpapi.Route {
 }
 
 // forDeciders lets those through who may decide. Who calls tools may not, whatever
-// permissions it has.
-func forDeciders(next http.HandlerFunc) http.Handler {
+// permissions it has, nor may one that was stopped.
+func (s *Site) forDeciders(next http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if p, ok := auth.PrincipalFrom(r.Context()); !ok || !signin.MayDecide(&p) {
+		p, ok := auth.PrincipalFrom(r.Context())
+		if !ok || !signin.MayDecide(&p) {
 			httpapi.Refuse(w, http.StatusForbidden, "deciding needs the permission "+signin.PermissionDecide+" and a principal that takes no role: personalities: []")
+			return
+		}
+		if kind, _, err := s.rt.Switches.Stopped(r.Context(), p.Name, "", ""); kind != "" || err != nil {
+			httpapi.Refuse(w, http.StatusForbidden, "this principal was stopped, or it is not known whether it was")
 			return
 		}
 		next(w, r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/sallyport/sallyport/audit"
@@ -28,8 +29,8 @@ func NewBook(rt *app.Runtime) *signin.Book {
 		Settings: rt.Settings, NewToken: auth.NewToken,
 		Stopped: func(ctx context.Context, name string) (bool, error) {
 			// When everything is stopped, a person must still be able to start it again.
-			kind, _, err := rt.Switches.Stopped(ctx, name, "", "")
-			return kind == string(auth.SwitchPrincipal), err
+			thrown, err := rt.Switches.All(ctx)
+			return slices.ContainsFunc(thrown, func(s auth.Switch) bool { return s.Kind == auth.SwitchPrincipal && s.Name == name }), err
 		},
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/definition"
 	"github.com/sallyport/sallyport/internal/plugin/wire"
+	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -95,13 +96,17 @@ func (p *Plugin) decodeResult(r *run, answer []byte) (res sallyport.Result, err 
 	return r.findRefusal(res)
 }
 
+// maxRefusal bounds an accessor's error that stands as the gate's word, in bytes.
+const maxRefusal = 256
+
 // findRefusal returns the accessor's own error where a failed result repeats one. A
 // module that words a refusal itself is not believed: only what an accessor said in
 // this run stands as the gate's word.
 func (r *run) findRefusal(res sallyport.Result) (sallyport.Result, error) {
 	at := slices.IndexFunc(r.refusals, func(err error) bool {
 		own := sallyport.ErrorResult(err)
-		return own.Error == res.Error && own.Code == res.Code
+		// The module chose the name in it: a text of its own is no word of the gate.
+		return own.Error == res.Error && own.Code == res.Code && len(own.Error) <= maxRefusal && text.OneLine(own.Error) == own.Error
 	})
 	if at >= 0 {
 		return sallyport.Result{}, r.refusals[at]

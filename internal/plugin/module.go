@@ -13,12 +13,14 @@ import (
 
 // The sections of a module that are looked at, by their numbers.
 const (
-	sectionCustom   = 0
-	sectionImport   = 2
-	sectionFunction = 3
-	sectionTable    = 4
-	sectionGlobal   = 6
-	sectionCode     = 10
+	sectionCustom    = 0
+	sectionImport    = 2
+	sectionFunction  = 3
+	sectionTable     = 4
+	sectionGlobal    = 6
+	sectionStart     = 8
+	sectionCode      = 10
+	sectionDataCount = 12
 )
 
 var errCut = errors.New("the module is cut off or not WebAssembly")
@@ -64,6 +66,13 @@ func prepareModule(data []byte) (*preparedModule, error) {
 }
 
 func (m *preparedModule) prepareSection(id byte, section []byte) (body []byte, err error) {
+	// What reads the module makes room for as many members as a section claims.
+	if id != sectionStart && id != sectionDataCount {
+		claims := moduleReader{rest: section}
+		if claims.readCount(uint64(len(section))); claims.err != nil {
+			return nil, claims.err
+		}
+	}
 	r := moduleReader{rest: section}
 	switch id {
 	case sectionImport:

@@ -194,7 +194,8 @@ func (t *tab) chooseOptions(ctx context.Context, n pageElement, values []string)
 		return nil, newFailure("cannot choose in "+n.ref, err)
 	}
 	if res.Fault != "" {
-		return nil, sallyport.InputInvalid(n.ref + " " + text.Clip(text.OneLine(res.Fault), 2000))
+		// The page chose the words: they are no text of the gate.
+		return nil, newFailure("cannot choose in "+n.ref, errors.New(text.Clip(text.OneLine(res.Fault), 2000)))
 	}
 	return res.Chosen, nil
 }

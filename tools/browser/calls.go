@@ -124,6 +124,9 @@ func withNotes(err error, notes []string) error {
 	}
 	told := *e
 	told.Detail += "\n" + strings.Join(notes, "\n")
+	if told.Code == sallyport.CodeInputInvalid {
+		told.Code = sallyport.CodeExecutionFailed // pages chose words of the notes
+	}
 	return &told
 }
 

@@ -20,7 +20,7 @@ func (f *family) listTools() []sallyport.Tool {
 // declareTool adds what all tools have in common.
 func (f *family) declareTool(t sallyport.Tool) sallyport.Tool {
 	t.Toolset, t.MaxResultChars, t.Timeout = toolset, resultChars, callTime
-	t.HonoursDeadline, t.OutputIsUntrusted = true, true
+	t.HonoursDeadline, t.OutputIsUntrusted, t.Foreign = true, true, true
 	if f.installed != nil {
 		t.IsAvailable = f.installed
 		t.WhyNot = func() string { return "this machine lacks the browser: the package " + binary + " of Debian" }

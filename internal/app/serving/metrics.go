@@ -32,7 +32,7 @@ func metricsRoute(m *metrics.Metrics) httpapi.Route {
 	return httpapi.Route{
 		Method: http.MethodGet, Pattern: metricsPath, Auth: true, Doc: "Metrics for Prometheus, for principals with the permission " + metrics.Permission + ".",
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if p, ok := auth.PrincipalFrom(r.Context()); !ok || !slices.Contains(p.Permissions, metrics.Permission) {
+			if p, ok := auth.PrincipalFrom(r.Context()); !ok || p.Delegation != "" || !slices.Contains(p.Permissions, metrics.Permission) {
 				httpapi.Refuse(w, http.StatusForbidden, "the permission "+metrics.Permission+" is needed")
 				return
 			}

@@ -93,7 +93,12 @@ func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []stri
 		o.Certificate = certificatePrincipal(rt.Callers)
 	}
 	if !rt.Config.Security.RequireAuth {
-		o.Anonymous = rt.Callers.Local
+		// Who comes without a token over HTTP is no person: it may be an agent.
+		o.Anonymous = func() sallyport.Principal {
+			p := rt.Callers.Local()
+			p.Person = false
+			return p
+		}
 	}
 	return auth.NewGuard(address, tokens, o)
 }
