@@ -42,7 +42,9 @@ func onEveryRoute(t *testing.T, status int, attacks []webAttack) {
 		}
 		// The same request without the change passes, so the change made the
 		// difference.
-		if got, text := s.request(t, method, path, `{}`, s.headers()); got == 403 || got == 415 {
+		// Who lacks a permission is told so, and the page takes forms in place of JSON.
+		got, text := s.request(t, method, path, `{}`, s.headers())
+		if (got == 403 || got == 415) && !strings.Contains(text, "permission") && (method == http.MethodGet || !strings.HasPrefix(path, "/page/")) {
 			t.Errorf("%s %s without an attack = %d %s, want it let in", method, path, got, text)
 		}
 	}
