@@ -3,11 +3,15 @@ package sandbox
 import (
 	"net"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/sallyport/sallyport"
 )
+
+// channelGrace is how long what a child has sent is read after its end.
+const channelGrace = time.Second
 
 // openChannel makes the standard input of the child one end of a socket pair, and
 // hands the other one over once it has the text of Stdin. What the child sends along
@@ -24,9 +28,12 @@ func (c *childProcess) openChannel(o *sallyport.SpawnOptions) (theirs *os.File, 
 		theirs.Close()
 		return nil, err
 	}
-	c.stdin = end
-	// A child that could not be started ends it, too.
-	c.atEnd(func() { end.Close() })
+	// What the child has sent by its end can still be read: the channel ends behind it. A
+	// child that could not be started ends it, too.
+	c.atEnd(func() {
+		_ = end.SetDeadline(time.Now().Add(channelGrace))
+		time.AfterFunc(channelGrace, func() { end.Close() })
+	})
 	go func() {
 		// A child that does not read is noticed by who uses the channel.
 		_, _ = end.Write(o.Stdin)
