@@ -20,7 +20,7 @@ func fillStore(b *testing.B, s *Store, n int, word func() string) {
 			for j := range words {
 				words[j] = word()
 			}
-			err := query(c, "INSERT INTO notes(side, key, text, call, written, expires) VALUES(?1, ?2, ?3, 'c', ?4, ?5)",
+			err := query(c, "INSERT INTO notes(side, key, text, call, author, written, expires) VALUES(?1, ?2, ?3, 'c', 'a', ?4, ?5)",
 				[]any{sideOf(fmt.Sprint(i%10), false), fmt.Sprint(i), strings.Join(words, " "), start.UnixNano() + int64(i), start.AddDate(100, 0, 0).UnixNano()},
 				func(*sqlite3.Stmt) {})
 			if err == nil {
