@@ -23,6 +23,10 @@ func TestAReloadLeavesASubAgentOne(t *testing.T) {
 			if now.Delegation != delegation || now.Person != (delegation == "") {
 				t.Errorf("%s under %q is %+v", name, delegation, now)
 			}
+			was.Principal.Person = false // its surface is no person's
+			if next.refreshCaller(t.Context(), callers, was).Principal.Person {
+				t.Errorf("%s under %q becomes a person", name, delegation)
+			}
 			if name == "ann" && len(now.Permissions) != 1 {
 				t.Errorf("%s has the permissions %v, want those of now", name, now.Permissions)
 			}
