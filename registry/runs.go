@@ -186,13 +186,6 @@ func (run *Run) currentGrant() (g *sallyport.Grant, narrow func(sallyport.Networ
 	}
 }
 
-// Len returns how many run.
-func (r *Runs) Len() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.all)
-}
-
 func (r *Runs) list() []*Run {
 	r.mu.Lock()
 	defer r.mu.Unlock()

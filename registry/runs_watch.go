@@ -48,3 +48,10 @@ func (r *Runs) noteProgress(run *Run, e sallyport.Progress) {
 	defer r.mu.Unlock()
 	run.Says = e
 }
+
+// Len returns how many run.
+func (r *Runs) Len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.all)
+}
