@@ -48,6 +48,8 @@ func TestFactsFollowFromWhatMayBeTouched(t *testing.T) {
 		{name: "writes above the workspace", grant: writes(filepath.Dir(work)), want: []sallyport.Fact{outward}},
 		{name: "a secret of its own", grant: sallyport.Grant{Secrets: []string{"weather/key"}}},
 		{name: "upstream", tool: sallyport.Tool{Name: "mcp__a__b"}, want: []sallyport.Fact{untrusted}},
+		{name: "of a plugin", tool: sallyport.Tool{Plugin: "counts"}, want: []sallyport.Fact{untrusted}},
+		{name: "the words of others", tool: sallyport.Tool{Foreign: true}, want: []sallyport.Fact{untrusted}},
 		{name: "upstream with an account", tool: sallyport.Tool{Name: "mcp__a__b"}, grant: sallyport.Grant{Secrets: []string{"a/token"}}, want: []sallyport.Fact{private, untrusted}},
 		{name: "upstream that sends", tool: sallyport.Tool{Name: "mcp__a__b"}, grant: hosts("api.example"), want: []sallyport.Fact{untrusted, outward}},
 		{name: "upstream that says it reads", tool: sallyport.Tool{Name: "mcp__a__b", SaysReadOnly: true}, grant: hosts("api.example"), want: []sallyport.Fact{untrusted}},

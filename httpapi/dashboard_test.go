@@ -43,6 +43,10 @@ func TestADashboardSeesTheProgressOfCalls(t *testing.T) {
 		<-begun
 		return out
 	}
+	k.tokens["sub"] = sallyport.Principal{Name: "alice", Permissions: []string{"progress:read"}, Delegation: "call"}
+	if r := k.do(http.MethodGet, "/v1/progress", "", "Authorization", "Bearer sub"); r.status != http.StatusForbidden {
+		t.Errorf("a sub-agent gets %d", r.status)
+	}
 	own, operator, other := lines("alice"), lines("watcher"), lines("bob")
 	if got := k.execute("stages", `{"session":"s"}`); got.status != 200 {
 		t.Fatalf("execute = %d %s", got.status, got.text)

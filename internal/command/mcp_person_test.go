@@ -37,10 +37,20 @@ func TestC6_OverHTTPOnlyAPersonsClientIsAsked(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := serveHTTP(t, dir)
+	open := heldFolder(t, "0s")
+	if text, err = os.ReadFile(filepath.Join(open, app.ConfigName)); err != nil {
+		t.Fatal(err)
+	}
+	place(t, open, app.ConfigName, string(text)+"security: {require_auth: false}\nprincipals: {local: {permissions: [\"file:read\"]}}\n")
+	anyone := serveHTTP(t, open)
 	for _, tt := range []struct {
 		name, token string
 		runs        bool
-	}{{"agent", agent, false}, {"local", s.token, false}, {"ann", person, true}} {
+	}{{"agent", agent, false}, {"local", s.token, false}, {"ann", person, true}, {"without-a-token", "", false}} {
+		at, way := s, http.RoundTripper(presenting{tt.token})
+		if tt.token == "" {
+			at, way = anyone, http.DefaultTransport
+		}
 		for _, version := range []string{"2026-07-28", "2025-11-25"} {
 			var asked atomic.Int32
 			c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
@@ -50,7 +60,7 @@ func TestC6_OverHTTPOnlyAPersonsClientIsAsked(t *testing.T) {
 				},
 			})
 			session, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{
-				Endpoint: s.url + "/mcp", HTTPClient: &http.Client{Transport: presenting{tt.token}},
+				Endpoint: at.url + "/mcp", HTTPClient: &http.Client{Transport: way},
 			}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 			if err != nil {
 				t.Fatal(err)
@@ -68,4 +78,5 @@ func TestC6_OverHTTPOnlyAPersonsClientIsAsked(t *testing.T) {
 		}
 	}
 	s.stop(t)
+	anyone.stop(t)
 }

@@ -118,6 +118,32 @@ func TestATokenThatCallsToolsDecidesNothing(t *testing.T) {
 	}
 }
 
+// TestWhoWasStoppedDecidesNothing, at once, and stays out when everything is stopped, too.
+// A person who was not stopped stays in then, to start it again.
+func TestWhoWasStoppedDecidesNothing(t *testing.T) {
+	t.Parallel()
+	s := serve(t, configuration)
+	token := s.token(t, "oncall", decides, []string{})
+	ann, ben := s.signIn(t, "ann", false), s.signIn(t, "ben", false)
+	for _, name := range []string{"oncall", "page:ann"} {
+		if err := s.rt.Switches.Stop(t.Context(), auth.SwitchPrincipal, name, "left"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if status, _ := s.ask(t, token, "GET", "/v1/approvals", ""); status != 403 {
+		t.Errorf("a program that was stopped gets %d", status)
+	}
+	if err := s.rt.Switches.Stop(t.Context(), auth.SwitchEverything, auth.Everything, "all"); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := ann.get("/page/health"); status != 401 {
+		t.Errorf("a person who was stopped gets %d", status)
+	}
+	if status, _ := ben.get("/page/health"); status != 200 {
+		t.Errorf("a person who was not stopped gets %d", status)
+	}
+}
+
 // TestTheEventsSayWhatWaits reads the stream until a held call appears in it.
 func TestTheEventsSayWhatWaits(t *testing.T) {
 	t.Parallel()

@@ -94,6 +94,7 @@ func TestModulesThatAreRefused(t *testing.T) {
 		"too much memory":         {(&module{Memory: []byte{0, 0xff, 0x7f}}).Bytes(), "not valid"},
 		"shared memory":           {(&module{Memory: []byte{3, 1, 2}}).Bytes(), "not valid"},
 		"a huge table":            {(&module{Tables: vector(code(0x70, 0, leb(1<<27)))}).Bytes(), "too large"},
+		"a claim of members":      {append((&module{}).Bytes()[:8], 7, 4, 0x80, 0x80, 0x40, 0), "too large"},
 		"many tables":             {(&module{Tables: leb(1 << 20)}).Bytes(), "too large"},
 		"a start without end":     {(&module{Start: forever}).Bytes(), "did not start in time"},
 		"a trap at the start":     {(&module{Start: []byte{trap}}).Bytes(), "unreachable"},
