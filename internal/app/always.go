@@ -43,7 +43,7 @@ func (rt *Runtime) ProposeAlways(a *sallyport.Approval) *Always {
 	always := &Always{ID: a.ID}
 	for _, value := range slices.Sorted(maps.Keys(a.Unknown)) {
 		sets := a.Unknown[value]
-		i := slices.IndexFunc(sets, func(set string) bool { _, ok := rt.Config.Known[set]; return ok })
+		i := slices.IndexFunc(sets, func(set string) bool { _, ok := rt.InForce().Config.Known[set]; return ok })
 		if i < 0 {
 			return &Always{ID: a.ID, Exception: approvals.ProposeException(a)}
 		}
@@ -57,8 +57,8 @@ func (rt *Runtime) ProposeAlways(a *sallyport.Approval) *Always {
 
 // usesOf returns the keys of the roles in whose ceilings the name of a set stands.
 func (rt *Runtime) usesOf(set string) (keys []string) {
-	for _, role := range rt.Config.Names() {
-		p, ok := rt.Config.Personality(role)
+	for _, role := range rt.InForce().Config.Names() {
+		p, ok := rt.InForce().Config.Personality(role)
 		if !ok {
 			continue
 		}
@@ -98,7 +98,7 @@ func (rt *Runtime) growSets(ctx context.Context, a *sallyport.Approval, always *
 	for _, m := range always.Members {
 		var fresh bool
 		fresh, err = growth.Add(ctx, m.Set, known.Member{
-			Value: m.Value, Kind: rt.Config.Known[m.Set].Kind, By: by, Reason: decided.Reason, Approval: a.ID, Given: now.UTC(),
+			Value: m.Value, Kind: rt.InForce().Config.Known[m.Set].Kind, By: by, Reason: decided.Reason, Approval: a.ID, Given: now.UTC(),
 		})
 		if err != nil {
 			break
@@ -169,7 +169,7 @@ func (rt *Runtime) ListAlways(ctx context.Context) ([]GivenAlways, error) {
 		given = append(given, GivenAlways{Exception: &list[i]})
 	}
 	growth := known.NewGrowth(rt.Settings, nil)
-	for _, set := range slices.Sorted(maps.Keys(rt.Config.Known)) {
+	for _, set := range slices.Sorted(maps.Keys(rt.InForce().Config.Known)) {
 		members, err := growth.Members(ctx, set)
 		if err != nil {
 			return nil, fmt.Errorf("known.%s: %w", set, err)
@@ -192,7 +192,7 @@ func (rt *Runtime) RevokeAlways(ctx context.Context, id string) error {
 		said = append(said, "the exception is revoked")
 	}
 	growth := known.NewGrowth(rt.Settings, nil)
-	for _, set := range slices.Sorted(maps.Keys(rt.Config.Known)) {
+	for _, set := range slices.Sorted(maps.Keys(rt.InForce().Config.Known)) {
 		members, err := growth.Remove(ctx, set, func(m *known.Member) bool { return m.Approval == id })
 		if err != nil {
 			return fmt.Errorf("known.%s: %w", set, err)

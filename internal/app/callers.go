@@ -29,8 +29,8 @@ func (rt *Runtime) openCallers(ctx context.Context) (err error) {
 		hash, _, err := rt.Settings.Get(ctx, TokenSetting)
 		return hash, err
 	}
-	rt.Callers, err = auth.NewDirectory(ctx, recordsOf(rt.Config), rt.Access.Principals(), &auth.Options{
-		DefaultPermissions: rt.Config.Security.DefaultPermissions, LocalToken: token, Logger: rt.Logger,
+	rt.Callers, err = auth.NewDirectory(ctx, recordsOf(rt.InForce().Config), rt.Access.Principals(), &auth.Options{
+		DefaultPermissions: rt.InForce().Config.Security.DefaultPermissions, LocalToken: token, Logger: rt.Logger,
 	})
 	return err
 }
@@ -76,7 +76,7 @@ func (rt *Runtime) stillCalls(ctx context.Context, principal string, since time.
 // openCounters chooses the store that counts rate limits.
 func (rt *Runtime) openCounters(context.Context) error {
 	rt.counters = rt.State
-	if rt.Config.Limits != config.LimitsMemory {
+	if rt.InForce().Config.Limits != config.LimitsMemory {
 		return nil
 	}
 	m, err := memory.New(nil)

@@ -24,12 +24,12 @@ func (rt *Runtime) openChildren() error {
 	rt.Toolchains = shown
 	rt.makeUserFolders()
 	runner, err := sandbox.New(&sandbox.Options{
-		Level: rt.Config.Sandbox.Level, Files: rt.files, Network: rt.network, Warm: -1, Logger: rt.Logger,
+		Level: rt.InForce().Config.Sandbox.Level, Files: rt.files, Network: rt.network, Warm: -1, Logger: rt.Logger,
 		Toolchains: shown, Pending: rt.PendingChanges().Dir,
 		Limits: sandbox.Limits{
-			Memory: rt.Config.Sandbox.Memory, Processes: rt.Config.Sandbox.Processes, CPUs: rt.Config.Sandbox.CPUs,
-			FileBytes: rt.Config.Sandbox.FileSize, TmpBytes: rt.Config.Sandbox.Tmp,
-			LayerBytes: rt.Config.Sandbox.Layer, LayerFiles: rt.Config.Sandbox.LayerFiles, Layers: rt.Config.Sandbox.Layers,
+			Memory: rt.InForce().Config.Sandbox.Memory, Processes: rt.InForce().Config.Sandbox.Processes, CPUs: rt.InForce().Config.Sandbox.CPUs,
+			FileBytes: rt.InForce().Config.Sandbox.FileSize, TmpBytes: rt.InForce().Config.Sandbox.Tmp,
+			LayerBytes: rt.InForce().Config.Sandbox.Layer, LayerFiles: rt.InForce().Config.Sandbox.LayerFiles, Layers: rt.InForce().Config.Sandbox.Layers,
 		},
 	})
 	if err != nil {
@@ -62,7 +62,7 @@ func (rt *Runtime) makeUserFolders() {
 // is left out when it was found, and is an error when it was named.
 func (rt *Runtime) findToolchains(home string) ([]sandbox.Toolchain, error) {
 	list := []sandbox.Toolchain{}
-	if rt.Config.Sandbox.Toolchains == nil {
+	if rt.InForce().Config.Sandbox.Toolchains == nil {
 		for _, t := range sandbox.Toolchains(home) {
 			if slices.ContainsFunc(t.Dirs, rt.isWritable) {
 				continue
@@ -72,11 +72,11 @@ func (rt *Runtime) findToolchains(home string) ([]sandbox.Toolchain, error) {
 		}
 		return list, nil
 	}
-	for i, dir := range rt.Config.Sandbox.Toolchains {
+	for i, dir := range rt.InForce().Config.Sandbox.Toolchains {
 		t, err := rt.newToolchain(dir, home)
 		if err != nil {
 			key := fmt.Sprintf("sandbox.toolchains.%d", i)
-			return nil, fmt.Errorf("%s: %s: %w", rt.Config.Source(key), key, err)
+			return nil, fmt.Errorf("%s: %s: %w", rt.InForce().Config.Source(key), key, err)
 		}
 		list = append(list, t)
 	}
@@ -90,12 +90,14 @@ func (rt *Runtime) newToolchain(dir, home string) (sandbox.Toolchain, error) {
 	if info, err := os.Stat(filepath.Join(dir, "bin")); err != nil || !info.IsDir() {
 		return sandbox.Toolchain{}, fmt.Errorf("%q has no folder bin: expected the folder of a toolchain, such as /opt/node", dir)
 	}
-	return sandbox.Dir(dir), rt.Config.CheckToolchain(dir, home, resolveLinks)
+	return sandbox.Dir(dir), rt.InForce().Config.CheckToolchain(dir, home, resolveLinks)
 }
 
 // isWritable reports whether a tool of any personality may write a folder or a
 // part of it.
-func (rt *Runtime) isWritable(dir string) bool { return rt.Config.Writable(dir, resolveLinks) != nil }
+func (rt *Runtime) isWritable(dir string) bool {
+	return rt.InForce().Config.Writable(dir, resolveLinks) != nil
+}
 
 // resolveLinks returns a path with its symbolic links resolved. It returns a path
 // that does not exist unchanged.

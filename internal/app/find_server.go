@@ -106,7 +106,7 @@ func askWhichServer(dir string, list []serverlist.Entry) string {
 
 // ServerURL returns the URL of a server of the configuration at an address, without a path.
 func (rt *Runtime) ServerURL(address string) string {
-	if rt.Config.TLS != nil {
+	if rt.InForce().Config.TLS != nil {
 		return "https://" + address
 	}
 	return "http://" + address

@@ -45,7 +45,7 @@ func (env *Environment) identityPath() string {
 // agents work.
 func (rt *Runtime) checkIdentityPlace(path string) error {
 	real := resolveLinks(path)
-	for what, dir := range map[string]string{"the workspace": resolveLinks(rt.Config.Workspace), "the folder of the state": rt.OwnFolder()} {
+	for what, dir := range map[string]string{"the workspace": resolveLinks(rt.InForce().Config.Workspace), "the folder of the state": rt.OwnFolder()} {
 		if reach.Within(dir, real) {
 			return fmt.Errorf("the identity %s lies within %s: set XDG_CONFIG_HOME to another folder, or seal the file with --identity keychain or passphrase", path, what)
 		}

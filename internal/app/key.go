@@ -29,7 +29,7 @@ func (rt *Runtime) openLog(ctx context.Context) (err error) {
 // KeyPath returns the path of the chain's key. The key lies beside the state
 // file, never in it.
 func (rt *Runtime) KeyPath() string {
-	return filepath.Join(filepath.Dir(rt.Config.State.Path), "audit.key")
+	return filepath.Join(filepath.Dir(rt.InForce().Config.State.Path), "audit.key")
 }
 
 // loadKey reads the key, or creates one for a chain that has not begun. It does
@@ -48,7 +48,7 @@ func (rt *Runtime) loadKey(ctx context.Context) (audit.Key, error) {
 		begun = true
 	}
 	if _, err := os.Lstat(rt.KeyPath()); begun && errors.Is(err, fs.ErrNotExist) {
-		return audit.Key{}, fmt.Errorf("the key of the record is gone: put %s back, or move %s away to begin another record", rt.KeyPath(), rt.Config.State.Path)
+		return audit.Key{}, fmt.Errorf("the key of the record is gone: put %s back, or move %s away to begin another record", rt.KeyPath(), rt.InForce().Config.State.Path)
 	}
 	return audit.LoadKey(rt.KeyPath())
 }
@@ -69,7 +69,7 @@ func (rt *Runtime) followedFiles() []string {
 // the path of what is a folder, or is to be one.
 func (rt *Runtime) ownFiles(dir string) []string {
 	own := append([]string{rt.Env.identityPath()}, rt.followedFiles()...)
-	for _, folder := range []string{dir, rt.Config.Dir, rt.Config.Workspace} {
+	for _, folder := range []string{dir, rt.InForce().Config.Dir, rt.InForce().Config.Workspace} {
 		if folder != "" {
 			own = append(own, filepath.Join(folder, ConfigName), filepath.Join(folder, LockName), asFolder(filepath.Join(folder, StateDir)))
 		}
@@ -78,22 +78,22 @@ func (rt *Runtime) ownFiles(dir string) []string {
 		// With what other commands of the user keep beside it.
 		own = append(own, asFolder(filepath.Dir(folder)))
 	}
-	if rt.Config.State.Path != "" {
-		path := rt.Config.State.Path
+	if rt.InForce().Config.State.Path != "" {
+		path := rt.InForce().Config.State.Path
 		// A journal that a child planted would be played back into the state.
 		own = append(own, path, path+"-wal", path+"-shm", path+"-journal", asFolder(path+"-log"), rt.KeyPath())
 	}
-	if rt.Config.Skills != "" {
-		own = append(own, asFolder(rt.Config.Skills)) // what agents are told to do
+	if rt.InForce().Config.Skills != "" {
+		own = append(own, asFolder(rt.InForce().Config.Skills)) // what agents are told to do
 	}
-	if t := rt.Config.TLS; t != nil {
+	if t := rt.InForce().Config.TLS; t != nil {
 		own = append(own, t.Key, t.Cert)
 		if t.ClientCA != "" {
 			own = append(own, t.ClientCA) // it says who may be which principal
 		}
 	}
-	own = append(own, knownFiles(rt.Config)...) // an agent may not choose what counts as known
-	for _, b := range rt.Config.Secrets {
+	own = append(own, knownFiles(rt.InForce().Config)...) // an agent may not choose what counts as known
+	for _, b := range rt.InForce().Config.Secrets {
 		if b.Dir != "" {
 			own = append(own, asFolder(b.Dir))
 		} else if b.File != "" {

@@ -150,14 +150,14 @@ func OpenForSets(ctx context.Context, env *Environment, paths []string) (*Runtim
 // ListKnown returns the sets of the configuration, by their names, or the one that is
 // named, with its members. The error matches [ErrSetUnknown].
 func (rt *Runtime) ListKnown(ctx context.Context, name string) ([]KnownSet, error) {
-	names := slices.Sorted(maps.Keys(rt.Config.Known))
+	names := slices.Sorted(maps.Keys(rt.InForce().Config.Known))
 	if name != "" {
 		if err := rt.checkSet(name); err != nil {
 			return nil, err
 		}
 		names = []string{name}
 	} else {
-		rt.sets.Start()
+		rt.InForce().sets.Start()
 	}
 	sets := []KnownSet{}
 	for _, one := range names {
@@ -173,7 +173,7 @@ func (rt *Runtime) ListKnown(ctx context.Context, name string) ([]KnownSet, erro
 // checkSet returns an error that matches [ErrSetUnknown] for a set that the configuration
 // does not declare.
 func (rt *Runtime) checkSet(name string) error {
-	if _, ok := rt.Config.Known[name]; !ok {
+	if _, ok := rt.InForce().Config.Known[name]; !ok {
 		return fmt.Errorf("%+q: %w", name, ErrSetUnknown)
 	}
 	return nil
@@ -181,7 +181,7 @@ func (rt *Runtime) checkSet(name string) error {
 
 // describeSet returns a set, with whole also the members that no approval gave.
 func (rt *Runtime) describeSet(ctx context.Context, name string, whole bool) (set KnownSet, err error) {
-	from := knownSources(rt.Config)[name]
+	from := knownSources(rt.InForce().Config)[name]
 	set = KnownSet{Name: name, Kind: from.Kind, File: from.File}
 	if set.Listed, err = from.Count(); err != nil {
 		return set, err
@@ -222,7 +222,7 @@ func (rt *Runtime) RemoveKnown(ctx context.Context, set, value string) error {
 	if err := rt.checkSet(set); err != nil {
 		return err
 	}
-	k := rt.Config.Known[set]
+	k := rt.InForce().Config.Known[set]
 	gone, err := known.NewGrowth(rt.Settings, nil).Remove(ctx, set, func(m *known.Member) bool {
 		return m.Value == value || m.Kind == k.Kind && provenance.Exact(m.Kind, m.Value) == provenance.Exact(k.Kind, value)
 	})

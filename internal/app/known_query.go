@@ -106,7 +106,7 @@ const besidePause = 5 * time.Second
 // it: it asks none itself.
 func (rt *Runtime) readBeside(ctx context.Context, set string) ([]string, error) {
 	t := rt.beside.Live.Load().deployment.Load()
-	if !sameQuery(rt.Config, t.Config, set) {
+	if !sameQuery(rt.InForce().Config, t.Config, set) {
 		return nil, errors.New("a shadow asks no database, and the configuration in force has no such query")
 	}
 	last, _, err := t.sets.Queried(ctx, set)
@@ -140,7 +140,7 @@ type SetReading struct {
 // Sets without a query are left out.
 func (rt *Runtime) ReadSets(ctx context.Context, names []string) (list []SetReading) {
 	if names == nil {
-		names = slices.Sorted(maps.Keys(rt.Config.Known))
+		names = slices.Sorted(maps.Keys(rt.InForce().Config.Known))
 	}
 	for _, name := range names {
 		if reading, _ := rt.readSet(ctx, name); reading != nil {
@@ -152,11 +152,11 @@ func (rt *Runtime) ReadSets(ctx context.Context, names []string) (list []SetRead
 
 // readSet reads the query of one set; the reading is nil when it has none.
 func (rt *Runtime) readSet(ctx context.Context, name string) (*SetReading, []string) {
-	last, ok, err := rt.sets.Queried(ctx, name)
+	last, ok, err := rt.InForce().sets.Queried(ctx, name)
 	if !ok {
 		return nil, nil
 	}
-	reading := &SetReading{Set: name, Connection: rt.Config.Known[name].Query.Connection, Members: len(last.Values), ReadAt: last.At}
+	reading := &SetReading{Set: name, Connection: rt.InForce().Config.Known[name].Query.Connection, Members: len(last.Values), ReadAt: last.At}
 	if err != nil {
 		reading.Error = text.OneLine(err.Error())
 	}
@@ -176,14 +176,14 @@ func SetsOf(rows []ceiling.Row) []string {
 // findUnreadSets tries the query of each set whose connection is not among those that do
 // not answer.
 func (rt *Runtime) findUnreadSets(ctx context.Context, down []Lack) (list []Lack) {
-	for _, name := range slices.Sorted(maps.Keys(rt.Config.Known)) {
-		q := rt.Config.Known[name].Query
+	for _, name := range slices.Sorted(maps.Keys(rt.InForce().Config.Known)) {
+		q := rt.InForce().Config.Known[name].Query
 		if q == nil || slices.ContainsFunc(down, func(l Lack) bool { return l.What == "database" && l.Name == q.Connection }) {
 			continue
 		}
-		l := Lack{What: "set", Name: name, Source: rt.Config.Source("known." + name + ".query"), Fix: "correct known." + name + ".query, or what the account of the connection may read"}
+		l := Lack{What: "set", Name: name, Source: rt.InForce().Config.Source("known." + name + ".query"), Fix: "correct known." + name + ".query, or what the account of the connection may read"}
 		l.Why = rt.tryConnection(ctx, &l, func(ctx context.Context) error {
-			_, _, err := rt.sets.Queried(ctx, name)
+			_, _, err := rt.InForce().sets.Queried(ctx, name)
 			return err
 		})
 		if l.Why != "" {

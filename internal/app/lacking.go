@@ -61,7 +61,7 @@ type secretUse struct {
 // secretUses lists the secrets that the configuration names exactly, once each.
 // Tokens of OAuth servers come from logins and are not among them.
 func (rt *Runtime) secretUses() (list []secretUse) {
-	c := rt.Config
+	c := rt.InForce().Config
 	add := func(by, source string, refs ...string) {
 		for _, ref := range refs {
 			i := slices.IndexFunc(list, func(u secretUse) bool { return u.ref == ref })
@@ -82,15 +82,15 @@ func (rt *Runtime) secretUses() (list []secretUse) {
 		add("mail relay "+name, c.Source("mail."+name+".password_secret"), c.Mail[name].PasswordSecret)
 	}
 	for _, role := range c.Names() {
-		for _, tool := range rt.Registry.List(&sallyport.Caller{Personality: role}) {
+		for _, tool := range rt.InForce().Registry.List(&sallyport.Caller{Personality: role}) {
 			if ServerOf(tool.Name) == "" {
 				add("tool "+tool.Name, tool.Sources[""], tool.Capabilities.Secrets...)
 			}
 		}
 	}
-	for i := range rt.Servers.Declared {
-		s := &rt.Servers.Declared[i]
-		if len(rt.RolesWith(s.Name)) == 0 {
+	for i := range rt.InForce().Servers.Declared {
+		s := &rt.InForce().Servers.Declared[i]
+		if len(rt.InForce().RolesWith(s.Name)) == 0 {
 			continue
 		}
 		by, source := "MCP server "+s.Name, s.Sources[""]
@@ -107,10 +107,10 @@ func (rt *Runtime) secretUses() (list []secretUse) {
 
 // whySecretMissing returns why calls would not get a secret; empty when they would.
 func (rt *Runtime) whySecretMissing(ctx context.Context, ref string) string {
-	if rt.secretsOf == nil {
+	if rt.InForce().secretsOf == nil {
 		return "the configuration names no source of secrets"
 	}
-	_, ok, err := rt.secretsOf.Secret(ctx, ref)
+	_, ok, err := rt.InForce().secretsOf.Secret(ctx, ref)
 	if e, refused := errors.AsType[*sallyport.Error](err); refused {
 		return e.Detail
 	}
@@ -129,7 +129,7 @@ func (rt *Runtime) fixSecret(ref string) string {
 	if stores := rt.SecretStores(""); len(stores) > 0 {
 		return rt.setCommand(ref)
 	}
-	for _, b := range rt.Config.Secrets {
+	for _, b := range rt.InForce().Config.Secrets {
 		if b.Dir != "" {
 			return "write the value to " + filepath.Join(b.Dir, filepath.FromSlash(ref)) + ", readable by its owner alone"
 		}
@@ -145,27 +145,27 @@ func (rt *Runtime) fixSecret(ref string) string {
 func (rt *Runtime) tryConnections(ctx context.Context, missing map[string]bool) []Lack {
 	var trials []Lack
 	var tries []func(context.Context) error
-	for _, name := range slices.Sorted(maps.Keys(rt.Config.Databases)) {
-		d := rt.Config.Databases[name]
+	for _, name := range slices.Sorted(maps.Keys(rt.InForce().Config.Databases)) {
+		d := rt.InForce().Config.Databases[name]
 		if missing[d.URLSecret] {
 			continue
 		}
-		trials = append(trials, Lack{What: "database", Name: name, Source: rt.Config.Source("databases." + name), Fix: "correct " + describeAddress(d.URLSecret, d.Path) + ", or start the database"})
+		trials = append(trials, Lack{What: "database", Name: name, Source: rt.InForce().Config.Source("databases." + name), Fix: "correct " + describeAddress(d.URLSecret, d.Path) + ", or start the database"})
 		tries = append(tries, func(ctx context.Context) error {
 			mode := sallyport.ModeRead
 			if d.Write {
 				mode = sallyport.ModeWrite
 			}
-			return rt.databases.Check(ctx, name, mode)
+			return rt.InForce().databases.Check(ctx, name, mode)
 		})
 	}
-	for _, name := range slices.Sorted(maps.Keys(rt.Config.Mail)) {
-		r := rt.Config.Mail[name]
+	for _, name := range slices.Sorted(maps.Keys(rt.InForce().Config.Mail)) {
+		r := rt.InForce().Config.Mail[name]
 		if missing[r.UserSecret] || missing[r.PasswordSecret] {
 			continue
 		}
-		trials = append(trials, Lack{What: "mail", Name: name, Source: rt.Config.Source("mail." + name + ".host"), Fix: fmt.Sprintf("correct mail.%s, or start the relay %s", name, r.Host)})
-		tries = append(tries, func(ctx context.Context) error { return rt.relays.Check(ctx, name) })
+		trials = append(trials, Lack{What: "mail", Name: name, Source: rt.InForce().Config.Source("mail." + name + ".host"), Fix: fmt.Sprintf("correct mail.%s, or start the relay %s", name, r.Host)})
+		tries = append(tries, func(ctx context.Context) error { return rt.InForce().relays.Check(ctx, name) })
 	}
 	var running sync.WaitGroup
 	for i := range trials {

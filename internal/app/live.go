@@ -18,18 +18,17 @@ import (
 // concurrent use.
 type Live struct {
 	*registry.Live
-	deployment atomic.Pointer[Deployment]
+	deployment *atomic.Pointer[Deployment] // of the runtime
 
 	mu      sync.Mutex
 	changed func() // tells clients that lists may have changed; nil tells no client
 }
 
-// NewLive puts a deployment in force.
-func NewLive(t *Deployment) *Live {
-	l := &Live{Live: registry.NewLive(t.Registry)}
-	l.deployment.Store(t)
+// NewLive serves the deployment in force of a runtime.
+func NewLive(rt *Runtime) *Live {
+	t := rt.InForce()
 	t.sets.Start()
-	return l
+	return &Live{Live: registry.NewLive(t.Registry), deployment: &rt.deployment}
 }
 
 // InForce returns the deployment in force. It is read only, and may be replaced by
@@ -56,14 +55,16 @@ func (l *Live) listChanged() {
 }
 
 // swapDeployment puts another deployment in force together with its callers.
-// The channel closes when the last call in the previous one has ended.
-func (l *Live) swapDeployment(next *Deployment, callers func()) (idle <-chan struct{}) {
+// It returns the previous one, and a channel that closes when the last call in
+// that one has ended.
+func (l *Live) swapDeployment(next *Deployment, callers func()) (before *Deployment, idle <-chan struct{}) {
 	next.sets.Start()
+	before = l.InForce()
 	_, idle = l.Replace(next.Registry, func() {
 		l.deployment.Store(next)
 		callers()
 	})
-	return idle
+	return before, idle
 }
 
 // refreshCaller returns the caller with the rights that the configuration of a

@@ -12,7 +12,7 @@ import (
 // front of standard error, whose reader must not make calls wait. In JSON, texts
 // for people are messages of the log.
 func (rt *Runtime) openLogging() {
-	c := rt.Config.Log
+	c := rt.InForce().Config.Log
 	log := logging.New(rt.Env.Stderr, logging.Format(c.Format), c.Level)
 	env := *rt.Env
 	env.Stderr = log.Lines("sallyport: ")

@@ -42,7 +42,7 @@ func (rt *Runtime) takeSnapshot(ctx context.Context, ready *Readiness) metrics.S
 			s.HeadSeq, s.HeadTime = rec.Seq, time.Unix(0, rec.Time)
 		}
 	}
-	if path := rt.Config.State.Path; path != "" {
+	if path := rt.InForce().Config.State.Path; path != "" {
 		s.StateBytes = sizeOf(path) + sizeOf(path+"-wal") + sizeOf(path+"-log")
 	}
 	if l := rt.Live.Load(); l != nil {

@@ -14,14 +14,14 @@ import (
 // grants, and the tools that are listed and of no use.
 func CollectMisfits(rt *Runtime) registry.Faults {
 	all := registry.Faults{}
-	for _, name := range rt.Config.Names() {
-		all = append(all, slices.DeleteFunc(rt.Registry.Misfits(name), func(m registry.Fault) bool { return ServerOf(m.Tool) != "" })...)
-		all = append(all, rt.MisfitsOf(name)...)
+	for _, name := range rt.InForce().Config.Names() {
+		all = append(all, slices.DeleteFunc(rt.InForce().Registry.Misfits(name), func(m registry.Fault) bool { return ServerOf(m.Tool) != "" })...)
+		all = append(all, rt.InForce().MisfitsOf(name)...)
 		all = append(all, rt.ceilingMisfits(name)...)
 		all = append(all, rt.roleEffectMisfits(name)...)
 	}
 	all = append(all, rt.serverEffectMisfits()...)
-	all = append(all, rt.knownMisfits()...)
+	all = append(all, rt.InForce().knownMisfits()...)
 	all = append(all, rt.uselessTools(all)...)
 	return append(all, rt.ProgramFaults()...)
 }
@@ -29,8 +29,8 @@ func CollectMisfits(rt *Runtime) registry.Faults {
 // ceilingMisfits returns what is wrong with the ceilings of a role over arguments of the
 // tools of servers, which are not there when the configuration is loaded.
 func (rt *Runtime) ceilingMisfits(role string) (faults registry.Faults) {
-	p, _ := rt.Config.Personality(role)
-	for _, f := range rt.Registry.CeilingFaults(role) {
+	p, _ := rt.InForce().Config.Personality(role)
+	for _, f := range rt.InForce().Registry.CeilingFaults(role) {
 		tool, _, _ := strings.Cut(strings.TrimPrefix(f.Key, "arguments."), ".")
 		faults = append(faults, registry.Fault{
 			Tool: tool, Personality: role, Capability: "arguments", Message: f.Message + ": no call of the tool runs",
@@ -45,22 +45,22 @@ func (rt *Runtime) ceilingMisfits(role string) (faults registry.Faults) {
 // and an absent toolset list what there is, so that they name no tool. A tool with
 // another misfit is left out.
 func (rt *Runtime) uselessTools(known registry.Faults) (faults registry.Faults) {
-	if rt.Config.Implicit {
+	if rt.InForce().Config.Implicit {
 		return nil
 	}
-	tools := rt.Registry.Tools()
+	tools := rt.InForce().Registry.Tools()
 	for i := range tools {
 		t := &tools[i]
 		// Only a role that names the tool is told: most name none.
 		named := func(role string) bool {
-			p, _ := rt.Config.Personality(role)
+			p, _ := rt.InForce().Config.Personality(role)
 			return slices.Contains(p.Toolset, t.Name)
 		}
-		if slices.ContainsFunc(known, func(m registry.Fault) bool { return m.Tool == t.ID() }) || !slices.ContainsFunc(rt.Config.Names(), named) {
+		if slices.ContainsFunc(known, func(m registry.Fault) bool { return m.Tool == t.ID() }) || !slices.ContainsFunc(rt.InForce().Config.Names(), named) {
 			continue
 		}
 		var found registry.Faults
-		for _, role := range rt.Config.Names() {
+		for _, role := range rt.InForce().Config.Names() {
 			fault, sees := rt.findUseless(t, role)
 			if sees && fault == nil {
 				found = nil
@@ -78,7 +78,7 @@ func (rt *Runtime) uselessTools(known registry.Faults) (faults registry.Faults) 
 // findUseless reports whether a role sees a tool, and why it could not use it.
 func (rt *Runtime) findUseless(t *sallyport.Tool, role string) (fault *registry.Fault, sees bool) {
 	caller := &sallyport.Caller{Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role}
-	x, err := rt.Registry.Explain(caller, t.ID())
+	x, err := rt.InForce().Registry.Explain(caller, t.ID())
 	visible := func(d sallyport.Decision) bool { return d.Step == sallyport.StepVisible && d.Allowed }
 	if err != nil || x.Grant == nil || !slices.ContainsFunc(x.Decisions, visible) {
 		return nil, false
@@ -88,7 +88,7 @@ func (rt *Runtime) findUseless(t *sallyport.Tool, role string) (fault *registry.
 		if has {
 			continue
 		}
-		p, _ := rt.Config.Personality(role)
+		p, _ := rt.InForce().Config.Personality(role)
 		key = group.SpellKey(p, key)
 		return &registry.Fault{
 			Tool: t.ID(), Personality: role, Capability: capability,

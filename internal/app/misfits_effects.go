@@ -23,8 +23,8 @@ type offeredTool struct {
 // that it does not offer, and for each argument that a tool does not have. A server that
 // did not answer is not judged.
 func (rt *Runtime) serverEffectMisfits() (faults registry.Faults) {
-	offers := rt.Servers.ListOffers()
-	for _, f := range rt.Servers.Found {
+	offers := rt.InForce().Servers.ListOffers()
+	for _, f := range rt.InForce().Servers.Found {
 		offer := offers[f.Name]
 		if f.Why != "" || offer == nil {
 			continue
@@ -55,13 +55,13 @@ func (rt *Runtime) serverEffectMisfits() (faults registry.Faults) {
 
 // roleEffectMisfits is serverEffectMisfits for what a role says of the tools of servers.
 func (rt *Runtime) roleEffectMisfits(role string) (faults registry.Faults) {
-	p, _ := rt.Config.Personality(role)
+	p, _ := rt.InForce().Config.Personality(role)
 	schemas := map[string]json.RawMessage{}
-	tools := rt.Registry.Tools()
+	tools := rt.InForce().Registry.Tools()
 	for i := range tools {
 		schemas[tools[i].ID()] = tools[i].Schema
 	}
-	for _, f := range rt.Servers.Found {
+	for _, f := range rt.InForce().Servers.Found {
 		for _, l := range f.Left {
 			if name, err := lock.MapName(f.Name, l.Tool); err == nil {
 				schemas[name] = nil // it may be accepted later
@@ -76,7 +76,7 @@ func (rt *Runtime) roleEffectMisfits(role string) (faults registry.Faults) {
 		named[name] = nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(named)) {
-		if server := ServerOf(name); server == "" && schemas[name] == nil || server != "" && !rt.Servers.answers(server) {
+		if server := ServerOf(name); server == "" && schemas[name] == nil || server != "" && !rt.InForce().Servers.answers(server) {
 			continue // a name that is unknown stops the start
 		}
 		for _, message := range effectFaults(name, p.Destinations[name], schemas) {

@@ -159,13 +159,13 @@ func (rt *Runtime) destinationsOf(role, tool string) (places []string) {
 }
 
 func (rt *Runtime) findDestinations(role, tool string) map[string]sallyport.ValueKind {
-	if p, ok := rt.Config.Personality(role); ok && p.Destinations[tool] != nil {
+	if p, ok := rt.InForce().Config.Personality(role); ok && p.Destinations[tool] != nil {
 		return p.Destinations[tool]
 	}
 	// Those who answer need neither the server nor the gate.
-	for i := range rt.Config.Actions {
+	for i := range rt.InForce().Config.Actions {
 		var declared definition.ToolEffects
-		if part := &rt.Config.Actions[i]; part.ID == tool && json.Unmarshal(part.JSON, &declared) == nil {
+		if part := &rt.InForce().Config.Actions[i]; part.ID == tool && json.Unmarshal(part.JSON, &declared) == nil {
 			return declared.Destinations
 		}
 	}
@@ -176,14 +176,14 @@ func (rt *Runtime) findDestinations(role, tool string) map[string]sallyport.Valu
 			return builtin[i].Destinations
 		}
 	}
-	for i := range rt.Config.Servers {
-		if rt.Config.Servers[i].ID != server {
+	for i := range rt.InForce().Config.Servers {
+		if rt.InForce().Config.Servers[i].ID != server {
 			continue
 		}
 		var declared struct {
 			Effects map[string]definition.ToolEffects `json:"effects"`
 		}
-		if json.Unmarshal(rt.Config.Servers[i].JSON, &declared) != nil {
+		if json.Unmarshal(rt.InForce().Config.Servers[i].JSON, &declared) != nil {
 			return nil
 		}
 		for name, e := range declared.Effects {

@@ -71,11 +71,11 @@ func TestOnlyWhatNothingRefusedCountsAsRun(t *testing.T) {
 
 func TestDestinationsOfAToolAreThoseOfItsServer(t *testing.T) {
 	t.Parallel()
-	rt := &Runtime{Deployment: &Deployment{Config: &config.Config{Servers: []config.Part{
+	rt := newRuntime(nil, &config.Config{Servers: []config.Part{
 		{ID: "bank", JSON: []byte(`{"url":"http://127.0.0.1:1/","effects":{"pay":{"does":["outward"],"destinations":{"party.mail":"mail"}},"other":{"destinations":{"to":"mail"}},"pay.all":{"destinations":{"to":"account"}},"mine":{"destinations":{"to":"mail"}}}}`)},
 	}, Actions: []config.Part{{ID: "act", JSON: []byte(`{"id":"act","destinations":{"to":"mail"}}`)}}, Personalities: map[string]*sallyport.Personality{"ops": {
 		Destinations: map[string]map[string]sallyport.ValueKind{"mcp__bank__mine": {"who": "mail"}, "spend": {"payee.id": "account"}},
-	}}}}}
+	}}})
 	for tool, want := range map[string]string{
 		"mcp__bank__pay": "/party/mail", "mcp__bank__pay_all": "/to", "mcp__bank__mine": "/who", "spend": "/payee/id", "act": "/to", "email-send": "/to", "read_file": "", "mcp__bank__none": "", "pay": "",
 	} {
@@ -93,7 +93,8 @@ func TestAQuestionSaysWhyAYesIsNotOffered(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = state.Close() }()
-	rt := &Runtime{State: state, Deployment: &Deployment{Config: &config.Config{}}}
+	rt := newRuntime(nil, &config.Config{})
+	rt.State = state
 	a := &sallyport.Approval{ID: "a", Tool: "pay", Principal: "ann", Args: "{}", State: sallyport.ApprovalPending, Expires: time.Now().Add(time.Hour)}
 	if q := rt.DescribeQuestion(t.Context(), a); q.Allows == nil || q.Allows.Session.Rule != nil || !strings.Contains(q.Allows.Session.NotOffered, "cannot be allowed for its session") || q.Allows.Once.Runs != 1 || q.Allows.Always.Exception == nil {
 		t.Errorf("DescribeQuestion() = %+v, want what a yes would allow", q)

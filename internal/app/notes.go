@@ -24,7 +24,7 @@ var errPassing = errors.New("the configuration keeps its state in memory")
 // OpenNotes opens the state of the configuration, and creates it when there is none.
 // It refuses a state that ends with the command.
 func (rt *Runtime) OpenNotes(ctx context.Context) (Notes, error) {
-	if rt.Config.State.Kind == config.StateMemory {
+	if rt.InForce().Config.State.Kind == config.StateMemory {
 		return Notes{}, errPassing
 	}
 	if err := rt.openRecord(ctx); err != nil {

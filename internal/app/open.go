@@ -46,7 +46,7 @@ func OpenForCheck(ctx context.Context, env *Environment, paths []string) (*Runti
 // openForView.
 func OpenForQuestions(ctx context.Context, env *Environment, paths []string) (*Runtime, error) {
 	return openWith(ctx, env, paths, func(rt *Runtime, ctx context.Context) error {
-		if len(rt.Config.Servers) > 0 {
+		if len(rt.InForce().Config.Servers) > 0 {
 			return rt.openStore(ctx)
 		}
 		rt.views = true
@@ -80,7 +80,7 @@ func OpenForReplay(ctx context.Context, env *Environment, paths []string) (*Runt
 func OpenForSuggest(ctx context.Context, env *Environment, paths []string) (*Runtime, error) {
 	return openWith(ctx, env, paths, func(rt *Runtime, ctx context.Context) error {
 		rt.views = true
-		return rt.openPastOf(ctx, rt.Config.State)
+		return rt.openPastOf(ctx, rt.InForce().Config.State)
 	})
 }
 
@@ -90,11 +90,11 @@ func OpenForRecord(ctx context.Context, env *Environment, paths []string) (rt *R
 	if env, paths, err = findServer(env, paths); err != nil {
 		return nil, err
 	}
-	if rt, err = newRuntime(env, paths); err != nil {
+	if rt, err = loadRuntime(env, paths); err != nil {
 		return nil, err
 	}
 	open := rt.openStore
-	if path := rt.Config.State.Path; path != "" {
+	if path := rt.InForce().Config.State.Path; path != "" {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			fmt.Fprintf(env.Stderr, "sallyport: no record yet: %s does not exist; --config FILE looks elsewhere\n", path)
 			open = rt.openMemory
@@ -109,14 +109,14 @@ func OpenForRecord(ctx context.Context, env *Environment, paths []string) (rt *R
 // OpenForAccess opens the state without the gate, for its records, principals
 // and kill switches. Only a change creates a state file.
 func OpenForAccess(ctx context.Context, env *Environment, paths []string, change bool) (rt *Runtime, err error) {
-	if rt, err = newRuntime(env, paths); err != nil {
+	if rt, err = loadRuntime(env, paths); err != nil {
 		return nil, err
 	}
-	if change && rt.Config.State.Kind == config.StateMemory {
+	if change && rt.InForce().Config.State.Kind == config.StateMemory {
 		return nil, errors.New("the configuration keeps its state in memory, so this change would be lost when the command ends: set state to a file")
 	}
 	open := rt.openStore
-	if _, err := os.Lstat(rt.Config.State.Path); !change && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(rt.InForce().Config.State.Path); !change && errors.Is(err, fs.ErrNotExist) {
 		open = rt.openMemory
 	}
 	if err = open(ctx); err == nil {
@@ -131,20 +131,22 @@ func OpenForAccess(ctx context.Context, env *Environment, paths []string, change
 // OpenForSecrets reads the configuration, for commands that change where secrets
 // are kept. The state is opened when a change is recorded.
 func OpenForSecrets(_ context.Context, env *Environment, paths []string) (*Runtime, error) {
-	return newRuntime(env, paths)
+	return loadRuntime(env, paths)
 }
 
-// newRuntime reads the configuration and opens nothing.
-func newRuntime(env *Environment, paths []string) (*Runtime, error) {
+// loadRuntime reads the configuration and opens nothing.
+func loadRuntime(env *Environment, paths []string) (*Runtime, error) {
 	c, builtin, err := LoadConfig(env, paths)
 	if err != nil {
 		return nil, err
 	}
-	return &Runtime{Env: env, Deployment: &Deployment{Config: c}, Builtin: builtin, ConfigFiles: c.Files}, nil
+	rt := newRuntime(env, c)
+	rt.Builtin, rt.ConfigFiles = builtin, c.Files
+	return rt, nil
 }
 
 func openWith(ctx context.Context, env *Environment, paths []string, open func(*Runtime, context.Context) error) (rt *Runtime, err error) {
-	if rt, err = newRuntime(env, paths); err != nil {
+	if rt, err = loadRuntime(env, paths); err != nil {
 		return nil, err
 	}
 	rt.Logger = slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -174,12 +176,12 @@ func openWith(ctx context.Context, env *Environment, paths []string, open func(*
 	rt.delegations = delegation.NewBook()
 	rt.conversations, rt.sums = conversation.New(tasks), sums.New(rt.State.Settings(), rt.past.clock())
 	rt.costs = costs.New(rt.sums, rt.past.clock())
-	t, err := rt.newDeployment(ctx, rt.Config)
+	t, err := rt.newDeployment(ctx, rt.InForce().Config)
 	if err != nil {
 		return rt, err
 	}
 	t.revision = rt.Callers.Revision()
-	rt.Deployment = t
-	rt.closers = append(rt.closers, func() error { return rt.Deployment.Close() })
+	rt.deployment.Store(t)
+	rt.closers = append(rt.closers, func() error { return rt.InForce().Close() })
 	return rt, nil
 }

@@ -13,10 +13,8 @@ import (
 func TestOwnPathsOfTheServer(t *testing.T) {
 	t.Parallel()
 	home, project := t.TempDir(), t.TempDir()
-	rt := &Runtime{
-		Env:        &Environment{Home: home, Dir: project, Lookup: func(string) (string, bool) { return "", false }},
-		Deployment: &Deployment{Config: &config.Config{Dir: project, State: config.State{Path: filepath.Join(project, ".sallyport", "state.db")}, TLS: &config.TLS{Cert: "/p/cert", Key: "/p/key", ClientCA: "/p/clients"}}},
-	}
+	env := &Environment{Home: home, Dir: project, Lookup: func(string) (string, bool) { return "", false }}
+	rt := newRuntime(env, &config.Config{Dir: project, State: config.State{Path: filepath.Join(project, ".sallyport", "state.db")}, TLS: &config.TLS{Cert: "/p/cert", Key: "/p/key", ClientCA: "/p/clients"}})
 	own := rt.ownFiles(project)
 	for _, path := range []string{"/p/cert", "/p/key", "/p/clients"} {
 		if !slices.Contains(own, path) {

@@ -34,7 +34,7 @@ func (rt *Runtime) openStorage() (err error) {
 	if rt.Env.Packages != nil {
 		o = *rt.Env.Packages
 	}
-	from := &rt.Config.Packages
+	from := &rt.InForce().Config.Packages
 	o.NPM = cmp.Or(from.NPM, o.NPM)
 	if from.PyPI != "" {
 		o.PyPI, o.PyPIFiles = from.PyPI, hostRoot(from.PyPI)
@@ -46,7 +46,7 @@ func (rt *Runtime) openStorage() (err error) {
 
 // OwnFolder returns the runtime's own folder beside the state, which no tool
 // and no child reaches.
-func (rt *Runtime) OwnFolder() string { return rt.Env.ownFolder(rt.Config) }
+func (rt *Runtime) OwnFolder() string { return rt.Env.ownFolder(rt.InForce().Config) }
 
 // StepFolder returns the folder for the note of a change of several files in a folder.
 // It is the user's, where no tool writes and no repository brings a note along: a note
@@ -147,7 +147,7 @@ func (i *packageInstaller) roleFor(tool *sallyport.Tool) roleTable {
 
 func (rt *Runtime) newInstaller(t *Deployment) *packageInstaller {
 	return &packageInstaller{
-		ceiling:   sallyport.NetworkPolicy{Allow: rt.Packages.Hosts(), AllowPrivate: rt.Config.Packages.AllowPrivate},
+		ceiling:   sallyport.NetworkPolicy{Allow: rt.Packages.Hosts(), AllowPrivate: rt.InForce().Config.Packages.AllowPrivate},
 		own:       sync.OnceValue(rt.Env.OwnRegistries),
 		backends:  sallyport.Backends{Network: rt.network, Files: rt.files, Process: rt.Children, Secrets: t.secretsOf},
 		addresses: rt.Packages.Addresses(),

@@ -19,9 +19,9 @@ type PackageSource struct {
 
 // PackageSources lists the registries that the declared servers need.
 func (rt *Runtime) PackageSources() (list []PackageSource) {
-	i := rt.newInstaller(rt.Deployment)
-	for k := range rt.Servers.Declared {
-		pkg := rt.Servers.Declared[k].Package
+	i := rt.newInstaller(rt.InForce())
+	for k := range rt.InForce().Servers.Declared {
+		pkg := rt.InForce().Servers.Declared[k].Package
 		if pkg == nil || slices.ContainsFunc(list, func(s PackageSource) bool { return s.Registry == pkg.Registry }) {
 			continue
 		}

@@ -27,7 +27,7 @@ func TestWhereFilesOfAnIndexLie(t *testing.T) {
 		if got := rt.Packages.Hosts(); !slices.Equal(got, want) {
 			t.Errorf("%s: installations may reach %q, want %q", packages, got, want)
 		}
-		if ceiling := rt.newInstaller(rt.Deployment).ceiling; ceiling.AllowPrivate || ceiling.AnyAddress || !slices.Equal(ceiling.Allow, want) {
+		if ceiling := rt.newInstaller(rt.InForce()).ceiling; ceiling.AllowPrivate || ceiling.AnyAddress || !slices.Equal(ceiling.Allow, want) {
 			t.Errorf("%s: the ceiling of installations is %+v", packages, ceiling)
 		}
 		if err := rt.Close(); err != nil {
@@ -55,7 +55,7 @@ func TestOnlyOwnRegistriesHaveAnyAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := rt.newInstaller(rt.Deployment)
+		i := rt.newInstaller(rt.InForce())
 		for registry, any := range want {
 			tool := rt.Packages.Tool(install.Package{Registry: registry, Name: "x", Version: "1.2.3"})
 			if role, _ := i.roleFor(&tool).Personality(installing); role.Network.AnyAddress != any {

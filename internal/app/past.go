@@ -41,7 +41,7 @@ func (p *pastState) clock() func() time.Time {
 // openPast opens the state with the record, and a state that ends with the command for
 // everything else.
 func (rt *Runtime) openPast(ctx context.Context) error {
-	s := rt.Config.State
+	s := rt.InForce().Config.State
 	if inForce, builtin, err := LoadConfig(rt.Env, nil); err != nil {
 		return fmt.Errorf("the configuration in force, whose record is replayed: %w", err)
 	} else if !builtin {

@@ -231,7 +231,7 @@ func (rt *Runtime) translationFolder() string {
 // findTranslations returns the folder of translated modules, or an empty text for a command
 // that leaves nothing behind.
 func (rt *Runtime) findTranslations() string {
-	if rt.Config.State.Path == "" {
+	if rt.InForce().Config.State.Path == "" {
 		return ""
 	}
 	folder := rt.translationFolder()

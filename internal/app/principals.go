@@ -40,15 +40,15 @@ const TokenWithheld = " and its token is not shown: rotate gives another"
 // personality that the configuration uses by default.
 func RolesFor(rt *Runtime, names []string) ([]string, error) {
 	if len(names) == 0 {
-		p, err := rt.Config.Choose("")
+		p, err := rt.InForce().Config.Choose("")
 		if err != nil {
 			return nil, fmt.Errorf("--personality is missing: %w", err)
 		}
 		return []string{p.Name}, nil
 	}
 	for _, name := range names {
-		if _, ok := rt.Config.Personality(name); !ok {
-			return nil, UnknownName("personality", name, rt.Config.Names())
+		if _, ok := rt.InForce().Config.Personality(name); !ok {
+			return nil, UnknownName("personality", name, rt.InForce().Config.Names())
 		}
 	}
 	return names, nil

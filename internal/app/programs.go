@@ -261,7 +261,7 @@ func (t *Deployment) holdAction(w *WrittenProgram) {
 // ProgramFaults returns a fault with its remedy for each program that tools may
 // write.
 func (rt *Runtime) ProgramFaults() (faults registry.Faults) {
-	for _, w := range rt.Programs {
+	for _, w := range rt.InForce().Programs {
 		name := w.Name
 		if w.Kind == "server" {
 			name = toolsNamed(name)

@@ -36,7 +36,7 @@ func (rt *Runtime) AnswerReach(ctx context.Context, caller *sallyport.Caller, x 
 		if q.Write {
 			operation = "write"
 		}
-		answers = append(answers, rt.Registry.Path(ctx, caller, x.Tool, operation, q.Path))
+		answers = append(answers, rt.InForce().Registry.Path(ctx, caller, x.Tool, operation, q.Path))
 	}
 	return answers, nil
 }

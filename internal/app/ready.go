@@ -68,7 +68,7 @@ func (rt *Runtime) tryState(ctx context.Context) error {
 	if _, err := audit.Newest(ctx, rt.State); err != nil {
 		return notReady(httpapi.ReasonState, err)
 	}
-	if rt.Config.State.Path == "" {
+	if rt.InForce().Config.State.Path == "" {
 		return nil // A state in memory keeps its key in memory.
 	}
 	if _, err := audit.ReadKey(rt.KeyPath()); err != nil {

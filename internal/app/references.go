@@ -33,7 +33,7 @@ func (rt *Runtime) ListSecrets(ctx context.Context) ([]SecretStatus, error) {
 	for _, u := range rt.secretUses() {
 		needed[u.ref] = u.by
 	}
-	for _, p := range rt.Secrets {
+	for _, p := range rt.InForce().Secrets {
 		lister, ok := p.Source.(secretstore.Lister)
 		if !ok {
 			continue
@@ -56,7 +56,7 @@ func (rt *Runtime) ListSecrets(ctx context.Context) ([]SecretStatus, error) {
 // findSecret asks the sources for a reference as a call would.
 func (rt *Runtime) findSecret(ctx context.Context, ref string, by []string) SecretStatus {
 	s := SecretStatus{Ref: ref, NeededBy: by}
-	for _, p := range rt.Secrets {
+	for _, p := range rt.InForce().Secrets {
 		_, ok, err := p.Source.Secret(ctx, ref)
 		if err != nil {
 			s.Source, s.Why = p.Name, rt.ExplainSecret(err)

@@ -61,7 +61,7 @@ type configFollower struct {
 // that and closes the previous deployments.
 func (rt *Runtime) FollowConfig(ctx context.Context, l *Live, role string) (stop func()) {
 	f := &configFollower{
-		g: rt, live: l, role: role, seen: rt.Config.Digest + rt.Servers.Pins.digest,
+		g: rt, live: l, role: role, seen: rt.InForce().Config.Digest + rt.InForce().Servers.Pins.digest,
 		stopAsking: func() {}, renew: make(chan *Deployment),
 	}
 	if rt.Builtin {
@@ -120,7 +120,7 @@ func (f *configFollower) watchConfig(ctx context.Context) {
 // error once.
 func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 	paths := f.g.ConfigFiles
-	f.g.endUncovered(f.g.Deployment, f.findReplaced())
+	f.g.endUncovered(f.g.InForce(), f.findReplaced())
 	now, err := f.settledFingerprint(ctx)
 	if err != nil {
 		// An editor may be about to replace an unreadable file, which the next
@@ -147,8 +147,8 @@ func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.g.Servers.Pins.File != nil && next.Servers.Pins.File == nil {
-		return errors.Join(fmt.Errorf("%s is gone: put it back, or start anew to serve without pins", f.g.Servers.Pins.Path), next.Close())
+	if f.g.InForce().Servers.Pins.File != nil && next.Servers.Pins.File == nil {
+		return errors.Join(fmt.Errorf("%s is gone: put it back, or start anew to serve without pins", f.g.InForce().Servers.Pins.Path), next.Close())
 	}
 	next.asking.Store(next.Servers.Mounts != nil)
 	if err := f.swapDeployment(ctx, next); err != nil {
@@ -165,7 +165,7 @@ func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 // roles, tools and policies change in one step, and no slow work comes before
 // it. The servers of the deployment are asked afterwards what they offer.
 func (f *configFollower) swapDeployment(ctx context.Context, next *Deployment) error {
-	was := f.g.Config
+	was := f.g.InForce().Config
 	put, revision, err := f.g.Callers.Prepare(ctx, recordsOf(next.Config), next.Config.Security.DefaultPermissions)
 	if err != nil {
 		return errors.Join(err, next.Close())
@@ -174,8 +174,7 @@ func (f *configFollower) swapDeployment(ctx context.Context, next *Deployment) e
 	next.withdrawn = withoutAll(was.Security.DefaultPermissions, next.Config.Security.DefaultPermissions)
 	f.stopAsking()
 	f.stopProbing()
-	before, idle := f.g.Deployment, f.live.swapDeployment(next, put)
-	f.g.Deployment = next
+	before, idle := f.live.swapDeployment(next, put)
 	f.live.listChanged()
 	// A call that waits for a human has to be asked for again under the new
 	// configuration.
@@ -188,7 +187,7 @@ func (f *configFollower) swapDeployment(ctx context.Context, next *Deployment) e
 // remountServers puts the configuration of a deployment in force once more, with what its
 // servers offer now. It does nothing when another deployment is in force.
 func (f *configFollower) remountServers(ctx context.Context, t *Deployment) {
-	if t != f.g.Deployment {
+	if t != f.g.InForce() {
 		return
 	}
 	next, err := f.g.newDeployment(ctx, t.Config)
@@ -229,13 +228,13 @@ func (f *configFollower) readFingerprint() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	pinned, err := lockDigest(f.g.Servers.Pins.Path)
+	pinned, err := lockDigest(f.g.InForce().Servers.Pins.Path)
 	return text + pinned, err
 }
 
 // findReplaced returns the followed files that another program has replaced.
 func (f *configFollower) findReplaced() []string {
-	return f.own.findReplaced(append(slices.Clone(f.g.followedFiles()), f.g.Servers.Pins.Path))
+	return f.own.findReplaced(append(slices.Clone(f.g.followedFiles()), f.g.InForce().Servers.Pins.Path))
 }
 
 func (f *configFollower) closeFiles() { f.own.close() }
@@ -274,7 +273,7 @@ func (rt *Runtime) refuseRestartKeys(c *config.Config) error {
 // does not change: where the state lies, what children see, and what the deny floor
 // covers.
 func (rt *Runtime) RestartKeys(c *config.Config) (keys []string) {
-	was := rt.Config
+	was := rt.InForce().Config
 	for _, k := range []struct {
 		key  string
 		same bool

@@ -19,7 +19,7 @@ func (rt *Runtime) FollowChanges(ctx context.Context) (stop func()) {
 	if rt.Builtin {
 		return func() {}
 	}
-	h := &commandFollower{configFollower: configFollower{g: rt, seen: rt.Config.Digest + rt.Servers.Pins.digest}, judge: rt.Deployment}
+	h := &commandFollower{configFollower: configFollower{g: rt, seen: rt.InForce().Config.Digest + rt.InForce().Servers.Pins.digest}, judge: rt.InForce()}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { h.watchConfig(ctx) })
@@ -39,7 +39,7 @@ func (h *commandFollower) watchConfig(ctx context.Context) {
 	tick := time.NewTicker(h.g.Env.Intervals.withDefaults().Poll)
 	defer tick.Stop()
 	defer func() {
-		if h.judge != h.g.Deployment {
+		if h.judge != h.g.InForce() {
 			h.reportFault(h.judge.Close())
 		}
 	}()
@@ -51,11 +51,11 @@ func (h *commandFollower) watchConfig(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		h.g.endUncovered(h.g.Deployment, h.findReplaced())
+		h.g.endUncovered(h.g.InForce(), h.findReplaced())
 		h.reportFault(h.reloadIfChanged(ctx))
-		if h.judge != h.g.Deployment {
+		if h.judge != h.g.InForce() {
 			// Review at each look: a batch begins new calls as others end.
-			h.g.reviewRuns(ctx, h.g.Deployment, h.judge)
+			h.g.reviewRuns(ctx, h.g.InForce(), h.judge)
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (h *commandFollower) reloadIfChanged(ctx context.Context) error {
 	put()
 	next.revision = revision
 	before := h.judge
-	if h.judge = next; before != h.g.Deployment {
+	if h.judge = next; before != h.g.InForce() {
 		return before.Close()
 	}
 	return nil

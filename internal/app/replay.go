@@ -133,7 +133,7 @@ type pastPrincipal struct {
 // newReplayer returns one that passes on each call that is decided again.
 func newReplayer(rt *Runtime, pass func(*judgedCall) error) *replayer {
 	p := &replayer{rt: rt, pass: pass, read: facts.NewMemory(), open: map[string]*pastIntent{}, callers: map[string]*pastPrincipal{}, tools: map[string]bool{}}
-	for _, tool := range rt.Registry.Tools() {
+	for _, tool := range rt.InForce().Registry.Tools() {
 		p.tools[tool.ID()] = true
 	}
 	return p
@@ -226,7 +226,7 @@ func (p *replayer) decideOutcome(ctx context.Context, e *audit.Event) (err error
 	case unknown != "":
 		return p.passUnknown(&j, unknown)
 	}
-	j.is = p.rt.Registry.DecideAgain(ctx, caller, &replay.Call{
+	j.is = p.rt.InForce().Registry.DecideAgain(ctx, caller, &replay.Call{
 		Tool: string(e.Tool), Args: json.RawMessage(e.Args), Digest: e.ArgsDigest, Read: j.read, Carried: e.Carried, Task: task, Ran: j.ran,
 	})
 	switch {

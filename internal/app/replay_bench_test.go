@@ -34,7 +34,7 @@ func BenchmarkReplay(b *testing.B) {
 	caller := &sallyport.Caller{Principal: rt.Callers.Local(), Session: "s", Personality: "role", Platform: sallyport.PlatformCLI}
 	for range calls {
 		args := json.RawMessage(`{"path":"a.txt"}`)
-		if res := rt.Registry.Call(b.Context(), caller, sallyport.Request{Tool: "read_file", Args: args}); !res.OK {
+		if res := rt.InForce().Registry.Call(b.Context(), caller, sallyport.Request{Tool: "read_file", Args: args}); !res.OK {
 			b.Fatal(res.Error)
 		}
 	}

@@ -15,7 +15,7 @@ type ListedResource struct {
 // offers none of these.
 func (rt *Runtime) ListResources(caller *sallyport.Caller) []ListedResource {
 	readers := map[[2]string]string{}
-	for _, t := range rt.Registry.Tools() {
+	for _, t := range rt.InForce().Registry.Tools() {
 		if t.Form != sallyport.FormResource || !rt.isOffered(caller, t.ID()) {
 			continue
 		}
@@ -24,7 +24,7 @@ func (rt *Runtime) ListResources(caller *sallyport.Caller) []ListedResource {
 		}
 	}
 	lines := []ListedResource{}
-	for _, res := range rt.Registry.Resources(caller) {
+	for _, res := range rt.InForce().Registry.Resources(caller) {
 		lines = append(lines, ListedResource{readers[[2]string{res.URI, res.Template}], res})
 	}
 	return lines
@@ -33,7 +33,7 @@ func (rt *Runtime) ListResources(caller *sallyport.Caller) []ListedResource {
 // isOffered reports whether the gate offers a tool to a caller.
 func (rt *Runtime) isOffered(caller *sallyport.Caller, id string) bool {
 	// An error in computing the grant does not hide the tool.
-	x, _ := rt.Registry.Explain(caller, id)
+	x, _ := rt.InForce().Registry.Explain(caller, id)
 	for _, d := range x.Decisions {
 		switch d.Step {
 		case sallyport.StepFind, sallyport.StepVisible, sallyport.StepReady:

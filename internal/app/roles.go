@@ -68,12 +68,12 @@ func (rt *Runtime) NewCaller(ctx context.Context, personality, principal, sessio
 	}
 	if personality == "" && len(who.Personalities) > 0 {
 		usual := ""
-		if p, err := rt.Config.Choose(""); err == nil {
+		if p, err := rt.InForce().Config.Choose(""); err == nil {
 			usual = p.Name
 		}
 		personality = who.Role("", usual)
 	}
-	p, err := rt.Config.Choose(personality)
+	p, err := rt.InForce().Config.Choose(personality)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (rt *Runtime) NewCaller(ctx context.Context, personality, principal, sessio
 	}
 	return &sallyport.Caller{
 		Principal: who, Session: session, Personality: p.Name,
-		Platform: sallyport.PlatformCLI, Workspace: rt.Config.Workspace,
+		Platform: sallyport.PlatformCLI, Workspace: rt.InForce().Config.Workspace,
 	}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/approvals"
+	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/costs"
 	"github.com/sallyport/sallyport/internal/dashboard"
@@ -38,7 +39,7 @@ const closeWait = 10 * time.Second
 // configuration alone are in its deployment, which a server replaces when the
 // configuration changes.
 type Runtime struct {
-	*Deployment
+	deployment atomic.Pointer[Deployment] // in force
 	// Env is what the runtime knows of its process.
 	Env *Environment
 	// Builtin is true without a configuration file: the configuration is the one
@@ -111,6 +112,18 @@ type Runtime struct {
 
 	closers
 }
+
+// newRuntime returns a runtime of a configuration, with nothing opened.
+func newRuntime(env *Environment, c *config.Config) *Runtime {
+	rt := &Runtime{Env: env}
+	rt.deployment.Store(&Deployment{Config: c})
+	return rt
+}
+
+// InForce returns the deployment in force, or nil before there is one. A server
+// replaces it when the configuration changes; a caller that needs two of its
+// parts to agree keeps what this returned.
+func (rt *Runtime) InForce() *Deployment { return rt.deployment.Load() }
 
 // Running is what runs under the gate; nil in a command that calls nothing.
 func (rt *Runtime) Running() *registry.Runs { return rt.runs }

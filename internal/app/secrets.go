@@ -93,9 +93,9 @@ func (rt *Runtime) secretStore(b config.SecretBackend, kind SealKind) secretstor
 // SecretStores returns the sources that users write with secrets set, in the
 // order of the configuration. kind says what a new file is sealed to.
 func (rt *Runtime) SecretStores(kind SealKind) (places []SecretPlace) {
-	for i, b := range rt.Config.Secrets {
+	for i, b := range rt.InForce().Config.Secrets {
 		if b.File != "" || b.Keychain != "" {
-			places = append(places, SecretPlace{nameSource(rt.Config, b), rt.secretStore(b, kind), b, i})
+			places = append(places, SecretPlace{nameSource(rt.InForce().Config, b), rt.secretStore(b, kind), b, i})
 		}
 	}
 	return places
@@ -104,7 +104,7 @@ func (rt *Runtime) SecretStores(kind SealKind) (places []SecretPlace) {
 // UnlockSecrets opens the files of secrets before the first call, and asks for
 // their passphrases. It returns why one stays locked.
 func (rt *Runtime) UnlockSecrets(ctx context.Context) (locked []string) {
-	for _, p := range rt.Secrets {
+	for _, p := range rt.InForce().Secrets {
 		if f, ok := p.Source.(*secretstore.File); ok {
 			if _, err := f.Refs(ctx); err != nil {
 				locked = append(locked, rt.ExplainSecret(err))

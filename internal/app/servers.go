@@ -313,8 +313,8 @@ func EveryLeft(*upstream.Left) bool { return true }
 // FindServers asks the named servers, and warns of those that do not answer and of the
 // tools that are left out.
 func (rt *Runtime) FindServers(ctx context.Context, caller *sallyport.Caller, names []string, about func(l *upstream.Left) bool) {
-	rt.DiscoverServers(ctx, caller.Personality, func(server string) bool { return slices.Contains(names, server) })
-	for _, f := range rt.Servers.Found {
+	rt.InForce().DiscoverServers(ctx, caller.Personality, func(server string) bool { return slices.Contains(names, server) })
+	for _, f := range rt.InForce().Servers.Found {
 		for _, w := range f.listWarnings(about) {
 			fmt.Fprintf(rt.Env.Stderr, "sallyport: warning: %s\n", w)
 		}

@@ -130,8 +130,8 @@ func (rt *Runtime) listLogins(ctx context.Context) (names []string) {
 // attendServers asks the upstream servers that are due. It tells the operator whose
 // tools have come or gone since the last call.
 func (f *configFollower) attendServers(ctx context.Context) {
-	m := f.g.Servers.Mounts
-	if m == nil || f.g.asking.Load() {
+	m := f.g.InForce().Servers.Mounts
+	if m == nil || f.g.InForce().asking.Load() {
 		return
 	}
 	for _, name := range m.Due(ctx) {
@@ -157,7 +157,7 @@ func (f *configFollower) attendServers(ctx context.Context) {
 // probeServer asks a mounted server in the background whether it answers, so that a
 // server that hangs does not delay the others.
 func (f *configFollower) probeServer(ctx context.Context, m *upstream.Mounts, name string) {
-	s := &f.g.Servers
+	s := &f.g.InForce().Servers
 	i := slices.IndexFunc(s.Found, func(found *FoundServer) bool { return found.Name == name })
 	switch {
 	case i < 0 || s.Found[i].Role == "" || s.Pins.Servers[name].Why != "":
@@ -171,7 +171,7 @@ func (f *configFollower) probeServer(ctx context.Context, m *upstream.Mounts, na
 		cancel()
 		return
 	}
-	asked, t := &FoundServer{Server: s.Found[i].Server, Part: s.Found[i].Part}, f.g.Deployment
+	asked, t := &FoundServer{Server: s.Found[i].Server, Part: s.Found[i].Part}, f.g.InForce()
 	_, release := f.live.Acquire()
 	f.old.Go(func() {
 		defer release()
@@ -192,7 +192,7 @@ func (f *configFollower) stopProbing() {
 // askSilentAgain asks the servers of the deployment in force again, in the background: a slow
 // server must not delay a changed configuration.
 func (f *configFollower) askSilentAgain(ctx context.Context) {
-	if f.g.Servers.Mounts == nil || !f.g.asking.CompareAndSwap(false, true) {
+	if f.g.InForce().Servers.Mounts == nil || !f.g.InForce().asking.CompareAndSwap(false, true) {
 		return
 	}
 	f.inBackground(ctx, func(ctx context.Context, t *Deployment) {
@@ -209,7 +209,7 @@ func (f *configFollower) askSilentAgain(ctx context.Context) {
 // discoverOffers asks the servers of a new deployment what they offer. When that differs
 // from what is mounted, it puts the configuration in force once more.
 func (f *configFollower) discoverOffers(ctx context.Context) {
-	if !f.g.asking.Load() {
+	if !f.g.InForce().asking.Load() {
 		return // the deployment has no servers
 	}
 	f.inBackground(ctx, func(ctx context.Context, t *Deployment) {
@@ -240,7 +240,7 @@ func (f *configFollower) discoverOffers(ctx context.Context) {
 // its place. The caller has marked the deployment as asking: only one such function
 // may run at a time.
 func (f *configFollower) inBackground(ctx context.Context, ask func(ctx context.Context, t *Deployment)) {
-	t := f.g.Deployment
+	t := f.g.InForce()
 	_, release := f.live.Acquire()
 	f.stopAsking()
 	ctx, f.stopAsking = context.WithCancel(ctx)

@@ -134,7 +134,7 @@ func (rt *Runtime) mountOptions(ctx context.Context, t *Deployment, b *sallyport
 		CloseSession: func(ctx context.Context, server, role string, args json.RawMessage) {
 			t.CallFinder(ctx, role, upstream.CloseSessionName(server), args)
 		},
-		Previous: rt.Servers.Mounts, Grant: s.Pins.addPinToGrant(grantsOf(b.Personalities)),
+		Previous: rt.InForce().Servers.Mounts, Grant: s.Pins.addPinToGrant(grantsOf(b.Personalities)),
 	}, nil
 }
 

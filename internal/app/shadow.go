@@ -51,7 +51,7 @@ func OpenForServing(ctx context.Context, env *Environment, paths []string, secon
 		rt.openMetrics()
 		if second != "" {
 			rt.shadow = &serverShadow{
-				rt: rt, name: second, path: filepath.Clean(fsx.Absolute(env.Dir, second)), dir: rt.Config.Dir,
+				rt: rt, name: second, path: filepath.Clean(fsx.Absolute(env.Dir, second)), dir: rt.InForce().Config.Dir,
 				queue: shadow.NewQueue(shadow.MaxWaiting), counted: map[comparison]*shadow.Report{},
 			}
 		}
@@ -68,7 +68,7 @@ func (rt *Runtime) StartShadow(ctx context.Context) (stop func(), err error) {
 	if s == nil {
 		return func() {}, nil
 	}
-	if err := s.loadShadow(ctx, rt.Config.Digest); err != nil {
+	if err := s.loadShadow(ctx, rt.InForce().Config.Digest); err != nil {
 		return nil, fmt.Errorf("--shadow: %w", err)
 	}
 	fmt.Fprintf(rt.Env.Stderr, "sallyport: %s is judged beside the configuration in force, and decides nothing: %s\n",
@@ -178,7 +178,7 @@ func (s *serverShadow) recordOutcome(id, inForce string, record func() error) er
 
 // reportFor returns the counts for the calls that a configuration decided.
 func (s *serverShadow) reportFor(inForce string) *shadow.Report {
-	of := comparison{s.judge.Config.Digest, inForce}
+	of := comparison{s.judge.InForce().Config.Digest, inForce}
 	r := s.counted[of]
 	if r == nil {
 		now := time.Now().UTC()

@@ -34,8 +34,8 @@ func (s *serverShadow) openJudge(ctx context.Context) (*shadowJudge, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &shadowJudge{Runtime: rt, files: configFollower{g: rt, seen: rt.Config.Digest + rt.Servers.Pins.digest}}
-	for _, p := range rt.Config.Personalities {
+	j := &shadowJudge{Runtime: rt, files: configFollower{g: rt, seen: rt.InForce().Config.Digest + rt.InForce().Servers.Pins.digest}}
+	for _, p := range rt.InForce().Config.Personalities {
 		for _, says := range p.Arguments {
 			j.sums = j.sums || strings.Contains(string(says), `"`+strings.TrimPrefix(ceiling.WordSum, ".")+`"`)
 		}
@@ -136,7 +136,7 @@ func (s *serverShadow) noteCall(ctx context.Context, c *judgedCall) {
 // call has the arguments.
 func (s *serverShadow) recordFlip(ctx context.Context, c *judgedCall, inForce string) error {
 	past := c.event
-	e := ChangeEvent(actionFlip, s.judge.Config.Digest, fmt.Sprintf("was %s; would be %s; decided under %s", describeVerdict(&c.was), describeVerdict(&c.is), inForce))
+	e := ChangeEvent(actionFlip, s.judge.InForce().Config.Digest, fmt.Sprintf("was %s; would be %s; decided under %s", describeVerdict(&c.was), describeVerdict(&c.is), inForce))
 	e.Kind, e.CallID, e.Tool, e.Principal, e.Personality = audit.KindChange, past.CallID, past.Tool, past.Principal, past.Personality
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait)
 	defer cancel()

@@ -68,7 +68,7 @@ func openBeside(t *testing.T, second string) *served {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = rt.Close() })
-	rt.Live.Store(NewLive(rt.Deployment))
+	rt.Live.Store(NewLive(rt))
 	return &served{Runtime: rt, t: t, told: told}
 }
 
@@ -82,7 +82,7 @@ func (s *served) begin() {
 }
 
 func (s *served) call(glob string) {
-	s.Live.Load().Call(context.Background(), localCaller("default", s.Config.Workspace), sallyport.Request{
+	s.Live.Load().Call(context.Background(), localCaller("default", s.InForce().Config.Workspace), sallyport.Request{
 		Tool: "list_files", Args: json.RawMessage(fmt.Sprintf(`{"glob":%q}`, glob)),
 	})
 }
@@ -159,21 +159,21 @@ func TestManyCallsAtOnceAreAllCounted(t *testing.T) {
 func TestAShadowKnowsWhatSetsGrewBy(t *testing.T) {
 	t.Parallel()
 	s := openBeside(t, strings.Replace(servedText, "list: [a]", "list: []", 1))
-	if err := s.shadow.loadShadow(t.Context(), s.Config.Digest); err != nil {
+	if err := s.shadow.loadShadow(t.Context(), s.InForce().Config.Digest); err != nil {
 		t.Fatal(err)
 	}
 	s.call("a")
 	s.shadow.judgeCalls(t.Context())
-	if r := s.shadow.reportFor(s.Config.Digest); r.Flips != 1 {
+	if r := s.shadow.reportFor(s.InForce().Config.Digest); r.Flips != 1 {
 		t.Errorf("of a call with a value that the shadow does not know: %+v", r)
 	}
-	kind := s.Config.Known["names"].Kind
+	kind := s.InForce().Config.Known["names"].Kind
 	if _, err := known.NewGrowth(s.Settings, nil).Add(t.Context(), "names", known.Member{Value: "b", Kind: kind, By: "ann", Given: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	s.call("b")
 	s.shadow.judgeCalls(t.Context())
-	if r := s.shadow.reportFor(s.Config.Digest); r.Same != 1 || r.Flips != 1 {
+	if r := s.shadow.reportFor(s.InForce().Config.Digest); r.Same != 1 || r.Flips != 1 {
 		t.Errorf("of a call with a value that both know: %+v", r)
 	}
 }
@@ -182,17 +182,17 @@ func TestAShadowKnowsWhatSetsGrewBy(t *testing.T) {
 func TestAShadowKnowsATaskSinceItLookedLast(t *testing.T) {
 	t.Parallel()
 	s := openBeside(t, servedText+"# same\n")
-	if err := s.shadow.loadShadow(t.Context(), s.Config.Digest); err != nil {
+	if err := s.shadow.loadShadow(t.Context(), s.InForce().Config.Digest); err != nil {
 		t.Fatal(err)
 	}
-	caller := localCaller("default", s.Config.Workspace)
+	caller := localCaller("default", s.InForce().Config.Workspace)
 	caller.Session = "s"
 	for _, task := range []*sallyport.Task{nil, {Arguments: map[string]json.RawMessage{"list_files": json.RawMessage(`{"glob":{"const":"b"}}`)}}} {
 		caller.Task = task
 		s.Live.Load().Call(t.Context(), caller, sallyport.Request{Tool: "list_files", Args: json.RawMessage(`{"glob":"a"}`)})
 		s.shadow.judgeCalls(t.Context())
 	}
-	if r := s.shadow.reportFor(s.Config.Digest); r.Same != 2 || r.Flips+r.NotReplayable != 0 {
+	if r := s.shadow.reportFor(s.InForce().Config.Digest); r.Same != 2 || r.Flips+r.NotReplayable != 0 {
 		t.Errorf("of a call before the session was narrowed and one after: %+v", r)
 	}
 }

@@ -51,7 +51,9 @@ func checkStateFile(path string) error {
 }
 
 // openStore opens the state that the configuration names.
-func (rt *Runtime) openStore(ctx context.Context) error { return rt.useState(ctx, rt.Config.State) }
+func (rt *Runtime) openStore(ctx context.Context) error {
+	return rt.useState(ctx, rt.InForce().Config.State)
+}
 
 // openMemory opens a state that ends with the command.
 func (rt *Runtime) openMemory(ctx context.Context) error {
@@ -78,14 +80,14 @@ func (rt *Runtime) openView(ctx context.Context) error {
 	if err := rt.openMemory(ctx); err != nil {
 		return err
 	}
-	path := rt.Config.State.Path
+	path := rt.InForce().Config.State.Path
 	if path == "" {
 		return nil
 	}
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	state, err := openState(ctx, rt.Config.State, nil)
+	state, err := openState(ctx, rt.InForce().Config.State, nil)
 	if err != nil {
 		// A state of another owner must not keep the command from describing a
 		// configuration.

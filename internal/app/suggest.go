@@ -58,7 +58,7 @@ const maxReasons = 100
 // as they are today, and each tool reaches what it was seen to touch and no more than today.
 // An error says what cannot be proved.
 func (rt *Runtime) SuggestRole(ctx context.Context, name string, since time.Time) (*Suggestion, error) {
-	if _, err := rt.Config.Choose(name); err != nil || name == "" {
+	if _, err := rt.InForce().Config.Choose(name); err != nil || name == "" {
 		return nil, errors.Join(err, errorIf(name == "", "name the role with --role"))
 	}
 	s, err := rt.newSuggester(name, since)
@@ -110,29 +110,29 @@ type suggester struct {
 }
 
 func (rt *Runtime) newSuggester(name string, since time.Time) (*suggester, error) {
-	if rt.Builtin || len(rt.Config.Files) == 0 {
+	if rt.Builtin || len(rt.InForce().Config.Files) == 0 {
 		return nil, fmt.Errorf("there is no %s whose roles could be narrowed: write one with '%s'", ConfigName, rt.CommandLine("init"))
 	}
-	p := rolesOf(rt.Config, rt.Tools)[name]
+	p := rolesOf(rt.InForce().Config, rt.InForce().Tools)[name]
 	s := &suggester{rt: rt, since: since, refused: map[string]int{}, role: suggest.Role{Personality: p, Spell: rt.spellPath}, out: Suggestion{Role: name, LeftOut: []suggest.Remark{}}}
 	if err := s.readFile(name); err != nil {
 		return nil, err
 	}
 	tools := map[string]*suggest.Tool{}
-	for _, t := range rt.Registry.Tools() {
+	for _, t := range rt.InForce().Registry.Tools() {
 		if !suggest.Offers(p, &t) {
 			continue
 		}
-		grant, err := rt.Registry.GrantUnder(&t, p)
+		grant, err := rt.InForce().Registry.GrantUnder(&t, p)
 		if err != nil {
 			return nil, fmt.Errorf("what %s may touch cannot be told: %w", t.ID(), err)
 		}
 		tools[t.ID()] = &suggest.Tool{Tool: t, Grant: grant}
 	}
-	o := suggest.Options{Tools: tools, KindOf: func(set string) sallyport.ValueKind { return rt.Config.Known[set].Kind }}
-	if len(rt.Config.Known) > 0 {
-		sets := rt.sets
-		names := slices.Sorted(maps.Keys(rt.Config.Known))
+	o := suggest.Options{Tools: tools, KindOf: func(set string) sallyport.ValueKind { return rt.InForce().Config.Known[set].Kind }}
+	if len(rt.InForce().Config.Known) > 0 {
+		sets := rt.InForce().sets
+		names := slices.Sorted(maps.Keys(rt.InForce().Config.Known))
 		o.SetsOf = func(value string) (holding []string, err error) {
 			for _, set := range names {
 				has, err := sets.Has(context.Background(), set, value)
@@ -152,7 +152,7 @@ func (rt *Runtime) newSuggester(name string, since time.Time) (*suggester, error
 
 // readFile finds the file that has the role.
 func (s *suggester) readFile(name string) error {
-	for i, path := range s.rt.Config.Files {
+	for i, path := range s.rt.InForce().Config.Files {
 		data, ok := s.rt.Env.Texts[path]
 		if !ok {
 			var err error
@@ -177,7 +177,7 @@ func (s *suggester) readFile(name string) error {
 
 // spellPath returns a path as a configuration spells it.
 func (rt *Runtime) spellPath(path string) string {
-	workspace := rt.Config.Workspace
+	workspace := rt.InForce().Config.Workspace
 	if workspace == "" || workspace == "/" || !reach.Within(workspace, path) {
 		return path
 	}
@@ -255,7 +255,7 @@ func (s *suggester) proveDraft(ctx context.Context, draft *suggest.Draft, wide s
 		env.Texts = map[string][]byte{}
 	}
 	env.Texts[s.file] = whole
-	next, err := OpenForSuggest(ctx, &env, s.rt.Config.Files)
+	next, err := OpenForSuggest(ctx, &env, s.rt.InForce().Config.Files)
 	if err != nil && s.learnt.KeepArguments(wide, "the configuration does not load otherwise: "+err.Error()) {
 		return false, nil
 	}
@@ -280,13 +280,13 @@ func (s *suggester) writeFile(file *yamldoc.Value) ([]byte, error) {
 
 // proveGrants compares what the tools may touch with what they touched, and with today.
 func (s *suggester) proveGrants(next *Runtime, wide suggest.Wide) (held bool, err error) {
-	p, ok := next.Config.Personality(s.out.Role)
+	p, ok := next.InForce().Config.Personality(s.out.Role)
 	if !ok {
 		return false, fmt.Errorf("the narrowed configuration has no role %s", s.out.Role)
 	}
 	held = true
-	for _, t := range next.Registry.Tools() {
-		now, err := next.Registry.GrantUnder(&t, p)
+	for _, t := range next.InForce().Registry.Tools() {
+		now, err := next.InForce().Registry.GrantUnder(&t, p)
 		if err != nil {
 			return false, err
 		}

@@ -33,7 +33,7 @@ func (s *suggester) addAlways(ctx context.Context) error {
 		})
 	}
 	growth := known.NewGrowth(s.rt.trusted, nil)
-	for _, set := range slices.Sorted(maps.Keys(s.rt.Config.Known)) {
+	for _, set := range slices.Sorted(maps.Keys(s.rt.InForce().Config.Known)) {
 		members, err := growth.Members(ctx, set)
 		if err != nil {
 			return fmt.Errorf("known.%s: %w", set, err)
@@ -60,7 +60,7 @@ func (s *suggester) addGrown(set string, members []known.Member) {
 	about := fmt.Sprintf("known.%s grew by %s", set, text.CountOf(len(members), "member"))
 	var values []string
 	for i := range members {
-		if m := &members[i]; m.Kind == s.rt.Config.Known[set].Kind && yamldoc.CheckText(m.Value) == "" {
+		if m := &members[i]; m.Kind == s.rt.InForce().Config.Known[set].Kind && yamldoc.CheckText(m.Value) == "" {
 			values = append(values, m.Value)
 		}
 	}

@@ -45,7 +45,7 @@ func newTestSuggester(t *testing.T) *suggester {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if res := rt.Registry.Call(t.Context(), caller, sallyport.Request{Tool: "read_file", Args: json.RawMessage(`{"path":"a.txt"}`)}); !res.OK {
+		if res := rt.InForce().Registry.Call(t.Context(), caller, sallyport.Request{Tool: "read_file", Args: json.RawMessage(`{"path":"a.txt"}`)}); !res.OK {
 			t.Fatal(res.Error)
 		}
 	}

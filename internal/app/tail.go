@@ -94,6 +94,6 @@ func (rt *Runtime) isAnsweredDiscovery(e *audit.Event) bool {
 	if !ok || e.Kind == audit.KindOutcome && !e.OK || e.Kind == audit.KindChange {
 		return false
 	}
-	return slices.ContainsFunc(rt.Config.Servers, func(p config.Part) bool { return p.ID == server }) &&
-		!slices.ContainsFunc(rt.Config.Actions, func(p config.Part) bool { return p.ID == string(e.Tool) })
+	return slices.ContainsFunc(rt.InForce().Config.Servers, func(p config.Part) bool { return p.ID == server }) &&
+		!slices.ContainsFunc(rt.InForce().Config.Actions, func(p config.Part) bool { return p.ID == string(e.Tool) })
 }

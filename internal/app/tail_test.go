@@ -39,9 +39,10 @@ func TestTailLeavesOutAnsweredQuestionsOfTheGate(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer log.Close()
-		rt := &Runtime{State: state, Deployment: &Deployment{Config: &config.Config{
+		rt := newRuntime(nil, &config.Config{
 			Servers: []config.Part{{ID: "notes"}, {ID: "own"}}, Actions: []config.Part{{ID: "discover-own"}},
-		}}}
+		})
+		rt.State = state
 		record(t, log, "discover-notes", true)
 		record(t, log, "discover-notes", false)
 		record(t, log, "discover-own", true)

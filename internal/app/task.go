@@ -63,7 +63,7 @@ func runnerDefinition(runner json.RawMessage) json.RawMessage {
 // serveSubAgent answers the program of a task, which speaks MCP over its channel. Its
 // requests go the way of every other one, as the principal of the task.
 func (rt *Runtime) serveSubAgent(ctx context.Context, d *delegation.Delegation, end io.ReadWriteCloser) {
-	gate := gateway.Gate(rt.Registry)
+	gate := gateway.Gate(rt.InForce().Registry)
 	if l := rt.Live.Load(); l != nil {
 		gate = l
 	}

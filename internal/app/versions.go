@@ -27,19 +27,19 @@ type VersionChange struct {
 // files that have it.
 func (rt *Runtime) VersionChanges() (list []VersionChange, err error) {
 	// A gate of its own, since the places of the one in force are those of version 1.
-	r, err := registry.New(nil, &registry.Options{Workspace: rt.Config.Workspace, Variables: rt.Env.pathVariables(rt.Config)})
+	r, err := registry.New(nil, &registry.Options{Workspace: rt.InForce().Config.Workspace, Variables: rt.Env.pathVariables(rt.InForce().Config)})
 	if err != nil {
 		return nil, err
 	}
-	declared := rt.declaredTools()
-	for _, name := range rt.Config.Names() {
-		p, _ := rt.Config.Personality(name)
-		if p.DeclarationsStand || rt.Config.Implicit {
+	declared := rt.InForce().declaredTools()
+	for _, name := range rt.InForce().Config.Names() {
+		p, _ := rt.InForce().Config.Personality(name)
+		if p.DeclarationsStand || rt.InForce().Config.Implicit {
 			continue
 		}
 		next := *p
 		next.DeclarationsStand = true
-		seen := rt.Registry.List(&sallyport.Caller{Personality: name})
+		seen := rt.InForce().Registry.List(&sallyport.Caller{Personality: name})
 		for i := range declared {
 			server, isTool := declared[i].Server(), func(t sallyport.Tool) bool { return t.Name == declared[i].Name }
 			if server != "" && !slices.Contains(p.MCPServers, server) || server == "" && !slices.ContainsFunc(seen, isTool) {

@@ -33,11 +33,11 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 			t.Error(err)
 		}
 	})
-	role, err := rt.Config.Choose("")
+	role, err := rt.InForce().Config.Choose("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := app.NewLive(rt.Deployment)
+	l := app.NewLive(rt)
 	server, err := gateway.New(l, &gateway.Options{Personality: role.Name, Version: app.Version(), Logger: rt.Logger, Principal: rt.Callers.Local})
 	if err != nil {
 		t.Fatal(err)

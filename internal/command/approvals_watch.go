@@ -34,7 +34,7 @@ answer. With --json it prints the calls and asks nothing.`,
 				keys, restore := env.readKeys(p.JSON)
 				defer restore()
 				if keys != nil {
-					p.PrintLine("waiting for held calls of %s; q ends", cmp.Or(rt.Config.State.Path, "memory"))
+					p.PrintLine("waiting for held calls of %s; q ends", cmp.Or(rt.InForce().Config.State.Path, "memory"))
 				}
 				return watchApprovals(cmd.Context(), rt, p, keys)
 			})

@@ -226,7 +226,7 @@ exit code is 1 when a record is bad.`,
 				}
 				if file, ok := rt.State.(store.DamageChecker); ok && len(args) == 0 {
 					if err := file.Check(cmd.Context()); err != nil {
-						return &exitError{code: exitFailed, err: fmt.Errorf("%s: %w", rt.Config.State.Path, err)}
+						return &exitError{code: exitFailed, err: fmt.Errorf("%s: %w", rt.InForce().Config.State.Path, err)}
 					}
 				}
 				return nil

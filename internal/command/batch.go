@@ -45,12 +45,12 @@ id is refused. The exit code is 1 when any answer is an error.`,
 				rt.FindServers(cmd.Context(), caller, servers, app.LeftOf(called...))
 				for i := range lines {
 					if l := &lines[i]; l.Broken != "" {
-						res := rt.Registry.Reject(cmd.Context(), caller, l.Request, l.Broken)
+						res := rt.InForce().Registry.Reject(cmd.Context(), caller, l.Request, l.Broken)
 						l.Result = &res
 					}
 				}
 				stop := rt.FollowChanges(cmd.Context())
-				results := rt.Registry.Batch(cmd.Context(), caller, requests)
+				results := rt.InForce().Registry.Batch(cmd.Context(), caller, requests)
 				stop()
 				for i, place := range places {
 					lines[place].Result = &results[i]

@@ -98,9 +98,9 @@ Call a prompt as prompt:NAME, and a resource as resource:NAME with its uri.`,
 				if err != nil {
 					return err
 				}
-				rt.FindServers(cmd.Context(), caller, rt.ServersFor(args[0]), app.LeftOf(args[0]))
+				rt.FindServers(cmd.Context(), caller, rt.InForce().ServersFor(args[0]), app.LeftOf(args[0]))
 				defer rt.FollowChanges(cmd.Context())()
-				return printResult(env.newPrinter(f), rt.Registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: given}))
+				return printResult(env.newPrinter(f), rt.InForce().Registry.Call(cmd.Context(), caller, sallyport.Request{Tool: args[0], Args: given}))
 			})
 		},
 	}

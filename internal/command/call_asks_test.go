@@ -19,7 +19,7 @@ func TestAToolThatAsksAtATerminal(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		return rt, rt.Registry.Register(sallyport.Tool{
+		return rt, rt.InForce().Registry.Register(sallyport.Tool{
 			Name: "asks", Description: "Asks a person.", Toolset: "file",
 			Capabilities: sallyport.Capabilities{Input: []sallyport.InputKind{sallyport.InputPerson}},
 			Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
@@ -30,7 +30,7 @@ func TestAToolThatAsksAtATerminal(t *testing.T) {
 	}
 	f, r := &flags{}, &callerFlags{}
 	err := r.withGate(t.Context(), env, f, asks, func(rt *app.Runtime, caller *sallyport.Caller) error {
-		return printResult(env.newPrinter(f), rt.Registry.Call(t.Context(), caller, sallyport.Request{Tool: "asks"}))
+		return printResult(env.newPrinter(f), rt.InForce().Registry.Call(t.Context(), caller, sallyport.Request{Tool: "asks"}))
 	})
 	if got := out.String(); err == nil || !strings.Contains(got, "which this caller cannot be asked for; call it from an MCP client that can") {
 		t.Errorf("printed %q, %v, want a failure and what to do", got, err)

@@ -22,18 +22,18 @@ cannot be loaded.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withRuntime(cmd.Context(), env, f, app.OpenForCheck, func(rt *app.Runtime) error {
-				rt.Servers.EveryRole = true
-				rt.DiscoverServers(cmd.Context(), "", app.EveryServer)
-				rt.PrintWarnings(env.Stderr)
-				env.warnOfCopies(rt.Config.Files...)
+				rt.InForce().Servers.EveryRole = true
+				rt.InForce().DiscoverServers(cmd.Context(), "", app.EveryServer)
+				rt.InForce().PrintWarnings(env.Stderr)
+				env.warnOfCopies(rt.InForce().Config.Files...)
 				misfits, lacking := app.CollectMisfits(rt), rt.FindLacks(cmd.Context())
 				changes, err := rt.VersionChanges()
 				if err != nil {
 					return err
 				}
 				found := report.Check{
-					OK: len(misfits) == 0 && len(lacking) == 0 && len(rt.Servers.Failed()) == 0, Files: rt.Config.Files, Workspace: rt.Config.Workspace, Personalities: rt.Config.Names(),
-					Servers: report.DescribeServers(&rt.Servers), Misfits: misfits, Lacking: lacking, Enforced: report.DescribeEnforcement(rt), Packages: rt.PackageSources(), Version2: changes,
+					OK: len(misfits) == 0 && len(lacking) == 0 && len(rt.InForce().Servers.Failed()) == 0, Files: rt.InForce().Config.Files, Workspace: rt.InForce().Config.Workspace, Personalities: rt.InForce().Config.Names(),
+					Servers: report.DescribeServers(&rt.InForce().Servers), Misfits: misfits, Lacking: lacking, Enforced: report.DescribeEnforcement(rt), Packages: rt.PackageSources(), Version2: changes,
 				}
 				if err := report.PrintCheck(env.newPrinter(f), rt, &found); err != nil {
 					return err

@@ -37,7 +37,7 @@ func findToolNames(ctx context.Context, env *environment, f *flags) (names []str
 	var r callerFlags
 	// An error leaves the list empty.
 	_ = r.withGate(ctx, env, f, app.OpenForView, func(rt *app.Runtime, caller *sallyport.Caller) error {
-		for _, t := range rt.Registry.List(caller) {
+		for _, t := range rt.InForce().Registry.List(caller) {
 			names = append(names, t.Name)
 		}
 		return nil

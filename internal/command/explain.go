@@ -69,8 +69,8 @@ change that would allow it. The exit code is 1 when the answer is no.`,
 				open = app.OpenForQuestions
 			}
 			return r.withGate(cmd.Context(), env, f, open, func(rt *app.Runtime, caller *sallyport.Caller) error {
-				rt.FindServers(cmd.Context(), caller, rt.ServersFor(args[0]), app.LeftOf(args[0]))
-				rt.PrintUnaccepted(env.Stderr)
+				rt.FindServers(cmd.Context(), caller, rt.InForce().ServersFor(args[0]), app.LeftOf(args[0]))
+				rt.InForce().PrintUnaccepted(env.Stderr)
 				return explainTool(cmd.Context(), rt, env.newPrinter(f), caller, args[0], &q)
 			})
 		},
@@ -85,7 +85,7 @@ change that would allow it. The exit code is 1 when the answer is no.`,
 
 // explainTool explains what a tool gets. It fails when an answer is no.
 func explainTool(ctx context.Context, rt *app.Runtime, p *report.Printer, caller *sallyport.Caller, tool string, q *explainQuestions) error {
-	x, err := rt.Registry.Explain(caller, tool)
+	x, err := rt.InForce().Registry.Explain(caller, tool)
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func (e *environment) importEnvironment(f *flags) *importer.Environment {
 		},
 		FindMisfits: func(ctx context.Context, d *importer.Draft, role string) (faults registry.Faults, err error) {
 			err = withRuntime(ctx, e.withDraft(d), &flags{config: d.Paths}, app.OpenForView, func(rt *app.Runtime) error {
-				faults = rt.MisfitsOf(role)
+				faults = rt.InForce().MisfitsOf(role)
 				return nil
 			})
 			return faults, err

@@ -34,7 +34,7 @@ it. The exit code is 1 when a server could not be pinned or differs from its pin
 				if err != nil {
 					return err
 				}
-				if err := report.PrintPinned(env.newPrinter(f), rt.Servers.Pins.Path, states, added); err != nil {
+				if err := report.PrintPinned(env.newPrinter(f), rt.InForce().Servers.Pins.Path, states, added); err != nil {
 					return err
 				}
 				return failUnless(!slices.ContainsFunc(states, func(s pinning.ServerState) bool {

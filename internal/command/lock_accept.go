@@ -52,7 +52,7 @@ approve.`,
 					return acceptPrograms(cmd.Context(), env, f, rt, args[0], expect)
 				}
 				if len(args) == 0 && expect == "" {
-					if err := acceptPrograms(cmd.Context(), env, f, rt, "", ""); err != nil || len(rt.Config.Servers) == 0 && rt.Servers.Pins.File == nil {
+					if err := acceptPrograms(cmd.Context(), env, f, rt, "", ""); err != nil || len(rt.InForce().Config.Servers) == 0 && rt.InForce().Servers.Pins.File == nil {
 						return err
 					}
 				}

@@ -74,7 +74,7 @@ can also stop the local user and names of an issuer (oidc:...).`,
 			}
 			return withCallers(cmd.Context(), env, f, true, func(rt *app.Runtime) error {
 				// A switch for an unknown name would stop nothing.
-				if kind == auth.SwitchServer && !slices.ContainsFunc(rt.Config.Servers, func(p config.Part) bool { return p.ID == name }) {
+				if kind == auth.SwitchServer && !slices.ContainsFunc(rt.InForce().Config.Servers, func(p config.Part) bool { return p.ID == name }) {
 					fmt.Fprintf(env.Stderr, "sallyport: warning: the configuration has no MCP server %q; the stop counts as soon as there is one\n", name)
 				}
 				if kind == auth.SwitchPrincipal || kind == auth.SwitchSession {
@@ -111,7 +111,7 @@ func warnOfTool(ctx context.Context, env *environment, f *flags, name string) {
 	}
 	defer func() { _ = rt.Close() }()
 	var known []string
-	for _, t := range rt.Registry.Tools() {
+	for _, t := range rt.InForce().Registry.Tools() {
 		if t.ID() == name {
 			return
 		}

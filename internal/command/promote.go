@@ -37,7 +37,7 @@ exit code is 1.`,
 				if err != nil {
 					return usageError(err)
 				}
-				if err := report.PrintPromotion(env.newPrinter(f), env.Stderr, next, rt.Config.Digest); err != nil {
+				if err := report.PrintPromotion(env.newPrinter(f), env.Stderr, next, rt.InForce().Config.Digest); err != nil {
 					return err
 				}
 				if err := confirmPromotion(env, f, next, yes, expect); err != nil {

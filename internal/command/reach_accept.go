@@ -21,7 +21,7 @@ configuration is loaded again.`,
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withRuntime(cmd.Context(), env, f, app.OpenForCheck, func(rt *app.Runtime) error {
-				for _, w := range rt.Programs {
+				for _, w := range rt.InForce().Programs {
 					if w.Kind != args[0] || w.Name != args[1] {
 						continue
 					}

@@ -63,32 +63,32 @@ personalities: {ops: {toolset: [], mcp_servers: [notes, later], fs_reach: {read:
 			t.Error(err)
 		}
 	})
-	rt.DiscoverServers(t.Context(), "ops", app.EveryServer)
+	rt.InForce().DiscoverServers(t.Context(), "ops", app.EveryServer)
 	echo := func() sallyport.Result {
-		return rt.Registry.Call(t.Context(), &sallyport.Caller{
-			Principal: sallyport.Principal{Name: "reader"}, Personality: "ops", Platform: sallyport.PlatformGo, Workspace: rt.Config.Workspace,
+		return rt.InForce().Registry.Call(t.Context(), &sallyport.Caller{
+			Principal: sallyport.Principal{Name: "reader"}, Personality: "ops", Platform: sallyport.PlatformGo, Workspace: rt.InForce().Config.Workspace,
 		}, sallyport.Request{Tool: "mcp__later__echo", Args: []byte(`{"text":"hello"}`)})
 	}
 	if res := echo(); res.Code != sallyport.CodeNotAvailable {
 		t.Errorf("a server that did not answer = %+v", res)
 	}
-	if news := rt.AskSilentServers(context.Background(), "ops"); len(news) != 0 {
+	if news := rt.InForce().AskSilentServers(context.Background(), "ops"); len(news) != 0 {
 		t.Errorf("a server that does not answer = %q", news)
 	}
 	place(t, dir, "needed", "x")
-	if news := rt.AskSilentServers(context.Background(), "ops"); len(news) != 0 {
+	if news := rt.InForce().AskSilentServers(context.Background(), "ops"); len(news) != 0 {
 		t.Errorf("a server that was asked just now = %q, want it left alone for a while", news)
 	}
-	for _, f := range rt.Servers.Found {
+	for _, f := range rt.InForce().Servers.Found {
 		f.Pause = 0
 	}
-	if news := rt.AskSilentServers(context.Background(), "ops"); len(news) != 1 || !strings.Contains(news[0], "the MCP server later answers now: ") {
+	if news := rt.InForce().AskSilentServers(context.Background(), "ops"); len(news) != 1 || !strings.Contains(news[0], "the MCP server later answers now: ") {
 		t.Errorf("a server that answers now = %q", news)
 	}
 	if res := echo(); !res.OK {
 		t.Errorf("its tool = %+v", res)
 	}
-	if news := rt.AskSilentServers(context.Background(), "ops"); len(news) != 0 {
+	if news := rt.InForce().AskSilentServers(context.Background(), "ops"); len(news) != 0 {
 		t.Errorf("servers that all answer = %q", news)
 	}
 }

@@ -30,7 +30,7 @@ The exit code is 1 when a verdict flips. The record has every flip: audit tail.`
 				if err != nil {
 					return usageError(err)
 				}
-				if err := report.PrintShadow(env.newPrinter(f), r, rt.Config.Digest); err != nil {
+				if err := report.PrintShadow(env.newPrinter(f), r, rt.InForce().Config.Digest); err != nil {
 					return err
 				}
 				return failUnless(r.Flips == 0)

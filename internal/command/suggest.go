@@ -28,7 +28,7 @@ written. The exit code is 1 when no role could be proved.`,
 				return err
 			}
 			return withRuntime(cmd.Context(), env, f, app.OpenForSuggest, func(rt *app.Runtime) error {
-				if _, err := rt.Config.Choose(role); err != nil {
+				if _, err := rt.InForce().Config.Choose(role); err != nil {
 					return err
 				}
 				s, err := rt.SuggestRole(cmd.Context(), role, from)

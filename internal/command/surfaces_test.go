@@ -245,14 +245,14 @@ func librarySurfaceOf(t *testing.T, dir string, files ...string) surface {
 			t.Error(err)
 		}
 	})
-	role, err := rt.Config.Choose("")
+	role, err := rt.InForce().Config.Choose("")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return surface{"Go library", func(t *testing.T, tool, args string) verdict {
-		r := rt.Registry.Call(t.Context(), &sallyport.Caller{
+		r := rt.InForce().Registry.Call(t.Context(), &sallyport.Caller{
 			Principal: rt.Callers.Local(), Session: "library", Personality: role.Name,
-			Platform: sallyport.PlatformGo, Workspace: rt.Config.Workspace,
+			Platform: sallyport.PlatformGo, Workspace: rt.InForce().Config.Workspace,
 		}, sallyport.Request{Tool: tool, Args: json.RawMessage(args)})
 		return verdict{r.OK, string(r.Code), r.Value + r.Error, r.CallID, r.ApprovalID}
 	}}

@@ -53,23 +53,23 @@ for call.`,
 				return errors.New("tools: --names needs --format")
 			}
 			return r.withGate(cmd.Context(), env, f, app.OpenForQuestions, func(rt *app.Runtime, caller *sallyport.Caller) error {
-				rt.FindServers(cmd.Context(), caller, rt.ServersOfRole(caller.Personality), app.EveryLeft)
+				rt.FindServers(cmd.Context(), caller, rt.InForce().ServersOfRole(caller.Personality), app.EveryLeft)
 				p := env.newPrinter(f)
 				if dialect != "" && form != "tool" {
 					return errors.New("--format is for tools: leave out --form")
 				}
 				if permissions != nil {
-					return report.PrintTools(p, slices.DeleteFunc(rt.Registry.List(caller), func(t sallyport.Tool) bool { return t.ListedAs != "" || !t.AsksFor(permissions...) }))
+					return report.PrintTools(p, slices.DeleteFunc(rt.InForce().Registry.List(caller), func(t sallyport.Tool) bool { return t.ListedAs != "" || !t.AsksFor(permissions...) }))
 				}
 				if len(args) > 0 {
-					t, err := findTool(rt.Registry.List(caller), args[0])
+					t, err := findTool(rt.InForce().Registry.List(caller), args[0])
 					if err != nil {
 						return err
 					}
 					return report.PrintTool(p, t)
 				}
 				if dialect != "" {
-					defs := rt.Registry.Definitions(caller)
+					defs := rt.InForce().Registry.Definitions(caller)
 					return printDefinitions(env, p, dialect, names, slices.DeleteFunc(defs, func(d registry.Definition) bool { return d.ListedAs != "" }))
 				}
 				return printForm(rt, p, caller, form)
@@ -128,14 +128,14 @@ func findTool(tools []sallyport.Tool, name string) (*sallyport.Tool, error) {
 func printForm(rt *app.Runtime, p *report.Printer, caller *sallyport.Caller, form string) error {
 	switch sallyport.Form(form) {
 	case sallyport.FormPrompt:
-		return report.PrintPrompts(p, rt.Registry.Prompts(caller))
+		return report.PrintPrompts(p, rt.InForce().Registry.Prompts(caller))
 	case sallyport.FormResource:
 		return report.PrintResources(p, rt.ListResources(caller))
 	default:
 		if form != "tool" {
 			return fmt.Errorf("--form %q: expected tool, prompt or resource", form)
 		}
-		tools := rt.Registry.List(caller)
+		tools := rt.InForce().Registry.List(caller)
 		return report.PrintTools(p, slices.DeleteFunc(tools, func(t sallyport.Tool) bool { return t.ListedAs != "" }))
 	}
 }

@@ -71,7 +71,7 @@ func serve(t testing.TB, text string, tools ...sallyport.Tool) *server {
 			t.Error(err)
 		}
 	})
-	s.rt, s.live = rt, app.NewLive(rt.Deployment)
+	s.rt, s.live = rt, app.NewLive(rt)
 	rt.Live.Store(s.live)
 	mcp, err := gateway.New(s.live, &gateway.Options{Personality: "default", Principal: rt.Callers.Local})
 	if err != nil {

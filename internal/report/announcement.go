@@ -38,11 +38,11 @@ func ReachableAddress(address string) string {
 func PrintAnnouncement(p *Printer, rt *app.Runtime, role *sallyport.Personality, address, token string) error {
 	url := rt.ServerURL(ReachableAddress(address)) + "/mcp"
 	if p.JSON {
-		return p.PrintJSON(Announcement{url, rt.Config.Workspace, role.Name, token, DescribeEnforcement(rt)})
+		return p.PrintJSON(Announcement{url, rt.InForce().Config.Workspace, role.Name, token, DescribeEnforcement(rt)})
 	}
 	shown := token
 	p.PrintLine("sallyport serves %s", url)
-	p.PrintLine("workspace    %s", rt.Config.Workspace)
+	p.PrintLine("workspace    %s", rt.InForce().Config.Workspace)
 	if role.Description != "" {
 		p.PrintLine("personality  %s: %s", role.Name, role.Description)
 	} else {

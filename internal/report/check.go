@@ -85,7 +85,7 @@ func printRoles(p *Printer, rt *app.Runtime, r *Check) {
 	}
 	rows := [][]string{{"PERSONALITY", "TOOLS", "MISFITS"}}
 	for _, name := range r.Personalities {
-		tools := rt.Registry.List(&sallyport.Caller{Personality: name})
+		tools := rt.InForce().Registry.List(&sallyport.Caller{Personality: name})
 		rows = append(rows, []string{name, fmt.Sprint(len(tools)), fmt.Sprint(misfits[name])})
 	}
 	p.PrintTable(rows)

@@ -29,7 +29,7 @@ func DescribeEnforcement(rt *app.Runtime) []Enforcement {
 		{"files", "opened beneath the granted folders, links and races included; deny floor on the opened file", true},
 		{"network", "hosts of the grant; address floor on the dialled address; every redirect", true},
 		{"secrets", "granted references; values removed from everything that leaves", true},
-		{"record", "intent before, outcome after, denials included; keyed chain in " + cmp.Or(rt.Config.State.Path, "memory"), true},
+		{"record", "intent before, outcome after, denials included; keyed chain in " + cmp.Or(rt.InForce().Config.State.Path, "memory"), true},
 		{"tools in this process", "Go code behind accessors, not confined by the kernel", false},
 	}
 	list = append(list, DescribeConfinement(&report, rt.Toolchains)...)
@@ -72,7 +72,7 @@ func DescribeConfinement(r *sandbox.Report, shown []sandbox.Toolchain) []Enforce
 // sharedRootEntries names the write entries whose children run as root although other
 // children of this gate do not.
 func sharedRootEntries(rt *app.Runtime) (list []Enforcement) {
-	for _, path := range rt.Config.WriteEntries() {
+	for _, path := range rt.InForce().Config.WriteEntries() {
 		if why := rt.Children.Shared(path); why != nil {
 			list = append(list, Enforcement{"  users", "children that may write " + path + " run as root of the host, since it cannot be shown as another user's: " + why.Error(), false})
 		}

@@ -103,7 +103,7 @@ func Make(ctx context.Context, rt *app.Runtime, dir string) (m Manifest, err err
 // none. Decisions that were open when the backup was made are closed: they may have
 // been used since.
 func Restore(ctx context.Context, rt *app.Runtime, dir string) (m Manifest, err error) {
-	c := rt.Config.State
+	c := rt.InForce().Config.State
 	if c.Kind != config.StateSQLite {
 		return m, errors.New("restore: the configuration keeps its state in memory: set state to a file")
 	}

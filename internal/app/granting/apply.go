@@ -16,6 +16,6 @@ func (p *Plan) Apply(ctx context.Context, rt *app.Runtime) error {
 		action = audit.ActionUngrant
 	}
 	return rt.RecordFirst(ctx, app.ChangeEvent(action, p.Target, strings.Join(p.Changes, "; ")), func() error {
-		return rt.Env.ReplaceFiles(rt.Config.Dir, p.files)
+		return rt.Env.ReplaceFiles(rt.InForce().Config.Dir, p.files)
 	})
 }

@@ -71,7 +71,7 @@ func (p *planner) resolveItem(k kind, s string) string {
 		}
 		return s
 	}
-	if item, err := parsePath(&p.inWorkspace, p.rt.Config, s); err == nil {
+	if item, err := parsePath(&p.inWorkspace, p.rt.InForce().Config, s); err == nil {
 		return item.resolved
 	}
 	return s
@@ -180,7 +180,7 @@ func (p *planner) refuseFirstEntry(role *sallyport.Personality, item grantItem) 
 	case kindPrivate:
 		return nil
 	case kindRead, kindWrite:
-		parts := p.rt.Config.StandingParts(role)
+		parts := p.rt.InForce().Config.StandingParts(role)
 		if len(parts) == 0 {
 			return nil
 		}

@@ -61,7 +61,7 @@ func NewPlan(ctx context.Context, rt *app.Runtime, paths []string, r *Request) (
 	if err != nil {
 		return nil, err
 	}
-	items, err := r.parseItems(rt.Env, rt.Config)
+	items, err := r.parseItems(rt.Env, rt.InForce().Config)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func NewPlan(ctx context.Context, rt *app.Runtime, paths []string, r *Request) (
 		return nil, err
 	}
 	p := &planner{ctx: ctx, rt: rt, request: r, target: t, items: items, paths: paths, inWorkspace: *rt.Env}
-	p.inWorkspace.Dir = rt.Config.Workspace
+	p.inWorkspace.Dir = rt.InForce().Config.Workspace
 	if p.file, p.holder, err = p.findHolder(t.kind, t.name); err != nil {
 		return nil, err
 	}

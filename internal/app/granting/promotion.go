@@ -67,7 +67,7 @@ func NewPromotion(ctx context.Context, rt *app.Runtime, file string) (p *Promoti
 	if onestep.IsFile(rt.ConfigFiles[0], p.path) {
 		return nil, fmt.Errorf("%s is the configuration in force", file)
 	}
-	if err := app.CheckBeside(p.path, rt.Config.Dir); err != nil {
+	if err := app.CheckBeside(p.path, rt.InForce().Config.Dir); err != nil {
 		return nil, err
 	}
 	next, err := app.OpenForView(ctx, rt.Env, []string{file})
@@ -75,7 +75,7 @@ func NewPromotion(ctx context.Context, rt *app.Runtime, file string) (p *Promoti
 		return nil, fmt.Errorf("it would not load, so that nothing was changed: %w", err)
 	}
 	defer func() { err = errors.Join(err, next.Close()) }()
-	if p.Fingerprint = next.Config.Digest; p.Fingerprint == rt.Config.Digest {
+	if p.Fingerprint = next.InForce().Config.Digest; p.Fingerprint == rt.InForce().Config.Digest {
 		return nil, fmt.Errorf("%s is the same as %s, which is in force", file, filepath.Base(rt.ConfigFiles[0]))
 	}
 	if err := p.findChanges(rt, next); err != nil {
@@ -95,7 +95,7 @@ func (p *Promotion) findChanges(rt, next *app.Runtime) (err error) {
 		return err
 	}
 	p.files = []onestep.Change{c}
-	pins := rt.Servers.Pins
+	pins := rt.InForce().Servers.Pins
 	file, err := p.pinServers(rt, next)
 	if err != nil {
 		return err
@@ -141,10 +141,10 @@ func (p *Promotion) readText() ([]byte, error) {
 
 // pinServers returns the lock file with what pinned servers may touch from now on.
 func (p *Promotion) pinServers(rt, next *app.Runtime) (file *lock.File, err error) {
-	file = rt.Servers.Pins.File
-	for i := range next.Servers.Declared {
-		name := next.Servers.Declared[i].Name
-		was, is := rt.Servers.Pins.Servers[name], next.Servers.Pins.Servers[name]
+	file = rt.InForce().Servers.Pins.File
+	for i := range next.InForce().Servers.Declared {
+		name := next.InForce().Servers.Declared[i].Name
+		was, is := rt.InForce().Servers.Pins.Servers[name], next.InForce().Servers.Pins.Servers[name]
 		if was == nil || sameCapabilities(was, is) {
 			continue
 		}
@@ -166,21 +166,21 @@ func sameCapabilities(a, b *app.ServerLaunch) bool {
 
 // findWarnings finds what the change does not do by itself.
 func (p *Promotion) findWarnings(rt, next *app.Runtime) {
-	if by := rt.FindWriter(p.path); by != "" {
+	if by := rt.InForce().FindWriter(p.path); by != "" {
 		p.Warnings = append(p.Warnings, p.File+" lies where "+by+" may write, so that an agent may have changed it: look at each line")
 	}
-	if keys := rt.RestartKeys(next.Config); len(keys) > 0 {
+	if keys := rt.RestartKeys(next.InForce().Config); len(keys) > 0 {
 		p.Warnings = append(p.Warnings, strings.Join(keys, ", ")+": a running server goes on with the configuration before until it is started anew")
 	}
 	p.Warnings = append(p.Warnings, newMisfits(rt, next)...)
-	for i := range next.Servers.Declared {
-		name := next.Servers.Declared[i].Name
-		_, pinned := rt.Servers.Pins.PinnedServer(name)
+	for i := range next.InForce().Servers.Declared {
+		name := next.InForce().Servers.Declared[i].Name
+		_, pinned := rt.InForce().Servers.Pins.PinnedServer(name)
 		switch {
-		case rt.Servers.Pins.File == nil:
+		case rt.InForce().Servers.Pins.File == nil:
 		case !pinned:
 			p.Warnings = append(p.Warnings, "the MCP server "+name+" is not pinned, and is not started before: "+rt.ShortCommand("lock"))
-		case next.Servers.Pins.CheckCommand(name) != "", rt.Servers.Pins.Servers[name] == nil && next.Servers.Pins.CheckDeclared(name) != "":
+		case next.InForce().Servers.Pins.CheckCommand(name) != "", rt.InForce().Servers.Pins.Servers[name] == nil && next.InForce().Servers.Pins.CheckDeclared(name) != "":
 			p.Warnings = append(p.Warnings, "the MCP server "+name+" is not as it is pinned, and is not started before: "+rt.ShortCommand("lock accept "+name))
 		}
 	}
@@ -216,13 +216,13 @@ func (p *Promotion) Apply(ctx context.Context, rt *app.Runtime) error {
 	if _, err := p.readText(); err != nil {
 		return err
 	}
-	detail := p.File + " in place of " + rt.Config.Digest
+	detail := p.File + " in place of " + rt.InForce().Config.Digest
 	for _, r := range p.Judged {
-		if r.InForce == rt.Config.Digest {
+		if r.InForce == rt.InForce().Config.Digest {
 			detail += fmt.Sprintf("; %s judged, %d flipped", text.CountOf(r.Judged(), "call"), r.Flips)
 		}
 	}
 	return rt.RecordFirst(ctx, app.ChangeEvent(actionPromote, p.Fingerprint, detail), func() error {
-		return rt.Env.ReplaceFiles(rt.Config.Dir, p.files)
+		return rt.Env.ReplaceFiles(rt.InForce().Config.Dir, p.files)
 	})
 }

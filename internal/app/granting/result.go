@@ -76,7 +76,7 @@ func (p *planner) listKept() (list []string) {
 
 // changeLock adds the lock file to a plan when the server is pinned.
 func (p *planner) changeLock(plan *Plan, next *app.Runtime) error {
-	pins := p.rt.Servers.Pins
+	pins := p.rt.InForce().Servers.Pins
 	file, err := pinDeclared(p.rt, next, pins.File, p.target.name)
 	if err != nil || file == pins.File {
 		return err
@@ -100,14 +100,14 @@ func (p *planner) changeLock(plan *Plan, next *app.Runtime) error {
 // declares it, or the file itself when the server is not pinned. What differs from the
 // pin for another reason has to be accepted first.
 func pinDeclared(rt, next *app.Runtime, file *lock.File, server string) (*lock.File, error) {
-	pins := rt.Servers.Pins
+	pins := rt.InForce().Servers.Pins
 	if _, pinned := pins.PinnedServer(server); !pinned {
 		return file, nil
 	}
 	if why := pins.CheckDeclared(server); why != "" {
 		return nil, fmt.Errorf("the declaration of %s is not what is pinned: %s. Look at it first: %s", server, why, rt.ShortCommand("lock accept "+server))
 	}
-	now, stand := next.Servers.Pins.Servers[server].Capabilities()
+	now, stand := next.InForce().Servers.Pins.Servers[server].Capabilities()
 	return file.WithCapabilities(server, now, stand)
 }
 

@@ -32,7 +32,7 @@ type target struct {
 
 // findTarget finds the server, role or tool that a request names.
 func findTarget(rt *app.Runtime, r *Request) (*target, error) {
-	c := rt.Config
+	c := rt.InForce().Config
 	want, name, prefixed := strings.Cut(r.Target, ":")
 	if !prefixed {
 		want, name = "", r.Target
@@ -55,20 +55,20 @@ func findTarget(rt *app.Runtime, r *Request) (*target, error) {
 		t.roles = []*sallyport.Personality{p}
 		return t, nil
 	case targetServer:
-		for i := range rt.Servers.Declared {
-			if rt.Servers.Declared[i].Name == name {
-				t.declared = rt.Servers.Declared[i].Capabilities
+		for i := range rt.InForce().Servers.Declared {
+			if rt.InForce().Servers.Declared[i].Name == name {
+				t.declared = rt.InForce().Servers.Declared[i].Capabilities
 				t.tool = sallyport.Tool{Name: "mcp__" + name + "__"}
 			}
 		}
-		for _, role := range rt.RolesWith(name) {
+		for _, role := range rt.InForce().RolesWith(name) {
 			p, _ := c.Personality(role)
 			t.roles = append(t.roles, p)
 		}
 	case targetTool:
-		for i := range rt.Tools {
-			if rt.Tools[i].Name == name {
-				t.declared, t.tool = rt.Tools[i].Capabilities, rt.Tools[i]
+		for i := range rt.InForce().Tools {
+			if rt.InForce().Tools[i].Name == name {
+				t.declared, t.tool = rt.InForce().Tools[i].Capabilities, rt.InForce().Tools[i]
 			}
 		}
 		for _, role := range rolesOffering(rt, name) {
@@ -84,13 +84,13 @@ func kindsOf(rt *app.Runtime, name string) (kinds []string) {
 	has := func(parts []config.Part) bool {
 		return slices.ContainsFunc(parts, func(p config.Part) bool { return p.ID == name })
 	}
-	if has(rt.Config.Servers) {
+	if has(rt.InForce().Config.Servers) {
 		kinds = append(kinds, targetServer)
 	}
-	if _, ok := rt.Config.Personality(name); ok && !rt.Config.Implicit {
+	if _, ok := rt.InForce().Config.Personality(name); ok && !rt.InForce().Config.Implicit {
 		kinds = append(kinds, targetRole)
 	}
-	if has(rt.Config.Actions) {
+	if has(rt.InForce().Config.Actions) {
 		kinds = append(kinds, targetTool)
 	}
 	return kinds
@@ -116,7 +116,7 @@ func commandForRoles(rt *app.Runtime, r *Request, tool string) string {
 	}
 	roles := rolesOffering(rt, tool)
 	if len(roles) == 0 {
-		roles = rt.Config.Names()
+		roles = rt.InForce().Config.Names()
 	}
 	command := r.Command(roles[0])
 	if len(roles) > 1 {
@@ -127,26 +127,26 @@ func commandForRoles(rt *app.Runtime, r *Request, tool string) string {
 
 // rolesOffering returns the names of the roles that offer a tool.
 func rolesOffering(rt *app.Runtime, name string) []string {
-	return slices.DeleteFunc(rt.Config.Names(), func(role string) bool {
-		return !slices.ContainsFunc(rt.Registry.List(&sallyport.Caller{Personality: role}), func(t sallyport.Tool) bool { return t.Name == name })
+	return slices.DeleteFunc(rt.InForce().Config.Names(), func(role string) bool {
+		return !slices.ContainsFunc(rt.InForce().Registry.List(&sallyport.Caller{Personality: role}), func(t sallyport.Tool) bool { return t.Name == name })
 	})
 }
 
 // unknownTarget describes a name that nothing in the configuration has.
 func unknownTarget(rt *app.Runtime, r *Request, name string) error {
-	names := rt.Config.Names()
-	for _, parts := range [][]config.Part{rt.Config.Servers, rt.Config.Actions} {
+	names := rt.InForce().Config.Names()
+	for _, parts := range [][]config.Part{rt.InForce().Config.Servers, rt.InForce().Config.Actions} {
 		for i := range parts {
 			names = append(names, parts[i].ID)
 		}
 	}
-	builtin := slices.ContainsFunc(rt.Tools, func(t sallyport.Tool) bool { return t.Name == name })
+	builtin := slices.ContainsFunc(rt.InForce().Tools, func(t sallyport.Tool) bool { return t.Name == name })
 	switch {
-	case builtin && rt.Config.Implicit:
+	case builtin && rt.InForce().Config.Implicit:
 		return fmt.Errorf("%s is a tool of the program, which may touch what its role allows: the configuration has no personalities yet", name)
 	case builtin:
 		return fmt.Errorf("%s is a tool of the program, which may touch what its role allows: %s", name, commandForRoles(rt, r, name))
-	case rt.Config.Implicit:
+	case rt.InForce().Config.Implicit:
 		return fmt.Errorf("no server, role or tool has the name %s: the configuration has no personalities yet", text.PrintableLine(name))
 	}
 	if near := yamldoc.Suggest(name, names); near != "" {

@@ -66,14 +66,14 @@ type Result struct {
 
 // LogIn logs a user in at a server. It calls show with the page to open.
 func LogIn(ctx context.Context, rt *app.Runtime, r *Request, show func(*Page) error) (*Result, error) {
-	s, err := findServer(rt.Deployment, r.Server)
+	s, err := findServer(rt.InForce(), r.Server)
 	if err != nil {
 		return nil, err
 	}
 	if rt.Passing {
 		return nil, errors.New("login: the state is memory, so the tokens would be lost when this command ends: write state: sqlite:PATH")
 	}
-	if held := rt.Servers.Pins.Servers[s.Name]; held != nil && held.Why != "" {
+	if held := rt.InForce().Servers.Pins.Servers[s.Name]; held != nil && held.Why != "" {
 		return nil, fmt.Errorf("login %s: %s", s.Name, held.Why)
 	}
 	if r.Principal != sallyport.LocalPrincipal {
@@ -81,7 +81,7 @@ func LogIn(ctx context.Context, rt *app.Runtime, r *Request, show func(*Page) er
 			return nil, err
 		}
 	}
-	role, err := chooseRole(rt.Deployment, s.Name, r.Personality)
+	role, err := chooseRole(rt.InForce(), s.Name, r.Personality)
 	if err != nil {
 		return nil, err
 	}
@@ -138,14 +138,14 @@ func askConsent(ctx context.Context, rt *app.Runtime, s *upstream.Server, role s
 		}
 		return back.Await(ctx, what.State, consentWait)
 	}
-	tool, err := rt.Servers.Mounts.Login(s.Name, oauth.LoginOptions{Redirect: back.URL(), Ask: ask}, func(got oauth.Status) { status = got })
+	tool, err := rt.InForce().Servers.Mounts.Login(s.Name, oauth.LoginOptions{Redirect: back.URL(), Ask: ask}, func(got oauth.Status) { status = got })
 	if err == nil {
-		err = rt.Servers.Finder.Register(tool)
+		err = rt.InForce().Servers.Finder.Register(tool)
 	}
 	if err != nil {
 		return status, err
 	}
-	res := rt.CallFinder(ctx, role, tool.Name, encodeArguments(r.Principal))
+	res := rt.InForce().CallFinder(ctx, role, tool.Name, encodeArguments(r.Principal))
 	if !res.OK {
 		return status, fmt.Errorf("login %s: %s", s.Name, text.PrintableLine(res.Error))
 	}

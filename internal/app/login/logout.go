@@ -26,7 +26,7 @@ type End struct {
 // LogOut removes tokens. It removes them first, so that neither a fault of the
 // record nor an answer of the issuer keeps them.
 func LogOut(ctx context.Context, rt *app.Runtime, server, principal string) (*End, error) {
-	s, err := findServer(rt.Deployment, server)
+	s, err := findServer(rt.InForce(), server)
 	if err != nil {
 		return nil, err
 	}
@@ -83,19 +83,19 @@ func revokeTokens(ctx context.Context, rt *app.Runtime, name string, was oauth.F
 	failed := func(err error) *Revocation {
 		return &Revocation{Outcome: "failed", Error: text.PrintableLine(err.Error())}
 	}
-	role, err := chooseRole(rt.Deployment, name, "")
+	role, err := chooseRole(rt.InForce(), name, "")
 	if err != nil {
 		return failed(err)
 	}
 	told := false
-	tool, err := rt.Servers.Mounts.Logout(name, was, func(t bool) { told = t })
+	tool, err := rt.InForce().Servers.Mounts.Logout(name, was, func(t bool) { told = t })
 	if err == nil {
-		err = rt.Servers.Finder.Register(tool)
+		err = rt.InForce().Servers.Finder.Register(tool)
 	}
 	if err != nil {
 		return failed(err)
 	}
-	switch res := rt.CallFinder(ctx, role, tool.Name, nil); {
+	switch res := rt.InForce().CallFinder(ctx, role, tool.Name, nil); {
 	case !res.OK:
 		return failed(errors.New(res.Error))
 	case told:
@@ -108,7 +108,7 @@ func revokeTokens(ctx context.Context, rt *app.Runtime, name string, was oauth.F
 // ForgetAll removes the tokens that belong to a principal alone: the
 // next principal with this name may be another person.
 func ForgetAll(ctx context.Context, rt *app.Runtime, principal string) error {
-	declared, err := app.DecodeServers(rt.Config, rt.Env.Home)
+	declared, err := app.DecodeServers(rt.InForce().Config, rt.Env.Home)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (d *LockDiff) Accept(ctx context.Context, rt *app.Runtime, s lock.Scope, ex
 			return nil, fmt.Errorf("%s: %s", st.Server, st.Why)
 		}
 	}
-	was := rt.Servers.Pins.File
+	was := rt.InForce().Servers.Pins.File
 	next, err := was.Approve(d.now.file, s, expect)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ type LockDiff struct {
 // CompareLock compares a part of the lock file with what the servers offer now.
 // The paths are the configuration files that the user named.
 func CompareLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Scope) (*LockDiff, error) {
-	p := rt.Servers.Pins
+	p := rt.InForce().Servers.Pins
 	if p.File == nil {
 		return nil, fmt.Errorf("nothing is pinned: there is no %s; %s writes it", p.Path, rt.ShortCommand("lock"))
 	}
@@ -67,12 +67,12 @@ func CompareLock(ctx context.Context, rt *app.Runtime, paths []string, s lock.Sc
 // markChanges marks the servers that differ and returns the changes.
 func markChanges(rt *app.Runtime, paths []string, now *observedLock) []lock.Change {
 	own := []string{}
-	for _, tool := range rt.Tools {
+	for _, tool := range rt.InForce().Tools {
 		own = append(own, tool.Name)
 	}
 	asked := &lock.File{Servers: map[string]lock.Server{}}
-	for name, s := range rt.Servers.Pins.PinnedServers() {
-		if rt.Servers.Pins.Servers[name] == nil || slices.ContainsFunc(now.states, func(st ServerState) bool { return st.Server == name }) {
+	for name, s := range rt.InForce().Servers.Pins.PinnedServers() {
+		if rt.InForce().Servers.Pins.Servers[name] == nil || slices.ContainsFunc(now.states, func(st ServerState) bool { return st.Server == name }) {
 			asked.Servers[name] = s
 		}
 	}

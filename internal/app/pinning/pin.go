@@ -30,13 +30,13 @@ func PinServers(ctx context.Context, rt *app.Runtime, paths []string) ([]ServerS
 
 // pinObserved adds what was seen of the wanted servers to the lock file.
 func pinObserved(ctx context.Context, rt *app.Runtime, paths []string, now *observedLock, wanted func(server string) bool) (int, error) {
-	p := rt.Servers.Pins
+	p := rt.InForce().Servers.Pins
 	next := &lock.File{Servers: map[string]lock.Server{}}
 	if p.File != nil {
 		next = p.File
 	}
 	var added []string
-	conflicts := rt.FindConflicts(rt.Servers.ListOffers())
+	conflicts := rt.InForce().FindConflicts(rt.InForce().Servers.ListOffers())
 	for i := range now.states {
 		st := &now.states[i]
 		is, ok := now.file.Servers[st.Server]
@@ -94,11 +94,11 @@ func writeLock(ctx context.Context, rt *app.Runtime, next *lock.File, e *audit.E
 			return err
 		}
 		return fsx.Exclusive(private, func() error {
-			again, err := app.ReadPins(rt.Config, rt.Packages, app.HoldPins, nil)
+			again, err := app.ReadPins(rt.InForce().Config, rt.Packages, app.HoldPins, nil)
 			if err != nil {
 				return err
 			}
-			if changes := lock.Diff(rt.Servers.Pins.File, again.File); len(changes) > 0 {
+			if changes := lock.Diff(rt.InForce().Servers.Pins.File, again.File); len(changes) > 0 {
 				return fmt.Errorf("%s was changed while this command looked: run it again", again.Path)
 			}
 			return saveLock(rt, next, again.Path)
@@ -131,7 +131,7 @@ func saveLock(rt *app.Runtime, next *lock.File, path string) error {
 // draftLock keeps the text of a lock file. Without a server it is none, unless there
 // is a file already: beside a lock file only pinned servers start.
 func draftLock(rt *app.Runtime, next *lock.File) error {
-	path := rt.Servers.Pins.Path
+	path := rt.InForce().Servers.Pins.Path
 	if len(next.Servers) == 0 && !fsx.Exists(path) {
 		delete(rt.Env.Texts, path)
 		return nil

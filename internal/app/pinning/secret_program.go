@@ -37,7 +37,7 @@ type ProgramDiff struct {
 // with what the user accepted. The paths are the configuration files that the user
 // named.
 func ComparePrograms(rt *app.Runtime, paths []string, program string) ([]ProgramDiff, error) {
-	list, err := rt.SecretPrograms(rt.Env)
+	list, err := rt.InForce().SecretPrograms(rt.Env)
 	if err != nil {
 		return nil, err
 	}

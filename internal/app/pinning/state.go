@@ -49,15 +49,15 @@ type observedLock struct {
 
 // lookAt asks the wanted servers.
 func lookAt(ctx context.Context, rt *app.Runtime, wanted func(server string) bool) *observedLock {
-	rt.DiscoverServers(ctx, "", wanted)
+	rt.InForce().DiscoverServers(ctx, "", wanted)
 	now := &observedLock{file: &lock.File{Servers: map[string]lock.Server{}}}
-	offers := rt.Servers.ListOffers()
-	for _, f := range rt.Servers.Found {
-		now.addServer(observeServer(&rt.Servers, f, offers[f.Name]))
+	offers := rt.InForce().Servers.ListOffers()
+	for _, f := range rt.InForce().Servers.Found {
+		now.addServer(observeServer(&rt.InForce().Servers, f, offers[f.Name]))
 	}
-	for _, p := range rt.Plugins {
+	for _, p := range rt.InForce().Plugins {
 		if wanted(p.Name) {
-			now.addServer(observePlugin(&rt.Servers, p))
+			now.addServer(observePlugin(&rt.InForce().Servers, p))
 		}
 	}
 	slices.SortFunc(now.states, func(a, b ServerState) int { return strings.Compare(a.Server, b.Server) })

@@ -21,14 +21,14 @@ import (
 // of the configuration too, as PinServers does: beside a lock file only pinned ones
 // start. It pins nothing while a package has no version.
 func StartTried(ctx context.Context, rt *app.Runtime, paths []string, trials []importer.Trial) (map[string]importer.TrialResult, error) {
-	all := rt.Servers.Pins.File == nil
+	all := rt.InForce().Servers.Pins.File == nil
 	now := lookAt(ctx, rt, func(server string) bool {
 		return all || slices.ContainsFunc(trials, func(t importer.Trial) bool { return t.Server == server })
 	})
 	results := map[string]importer.TrialResult{}
 	for _, t := range trials {
 		r := importer.TrialResult{Why: "it is not declared"}
-		if l := rt.Servers.Pins.Servers[t.Server]; l != nil && l.Version != "" {
+		if l := rt.InForce().Servers.Pins.Servers[t.Server]; l != nil && l.Version != "" {
 			r = importer.TrialResult{Version: l.Version, Why: l.Why}
 		} else if k := slices.IndexFunc(now.states, func(s ServerState) bool { return s.Server == t.Server }); k >= 0 {
 			r.Why = now.states[k].Why
@@ -94,7 +94,7 @@ func callTools(ctx context.Context, rt *app.Runtime, caller *sallyport.Caller, t
 		turns <- struct{}{}
 		calling.Go(func() {
 			defer func() { <-turns }()
-			results[i] = rt.Registry.Call(ctx, caller, sallyport.Request{Tool: "mcp__" + t.Server + "__" + t.Tool, Args: t.Arguments})
+			results[i] = rt.InForce().Registry.Call(ctx, caller, sallyport.Request{Tool: "mcp__" + t.Server + "__" + t.Tool, Args: t.Arguments})
 		})
 	}
 	calling.Wait()
@@ -103,7 +103,7 @@ func callTools(ctx context.Context, rt *app.Runtime, caller *sallyport.Caller, t
 
 // dropPins removes servers from the lock file.
 func dropPins(ctx context.Context, rt *app.Runtime, servers []string) error {
-	p := rt.Servers.Pins
+	p := rt.InForce().Servers.Pins
 	if len(servers) == 0 || p.File == nil {
 		return nil
 	}
@@ -116,6 +116,6 @@ func dropPins(ctx context.Context, rt *app.Runtime, servers []string) error {
 // CommitTried writes an import that pins servers: all files or none. It is recorded
 // before.
 func CommitTried(ctx context.Context, rt *app.Runtime, pinned []string, changes []onestep.Change) error {
-	event := app.ChangeEvent(audit.ActionPin, strings.Join(pinned, ", "), "into "+rt.Servers.Pins.Path)
-	return rt.RecordFirst(ctx, event, func() error { return rt.Env.ReplaceFiles(rt.Config.Dir, changes) })
+	event := app.ChangeEvent(audit.ActionPin, strings.Join(pinned, ", "), "into "+rt.InForce().Servers.Pins.Path)
+	return rt.RecordFirst(ctx, event, func() error { return rt.Env.ReplaceFiles(rt.InForce().Config.Dir, changes) })
 }

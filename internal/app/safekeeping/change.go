@@ -69,7 +69,7 @@ func FindStore(rt *app.Runtime, c Choice) (app.SecretPlace, error) {
 // proposeSecrets returns the line of a configuration with a store of a kind.
 func proposeSecrets(rt *app.Runtime, kind string) string {
 	var list []string
-	for _, b := range rt.Config.Secrets {
+	for _, b := range rt.InForce().Config.Secrets {
 		switch {
 		case b.EnvPrefix != "":
 			list = append(list, "{env: "+b.EnvPrefix+"}")
@@ -121,7 +121,7 @@ func storeSecret(ctx context.Context, rt *app.Runtime, p app.SecretPlace, ref st
 
 // findHiding names an earlier variable or folder with a value of its own.
 func findHiding(ctx context.Context, rt *app.Runtime, p app.SecretPlace, ref string) string {
-	for _, b := range rt.Config.Secrets[:p.Index] {
+	for _, b := range rt.InForce().Config.Secrets[:p.Index] {
 		if b.EnvPrefix == "" {
 			continue
 		}

@@ -88,7 +88,7 @@ func RemoveCredentials(ctx context.Context, env *app.Environment, paths []string
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rt.Close()) }()
-	if _, err := os.Lstat(rt.Config.State.Path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(rt.InForce().Config.State.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // no import noted anything
 	}
 	macs := map[string]string{}
@@ -119,10 +119,10 @@ func RemoveCredentials(ctx context.Context, env *app.Environment, paths []string
 // dropNote drops what imports noted of a reference, since the user changes it. Without
 // a state, or with one that ends with the command, there is no note.
 func dropNote(ctx context.Context, rt *app.Runtime, ref string) error {
-	if rt.Config.State.Kind == config.StateMemory {
+	if rt.InForce().Config.State.Kind == config.StateMemory {
 		return nil
 	}
-	if _, err := os.Lstat(rt.Config.State.Path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(rt.InForce().Config.State.Path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	_, err := editNotes(ctx, rt, func(_ app.Notes, notes map[string]*credentialNote) bool {

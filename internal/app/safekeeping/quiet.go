@@ -40,7 +40,7 @@ func (closedKeychain) Remove(context.Context, string) (bool, error) {
 // when none has. A source that a new value in the file would hide, and that would have
 // to ask the user, is an error.
 func findSource(ctx context.Context, rt *app.Runtime, file app.SecretPlace, ref string) (name string, err error) {
-	for i, b := range rt.Config.Secrets {
+	for i, b := range rt.InForce().Config.Secrets {
 		ok := false
 		switch {
 		case b.EnvPrefix != "":

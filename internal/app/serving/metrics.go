@@ -44,7 +44,7 @@ func metricsRoute(m *metrics.Metrics) httpapi.Route {
 // serveMetrics serves the metrics at the address that the configuration names, without
 // a token; without one it does nothing. The function that it returns ends that.
 func serveMetrics(ctx context.Context, rt *app.Runtime) (stop func(), err error) {
-	address := rt.Config.Metrics.Listen
+	address := rt.InForce().Config.Metrics.Listen
 	if address == "" {
 		return func() {}, nil
 	}

@@ -45,15 +45,15 @@ type Options struct {
 // Run serves the tools of a runtime until the context ends or the client on
 // standard input goes.
 func Run(ctx context.Context, rt *app.Runtime, o *Options) error {
-	role, err := rt.Config.Choose(o.Personality)
+	role, err := rt.InForce().Config.Choose(o.Personality)
 	if err != nil {
 		return err
 	}
 	for _, why := range rt.UnlockSecrets(ctx) {
 		fmt.Fprintf(rt.Env.Stderr, "sallyport: warning: secrets: %s\n", why)
 	}
-	rt.DiscoverForServing(ctx, role.Name)
-	rt.PrintWarnings(rt.Env.Stderr)
+	rt.InForce().DiscoverForServing(ctx, role.Name)
+	rt.InForce().PrintWarnings(rt.Env.Stderr)
 	misfits := app.CollectMisfits(rt)
 	for _, m := range misfits {
 		fmt.Fprintf(rt.Env.Stderr, "sallyport: warning: misfit %s\n", m)
@@ -63,12 +63,12 @@ func Run(ctx context.Context, rt *app.Runtime, o *Options) error {
 	if o.Strict && slices.ContainsFunc(misfits, func(m registry.Fault) bool { return !m.Linked }) {
 		return errors.New("serve --strict: the tools above do not fit; sallyport check shows the rules and the fixes")
 	}
-	if failed := rt.Servers.Failed(); o.Strict && len(failed) > 0 {
+	if failed := rt.InForce().Servers.Failed(); o.Strict && len(failed) > 0 {
 		return fmt.Errorf("serve --strict: these MCP servers do not answer or differ from their pins: %s", strings.Join(failed, ", "))
 	}
 	rt.ListServer()
 	rt.Children.KeepWarm(app.WarmHelpers)
-	l := app.NewLive(rt.Deployment)
+	l := app.NewLive(rt)
 	rt.Live.Store(l)
 	server, err := gateway.New(l, &gateway.Options{
 		Personality: role.Name, Version: app.Version(), Logger: rt.Logger, Principal: rt.Callers.Local, Desk: rt.ApprovalDesk(),
@@ -103,10 +103,10 @@ func Run(ctx context.Context, rt *app.Runtime, o *Options) error {
 // Calls that run at that time finish or are cancelled, and are recorded either
 // way.
 func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sallyport.Personality, l *app.Live, server *gateway.Server) error {
-	if err := auth.CheckExposure(o.Listen, rt.Config.Security.RequireAuth); err != nil {
+	if err := auth.CheckExposure(o.Listen, rt.InForce().Config.Security.RequireAuth); err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	if t := rt.Config.TLS; t != nil {
+	if t := rt.InForce().Config.TLS; t != nil {
 		// Before anything is announced.
 		if _, err := openCertificates(t, rt.Logger); err != nil {
 			return err
@@ -131,7 +131,7 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 	fail := func(err error) error { return errors.Join(err, listener.Close()) }
 	address := listener.Addr().String()
 	// Check a host name by the address to which it resolved.
-	if err := auth.CheckExposure(address, rt.Config.Security.RequireAuth); err != nil {
+	if err := auth.CheckExposure(address, rt.InForce().Config.Security.RequireAuth); err != nil {
 		return fail(err)
 	}
 	guard, err := NewGuard(ctx, rt, address, o.Hosts, mux, site, l)

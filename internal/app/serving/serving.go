@@ -66,7 +66,7 @@ func NewAPI(rt *app.Runtime, l *app.Live, role string) (*httpapi.Server, error) 
 // which clients may call the server.
 func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []string, mux *httpapi.Mux, site *page.Site, l *app.Live) (*auth.Guard, error) {
 	tokens := auth.Chain(rt.Callers, rt.SubAgents())
-	if o := rt.Config.Security.OIDC; o != nil {
+	if o := rt.InForce().Config.Security.OIDC; o != nil {
 		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
 			Issuer: o.Issuer, Audience: o.Audience, PermissionsClaim: o.PermissionsClaim, PrincipalClaim: o.PrincipalClaim,
 			Algorithms: o.Algorithms, DefaultPermissions: rt.Callers.DefaultPermissions,
@@ -89,10 +89,10 @@ func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []stri
 			return kind == "", err
 		},
 	}
-	if t := rt.Config.TLS; t != nil && t.ClientCA != "" {
+	if t := rt.InForce().Config.TLS; t != nil && t.ClientCA != "" {
 		o.Certificate = certificatePrincipal(rt.Callers)
 	}
-	if !rt.Config.Security.RequireAuth {
+	if !rt.InForce().Config.Security.RequireAuth {
 		// Who comes without a token over HTTP is no person: it may be an agent.
 		o.Anonymous = func() sallyport.Principal {
 			p := rt.Callers.Local()
@@ -118,7 +118,7 @@ func serveUntilDone(ctx context.Context, rt *app.Runtime, l net.Listener, guard 
 		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 	}
 	serve := server.Serve
-	if t := rt.Config.TLS; t != nil {
+	if t := rt.InForce().Config.TLS; t != nil {
 		files, err := openCertificates(t, rt.Logger)
 		if err != nil {
 			return errors.Join(err, l.Close())
