@@ -31,7 +31,7 @@ type Guard struct {
 	anonymous func() sallyport.Principal
 	resource  *Resource
 	pages     *guardedPages
-	certified func(ctx context.Context, c *x509.Certificate) (sallyport.Principal, bool, error)
+	certified func(ctx context.Context, chain []*x509.Certificate) (sallyport.Principal, bool, error)
 	pause     time.Duration
 	stands    func(ctx context.Context, p *sallyport.Principal) (bool, error)
 }
@@ -77,10 +77,11 @@ type GuardOptions struct {
 	// like any other.
 	SignIn http.Handler
 	// Certificate returns whose a client certificate is that a request without an
-	// Authorization header came with, and whose chain was verified; ok is false for
-	// no principal's. nil believes no certificate. It is asked again while a request
-	// is answered.
-	Certificate func(ctx context.Context, c *x509.Certificate) (p sallyport.Principal, ok bool, err error)
+	// Authorization header came with; ok is false for no principal's. The chain is
+	// what the client sent, its own certificate first, and was verified when the
+	// connection was made, which may be long ago. nil believes no certificate. It is
+	// asked again while a request is answered.
+	Certificate func(ctx context.Context, chain []*x509.Certificate) (p sallyport.Principal, ok bool, err error)
 	// Resource is named to a request to its path without a good token, so that
 	// a client finds out where tokens come from; nil names nothing.
 	Resource *Resource
@@ -232,7 +233,7 @@ func (g *Guard) newPrincipalCheck(r *http.Request) principalCheck {
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 && g.certified != nil && r.TLS != nil && len(r.TLS.VerifiedChains) > 0 {
 		return func(ctx context.Context) (sallyport.Principal, int) {
-			p, known, err := g.certified(ctx, r.TLS.PeerCertificates[0])
+			p, known, err := g.certified(ctx, r.TLS.PeerCertificates)
 			if !known && err == nil {
 				noteRefusal(ctx, "no principal has the certificate of "+r.TLS.PeerCertificates[0].Subject.CommonName)
 			}

@@ -55,7 +55,7 @@ func wiredServer(t *testing.T) (*httpapi.Mux, *httptest.Server) {
 		t.Fatal(err)
 	}
 	site := httptest.NewUnstartedServer(nil)
-	guard, err := serving.NewGuard(t.Context(), rt, site.Listener.Addr().String(), nil, mux, side, l)
+	guard, err := serving.NewGuard(t.Context(), rt, site.Listener.Addr().String(), nil, mux, side, l, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,6 +146,31 @@ func TestServeSpeaksTLS(t *testing.T) {
 	if res, err := ask("", forged, forgedKey); err == nil {
 		t.Errorf("a certificate of another authority = %d, want no connection", res.StatusCode)
 	}
+	// A connection outlives the authority that vouched for its certificate, and what it
+	// asks from then on is refused.
+	pair, err := tls.X509KeyPair([]byte(ciCert), []byte(ciKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}, ForceAttemptHTTP2: true}}
+	askAgain := func() int {
+		res, err := kept.Get("https://" + at + "/v1/actions")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		return res.StatusCode
+	}
+	if got := askAgain(); got != 200 {
+		t.Fatalf("a kept connection = %d, want 200", got)
+	}
+	place(t, dir, "tls/clients.pem", foreign.pem())
+	for began := time.Now(); askAgain() != 401; time.Sleep(100 * time.Millisecond) {
+		if time.Since(began) > 30*time.Second {
+			t.Fatal("a kept connection goes on after its authority is gone")
+		}
+	}
 	if res, err := http.Get("http://" + at + "/healthz"); err == nil && res.StatusCode == 200 {
 		t.Error("plain HTTP is answered")
 	}

@@ -90,7 +90,7 @@ func serve(t testing.TB, text string, tools ...sallyport.Tool) *server {
 		t.Fatal(err)
 	}
 	web := httptest.NewUnstartedServer(nil)
-	guard, err := serving.NewGuard(t.Context(), rt, web.Listener.Addr().String(), nil, mux, site, s.live)
+	guard, err := serving.NewGuard(t.Context(), rt, web.Listener.Addr().String(), nil, mux, site, s.live, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,11 +106,9 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 	if err := auth.CheckExposure(o.Listen, rt.InForce().Config.Security.RequireAuth); err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	if t := rt.InForce().Config.TLS; t != nil {
-		// Before anything is announced.
-		if _, err := openCertificates(t, rt.Logger); err != nil {
-			return err
-		}
+	files, err := openCertificates(rt.InForce().Config.TLS, rt.Logger)
+	if err != nil {
+		return err
 	}
 	api, err := NewAPI(rt, l, role.Name)
 	if err != nil {
@@ -134,7 +132,7 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 	if err := auth.CheckExposure(address, rt.InForce().Config.Security.RequireAuth); err != nil {
 		return fail(err)
 	}
-	guard, err := NewGuard(ctx, rt, address, o.Hosts, mux, site, l)
+	guard, err := NewGuard(ctx, rt, address, o.Hosts, mux, site, l, files)
 	if err != nil {
 		return fail(err)
 	}
@@ -155,7 +153,7 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 	defer rt.FollowConfig(ctx, l, role.Name)()
 	// The socket takes connections from here on.
 	notifySystemd(ctx, rt, stateReady)
-	return serveUntilDone(ctx, rt, newListener(listener, rt.Logger), guard, mux, func(ctx context.Context) error {
+	return serveUntilDone(ctx, rt, newListener(listener, rt.Logger), guard, files, mux, func(ctx context.Context) error {
 		return errors.Join(site.Shutdown(ctx), server.Shutdown(ctx), api.Shutdown(ctx))
 	})
 }

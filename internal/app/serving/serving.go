@@ -63,8 +63,8 @@ func NewAPI(rt *app.Runtime, l *app.Live, role string) (*httpapi.Server, error) 
 
 // NewGuard admits requests with a token of the state, of the configuration, or of
 // the provider that the configuration names. The hosts are further names by
-// which clients may call the server.
-func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []string, mux *httpapi.Mux, site *page.Site, l *app.Live) (*auth.Guard, error) {
+// which clients may call the server. Files are those of TLS; nil without it.
+func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []string, mux *httpapi.Mux, site *page.Site, l *app.Live, files *certificates) (*auth.Guard, error) {
 	tokens := auth.Chain(rt.Callers, rt.SubAgents())
 	if o := rt.InForce().Config.Security.OIDC; o != nil {
 		provider, err := auth.NewOIDC(ctx, auth.OIDCOptions{
@@ -89,8 +89,8 @@ func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []stri
 			return kind == "", err
 		},
 	}
-	if t := rt.InForce().Config.TLS; t != nil && t.ClientCA != "" {
-		o.Certificate = certificatePrincipal(rt.Callers)
+	if files != nil && files.c.ClientCA != "" {
+		o.Certificate = files.findPrincipal(rt.Callers)
 	}
 	if !rt.InForce().Config.Security.RequireAuth {
 		// Who comes without a token over HTTP is no person: it may be an agent.
@@ -106,7 +106,7 @@ func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []stri
 // serveUntilDone serves until the context ends, then waits for the running calls. It
 // calls finish to end the sessions: a stream on which a client listens is a
 // request that does not end by itself.
-func serveUntilDone(ctx context.Context, rt *app.Runtime, l net.Listener, guard *auth.Guard, h http.Handler, finish func(context.Context) error) error {
+func serveUntilDone(ctx context.Context, rt *app.Runtime, l net.Listener, guard *auth.Guard, files *certificates, h http.Handler, finish func(context.Context) error) error {
 	c := connectionBounds()
 	server := &http.Server{
 		Handler: listening.KeepAnswers(c.Attend(logRequests(rt.Logger, rt.Metrics, guard.Protect(notePrincipal(admitConnections(c, h)))))), ConnContext: c.Context,
@@ -118,11 +118,7 @@ func serveUntilDone(ctx context.Context, rt *app.Runtime, l net.Listener, guard 
 		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 	}
 	serve := server.Serve
-	if t := rt.InForce().Config.TLS; t != nil {
-		files, err := openCertificates(t, rt.Logger)
-		if err != nil {
-			return errors.Join(err, l.Close())
-		}
+	if files != nil {
 		server.TLSConfig = files.tlsConfig()
 		server.ErrorLog = slog.NewLogLogger(rt.Logger.Handler(), slog.LevelDebug) // what clients do wrong at a handshake
 		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }

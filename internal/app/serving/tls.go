@@ -2,6 +2,7 @@ package serving
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -21,6 +22,8 @@ const (
 	tlsPause = time.Second
 	// maxTLSFile bounds such a file, in bytes.
 	maxTLSFile = 1 << 20
+	// maxVouched bounds the certificates that are remembered as vouched for.
+	maxVouched = 1024
 	// maxStreams bounds the requests of one connection of HTTP/2 at the same time.
 	maxStreams = 100
 )
@@ -36,10 +39,15 @@ type certificates struct {
 	looked  time.Time
 	stamp   string // of the files that were read last
 	current *tls.Config
+	vouched map[[sha256.Size]byte]bool // certificates that client_ca vouches for, by digest
 }
 
-// openCertificates reads the files, which have to be good at the start.
+// openCertificates reads the files, which have to be good at the start. It returns nil
+// without a configuration of TLS.
 func openCertificates(c *config.TLS, logger *slog.Logger) (*certificates, error) {
+	if c == nil {
+		return nil, nil
+	}
 	s := &certificates{c: *c, logger: logger, now: time.Now}
 	s.stamp, s.looked = s.stampFiles(), s.now()
 	var err error
@@ -76,7 +84,7 @@ func (s *certificates) refreshFiles() *tls.Config {
 		return s.current
 	}
 	s.logger.Info("the files of TLS have changed and are in force")
-	s.current = next
+	s.current, s.vouched = next, nil
 	return next
 }
 
@@ -132,15 +140,51 @@ func readBounded(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// certificatePrincipal returns whose a client certificate is, whose chain was verified:
-// the principal that its common name names. It is no principal's once it has expired, and
-// never the local user's.
-func certificatePrincipal(callers *auth.Directory) func(context.Context, *x509.Certificate) (sallyport.Principal, bool, error) {
-	return func(ctx context.Context, c *x509.Certificate) (p sallyport.Principal, ok bool, err error) {
-		name := c.Subject.CommonName
-		if name == "" || name == sallyport.LocalPrincipal || time.Now().After(c.NotAfter) {
+// findPrincipal returns a function that says whose a client certificate is: the
+// principal that its common name names. It is no principal's once it has expired or
+// client_ca no longer vouches for it, however old the connection is, and never the
+// local user's.
+func (s *certificates) findPrincipal(callers *auth.Directory) func(context.Context, []*x509.Certificate) (sallyport.Principal, bool, error) {
+	return func(ctx context.Context, chain []*x509.Certificate) (p sallyport.Principal, ok bool, err error) {
+		name := chain[0].Subject.CommonName
+		if name == "" || name == sallyport.LocalPrincipal || s.now().After(chain[0].NotAfter) || !s.vouchesFor(chain) {
 			return p, false, nil
 		}
 		return callers.Named(ctx, name)
 	}
+}
+
+// vouchesFor reports whether client_ca, as it is now, vouches for a certificate of a
+// client.
+func (s *certificates) vouchesFor(chain []*x509.Certificate) bool {
+	authorities := s.refreshFiles().ClientCAs
+	if authorities == nil {
+		return false
+	}
+	own := sha256.Sum256(chain[0].Raw)
+	s.mu.Lock()
+	known := s.vouched[own]
+	s.mu.Unlock()
+	if known {
+		return true
+	}
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	_, err := chain[0].Verify(x509.VerifyOptions{
+		Roots: authorities, Intermediates: between, CurrentTime: s.now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current.ClientCAs == authorities && len(s.vouched) < maxVouched {
+		if s.vouched == nil {
+			s.vouched = map[[sha256.Size]byte]bool{}
+		}
+		s.vouched[own] = true
+	}
+	return true
 }
