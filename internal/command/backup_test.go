@@ -22,9 +22,11 @@ func TestABackupComesBack(t *testing.T) {
 	if status := call(s, s.token); status != 200 {
 		t.Fatalf("the call = %d", status)
 	}
+	link, _, _ := strings.Cut(runSallyport(t, dir, "page"), "\n")
+	link = strings.TrimPrefix(link, s.url)
 	copied := filepath.Join(t.TempDir(), "copy")
 	said := runSallyport(t, dir, "backup", copied)
-	if !strings.Contains(said, "2 records are verified") {
+	if !strings.Contains(said, "3 records are verified") {
 		t.Errorf("backup says %q", said)
 	}
 	if status := call(s, s.token); status != 200 {
@@ -66,8 +68,8 @@ func TestABackupComesBack(t *testing.T) {
 	}
 	runSallyport(t, other, "restore", copied)
 	failing("is there already", other, "restore", copied)
-	if said := runSallyport(t, other, "audit", "verify"); !strings.Contains(said, "3 records") {
-		t.Errorf("audit verify after the restore says %q, want the two records of the call and that of the restore", said)
+	if said := runSallyport(t, other, "audit", "verify"); !strings.Contains(said, "4 records") {
+		t.Errorf("audit verify after the restore says %q, want the records of the call, the link and the restore", said)
 	}
 	if said := runSallyport(t, other, "audit", "tail"); !strings.Contains(said, "state.restore") {
 		t.Errorf("the restore is not recorded: %s", said)
@@ -75,6 +77,10 @@ func TestABackupComesBack(t *testing.T) {
 	again := serveHTTP(t, other)
 	if status := call(again, s.token); status != 200 {
 		t.Errorf("the token after the restore = %d", status)
+	}
+	// The link may have been used since the backup.
+	if status, said := again.request(t, "GET", link, "", nil); status != 401 {
+		t.Errorf("a link of the backup = %d %s", status, said)
 	}
 	again.stop(t)
 	s.stop(t)

@@ -20,9 +20,6 @@ const (
 	actionSignOut audit.Action = "page.sign-out"
 )
 
-// addressSetting is the name of the setting with the address at which the page is served.
-const addressSetting = "page.address"
-
 // NewBook returns who is signed in at the page of a state.
 func NewBook(rt *app.Runtime) *signin.Book {
 	return signin.New(signin.Options{
@@ -52,7 +49,7 @@ type Link struct {
 // which a server of the state served last.
 func NewLink(ctx context.Context, rt *app.Runtime, who signin.Person, base string) (*Link, error) {
 	if base == "" {
-		address, ok, err := rt.Settings.Get(ctx, addressSetting)
+		address, ok, err := rt.Settings.Get(ctx, signin.AddressSetting)
 		if err != nil {
 			return nil, err
 		}
@@ -89,12 +86,12 @@ func EndSignIns(ctx context.Context, rt *app.Runtime, name string) (n int, err e
 // Announce says in the state at which address the page is served, until stop is called.
 func Announce(ctx context.Context, rt *app.Runtime, address string) (stop func(), err error) {
 	ctx = context.WithoutCancel(ctx) // a server that ends at once ends in order
-	if err := rt.Settings.Put(ctx, addressSetting, address); err != nil {
+	if err := rt.Settings.Put(ctx, signin.AddressSetting, address); err != nil {
 		return nil, err
 	}
 	return func() {
-		if now, _, err := rt.Settings.Get(ctx, addressSetting); err == nil && now == address {
-			_ = rt.Settings.Delete(ctx, addressSetting)
+		if now, _, err := rt.Settings.Get(ctx, signin.AddressSetting); err == nil && now == address {
+			_ = rt.Settings.Delete(ctx, signin.AddressSetting)
 		}
 	}, nil
 }

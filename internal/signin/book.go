@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -13,8 +14,22 @@ import (
 	"github.com/sallyport/sallyport/internal/setting"
 )
 
-// peopleSetting is the name of the setting with all links and sign-ins.
-const peopleSetting = "page.people"
+const (
+	// peopleSetting is the name of the setting with all links and sign-ins.
+	peopleSetting = "page.people"
+	// AddressSetting is the name of the setting with the address at which the page is
+	// served.
+	AddressSetting = "page.address"
+)
+
+// ForgetSignIns ends all links and sign-ins of a state that is not served, and forgets
+// where its page was served.
+func ForgetSignIns(ctx context.Context, settings interface {
+	Delete(ctx context.Context, name string) error
+},
+) error {
+	return errors.Join(settings.Delete(ctx, peopleSetting), settings.Delete(ctx, AddressSetting))
+}
 
 // maxToken bounds a code and a token before it is looked up, in bytes.
 const maxToken = 128

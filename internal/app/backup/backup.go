@@ -23,6 +23,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/fsx"
+	"github.com/sallyport/sallyport/internal/signin"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/store/sqlite"
 )
@@ -133,7 +134,7 @@ func Restore(ctx context.Context, rt *app.Runtime, dir string) (m Manifest, err 
 	if err != nil {
 		return m, fmt.Errorf("restore: %s: %w", manifestName, err)
 	}
-	closeOpen := func(state *sqlite.DB, key audit.Key) error { return settleApprovals(ctx, state, key, &m) }
+	closeOpen := func(state *sqlite.DB, key audit.Key) error { return settleState(ctx, state, key, &m) }
 	if _, _, err := verifyCopy(ctx, aside, &head, closeOpen); err != nil {
 		return m, fmt.Errorf("restore: %w", err)
 	}
@@ -180,9 +181,9 @@ func verifyCopy(ctx context.Context, dir string, head *audit.Head, do func(*sqli
 	return newest, found.Records, do(state, key)
 }
 
-// settleApprovals closes what was open when a backup was made, and records that it is brought
+// settleState closes what was open when a backup was made, and records that it is brought
 // back.
-func settleApprovals(ctx context.Context, state *sqlite.DB, key audit.Key, m *Manifest) (err error) {
+func settleState(ctx context.Context, state *sqlite.DB, key audit.Key, m *Manifest) (err error) {
 	const why = "the state was restored from a backup, after which it may have been used"
 	held, err := state.Approvals().List(ctx, false)
 	if err != nil {
@@ -197,6 +198,10 @@ func settleApprovals(ctx context.Context, state *sqlite.DB, key audit.Key, m *Ma
 		if err != nil {
 			return err
 		}
+	}
+	// A link that was used since would sign in once more.
+	if err := signin.ForgetSignIns(ctx, state.Settings()); err != nil {
+		return err
 	}
 	log, err := audit.New(state, key, nil)
 	if err != nil {
