@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/report"
+	"github.com/sallyport/sallyport/internal/signin"
 )
 
 func approvalsCommand(env *environment, f *flags) *cobra.Command {
@@ -106,6 +107,9 @@ that it can be held again. Several ids are answered at once.`
 			}
 			if as == "" || len(as) > app.MaxSessionBytes || as != report.EscapeControls(as) || as != strings.TrimSpace(as) {
 				return errors.New("--as: expected a name of at most 256 visible characters, without blanks around it")
+			}
+			if strings.HasPrefix(as, signin.Prefix) {
+				return fmt.Errorf("--as: %q is a person of the page, who decides there", as)
 			}
 			if err := rule.check(cmd); err != nil {
 				return err
