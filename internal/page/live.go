@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -49,9 +50,9 @@ type recentRecords struct {
 func (r *recentRecords) updateRecords(ctx context.Context, from audit.Reader) ([]recorded, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	q := audit.Query{After: r.last}
+	q := audit.Query{After: r.last, Last: maxRecent} // more may have come since
 	if r.open == nil {
-		r.open, q.Last = map[string]*recorded{}, maxRecent
+		r.open = map[string]*recorded{}
 	}
 	for e, err := range audit.Events(ctx, from, q) {
 		if err != nil {
@@ -168,8 +169,7 @@ type liveBody struct {
 	Rows     []recorded
 	Found    int // how many of the rows that were looked at are selected
 	Looked   int
-	Older    string // the query of the next page; empty for none
-	Rest     string // the query of the same filter without a page
+	Older    template.URL // the query of the next page, encoded; empty for none
 }
 
 // showLive shows the decisions as they fall, the newest first.
@@ -202,7 +202,7 @@ func (s *Site) showLive(w http.ResponseWriter, r *http.Request) {
 		if !b.Filter.First {
 			q := r.URL.Query()
 			q.Set("before", strconv.FormatInt(b.Rows[perPage-1].Seq, 10))
-			b.Older = q.Encode()
+			b.Older = template.URL(q.Encode())
 		}
 	}
 	for i := range b.Rows {

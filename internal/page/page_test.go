@@ -2,7 +2,9 @@ package page_test
 
 import (
 	"context"
+	"html"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -234,6 +236,17 @@ func TestTheRecordIsShownAsItFalls(t *testing.T) {
 		if status != 200 || !strings.Contains(body, text) {
 			t.Errorf("the history of the held call = %d without %q:\n%s", status, text, body)
 		}
+	}
+	for range 200 { // one more than a page shows, with the call above
+		s.call(t, "bob", "s1", "read_file", `{"path":"README.md"}`)
+	}
+	_, body = v.get("/page/live?who=bob&outcome=ok")
+	older := regexp.MustCompile(`href="(/page/live[^"]*)" rel="next"`).FindStringSubmatch(body)
+	if older == nil {
+		t.Fatal("there is no link to older records")
+	}
+	if _, body := v.get(html.UnescapeString(older[1])); strings.Count(body, "tag o-ok") != 1 {
+		t.Errorf("%s shows %d records, want the one that is older", older[1], strings.Count(body, "tag o-ok"))
 	}
 	if status, _ := v.get("/page/calls/none"); status != 404 {
 		t.Errorf("an unknown call = %d, want 404", status)

@@ -30,6 +30,7 @@ type held struct {
 	ID, Digest, Tool, Who, Role, Session string
 	Args, Why, CallID                    string
 	Hidden                               int
+	Cut                                  bool // the arguments are longer than what is shown
 	Targets, News                        []string
 	Created, Expires                     time.Time
 	Led                                  []earlierCall
@@ -91,7 +92,8 @@ func (s *Site) listHeld(ctx context.Context) ([]sallyport.Approval, error) {
 // describeHeld returns a held call with what a person needs to decide about it.
 func (s *Site) describeHeld(ctx context.Context, a *sallyport.Approval) held {
 	h := held{
-		ID: a.ID, Digest: a.Digest, Tool: cleanText(a.Tool), Who: cleanText(a.Principal), Role: cleanText(a.Personality), Session: cleanText(a.Session),
+		Cut: !json.Valid([]byte(a.Args)),
+		ID:  a.ID, Digest: a.Digest, Tool: cleanText(a.Tool), Who: cleanText(a.Principal), Role: cleanText(a.Personality), Session: cleanText(a.Session),
 		Args: cleanJSON(a.Args), Why: cleanText(a.Why), CallID: a.CallID, Hidden: a.Hidden, Created: a.Created, Expires: a.Expires,
 	}
 	for _, t := range a.Targets {

@@ -1,7 +1,7 @@
 // The page works without this script. It keeps the page fresh, counts down, and takes keys.
 "use strict";
 (() => {
-  const settle = 500; // ms in which a key does not count after the calls changed
+  const settle = 500; // ms in which no answer counts after the calls changed
   const title = document.title.replace(/^\(\d+\) /, "");
   let shownAt = performance.now(), last = null, late = false;
 
@@ -93,8 +93,8 @@
   document.addEventListener("toggle", () => { if (late) refresh(); }, true);
   // One answer for each form: a second press must not answer for the next call.
   document.addEventListener("submit", (e) => {
-    if (e.target.dataset.sent) e.preventDefault();
-    e.target.dataset.sent = "1";
+    if (e.target.dataset.sent || (e.target.matches(".decide") && performance.now() - shownAt < settle)) e.preventDefault();
+    else e.target.dataset.sent = "1";
   });
   const ask = document.getElementById("notify");
   if (ask && window.Notification && Notification.permission === "default") {
