@@ -106,6 +106,16 @@ func serve(t testing.TB, text string, tools ...sallyport.Tool) *server {
 	return s
 }
 
+// readConfiguration returns the configuration file as it is.
+func (s *server) readConfiguration(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile(s.rt.ConfigFiles[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // call makes a call of a principal, and returns its result.
 func (s *server) call(t testing.TB, principal, session, tool, args string) sallyport.Result {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -55,14 +56,15 @@ var assets embed.FS
 
 // Site is the operator's side of one server. It is safe for concurrent use.
 type Site struct {
-	rt      *app.Runtime
-	live    *app.Live
-	book    *signin.Book
-	pages   *template.Template
-	streams *running.Set
-	recent  recentRecords
-	look    lookCache
-	uses    useCount
+	rt       *app.Runtime
+	live     *app.Live
+	book     *signin.Book
+	pages    *template.Template
+	streams  *running.Set
+	recent   recentRecords
+	look     lookCache
+	uses     useCount
+	planning sync.Mutex // one change is looked at at a time
 	// watching counts the open pages of people who may decide.
 	watching atomic.Int32
 }

@@ -34,6 +34,33 @@ func TestTheOtherPartsAreShown(t *testing.T) {
 	}
 }
 
+// TestAChangeIsShownBeforeItIsMade shows the difference and the command that writes it,
+// and writes nothing.
+func TestAChangeIsShownBeforeItIsMade(t *testing.T) {
+	t.Parallel()
+	s := serve(t, configuration)
+	v := s.signIn(t, "alice", true)
+	before := s.readConfiguration(t)
+	for query, want := range map[string][]string{
+		"verb=grant&kind=read&item=/opt/data":           {"/opt/data", "sallyport grant role:reader --read /opt/data"},
+		"verb=grant&kind=host&item=api.example.com":     {"has no list for this"},
+		"verb=revoke&kind=read&item=%24%7Bworkspace%7D": {"sallyport revoke role:reader --read"},
+		"verb=grant&kind=read&item=%24%7Bworkspace%7D":  {"Nothing would change."},
+		"verb=grant&kind=host&item=%3Cb%3E":             {"&lt;b&gt;"},
+		"verb=grant&kind=everything&item=x":             {"Expected read, write"},
+	} {
+		status, body := v.get("/page/roles/reader/read_file?" + query)
+		for _, text := range want {
+			if status != 200 || !strings.Contains(body, text) {
+				t.Errorf("%s = %d without %q: %s", query, status, text, body)
+			}
+		}
+	}
+	if now := s.readConfiguration(t); now != before {
+		t.Errorf("looking at a change wrote it:\n%s", now)
+	}
+}
+
 func TestAPersonStopsAndReleases(t *testing.T) {
 	t.Parallel()
 	s := serve(t, configuration)
