@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/costs"
 	"github.com/sallyport/sallyport/internal/denyfloor"
 )
 
@@ -30,6 +32,25 @@ func (rt *Runtime) openLog(ctx context.Context) (err error) {
 // file, never in it.
 func (rt *Runtime) KeyPath() string {
 	return filepath.Join(filepath.Dir(rt.InForce().Config.State.Path), "audit.key")
+}
+
+// VerifyRecord checks the chain of the record from its beginning.
+func (rt *Runtime) VerifyRecord(ctx context.Context) (audit.Report, error) {
+	return audit.Verify(ctx, rt.State, rt.key, nil)
+}
+
+// Spending is what a principal spent within a day, in US dollars.
+type Spending struct {
+	// Spent is what its calls cost under all roles.
+	Spent *big.Rat
+	// Most is its budget; nil for none.
+	Most *big.Rat
+}
+
+// SpendingOf returns what a principal spent within a day.
+func (rt *Runtime) SpendingOf(ctx context.Context, principal string) (Spending, error) {
+	totals, err := rt.costs.Totals(ctx, costs.Spender{Principal: principal})
+	return Spending{Spent: totals.Principal, Most: rt.InForce().Config.Budgets(principal, "").Principal.Day}, err
 }
 
 // loadKey reads the key, or creates one for a chain that has not begun. It does

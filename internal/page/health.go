@@ -12,8 +12,10 @@ import (
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/costs"
 	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/signin"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // healthBody is what the page of principals and health shows. Its texts are clean.
@@ -27,12 +29,27 @@ type healthBody struct {
 	StateSize  string
 	Config     string
 	Enforced   []report.Enforcement
+	Limits     []limitRow
+	Servers    []serverRow
+	Running    int
+	Verified   verification
 }
+
+// verification is what the last look at the chain of the record found.
+type verification struct {
+	At    time.Time
+	Found string // empty before the first look
+	Good  bool
+}
+
+// limitRow is a tool with a limit of its own.
+type limitRow struct{ Tool, Most string }
 
 // principalRow is who may call.
 type principalRow struct {
-	Name, Source, Status, Expires, Permissions, Roles string
-	Good                                              bool
+	Name, Source, Status, Expires, Permissions, Roles, Spent string
+	Good                                                     bool
+	Over                                                     bool // the budget of the day is used up
 }
 
 // stoppedRow is a kill switch that is thrown.
@@ -76,13 +93,28 @@ func (s *Site) describeHealth(ctx context.Context) (*healthBody, error) {
 		if p.Personalities != nil {
 			roles = cmp.Or(strings.Join(p.Personalities, ", "), "none")
 		}
+		spent, over, err := s.describeSpending(ctx, p.Name)
+		if err != nil {
+			return nil, err
+		}
 		b.Principals = append(b.Principals, principalRow{
+			Spent: spent, Over: over,
 			Name: cleanText(p.Name), Source: p.Source, Status: p.Status, Expires: p.Expires, Permissions: cleanText(cmp.Or(strings.Join(p.Permissions, ", "), "none")), Roles: cleanText(roles),
 			Good: p.Status == "active",
 		})
 	}
 	for i := range stopped {
 		b.Stopped = append(b.Stopped, stoppedRow{string(stopped[i].Kind), stopped[i].Name, stopped[i].Reason, cleanText(stopped[i].String())})
+	}
+	deployed := s.live.InForce()
+	for i := range deployed.Tools {
+		if l := deployed.Tools[i].RateLimit; l != nil {
+			b.Limits = append(b.Limits, limitRow{cleanText(deployed.Tools[i].Name), fmt.Sprintf("%s in %s", text.CountOf(l.Requests, "call"), l.Window)})
+		}
+	}
+	b.Servers, b.Running = s.describeServers(deployed), len(s.rt.Running().List())
+	if v := s.verified.Load(); v != nil {
+		b.Verified = *v
 	}
 	head, err := audit.Newest(ctx, s.rt.State)
 	if err != nil {
@@ -96,6 +128,47 @@ func (s *Site) describeHealth(ctx context.Context) (*healthBody, error) {
 		}
 	}
 	return b, nil
+}
+
+// describeSpending says what a principal spent within a day, and whether its budget is used
+// up.
+func (s *Site) describeSpending(ctx context.Context, principal string) (said string, over bool, err error) {
+	spent, err := s.rt.SpendingOf(ctx, principal)
+	switch {
+	case err != nil:
+		return "", false, err
+	case spent.Most != nil:
+		return costs.Text(spent.Spent) + " of " + costs.Text(spent.Most) + " USD", spent.Spent.Cmp(spent.Most) >= 0, nil
+	case spent.Spent.Sign() == 0:
+		return "–", false, nil
+	default:
+		return costs.Text(spent.Spent) + " USD", false, nil
+	}
+}
+
+// verifyWait bounds how long the page looks at the chain.
+const verifyWait = 2 * time.Minute
+
+// takeVerification checks the chain of the record, once at a time.
+func (s *Site) takeVerification(w http.ResponseWriter, r *http.Request) {
+	if !s.verifying.TryLock() {
+		s.refuseRequest(w, r, http.StatusConflict, "The record is being verified: load the page again in a moment.")
+		return
+	}
+	defer s.verifying.Unlock()
+	ctx, cancel := context.WithTimeout(r.Context(), verifyWait)
+	defer cancel()
+	v := verification{At: time.Now()}
+	switch found, err := s.rt.VerifyRecord(ctx); {
+	case err != nil:
+		v.Found = cleanText(err.Error())
+	case !found.OK():
+		v.Found = fmt.Sprintf("record %d: %s", found.Bad.Seq, cleanText(found.Bad.Why))
+	default:
+		v.Found, v.Good = text.CountOf(int(found.Records), "record")+", up to "+found.Head.String(), true
+	}
+	s.verified.Store(&v)
+	http.Redirect(w, r, "/page/health", http.StatusSeeOther)
 }
 
 // takeSwitch throws a kill switch, or releases one.

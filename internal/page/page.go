@@ -56,15 +56,17 @@ var assets embed.FS
 
 // Site is the operator's side of one server. It is safe for concurrent use.
 type Site struct {
-	rt       *app.Runtime
-	live     *app.Live
-	book     *signin.Book
-	pages    *template.Template
-	streams  *running.Set
-	recent   recentRecords
-	look     lookCache
-	uses     useCount
-	planning sync.Mutex // one change is looked at at a time
+	rt        *app.Runtime
+	live      *app.Live
+	book      *signin.Book
+	pages     *template.Template
+	streams   *running.Set
+	recent    recentRecords
+	look      lookCache
+	uses      useCount
+	verifying sync.Mutex
+	verified  atomic.Pointer[verification] // nil before the first look
+	planning  sync.Mutex                   // one change is looked at at a time
 	// watching counts the open pages of people who may decide.
 	watching atomic.Int32
 }
@@ -104,6 +106,7 @@ func (s *Site) Routes() []httpapi.Route {
 	add("GET", "/page/servers", "Shows the MCP servers and what changed of them.", signin.MayRead, s.showServers)
 	add("GET", "/page/health", "Shows principals, kill switches and what is enforced.", signin.MayRead, s.showHealth)
 	add("POST", "/page/switch", "Throws or releases a kill switch.", signin.MayStop, s.takeSwitch)
+	add("POST", "/page/verify", "Checks the chain of the record.", signin.MayRead, s.takeVerification)
 	add("GET", signInPath, "Signs a person in by a link.", signin.MayRead, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusSeeOther) })
 	add("POST", signInPath, "Signs a person in by a link.", signin.MayRead, s.signIn)
 	add("POST", "/page/signout", "Signs the person out.", signin.MayRead, s.signOut)

@@ -1,9 +1,15 @@
 package page_test
 
 import (
+	"context"
+	"encoding/json"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport"
 )
 
 func TestTheOtherPartsAreShown(t *testing.T) {
@@ -105,5 +111,46 @@ func TestAPersonStopsAndReleases(t *testing.T) {
 	}
 	if got := s.changes(t); got[len(got)-2] != "switch.start principal bob by page:alice" {
 		t.Errorf("recorded %q", got)
+	}
+}
+
+// TestHealthShowsCostsLimitsAndTheChain shows what was spent of a budget, what a tool is
+// limited to, and whether the record holds.
+func TestHealthShowsCostsLimitsAndTheChain(t *testing.T) {
+	t.Parallel()
+	text := strings.Replace(configuration, "  bob: {", "  bob: {budget: {day: 0.5}, ", 1)
+	text = strings.Replace(text, `["@file"]`, `["@file", ask_model]`, 1)
+	s := serve(t, text, sallyport.Tool{
+		Name: "ask_model", Schema: json.RawMessage(`{"type":"object"}`), RateLimit: &sallyport.RateLimit{Requests: 3, Window: time.Minute}, MaxCostUSD: 0.25,
+		Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+			res := sallyport.OK("yes")
+			res.CostUSD = 0.25
+			return res, nil
+		},
+	})
+	v := s.signIn(t, "alice", true)
+	want := func(texts ...string) {
+		t.Helper()
+		_, body := v.get("/page/health")
+		for _, text := range texts {
+			if !strings.Contains(body, text) {
+				t.Errorf("/page/health without %q:\n%s", text, body)
+			}
+		}
+	}
+	want("0 of 0.5 USD", "<code>ask_model</code> at most 3 calls in 1m0s", "not verified since the server started", "0 calls waiting")
+	for range 2 {
+		if res := s.call(t, "bob", "s1", "ask_model", `{}`); !res.OK {
+			t.Fatalf("the call = %+v", res)
+		}
+	}
+	_, body := v.get("/page/health")
+	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(body)[1]
+	if status, _ := v.post("/page/verify", url.Values{"csrf": {csrf}}); status != 200 {
+		t.Errorf("verifying = %d", status)
+	}
+	want("0.5 of 0.5 USD", "used up", "verified</span> ", "records, up to")
+	if status, _ := v.post("/page/verify", nil); status != 403 {
+		t.Errorf("verifying without the form = %d, want 403", status)
 	}
 }
