@@ -19,11 +19,17 @@ func (c *declarationChecker) checkPrice() {
 	}
 }
 
-// reserveCost sets aside the most that the call costs, of each budget that it counts for. A
-// budget that has no room for it refuses the call. What neither declares a price nor
-// reaches anything outside costs nothing, and is not refused.
+// reserveCost sets aside the most that the call costs, of each budget that it counts for,
+// that of a task included. A budget that has no room for it refuses the call. What neither
+// declares a price nor reaches anything outside costs nothing, and is not refused.
 func (c *call) reserveCost(ctx context.Context) bool {
 	t := &c.entry.tool
+	if c.sub != nil && !c.caller.DryRun {
+		if why := c.sub.Reserve(t.MaxCostUSD); why != "" {
+			return c.refuseTask(why)
+		}
+		c.aside = t.MaxCostUSD
+	}
 	if c.r.o.Budgets == nil || t.MaxCostUSD == 0 && !t.OpenWorld() {
 		return true
 	}
@@ -53,11 +59,14 @@ func (c *call) reserveCost(ctx context.Context) bool {
 // come to an end, what it cost is not known, and all that was set aside counts.
 func (c *call) settleCost(ctx context.Context) {
 	paid := c.result.CostUSD
+	if c.unfinished {
+		paid = max(paid, c.entry.tool.MaxCostUSD)
+	}
+	if c.sub != nil && c.from == nil {
+		c.sub.Settle(c.aside, paid)
+	}
 	if c.from != nil || c.r.o.Costs == nil || c.cost == nil && paid == 0 {
 		return
-	}
-	if c.unfinished && c.cost != nil {
-		paid = max(paid, c.entry.tool.MaxCostUSD)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWait)
 	defer cancel()

@@ -36,9 +36,11 @@ func (c *call) checkDelegation() bool {
 		}
 		why = c.sub.Admit(time.Now())
 	}
-	if why == "" {
-		return true
-	}
+	return why == "" || c.refuseTask(why)
+}
+
+// refuseTask refuses a call of a sub-agent that its task does not allow.
+func (c *call) refuseTask(why string) bool {
 	d := sallyport.Decision{Step: sallyport.StepLimit, Why: why + ", by call " + c.caller.Principal.Delegation}
 	if c.sub != nil {
 		d.Fix = "give the task more, up to task.calls, task.cost_usd and task.timeout of the configuration"

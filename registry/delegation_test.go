@@ -162,6 +162,33 @@ func TestABudgetEndsATask(t *testing.T) {
 			t.Errorf("paid call %d = %+v, want code %q", i+1, res, want)
 		}
 	}
+	// What a call that did not come to an end cost is not known: the most counts. While it
+	// runs, another one has no room beside it.
+	a.add(sallyport.Tool{Name: "dear", MaxCostUSD: 1.5, Schema: json.RawMessage(`{"type":"object"}`), Run: func(ctx context.Context, _ *sallyport.Call) (sallyport.Result, error) {
+		<-ctx.Done()
+		return sallyport.Result{}, ctx.Err()
+	}})
+	spent, slow := a.delegate(a.caller(), delegation.Terms{Calls: 100, CostUSD: 2})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan sallyport.Result, 1)
+	go func() { ended <- a.Call(ctx, slow, sallyport.Request{Tool: "dear"}) }()
+	for _, aside := spent.Used(); aside == 0; _, aside = spent.Used() {
+		time.Sleep(time.Millisecond)
+	}
+	if res := a.ask(slow, "dear", `{}`); res.Code != sallyport.CodePermissionDenied || !strings.Contains(res.Error, "the task has 0.5 of its 2 US dollars left") {
+		t.Errorf("a call beside one that took the budget = %+v", res)
+	}
+	cancel()
+	<-ended
+	if _, cost := spent.Used(); cost != 1.5 {
+		t.Errorf("a call that was cancelled cost %g, want 1.5", cost)
+	}
+	if res := a.ask(slow, "read", `{}`); !res.OK {
+		t.Errorf("a free call = %+v", res)
+	}
+	if _, cost := spent.Used(); cost != 1.5 {
+		t.Errorf("after a free call the task has spent %g, want 1.5", cost)
+	}
 	// What is refused counts, too: a flood ends by itself.
 	d, bad := a.delegate(a.caller(), delegation.Terms{Calls: 3})
 	for range 10 {

@@ -78,9 +78,6 @@ func (c *call) mustRecord() bool { return c.entry.tool.Effects() || c.entry.tool
 func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	c.settleCost(ctx)
 	res := c.cleaned.result()
-	if c.sub != nil {
-		c.sub.Spend(res.CostUSD)
-	}
 	if c.r.o.Recorder == nil {
 		return res
 	}

@@ -79,6 +79,7 @@ type call struct {
 	progress progressReporter
 
 	cost       *costs.Reservation // what is set aside of budgets; nil for nothing
+	aside      float64            // what is set aside of the budget of a task, in US dollars
 	unfinished bool               // the tool panicked, or went on after its deadline
 
 	trail trail

@@ -189,12 +189,32 @@ func (d *Delegation) Admit(now time.Time) (why string) {
 	return ""
 }
 
-// Spend counts the price of a call that was made, in US dollars.
-func (d *Delegation) Spend(cost float64) {
+// Reserve sets aside the most that a call costs, in US dollars, of the delegation and of
+// those around it; 0 for a call that declares no price. When one of them has no room for
+// it, nothing is set aside, and why says so.
+func (d *Delegation) Reserve(most float64) (why string) {
 	d.book.mu.Lock()
 	defer d.book.mu.Unlock()
-	for one := d; one != nil && cost > 0; one = one.parent {
-		one.cost += cost
+	for one := d; one != nil; one = one.parent {
+		if one.Terms.CostUSD > 0 && one.cost+most > one.Terms.CostUSD {
+			return fmt.Sprintf("the task has %g of its %g US dollars left", max(one.Terms.CostUSD-one.cost, 0), one.Terms.CostUSD)
+		}
+	}
+	d.addCost(most)
+	return ""
+}
+
+// Settle replaces what was set aside for a call by what it cost, in US dollars.
+func (d *Delegation) Settle(aside, cost float64) {
+	d.book.mu.Lock()
+	defer d.book.mu.Unlock()
+	d.addCost(max(cost, 0) - aside)
+}
+
+// addCost is called with the book locked.
+func (d *Delegation) addCost(cost float64) {
+	for one := d; one != nil; one = one.parent {
+		one.cost = max(one.cost+cost, 0)
 	}
 }
 
