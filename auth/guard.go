@@ -318,9 +318,13 @@ func (g *Guard) refusalOf(r *http.Request) (status int, why string) {
 
 // isOwnHost reports whether a host, with its port, is this server. A literal
 // that is where the connection arrived is: a page of another site reaches us
-// under its own name, never under our address.
+// under its own name, never under our address. Over TLS clients leave the port out
+// where it is 443.
 func (g *Guard) isOwnHost(r *http.Request, host string) bool {
 	host = strings.ToLower(host)
+	if _, _, err := net.SplitHostPort(host); err != nil && r.TLS != nil {
+		host += ":443"
+	}
 	if g.hosts[host] || !g.every {
 		return g.hosts[host]
 	}

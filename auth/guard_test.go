@@ -97,6 +97,13 @@ func TestGuardKnowsThePortThatClientsLeaveOut(t *testing.T) {
 			if h.ServeHTTP(w, r); w.Code != want {
 				t.Errorf("Host %s at port %s: status %d, want %d", host, port, w.Code, want)
 			}
+			overTLS := map[string]int{"443": 200, "7331": 403}[port]
+			r = httptest.NewRequest("GET", "https://"+host+"/", nil)
+			r.Header.Set("Authorization", "Bearer "+token)
+			w = httptest.NewRecorder()
+			if h.ServeHTTP(w, r); overTLS != 0 && w.Code != overTLS {
+				t.Errorf("Host %s at port %s over TLS: status %d, want %d", host, port, w.Code, overTLS)
+			}
 		}
 	}
 }
