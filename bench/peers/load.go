@@ -52,7 +52,7 @@ func (b *bench) inTurns(ctx context.Context, targets []target, clients int, driv
 		for i := range targets {
 			i = (i + round) % len(targets)
 			before, begun := processorTime(targets[i].pid), time.Now()
-			took, err := drive(ctx, callers[i])
+			took, err := targets[i].drive(ctx, drive, callers[i])
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", targets[i].name, err)
 			}
@@ -65,6 +65,18 @@ func (b *bench) inTurns(ctx context.Context, targets []target, clients int, driv
 		}
 	}
 	return courses, nil
+}
+
+// drive makes the calls of one turn, beside what else runs during it.
+func (t *target) drive(ctx context.Context, drive driver, callers []caller) ([]time.Duration, error) {
+	if t.beside != nil {
+		during, end := context.WithCancel(ctx)
+		var running sync.WaitGroup
+		running.Go(func() { t.beside(during) })
+		defer running.Wait()
+		defer end()
+	}
+	return drive(ctx, callers)
 }
 
 // atOnce keeps all callers busy for a turn.

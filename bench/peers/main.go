@@ -65,6 +65,7 @@ func groups() []group {
 		{"size", "the stripped binary", measureSize},
 		{"library-1", "the library without the program, by the record that it keeps: HTTP, 1 at once", func(ctx context.Context, b *bench) ([]figure, error) { return b.measureLibrary(ctx, 1) }},
 		{"library-16", "the same, 16 at once", func(ctx context.Context, b *bench) ([]figure, error) { return b.measureLibrary(ctx, 16) }},
+		{"beside", "500 calls of `read_file` a second over HTTP, beside what an operator connects", measureBeside},
 	}
 }
 

@@ -43,6 +43,8 @@ type target struct {
 	name string
 	pid  int
 	open func(ctx context.Context) (caller, error)
+	// beside runs during the turns of the target; nil runs nothing.
+	beside func(ctx context.Context)
 }
 
 // connection is one connection over HTTP with a session of its own. It writes
@@ -57,7 +59,7 @@ type connection struct {
 
 // overHTTP returns a target that calls a tool at an address.
 func overHTTP(name string, p *process, url, token, tool, args string) target {
-	return target{name, p.pid(), func(ctx context.Context) (caller, error) {
+	return target{name: name, pid: p.pid(), open: func(ctx context.Context) (caller, error) {
 		return dial(ctx, url, token, callOf(7, tool, args))
 	}}
 }
@@ -162,7 +164,7 @@ func overStdio(name string, p *process, tool, args string) (target, error) {
 		return target{}, fmt.Errorf("%s: %w", name, err)
 	}
 	go s.read()
-	return target{name, p.pid(), func(context.Context) (caller, error) { return s.join() }}, nil
+	return target{name: name, pid: p.pid(), open: func(context.Context) (caller, error) { return s.join() }}, nil
 }
 
 // greet sends the first messages of a client and reads the answer.

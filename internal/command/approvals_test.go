@@ -86,6 +86,9 @@ func TestACallWaitsForADecisionFromElsewhere(t *testing.T) {
 		}()
 		id := <-told.found
 		desk, _ := inFolder(t, dir)
+		if got := runCommand(t.Context(), []string{"approvals", strings.Fields(verb)[0], id, "--as", "page:boss"}, desk); got != exitUsage {
+			t.Fatalf("a decision in the name of a person of the page = %d, want %d", got, exitUsage)
+		}
 		if got := runCommand(t.Context(), append([]string{"approvals", strings.Fields(verb)[0], id, "--as", "boss"}, how...), desk); got != exitDone {
 			t.Fatalf("approvals %s = %d, want %d", verb, got, exitDone)
 		}
