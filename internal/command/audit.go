@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/anchor"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/siem"
@@ -30,7 +31,7 @@ func auditCommand(env *environment, f *flags) *cobra.Command {
 		RunE: groupCommand,
 	}
 	cmd.AddCommand(
-		auditTail(env, f), auditShow(env, f), auditHead(env, f),
+		auditTail(env, f), auditShow(env, f), auditHead(env, f), auditAnchor(env, f),
 		auditVerify(env, f), auditCosts(env, f), auditExport(env, f), auditPrune(env, f),
 	)
 	return cmd
@@ -183,14 +184,16 @@ uses it to prove that no record was cut off the end.`,
 }
 
 func auditVerify(env *environment, f *flags) *cobra.Command {
-	var head string
+	var head, anchors string
 	cmd := &cobra.Command{
 		Use:   "verify [EXPORT]",
 		Short: "Check the chain and name the first bad record",
 		Long: `Check the chain of the state file, or of an exported file, and name the first
-bad record. With --head it also proves that no record was cut off the end. The
-exit code is 1 when a record is bad.`,
+bad record. With --head it also proves that no record was cut off the end, and with
+--anchors that nothing up to the newest head in a file of audit anchor was rewritten.
+The exit code is 1 when a record is bad or an anchor is not in the record.`,
 		Example: `  sallyport audit verify
+  sallyport audit verify --anchors /mnt/elsewhere/anchors.jsonl
   sallyport audit verify --head 42:9f2c...
   sallyport audit verify audit.jsonl`,
 		Args: cobra.MaximumNArgs(1),
@@ -217,12 +220,13 @@ exit code is 1 when a record is bad.`,
 					defer file.Close()
 					reader = audit.ReadExport(file)
 				}
-				found, err := audit.Verify(cmd.Context(), reader, key, o)
+				found, anchored, err := verifyAnchored(cmd.Context(), reader, key, o, anchors)
 				if err != nil {
 					return &exitError{code: exitFailed, err: err}
 				}
-				if err := report.PrintVerification(env.newPrinter(f), &found); err != nil || !found.OK() {
-					return cmp.Or(err, failUnless(found.OK()))
+				good := found.OK() && (anchored == nil || anchored.OK())
+				if err := report.PrintVerification(env.newPrinter(f), &found, anchored); err != nil || !good {
+					return cmp.Or(err, failUnless(good))
 				}
 				if file, ok := rt.State.(store.DamageChecker); ok && len(args) == 0 {
 					if err := file.Check(cmd.Context()); err != nil {
@@ -234,7 +238,27 @@ exit code is 1 when a record is bad.`,
 		},
 	}
 	cmd.Flags().StringVar(&head, "head", "", "the `SEQ:HASH` that audit head printed earlier")
+	cmd.Flags().StringVar(&anchors, "anchors", "", "the `FILE` of audit anchor, each line of which the record has to contain")
 	return cmd
+}
+
+// verifyAnchored verifies a record, and compares it with a file of anchors unless there is none.
+func verifyAnchored(ctx context.Context, r audit.Reader, key audit.Key, o *audit.VerifyOptions, file string) (audit.Report, *anchor.Result, error) {
+	if file == "" {
+		found, err := audit.Verify(ctx, r, key, o)
+		return found, nil, err
+	}
+	entries, err := anchor.ReadFile(file)
+	if err != nil {
+		return audit.Report{}, nil, fmt.Errorf("--anchors: %w", err)
+	}
+	check := anchor.NewCheck(entries, key.ID())
+	found, err := audit.Verify(ctx, check.Watch(r), key, o)
+	if err != nil {
+		return found, nil, err
+	}
+	anchored := check.Compare(&found)
+	return found, &anchored, nil
 }
 
 func auditExport(env *environment, f *flags) *cobra.Command {

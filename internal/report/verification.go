@@ -1,16 +1,24 @@
 package report
 
-import "github.com/sallyport/sallyport/audit"
+import (
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/anchor"
+)
 
-// PrintVerification prints what a verification of the record found.
-func PrintVerification(p *Printer, r *audit.Report) error {
+// PrintVerification prints what a verification of the record found, and what a comparison
+// with anchors did; nil without one.
+func PrintVerification(p *Printer, r *audit.Report, anchored *anchor.Result) error {
 	if !p.JSON {
 		p.PrintLine("%s", r)
+		if anchored != nil {
+			p.PrintLine("%s", anchored)
+		}
 		return nil
 	}
 	return p.PrintJSON(struct {
 		OK   bool   `json:"ok"`
 		Head string `json:"head"`
 		*audit.Report
-	}{r.OK(), r.Head.String(), r})
+		Anchors *anchor.Result `json:"anchors,omitempty"`
+	}{r.OK() && (anchored == nil || anchored.OK()), r.Head.String(), r, anchored})
 }
