@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"time"
@@ -71,7 +72,7 @@ func forms() []sallyport.Tool {
 func allParts() []sallyport.Part {
 	return []sallyport.Part{
 		{Kind: sallyport.PartText, Text: "a \"text\" & more"},
-		{Kind: sallyport.PartImage, Data: []byte{0xff, 0xfe, 0xfd}, MediaType: "image/png"},
+		{Kind: sallyport.PartImage, Data: onePixel(), MediaType: "image/png"},
 		{Kind: sallyport.PartAudio, Data: []byte("sound"), MediaType: "audio/wav"},
 		{Kind: sallyport.PartResource, URI: "test://text", Text: "a\nb", MediaType: "text/plain"},
 		{Kind: sallyport.PartResource, URI: "test://bytes", Data: []byte{0, 1, 2}},
@@ -94,7 +95,7 @@ func greet(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	return sallyport.Result{OK: true, Parts: []sallyport.Part{
 		{Kind: sallyport.PartText, Role: sallyport.RoleUser, Text: "Greet " + in.Who + in.Tone},
 		{Kind: sallyport.PartText, Role: sallyport.RoleAssistant, Text: "Hello"},
-		{Kind: sallyport.PartImage, Role: sallyport.RoleUser, Data: []byte{1}, MediaType: "image/png"},
+		{Kind: sallyport.PartImage, Role: sallyport.RoleUser, Data: onePixel(), MediaType: "image/png"},
 	}}, nil
 }
 
@@ -108,11 +109,20 @@ func readTest(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
 	case in.URI == "test://text":
 		part.Text, part.MediaType = "hello", "text/plain"
 	case in.URI == "test://bytes":
-		part.Data, part.MediaType = []byte{0x89, 'P'}, "image/png"
+		part.Data, part.MediaType = onePixel(), "image/png"
 	case in.URI == "test://refused":
 		return sallyport.Result{}, sallyport.HostError("api.stripe.com", "")
 	case strings.HasPrefix(in.URI, "test://item/"):
 		part.Text = "item " + strings.TrimPrefix(in.URI, "test://item/")
 	}
 	return sallyport.Result{OK: true, Parts: []sallyport.Part{part}}, nil
+}
+
+// onePixel returns a picture, as the gate draws it again.
+func onePixel() []byte {
+	data, err := base64.StdEncoding.DecodeString("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAADklEQVR4nGJiAAQAAP//AAYAA/rQWa4AAAAASUVORK5CYII=")
+	if err != nil {
+		panic(err)
+	}
+	return data
 }

@@ -35,7 +35,7 @@ func TestPartsArriveAsContent(t *testing.T) {
 	want := []mcp.Content{
 		&mcp.TextContent{Text: "five <parts> follow"},
 		&mcp.TextContent{Text: "a \"text\" & more"},
-		&mcp.ImageContent{Data: []byte{0xff, 0xfe, 0xfd}, MIMEType: "image/png"},
+		&mcp.ImageContent{Data: onePixel(), MIMEType: "image/png"},
 		&mcp.AudioContent{Data: []byte("sound"), MIMEType: "audio/wav"},
 		&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "test://text", Text: "a\nb", MIMEType: "text/plain"}},
 		&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "test://bytes", Blob: []byte{0, 1, 2}, MIMEType: "application/octet-stream"}},
@@ -83,7 +83,7 @@ func TestPromptsAreListedAndGot(t *testing.T) {
 		messages := []*mcp.PromptMessage{
 			{Role: "user", Content: &mcp.TextContent{Text: "Greet Ann"}},
 			{Role: "assistant", Content: &mcp.TextContent{Text: "Hello"}},
-			{Role: "user", Content: &mcp.ImageContent{Data: []byte{1}, MIMEType: "image/png"}},
+			{Role: "user", Content: &mcp.ImageContent{Data: onePixel(), MIMEType: "image/png"}},
 		}
 		if diff := cmp.Diff(messages, got.Messages); diff != "" {
 			t.Errorf("GetPrompt() (-want +got):\n%s", diff)
@@ -153,7 +153,7 @@ func TestResourcesAreListedAndRead(t *testing.T) {
 		}
 		for _, want := range []*mcp.ResourceContents{
 			{URI: "test://text", Text: "hello", MIMEType: "text/plain"},
-			{URI: "test://bytes", Blob: []byte{0x89, 'P'}, MIMEType: "image/png"},
+			{URI: "test://bytes", Blob: onePixel(), MIMEType: "image/png"},
 			{URI: "test://empty", Blob: []byte{}},
 			{URI: "test://item/7", Text: "item 7"},
 		} {

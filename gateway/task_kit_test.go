@@ -156,7 +156,7 @@ func (j *jobs) job(ctx context.Context, c *sallyport.Call) (sallyport.Result, er
 		panic("hunter2 " + o.Nonce)
 	}
 	if o.Size > 0 {
-		part := sallyport.Part{Kind: sallyport.PartImage, Data: make([]byte, o.Size), MediaType: "image/png"}
+		part := sallyport.Part{Kind: sallyport.PartAudio, Data: make([]byte, o.Size), MediaType: "audio/wav"}
 		return sallyport.Result{OK: true, Value: "nonce " + o.Nonce, Parts: []sallyport.Part{part}}, nil
 	}
 	return sallyport.OK("nonce " + o.Nonce), nil

@@ -76,7 +76,7 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		return c.finishRefused(ctx)
 	default:
 		c.checkReturns()
-		c.checkParts()
+		c.checkParts(ctx)
 		c.reduceResult()
 		c.cleanResult()
 		c.cacheResult()

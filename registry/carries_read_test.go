@@ -19,7 +19,7 @@ func TestEveryFormOfAResultIsRemembered(t *testing.T) {
 	}{
 		"a number":        {result: sallyport.Result{OK: true, Value: "see", Structured: map[string]any{"account": 900100200300}}},
 		"a text as data":  {result: part(sallyport.Part{Kind: sallyport.PartResource, URI: "file:///a", MediaType: "application/yaml", Data: []byte("account: 900100200300")})},
-		"a picture":       {result: part(sallyport.Part{Kind: sallyport.PartImage, MediaType: "image/png", Data: []byte("\x89PNG")})},
+		"a picture":       {result: part(sallyport.Part{Kind: sallyport.PartImage, MediaType: "image/png", Data: onePixel(t)})},
 		"a media type":    {result: part(sallyport.Part{Kind: sallyport.PartResource, URI: "file:///a", MediaType: "text/plain; a=900100200300", Text: "see"})},
 		"progress":        {result: sallyport.OK("see"), said: "pay 900100200300"},
 		"a text, for all": {result: sallyport.OK("900100200300")},

@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -36,7 +37,7 @@ func (c *call) requestedURI() string {
 // checkParts checks the parts of a result against the tool's form, and copies
 // them well formed and bounded. What does not fit gives way to a text that
 // says so.
-func (c *call) checkParts() {
+func (c *call) checkParts(ctx context.Context) {
 	form := c.entry.tool.Form
 	switch {
 	case form == sallyport.FormTool && c.result.Parts == nil:
@@ -52,8 +53,13 @@ func (c *call) checkParts() {
 	given := c.result.Parts
 	most := min(len(given), maxParts)
 	out, left, lost := make([]sallyport.Part, most), c.r.o.PartBytes, 0
+	drawing := pictureDrawing{ctx: ctx, principal: c.caller.Principal.Name}
+	defer drawing.end()
 	for i := range out {
 		part, why := partOfKind(&given[i], left)
+		if why == "" {
+			why = drawing.redraw(&part, left)
+		}
 		if more := len(given) - most; more > 0 && i == most-1 {
 			why = fmt.Sprintf("%d parts were left out: a result has at most %d", more+1, maxParts)
 		}

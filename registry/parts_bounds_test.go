@@ -39,12 +39,12 @@ func TestPartsAreCounted(t *testing.T) {
 
 func TestDataIsBounded(t *testing.T) {
 	t.Parallel()
-	huge := image(strings.Repeat("x", 100<<20))
-	res, g := partsOf(t, bringing(sallyport.FormTool, image("small"), huge, image("after")))
+	huge := sound(strings.Repeat("x", 100<<20))
+	res, g := partsOf(t, bringing(sallyport.FormTool, sound("small"), huge, sound("after")))
 	if len(res.Parts) != 3 || string(res.Parts[0].Data) != "small" || string(res.Parts[2].Data) != "after" {
 		t.Fatalf("Call() = %.300v", res)
 	}
-	if want := "[104857600 bytes of image/png were left out: too much for one result]"; res.Parts[1].Text != want || res.Parts[1].Data != nil {
+	if want := "[104857600 bytes of audio/wav were left out: too much for one result]"; res.Parts[1].Text != want || res.Parts[1].Data != nil {
 		t.Errorf("the part says %q, want %q", res.Parts[1].Text, want)
 	}
 	if e := g.recorder.last(); e.PartBytes > 200 {
@@ -60,14 +60,14 @@ func TestDataIsBoundedTogether(t *testing.T) {
 	}
 	g := &gate{Registry: r, t: t, recorder: &recorder{}}
 	page := sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "text/html", Data: []byte("12345678901")}
-	g.add(bringing(sallyport.FormTool, image("123456"), image("12345"), image("1234"), image("1"), page))
+	g.add(bringing(sallyport.FormTool, sound("123456"), sound("12345"), sound("1234"), sound("1"), page))
 	var got []string
 	for _, p := range call(g, "tool", "{}").Parts {
 		got = append(got, string(p.Data)+p.Text)
 	}
 	want := []string{
-		"123456", "[5 bytes of image/png were left out: too much for one result]", "1234",
-		"[1 bytes of image/png were left out: too much for one result]", "[11 bytes of text/html were left out: too much for one result]",
+		"123456", "[5 bytes of audio/wav were left out: too much for one result]", "1234",
+		"[1 bytes of audio/wav were left out: too much for one result]", "[11 bytes of text/html were left out: too much for one result]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("data and texts (-want +got):\n%s", diff)
@@ -95,8 +95,8 @@ func TestTextsShareTheBudget(t *testing.T) {
 		{"a cut", "0123456789", []sallyport.Part{text(strings.Repeat("ä", 11)), text("b")}, []sallyport.Part{
 			text(strings.Repeat("ä", 10) + "\n[truncated -- 11 chars total]"), text("\n[truncated -- 1 chars total]"),
 		}},
-		{"nothing left", strings.Repeat("v", 30), []sallyport.Part{text("b"), image("x"), link}, []sallyport.Part{text("\n[truncated -- 1 chars total]"), image("x"), note(1)}},
-		{"names are not cut", "0123456789", []sallyport.Part{link, link, image("x")}, []sallyport.Part{link, note(2)}},
+		{"nothing left", strings.Repeat("v", 30), []sallyport.Part{text("b"), sound("x"), link}, []sallyport.Part{text("\n[truncated -- 1 chars total]"), sound("x"), note(1)}},
+		{"names are not cut", "0123456789", []sallyport.Part{link, link, sound("x")}, []sallyport.Part{link, note(2)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

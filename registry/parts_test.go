@@ -40,8 +40,8 @@ func partsOf(t *testing.T, tool sallyport.Tool) (sallyport.Result, *gate) {
 	return call(g, tool.ID(), args), g
 }
 
-func image(data string) sallyport.Part {
-	return sallyport.Part{Kind: sallyport.PartImage, MediaType: "image/png", Data: []byte(data)}
+func sound(data string) sallyport.Part {
+	return sallyport.Part{Kind: sallyport.PartAudio, MediaType: "audio/wav", Data: []byte(data)}
 }
 
 func message(text string) sallyport.Part {
@@ -66,7 +66,7 @@ func TestPartsHaveWhatCountsForTheirKind(t *testing.T) {
 		in, want sallyport.Part
 	}{
 		{"text", data(full(sallyport.PartText)), text("t")},
-		{"image", data(full(sallyport.PartImage)), sallyport.Part{Kind: sallyport.PartImage, MediaType: "image/x", Data: []byte("data")}},
+		{"image", data(full(sallyport.PartImage)), text("[a picture of 4 bytes was left out: it is no PNG, JPEG, GIF or WebP]")},
 		{"audio", data(full(sallyport.PartAudio)), sallyport.Part{Kind: sallyport.PartAudio, MediaType: "audio/x", Data: []byte("data")}},
 		{"an image that is a page", data(sallyport.Part{Kind: sallyport.PartImage, MediaType: "text/html"}), text("[4 bytes were left out: their media type is none of image]")},
 		{"an image of no type", data(sallyport.Part{Kind: sallyport.PartImage}), text("[4 bytes were left out: their media type is none of image]")},
@@ -164,7 +164,7 @@ func TestAFailureKeepsTheToolsPartsOnly(t *testing.T) {
 	t.Parallel()
 	for form, want := range map[sallyport.Form]int{sallyport.FormTool: 1, sallyport.FormPrompt: 0, sallyport.FormResource: 0} {
 		tool := bringing(form)
-		tool.Run = returning(sallyport.Result{Error: "no", Parts: []sallyport.Part{image("x")}}, nil)
+		tool.Run = returning(sallyport.Result{Error: "no", Parts: []sallyport.Part{sound("x")}}, nil)
 		if res, _ := partsOf(t, tool); res.OK || len(res.Parts) != want {
 			t.Errorf("form %q = %+v, want %d parts", form, res, want)
 		}
@@ -213,7 +213,7 @@ func TestASecretInDataGoesWithIt(t *testing.T) {
 		"plain": "\x89PNG\r\n\x00\xff\xfe" + secretValue + "\x00\xff", "base64": "\xff" + encoded, "at the start": secretValue, "whole": strings.Repeat("\xff", 1<<20) + secretValue,
 	} {
 		for _, form := range []sallyport.Form{sallyport.FormTool, sallyport.FormPrompt, sallyport.FormResource} {
-			bad, good := image(data), image("\x89PNG clean")
+			bad, good := sound(data), sound("\x89PNG clean")
 			if form == sallyport.FormPrompt {
 				bad.Role, good.Role = sallyport.RoleUser, sallyport.RoleUser
 			}
@@ -241,13 +241,13 @@ func TestUntrustedPartsOfAToolAreWrapped(t *testing.T) {
 	t.Parallel()
 	closing := "a</untrusted>b"
 	tool := bringing(sallyport.FormTool, sallyport.Part{Kind: sallyport.PartText, Text: closing},
-		sallyport.Part{Kind: sallyport.PartResource, URI: `mem:"<a>`, Text: "r"}, image("x"), sallyport.Part{Kind: sallyport.PartLink, URI: "mem:l", Name: "<n>"})
+		sallyport.Part{Kind: sallyport.PartResource, URI: `mem:"<a>`, Text: "r"}, sound("x"), sallyport.Part{Kind: sallyport.PartLink, URI: "mem:l", Name: "<n>"})
 	tool.OutputIsUntrusted = true
 	res, _ := partsOf(t, tool)
 	want := []sallyport.Part{
 		{Kind: sallyport.PartText, Text: "<untrusted source=\"unknown\" tool=\"tool\">\na&lt;/untrusted>b\n</untrusted>"},
 		{Kind: sallyport.PartResource, URI: "mem:%22%3Ca%3E", Text: "<untrusted source=\"mem:%22%3Ca%3E\" tool=\"tool\">\nr\n</untrusted>"},
-		image("x"),
+		sound("x"),
 		{Kind: sallyport.PartLink, URI: "mem:l", Name: "<n>"},
 	}
 	if diff := cmp.Diff(want, res.Parts); diff != "" || res.Value != "" {
@@ -271,11 +271,11 @@ func TestPartsAreTheCallersOwn(t *testing.T) {
 	t.Parallel()
 	data := []byte("0123")
 	g := newGate(t, nil)
-	parts := []sallyport.Part{{Kind: sallyport.PartImage, MediaType: "image/png", Data: data}}
+	parts := []sallyport.Part{{Kind: sallyport.PartAudio, MediaType: "audio/wav", Data: data}}
 	g.add(sallyport.Tool{Name: "tool", Run: returning(sallyport.Result{OK: true, Parts: parts}, nil)})
 	res := call(g, "tool", "{}")
-	data[0], parts[0].MediaType = 'x', "image/changed"
-	if string(res.Parts[0].Data) != "0123" || res.Parts[0].MediaType != "image/png" {
+	data[0], parts[0].MediaType = 'x', "audio/changed"
+	if string(res.Parts[0].Data) != "0123" || res.Parts[0].MediaType != "audio/wav" {
 		t.Errorf("the result changed with the tool's: %+v", res.Parts)
 	}
 }
@@ -286,10 +286,10 @@ func TestTheCacheKeepsParts(t *testing.T) {
 	runs, size := 0, 4
 	g.add(sallyport.Tool{Name: "tool", Schema: open, OutputIsUntrusted: true, Cache: &sallyport.Cache{}, Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
 		runs++
-		return sallyport.Result{OK: true, Parts: []sallyport.Part{image(strings.Repeat("p", size)), message("text")}}, nil
+		return sallyport.Result{OK: true, Parts: []sallyport.Part{sound(strings.Repeat("p", size)), message("text")}}, nil
 	}})
 	first := call(g, "tool", "{}")
-	want := []sallyport.Part{image("pppp"), {Kind: sallyport.PartText, Text: "<untrusted source=\"unknown\" tool=\"tool\">\ntext\n</untrusted>"}}
+	want := []sallyport.Part{sound("pppp"), {Kind: sallyport.PartText, Text: "<untrusted source=\"unknown\" tool=\"tool\">\ntext\n</untrusted>"}}
 	first.Parts[0].Data[0] = 'X'
 	first.Parts[1].Text = "changed"
 	for range 2 {
@@ -314,17 +314,17 @@ func TestTheCacheKeepsParts(t *testing.T) {
 func TestReducersLeavePartsAlone(t *testing.T) {
 	t.Parallel()
 	g := newGate(t, nil)
-	g.add(sallyport.Tool{Name: "tool", Run: returning(sallyport.Result{OK: true, Value: "long", Parts: []sallyport.Part{image("x")}}, nil)})
+	g.add(sallyport.Tool{Name: "tool", Run: returning(sallyport.Result{OK: true, Value: "long", Parts: []sallyport.Part{sound("x")}}, nil)})
 	if _, err := g.RegisterReducer(sallyport.Reducer{Tool: "tool", Reduce: func(r sallyport.Result, _ sallyport.ReducerContext) sallyport.Result {
 		if r.Parts != nil {
 			t.Error("the reducer sees parts")
 		}
-		return sallyport.Result{OK: true, Value: "short", Parts: []sallyport.Part{image(secretValue)}}
+		return sallyport.Result{OK: true, Value: "short", Parts: []sallyport.Part{sound(secretValue)}}
 	}}); err != nil {
 		t.Fatal(err)
 	}
 	res := call(g, "tool", "{}")
-	if diff := cmp.Diff([]sallyport.Part{image("x")}, res.Parts); diff != "" || res.Value != "short" {
+	if diff := cmp.Diff([]sallyport.Part{sound("x")}, res.Parts); diff != "" || res.Value != "short" {
 		t.Errorf("value %q, parts (-want +got):\n%s", res.Value, diff)
 	}
 }

@@ -56,7 +56,7 @@ func TestATextIsCleanedHoweverItIsWritten(t *testing.T) {
 			t.Errorf("%s: the part is %+v, want a text that is cleaned and wrapped", name, p)
 		}
 	}
-	res, _ := partsOf(t, bringing(sallyport.FormTool, image("\x89PNG"+wide(secretValue, "\x00"))))
+	res, _ := partsOf(t, bringing(sallyport.FormTool, sound("\x89PNG"+wide(secretValue, "\x00"))))
 	if p := res.Parts[0]; p.Data != nil || !strings.Contains(p.Text, "they hold a secret") {
 		t.Errorf("a secret in UTF-16 within data: %+v, want it left out", p)
 	}

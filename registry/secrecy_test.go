@@ -99,7 +99,7 @@ func TestACachedResultIsCleanedOfNewSecrets(t *testing.T) {
 		}
 		if err := r.Register(sallyport.Tool{Name: "tool", Cache: &sallyport.Cache{TTL: time.Hour}, Run: returning(sallyport.Result{
 			OK: true, Value: "it is " + fresh,
-			Parts: []sallyport.Part{message(fresh), image("\xff" + fresh)},
+			Parts: []sallyport.Part{message(fresh), sound("\xff" + fresh)},
 		}, nil)}); err != nil {
 			t.Fatal(err)
 		}

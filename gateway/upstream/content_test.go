@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func TestContentBecomesParts(t *testing.T) {
 		case "mixed":
 			return object{"content": []any{
 				object{"type": "text", "text": "one"},
-				object{"type": "image", "mimeType": "image/png", "data": "aW1hZ2U="},
+				object{"type": "image", "mimeType": "image/png", "data": onePixel},
 				object{"type": "audio", "mimeType": "audio/wav", "data": "c291bmQ="},
 				object{"type": "resource", "resource": object{"uri": "file:///a", "mimeType": "text/plain", "text": "inside \x1b[31mred"}},
 				object{"type": "resource", "resource": object{"uri": "file:///b", "blob": "Ymxvbg=="}},
@@ -46,7 +47,7 @@ func TestContentBecomesParts(t *testing.T) {
 	g := scripted(t, s, nil)
 	res := g.call("test__mixed", nil)
 	want := []sallyport.Part{
-		{Kind: sallyport.PartImage, MediaType: "image/png", Data: []byte("image")},
+		{Kind: sallyport.PartImage, MediaType: "image/png", Data: decodeBase64(t, onePixel)},
 		{Kind: sallyport.PartAudio, MediaType: "audio/wav", Data: []byte("sound")},
 		{Kind: sallyport.PartResource, URI: "file:///a", MediaType: "text/plain", Text: "<untrusted source=\"file:///a\" tool=\"mcp__test__mixed\">\ninside red\n</untrusted>"},
 		{Kind: sallyport.PartResource, URI: "file:///b", MediaType: "application/octet-stream", Data: []byte("blon")},
@@ -76,10 +77,10 @@ func TestPartsAreBounded(t *testing.T) {
 	s.answer = func(_ *peer, q *question) any {
 		content := []any{}
 		if q.Params.Name == "large" {
-			content = append(content, object{"type": "image", "mimeType": "image/png", "data": bytes.Repeat([]byte{7}, 8<<20+1)})
+			content = append(content, object{"type": "audio", "mimeType": "audio/wav", "data": bytes.Repeat([]byte{7}, 8<<20+1)})
 		}
 		for range map[bool]int{true: 10, false: 1000}[q.Params.Name == "large"] {
-			content = append(content, object{"type": "image", "mimeType": "image/png", "data": "aQ=="})
+			content = append(content, object{"type": "audio", "mimeType": "audio/wav", "data": "aQ=="})
 		}
 		return object{"content": content}
 	}
@@ -116,4 +117,16 @@ func TestAResultIsReadStrictly(t *testing.T) {
 	if res := g.call("test__folded", nil); inside(res) != "plain" {
 		t.Errorf("a key in another case = %+v, want the one that is spelled right", res)
 	}
+}
+
+// onePixel is a picture, as the gate draws it again.
+const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAADklEQVR4nGJiAAQAAP//AAYAA/rQWa4AAAAASUVORK5CYII="
+
+func decodeBase64(t *testing.T, text string) []byte {
+	t.Helper()
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

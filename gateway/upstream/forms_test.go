@@ -34,7 +34,7 @@ func withEverything(t *testing.T) *script {
 		case "prompts/get":
 			return object{"description": "ignored", "messages": []any{
 				object{"role": "user", "content": object{"type": "text", "text": q.Params.Name + " " + string(q.Params.Arguments)}},
-				object{"role": "assistant", "content": []any{object{"type": "image", "mimeType": "image/png", "data": "aQ=="}}},
+				object{"role": "assistant", "content": []any{object{"type": "image", "mimeType": "image/png", "data": onePixel}}},
 			}}
 		case "resources/read":
 			return object{"contents": []any{object{"uri": q.Params.URI, "mimeType": "text/plain", "text": "behind " + q.Params.URI}}}
