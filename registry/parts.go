@@ -54,11 +54,11 @@ func (c *call) checkParts(ctx context.Context) {
 	most := min(len(given), maxParts)
 	out, left, lost := make([]sallyport.Part, most), c.r.o.PartBytes, 0
 	drawing := pictureDrawing{ctx: ctx, principal: c.caller.Principal.Name}
-	defer drawing.end()
+	defer drawing.endDrawing()
 	for i := range out {
 		part, why := partOfKind(&given[i], left)
 		if why == "" {
-			why = drawing.redraw(&part, left)
+			why = drawing.redrawPicture(&part, left)
 		}
 		if more := len(given) - most; more > 0 && i == most-1 {
 			why = fmt.Sprintf("%d parts were left out: a result has at most %d", more+1, maxParts)

@@ -17,10 +17,10 @@ type pictureDrawing struct {
 	cancel    func() // nil before the first picture
 }
 
-// redraw puts the pixels alone in the place of a picture, in at most so many
+// redrawPicture puts the pixels alone in the place of a picture, in at most so many
 // bytes, or says why there is no picture. A resource that is no picture stays,
 // as data that is not said to be one.
-func (d *pictureDrawing) redraw(p *sallyport.Part, most int) (why string) {
+func (d *pictureDrawing) redrawPicture(p *sallyport.Part, most int) (why string) {
 	resource := p.Kind == sallyport.PartResource
 	if p.Kind != sallyport.PartImage && (!resource || len(p.Data) == 0 || !isPicture(p.MediaType)) {
 		return ""
@@ -41,7 +41,7 @@ func (d *pictureDrawing) redraw(p *sallyport.Part, most int) (why string) {
 	}
 }
 
-func (d *pictureDrawing) end() {
+func (d *pictureDrawing) endDrawing() {
 	if d.cancel != nil {
 		d.cancel()
 	}

@@ -43,9 +43,9 @@ type form struct {
 // The list is closed: what a program registers with package image elsewhere
 // does not count.
 var forms = []form{
-	{"PNG", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, encodePNG, "image/png", costsNothing},
+	{"PNG", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, encodePNG, "image/png", costsNothingBeside},
 	{"JPEG", "\xff\xd8\xff", jpeg.DecodeConfig, jpeg.Decode, encodeJPEG, "image/jpeg", repeatedScans},
-	{"GIF", "GIF8", gif.DecodeConfig, gif.Decode, encodePNG, "image/png", costsNothing},
+	{"GIF", "GIF8", gif.DecodeConfig, gif.Decode, encodePNG, "image/png", costsNothingBeside},
 	{"WebP", "WEBP", webp.DecodeConfig, webp.Decode, encodePNG, "image/png", losslessMemory},
 }
 
@@ -63,7 +63,7 @@ func formOf(data []byte) (*form, bool) {
 	return nil, false
 }
 
-func costsNothing([]byte) int64 { return 0 }
+func costsNothingBeside([]byte) int64 { return 0 }
 
 // losslessMemory counts the parts of a WebP that are compressed without loss.
 func losslessMemory(data []byte) int64 {

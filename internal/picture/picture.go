@@ -28,8 +28,9 @@ const (
 
 // Drawn is a picture that was drawn again.
 type Drawn struct {
-	// Data is the picture, of type MediaType.
-	Data      []byte
+	// Data is the picture.
+	Data []byte
+	// MediaType is the type of Data.
 	MediaType string
 }
 
@@ -40,10 +41,10 @@ type Drawn struct {
 // together hold no more than 256 MiB; others wait until ctx ends. The text of an
 // error has no word of the data, and may be shown.
 func Redraw(ctx context.Context, principal string, data []byte, most int) (Drawn, error) {
-	return shared.redraw(ctx, principal, data, most)
+	return shared.redrawPicture(ctx, principal, data, most)
 }
 
-func (s *studio) redraw(ctx context.Context, principal string, data []byte, most int) (Drawn, error) {
+func (s *studio) redrawPicture(ctx context.Context, principal string, data []byte, most int) (Drawn, error) {
 	form, ok := formOf(data)
 	if !ok {
 		return Drawn{}, errors.New("it is no PNG, JPEG, GIF or WebP")
@@ -52,7 +53,7 @@ func (s *studio) redraw(ctx context.Context, principal string, data []byte, most
 	if err != nil {
 		return Drawn{}, err
 	}
-	leave, err := s.enter(ctx, principal, cost)
+	leave, err := s.enterRoom(ctx, principal, cost)
 	if err != nil {
 		return Drawn{}, errLate
 	}
@@ -62,11 +63,11 @@ func (s *studio) redraw(ctx context.Context, principal string, data []byte, most
 	case ctx.Err() != nil:
 		return Drawn{}, errLate
 	case err != nil:
-		return Drawn{}, form.unreadable()
+		return Drawn{}, form.unreadableError()
 	}
 	out := &boundWriter{ctx: ctx, most: most}
 	if err := form.encode(out, img); err != nil {
-		return Drawn{}, out.fault()
+		return Drawn{}, out.writeFault()
 	}
 	return Drawn{Data: out.text.Bytes(), MediaType: form.mediaType}, nil
 }
@@ -78,12 +79,12 @@ var errLate = errors.New("there was no time to draw it again")
 // how many bytes it may take to draw it.
 func (f *form) checkHead(ctx context.Context, data []byte) (cost int64, err error) {
 	var head image.Config
-	err = f.guard(func() (err error) {
+	err = f.guardDecoder(func() (err error) {
 		head, err = f.decodeHead(&boundReader{ctx: ctx, r: bytes.NewReader(data)})
 		return err
 	})
 	if err != nil || head.Width <= 0 || head.Height <= 0 {
-		return 0, f.unreadable()
+		return 0, f.unreadableError()
 	}
 	if head.Width > MaxPixels || head.Height > MaxPixels/head.Width {
 		return 0, fmt.Errorf("it has %d x %d pixels, more than %d together", head.Width, head.Height, MaxPixels)
@@ -97,7 +98,7 @@ func (f *form) checkHead(ctx context.Context, data []byte) (cost int64, err erro
 
 // decodePixels decodes the pixels of a picture whose head was checked.
 func (f *form) decodePixels(ctx context.Context, data []byte) (img image.Image, err error) {
-	err = f.guard(func() (err error) {
+	err = f.guardDecoder(func() (err error) {
 		img, err = f.decode(&boundReader{ctx: ctx, r: bytes.NewReader(data)})
 		return err
 	})
@@ -105,19 +106,19 @@ func (f *form) decodePixels(ctx context.Context, data []byte) (img image.Image, 
 		return nil, err
 	}
 	if size := img.Bounds().Size(); size.X <= 0 || size.Y <= 0 || size.X > MaxPixels || size.Y > MaxPixels/size.X {
-		return nil, f.unreadable()
+		return nil, f.unreadableError()
 	}
 	return img, nil
 }
 
-// guard turns a panic of a decoder into an error: what it reads, others wrote.
-func (f *form) guard(decode func() error) (err error) {
+// guardDecoder turns a panic of a decoder into an error: what it reads, others wrote.
+func (f *form) guardDecoder(decode func() error) (err error) {
 	defer func() {
 		if recover() != nil {
-			err = f.unreadable()
+			err = f.unreadableError()
 		}
 	}()
 	return decode()
 }
 
-func (f *form) unreadable() error { return fmt.Errorf("it cannot be read as %s", f.name) }
+func (f *form) unreadableError() error { return fmt.Errorf("it cannot be read as %s", f.name) }

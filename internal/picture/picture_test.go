@@ -55,7 +55,7 @@ func gifOf(t *testing.T, frames int) []byte {
 	return encoded(t, func(b *bytes.Buffer) error { return gif.EncodeAll(b, g) })
 }
 
-func base64Of(t *testing.T, text string) []byte {
+func decodeBase64(t *testing.T, text string) []byte {
 	t.Helper()
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -107,9 +107,9 @@ func TestAPictureIsItsPixelsAlone(t *testing.T) {
 		"GIF":                          {gifOf(t, 1), "image/png", image.Pt(3, 2)},
 		"GIF of 500 pictures":          {gifOf(t, 500), "image/png", image.Pt(3, 2)},
 		"GIF with a file behind it":    {append(gifOf(t, 1), evil...), "image/png", image.Pt(3, 2)},
-		"WebP":                         {base64Of(t, "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"), "image/png", image.Pt(1, 1)},
-		"WebP that loses nothing":      {base64Of(t, "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA=="), "image/png", image.Pt(1, 1)},
-		"WebP with a file behind it":   {append(base64Of(t, "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"), evil...), "image/png", image.Pt(1, 1)},
+		"WebP":                         {decodeBase64(t, "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"), "image/png", image.Pt(1, 1)},
+		"WebP that loses nothing":      {decodeBase64(t, "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA=="), "image/png", image.Pt(1, 1)},
+		"WebP with a file behind it":   {append(decodeBase64(t, "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"), evil...), "image/png", image.Pt(1, 1)},
 		"the largest, that is one row": {pngOf(t, MaxPixels, 1), "image/png", image.Pt(MaxPixels, 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestWhatIsNoPictureIsRefused(t *testing.T) {
 		"a JPEG of many scans":       {append(scans, bytes.Repeat([]byte{0xff, 0xda}, maxScans)...), "too much memory or time"},
 		"a GIF without a picture":    {gifOf(t, 1)[:13], "cannot be read as GIF"},
 		"a wide GIF":                 {[]byte("GIF89a\xff\xff\xff\xff\x00\x00\x00"), "it has 65535 x 65535 pixels"},
-		"a WebP that is cut":         {base64Of(t, "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCd"), "cannot be read as WebP"},
+		"a WebP that is cut":         {decodeBase64(t, "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCd"), "cannot be read as WebP"},
 		"a WebP of too many codes":   {lossless(1 << 20), "too much memory or time"},
 		"more than the result holds": {pngOf(t, 900, 900), "more than the 100 bytes"},
 	} {
@@ -190,7 +190,7 @@ func TestDrawingEndsWithTheCall(t *testing.T) {
 		t.Error("a picture was drawn after the end of its call")
 	}
 	out := &boundWriter{ctx: ctx, most: 1 << 20}
-	if err := encodePNG(out, draw(3, 2)); err == nil || out.fault() != errLate {
+	if err := encodePNG(out, draw(3, 2)); err == nil || out.writeFault() != errLate {
 		t.Errorf("an encoder went on: %v", err)
 	}
 	in := &boundReader{ctx: ctx, r: bytes.NewReader(pngOf(t, 3, 2))}
@@ -203,22 +203,22 @@ func TestAPrincipalDrawsOnePictureAtATime(t *testing.T) {
 	s := newStudio(10)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	leave, err := s.enter(t.Context(), "ann", 4)
+	leave, err := s.enterRoom(t.Context(), "ann", 4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.enter(ended, "ann", 1); err == nil {
+	if _, err := s.enterRoom(ended, "ann", 1); err == nil {
 		t.Error("ann has two places")
 	}
-	other, err := s.enter(t.Context(), "bob", 6)
+	other, err := s.enterRoom(t.Context(), "bob", 6)
 	if err != nil {
 		t.Fatalf("bob waits for ann: %v", err)
 	}
-	if _, err := s.enter(ended, "eve", 1); err == nil {
+	if _, err := s.enterRoom(ended, "eve", 1); err == nil {
 		t.Error("eve has memory that others hold")
 	}
 	leave()
-	again, err := s.enter(t.Context(), "ann", 4)
+	again, err := s.enterRoom(t.Context(), "ann", 4)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,25 +35,25 @@ func newStudio(memory int64) *studio {
 	return &studio{memory: semaphore.NewWeighted(memory), seats: map[string]*seat{}}
 }
 
-// enter waits for the seat of the principal, and then for memory. The caller
+// enterRoom waits for the seat of the principal, and then for memory. The caller
 // calls leave.
-func (s *studio) enter(ctx context.Context, principal string, cost int64) (leave func(), err error) {
+func (s *studio) enterRoom(ctx context.Context, principal string, cost int64) (leave func(), err error) {
 	own := s.reserveSeat(principal)
 	select {
 	case own.taken <- struct{}{}:
 	case <-ctx.Done():
-		s.giveUp(principal)
+		s.giveSeatUp(principal)
 		return nil, ctx.Err()
 	}
 	if err := s.memory.Acquire(ctx, cost); err != nil {
 		<-own.taken
-		s.giveUp(principal)
+		s.giveSeatUp(principal)
 		return nil, err
 	}
 	return func() {
 		s.memory.Release(cost)
 		<-own.taken
-		s.giveUp(principal)
+		s.giveSeatUp(principal)
 	}, nil
 }
 
@@ -69,8 +69,8 @@ func (s *studio) reserveSeat(principal string) *seat {
 	return own
 }
 
-// giveUp forgets a seat that is not wanted any more.
-func (s *studio) giveUp(principal string) {
+// giveSeatUp forgets a seat that is not wanted any more.
+func (s *studio) giveSeatUp(principal string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if own := s.seats[principal]; own.waiting > 1 {
@@ -112,8 +112,8 @@ func (b *boundWriter) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// fault says why an encoder stopped.
-func (b *boundWriter) fault() error {
+// writeFault says why an encoder stopped.
+func (b *boundWriter) writeFault() error {
 	switch {
 	case b.full:
 		return fmt.Errorf("drawn again it has more than the %d bytes that are left for the result", b.most)
