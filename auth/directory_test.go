@@ -50,6 +50,11 @@ func known(t testing.TB, d auth.Tokens, token, name string) {
 	if err != nil || ok != (name != "") || p.Name != name {
 		t.Errorf("Principal() = %+v, %v, %v, want %q", p, ok, err, name)
 	}
+	if d, is := d.(*auth.Directory); is && token != "" {
+		if held, ok, err := d.Holder(t.Context(), auth.HashToken(token)); err != nil || ok != (name != "") || !cmp.Equal(held, p) {
+			t.Errorf("Holder() = %+v, %v, %v, want %+v", held, ok, err, p)
+		}
+	}
 }
 
 func TestChangesCountAtOnceInEveryProgram(t *testing.T) {
