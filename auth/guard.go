@@ -61,7 +61,8 @@ type GuardOptions struct {
 	Pause time.Duration
 	// Stands reports whether a principal whose token counts may go on listening:
 	// it is asked while a request is answered. An error means that this is not
-	// known, which ends the request when it lasts. nil lets every request go on.
+	// known, which ends the request when it lasts. nil lets every request go on. It
+	// is not asked about pages: People says alone who goes on looking at one.
 	Stands func(ctx context.Context, p *sallyport.Principal) (bool, error)
 	// Pages reports whether a request is for a page that people look at in a
 	// browser. Only the sign-in in its cookie lets it in, never a token or
@@ -76,6 +77,10 @@ type GuardOptions struct {
 	// SignIn answers a request for a page without a good sign-in; nil refuses it
 	// like any other.
 	SignIn http.Handler
+	// Returns reports whether a request for a page is one to which a login at
+	// another site leads back: a browser may open it from there, in its own window.
+	// nil means that none is.
+	Returns func(r *http.Request) bool
 	// Certificate returns whose a client certificate is that a request without an
 	// Authorization header came with; ok is false for no principal's. The chain is
 	// what the client sent, its own certificate first, and was verified when the
@@ -299,6 +304,9 @@ func (g *Guard) refusalOf(r *http.Request) (status int, why string) {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":
 	default:
+		if g.pages.isReturn(r) {
+			break
+		}
 		return http.StatusForbidden, "the request comes from another site"
 	}
 	if r.Method == http.MethodPost || r.Method == http.MethodPut || r.Method == http.MethodPatch {

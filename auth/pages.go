@@ -12,6 +12,8 @@ type guardedPages struct {
 	cookie string
 	people Tokens
 	signIn http.Handler
+	// returns is as GuardOptions has it; it may be nil.
+	returns func(r *http.Request) bool
 }
 
 // newPages returns the pages of the options, nil when they name none.
@@ -22,11 +24,18 @@ func (o *GuardOptions) newPages() (*guardedPages, error) {
 	case o.Cookie == "" || o.People == nil:
 		return nil, errors.New("auth: pages need a cookie, and who is signed in")
 	}
-	return &guardedPages{o.Pages, o.Cookie, o.People, o.SignIn}, nil
+	return &guardedPages{o.Pages, o.Cookie, o.People, o.SignIn, o.Returns}, nil
 }
 
 // hasRequest reports whether a request is for a page.
 func (p *guardedPages) hasRequest(r *http.Request) bool { return p != nil && p.covers(r) }
+
+// isReturn reports whether a request comes from the login at another site, which leads the
+// whole window of a browser back here. No form, frame or script of that site does that.
+func (p *guardedPages) isReturn(r *http.Request) bool {
+	return p.hasRequest(r) && p.returns != nil && p.returns(r) && r.Method == http.MethodGet &&
+		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+}
 
 // tokenOf returns the token in the cookie of a request; "" when there is none, or more than
 // one: another program on this machine may have set the other.

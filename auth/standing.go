@@ -82,7 +82,7 @@ func samePrincipal(a, b *sallyport.Principal) bool {
 // function that it returns has to be called at the end.
 func (g *Guard) watchRequest(r *http.Request, who sallyport.Principal, again principalCheck) (held *http.Request, end func()) {
 	now := time.Now()
-	w := &requestWatch{guard: g, who: who, again: again, known: now}
+	w := &requestWatch{guard: g, who: who, again: again, known: now, page: g.pages.hasRequest(r)}
 	w.ctx, w.cancel = context.WithCancelCause(r.Context())
 	if r.Body != nil && r.Body != http.NoBody {
 		w.body = watchedBody{ReadCloser: r.Body, watch: w, ctx: r.Context(), since: now}
@@ -98,6 +98,7 @@ type requestWatch struct {
 	guard  *Guard
 	who    sallyport.Principal
 	again  principalCheck
+	page   bool // it is for a page
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	body   watchedBody
@@ -115,8 +116,8 @@ func (w *requestWatch) stillAuthorized() bool {
 	if status != 0 && status != http.StatusServiceUnavailable || status == 0 && now.Name != w.who.Name {
 		return false
 	}
-	stands, err := false, error(nil)
-	if status == 0 {
+	stands, err := w.page, error(nil)
+	if status == 0 && !w.page {
 		stands, err = w.guard.stands(w.ctx, &now)
 	}
 	if status != 0 || err != nil {

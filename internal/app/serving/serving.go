@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -21,7 +20,6 @@ import (
 	"github.com/sallyport/sallyport/internal/listening"
 	"github.com/sallyport/sallyport/internal/metrics"
 	"github.com/sallyport/sallyport/internal/page"
-	"github.com/sallyport/sallyport/internal/signin"
 )
 
 // Bounds of the HTTP server. The time of a response has no bound of its own,
@@ -82,9 +80,6 @@ func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []stri
 		Resource: l.ProtectedResource(),
 		Pages:    page.Covers, Cookie: page.Cookie, People: site.People(), SignIn: site.SignIn(),
 		Stands: func(ctx context.Context, p *sallyport.Principal) (bool, error) {
-			if strings.HasPrefix(p.Name, signin.Prefix) {
-				return true, nil // the page says itself who may go on looking
-			}
 			kind, _, err := rt.Switches.Stopped(ctx, p.Name, "", "")
 			return kind == "", err
 		},
