@@ -37,6 +37,8 @@ const maxToken = 128
 // SignIn is a sign-in that counts.
 type SignIn struct {
 	Person
+	// Way is how the person signed in.
+	Way Way `json:"way,omitempty"`
 	// Since is when the person signed in.
 	Since time.Time `json:"since"`
 	// Expires is when the sign-in ends.
@@ -47,6 +49,9 @@ type SignIn struct {
 type kept struct {
 	SignIn
 	SHA256 string `json:"sha256"`
+	// Behind is what the sign-in stands on beside its own token: the hash of the token
+	// of the principal, or the issuer. A link leaves nothing behind.
+	Behind string `json:"behind,omitempty"`
 }
 
 // people is what the setting holds.
@@ -61,10 +66,12 @@ type Book struct {
 	settings setting.Store
 	newToken func() (token, hash string)
 	stopped  func(ctx context.Context, name string) (bool, error)
+	holder   func(ctx context.Context, hash string) (sallyport.Principal, bool, error)
+	trusts   func(issuer string) bool
 	now      func() time.Time
 }
 
-// Options configure a [Book]. Every field but Now is required.
+// Options configure a [Book]. Settings, NewToken and Stopped are required.
 type Options struct {
 	// Settings keeps the links and sign-ins.
 	Settings setting.Store
@@ -72,6 +79,11 @@ type Options struct {
 	NewToken func() (token, hash string)
 	// Stopped reports whether an operator has stopped a principal. An error refuses.
 	Stopped func(ctx context.Context, name string) (bool, error)
+	// Holder returns the principal whose token has a hash, while that token counts. nil
+	// knows none.
+	Holder func(ctx context.Context, hash string) (p sallyport.Principal, ok bool, err error)
+	// Trusts reports whether people may still be signed in by an issuer. nil trusts none.
+	Trusts func(issuer string) bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -81,7 +93,13 @@ func New(o Options) *Book {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Book{o.Settings, o.NewToken, o.Stopped, o.Now}
+	if o.Holder == nil {
+		o.Holder = func(context.Context, string) (p sallyport.Principal, ok bool, err error) { return p, false, nil }
+	}
+	if o.Trusts == nil {
+		o.Trusts = func(string) bool { return false }
+	}
+	return &Book{o.Settings, o.NewToken, o.Stopped, o.Holder, o.Trusts, o.Now}
 }
 
 // NewLink returns a code that signs a person in once, within [LinkLife]. The error
@@ -93,7 +111,7 @@ func (b *Book) NewLink(ctx context.Context, who Person) (code string, expires ti
 		if len(p.Links) >= maxLinks {
 			return ErrFull
 		}
-		p.Links = append(p.Links, kept{SignIn{Person: who, Since: b.now().UTC(), Expires: expires}, hash})
+		p.Links = append(p.Links, kept{SignIn: SignIn{Person: who, Since: b.now().UTC(), Expires: expires}, SHA256: hash})
 		return nil
 	})
 	return code, expires, err
@@ -111,9 +129,9 @@ func (b *Book) Redeem(ctx context.Context, code string) (token string, who SignI
 		case len(p.People) >= maxPeople:
 			return ErrFull
 		}
-		who = SignIn{Person: p.Links[i].Person, Since: b.now().UTC(), Expires: b.now().Add(Life).UTC()}
+		who = SignIn{Person: p.Links[i].Person, Way: WayLink, Since: b.now().UTC(), Expires: b.now().Add(Life).UTC()}
 		p.Links = slices.Delete(p.Links, i, i+1)
-		p.People = append(p.People, kept{who, hash})
+		p.People = append(p.People, kept{SignIn: who, SHA256: hash})
 		return nil
 	})
 	if err != nil {
@@ -147,10 +165,13 @@ func (b *Book) Principal(ctx context.Context, token string) (who sallyport.Princ
 	if i < 0 {
 		return who, false, nil
 	}
-	if stopped, err := b.stopped(ctx, p.People[i].Name); stopped || err != nil {
+	in, ok, err := b.findPerson(ctx, &p.People[i])
+	if !ok || err != nil {
 		return who, false, err
 	}
-	return p.People[i].newPrincipal(), true, nil
+	who = in.newPrincipal()
+	who.Person = p.People[i].Way != WayToken
+	return who, true, nil
 }
 
 // End ends the sign-in of a token; one that is over is no error.
@@ -182,9 +203,16 @@ func (b *Book) List(ctx context.Context) ([]SignIn, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]SignIn, len(p.People))
+	list := make([]SignIn, 0, len(p.People))
 	for i := range p.People {
-		list[i] = p.People[i].SignIn
+		in := p.People[i].SignIn
+		who, ok, err := b.findPerson(ctx, &p.People[i])
+		if err != nil {
+			return nil, err
+		}
+		if in.Person = who; ok {
+			list = append(list, in)
+		}
 	}
 	return list, nil
 }

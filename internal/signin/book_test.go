@@ -21,6 +21,8 @@ type book struct {
 	state   *memory.Store
 	now     time.Time
 	stopped map[string]bool
+	holders map[string]*sallyport.Principal // by the hash of their token
+	trusted string                          // the issuer that is trusted
 }
 
 func newBook(t *testing.T) *book {
@@ -34,6 +36,13 @@ func newBook(t *testing.T) *book {
 	b.Book = signin.New(signin.Options{
 		Settings: state.Settings(), NewToken: auth.NewToken, Now: func() time.Time { return b.now },
 		Stopped: func(_ context.Context, name string) (bool, error) { return b.stopped[name], nil },
+		Trusts:  func(issuer string) bool { return issuer == b.trusted },
+		Holder: func(_ context.Context, hash string) (p sallyport.Principal, ok bool, err error) {
+			if h := b.holders[hash]; h != nil {
+				return *h, true, nil
+			}
+			return p, false, nil
+		},
 	})
 	return b
 }
