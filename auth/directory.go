@@ -174,12 +174,12 @@ func (d *Directory) Principal(ctx context.Context, token string) (p sallyport.Pr
 	if token == "" || len(token) > maxTokenBytes {
 		return p, false, nil
 	}
-	return d.Holder(ctx, HashToken(token))
+	return d.FindHolder(ctx, HashToken(token))
 }
 
-// Holder returns whose token has a hash, as Principal does for the token itself: for
+// FindHolder returns whose token has a hash, as Principal does for the token itself: for
 // those who keep the hash of a token that was shown to them once.
-func (d *Directory) Holder(ctx context.Context, hash string) (p sallyport.Principal, ok bool, err error) {
+func (d *Directory) FindHolder(ctx context.Context, hash string) (p sallyport.Principal, ok bool, err error) {
 	s := d.static.Load()
 	if ok, err := d.isLocal(ctx, hash); ok || err != nil {
 		return s.localPrincipal(), ok, err

@@ -51,8 +51,8 @@ func known(t testing.TB, d auth.Tokens, token, name string) {
 		t.Errorf("Principal() = %+v, %v, %v, want %q", p, ok, err, name)
 	}
 	if d, is := d.(*auth.Directory); is && token != "" {
-		if held, ok, err := d.Holder(t.Context(), auth.HashToken(token)); err != nil || ok != (name != "") || !cmp.Equal(held, p) {
-			t.Errorf("Holder() = %+v, %v, %v, want %+v", held, ok, err, p)
+		if held, ok, err := d.FindHolder(t.Context(), auth.HashToken(token)); err != nil || ok != (name != "") || !cmp.Equal(held, p) {
+			t.Errorf("FindHolder() = %+v, %v, %v, want %+v", held, ok, err, p)
 		}
 	}
 }

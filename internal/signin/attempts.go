@@ -32,9 +32,9 @@ func NewAttempts(now func() time.Time) *Attempts {
 	return &Attempts{now: now}
 }
 
-// Admit reports whether a try from an address with its port may be looked at, and counts
+// AdmitTry reports whether a try from an address with its port may be looked at, and counts
 // it. wait is when the next one may be, after a refusal.
-func (a *Attempts) Admit(address string) (wait time.Duration, ok bool) {
+func (a *Attempts) AdmitTry(address string) (wait time.Duration, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now, from := a.now(), sourceOf(address)

@@ -65,8 +65,8 @@ func NewFlows(now func() time.Time) (*Flows, error) {
 	return &Flows{seal: seal, now: now, used: map[string]time.Time{}}, err
 }
 
-// Begin returns a fresh flow, and the form in which a browser keeps it.
-func (f *Flows) Begin() (flow *Flow, sealed string, err error) {
+// BeginFlow returns a fresh flow, and the form in which a browser keeps it.
+func (f *Flows) BeginFlow() (flow *Flow, sealed string, err error) {
 	flow = &Flow{randomText(), randomText(), randomText(), f.now().Add(FlowLife).UTC()}
 	text, err := json.Marshal(flow)
 	if err != nil {
@@ -75,9 +75,9 @@ func (f *Flows) Begin() (flow *Flow, sealed string, err error) {
 	return flow, base64.RawURLEncoding.EncodeToString(f.seal.Seal(nil, nil, text, nil)), nil
 }
 
-// Take returns the flow of a browser to which an issuer returned a state, once. The error
+// TakeFlow returns the flow of a browser to which an issuer returned a state, once. The error
 // matches [ErrFlow].
-func (f *Flows) Take(sealed, state string) (*Flow, error) {
+func (f *Flows) TakeFlow(sealed, state string) (*Flow, error) {
 	if len(sealed) > maxFlow || state == "" {
 		return nil, ErrFlow
 	}

@@ -22,15 +22,15 @@ func TestAFlowEndsInItsBrowserOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flow, sealed, err := f.Begin()
+	flow, sealed, err := f.BeginFlow()
 	if err != nil || strings.Contains(sealed, flow.State) {
-		t.Fatalf("Begin = %v, %q, %v", flow, sealed, err)
+		t.Fatalf("BeginFlow = %v, %q, %v", flow, sealed, err)
 	}
-	_, another, err := f.Begin()
+	_, another, err := f.BeginFlow()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, foreign, err := other.Begin()
+	_, foreign, err := other.BeginFlow()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,23 +39,23 @@ func TestAFlowEndsInItsBrowserOnce(t *testing.T) {
 		"another browser": {another, flow.State}, "the browser of another process": {foreign, flow.State},
 		"a changed browser": {"A" + sealed[1:], flow.State}, "a long one": {strings.Repeat("A", 4096), flow.State},
 	} {
-		if got, err := f.Take(tt[0], tt[1]); !errors.Is(err, signin.ErrFlow) {
-			t.Errorf("%s: Take = %v, %v, want ErrFlow", name, got, err)
+		if got, err := f.TakeFlow(tt[0], tt[1]); !errors.Is(err, signin.ErrFlow) {
+			t.Errorf("%s: TakeFlow = %v, %v, want ErrFlow", name, got, err)
 		}
 	}
 	for _, at := range []time.Duration{signin.FlowLife, -time.Second} {
 		now = now.Add(at)
-		if got, err := f.Take(sealed, flow.State); !errors.Is(err, signin.ErrFlow) {
-			t.Errorf("after %v Take = %v, %v, want ErrFlow", at, got, err)
+		if got, err := f.TakeFlow(sealed, flow.State); !errors.Is(err, signin.ErrFlow) {
+			t.Errorf("after %v TakeFlow = %v, %v, want ErrFlow", at, got, err)
 		}
 		now = now.Add(-at)
 	}
 	now = now.Add(signin.FlowLife - time.Second)
-	if got, err := f.Take(sealed, flow.State); err != nil || *got != *flow {
-		t.Errorf("Take = %v, %v, want %v", got, err, flow)
+	if got, err := f.TakeFlow(sealed, flow.State); err != nil || *got != *flow {
+		t.Errorf("TakeFlow = %v, %v, want %v", got, err, flow)
 	}
-	if got, err := f.Take(sealed, flow.State); !errors.Is(err, signin.ErrFlow) {
-		t.Errorf("Take again = %v, %v, want ErrFlow", got, err)
+	if got, err := f.TakeFlow(sealed, flow.State); !errors.Is(err, signin.ErrFlow) {
+		t.Errorf("TakeFlow again = %v, %v, want ErrFlow", got, err)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestTriesAreBounded(t *testing.T) {
 	a := signin.NewAttempts(func() time.Time { return now })
 	count := func(addresses ...string) (n int) {
 		for _, address := range addresses {
-			if _, ok := a.Admit(address); ok {
+			if _, ok := a.AdmitTry(address); ok {
 				n++
 			}
 		}
@@ -76,7 +76,7 @@ func TestTriesAreBounded(t *testing.T) {
 			t.Errorf("%v: %d of 20 tries are looked at, want 10", same, got)
 		}
 	}
-	if wait, ok := a.Admit("192.0.2.1:3"); ok || wait != time.Minute {
+	if wait, ok := a.AdmitTry("192.0.2.1:3"); ok || wait != time.Minute {
 		t.Errorf("one more try = %v, %v, want a minute", wait, ok)
 	}
 	var many []string

@@ -36,9 +36,9 @@ func (e *Entry) Name() string { return e.who.Name }
 // Way is how.
 func (e *Entry) Way() Way { return e.way }
 
-// ByToken returns the sign-in of the principal whose token has a hash. The error matches
+// FindTokenEntry returns the sign-in of the principal whose token has a hash. The error matches
 // [ErrToken], whatever makes that no sign-in.
-func (b *Book) ByToken(ctx context.Context, hash string) (*Entry, error) {
+func (b *Book) FindTokenEntry(ctx context.Context, hash string) (*Entry, error) {
 	holder, ok, err := b.holder(ctx, hash)
 	if err != nil {
 		return nil, err
@@ -50,9 +50,9 @@ func (b *Book) ByToken(ctx context.Context, hash string) (*Entry, error) {
 	return e, b.checkEntry(ctx, e)
 }
 
-// ByIssuer returns the sign-in of a person whom an issuer named. The error matches
+// FindIssuerEntry returns the sign-in of a person whom an issuer named. The error matches
 // [ErrReads], or [ErrToken] when the person is stopped or the issuer is not trusted.
-func (b *Book) ByIssuer(ctx context.Context, who *sallyport.Principal, issuer string) (*Entry, error) {
+func (b *Book) FindIssuerEntry(ctx context.Context, who *sallyport.Principal, issuer string) (*Entry, error) {
 	person, err := PersonOf(who)
 	if err != nil {
 		return nil, err
@@ -70,8 +70,8 @@ func (b *Book) checkEntry(ctx context.Context, e *Entry) error {
 	return err
 }
 
-// Enter begins a sign-in and returns its token. The error matches [ErrFull].
-func (b *Book) Enter(ctx context.Context, e *Entry) (token string, in SignIn, err error) {
+// EnterPage begins a sign-in and returns its token. The error matches [ErrFull].
+func (b *Book) EnterPage(ctx context.Context, e *Entry) (token string, in SignIn, err error) {
 	token, hash := b.newToken()
 	in = SignIn{Person: e.who, Way: e.way, Since: b.now().UTC(), Expires: b.now().Add(Life).UTC()}
 	err = b.changeBook(ctx, func(p *people) error {

@@ -58,19 +58,19 @@ func TestASignInEndsWithWhatItStandsOn(t *testing.T) {
 			b := newBook(t)
 			b.trusted = issuer
 			b.holders = map[string]*sallyport.Principal{"h": agent([]string{}, "page:read", "approvals:decide")}
-			byToken, err := b.ByToken(t.Context(), "h")
+			byToken, err := b.FindTokenEntry(t.Context(), "h")
 			if err != nil {
 				t.Fatal(err)
 			}
-			byIssuer, err := b.ByIssuer(t.Context(), &sallyport.Principal{Name: "oidc:alice", Permissions: []string{"page:read"}, Personalities: []string{}}, issuer)
+			byIssuer, err := b.FindIssuerEntry(t.Context(), &sallyport.Principal{Name: "oidc:alice", Permissions: []string{"page:read"}, Personalities: []string{}}, issuer)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var tokens []string
 			for _, e := range []*signin.Entry{byToken, byIssuer} {
-				token, in, err := b.Enter(t.Context(), e)
+				token, in, err := b.EnterPage(t.Context(), e)
 				if err != nil || in.Expires.Sub(in.Since) != signin.Life {
-					t.Fatalf("Enter = %v, %v, want a sign-in of the length of one by a link", in, err)
+					t.Fatalf("EnterPage = %v, %v, want a sign-in of the length of one by a link", in, err)
 				}
 				tokens = append(tokens, token)
 			}
@@ -97,11 +97,11 @@ func TestATokenIsLookedAtAtEachUse(t *testing.T) {
 	t.Parallel()
 	b := newBook(t)
 	b.holders = map[string]*sallyport.Principal{"h": agent([]string{}, "page:read", "approvals:decide")}
-	e, err := b.ByToken(t.Context(), "h")
+	e, err := b.FindTokenEntry(t.Context(), "h")
 	if err != nil {
 		t.Fatal(err)
 	}
-	token, _, err := b.Enter(t.Context(), e)
+	token, _, err := b.EnterPage(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,8 +133,8 @@ func TestNoOneElseSignsIn(t *testing.T) {
 		"stopped":   {Name: "stopped", Permissions: []string{"page:read"}},
 	}
 	for _, hash := range []string{"", "unknown", "reads not", "stopped"} {
-		if _, err := b.ByToken(t.Context(), hash); !errors.Is(err, signin.ErrToken) || err.Error() != signin.ErrToken.Error() {
-			t.Errorf("ByToken(%q) = %v, want no more than %v", hash, err, signin.ErrToken)
+		if _, err := b.FindTokenEntry(t.Context(), hash); !errors.Is(err, signin.ErrToken) || err.Error() != signin.ErrToken.Error() {
+			t.Errorf("FindTokenEntry(%q) = %v, want no more than %v", hash, err, signin.ErrToken)
 		}
 	}
 	for _, tt := range []struct {
@@ -146,8 +146,8 @@ func TestNoOneElseSignsIn(t *testing.T) {
 		{agent([]string{}, "page:read"), "https://evil.example page", signin.ErrToken},
 		{&sallyport.Principal{Name: "stopped", Permissions: []string{"page:read"}}, issuer, signin.ErrToken},
 	} {
-		if _, err := b.ByIssuer(t.Context(), tt.who, tt.issuer); !errors.Is(err, tt.want) {
-			t.Errorf("ByIssuer(%v, %s) = %v, want %v", tt.who, tt.issuer, err, tt.want)
+		if _, err := b.FindIssuerEntry(t.Context(), tt.who, tt.issuer); !errors.Is(err, tt.want) {
+			t.Errorf("FindIssuerEntry(%v, %s) = %v, want %v", tt.who, tt.issuer, err, tt.want)
 		}
 	}
 }
@@ -163,11 +163,11 @@ func TestSignInsOfANameAreBounded(t *testing.T) {
 	}
 	var tokens []string
 	for range 6 {
-		e, err := b.ByToken(t.Context(), "h")
+		e, err := b.FindTokenEntry(t.Context(), "h")
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, _, err := b.Enter(t.Context(), e)
+		token, _, err := b.EnterPage(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
 		}
