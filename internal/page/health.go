@@ -20,7 +20,7 @@ import (
 
 // healthBody is what the page of principals and health shows. Its texts are clean.
 type healthBody struct {
-	People     []signin.SignIn
+	People     []personRow
 	Principals []principalRow
 	Stopped    []stoppedRow
 	Kinds      []string
@@ -44,6 +44,12 @@ type verification struct {
 
 // limitRow is a tool with a limit of its own.
 type limitRow struct{ Tool, Most string }
+
+// personRow is who is signed in at the page.
+type personRow struct {
+	Name, Way string
+	Expires   time.Time
+}
 
 // principalRow is who may call.
 type principalRow struct {
@@ -85,8 +91,12 @@ func (s *Site) describeHealth(ctx context.Context) (*healthBody, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.People, err = s.book.List(ctx); err != nil {
+	people, err := s.book.List(ctx)
+	if err != nil {
 		return nil, err
+	}
+	for i := range people {
+		b.People = append(b.People, personRow{cleanText(people[i].Name), string(cmp.Or(people[i].Way, signin.WayLink)), people[i].Expires})
 	}
 	for _, p := range report.DescribePrincipals(entries, stopped, time.Now()) {
 		roles := "any"

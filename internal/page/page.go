@@ -59,6 +59,7 @@ type Site struct {
 	rt        *app.Runtime
 	live      *app.Live
 	book      *signin.Book
+	tries     *signin.Attempts
 	pages     *template.Template
 	streams   *running.Set
 	recent    recentRecords
@@ -77,7 +78,7 @@ func New(rt *app.Runtime, live *app.Live) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Site{rt: rt, live: live, book: NewBook(rt), pages: pages, streams: running.New(maxStreams, maxOwnStreams)}, nil
+	return &Site{rt: rt, live: live, book: NewBook(rt), tries: signin.NewAttempts(nil), pages: pages, streams: running.New(maxStreams, maxOwnStreams)}, nil
 }
 
 // Covers reports whether a request is for the page, for [auth.GuardOptions].
@@ -108,7 +109,7 @@ func (s *Site) Routes() []httpapi.Route {
 	add("POST", "/page/switch", "Throws or releases a kill switch.", signin.MayStop, s.takeSwitch)
 	add("POST", "/page/verify", "Checks the chain of the record.", signin.MayRead, s.takeVerification)
 	add("GET", signInPath, "Signs a person in by a link.", signin.MayRead, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusSeeOther) })
-	add("POST", signInPath, "Signs a person in by a link.", signin.MayRead, s.signIn)
+	add("POST", signInPath, "Signs a person in by a link or a token.", signin.MayRead, s.signIn)
 	add("POST", "/page/signout", "Signs the person out.", signin.MayRead, s.signOut)
 	add("GET", "/page/events", "Says as events that something changed.", signin.MayRead, s.streamEvents)
 	for _, name := range []string{"page.css", "page.js", "icon.svg"} {
@@ -200,7 +201,7 @@ type frame struct {
 func (s *Site) showPart(w http.ResponseWriter, r *http.Request, status int, name string, f frame) {
 	p, ok := auth.PrincipalFrom(r.Context())
 	if ok {
-		f.Who, f.CSRF = strings.TrimPrefix(p.Name, signin.Prefix), csrfOf(r)
+		f.Who, f.CSRF = cleanText(strings.TrimPrefix(p.Name, signin.Prefix)), csrfOf(r)
 		f.Decides, f.Stops = signin.MayDecide(&p), signin.MayStop(&p)
 		f.Waiting = s.lookNow(r.Context()).Waiting
 	}

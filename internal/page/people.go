@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport/audit"
@@ -23,7 +24,7 @@ const (
 // NewBook returns who is signed in at the page of a state.
 func NewBook(rt *app.Runtime) *signin.Book {
 	return signin.New(signin.Options{
-		Settings: rt.Settings, NewToken: auth.NewToken,
+		Settings: rt.Settings, NewToken: auth.NewToken, Holder: rt.Callers.FindHolder,
 		Stopped: func(ctx context.Context, name string) (bool, error) {
 			// When everything is stopped, a person must still be able to start it again.
 			thrown, err := rt.Switches.All(ctx)
@@ -108,11 +109,13 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request) {
 	code := r.URL.Query().Get("code")
 	if r.Method == http.MethodPost {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		code = r.PostFormValue("code")
+		if code = r.PostFormValue("code"); r.PostForm.Has("token") && r.URL.Path == signInPath {
+			s.takeToken(w, r, strings.TrimSpace(r.PostForm.Get("token")))
+			return
+		}
 	}
-	f := frame{Title: "Sign in", Body: signInBody{}}
 	if r.URL.Path != signInPath || code == "" {
-		s.showPart(w, r, http.StatusUnauthorized, "signin", f)
+		s.showWays(w, r, http.StatusUnauthorized, "")
 		return
 	}
 	who, err := s.book.Peek(r.Context(), code)
@@ -123,16 +126,14 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err != nil {
-		f.Said, f.Bad = "This link was used before, or is too old.", true
-		if !errors.Is(err, signin.ErrLink) {
-			s.rt.Logger.Error("a person cannot sign in", "error", err)
-			f.Said = "Signing in is not possible now: see the log of the server."
+		if errors.Is(err, signin.ErrLink) {
+			s.showWays(w, r, http.StatusUnauthorized, "This link was used before, or is too old.")
+		} else {
+			s.failSignIn(w, r, err)
 		}
-		s.showPart(w, r, http.StatusUnauthorized, "signin", f)
 		return
 	}
-	f.Body = signInBody{Code: code, Name: who.Name}
-	s.showPart(w, r, http.StatusOK, "signin", f)
+	s.showPart(w, r, http.StatusOK, "signin", frame{Title: "Sign in", Body: signInBody{Code: code, Name: who.Name}})
 }
 
 // redeemLink signs in and sets the cookie. The sign-in is recorded before it counts.
@@ -141,22 +142,22 @@ func (s *Site) redeemLink(w http.ResponseWriter, r *http.Request, code string) e
 	if err != nil {
 		return err
 	}
-	e := app.ChangeEvent(actionSignIn, who.Name, "")
+	e := app.ChangeEvent(actionSignIn, who.Name, string(signin.WayLink))
 	e.Principal = who.Name
 	return s.rt.RecordFirst(r.Context(), e, func() error {
 		token, in, err := s.book.Redeem(r.Context(), code)
 		if err != nil {
 			return err
 		}
-		setCookie(w, r, token, int(time.Until(in.Expires)/time.Second))
+		setCookie(w, token, int(time.Until(in.Expires)/time.Second), r.TLS != nil)
 		return nil
 	})
 }
 
-func setCookie(w http.ResponseWriter, r *http.Request, token string, seconds int) {
+func setCookie(w http.ResponseWriter, token string, seconds int, secure bool) {
 	http.SetCookie(w, &http.Cookie{
 		Name: Cookie, Value: token, Path: "/", MaxAge: seconds,
-		Secure: r.TLS != nil, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: secure, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
 }
 
@@ -171,6 +172,6 @@ func (s *Site) signOut(w http.ResponseWriter, r *http.Request) {
 	if err := s.rt.RecordDone(r.Context(), e, ""); err != nil {
 		s.rt.Logger.Error("a sign-out is not recorded", "error", err)
 	}
-	setCookie(w, r, "", -1)
+	setCookie(w, "", -1, r.TLS != nil)
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
