@@ -288,6 +288,7 @@ func (rt *Runtime) RestartKeys(c *config.Config) (keys []string) {
 		{"known.<name>.file", slices.Equal(knownFiles(was), knownFiles(c))},
 		{"log", was.Log == c.Log},
 		{"metrics", was.Metrics == c.Metrics},
+		{"audit", reflect.DeepEqual(was.Audit, c.Audit)},
 		{"tls", reflect.DeepEqual(was.TLS, c.TLS)},
 		{"security.oidc", sameIssuer(was.Security.OIDC, c.Security.OIDC)},
 		{"security.require_auth", was.Security.RequireAuth == c.Security.RequireAuth},

@@ -55,6 +55,8 @@ type Config struct {
 	// Metrics says who may read the metrics of serve beside principals with the
 	// permission.
 	Metrics Metrics
+	// Audit says where parts of the record go.
+	Audit Audit
 	// TLS says how serve encrypts; nil means that it does not.
 	TLS *TLS
 	// Databases holds the connections by name.

@@ -28,6 +28,7 @@ func allKeys() []row {
 		knownKeys(),
 		logKeys(),
 		metricsKeys(),
+		auditKeys(),
 		tlsKeys(),
 	)
 }

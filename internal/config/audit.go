@@ -1,0 +1,106 @@
+package config
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/sallyport/sallyport/internal/yamldoc"
+)
+
+const (
+	// defaultAnchorEvery bounds what could be rewritten unseen without writing much.
+	defaultAnchorEvery = time.Hour
+	// minAnchorEvery and maxAnchorEvery bound the pause.
+	minAnchorEvery, maxAnchorEvery = time.Second, 7 * 24 * time.Hour
+)
+
+// Audit says where parts of the record go.
+type Audit struct {
+	// Anchors are the places where serve keeps heads of the record.
+	Anchors []AnchorPlace
+	// Every is the pause between two heads at one place.
+	Every time.Duration
+	// CA is the absolute path of a PEM file with the authorities that are believed
+	// in place of those of the system; empty means those.
+	CA string
+}
+
+// AnchorPlace is where heads of the record are kept: exactly one field is set.
+type AnchorPlace struct {
+	// File is the absolute path of a file to which they are appended.
+	File string
+	// Webhook is the address to which they are posted.
+	Webhook string
+}
+
+func auditKeys() []row {
+	return []row{
+		{
+			KeyDoc: KeyDoc{"audit", TypeMapping, false, true, "the record stays beside the gate", "Where `serve` sends parts of the record.", "{anchors: [{file: /mnt/elsewhere/anchors.jsonl}], every: 1h}"},
+			set:    func(s *scope, _ value) { s.cfg.Audit.Every = defaultAnchorEvery }, done: (*scope).checkAudit,
+		},
+		{KeyDoc: KeyDoc{"audit.anchors", TypeChoices, false, true, "none", "Places where `serve` keeps the head of the record, as `audit anchor` does: at its start, then each time `every` is over, and at its end.", "[{file: /mnt/elsewhere/anchors.jsonl}, {webhook: \"https://example.com/anchors\"}]"}},
+		{
+			KeyDoc: KeyDoc{"audit.anchors[].file", TypeText, false, true, "", "File to which heads are appended. No tool reaches it.", "/mnt/elsewhere/anchors.jsonl"},
+			check:  (*scope).anchorFile, set: func(s *scope, v value) { s.addAnchor(AnchorPlace{File: v.text}) },
+		},
+		{
+			KeyDoc: KeyDoc{"audit.anchors[].webhook", TypeText, false, true, "", "Address to which heads are posted as JSON; https, or http on this machine.", "\"https://example.com/anchors\""},
+			check:  (*scope).anchorAddress, hide: true, set: func(s *scope, v value) { s.addAnchor(AnchorPlace{Webhook: v.text}) },
+		},
+		{
+			KeyDoc: KeyDoc{"audit.every", TypeText, false, true, "1h", "How often a head is kept while the record grows.", "1h"},
+			check:  durationCheck(minAnchorEvery, maxAnchorEvery), set: func(s *scope, v value) { s.cfg.Audit.Every = keptSpan(v.text) },
+		},
+		{
+			KeyDoc: KeyDoc{"audit.ca", TypeText, false, true, "the authorities of the system", "PEM file with the authorities that are believed where the record goes.", "tls/collectors.pem"},
+			check:  (*scope).resolvePath, set: func(s *scope, v value) { s.cfg.Audit.CA = v.text },
+		},
+	}
+}
+
+func (s *scope) addAnchor(p AnchorPlace) { s.cfg.Audit.Anchors = append(s.cfg.Audit.Anchors, p) }
+
+// anchorFile reads a file that no other place names.
+func (s *scope) anchorFile(v string) (string, error) {
+	path, err := s.resolvePath(v)
+	if err == nil && slices.Contains(s.cfg.Audit.Anchors, AnchorPlace{File: path}) {
+		err = errTwice
+	}
+	return path, err
+}
+
+// anchorAddress reads an address that no other place names.
+func (s *scope) anchorAddress(v string) (string, error) {
+	err := CheckOutside(v)
+	if err == nil && slices.Contains(s.cfg.Audit.Anchors, AnchorPlace{Webhook: v}) {
+		err = errTwice
+	}
+	return v, err
+}
+
+// errTwice: the same place stands before.
+var errTwice = errors.New("this place is written twice")
+
+// CheckOutside judges an address to which parts of the record go. No error repeats it: it
+// may hold a secret.
+func CheckOutside(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Fragment != "" || u.User != nil:
+		return errors.New("expected an address without user and fragment, such as https://example.com/anchors")
+	case u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())):
+		return errors.New("expected https: http is for this machine alone")
+	}
+	return nil
+}
+
+// checkAudit refuses places for a record that ends with the program.
+func (s *scope) checkAudit(key string) {
+	a := &s.cfg.Audit
+	if at, ok := s.places[key+".anchors"]; ok && len(a.Anchors) > 0 && s.cfg.State.Kind == StateMemory {
+		s.addFault(s.file, at.at, key+".anchors", "%s.anchors: the state is %s, so that each start begins another record: expected state: %s", key, yamldoc.Quote("memory"), "sqlite:.sallyport/state.db")
+	}
+}
