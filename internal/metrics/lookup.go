@@ -41,6 +41,18 @@ type Snapshot struct {
 	LinesDropped int64
 	// Exported says what an exporter of records has sent and lost; nil without one.
 	Exported map[string]Exported
+	// Anchors says of each place what it has of the record; nil without one.
+	Anchors map[string]Anchored
+}
+
+// Anchored is what a place has of the record.
+type Anchored struct {
+	// Seq is the number of the newest head there; 0 while none is known.
+	Seq int64
+	// Time is when it was kept.
+	Time time.Time
+	// Failed is how many tries failed, until now.
+	Failed int64
 }
 
 // Exported is what became of records that are sent elsewhere.
@@ -81,8 +93,12 @@ var (
 	descSent       = newDesc("export_records_total", "Records that were sent elsewhere.", "exporter")
 	descLost       = newDesc("export_records_lost_total", "Records that could not be sent elsewhere.", "exporter")
 	descBehind     = newDesc("export_records_waiting", "Records that wait to be sent elsewhere.", "exporter")
+	descAnchorSeq  = newDesc("anchor_seq", "Number of the newest record whose head is kept at a place.", "place")
+	descAnchorTime = newDesc("anchor_timestamp_seconds", "When that head was kept.", "place")
+	descAnchorLost = newDesc("anchor_failures_total", "Tries to keep a head at a place that failed.", "place")
 	allDescriptors = []*prometheus.Desc{
 		descReady, descWaiting, descOldest, descHead, descHeadTime, descState, descRunning, descChildren, descLevel, descUpstream, descLines, descSent, descLost, descBehind,
+		descAnchorSeq, descAnchorTime, descAnchorLost,
 	}
 )
 
@@ -144,6 +160,13 @@ func (l *lookup) Collect(ch chan<- prometheus.Metric) {
 		put(descSent, prometheus.CounterValue, float64(e.Sent), name)
 		put(descLost, prometheus.CounterValue, float64(e.Lost), name)
 		gauge(descBehind, float64(e.Behind), name)
+	}
+	for name, a := range s.Anchors {
+		put(descAnchorLost, prometheus.CounterValue, float64(a.Failed), name)
+		if a.Seq > 0 {
+			gauge(descAnchorSeq, float64(a.Seq), name)
+			gauge(descAnchorTime, float64(a.Time.Unix()), name)
+		}
 	}
 }
 

@@ -42,6 +42,7 @@ func full() *Metrics {
 		return Snapshot{
 			Ready: true, Waiting: 1, Oldest: time.Now().Add(-time.Minute), HeadSeq: 7, HeadTime: time.Unix(5, 0), StateBytes: 9, Running: 2, Children: 3, Level: "full",
 			Upstreams: map[string]bool{"notes": false}, LinesDropped: 4, Exported: map[string]Exported{"syslog": {Sent: 5, Lost: 6, Behind: 7}},
+			Anchors: map[string]Anchored{"/mnt/a": {Seq: 8, Time: time.Unix(6, 0), Failed: 9}},
 		}
 	})
 	m.CountEvent(outcome("read_file", true, "", ""))
@@ -69,6 +70,9 @@ func TestCallsAreCountedByOutcome(t *testing.T) {
 		`sallyport_http_requests_total{code="200",method="GET"} 1`,
 		`sallyport_upstream_up{server="notes"} 0`,
 		`sallyport_export_records_lost_total{exporter="syslog"} 6`,
+		`sallyport_anchor_failures_total{place="/mnt/a"} 9`,
+		`sallyport_anchor_seq{place="/mnt/a"} 8`,
+		`sallyport_anchor_timestamp_seconds{place="/mnt/a"} 6`,
 		`sallyport_chain_head_seq 7`,
 	} {
 		if !strings.Contains(text, want+"\n") {
