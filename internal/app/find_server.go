@@ -1,9 +1,11 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"os"
@@ -40,13 +42,19 @@ func (env *Environment) guardNetwork(own *serverlist.Listeners) *sallyport.Netwo
 // dialOutside connects databases and mail relays, whose addresses the operator gives
 // and no policy judges, to anything but the listeners of the program.
 func (rt *Runtime) dialOutside(ctx context.Context, network, address string) (net.Conn, error) {
+	return rt.dialExceptOwn(ctx, rt.Listeners, network, address)
+}
+
+// dialExceptOwn connects to an address that the operator gives, unless the program listens
+// there.
+func (rt *Runtime) dialExceptOwn(ctx context.Context, own *serverlist.Listeners, network, address string) (net.Conn, error) {
 	d := net.Dialer{ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		at, err := netip.ParseAddrPort(address)
 		if err != nil {
 			return nil // a socket of the file system, where the program does not listen
 		}
-		if what, cause := rt.Listeners.Refuse(at); what != "" {
-			rt.Logger.Warn("a database or mail relay is not connected to "+what, "address", at, "error", cause)
+		if what, cause := own.Refuse(at); what != "" {
+			cmp.Or(rt.Logger, slog.New(slog.DiscardHandler)).Warn("what the configuration names is not connected to "+what, "address", at, "error", cause)
 			return errors.Join(fmt.Errorf("%s is %s, which no tool reaches", at, what), cause)
 		}
 		return nil
