@@ -2,21 +2,78 @@ package app
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/anchor"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/registry"
 )
 
 // errNoRecord: there is nothing to anchor.
 var errNoRecord = errors.New("the record is empty: there is no head to anchor")
 
-// AnchorTo keeps the head of the record at a place.
-func (rt *Runtime) AnchorTo(ctx context.Context, place string) (anchor.Entry, error) {
+// AnchorPlace is where heads of the record are kept.
+type AnchorPlace config.AnchorPlace
+
+// String names the place for people: a path, or the host of an address, whose rest may
+// be a secret.
+func (p AnchorPlace) String() string {
+	if p.File != "" {
+		return p.File
+	}
+	u, err := url.Parse(p.Webhook)
+	if err != nil {
+		return "webhook"
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// setting is the name under which the state has what was last kept there.
+func (p AnchorPlace) setting() string {
+	sum := sha256.Sum256([]byte(p.File + "\n" + p.Webhook))
+	return "anchor/" + hex.EncodeToString(sum[:8])
+}
+
+// AnchorPlaces returns the places that the configuration names.
+func (rt *Runtime) AnchorPlaces() (list []AnchorPlace) {
+	for _, p := range rt.InForce().Config.Audit.Anchors {
+		list = append(list, AnchorPlace(p))
+	}
+	return list
+}
+
+// AnchorHead keeps the head of the record at each place. It goes on with the next place
+// after an error. Done is told of each success.
+func (rt *Runtime) AnchorHead(ctx context.Context, places []AnchorPlace, done func(AnchorPlace, anchor.Entry) error) error {
+	o, err := rt.openOutside()
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	var errs []error
+	for _, p := range places {
+		e, err := rt.anchorAt(ctx, o, p)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", p, err))
+			continue
+		}
+		if err := done(p, e); err != nil {
+			return err
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// anchorAt keeps the head of the record at a place.
+func (rt *Runtime) anchorAt(ctx context.Context, o *outside, p AnchorPlace) (anchor.Entry, error) {
 	if rt.Passing {
 		return anchor.Entry{}, errNoRecord // it ends with the command
 	}
@@ -24,7 +81,15 @@ func (rt *Runtime) AnchorTo(ctx context.Context, place string) (anchor.Entry, er
 	if err != nil {
 		return anchor.Entry{}, err
 	}
-	return anchor.AppendTo(place, func() (anchor.Entry, error) { return rt.lookAtHead(ctx, key.ID()) })
+	look := func() (anchor.Entry, error) { return rt.lookAtHead(ctx, key.ID()) }
+	if p.File != "" {
+		return anchor.AppendTo(p.File, look)
+	}
+	e, err := look()
+	if err != nil {
+		return e, err
+	}
+	return e, anchor.PostTo(ctx, o.client, p.Webhook, e)
 }
 
 // lookAtHead returns the head once everything up to it is on the disk.
@@ -34,6 +99,34 @@ func (rt *Runtime) lookAtHead(ctx context.Context, keyID string) (anchor.Entry, 
 		err = errNoRecord
 	}
 	return anchor.NewEntry(head, keyID, time.Now()), err
+}
+
+// anchorFiles lists the files of anchors of a configuration.
+func anchorFiles(c *config.Config) (files []string) {
+	for _, p := range c.Audit.Anchors {
+		if p.File != "" {
+			files = append(files, p.File)
+		}
+	}
+	return files
+}
+
+// anchorMisfits returns a fault for each file of anchors where tools may write. The deny
+// floor keeps the file while the gate runs, and nothing does before it starts.
+func (t *Deployment) anchorMisfits() (faults registry.Faults) {
+	for i, p := range t.Config.Audit.Anchors {
+		if p.File == "" {
+			continue
+		}
+		if by := t.FindWriter(p.File); by != "" {
+			faults = append(faults, registry.Fault{
+				Tool: "audit.anchors", Capability: "file", Source: t.Config.Source(fmt.Sprintf("audit.anchors.%d.file", i)),
+				Message: fmt.Sprintf("heads of the record are kept in %s: %s may write there, so an agent may change what proves the record", p.File, by),
+				Fix:     "move it to a folder that no tool may write",
+			})
+		}
+	}
+	return faults
 }
 
 // CheckAnchorFile refuses a file of anchors that a tool may write, and returns a warning

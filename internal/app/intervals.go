@@ -21,11 +21,15 @@ type Intervals struct {
 	// on this state has a configuration that lets tools write elsewhere; 0 means
 	// 1 s.
 	Places time.Duration
+	// Outward is the first pause after a failure to send a part of the record
+	// elsewhere, which doubles up to 5 minutes; 0 means 1 s.
+	Outward time.Duration
 }
 
 // withDefaults returns the intervals without a 0.
 func (i Intervals) withDefaults() Intervals {
 	return Intervals{
 		Poll: cmp.Or(i.Poll, 250*time.Millisecond), Attend: cmp.Or(i.Attend, time.Second), Places: cmp.Or(i.Places, time.Second),
+		Outward: cmp.Or(i.Outward, time.Second),
 	}
 }

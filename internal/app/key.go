@@ -113,7 +113,11 @@ func (rt *Runtime) ownFiles(dir string) []string {
 			own = append(own, t.ClientCA) // it says who may be which principal
 		}
 	}
-	own = append(own, knownFiles(rt.InForce().Config)...) // an agent may not choose what counts as known
+	own = append(own, knownFiles(rt.InForce().Config)...)  // an agent may not choose what counts as known
+	own = append(own, anchorFiles(rt.InForce().Config)...) // nor what proves the record
+	if ca := rt.InForce().Config.Audit.CA; ca != "" {
+		own = append(own, ca) // it says who is believed to receive the record
+	}
 	for _, b := range rt.InForce().Config.Secrets {
 		if b.Dir != "" {
 			own = append(own, asFolder(b.Dir))

@@ -45,6 +45,9 @@ func (rt *Runtime) takeSnapshot(ctx context.Context, ready *Readiness) metrics.S
 	if path := rt.InForce().Config.State.Path; path != "" {
 		s.StateBytes = sizeOf(path) + sizeOf(path+"-wal") + sizeOf(path+"-log")
 	}
+	if w := rt.anchors.Load(); w != nil {
+		s.Anchors = w.countAnchors()
+	}
 	if l := rt.Live.Load(); l != nil {
 		s.Level, s.Upstreams = rt.lookAtServers(l.deployment.Load())
 	}

@@ -22,6 +22,7 @@ func CollectMisfits(rt *Runtime) registry.Faults {
 	}
 	all = append(all, rt.serverEffectMisfits()...)
 	all = append(all, rt.InForce().knownMisfits()...)
+	all = append(all, rt.InForce().anchorMisfits()...)
 	all = append(all, rt.uselessTools(all)...)
 	return append(all, rt.ProgramFaults()...)
 }

@@ -92,7 +92,8 @@ type Runtime struct {
 	// Dashboard passes on the progress of running calls.
 	Dashboard dashboard.Hub
 	// Live is what a server serves; it holds nil in every other command.
-	Live atomic.Pointer[Live]
+	Live    atomic.Pointer[Live]
+	anchors atomic.Pointer[anchorWorker] // keeps heads elsewhere; nil where no place is named
 
 	// Uploads holds the files that calls bring along.
 	Uploads *attachments.Folder

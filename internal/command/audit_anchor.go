@@ -4,60 +4,83 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sallyport/sallyport/internal/anchor"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/config"
 )
 
 func auditAnchor(env *environment, f *flags) *cobra.Command {
 	var to []string
 	cmd := &cobra.Command{
-		Use:   "anchor --to FILE",
+		Use:   "anchor",
 		Short: "Keep the head of the record in another place",
-		Long: `Keep the head of the record in another place. What was recorded before cannot be
-rewritten unseen afterwards, not even with the key: audit verify --anchors compares
-the record with what was kept. A file gets a line of JSON; keep it where the user of
-the gate can only append.`,
-		Example: `  sallyport audit anchor --to /mnt/elsewhere/anchors.jsonl
-  sallyport audit verify --anchors /mnt/elsewhere/anchors.jsonl`,
+		Long: `Keep the head of the record in another place: those that audit.anchors of the
+configuration names, where serve does it by itself, or those of --to. What was
+recorded before cannot be rewritten unseen afterwards, not even with the key: audit
+verify --anchors compares the record with what was kept. A file gets a line of JSON;
+keep it where the user of the gate can only append. To an address the line is posted.`,
+		Example: `  sallyport audit anchor
+  sallyport audit anchor --to /mnt/elsewhere/anchors.jsonl
+  sallyport audit anchor --to https://example.com/anchors`,
 		Args: cobra.NoArgs,
-		PreRunE: func(*cobra.Command, []string) error {
-			if len(to) == 0 {
-				return errors.New("anchor: --to FILE is missing")
-			}
-			return nil
-		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for i := range to {
-				path, err := filepath.Abs(to[i])
-				if err != nil {
-					return fmt.Errorf("--to: %w", err)
-				}
-				to[i] = path
+			places, err := anchorPlaces(to)
+			if err != nil {
+				return err
 			}
 			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
-				p := env.newPrinter(f)
-				for _, place := range to {
-					warning, err := rt.CheckAnchorFile(place)
+				if len(to) == 0 {
+					places = rt.AnchorPlaces()
+				}
+				if len(places) == 0 {
+					return errors.New("anchor: there is no place: give --to FILE, or name places under audit.anchors of the configuration")
+				}
+				for _, p := range places {
+					if p.File == "" {
+						continue
+					}
+					warning, err := rt.CheckAnchorFile(p.File)
 					if err != nil {
-						return fmt.Errorf("--to: %w", err)
+						return err
 					}
 					if warning != "" {
 						fmt.Fprintf(env.Stderr, "sallyport: warning: %s\n", warning)
 					}
-					e, err := rt.AnchorTo(cmd.Context(), place)
-					if err != nil {
-						return &exitError{code: exitFailed, err: fmt.Errorf("the head is not anchored: %w", err)}
-					}
-					if err := p.PrintAnswer(map[string]any{"seq": e.Seq, "hash": e.Hash, "to": place}, "%s anchored in %s", e.Head(), place); err != nil {
-						return err
-					}
+				}
+				p := env.newPrinter(f)
+				err := rt.AnchorHead(cmd.Context(), places, func(place app.AnchorPlace, e anchor.Entry) error {
+					return p.PrintAnswer(map[string]any{"seq": e.Seq, "hash": e.Hash, "to": place.String()}, "%s anchored in %s", e.Head(), place)
+				})
+				if err != nil {
+					return &exitError{code: exitFailed, err: fmt.Errorf("the head is not anchored: %w", err)}
 				}
 				return nil
 			})
 		},
 	}
-	cmd.Flags().StringArrayVar(&to, "to", nil, "the `FILE` to which the head is appended; may be repeated")
+	cmd.Flags().StringArrayVar(&to, "to", nil, "the `PLACE` to use: a file to which the head is appended, or an address to which it is posted; may be repeated")
 	return cmd
+}
+
+// anchorPlaces reads the places that a user names: files, and addresses.
+func anchorPlaces(to []string) (list []app.AnchorPlace, err error) {
+	for _, text := range to {
+		if strings.Contains(text, "://") {
+			if err := config.CheckOutside(text); err != nil {
+				return nil, fmt.Errorf("--to: %w", err)
+			}
+			list = append(list, app.AnchorPlace{Webhook: text})
+			continue
+		}
+		path, err := filepath.Abs(text)
+		if err != nil {
+			return nil, fmt.Errorf("--to: %w", err)
+		}
+		list = append(list, app.AnchorPlace{File: path})
+	}
+	return list, nil
 }

@@ -77,6 +77,11 @@ func Run(ctx context.Context, rt *app.Runtime, o *Options) error {
 		return err
 	}
 	l.SetListener(server.ListChanged)
+	stopAnchors, err := rt.StartAnchors(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopAnchors() // after everything that is recorded
 	stopShadow, err := rt.StartShadow(ctx)
 	if err != nil {
 		return err
