@@ -4,7 +4,8 @@
 // Start with [New]. A program that gives a [Folder] to the gate as
 // sallyport.Backends.Attachments, and lists what it added in
 // sallyport.Caller.Attachments, lets tools open these files by their refs. A
-// ref is random and never used as a path. Nothing survives [Folder.Close]; what
+// ref is the digest of the content, so that what is recorded, approved or kept
+// for a ref is about that content, and is never used as a path. Nothing survives [Folder.Close]; what
 // a killed process left is removed by the next program that adds an attachment.
 package attachments
 
@@ -12,6 +13,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +31,9 @@ import (
 // defaultMaxBytes bounds one attachment, in bytes, unless the options do.
 const defaultMaxBytes = 32 << 20
 
+// refPrefix begins every ref.
+const refPrefix = "att-"
+
 // Options refine a Folder. nil means the defaults.
 type Options struct {
 	// Dir is the folder in which the private folder is made; empty means the
@@ -43,8 +49,8 @@ type Folder struct {
 	maxBytes int64
 
 	mu    sync.Mutex
-	dir   string // made with the first attachment
-	known map[string]bool
+	dir   string         // made with the first attachment
+	known map[string]int // how often a ref was added and not yet removed
 	// scratch holds dir. The next start of the program removes what a killed
 	// process left there.
 	scratch *scratch.Space
@@ -62,7 +68,7 @@ func New(o *Options) (*Folder, error) {
 	if opts.MaxBytes < 0 {
 		return nil, errors.New("attachments: options: max bytes must not be negative")
 	}
-	return &Folder{maxBytes: cmp.Or(opts.MaxBytes, defaultMaxBytes), known: map[string]bool{}, scratch: scratch.New(opts.Dir)}, nil
+	return &Folder{maxBytes: cmp.Or(opts.MaxBytes, defaultMaxBytes), known: map[string]int{}, scratch: scratch.New(opts.Dir)}, nil
 }
 
 // AddFile copies a regular file, so that tools see what was attached even if
@@ -90,20 +96,19 @@ func (d *Folder) AddUpload(_ context.Context, name string, _ sallyport.Attachmen
 	return a, func() { d.Remove(a.Ref) }, err
 }
 
-// Add reads content to its end and stores it under a new ref. The name is for
-// display only. The media type and the kind follow from the content. An
-// attachment of more than the bound is an error and is not stored.
+// Add reads content to its end and stores it under its ref: att- and the
+// SHA-256 of the content in hexadecimal. The name is for display only. The media
+// type and the kind follow from the content. An attachment of more than the
+// bound is an error and is not stored. Content that is added twice is kept until
+// it was removed twice.
 func (d *Folder) Add(name string, in io.Reader) (a sallyport.Attachment, err error) {
-	out, ref, err := d.createFile()
+	out, err := d.createFile()
 	if err != nil {
 		return a, err
 	}
-	defer func() {
-		if err != nil {
-			d.Remove(ref)
-		}
-	}()
-	n, err := io.Copy(out, io.LimitReader(in, d.maxBytes+1))
+	defer func() { _ = os.Remove(out.Name()) }() // It is there only after a failure, or when the content was known.
+	digest := sha256.New()
+	n, err := io.Copy(io.MultiWriter(out, digest), io.LimitReader(in, d.maxBytes+1))
 	if closed := out.Close(); err == nil {
 		err = closed
 	}
@@ -113,6 +118,7 @@ func (d *Folder) Add(name string, in io.Reader) (a sallyport.Attachment, err err
 	if n > d.maxBytes {
 		return a, fmt.Errorf("%s: more than %s", name, formatBytes(d.maxBytes))
 	}
+	ref := refPrefix + hex.EncodeToString(digest.Sum(nil))
 	a = sallyport.Attachment{Ref: ref, Kind: sallyport.KindFile, Name: name, Bytes: n}
 	if a.MediaType, err = detectType(out.Name()); err != nil {
 		return a, err
@@ -120,35 +126,49 @@ func (d *Folder) Add(name string, in io.Reader) (a sallyport.Attachment, err err
 	if strings.HasPrefix(a.MediaType, "image/") {
 		a.Kind = sallyport.KindImage
 	}
-	return a, nil
+	return a, d.keepFile(ref, out.Name())
 }
 
-// Remove deletes an attachment. An unknown ref is no error.
+// keepFile puts a written file in its place, unless its content is there already.
+func (d *Folder) keepFile(ref, written string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known[ref] == 0 {
+		if err := os.Rename(written, filepath.Join(d.dir, ref)); err != nil {
+			return err
+		}
+	}
+	d.known[ref]++
+	return nil
+}
+
+// Remove takes an attachment back once. It is deleted when it was removed as
+// often as it was added. An unknown ref is no error.
 func (d *Folder) Remove(ref string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.known[ref] {
+	switch d.known[ref] {
+	case 0:
+	case 1:
 		delete(d.known, ref)
 		_ = os.Remove(filepath.Join(d.dir, ref))
+	default:
+		d.known[ref]--
 	}
 }
 
-func (d *Folder) createFile() (*os.File, string, error) {
+// createFile makes a file with another name than any ref.
+func (d *Folder) createFile() (*os.File, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.dir == "" {
 		dir, err := d.scratch.Dir("attachments")
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		d.dir = dir
 	}
-	ref := "att-" + rand.Text()
-	f, err := os.OpenFile(filepath.Join(d.dir, ref), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err == nil {
-		d.known[ref] = true
-	}
-	return f, ref, err
+	return os.OpenFile(filepath.Join(d.dir, "new-"+rand.Text()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 }
 
 func formatBytes(n int64) string {
@@ -176,7 +196,7 @@ func detectType(path string) (string, error) {
 // has removed, is an error. The caller closes the reader.
 func (d *Folder) Open(_ context.Context, ref string) (io.ReadCloser, error) {
 	d.mu.Lock()
-	known, dir := d.known[ref], d.dir
+	known, dir := d.known[ref] > 0, d.dir
 	d.mu.Unlock()
 	if !known {
 		return nil, fmt.Errorf("no attachment with ref %q", ref)
@@ -188,6 +208,6 @@ func (d *Folder) Open(_ context.Context, ref string) (io.ReadCloser, error) {
 func (d *Folder) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.dir, d.known = "", map[string]bool{}
+	d.dir, d.known = "", map[string]int{}
 	return d.scratch.Close()
 }

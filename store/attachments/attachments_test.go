@@ -203,3 +203,22 @@ func TestConcurrent(t *testing.T) {
 		t.Errorf("Close left %v, %v, want nothing", left, err)
 	}
 }
+
+func TestARefIsThatOfItsContent(t *testing.T) {
+	d := newFolder(t, nil)
+	first, second, other := addText(t, d, "same"), addText(t, d, "same"), addText(t, d, "other")
+	if first.Ref != second.Ref || first.Ref == other.Ref {
+		t.Fatalf("refs %q, %q of one content and %q of another", first.Ref, second.Ref, other.Ref)
+	}
+	if want := "att-0967115f2813a3541eaef77de9d9d5773f1c0c04314b0bbfe4ff3b3b1c55b5d5"; first.Ref != want {
+		t.Errorf("ref %q, want %q", first.Ref, want)
+	}
+	if files, err := os.ReadDir(d.dir); err != nil || len(files) != 2 {
+		t.Errorf("%d files are kept (%v), want 2", len(files), err)
+	}
+	d.Remove(first.Ref)
+	wantContent(t, d, second.Ref, "same")
+	d.Remove(second.Ref)
+	wantNone(t, d, first.Ref)
+	wantContent(t, d, other.Ref, "other")
+}
