@@ -38,6 +38,8 @@ var layers = map[string]layer{
 	"internal/secretstore": mechanism,
 	"internal/lock":        mechanism, "internal/modelformat": mechanism, "internal/ceiling": mechanism, "internal/task": mechanism, "internal/turn": mechanism, "internal/plugin": mechanism, "internal/replay": mechanism,
 	"internal/anchor": mechanism, "internal/suggest": mechanism, "internal/shadow": mechanism,
+	"internal/lock":        mechanism, "internal/attached": mechanism, "internal/modelformat": mechanism, "internal/ceiling": mechanism, "internal/task": mechanism, "internal/turn": mechanism, "internal/plugin": mechanism, "internal/replay": mechanism,
+	"internal/suggest": mechanism, "internal/shadow": mechanism,
 }
 
 type pkg struct {
