@@ -2,6 +2,7 @@ package scoped
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -29,7 +30,8 @@ func (t turnFiles) Open(ctx context.Context, ref string) (io.ReadCloser, error) 
 	if err := t.b.checkLive(); err != nil {
 		return nil, err
 	}
-	if !t.hasAttachment(ref) {
+	a := t.findAttachment(ref)
+	if a == nil {
 		t.b.recordRefusal(group.Attachments, ref, matchesAnything)
 		return nil, sallyport.InputInvalid("No attachment with ref " + strconv.Quote(clipItem(ref)))
 	}
@@ -37,17 +39,18 @@ func (t turnFiles) Open(ctx context.Context, ref string) (io.ReadCloser, error) 
 	if err != nil {
 		return nil, hideBackendError(err, "attachment "+ref+" could not be opened")
 	}
-	t.b.recordAllowed(group.Attachments, ref, "open "+ref)
+	t.b.recordAllowed(group.Attachments, ref, fmt.Sprintf("open %s, %d bytes", ref, a.Bytes))
 	return r, nil
 }
 
-func (t turnFiles) hasAttachment(ref string) bool {
+// findAttachment returns an attachment that List returns; nil for any other ref.
+func (t turnFiles) findAttachment(ref string) *sallyport.Attachment {
 	for i := range t.b.turn.Attachments {
-		if a := &t.b.turn.Attachments[i]; a.Ref == ref && t.b.scope.grant.Attachments.Has(a.Kind) {
-			return ref != ""
+		if a := &t.b.turn.Attachments[i]; ref != "" && a.Ref == ref && t.b.scope.grant.Attachments.Has(a.Kind) {
+			return a
 		}
 	}
-	return false
+	return nil
 }
 
 type refusedAttachments struct{ note func(sallyport.Decision) }

@@ -33,7 +33,7 @@ func TestAttachments(t *testing.T) {
 			t.Errorf("Open(%q) = %v, want %q", ref, err, want)
 		}
 	}
-	if whys := j.reasons(); len(whys) != 6 || whys[0] != "attachments [att-0] open att-0" {
+	if whys := j.reasons(); len(whys) != 6 || whys[0] != "attachments [att-0] open att-0, 0 bytes" {
 		t.Errorf("decisions = %q, want one opening and five refusals", whys)
 	}
 }
