@@ -43,6 +43,11 @@ func (c *core) callThroughGate(ctx context.Context, r *request, q sallyport.Requ
 	}
 	ctx, done, _ := r.calls.Begin(ctx, "")
 	defer done()
+	files, err := c.takeFiles(ctx, r, caller, &q)
+	defer files.release()
+	if err != nil {
+		return c.gate.Reject(ctx, caller, q, err.Error()), nil, nil
+	}
 	relay := newRelay(r)
 	if relay != nil {
 		r.streams = true
@@ -56,7 +61,7 @@ func (c *core) callThroughGate(ctx context.Context, r *request, q sallyport.Requ
 	if !c.mayNeedClient(r, caller, q.Tool) {
 		return c.gate.Call(ctx, caller, q), nil, nil
 	}
-	a := &askableClient{core: c, request: r, rounds: r.rounds, able: r.able, caller: caller, q: q}
+	a := &askableClient{core: c, request: r, rounds: r.rounds, able: r.able, caller: caller, q: q, files: files}
 	try, id, err := a.chooseAttempt(ctx, in, relay)
 	if err != nil {
 		return sallyport.Result{}, nil, err

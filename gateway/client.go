@@ -30,6 +30,7 @@ type askableClient struct {
 	able    wire.Abilities // what the client declares
 	caller  *sallyport.Caller
 	q       sallyport.Request
+	files   *takenFiles // what the request brought
 }
 
 // boundWords returns the words that the state between two rounds is bound to: the

@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/attached"
 	"github.com/sallyport/sallyport/internal/running"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/schema"
@@ -41,6 +42,9 @@ type Gate interface {
 	// Headers returns the arguments of a tool that clients repeat in HTTP
 	// headers. It returns none when the caller does not see the tool.
 	Headers(caller *sallyport.Caller, tool string) []schema.Header
+	// FileArguments returns the arguments of a tool that take files. It returns
+	// none when the caller does not see the tool.
+	FileArguments(caller *sallyport.Caller, tool string) []attached.Argument
 	// Inquires reports whether a tool declares that it asks its caller for
 	// input.
 	Inquires(id string) bool
@@ -51,6 +55,8 @@ type Gate interface {
 	Stands(ctx context.Context, caller *sallyport.Caller, tool string, since time.Time) bool
 	// Call decides and makes one call.
 	Call(ctx context.Context, caller *sallyport.Caller, q sallyport.Request) sallyport.Result
+	// Reject records a request that was broken before it was one.
+	Reject(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, why string) sallyport.Result
 }
 
 // Options configure a server. The zero value is usable.
@@ -69,6 +75,8 @@ type Options struct {
 	// is held for a human. nil means that the server asks no one over the
 	// protocol.
 	Desk sallyport.ApprovalDesk
+	// Files keeps the files that clients send along with calls; nil refuses them.
+	Files *attached.Shelf
 	// Logger receives the protocol's own events; nil discards them.
 	Logger *slog.Logger
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/internal/wire"
+	"github.com/sallyport/sallyport/internal/attached"
 	"github.com/sallyport/sallyport/internal/running"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/schema"
@@ -32,11 +33,16 @@ func (n *notes) Tasks(string) sallyport.TaskSupport                  { return sa
 
 func (n *notes) Reader(*sallyport.Caller, string) (id string, ok bool)             { return "resource:any", true }
 func (n *notes) Headers(*sallyport.Caller, string) []schema.Header                 { return nil }
+func (n *notes) FileArguments(*sallyport.Caller, string) []attached.Argument       { return nil }
 func (n *notes) Stands(context.Context, *sallyport.Caller, string, time.Time) bool { return true }
 
 func (n *notes) Call(_ context.Context, _ *sallyport.Caller, q sallyport.Request) sallyport.Result {
 	n.called = append(n.called, q)
 	return sallyport.Result{OK: true, Value: "done", CallID: "c", Parts: []sallyport.Part{{Kind: sallyport.PartResource, Role: "user", URI: "test://any", Text: "x"}}}
+}
+
+func (n *notes) Reject(context.Context, *sallyport.Caller, sallyport.Request, string) sallyport.Result {
+	return sallyport.Result{}
 }
 
 func (n *notes) send(text []byte) error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/attached"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/schema"
 )
@@ -21,8 +22,15 @@ func (noForms) Resources(*sallyport.Caller) []sallyport.Resource      { return n
 func (noForms) Reader(*sallyport.Caller, string) (id string, ok bool) { return "", false }
 func (noForms) Asks(*sallyport.Caller, string) bool                   { return false }
 func (noForms) Headers(*sallyport.Caller, string) []schema.Header     { return nil }
-func (noForms) Inquires(string) bool                                  { return false }
-func (noForms) Tasks(string) sallyport.TaskSupport                    { return sallyport.TaskNever }
+func (noForms) FileArguments(*sallyport.Caller, string) []attached.Argument {
+	return nil
+}
+
+func (noForms) Reject(context.Context, *sallyport.Caller, sallyport.Request, string) sallyport.Result {
+	return sallyport.Result{}
+}
+func (noForms) Inquires(string) bool               { return false }
+func (noForms) Tasks(string) sallyport.TaskSupport { return sallyport.TaskNever }
 func (noForms) Stands(context.Context, *sallyport.Caller, string, time.Time) bool {
 	return true
 }

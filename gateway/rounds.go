@@ -140,10 +140,12 @@ func (c *askableClient) beginCall(ctx context.Context, relay *progressRelay, det
 		caller.Detach = p.requestDetach
 	}
 	p.caller = &caller
+	p.files.hold()
 	go func() {
 		defer end()
 		defer p.cancel()
 		res := p.gate.Call(own, p.caller, p.q)
+		p.files.release()
 		p.core.parked.removeCall(p)
 		p.done <- res
 	}()

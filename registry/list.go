@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/attached"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -151,6 +152,20 @@ func (r *Registry) Headers(caller *sallyport.Caller, tool string) []schema.Heade
 		return nil
 	}
 	return e.args.Headers()
+}
+
+// FileArguments returns the arguments of a tool that take files. It returns none
+// when the caller does not see the tool.
+func (r *Registry) FileArguments(caller *sallyport.Caller, tool string) []attached.Argument {
+	e := r.findEntry(tool)
+	if e == nil || e.tool.Form != sallyport.FormTool {
+		return nil
+	}
+	ro := r.roleFor(caller.Personality)
+	if !caller.Principal.MayTake(caller.Personality) || !ro.decideVisible(&e.tool, caller.Exclude).Allowed || !r.showsTool(ro, e) {
+		return nil
+	}
+	return attached.Arguments(e.tool.Schema)
 }
 
 // Inquires reports whether a tool declares that it asks the caller. What a

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/attached"
 	"github.com/sallyport/sallyport/schema"
 )
 
@@ -175,6 +176,12 @@ func (l *Live) Asks(caller *sallyport.Caller, id string) bool {
 // [Registry.Headers].
 func (l *Live) Headers(caller *sallyport.Caller, tool string) []schema.Header {
 	return serveCaller(l, caller, func(r *Registry, c *sallyport.Caller) []schema.Header { return r.Headers(c, tool) })
+}
+
+// FileArguments returns the arguments of a tool that take files: see
+// [Registry.FileArguments].
+func (l *Live) FileArguments(caller *sallyport.Caller, tool string) []attached.Argument {
+	return serveCaller(l, caller, func(r *Registry, c *sallyport.Caller) []attached.Argument { return r.FileArguments(c, tool) })
 }
 
 // Inquires reports whether a tool declares that it asks its caller: see

@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway/install"
 	"github.com/sallyport/sallyport/internal/approvals"
+	"github.com/sallyport/sallyport/internal/attached"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/costs"
@@ -97,6 +98,8 @@ type Runtime struct {
 
 	// Uploads holds the files that calls bring along.
 	Uploads *attachments.Folder
+	// Shelf keeps the files that clients send, within the bounds of each principal.
+	Shelf   *attached.Shelf
 	files   *sallyport.FileBackend
 	network *sallyport.NetworkBackend
 	// Listeners opens what this process listens at; no tool reaches it.
@@ -149,6 +152,7 @@ func (rt *Runtime) openHands(context.Context) (err error) {
 		return err
 	}
 	rt.closers = append(rt.closers, rt.Uploads.Close)
+	rt.Shelf = attached.NewShelf(rt.Uploads)
 	rt.Listeners = serverlist.NewListeners(rt.Env.serverFolder(), rt.Logger)
 	rt.network = rt.Env.guardNetwork(rt.Listeners)
 	if err := rt.openStorage(); err != nil {

@@ -68,7 +68,7 @@ func (rt *Runtime) serveSubAgent(ctx context.Context, d *delegation.Delegation, 
 		gate = l
 	}
 	s, err := gateway.New(gate, &gateway.Options{
-		Personality: d.Principal.Personalities[0], Version: Version(), Logger: rt.Logger, Principal: func() sallyport.Principal { return d.Principal },
+		Personality: d.Principal.Personalities[0], Version: Version(), Logger: rt.Logger, Files: rt.Shelf, Principal: func() sallyport.Principal { return d.Principal },
 	})
 	if err == nil {
 		err = s.Stdio(ctx, end, end)

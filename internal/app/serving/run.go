@@ -71,7 +71,7 @@ func Run(ctx context.Context, rt *app.Runtime, o *Options) error {
 	l := app.NewLive(rt)
 	rt.Live.Store(l)
 	server, err := gateway.New(l, &gateway.Options{
-		Personality: role.Name, Version: app.Version(), Logger: rt.Logger, Principal: rt.Callers.Local, Desk: rt.ApprovalDesk(),
+		Personality: role.Name, Version: app.Version(), Logger: rt.Logger, Principal: rt.Callers.Local, Desk: rt.ApprovalDesk(), Files: rt.Shelf,
 	})
 	if err != nil {
 		return err
