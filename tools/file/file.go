@@ -54,7 +54,7 @@ func readFile() sallyport.Tool {
 			"the number of lines. A long file is cut; continue with start_line.",
 		Schema: args.Schema[readInput](func(get func(string) args.Property) {
 			get("path").Length(1, 0)
-			get("ref").Length(1, 0)
+			get("ref").Length(1, 0).Format("attachment")
 			get("start_line").Min(0)
 			get("end_line").Min(0)
 			get("encoding").OneOf(readEncodings()...)
