@@ -44,7 +44,7 @@ func (c *core) callThroughGate(ctx context.Context, r *request, q sallyport.Requ
 	ctx, done, _ := r.calls.Begin(ctx, "")
 	defer done()
 	files, err := c.takeFiles(ctx, r, caller, &q)
-	defer files.release()
+	defer files.releaseFiles()
 	if err != nil {
 		return c.gate.Reject(ctx, caller, q, err.Error()), nil, nil
 	}

@@ -30,7 +30,7 @@ type takenFiles struct {
 	releases []func()
 }
 
-func (f *takenFiles) hold() {
+func (f *takenFiles) holdFiles() {
 	if f != nil {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -38,7 +38,7 @@ func (f *takenFiles) hold() {
 	}
 }
 
-func (f *takenFiles) release() {
+func (f *takenFiles) releaseFiles() {
 	if f == nil {
 		return
 	}
@@ -115,7 +115,7 @@ func (t *fileTaker) takeList(list json.RawMessage) error {
 // takeFile takes over a file and returns what the tool gets in its place. ok is
 // false for a value that is no file.
 func (t *fileTaker) takeFile(value json.RawMessage, form attached.Form) (in string, ok bool, err error) {
-	content, ok, err := attached.Read(value)
+	content, ok, err := attached.ReadContent(value)
 	if !ok || err != nil {
 		return "", ok, err
 	}
@@ -126,7 +126,7 @@ func (t *fileTaker) takeFile(value json.RawMessage, form attached.Form) (in stri
 		return "", true, errors.New("this server takes no files")
 	}
 	if content.Ref == "" && form != attached.FormRef {
-		in, err = form.Inline(content.Data)
+		in, err = form.InlineText(content.Data)
 		return in, true, err
 	}
 	a, release, err := t.findFile(&content)
@@ -138,9 +138,9 @@ func (t *fileTaker) takeFile(value json.RawMessage, form attached.Form) (in stri
 		t.caller.Attachments = append(t.caller.Attachments, a)
 		return a.Ref, true, nil
 	}
-	data, err := t.shelf.Load(t.ctx, a.Ref, inlineBytes)
+	data, err := t.shelf.LoadContent(t.ctx, a.Ref, inlineBytes)
 	if err == nil {
-		in, err = form.Inline(data)
+		in, err = form.InlineText(data)
 	}
 	return in, true, err
 }
@@ -148,9 +148,9 @@ func (t *fileTaker) takeFile(value json.RawMessage, form attached.Form) (in stri
 // findFile finds a file that is kept, or keeps one for this call.
 func (t *fileTaker) findFile(content *attached.Content) (sallyport.Attachment, func(), error) {
 	if content.Ref != "" {
-		return t.shelf.Find(t.owner, content.Ref)
+		return t.shelf.FindUpload(t.owner, content.Ref)
 	}
-	return t.shelf.Take(t.owner, content.Name, bytes.NewReader(content.Data))
+	return t.shelf.TakeFile(t.owner, content.Name, bytes.NewReader(content.Data))
 }
 
 // replaceArguments returns an object of arguments with what the tool gets in the

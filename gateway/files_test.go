@@ -152,7 +152,7 @@ func TestTheRecordHasTheDigestOfAFile(t *testing.T) {
 func TestFilesBecomeValues(t *testing.T) {
 	t.Parallel()
 	f := newFilesKit(t)
-	a, err := f.shelf.Keep(attached.OwnerOf(&sallyport.Principal{Name: "alice"}), "a.txt", strings.NewReader("hello"))
+	a, err := f.shelf.KeepUpload(attached.OwnerOf(&sallyport.Principal{Name: "alice"}), "a.txt", strings.NewReader("hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestLinksLeadToOwnFilesAlone(t *testing.T) {
 	if !failed || !strings.HasPrefix(unknown, "input_invalid: ") {
 		t.Fatalf("an unknown file = %s", unknown)
 	}
-	if _, err := f.shelf.Keep(attached.OwnerOf(&sallyport.Principal{Name: "alice"}), "a.txt", strings.NewReader("hello")); err != nil {
+	if _, err := f.shelf.KeepUpload(attached.OwnerOf(&sallyport.Principal{Name: "alice"}), "a.txt", strings.NewReader("hello")); err != nil {
 		t.Fatal(err)
 	}
 	cut := func(s string) string { return strings.Split(s, "(call ")[0] }

@@ -140,12 +140,12 @@ func (c *askableClient) beginCall(ctx context.Context, relay *progressRelay, det
 		caller.Detach = p.requestDetach
 	}
 	p.caller = &caller
-	p.files.hold()
+	p.files.holdFiles()
 	go func() {
 		defer end()
 		defer p.cancel()
 		res := p.gate.Call(own, p.caller, p.q)
-		p.files.release()
+		p.files.releaseFiles()
 		p.core.parked.removeCall(p)
 		p.done <- res
 	}()

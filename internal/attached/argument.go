@@ -1,5 +1,5 @@
 // Package attached takes over the files that clients send along with their
-// calls. [Arguments] finds the arguments of a tool that take files, [Read] reads
+// calls. [Arguments] finds the arguments of a tool that take files, [ReadContent] reads
 // a file that stands in the place of such an argument, and a [Shelf] keeps files
 // for principals, each within its bounds.
 package attached

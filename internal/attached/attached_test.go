@@ -72,7 +72,7 @@ func TestContentIsReadStrictly(t *testing.T) {
 		"another form":           {value: `{"type":"resource","resource":[]}`, ok: true, fails: "not in the form"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok, err := attached.Read(json.RawMessage(tt.value))
+			got, ok, err := attached.ReadContent(json.RawMessage(tt.value))
 			if tt.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.fails) || !ok {
 					t.Fatalf("got %v, %v, want an error with %q", ok, err, tt.fails)
@@ -98,29 +98,29 @@ func newShelf(t *testing.T) (*attached.Shelf, *attachments.Folder) {
 
 func TestUploadsAreTheirOwners(t *testing.T) {
 	s, folder := newShelf(t)
-	a, err := s.Keep("ann", "a.txt", strings.NewReader("mine"))
+	a, err := s.KeepUpload("ann", "a.txt", strings.NewReader("mine"))
 	if err != nil || a.Bytes != 4 || a.Kind != sallyport.KindFile {
 		t.Fatalf("Keep = %+v, %v", a, err)
 	}
 	for _, owner := range []string{"bob", "", "ann/"} {
-		if _, _, err := s.Find(owner, a.Ref); err == nil || s.Drop(owner, a.Ref) {
+		if _, _, err := s.FindUpload(owner, a.Ref); err == nil || s.DropUpload(owner, a.Ref) {
 			t.Errorf("%q has what ann brought", owner)
 		}
 	}
-	found, release, err := s.Find("ann", a.Ref)
+	found, release, err := s.FindUpload("ann", a.Ref)
 	if err != nil || found != a {
 		t.Fatalf("Find = %+v, %v", found, err)
 	}
-	if !s.Drop("ann", a.Ref) || s.Drop("ann", a.Ref) {
+	if !s.DropUpload("ann", a.Ref) || s.DropUpload("ann", a.Ref) {
 		t.Error("Drop tells not what it did")
 	}
-	if _, _, err := s.Find("ann", a.Ref); err == nil {
+	if _, _, err := s.FindUpload("ann", a.Ref); err == nil {
 		t.Error("a dropped file is found")
 	}
-	if data, err := s.Load(t.Context(), a.Ref, 4); err != nil || string(data) != "mine" {
+	if data, err := s.LoadContent(t.Context(), a.Ref, 4); err != nil || string(data) != "mine" {
 		t.Errorf("a call lost its file: %q, %v", data, err)
 	}
-	if _, err := s.Load(t.Context(), a.Ref, 3); err == nil {
+	if _, err := s.LoadContent(t.Context(), a.Ref, 3); err == nil {
 		t.Error("more was loaded than is allowed")
 	}
 	release()
@@ -134,13 +134,13 @@ func TestTheSameUploadIsKeptOnce(t *testing.T) {
 	s, folder := newShelf(t)
 	var ref string
 	for range 100 {
-		a, err := s.Keep("ann", "a.txt", strings.NewReader("same"))
+		a, err := s.KeepUpload("ann", "a.txt", strings.NewReader("same"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		ref = a.Ref
 	}
-	s.Drop("ann", ref)
+	s.DropUpload("ann", ref)
 	if _, err := folder.Open(t.Context(), ref); err == nil {
 		t.Error("the file is still there")
 	}
@@ -150,20 +150,20 @@ func TestAShelfIsBounded(t *testing.T) {
 	s, _ := newShelf(t)
 	var release func()
 	for i := range 64 {
-		_, r, err := s.Take("ann", "a", strings.NewReader(fmt.Sprint(i)))
+		_, r, err := s.TakeFile("ann", "a", strings.NewReader(fmt.Sprint(i)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		release = r
 	}
-	if _, _, err := s.Take("ann", "a", strings.NewReader("more")); err == nil {
+	if _, _, err := s.TakeFile("ann", "a", strings.NewReader("more")); err == nil {
 		t.Error("ann has 65 files")
 	}
-	if _, _, err := s.Take("bob", "a", strings.NewReader("his")); err != nil {
+	if _, _, err := s.TakeFile("bob", "a", strings.NewReader("his")); err != nil {
 		t.Errorf("ann's files keep bob out: %v", err)
 	}
 	release()
-	if _, _, err := s.Take("ann", "a", strings.NewReader("more")); err != nil {
+	if _, _, err := s.TakeFile("ann", "a", strings.NewReader("more")); err != nil {
 		t.Errorf("a place that was left is not free: %v", err)
 	}
 }
@@ -172,17 +172,17 @@ func TestAShelfIsBoundedInBytes(t *testing.T) {
 	s, _ := newShelf(t)
 	var releases []func()
 	for range 4 {
-		_, r, err := s.Take("ann", "a", io.LimitReader(zeros{}, 32<<20))
+		_, r, err := s.TakeFile("ann", "a", io.LimitReader(zeros{}, 32<<20))
 		if err != nil {
 			t.Fatal(err)
 		}
 		releases = append(releases, r)
 	}
-	if _, _, err := s.Take("ann", "a", strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "too many files") {
+	if _, _, err := s.TakeFile("ann", "a", strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "too many files") {
 		t.Errorf("ann has more than 128 MiB: %v", err)
 	}
 	releases[0]()
-	if _, _, err := s.Take("ann", "a", strings.NewReader("x")); err != nil {
+	if _, _, err := s.TakeFile("ann", "a", strings.NewReader("x")); err != nil {
 		t.Errorf("room that was left is not free: %v", err)
 	}
 }

@@ -51,11 +51,11 @@ type resourceForm struct {
 	Blob *string `json:"blob"`
 }
 
-// Read reads a piece of content: an embedded resource, a picture, a sound, or a
+// ReadContent reads a piece of content: an embedded resource, a picture, a sound, or a
 // link to a file that is kept. It is strict: no key comes twice, base64 has its
 // padding, and content that is said to be a picture is one. It reads nothing
 // from any URI. ok is false for a value that is no such object at all.
-func Read(value json.RawMessage) (c Content, ok bool, err error) {
+func ReadContent(value json.RawMessage) (c Content, ok bool, err error) {
 	if len(value) == 0 || value[0] != '{' {
 		return c, false, nil
 	}
@@ -144,8 +144,8 @@ func nameOf(uri string) string {
 	return name
 }
 
-// Inline returns content in a form in which a tool takes it as a value.
-func (f Form) Inline(data []byte) (string, error) {
+// InlineText returns content in a form in which a tool takes it as a value.
+func (f Form) InlineText(data []byte) (string, error) {
 	if f == FormBase64 {
 		return base64.StdEncoding.EncodeToString(data), nil
 	}

@@ -69,8 +69,8 @@ var (
 	errUnknown = errors.New("no attachment of this name is kept")
 )
 
-// Take stores a file for a call. The caller calls release when the call is over.
-func (s *Shelf) Take(owner, name string, in io.Reader) (a sallyport.Attachment, release func(), err error) {
+// TakeFile stores a file for a call. The caller calls release when the call is over.
+func (s *Shelf) TakeFile(owner, name string, in io.Reader) (a sallyport.Attachment, release func(), err error) {
 	counted := &countedReader{s: s, owner: owner, in: in}
 	if !s.countFiles(owner, 1, 0) {
 		return a, nil, errFull
@@ -123,29 +123,29 @@ func (c *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Keep stores an upload for a while, for its owner alone. The same content begins
+// KeepUpload stores an upload for a while, for its owner alone. The same content begins
 // its time again.
-func (s *Shelf) Keep(owner, name string, in io.Reader) (sallyport.Attachment, error) {
-	a, release, err := s.Take(owner, name, in)
+func (s *Shelf) KeepUpload(owner, name string, in io.Reader) (sallyport.Attachment, error) {
+	a, release, err := s.TakeFile(owner, name, in)
 	if err != nil {
 		return a, err
 	}
 	u := &upload{file: a, holders: 1, release: release}
-	u.end = time.AfterFunc(Lifetime, func() { s.dropUpload(owner, u) })
+	u.end = time.AfterFunc(Lifetime, func() { s.endUpload(owner, u) })
 	s.mu.Lock()
 	own := s.owners[owner] // is there: it counts the file
 	before := own.kept[a.Ref]
 	own.kept[a.Ref] = u
 	s.mu.Unlock()
 	if before != nil {
-		s.dropUpload(owner, before)
+		s.endUpload(owner, before)
 	}
 	return a, nil
 }
 
-// Find returns an upload of an owner for a call. The caller calls release when
+// FindUpload returns an upload of an owner for a call. The caller calls release when
 // the call is over. The refs of other owners are as unknown as any.
-func (s *Shelf) Find(owner, ref string) (a sallyport.Attachment, release func(), err error) {
+func (s *Shelf) FindUpload(owner, ref string) (a sallyport.Attachment, release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	own := s.owners[owner]
@@ -157,20 +157,20 @@ func (s *Shelf) Find(owner, ref string) (a sallyport.Attachment, release func(),
 	return u.file, sync.OnceFunc(func() { s.releaseUpload(u) }), nil
 }
 
-// Drop ends the time of an upload. It reports whether there was one.
-func (s *Shelf) Drop(owner, ref string) bool {
+// DropUpload ends the time of an upload. It reports whether there was one.
+func (s *Shelf) DropUpload(owner, ref string) bool {
 	s.mu.Lock()
 	var u *upload
 	if own := s.owners[owner]; own != nil {
 		u = own.kept[ref]
 	}
 	s.mu.Unlock()
-	return u != nil && s.dropUpload(owner, u)
+	return u != nil && s.endUpload(owner, u)
 }
 
-// dropUpload takes an upload from its owner. Calls that have it keep it. It
+// endUpload takes an upload from its owner. Calls that have it keep it. It
 // reports whether it was there.
-func (s *Shelf) dropUpload(owner string, u *upload) bool {
+func (s *Shelf) endUpload(owner string, u *upload) bool {
 	u.end.Stop()
 	s.mu.Lock()
 	if u.over {
@@ -196,9 +196,9 @@ func (s *Shelf) releaseUpload(u *upload) {
 	}
 }
 
-// Load returns the content of a file that was taken or found, at most so many
+// LoadContent returns the content of a file that was taken or found, at most so many
 // bytes.
-func (s *Shelf) Load(ctx context.Context, ref string, most int64) ([]byte, error) {
+func (s *Shelf) LoadContent(ctx context.Context, ref string, most int64) ([]byte, error) {
 	r, err := s.folder.Open(ctx, ref)
 	if err != nil {
 		return nil, err
