@@ -88,6 +88,13 @@ func (c *actionCall) makeCall(in *executeRequest) {
 		c.rejectCall(http.StatusBadRequest, err.Error())
 		return
 	}
+	found, release, err := c.s.findUploads(&c.caller.Principal, in.attachments)
+	defer release()
+	if err != nil {
+		c.rejectCall(http.StatusBadRequest, err.Error())
+		return
+	}
+	c.caller.Attachments = append(c.caller.Attachments, found...)
 	in.said.Fill(&c.caller)
 	c.caller.Session, c.caller.DryRun, c.caller.Task = in.session, in.dryRun, in.task
 	c.caller.Personality = c.caller.Principal.Role(in.personality, c.s.o.Personality)

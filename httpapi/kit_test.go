@@ -133,6 +133,12 @@ func (s *store) count() int {
 // its principals.
 func newKit(t testing.TB, o *httpapi.Options) *kit {
 	t.Helper()
+	return newKitFrom(t, o, func(*store) {})
+}
+
+// newKitFrom is newKit, with options that need its files.
+func newKitFrom(t testing.TB, o *httpapi.Options, complete func(*store)) *kit {
+	t.Helper()
 	k := &kit{
 		t: t, record: &record{}, files: &store{files: map[string][]byte{}},
 		started: make(chan string, 100), ended: make(chan error, 100),
@@ -160,6 +166,7 @@ func newKit(t testing.TB, o *httpapi.Options) *kit {
 	if err := k.registry.Register(k.tools()...); err != nil {
 		t.Fatal(err)
 	}
+	complete(k.files)
 	own := httpapi.Options{Uploads: k.files.storeAttachment, Version: "v1.2.3", Dashboard: &k.dashboard}
 	if o != nil {
 		own = *o

@@ -43,7 +43,7 @@ func (s *Server) executeWithFiles(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer read()
-	var f multipartForm
+	f := multipartForm{store: s.o.Uploads, most: maxFiles}
 	defer f.release()
 	if err := c.readParts(&f); err != nil {
 		if broken, ok := errors.AsType[*brokenForm](err); ok {
@@ -59,6 +59,9 @@ func (s *Server) executeWithFiles(w http.ResponseWriter, r *http.Request) {
 
 // multipartForm is what a multipart body brings.
 type multipartForm struct {
+	store    Uploads // where its files go
+	most     int     // files
+	alone    bool    // it has files and no request
 	request  executeRequest
 	files    []sallyport.Attachment
 	releases []func()
@@ -120,6 +123,9 @@ func (c *actionCall) readPart(f *multipartForm, part *multipart.Part, count int)
 	}
 	switch part.FormName() {
 	case requestPart:
+		if f.alone {
+			return &brokenForm{"an upload has a part file and no request"}
+		}
 		if count != 0 {
 			return &brokenForm{"the part request must come first, and once"}
 		}
@@ -146,15 +152,15 @@ func (c *actionCall) storeFile(f *multipartForm, part *multipart.Part) error {
 	switch {
 	case name == "" || name == "." || name == ".." || !isUsableName(name) || strings.ContainsAny(name, `/\`):
 		return &brokenForm{fmt.Sprintf("a file needs a name of at most %d bytes without separators and control characters", maxWord)}
-	case len(f.files) == maxFiles:
-		return &brokenForm{fmt.Sprintf("more than %d files", maxFiles)}
+	case len(f.files) == f.most:
+		return &brokenForm{"more than " + text.CountOf(f.most, "file")}
 	}
 	kind := sallyport.KindFile
 	if strings.HasPrefix(strings.ToLower(part.Header.Get("Content-Type")), "image/") {
 		kind = sallyport.KindImage
 	}
 	watched := &readWatch{r: part}
-	a, release, err := c.s.o.Uploads(c.r.Context(), name, kind, watched)
+	a, release, err := f.store(c.r.Context(), name, kind, watched)
 	if release != nil {
 		f.releases = append(f.releases, release)
 	}

@@ -137,6 +137,7 @@ func requestSchema(a *listedAction) jsonObject {
 			"session":     text("The conversation that the call belongs to; without one it has one of its own."),
 			"personality": text("The role, one of the principal's; without one the server's choice."),
 			"turn":        turnSchema(),
+			"attachments": jsonObject{"type": "array", "maxItems": maxFiles, "items": jsonObject{"type": "string", "format": "uri"}, "description": "The files of the turn: URIs that uploads returned."},
 			"dry_run":     jsonObject{"type": "boolean", "default": false, "description": "Describe the call instead of making it."},
 		},
 		"additionalProperties": false,

@@ -19,7 +19,7 @@ func partTools() []sallyport.Tool {
 	}
 	return []sallyport.Tool{
 		{Name: "draw", Run: answer(
-			sallyport.Part{Kind: sallyport.PartImage, Data: []byte("png"), MediaType: "image/png"},
+			sallyport.Part{Kind: sallyport.PartAudio, Data: []byte("wav"), MediaType: "audio/wav"},
 			sallyport.Part{Kind: sallyport.PartLink, URI: "mem:a", Name: "<a>", Size: 3},
 		)},
 		{Name: "draw", Form: sallyport.FormPrompt, Run: answer(sallyport.Part{Kind: sallyport.PartText, Role: sallyport.RoleUser, Text: "Draw."})},
@@ -36,7 +36,7 @@ func TestExecuteBringsTheParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ id, body, want string }{
-		{"draw", `{}`, `"data":"","parts":[{"kind":"image","data":"cG5n","media_type":"image/png"},{"kind":"link","uri":"mem:a","name":"<a>","size":3}]`},
+		{"draw", `{}`, `"data":"","parts":[{"kind":"audio","data":"d2F2","media_type":"audio/wav"},{"kind":"link","uri":"mem:a","name":"<a>","size":3}]`},
 		{"prompt:draw", `{}`, `"parts":[{"kind":"text","role":"user","text":"Draw."}]`},
 		{"resource:draw", `{"params":{"uri":"mem:a"}}`, `"parts":[{"kind":"resource","text":"abc","uri":"mem:a"}]`},
 	} {

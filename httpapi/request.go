@@ -46,6 +46,7 @@ type executeRequest struct {
 	dryRun      bool
 	task        *sallyport.Task
 	said        turn.Context
+	attachments []string // the URIs of uploads
 }
 
 // decodeRequest reads a body strictly: one JSON object in UTF-8 with known keys, each
@@ -61,7 +62,7 @@ func decodeRequest(body []byte) (q executeRequest, err error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	// The body is valid, so that reading tokens cannot fail.
 	if open, _ := dec.Token(); open != json.Delim('{') {
-		return q, errors.New("the body must be an object with the keys params, session, personality, task, turn and dry_run")
+		return q, errors.New("the body must be an object with the keys params, session, personality, task, turn, attachments and dry_run")
 	}
 	seen := map[string]bool{}
 	for dec.More() {
@@ -106,6 +107,11 @@ func (q *executeRequest) setMember(key string, v json.RawMessage) error {
 			return fmt.Errorf("turn: %w", err)
 		}
 		return nil
+	case "attachments":
+		if v[0] != '[' || json.Unmarshal(v, &q.attachments) != nil || len(q.attachments) > maxFiles {
+			return fmt.Errorf("attachments: expected a list of at most %d URIs of uploads", maxFiles)
+		}
+		return nil
 	case "dry_run":
 		if v[0] != 't' && v[0] != 'f' {
 			return errors.New("dry_run: expected true or false")
@@ -113,7 +119,7 @@ func (q *executeRequest) setMember(key string, v json.RawMessage) error {
 		q.dryRun = v[0] == 't'
 		return nil
 	default:
-		return fmt.Errorf("unknown key %q; known are params, session, personality, task, turn and dry_run", text.ClipBytes(key, quotedBytes))
+		return fmt.Errorf("unknown key %q; known are params, session, personality, task, turn, attachments and dry_run", text.ClipBytes(key, quotedBytes))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/sallyport/sallyport/internal/attached"
 	"github.com/sallyport/sallyport/internal/budget"
 	"github.com/sallyport/sallyport/internal/dashboard"
 	"github.com/sallyport/sallyport/internal/running"
@@ -36,6 +37,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Uploads keeps the files of multipart requests; nil serves none.
 	Uploads Uploads
+	// Shelf keeps uploads for later calls of their principal; nil serves none.
+	Shelf *attached.Shelf
 	// MaxBody bounds a JSON body in bytes; 0 means 9 MiB.
 	MaxBody int64
 	// MaxUpload bounds a multipart body in bytes, everything included; 0
@@ -113,6 +116,15 @@ func (s *Server) routeTable() []Route {
 	}
 	if s.o.Dashboard != nil {
 		table = append(table, get("/v1/progress", "Streams the progress of running calls, for a dashboard.", s.watchProgress))
+	}
+	if s.o.Shelf != nil {
+		table = append(table, Route{
+			Method: http.MethodPost, Pattern: "/v1/attachments", Auth: true, Content: contentMultipart,
+			Doc: "Keeps a file for later calls of the caller.", Handler: http.HandlerFunc(s.keepUpload),
+		}, Route{
+			Method: http.MethodDelete, Pattern: "/v1/attachments/{ref}", Auth: true,
+			Doc: "Deletes a file that is kept.", Handler: http.HandlerFunc(s.dropUpload),
+		})
 	}
 	if s.o.Uploads != nil {
 		execute.Content, execute.Handler = contentMultipart, http.HandlerFunc(s.executeWithFiles)

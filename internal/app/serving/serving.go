@@ -54,7 +54,7 @@ func NewMux(api *httpapi.Server, server *gateway.Server, site *page.Site, resour
 // callers that name none.
 func NewAPI(rt *app.Runtime, l *app.Live, role string) (*httpapi.Server, error) {
 	return httpapi.New(l, &httpapi.Options{
-		Personality: role, Version: app.Version(), Logger: rt.Logger, Uploads: rt.Uploads.AddUpload,
+		Personality: role, Version: app.Version(), Logger: rt.Logger, Uploads: rt.Uploads.AddUpload, Shelf: rt.Shelf,
 		Ready: rt.NewReadiness().CheckFresh, Dashboard: &rt.Dashboard,
 	})
 }
