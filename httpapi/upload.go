@@ -72,13 +72,11 @@ func writeUnkept(w http.ResponseWriter, err error) {
 	writeRefusal(w, status, sallyport.CodeInputInvalid, why)
 }
 
-// dropUpload deletes an upload of the caller. Those of others are as unknown as any.
+// dropUpload deletes an upload of the caller. It answers the same for what is not
+// there, and for what is another's and stays.
 func (s *Server) dropUpload(w http.ResponseWriter, r *http.Request) {
 	caller := s.callerOf(r, "")
-	if !s.o.Shelf.DropUpload(attached.OwnerOf(&caller.Principal), r.PathValue("ref")) {
-		writeRefusal(w, http.StatusNotFound, sallyport.CodeNotAvailable, "no attachment of this name is kept")
-		return
-	}
+	s.o.Shelf.DropUpload(attached.OwnerOf(&caller.Principal), r.PathValue("ref"))
 	w.WriteHeader(http.StatusNoContent)
 }
 
