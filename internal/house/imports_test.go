@@ -36,10 +36,8 @@ var layers = map[string]layer{
 	"internal/metrics": adapter, "internal/siem": adapter,
 	"internal/audittest":   mechanism,
 	"internal/secretstore": mechanism,
-	"internal/lock":        mechanism, "internal/modelformat": mechanism, "internal/ceiling": mechanism, "internal/task": mechanism, "internal/turn": mechanism, "internal/plugin": mechanism, "internal/replay": mechanism,
-	"internal/anchor": mechanism, "internal/suggest": mechanism, "internal/shadow": mechanism,
 	"internal/lock":        mechanism, "internal/attached": mechanism, "internal/modelformat": mechanism, "internal/ceiling": mechanism, "internal/task": mechanism, "internal/turn": mechanism, "internal/plugin": mechanism, "internal/replay": mechanism,
-	"internal/suggest": mechanism, "internal/shadow": mechanism,
+	"internal/suggest": mechanism, "internal/shadow": mechanism, "internal/anchor": mechanism,
 }
 
 type pkg struct {
