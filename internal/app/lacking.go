@@ -81,6 +81,9 @@ func (rt *Runtime) secretUses() (list []secretUse) {
 		add("mail relay "+name, c.Source("mail."+name+".user_secret"), c.Mail[name].UserSecret)
 		add("mail relay "+name, c.Source("mail."+name+".password_secret"), c.Mail[name].PasswordSecret)
 	}
+	if o := c.Security.OIDC; o != nil && o.Page != nil {
+		add("sign-in at the page", c.Source("security.oidc.page.client_secret_secret"), o.Page.ClientSecret)
+	}
 	for _, role := range c.Names() {
 		for _, tool := range rt.InForce().Registry.List(&sallyport.Caller{Personality: role}) {
 			if ServerOf(tool.Name) == "" {

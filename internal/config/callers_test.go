@@ -174,6 +174,7 @@ func TestParseDuration(t *testing.T) {
 // TestTextsOfCallersAreRefused holds values that no golden file has.
 func TestTextsOfCallersAreRefused(t *testing.T) {
 	const oidc = "security: {oidc: {audience: a, permissions_claim: p, issuer: "
+	const page = "security: {oidc: {issuer: 'https://a.b', audience: a, permissions_claim: p, page: {client_id: c, url: "
 	tests := []struct{ name, text, want string }{
 		{"limits as a path", "limits: sqlite:x", "s.yaml:2:9: limits: expected state or memory"},
 		{"limits with TLS", "limits: rediss://h", "s.yaml:2:9: not supported yet: limits: redis"},
@@ -183,6 +184,13 @@ func TestTextsOfCallersAreRefused(t *testing.T) {
 		{"issuer without a host", oidc + "'https:///x'}}", "s.yaml:2:62: security.oidc.issuer: expected a URL such as https://login.example.com"},
 		{"issuer with a bad host", oidc + "'https://a_.b:0/x'}}", `s.yaml:2:62: security.oidc.issuer: host "a_.b:0": "0" is not a port`},
 		{"issuer on a private host", oidc + "'http://10.0.0.1/x'}}", "s.yaml:2:62: security.oidc.issuer: expected https: with http a host in between could replace the keys"},
+		{"page with a path", page + "'https://a.b/x'}}}", "s.yaml:2:103: security.oidc.page.url: expected a URL without user, path, query and fragment"},
+		{"page of another scheme", page + "'javascript:alert(1)'}}}", "s.yaml:2:103: security.oidc.page.url: expected a URL such as https://gate.example.com"},
+		{"page in the clear", page + "'http://gate.example.com'}}}", "s.yaml:2:103: security.oidc.page.url: expected https: with http a host in between could sign in as another person"},
+		{"page without a client", strings.Replace(page, "client_id: c, ", "", 1) + "'https://a.b'}}}", "s.yaml:2:77: missing key security.oidc.page.client_id: expected client_id: sallyport-page"},
+		{"page with the audience", strings.Replace(page, "client_id: c", "client_id: a", 1) + "'https://a.b'}}}", "s.yaml:2:84: security.oidc.page.client_id: the same as security.oidc.audience, so that what signs a person in would call tools: expected a client of its own"},
+		{"page with a secret", page + "'https://a.b', client_secret_secret: 'https://x'}}}", "s.yaml:2:140: security.oidc.page.client_secret_secret: expected the reference of a secret such as db/analytics, not a URL: the value is never written here"},
+		{"page in the clear with TLS", page + "'http://127.0.0.1:1'}}}\ntls: {cert: a, key: b}", "s.yaml:2:98: security.oidc.page.url: the server encrypts, with the certificate of tls: expected https"},
 		{"relay that only begins like this machine", "mail: {a: {host: 'localhost.example.com:25', from: a@b.c, tls: none}}", "s.yaml:2:59: mail.a.tls: none is for a relay on this machine: expected starttls or tls"},
 		{"recipient with a name", `mail: {a: {host: 'h.example:25', from: a@b.c, to: ["Ada <ada@b.c>"]}}`, `s.yaml:2:52: mail.a.to.0: "Ada <ada@b.c>" is not a recipient: expected an address such as ada@example.com, or *@example.com`},
 		{"recipient that is everybody", `mail: {a: {host: 'h.example:25', from: a@b.c, to: ["*"]}}`, `s.yaml:2:52: mail.a.to.0: "*" is not a recipient: expected an address such as ada@example.com, or *@example.com`},

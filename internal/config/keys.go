@@ -11,7 +11,7 @@ func allKeys() []row {
 		principalKeys(),
 		budgetKeys("principals.<name>", "a principal"),
 		securityKeys("security", "default_permissions", "require_auth", "audit_log"),
-		oidcKeys(),
+		oidcKeys(), oidcPageKeys(),
 		connectionKeys(),
 		searchKeys(),
 		taskKeys(),

@@ -171,6 +171,7 @@ func (l *loader) buildConfig() (*Config, error) {
 	l.setDefaults()
 	l.checkToolchains()
 	l.ownState()
+	l.ownPage()
 	l.ownSkills()
 	if err := l.faults.Join(); err != nil {
 		return nil, err

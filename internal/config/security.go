@@ -43,6 +43,8 @@ type OIDC struct {
 	Algorithms []string
 	// Personalities lists the roles that such a caller may take.
 	Personalities []string
+	// Page says how people sign in at the page; nil means that they do not.
+	Page *OIDCPage
 }
 
 // signingAlgorithms lists the asymmetric algorithms of RFC 7518 and RFC 8037:
