@@ -77,8 +77,10 @@ type OIDCOptions struct {
 // OIDC believes the tokens of one OpenID Connect issuer. It implements
 // [Tokens] and is safe for concurrent use.
 type OIDC struct {
-	o    OIDCOptions
-	keys *keySet
+	o         OIDCOptions
+	keys      *keySet
+	client    *http.Client // within our bounds
+	endpoints oidcEndpoints
 }
 
 // NewOIDC asks the issuer where its keys are. An issuer that does not answer,
@@ -95,9 +97,7 @@ func NewOIDC(ctx context.Context, o OIDCOptions) (*OIDC, error) {
 		// The text may quote what the issuer answered.
 		return nil, fmt.Errorf("auth: oidc: the issuer %s cannot be asked for its keys: %.300s", o.Issuer, err)
 	}
-	var found struct {
-		Keys string `json:"jwks_uri"`
-	}
+	var found oidcEndpoints
 	if err := provider.Claims(&found); err != nil || found.Keys == "" {
 		return nil, fmt.Errorf("auth: oidc: the issuer %s names no jwks_uri", o.Issuer)
 	}
@@ -109,7 +109,7 @@ func NewOIDC(ctx context.Context, o OIDCOptions) (*OIDC, error) {
 	if err := k.fetchKeys(ctx); err != nil {
 		return nil, fmt.Errorf("auth: oidc: the keys of the issuer %s: %.300s", o.Issuer, err)
 	}
-	return &OIDC{o: o, keys: k}, nil
+	return &OIDC{o: o, keys: k, client: client, endpoints: found}, nil
 }
 
 // fillDefaults fills in defaults and reports everything that is wrong.
