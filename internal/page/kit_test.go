@@ -47,10 +47,14 @@ type server struct {
 	stderr *strings.Builder
 }
 
+// pageURL stands in a configuration for where the page is served.
+const pageURL = "PAGE_URL"
+
 // serve serves a configuration of which nothing but the page is used.
 func serve(t testing.TB, text string, tools ...sallyport.Tool) *server {
 	t.Helper()
-	dir := t.TempDir()
+	dir, web := t.TempDir(), httptest.NewUnstartedServer(nil)
+	text = strings.ReplaceAll(text, pageURL, "http://"+web.Listener.Addr().String())
 	for name, body := range map[string]string{"sallyport.yaml": text, "README.md": "# Hello\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(body), 0o600); err != nil {
 			t.Fatal(err)
@@ -89,7 +93,6 @@ func serve(t testing.TB, text string, tools ...sallyport.Tool) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	web := httptest.NewUnstartedServer(nil)
 	guard, err := serving.NewGuard(t.Context(), rt, web.Listener.Addr().String(), nil, mux, site, s.live, nil)
 	if err != nil {
 		t.Fatal(err)
