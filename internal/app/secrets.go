@@ -185,6 +185,20 @@ func shortPath(c *config.Config, path string) string {
 	return path
 }
 
+// ReadSecret returns the value of a secret that the configuration names for the program
+// itself, as it is now.
+func (rt *Runtime) ReadSecret(ctx context.Context, ref string) (sallyport.Secret, error) {
+	source := rt.InForce().secretsOf
+	if source == nil {
+		return sallyport.Secret{}, fmt.Errorf("the configuration has no secrets: %s is not there", ref)
+	}
+	value, ok, err := source.Secret(ctx, ref)
+	if err == nil && (!ok || value.Reveal() == "") {
+		err = fmt.Errorf("the secret %s has no value", ref)
+	}
+	return value, err
+}
+
 // chainSecrets returns all sources as one; nil when there is none.
 func chainSecrets(places []SecretPlace) sallyport.SecretSource {
 	if len(places) == 0 {

@@ -73,5 +73,5 @@ func (s *Site) failSignIn(w http.ResponseWriter, r *http.Request, err error) {
 
 // showWays shows in which ways a person signs in, and why the last try did not.
 func (s *Site) showWays(w http.ResponseWriter, r *http.Request, status int, refused string) {
-	s.showPart(w, r, status, "signin", frame{Title: "Sign in", Said: cleanText(refused), Bad: true, Body: signInBody{}})
+	s.showPart(w, r, status, "signin", frame{Title: "Sign in", Said: cleanText(refused), Bad: true, Body: signInBody{Issuer: s.describeIssuer()}})
 }

@@ -60,6 +60,7 @@ type Site struct {
 	live      *app.Live
 	book      *signin.Book
 	tries     *signin.Attempts
+	issuer    *issuer // nil when people sign in through none
 	pages     *template.Template
 	streams   *running.Set
 	recent    recentRecords
@@ -110,6 +111,8 @@ func (s *Site) Routes() []httpapi.Route {
 	add("POST", "/page/verify", "Checks the chain of the record.", signin.MayRead, s.takeVerification)
 	add("GET", signInPath, "Signs a person in by a link.", signin.MayRead, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusSeeOther) })
 	add("POST", signInPath, "Signs a person in by a link or a token.", signin.MayRead, s.signIn)
+	add("GET", loginPath, "Sends a person to the OpenID provider.", signin.MayRead, s.beginLogin)
+	add("GET", returnPath, "Signs a person in who comes back from there.", signin.MayRead, s.finishLogin)
 	add("POST", "/page/signout", "Signs the person out.", signin.MayRead, s.signOut)
 	add("GET", "/page/events", "Says as events that something changed.", signin.MayRead, s.streamEvents)
 	for _, name := range []string{"page.css", "page.js", "icon.svg"} {
@@ -124,7 +127,14 @@ func (s *Site) Routes() []httpapi.Route {
 func (s *Site) SignIn() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protectHeaders(w.Header())
-		s.signIn(w, r)
+		switch r.URL.Path {
+		case loginPath:
+			s.beginLogin(w, r)
+		case returnPath:
+			s.finishLogin(w, r)
+		default:
+			s.signIn(w, r)
+		}
 	})
 }
 
@@ -194,6 +204,7 @@ type frame struct {
 	Version string
 	Said    string // what became of the last form
 	Bad     bool   // Said is a refusal
+	Onward  bool   // the browser goes on to the page by itself
 	Body    any
 }
 

@@ -25,6 +25,7 @@ const (
 func NewBook(rt *app.Runtime) *signin.Book {
 	return signin.New(signin.Options{
 		Settings: rt.Settings, NewToken: auth.NewToken, Holder: rt.Callers.FindHolder,
+		Trusts: func(issuer string) bool { return trustsIssuer(rt, issuer) },
 		Stopped: func(ctx context.Context, name string) (bool, error) {
 			// When everything is stopped, a person must still be able to start it again.
 			thrown, err := rt.Switches.All(ctx)
@@ -99,8 +100,9 @@ func Announce(ctx context.Context, rt *app.Runtime, address string) (stop func()
 
 // signInBody is what the page for signing in shows.
 type signInBody struct {
-	Code string
-	Name string
+	Code   string
+	Name   string
+	Issuer string // where people sign in through an OpenID provider
 }
 
 // signIn shows who signs in by a link, and signs in when the person says so. A link that

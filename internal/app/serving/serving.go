@@ -75,10 +75,13 @@ func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []stri
 		}
 		tokens = auth.Chain(tokens, l.IssuerTokens(provider, rt.Callers))
 	}
+	if err := site.AddIssuer(ctx); err != nil {
+		return nil, err
+	}
 	o := &auth.GuardOptions{
 		Hosts: hosts, Open: mux.Open(), Multipart: mux.Multipart, Refuse: httpapi.Refuse, Logger: rt.Logger,
 		Resource: l.ProtectedResource(),
-		Pages:    page.Covers, Cookie: page.Cookie, People: site.People(), SignIn: site.SignIn(),
+		Pages:    page.Covers, Cookie: page.Cookie, People: site.People(), SignIn: site.SignIn(), Returns: page.Returns,
 		Stands: func(ctx context.Context, p *sallyport.Principal) (bool, error) {
 			kind, _, err := rt.Switches.Stopped(ctx, p.Name, "", "")
 			return kind == "", err
