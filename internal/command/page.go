@@ -1,11 +1,13 @@
 package command
 
 import (
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/page"
 	"github.com/sallyport/sallyport/internal/signin"
@@ -50,19 +52,20 @@ func pageEnd(env *environment, f *flags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "end [NAME]",
 		Short: "End the sign-ins of a person, or of all",
-		Long: `End the sign-ins and unused links of a person, or of all. Open pages close
-within a second.`,
-		Example: "  sallyport page end alice",
-		Args:    cobra.MaximumNArgs(1),
+		Long: `End the sign-ins and unused links of a person, or of all: by a link or a token as
+NAME, through a provider as oidc:NAME. Open pages close within a second.`,
+		Example: `  sallyport page end alice
+  sallyport page end oidc:alice`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
 				name := ""
 				if len(args) > 0 {
-					who, err := signin.NewPerson(args[0], true)
-					if err != nil {
+					name = args[0]
+					if _, err := signin.NewPerson(strings.TrimPrefix(name, signin.Prefix), true); err != nil && !strings.HasPrefix(name, auth.OIDCPrefix) {
 						return usageError(err)
 					}
-					name = who.Name
+					name = strings.TrimPrefix(name, signin.Prefix)
 				}
 				n, err := page.EndSignIns(cmd.Context(), rt, name)
 				if err != nil {

@@ -125,3 +125,40 @@ func TestTheClientProvesWhoItIs(t *testing.T) {
 		t.Errorf("with another secret = %d: %s", res.StatusCode, body)
 	}
 }
+
+// TestTheOperatorEndsSignIns of each way by the name of the person.
+func TestTheOperatorEndsSignIns(t *testing.T) {
+	t.Parallel()
+	s := serve(t, newProvider(t).issued(""))
+	token, err := s.rt.Callers.Add(t.Context(), auth.Record{Name: "alice", Permissions: []string{"page:read"}, Personalities: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byLink, byToken, byProvider := s.signIn(t, "alice", true), s.visit(t), s.visit(t)
+	byToken.enterToken(token)
+	byProvider.goTo(byProvider.atProvider(), led)
+	for _, tt := range []struct {
+		name  string
+		ended int
+		left  []*visitor
+		gone  []*visitor
+	}{
+		{"bob", 0, []*visitor{byLink, byToken, byProvider}, nil},
+		{"alice", 2, []*visitor{byProvider}, []*visitor{byLink, byToken}},
+		{"oidc:alice", 1, nil, []*visitor{byLink, byToken, byProvider}},
+	} {
+		if n, err := page.EndSignIns(t.Context(), s.rt, tt.name); n != tt.ended || err != nil {
+			t.Errorf("EndSignIns(%s) = %d, %v, want %d", tt.name, n, err, tt.ended)
+		}
+		for _, v := range tt.left {
+			if status, _ := v.get("/"); status != 200 {
+				t.Errorf("after %s: / = %d, want 200", tt.name, status)
+			}
+		}
+		for _, v := range tt.gone {
+			if status, _ := v.get("/"); status != 401 {
+				t.Errorf("after %s: / = %d, want 401", tt.name, status)
+			}
+		}
+	}
+}

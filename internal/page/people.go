@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -73,14 +74,19 @@ func NewLink(ctx context.Context, rt *app.Runtime, who signin.Person, base strin
 }
 
 // EndSignIns ends the sign-ins and links of a person, of all people without a name, and
-// records that.
+// records that. A name is that of a link, without its prefix, and of the principal of a
+// token; one with the prefix of an issuer is as it is.
 func EndSignIns(ctx context.Context, rt *app.Runtime, name string) (n int, err error) {
-	if n, err = NewBook(rt).EndAll(ctx, name); err != nil {
-		return n, err
+	var names []string
+	target := cmp.Or(name, "all people")
+	switch {
+	case strings.HasPrefix(name, auth.OIDCPrefix):
+		names = []string{name}
+	case name != "":
+		names = []string{name, signin.Prefix + name}
 	}
-	target := name
-	if target == "" {
-		target = "all people"
+	if n, err = NewBook(rt).EndAll(ctx, names...); err != nil {
+		return n, err
 	}
 	return n, rt.RecordDone(ctx, app.ChangeEvent(actionSignOut, target, ""), "")
 }

@@ -184,12 +184,12 @@ func (b *Book) End(ctx context.Context, token string) error {
 	})
 }
 
-// EndAll ends the sign-ins and links of a person, of all people when the name is empty, and
+// EndAll ends the sign-ins and links under some names, of all people without names, and
 // returns how many there were.
-func (b *Book) EndAll(ctx context.Context, name string) (n int, err error) {
+func (b *Book) EndAll(ctx context.Context, names ...string) (n int, err error) {
 	err = b.changeBook(ctx, func(p *people) error {
 		n = len(p.Links) + len(p.People)
-		gone := func(k kept) bool { return name == "" || k.Name == name }
+		gone := func(k kept) bool { return len(names) == 0 || slices.Contains(names, k.Name) }
 		p.Links, p.People = slices.DeleteFunc(p.Links, gone), slices.DeleteFunc(p.People, gone)
 		n -= len(p.Links) + len(p.People)
 		return nil

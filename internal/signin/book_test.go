@@ -113,7 +113,7 @@ func TestASignInEnds(t *testing.T) {
 			}
 		},
 		"an end of all": func(t *testing.T, b *book, _ string) {
-			if n, err := b.EndAll(t.Context(), ""); n != 2 || err != nil {
+			if n, err := b.EndAll(t.Context()); n != 2 || err != nil {
 				t.Errorf("EndAll = %d, %v, want 2", n, err)
 			}
 		},
