@@ -1,7 +1,13 @@
 package browser_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -28,11 +34,44 @@ func BenchmarkSnapshot(b *testing.B) {
 	g.must("navigate", named{"url": s.URL + "/"})
 	g.must("snapshot", named{})
 	var times []time.Duration
+	gate, browser := cpuOfGate(b), cpuOfBrowsers(b)
 	for b.Loop() {
 		at := time.Now()
 		g.must("snapshot", named{})
 		times = append(times, time.Since(at))
 	}
+	gate, browser = cpuOfGate(b)-gate, cpuOfBrowsers(b)-browser
 	slices.Sort(times)
 	b.ReportMetric(float64(times[len(times)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(gate.Microseconds())/1000/float64(len(times)), "gate-cpu-ms/op")
+	b.ReportMetric(float64(browser.Microseconds())/1000/float64(len(times)), "browser-cpu-ms/op")
+}
+
+// cpuOfGate returns the processor time that this process has used.
+func cpuOfGate(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// cpuOfBrowsers returns the processor time that the browsers of this process have used. It
+// does not depend on what else the machine does.
+func cpuOfBrowsers(b *testing.B) (sum time.Duration) {
+	b.Helper()
+	for _, pid := range browsersOfThisTest(b) {
+		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, file := range tasks {
+			stat, _ := os.ReadFile(file) // A thread may have ended.
+			ran, _, _ := strings.Cut(string(stat), " ")
+			ns, _ := strconv.ParseInt(ran, 10, 64)
+			sum += time.Duration(ns)
+		}
+	}
+	return sum
 }

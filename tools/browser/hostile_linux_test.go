@@ -69,7 +69,6 @@ func TestPagesThatDisturb(t *testing.T) {
 		"/away":   `<title>away</title><script>setInterval(() => location.href = '/away?' + Math.random(), 20)</script>`,
 	})
 	g := newGate(t, s.addr)
-	g.family.Hasten(4*time.Second, 2*time.Second, 2*time.Second)
 	wants(t, g.must("navigate", named{"url": s.URL + "/alerts"}), `dialog (alert), which was accepted: "buy 0"`, "more events")
 	wants(t, g.must("snapshot", named{}), `button "ok"`)
 	g.must("navigate", named{"url": s.URL + "/stay"})
@@ -83,7 +82,10 @@ func TestPagesThatDisturb(t *testing.T) {
 	if list, _ := res.Structured["tabs"].([]any); !res.OK || len(list) > 8 {
 		t.Errorf("after a storm of windows: %+v", res)
 	}
-	wants(t, g.refused("click", named{"ref": g.ref("hang")}), "did not answer any more")
+	hang := g.ref("hang")
+	g.impatient(5*time.Second, 5*time.Second, func() {
+		wants(t, g.refused("click", named{"ref": hang}), "did not answer any more")
+	})
 	g.must("navigate", named{"url": s.URL + "/"})
 	wants(t, g.must("snapshot", named{}), "storm")
 }
@@ -100,16 +102,20 @@ func TestAServerThatNeverAnswers(t *testing.T) {
 		wait(w, r)
 	})
 	g := newGate(t, s.addr)
-	g.family.Hasten(2*time.Second, 2*time.Second, 2*time.Second)
-	wants(t, g.refused("navigate", named{"url": s.URL + "/never"}), "cannot open "+s.URL+"/never: it took too long")
-	wants(t, g.must("navigate", named{"url": s.URL + "/half"}), "goes on loading")
+	g.must("navigate", named{"url": s.URL + "/"})
+	g.impatient(2*time.Second, 10*time.Second, func() {
+		wants(t, g.refused("navigate", named{"url": s.URL + "/never"}), "cannot open "+s.URL+"/never: it took too long")
+	})
+	g.impatient(5*time.Second, 10*time.Second, func() {
+		wants(t, g.must("navigate", named{"url": s.URL + "/half"}), "goes on loading")
+	})
 	wants(t, g.must("snapshot", named{}), "the first half")
 	g.must("navigate", named{"url": s.URL + "/"})
 	s.CloseClientConnections()
 }
 
 // browsersOfThisTest returns the browser processes below this process.
-func browsersOfThisTest(t *testing.T) (pids []int) {
+func browsersOfThisTest(t testing.TB) (pids []int) {
 	t.Helper()
 	parent := func(pid int) int {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -143,7 +149,6 @@ func browsersOfThisTest(t *testing.T) (pids []int) {
 func TestLostBrowsersAreReplaced(t *testing.T) {
 	s := newSite(t, map[string]string{"/": "<title>here</title><button>ok</button>"})
 	g := newGate(t, s.addr)
-	g.family.Hasten(2*time.Second, 2*time.Second, 2*time.Second)
 	for name, signal := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "stopped": syscall.SIGSTOP} {
 		g.must("navigate", named{"url": s.URL + "/"})
 		ref := g.ref("ok")
@@ -156,7 +161,9 @@ func TestLostBrowsersAreReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		wants(t, g.refused("click", named{"ref": ref}), "the browser is gone, with its pages", "browser_navigate opens one")
+		g.impatient(30*time.Second, 2*time.Second, func() {
+			wants(t, g.refused("click", named{"ref": ref}), "the browser is gone, with its pages", "browser_navigate opens one")
+		})
 		if got := g.refused("click", named{"ref": ref}); !strings.Contains(got, "no page is open") {
 			t.Errorf("%s, second call: %s", name, got)
 		}

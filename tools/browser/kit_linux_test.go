@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/needs"
@@ -165,6 +166,15 @@ func (s *site) answer(path, kind, body string) {
 
 func (s *site) redirect(path, to string) {
 	s.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) })
+}
+
+// impatient has the tools wait for pages that do not answer less long during f. What else
+// a test does has the usual time, since a machine may be busy.
+func (g *gate) impatient(load, act time.Duration, f func()) {
+	g.t.Helper()
+	g.family.Hasten(load, act, 5*time.Second)
+	defer g.family.Hasten(30*time.Second, 10*time.Second, 5*time.Second)
+	f()
 }
 
 // title returns the title of the page that is shown.
