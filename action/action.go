@@ -143,7 +143,7 @@ func (b *toolBuilder) buildTool() sallyport.Tool {
 		b.compileHTTP(&t, p)
 		b.checkCached(&t)
 	case h.Exec != nil && h.HTTP == nil && h.Run == nil:
-		b.refuseUnusable("a program", "network, secrets, fs_reach and process", "network", "secrets", "fs_reach", "process")
+		b.refuseUnusable("a program", "network, secrets, fs_reach, process and database", "network", "secrets", "fs_reach", "process", "database")
 		b.compileExec(&t, p)
 	case h.Run != nil && h.HTTP == nil && h.Exec == nil:
 		t.Run = p.pricedRun(h.Run)

@@ -27,7 +27,7 @@ func TestC27_CapabilitiesThatAHandlerCannotUse(t *testing.T) {
 		usable  []string
 	}{
 		"http": {`{"http": {"url": "https://a.example"}}`, []string{"network", "secrets"}},
-		"exec": {`{"exec": {"command": ["git"]}}`, []string{"network", "secrets", "fs_reach", "process"}},
+		"exec": {`{"exec": {"command": ["git"]}}`, []string{"network", "secrets", "fs_reach", "process", "database"}},
 	}
 	groups := reflect.TypeFor[sallyport.Capabilities]()
 	for i := range groups.NumField() {

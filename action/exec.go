@@ -27,8 +27,9 @@ const (
 
 // Exec runs a program, which reads {"params":…,"context":…} on standard input
 // and answers one JSON value on standard output. Its arguments and environment
-// are those of the definition: nothing of a call is in them. Exactly one of
-// Command and Path is set.
+// are those of the definition: nothing of a call is in them. Where a database is
+// declared, standard input is a socket with that value as its first line, and the
+// program asks the connections behind it. Exactly one of Command and Path is set.
 type Exec struct {
 	// Command is a binary with its arguments: a name that the fixed search
 	// path finds, or the absolute path of a file.
@@ -57,6 +58,8 @@ type compiledExec struct {
 	secrets []sallyport.ChildSecret // without hosts
 	name    string
 	price   price
+	// databases is what is declared; nil when the program asks none.
+	databases []inputDatabase
 }
 
 func (b *toolBuilder) compileExec(t *sallyport.Tool, cost price) {
@@ -89,12 +92,15 @@ func (b *toolBuilder) compileExec(t *sallyport.Tool, cost price) {
 	if _, err := reach.ParseBinary(p.argv[0]); err != nil || p.argv[0] == string(reach.AnyBinary) {
 		b.addFault(at, "the binary is neither a name nor a clean absolute path")
 	}
-	p.name = programName(p)
+	p.name, p.databases = programName(p), databasesOf(b.d.Capabilities.Database)
 	b.compileEnvironment(p, e.Env)
 	b.declareImplied(t, p.argv[0], programs)
 	t.Touches = []sallyport.Touch{{Capability: "process", Item: p.argv[0]}}
 	for _, s := range p.secrets {
 		t.Touches = append(t.Touches, sallyport.Touch{Capability: "secrets", Item: s.Ref})
+	}
+	for _, d := range p.databases {
+		t.Touches = append(t.Touches, sallyport.Touch{Capability: "database", Item: d.Name})
 	}
 	if t.ReadOnly {
 		b.addFault("/readOnly", "contradicts a program: the gate cannot hold it to that")
@@ -195,6 +201,9 @@ type inputContext struct {
 	Personality string `json:"personality"`
 	Principal   string `json:"principal"`
 	Workspace   string `json:"workspace"`
+	// Databases is the connections that the program may ask, none without a
+	// declaration.
+	Databases []inputDatabase `json:"databases,omitempty"`
 	// User is who calls, with what they may do.
 	User inputUser `json:"user"`
 	// Turn says what the client knows of the turn.
@@ -235,11 +244,19 @@ func (p *compiledExec) runProgram(ctx context.Context, c *sallyport.Call) (sally
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
 	}
-	stdin, err := definition.Compact(programInput{params, newContext(c)})
+	about := newContext(c)
+	about.Databases = p.databases
+	stdin, err := definition.Compact(programInput{params, about})
 	if err != nil {
 		return sallyport.Result{}, sallyport.InputInvalid("the arguments are not JSON")
 	}
 	o := &sallyport.SpawnOptions{Stdin: stdin, Env: p.env, Secrets: p.standIns(c), MaxOutput: maxPrinted}
+	if len(p.databases) > 0 {
+		queries, serve := serveQueries(ctx, c)
+		defer queries.end()
+		// The line is the beginning of a conversation.
+		o.Stdin, o.Channel = append(o.Stdin, '\n'), serve
+	}
 	c.Emit(sallyport.Progress{Message: "running " + p.name})
 	defer heartbeat.Start(c, "running "+p.name, nil)()
 	res, err := c.Process.Spawn(ctx, p.argv[0], p.argv[1:], o)

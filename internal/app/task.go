@@ -26,6 +26,9 @@ func (rt *Runtime) taskTool(c *config.Config) (t sallyport.Tool, warning string,
 	if err != nil {
 		return t, "", yamldoc.Faults(faultsIn(p, err))
 	}
+	if def.Capabilities.Database != nil {
+		return t, "", yamldoc.Faults{p.Fault("/capabilities/database", "a runner cannot use it: its standard input speaks MCP; give its caller db-query")}
+	}
 	runner, err := def.Tool()
 	if err != nil {
 		return t, "", err

@@ -112,6 +112,7 @@ func actionsOf(c *config.Config, home string) (tools []sallyport.Tool, warnings 
 			t, err = def.Tool()
 			t.Sources = sourcesOf(&a)
 			tools = append(tools, t)
+			faults = append(faults, checkDatabases(&a, def.Capabilities.Database, c.Databases)...)
 			if path := def.Missing(); path != "" {
 				warnings = append(warnings, a.Fault("/handler", "there is no file to run: "+path+"; calls fail until it is there and the configuration is loaded again").Error())
 			}
