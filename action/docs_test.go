@@ -21,7 +21,7 @@ func TestThePageShowsActionsThatWork(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "handlers"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"count.py", "changes"} {
+	for _, name := range []string{"count.py", "changes", "orders.py"} {
 		if err := os.WriteFile(filepath.Join(dir, "handlers", name), nil, 0o755); err != nil {
 			t.Fatal(err)
 		}
