@@ -77,11 +77,31 @@ func openPool(newMap func(id int) (*os.File, error), at poolPlace) (*Pool, error
 	return p, nil
 }
 
-// Acquire takes a user that no account and no process of the machine has.
-// [ErrNone] means that there is none.
+// Acquire takes a user that no account and no process of the machine has, or
+// where there is none, one whose processes have all ended. [ErrNone] means that
+// there is no such one either.
 func (p *Pool) Acquire() (*User, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	u, err := p.acquireThat(func(id int) bool { return !hasProcess(id) })
+	if u != nil || err != nil {
+		return u, err
+	}
+	// Only now, since that is a look at every process of the machine.
+	ended := lookForEnded()
+	u, err = p.acquireThat(func(id int) bool {
+		// Once more behind the lock: another gate may have had it in between.
+		return ended.has(id) && lookForEnded().has(id)
+	})
+	if u == nil && err == nil {
+		err = ErrNone
+	}
+	return u, err
+}
+
+// acquireThat takes the first user that is free, which is asked once no other
+// gate can take it; nil when there is none. The caller holds the lock.
+func (p *Pool) acquireThat(isFree func(id int) bool) (*User, error) {
 	for i := range p.count {
 		id := p.first + i
 		if p.used[id] || p.isKnown(id) {
@@ -92,7 +112,7 @@ func (p *Pool) Acquire() (*User, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("the users of children: %w", err)
 		}
-		if hasProcess(id) {
+		if !isFree(id) {
 			// Of a gate that was killed, whose child is about to be.
 			_ = p.lockByte(i, unix.F_UNLCK)
 			continue
@@ -108,7 +128,7 @@ func (p *Pool) Acquire() (*User, error) {
 		p.used[id] = true
 		return &User{ID: id, Map: p.maps[id], pool: p}, nil
 	}
-	return nil, ErrNone
+	return nil, nil
 }
 
 // Release gives the user back when the last process that had it is gone. nil is
@@ -149,7 +169,8 @@ func (p *Pool) lockByte(i int, kind int16) error {
 	return unix.FcntlFlock(p.file.Fd(), unix.F_OFD_SETLK, &l)
 }
 
-// hasProcess reports whether a process of the machine has a user.
+// hasProcess reports whether a process of the machine has a user, be it one that
+// has ended and was not waited for.
 func hasProcess(id int) bool {
 	_, err := unix.Getpriority(unix.PRIO_USER, id)
 	return !errors.Is(err, unix.ESRCH)
