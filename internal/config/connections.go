@@ -128,9 +128,9 @@ func connectionKeys() []row {
 }
 
 // editElement edits one element of a map of values, which it makes when needed.
-func editElement[T any](m *map[string]T, name string, edit func(*T)) {
+func editElement[K comparable, T any](m *map[K]T, name K, edit func(*T)) {
 	if *m == nil {
-		*m = map[string]T{}
+		*m = map[K]T{}
 	}
 	v := (*m)[name]
 	edit(&v)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -101,7 +102,7 @@ func (t *table) rowSchema(r *row) map[string]any {
 	case TypeNames:
 		s = map[string]any{
 			"type":                 "object",
-			"patternProperties":    map[string]any{"^[a-zA-Z0-9_-]{1,64}$": t.rowSchema(t.byKey[r.Key+".<name>"])},
+			"patternProperties":    map[string]any{cmp.Or(r.form, "^[a-zA-Z0-9_-]{1,64}$"): t.rowSchema(t.byKey[r.Key+".<name>"])},
 			"additionalProperties": false,
 		}
 		if r.some {

@@ -87,6 +87,10 @@ type row struct {
 	// some is true when an empty mapping by name is refused, since it would
 	// not be what an absent one is.
 	some bool
+	// chosen judges the names of a mapping by name, and form is what it accepts as a
+	// regular expression; nil accepts what nameOK does.
+	chosen func(*scope, string) error
+	form   string
 	// adds is true when the key may stand in several files and what is below
 	// it adds up.
 	adds bool

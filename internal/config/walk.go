@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -310,8 +311,8 @@ func (s scope) readNames(r *row, key string, n *yamldoc.Value) {
 		if s.reportDuplicate(seen, f, full) || f.Value.Kind == yamldoc.KindOpaque {
 			continue
 		}
-		if !nameOK(f.Name) {
-			s.keyFault(s.file, f.At, full, "%s is not a name: expected %s", yamldoc.Quote(f.Name), nameForm)
+		if err := s.checkChosen(r, f.Name); err != nil {
+			s.keyFault(s.file, f.At, full, "%s", err)
 			continue
 		}
 		if first, dup := s.places[full]; dup {
@@ -324,6 +325,17 @@ func (s scope) readNames(r *row, key string, n *yamldoc.Value) {
 		}
 		s.readNamed(r.Key, below, full, f)
 	}
+}
+
+// checkChosen judges a name that the operator chose.
+func (s scope) checkChosen(r *row, name string) error {
+	switch {
+	case r.chosen != nil:
+		return r.chosen(&s, name)
+	case !nameOK(name):
+		return fmt.Errorf("%s is not a name: expected %s", yamldoc.Quote(name), nameForm)
+	}
+	return nil
 }
 
 // maxNames bounds the names under one key: a person wrote them, and each is
