@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/costs"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/yamldoc"
@@ -91,6 +92,8 @@ type Config struct {
 
 	// budgets holds what may be spent, by "principals.NAME" and "personalities.NAME".
 	budgets map[string]costs.Budget
+	// approvers holds who may decide about held calls.
+	approvers map[approverRule]approvals.Approvers
 
 	// first is the first file, places holds where each key stands.
 	first  *file

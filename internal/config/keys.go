@@ -21,6 +21,7 @@ func allKeys() []row {
 		packageKeys(),
 		sandboxKeys(),
 		personalityKeys(),
+		approverKeys(),
 		budgetKeys(personalityKey, "each principal in this role"),
 		flowKeys(),
 		argumentKeys(),

@@ -168,6 +168,7 @@ func (l *loader) buildConfig() (*Config, error) {
 	if err := l.faults.Join(); err != nil {
 		return nil, err
 	}
+	l.checkApprovers()
 	l.setDefaults()
 	l.checkToolchains()
 	l.ownState()

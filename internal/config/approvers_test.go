@@ -1,0 +1,52 @@
+package config
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport/internal/approvals"
+)
+
+// TestTheNearestEntrySaysWhoDecides: what an entry for a tool leaves out is as that of its
+// server says, and then as the role says; prompts and resources of a server are as it says.
+func TestTheNearestEntrySaysWhoDecides(t *testing.T) {
+	t.Parallel()
+	c, err := Parse("s.yaml", []byte(`version: 2
+personalities:
+  team:
+    approvals:
+      approvers:
+        by: [page:ann]
+        escalate: {after: 10m, to: [page:boss]}
+        tools:
+          send: {by: [local, page:ben], needed: 2}
+          "mcp__bank__*": {by: [page:carl, page:dora], needed: 2}
+          mcp__bank__pay: {needed: 1}
+  other: {}
+`), testOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	boss := []string{"page:boss"}
+	for tool, want := range map[string]approvals.Approvers{
+		"read":                    {By: []string{"page:ann"}, After: 10 * time.Minute, To: boss},
+		"send":                    {By: []string{"local", "page:ben"}, Needed: 2, After: 10 * time.Minute, To: boss},
+		"mcp__bank__list":         {By: []string{"page:carl", "page:dora"}, Needed: 2, After: 10 * time.Minute, To: boss},
+		"prompt:mcp__bank__pay":   {By: []string{"page:carl", "page:dora"}, Needed: 2, After: 10 * time.Minute, To: boss},
+		"resource:mcp__bank__pay": {By: []string{"page:carl", "page:dora"}, Needed: 2, After: 10 * time.Minute, To: boss},
+		"mcp__bank__pay":          {By: []string{"page:carl", "page:dora"}, Needed: 1, After: 10 * time.Minute, To: boss},
+		"mcp__banker__pay":        {By: []string{"page:ann"}, After: 10 * time.Minute, To: boss},
+	} {
+		got := c.Approvers("team", tool)
+		if got.Source == "" {
+			t.Errorf("%s: the rule has no place", tool)
+		}
+		if got.Source = ""; fmt.Sprint(got) != fmt.Sprint(want) || got.Needed != want.Needed {
+			t.Errorf("%s: %+v, want %+v", tool, got, want)
+		}
+	}
+	if got := c.Approvers("other", "send"); got.SaysAnything() || got.Source != "" {
+		t.Errorf("another role: %+v, want nothing", got)
+	}
+}
