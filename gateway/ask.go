@@ -47,9 +47,10 @@ type heldCall struct {
 }
 
 // newHeld returns the call as one that a person may be asked about. It returns
-// nil when the client cannot ask a person or no person decides about the call.
-func (c *askableClient) newHeld(try callAttempt) *heldCall {
-	if !c.able.Elicits || !c.mayAskPerson(c.caller, c.q.Tool) {
+// nil when the client cannot ask a person or no person decides about the call. An answer
+// that was given is looked at whoever may decide now.
+func (c *askableClient) newHeld(try callAttempt, answered bool) *heldCall {
+	if !c.able.Elicits || !c.mayAskPerson(c.caller, c.q.Tool) || !answered && !c.mayDecide() {
 		return nil
 	}
 	c.caller.Asks = true
@@ -84,13 +85,19 @@ func (h *heldCall) askPerson(ctx context.Context, res sallyport.Result) (sallypo
 		h.o.Logger.Error("a held call cannot be put before a person", "approval", res.ApprovalID, "error", err)
 		return res, nil, nil
 	}
+	if why := h.checkAnswer(ctx, &a); why != nil {
+		return addUnasked(res, why), nil, nil
+	}
 	h.request.streams = true
 	if !h.rounds {
 		decided := h.asked.askOnce(ctx, &a, func(batch []sallyport.Approval) bool { return h.awaitDecision(ctx, batch) })
+		why := h.checkAnswer(ctx, &a)
 		if !decided {
-			return res, nil, nil
+			return addUnasked(res, why), nil, nil
 		}
-		return h.make(ctx)
+		h.caller.Asks = why == nil // another person may answer while the call waits
+		res, asked, err := h.make(ctx)
+		return addUnasked(res, why), asked, err
 	}
 	state, err := h.seal.sealState(h.boundWords(), a.ID, a.Expires)
 	if err != nil {
@@ -173,8 +180,11 @@ func (h *heldCall) decideApproval(ctx context.Context, id string, v approvalVerd
 	case state == sallyport.ApprovalDenied, state == sallyport.ApprovalApproved && v.approve:
 		return nil
 	}
-	err = h.o.Desk.Decide(ctx, id, clientPrefix+h.caller.Principal.Name, v.approve, v.reason)
-	if err != nil && !errors.Is(err, sallyport.ErrApprovalClosed) {
+	err = h.o.Desk.Decide(ctx, id, h.decider(), v.approve, v.reason)
+	switch {
+	case errors.Is(err, approvals.ErrNotApprover):
+		return wire.Invalid(sayUnasked(err) + ": it stays held (approval " + id + ")")
+	case err != nil && !errors.Is(err, sallyport.ErrApprovalClosed) && !errors.Is(err, approvals.ErrSaidYes):
 		return h.decisionFailed(id, err)
 	}
 	return nil
@@ -255,6 +265,7 @@ func (h *heldCall) approvalForm(ctx context.Context, batch []sallyport.Approval)
 	for i := range batch {
 		fmt.Fprintf(&b, "Approval: %s\n", batch[i].ID)
 	}
+	b.WriteString(h.describeNeed(a))
 	fmt.Fprintf(&b, "Expires: %s\n\nA yes lets %s. More than that is given by the operator alone.", expires.UTC().Format(time.RFC3339), once)
 	return &mcp.ElicitParams{Mode: "form", Message: b.String(), RequestedSchema: askSchema}
 }

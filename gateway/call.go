@@ -66,7 +66,7 @@ func (c *core) callThroughGate(ctx context.Context, r *request, q sallyport.Requ
 	if err != nil {
 		return sallyport.Result{}, nil, err
 	}
-	if h := a.newHeld(try); h != nil && !isParked(id) {
+	if h := a.newHeld(try, id != ""); h != nil && !isParked(id) {
 		return h.makeCall(ctx, in, id)
 	}
 	return try(ctx)

@@ -16,9 +16,11 @@ const MostNeeded = 5
 var (
 	// ErrNotApprover: the person may see the held call, and may not decide about it.
 	ErrNotApprover = errors.New("not an approver of this call")
+	// ErrSaidYes: the person has said yes before, and another one has to.
+	ErrSaidYes = errors.New("you have said yes to this call before: another person has to")
 	// ErrSeveralNeeded: a yes for more than one run was to be given under a rule that
 	// asks for several people.
-	ErrSeveralNeeded = errors.New("several people decide about this call, each run for itself: a yes for the session, or for always, is not offered")
+	ErrSeveralNeeded = errors.New("several people decide about each run of this call, and no yes counts for more than one")
 )
 
 // Approvers says who may decide about held calls. The zero value leaves the decision to
@@ -48,6 +50,14 @@ type Decider struct {
 
 // DeciderNamed returns the decider of a surface that knows who it is.
 func DeciderNamed(name string) Decider { return Decider{name, name} }
+
+// split returns the name, and the person where that is another one.
+func (d Decider) split() (name, person string) {
+	if d.Name == d.Person {
+		return d.Name, ""
+	}
+	return d.Name, d.Person
+}
 
 // String names the decider for people.
 func (d Decider) String() string {
