@@ -18,7 +18,7 @@ import (
 func (b *ruleBook) allowAlways(d *desk) {
 	b.t.Helper()
 	a := d.one()
-	if err := b.rules.GiveException(b.t.Context(), *approvals.ProposeException(&a), "boss", "", 0); err != nil {
+	if err := b.rules.GiveException(b.t.Context(), *approvals.ProposeException(&a), approvals.DeciderNamed("boss"), "", 0); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -41,7 +41,7 @@ func (b *ruleBook) give(id string, equal ...string) {
 	}
 	r, err := approvals.ProposeRule(&a, equal)
 	if err == nil {
-		err = b.rules.Give(b.t.Context(), *r, "boss", "")
+		err = b.rules.Give(b.t.Context(), *r, approvals.DeciderNamed("boss"), "")
 	}
 	if err != nil {
 		b.t.Fatal(err)

@@ -73,17 +73,16 @@ func (rt *Runtime) usesOf(set string) (keys []string) {
 
 // GiveAlways gives what was shown and approves the held call. It is recorded before it
 // takes effect. An exception counts for a span; 0 is for ever.
-func (rt *Runtime) GiveAlways(ctx context.Context, a *sallyport.Approval, always *Always, by, reason string, span time.Duration) error {
-	return rt.RecordFirst(ctx, alwaysEvent(a, always, by, reason, span), func() (err error) {
+func (rt *Runtime) GiveAlways(ctx context.Context, a *sallyport.Approval, always *Always, by approvals.Decider, reason string, span time.Duration) error {
+	e := alwaysEvent(a, always, by.Name, reason, span)
+	if err := rt.checkWider(by.Person, a); err != nil {
+		return rt.refuseDecision(ctx, e, nameApproval(a, err))
+	}
+	return rt.RecordFirst(ctx, e, func() error {
 		if always.Exception != nil {
-			err = rt.Rules.GiveException(ctx, *always.Exception, by, reason, span)
-		} else {
-			err = rt.growSets(ctx, a, always, by, reason)
+			return nameApproval(a, rt.Rules.GiveException(ctx, *always.Exception, by, reason, span))
 		}
-		if err != nil {
-			err = fmt.Errorf("approval %s: %w", a.ID, err)
-		}
-		return err
+		return nameApproval(a, rt.growSets(ctx, a, always, by.Name, reason))
 	})
 }
 

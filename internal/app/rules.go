@@ -16,20 +16,18 @@ import (
 
 // openRules finds the rules for sessions in the state.
 func (rt *Runtime) openRules() {
-	rt.Rules = approvals.NewRules(rt.Settings, rt.Approvals, &approvals.RulesOptions{Stands: rt.stillCalls})
+	rt.Rules = approvals.NewRules(rt.Settings, rt.Approvals, &approvals.RulesOptions{Stands: rt.stillCalls, Counts: rt.stillDecides})
 }
 
 // GiveRule lets the calls of a rule run in the session of a held call. It is
 // recorded before it takes effect.
-func (rt *Runtime) GiveRule(ctx context.Context, a *sallyport.Approval, r *approvals.Rule, by, reason string) error {
-	e := ruleEvent(audit.ActionAllow, r, by, reason)
+func (rt *Runtime) GiveRule(ctx context.Context, a *sallyport.Approval, r *approvals.Rule, by approvals.Decider, reason string) error {
+	e := ruleEvent(audit.ActionAllow, r, by.Name, reason)
 	e.CallID = a.CallID
-	return rt.RecordFirst(ctx, e, func() error {
-		if err := rt.Rules.Give(ctx, *r, by, reason); err != nil {
-			return fmt.Errorf("approval %s: %w", a.ID, err)
-		}
-		return nil
-	})
+	if err := rt.checkWider(by.Person, a); err != nil {
+		return rt.refuseDecision(ctx, e, nameApproval(a, err))
+	}
+	return rt.RecordFirst(ctx, e, func() error { return nameApproval(a, rt.Rules.Give(ctx, *r, by, reason)) })
 }
 
 // RevokeRule ends a rule for a session.

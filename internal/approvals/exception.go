@@ -46,6 +46,9 @@ type Exception struct {
 	Targets []string `json:"targets,omitempty"`
 	// By is the name of the person who gave it.
 	By string `json:"by,omitempty"`
+	// Person is who gave it as far as that is known, where By is a name that was not
+	// verified; empty for By.
+	Person string `json:"person,omitempty"`
 	// Reason is that person's reason; it may be empty.
 	Reason string `json:"reason,omitempty"`
 	// Given is the time from which it counts.
@@ -71,27 +74,28 @@ func (e *Exception) counts(now time.Time) bool { return !now.Before(e.Given) && 
 
 // GiveException stores an exception in the name of by and closes the held call that it
 // is about, which runs by it. Until it is stored nothing has changed. It counts for a span; 0 is for ever.
-func (s *Rules) GiveException(ctx context.Context, e Exception, by, reason string, span time.Duration) error {
+func (s *Rules) GiveException(ctx context.Context, e Exception, by Decider, reason string, span time.Duration) error {
 	a, err := s.held.Get(ctx, e.ID)
 	if err != nil {
 		return err
 	}
 	now := s.o.Now()
 	decided := a
-	if err := decided.YieldToRule(now, by, e.ID, reason); err != nil {
+	if err := decided.YieldToRule(now, by.Name, e.ID, reason); err != nil {
 		return err
 	}
 	if a.Digest != e.Digest || span < 0 {
 		return errors.New("the exception is not about this held call")
 	}
-	e.By, e.Reason, e.Given, e.Expires = by, decided.Reason, now.UTC(), time.Time{}
+	e.By, e.Person = by.split()
+	e.Reason, e.Given, e.Expires = decided.Reason, now.UTC(), time.Time{}
 	if span > 0 {
 		e.Expires = now.Add(span).UTC()
 	}
 	if err := s.addException(ctx, &e); err != nil {
 		return err
 	}
-	if err := s.held.YieldToRule(ctx, e.ID, by, e.ID, reason); err != nil {
+	if err := s.held.YieldToRule(ctx, e.ID, by.Name, e.ID, reason); err != nil {
 		// Another person has decided since.
 		_, undone := s.EndExceptions(ctx, func(old *Exception) bool { return old.ID == e.ID })
 		return errors.Join(err, undone)
@@ -131,7 +135,7 @@ func (s *Rules) useException(ctx context.Context, a *sallyport.Approval) (said s
 	}
 	for i := range list {
 		e := &list[i]
-		if e.Digest != a.Digest || a.Digest == "" || !e.counts(s.o.Now()) {
+		if e.Digest != a.Digest || a.Digest == "" || !e.counts(s.o.Now()) || !s.giverCounts(a, e.By, e.Person) {
 			continue
 		}
 		if denied, err := s.isDenied(ctx, a.Digest); denied || err != nil {

@@ -15,7 +15,7 @@ import (
 func (d *desk) giveAlways(a *sallyport.Approval, span time.Duration) {
 	d.t.Helper()
 	d.hold(a)
-	if err := d.GiveException(d.t.Context(), *approvals.ProposeException(a), "boss", " as agreed ", span); err != nil {
+	if err := d.GiveException(d.t.Context(), *approvals.ProposeException(a), approvals.DeciderNamed("boss"), " as agreed ", span); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -121,7 +121,7 @@ func TestWhoMayNotDecideGivesNoException(t *testing.T) {
 		{d.shapeless("unknown", "5"), "boss", sallyport.ErrApprovalUnknown},
 		{&other, "boss", nil},
 	} {
-		err := d.GiveException(t.Context(), *approvals.ProposeException(tt.a), tt.by, "", 0)
+		err := d.GiveException(t.Context(), *approvals.ProposeException(tt.a), approvals.DeciderNamed(tt.by), "", 0)
 		if err == nil || tt.want != nil && !errors.Is(err, tt.want) {
 			t.Errorf("GiveException(%s) = %v, want %v", tt.a.ID, err, tt.want)
 		}
@@ -155,7 +155,7 @@ func TestExceptionsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := d.hold(d.shapeless("first-call", "digest"))
-	if err := d.GiveException(t.Context(), *approvals.ProposeException(a), "boss", "", 0); err == nil || !strings.Contains(err.Error(), "the most") {
+	if err := d.GiveException(t.Context(), *approvals.ProposeException(a), approvals.DeciderNamed("boss"), "", 0); err == nil || !strings.Contains(err.Error(), "the most") {
 		t.Errorf("GiveException() = %v, want that there are too many", err)
 	}
 	if held, err := d.held.Get(t.Context(), a.ID); err != nil || held.State != sallyport.ApprovalPending {

@@ -21,24 +21,25 @@ var (
 // Give stores a rule in the name of by and closes the held call that it is
 // about, and every other one that it covers. Until the rule is stored nothing
 // has changed; from then on it counts.
-func (s *Rules) Give(ctx context.Context, r Rule, by, reason string) error {
+func (s *Rules) Give(ctx context.Context, r Rule, by Decider, reason string) error {
 	a, err := s.held.Get(ctx, r.ID)
 	if err != nil {
 		return err
 	}
 	now := s.o.Now()
 	closed := a
-	if err := closed.YieldToRule(now, by, r.ID, reason); err != nil {
+	if err := closed.YieldToRule(now, by.Name, r.ID, reason); err != nil {
 		return err
 	}
 	if !r.covers(a.Shape) || r.Runs != RuleRuns {
 		return errors.New("the rule is not about this held call")
 	}
-	r.By, r.Reason, r.Given, r.Expires = by, closed.Reason, now.UTC(), now.Add(RuleLife).UTC()
+	r.By, r.Person = by.split()
+	r.Reason, r.Given, r.Expires = closed.Reason, now.UTC(), now.Add(RuleLife).UTC()
 	if err := s.add(ctx, &r); err != nil {
 		return err
 	}
-	if err := s.held.YieldToRule(ctx, r.ID, by, r.ID, reason); err != nil {
+	if err := s.held.YieldToRule(ctx, r.ID, by.Name, r.ID, reason); err != nil {
 		// Another person has decided since.
 		return errors.Join(err, s.end(ctx, r.ID))
 	}

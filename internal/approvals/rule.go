@@ -62,6 +62,9 @@ type Rule struct {
 	Shape *sallyport.ApprovalShape `json:"shape,omitempty"`
 	// By is the name of the person who gave the rule.
 	By string `json:"by,omitempty"`
+	// Person is who gave it as far as that is known, where By is a name that was not
+	// verified; empty for By.
+	Person string `json:"person,omitempty"`
 	// Reason is that person's reason; it may be empty.
 	Reason string `json:"reason,omitempty"`
 	// Given is the time from which the rule counts.
@@ -128,7 +131,7 @@ func (r *Rule) Describe() string {
 // hexadecimal digits. It does not depend on who gives it, when and why.
 func (r *Rule) Digest() string {
 	own := *r
-	own.By, own.Reason, own.Given, own.Expires = "", "", time.Time{}, time.Time{}
+	own.By, own.Person, own.Reason, own.Given, own.Expires = "", "", "", time.Time{}, time.Time{}
 	// Texts, numbers and maps of texts can be encoded, the maps sorted.
 	b, _ := json.Marshal(&own)
 	return digest.Text(append(b, RuleLife.String()...))

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,9 @@ type RulesOptions struct {
 	// Stands reports whether a principal that could call at a moment may still
 	// call, with the same token; nil means that all may.
 	Stands func(ctx context.Context, principal string, since time.Time) (bool, error)
+	// Counts reports whether what a person gave for more than one run counts for a call;
+	// nil means that all of it does.
+	Counts func(a *sallyport.Approval, person string) bool
 }
 
 // Rules are the rules of a state. It is safe for concurrent use, and several
@@ -86,7 +90,7 @@ func (s *Rules) Use(ctx context.Context, a *sallyport.Approval) (said string, ok
 				return "", false, err
 			}
 		}
-		if !r.counts(s.o.Now()) || !r.covers(a.Shape) {
+		if !r.counts(s.o.Now()) || !r.covers(a.Shape) || !s.giverCounts(a, r.By, r.Person) {
 			continue
 		}
 		if n, err := s.takeRun(ctx, r, a.Digest); err != nil || n > 0 {
@@ -94,6 +98,11 @@ func (s *Rules) Use(ctx context.Context, a *sallyport.Approval) (said string, ok
 		}
 	}
 	return "", false, nil
+}
+
+// giverCounts reports whether what a person gave counts for a call.
+func (s *Rules) giverCounts(a *sallyport.Approval, by, person string) bool {
+	return s.o.Counts == nil || s.o.Counts(a, cmp.Or(person, by))
 }
 
 // takeRun takes a run of a rule that covers a call, and returns its number; 0

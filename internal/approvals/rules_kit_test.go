@@ -85,7 +85,7 @@ func (d *desk) give(a *sallyport.Approval, equal ...string) *approvals.Rule {
 	d.t.Helper()
 	r, err := approvals.ProposeRule(d.hold(a), equal)
 	if err == nil {
-		err = d.Give(d.t.Context(), *r, "boss", "as agreed")
+		err = d.Give(d.t.Context(), *r, approvals.DeciderNamed("boss"), "as agreed")
 	}
 	if err != nil {
 		d.t.Fatalf("the rule for %s: %v", a.ID, err)

@@ -162,7 +162,7 @@ func TestARuleForAnotherCallLeavesADeniedOneOpen(t *testing.T) {
 	d.wantUse("the call that was denied", again, false)
 	r, err := approvals.ProposeRule(again, nil)
 	if err == nil {
-		err = d.Give(t.Context(), *r, "boss", "")
+		err = d.Give(t.Context(), *r, approvals.DeciderNamed("boss"), "")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestARuleThatIsRevokedEndsAtOnce(t *testing.T) {
 	if _, err := d.Revoke(t.Context(), r.ID); !errors.Is(err, approvals.ErrRuleUnknown) {
 		t.Errorf("Revoke() again = %v", err)
 	}
-	if err := d.Give(t.Context(), *r, "boss", ""); !errors.Is(err, sallyport.ErrApprovalClosed) {
+	if err := d.Give(t.Context(), *r, approvals.DeciderNamed("boss"), ""); !errors.Is(err, sallyport.ErrApprovalClosed) {
 		t.Errorf("Give() of a rule that was revoked = %v, want the held call closed", err)
 	}
 }
@@ -218,7 +218,7 @@ func TestRulesAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d.Give(t.Context(), *r, "boss", "")
+		return d.Give(t.Context(), *r, approvals.DeciderNamed("boss"), "")
 	}
 	for n := range 50 {
 		if err := give(fmt.Sprint(n), "agent"); err != nil {
@@ -255,7 +255,7 @@ func TestAGiftThatFailsGivesNothing(t *testing.T) {
 	}
 	for _, how := range []string{"get", "swap"} {
 		broken.broken = how
-		if err := d.Give(t.Context(), *r, "boss", ""); !errors.Is(err, errBroken) {
+		if err := d.Give(t.Context(), *r, approvals.DeciderNamed("boss"), ""); !errors.Is(err, errBroken) {
 			t.Errorf("Give() when %s fails = %v", how, err)
 		}
 		broken.broken = ""
@@ -263,18 +263,18 @@ func TestAGiftThatFailsGivesNothing(t *testing.T) {
 		d.wantUse("after "+how+" failed", d.newCall("c", nil), false)
 	}
 	for by, want := range map[string]error{"agent": sallyport.ErrApprovalOwn, "": nil} {
-		if err := d.Give(t.Context(), *r, by, ""); err == nil || want != nil && !errors.Is(err, want) {
+		if err := d.Give(t.Context(), *r, approvals.DeciderNamed(by), ""); err == nil || want != nil && !errors.Is(err, want) {
 			t.Errorf("Give() by %q = %v", by, err)
 		}
 	}
 	wider := *r
 	wider.Equal, wider.Free = []string{"to"}, []string{"subject", "bcc"}
-	if err := d.Give(t.Context(), wider, "boss", ""); err == nil {
+	if err := d.Give(t.Context(), wider, approvals.DeciderNamed("boss"), ""); err == nil {
 		t.Error("Give() of a rule about other arguments than the call's = no error")
 	}
 	d.wantState("held", sallyport.ApprovalPending)
 	// A run that cannot be counted is none.
-	if err := d.Give(t.Context(), *r, "boss", ""); err != nil {
+	if err := d.Give(t.Context(), *r, approvals.DeciderNamed("boss"), ""); err != nil {
 		t.Fatal(err)
 	}
 	broken.broken = "put"
@@ -296,7 +296,7 @@ func TestADeathAfterTheGiftLeavesTheRuleAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	dying := approvals.NewRules(d.settings, stuck{d.held}, &approvals.RulesOptions{Now: d.clock})
-	if err := dying.Give(t.Context(), *r, "boss", ""); err != nil {
+	if err := dying.Give(t.Context(), *r, approvals.DeciderNamed("boss"), ""); err != nil {
 		t.Fatal(err)
 	}
 	d.wantState("held", sallyport.ApprovalPending)

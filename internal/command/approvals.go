@@ -118,13 +118,14 @@ that it can be held again. Several ids are answered at once.`
 				return err
 			}
 			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
+				by := approvals.Decider{Name: as, Person: sallyport.LocalPrincipal}
 				if always.always {
-					return always.give(cmd.Context(), env, f, rt, args[0], as, reason)
+					return always.give(cmd.Context(), env, f, rt, args[0], by, reason)
 				}
 				if rule.session {
-					return rule.giveRule(cmd.Context(), env, f, rt, args[0], as, reason)
+					return rule.giveRule(cmd.Context(), env, f, rt, args[0], by, reason)
 				}
-				decided, undecided, err := rt.DecideApprovals(cmd.Context(), args, as, approve, reason)
+				decided, undecided, err := rt.DecideApprovals(cmd.Context(), args, by, approve, reason)
 				if undecided != nil {
 					err = &exitError{code: exitFailed, err: undecided}
 				}

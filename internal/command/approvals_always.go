@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/report"
 )
 
@@ -43,10 +44,13 @@ func (r *alwaysRequest) check(cmd *cobra.Command) error {
 }
 
 // give shows what a yes for always would give and gives it after a yes.
-func (r *alwaysRequest) give(ctx context.Context, env *environment, f *flags, rt *app.Runtime, id, by, reason string) error {
+func (r *alwaysRequest) give(ctx context.Context, env *environment, f *flags, rt *app.Runtime, id string, by approvals.Decider, reason string) error {
 	a, err := rt.FindApproval(ctx, id)
 	if err != nil {
 		return failUnselected(err)
+	}
+	if err := rt.CheckDecision(ctx, &a, by, true, true, reason); err != nil {
+		return &exitError{code: exitFailed, err: err}
 	}
 	always, p := rt.ProposeAlways(&a), env.newPrinter(f)
 	if r.span > 0 && always.Exception == nil {

@@ -45,12 +45,15 @@ func (r *ruleRequest) check(cmd *cobra.Command) error {
 }
 
 // giveRule shows the rule for the session of a held call and gives it after a yes.
-func (r *ruleRequest) giveRule(ctx context.Context, env *environment, f *flags, rt *app.Runtime, id, by, reason string) error {
+func (r *ruleRequest) giveRule(ctx context.Context, env *environment, f *flags, rt *app.Runtime, id string, by approvals.Decider, reason string) error {
 	a, err := rt.FindApproval(ctx, id)
 	if err != nil {
 		return failUnselected(err)
 	}
 	rule, err := approvals.ProposeRule(&a, r.args)
+	if err == nil {
+		err = rt.CheckDecision(ctx, &a, by, true, true, reason)
+	}
 	if err != nil {
 		return &exitError{code: exitFailed, err: err}
 	}

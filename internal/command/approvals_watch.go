@@ -47,7 +47,7 @@ func watchApprovals(ctx context.Context, rt *app.Runtime, p *report.Printer, key
 	w := &approvals.Watch{
 		List: func(ctx context.Context) ([]sallyport.Approval, error) { return rt.Approvals.List(ctx, false) },
 		Decide: func(ctx context.Context, a *sallyport.Approval, approve bool) error {
-			return rt.RecordDecision(ctx, a, sallyport.LocalPrincipal, approve, "")
+			return rt.RecordDecision(ctx, a, approvals.DeciderNamed(sallyport.LocalPrincipal), approve, "")
 		},
 		Settings: rt.Settings, Keys: keys,
 		Show: func(batch []sallyport.Approval, ask bool) {
@@ -59,13 +59,13 @@ func watchApprovals(ctx context.Context, rt *app.Runtime, p *report.Printer, key
 			p.PrintLine("    allow this for the session? y/n")
 		},
 		Give: func(ctx context.Context, a *sallyport.Approval, r *approvals.Rule) error {
-			return rt.GiveRule(ctx, a, r, sallyport.LocalPrincipal, "")
+			return rt.GiveRule(ctx, a, r, approvals.DeciderNamed(sallyport.LocalPrincipal), "")
 		},
 		ShowAlways: func(a *sallyport.Approval) func(context.Context) error {
 			always := rt.ProposeAlways(a)
 			report.PrintAlways(p, always, 0)
 			p.PrintLine("    allow this for always? y/n")
-			return func(ctx context.Context) error { return rt.GiveAlways(ctx, a, always, sallyport.LocalPrincipal, "", 0) }
+			return func(ctx context.Context) error { return rt.GiveAlways(ctx, a, always, approvals.DeciderNamed(sallyport.LocalPrincipal), "", 0) }
 		},
 		Tell: func(a *sallyport.Approval, what string) {
 			if !p.JSON {

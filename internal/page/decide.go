@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
@@ -54,14 +55,21 @@ func (s *Site) decideCall(ctx context.Context, d *decision) (said string, err er
 	if a.Principal == d.by && d.Answer != answerRefuse {
 		return "", fmt.Errorf("%w: %s asked for it", sallyport.ErrApprovalOwn, d.by)
 	}
+	by, wider := approvals.DeciderNamed(d.by), d.Answer == answerSession || d.Answer == answerAlways
+	if err := s.rt.CheckDecision(ctx, &a, by, d.Answer != answerRefuse, wider, d.Reason); err != nil {
+		return "", err
+	}
 	switch d.Answer {
 	case answerRefuse:
-		return "Refused: " + a.Tool, s.rt.RecordDecision(ctx, &a, d.by, false, d.Reason)
+		return "Refused: " + a.Tool, s.rt.RecordDecision(ctx, &a, by, false, d.Reason)
 	case answerOnce:
 		if !sameDigest(d.Shown, a.Digest) {
 			return "", errStale
 		}
-		return "Allowed for one run: " + a.Tool, s.rt.RecordDecision(ctx, &a, d.by, true, d.Reason)
+		if err := s.rt.RecordDecision(ctx, &a, by, true, d.Reason); err != nil {
+			return "", err
+		}
+		return s.describeYes(ctx, &a), nil
 	case answerSession:
 		rule, err := approvals.ProposeRule(&a, nil)
 		if err != nil {
@@ -70,16 +78,26 @@ func (s *Site) decideCall(ctx context.Context, d *decision) (said string, err er
 		if !sameDigest(d.Shown, rule.Digest()) {
 			return "", errStale
 		}
-		return "Allowed for the session: " + a.Tool, s.rt.GiveRule(ctx, &a, rule, d.by, d.Reason)
+		return "Allowed for the session: " + a.Tool, s.rt.GiveRule(ctx, &a, rule, by, d.Reason)
 	case answerAlways:
 		always := s.rt.ProposeAlways(&a)
 		if !sameDigest(d.Shown, digestOf(always)) {
 			return "", errStale
 		}
-		return "Allowed for always: " + a.Tool, s.rt.GiveAlways(ctx, &a, always, d.by, d.Reason, 0)
+		return "Allowed for always: " + a.Tool, s.rt.GiveAlways(ctx, &a, always, by, d.Reason, 0)
 	default:
 		return "", errors.New("expected the answer once, session, always or refuse")
 	}
+}
+
+// describeYes says what a yes for one run did.
+func (s *Site) describeYes(ctx context.Context, a *sallyport.Approval) string {
+	if now, err := s.rt.Approvals.Get(ctx, a.ID); err == nil && now.State == sallyport.ApprovalPending {
+		if all, err := s.rt.DescribeYeses(ctx, []sallyport.Approval{now}); err == nil && all[a.ID] != nil {
+			return "Your yes counts, " + strings.Join(all[a.ID].Lines(), "") + ": " + a.Tool + " waits for another person"
+		}
+	}
+	return "Allowed for one run: " + a.Tool
 }
 
 // sameDigest reports whether a person was shown what a digest is of.
