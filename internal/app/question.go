@@ -18,6 +18,9 @@ type Question struct {
 	News []string `json:"new,omitempty"`
 	// Allows is what a yes would allow; nil when the call cannot be decided any more.
 	Allows *Allowances `json:"allows,omitempty"`
+	// Approvers says who may decide and who said yes; nil when no rule says anything, or
+	// the call cannot be decided any more.
+	Approvers *Yeses `json:"approvers,omitempty"`
 }
 
 // Allowances are the three things that a yes may allow.
@@ -26,7 +29,8 @@ type Allowances struct {
 	Once OnceAllowed `json:"once"`
 	// Session is the rule for the session.
 	Session SessionAllowed `json:"session"`
-	// Always is what would count from now on.
+	// Always is what would count from now on; nil when that is not offered, since several
+	// people decide about each run.
 	Always *Always `json:"always"`
 }
 
@@ -56,6 +60,13 @@ func (rt *Runtime) DescribeQuestion(ctx context.Context, a *sallyport.Approval) 
 		return q
 	}
 	q.News, _ = rt.FindNews(ctx, a) // what cannot be told is left out
+	if all, err := rt.DescribeYeses(ctx, []sallyport.Approval{*a}); err == nil {
+		q.Approvers = all[a.ID]
+	}
+	if rules := rt.approversOf(a); rules.AsksSeveral() {
+		q.Allows = &Allowances{Once: OnceAllowed{1, a.Expires}, Session: SessionAllowed{NotOffered: approvals.ErrSeveralNeeded.Error()}}
+		return q
+	}
 	q.Allows = &Allowances{Once: OnceAllowed{1, a.Expires}, Always: rt.ProposeAlways(a)}
 	rule, err := approvals.ProposeRule(a, nil)
 	if err != nil {

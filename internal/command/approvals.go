@@ -57,7 +57,11 @@ arguments, what is new about each, and what a yes would allow. It hides secrets,
 					}
 				}
 				if len(args) == 0 {
-					return report.PrintApprovals(env.newPrinter(f), list, time.Now(), rt.CommandLine)
+					yeses, err := rt.DescribeYeses(cmd.Context(), list)
+					if err != nil {
+						return err
+					}
+					return report.PrintApprovals(env.newPrinter(f), list, yeses, time.Now(), rt.CommandLine)
 				}
 				ask := func(a *sallyport.Approval) app.Question { return rt.DescribeQuestion(cmd.Context(), a) }
 				return report.PrintQuestions(env.newPrinter(f), list, ask, time.Now())
@@ -129,7 +133,8 @@ that it can be held again. Several ids are answered at once.`
 				if undecided != nil {
 					err = &exitError{code: exitFailed, err: undecided}
 				}
-				return errors.Join(report.PrintDecided(env.newPrinter(f), decided, done, len(args) > 1), failUnselected(err))
+				yeses, failed := rt.DescribeYeses(cmd.Context(), decided)
+				return errors.Join(report.PrintDecided(env.newPrinter(f), decided, yeses, done, len(args) > 1), failUnselected(err), failed)
 			})
 		},
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/httpapi"
+	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/rawjson"
 	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/signin"
@@ -69,7 +71,10 @@ func (s *Site) answerHeld(r *http.Request, a *sallyport.Approval) heldAnswer {
 	answer := heldAnswer{HeldCall: report.AnswerHeld(a, s.rt.DescribeQuestion(r.Context(), a))}
 	if a.StateAt(time.Now()) == sallyport.ApprovalPending {
 		h := s.describeHeld(r.Context(), a)
-		answer.Shown = map[string]string{answerOnce: h.Digest, answerAlways: h.Always}
+		answer.Shown = map[string]string{answerOnce: h.Digest}
+		if h.Always != "" {
+			answer.Shown[answerAlways] = h.Always
+		}
 		if h.Rule != "" {
 			answer.Shown[answerSession] = h.Rule
 		}
@@ -85,11 +90,15 @@ func (s *Site) listApprovals(w http.ResponseWriter, r *http.Request) {
 		s.failAPI(w, err)
 		return
 	}
+	list = list[max(len(list)-maxListed, 0):]
+	yeses, err := s.rt.DescribeYeses(r.Context(), list)
+	if err != nil {
+		s.failAPI(w, err)
+		return
+	}
 	answers := make([]report.HeldCall, 0, len(list))
-	for i := range list[max(len(list)-maxListed, 0):] {
-		a := list[max(len(list)-maxListed, 0)+i]
-		a.Shape = nil
-		answers = append(answers, report.HeldCall{Approval: a})
+	for i := range list {
+		answers = append(answers, report.AnswerHeld(&list[i], app.Question{Approvers: yeses[list[i].ID]}))
 	}
 	writeAPI(w, http.StatusOK, map[string]any{"approvals": answers})
 }
@@ -159,7 +168,7 @@ func (s *Site) failAPI(w http.ResponseWriter, err error) {
 	switch {
 	case errors.Is(err, sallyport.ErrApprovalUnknown):
 		status, code = http.StatusNotFound, sallyport.CodeNotAvailable
-	case errors.Is(err, sallyport.ErrApprovalOwn):
+	case errors.Is(err, sallyport.ErrApprovalOwn), errors.Is(err, approvals.ErrNotApprover):
 		status, code = http.StatusForbidden, sallyport.CodePermissionDenied
 	}
 	writeAPI(w, status, failureOf(code, cleanText(err.Error())))

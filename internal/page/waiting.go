@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/digest"
@@ -40,6 +41,12 @@ type held struct {
 	// Always and AlwaysSays are what a yes for always gives.
 	Always     string
 	AlwaysSays []string
+	// Yeses says how many people have said yes; empty where one decides. By names who may
+	// decide, and Later who may from EscalatesAt on; all are empty where all may.
+	Yeses, By, Later string
+	EscalatesAt      time.Time
+	// MayNot is why the person who looks may not decide; empty when they may.
+	MayNot string
 }
 
 // earlierCall is an earlier call of the session of a held call.
@@ -106,6 +113,21 @@ func (s *Site) describeHeld(ctx context.Context, a *sallyport.Approval) held {
 	h.Led = s.findLed(ctx, a)
 	for _, v := range s.rt.FindReadValues(a) {
 		h.Values = append(h.Values, foreignValue{cleanText(v.Place), cleanText(v.Value), cleanText(v.Tool), v.CallID})
+	}
+	if p, ok := auth.PrincipalFrom(ctx); ok {
+		if err := s.rt.CheckDecider(p.Name, a); err != nil {
+			h.MayNot = cleanText(err.Error())
+		}
+	}
+	if y := q.Approvers; y != nil {
+		h.Yeses, h.By, h.Later = cleanText(strings.Join(y.Lines(), "")), cleanText(strings.Join(y.By, ", ")), cleanText(strings.Join(y.EscalatesTo, ", "))
+		if y.EscalatesAt != nil {
+			h.EscalatesAt = *y.EscalatesAt
+		}
+	}
+	if q.Allows != nil && q.Allows.Always == nil {
+		h.NoRule, h.AlwaysSays = cleanText(q.Allows.Session.NotOffered), []string{cleanText(q.Allows.Session.NotOffered)}
+		return h
 	}
 	if rule, err := approvals.ProposeRule(a, nil); err != nil {
 		h.NoRule = cleanText(err.Error())

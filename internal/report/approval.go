@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -18,17 +19,19 @@ const listedArgs = 1000
 // listedCall is a held call in a list, for programs.
 type listedCall struct {
 	sallyport.Approval
+	// Approvers says who may decide and who said yes; nil when no rule says anything.
+	Approvers *app.Yeses `json:"approvers,omitempty"`
 	// Batch is the id of the first call of those that one question is about; empty
 	// when it is about this call alone.
 	Batch string `json:"batch,omitempty"`
 }
 
 // PrintApprovals prints one block for each question: a held call, or several of one shape.
-// The function returns a command of an operator in full.
-func PrintApprovals(p *Printer, list []sallyport.Approval, now time.Time, commandLine func(command string) string) error {
+// Yeses says of calls by their ids who may decide. The function returns a command of an operator in full.
+func PrintApprovals(p *Printer, list []sallyport.Approval, yeses map[string]*app.Yeses, now time.Time, commandLine func(command string) string) error {
 	batches := approvals.JoinBatches(list)
 	if p.JSON {
-		return p.PrintJSON(answerBatches(list, batches))
+		return p.PrintJSON(answerBatches(list, batches, yeses))
 	}
 	if len(list) == 0 {
 		p.PrintLine("no call is held")
@@ -36,16 +39,18 @@ func PrintApprovals(p *Printer, list []sallyport.Approval, now time.Time, comman
 	for _, batch := range batches {
 		if len(batch) == 1 {
 			printApproval(p, &batch[0], now, false)
+			PrintApprovers(p, yeses[batch[0].ID])
 			continue
 		}
 		printBatch(p, batch, now, false)
+		printBatchApprovers(p, batch, yeses)
 		p.PrintLine("    one yes for exactly these: %s", commandLine("approvals approve"+joinIDs(batch)))
 	}
 	return nil
 }
 
 // answerBatches returns held calls in their order, each with the question it belongs to.
-func answerBatches(list []sallyport.Approval, batches [][]sallyport.Approval) []listedCall {
+func answerBatches(list []sallyport.Approval, batches [][]sallyport.Approval, yeses map[string]*app.Yeses) []listedCall {
 	first := map[string]string{}
 	for _, batch := range batches {
 		for i := range batch {
@@ -56,10 +61,28 @@ func answerBatches(list []sallyport.Approval, batches [][]sallyport.Approval) []
 	}
 	answers := make([]listedCall, len(list))
 	for i := range list {
-		answers[i] = listedCall{list[i], first[list[i].ID]}
+		answers[i] = listedCall{list[i], yeses[list[i].ID], first[list[i].ID]}
 		answers[i].Shape = nil
 	}
 	return answers
+}
+
+// printBatchApprovers prints who may decide about calls of one shape, and who has said yes
+// to which of them.
+func printBatchApprovers(p *Printer, batch []sallyport.Approval, yeses map[string]*app.Yeses) {
+	for i := range batch {
+		y := yeses[batch[i].ID]
+		if y != nil && len(y.Given) > 0 {
+			p.PrintLine("    yes: %s: %s", batch[i].ID, EscapeControls(strings.Join(y.Lines(), "")))
+		}
+	}
+	if y := yeses[batch[0].ID]; y != nil {
+		rest := *y
+		if rest.Given = nil; len(y.Given) > 0 {
+			rest.Needed = 1 // which is said above
+		}
+		PrintApprovers(p, &rest)
+	}
 }
 
 func joinIDs(batch []sallyport.Approval) (ids string) {
@@ -107,19 +130,31 @@ func PrintApproval(p *Printer, a *sallyport.Approval, now time.Time) error {
 	return p.PrintJSON(&answer)
 }
 
-// PrintDecided prints held calls that were decided, after a word for the decision. Programs
-// get a list where several were asked for.
-func PrintDecided(p *Printer, decided []sallyport.Approval, word string, several bool) error {
-	if p.JSON && several {
-		return p.PrintJSON(answerBatches(decided, nil))
+// PrintDecided prints held calls that were decided, after a word for the decision. Of those
+// that still wait it prints how many people have said yes. Programs get a list where
+// several were asked for.
+func PrintDecided(p *Printer, decided []sallyport.Approval, yeses map[string]*app.Yeses, word string, several bool) error {
+	if p.JSON {
+		answers := answerBatches(decided, nil, yeses)
+		if several {
+			return p.PrintJSON(answers)
+		}
+		for i := range answers {
+			if err := p.PrintJSON(&answers[i]); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	for i := range decided {
-		if !p.JSON {
+		a := &decided[i]
+		if a.State == sallyport.ApprovalPending {
+			p.PrintLine("your yes counts; another person has to say it, too:")
+		} else {
 			p.PrintLine("%s:", word)
 		}
-		if err := PrintApproval(p, &decided[i], time.Now()); err != nil {
-			return err
-		}
+		printApproval(p, a, time.Now(), true)
+		PrintApprovers(p, yeses[a.ID])
 	}
 	return nil
 }

@@ -57,10 +57,13 @@ func PrintHeld(p *Printer, batch []sallyport.Approval, describe func(a *sallypor
 		PrintQuestion(p, batch[0].ID, &q)
 	default:
 		printBatch(p, batch, now, true)
+		yeses := map[string]*app.Yeses{}
 		for i := range batch {
 			q := describe(&batch[i])
 			PrintNews(p, batch[i].ID, &q)
+			yeses[batch[i].ID] = q.Approvers
 		}
+		printBatchApprovers(p, batch, yeses)
 	}
 	switch {
 	case ask && len(batch) > 1:
@@ -74,6 +77,7 @@ func PrintHeld(p *Printer, batch []sallyport.Approval, describe func(a *sallypor
 // with the flags of approvals approve that give it.
 func PrintQuestion(p *Printer, id string, q *app.Question) {
 	PrintNews(p, "", q)
+	PrintApprovers(p, q.Approvers)
 	if q.Allows == nil {
 		return
 	}
@@ -84,9 +88,31 @@ func PrintQuestion(p *Printer, id string, q *app.Question) {
 	} else {
 		p.PrintLine("        --session  not offered: %s", EscapeControls(q.Allows.Session.NotOffered))
 	}
+	if q.Allows.Always == nil {
+		p.PrintLine("        --always   not offered: %s", EscapeControls(q.Allows.Session.NotOffered))
+		return
+	}
 	for _, line := range describeAlways(q.Allows.Always) {
 		p.PrintLine("        --always   %s", EscapeControls(line))
 	}
+}
+
+// PrintApprovers prints how many people have said yes, and who may decide.
+func PrintApprovers(p *Printer, y *app.Yeses) {
+	if y == nil {
+		return
+	}
+	for _, line := range y.Lines() {
+		p.PrintLine("    yes: %s", EscapeControls(line))
+	}
+	if y.By == nil {
+		return
+	}
+	line := strings.Join(y.By, ", ")
+	if y.EscalatesAt != nil {
+		line += fmt.Sprintf("; from %s on also %s", y.EscalatesAt.Local().Format(time.DateTime), strings.Join(y.EscalatesTo, ", "))
+	}
+	p.PrintLine("    decides: %s", EscapeControls(line))
 }
 
 // PrintNews prints what is new about a held call; the id stands before it where several
