@@ -21,8 +21,9 @@ const (
 type Watch struct {
 	// List returns the held calls that are open, the oldest first.
 	List func(ctx context.Context) ([]sallyport.Approval, error)
-	// Decide approves or denies one of them.
-	Decide func(ctx context.Context, a *sallyport.Approval, approve bool) error
+	// Decide approves or denies one of them. Waits says that it stays held, since another
+	// person has to say yes, too.
+	Decide func(ctx context.Context, a *sallyport.Approval, approve bool) (waits bool, err error)
 	// Settings says to the processes on the state that a person watches.
 	Settings Settings
 	// Show shows a call, or several of which one answer is for all. It asks for a key
@@ -177,14 +178,16 @@ func (w *Watch) answerShown(ctx context.Context, a *sallyport.Approval, key byte
 		w.Tell(a, "left as it is")
 		return
 	}
-	if err := w.Decide(ctx, a, key == 'y'); err != nil {
+	waits, err := w.Decide(ctx, a, key == 'y')
+	switch {
+	case err != nil:
 		// Another person may have been faster; the next call is shown.
 		w.Tell(a, err.Error())
-		return
-	}
-	if key == 'y' {
+	case key == 'y' && waits:
+		w.Tell(a, "your yes counts; another person has to say it, too")
+	case key == 'y':
 		w.Tell(a, "approved, for one run")
-	} else {
+	default:
 		w.Tell(a, "denied")
 	}
 }

@@ -27,8 +27,8 @@ func startWatch(ctx context.Context, keys chan byte) *watched {
 	p := &watched{queue: New(nil), settings: settings{}, keys: keys, done: make(chan error, 1)}
 	w := &Watch{
 		List: func(ctx context.Context) ([]sallyport.Approval, error) { return p.queue.List(ctx, false) },
-		Decide: func(ctx context.Context, a *sallyport.Approval, approve bool) error {
-			return p.queue.Decide(ctx, a.ID, "ann", approve, "")
+		Decide: func(ctx context.Context, a *sallyport.Approval, approve bool) (waits bool, err error) {
+			return false, p.queue.Decide(ctx, a.ID, "ann", approve, "")
 		},
 		Settings: p.settings, Keys: keys,
 		ShowRule: func(r *Rule) { p.said = append(p.said, r.ID+" for the session?") },

@@ -46,8 +46,12 @@ answer. With --json it prints the calls and asks nothing.`,
 func watchApprovals(ctx context.Context, rt *app.Runtime, p *report.Printer, keys <-chan byte) error {
 	w := &approvals.Watch{
 		List: func(ctx context.Context) ([]sallyport.Approval, error) { return rt.Approvals.List(ctx, false) },
-		Decide: func(ctx context.Context, a *sallyport.Approval, approve bool) error {
-			return rt.RecordDecision(ctx, a, approvals.DeciderNamed(sallyport.LocalPrincipal), approve, "")
+		Decide: func(ctx context.Context, a *sallyport.Approval, approve bool) (waits bool, err error) {
+			if err := rt.RecordDecision(ctx, a, approvals.DeciderNamed(sallyport.LocalPrincipal), approve, ""); err != nil {
+				return false, err
+			}
+			now, err := rt.Approvals.Get(ctx, a.ID)
+			return err == nil && now.State == sallyport.ApprovalPending, nil // what is not known is not said
 		},
 		Settings: rt.Settings, Keys: keys,
 		Show: func(batch []sallyport.Approval, ask bool) {
@@ -65,7 +69,9 @@ func watchApprovals(ctx context.Context, rt *app.Runtime, p *report.Printer, key
 			always := rt.ProposeAlways(a)
 			report.PrintAlways(p, always, 0)
 			p.PrintLine("    allow this for always? y/n")
-			return func(ctx context.Context) error { return rt.GiveAlways(ctx, a, always, approvals.DeciderNamed(sallyport.LocalPrincipal), "", 0) }
+			return func(ctx context.Context) error {
+				return rt.GiveAlways(ctx, a, always, approvals.DeciderNamed(sallyport.LocalPrincipal), "", 0)
+			}
 		},
 		Tell: func(a *sallyport.Approval, what string) {
 			if !p.JSON {
