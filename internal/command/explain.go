@@ -89,6 +89,7 @@ func explainTool(ctx context.Context, rt *app.Runtime, p *report.Printer, caller
 	if err != nil {
 		return err
 	}
+	rt.AddApprovers(&x)
 	answers, err := rt.AnswerReach(ctx, caller, &x, &q.ReachQuestion)
 	if err != nil {
 		return err
