@@ -77,7 +77,7 @@ func AddYes(ctx context.Context, s setting.Store, y Yes) (about []Yes, err error
 }
 
 // ReadYeses returns the yeses that are stored, by the ids of their held calls.
-func ReadYeses(ctx context.Context, s Settings) (map[string][]Yes, error) {
+func ReadYeses(ctx context.Context, s setting.Store) (map[string][]Yes, error) {
 	value, _, err := s.Get(ctx, yesesSetting)
 	if err != nil {
 		return nil, err
