@@ -64,6 +64,11 @@ type Config struct {
 	Databases map[string]Database
 	// Mail holds the relays by name.
 	Mail map[string]Relay
+	// Notices holds who learns of held calls, by name.
+	Notices map[string]Notice
+	// PageURL is the address by which people reach the page, without a final slash;
+	// empty means that of the server.
+	PageURL string
 	// Skills is the absolute folder whose texts the built-in get_skill gives; empty
 	// means none.
 	Skills string

@@ -31,6 +31,7 @@ func allKeys() []row {
 		metricsKeys(),
 		auditKeys(),
 		tlsKeys(),
+		noticeKeys(),
 	)
 }
 
