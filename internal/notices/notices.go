@@ -2,7 +2,7 @@
 // A notice decides nothing. What is sent is what the gate knows of the call, cleaned; what
 // a receiver answers is not read.
 //
-// No call waits for a receiver, and no receiver for another one: each
+// Start with [New]. No call waits for a receiver, and no receiver for another one: each
 // has a bounded queue and a goroutine of its own.
 package notices
 
@@ -10,14 +10,21 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
+	// maxFollowed bounds the held calls whose end is looked for. A state has at most
+	// half as many that wait.
+	maxFollowed = 2 * sallyport.MaxPendingApprovalsTotal
 	// maxArguments bounds the arguments in a notice, in bytes.
 	maxArguments = 16 << 10
 )
@@ -64,11 +71,113 @@ type Sender struct {
 	closed    bool
 }
 
+// New returns a sender without receivers. The owner calls [Sender.Close].
+func New(o *Options) *Sender {
+	s := &Sender{o: *o, receivers: map[string]*receiver{}, known: map[string]bool{}}
+	s.o.pauses = s.o.pauses.withDefaults()
+	s.ctx, s.end = context.WithCancel(context.Background())
+	s.working.Go(s.followCalls)
+	return s
+}
+
+// Replace puts other receivers in place of the present ones. One that is unchanged keeps
+// what waits for it, and is tried again where it had said that it is gone. What waits
+// for one that is no more is dropped.
+func (s *Sender) Replace(list map[string]config.Notice) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	for name, r := range s.receivers {
+		if c, ok := list[name]; ok && reflect.DeepEqual(c, r.c) {
+			r.takeAgain()
+			continue
+		}
+		delete(s.receivers, name)
+		r.cancel()
+		s.working.Go(func() { <-r.done; r.recordLoss() })
+	}
+	for name, c := range list {
+		if s.receivers[name] == nil {
+			s.receivers[name] = s.startReceiver(name, c, s.newChannel(c))
+		}
+	}
+	if len(s.receivers) == 0 {
+		s.followed, s.known = nil, map[string]bool{}
+	}
+}
+
+// newChannel returns the way to a receiver.
+func (s *Sender) newChannel(c config.Notice) channel {
+	if c.URL != "" {
+		return &hook{s: s, c: c}
+	}
+	return &postbox{s: s, c: c}
+}
+
+// Announce says that a call is held, once for each. It never waits.
+func (s *Sender) Announce(a *sallyport.Approval) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.receivers) == 0 || s.known[a.ID] {
+		return
+	}
+	if len(s.followed) >= maxFollowed {
+		delete(s.known, s.followed[0])
+		s.followed = s.followed[1:]
+	}
+	s.followed, s.known[a.ID] = append(s.followed, a.ID), true
+	s.queueEvent(config.NoticeHeld, a)
+}
+
+// queueEvent hands an event to the receivers that want it. The caller holds the lock.
+func (s *Sender) queueEvent(event string, a *sallyport.Approval) {
+	for _, r := range s.receivers {
+		if r.wantsEvent(event, a) {
+			r.addNotice(newNotice(event, a, r.c.Arguments))
+		}
+	}
+}
+
 // Count is what became of the notices of a receiver.
 type Count struct {
 	// Sent, Lost and Waiting are how many notices were sent until now, could not be sent,
 	// and wait.
 	Sent, Lost, Waiting int64
+}
+
+// Counts returns what became of the notices, by receiver.
+func (s *Sender) Counts() map[string]Count {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[string]Count{}
+	for name, r := range s.receivers {
+		counts[name] = r.countNotices()
+	}
+	return counts
+}
+
+// Close tries once more to send what waits, until ctx ends, and then ends everything.
+func (s *Sender) Close(ctx context.Context) {
+	s.mu.Lock()
+	receivers := s.receivers
+	s.closed, s.receivers = true, map[string]*receiver{}
+	s.mu.Unlock()
+	for _, r := range receivers {
+		close(r.flush)
+	}
+	for _, r := range receivers {
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+		}
+	}
+	s.end()
+	s.working.Wait()
+	for _, r := range receivers {
+		r.recordLoss()
+	}
 }
 
 // notice is one notice for one receiver.
@@ -83,6 +192,25 @@ type notice struct {
 	body  []byte // of a webhook, once it was made
 }
 
+// newNotice returns a notice with what may be sent of a held call.
+func newNotice(event string, a *sallyport.Approval, arguments bool) *notice {
+	n := &notice{id: "msg_" + a.ID + "_" + event, event: event, at: a.Created, asked: time.Now(), call: sallyport.Approval{
+		ID: a.ID, State: a.State, Tool: a.Tool, Why: a.Why, Principal: a.Principal, Personality: a.Personality,
+		CallID: a.CallID, Created: a.Created, Expires: a.Expires, DecidedBy: a.DecidedBy,
+	}}
+	switch event {
+	case config.NoticeDecided:
+		n.at = a.Decided
+	case config.NoticeExpired:
+		n.at = a.Expires
+	}
+	if arguments {
+		n.cut = len(a.Args) > maxArguments
+		n.call.Args = strings.Clone(text.FirstBytes(a.Args, maxArguments))
+	}
+	return n
+}
+
 // checkUse returns why a notice is of no use any more.
 func (n *notice) checkUse(now time.Time) error {
 	switch {
@@ -92,4 +220,13 @@ func (n *notice) checkUse(now time.Time) error {
 		return errors.New("it is too old")
 	}
 	return nil
+}
+
+// wantsEvent reports whether the receiver is to learn of an event.
+func (r *receiver) wantsEvent(event string, a *sallyport.Approval) bool {
+	return slices.Contains(r.c.Events, event) && (r.c.Roles == nil || slices.Contains(r.c.Roles, a.Personality)) &&
+		(r.c.Tools == nil || slices.ContainsFunc(r.c.Tools, func(t string) bool {
+			server, all := strings.CutSuffix(t, "*")
+			return t == a.Tool || all && strings.HasPrefix(a.Tool, server)
+		}))
 }

@@ -36,7 +36,7 @@ type pauses struct {
 
 func (p pauses) withDefaults() pauses {
 	p.first, p.most = cmp.Or(p.first, time.Second), cmp.Or(p.most, 5*time.Minute)
-	p.asked, p.look, p.try = cmp.Or(p.asked, 10*time.Minute), cmp.Or(p.look, time.Second), cmp.Or(p.try, 10*time.Second)
+	p.asked, p.look, p.try = cmp.Or(p.asked, 10*time.Minute), cmp.Or(p.look, lookPause), cmp.Or(p.try, 10*time.Second)
 	p.mail, p.record = cmp.Or(p.mail, time.Minute), cmp.Or(p.record, time.Minute)
 	return p
 }
