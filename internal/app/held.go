@@ -13,7 +13,7 @@ import (
 )
 
 // announcingQueue tells the operator on standard error of each call that is held, once
-// in this process, with the command that decides.
+// in this process, with the command that decides, and the receivers of notices.
 type announcingQueue struct {
 	sallyport.ApprovalQueue
 	g *Runtime
@@ -28,6 +28,9 @@ func (q *announcingQueue) Ask(ctx context.Context, a sallyport.Approval) (sallyp
 	if now := time.Now(); err == nil && held.StateAt(now) == sallyport.ApprovalPending && q.isNew(&held, now) {
 		fmt.Fprintf(q.g.Env.Stderr, "sallyport: held until %s: %s by %s; %s\n", held.Expires.Local().Format(time.TimeOnly),
 			text.PrintableLine(held.Tool), text.PrintableLine(held.Principal), q.g.CommandLine("approvals approve "+held.ID))
+		if s := q.g.notices.Load(); s != nil {
+			s.Announce(&held)
+		}
 	}
 	return held, err
 }

@@ -47,6 +47,7 @@ func (rt *Runtime) FindLacks(ctx context.Context) []Lack {
 			list = append(list, Lack{What: "secret", Name: u.ref, Why: strings.Join(u.by, ", ") + ": " + why, Source: u.source, Fix: rt.fixSecret(u.ref)})
 		}
 	}
+	list = append(list, rt.findBadSigners(ctx)...)
 	list = append(list, rt.tryConnections(ctx, missing)...)
 	return append(list, rt.findUnreadSets(ctx, list)...)
 }
@@ -83,6 +84,9 @@ func (rt *Runtime) secretUses() (list []secretUse) {
 	}
 	if o := c.Security.OIDC; o != nil && o.Page != nil {
 		add("sign-in at the page", c.Source("security.oidc.page.client_secret_secret"), o.Page.ClientSecret)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Notices)) {
+		add("webhook "+name, c.Source("notices."+name+".secret"), c.Notices[name].Secret)
 	}
 	for _, role := range c.Names() {
 		for _, tool := range rt.InForce().Registry.List(&sallyport.Caller{Personality: role}) {

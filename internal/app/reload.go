@@ -154,6 +154,9 @@ func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 	if err := f.swapDeployment(ctx, next); err != nil {
 		return err
 	}
+	if s := f.g.notices.Load(); s != nil {
+		s.Replace(next.Config.Notices)
+	}
 	f.recordReload(ctx, "")
 	next.PrintWarnings(f.g.Env.Stderr)
 	fmt.Fprintf(f.g.Env.Stderr, "sallyport: the configuration has changed and is in force\n")

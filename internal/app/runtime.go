@@ -21,6 +21,7 @@ import (
 	"github.com/sallyport/sallyport/internal/delegation"
 	"github.com/sallyport/sallyport/internal/logging"
 	"github.com/sallyport/sallyport/internal/metrics"
+	"github.com/sallyport/sallyport/internal/notices"
 	"github.com/sallyport/sallyport/internal/profiles"
 	"github.com/sallyport/sallyport/internal/secretstore"
 	"github.com/sallyport/sallyport/internal/serverlist"
@@ -58,7 +59,9 @@ type Runtime struct {
 	Metrics *metrics.Metrics
 	lines   *logging.Log  // behind Logger in a server; nil in every other command
 	shadow  *serverShadow // judges the calls of a server, too; nil without one
-	beside  *Runtime      // the server beside which this one judges; nil for any other
+	// notices tells people of held calls; it holds nil in every command but a server.
+	notices atomic.Pointer[notices.Sender]
+	beside  *Runtime // the server beside which this one judges; nil for any other
 
 	past *pastState // whose calls are decided again; nil in every other command
 

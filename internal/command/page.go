@@ -43,7 +43,7 @@ decides is recorded under the name page:NAME. Do not send a link through an agen
 	}
 	cmd.Flags().StringVar(&name, "name", sallyport.LocalPrincipal, "the `NAME` of the person")
 	cmd.Flags().BoolVar(&reader, "read-only", false, "the person may look, and decide and stop nothing")
-	cmd.Flags().StringVar(&base, "url", "", "the `URL` at which the person reaches the server (default: where serve listens)")
+	cmd.Flags().StringVar(&base, "url", "", "the `URL` at which the person reaches the server (default: page_url of the configuration, or where serve listens)")
 	cmd.AddCommand(pageEnd(env, f))
 	return cmd
 }

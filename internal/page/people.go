@@ -48,18 +48,17 @@ type Link struct {
 	Expires time.Time `json:"expires"`
 }
 
-// NewLink makes a link for a person and records that. An empty base means the address at
-// which a server of the state served last.
+// NewLink makes a link for a person and records that. An empty base means the address
+// of the configuration, or that at which a server of the state serves.
 func NewLink(ctx context.Context, rt *app.Runtime, who signin.Person, base string) (*Link, error) {
 	if base == "" {
-		address, ok, err := rt.Settings.Get(ctx, signin.AddressSetting)
-		if err != nil {
+		var err error
+		if base, err = rt.PageURL(ctx); err != nil {
 			return nil, err
 		}
-		if !ok {
+		if base == "" {
 			return nil, errors.New("no server serves the page of this state: start sallyport serve, or give --url")
 		}
-		base = rt.ServerURL(address)
 	}
 	link := &Link{Name: who.Name, Permissions: who.Permissions}
 	err := rt.RecordFirst(ctx, app.ChangeEvent(actionLink, who.Name, ""), func() error {

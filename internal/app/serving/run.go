@@ -87,6 +87,7 @@ func Run(ctx context.Context, rt *app.Runtime, o *Options) error {
 		return err
 	}
 	defer stopShadow()
+	defer rt.StartNotices(report.EscapeControls)()
 	stopMetrics, err := serveMetrics(ctx, rt)
 	if err != nil {
 		return err
