@@ -42,6 +42,12 @@ func (rt *Runtime) takeSnapshot(ctx context.Context, ready *Readiness) metrics.S
 			s.HeadSeq, s.HeadTime = rec.Seq, time.Unix(0, rec.Time)
 		}
 	}
+	if n := rt.notices.Load(); n != nil {
+		s.Notices = map[string]metrics.Exported{}
+		for name, c := range n.Counts() {
+			s.Notices[name] = metrics.Exported{Sent: c.Sent, Lost: c.Lost, Behind: c.Waiting}
+		}
+	}
 	if path := rt.InForce().Config.State.Path; path != "" {
 		s.StateBytes = sizeOf(path) + sizeOf(path+"-wal") + sizeOf(path+"-log")
 	}

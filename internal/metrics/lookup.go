@@ -41,6 +41,8 @@ type Snapshot struct {
 	LinesDropped int64
 	// Exported says what an exporter of records has sent and lost; nil without one.
 	Exported map[string]Exported
+	// Notices says what became of the notices about held calls, by receiver.
+	Notices map[string]Exported
 	// Anchors says of each place what it has of the record; nil without one.
 	Anchors map[string]Anchored
 }
@@ -55,7 +57,7 @@ type Anchored struct {
 	Failed int64
 }
 
-// Exported is what became of records that are sent elsewhere.
+// Exported is what became of records, or notices, that are sent elsewhere.
 type Exported struct {
 	// Sent and Lost are how many, until now.
 	Sent, Lost int64
@@ -96,9 +98,13 @@ var (
 	descAnchorSeq  = newDesc("anchor_seq", "Number of the newest record whose head is kept at a place.", "place")
 	descAnchorTime = newDesc("anchor_timestamp_seconds", "When that head was kept.", "place")
 	descAnchorLost = newDesc("anchor_failures_total", "Tries to keep a head at a place that failed.", "place")
+	descNoticed    = newDesc("notices_sent_total", "Notices about held calls that were sent.", "receiver")
+	descUnnoticed  = newDesc("notices_lost_total", "Notices about held calls that could not be sent.", "receiver")
+	descNoticing   = newDesc("notices_waiting", "Notices about held calls that wait to be sent.", "receiver")
 	allDescriptors = []*prometheus.Desc{
 		descReady, descWaiting, descOldest, descHead, descHeadTime, descState, descRunning, descChildren, descLevel, descUpstream, descLines, descSent, descLost, descBehind,
 		descAnchorSeq, descAnchorTime, descAnchorLost,
+		descNoticed, descUnnoticed, descNoticing,
 	}
 )
 
@@ -167,6 +173,11 @@ func (l *lookup) Collect(ch chan<- prometheus.Metric) {
 			gauge(descAnchorSeq, float64(a.Seq), name)
 			gauge(descAnchorTime, float64(a.Time.Unix()), name)
 		}
+	}
+	for name, n := range s.Notices {
+		put(descNoticed, prometheus.CounterValue, float64(n.Sent), name)
+		put(descUnnoticed, prometheus.CounterValue, float64(n.Lost), name)
+		gauge(descNoticing, float64(n.Behind), name)
 	}
 }
 

@@ -43,6 +43,7 @@ func full() *Metrics {
 			Ready: true, Waiting: 1, Oldest: time.Now().Add(-time.Minute), HeadSeq: 7, HeadTime: time.Unix(5, 0), StateBytes: 9, Running: 2, Children: 3, Level: "full",
 			Upstreams: map[string]bool{"notes": false}, LinesDropped: 4, Exported: map[string]Exported{"syslog": {Sent: 5, Lost: 6, Behind: 7}},
 			Anchors: map[string]Anchored{"/mnt/a": {Seq: 8, Time: time.Unix(6, 0), Failed: 9}},
+			Notices: map[string]Exported{"chat": {Sent: 1, Lost: 2, Behind: 3}},
 		}
 	})
 	m.CountEvent(outcome("read_file", true, "", ""))
@@ -73,6 +74,7 @@ func TestCallsAreCountedByOutcome(t *testing.T) {
 		`sallyport_anchor_failures_total{place="/mnt/a"} 9`,
 		`sallyport_anchor_seq{place="/mnt/a"} 8`,
 		`sallyport_anchor_timestamp_seconds{place="/mnt/a"} 6`,
+		`sallyport_notices_sent_total{receiver="chat"} 1`, `sallyport_notices_lost_total{receiver="chat"} 2`, `sallyport_notices_waiting{receiver="chat"} 3`,
 		`sallyport_chain_head_seq 7`,
 	} {
 		if !strings.Contains(text, want+"\n") {
