@@ -144,7 +144,7 @@ func TestPagesAreShort(t *testing.T) {
 
 // TestPagesShowCodeThatCompiles checks the Go blocks of the pages below docs.
 // Each must stand, line for line, in the example at the root, in the files of the
-// example of a program, or in the tests of the guide on testing. These are compiled and run.
+// example of a program, in the tests of the guide on testing, or in the receiver of notices. These are compiled and run.
 func TestPagesShowCodeThatCompiles(t *testing.T) {
 	fence := regexp.MustCompile("(?s)```go\n(.*?)```")
 	squeeze := func(text string) string {
@@ -156,7 +156,7 @@ func TestPagesShowCodeThatCompiles(t *testing.T) {
 		}
 		return strings.Join(lines, "\n")
 	}
-	example := squeeze(page(t, "example_test.go") + page(t, "examples/custom-tool/main.go") + page(t, "examples/custom-tool/main_test.go") + page(t, "examples/plugin-go/main.go") + page(t, "scoped/scopedtest/guide_test.go"))
+	example := squeeze(page(t, "example_test.go") + page(t, "examples/custom-tool/main.go") + page(t, "examples/custom-tool/main_test.go") + page(t, "examples/plugin-go/main.go") + page(t, "scoped/scopedtest/guide_test.go") + page(t, "internal/notices/receiver_example_test.go"))
 	for _, p := range pages(t) {
 		if !strings.HasPrefix(p, "docs/") {
 			continue
