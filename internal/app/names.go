@@ -19,7 +19,7 @@ import (
 )
 
 // checkNames refuses names that refer to nothing: a tool or label of a
-// personality, a connection or relay of an action.
+// personality or a receiver of notices, a connection or relay of an action.
 func (t *Deployment) checkNames() error {
 	var names, labels []string
 	for _, tool := range t.Registry.Tools() {
@@ -45,6 +45,9 @@ func (t *Deployment) checkNames() error {
 		faults = append(faults, t.findUnknown(role, "safety.flow.after_untrusted.approve", p.Flow.Approve, ruled)...)
 		faults = append(faults, t.findUnknown(role, "safety.flow.after_untrusted.refuse", p.Flow.Refuse, ruled)...)
 		faults = append(faults, t.argumentFaults(role, p, ruled)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Config.Notices)) {
+		faults = append(faults, t.findUnknown("", "notices."+name+".tools", t.Config.Notices[name].Tools, held)...)
 	}
 	faults = append(faults, t.taskFaults(ruled)...)
 	faults = append(faults, t.unknownConnections()...)

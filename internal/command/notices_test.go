@@ -31,11 +31,11 @@ func (x *texts) add(s string) {
 	x.list = append(x.list, s)
 }
 
-// await waits until something holds of what arrived; the time limit of the test binary
-// bounds it.
+// await waits until something holds of what arrived.
 func (x *texts) await(t *testing.T, ok func(list []string) bool) []string {
 	t.Helper()
-	for {
+	// Only a failing test reaches this bound.
+	for range 6000 {
 		x.mu.Lock()
 		list := x.list
 		x.mu.Unlock()
@@ -44,6 +44,8 @@ func (x *texts) await(t *testing.T, ok func(list []string) bool) []string {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
+	t.Fatalf("what arrived is not what is waited for: %.2000q", x.list)
+	return nil
 }
 
 // receive returns the address of a receiver of webhooks, and what arrives there.
@@ -230,5 +232,11 @@ func TestCheckFindsBadNotices(t *testing.T) {
 	wantLines(t, out, "sallyport.yaml:15:12: notices.a.url: expected https", `sallyport.yaml:16:7: notices.b.relay: "defualt" is not defined under mail`)
 	if code == 0 || strings.Contains(out, "hunter2") {
 		t.Errorf("check exits %d and prints\n%s", code, out)
+	}
+	place(t, dir, "sallyport.yaml", text+"notices:\n  a: {url: \"https://chat.example.com/hook\", secret: notices/chat, tools: [write_flie]}\n")
+	out, code = runCheck(t, dir, "")
+	wantLines(t, out, `sallyport.yaml:15:75: "write_flie" is no tool (did you mean "write_file"?)`)
+	if code == 0 {
+		t.Error("check passes a receiver of an unknown tool")
 	}
 }
