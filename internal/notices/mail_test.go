@@ -60,6 +60,16 @@ func TestMailSaysWhatWaits(t *testing.T) {
 	}
 }
 
+func TestASubjectIsShort(t *testing.T) {
+	d := newDesk(t, nil)
+	d.Replace(one(mailTo("oncall@example.com")))
+	d.hold("a1", func(a *sallyport.Approval) { a.Tool = strings.Repeat("ä", 5000) })
+	waitFor(t, "a mail", func() bool { return len(d.sentMails()) == 1 })
+	if m := d.sentMails()[0]; len([]rune(m.Subject)) > maxSubject+1 || len(m.Body) > 8<<10 {
+		t.Errorf("a mail with %d characters in the subject and %d bytes", len([]rune(m.Subject)), len(m.Body))
+	}
+}
+
 // An hour has a bounded number of mails, and one more that says so.
 func TestMailsOfAnHourAreBounded(t *testing.T) {
 	d := newDesk(t, nil)
