@@ -39,6 +39,8 @@ type Snapshot struct {
 	Upstreams map[string]bool
 	// LinesDropped is how many lines of the log a slow reader has cost.
 	LinesDropped int64
+	// Spans says what became of spans that are sent to a collector; nil without one.
+	Spans *Exported
 	// Exported says what an exporter of records has sent and lost; nil without one.
 	Exported map[string]Exported
 	// Notices says what became of the notices about held calls, by receiver.
@@ -92,6 +94,8 @@ var (
 	descLevel      = newDesc("sandbox_level", "1 for the level that confines children.", "level")
 	descUpstream   = newDesc("upstream_up", "1 while a mounted MCP server answers.", "server")
 	descLines      = newDesc("log_lines_dropped_total", "Lines of the log that were dropped, since their reader is slow.")
+	descSpans      = newDesc("telemetry_spans_total", "Spans that a collector took.")
+	descSpansLost  = newDesc("telemetry_spans_lost_total", "Spans that were dropped, since the collector is away or slow.")
 	descSent       = newDesc("export_records_total", "Records that were sent elsewhere.", "exporter")
 	descLost       = newDesc("export_records_lost_total", "Records that could not be sent elsewhere.", "exporter")
 	descBehind     = newDesc("export_records_waiting", "Records that wait to be sent elsewhere.", "exporter")
@@ -104,7 +108,7 @@ var (
 	allDescriptors = []*prometheus.Desc{
 		descReady, descWaiting, descOldest, descHead, descHeadTime, descState, descRunning, descChildren, descLevel, descUpstream, descLines, descSent, descLost, descBehind,
 		descAnchorSeq, descAnchorTime, descAnchorLost,
-		descNoticed, descUnnoticed, descNoticing,
+		descNoticed, descUnnoticed, descNoticing, descSpans, descSpansLost,
 	}
 )
 
@@ -162,6 +166,10 @@ func (l *lookup) Collect(ch chan<- prometheus.Metric) {
 		gauge(descUpstream, flagValue(up), name)
 	}
 	put(descLines, prometheus.CounterValue, float64(s.LinesDropped))
+	if s.Spans != nil {
+		put(descSpans, prometheus.CounterValue, float64(s.Spans.Sent))
+		put(descSpansLost, prometheus.CounterValue, float64(s.Spans.Lost))
+	}
 	for name, e := range s.Exported {
 		put(descSent, prometheus.CounterValue, float64(e.Sent), name)
 		put(descLost, prometheus.CounterValue, float64(e.Lost), name)

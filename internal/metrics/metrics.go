@@ -90,7 +90,7 @@ func (m *Metrics) CountEvent(e *audit.Event) {
 		m.changes.WithLabelValues(string(e.Change.Action)).Inc()
 	case audit.KindOutcome:
 		tool := m.tools.labelTool(string(e.Tool), e.Stage != sallyport.StepDecode && e.Stage != sallyport.StepFind)
-		m.calls.WithLabelValues(tool, surfaceLabel(e.Platform), outcomeOf(e), string(e.Stage)).Inc()
+		m.calls.WithLabelValues(tool, surfaceLabel(e.Platform), OutcomeOf(e), string(e.Stage)).Inc()
 		if e.Stage == "" && !e.DryRun {
 			m.durations.WithLabelValues(tool).Observe(e.Duration.Seconds())
 		}
@@ -100,8 +100,8 @@ func (m *Metrics) CountEvent(e *audit.Event) {
 	}
 }
 
-// outcomeOf returns what became of a call, in a word.
-func outcomeOf(e *audit.Event) string {
+// OutcomeOf returns what became of a call, in a word.
+func OutcomeOf(e *audit.Event) string {
 	switch {
 	case e.DryRun:
 		return "dry_run"

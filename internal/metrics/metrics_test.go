@@ -18,6 +18,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/otlp"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -41,7 +42,7 @@ func full() *Metrics {
 	m := New("v0", func(context.Context) Snapshot {
 		return Snapshot{
 			Ready: true, Waiting: 1, Oldest: time.Now().Add(-time.Minute), HeadSeq: 7, HeadTime: time.Unix(5, 0), StateBytes: 9, Running: 2, Children: 3, Level: "full",
-			Upstreams: map[string]bool{"notes": false}, LinesDropped: 4, Exported: map[string]Exported{"syslog": {Sent: 5, Lost: 6, Behind: 7}},
+			Upstreams: map[string]bool{"notes": false}, LinesDropped: 4, Spans: &Exported{Sent: 8, Lost: 9}, Exported: map[string]Exported{"syslog": {Sent: 5, Lost: 6, Behind: 7}},
 			Anchors: map[string]Anchored{"/mnt/a": {Seq: 8, Time: time.Unix(6, 0), Failed: 9}},
 			Notices: map[string]Exported{"chat": {Sent: 1, Lost: 2, Behind: 3}},
 		}
@@ -75,6 +76,7 @@ func TestCallsAreCountedByOutcome(t *testing.T) {
 		`sallyport_anchor_seq{place="/mnt/a"} 8`,
 		`sallyport_anchor_timestamp_seconds{place="/mnt/a"} 6`,
 		`sallyport_notices_sent_total{receiver="chat"} 1`, `sallyport_notices_lost_total{receiver="chat"} 2`, `sallyport_notices_waiting{receiver="chat"} 3`,
+		`sallyport_telemetry_spans_lost_total 9`,
 		`sallyport_chain_head_seq 7`,
 	} {
 		if !strings.Contains(text, want+"\n") {
@@ -223,5 +225,37 @@ func BenchmarkCountEvent(b *testing.B) {
 	m, e := full(), outcome("read_file", true, "", "")
 	for b.Loop() {
 		m.CountEvent(e)
+	}
+}
+
+// A collector is sent what a scrape answers, counted once.
+func TestGatherHasWhatAScrapeHas(t *testing.T) {
+	m := full()
+	list, err := m.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, points := scrape(t, m), map[string]otlp.Point{}
+	for _, f := range list {
+		if !strings.Contains(text, "\n# HELP "+f.Name+" "+f.Help+"\n") && !strings.HasPrefix(text, "# HELP "+f.Name+" ") {
+			t.Errorf("a scrape lacks %s", f.Name)
+		}
+		points[f.Name] = f.Points[0]
+	}
+	for name, want := range map[string]float64{"sallyport_calls_total": 1, "sallyport_chain_head_seq": 7, "sallyport_approvals_waiting": 1} {
+		if got := points[name].Value; got != want {
+			t.Errorf("%s = %v, want %v", name, got, want)
+		}
+	}
+	took := points["sallyport_call_duration_seconds"]
+	all := uint64(0)
+	for _, n := range took.Counts {
+		all += n
+	}
+	if len(took.Counts) != len(durationBounds)+1 || len(took.Bounds) != len(durationBounds) || all != 1 || took.Counts[1] != 1 || took.Labels[0] != [2]string{"tool", "read_file"} {
+		t.Errorf("a call of a millisecond is sent as %v", took)
+	}
+	if list, err := (*Metrics)(nil).Gather(); list != nil || err != nil {
+		t.Errorf("nil metrics gather %v, %v", list, err)
 	}
 }
