@@ -14,6 +14,7 @@ import (
 	"github.com/sallyport/sallyport/internal/deadline"
 	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/internal/text"
+	"github.com/sallyport/sallyport/internal/tracing"
 	"github.com/sallyport/sallyport/output"
 )
 
@@ -161,6 +162,8 @@ func (h *heldCall) awaitDecision(waiting context.Context) {
 	h.waited = true
 	waiting, stop := h.r.workers.withClosing(waiting)
 	defer stop()
+	_, span := tracing.StartSpan(waiting, tracing.SpanApproval, tracing.KindInternal)
+	span.SetText(tracing.KeyApproval, h.a.ID)
 	a, err := h.r.o.Approvals.Wait(waiting, h.a.ID)
 	switch {
 	case err == nil:
@@ -169,6 +172,8 @@ func (h *heldCall) awaitDecision(waiting context.Context) {
 		// The request is kept, whatever failed here.
 		h.logFault("waiting for an approval", err)
 	}
+	span.SetText(tracing.KeyOutcome, string(h.a.State))
+	span.EndSpan()
 }
 
 func (h *heldCall) endNotice() {

@@ -19,6 +19,7 @@ func (r *Registry) Call(ctx context.Context, caller *sallyport.Caller, q sallypo
 // returns the refusal: input_invalid, with why as its text.
 func (r *Registry) Reject(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, why string) sallyport.Result {
 	c := r.newCall(caller, q, r.batchBudget(caller))
+	ctx = r.o.Traces.BeginCall(ctx)
 	c.refuse(sallyport.Decision{Step: sallyport.StepDecode, Why: why}, sallyport.CodeInputInvalid, why)
 	return c.finishRefused(ctx)
 }
@@ -36,6 +37,7 @@ func orUnknownCaller(c *sallyport.Caller) *sallyport.Caller {
 // the result and returns false.
 func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sallyport.Request, budget int) sallyport.Result {
 	c := r.newCall(caller, q, budget)
+	ctx = r.o.Traces.BeginCall(ctx)
 	if c.late = !r.workers.acquire(); !c.late {
 		defer r.workers.release()
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/sallyport/sallyport/internal/delegation"
 	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/internal/sums"
+	"github.com/sallyport/sallyport/internal/tracing"
 )
 
 // Recorder keeps the record of calls. Record returns when the event is
@@ -93,6 +94,9 @@ type Options struct {
 	// Dashboard gets the progress of calls that is for users or the dashboard; nil drops
 	// it.
 	Dashboard *dashboard.Hub
+	// Traces begins a span for each call, which is in the context that Recorder gets; nil
+	// begins none.
+	Traces *tracing.Tracer
 	// NoConversation says that what the calls answer reaches no model: nothing
 	// is kept of what they read, and no rule about it holds them.
 	NoConversation bool
