@@ -41,6 +41,9 @@ func (c *core) callThroughGate(ctx context.Context, r *request, q sallyport.Requ
 	if err != nil {
 		return sallyport.Result{}, nil, err
 	}
+	if c.o.Traced {
+		ctx = traceRequest(ctx, r)
+	}
 	ctx, done, _ := r.calls.Begin(ctx, "")
 	defer done()
 	files, err := c.takeFiles(ctx, r, caller, &q)

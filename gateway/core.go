@@ -77,6 +77,9 @@ type Options struct {
 	Desk sallyport.ApprovalDesk
 	// Files keeps the files that clients send along with calls; nil refuses them.
 	Files *attached.Shelf
+	// Traced says that the gate traces calls, so that what requests say of their
+	// trace is read.
+	Traced bool
 	// Logger receives the protocol's own events; nil discards them.
 	Logger *slog.Logger
 }
