@@ -54,7 +54,7 @@ func (s *mountedServer) sendRequest(ctx context.Context, c *sallyport.Call, r *s
 	r.able = s.capabilitiesOfCall(c)
 	l.wire.awaitListening(ctx)
 	for round := 0; ; round++ {
-		tree, err := s.exchangeMessages(ctx, l, c, r)
+		tree, err := s.traceExchange(ctx, l, c, r)
 		if err != nil || tree["resultType"] != "input_required" {
 			return tree, err
 		}

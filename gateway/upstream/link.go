@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/oauth"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/internal/tracing"
 )
 
 // endGrace is how long a server may take to end by itself.
@@ -129,6 +130,8 @@ func (l *connLink) recordLimit(limit *limitError) {
 // never go to a process whose definitions were not checked. The server is
 // offered only those client features that its declaration names.
 func (l *connLink) dialServer(ctx context.Context, c *sallyport.Call) (n *serverListing, err error) {
+	ctx, span := tracing.StartSpan(ctx, "initialize", tracing.KindClient)
+	defer func() { l.s.describeStart(span, err) }()
 	ctx, e := withCall(ctx, c)
 	defer e.releaseAll(l.s.m.memory)
 	defer l.greeting.releaseHolding(l.s.m.memory)

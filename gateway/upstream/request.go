@@ -28,6 +28,8 @@ type serverRequest struct {
 	// args are the arguments; headers lists those that are repeated in headers.
 	args    json.RawMessage
 	headers []schema.Header
+	// trace is the traceparent of the call; empty where the server is told none.
+	trace string
 }
 
 func toolCall(name string, args json.RawMessage, headers []schema.Header) (*serverRequest, error) {
@@ -64,6 +66,9 @@ func resourceRead(uri string) *serverRequest {
 func (r *serverRequest) appendParams(b []byte, token string, meta []byte) []byte {
 	b = append(b, `{"_meta":{"progressToken":`...)
 	b = rawjson.AppendText(b, token)
+	if r.trace != "" {
+		b = rawjson.AppendText(append(b, `,"traceparent":`...), r.trace)
+	}
 	if b = append(b, meta...); len(meta) > 0 {
 		b = rawjson.AppendText(append(b, ','), mcp.MetaKeyClientCapabilities)
 		b = append(append(b, ':'), cmp.Or(string(r.able), "{}")...)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/oauth"
+	"github.com/sallyport/sallyport/internal/tracing"
 )
 
 // maxMessage bounds one message of a server, in bytes. It has room for a result
@@ -156,7 +157,8 @@ var (
 
 // roundTripper sends each request through the accessors of the call that causes
 // it, so that it is decided and recorded with that call. It passes on nothing
-// of what the caller of the gate sent.
+// of what the caller of the gate sent, but for the id of its trace where calls are
+// traced.
 type roundTripper struct{ l *connLink }
 
 // RoundTrip sends a request.
@@ -195,6 +197,9 @@ func (l *connLink) roundTrip(r *http.Request) (*http.Response, error) {
 			value += secret.Reveal()
 		}
 		r.Header.Set(h.Name, value)
+	}
+	if trace := tracing.OutgoingParent(r.Context()); trace != "" {
+		r.Header.Set(tracing.HeaderParent, trace)
 	}
 	resp, err := l.sendTo(r, c)
 	if err != nil {
