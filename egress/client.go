@@ -209,7 +209,7 @@ func (b *Binding) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, b.reportOutcome(req.URL.Hostname(), sallyport.HostError(req.URL.Hostname(), ""))
 	}
-	resp, where, err := b.client.roundTrip(req)
+	resp, where, err := b.client.tracedRoundTrip(req)
 	return resp, b.reportOutcome(where, err)
 }
 
