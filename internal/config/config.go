@@ -58,6 +58,8 @@ type Config struct {
 	Metrics Metrics
 	// Audit says where parts of the record go.
 	Audit Audit
+	// Telemetry says where serve sends traces and metrics; nil means nowhere.
+	Telemetry *Telemetry
 	// TLS says how serve encrypts; nil means that it does not.
 	TLS *TLS
 	// Databases holds the connections by name.

@@ -30,6 +30,7 @@ func allKeys() []row {
 		logKeys(),
 		metricsKeys(),
 		auditKeys(),
+		telemetryKeys(),
 		tlsKeys(),
 		noticeKeys(),
 	)
