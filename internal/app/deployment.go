@@ -99,7 +99,7 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 		UseApprovalRule: rt.Rules.Use,
 		Switches:        rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
 		Facts: rt.State.Facts(), FactsInRecords: true, Conversations: rt.conversations, Delegations: rt.delegations, Known: t.sets, Sums: rt.sums,
-		Costs: rt.costs, Budgets: c.Budgets, Dashboard: &rt.Dashboard,
+		Costs: rt.costs, Budgets: c.Budgets, Dashboard: &rt.Dashboard, Traces: rt.traces,
 		Logger: rt.Logger, Workspace: c.Workspace,
 		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason, Missing: t.explainMissing, CommandLine: rt.CommandLine,
 		FixCommand: func(tool, role, capability, item string) string {

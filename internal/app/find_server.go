@@ -39,7 +39,7 @@ func (env *Environment) guardNetwork(own *serverlist.Listeners) *sallyport.Netwo
 	return &n
 }
 
-// dialOutside connects databases and mail relays, whose addresses the operator gives
+// dialOutside connects databases, mail relays and collectors, whose addresses the operator gives
 // and no policy judges, to anything but the listeners of the program.
 func (rt *Runtime) dialOutside(ctx context.Context, network, address string) (net.Conn, error) {
 	return rt.dialExceptOwn(ctx, rt.Listeners, network, address)

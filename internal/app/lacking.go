@@ -88,6 +88,11 @@ func (rt *Runtime) secretUses() (list []secretUse) {
 	for _, name := range slices.Sorted(maps.Keys(c.Notices)) {
 		add("webhook "+name, c.Source("notices."+name+".secret"), c.Notices[name].Secret)
 	}
+	if c.Telemetry != nil {
+		for _, name := range slices.Sorted(maps.Keys(c.Telemetry.Headers)) {
+			add("telemetry", c.Source("telemetry.otlp.headers."+name+".secret"), c.Telemetry.Headers[name].Secret)
+		}
+	}
 	for _, role := range c.Names() {
 		for _, tool := range rt.InForce().Registry.List(&sallyport.Caller{Personality: role}) {
 			if ServerOf(tool.Name) == "" {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/logging"
+	"github.com/sallyport/sallyport/internal/tracing"
 )
 
 // openLogging takes the logger that the configuration asks for, and puts its queue in
@@ -54,6 +55,9 @@ func (rt *Runtime) logEvent(ctx context.Context, e *audit.Event) {
 		if e.Cached {
 			attrs = append(attrs, slog.Bool("cached", true))
 		}
+	}
+	if rt.traces != nil {
+		text("trace", tracing.CallOf(ctx).TraceID())
 	}
 	rt.Logger.LogAttrs(ctx, slog.LevelInfo, message, attrs...)
 }

@@ -24,6 +24,10 @@ func (rt *Runtime) takeSnapshot(ctx context.Context, ready *Readiness) metrics.S
 		Ready: ready.CheckFresh(ctx) == nil, Waiting: -1, HeadSeq: -1, StateBytes: -1,
 		Running: rt.runs.Len(), Children: rt.Children.Running(), LinesDropped: rt.lines.Dropped(),
 	}
+	if rt.spans != nil {
+		s.Spans = &metrics.Exported{}
+		s.Spans.Sent, s.Spans.Lost = rt.spans.CountSpans()
+	}
 	if held, err := rt.Approvals.List(ctx, false); err == nil {
 		s.Waiting = 0
 		now := time.Now()

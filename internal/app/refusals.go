@@ -39,6 +39,9 @@ func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
 	}
 	r.g.Metrics.CountEvent(e)
 	r.g.logEvent(ctx, e)
+	if r.g.traces != nil {
+		defer endSpan(ctx, e)
+	}
 	if s := r.g.shadow; s != nil && e.Kind == audit.KindOutcome {
 		return s.recordOutcome(e.CallID, r.config, func() error { return r.Log.Record(ctx, e) })
 	}

@@ -292,6 +292,7 @@ func (rt *Runtime) RestartKeys(c *config.Config) (keys []string) {
 		{"log", was.Log == c.Log},
 		{"metrics", was.Metrics == c.Metrics},
 		{"audit", reflect.DeepEqual(was.Audit, c.Audit)},
+		{"telemetry", reflect.DeepEqual(was.Telemetry, c.Telemetry)},
 		{"tls", reflect.DeepEqual(was.TLS, c.TLS)},
 		{"security.oidc", sameIssuer(was.Security.OIDC, c.Security.OIDC)},
 		{"security.require_auth", was.Security.RequireAuth == c.Security.RequireAuth},

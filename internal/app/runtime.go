@@ -22,10 +22,12 @@ import (
 	"github.com/sallyport/sallyport/internal/logging"
 	"github.com/sallyport/sallyport/internal/metrics"
 	"github.com/sallyport/sallyport/internal/notices"
+	"github.com/sallyport/sallyport/internal/otlp"
 	"github.com/sallyport/sallyport/internal/profiles"
 	"github.com/sallyport/sallyport/internal/secretstore"
 	"github.com/sallyport/sallyport/internal/serverlist"
 	"github.com/sallyport/sallyport/internal/sums"
+	"github.com/sallyport/sallyport/internal/tracing"
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/sandbox"
 	"github.com/sallyport/sallyport/store"
@@ -61,7 +63,9 @@ type Runtime struct {
 	shadow  *serverShadow // judges the calls of a server, too; nil without one
 	// notices tells people of held calls; it holds nil in every command but a server.
 	notices atomic.Pointer[notices.Sender]
-	beside  *Runtime // the server beside which this one judges; nil for any other
+	beside  *Runtime        // the server beside which this one judges; nil for any other
+	traces  *tracing.Tracer // of a server that sends them; nil in every other one, and in every other command
+	spans   *otlp.Exporter  // behind traces
 
 	past *pastState // whose calls are decided again; nil in every other command
 

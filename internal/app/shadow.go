@@ -49,6 +49,7 @@ func OpenForServing(ctx context.Context, env *Environment, paths []string, secon
 	return openWith(ctx, env, paths, func(rt *Runtime, ctx context.Context) error {
 		rt.openLogging()
 		rt.openMetrics()
+		rt.openTelemetry()
 		if second != "" {
 			rt.shadow = &serverShadow{
 				rt: rt, name: second, path: filepath.Clean(fsx.Absolute(env.Dir, second)), dir: rt.InForce().Config.Dir,

@@ -9,6 +9,7 @@ import (
 	"github.com/sallyport/sallyport/internal/logging"
 	"github.com/sallyport/sallyport/internal/metrics"
 	"github.com/sallyport/sallyport/internal/text"
+	"github.com/sallyport/sallyport/internal/tracing"
 )
 
 // loggedPath bounds the path in a log line, in bytes: the client chooses it.
@@ -16,12 +17,16 @@ const loggedPath = 256
 
 // logRequests gives each request an id and writes one line about it when it is
 // answered. The query is left out, since people put secrets there. It counts the
-// request, too.
-func logRequests(logger *slog.Logger, counts *metrics.Metrics, next http.Handler) http.Handler {
+// request, too, and notes the trace that it belongs to where calls are traced.
+func logRequests(logger *slog.Logger, counts *metrics.Metrics, traced bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		note := &logging.Request{ID: logging.NewID()}
 		w.Header().Set("X-Request-Id", note.ID)
-		r = r.WithContext(logging.WithRequest(r.Context(), note))
+		ctx := logging.WithRequest(r.Context(), note)
+		if traced {
+			ctx = tracing.WithRequest(ctx, &tracing.Request{Parent: tracing.FromHeader(r.Header), Transport: tracing.TransportTCP})
+		}
+		r = r.WithContext(ctx)
 		answer, began := &answerCounter{ResponseWriter: w}, time.Now()
 		defer func() {
 			took := time.Since(began)

@@ -71,7 +71,7 @@ func Run(ctx context.Context, rt *app.Runtime, o *Options) error {
 	l := app.NewLive(rt)
 	rt.Live.Store(l)
 	server, err := gateway.New(l, &gateway.Options{
-		Personality: role.Name, Version: app.Version(), Logger: rt.Logger, Principal: rt.Callers.Local, Desk: rt.ApprovalDesk(), Files: rt.Shelf,
+		Personality: role.Name, Version: app.Version(), Logger: rt.Logger, Principal: rt.Callers.Local, Desk: rt.ApprovalDesk(), Files: rt.Shelf, Traced: rt.Traces() != nil,
 	})
 	if err != nil {
 		return err
@@ -82,6 +82,7 @@ func Run(ctx context.Context, rt *app.Runtime, o *Options) error {
 		return err
 	}
 	defer stopAnchors() // after everything that is recorded
+	defer rt.StopTelemetry()
 	stopShadow, err := rt.StartShadow(ctx)
 	if err != nil {
 		return err

@@ -107,7 +107,7 @@ func NewGuard(ctx context.Context, rt *app.Runtime, address string, hosts []stri
 func serveUntilDone(ctx context.Context, rt *app.Runtime, l net.Listener, guard *auth.Guard, files *certificates, h http.Handler, finish func(context.Context) error) error {
 	c := connectionBounds()
 	server := &http.Server{
-		Handler: listening.KeepAnswers(c.Attend(logRequests(rt.Logger, rt.Metrics, guard.Protect(notePrincipal(admitConnections(c, h)))))), ConnContext: c.Context,
+		Handler: listening.KeepAnswers(c.Attend(logRequests(rt.Logger, rt.Metrics, rt.Traces() != nil, guard.Protect(notePrincipal(admitConnections(c, h)))))), ConnContext: c.Context,
 		ReadHeaderTimeout: listening.HeaderTimeout, ReadTimeout: bodyTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: listening.MaxHeaderBytes,
 		// Requests live as long as the server: the end of the context shuts the
