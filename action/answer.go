@@ -162,6 +162,9 @@ func (r *compiledRequest) parseBody(contentType string, body []byte) (sallyport.
 	case len(bytes.TrimSpace(body)) == 0 && !mapped && !r.parse:
 		return sallyport.OK(""), nil, nil
 	case is != kindJSON && !mapped && !r.parse:
+		if mediaType, _, _ := strings.Cut(contentType, ";"); is == kindOther && strings.HasPrefix(strings.ToLower(mediaType), "image/") {
+			return pictureResult(mediaType, body), nil, nil
+		}
 		if is == kindOther {
 			return sallyport.Result{}, nil, r.newFailure("the answer is neither JSON nor text", nil)
 		}
@@ -177,6 +180,12 @@ func (r *compiledRequest) parseBody(contentType string, body []byte) (sallyport.
 	}
 	res, err = r.response.pickParts(r, res, tree)
 	return res, tree, err
+}
+
+// pictureResult returns an answer that is a picture. The gate draws it again, or
+// says why it cannot.
+func pictureResult(mediaType string, body []byte) sallyport.Result {
+	return sallyport.Result{OK: true, Parts: []sallyport.Part{{Kind: sallyport.PartImage, Data: body, MediaType: strings.TrimSpace(mediaType)}}}
 }
 
 // resultOf is the rule for JSON without a mapping: an object is the structured

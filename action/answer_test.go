@@ -1,6 +1,9 @@
 package action_test
 
 import (
+	"bytes"
+	"image"
+	"image/png"
 	"io"
 	"net"
 	"net/http"
@@ -30,7 +33,7 @@ func TestAnswers(t *testing.T) {
 		{name: "text that is not UTF-8", kind: "text/plain", body: "a\xffb", value: "a\ufffdb"},
 		{name: "no type", kind: "", body: "hello", value: "hello"},
 		{name: "empty", kind: "", body: "", status: 204, value: ""},
-		{name: "picture", kind: "image/png", body: "\x89PNG", fails: "neither JSON nor text"},
+		{name: "document", kind: "application/pdf", body: "%PDF", fails: "neither JSON nor text"},
 		{name: "broken JSON", kind: "application/json", body: `{"a": 1,}`, fails: "not the JSON that was expected"},
 		{name: "a key twice", kind: "application/json", body: `{"a": 1, "a": 2}`, fails: "not the JSON that was expected"},
 		{name: "deep", kind: "application/json", body: strings.Repeat("[", 200) + strings.Repeat("]", 200), fails: "not the JSON that was expected"},
@@ -153,5 +156,26 @@ func TestPersonalitiesBoundActions(t *testing.T) {
 	}
 	if len(s.requests()) != 0 {
 		t.Errorf("requests = %+v, want none", s.requests())
+	}
+}
+
+func TestAPictureIsAnswered(t *testing.T) {
+	t.Parallel()
+	var pixel bytes.Buffer
+	if err := png.Encode(&pixel, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]sallyport.Part{
+		pixel.String() + "<script>": {Kind: sallyport.PartImage, MediaType: "image/png", Data: pixel.Bytes()},
+		"<script>":                  {Kind: sallyport.PartText, Text: "[a picture of 8 bytes was left out: it is no PNG, JPEG, GIF or WebP]"},
+	} {
+		s := newSite(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "image/png; x=y")
+			_, _ = io.WriteString(w, body)
+		})
+		res := newGate(t, decoded(t, `{"id": "act", "handler": {"http": {"url": "URL/"}}}`, s.URL)).use(`{}`)
+		if len(res.Parts) != 1 || !res.OK || res.Parts[0].Kind != want.Kind || !bytes.Equal(res.Parts[0].Data, want.Data) || !strings.Contains(res.Parts[0].Text, want.Text) {
+			t.Errorf("%q is answered as %+v", body, res)
+		}
 	}
 }

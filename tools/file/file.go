@@ -51,7 +51,7 @@ func readFile() sallyport.Tool {
 	return schema.MustTool(sallyport.Tool{
 		Name: "read_file", Title: "Read file", Toolset: toolset,
 		Description: "Read a file, or a file that the user attached. Returns the exact content below a header line with the path and " +
-			"the number of lines. A long file is cut; continue with start_line.",
+			"the number of lines. A long file is cut; continue with start_line. A picture is shown.",
 		Schema: args.Schema[readInput](func(get func(string) args.Property) {
 			get("path").Length(1, 0)
 			get("ref").Length(1, 0).Format("attachment")

@@ -152,11 +152,16 @@ func loadAttachment(ctx context.Context, c *sallyport.Call, ref string) (name st
 	return name, data, nil
 }
 
-// binaryResult describes a file whose bytes are no text.
+// binaryResult describes a file whose bytes are no text. One that is a picture
+// comes as a picture, which the gate draws again, or says why it cannot.
 func binaryResult(name string, data []byte) sallyport.Result {
 	kind := binaryType(data)
 	r := sallyport.OK(fmt.Sprintf("[%s] binary file, %s, %s\n\nIts bytes are not text. Read it with encoding \"base64\" to get them.",
 		name, text.CountOf(len(data), "byte"), kind))
+	switch kind {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		r.Parts = []sallyport.Part{{Kind: sallyport.PartImage, Data: data, MediaType: kind}}
+	}
 	r.Structured = map[string]any{"path": name, "bytes": len(data), "media_type": kind, "encoding": "binary"}
 	return r
 }

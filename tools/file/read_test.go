@@ -107,6 +107,14 @@ func TestReadFileBinary(t *testing.T) {
 	f.writeOutside(t, "p.png", "\x89PNG\r\n\x1a\n\x00\x00")
 	r := run(t, newCall(f), "read_file", map[string]any{"path": "p.png"})
 	expect.OK(t, r, "binary file, 10 bytes, image/png", `encoding "base64"`)
+	want := []sallyport.Part{{Kind: sallyport.PartImage, Data: []byte("\x89PNG\r\n\x1a\n\x00\x00"), MediaType: "image/png"}}
+	if diff := cmp.Diff(want, r.Parts); diff != "" {
+		t.Errorf("parts (-want +got):\n%s", diff)
+	}
+	f.writeOutside(t, "p.pdf", "%PDF-1.7\x00\xff")
+	if r := run(t, newCall(f), "read_file", map[string]any{"path": "p.pdf"}); r.Parts != nil {
+		t.Errorf("a document has the parts %+v", r.Parts)
+	}
 	if strings.Contains(r.Value, "\x00") {
 		t.Errorf("value = %q, want no bytes of the file", r.Value)
 	}
