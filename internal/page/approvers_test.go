@@ -280,3 +280,48 @@ func TestADesksPersonDecidesOnlyByTheRule(t *testing.T) {
 		t.Errorf("the second yes: %v, the call is %s", err, s.stateOf(t, id))
 	}
 }
+
+// TestAWiderYesNeedsWhoMayDecideAlone: none is given under a rule that asks for two people or
+// for others, and one from before counts no more.
+func TestAWiderYesNeedsWhoMayDecideAlone(t *testing.T) {
+	t.Parallel()
+	s := serve(t, configuration)
+	ann := s.signIn(t, "ann", false)
+	const forSession, forAlways = `{"path":"a.txt","content":"x"}`, `{"path":"b.txt","content":"x"}`
+	if status, body := ann.decideCall(s.hold(t, "bob", forSession), "session"); status != 200 {
+		t.Fatalf("for the session = %d: %.300s", status, body)
+	}
+	if status, body := ann.decideCall(s.hold(t, "bob", forAlways), "always"); status != 200 {
+		t.Fatalf("always = %d: %.300s", status, body)
+	}
+	for _, tt := range []struct {
+		approvers string
+		runs      bool
+	}{{"{by: [page:ann]}", true}, {"{needed: 2}", false}, {"{by: [page:ben]}", false}, {"{needed: 1}", true}} {
+		s.changeConfiguration(t, ruled(tt.approvers))
+		for _, args := range []string{forSession, forAlways} {
+			if res := s.call(t, "bob", "s1", "write_file", args); res.OK != tt.runs {
+				t.Errorf("under %s %s: %+v, want that it runs: %v", tt.approvers, args, res, tt.runs)
+			}
+		}
+		if tt.runs {
+			continue
+		}
+		id := s.hold(t, "bob", `{"path":"c.txt","content":"x"}`)
+		a, err := s.rt.Approvals.Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule, err := approvals.ProposeRule(&a, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		by := approvals.DeciderNamed("page:ann")
+		if err := s.rt.GiveRule(t.Context(), &a, rule, by, ""); err == nil || s.stateOf(t, id) != sallyport.ApprovalPending {
+			t.Errorf("under %s a rule is given: %v", tt.approvers, err)
+		}
+		if err := s.rt.GiveAlways(t.Context(), &a, s.rt.ProposeAlways(&a), by, "", 0); err == nil || s.stateOf(t, id) != sallyport.ApprovalPending {
+			t.Errorf("under %s an exception is given: %v", tt.approvers, err)
+		}
+	}
+}
