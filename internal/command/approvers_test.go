@@ -171,6 +171,9 @@ func TestAClientsPersonDecidesByTheRule(t *testing.T) {
 					}
 					text = fmt.Sprint(res.Content[0].(*mcp.TextContent).Text)
 				}
+				if approvers == "{by: [local]}" && strings.Contains(text, "behind this client") {
+					t.Errorf("a client that is never asked does not wait like others: %q", text)
+				}
 				if asked != want.asked || !strings.Contains(text, want.says) {
 					t.Errorf("asked %d times, and the second answer is %q, want %d and %q", asked, text, want.asked, want.says)
 				}
