@@ -81,7 +81,9 @@ func approvalsDecide(env *environment, f *flags, approve bool) *cobra.Command {
 arguments, this grant and this principal. If the call still waits, it runs at
 once. Otherwise it runs when the caller repeats it. Several ids are answered at once,
 each for one run, and no other call is. The principal who made a call cannot approve
-it: --as must name another.
+it: --as must name another. Where the role says who decides, that must name local,
+whatever --as says; where it asks for several people, this is the yes of one, and the
+call stays held until the others said it.
 
 With --session it becomes a rule: in the session of the held call, a call of the
 same principal, role, tool, definition and grant runs without a question, with the
