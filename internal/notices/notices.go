@@ -68,15 +68,15 @@ type Sender struct {
 	receivers map[string]*receiver
 	followed  []string        // the held calls that were announced and wait, the next to look at first
 	known     map[string]bool // those of followed
+	following bool            // the announced calls are looked at
 	closed    bool
 }
 
-// New returns a sender without receivers. The owner calls [Sender.Close].
+// New returns a sender without receivers, which does nothing. The owner calls [Sender.Close].
 func New(o *Options) *Sender {
 	s := &Sender{o: *o, receivers: map[string]*receiver{}, known: map[string]bool{}}
 	s.o.pauses = s.o.pauses.withDefaults()
 	s.ctx, s.end = context.WithCancel(context.Background())
-	s.working.Go(s.followCalls)
 	return s
 }
 
@@ -105,6 +105,9 @@ func (s *Sender) Replace(list map[string]config.Notice) {
 	}
 	if len(s.receivers) == 0 {
 		s.followed, s.known = nil, map[string]bool{}
+	} else if !s.following {
+		s.following = true
+		s.working.Go(s.followCalls)
 	}
 }
 

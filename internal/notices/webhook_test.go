@@ -2,9 +2,11 @@ package notices
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -199,6 +201,27 @@ func TestGoneAndElsewhere(t *testing.T) {
 		t.Errorf("%d tries, %d webhooks elsewhere, all %s", n, len(elsewhere.all()), in.ids())
 	}
 	waitFor(t, "a record", func() bool { d.mu.Lock(); defer d.mu.Unlock(); return d.lost["chat"] == 3 })
+}
+
+// A receiver with TLS has a certificate that the machine trusts.
+func TestTheCertificateCounts(t *testing.T) {
+	in := newInbox(t, nil)
+	secure := httptest.NewTLSServer(in.Config.Handler)
+	t.Cleanup(secure.Close)
+	d := newDesk(t, nil)
+	d.Replace(one(hookTo(secure.URL)))
+	d.hold("a1", nil)
+	waitFor(t, "a loss", func() bool { return d.Counts()["chat"].Lost == 1 })
+	trusting := newDesk(t, func(o *Options) {
+		o.Network.RootCAs = x509.NewCertPool()
+		o.Network.RootCAs.AddCert(secure.Certificate())
+	})
+	trusting.Replace(one(hookTo(secure.URL)))
+	trusting.hold("b2", nil)
+	waitFor(t, "a webhook", func() bool { return trusting.Counts()["chat"].Sent == 1 })
+	if in.ids() != "b2_held" {
+		t.Errorf("webhooks = %s", in.ids())
+	}
 }
 
 // What reaches another machine without TLS, metadata of a cloud, or the gate itself is not
