@@ -178,9 +178,11 @@ func (s *Sender) Close(ctx context.Context) {
 	}
 	s.end()
 	s.working.Wait()
+	var recording sync.WaitGroup
 	for _, r := range receivers {
-		r.recordLoss()
+		recording.Go(r.recordLoss)
 	}
+	recording.Wait()
 }
 
 // notice is one notice for one receiver.
