@@ -107,7 +107,7 @@ func (c *Check) Compare(verified *audit.Report) Result {
 	c.last = verified.Head.Seq
 	for i := range c.entries {
 		e := &c.entries[i]
-		why := c.faultOf(i)
+		why := c.describeFaultOf(i)
 		switch {
 		case why != "" && r.Bad == nil:
 			r.Bad = &Fault{Line: i + 1, Seq: e.Seq, Why: why}
@@ -124,8 +124,8 @@ func (c *Check) Compare(verified *audit.Report) Result {
 	return r
 }
 
-// faultOf says what is wrong with an anchor, or nothing.
-func (c *Check) faultOf(i int) string {
+// describeFaultOf says what is wrong with an anchor, or nothing.
+func (c *Check) describeFaultOf(i int) string {
 	e := &c.entries[i]
 	at := e.Time.Format(time.RFC3339)
 	switch {

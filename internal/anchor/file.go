@@ -23,15 +23,15 @@ const (
 // last line is of another record, or is none, is refused.
 func AppendTo(path string, look func() (Entry, error)) (e Entry, err error) {
 	fresh := !fsx.Exists(path)
-	f, err := openAppend(path)
+	f, err := openForAppend(path)
 	if err != nil {
 		return e, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if err := lockFile(f); err != nil {
+	if err := lockFileForAppend(f); err != nil {
 		return e, fmt.Errorf("%s: %w", path, err)
 	}
-	last, err := readLast(f)
+	last, err := readLastEntry(f)
 	if err != nil {
 		return e, fmt.Errorf("%s: %w", path, err)
 	}
@@ -60,8 +60,8 @@ func AppendTo(path string, look func() (Entry, error)) (e Entry, err error) {
 	return e, nil
 }
 
-// openAppend opens a regular file to add to it, and makes it when there is none.
-func openAppend(path string) (*os.File, error) {
+// openForAppend opens a regular file to add to it, and makes it when there is none.
+func openForAppend(path string) (*os.File, error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
@@ -75,7 +75,7 @@ func openAppend(path string) (*os.File, error) {
 	return f, nil
 }
 
-func lockFile(f *os.File) error {
+func lockFileForAppend(f *os.File) error {
 	for range lockTries {
 		if fsx.TakeLock(f) == nil {
 			return nil
@@ -85,8 +85,8 @@ func lockFile(f *os.File) error {
 	return errors.New("another process keeps it locked")
 }
 
-// readLast returns the last line; nil when the file is empty.
-func readLast(f *os.File) (*Entry, error) {
+// readLastEntry returns the last line; nil when the file is empty.
+func readLastEntry(f *os.File) (*Entry, error) {
 	size, err := f.Seek(0, io.SeekEnd)
 	if err != nil || size == 0 {
 		return nil, err

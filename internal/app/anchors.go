@@ -36,8 +36,8 @@ func (p AnchorPlace) String() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// setting is the name under which the state has what was last kept there.
-func (p AnchorPlace) setting() string {
+// settingName is the name under which the state has what was last kept there.
+func (p AnchorPlace) settingName() string {
 	sum := sha256.Sum256([]byte(p.File + "\n" + p.Webhook))
 	return "anchor/" + hex.EncodeToString(sum[:8])
 }

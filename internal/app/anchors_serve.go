@@ -100,7 +100,7 @@ func (w *anchorWorker) untilDue(ctx context.Context, p AnchorPlace) time.Duratio
 
 // lastAt returns what was last kept at a place; the zero entry when it is not known.
 func (w *anchorWorker) lastAt(ctx context.Context, p AnchorPlace) (e anchor.Entry) {
-	text, ok, err := w.rt.Settings.Get(ctx, p.setting())
+	text, ok, err := w.rt.Settings.Get(ctx, p.settingName())
 	if err != nil || !ok || json.Unmarshal([]byte(text), &e) != nil || e.Time.After(time.Now()) {
 		return anchor.Entry{}
 	}
@@ -122,7 +122,7 @@ func (w *anchorWorker) anchorGrowth(ctx context.Context, p AnchorPlace) error {
 	if err == nil {
 		var text []byte
 		if text, err = json.Marshal(e); err == nil {
-			err = w.rt.Settings.Put(ctx, p.setting(), string(text))
+			err = w.rt.Settings.Put(ctx, p.settingName(), string(text))
 		}
 		w.noteKept(p, &e)
 	}

@@ -11,7 +11,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"strconv"
+	"strings"
 
 	"github.com/sallyport/sallyport/audit"
 )
@@ -26,6 +28,8 @@ const (
 	OCSF Format = "ocsf"
 	// CEF is the Common Event Format, version 0, one event a line.
 	CEF Format = "cef"
+	// JSONL is the export that audit verify proves, one record a line.
+	JSONL Format = "jsonl"
 )
 
 const (
@@ -47,26 +51,63 @@ func Write(ctx context.Context, r audit.Reader, w io.Writer, q audit.Query, form
 		if rec.Kind == audit.KindCheckpoint {
 			continue
 		}
-		e, err := rec.Event()
+		line, err := NewLine(&rec, format, version)
 		if err != nil {
-			return fmt.Errorf("export: record %d: %w", rec.Seq, err)
+			return fmt.Errorf("export: %w", err)
 		}
-		e.Seq = rec.Seq
-		line := ""
-		if format == CEF {
-			line = cefLine(&e, rec.Hash.String(), version)
-		} else {
-			text, err := json.Marshal(ocsfEvent(&e, rec.Hash.String(), version))
-			if err != nil {
-				return fmt.Errorf("export: record %d: %w", rec.Seq, err)
-			}
-			line = string(text)
-		}
-		if _, err := out.WriteString(line + "\n"); err != nil {
+		if _, err := out.WriteString(line.Text + "\n"); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
 	}
 	return out.Flush()
+}
+
+// Line is a record in one of the forms.
+type Line struct {
+	// Event is the record that the line is of.
+	Event audit.Event
+	// Text has no end of line.
+	Text string
+	// Severity is how much the event matters: 1 informational, 2 low, 3 medium.
+	Severity int
+}
+
+// NewLine returns a record in one of the forms; a checkpoint has none.
+func NewLine(rec *audit.Record, format Format, version string) (Line, error) {
+	e, err := rec.Event()
+	if err != nil {
+		return Line{}, fmt.Errorf("record %d: %w", rec.Seq, err)
+	}
+	e.Seq = rec.Seq
+	line := Line{Event: e, Severity: severityOf(&e)}
+	switch format {
+	case CEF:
+		line.Text = cefLine(&e, rec.Hash.String(), version)
+	case JSONL:
+		line.Text, err = jsonLine(rec)
+	default:
+		var text []byte
+		text, err = json.Marshal(ocsfEvent(&e, rec.Hash.String(), version))
+		line.Text = string(text)
+	}
+	if err != nil {
+		return Line{}, fmt.Errorf("record %d: %w", rec.Seq, err)
+	}
+	return line, nil
+}
+
+// oneRecord is a reader over one record.
+type oneRecord struct{ *audit.Record }
+
+func (o oneRecord) Read(context.Context, audit.Query) iter.Seq2[audit.Record, error] {
+	return func(yield func(audit.Record, error) bool) { yield(*o.Record, nil) }
+}
+
+// jsonLine returns the line of the export that verifies.
+func jsonLine(rec *audit.Record) (string, error) {
+	var b strings.Builder
+	err := audit.Export(context.Background(), oneRecord{rec}, &b, audit.Query{})
+	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
 // event is an API Activity. The comments name the enumerations of the schema.
