@@ -22,6 +22,11 @@ type Audit struct {
 	Anchors []AnchorPlace
 	// Every is the pause between two heads at one place.
 	Every time.Duration
+	// Push lists the collectors to which serve sends the record: URLs with the scheme
+	// tcp+tls, tcp or udp.
+	Push []string
+	// Format is the form in which it is sent: cef, ocsf or jsonl.
+	Format string
 	// CA is the absolute path of a PEM file with the authorities that are believed
 	// in place of those of the system; empty means those.
 	CA string
@@ -39,20 +44,29 @@ func auditKeys() []row {
 	return []row{
 		{
 			KeyDoc: KeyDoc{"audit", TypeMapping, false, true, "the record stays beside the gate", "Where `serve` sends parts of the record.", "{anchors: [{file: /mnt/elsewhere/anchors.jsonl}], every: 1h}"},
-			set:    func(s *scope, _ value) { s.cfg.Audit.Every = defaultAnchorEvery }, done: (*scope).checkAudit,
+			set:    func(s *scope, _ value) { s.cfg.Audit.Every, s.cfg.Audit.Format = defaultAnchorEvery, "cef" }, done: (*scope).checkAudit,
 		},
 		{KeyDoc: KeyDoc{"audit.anchors", TypeChoices, false, true, "none", "Places where `serve` keeps the head of the record, as `audit anchor` does: at its start, then each time `every` is over, and at its end.", "[{file: /mnt/elsewhere/anchors.jsonl}, {webhook: \"https://example.com/anchors\"}]"}},
 		{
 			KeyDoc: KeyDoc{"audit.anchors[].file", TypeText, false, true, "", "File to which heads are appended. No tool reaches it.", "/mnt/elsewhere/anchors.jsonl"},
-			check:  (*scope).anchorFile, set: func(s *scope, v value) { s.addAnchor(AnchorPlace{File: v.text}) },
+			check:  (*scope).anchorFile, set: func(s *scope, v value) { s.addAnchorPlace(AnchorPlace{File: v.text}) },
 		},
 		{
 			KeyDoc: KeyDoc{"audit.anchors[].webhook", TypeText, false, true, "", "Address to which heads are posted as JSON; https, or http on this machine.", "\"https://example.com/anchors\""},
-			check:  (*scope).anchorAddress, hide: true, set: func(s *scope, v value) { s.addAnchor(AnchorPlace{Webhook: v.text}) },
+			check:  (*scope).anchorAddress, hide: true, set: func(s *scope, v value) { s.addAnchorPlace(AnchorPlace{Webhook: v.text}) },
 		},
 		{
 			KeyDoc: KeyDoc{"audit.every", TypeText, false, true, "1h", "How often a head is kept while the record grows.", "1h"},
 			check:  durationCheck(minAnchorEvery, maxAnchorEvery), set: func(s *scope, v value) { s.cfg.Audit.Every = keptSpan(v.text) },
+		},
+		{KeyDoc: KeyDoc{"audit.push", TypeChoices, false, true, "none", "Collectors to which `serve` sends each record that is made from its first start with the key on.", "[{syslog: \"tcp+tls://siem.example.com:6514\"}]"}},
+		{
+			KeyDoc: KeyDoc{"audit.push[].syslog", TypeText, false, true, "", "Syslog collector (RFC 5424): `tcp+tls://HOST:PORT`, or `tcp://` and `udp://` on this machine.", "\"tcp+tls://siem.example.com:6514\""},
+			check:  (*scope).syslogTarget, set: func(s *scope, v value) { s.cfg.Audit.Push = append(s.cfg.Audit.Push, v.text) },
+		},
+		{
+			KeyDoc: KeyDoc{"audit.format", TypeText, false, true, "cef", "Form in which records are sent, as `audit export --format` has them.", "ocsf"},
+			words:  []string{"cef", "ocsf", "jsonl"}, set: func(s *scope, v value) { s.cfg.Audit.Format = v.text },
 		},
 		{
 			KeyDoc: KeyDoc{"audit.ca", TypeText, false, true, "the authorities of the system", "PEM file with the authorities that are believed where the record goes.", "tls/collectors.pem"},
@@ -61,7 +75,7 @@ func auditKeys() []row {
 	}
 }
 
-func (s *scope) addAnchor(p AnchorPlace) { s.cfg.Audit.Anchors = append(s.cfg.Audit.Anchors, p) }
+func (s *scope) addAnchorPlace(p AnchorPlace) { s.cfg.Audit.Anchors = append(s.cfg.Audit.Anchors, p) }
 
 // anchorFile reads a file that no other place names.
 func (s *scope) anchorFile(v string) (string, error) {
@@ -79,6 +93,21 @@ func (s *scope) anchorAddress(v string) (string, error) {
 		err = errTwice
 	}
 	return v, err
+}
+
+// syslogTarget reads the address of a collector.
+func (s *scope) syslogTarget(v string) (string, error) {
+	u, err := url.Parse(v)
+	if err != nil || u.Port() == "" || u.Hostname() == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" || !slices.Contains([]string{"tcp+tls", "tcp", "udp"}, u.Scheme) {
+		return "", errors.New("expected tcp+tls://HOST:PORT, such as tcp+tls://siem.example.com:6514")
+	}
+	switch {
+	case u.Scheme != "tcp+tls" && !isLoopback(u.Hostname()):
+		return "", errors.New("expected tcp+tls: records that are not encrypted stay on this machine")
+	case slices.Contains(s.cfg.Audit.Push, v):
+		return "", errTwice
+	}
+	return v, nil
 }
 
 // errTwice: the same place stands before.
