@@ -58,6 +58,9 @@ func (rt *Runtime) takeSnapshot(ctx context.Context, ready *Readiness) metrics.S
 	if w := rt.anchors.Load(); w != nil {
 		s.Anchors = w.countAnchors()
 	}
+	if list := rt.pushers.Load(); list != nil {
+		s.Exported = countPushed(*list)
+	}
 	if l := rt.Live.Load(); l != nil {
 		s.Level, s.Upstreams = rt.lookAtServers(l.deployment.Load())
 	}

@@ -101,7 +101,8 @@ type Runtime struct {
 	Dashboard dashboard.Hub
 	// Live is what a server serves; it holds nil in every other command.
 	Live    atomic.Pointer[Live]
-	anchors atomic.Pointer[anchorWorker] // keeps heads elsewhere; nil where no place is named
+	anchors atomic.Pointer[anchorWorker]  // keeps heads elsewhere; nil where no place is named
+	pushers atomic.Pointer[[]namedPusher] // send the record elsewhere; nil where no collector is named
 
 	// Uploads holds the files that calls bring along.
 	Uploads *attachments.Folder

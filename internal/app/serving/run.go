@@ -83,6 +83,11 @@ func Run(ctx context.Context, rt *app.Runtime, o *Options) error {
 	}
 	defer stopAnchors() // after everything that is recorded
 	defer rt.StopTelemetry()
+	stopPush, err := rt.StartPush(ctx)
+	if err != nil {
+		return err
+	}
+	defer stopPush()
 	stopShadow, err := rt.StartShadow(ctx)
 	if err != nil {
 		return err
