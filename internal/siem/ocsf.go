@@ -33,9 +33,12 @@ const (
 )
 
 const (
-	// ocsfVersion is the version of the schema, of which only what stands in it since
-	// 1.1 is used.
-	ocsfVersion = "1.1.0"
+	// ocsfVersion is the version of the schema.
+	ocsfVersion = "1.9.0"
+	// profileAI is the profile that has the agent and the delegation. The profile
+	// record_integrity is left out: its attestation is over the event, and the hash of a
+	// record is over the record.
+	profileAI = "ai_operation"
 	// classAPIActivity is class_uid 6003 of category 6, Application Activity.
 	classAPIActivity, categoryApplication = 6003, 6
 )
@@ -115,9 +118,11 @@ type event struct {
 	ActivityID   int            `json:"activity_id"` // 1 Create, 2 Read, 3 Update, 4 Delete, 99 Other
 	ActivityName string         `json:"activity_name"`
 	Actor        actor          `json:"actor"`
+	Agent        *aiAgent       `json:"ai_agent,omitempty"`
 	API          api            `json:"api"`
 	CategoryUID  int            `json:"category_uid"`
 	ClassUID     int            `json:"class_uid"`
+	Delegation   *delegation    `json:"delegation,omitempty"`
 	Duration     int64          `json:"duration,omitempty"` // milliseconds
 	Message      string         `json:"message,omitempty"`
 	Metadata     metadata       `json:"metadata"`
@@ -145,6 +150,19 @@ type session struct {
 	UID string `json:"uid"`
 }
 
+// aiAgent is the agent as the client names it.
+type aiAgent struct {
+	UID         string `json:"uid"`
+	InstanceUID string `json:"instance_uid,omitempty"` // its session
+	TypeID      int    `json:"type_id"`                // 0 Unknown
+}
+
+// delegation is the call under which a sub-agent made another one.
+type delegation struct {
+	UID       string `json:"uid"`
+	ParentUID string `json:"parent_uid,omitempty"`
+}
+
 type api struct {
 	Operation string      `json:"operation"`
 	Request   *apiRequest `json:"request,omitempty"`
@@ -164,10 +182,11 @@ type endpoint struct {
 }
 
 type metadata struct {
-	Product  product `json:"product"`
-	Sequence int64   `json:"sequence"`
-	UID      string  `json:"uid"`
-	Version  string  `json:"version"`
+	Product  product  `json:"product"`
+	Profiles []string `json:"profiles"`
+	Sequence int64    `json:"sequence"`
+	UID      string   `json:"uid"`
+	Version  string   `json:"version"`
 }
 
 type product struct {
@@ -183,7 +202,7 @@ func ocsfEvent(e *audit.Event, hash, version string) *event {
 	o := &event{
 		ActivityID: other, ActivityName: string(e.Kind), CategoryUID: categoryApplication, ClassUID: classAPIActivity, TypeUID: classAPIActivity*100 + other,
 		Actor: actor{User: user{e.Principal}}, API: api{Operation: operationOf(e), Request: &apiRequest{e.CallID}, Service: &named{"sallyport"}},
-		Metadata:   metadata{Product: product{"Sallyport", "Sallyport", version}, Sequence: e.Seq, UID: strconv.FormatInt(e.Seq, 10) + ":" + hash, Version: ocsfVersion},
+		Metadata:   metadata{Product: product{"Sallyport", "Sallyport", version}, Profiles: []string{profileAI}, Sequence: e.Seq, UID: strconv.FormatInt(e.Seq, 10) + ":" + hash, Version: ocsfVersion},
 		SeverityID: severityOf(e), SrcEndpoint: endpoint{orWord(string(e.Platform), "operator")}, Duration: e.Duration.Milliseconds(),
 		Time: e.Time.UnixMilli(), StatusCode: string(e.Code), StatusDetail: string(e.Error), Message: messageOf(e),
 		Unmapped: map[string]any{"hash": hash, "kind": e.Kind},
@@ -192,8 +211,18 @@ func ocsfEvent(e *audit.Event, hash, version string) *event {
 	if e.Session != "" {
 		o.Actor.Session = &session{string(e.Session)}
 	}
+	if e.Agent != "" {
+		o.Agent = &aiAgent{UID: string(e.Agent), InstanceUID: string(e.Session)}
+	}
+	if e.DelegatedBy != "" {
+		calls := strings.Split(e.DelegatedBy, "/")
+		o.Delegation = &delegation{UID: calls[len(calls)-1]}
+		if len(calls) > 1 {
+			o.Delegation.ParentUID = calls[len(calls)-2]
+		}
+	}
 	for key, value := range map[string]string{
-		"role": string(e.Personality), "step": string(e.Stage), "agent": string(e.Agent), "team": string(e.Team), "args_sha256": e.ArgsDigest, "args": string(e.Args), "level": string(e.Level),
+		"role": string(e.Personality), "step": string(e.Stage), "team": string(e.Team), "args_sha256": e.ArgsDigest, "args": string(e.Args), "level": string(e.Level),
 	} {
 		if value != "" {
 			o.Unmapped[key] = value

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ func events() written {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	hostile := clean.Text("a|b=c\\d\nCEF:0|evil")
 	return written{
-		{Kind: audit.KindIntent, Time: at, CallID: "1", Tool: clean.Text("read_file"), Principal: "ci", Platform: "http", Session: clean.Text("s"), Args: clean.Text(`{"path":"a"}`)},
+		{Kind: audit.KindIntent, Time: at, CallID: "1", Tool: clean.Text("read_file"), Principal: "ci", Platform: "http", Session: clean.Text("s"), Args: clean.Text(`{"path":"a"}`), Agent: clean.Text("planner"), DelegatedBy: "c1/c2"},
 		{Kind: audit.KindOutcome, Time: at, CallID: "1", Tool: clean.Text("read_file"), Principal: "ci", Platform: "http", OK: true, Duration: 5 * time.Millisecond},
 		{
 			Kind: audit.KindOutcome, Time: at, CallID: "2", Tool: hostile, Principal: "ci", Code: sallyport.CodePermissionDenied, Stage: sallyport.StepPermit, Error: hostile,
@@ -43,14 +44,30 @@ func events() written {
 	}
 }
 
-// apiActivity is what the schema requires of API Activity (events/application/api_activity.json
-// and what it extends, in ocsf-schema): attributes, and those of the objects in them.
+// apiActivity is what version 1.9 of the schema requires of API Activity
+// (events/application/api_activity.json and what it extends, with the profile ai_operation,
+// in ocsf-schema): attributes, and those of the objects in them. A key that ends with ? is an
+// object that may be missing.
 var apiActivity = map[string][]string{
 	"":                 {"activity_id", "actor", "api", "category_uid", "class_uid", "metadata", "severity_id", "src_endpoint", "time", "type_uid"},
 	"api":              {"operation"},
-	"metadata":         {"product", "version"},
-	"metadata.product": {"vendor_name"},
 	"api.request":      {"uid"},
+	"api.service":      {"name"},
+	"metadata":         {"product", "version"},
+	"metadata.product": {"name", "vendor_name"},
+	"ai_agent?":        {"uid"},
+	"delegation?":      {"uid"},
+}
+
+// knownAttributes are attributes of the schema: what stands beside them is not OCSF.
+var knownAttributes = map[string][]string{
+	"": {
+		"activity_id", "activity_name", "actor", "ai_agent", "api", "category_uid", "class_uid", "delegation", "duration", "message", "metadata", "severity_id",
+		"src_endpoint", "status", "status_code", "status_detail", "status_id", "time", "type_uid", "unmapped",
+	},
+	"actor": {"user", "session"}, "actor.user": {"name"}, "actor.session": {"uid"}, "api": {"operation", "request", "service"}, "api.request": {"uid"}, "api.service": {"name"},
+	"src_endpoint": {"name"}, "metadata": {"product", "profiles", "sequence", "uid", "version"}, "metadata.product": {"name", "vendor_name", "version"},
+	"ai_agent": {"uid", "instance_uid", "type_id"}, "delegation": {"uid", "parent_uid"},
 }
 
 // object returns the object at a path of an event; an optional one may be missing.
@@ -68,6 +85,9 @@ func TestOCSFHasWhatTheClassRequires(t *testing.T) {
 	if err := Write(t.Context(), events(), &out, audit.Query{}, OCSF, "v1"); err != nil {
 		t.Fatal(err)
 	}
+	if first, _, _ := strings.Cut(out.String(), "\n"); !strings.Contains(first, `"ai_agent":{"uid":"planner","instance_uid":"s","type_id":0}`) || !strings.Contains(first, `"delegation":{"uid":"c2","parent_uid":"c1"}`) {
+		t.Errorf("the agent and its delegation are not in %s", first)
+	}
 	var statuses []float64
 	for line := range strings.Lines(out.String()) {
 		var e map[string]any
@@ -75,11 +95,22 @@ func TestOCSFHasWhatTheClassRequires(t *testing.T) {
 			t.Fatalf("%q: %v", line, err)
 		}
 		for path, names := range apiActivity {
+			path, optional := strings.CutSuffix(path, "?")
 			for _, name := range names {
-				if v, ok := object(e, path)[name]; !ok || v == "" {
+				if v, ok := object(e, path)[name]; (!ok || v == "") && !(optional && object(e, path) == nil) {
 					t.Errorf("%s: %s.%s is missing", line, path, name)
 				}
 			}
+		}
+		for path, names := range knownAttributes {
+			for name := range object(e, path) {
+				if !slices.Contains(names, name) {
+					t.Errorf("%s: %s.%s is no attribute of the schema", line, path, name)
+				}
+			}
+		}
+		if object(e, "metadata")["version"] != "1.9.0" {
+			t.Errorf("%s: the version of the schema is another one", line)
 		}
 		// The actor and the endpoint each need at least one of what names them.
 		if object(e, "actor.user")["name"] == "" || object(e, "src_endpoint")["name"] == "" {
