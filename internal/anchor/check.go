@@ -2,6 +2,7 @@ package anchor
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"iter"
 	"strings"
@@ -13,6 +14,10 @@ import (
 // sameMoment is how far two processes that anchor at once may be apart: the one that
 // looked first may write last.
 const sameMoment = time.Minute
+
+// clockLeeway is how far the clocks of the gate and an authority may be apart, with the time
+// that the answer takes.
+const clockLeeway = 5 * time.Minute
 
 // Fault is the first anchor with which the record does not agree.
 type Fault struct {
@@ -32,6 +37,8 @@ type Result struct {
 	Proven int `json:"proven"`
 	// Pruned is how many cannot be compared any more.
 	Pruned int `json:"pruned,omitempty"`
+	// Stamps is how many proven ones have the time of an authority.
+	Stamps int `json:"timestamps,omitempty"`
 	// Bad is the first one that the record does not contain; nil when there is none.
 	Bad *Fault `json:"bad,omitempty"`
 }
@@ -46,6 +53,9 @@ func (r *Result) String() string {
 		fmt.Fprintf(&b, "anchor %d %s; ", r.Bad.Line, r.Bad.Why)
 	}
 	fmt.Fprintf(&b, "%d of %d anchors are in the record", r.Proven, r.Anchors)
+	if r.Stamps > 0 {
+		fmt.Fprintf(&b, ", %d with the time of an authority", r.Stamps)
+	}
 	if r.Pruned > 0 {
 		fmt.Fprintf(&b, "\n%d anchors stand for records that were pruned, and prove nothing any more", r.Pruned)
 	}
@@ -58,17 +68,44 @@ type Check struct {
 	entries []Entry
 	keyID   string
 	wanted  map[int64]audit.Hash // the hash of each record that an anchor names, once it passed
+	next    map[int64]time.Time  // the time of the record behind each of these
+	stamps  map[int]time.Time    // the time of an authority, by entry
+	broken  map[int]error        // what is wrong with its answer
 	pruned  int64                // the number up to which records were pruned
 	last    int64
 }
 
 // NewCheck returns a check of a record whose key has an id.
 func NewCheck(entries []Entry, keyID string) *Check {
-	c := &Check{entries: entries, keyID: keyID, wanted: map[int64]audit.Hash{}}
+	c := &Check{entries: entries, keyID: keyID, wanted: map[int64]audit.Hash{}, next: map[int64]time.Time{}, stamps: map[int]time.Time{}, broken: map[int]error{}}
 	for i := range entries {
 		c.wanted[entries[i].Seq] = audit.Hash{}
 	}
 	return c
+}
+
+// AddStamps reads the answers of authorities beside a file. The pool says which are believed.
+func (c *Check) AddStamps(path string, roots *x509.CertPool) error {
+	found := 0
+	for i := range c.entries {
+		answer, err := readStampOf(path, &c.entries[i])
+		if err != nil {
+			return err
+		}
+		if answer == nil {
+			continue
+		}
+		found++
+		if at, err := checkStamp(answer, &c.entries[i], roots); err != nil {
+			c.broken[i] = err
+		} else {
+			c.stamps[i] = at
+		}
+	}
+	if found == 0 {
+		return fmt.Errorf("%s: no answer of an authority is beside it", path)
+	}
+	return nil
 }
 
 // Watch returns the records of a reader and looks at each that passes.
@@ -99,6 +136,9 @@ func (c *Check) noteRecord(r *audit.Record) {
 	if _, ok := c.wanted[r.Seq]; ok {
 		c.wanted[r.Seq] = r.Hash
 	}
+	if _, ok := c.wanted[r.Seq-1]; ok && r.Kind != audit.KindCheckpoint {
+		c.next[r.Seq-1] = time.Unix(0, r.Time)
+	}
 }
 
 // Compare returns what the anchors say of the records that verified.
@@ -116,6 +156,9 @@ func (c *Check) Compare(verified *audit.Report) Result {
 			r.Pruned++
 		default:
 			r.Proven++
+			if _, ok := c.stamps[i]; ok {
+				r.Stamps++
+			}
 		}
 	}
 	if r.Bad == nil && r.Proven == 0 {
@@ -139,6 +182,13 @@ func (c *Check) describeFaultOf(i int) string {
 		return fmt.Sprintf("is of record %d, which was there at %s and is missing: the good chain ends at %d", e.Seq, at, c.last)
 	case c.wanted[e.Seq] != e.Hash:
 		return fmt.Sprintf("is not the hash of record %d: what the record said at %s was rewritten", e.Seq, at)
+	case c.broken[i] != nil:
+		return fmt.Sprintf("has no good time of an authority: %v", c.broken[i])
+	}
+	// What follows a head cannot be older than the moment at which an authority saw the head.
+	stamp, stamped := c.stamps[i]
+	if next, ok := c.next[e.Seq]; ok && stamped && next.Before(stamp.Add(-clockLeeway)) {
+		return fmt.Sprintf("was seen by the authority at %s, and record %d behind it says %s: it was written later than it says", stamp.UTC().Format(time.RFC3339), e.Seq+1, next.UTC().Format(time.RFC3339))
 	}
 	return ""
 }

@@ -51,8 +51,9 @@ func (rt *Runtime) AnchorPlaces() (list []AnchorPlace) {
 }
 
 // AnchorHead keeps the head of the record at each place. It goes on with the next place
-// after an error. Done is told of each success.
-func (rt *Runtime) AnchorHead(ctx context.Context, places []AnchorPlace, done func(AnchorPlace, anchor.Entry) error) error {
+// after an error. The authority puts its time under heads in files; empty for none. Done is
+// told of each success.
+func (rt *Runtime) AnchorHead(ctx context.Context, places []AnchorPlace, authority string, done func(AnchorPlace, anchor.Entry) error) error {
 	o, err := rt.openOutside()
 	if err != nil {
 		return err
@@ -60,7 +61,7 @@ func (rt *Runtime) AnchorHead(ctx context.Context, places []AnchorPlace, done fu
 	defer o.Close()
 	var errs []error
 	for _, p := range places {
-		e, err := rt.anchorAt(ctx, o, p)
+		e, err := rt.anchorAt(ctx, o, p, authority)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", p, err))
 			continue
@@ -73,7 +74,7 @@ func (rt *Runtime) AnchorHead(ctx context.Context, places []AnchorPlace, done fu
 }
 
 // anchorAt keeps the head of the record at a place.
-func (rt *Runtime) anchorAt(ctx context.Context, o *outside, p AnchorPlace) (anchor.Entry, error) {
+func (rt *Runtime) anchorAt(ctx context.Context, o *outside, p AnchorPlace, authority string) (anchor.Entry, error) {
 	if rt.Passing {
 		return anchor.Entry{}, errNoRecord // it ends with the command
 	}
@@ -83,7 +84,13 @@ func (rt *Runtime) anchorAt(ctx context.Context, o *outside, p AnchorPlace) (anc
 	}
 	look := func() (anchor.Entry, error) { return rt.lookAtHead(ctx, key.ID()) }
 	if p.File != "" {
-		return anchor.AppendTo(p.File, look)
+		e, err := anchor.AppendTo(p.File, look)
+		if err == nil && authority != "" {
+			if err = anchor.StampHead(ctx, o.client, authority, p.File, e); err != nil {
+				err = fmt.Errorf("the head is there, without the time of the authority: %w", err)
+			}
+		}
+		return e, err
 	}
 	e, err := look()
 	if err != nil {

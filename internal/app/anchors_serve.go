@@ -117,7 +117,7 @@ func (w *anchorWorker) anchorGrowth(ctx context.Context, p AnchorPlace) error {
 	}
 	var e anchor.Entry
 	if err == nil {
-		e, err = w.rt.anchorAt(ctx, w.out, p)
+		e, err = w.rt.anchorAt(ctx, w.out, p, w.rt.InForce().Config.Audit.Timestamp)
 	}
 	if err == nil {
 		var text []byte

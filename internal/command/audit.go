@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -184,7 +185,7 @@ uses it to prove that no record was cut off the end.`,
 }
 
 func auditVerify(env *environment, f *flags) *cobra.Command {
-	var head, anchors string
+	var head, anchors, authorities string
 	cmd := &cobra.Command{
 		Use:   "verify [EXPORT]",
 		Short: "Check the chain and name the first bad record",
@@ -198,6 +199,9 @@ The exit code is 1 when a record is bad or an anchor is not in the record.`,
   sallyport audit verify audit.jsonl`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if authorities != "" && anchors == "" {
+				return errors.New("verify: --timestamp-ca is about the answers beside a file of anchors: give --anchors FILE, too")
+			}
 			o := &audit.VerifyOptions{}
 			if head != "" {
 				h, err := audit.ParseHead(strings.TrimSpace(head))
@@ -220,7 +224,7 @@ The exit code is 1 when a record is bad or an anchor is not in the record.`,
 					defer file.Close()
 					reader = audit.ReadExport(file)
 				}
-				found, anchored, err := verifyAnchored(cmd.Context(), reader, key, o, anchors)
+				found, anchored, err := verifyAnchored(cmd.Context(), reader, key, o, anchors, authorities)
 				if err != nil {
 					return &exitError{code: exitFailed, err: err}
 				}
@@ -239,11 +243,12 @@ The exit code is 1 when a record is bad or an anchor is not in the record.`,
 	}
 	cmd.Flags().StringVar(&head, "head", "", "the `SEQ:HASH` that audit head printed earlier")
 	cmd.Flags().StringVar(&anchors, "anchors", "", "the `FILE` of audit anchor, each line of which the record has to contain")
+	cmd.Flags().StringVar(&authorities, "timestamp-ca", "", "the PEM `FILE` of the authorities whose times beside the anchors are checked")
 	return cmd
 }
 
 // verifyAnchored verifies a record, and compares it with a file of anchors unless there is none.
-func verifyAnchored(ctx context.Context, r audit.Reader, key audit.Key, o *audit.VerifyOptions, file string) (audit.Report, *anchor.Result, error) {
+func verifyAnchored(ctx context.Context, r audit.Reader, key audit.Key, o *audit.VerifyOptions, file, authorities string) (audit.Report, *anchor.Result, error) {
 	if file == "" {
 		found, err := audit.Verify(ctx, r, key, o)
 		return found, nil, err
@@ -253,6 +258,19 @@ func verifyAnchored(ctx context.Context, r audit.Reader, key audit.Key, o *audit
 		return audit.Report{}, nil, fmt.Errorf("--anchors: %w", err)
 	}
 	check := anchor.NewCheck(entries, key.ID())
+	if authorities != "" {
+		text, err := os.ReadFile(authorities)
+		if err != nil {
+			return audit.Report{}, nil, fmt.Errorf("--timestamp-ca: %w", err)
+		}
+		roots := x509.NewCertPool()
+		if !roots.AppendCertsFromPEM(text) {
+			return audit.Report{}, nil, fmt.Errorf("--timestamp-ca: %s has no certificate in PEM", authorities)
+		}
+		if err := check.AddStamps(file, roots); err != nil {
+			return audit.Report{}, nil, fmt.Errorf("--timestamp-ca: %w", err)
+		}
+	}
 	found, err := audit.Verify(ctx, check.Watch(r), key, o)
 	if err != nil {
 		return found, nil, err

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 
 func auditAnchor(env *environment, f *flags) *cobra.Command {
 	var to []string
+	var authority string
 	cmd := &cobra.Command{
 		Use:   "anchor",
 		Short: "Keep the head of the record in another place",
@@ -22,7 +24,8 @@ func auditAnchor(env *environment, f *flags) *cobra.Command {
 configuration names, where serve does it by itself, or those of --to. What was
 recorded before cannot be rewritten unseen afterwards, not even with the key: audit
 verify --anchors compares the record with what was kept. A file gets a line of JSON;
-keep it where the user of the gate can only append. To an address the line is posted.`,
+keep it where the user of the gate can only append. To an address the line is posted.
+With --timestamp an authority (RFC 3161) puts its time under a head in a file.`,
 		Example: `  sallyport audit anchor
   sallyport audit anchor --to /mnt/elsewhere/anchors.jsonl
   sallyport audit anchor --to https://example.com/anchors`,
@@ -32,7 +35,13 @@ keep it where the user of the gate can only append. To an address the line is po
 			if err != nil {
 				return err
 			}
+			if authority != "" {
+				if err := config.CheckOutside(authority); err != nil {
+					return fmt.Errorf("--timestamp: %w", err)
+				}
+			}
 			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
+				authority = cmp.Or(authority, rt.InForce().Config.Audit.Timestamp)
 				if len(to) == 0 {
 					places = rt.AnchorPlaces()
 				}
@@ -52,7 +61,7 @@ keep it where the user of the gate can only append. To an address the line is po
 					}
 				}
 				p := env.newPrinter(f)
-				err := rt.AnchorHead(cmd.Context(), places, func(place app.AnchorPlace, e anchor.Entry) error {
+				err := rt.AnchorHead(cmd.Context(), places, authority, func(place app.AnchorPlace, e anchor.Entry) error {
 					return p.PrintAnswer(map[string]any{"seq": e.Seq, "hash": e.Hash, "to": place.String()}, "%s anchored in %s", e.Head(), place)
 				})
 				if err != nil {
@@ -63,6 +72,7 @@ keep it where the user of the gate can only append. To an address the line is po
 		},
 	}
 	cmd.Flags().StringArrayVar(&to, "to", nil, "the `PLACE` to use: a file to which the head is appended, or an address to which it is posted; may be repeated")
+	cmd.Flags().StringVar(&authority, "timestamp", "", "the address of the authority, as a `URL`")
 	return cmd
 }
 

@@ -22,6 +22,9 @@ type Audit struct {
 	Anchors []AnchorPlace
 	// Every is the pause between two heads at one place.
 	Every time.Duration
+	// Timestamp is the address of the authority that puts its time under the heads in
+	// files; empty for none.
+	Timestamp string
 	// Push lists the collectors to which serve sends the record: URLs with the scheme
 	// tcp+tls, tcp or udp.
 	Push []string
@@ -59,6 +62,10 @@ func auditKeys() []row {
 			KeyDoc: KeyDoc{"audit.every", TypeText, false, true, "1h", "How often a head is kept while the record grows.", "1h"},
 			check:  durationCheck(minAnchorEvery, maxAnchorEvery), set: func(s *scope, v value) { s.cfg.Audit.Every = keptSpan(v.text) },
 		},
+		{
+			KeyDoc: KeyDoc{"audit.timestamp", TypeText, false, true, "none", "Authority (RFC 3161) that puts its time under each head in a file. Its answer lies beside the file, as `FILE.SEQ.tsr`.", "\"https://freetsa.org/tsr\""},
+			check:  (*scope).outsideAddress, hide: true, set: func(s *scope, v value) { s.cfg.Audit.Timestamp = v.text },
+		},
 		{KeyDoc: KeyDoc{"audit.push", TypeChoices, false, true, "none", "Collectors to which `serve` sends each record that is made from its first start with the key on.", "[{syslog: \"tcp+tls://siem.example.com:6514\"}]"}},
 		{
 			KeyDoc: KeyDoc{"audit.push[].syslog", TypeText, false, true, "", "Syslog collector (RFC 5424): `tcp+tls://HOST:PORT`, or `tcp://` and `udp://` on this machine.", "\"tcp+tls://siem.example.com:6514\""},
@@ -95,6 +102,9 @@ func (s *scope) anchorAddress(v string) (string, error) {
 	return v, err
 }
 
+// outsideAddress reads an address to which parts of the record go.
+func (s *scope) outsideAddress(v string) (string, error) { return v, CheckOutside(v) }
+
 // syslogTarget reads the address of a collector.
 func (s *scope) syslogTarget(v string) (string, error) {
 	u, err := url.Parse(v)
@@ -126,9 +136,13 @@ func CheckOutside(address string) error {
 	return nil
 }
 
-// checkAudit refuses places for a record that ends with the program.
+// checkAudit refuses places for a record that ends with the program, and an authority that
+// has nothing to put its time under.
 func (s *scope) checkAudit(key string) {
 	a := &s.cfg.Audit
+	if at, ok := s.places[key+".timestamp"]; ok && a.Timestamp != "" && !slices.ContainsFunc(a.Anchors, func(p AnchorPlace) bool { return p.File != "" }) {
+		s.addFault(s.file, at.at, key+".timestamp", "%s.timestamp: expected a file under %s.anchors, beside which the answers lie", key, key)
+	}
 	if at, ok := s.places[key+".anchors"]; ok && len(a.Anchors) > 0 && s.cfg.State.Kind == StateMemory {
 		s.addFault(s.file, at.at, key+".anchors", "%s.anchors: the state is %s, so that each start begins another record: expected state: %s", key, yamldoc.Quote("memory"), "sqlite:.sallyport/state.db")
 	}
