@@ -50,12 +50,17 @@ func newChain(t *testing.T, key audit.Key, tools ...string) chain {
 
 func (c chain) add(t *testing.T, tools ...string) {
 	t.Helper()
+	c.addAt(t, began, tools...)
+}
+
+func (c chain) addAt(t *testing.T, at time.Time, tools ...string) {
+	t.Helper()
 	log, err := audit.New(c.Store, c.key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tool := range tools {
-		e := &audit.Event{Kind: audit.KindOutcome, CallID: tool, Tool: output.Plain().Text(tool), Time: began, OK: true}
+		e := &audit.Event{Kind: audit.KindOutcome, CallID: tool, Tool: output.Plain().Text(tool), Time: at, OK: true}
 		if err := log.Record(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
