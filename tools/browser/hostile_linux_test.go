@@ -25,7 +25,7 @@ func TestLargePagesAreShownWithinBounds(t *testing.T) {
 	})
 	g := newGate(t, s.addr)
 	for path, want := range map[string][]string{
-		"/many": {"too large for its elements", "The beginning."}, "/5000": {"button \"b0\" [e1]", "continue with from_line="},
+		"/many": {"too large for its elements", "The beginning."}, "/5000": {"- button \"b0\" [e", "continue with from_line="},
 		"/long": {"too large for its elements", "ok\n", "word word"}, "/deep": {"- region \"s\""}, "/empty": {"(the page is empty)"},
 	} {
 		g.must("navigate", named{"url": s.URL + path})
