@@ -1,6 +1,10 @@
 package browser_test
 
-import "testing"
+import (
+	"slices"
+	"strings"
+	"testing"
+)
 
 const shopPage = `<!doctype html><title>A shop</title>
 <h1>Welcome</h1><p>Buy <b>good</b> things.</p>
@@ -32,4 +36,41 @@ func TestAPageIsUsed(t *testing.T) {
 	}
 	wants(t, g.must("evaluate", named{"expression": "1+1"}), "2")
 	wants(t, g.must("close", named{}), "the browser is closed")
+}
+
+// An element is shown as the whole page shows it, with the frames in it.
+func TestAnElementIsShownByItself(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, map[string]string{
+		"/": `<title>parts</title><nav aria-label="way"><a href="/a">first</a> <a href="/b">second</a><iframe title="inner" src="/frame"></iframe></nav>` +
+			`<section aria-label="other"><button onclick="document.querySelector('nav').remove()">take away</button><button onclick="document.querySelector('nav').hidden = true">hide</button><iframe title="far" src="/far"></iframe></section>`,
+		"/frame": `<p>within</p><button>press</button>`, "/far": `<p>not within</p>`,
+	})
+	g := newGate(t, s.addr)
+	g.must("navigate", named{"url": s.URL + "/"})
+	whole := g.must("snapshot", named{})
+	part := g.must("snapshot", named{"ref": g.ref(`navigation "way"`)})
+	lines := func(text string) (list []string) {
+		for line := range strings.Lines(text) {
+			if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "- ") {
+				list = append(list, trimmed)
+			}
+		}
+		return list
+	}
+	shown := lines(part)
+	if len(shown) < 5 || !slices.Equal(shown, lines(whole)[:len(shown)]) {
+		t.Errorf("the element is shown as\n%s\nand the page as\n%s", part, whole)
+	}
+	wants(t, part, `link "second"`, `text: "within"`, `button "press"`)
+	if strings.Contains(part, "take away") || strings.Contains(part, "not within") {
+		t.Errorf("beside the element there is more:\n%s", part)
+	}
+	wants(t, g.must("snapshot", named{"ref": g.ref(`button "press"`)}), `- button "press"`)
+	nav := g.ref(`navigation "way"`)
+	g.must("click", named{"ref": g.ref("hide")})
+	wants(t, g.refused("snapshot", named{"ref": nav}), "is not shown on this page any more")
+	g.must("click", named{"ref": g.ref("take away")})
+	wants(t, g.refused("snapshot", named{"ref": nav}), "is not shown on this page any more")
+	wants(t, g.refused("snapshot", named{"ref": "e999"}), "is no element of this page")
 }

@@ -64,14 +64,28 @@ type accessTree struct {
 	root   string
 }
 
-// readTree reads the tree of a page.
-func (t *tab) readTree(ctx context.Context) (*accessTree, error) {
-	tree := &accessTree{nodes: map[string]*axNode{}, frames: map[int64]string{}}
-	root, err := t.readFrame(ctx, tree, "")
-	if err != nil {
-		return nil, err
+// holds reports whether the tree has an element.
+func (tree *accessTree) holds(dom int64) bool {
+	for _, n := range tree.nodes {
+		if n.DOM == dom {
+			return true
+		}
 	}
-	tree.root = root
+	return false
+}
+
+// readTree reads the tree of a page, or what is below one element of it; 0 is none. The root
+// is empty when that element is not shown.
+func (t *tab) readTree(ctx context.Context, below int64) (tree *accessTree, err error) {
+	tree = &accessTree{nodes: map[string]*axNode{}, frames: map[int64]string{}}
+	if below == 0 {
+		tree.root, err = t.readFrame(ctx, tree, "")
+	} else {
+		tree.root, err = t.readElement(ctx, tree, below)
+	}
+	if err != nil || tree.root == "" {
+		return tree, err
+	}
 	var all struct {
 		FrameTree frameTree `json:"frameTree"`
 	}
@@ -83,7 +97,7 @@ func (t *tab) readTree(ctx context.Context) (*accessTree, error) {
 			DOM int64 `json:"backendNodeId"`
 		}
 		// A frame that went away is none.
-		if t.askBrowser(ctx, "DOM.getFrameOwner", object{"frameId": id}, &owner) != nil {
+		if t.askBrowser(ctx, "DOM.getFrameOwner", object{"frameId": id}, &owner) != nil || !tree.holds(owner.DOM) {
 			continue
 		}
 		if root, err := t.readFrame(ctx, tree, id); err == nil {
@@ -126,14 +140,42 @@ func (t *tab) readFrame(ctx context.Context, tree *accessTree, frame string) (ro
 	if len(got.Nodes) == 0 {
 		return "", errors.New("a tree without nodes")
 	}
+	tree.addNodes(frame, got.Nodes)
+	return frame + "/" + got.Nodes[0].ID, nil
+}
+
+// readElement reads what is below an element. The root is empty where the element is not
+// shown.
+func (t *tab) readElement(ctx context.Context, tree *accessTree, dom int64) (root string, err error) {
+	var got struct {
+		Nodes []axNode `json:"nodes"`
+	}
+	err = t.askBrowser(ctx, "Accessibility.queryAXTree", object{"backendNodeId": dom}, &got)
+	if _, refused := errors.AsType[*protocolError](err); refused {
+		return "", nil // It is gone.
+	}
+	if err != nil {
+		return "", err
+	}
+	const part = "element"
+	tree.addNodes(part, got.Nodes)
 	for i := range got.Nodes {
-		n := &got.Nodes[i]
+		if n := &got.Nodes[i]; n.DOM == dom && !n.Ignored {
+			return part + "/" + n.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// addNodes adds the nodes of a frame.
+func (tree *accessTree) addNodes(frame string, nodes []axNode) {
+	for i := range nodes {
+		n := &nodes[i]
 		for j := range n.Children {
 			n.Children[j] = frame + "/" + n.Children[j]
 		}
 		tree.nodes[frame+"/"+n.ID] = n
 	}
-	return frame + "/" + got.Nodes[0].ID, nil
 }
 
 // outline writes a tree as lines.
@@ -257,37 +299,32 @@ func (t *tab) readOutline(ctx context.Context, ref string) (lines []string, note
 	if err := t.runApart(ctx, look, &large); err != nil {
 		return nil, "", err
 	}
-	var tree *accessTree
-	if !large {
-		tree, err = t.readTree(ctx)
-		if err != nil && !errors.Is(err, errTooLong) {
-			return nil, "", err
-		}
-	}
-	if tree == nil {
-		lines, err = t.readPlain(ctx)
-		return lines, fmt.Sprintf("the page is too large for its elements to be shown: it has more than %d of them, or %d characters; this is the beginning of its text", maxElements, maxTextChars), err
-	}
-	start := tree.root
-	if ref != "" {
+	var below int64
+	if ref != "" && !large {
 		n, err := t.findNode(ref)
 		if err != nil {
 			return nil, "", err
 		}
-		start = ""
-		for id, a := range tree.nodes {
-			if a.DOM == n.id && !a.Ignored {
-				start = id
-			}
+		below = n.id
+	}
+	var tree *accessTree
+	if !large {
+		tree, err = t.readTree(ctx, below)
+		if err != nil && !errors.Is(err, errTooLong) {
+			return nil, "", err
 		}
-		if start == "" {
-			return nil, "", sallyport.InputInvalid(ref + " is not shown on this page any more; browser_snapshot without ref shows what is")
-		}
+	}
+	if large || err != nil {
+		lines, err = t.readPlain(ctx)
+		return lines, fmt.Sprintf("the page is too large for its elements to be shown: it has more than %d of them, or %d characters; this is the beginning of its text", maxElements, maxTextChars), err
+	}
+	if tree.root == "" {
+		return nil, "", sallyport.InputInvalid(ref + " is not shown on this page any more; browser_snapshot without ref shows what is")
 	}
 	t.b.mu.Lock()
 	defer t.b.mu.Unlock()
 	o := &outline{tree: tree, refs: &t.refs, seen: map[string]bool{}}
-	o.writeNode(start, 0, "")
+	o.writeNode(tree.root, 0, "")
 	o.endText()
 	return o.lines, "", nil
 }
