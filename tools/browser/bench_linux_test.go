@@ -29,15 +29,34 @@ func BenchmarkNavigate(b *testing.B) {
 
 // BenchmarkSnapshot shows a page of 5,000 nodes.
 func BenchmarkSnapshot(b *testing.B) {
+	measureSnapshots(b, openLongPage(b), named{})
+}
+
+// openLongPage opens a page of 5,000 nodes and shows it once.
+func openLongPage(b *testing.B) *gate {
+	b.Helper()
 	s := newSite(b, map[string]string{"/": `<title>5000</title><body><script>document.body.append(...Array.from({length: 1250}, (_, i) => { const p = document.createElement('p'); p.innerHTML = 'text ' + i + ' <a href=/' + i + '>link ' + i + '</a>'; return p }))</script>`})
 	g := newGate(b, s.addr)
 	g.must("navigate", named{"url": s.URL + "/"})
 	g.must("snapshot", named{})
+	return g
+}
+
+// BenchmarkSnapshotOfAnElement shows one element of that page.
+func BenchmarkSnapshotOfAnElement(b *testing.B) {
+	g := openLongPage(b)
+	measureSnapshots(b, g, named{"ref": g.ref("link 7")})
+}
+
+// measureSnapshots reports the time of a snapshot, and the processor time, which does not
+// depend on what else the machine does.
+func measureSnapshots(b *testing.B, g *gate, args named) {
+	b.Helper()
 	var times []time.Duration
 	gate, browser := cpuOfGate(b), cpuOfBrowsers(b)
 	for b.Loop() {
 		at := time.Now()
-		g.must("snapshot", named{})
+		g.must("snapshot", args)
 		times = append(times, time.Since(at))
 	}
 	gate, browser = cpuOfGate(b)-gate, cpuOfBrowsers(b)-browser
