@@ -62,7 +62,7 @@ NAME, through a provider as oidc:NAME. Open pages close within a second.`,
 				name := ""
 				if len(args) > 0 {
 					name = args[0]
-					if _, err := signin.NewPerson(strings.TrimPrefix(name, signin.Prefix), true); err != nil && !strings.HasPrefix(name, auth.OIDCPrefix) {
+					if _, err := signin.NewPerson(strings.TrimPrefix(name, signin.Prefix), true); err != nil && (!strings.HasPrefix(name, auth.OIDCPrefix) || name == auth.OIDCPrefix) {
 						return usageError(err)
 					}
 					name = strings.TrimPrefix(name, signin.Prefix)

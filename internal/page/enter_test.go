@@ -39,6 +39,16 @@ func (v *visitor) enterToken(token string) (status int, body string) {
 	return v.post("/page/signin", url.Values{"token": {token}})
 }
 
+// newToken makes a principal of the state that may look, and returns its token.
+func (s *server) newToken(t *testing.T, name string) string {
+	t.Helper()
+	token, err := s.rt.Callers.Add(t.Context(), auth.Record{Name: name, Permissions: []string{"page:read"}, Personalities: []string{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
 func TestATokenSignsIn(t *testing.T) {
 	t.Parallel()
 	s, tokens := serveTokens(t)
@@ -137,12 +147,8 @@ func TestASignInByATokenEndsWithTheToken(t *testing.T) {
 		"rotated": func() error { _, err := s.rt.Callers.Rotate(t.Context(), "rotated", time.Time{}); return err },
 		"stopped": func() error { return s.rt.Switches.Stop(t.Context(), auth.SwitchPrincipal, "stopped", "") },
 	} {
-		token, err := s.rt.Callers.Add(t.Context(), auth.Record{Name: name, Permissions: []string{"page:read"}, Personalities: []string{}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		v := s.visit(t)
-		if status, body := v.enterToken(token); status != 200 {
+		if status, body := v.enterToken(s.newToken(t, name)); status != 200 {
 			t.Fatalf("%s: signing in = %d: %s", name, status, body)
 		}
 		if err := end(); err != nil {
@@ -153,10 +159,7 @@ func TestASignInByATokenEndsWithTheToken(t *testing.T) {
 		}
 	}
 	// When everything is stopped, people look on, and can release it.
-	token, err := s.rt.Callers.Add(t.Context(), auth.Record{Name: "ruth", Permissions: []string{"page:read"}, Personalities: []string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := s.newToken(t, "ruth")
 	if err := s.rt.Switches.Stop(t.Context(), auth.SwitchEverything, auth.Everything, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -130,12 +130,8 @@ func TestTheClientProvesWhoItIs(t *testing.T) {
 func TestTheOperatorEndsSignIns(t *testing.T) {
 	t.Parallel()
 	s := serve(t, newProvider(t).issued(""))
-	token, err := s.rt.Callers.Add(t.Context(), auth.Record{Name: "alice", Permissions: []string{"page:read"}, Personalities: []string{}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	byLink, byToken, byProvider := s.signIn(t, "alice", true), s.visit(t), s.visit(t)
-	byToken.enterToken(token)
+	byToken.enterToken(s.newToken(t, "alice"))
 	byProvider.goTo(byProvider.atProvider(), led)
 	for _, tt := range []struct {
 		name  string

@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"html"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -32,6 +34,7 @@ type provider struct {
 	claims map[string]any        // over those of a good token; nil leaves one out
 	signer *ecdsa.PrivateKey     // in place of key
 	answer func(w http.ResponseWriter)
+	asks   bool         // the login is a page with a link, as people see one
 	asked  []url.Values // the requests of the token endpoint
 }
 
@@ -76,6 +79,10 @@ func (p *provider) serveAuthorize(w http.ResponseWriter, r *http.Request) {
 	p.codes[code] = q
 	p.mu.Unlock()
 	back := url.Values{"code": {code}, "state": {q.Get("state")}, "iss": {p.URL}}
+	if p.asks {
+		fmt.Fprintf(w, `<!doctype html><title>Login</title><a href="%s">I am alice</a>`, html.EscapeString(q.Get("redirect_uri")+"?"+back.Encode()))
+		return
+	}
 	http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
 }
 
