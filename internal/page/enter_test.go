@@ -22,7 +22,6 @@ func serveTokens(t *testing.T) (s *server, tokens map[string]string) {
 	for name, rights := range map[string]string{
 		"watcher": `personalities: [], permissions: ["page:read"]`,
 		"oncall":  `personalities: [], permissions: ["page:read", "approvals:decide", "calls:stop"]`,
-		"dev":     `personalities: [default], permissions: ["page:read"]`,
 		"robot":   `personalities: [], permissions: ["approvals:decide"]`,
 		"old":     `personalities: [], permissions: ["page:read"], expires: 2026-01-01`,
 	} {
@@ -53,6 +52,12 @@ func TestATokenSignsIn(t *testing.T) {
 	t.Parallel()
 	s, tokens := serveTokens(t)
 	id := s.hold(t, "bob", `{"path":"a.txt","content":"x"}`)
+	// One that calls tools has every permission, and looks all the same.
+	dev, err := s.rt.Callers.Add(t.Context(), auth.Record{Name: "dev", Permissions: []string{"page:read", "approvals:decide", "calls:stop"}, Personalities: []string{"default"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens["dev"] = dev
 	for _, name := range []string{"watcher", "dev", "oncall"} {
 		v, decides := s.visit(t), name == "oncall"
 		status, body := v.enterToken(tokens[name])
