@@ -86,11 +86,13 @@ func TestSpansAreSentOrCounted(t *testing.T) {
 		do                []http.HandlerFunc
 		sent, lost, asked int
 	}{
-		"taken":               {do: []http.HandlerFunc{status(200)}, sent: 2, asked: 1},
-		"busy for a moment":   {do: []http.HandlerFunc{status(503), status(429), status(200)}, sent: 2, asked: 3},
-		"busy":                {do: []http.HandlerFunc{status(503)}, lost: 2, asked: maxTries},
-		"refused":             {do: []http.HandlerFunc{status(401)}, lost: 2, asked: 1},
-		"leads elsewhere":     {do: []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/other", http.StatusTemporaryRedirect) }}, lost: 2, asked: 1},
+		"taken":             {do: []http.HandlerFunc{status(200)}, sent: 2, asked: 1},
+		"busy for a moment": {do: []http.HandlerFunc{status(503), status(429), status(200)}, sent: 2, asked: 3},
+		"busy":              {do: []http.HandlerFunc{status(503)}, lost: 2, asked: maxTries},
+		"refused":           {do: []http.HandlerFunc{status(401)}, lost: 2, asked: 1},
+		"leads elsewhere": {do: []http.HandlerFunc{func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/other", http.StatusTemporaryRedirect)
+		}}, lost: 2, asked: 1},
 		"rejects one":         {do: []http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(rejects) }}, sent: 1, lost: 1, asked: 1},
 		"is away":             {url: gone.URL, do: []http.HandlerFunc{status(200)}, lost: 2},
 		"answers without end": {do: []http.HandlerFunc{func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) }}, sent: 2, asked: 1},
