@@ -42,9 +42,11 @@ personalities:
 
 // connected is something that an operator connects, at its worst.
 type connected struct {
-	what   string
-	config func(b *bench) (string, error) // what it adds to the configuration; nil for nothing
-	// begin makes it ready; what it returns runs during the turns.
+	what string
+	// config is what it adds to the configuration, with HOST for the address of a server
+	// that takes connections and never answers; empty for nothing.
+	config string
+	// begin makes it ready; what it returns runs during the turns. nil has calls held.
 	begin func(ctx context.Context, b *bench, g *gated) (beside func(context.Context), err error)
 }
 
@@ -57,6 +59,12 @@ type gated struct {
 // listConnected lists what is measured.
 func listConnected() []connected {
 	return []connected{
+		{
+			what:   "a webhook and a mail relay that never answer, with 5 held calls a second",
+			config: "secrets: [{dir: ./secrets}]\nmail: {desk: {host: \"HOST\", from: gate@example.com}}\nnotices: {chat: {url: \"http://HOST/\", secret: notices/chat}, desk: {relay: desk, to: [ann@example.com], per_hour: 1000}}\n",
+		},
+		{what: "a collector of traces and metrics that never answers", config: "telemetry: {otlp: {url: \"http://HOST\", metrics: 5s}}\n"},
+		{what: "a syslog collector that never reads", config: "audit: {push: [{syslog: \"tcp://HOST\"}]}\n"},
 		{what: "a page with 100 streams that are not read, a person who looks, and a flood of logins", begin: floodPage},
 	}
 }
@@ -80,19 +88,21 @@ func (b *bench) measureConnected(ctx context.Context, c *connected) (figure, err
 	if err != nil {
 		return figure{}, err
 	}
-	more := ""
-	if c.config != nil {
-		if more, err = c.config(b); err != nil {
-			return figure{}, err
-		}
+	silent, err := listenSilently(ctx)
+	if err != nil {
+		return figure{}, err
 	}
-	with, err := b.startGated(ctx, more)
+	defer func() { _ = silent.Close() }()
+	with, err := b.startGated(ctx, strings.ReplaceAll(c.config, "HOST", silent.Addr().String()))
 	if err != nil {
 		return figure{}, err
 	}
 	targets := []target{alone.readTarget("alone"), with.readTarget("with")}
-	if targets[1].beside, err = c.begin(ctx, b, with); err != nil {
-		return figure{}, err
+	targets[1].beside = with.holdCalls
+	if c.begin != nil {
+		if targets[1].beside, err = c.begin(ctx, b, with); err != nil {
+			return figure{}, err
+		}
 	}
 	turn := min(besideTurn, b.planned*2)
 	courses, err := b.inTurns(ctx, targets, besideClients, func(ctx context.Context, callers []caller) ([]time.Duration, error) {
@@ -121,6 +131,13 @@ func (b *bench) startGated(ctx context.Context, more string) (*gated, error) {
 	if err := os.WriteFile(filepath.Join(dir, "sallyport.yaml"), []byte(besideConfig+more), 0o600); err != nil {
 		return nil, err
 	}
+	secret := filepath.Join(dir, "secrets", "notices", "chat")
+	if err := os.MkdirAll(filepath.Dir(secret), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(secret, []byte("whsec_"+strings.Repeat("c2Vj", 8)), 0o600); err != nil {
+		return nil, err
+	}
 	g := &gated{dir: dir}
 	g.process, g.url, g.token, err = b.startServe(ctx, dir)
 	return g, err
@@ -128,6 +145,28 @@ func (b *bench) startGated(ctx context.Context, more string) (*gated, error) {
 
 func (g *gated) readTarget(name string) target {
 	return overHTTP(name, g.process, g.url, g.token, "read_file", readArgs)
+}
+
+// listenSilently takes connections, and neither reads nor answers.
+func listenSilently(ctx context.Context) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		var open []net.Conn
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				break
+			}
+			open = append(open, c)
+		}
+		for _, c := range open {
+			_ = c.Close()
+		}
+	}()
+	return l, nil
 }
 
 // holdCalls makes calls that are held, one after the other, until the context ends.
