@@ -52,6 +52,7 @@ type summary struct {
 	failed                      map[string][]string // names of failed tests, by package
 	late                        []string            // packages that ran out of time
 	broken                      bool                // something failed that is not tried again
+	ended                       bool                // the command of the tests failed
 }
 
 // mostAgain is how many failed tests are tried again: more have a common cause.
@@ -72,6 +73,9 @@ func main() {
 		s.add(&e)
 	}
 	s.print()
+	if s.ended && s.bad == 0 {
+		s.bad = 1 // no test says why
+	}
 	if *again > 0 && s.bad > 0 && s.runAgain(*again, flag.Args()) {
 		s.bad = 0
 	}
@@ -96,6 +100,8 @@ func (s *summary) add(e *event) {
 			s.output[key] = append(s.output[key], e.Output)
 			s.noteLate(e)
 		}
+	case "failed": // of no test: what Makefile adds when the command of the tests failed
+		s.ended = true
 	case "pass", "fail", "skip":
 		s.endTest(e, s.output[key])
 		delete(s.output, key)

@@ -53,13 +53,22 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 			}
 			tests := exec.Command("go", "test", "-timeout", "2s", "-json", "./...")
 			tests.Dir = dir
-			events, _ := tests.Output()
+			events, err := tests.Output()
+			if err != nil {
+				events = append(events, "{\"Action\":\"failed\"}\n"...) // as Makefile does
+			}
 			sum := exec.Command(program, "-again", "3", "--", "go", "test", "-timeout", "2s")
 			sum.Dir = dir
 			sum.Stdin = strings.NewReader(string(events))
 			out, err := sum.CombinedOutput()
 			if (err == nil) != tt.passes || !strings.Contains(string(out), tt.said) {
 				t.Errorf("%v, want %q in\n%s", err, tt.said, out)
+			}
+			// A command that fails, and no test that says why.
+			sum = exec.Command(program, "-again", "3", "--", "true")
+			sum.Stdin = strings.NewReader(`{"Action":"pass","Package":"p","Test":"TestIt"}` + "\n" + `{"Action":"pass","Package":"p"}` + "\n" + `{"Action":"failed"}` + "\n")
+			if err := sum.Run(); err == nil {
+				t.Error("the tests pass although their command failed")
 			}
 			sum = exec.Command(program)
 			sum.Stdin, sum.Stdout = strings.NewReader(string(events)), io.Discard
