@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/approvals"
@@ -47,11 +49,7 @@ func (s *Site) lookNow(ctx context.Context) look {
 		return s.look.last
 	}
 	if list, err := s.listHeld(ctx); err == nil {
-		ids := ""
-		for i := range list {
-			ids += list[i].ID + " "
-		}
-		s.look.last.Waiting, s.look.last.Which = len(list), digest.Text(ids)[:16]
+		s.look.last.Waiting, s.look.last.Which = len(list), digest.Text(s.describeState(ctx, list))[:16]
 	}
 	if head, err := audit.Newest(ctx, s.rt.State); err == nil {
 		s.look.last.Record = head.Seq
@@ -63,6 +61,24 @@ func (s *Site) lookNow(ctx context.Context) look {
 	s.look.last.Running = digest.Text(says)[:16]
 	s.look.at = time.Now()
 	return s.look.last
+}
+
+// describeState returns what people see change of held calls: which they are, who said
+// yes, and whether others may decide by now.
+func (s *Site) describeState(ctx context.Context, list []sallyport.Approval) string {
+	yeses, err := s.rt.DescribeYeses(ctx, list)
+	if err != nil {
+		yeses = nil // the page that is loaded says so
+	}
+	var b strings.Builder
+	for i := range list {
+		b.WriteString(list[i].ID)
+		if y := yeses[list[i].ID]; y != nil {
+			fmt.Fprintf(&b, " %q %t", y.Lines(), y.EscalatesAt != nil && time.Now().After(*y.EscalatesAt))
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
 }
 
 // lookAgain makes the next look a fresh one, after something was decided.

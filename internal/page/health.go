@@ -40,6 +40,7 @@ type verification struct {
 	At    time.Time
 	Found string // empty before the first look
 	Good  bool
+	Fault string // why the last look came to no end; empty when it did
 }
 
 // limitRow is a tool with a limit of its own.
@@ -166,16 +167,20 @@ func (s *Site) takeVerification(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.verifying.Unlock()
-	ctx, cancel := context.WithTimeout(r.Context(), verifyWait)
+	// The result is for all who look: it does not end with the browser of one.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), verifyWait)
 	defer cancel()
-	v := verification{At: time.Now()}
+	var v verification
+	if last := s.verified.Load(); last != nil {
+		v = *last
+	}
 	switch found, err := s.rt.VerifyRecord(ctx); {
 	case err != nil:
-		v.Found = cleanText(err.Error())
+		v.Fault = cleanText(err.Error()) // what was found before stays
 	case !found.OK():
-		v.Found = fmt.Sprintf("record %d: %s", found.Bad.Seq, cleanText(found.Bad.Why))
+		v = verification{At: time.Now(), Found: fmt.Sprintf("record %d: %s", found.Bad.Seq, cleanText(found.Bad.Why))}
 	default:
-		v.Found, v.Good = text.CountOf(int(found.Records), "record")+", up to "+found.Head.String(), true
+		v = verification{At: time.Now(), Found: text.CountOf(int(found.Records), "record") + ", up to " + found.Head.String(), Good: true}
 	}
 	s.verified.Store(&v)
 	http.Redirect(w, r, "/page/health", http.StatusSeeOther)

@@ -74,9 +74,14 @@ func (s *Site) AddIssuer(ctx context.Context) error {
 	return nil
 }
 
-// Returns reports whether a request is that with which an issuer leads a person back, for
-// [auth.GuardOptions].
-func Returns(r *http.Request) bool { return r.URL.Path == returnPath }
+// Returns reports whether a link at another site may lead here, for [auth.GuardOptions]:
+// that of an issuer, and those in notices and of sallyport page.
+func Returns(r *http.Request) bool {
+	return r.URL.Path == returnPath || r.URL.Path == signInPath || leadsOn(r.URL.Path)
+}
+
+// leadsOn reports whether a path is one to which notices lead.
+func leadsOn(path string) bool { return path == "/" || strings.HasPrefix(path, "/page/calls/") }
 
 // issuerInForce returns the issuer through which people sign in now, or nil: one that the
 // configuration does not name any more is none.
@@ -145,7 +150,7 @@ func (s *Site) finishLogin(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case err == nil:
-		s.showPart(w, r, http.StatusOK, "signedin", frame{Title: "Signed in", Onward: true, Body: signInBody{Name: cleanText(who.Name)}})
+		s.showPart(w, r, http.StatusOK, "signedin", frame{Title: "Signed in", Onward: "/", Body: signInBody{Name: cleanText(who.Name)}})
 	case errors.Is(err, signin.ErrReads):
 		s.showWays(w, r, http.StatusForbidden, who.Name+" may not look at this page: the claim "+i.said.Page.PermissionsClaim+" of the provider does not hold "+signin.PermissionRead+".")
 	case errors.Is(err, signin.ErrToken):

@@ -108,7 +108,7 @@ func (s *Site) Routes() []httpapi.Route {
 	add("GET", "/page/servers", "Shows the MCP servers and what changed of them.", signin.MayRead, s.showServers)
 	add("GET", "/page/health", "Shows principals, kill switches and what is enforced.", signin.MayRead, s.showHealth)
 	add("POST", "/page/switch", "Throws or releases a kill switch.", signin.MayStop, s.takeSwitch)
-	add("POST", "/page/verify", "Checks the chain of the record.", signin.MayRead, s.takeVerification)
+	add("POST", "/page/verify", "Checks the chain of the record.", signin.MayStop, s.takeVerification)
 	add("GET", signInPath, "Signs a person in by a link.", signin.MayRead, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusSeeOther) })
 	add("POST", signInPath, "Signs a person in by a link or a token.", signin.MayRead, s.signIn)
 	add("GET", loginPath, "Sends a person to the OpenID provider.", signin.MayRead, s.beginLogin)
@@ -204,7 +204,7 @@ type frame struct {
 	Version string
 	Said    string // what became of the last form
 	Bad     bool   // Said is a refusal
-	Onward  bool   // the browser goes on to the page by itself
+	Onward  string // the path to which the browser goes on by itself; empty for none
 	Body    any
 }
 

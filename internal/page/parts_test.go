@@ -48,7 +48,8 @@ func TestAChangeIsShownBeforeItIsMade(t *testing.T) {
 	v := s.signIn(t, "alice", true)
 	before := s.readConfiguration(t)
 	for query, want := range map[string][]string{
-		"verb=grant&kind=read&item=/opt/data":           {"/opt/data", "sallyport grant role:reader --read /opt/data"},
+		"verb=grant&kind=read&item=/opt/data":           {"/opt/data", "sallyport grant role:reader --read /opt/data --config "},
+		"verb=grant&kind=read&item=../elsewhere":        {"Expected an absolute path"},
 		"verb=grant&kind=host&item=api.example.com":     {"has no list for this"},
 		"verb=revoke&kind=read&item=%24%7Bworkspace%7D": {"sallyport revoke role:reader --read"},
 		"verb=grant&kind=read&item=%24%7Bworkspace%7D":  {"Nothing would change."},
@@ -128,7 +129,7 @@ func TestHealthShowsCostsLimitsAndTheChain(t *testing.T) {
 			return res, nil
 		},
 	})
-	v := s.signIn(t, "alice", true)
+	v := s.signIn(t, "alice", false)
 	want := func(texts ...string) {
 		t.Helper()
 		_, body := v.get("/page/health")

@@ -121,6 +121,12 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	// The cookie of a sign-in does not come along from another site: a page that goes on
+	// by itself brings it.
+	if r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Site") == "cross-site" && leadsOn(r.URL.Path) {
+		s.showPart(w, r, http.StatusOK, "onward", frame{Title: "Sallyport", Onward: r.URL.EscapedPath()})
+		return
+	}
 	if r.URL.Path != signInPath || code == "" {
 		s.showWays(w, r, http.StatusUnauthorized, "")
 		return

@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -48,6 +49,10 @@ func (s *Site) planChange(ctx context.Context, role, verb, kind, item string) ch
 		c.Fault = "Expected read, write, host, private, secret or bin."
 		return c
 	}
+	if (kind == "read" || kind == "write") && !filepath.IsAbs(item) && !strings.HasPrefix(item, "${") {
+		c.Fault = "Expected an absolute path, or one that begins with ${workspace} or ${home}."
+		return c
+	}
 	*list = []string{item}
 	if !s.planning.TryLock() { // each loads the configuration
 		c.Fault = "Another change is being looked at: try again."
@@ -63,7 +68,7 @@ func (s *Site) planChange(ctx context.Context, role, verb, kind, item string) ch
 	case plan.Empty():
 		c.Fault = "Nothing would change."
 	default:
-		c.Difference, c.Command = cleanLines(plan.Difference), cleanText(r.Command(r.Target))
+		c.Difference, c.Command = cleanLines(plan.Difference), cleanLines(s.rt.CommandLine(strings.TrimPrefix(r.Command(r.Target), "sallyport ")))
 		for _, w := range plan.Warnings {
 			c.Warnings = append(c.Warnings, cleanText(w))
 		}
