@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/sallyport/sallyport"
@@ -84,7 +85,18 @@ func (f *family) openBrowser(ctx context.Context, c *sallyport.Call, s *browserS
 	})
 }
 
-// load opens an address and waits until it has loaded.
+// silencePage leaves a page without letting it run on: one that leads elsewhere again and
+// again would do so after the next one came.
+func (t *tab) silencePage(ctx context.Context) error {
+	if err := t.askBrowser(ctx, "Emulation.setScriptExecutionDisabled", object{"value": true}, nil); err != nil {
+		return err
+	}
+	t.b.tellBrowser(t.session, "Page.stopLoading", nil)
+	err := t.askBrowser(ctx, "Page.navigate", object{"url": "about:blank"}, nil)
+	return errors.Join(err, t.askBrowser(ctx, "Emulation.setScriptExecutionDisabled", object{"value": false}, nil))
+}
+
+// load opens an address and waits until it has loaded, or another document in its place.
 func (p *pageCall) load(ctx context.Context, u *url.URL, until string) (sallyport.Result, error) {
 	within, cancel := context.WithTimeout(ctx, p.b.patience.load)
 	defer cancel()
@@ -94,9 +106,17 @@ func (p *pageCall) load(ctx context.Context, u *url.URL, until string) (sallypor
 		IsDownload bool   `json:"isDownload"`
 	}
 	p.b.mu.Lock()
-	had := len(p.b.downloads)
+	had, busy := len(p.b.downloads), p.tab.loading || p.tab.loader != p.tab.navigated // by itself, or by a click
 	p.b.mu.Unlock()
+	if busy {
+		if err := p.tab.silencePage(within); err != nil && within.Err() == nil {
+			return sallyport.Result{}, newFailure("cannot leave the page that is open", err)
+		}
+	}
 	err := p.tab.askBrowser(within, "Page.navigate", object{"url": u.String()}, &got)
+	p.b.mu.Lock()
+	p.tab.navigated = got.LoaderID
+	p.b.mu.Unlock()
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		p.b.tellBrowser(p.tab.session, "Page.stopLoading", nil)
@@ -113,7 +133,7 @@ func (p *pageCall) load(ctx context.Context, u *url.URL, until string) (sallypor
 		return sallyport.Result{}, newFailure("cannot open "+shownAddress(u)+": "+text.Clip(text.OneLine(got.Error), 200)+hostHint(got.Error), nil)
 	}
 	err = p.b.awaitCondition(within, func() bool {
-		return p.tab.crashed || p.tab.reached[until] && (got.LoaderID == "" || p.tab.loader == got.LoaderID)
+		return p.tab.crashed || p.tab.reached[until] && (got.LoaderID == "" || slices.Contains(p.tab.loaders, got.LoaderID))
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		p.lines = append(p.lines, fmt.Sprintf("the page has not loaded in %d seconds and goes on loading", int(p.b.patience.load.Seconds())))

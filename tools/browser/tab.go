@@ -33,10 +33,12 @@ type tab struct {
 	crashed    bool
 	loading    bool
 	// loader is the document that is there, reached what its loading came to.
-	loader  string
-	reached map[string]bool
-	dialogs int
-	refs    refTable
+	loader    string
+	loaders   []string // the newest documents, that one last
+	navigated string   // the document that was asked for last
+	reached   map[string]bool
+	dialogs   int
+	refs      refTable
 }
 
 // askBrowser sends a command about the page.
@@ -45,6 +47,10 @@ func (t *tab) askBrowser(ctx context.Context, method string, params, out any) er
 }
 
 type object = map[string]any
+
+// maxLoaders bounds the documents of a tab that are remembered: a page may replace itself
+// by the next one, and that by another.
+const maxLoaders = 64
 
 // addTab takes in a page that was opened, unless there are too many.
 func (b *chromium) addTab(e *event) {
@@ -125,6 +131,8 @@ func (b *chromium) markLifecycle(e *event) {
 	}
 	if t.loader != e.LoaderID {
 		t.loader, t.crashed = e.LoaderID, false
+		t.loaders = append(t.loaders, e.LoaderID)
+		t.loaders = t.loaders[max(len(t.loaders)-maxLoaders, 0):]
 		t.dialogs = 0
 		clear(t.reached)
 		t.refs.forgetRefs()
