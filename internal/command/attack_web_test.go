@@ -3,14 +3,19 @@ package command
 import (
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/page"
 )
 
 // webAttack is a change of a valid request.
 type webAttack struct {
 	name   string
 	header []string // pairs; PORT stands for the server's
+	// leadsOn says that the browser follows a link, as it may to some pages.
+	leadsOn bool
 }
 
 // onEveryRoute sends each change of a valid request, with a valid token, to
@@ -36,7 +41,15 @@ func onEveryRoute(t *testing.T, status int, attacks []webAttack) {
 			for i := range a.header {
 				a.header[i] = strings.ReplaceAll(a.header[i], "PORT", port)
 			}
-			if got, text := s.request(t, method, path, `{"params":{"location":"Paris"}}`, s.headers(a.header...)); got != status {
+			got, text := s.request(t, method, path, `{"params":{"location":"Paris"}}`, s.headers(a.header...))
+			if a.leadsOn && method == http.MethodGet && page.Returns(&http.Request{URL: &url.URL{Path: path}}) {
+				// A link at another site may lead here, and shows nothing of this one.
+				if got != 200 && got != 401 || strings.Contains(text, "Sign out") || !strings.Contains(text, "<html") {
+					t.Errorf("%s: %s %s = %d %s, want a page without a sign-in", a.name, method, path, got, text)
+				}
+				continue
+			}
+			if got != status {
 				t.Errorf("%s: %s %s = %d %s, want %d", a.name, method, path, got, text, status)
 			}
 		}
@@ -44,7 +57,7 @@ func onEveryRoute(t *testing.T, status int, attacks []webAttack) {
 		// difference.
 		// Who lacks a permission is told so, and the page takes forms in place of JSON.
 		got, text := s.request(t, method, path, `{}`, s.headers())
-		if (got == 403 || got == 415) && !strings.Contains(text, "permission") && (method == http.MethodGet || !strings.HasPrefix(path, "/page/")) {
+		if (got == 403 || got == 415) && !strings.Contains(text, "permission") && !strings.Contains(text, "multipart/form-data") && (method == http.MethodGet || !strings.HasPrefix(path, "/page/")) {
 			t.Errorf("%s %s without an attack = %d %s, want it let in", method, path, got, text)
 		}
 	}
@@ -64,11 +77,11 @@ func onEveryRoute(t *testing.T, status int, attacks []webAttack) {
 func TestCVE_2025_66414_GHSA_w48q_cv73_mx4w_ReboundHost(t *testing.T) {
 	t.Parallel()
 	onEveryRoute(t, 403, []webAttack{
-		{"a name", []string{"Host", "evil.example"}},
-		{"a name and the port", []string{"Host", "evil.example:PORT"}},
-		{"a name that begins well", []string{"Host", "127.0.0.1.evil.example:PORT"}},
-		{"a name that ends well", []string{"Host", "evil.localhost:PORT"}},
-		{"no host", []string{"Host", ":PORT"}},
+		{name: "a name", header: []string{"Host", "evil.example"}},
+		{name: "a name and the port", header: []string{"Host", "evil.example:PORT"}},
+		{name: "a name that begins well", header: []string{"Host", "127.0.0.1.evil.example:PORT"}},
+		{name: "a name that ends well", header: []string{"Host", "evil.localhost:PORT"}},
+		{name: "no host", header: []string{"Host", ":PORT"}},
 	})
 }
 
@@ -77,14 +90,14 @@ func TestCVE_2025_66414_GHSA_w48q_cv73_mx4w_ReboundHost(t *testing.T) {
 func TestCVE_2026_34742_FormsOfThisHost(t *testing.T) {
 	t.Parallel()
 	onEveryRoute(t, 403, []webAttack{
-		{"every address", []string{"Host", "0.0.0.0:PORT"}},
-		{"every address of version 6", []string{"Host", "[::]:PORT"}},
-		{"a mapped address", []string{"Host", "[::ffff:127.0.0.1]:PORT"}},
-		{"a number", []string{"Host", "2130706433:PORT"}},
-		{"a short form", []string{"Host", "127.1:PORT"}},
-		{"a trailing dot", []string{"Host", "localhost.:PORT"}},
-		{"another port", []string{"Host", "localhost:1"}},
-		{"no port", []string{"Host", "localhost"}},
+		{name: "every address", header: []string{"Host", "0.0.0.0:PORT"}},
+		{name: "every address of version 6", header: []string{"Host", "[::]:PORT"}},
+		{name: "a mapped address", header: []string{"Host", "[::ffff:127.0.0.1]:PORT"}},
+		{name: "a number", header: []string{"Host", "2130706433:PORT"}},
+		{name: "a short form", header: []string{"Host", "127.1:PORT"}},
+		{name: "a trailing dot", header: []string{"Host", "localhost.:PORT"}},
+		{name: "another port", header: []string{"Host", "localhost:1"}},
+		{name: "no port", header: []string{"Host", "localhost"}},
 	})
 }
 
@@ -92,12 +105,12 @@ func TestCVE_2026_34742_FormsOfThisHost(t *testing.T) {
 func TestCVE_2026_42559_GHSA_89vp_x53w_74fx_ForeignOrigin(t *testing.T) {
 	t.Parallel()
 	onEveryRoute(t, 403, []webAttack{
-		{"another site", []string{"Origin", "https://evil.example"}},
-		{"no origin's name", []string{"Origin", "null"}},
-		{"another port", []string{"Origin", "http://localhost:1"}},
-		{"a name that begins well", []string{"Origin", "http://localhost:PORT.evil.example"}},
-		{"an extension", []string{"Origin", "chrome-extension://abcdefghijklmnop"}},
-		{"a file", []string{"Origin", "file://"}},
+		{name: "another site", header: []string{"Origin", "https://evil.example"}},
+		{name: "no origin's name", header: []string{"Origin", "null"}},
+		{name: "another port", header: []string{"Origin", "http://localhost:1"}},
+		{name: "a name that begins well", header: []string{"Origin", "http://localhost:PORT.evil.example"}},
+		{name: "an extension", header: []string{"Origin", "chrome-extension://abcdefghijklmnop"}},
+		{name: "a file", header: []string{"Origin", "file://"}},
 	})
 }
 
@@ -106,9 +119,9 @@ func TestCVE_2026_42559_GHSA_89vp_x53w_74fx_ForeignOrigin(t *testing.T) {
 func TestCVE_2025_64443_FetchMetadata(t *testing.T) {
 	t.Parallel()
 	onEveryRoute(t, 403, []webAttack{
-		{"another site", []string{"Sec-Fetch-Site", "cross-site"}},
-		{"another origin of the site", []string{"Sec-Fetch-Site", "same-site"}},
-		{"another site, as a page", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}},
+		{name: "another site", header: []string{"Sec-Fetch-Site", "cross-site"}},
+		{name: "another origin of the site", header: []string{"Sec-Fetch-Site", "same-site"}},
+		{name: "another site, as a page", header: []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, leadsOn: true},
 	})
 }
 
@@ -126,7 +139,7 @@ func TestCVE_2025_49596_EveryAddressAndNoToken(t *testing.T) {
 		}
 	}
 	onEveryRoute(t, 403, []webAttack{
-		{"0.0.0.0 and its origin", []string{"Host", "0.0.0.0:PORT", "Origin", "http://0.0.0.0:PORT"}},
+		{name: "0.0.0.0 and its origin", header: []string{"Host", "0.0.0.0:PORT", "Origin", "http://0.0.0.0:PORT"}},
 	})
 }
 
@@ -158,8 +171,8 @@ func TestCVE_2026_59950_NoWebSocket(t *testing.T) {
 		"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==",
 	}
 	onEveryRoute(t, 403, []webAttack{
-		{"of another site", append([]string{"Origin", "https://evil.example"}, upgrade...)},
-		{"of a rebound name", append([]string{"Host", "evil.example:PORT"}, upgrade...)},
+		{name: "of another site", header: append([]string{"Origin", "https://evil.example"}, upgrade...)},
+		{name: "of a rebound name", header: append([]string{"Host", "evil.example:PORT"}, upgrade...)},
 	})
 	mux, site := wiredServer(t)
 	for _, route := range mux.Routes() {
@@ -187,8 +200,8 @@ func TestCVE_2026_59950_NoWebSocket(t *testing.T) {
 func TestCVE_2026_33252_SimpleRequests(t *testing.T) {
 	t.Parallel()
 	onEveryRoute(t, 403, []webAttack{
-		{"a form's text", []string{"Content-Type", "text/plain", "Origin", "https://evil.example"}},
-		{"JSON", []string{"Origin", "https://evil.example"}},
+		{name: "a form's text", header: []string{"Content-Type", "text/plain", "Origin", "https://evil.example"}},
+		{name: "JSON", header: []string{"Origin", "https://evil.example"}},
 	})
 	dir, station := weatherFolder(t)
 	s := serveHTTP(t, dir)
