@@ -33,7 +33,7 @@ func (rt *Runtime) CheckDecider(person string, a *sallyport.Approval) error {
 // checkWider returns an error unless a person may let more than one run of a held call pass.
 func (rt *Runtime) checkWider(person string, a *sallyport.Approval) error {
 	rules := rt.approversOf(a)
-	if err := rules.CheckPerson(person, a, time.Now()); err != nil {
+	if err := rules.CheckYes(person, a, time.Now()); err != nil {
 		return err
 	}
 	if rules.AsksSeveral() {
@@ -47,7 +47,7 @@ func (rt *Runtime) checkWider(person string, a *sallyport.Approval) error {
 // decide; whatever decides checks this, too.
 func (rt *Runtime) CheckDecision(ctx context.Context, a *sallyport.Approval, by approvals.Decider, approve, wider bool, reason string) error {
 	rules := rt.approversOf(a)
-	err := rules.CheckPerson(by.Person, a, time.Now())
+	err := rules.CheckDecision(by.Person, a, approve, time.Now())
 	if err == nil && wider {
 		err = rt.checkWider(by.Person, a)
 	}
@@ -87,8 +87,11 @@ func (rt *Runtime) addYes(ctx context.Context, a *sallyport.Approval, by approva
 		return err
 	}
 	rules := rt.approversOf(a)
+	if err := rules.CheckYes(by.Person, a, now); err != nil {
+		return err
+	}
 	counted := rt.countYeses(ctx, &rules, a, all)
-	if len(counted) < rules.Needed {
+	if len(counted) < max(rules.Needed, 1) {
 		if !slices.Contains(all, yes) {
 			return approvals.ErrSaidYes
 		}

@@ -42,7 +42,7 @@ func (d recordingDesk) MayDecide(by, personality, tool string) bool {
 // it now, or has said yes.
 func (d recordingDesk) CheckAnswer(ctx context.Context, a *sallyport.Approval, by string) error {
 	rules := d.g.approversOf(a)
-	if err := rules.CheckPerson(by, a, time.Now()); err != nil {
+	if err := rules.CheckYes(by, a, time.Now()); err != nil {
 		return err
 	}
 	return d.g.checkSaidYes(ctx, &rules, a, by)
@@ -71,7 +71,7 @@ func (rt *Runtime) RecordDecision(ctx context.Context, a *sallyport.Approval, by
 		}
 		return nameApproval(a, err)
 	}
-	err := rules.CheckPerson(by.Person, a, time.Now())
+	err := rules.CheckDecision(by.Person, a, approve, time.Now())
 	if err == nil && approve {
 		err = rt.checkSaidYes(ctx, &rules, a, by.Person)
 	}

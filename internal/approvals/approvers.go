@@ -18,6 +18,8 @@ var (
 	ErrNotApprover = errors.New("not an approver of this call")
 	// ErrSaidYes: the person has said yes before, and another one has to.
 	ErrSaidYes = errors.New("you have said yes to this call before: another person has to")
+	// ErrNoRole: a yes was to be given under a configuration that does not have the role.
+	ErrNoRole = errors.New("the configuration in force does not have the role of this call, and so does not say who may decide: it can be refused, and approved once the role is back")
 	// ErrSeveralNeeded: a yes for more than one run was to be given under a rule that
 	// asks for several people.
 	ErrSeveralNeeded = errors.New("several people decide about each run of this call, and no yes counts for more than one")
@@ -37,6 +39,9 @@ type Approvers struct {
 	To []string
 	// Source is the place of the rule in a file; empty when that is not known.
 	Source string
+	// NoRole says that the configuration in force has no role of this name, and so knows
+	// no rule: no yes counts.
+	NoRole bool
 }
 
 // Decider is who decides.
@@ -88,6 +93,23 @@ func (r *Approvers) CheckPerson(person string, a *sallyport.Approval, now time.T
 	return nil
 }
 
+// CheckYes returns an error unless a person may say yes to a held call at a time.
+func (r *Approvers) CheckYes(person string, a *sallyport.Approval, now time.Time) error {
+	if r.NoRole {
+		return ErrNoRole
+	}
+	return r.CheckPerson(person, a, now)
+}
+
+// CheckDecision returns an error unless a person may approve a held call at a time, or
+// refuse it.
+func (r *Approvers) CheckDecision(person string, a *sallyport.Approval, approve bool, now time.Time) error {
+	if approve {
+		return r.CheckYes(person, a, now)
+	}
+	return r.CheckPerson(person, a, now)
+}
+
 // MayEver reports whether a person may decide about calls, at once or after a time.
 func (r *Approvers) MayEver(person string) bool {
 	return r.By == nil || slices.Contains(r.By, person) || r.mayEver(person)
@@ -96,7 +118,9 @@ func (r *Approvers) MayEver(person string) bool {
 func (r *Approvers) mayEver(person string) bool { return r.After > 0 && slices.Contains(r.To, person) }
 
 // MayAlone reports whether what a person gave for more than one run counts.
-func (r *Approvers) MayAlone(person string) bool { return !r.AsksSeveral() && r.MayEver(person) }
+func (r *Approvers) MayAlone(person string) bool {
+	return !r.NoRole && !r.AsksSeveral() && r.MayEver(person)
+}
 
 // EscalatesAt returns when the people of To may decide about a held call, too; the zero
 // time means never.
@@ -112,7 +136,7 @@ func (r *Approvers) EscalatesAt(a *sallyport.Approval) time.Time {
 func (r *Approvers) CountYeses(yeses []Yes, a *sallyport.Approval, now time.Time, may func(person string) bool) (counted []Yes) {
 	for _, y := range yeses {
 		same := func(other Yes) bool { return IsSamePerson(other.Person, y.Person) }
-		if y.isAbout(a) && r.CheckPerson(y.Person, a, now) == nil && may(y.Person) && !slices.ContainsFunc(counted, same) {
+		if y.isAbout(a) && r.CheckYes(y.Person, a, now) == nil && may(y.Person) && !slices.ContainsFunc(counted, same) {
 			counted = append(counted, y)
 		}
 	}
@@ -122,6 +146,9 @@ func (r *Approvers) CountYeses(yeses []Yes, a *sallyport.Approval, now time.Time
 // String says in words who may decide.
 func (r *Approvers) String() string {
 	said := "all who may decide about held calls"
+	if r.NoRole {
+		return "no one: the configuration in force does not have the role"
+	}
 	if r.By != nil {
 		said = strings.Join(r.By, ", ")
 	}

@@ -62,6 +62,25 @@ func TestNamesOfOnePerson(t *testing.T) {
 	}
 }
 
+// TestNoYesCountsWithoutTheRole: where the configuration does not have the role, no rule is
+// known, and a no alone is taken.
+func TestNoYesCountsWithoutTheRole(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, nil)
+	a, now := d.newCall("one", nil), d.clock()
+	rules := approvals.Approvers{NoRole: true}
+	if err := rules.CheckDecision("page:ann", a, true, now); !errors.Is(err, approvals.ErrNoRole) {
+		t.Errorf("a yes: %v", err)
+	}
+	if err := rules.CheckDecision("page:ann", a, false, now); err != nil {
+		t.Errorf("a no: %v", err)
+	}
+	yeses := []approvals.Yes{approvals.NewYes(a, approvals.DeciderNamed("page:ann"), "", now)}
+	if got := rules.CountYeses(yeses, a, now, func(string) bool { return true }); len(got) > 0 || rules.MayAlone("page:ann") {
+		t.Errorf("%v count, and what was given for more than one run: %v", got, rules.MayAlone("page:ann"))
+	}
+}
+
 // TestWhichYesesCount takes each reason away that a yes counts.
 func TestWhichYesesCount(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,11 @@ type approverRule struct{ role, tool string }
 
 // Approvers returns who may decide about a held call of a tool under a role. What an entry
 // for the tool does not say is as the entry for its server says, and then as the role says.
+// A call without a role has no rule.
 func (c *Config) Approvers(role, tool string) approvals.Approvers {
+	if _, known := c.Personalities[role]; !known && role != "" {
+		return approvals.Approvers{NoRole: true}
+	}
 	form, name := sallyport.ParseID(tool)
 	merged := c.approvers[approverRule{role, ""}]
 	if server := (&sallyport.Tool{Name: name}).Server(); server != "" {

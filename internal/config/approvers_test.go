@@ -49,4 +49,7 @@ personalities:
 	if got := c.Approvers("other", "send"); got.SaysAnything() || got.Source != "" {
 		t.Errorf("another role: %+v, want nothing", got)
 	}
+	if !c.Approvers("gone", "send").NoRole || c.Approvers("", "send").NoRole {
+		t.Error("want a role that is not there to be told from none")
+	}
 }

@@ -1,0 +1,90 @@
+package page_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/approvals"
+)
+
+// twoRoles is a configuration with two roles whose ceilings name one set. Under one of them
+// two people decide.
+const twoRoles = `version: 2
+workspace: .
+state: sqlite:.sallyport/state.db
+known: {places: {kind: text, list: [ok.txt]}}
+personalities:
+  default:
+    tools: ["@file"]
+    read: ["${workspace}"]
+    write: ["${workspace}"]
+    arguments: {write_file: {path: {known: places, else: hold}}}
+    approvals: {wait: 0s}
+  pay:
+    tools: ["@file"]
+    read: ["${workspace}"]
+    write: ["${workspace}"]
+    arguments: {write_file: {path: {known: places, else: hold}}}
+    approvals: {wait: 0s, approvers: {by: [page:ann, page:ben], needed: 2}}
+principals:
+  bob: {token_sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"}
+`
+
+// callAs calls write_file in a role.
+func (s *server) callAs(t testing.TB, role, args string) sallyport.Result {
+	t.Helper()
+	caller := &sallyport.Caller{Principal: sallyport.Principal{Name: "bob"}, Personality: role, Session: "s1", Platform: sallyport.PlatformHTTP}
+	return s.live.Call(t.Context(), caller, sallyport.Request{Tool: "write_file", Args: []byte(args)})
+}
+
+// holdAs makes a call in a role that is held, and returns its held call.
+func (s *server) holdAs(t testing.TB, role, args string) *sallyport.Approval {
+	t.Helper()
+	res := s.callAs(t, role, args)
+	a, err := s.rt.Approvals.Get(t.Context(), res.ApprovalID)
+	if err != nil {
+		t.Fatalf("%v: %+v", err, res)
+	}
+	return &a
+}
+
+// TestWithoutTheRoleNoYesCounts takes the role of a held call out of the configuration, and
+// with it the rule that says who may decide.
+func TestWithoutTheRoleNoYesCounts(t *testing.T) {
+	t.Parallel()
+	s := serve(t, twoRoles)
+	const args = `{"path":"evil.txt","content":"x"}`
+	a := s.holdAs(t, "pay", args)
+	without := twoRoles[:strings.Index(twoRoles, "  pay:")] + twoRoles[strings.Index(twoRoles, "principals:"):]
+	s.changeConfiguration(t, without)
+	eve := s.signIn(t, "eve", false)
+	for _, answer := range []string{"once", "session", "always"} {
+		if status, body := eve.decideCall(a.ID, answer); status != http.StatusConflict || !strings.Contains(body, "does not have the role") {
+			t.Errorf("%s = %d: %.300s", answer, status, body)
+		}
+	}
+	ctx, by := t.Context(), approvals.DeciderNamed("page:eve")
+	if err := s.rt.RecordDecision(ctx, a, by, true, ""); !errors.Is(err, approvals.ErrNoRole) {
+		t.Errorf("a yes for one run: %v", err)
+	}
+	if err := s.rt.GiveAlways(ctx, a, s.rt.ProposeAlways(a), by, "", 0); !errors.Is(err, approvals.ErrNoRole) {
+		t.Errorf("a yes for always: %v", err)
+	}
+	if err := s.rt.ApprovalDesk().Decide(ctx, a.ID, "client:bob", true, ""); !errors.Is(err, approvals.ErrNoRole) {
+		t.Errorf("the person behind a client: %v", err)
+	}
+	if state := s.stateOf(t, a.ID); state != sallyport.ApprovalPending {
+		t.Errorf("the call is %s", state)
+	}
+	s.changeConfiguration(t, twoRoles)
+	if res := s.callAs(t, "pay", args); res.OK {
+		t.Errorf("the call ran: %+v", res)
+	}
+	s.changeConfiguration(t, without)
+	if status, body := eve.decideCall(a.ID, "refuse"); status != http.StatusOK || s.stateOf(t, a.ID) != sallyport.ApprovalDenied {
+		t.Errorf("a no = %d, the call is %s: %.300s", status, s.stateOf(t, a.ID), body)
+	}
+}
