@@ -57,6 +57,20 @@ func (rt *Runtime) ProposeAlways(a *sallyport.Approval) *Always {
 
 // usesOf returns the keys of the roles in whose ceilings the name of a set stands.
 func (rt *Runtime) usesOf(set string) (keys []string) {
+	for _, use := range rt.findUses(set) {
+		keys = append(keys, use.String())
+	}
+	return keys
+}
+
+// setUse is a ceiling in which the name of a set stands: of a role, for a key of tools.
+type setUse struct{ role, tools string }
+
+// String returns the key of the configuration.
+func (u setUse) String() string { return "personalities." + u.role + ".arguments." + u.tools }
+
+// findUses returns the ceilings in which the name of a set stands.
+func (rt *Runtime) findUses(set string) (uses []setUse) {
 	for _, role := range rt.InForce().Config.Names() {
 		p, ok := rt.InForce().Config.Personality(role)
 		if !ok {
@@ -64,18 +78,37 @@ func (rt *Runtime) usesOf(set string) (keys []string) {
 		}
 		for _, tool := range slices.Sorted(maps.Keys(p.Arguments)) {
 			if strings.Contains(string(p.Arguments[tool]), `"`+set+`"`) {
-				keys = append(keys, "personalities."+role+".arguments."+tool)
+				uses = append(uses, setUse{role, tool})
 			}
 		}
 	}
-	return keys
+	return uses
+}
+
+// checkMembers returns an error unless a person may decide alone about all calls that pass
+// once a value has joined the sets.
+func (rt *Runtime) checkMembers(person string, members []NewMember) error {
+	for _, m := range members {
+		for _, use := range rt.findUses(m.Set) {
+			for _, rules := range rt.InForce().Config.ApproversWithin(use.role, use.tools) {
+				if !rules.MayAlone(person) {
+					return fmt.Errorf("%w: known.%s is also used by %s, where %s may not decide alone", approvals.ErrNotApprover, m.Set, use, person)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // GiveAlways gives what was shown and approves the held call. It is recorded before it
 // takes effect. An exception counts for a span; 0 is for ever.
 func (rt *Runtime) GiveAlways(ctx context.Context, a *sallyport.Approval, always *Always, by approvals.Decider, reason string, span time.Duration) error {
 	e := alwaysEvent(a, always, by.Name, reason, span)
-	if err := rt.checkWider(by.Person, a); err != nil {
+	err := rt.checkWider(by.Person, a)
+	if err == nil {
+		err = rt.checkMembers(by.Person, always.Members)
+	}
+	if err != nil {
 		return rt.refuseDecision(ctx, e, nameApproval(a, err))
 	}
 	return rt.RecordFirst(ctx, e, func() error {

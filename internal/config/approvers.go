@@ -50,6 +50,21 @@ func (c *Config) Approvers(role, tool string) approvals.Approvers {
 	return merged
 }
 
+// ApproversWithin returns who may decide about held calls of the tools for which a key of the
+// ceilings of a role stands: the rule of the tool that it names, or all rules of the role.
+func (c *Config) ApproversWithin(role, key string) []approvals.Approvers {
+	within := []approvals.Approvers{c.Approvers(role, key)}
+	if nameOK(key) {
+		return within
+	}
+	for at := range c.approvers {
+		if at.role == role && at.tool != "" {
+			within = append(within, c.Approvers(role, at.tool))
+		}
+	}
+	return within
+}
+
 // mergeApprovers returns a rule with what a nearer one says in its place.
 func mergeApprovers(outer, inner approvals.Approvers) approvals.Approvers {
 	if inner.By != nil {

@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -86,5 +87,46 @@ func TestWithoutTheRoleNoYesCounts(t *testing.T) {
 	s.changeConfiguration(t, without)
 	if status, body := eve.decideCall(a.ID, "refuse"); status != http.StatusOK || s.stateOf(t, a.ID) != sallyport.ApprovalDenied {
 		t.Errorf("a no = %d, the call is %s: %.300s", status, s.stateOf(t, a.ID), body)
+	}
+}
+
+// TestAMemberOpensNoOtherRole lets a value join a set that a role, a tool or a server of
+// other approvers uses, too.
+func TestAMemberOpensNoOtherRole(t *testing.T) {
+	t.Parallel()
+	const own = `approvals: {wait: 0s, approvers: {by: [page:ann, page:ben], needed: 2}}`
+	for name, tt := range map[string]struct {
+		ceilings, approvers string
+		joins               bool
+	}{
+		"two people elsewhere":   {`{write_file: {path: {known: places, else: hold}}}`, `{by: [page:ann, page:ben], needed: 2}`, false},
+		"another person":         {`{write_file: {path: {known: places, else: hold}}}`, `{by: [page:ann]}`, false},
+		"for the tool alone":     {`{write_file: {path: {known: places, else: hold}}}`, `{tools: {write_file: {by: [page:ann]}}}`, false},
+		"for a tool of a label":  {`{"@file": {path: {known: places, else: hold}}}`, `{tools: {edit_file: {by: [page:ann]}}}`, false},
+		"for another tool":       {`{write_file: {path: {known: places, else: hold}}}`, `{tools: {edit_file: {by: [page:ann]}}}`, true},
+		"the same person":        {`{write_file: {path: {known: places, else: hold}}}`, `{by: [page:eve]}`, true},
+		"a role without the set": {`{}`, `{by: [page:ann, page:ben], needed: 2}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := strings.Index(twoRoles, "  pay:")
+			text := strings.Replace(twoRoles[at:], `{write_file: {path: {known: places, else: hold}}}`, tt.ceilings, 1)
+			s := serve(t, twoRoles[:at]+strings.Replace(text, own, "approvals: {wait: 0s, approvers: "+tt.approvers+"}", 1))
+			a := s.holdAs(t, "default", `{"path":"evil.txt","content":"x"}`)
+			status, body := s.signIn(t, "eve", false).decideCall(a.ID, "always")
+			if !tt.joins && (status != http.StatusConflict || !strings.Contains(body, "personalities.pay.arguments") || s.stateOf(t, a.ID) != sallyport.ApprovalPending) {
+				t.Errorf("always = %d, the call is %s: %.300s", status, s.stateOf(t, a.ID), body)
+			}
+			if tt.joins && status != http.StatusOK {
+				t.Errorf("always = %d: %.300s", status, body)
+			}
+			always, err := s.rt.ListAlways(t.Context())
+			if got := len(always) > 0; err != nil || got != tt.joins {
+				t.Errorf("given are %v, %v, want that the value joins: %v", always, err, tt.joins)
+			}
+			if got := fmt.Sprint(s.decisionsOf(t, a.ID)); strings.Contains(got, "refused") == tt.joins {
+				t.Errorf("recorded is %s", got)
+			}
+		})
 	}
 }
