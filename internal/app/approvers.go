@@ -30,16 +30,10 @@ func (rt *Runtime) CheckDecider(person string, a *sallyport.Approval) error {
 	return rules.CheckPerson(person, a, time.Now())
 }
 
-// checkWider returns an error unless a person may let more than one run of a held call pass.
-func (rt *Runtime) checkWider(person string, a *sallyport.Approval) error {
+// CheckWider returns an error unless a person may let more than one run of a held call pass.
+func (rt *Runtime) CheckWider(person string, a *sallyport.Approval) error {
 	rules := rt.approversOf(a)
-	if err := rules.CheckYes(person, a, time.Now()); err != nil {
-		return err
-	}
-	if rules.AsksSeveral() {
-		return approvals.ErrSeveralNeeded
-	}
-	return nil
+	return rules.CheckWider(person, a, time.Now())
 }
 
 // CheckDecision records a decision that a person may not make, and returns why. Wider is a
@@ -49,7 +43,7 @@ func (rt *Runtime) CheckDecision(ctx context.Context, a *sallyport.Approval, by 
 	rules := rt.approversOf(a)
 	err := rules.CheckDecision(by.Person, a, approve, time.Now())
 	if err == nil && wider {
-		err = rt.checkWider(by.Person, a)
+		err = rt.CheckWider(by.Person, a)
 	}
 	if err == nil {
 		return nil

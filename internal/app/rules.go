@@ -24,7 +24,7 @@ func (rt *Runtime) openRules() {
 func (rt *Runtime) GiveRule(ctx context.Context, a *sallyport.Approval, r *approvals.Rule, by approvals.Decider, reason string) error {
 	e := ruleEvent(audit.ActionAllow, r, by.Name, reason)
 	e.CallID = a.CallID
-	if err := rt.checkWider(by.Person, a); err != nil {
+	if err := rt.CheckWider(by.Person, a); err != nil {
 		return rt.refuseDecision(ctx, e, nameApproval(a, err))
 	}
 	return rt.RecordFirst(ctx, e, func() error { return nameApproval(a, rt.Rules.Give(ctx, *r, by, reason)) })

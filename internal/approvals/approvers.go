@@ -118,8 +118,23 @@ func (r *Approvers) MayEver(person string) bool {
 func (r *Approvers) mayEver(person string) bool { return r.After > 0 && slices.Contains(r.To, person) }
 
 // MayAlone reports whether what a person gave for more than one run counts.
+// Who may decide after a time gives one run only.
 func (r *Approvers) MayAlone(person string) bool {
-	return !r.NoRole && !r.AsksSeveral() && r.MayEver(person)
+	return !r.NoRole && !r.AsksSeveral() && (r.By == nil || slices.Contains(r.By, person))
+}
+
+// CheckWider returns an error unless a person may let more than one run of a held call pass.
+func (r *Approvers) CheckWider(person string, a *sallyport.Approval, now time.Time) error {
+	if err := r.CheckYes(person, a, now); err != nil {
+		return err
+	}
+	switch {
+	case r.AsksSeveral():
+		return ErrSeveralNeeded
+	case !r.MayAlone(person):
+		return fmt.Errorf("%w for more than one run: %s may let this call run once, as it was held for long", ErrNotApprover, person)
+	}
+	return nil
 }
 
 // EscalatesAt returns when the people of To may decide about a held call, too; the zero

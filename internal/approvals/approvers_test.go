@@ -62,6 +62,36 @@ func TestNamesOfOnePerson(t *testing.T) {
 	}
 }
 
+// TestARuleClosesOnlyWhatItsGiverMayDecide: another held call that it covers stays open where
+// who gave the rule may not decide about it.
+func TestARuleClosesOnlyWhatItsGiverMayDecide(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, func(_ *desk, o *approvals.RulesOptions) {
+		o.Counts = func(a *sallyport.Approval, person string) bool { return a.ID != "foreign" && person == "boss" }
+	})
+	d.hold(d.newCall("foreign", nil))
+	d.hold(d.newCall("own", nil))
+	d.give(d.newCall("rule", nil))
+	d.wantState("own", sallyport.ApprovalUsed)
+	d.wantState("foreign", sallyport.ApprovalPending)
+}
+
+// TestWhoDecidesAfterATimeGivesOneRun: no yes for more than one run, once the time has come.
+func TestWhoDecidesAfterATimeGivesOneRun(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, nil)
+	a, later := d.newCall("one", nil), d.clock().Add(time.Hour)
+	rules := approvals.Approvers{By: []string{"page:ann"}, After: time.Minute, To: []string{"page:boss"}}
+	for person, want := range map[string]bool{"page:ann": true, "page:boss": false, "page:eve": false} {
+		if err := rules.CheckWider(person, a, later); (err == nil) != want || rules.MayAlone(person) != want {
+			t.Errorf("%s: %v, alone: %v, want %v", person, err, rules.MayAlone(person), want)
+		}
+	}
+	if err := rules.CheckYes("page:boss", a, later); err != nil {
+		t.Errorf("one run: %v", err)
+	}
+}
+
 // TestNoYesCountsWithoutTheRole: where the configuration does not have the role, no rule is
 // known, and a no alone is taken.
 func TestNoYesCountsWithoutTheRole(t *testing.T) {

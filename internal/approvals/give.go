@@ -48,12 +48,13 @@ func (s *Rules) Give(ctx context.Context, r Rule, by Decider, reason string) err
 }
 
 // closeCovered closes the other held calls that a rule covers, so that those
-// that wait go on, but for those that were denied before. One that stays open is answered when it is repeated.
+// that wait go on, but for those that were denied before and those about which who gave the
+// rule may not decide. One that stays open is answered when it is repeated.
 func (s *Rules) closeCovered(ctx context.Context, r *Rule) {
 	list, _ := s.held.List(ctx, false)
 	for i := range list {
 		a := &list[i]
-		if a.ID == r.ID || a.State != sallyport.ApprovalPending || a.Shape == nil || !r.covers(a.Shape) {
+		if a.ID == r.ID || a.State != sallyport.ApprovalPending || a.Shape == nil || !r.covers(a.Shape) || !s.giverCounts(a, r.By, r.Person) {
 			continue
 		}
 		if denied, err := s.isDenied(ctx, a.Digest); !denied && err == nil {

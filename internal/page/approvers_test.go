@@ -248,6 +248,14 @@ func TestOthersDecideAfterATime(t *testing.T) {
 	if _, body := boss.get("/"); !strings.Contains(body, "on also <bdi>page:boss</bdi>") {
 		t.Errorf("the page does not say who may decide later:\n%s", body)
 	}
+	if form := boss.form(id); form.Get("shown-once") == "" || form.Get("shown-session") != "" || form.Get("shown-always") != "" {
+		t.Errorf("the page offers more than one run: %v", form)
+	}
+	for _, answer := range []string{"session", "always"} {
+		if status, body := boss.decideCall(id, answer); status != http.StatusConflict || !strings.Contains(body, "may let this call run once") || s.stateOf(t, id) != sallyport.ApprovalPending {
+			t.Errorf("%s by who may decide after the time = %d: %.300s", answer, status, body)
+		}
+	}
 	if status, _ := boss.decideCall(id, "once"); status != 200 || s.stateOf(t, id) != sallyport.ApprovalApproved {
 		t.Errorf("who may decide after the time = %d, the call is %s", status, s.stateOf(t, id))
 	}

@@ -117,6 +117,9 @@ func (s *Site) describeHeld(ctx context.Context, a *sallyport.Approval) held {
 	if p, ok := auth.PrincipalFrom(ctx); ok {
 		if err := s.rt.CheckDecider(p.Name, a); err != nil {
 			h.MayNot = cleanText(err.Error())
+		} else if err := s.rt.CheckWider(p.Name, a); err != nil {
+			h.NoRule = cleanText(err.Error())
+			h.AlwaysSays = []string{h.NoRule}
 		}
 	}
 	if y := q.Approvers; y != nil {
@@ -124,6 +127,9 @@ func (s *Site) describeHeld(ctx context.Context, a *sallyport.Approval) held {
 		if y.EscalatesAt != nil {
 			h.EscalatesAt = *y.EscalatesAt
 		}
+	}
+	if h.AlwaysSays != nil {
+		return h
 	}
 	if q.Allows != nil && q.Allows.Always == nil {
 		h.NoRule, h.AlwaysSays = cleanText(q.Allows.Session.NotOffered), []string{cleanText(q.Allows.Session.NotOffered)}
