@@ -55,7 +55,7 @@ func (rt *Runtime) CheckDecision(ctx context.Context, a *sallyport.Approval, by 
 // whether that person may decide about it alone, under the rules in force.
 func (rt *Runtime) stillDecides(a *sallyport.Approval, person string) bool {
 	rules := rt.approversOf(a)
-	return rules.MayAlone(person)
+	return rules.CheckWider(person, a, time.Now()) == nil
 }
 
 // refuseDecision records that a decision was refused before anything was changed, and

@@ -98,7 +98,16 @@ func (r *Approvers) CheckYes(person string, a *sallyport.Approval, now time.Time
 	if r.NoRole {
 		return ErrNoRole
 	}
+	if r.SaysAnything() && isOwn(person, a.Principal) {
+		return fmt.Errorf("%w: %s asked for it, and %s counts as the same person", sallyport.ErrApprovalOwn, a.Principal, person)
+	}
 	return r.CheckPerson(person, a, now)
+}
+
+// isOwn reports whether a person is the principal that asked. The person behind the client
+// of a principal is asked about its calls, and the local user decides about their own.
+func isOwn(person, principal string) bool {
+	return principal != sallyport.LocalPrincipal && !strings.HasPrefix(person, "client:") && IsSamePerson(person, principal)
 }
 
 // CheckDecision returns an error unless a person may approve a held call at a time, or

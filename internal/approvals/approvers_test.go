@@ -62,6 +62,35 @@ func TestNamesOfOnePerson(t *testing.T) {
 	}
 }
 
+// TestOwnCallsUnderOtherNames: a rule lets no one say yes to what they asked for themselves.
+func TestOwnCallsUnderOtherNames(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, nil)
+	for _, tt := range []struct {
+		principal, person string
+		want              bool
+	}{
+		{"ann", "page:ann", false},
+		{"ann", "page:Ann", false},
+		{"ann", "ANN", false},
+		{"oidc:ann", "page:ann", false},
+		{"ann", "client:ann", true},
+		{"ann", "page:ben", true},
+		{"local", "local", true},
+		{"local", "client:local", true},
+	} {
+		a := d.newCall("one", nil)
+		a.Principal = tt.principal
+		rules := approvals.Approvers{By: []string{tt.person}}
+		if err := rules.CheckYes(tt.person, a, d.clock()); (err == nil) != tt.want || err != nil && !errors.Is(err, sallyport.ErrApprovalOwn) {
+			t.Errorf("%s about a call of %s: %v, want %v", tt.person, tt.principal, err, tt.want)
+		}
+		if err := rules.CheckDecision(tt.person, a, false, d.clock()); err != nil {
+			t.Errorf("%s refuses a call of %s: %v", tt.person, tt.principal, err)
+		}
+	}
+}
+
 // TestARuleClosesOnlyWhatItsGiverMayDecide: another held call that it covers stays open where
 // who gave the rule may not decide about it.
 func TestARuleClosesOnlyWhatItsGiverMayDecide(t *testing.T) {

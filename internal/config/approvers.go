@@ -198,6 +198,8 @@ func (l *loader) checkApproverRule(key string, r *approvals.Approvers, expires t
 	switch {
 	case r.By != nil && len(r.By) == 0:
 		l.faultNear(key+".by", "no one could decide: expected at least one name; leave the key out for all who may decide")
+	case r.AsksSeveral() && r.By == nil:
+		l.faultNear(key+".needed", "%d different people are needed, and one who decides under several names would count as several: expected by, with a name of each", r.Needed)
 	case r.After > 0 && r.By == nil:
 		l.faultNear(key+".escalate", "all may decide from the beginning: expected by, with those who may decide before")
 	case r.After > 0 && len(r.To) == 0:

@@ -119,7 +119,7 @@ func csrfAt(t *testing.T, v *visitor) string {
 // yes is a record. A yes for more than one run is refused, and one no ends it.
 func TestTwoPeopleSayYes(t *testing.T) {
 	t.Parallel()
-	s := serve(t, ruled("{needed: 2}"))
+	s := serve(t, ruled("{by: [page:ann, page:ben, Ann], needed: 2}"))
 	const args = `{"path":"a.txt","content":"x"}`
 	id := s.hold(t, "bob", args)
 	ann, ben, token := s.signIn(t, "ann", false), s.signIn(t, "ben", false), s.token(t, "Ann", decides, []string{})
@@ -138,7 +138,7 @@ func TestTwoPeopleSayYes(t *testing.T) {
 		t.Errorf("the same person again = %d: %.300s", status, body)
 	}
 	_, one := s.ask(t, token, "GET", "/v1/approvals/"+id, "")
-	if got := fmt.Sprint(one["approvers"]); got != "map[given:[page:ann] needed:2]" {
+	if got := fmt.Sprint(one["approvers"]); got != "map[by:[page:ann page:ben Ann] given:[page:ann] needed:2]" {
 		t.Errorf("the API shows %s", got)
 	}
 	shown, _ := one["shown"].(map[string]any)
@@ -195,6 +195,28 @@ func (s *server) changeConfiguration(t *testing.T, text string) {
 	}
 }
 
+// TestWhoAskedIsNotWhoDecides: where a rule says who may, no one decides about their own call,
+// under whatever name, also not as one of several. The person behind the client is asked.
+func TestWhoAskedIsNotWhoDecides(t *testing.T) {
+	t.Parallel()
+	s := serve(t, strings.Replace(ruled("{by: [page:bob, page:ben, client:bob], needed: 2}"), "bob: {", "bob: {person: true, ", 1))
+	id := s.hold(t, "bob", `{"path":"a.txt","content":"x"}`)
+	bob, ben := s.signIn(t, "bob", false), s.signIn(t, "ben", false)
+	if status, body := bob.decideCall(id, "once"); status != http.StatusConflict || !strings.Contains(body, "cannot approve its own call") {
+		t.Errorf("who asked says yes at the page = %d: %.300s", status, body)
+	}
+	if status, _ := ben.decideCall(id, "once"); status != http.StatusOK || s.stateOf(t, id) != sallyport.ApprovalPending {
+		t.Errorf("the yes of another person = %d, the call is %s", status, s.stateOf(t, id))
+	}
+	if err := s.rt.ApprovalDesk().Decide(t.Context(), id, "client:bob", true, ""); err != nil || s.stateOf(t, id) != sallyport.ApprovalApproved {
+		t.Errorf("the person behind the client: %v, the call is %s", err, s.stateOf(t, id))
+	}
+	id = s.hold(t, "bob", `{"path":"b.txt","content":"x"}`)
+	if status, _ := bob.decideCall(id, "refuse"); status != http.StatusOK || s.stateOf(t, id) != sallyport.ApprovalDenied {
+		t.Errorf("who asked says no = %d, the call is %s", status, s.stateOf(t, id))
+	}
+}
+
 // TestTheRulesInForceCountTheYeses changes who may decide while one yes is in.
 func TestTheRulesInForceCountTheYeses(t *testing.T) {
 	t.Parallel()
@@ -205,9 +227,9 @@ func TestTheRulesInForceCountTheYeses(t *testing.T) {
 	}{
 		"nothing changes":          {"{by: [page:ann, page:ben, page:carl], needed: 2}", "{by: [page:ann, page:ben, page:carl], needed: 2}", false, sallyport.ApprovalApproved},
 		"the first is no approver": {"{by: [page:ann, page:ben], needed: 2}", "{by: [page:ben, page:carl], needed: 2}", false, sallyport.ApprovalPending},
-		"one more is needed":       {"{needed: 2}", "{needed: 3}", false, sallyport.ApprovalPending},
-		"the first was stopped":    {"{needed: 2}", "{needed: 2}", true, sallyport.ApprovalPending},
-		"one is enough":            {"{needed: 2}", "{needed: 1}", false, sallyport.ApprovalApproved},
+		"one more is needed":       {"{by: [page:ann, page:ben, page:carl], needed: 2}", "{by: [page:ann, page:ben, page:carl], needed: 3}", false, sallyport.ApprovalPending},
+		"the first was stopped":    {"{by: [page:ann, page:ben], needed: 2}", "{by: [page:ann, page:ben], needed: 2}", true, sallyport.ApprovalPending},
+		"one is enough":            {"{by: [page:ann, page:ben], needed: 2}", "{needed: 1}", false, sallyport.ApprovalApproved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -305,7 +327,7 @@ func TestAWiderYesNeedsWhoMayDecideAlone(t *testing.T) {
 	for _, tt := range []struct {
 		approvers string
 		runs      bool
-	}{{"{by: [page:ann]}", true}, {"{needed: 2}", false}, {"{by: [page:ben]}", false}, {"{needed: 1}", true}} {
+	}{{"{by: [page:ann]}", true}, {"{by: [page:ann, page:ben], needed: 2}", false}, {"{by: [page:ben]}", false}, {"{needed: 1}", true}} {
 		s.changeConfiguration(t, ruled(tt.approvers))
 		for _, args := range []string{forSession, forAlways} {
 			if res := s.call(t, "bob", "s1", "write_file", args); res.OK != tt.runs {
