@@ -76,7 +76,7 @@ func (rt *Runtime) addYes(ctx context.Context, a *sallyport.Approval, by approva
 		}
 	}
 	yes := approvals.NewYes(a, by, reason, now)
-	all, err := approvals.AddYes(ctx, rt.Settings, yes)
+	all, err := approvals.AddYes(ctx, rt.Settings, rt.Approvals, yes)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,17 @@ func (rt *Runtime) addYes(ctx context.Context, a *sallyport.Approval, by approva
 			reasons = append(reasons, counted[i].Reason)
 		}
 	}
-	return rt.Approvals.Decide(ctx, a.ID, strings.Join(names, " and "), true, text.ClipBytes(strings.Join(reasons, "; "), sallyport.MaxApprovalReason))
+	return rt.decideHeld(ctx, a, strings.Join(names, " and "), true, text.ClipBytes(strings.Join(reasons, "; "), sallyport.MaxApprovalReason))
+}
+
+// decideHeld decides about a held call, and removes the yeses to it. Those that a failure
+// leaves behind count for nothing, and make room for others.
+func (rt *Runtime) decideHeld(ctx context.Context, a *sallyport.Approval, by string, approve bool, reason string) error {
+	err := rt.Approvals.Decide(ctx, a.ID, by, approve, reason)
+	if err == nil {
+		_ = approvals.RemoveYeses(ctx, rt.Settings, func(y *approvals.Yes) bool { return y.ID == a.ID })
+	}
+	return err
 }
 
 // checkSaidYes returns an error that matches [approvals.ErrSaidYes] when a person has said

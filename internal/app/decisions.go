@@ -67,7 +67,7 @@ func (rt *Runtime) RecordDecision(ctx context.Context, a *sallyport.Approval, by
 		if approve && rules.AsksSeveral() {
 			err = rt.addYes(ctx, a, by, reason)
 		} else {
-			err = rt.Approvals.Decide(ctx, a.ID, by.Name, approve, reason)
+			err = rt.decideHeld(ctx, a, by.Name, approve, reason)
 		}
 		return nameApproval(a, err)
 	}

@@ -187,7 +187,7 @@ func TestYesesAtOnceAreAllKept(t *testing.T) {
 		a := d.newCall(fmt.Sprint("call", call), nil)
 		for _, person := range []string{"page:ann", "page:ben"} {
 			all.Go(func() {
-				got, err := approvals.AddYes(t.Context(), d.settings, approvals.NewYes(a, approvals.DeciderNamed(person), "", d.clock()))
+				got, err := approvals.AddYes(t.Context(), d.settings, d.held, approvals.NewYes(a, approvals.DeciderNamed(person), "", d.clock()))
 				if err != nil {
 					t.Error(err)
 				}
@@ -206,11 +206,11 @@ func TestYesesAtOnceAreAllKept(t *testing.T) {
 		}
 	}
 	again := approvals.NewYes(d.newCall("call0", nil), approvals.DeciderNamed("page:ann"), "once more", d.clock())
-	if got, err := approvals.AddYes(t.Context(), d.settings, again); err != nil || len(got) != 2 || slices.Contains(got, again) {
+	if got, err := approvals.AddYes(t.Context(), d.settings, d.held, again); err != nil || len(got) != 2 || slices.Contains(got, again) {
 		t.Errorf("the same yes again: %v, %v, want the two that were there", got, err)
 	}
 	d.wait(2 * time.Hour)
-	if _, err := approvals.AddYes(t.Context(), d.settings, approvals.NewYes(d.newCall("later", nil), approvals.DeciderNamed("page:ann"), "", d.clock())); err != nil {
+	if _, err := approvals.AddYes(t.Context(), d.settings, d.held, approvals.NewYes(d.newCall("later", nil), approvals.DeciderNamed("page:ann"), "", d.clock())); err != nil {
 		t.Fatal(err)
 	}
 	if kept, err := approvals.ReadYeses(t.Context(), d.settings); err != nil || len(kept) != 1 {
@@ -226,10 +226,23 @@ func TestYesesAreBounded(t *testing.T) {
 	stored := 0
 	for ; err == nil && stored < 1000; stored++ {
 		a := d.newCall(fmt.Sprint("call", stored), nil)
-		_, err = approvals.AddYes(t.Context(), d.settings, approvals.NewYes(a, approvals.DeciderNamed("page:ann"), "", d.clock()))
+		a.Principal = fmt.Sprint("agent", stored%10) // each has a bound of its own
+		d.hold(a)
+		_, err = approvals.AddYes(t.Context(), d.settings, d.held, approvals.NewYes(a, approvals.DeciderNamed("page:ann"), "", d.clock()))
 	}
 	if stored != 501 || err == nil {
 		t.Errorf("%d yeses are stored, %v, want that one more than 500 is refused", stored, err)
+	}
+	for n := range 3 { // those to calls that are not held any more make room
+		if err := d.held.Decide(t.Context(), fmt.Sprint("call", n), "boss", n == 0, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := approvals.AddYes(t.Context(), d.settings, d.held, approvals.NewYes(d.hold(d.newCall("more", nil)), approvals.DeciderNamed("page:ann"), "", d.clock())); err != nil {
+		t.Error(err)
+	}
+	if kept, err := approvals.ReadYeses(t.Context(), d.settings); err != nil || len(kept) != 498 || len(kept["call3"]) != 1 {
+		t.Errorf("%d calls have yeses, %v, want the 497 that are held and the new one", len(kept), err)
 	}
 	value, _, err := d.settings.Get(t.Context(), "approvals.yeses")
 	if err != nil {

@@ -56,11 +56,18 @@ func (y *Yes) isAbout(a *sallyport.Approval) bool {
 }
 
 // AddYes stores a yes, on top of what other processes stored, and returns all that are
-// stored about its held call. A second one under the same name changes nothing.
-func AddYes(ctx context.Context, s setting.Store, y Yes) (about []Yes, err error) {
+// stored about its held call. A second one under the same name changes nothing. When there
+// are too many, those to calls that are not held any more make room.
+func AddYes(ctx context.Context, s setting.Store, held sallyport.ApprovalDesk, y Yes) (about []Yes, err error) {
 	err = setting.Change(ctx, s, yesesSetting, func(was string, _ bool) (string, error) {
 		list := slices.DeleteFunc(decodeYeses(was), func(old Yes) bool { return !y.Given.Before(old.Expires) })
 		if !slices.ContainsFunc(list, func(old Yes) bool { return old.ID == y.ID && old.Person == y.Person }) {
+			if len(list) >= maxYeses {
+				// Read after the yeses: each is to a call that was held before.
+				if list, err = keepPending(ctx, held, list); err != nil {
+					return "", err
+				}
+			}
 			if len(list) >= maxYeses {
 				return "", errors.New("too many held calls wait for the yes of another person")
 			}
@@ -74,6 +81,32 @@ func AddYes(ctx context.Context, s setting.Store, y Yes) (about []Yes, err error
 		return nil, err
 	}
 	return about, nil
+}
+
+// keepPending returns the yeses to calls that are still held.
+func keepPending(ctx context.Context, held sallyport.ApprovalDesk, list []Yes) ([]Yes, error) {
+	waiting, err := held.List(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	pending := map[string]bool{}
+	for i := range waiting {
+		pending[waiting[i].ID] = waiting[i].State == sallyport.ApprovalPending
+	}
+	return slices.DeleteFunc(list, func(y Yes) bool { return !pending[y.ID] }), nil
+}
+
+// RemoveYeses removes the yeses that a function selects.
+func RemoveYeses(ctx context.Context, s setting.Store, which func(y *Yes) bool) error {
+	return setting.Change(ctx, s, yesesSetting, func(was string, _ bool) (string, error) {
+		list := decodeYeses(was)
+		kept := slices.DeleteFunc(slices.Clone(list), func(y Yes) bool { return which(&y) })
+		if len(kept) == len(list) {
+			return was, nil
+		}
+		text, err := json.Marshal(kept)
+		return string(text), err
+	})
 }
 
 // ReadYeses returns the yeses that are stored, by the ids of their held calls.

@@ -162,12 +162,25 @@ func TestTwoPeopleSayYes(t *testing.T) {
 		t.Errorf("recorded is %q, want %q", got, want)
 	}
 
+	given := func() int {
+		kept, err := approvals.ReadYeses(t.Context(), s.rt.Settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(kept)
+	}
+	if n := given(); n != 0 {
+		t.Errorf("%d calls have yeses once it is decided", n)
+	}
 	again := s.hold(t, "bob", args)
 	if status, _ := ann.decideCall(again, "once"); status != 200 || s.stateOf(t, again) != sallyport.ApprovalPending {
 		t.Errorf("a yes to an earlier call counts for a later one: %d", status)
 	}
 	if status, _ := ben.decideCall(again, "refuse"); status != 200 || s.stateOf(t, again) != sallyport.ApprovalDenied {
 		t.Errorf("one no does not end it: %d", status)
+	}
+	if n := given(); n != 0 {
+		t.Errorf("%d calls have yeses after a no", n)
 	}
 }
 
