@@ -132,7 +132,9 @@ func (rt *Runtime) checkSaidYes(ctx context.Context, rules *approvals.Approvers,
 
 // countYeses returns the yeses that count now about a held call.
 func (rt *Runtime) countYeses(ctx context.Context, rules *approvals.Approvers, a *sallyport.Approval, given []approvals.Yes) []approvals.Yes {
-	return rules.CountYeses(given, a, time.Now(), func(person string) bool { return !rt.isStopped(ctx, person) })
+	now, stands := time.Now(), rt.checkStanding(ctx)
+	given = slices.DeleteFunc(slices.Clone(given), func(y approvals.Yes) bool { return !stands(y.Person, y.Given) })
+	return rules.CountYeses(given, a, now, func(person string) bool { return !rt.isStopped(ctx, person) })
 }
 
 // isStopped reports whether a person was stopped, or may have been.
@@ -147,7 +149,10 @@ func (rt *Runtime) isStopped(ctx context.Context, person string) bool {
 			return true
 		}
 	}
-	kind, _, err := switches.Stopped(ctx, person, "", "")
+	kind, _, err := switches.Stopped(ctx, strings.TrimPrefix(person, clientPrefix), "", "")
+	if kind == "" && err == nil {
+		kind, _, err = switches.Stopped(ctx, person, "", "")
+	}
 	return kind != "" || err != nil
 }
 

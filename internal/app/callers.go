@@ -25,14 +25,19 @@ func (rt *Runtime) openCallers(ctx context.Context) (err error) {
 	if rt.Switches, err = auth.NewSwitches(rt.Access.Switches()); err != nil {
 		return err
 	}
+	rt.Callers, err = rt.newDirectory(ctx)
+	return err
+}
+
+// newDirectory returns the principals of the configuration and of the state.
+func (rt *Runtime) newDirectory(ctx context.Context) (*auth.Directory, error) {
 	token := func(ctx context.Context) (string, error) {
 		hash, _, err := rt.Settings.Get(ctx, TokenSetting)
 		return hash, err
 	}
-	rt.Callers, err = auth.NewDirectory(ctx, recordsOf(rt.InForce().Config), rt.Access.Principals(), &auth.Options{
+	return auth.NewDirectory(ctx, recordsOf(rt.InForce().Config), rt.Access.Principals(), &auth.Options{
 		DefaultPermissions: rt.InForce().Config.Security.DefaultPermissions, LocalToken: token, Logger: rt.Logger,
 	})
-	return err
 }
 
 // recordsOf returns the principals of a configuration as records of package

@@ -140,11 +140,12 @@ func (rt *Runtime) EndRules(ctx context.Context, principal string) error {
 	return rt.endStopped(ctx, auth.SwitchPrincipal, principal)
 }
 
-// endStopped ends the rules and exceptions whose calls a kill switch stops.
+// endStopped ends the rules and exceptions whose calls a kill switch stops, and what who is
+// stopped said to held calls.
 func (rt *Runtime) endStopped(ctx context.Context, kind auth.SwitchKind, name string) error {
 	_, err := rt.Rules.EndAll(ctx, stoppedBy(kind, name))
 	_, also := rt.Rules.EndExceptions(ctx, exceptionsStoppedBy(kind, name))
-	return errors.Join(err, also)
+	return errors.Join(err, also, rt.endStoppedYeses(ctx, kind, name))
 }
 
 // stoppedBy selects the rules whose calls a kill switch stops.

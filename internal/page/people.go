@@ -87,6 +87,9 @@ func EndSignIns(ctx context.Context, rt *app.Runtime, name string) (n int, err e
 	if n, err = NewBook(rt).EndAll(ctx, names...); err != nil {
 		return n, err
 	}
+	if err := rt.EndYeses(ctx, names...); err != nil {
+		return n, err
+	}
 	return n, rt.RecordDone(ctx, app.ChangeEvent(actionSignOut, target, ""), "")
 }
 
