@@ -85,6 +85,21 @@ func AppendText(out []byte, text string) []byte { return appendText(out, text, t
 // matters in HTML as it is.
 func AppendPlainText(out []byte, text string) []byte { return appendText(out, text, false) }
 
+// TextLen returns how many bytes [AppendText] writes for a text, without holding them all.
+func TextLen(text string) int {
+	n, piece := len(`""`), []byte(nil)
+	for text != "" {
+		end := min(len(text), 4<<10)
+		for end < len(text) && !utf8.RuneStart(text[end]) {
+			end++
+		}
+		piece = AppendText(piece[:0], text[:end])
+		n += len(piece) - len(`""`)
+		text = text[end:]
+	}
+	return n
+}
+
 func appendText(out []byte, text string, html bool) []byte {
 	out = append(out, '"')
 	kept := 0

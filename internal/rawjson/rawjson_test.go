@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -19,6 +20,11 @@ func FuzzAppendText(f *testing.F) {
 		}
 		if got := AppendText([]byte("x"), text); string(got) != "x"+string(want) {
 			t.Errorf("AppendText(%q) = %s, want x%s", text, got, want)
+		}
+		// Over the edges of its pieces, too.
+		long := strings.Repeat(text, 5000/max(len(text), 1)+1)
+		if got, want := TextLen(long), len(AppendText(nil, long)); got != want {
+			t.Errorf("TextLen(%q, repeated) = %d, want %d", text, got, want)
 		}
 		var plain bytes.Buffer
 		enc := json.NewEncoder(&plain)
