@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/attached"
 	"github.com/sallyport/sallyport/internal/rawjson"
+	"github.com/sallyport/sallyport/schema"
 )
 
 const (
@@ -59,7 +61,12 @@ type fileTaker struct {
 	owner  string
 	caller *sallyport.Caller
 	count  int
+	// room is how many bytes the arguments may still grow by.
+	room int
 }
+
+// errRoom means that files make arguments larger than a client may send them.
+var errRoom = fmt.Errorf("with their files the arguments have more than %d bytes", schema.DefaultBytes)
 
 // takeFiles takes over the files that a request brings: those of its _meta, and
 // those that stand in the place of arguments that take files, which the request
@@ -77,6 +84,7 @@ func (c *core) takeFiles(ctx context.Context, r *request, caller *sallyport.Call
 	t := &fileTaker{
 		takenFiles: &takenFiles{holders: 1}, ctx: ctx, shelf: c.o.Files,
 		owner: attached.OwnerOf(&caller.Principal), caller: caller,
+		room: schema.DefaultBytes - len(q.Args),
 	}
 	if err := t.takeList(brought); err != nil {
 		return t.takenFiles, fmt.Errorf("_meta %s: %w", filesMeta, err)
@@ -138,11 +146,23 @@ func (t *fileTaker) takeFile(value json.RawMessage, form attached.Form) (in stri
 		t.caller.Attachments = append(t.caller.Attachments, a)
 		return a.Ref, true, nil
 	}
+	if size := form.InlineSize(a.Bytes); size > int64(t.room) {
+		return "", true, errRoom
+	}
 	data, err := t.shelf.LoadContent(t.ctx, a.Ref, inlineBytes)
 	if err == nil {
 		in, err = form.InlineText(data)
 	}
 	return in, true, err
+}
+
+// appendFile writes what a tool gets in the place of a value of so many bytes, when the
+// arguments have room for it.
+func (t *fileTaker) appendFile(out []byte, in string, stood int) ([]byte, error) {
+	if t.room += stood - rawjson.TextLen(in); t.room < 0 {
+		return nil, errRoom
+	}
+	return rawjson.AppendText(out, in), nil
 }
 
 // findFile finds a file that is kept, or keeps one for this call.
@@ -156,6 +176,9 @@ func (t *fileTaker) findFile(content *attached.Content) (sallyport.Attachment, f
 // replaceArguments returns an object of arguments with what the tool gets in the
 // place of files. Everything else stays as it was sent.
 func (t *fileTaker) replaceArguments(args json.RawMessage, in []attached.Argument) (json.RawMessage, error) {
+	if err := checkRepeats(args, in); err != nil {
+		return nil, err
+	}
 	out := []byte{'{'}
 	for rest := rawjson.Blank(args[1:]); rest[0] != '}'; {
 		key, value, after, err := rawjson.Next(rest)
@@ -179,13 +202,34 @@ func (t *fileTaker) replaceArguments(args json.RawMessage, in []attached.Argumen
 	return append(out, '}'), nil
 }
 
+// checkRepeats refuses arguments with two values for one that takes files.
+func checkRepeats(args json.RawMessage, in []attached.Argument) error {
+	seen := make([]bool, len(in))
+	for rest := rawjson.Blank(args[1:]); rest[0] != '}'; {
+		key, _, after, err := rawjson.Next(rest)
+		if err != nil {
+			return err
+		}
+		rest = after
+		i := slices.IndexFunc(in, func(a attached.Argument) bool { return a.Name == string(key) })
+		if i < 0 {
+			continue
+		}
+		if seen[i] {
+			return fmt.Errorf("the argument %s comes twice", strconv.Quote(in[i].Name))
+		}
+		seen[i] = true
+	}
+	return nil
+}
+
 func (t *fileTaker) replaceValue(value json.RawMessage, a *attached.Argument) (json.RawMessage, error) {
 	if !a.List {
 		text, ok, err := t.takeFile(value, a.Form)
 		if !ok || err != nil {
 			return value, err
 		}
-		return rawjson.AppendText(nil, text), nil
+		return t.appendFile(nil, text, len(value))
 	}
 	var all []json.RawMessage
 	if value[0] != '[' || json.Unmarshal(value, &all) != nil {
@@ -200,8 +244,10 @@ func (t *fileTaker) replaceValue(value json.RawMessage, a *attached.Argument) (j
 		if i > 0 {
 			out = append(out, ',')
 		}
-		if out = append(out, one...); ok {
-			out = rawjson.AppendText(out[:len(out)-len(one)], text)
+		if !ok {
+			out = append(out, one...)
+		} else if out, err = t.appendFile(out, text, len(one)); err != nil {
+			return nil, fmt.Errorf("%d: %w", i, err)
 		}
 	}
 	return append(out, ']'), nil

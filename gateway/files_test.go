@@ -1,12 +1,14 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -61,7 +63,7 @@ func fileTools() []sallyport.Tool {
 		},
 		{
 			Name: "values", ReadOnly: true,
-			Schema: json.RawMessage(`{"type":"object","properties":{"coded":{"type":"string","contentEncoding":"base64"},"text":{"type":"string","contentMediaType":"text/plain"},"path":{"type":"string"}}}`),
+			Schema: json.RawMessage(`{"type":"object","properties":{"coded":{"type":"string","contentEncoding":"base64"},"text":{"type":"string","contentMediaType":"text/plain"},"texts":{"type":"array","items":{"type":"string","contentMediaType":"text/plain"}},"path":{"type":"string"}}}`),
 			Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
 				return sallyport.OK(string(c.Args)), nil
 			},
@@ -174,6 +176,41 @@ func TestFilesBecomeValues(t *testing.T) {
 		if got, failed := f.call(t, "alice", "values", args, ""); !strings.Contains(got, want) || !failed {
 			t.Errorf("%s = %s, want a failure with %s", args, got, want)
 		}
+	}
+}
+
+// A link of a few bytes stands for megabytes, which escapes make more.
+func TestKeptFilesDoNotOutgrowTheArguments(t *testing.T) {
+	f := newFilesKit(t)
+	keep := func(name string, size int, fill byte) string {
+		a, err := f.shelf.KeepUpload(attached.OwnerOf(&sallyport.Principal{Name: "alice"}), name, bytes.NewReader(bytes.Repeat([]byte{fill}, size)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return `{"type":"resource_link","name":"a","uri":"attachment:` + a.Ref + `"}`
+	}
+	nuls, small, most := keep("nuls", 6<<20, 0), keep("small", 3<<20, 'a'), keep("most", 6<<20, 'b')
+	for name, tt := range map[string]struct{ args, want string }{
+		"escapes":            {`{"text":` + nuls + `}`, "more than 8388608 bytes"},
+		"a key again":        {`{"text":` + strings.Repeat(nuls+`,"text":`, 15) + nuls + `}`, `\"text\" comes twice`},
+		"an escaped key":     {`{"text":` + nuls + `,"\u0074ext":` + nuls + `}`, `\"text\" comes twice`},
+		"two files":          {`{"coded":` + small + `,"text":` + most + `}`, "more than 8388608 bytes"},
+		"one in base64":      {`{"coded":` + most + `,"path":"more"}`, "more than 8388608 bytes"},
+		"a list":             {`{"texts":[` + strings.Repeat(small+`,`, 15) + small + `]}`, "2: with their files"},
+		"a large one within": {`{"text":` + most + `}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			got, failed := f.call(t, "alice", "values", tt.args, "")
+			runtime.ReadMemStats(&after)
+			if failed != (tt.want != "") || !strings.Contains(got, strings.ReplaceAll(tt.want, `\"`, `"`)) {
+				t.Errorf("got %.200s, want %s", got, tt.want)
+			}
+			if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 256 {
+				t.Errorf("a request of %d bytes took %d MiB", len(tt.args), took)
+			}
+		})
 	}
 }
 

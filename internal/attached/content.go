@@ -154,3 +154,11 @@ func (f Form) InlineText(data []byte) (string, error) {
 	}
 	return string(data), nil
 }
+
+// InlineSize returns the least number of bytes that content of so many bytes has in a form.
+func (f Form) InlineSize(n int64) int64 {
+	if f == FormBase64 {
+		return (n + 2) / 3 * 4
+	}
+	return n
+}
