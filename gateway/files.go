@@ -58,7 +58,7 @@ type fileTaker struct {
 	*takenFiles
 	ctx    context.Context
 	shelf  *attached.Shelf
-	owner  string
+	owner  attached.Owner
 	caller *sallyport.Caller
 	count  int
 	// room is how many bytes the arguments may still grow by.

@@ -86,6 +86,11 @@ func TestContentIsReadStrictly(t *testing.T) {
 	}
 }
 
+var (
+	ann = attached.OwnerOf(&sallyport.Principal{Name: "ann"})
+	bob = attached.OwnerOf(&sallyport.Principal{Name: "bob"})
+)
+
 func newShelf(t *testing.T) (*attached.Shelf, *attachments.Folder) {
 	t.Helper()
 	folder, err := attachments.New(&attachments.Options{Dir: t.TempDir()})
@@ -98,23 +103,23 @@ func newShelf(t *testing.T) (*attached.Shelf, *attachments.Folder) {
 
 func TestUploadsAreTheirOwners(t *testing.T) {
 	s, folder := newShelf(t)
-	a, err := s.KeepUpload("ann", "a.txt", strings.NewReader("mine"))
+	a, err := s.KeepUpload(ann, "a.txt", strings.NewReader("mine"))
 	if err != nil || a.Bytes != 4 || a.Kind != sallyport.KindFile {
 		t.Fatalf("Keep = %+v, %v", a, err)
 	}
-	for _, owner := range []string{"bob", "", "ann/"} {
+	for _, owner := range []attached.Owner{bob, {}, attached.OwnerOf(&sallyport.Principal{Name: "ann", Delegation: "a"})} {
 		if _, _, err := s.FindUpload(owner, a.Ref); err == nil || s.DropUpload(owner, a.Ref) {
-			t.Errorf("%q has what ann brought", owner)
+			t.Errorf("%v has what ann brought", owner)
 		}
 	}
-	found, release, err := s.FindUpload("ann", a.Ref)
+	found, release, err := s.FindUpload(ann, a.Ref)
 	if err != nil || found != a {
 		t.Fatalf("Find = %+v, %v", found, err)
 	}
-	if !s.DropUpload("ann", a.Ref) || s.DropUpload("ann", a.Ref) {
+	if !s.DropUpload(ann, a.Ref) || s.DropUpload(ann, a.Ref) {
 		t.Error("Drop tells not what it did")
 	}
-	if _, _, err := s.FindUpload("ann", a.Ref); err == nil {
+	if _, _, err := s.FindUpload(ann, a.Ref); err == nil {
 		t.Error("a dropped file is found")
 	}
 	if data, err := s.LoadContent(t.Context(), a.Ref, 4); err != nil || string(data) != "mine" {
@@ -134,13 +139,13 @@ func TestTheSameUploadIsKeptOnce(t *testing.T) {
 	s, folder := newShelf(t)
 	var ref string
 	for range 100 {
-		a, err := s.KeepUpload("ann", "a.txt", strings.NewReader("same"))
+		a, err := s.KeepUpload(ann, "a.txt", strings.NewReader("same"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		ref = a.Ref
 	}
-	s.DropUpload("ann", ref)
+	s.DropUpload(ann, ref)
 	if _, err := folder.Open(t.Context(), ref); err == nil {
 		t.Error("the file is still there")
 	}
@@ -150,21 +155,40 @@ func TestAShelfIsBounded(t *testing.T) {
 	s, _ := newShelf(t)
 	var release func()
 	for i := range 64 {
-		_, r, err := s.TakeFile("ann", "a", strings.NewReader(fmt.Sprint(i)))
+		_, r, err := s.TakeFile(ann, "a", strings.NewReader(fmt.Sprint(i)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		release = r
 	}
-	if _, _, err := s.TakeFile("ann", "a", strings.NewReader("more")); err == nil {
+	if _, _, err := s.TakeFile(ann, "a", strings.NewReader("more")); err == nil {
 		t.Error("ann has 65 files")
 	}
-	if _, _, err := s.TakeFile("bob", "a", strings.NewReader("his")); err != nil {
+	if _, _, err := s.TakeFile(bob, "a", strings.NewReader("his")); err != nil {
 		t.Errorf("ann's files keep bob out: %v", err)
 	}
 	release()
-	if _, _, err := s.TakeFile("ann", "a", strings.NewReader("more")); err != nil {
+	if _, _, err := s.TakeFile(ann, "a", strings.NewReader("more")); err != nil {
 		t.Errorf("a place that was left is not free: %v", err)
+	}
+}
+
+func TestSubAgentsShareThePlacesOfTheirPrincipal(t *testing.T) {
+	s, _ := newShelf(t)
+	for i := range 64 {
+		owner := attached.OwnerOf(&sallyport.Principal{Name: "ann", Delegation: fmt.Sprint(i % 5)})
+		if _, err := s.KeepUpload(owner, "a", strings.NewReader(fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, delegation := range []string{"", "1", "new"} {
+		owner := attached.OwnerOf(&sallyport.Principal{Name: "ann", Delegation: delegation})
+		if _, err := s.KeepUpload(owner, "a", strings.NewReader("more")); err == nil {
+			t.Errorf("ann has 65 files, the last one as her sub-agent %q", delegation)
+		}
+	}
+	if _, err := s.KeepUpload(bob, "a", strings.NewReader("his")); err != nil {
+		t.Errorf("ann's files keep bob out: %v", err)
 	}
 }
 
@@ -172,17 +196,17 @@ func TestAShelfIsBoundedInBytes(t *testing.T) {
 	s, _ := newShelf(t)
 	var releases []func()
 	for range 4 {
-		_, r, err := s.TakeFile("ann", "a", io.LimitReader(zeros{}, 32<<20))
+		_, r, err := s.TakeFile(ann, "a", io.LimitReader(zeros{}, 32<<20))
 		if err != nil {
 			t.Fatal(err)
 		}
 		releases = append(releases, r)
 	}
-	if _, _, err := s.TakeFile("ann", "a", strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "too many files") {
+	if _, _, err := s.TakeFile(ann, "a", strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "too many files") {
 		t.Errorf("ann has more than 128 MiB: %v", err)
 	}
 	releases[0]()
-	if _, _, err := s.TakeFile("ann", "a", strings.NewReader("x")); err != nil {
+	if _, _, err := s.TakeFile(ann, "a", strings.NewReader("x")); err != nil {
 		t.Errorf("room that was left is not free: %v", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/sallyport/sallyport"
 )
 
-// The bounds of what is kept, together and of one owner.
+// The bounds of what is kept, together and of one principal.
 const (
 	// MaxFiles bounds the files of one call.
 	MaxFiles = 16
@@ -39,15 +39,22 @@ type Shelf struct {
 
 	mu     sync.Mutex
 	all    share
-	owners map[string]*share
+	shares map[string]*share // by the name of a principal
 }
 
-// share is what is kept together, or of one owner.
+// Owner is whose files those of a call are. A sub-agent has its own, in the places of
+// its principal.
+type Owner struct{ principal, delegation string }
+
+// share is what is kept together, or of one principal with its sub-agents.
 type share struct {
 	files int
 	bytes int64
-	kept  map[string]*upload // by ref; nil for all together
+	kept  map[keptName]*upload // nil for all together
 }
+
+// keptName is the name under which an owner finds an upload.
+type keptName struct{ delegation, ref string }
 
 // upload is a file that is kept for a while.
 type upload struct {
@@ -59,10 +66,12 @@ type upload struct {
 }
 
 // NewShelf returns an empty shelf over a folder.
-func NewShelf(f Folder) *Shelf { return &Shelf{folder: f, owners: map[string]*share{}} }
+func NewShelf(f Folder) *Shelf { return &Shelf{folder: f, shares: map[string]*share{}} }
 
-// OwnerOf returns whose files those of a principal are: a sub-agent has its own.
-func OwnerOf(p *sallyport.Principal) string { return sallyport.SessionKey(p.Name, p.Delegation) }
+// OwnerOf returns whose files those of a principal, or of a sub-agent of it, are.
+func OwnerOf(p *sallyport.Principal) Owner { return Owner{p.Name, p.Delegation} }
+
+func (o Owner) nameKept(ref string) keptName { return keptName{o.delegation, ref} }
 
 var (
 	errFull    = fmt.Errorf("too many files are kept: %d of %d MiB of a principal, %d of %d MiB in all", maxOwnKept, maxOwnBytes>>20, maxKept, maxBytes>>20)
@@ -70,29 +79,29 @@ var (
 )
 
 // TakeFile stores a file for a call. The caller calls release when the call is over.
-func (s *Shelf) TakeFile(owner, name string, in io.Reader) (a sallyport.Attachment, release func(), err error) {
-	counted := &countedReader{s: s, owner: owner, in: in}
-	if !s.countFiles(owner, 1, 0) {
+func (s *Shelf) TakeFile(owner Owner, name string, in io.Reader) (a sallyport.Attachment, release func(), err error) {
+	counted := &countedReader{s: s, principal: owner.principal, in: in}
+	if !s.countFiles(owner.principal, 1, 0) {
 		return a, nil, errFull
 	}
 	if a, err = s.folder.Add(name, counted); err != nil {
-		s.countFiles(owner, -1, -counted.n)
+		s.countFiles(owner.principal, -1, -counted.n)
 		return a, nil, err
 	}
 	return a, sync.OnceFunc(func() {
 		s.folder.Remove(a.Ref)
-		s.countFiles(owner, -1, -counted.n)
+		s.countFiles(owner.principal, -1, -counted.n)
 	}), nil
 }
 
 // countFiles adds to what is kept, unless that is too much. It always takes away.
-func (s *Shelf) countFiles(owner string, files int, bytes int64) bool {
+func (s *Shelf) countFiles(principal string, files int, bytes int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := s.owners[owner]
+	own := s.shares[principal]
 	if own == nil {
-		own = &share{kept: map[string]*upload{}}
-		s.owners[owner] = own
+		own = &share{kept: map[keptName]*upload{}}
+		s.shares[principal] = own
 	}
 	more := files > 0 || bytes > 0
 	if more && (s.all.files+files > maxKept || own.files+files > maxOwnKept || s.all.bytes+bytes > maxBytes || own.bytes+bytes > maxOwnBytes) {
@@ -101,22 +110,22 @@ func (s *Shelf) countFiles(owner string, files int, bytes int64) bool {
 	s.all.files, s.all.bytes = s.all.files+files, s.all.bytes+bytes
 	own.files, own.bytes = own.files+files, own.bytes+bytes
 	if own.files == 0 {
-		delete(s.owners, owner)
+		delete(s.shares, principal)
 	}
 	return true
 }
 
 // countedReader counts what it reads as kept.
 type countedReader struct {
-	s     *Shelf
-	owner string
-	in    io.Reader
-	n     int64
+	s         *Shelf
+	principal string
+	in        io.Reader
+	n         int64
 }
 
 func (c *countedReader) Read(p []byte) (int, error) {
 	n, err := c.in.Read(p)
-	if n > 0 && !c.s.countFiles(c.owner, 0, int64(n)) {
+	if n > 0 && !c.s.countFiles(c.principal, 0, int64(n)) {
 		return 0, errFull
 	}
 	c.n += int64(n)
@@ -125,7 +134,7 @@ func (c *countedReader) Read(p []byte) (int, error) {
 
 // KeepUpload stores an upload for a while, for its owner alone. The same content begins
 // its time again.
-func (s *Shelf) KeepUpload(owner, name string, in io.Reader) (sallyport.Attachment, error) {
+func (s *Shelf) KeepUpload(owner Owner, name string, in io.Reader) (sallyport.Attachment, error) {
 	a, release, err := s.TakeFile(owner, name, in)
 	if err != nil {
 		return a, err
@@ -133,9 +142,9 @@ func (s *Shelf) KeepUpload(owner, name string, in io.Reader) (sallyport.Attachme
 	u := &upload{file: a, holders: 1, release: release}
 	u.end = time.AfterFunc(Lifetime, func() { s.endUpload(owner, u) })
 	s.mu.Lock()
-	own := s.owners[owner] // is there: it counts the file
-	before := own.kept[a.Ref]
-	own.kept[a.Ref] = u
+	own := s.shares[owner.principal] // is there: it counts the file
+	before := own.kept[owner.nameKept(a.Ref)]
+	own.kept[owner.nameKept(a.Ref)] = u
 	s.mu.Unlock()
 	if before != nil {
 		s.endUpload(owner, before)
@@ -145,24 +154,24 @@ func (s *Shelf) KeepUpload(owner, name string, in io.Reader) (sallyport.Attachme
 
 // FindUpload returns an upload of an owner for a call. The caller calls release when
 // the call is over. The refs of other owners are as unknown as any.
-func (s *Shelf) FindUpload(owner, ref string) (a sallyport.Attachment, release func(), err error) {
+func (s *Shelf) FindUpload(owner Owner, ref string) (a sallyport.Attachment, release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := s.owners[owner]
-	if own == nil || own.kept[ref] == nil {
+	own := s.shares[owner.principal]
+	if own == nil || own.kept[owner.nameKept(ref)] == nil {
 		return a, nil, errUnknown
 	}
-	u := own.kept[ref]
+	u := own.kept[owner.nameKept(ref)]
 	u.holders++
 	return u.file, sync.OnceFunc(func() { s.releaseUpload(u) }), nil
 }
 
 // DropUpload ends the time of an upload. It reports whether there was one.
-func (s *Shelf) DropUpload(owner, ref string) bool {
+func (s *Shelf) DropUpload(owner Owner, ref string) bool {
 	s.mu.Lock()
 	var u *upload
-	if own := s.owners[owner]; own != nil {
-		u = own.kept[ref]
+	if own := s.shares[owner.principal]; own != nil {
+		u = own.kept[owner.nameKept(ref)]
 	}
 	s.mu.Unlock()
 	return u != nil && s.endUpload(owner, u)
@@ -170,7 +179,7 @@ func (s *Shelf) DropUpload(owner, ref string) bool {
 
 // endUpload takes an upload from its owner. Calls that have it keep it. It
 // reports whether it was there.
-func (s *Shelf) endUpload(owner string, u *upload) bool {
+func (s *Shelf) endUpload(owner Owner, u *upload) bool {
 	u.end.Stop()
 	s.mu.Lock()
 	if u.over {
@@ -178,8 +187,8 @@ func (s *Shelf) endUpload(owner string, u *upload) bool {
 		return false
 	}
 	u.over = true
-	if own := s.owners[owner]; own.kept[u.file.Ref] == u {
-		delete(own.kept, u.file.Ref)
+	if own := s.shares[owner.principal]; own.kept[owner.nameKept(u.file.Ref)] == u {
+		delete(own.kept, owner.nameKept(u.file.Ref))
 	}
 	s.mu.Unlock()
 	s.releaseUpload(u)
