@@ -19,8 +19,8 @@ const (
 	// maxQueryLine bounds a line in which a program asks a database, maxQueryChars the
 	// statement in it, as db-query does.
 	maxQueryLine, maxQueryChars = 1 << 20, 100_000
-	// maxQueries bounds how often a program asks in one call: each question is in the
-	// record of the call.
+	// maxQueries bounds how often a program asks in one call. The record of the call has
+	// each connection once, with how it was used or that it was refused.
 	maxQueries = 1000
 )
 
@@ -47,7 +47,7 @@ func databasesOf(d *sallyport.DatabaseCapability) (list []inputDatabase) {
 
 // programQueries answers what the program of a call asks the databases, one question after
 // the other, over the socket that is its standard input. The accessor of the call decides
-// and records each of them; the program sees neither an address nor a password.
+// each of them, and records the first of each connection; the program sees neither an address nor a password.
 type programQueries struct {
 	databases    sallyport.Databases
 	cancel       context.CancelFunc

@@ -84,6 +84,26 @@ for line in start["params"]["q"].split("\n"):
 print(json.dumps({"databases": start["context"]["databases"], "answers": answers}))
 `
 
+// One question after many to another connection is in the record, too.
+func TestNoQuestionHidesTheUseOfAConnection(t *testing.T) {
+	t.Parallel()
+	g, d := askingGate(t, askingHandler, `{"connections": ["shop", "payroll"], "mode": "write"}`)
+	lines := strings.Repeat(`{"database": "shop", "query": "q"}`+"\n", 100) + `{"database": "payroll", "query": "delete"}` + "\n" + `{"database": "other", "query": "q"}`
+	args, err := json.Marshal(map[string]string{"q": lines})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res := g.use(string(args)); !res.OK || !strings.Contains(d.list(), "payroll write delete") {
+		t.Fatalf("act = %+v", res)
+	}
+	record := g.record.text.String()
+	for _, want := range []string{"write on shop", "write on payroll", "other is outside the grant"} {
+		if n := strings.Count(record, want); n != 1 {
+			t.Errorf("the record of the call has %q %d times, want once", want, n)
+		}
+	}
+}
+
 func TestAProgramAsksTheDatabasesOfItsDeclaration(t *testing.T) {
 	t.Parallel()
 	g, d := askingGate(t, askingHandler, `{"connections": ["shop", "stock"]}`)

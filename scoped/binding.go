@@ -22,6 +22,7 @@ type Binding struct {
 	turn                 Turn
 	out                  func(sallyport.Decision)
 	noted                decisionCounts
+	connections          struct{ allowed, refused connectionNames }
 	children             childRecord
 	secrets              secretAccessor
 	kv                   kvAccessor

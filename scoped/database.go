@@ -25,7 +25,7 @@ func (d databaseAccessor) Query(ctx context.Context, connection, query string, a
 	if s.grant.Database.Mode == sallyport.ModeWrite {
 		mode = sallyport.ModeWrite
 	}
-	d.b.recordAllowed(group.Database, connection, string(mode)+" on "+connection)
+	d.b.recordConnection(newAllowed(group.Database, connection, string(mode)+" on "+connection))
 	table, err := s.backends.Databases.Query(ctx, connection, mode, query, args)
 	if err != nil {
 		return sallyport.Table{}, hideBackendError(err, "the query on "+connection+" failed")
@@ -38,7 +38,8 @@ func (d databaseAccessor) Probe(_, connection string) error {
 	if slices.Contains(d.b.scope.grant.Database.Connections, connection) {
 		return nil
 	}
-	d.b.recordRefusal(group.Database, connection, func(entry string) bool { return entry == connection })
+	refusal := newRefusal(group.Database, connection)
+	d.b.recordConnection(d.b.scope.explainDropped(refusal, func(entry string) bool { return entry == connection }))
 	return notAvailable(connection, "connection "+clipItem(connection)+" is not in the declared connections")
 }
 

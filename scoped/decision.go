@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/sallyport/sallyport"
@@ -15,13 +17,51 @@ const (
 	// maxNoted bounds the decisions of either kind that one call reports.
 	// Allowed and refused ones count apart, so that a tool cannot bury a
 	// refusal under a hundred harmless reads.
-	maxNoted = 50
+	maxNoted = 42
+	// maxConnections is for how many connections, allowed or refused, their first use is
+	// reported apart from those.
+	maxConnections = 8
 	// maxItemBytes bounds a name that a tool brought along in a decision.
 	maxItemBytes = 256
 )
 
 // decisionCounts counts the decisions of a call.
 type decisionCounts struct{ allowed, refused atomic.Int32 }
+
+// connectionNames is the connections whose first use was reported.
+type connectionNames struct {
+	mu    sync.Mutex
+	names []string
+}
+
+// addName returns how many names were there before one; fresh is false for one of them.
+func (c *connectionNames) addName(name string) (before int, fresh bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if slices.Contains(c.names, name) {
+		return 0, false
+	}
+	if before = len(c.names); before < maxConnections+maxNoted {
+		c.names = append(c.names, name)
+	}
+	return before, true
+}
+
+// recordConnection reports the first decision of its kind about a connection: a tool cannot
+// bury the use of one under questions to another.
+func (b *Binding) recordConnection(d sallyport.Decision) {
+	noted := &b.connections.refused
+	if d.Allowed {
+		noted = &b.connections.allowed
+	}
+	switch before, fresh := noted.addName(d.Resource); {
+	case !fresh:
+	case before < maxConnections:
+		sendDecision(b.out, d)
+	default:
+		b.recordDecision(d)
+	}
+}
 
 // recordDecision reports a decision of an accessor, up to the bound.
 func (b *Binding) recordDecision(d sallyport.Decision) {
@@ -42,9 +82,13 @@ func (b *Binding) recordDecision(d sallyport.Decision) {
 }
 
 func (b *Binding) recordAllowed(capability, resource, why string) {
-	b.recordDecision(sallyport.Decision{
+	b.recordDecision(newAllowed(capability, resource, why))
+}
+
+func newAllowed(capability, resource, why string) sallyport.Decision {
+	return sallyport.Decision{
 		Step: sallyport.StepAccess, Allowed: true, Capability: capability, Resource: clipItem(resource), Why: clipItem(why),
-	})
+	}
 }
 
 // recordRefusal reports a refusal with the reason for which a matching declared

@@ -35,8 +35,8 @@ func TestDecisionsAreBoundedByKind(t *testing.T) {
 			refused++
 		}
 	}
-	if allowed != 50 || refused != 50 {
-		t.Errorf("decisions = %d allowed, %d refused, want 50 of each", allowed, refused)
+	if allowed != 42 || refused != 42 {
+		t.Errorf("decisions = %d allowed, %d refused, want 42 of each", allowed, refused)
 	}
 	if last := j.list[len(j.list)-1].Why; !strings.Contains(last, "not listed") {
 		t.Errorf("the last decision is %q, want it to say that more follow", last)
