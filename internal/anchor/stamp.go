@@ -7,12 +7,15 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/big"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/digitorus/pkcs7"
@@ -93,7 +96,18 @@ func checkStamp(answer []byte, e *Entry, roots *x509.CertPool) (time.Time, error
 	if err != nil {
 		return time.Time{}, fmt.Errorf("the authority is not believed: %w", err)
 	}
+	if !isForTimeAlone(signer) {
+		return time.Time{}, errors.New("the authority is not believed: its certificate is not for timestamps alone")
+	}
 	return t.Time, nil
+}
+
+// isForTimeAlone reports whether a certificate has timestamps as its only purpose, in a
+// critical extension (RFC 3161, 2.3). To Verify one without purposes is good for all.
+func isForTimeAlone(c *x509.Certificate) bool {
+	purpose := asn1.ObjectIdentifier{2, 5, 29, 37}
+	return len(c.UnknownExtKeyUsage) == 0 && slices.Equal(c.ExtKeyUsage, []x509.ExtKeyUsage{x509.ExtKeyUsageTimeStamping}) &&
+		slices.ContainsFunc(c.Extensions, func(e pkix.Extension) bool { return e.Critical && e.Id.Equal(purpose) })
 }
 
 // readStampOf returns the answer beside a file for an entry; nil where there is none.
