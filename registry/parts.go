@@ -174,12 +174,16 @@ func partOfKind(p *sallyport.Part, left int) (out sallyport.Part, why string) {
 // one, however it was sent.
 func resourcePart(p *sallyport.Part, left int) (out sallyport.Part, why string) {
 	out = sallyport.Part{Kind: p.Kind, Role: p.Role, URI: p.URI, Text: p.Text, MediaType: mediaType(p.MediaType)}
+	shown := isPicture(out.MediaType)
 	switch why = uriFault(p); {
 	case why != "" || len(p.Data) == 0:
+		if shown {
+			out.MediaType = "text/plain" // a text is no picture
+		}
 		return out, why
 	case p.Text != "":
 		return out, "a resource was left out: it is text and data at once"
-	case isTextual(out.MediaType) && len(p.Data) <= left:
+	case isTextual(out.MediaType) && !shown && len(p.Data) <= left:
 		out.Text = decodeText(p.Data)
 		return out, ""
 	}

@@ -43,13 +43,17 @@ func TestPicturesAreDrawnAgain(t *testing.T) {
 		"a resource":              {in: picture(sallyport.PartResource, "image/png", string(pixel)+hidden), kind: "image/png"},
 		"a resource of no kind":   {in: picture(sallyport.PartResource, "image/x-icon", hidden), data: hidden, kind: "application/octet-stream"},
 		"a resource, not shown":   {in: picture(sallyport.PartResource, "application/zip", string(pixel)+hidden), data: string(pixel) + hidden, kind: "application/zip"},
+		"a resource that draws":   {in: picture(sallyport.PartResource, "image/svg+xml", "<svg onload='a()'/>"), data: "<svg onload='a()'/>", kind: "application/octet-stream"},
+		"a resource, also a text": {in: picture(sallyport.PartResource, "IMAGE/x+json; a=b", "GIF89a "+hidden), data: "GIF89a " + hidden, kind: "application/octet-stream"},
+		"a text that draws":       {in: sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "image/svg+xml", Text: "<svg/>"}, text: "<svg/>", kind: "text/plain"},
+		"a text that is none":     {in: sallyport.Part{Kind: sallyport.PartResource, URI: "mem:a", MediaType: "image/png", Text: "no picture"}, text: "no picture", kind: "text/plain"},
 		"a sound":                 {in: picture(sallyport.PartAudio, "audio/wav", hidden), data: hidden, kind: "audio/wav"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			res, _ := partsOf(t, bringing(sallyport.FormTool, tt.in))
 			want := tt.data
-			if want == "" && tt.kind != "" {
+			if want == "" && tt.text == "" {
 				want = string(pixel)
 			}
 			if p := res.Parts[0]; string(p.Data) != want || p.MediaType != tt.kind || p.Text != tt.text {
