@@ -24,6 +24,7 @@ func (s *mountedServer) traceExchange(ctx context.Context, l *connLink, c *sally
 	r.trace = tracing.OutgoingParent(ctx)
 	tree, err := s.exchangeMessages(ctx, l, c, r)
 	if span != nil {
+		span.SetText(tracing.KeyUpstreamTrace, tracing.TraceOf(r.trace))
 		s.describeExchange(span, l, r, tree, err)
 	}
 	return tree, err

@@ -118,6 +118,8 @@ func normalText(key string, v *common.AnyValue) string {
 	switch {
 	case key == "server.port":
 		return "PORT"
+	case key == "sallyport.upstream.trace":
+		return "TRACE"
 	case regexp.MustCompile(`^[0-9a-z]{24}$`).MatchString(text):
 		return "CALL"
 	case key == "mcp.session.id", key == "gen_ai.conversation.id" && len(text) > 20:
@@ -232,7 +234,11 @@ func TestTraces(t *testing.T) {
 		t.Errorf("what the collector received (-want +got):\n%s", diff)
 	}
 	mounted := c.spans[len(c.spans)-2]
-	passed := fmt.Sprintf("00-%x-%x-01", mounted.TraceId, mounted.SpanId)
+	told := mounted.Attributes[slices.IndexFunc(mounted.Attributes, func(a *common.KeyValue) bool { return a.Key == "sallyport.upstream.trace" })].Value.GetStringValue()
+	passed := fmt.Sprintf("00-%s-%x-01", told, mounted.SpanId)
+	if strings.Contains(ofClient, told) {
+		t.Errorf("the mounted server was told the trace of the client, %s", told)
+	}
 	if len(heard.inMeta) != 1 || heard.inMeta[0] != passed+"<nil>" || len(heard.header) != 1 || heard.header[0] != passed {
 		t.Errorf("the mounted server was told %q and %q, want %q and no state", heard.inMeta, heard.header, passed)
 	}

@@ -76,7 +76,7 @@ func telemetryKeys() []row {
 			check:  (*scope).headerText, hide: true, set: header(func(h *TelemetryHeader, v value) { h.Prefix = v.text }),
 		},
 		{
-			KeyDoc: KeyDoc{o + ".sample", TypeDecimal, false, true, "1", "Share of the traces that is sent, 0 to 1, chosen by the id of the trace.", "0.1"},
+			KeyDoc: KeyDoc{o + ".sample", TypeDecimal, false, true, "1", "Share of the traces that is sent, 0 to 1, chosen by chance; the calls of one trace are sent together.", "0.1"},
 			check:  (*scope).parseShare, set: set(func(t *Telemetry, v value) { t.Sample, _ = strconv.ParseFloat(v.text, 64) }),
 		},
 		{

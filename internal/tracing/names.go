@@ -39,6 +39,8 @@ const (
 	KeyCached    = "sallyport.cached"
 	KeyApproval  = "sallyport.approval.id"
 	KeyUpstream  = "sallyport.upstream"
+	// KeyUpstreamTrace is the trace that a server was told.
+	KeyUpstreamTrace = "sallyport.upstream.trace"
 )
 
 // Values of the conventions, and the name of the span of a wait for a person, for which

@@ -105,3 +105,11 @@ func appendParent(b []byte, trace [16]byte, span [8]byte, sampled bool) []byte {
 	}
 	return append(b, "-00"...)
 }
+
+// TraceOf returns the id of the trace in what [OutgoingParent] returned.
+func TraceOf(parent string) string {
+	if len(parent) != parentBytes {
+		return ""
+	}
+	return parent[3:35]
+}

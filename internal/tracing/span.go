@@ -106,17 +106,14 @@ func (s *Span) EndSpan() {
 }
 
 // OutgoingParent returns the traceparent that a request to another system carries; empty when
-// it carries none.
+// it carries none. Nothing in it is the client's: what a client writes as the id of its trace
+// would leave for a system that it may not reach.
 func OutgoingParent(ctx context.Context) string {
 	c := CallOf(ctx)
 	if c == nil || !c.tracer.passes {
 		return ""
 	}
-	span := c.currentSpan(ctx).ID
-	if !c.sampled {
-		span = c.Root.Parent // the last one that is exported
-	}
-	return string(appendParent(make([]byte, 0, parentBytes), c.Root.Trace, span, c.sampled))
+	return string(appendParent(make([]byte, 0, parentBytes), c.own, c.currentSpan(ctx).ID, c.sampled))
 }
 
 // clipText bounds a text, in valid UTF-8: a collector refuses all spans with one that is

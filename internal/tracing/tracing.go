@@ -8,6 +8,9 @@ package tracing
 
 import (
 	"context"
+	"crypto/hmac"
+	crand "crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
@@ -21,6 +24,7 @@ const maxSpans = 64
 // Tracer begins the spans of calls. It is safe for concurrent use. A nil one begins none.
 type Tracer struct {
 	export func(*Call)
+	key    [32]byte // from which comes what the ids of clients stand for
 	least  uint64 // traces whose random bits are less are left out
 	passes bool
 }
@@ -29,17 +33,27 @@ type Tracer struct {
 // once they have ended. export must not block. passes says that [OutgoingParent] names spans to
 // others.
 func NewTracer(share float64, passes bool, export func(*Call)) *Tracer {
-	return &Tracer{export: export, passes: passes, least: uint64((1 - min(max(share, 0), 1)) * (1 << randomBits))}
+	t := &Tracer{export: export, passes: passes, least: uint64((1 - min(max(share, 0), 1)) * (1 << randomBits))}
+	_, _ = crand.Read(t.key[:]) // never fails
+	return t
 }
 
-// randomBits is how many bits at the end of the id of a trace are random.
+// randomBits is how many bits at the end of the id of a trace decide.
 const randomBits = 56
 
-// isSampled decides by the id alone, so that all programs with the same share choose the
-// same traces. What a parent says of it does not count: who calls does not choose what is
-// exported.
-func (t *Tracer) isSampled(trace *[16]byte) bool {
-	return binary.BigEndian.Uint64(trace[8:])&(1<<randomBits-1) >= t.least
+// isSampled decides by the id of a trace that a client did not choose.
+func (t *Tracer) isSampled(own *[16]byte) bool {
+	return binary.BigEndian.Uint64(own[8:])&(1<<randomBits-1) >= t.least
+}
+
+// deriveTrace returns the id that stands for a client's trace: the same for all of its calls,
+// and no choice of the client's. It decides whether calls are exported, and is what other
+// systems are told.
+func (t *Tracer) deriveTrace(of *[16]byte) (own [16]byte) {
+	mac := hmac.New(sha256.New, t.key[:])
+	_, _ = mac.Write(of[:])
+	copy(own[:], mac.Sum(nil))
+	return own
 }
 
 // Request is what an edge knows of the request that makes a call.
@@ -74,6 +88,7 @@ type Call struct {
 	// Request is what the edge said; nil when it said nothing.
 	Request *Request
 	sampled bool
+	own     [16]byte // the trace as other systems are told of it
 
 	mu    sync.Mutex
 	below []*Span
@@ -99,16 +114,19 @@ func (t *Tracer) BeginCall(ctx context.Context) context.Context {
 	}
 	c := &Call{Context: ctx, tracer: t, Root: Span{ID: newSpanID(), Start: time.Now()}}
 	if above := CallOf(ctx); above != nil { // a call that a call makes
-		c.Root.Trace, c.Root.Parent, c.Root.State, c.sampled = above.Root.Trace, above.currentSpan(ctx).ID, above.Root.State, above.sampled
+		c.Root.Trace, c.Root.Parent, c.Root.State = above.Root.Trace, above.currentSpan(ctx).ID, above.Root.State
+		c.own, c.sampled = above.own, above.sampled
 		return c
 	}
 	if c.Request = RequestOf(ctx); c.Request != nil && !c.Request.Parent.IsZero() {
 		p := &c.Request.Parent
 		c.Root.Trace, c.Root.Parent, c.Root.State = p.Trace, p.Span, p.State
+		c.own = t.deriveTrace(&p.Trace)
 	} else {
 		c.Root.Trace = newTraceID()
+		c.own = c.Root.Trace
 	}
-	if c.sampled = t.isSampled(&c.Root.Trace); !c.sampled && c.Root.Parent == [8]byte{} {
+	if c.sampled = t.isSampled(&c.own); !c.sampled && c.Root.Parent == [8]byte{} {
 		return ctx
 	}
 	return c

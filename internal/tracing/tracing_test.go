@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -59,33 +60,57 @@ func TestNothingIsNotedWithoutATracer(t *testing.T) {
 	}
 }
 
-// The share of the operator decides by the id of the trace, whatever a client says.
+// beginOf begins the call of a client that names a trace.
+func beginOf(tracer *Tracer, trace, flags string) *Call {
+	p, _ := ParseParent("00-"+trace+"-707269766174652e-"+flags, "")
+	return CallOf(tracer.BeginCall(WithRequest(context.Background(), &Request{Parent: p})))
+}
+
+// The share of the operator decides, whatever a client says.
 func TestClientsDoNotChooseWhatIsSent(t *testing.T) {
-	begin := func(share float64, flags string) *Call {
-		p, _ := ParseParent(parent[:53]+flags, "")
-		return CallOf(NewTracer(share, true, func(*Call) {}).BeginCall(WithRequest(t.Context(), &Request{Parent: p})))
-	}
-	for share, want := range map[float64]bool{0: false, 0.1: false, 0.95: true, 1: true} {
-		for _, flags := range []string{"00", "01"} {
-			// The last 56 bits of the id stand at 0.81 of their range.
-			c := begin(share, flags)
-			if c.IsSampled() != want {
-				t.Errorf("share %v, flags %s: sent %v, want %v", share, flags, c.IsSampled(), want)
+	for share, want := range map[float64][2]int{0: {0, 0}, 0.25: {800, 1200}, 1: {4000, 4000}} {
+		tracer, sent, ofClients := NewTracer(share, true, func(*Call) {}), 0, 0
+		for i := range 4000 {
+			if CallOf(tracer.BeginCall(context.Background())).IsSampled() {
+				sent++
 			}
-			if got := OutgoingParent(c); !want && got != parent[:53]+"00" {
-				t.Errorf("what is not sent is passed on as %s", got)
+			// The end of an id is the largest that there is, or the smallest.
+			trace := fmt.Sprintf("%016x%s", i+1, []string{"ffffffffffffffff", "0000000000000000"}[i%2])
+			is := beginOf(tracer, trace, "01").IsSampled()
+			if is {
+				ofClients++
+			}
+			if beginOf(tracer, trace, "00").IsSampled() != is {
+				t.Fatalf("share %v: of one trace a call is sent and another is not", share)
+			}
+		}
+		for _, n := range []int{sent, ofClients} {
+			if n < want[0] || n > want[1] {
+				t.Errorf("share %v: %d of 4000 traces are sent, want %v", share, n, want)
 			}
 		}
 	}
-	sent := 0
-	tracer := NewTracer(0.25, true, func(*Call) {})
-	for range 4000 {
-		if CallOf(tracer.BeginCall(context.Background())).IsSampled() {
-			sent++
+}
+
+// 24 bytes of a client's choice would reach a server that its call may not tell anything.
+func TestNothingOfAClientIsPassedOn(t *testing.T) {
+	const trace = "7365637265742d6300642d6461746121"
+	for _, share := range []float64{0, 1} {
+		tracer := NewTracer(share, true, func(*Call) {})
+		first, again := beginOf(tracer, trace, "01"), beginOf(tracer, trace, "00")
+		out := OutgoingParent(first)
+		if _, ok := ParseParent(out, ""); !ok || strings.Contains(out, trace) || strings.Contains(out, "707269766174652e") {
+			t.Errorf("share %v: %s is passed on", share, out)
 		}
-	}
-	if sent < 800 || sent > 1200 {
-		t.Errorf("%d of 4000 traces are sent, want about 1000", sent)
+		if TraceOf(out) != TraceOf(OutgoingParent(again)) || TraceOf(out) != TraceOf(OutgoingParent(tracer.BeginCall(first))) {
+			t.Errorf("share %v: calls of one trace are passed on in two", share)
+		}
+		if TraceOf(out) == TraceOf(OutgoingParent(beginOf(NewTracer(share, true, func(*Call) {}), trace, "01"))) {
+			t.Errorf("share %v: what is passed on can be known", share)
+		}
+		if first.TraceID() != trace {
+			t.Errorf("share %v: the call is told in %s, want the trace of the client", share, first.TraceID())
+		}
 	}
 }
 
