@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/tracing"
 )
 
 // roundTrip checks one request, sends it and bounds the answer. It returns
-// the target also when it fails, as far as it was understood.
-func (c *Client) roundTrip(req *http.Request) (resp *http.Response, where string, err error) {
+// the target also when it fails, as far as it was understood. The span may be nil.
+func (c *Client) roundTrip(req *http.Request, span *tracing.Span) (resp *http.Response, where string, err error) {
 	to, h, err := c.checkRequest(req)
 	if to.host != "" {
 		where = targetText(to.host, to.port)
@@ -23,6 +24,7 @@ func (c *Client) roundTrip(req *http.Request) (resp *http.Response, where string
 		closeBody(req)
 		return nil, where, err
 	}
+	nameTarget(span, req)
 	ctx, cancel := context.WithDeadline(req.Context(), c.exchangeDeadline(h))
 	resp, err = c.transport.RoundTrip(newOutgoing(ctx, req, to, h))
 	if err != nil {
