@@ -38,15 +38,17 @@ type form struct {
 	// beside returns how much memory a picture takes beside its pixels. One that
 	// takes too much time takes all.
 	beside func(data []byte) int64
+	// unit is how many pixels are held together at most: an edge holds whole units.
+	unit image.Point
 }
 
 // The list is closed: what a program registers with package image elsewhere
 // does not count.
 var forms = []form{
-	{"PNG", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, encodePNG, "image/png", costsNothingBeside},
-	{"JPEG", "\xff\xd8\xff", jpeg.DecodeConfig, jpeg.Decode, encodeJPEG, "image/jpeg", repeatedScans},
-	{"GIF", "GIF8", gif.DecodeConfig, gif.Decode, encodePNG, "image/png", costsNothingBeside},
-	{"WebP", "WEBP", webp.DecodeConfig, webp.Decode, encodePNG, "image/png", losslessMemory},
+	{"PNG", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, encodePNG, "image/png", costsNothingBeside, image.Pt(1, 1)},
+	{"JPEG", "\xff\xd8\xff", jpeg.DecodeConfig, jpeg.Decode, encodeJPEG, "image/jpeg", repeatedScans, image.Pt(32, 16)},
+	{"GIF", "GIF8", gif.DecodeConfig, gif.Decode, encodePNG, "image/png", costsNothingBeside, image.Pt(1, 1)},
+	{"WebP", "WEBP", webp.DecodeConfig, webp.Decode, encodePNG, "image/png", losslessMemory, image.Pt(1, 1)},
 }
 
 // formOf tells the kind of a picture by its first bytes.
@@ -61,6 +63,12 @@ func formOf(data []byte) (*form, bool) {
 		}
 	}
 	return nil, false
+}
+
+// countHeld returns how many pixels are held for a picture of a size.
+func (f *form) countHeld(width, height int) int64 {
+	whole := func(n, unit int) int64 { return int64(n+unit-1) / int64(unit) * int64(unit) }
+	return whole(width, f.unit.X) * whole(height, f.unit.Y)
 }
 
 func costsNothingBeside([]byte) int64 { return 0 }

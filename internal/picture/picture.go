@@ -89,7 +89,7 @@ func (f *form) checkHead(ctx context.Context, data []byte) (cost int64, err erro
 	if head.Width > MaxPixels || head.Height > MaxPixels/head.Width {
 		return 0, fmt.Errorf("it has %d x %d pixels, more than %d together", head.Width, head.Height, MaxPixels)
 	}
-	cost = int64(head.Width)*int64(head.Height)*pixelCost + f.beside(data)
+	cost = f.countHeld(head.Width, head.Height)*pixelCost + f.beside(data)
 	if cost > maxMemory {
 		return 0, errors.New("it takes too much memory or time to be drawn again")
 	}
