@@ -88,6 +88,9 @@ func TestACertificateIsForTimestampsAlone(t *testing.T) {
 			stamp := timestamp.Timestamp{HashAlgorithm: crypto.SHA256, HashedMessage: sum[:], Time: time.Now(), Policy: asn1.ObjectIdentifier{1, 2, 3}, AddTSACertificate: true}
 			answer, err := stamp.CreateResponseWithOpts(leaf.Certificate, leaf.key, crypto.SHA256)
 			if err == nil {
+				err = os.Mkdir(StampFolder(path), 0o700)
+			}
+			if err == nil {
 				err = os.WriteFile(stampPath(path, e.Seq), answer, 0o600)
 			}
 			if err != nil {

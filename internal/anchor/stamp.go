@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -24,14 +25,21 @@ import (
 	"github.com/sallyport/sallyport/internal/fsx"
 )
 
-// stampPath is where the answer of an authority for a record lies, beside a file.
-func stampPath(path string, seq int64) string { return fmt.Sprintf("%s.%d.tsr", path, seq) }
+// StampFolder returns the folder beside a file in which the answers of authorities lie.
+func StampFolder(path string) string { return path + ".d" }
+
+// stampPath is where the answer of an authority for a record lies.
+func stampPath(path string, seq int64) string {
+	return filepath.Join(StampFolder(path), fmt.Sprintf("%d.tsr", seq))
+}
 
 // StampHead asks an authority for the time (RFC 3161), and stores its answer beside the file
-// in which the entry is. An answer that is there is left alone.
+// in which the entry is. An answer for the head that is there is left alone.
 func StampHead(ctx context.Context, client *http.Client, authority, path string, e Entry) error {
-	if fsx.Exists(stampPath(path, e.Seq)) {
-		return nil
+	if there, err := readStampOf(path, &e); err == nil && there != nil {
+		if _, err := readStamp(there, &e); err == nil {
+			return nil
+		}
 	}
 	nonce, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
 	if err != nil {
@@ -52,7 +60,10 @@ func StampHead(ctx context.Context, client *http.Client, authority, path string,
 	case t.Nonce == nil || t.Nonce.Cmp(nonce) != 0:
 		return errors.New("the answer is to another request")
 	}
-	return fsx.WriteNew(stampPath(path, e.Seq), answer)
+	if err := os.Mkdir(StampFolder(path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return fsx.ReplaceFile(stampPath(path, e.Seq), answer)
 }
 
 // readStamp reads an answer for the head of an entry. Its signature fits its certificate,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/internal/needs"
 )
 
@@ -131,8 +132,23 @@ func TestAnAuthorityPutsItsTimeUnderAHead(t *testing.T) {
 	if err := StampHead(t.Context(), a.Client(), a.URL, path+"2", e); err == nil || !strings.Contains(err.Error(), "another request") {
 		t.Errorf("an answer of before: %v", err)
 	}
+	// What is no answer for the head gives way to one.
+	for _, broken := range [][]byte{[]byte("x"), a.answer, nil} {
+		if err := os.WriteFile(stampPath(path, next.Seq), broken, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		answer := a.answer
+		a.answer = nil
+		if err := StampHead(t.Context(), a.Client(), a.URL, path, next); err != nil {
+			t.Error(err)
+		}
+		if r := c.compareStamped(t, path, a.roots); !r.OK() || r.Stamps != 2 {
+			t.Errorf("with another answer in the place of %.10q: %s", broken, &r)
+		}
+		a.answer = answer
+	}
 	a.answer = []byte("no answer")
-	if err := StampHead(t.Context(), a.Client(), a.URL, path, next); err == nil {
+	if err := StampHead(t.Context(), a.Client(), a.URL, path+"3", next); err == nil || fsx.Exists(stampPath(path+"3", next.Seq)) {
 		t.Error("a text that is no answer is stored")
 	}
 	if err := os.WriteFile(stampPath(path, next.Seq), []byte("x"), 0o600); err != nil {

@@ -112,7 +112,7 @@ func (rt *Runtime) lookAtHead(ctx context.Context, keyID string) (anchor.Entry, 
 func anchorFiles(c *config.Config) (files []string) {
 	for _, p := range c.Audit.Anchors {
 		if p.File != "" {
-			files = append(files, p.File)
+			files = append(files, p.File, asFolder(anchor.StampFolder(p.File)))
 		}
 	}
 	return files

@@ -90,9 +90,11 @@ func TestCheckFindsAnchorsWhereToolsWrite(t *testing.T) {
 	place(t, dir, "notes.txt", "text")
 	runSallyport(t, dir, "call", "read_file", `{"path":"notes.txt"}`)
 	runSallyport(t, dir, "audit", "anchor")
-	out, err = sallyportCommand(dir, "call", "write_file", `{"path":"anchors.jsonl","content":"x"}`).CombinedOutput()
-	if err == nil {
-		t.Errorf("a tool wrote the file of anchors: %s", out)
+	for _, name := range []string{"anchors.jsonl", "anchors.jsonl.d/1.tsr"} {
+		out, err = sallyportCommand(dir, "call", "write_file", `{"path":"`+name+`","content":"x"}`).CombinedOutput()
+		if err == nil {
+			t.Errorf("a tool wrote %s, which proves the record: %s", name, out)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "anchors.jsonl")); errors.Is(err, os.ErrNotExist) {
 		t.Error("audit anchor did not write to the place of the configuration")

@@ -63,7 +63,7 @@ func auditKeys() []row {
 			check:  durationCheck(minAnchorEvery, maxAnchorEvery), set: func(s *scope, v value) { s.cfg.Audit.Every = keptSpan(v.text) },
 		},
 		{
-			KeyDoc: KeyDoc{"audit.timestamp", TypeText, false, true, "none", "Authority (RFC 3161) that puts its time under each head in a file. Its answer lies beside the file, as `FILE.SEQ.tsr`.", "\"https://freetsa.org/tsr\""},
+			KeyDoc: KeyDoc{"audit.timestamp", TypeText, false, true, "none", "Authority (RFC 3161) that puts its time under each head in a file. Its answer lies beside the file, as `FILE.d/SEQ.tsr`.", "\"https://freetsa.org/tsr\""},
 			check:  (*scope).outsideAddress, hide: true, set: func(s *scope, v value) { s.cfg.Audit.Timestamp = v.text },
 		},
 		{KeyDoc: KeyDoc{"audit.push", TypeChoices, false, true, "none", "Collectors to which `serve` sends each record that is made from its first start with the key on.", "[{syslog: \"tcp+tls://siem.example.com:6514\"}]"}},
