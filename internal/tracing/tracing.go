@@ -25,7 +25,7 @@ const maxSpans = 64
 type Tracer struct {
 	export func(*Call)
 	key    [32]byte // from which comes what the ids of clients stand for
-	least  uint64 // traces whose random bits are less are left out
+	least  uint64   // traces whose random bits are less are left out
 	passes bool
 }
 
