@@ -14,12 +14,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/costs"
 )
 
 const (
@@ -76,8 +78,9 @@ type Delegation struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	calls int // made
-	cost  float64
+	calls int      // made
+	cost  *big.Rat // exact, so that three times 0.1 are 0.3
+	most  *big.Rat // of cost; nil where no price is looked at
 }
 
 // errEnded is why what runs for a sub-agent ends.
@@ -89,12 +92,15 @@ var errEnded = &sallyport.Error{Code: sallyport.CodePermissionDenied, Detail: "t
 // it.
 func (b *Book) Begin(ctx context.Context, c *sallyport.Call, terms Terms, remote bool) (*Delegation, error) {
 	d := &Delegation{
-		ID: c.ID, Terms: terms, Remote: remote, Principal: c.Principal, book: b,
+		ID: c.ID, Terms: terms, Remote: remote, Principal: c.Principal, book: b, cost: new(big.Rat),
 		caller: sallyport.Caller{
 			Session: c.Session, Personality: c.Personality, Agent: c.Agent, Team: c.Team, Workspace: c.Workspace, MemoryScope: c.MemoryScope,
 		},
 	}
 	d.Principal.Delegation, d.Principal.Person, d.Principal.Personalities = d.ID, false, []string{c.Personality}
+	if terms.CostUSD > 0 {
+		d.most = costs.Amount(terms.CostUSD)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if outer := c.Principal.Delegation; outer != "" {
@@ -179,7 +185,7 @@ func (d *Delegation) Admit(now time.Time) (why string) {
 			return "the task is over"
 		case one.calls >= one.Terms.Calls:
 			return fmt.Sprintf("the task has made its %d calls", one.Terms.Calls)
-		case one.Terms.CostUSD > 0 && one.cost >= one.Terms.CostUSD:
+		case one.most != nil && one.cost.Cmp(one.most) >= 0:
 			return fmt.Sprintf("the task has spent its %g US dollars", one.Terms.CostUSD)
 		}
 	}
@@ -195,12 +201,16 @@ func (d *Delegation) Admit(now time.Time) (why string) {
 func (d *Delegation) Reserve(most float64) (why string) {
 	d.book.mu.Lock()
 	defer d.book.mu.Unlock()
+	more := costs.Amount(most)
 	for one := d; one != nil; one = one.parent {
-		if one.Terms.CostUSD > 0 && one.cost+most > one.Terms.CostUSD {
-			return fmt.Sprintf("the task has %g of its %g US dollars left", max(one.Terms.CostUSD-one.cost, 0), one.Terms.CostUSD)
+		if one.most == nil {
+			continue
+		}
+		if left := new(big.Rat).Sub(one.most, one.cost); more.Cmp(left) > 0 {
+			return fmt.Sprintf("the task has %s of its %g US dollars left", costs.Text(atLeastZero(left)), one.Terms.CostUSD)
 		}
 	}
-	d.addCost(most)
+	d.addCost(more)
 	return ""
 }
 
@@ -208,21 +218,30 @@ func (d *Delegation) Reserve(most float64) (why string) {
 func (d *Delegation) Settle(aside, cost float64) {
 	d.book.mu.Lock()
 	defer d.book.mu.Unlock()
-	d.addCost(max(cost, 0) - aside)
+	paid := costs.Amount(cost)
+	d.addCost(paid.Sub(paid, costs.Amount(aside)))
 }
 
 // addCost is called with the book locked.
-func (d *Delegation) addCost(cost float64) {
+func (d *Delegation) addCost(cost *big.Rat) {
 	for one := d; one != nil; one = one.parent {
-		one.cost = max(one.cost+cost, 0)
+		one.cost = atLeastZero(new(big.Rat).Add(one.cost, cost))
 	}
+}
+
+func atLeastZero(amount *big.Rat) *big.Rat {
+	if amount.Sign() < 0 {
+		return new(big.Rat)
+	}
+	return amount
 }
 
 // Used returns how many calls were made, and what they cost in US dollars.
 func (d *Delegation) Used() (calls int, cost float64) {
 	d.book.mu.Lock()
 	defer d.book.mu.Unlock()
-	return d.calls, d.cost
+	cost, _ = d.cost.Float64()
+	return d.calls, cost
 }
 
 // Context ends with the delegation.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -181,4 +182,32 @@ func TestADelegationEnds(t *testing.T) {
 			d.End()
 		}
 	})
+}
+
+// Fractions that have no exact form in binary add up to what they say.
+func TestABudgetIsSpentToTheCent(t *testing.T) {
+	t.Parallel()
+	b := delegation.NewBook()
+	d, err := b.Begin(t.Context(), callOf("one", "ann"), delegation.Terms{Calls: 10, CostUSD: 0.3, Until: time.Now().Add(time.Hour)}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if why := d.Admit(time.Now()) + d.Reserve(0.1); why != "" {
+			t.Fatalf("call %d of three at 0.1 within 0.3: %s", i+1, why)
+		}
+		d.Settle(0.1, 0.1)
+	}
+	if why := d.Reserve(1e-9); why != "the task has 0 of its 0.3 US dollars left" {
+		t.Errorf("a fourth call for less than anything: %q", why)
+	}
+	if calls, cost := d.Used(); calls != 3 || cost != 0.3 {
+		t.Errorf("%d calls cost %v, want 3 and 0.3", calls, cost)
+	}
+	// What is no number neither gives back what is spent nor hides what comes after it.
+	d.Settle(0, math.NaN())
+	d.Settle(0, math.Inf(1))
+	if why := d.Admit(time.Now()); why != "the task has spent its 0.3 US dollars" {
+		t.Errorf("after all is spent: %q", why)
+	}
 }
