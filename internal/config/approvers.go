@@ -108,7 +108,7 @@ func approverKeysOf(of, doc, absent string) []row {
 	return []row{
 		{KeyDoc: KeyDoc{of, TypeMapping, false, true, cmp.Or(absent, "all who may decide, each alone"), doc, "{by: [page:alice, page:bob], needed: 2}"}, set: set(func(*approvals.Approvers, value) {})},
 		{
-			KeyDoc: KeyDoc{of + ".by", TypeTexts, false, true, cmp.Or(absent, "all who may decide"), "The people who may decide: `local` at the command line, `page:NAME` at the page, `client:PRINCIPAL` behind the client of a principal, and for `/v1/approvals` the name of a principal or `oidc:NAME`.", "[page:alice, local]"},
+			KeyDoc: KeyDoc{of + ".by", TypeTexts, false, true, cmp.Or(absent, "all who may decide"), "The people who may decide: `local` at the command line, `page:NAME` by a link at the page, `client:PRINCIPAL` behind the client of a principal, and the name of a principal or `oidc:NAME` at `/v1/approvals` or signed in at the page.", "[page:alice, local]"},
 			check:  (*scope).approverName, set: set(func(r *approvals.Approvers, v value) { r.By = v.list }),
 		},
 		{
@@ -232,6 +232,7 @@ func (l *loader) checkApprover(role, key, name string) {
 	case client && (strings.HasPrefix(owner, issuerPrefix) || known && owner != sallyport.LocalPrincipal && !p.Person):
 		l.faultNear(key, "the client of %s is not asked: person: true is written for principals alone, and not for this one", yamldoc.Quote(owner))
 	case client:
+	case strings.HasPrefix(name, issuerPrefix) && issuer.Page != nil: // who decides at the page
 	case strings.HasPrefix(name, issuerPrefix) && (issuer.Personalities == nil || len(issuer.Personalities) > 0):
 		l.faultNear(key, "who comes from this provider takes a role, and decides nothing: security.oidc.personalities is not []")
 	case known && !may(p.Permissions, p.Personalities):

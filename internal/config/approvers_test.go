@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,5 +52,21 @@ personalities:
 	}
 	if !c.Approvers("gone", "send").NoRole || c.Approvers("", "send").NoRole {
 		t.Error("want a role that is not there to be told from none")
+	}
+}
+
+// TestWhoSignsInAtThePageDecides: a role for the tokens of a provider keeps no person of it from
+// deciding who signs in at the page.
+func TestWhoSignsInAtThePageDecides(t *testing.T) {
+	t.Parallel()
+	const text = `version: 2
+personalities: {team: {approvals: {approvers: {by: ["oidc:ann"]}}}}
+security: {oidc: {issuer: "https://login.example.com", audience: a, permissions_claim: p, personalities: [team]PAGE}}
+`
+	for page, want := range map[string]bool{"": false, `, page: {client_id: c, url: "https://gate.example.com"}`: true} {
+		_, err := Parse("s.yaml", []byte(strings.Replace(text, "PAGE", page, 1)), testOptions())
+		if (err == nil) != want || err != nil && !strings.Contains(err.Error(), "takes a role, and decides nothing") {
+			t.Errorf("with the page %q: %v, want that it is accepted: %v", page, err, want)
+		}
 	}
 }
