@@ -103,7 +103,7 @@ func (rt *Runtime) checkMembers(person string, members []NewMember) error {
 // GiveAlways gives what was shown and approves the held call. It is recorded before it
 // takes effect. An exception counts for a span; 0 is for ever.
 func (rt *Runtime) GiveAlways(ctx context.Context, a *sallyport.Approval, always *Always, by approvals.Decider, reason string, span time.Duration) error {
-	e := alwaysEvent(a, always, by.Name, reason, span)
+	e := alwaysEvent(a, always, by.String(), reason, span)
 	err := rt.CheckWider(by.Person, a)
 	if err == nil {
 		err = rt.checkMembers(by.Person, always.Members)
@@ -115,14 +115,14 @@ func (rt *Runtime) GiveAlways(ctx context.Context, a *sallyport.Approval, always
 		if always.Exception != nil {
 			return nameApproval(a, rt.Rules.GiveException(ctx, *always.Exception, by, reason, span))
 		}
-		return nameApproval(a, rt.growSets(ctx, a, always, by.Name, reason))
+		return nameApproval(a, rt.growSets(ctx, a, always, by, reason))
 	})
 }
 
 // growSets adds values to sets and approves the held call.
-func (rt *Runtime) growSets(ctx context.Context, a *sallyport.Approval, always *Always, by, reason string) (err error) {
+func (rt *Runtime) growSets(ctx context.Context, a *sallyport.Approval, always *Always, by approvals.Decider, reason string) (err error) {
 	decided, now := *a, time.Now()
-	if err := decided.Decide(now, by, true, reason); err != nil {
+	if err := decided.Decide(now, by.Name, true, reason); err != nil {
 		return err
 	}
 	growth := known.NewGrowth(rt.Settings, nil)
@@ -130,7 +130,7 @@ func (rt *Runtime) growSets(ctx context.Context, a *sallyport.Approval, always *
 	for _, m := range always.Members {
 		var fresh bool
 		fresh, err = growth.Add(ctx, m.Set, known.Member{
-			Value: m.Value, Kind: rt.InForce().Config.Known[m.Set].Kind, By: by, Reason: decided.Reason, Approval: a.ID, Given: now.UTC(),
+			Value: m.Value, Kind: rt.InForce().Config.Known[m.Set].Kind, By: by.String(), Reason: decided.Reason, Approval: a.ID, Given: now.UTC(),
 		})
 		if err != nil {
 			break
@@ -140,7 +140,7 @@ func (rt *Runtime) growSets(ctx context.Context, a *sallyport.Approval, always *
 		}
 	}
 	if err == nil {
-		err = rt.Approvals.Decide(ctx, a.ID, by, true, reason)
+		err = rt.Approvals.Decide(ctx, a.ID, by.String(), true, reason)
 	}
 	if err == nil {
 		return nil

@@ -67,7 +67,12 @@ func (rt *Runtime) RecordDecision(ctx context.Context, a *sallyport.Approval, by
 		if approve && rules.AsksSeveral() {
 			err = rt.addYes(ctx, a, by, reason)
 		} else {
-			err = rt.decideHeld(ctx, a, by.Name, approve, reason)
+			if named := *a; approve { // no name of its own approves a call
+				err = named.Decide(time.Now(), by.Name, true, reason)
+			}
+			if err == nil {
+				err = rt.decideHeld(ctx, a, by.String(), approve, reason)
+			}
 		}
 		return nameApproval(a, err)
 	}
@@ -94,7 +99,7 @@ func decisionEvent(a *sallyport.Approval, by approvals.Decider, approve bool, re
 		action = audit.ActionApprove
 	}
 	e := ChangeEvent(action, a.ID, reason)
-	e.CallID, e.Tool, e.Principal = a.CallID, output.Plain().Text(a.Tool), by.Name
+	e.CallID, e.Tool, e.Principal = a.CallID, output.Plain().Text(a.Tool), by.String()
 	return e
 }
 

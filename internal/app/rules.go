@@ -22,7 +22,7 @@ func (rt *Runtime) openRules() {
 // GiveRule lets the calls of a rule run in the session of a held call. It is
 // recorded before it takes effect.
 func (rt *Runtime) GiveRule(ctx context.Context, a *sallyport.Approval, r *approvals.Rule, by approvals.Decider, reason string) error {
-	e := ruleEvent(audit.ActionAllow, r, by.Name, reason)
+	e := ruleEvent(audit.ActionAllow, r, by.String(), reason)
 	e.CallID = a.CallID
 	if err := rt.CheckWider(by.Person, a); err != nil {
 		return rt.refuseDecision(ctx, e, nameApproval(a, err))

@@ -46,7 +46,7 @@ type Approvers struct {
 
 // Decider is who decides.
 type Decider struct {
-	// Name is what is recorded.
+	// Name is the name that the surface gives.
 	Name string
 	// Person is who that is as far as the surface knows: what rules about approvers
 	// compare. It differs from Name where a name is given and not verified.
@@ -56,15 +56,15 @@ type Decider struct {
 // DeciderNamed returns the decider of a surface that knows who it is.
 func DeciderNamed(name string) Decider { return Decider{name, name} }
 
-// split returns the name, and the person where that is another one.
-func (d Decider) split() (name, person string) {
+// split returns what is recorded, and the person where that is another one.
+func (d Decider) split() (recorded, person string) {
 	if d.Name == d.Person {
 		return d.Name, ""
 	}
-	return d.Name, d.Person
+	return d.String(), d.Person
 }
 
-// String names the decider for people.
+// String names the decider for people and for the record.
 func (d Decider) String() string {
 	if d.Name == d.Person {
 		return d.Name

@@ -95,7 +95,7 @@ func (s *Rules) GiveException(ctx context.Context, e Exception, by Decider, reas
 	if err := s.addException(ctx, &e); err != nil {
 		return err
 	}
-	if err := s.held.YieldToRule(ctx, e.ID, by.Name, e.ID, reason); err != nil {
+	if err := s.held.YieldToRule(ctx, e.ID, e.By, e.ID, reason); err != nil {
 		// Another person has decided since.
 		_, undone := s.EndExceptions(ctx, func(old *Exception) bool { return old.ID == e.ID })
 		return errors.Join(err, undone)

@@ -39,7 +39,7 @@ func (s *Rules) Give(ctx context.Context, r Rule, by Decider, reason string) err
 	if err := s.add(ctx, &r); err != nil {
 		return err
 	}
-	if err := s.held.YieldToRule(ctx, r.ID, by.Name, r.ID, reason); err != nil {
+	if err := s.held.YieldToRule(ctx, r.ID, r.By, r.ID, reason); err != nil {
 		// Another person has decided since.
 		return errors.Join(err, s.end(ctx, r.ID))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/report"
@@ -114,8 +115,8 @@ that it can be held again. Several ids are answered at once.`
 			if as == "" || len(as) > app.MaxSessionBytes || as != report.EscapeControls(as) || as != strings.TrimSpace(as) {
 				return errors.New("--as: expected a name of at most 256 visible characters, without blanks around it")
 			}
-			if strings.HasPrefix(as, signin.Prefix) {
-				return fmt.Errorf("--as: %q is a person of the page, who decides there", as)
+			if err := checkAs(as); err != nil {
+				return err
 			}
 			if err := rule.check(cmd); err != nil {
 				return err
@@ -147,6 +148,23 @@ that it can be held again. Several ids are answered at once.`
 	}
 	cmd.Flags().StringVar(&as, "as", sallyport.LocalPrincipal, "decide as `NAME`")
 	return cmd
+}
+
+// checkAs refuses a name that reads as that of a person who decides elsewhere, or as
+// several.
+func checkAs(as string) error {
+	if strings.HasPrefix(as, signin.Prefix) {
+		return fmt.Errorf("--as: %q is a person of the page, who decides there", as)
+	}
+	for _, prefix := range []string{"client:", auth.OIDCPrefix, signin.Prefix} {
+		if strings.HasPrefix(strings.ToLower(as), prefix) {
+			return fmt.Errorf("--as: %q is a person who decides elsewhere: expected a name without %s", as, prefix)
+		}
+	}
+	if strings.Contains(as, " and ") {
+		return fmt.Errorf("--as: %q names several: expected one name", as)
+	}
+	return nil
 }
 
 // failUnselected fails a command whose id selects nothing, or several things. Other errors

@@ -86,8 +86,10 @@ func TestACallWaitsForADecisionFromElsewhere(t *testing.T) {
 		}()
 		id := <-told.found
 		desk, _ := inFolder(t, dir)
-		if got := runCommand(t.Context(), []string{"approvals", strings.Fields(verb)[0], id, "--as", "page:boss"}, desk); got != exitUsage {
-			t.Fatalf("a decision in the name of a person of the page = %d, want %d", got, exitUsage)
+		for _, as := range []string{"page:boss", "client:boss", "oidc:boss", "OIDC:boss", "ann and ben"} {
+			if got := runCommand(t.Context(), []string{"approvals", strings.Fields(verb)[0], id, "--as", as}, desk); got != exitUsage {
+				t.Fatalf("a decision in the name of %s = %d, want %d", as, got, exitUsage)
+			}
 		}
 		if got := runCommand(t.Context(), append([]string{"approvals", strings.Fields(verb)[0], id, "--as", "boss"}, how...), desk); got != exitDone {
 			t.Fatalf("approvals %s = %d, want %d", verb, got, exitDone)

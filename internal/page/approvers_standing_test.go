@@ -2,13 +2,16 @@ package page_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/page"
 )
 
@@ -55,6 +58,56 @@ func TestAYesCountsWhileItsGiverStands(t *testing.T) {
 				t.Errorf("the second yes = %d, the call is %s, want %s: %.300s", status, s.stateOf(t, id), tt.want, body)
 			}
 		})
+	}
+}
+
+// TestTheRecordSaysWhoReallyDecided: a name that was not verified never stands alone, in the
+// record, with the held call, the rule and the exception.
+func TestTheRecordSaysWhoReallyDecided(t *testing.T) {
+	t.Parallel()
+	s := serve(t, ruled("{by: [page:ann, local]}"))
+	ctx, as := context.WithoutCancel(t.Context()), approvals.Decider{Name: "ann", Person: "local"}
+	const want = "ann (local)"
+	for _, answer := range []string{"once", "refuse", "session", "always"} {
+		id := s.hold(t, "bob", fmt.Sprintf(`{"path":"%s.txt","content":"x"}`, answer))
+		a, err := s.rt.Approvals.Get(ctx, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule, err := approvals.ProposeRule(&a, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		give := func(by approvals.Decider) error {
+			switch answer {
+			case "session":
+				return s.rt.GiveRule(ctx, &a, rule, by, "")
+			case "always":
+				return s.rt.GiveAlways(ctx, &a, s.rt.ProposeAlways(&a), by, "", 0)
+			default:
+				return s.rt.RecordDecision(ctx, &a, by, answer == "once", "")
+			}
+		}
+		if own := (approvals.Decider{Name: "bob", Person: "local"}); answer != "refuse" && !errors.Is(give(own), sallyport.ErrApprovalOwn) {
+			t.Errorf("%s: the name of who asked approves", answer)
+		}
+		if err := give(as); err != nil {
+			t.Errorf("%s: %v", answer, err)
+		}
+		if a, err = s.rt.Approvals.Get(ctx, id); err != nil || a.DecidedBy != want {
+			t.Errorf("%s: decided by %q, %v", answer, a.DecidedBy, err)
+		}
+		if got := s.decisionsOf(t, id); !strings.HasSuffix(got[len(got)-1], want) {
+			t.Errorf("%s: recorded is %q", answer, got)
+		}
+	}
+	rules, err := s.rt.Rules.List(ctx)
+	if err != nil || len(rules) != 1 || rules[0].By != want || rules[0].Person != "local" {
+		t.Errorf("the rules are %+v, %v", rules, err)
+	}
+	always, err := s.rt.Rules.Exceptions(ctx)
+	if err != nil || len(always) != 1 || always[0].By != want || always[0].Person != "local" {
+		t.Errorf("the exceptions are %+v, %v", always, err)
 	}
 }
 
