@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/digitorus/pkcs7"
@@ -24,6 +25,10 @@ import (
 
 	"github.com/sallyport/sallyport/internal/fsx"
 )
+
+// parsing lets one answer be parsed at a time: the library counts its depth in a variable
+// of its package.
+var parsing sync.Mutex
 
 // StampFolder returns the folder beside a file in which the answers of authorities lie.
 func StampFolder(path string) string { return path + ".d" }
@@ -69,7 +74,9 @@ func StampHead(ctx context.Context, client *http.Client, authority, path string,
 // readStamp reads an answer for the head of an entry. Its signature fits its certificate,
 // which has yet to be judged.
 func readStamp(answer []byte, e *Entry) (*timestamp.Timestamp, error) {
+	parsing.Lock()
 	t, err := timestamp.ParseResponse(answer)
+	parsing.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("the answer of the authority: %w", err)
 	}
@@ -89,7 +96,9 @@ func checkStamp(answer []byte, e *Entry, roots *x509.CertPool) (time.Time, error
 	if err != nil {
 		return time.Time{}, err
 	}
+	parsing.Lock()
 	p7, err := pkcs7.Parse(t.RawToken)
+	parsing.Unlock()
 	if err != nil {
 		return time.Time{}, err
 	}
