@@ -48,7 +48,7 @@ type heldCall struct {
 
 // newHeld returns the call as one that a person may be asked about. It returns
 // nil when the client cannot ask a person or no person decides about the call. An answer
-// that was given is looked at whoever may decide now.
+// that was given is looked at, even if its person may not decide any more.
 func (c *askableClient) newHeld(try callAttempt, answered bool) *heldCall {
 	if !c.able.Elicits || !c.mayAskPerson(c.caller, c.q.Tool) || !answered && !c.mayDecide() {
 		return nil

@@ -32,17 +32,11 @@ const (
 // executeWithFiles makes a call whose body is multipart: a part "request" with
 // the JSON of execute, which may be absent and comes first, then files.
 func (s *Server) executeWithFiles(w http.ResponseWriter, r *http.Request) {
-	c, done := s.beginCall(w, r)
+	c, done := s.beginFiles(w, r)
 	if c == nil {
 		return
 	}
 	defer done()
-	_, read, ok := s.files.Begin(c.r.Context(), c.caller.Principal.Name)
-	if !ok {
-		writeBusy(w, fmt.Sprintf("Too many requests with files at once: %d of a principal, %d of all; try again", maxOwnUploads, maxUploads))
-		return
-	}
-	defer read()
 	f := multipartForm{store: s.o.Uploads, most: maxFiles}
 	defer f.release()
 	if err := c.readParts(&f); err != nil {
@@ -55,6 +49,22 @@ func (s *Server) executeWithFiles(w http.ResponseWriter, r *http.Request) {
 	}
 	c.caller.Attachments = f.files
 	c.makeCall(&f.request)
+}
+
+// beginFiles begins a request that brings files, and returns what ends it. It answers one
+// that is too many, and returns nil.
+func (s *Server) beginFiles(w http.ResponseWriter, r *http.Request) (*actionCall, func()) {
+	c, done := s.beginCall(w, r)
+	if c == nil {
+		return nil, nil
+	}
+	_, read, ok := s.files.Begin(c.r.Context(), c.caller.Principal.Name)
+	if !ok {
+		writeBusy(w, fmt.Sprintf("Too many requests with files at once: %d of a principal, %d of all; try again", maxOwnUploads, maxUploads))
+		done()
+		return nil, nil
+	}
+	return c, func() { read(); done() }
 }
 
 // multipartForm is what a multipart body brings.

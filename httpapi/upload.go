@@ -28,17 +28,11 @@ type keptBody struct {
 // keepUpload keeps the one file of a multipart body for the calls that its
 // principal makes for a while.
 func (s *Server) keepUpload(w http.ResponseWriter, r *http.Request) {
-	c, done := s.beginCall(w, r)
+	c, done := s.beginFiles(w, r)
 	if c == nil {
 		return
 	}
 	defer done()
-	_, read, ok := s.files.Begin(c.r.Context(), c.caller.Principal.Name)
-	if !ok {
-		writeBusy(w, fmt.Sprintf("Too many requests with files at once: %d of a principal, %d of all; try again", maxOwnUploads, maxUploads))
-		return
-	}
-	defer read()
 	owner := attached.OwnerOf(&c.caller.Principal)
 	f := multipartForm{most: 1, alone: true, store: func(_ context.Context, name string, _ sallyport.AttachmentKind, in io.Reader) (sallyport.Attachment, func(), error) {
 		a, err := s.o.Shelf.KeepUpload(owner, name, in)

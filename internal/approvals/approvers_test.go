@@ -181,7 +181,7 @@ func TestYesesAtOnceAreAllKept(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, nil)
 	var all sync.WaitGroup
-	last := make([]int, 5) // how often somebody saw both yeses about a call
+	last := make([]int, 5) // how often one of them saw both yeses about a call
 	var mu sync.Mutex
 	for call := range last {
 		a := d.newCall(fmt.Sprint("call", call), nil)
@@ -256,8 +256,8 @@ func TestYesesAreBounded(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotDecideAloneLetsNothingRun: a rule and an exception count only while whoever
-// gave them may decide alone.
+// TestWhoMayNotDecideAloneLetsNothingRun: a rule and an exception count only while the
+// person who gave them may decide alone.
 func TestWhoMayNotDecideAloneLetsNothingRun(t *testing.T) {
 	t.Parallel()
 	may := map[string]bool{"boss": true}

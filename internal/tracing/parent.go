@@ -20,7 +20,7 @@ const (
 	MetaParent, MetaState     = "traceparent", "tracestate"
 )
 
-// Parent is the span of somebody else's trace in which a request was made. It gives no
+// Parent is the span of a client's trace in which a request was made. It gives no
 // right and decides nothing: it is repeated in what is exported. The zero value is none.
 type Parent struct {
 	// Trace is the id of the trace.
