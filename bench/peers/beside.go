@@ -205,15 +205,15 @@ func floodPage(ctx context.Context, b *bench, g *gated) (func(context.Context), 
 	}
 	return func(ctx context.Context) {
 		go g.holdCalls(ctx)
-		go every(ctx, 250*time.Millisecond, func() { _ = g.readPage(ctx, looking, "/page/live") })
-		every(ctx, 5*time.Millisecond, func() {
+		go repeatAction(ctx, 250*time.Millisecond, func() { _ = g.readPage(ctx, looking, "/page/live") })
+		repeatAction(ctx, 5*time.Millisecond, func() {
 			_, _ = g.postSignIn(ctx, http.DefaultClient, "sallyport_none")
 		})
 	}, nil
 }
 
-// every does something until the context ends.
-func every(ctx context.Context, pause time.Duration, do func()) {
+// repeatAction does something until the context ends.
+func repeatAction(ctx context.Context, pause time.Duration, do func()) {
 	for ctx.Err() == nil {
 		do()
 		select {

@@ -22,17 +22,17 @@ const maxLooks = 10
 type endedUsers struct{ running, ended map[int]bool }
 
 func lookForEnded() (u endedUsers) {
-	u.look("/proc")
+	u.readTable("/proc")
 	return u
 }
 
 // has reports whether a user is known to be one of them.
 func (u endedUsers) has(id int) bool { return u.ended[id] && !u.running[id] }
 
-// look fills in who runs. It takes no user for ended where the table is not that of
+// readTable fills in who runs. It takes no user for ended where the table is not that of
 // this process, cannot be read, or changes faster than it is read: what forks and
 // ends all the time is new in each listing.
-func (u *endedUsers) look(table string) {
+func (u *endedUsers) readTable(table string) {
 	if self, err := os.Readlink(filepath.Join(table, "self")); err != nil || self != strconv.Itoa(os.Getpid()) {
 		return
 	}

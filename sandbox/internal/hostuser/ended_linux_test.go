@@ -110,14 +110,14 @@ func TestAnotherTableFreesNoUser(t *testing.T) {
 		write(t, filepath.Join(task, "status"), "Name:\tx\nState:\tZ (zombie)\nUid:\t6\t6\t6\t6\n")
 	}
 	var u endedUsers
-	u.look(dir)
+	u.readTable(dir)
 	if u.has(5) {
 		t.Error("a user of another table is free")
 	}
 	if err := errors.Join(os.Remove(filepath.Join(dir, "self")), os.Symlink(fmt.Sprint(os.Getpid()), filepath.Join(dir, "self"))); err != nil {
 		t.Fatal(err)
 	}
-	u.look(dir)
+	u.readTable(dir)
 	if !u.has(5) || u.has(6) {
 		t.Errorf("has = %v and %v for one whose process has ended and one whose process has another thread", u.has(5), u.has(6))
 	}
