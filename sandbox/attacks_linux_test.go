@@ -12,8 +12,6 @@ import (
 // days take long and need nothing of root.
 func TestAttacksHoldForAnOrdinaryUser(t *testing.T) {
 	t.Parallel()
-	if !needs.Long() {
-		t.Skip("SALLYPORT_TEST_LONG=1 runs the attacks as an ordinary user, too")
-	}
+	needs.LongRun(t, "the attacks as an ordinary user, too")
 	asNobody(t, "^Test(A(1|7|8|9|10|13|23)_|A20_(Conf|Direct)|A12_AnEmpty|C5_)", "PATH="+os.Getenv("PATH"))
 }

@@ -136,5 +136,6 @@ func explode(t *testing.T, w *workplace, argv []string, e ending, after time.Dur
 }
 
 func TestH3_HoldsForAnOrdinaryUser(t *testing.T) {
+	needs.LongRun(t, "the same as an ordinary user, too")
 	asNobody(t, "^TestH3_Hundreds", "PATH="+os.Getenv("PATH"))
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // hoarder takes as much of a counter as it gets, in several processes, prints how
@@ -200,5 +201,6 @@ except OSError as x:
 }
 
 func TestA3_A11_HoldsForAnOrdinaryUser(t *testing.T) {
+	needs.LongRun(t, "the same as an ordinary user, too")
 	asNobody(t, "^TestA3_A11_Children")
 }

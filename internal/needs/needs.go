@@ -22,6 +22,15 @@ func Count(usual, long int) int {
 	return usual
 }
 
+// LongRun skips a test that proves once more what others prove, such as the same
+// for an ordinary user, unless tests may be long.
+func LongRun(t testing.TB, what string) {
+	t.Helper()
+	if !Long() {
+		t.Skip("SALLYPORT_TEST_LONG=1 runs " + what)
+	}
+}
+
 // Toolchain skips a test that drives a whole compiler or package manager, which
 // takes seconds, unless tests may be long.
 func Toolchain(t testing.TB) {

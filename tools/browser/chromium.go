@@ -66,7 +66,7 @@ type patience struct {
 type chromium struct {
 	*conversation
 	child    sallyport.Child
-	patience patience
+	patience *patience // of the family
 
 	mu      sync.Mutex
 	tabs    []*tab // in the order of their opening
@@ -80,7 +80,7 @@ type chromium struct {
 }
 
 // startChromium starts a browser as a child of the call, with one empty tab.
-func startChromium(ctx context.Context, c *sallyport.Call, wait patience) (*chromium, error) {
+func startChromium(ctx context.Context, c *sallyport.Call, wait *patience) (*chromium, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	b := &chromium{conversation: newConversation(), patience: wait, changed: make(chan struct{})}

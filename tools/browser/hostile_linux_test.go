@@ -73,8 +73,10 @@ func TestPagesThatDisturb(t *testing.T) {
 	wants(t, g.must("snapshot", named{}), `button "ok"`)
 	g.must("navigate", named{"url": s.URL + "/stay"})
 	g.must("click", named{"ref": g.ref("ok")})
-	g.must("navigate", named{"url": s.URL + "/away"})
-	g.in("s", "screenshot", named{}) // It may fail, since the page never stays.
+	g.impatient(3*time.Second, 10*time.Second, func() {
+		g.must("navigate", named{"url": s.URL + "/away"})
+		g.in("s", "screenshot", named{}) // It may fail, since the page never stays.
+	})
 	g.must("navigate", named{"url": s.URL + "/"})
 	wants(t, g.must("click", named{"ref": g.ref("ask")}), `dialog (prompt), which was declined: "your password?"`)
 	g.must("click", named{"ref": g.ref("storm")})
@@ -83,7 +85,7 @@ func TestPagesThatDisturb(t *testing.T) {
 		t.Errorf("after a storm of windows: %+v", res)
 	}
 	hang := g.ref("hang")
-	g.impatient(5*time.Second, 5*time.Second, func() {
+	g.impatient(3*time.Second, 3*time.Second, func() {
 		wants(t, g.refused("click", named{"ref": hang}), "did not answer any more")
 	})
 	g.must("navigate", named{"url": s.URL + "/"})
@@ -106,7 +108,7 @@ func TestAServerThatNeverAnswers(t *testing.T) {
 	g.impatient(2*time.Second, 10*time.Second, func() {
 		wants(t, g.refused("navigate", named{"url": s.URL + "/never"}), "cannot open "+s.URL+"/never: it took too long")
 	})
-	g.impatient(5*time.Second, 10*time.Second, func() {
+	g.impatient(3*time.Second, 10*time.Second, func() {
 		wants(t, g.must("navigate", named{"url": s.URL + "/half"}), "goes on loading")
 	})
 	wants(t, g.must("snapshot", named{}), "the first half")

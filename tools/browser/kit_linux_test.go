@@ -172,7 +172,7 @@ func (s *site) redirect(path, to string) {
 // a test does has the usual time, since a machine may be busy.
 func (g *gate) impatient(load, act time.Duration, f func()) {
 	g.t.Helper()
-	g.family.Hasten(load, act, 5*time.Second)
+	g.family.Hasten(load, act, 3*time.Second)
 	defer g.family.Hasten(30*time.Second, 10*time.Second, 5*time.Second)
 	f()
 }

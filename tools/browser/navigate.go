@@ -62,7 +62,7 @@ func (f *family) navigatePage(ctx context.Context, c *sallyport.Call, in navigat
 
 // openBrowser opens an address in the browser of a session, which it starts where there is none.
 func (f *family) openBrowser(ctx context.Context, c *sallyport.Call, s *browserSession, u *url.URL, in navigateInput) (sallyport.Result, error) {
-	b, err := f.table.openBrowser(ctx, c, s, f.patience)
+	b, err := f.table.openBrowser(ctx, c, s, &f.patience)
 	if err != nil {
 		return sallyport.Result{}, err
 	}

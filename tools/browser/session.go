@@ -191,7 +191,7 @@ func (t *sessionTable) current(s *browserSession) *chromium {
 
 // openBrowser returns the browser of the session, and starts one when there is none, or when the
 // hosts of the role are others than those that it was started with.
-func (t *sessionTable) openBrowser(ctx context.Context, c *sallyport.Call, s *browserSession, wait patience) (*chromium, error) {
+func (t *sessionTable) openBrowser(ctx context.Context, c *sallyport.Call, s *browserSession, wait *patience) (*chromium, error) {
 	policy, err := json.Marshal(c.NetworkPolicy)
 	if err != nil {
 		return nil, err

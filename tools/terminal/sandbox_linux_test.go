@@ -141,6 +141,7 @@ func TestCodeInTheSandbox(t *testing.T) {
 func TestGoInTheSandbox(t *testing.T) {
 	t.Parallel()
 	needs.NoRace(t)
+	needs.Toolchain(t)
 	g := newGate(t, nil)
 	g.write("go.mod", "module example.com/demo\n\ngo 1.21\n")
 	g.write("a_test.go", "package demo\n\nimport \"testing\"\n\nfunc TestA(t *testing.T) {}\n\nfunc TestB(t *testing.T) { t.Error(\"as it should\") }\n")
