@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 // slowed returns a Cleaner for the same values that reads one character after
@@ -28,6 +30,7 @@ func slowed(c *Cleaner) *Cleaner {
 // that is alone with what is found one character after another.
 func TestReadingAloneFindsTheSame(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	const seeds = 2000
 	found := 0
 	for seed := range uint64(seeds) {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	sallyport "github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/needs"
 	"github.com/sallyport/sallyport/internal/spelling"
 )
 
@@ -155,6 +156,7 @@ func (r writer) text(values []string) string {
 // comparisons of whole values find, from the same places.
 func TestHuntFindsWhatWholeComparisonsFind(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	const seeds = 1500
 	found := 0
 	for seed := range uint64(seeds) {

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	for _, tt := range []struct {
 		args []string
 		said string

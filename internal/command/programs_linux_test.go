@@ -65,6 +65,10 @@ func TestA14_AChangedHandlerDoesNotRun(t *testing.T) {
 			"a script of the workspace": `{command: [sh, tools/greet.sh]}`,
 		} {
 			t.Run(how+" "+what, func(t *testing.T) {
+				t.Parallel()
+				if how != "written" && what != "a path" {
+					needs.LongRun(t, "every way to change each kind of handler")
+				}
 				dir := handlerFolder(t, handler, "}")
 				s := serveHTTP(t, dir, "--personality", "caller")
 				if out := say(dir, "call", "greet", "{}", "--personality", "caller"); !strings.Contains(out, "good") {

@@ -40,8 +40,8 @@ func Toolchain(t testing.TB) {
 	}
 }
 
-// NoRace skips a test under the race detector: it drives children or compares large
-// texts, of which the detector sees nothing new, and takes many times as long there.
+// NoRace skips a test under the race detector: it drives children, or does all its work in
+// one goroutine, of which the detector sees nothing new, and takes many times as long.
 // Where CI runs everything, it runs the test without the detector too.
 func NoRace(t testing.TB) {
 	t.Helper()

@@ -247,6 +247,7 @@ func TestA1_A2_PlacesHoldAgainstAgents(t *testing.T) {
 // TestEachPartOfTheDecisionIsNeeded leaves out one part after the other, which the
 // same worlds find.
 func TestEachPartOfTheDecisionIsNeeded(t *testing.T) {
+	needs.NoRace(t)
 	for name, part := range map[string]Part{"ground": PartGround, "root": PartRoot, "known": PartKnown} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(worlds) {

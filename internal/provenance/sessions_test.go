@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/effect"
+	"github.com/sallyport/sallyport/internal/needs"
 	"github.com/sallyport/sallyport/internal/provenance"
 )
 
@@ -167,6 +168,7 @@ func TestASessionThatReadsTooMuchIsFlooded(t *testing.T) {
 // loses nothing, however long it was idle.
 func TestMemoriesAreBoundedTogether(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	s := new(provenance.Sessions)
 	read(s, "quiet", "s", "c", "Write to "+eve)
 	read(s, "p", "first", "c", "Write to "+eve)
@@ -190,6 +192,7 @@ func TestMemoriesAreBoundedTogether(t *testing.T) {
 // TestAMemoryThatIsFullTakesMore: principals that take alike make room in turn.
 func TestAMemoryThatIsFullTakesMore(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	s := new(provenance.Sessions)
 	n := 0
 	for i := 0; i < provenance.MaxTotal+provenance.MaxTotal/8; i += provenance.MaxBytes / 4 {

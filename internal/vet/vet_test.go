@@ -153,6 +153,7 @@ func TestWhatDoesNotCompileIsNoReport(t *testing.T) {
 // verdict. A name of a newer Go is not known until a person reads what it does.
 func TestTheTableKnowsTheStandardLibrary(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	var mixed []string
 	for path, names := range tableOfStd() {
 		if _, whole := names[""]; !whole && names["*"].verdict == unknownName && !strings.Contains(path, ".") {

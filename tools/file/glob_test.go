@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/sallyport/sallyport/internal/needs"
 )
 
 func TestGlob(t *testing.T) {
@@ -251,6 +253,7 @@ func FuzzParseIgnore(f *testing.F) {
 // short pattern and path over a small alphabet.
 func TestMatchPathExhaustive(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	patterns, paths := words("ab*?/", 5), words("ab/", 5)
 	for _, pattern := range patterns {
 		if strings.Contains(pattern, "**/**") || strings.Contains(pattern, "***") {

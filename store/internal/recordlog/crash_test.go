@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/audittest"
+	"github.com/sallyport/sallyport/internal/needs"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -115,6 +116,7 @@ func (f *filledLog) verify(t testing.TB, dir string) audit.Report {
 // log goes on from there.
 func TestATornEndIsTheEnd(t *testing.T) {
 	t.Parallel()
+	needs.NoRace(t)
 	f := fill(t, 5, false)
 	last := f.entries[len(f.entries)-3:]
 	for n := last[0].At.offset(); n <= last[2].Next.offset(); n++ {
