@@ -19,7 +19,7 @@ import (
 
 // patience bounds what a test waits for before it says that it hangs. It is
 // never what is measured.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // open returns a runner that the test closes.
 func open(t testing.TB, o *Options) *Runner {
