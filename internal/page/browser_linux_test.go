@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,6 +46,7 @@ func openBrowser(t *testing.T) *browser {
 	}
 	cmd := exec.Command(program, "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(), "about:blank")
 	cmd.ExtraFiles = []*os.File{chromeIn, chromeOut}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +54,13 @@ func openBrowser(t *testing.T) *browser {
 	chromeOut.Close()
 	b := &browser{t: t, in: write, answers: map[int]chan json.RawMessage{}, loaded: make(chan struct{}, 100)}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		_ = cmd.Wait()
+		// The folder of its profile is removed next, so that none of its processes
+		// may write there any more.
+		for end := time.Now().Add(5 * time.Second); syscall.Kill(-cmd.Process.Pid, 0) == nil && time.Now().Before(end); {
+			time.Sleep(5 * time.Millisecond)
+		}
 		write.Close()
 		read.Close()
 	})
@@ -86,6 +94,8 @@ func (b *browser) listen(r io.Reader) {
 		}
 		b.mu.Lock()
 		switch {
+		case m.ID > 0 && bytes.Contains(m.Error, []byte("navigated or closed")):
+			b.answers[m.ID] <- json.RawMessage("{}") // the page that was asked is left
 		case m.ID > 0 && m.Error != nil:
 			b.blocked = append(b.blocked, string(m.Error))
 			b.answers[m.ID] <- nil
@@ -152,6 +162,7 @@ func (b *browser) waitLoaded() {
 }
 
 // run runs a script in the page and decodes what it returns; a promise is waited for.
+// A page that is left while it is asked returns nothing.
 func (b *browser) run(script string, into any) {
 	b.t.Helper()
 	var answer struct {
@@ -162,7 +173,7 @@ func (b *browser) run(script string, into any) {
 	if answer.ExceptionDetails != nil {
 		b.t.Fatalf("the script fails: %.500s", answer.ExceptionDetails)
 	}
-	if into != nil && json.Unmarshal(answer.Result.Value, into) != nil {
+	if into != nil && answer.Result.Value != nil && json.Unmarshal(answer.Result.Value, into) != nil {
 		b.t.Fatalf("the script returns %.300s", answer.Result.Value)
 	}
 }
