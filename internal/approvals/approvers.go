@@ -56,8 +56,8 @@ type Decider struct {
 // DeciderNamed returns the decider of a surface that knows who it is.
 func DeciderNamed(name string) Decider { return Decider{name, name} }
 
-// split returns what is recorded, and the person where that is another one.
-func (d Decider) split() (recorded, person string) {
+// splitName returns what is recorded, and the person where that is another one.
+func (d Decider) splitName() (recorded, person string) {
 	if d.Name == d.Person {
 		return d.Name, ""
 	}

@@ -87,7 +87,7 @@ func (s *Rules) GiveException(ctx context.Context, e Exception, by Decider, reas
 	if a.Digest != e.Digest || span < 0 {
 		return errors.New("the exception is not about this held call")
 	}
-	e.By, e.Person = by.split()
+	e.By, e.Person = by.splitName()
 	e.Reason, e.Given, e.Expires = decided.Reason, now.UTC(), time.Time{}
 	if span > 0 {
 		e.Expires = now.Add(span).UTC()

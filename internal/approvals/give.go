@@ -34,7 +34,7 @@ func (s *Rules) Give(ctx context.Context, r Rule, by Decider, reason string) err
 	if !r.covers(a.Shape) || r.Runs != RuleRuns {
 		return errors.New("the rule is not about this held call")
 	}
-	r.By, r.Person = by.split()
+	r.By, r.Person = by.splitName()
 	r.Reason, r.Given, r.Expires = closed.Reason, now.UTC(), now.Add(RuleLife).UTC()
 	if err := s.add(ctx, &r); err != nil {
 		return err
