@@ -15,8 +15,7 @@ run:
 # tests and how many ran. Many tests wait for another process, so that more of
 # them run at once than there are processors. The settings are those of build, so
 # that the program that tests start is made of the packages that they are made of.
-# PKGS=./audit tests one package, and RUN=Chain the tests of such a name. The two
-# longest packages come first.
+# PKGS=./audit tests one package. The two longest come first.
 PKGS ?= ./internal/command ./sandbox ./...
 test: ATONCE ?= -p 4 -parallel 4
 # A test that fails beside others is run three times more, alone, and printed as
@@ -24,7 +23,7 @@ test: ATONCE ?= -p 4 -parallel 4
 SUMFLAGS ?= -again 3
 test: export CGO_ENABLED = 0
 test:
-	{ $(GO) test -trimpath -json -shuffle=on $(ATONCE) -timeout 20m $(if $(RUN),-run '$(RUN)') $(TESTFLAGS) $(PKGS) || echo '{"Action":"failed"}'; } | $(GO) run ./.ci/testsum $(SUMFLAGS) -- $(GO) test -trimpath $(TESTFLAGS)
+	{ $(GO) test -trimpath -json -shuffle=on $(ATONCE) -timeout 20m $(TESTFLAGS) $(PKGS) || echo '{"Action":"failed"}'; } | $(GO) run ./.ci/testsum $(SUMFLAGS) -- $(GO) test -trimpath $(TESTFLAGS)
 
 # race runs the same tests with the race detector, which takes four times as
 # long; SALLYPORT_TEST_RACE_CHILDREN=1 gives it to the program that they start,
