@@ -36,22 +36,25 @@ func folder(t testing.TB) string {
 func sallyportCommand(dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command("sallyport", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "HOME="+filepath.Join(dir, "home"))
+	cmd.Env = variablesIn(dir)
 	return cmd
 }
 
-// runSallyport runs a command that must succeed and returns its standard
-// output.
+// variablesIn returns the variables of a program whose home is in a folder.
+func variablesIn(dir string) []string {
+	return append(os.Environ(), "HOME="+filepath.Join(dir, "home"))
+}
+
+// runSallyport runs a command in the process of the test, which must succeed, and
+// returns its standard output.
 func runSallyport(t testing.TB, dir string, args ...string) string {
 	t.Helper()
-	var stderr bytes.Buffer
-	cmd := sallyportCommand(dir, args...)
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("sallyport %v: %v\n%s%s", args, err, out, stderr.Bytes())
+	var stdout bytes.Buffer
+	stderr := newTold()
+	if code := runHere(t.Context(), dir, variablesIn(dir), &stdout, stderr, args...); code != exitDone {
+		t.Fatalf("sallyport %v: exit code %d\n%s%s", args, code, stdout.Bytes(), stderr.await(t, 0, ""))
 	}
-	return string(out)
+	return stdout.String()
 }
 
 // service is a running `serve`.

@@ -96,13 +96,11 @@ func (p *pinnedFolder) run(code int, args ...string) string {
 
 func (p *pinnedFolder) try(code int, args ...string) (out string, ok bool) {
 	p.t.Helper()
-	cmd := sallyportCommand(p.dir, args...)
-	text, err := cmd.CombinedOutput()
-	if got := cmd.ProcessState.ExitCode(); got != code {
-		p.t.Errorf("%v = %d, %v, want %d\n%s", args, got, err, code, text)
-		return string(text), false
+	got, text := tryHere(p.t, p.dir, args...)
+	if got != code {
+		p.t.Errorf("%v = %d, want %d\n%s", args, got, code, text)
 	}
-	return string(text), true
+	return text, got == code
 }
 
 // says runs a command that must print one text and must not print another.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -26,10 +27,11 @@ func TestScripts(t *testing.T) {
 			e.Setenv("SERVER", server)
 			// Every process has to know the settings of the race detector.
 			e.Setenv("GORACE", os.Getenv("GORACE"))
+			e.Values[scriptVariables{}] = slices.Clone(e.Vars)
 			return err
 		},
 		UpdateScripts: *update,
-		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"callid": callID, "approvalid": approvalID, "digestof": digestOf, "answer": keepAnswer, "copies": countCopies, "module": writeModule},
+		Cmds:          map[string]func(*testscript.TestScript, bool, []string){"callid": callID, "approvalid": approvalID, "digestof": digestOf, "answer": keepAnswer, "copies": countCopies, "module": writeModule, "sallyport": runInScript},
 	})
 }
 
