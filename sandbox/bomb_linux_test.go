@@ -72,9 +72,9 @@ var endings = []ending{
 }
 
 const (
-	// bombTime is long enough for all processes that there may be. A bomb that
-	// has not begun by then, on a busy machine, is given more of it.
-	bombTime = 400 * time.Millisecond
+	// bombTime is long enough for all processes that there may be on an idle
+	// machine. A bomb that has not begun by then is given more of it.
+	bombTime = 200 * time.Millisecond
 	// bombEnd is how long after its time a child may be there; bombTries how
 	// often it is tried beside what else the machine does.
 	bombEnd   = time.Second
