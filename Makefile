@@ -15,9 +15,9 @@ run:
 # tests and how many ran. Many tests wait for another process, so that more of
 # them run at once than there are processors. The settings are those of build, so
 # that the program that tests start is made of the packages that they are made of.
-# PKGS=./audit tests one package. The two longest come first.
-PKGS ?= ./internal/command ./sandbox ./...
-test: ATONCE ?= -p 4 -parallel 4
+# PKGS=./audit tests one package. The longest come first.
+PKGS ?= ./internal/command ./sandbox ./tools/database ./tools/browser ./...
+test: ATONCE ?= -p 3 -parallel 3
 # A test that fails beside others is run three times more, alone, and printed as
 # unstable when it passes each time; SUMFLAGS= leaves that out.
 SUMFLAGS ?= -again 3
