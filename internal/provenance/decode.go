@@ -3,6 +3,8 @@ package provenance
 import (
 	"encoding/base64"
 	"html"
+	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -22,11 +24,24 @@ const (
 // decodePieces returns what the encoded pieces of a text mean: percent encoding, the codes
 // of HTML and JSON for characters, and base64. all is false when it has more than most.
 func decodePieces(text string, most int) (decoded []string, all bool) {
+	return decodeWords(decodeCodes(text), text, most)
+}
+
+// isCode is a mark with which each code of a character begins.
+func isCode(c byte) bool { return c == '%' || c == '&' || c == '\\' }
+
+// decodeCodes returns what a text means that has codes of characters.
+func decodeCodes(text string) (decoded []string) {
 	for _, plain := range [...]string{decodePercent(text), decodeEntities(text), decodeUnicode(text)} {
 		if plain != text {
 			decoded = append(decoded, plain)
 		}
 	}
+	return decoded
+}
+
+// decodeWords appends what the words of a text mean in base64.
+func decodeWords(decoded []string, text string, most int) (_ []string, all bool) {
 	for start := 0; start+base64Shortest <= len(text); {
 		if gap := lastOutsideBase64(text[start : start+base64Shortest]); gap >= 0 {
 			start += gap + 1
@@ -53,12 +68,19 @@ func decodeWord(word string) (string, bool) {
 	if plain, ok := decodeBase64(word); ok {
 		return plain, true
 	}
-	last := word[strings.LastIndexAny(word, "/-_+")+1:]
-	if len(last) == len(word) || len(last) < base64Shortest {
+	from := len(word)
+	for from > 0 && !isWordMark(word[from-1]) {
+		from--
+	}
+	if from == 0 || len(word)-from < base64Shortest {
 		return "", false
 	}
-	return decodeBase64(last)
+	return decodeBase64(word[from:])
 }
+
+// isWordMark reports whether a character of base64 stands between the parts of paths and
+// names, too.
+func isWordMark(c byte) bool { return c == '/' || c == '-' || c == '_' || c == '+' }
 
 // lastOutsideBase64 returns where the last character that base64 has not is; -1 for none.
 func lastOutsideBase64(text string) int {
@@ -80,7 +102,7 @@ var isBase64 = func() (set [256]bool) {
 
 // decodeBase64 decodes a word of base64Shortest or more whose code means a text.
 func decodeBase64(word string) (string, bool) {
-	if len(word)%4 == 1 {
+	if len(word)%4 == 1 || !beginsAsText(word) {
 		return "", false
 	}
 	coding := base64.RawStdEncoding
@@ -89,23 +111,57 @@ func decodeBase64(word string) (string, bool) {
 	}
 	var few [96]byte // on the stack: enough for most words
 	for start := 0; start < len(word); start += 128 {
-		piece := word[start:min(start+128, len(word))]
-		n, err := coding.Decode(few[:], []byte(piece))
-		if err != nil || !isPlainText(few[:n]) {
+		n, err := coding.Decode(few[:], []byte(word[start:min(start+128, len(word))]))
+		switch {
+		case err != nil || !isPlainText(few[:n]):
 			return "", false
+		case len(word) <= 128:
+			return string(few[:n]), utf8.Valid(few[:n])
 		}
 	}
 	plain, err := coding.DecodeString(word)
 	return string(plain), err == nil && utf8.Valid(plain)
 }
 
-func isPlainText(text []byte) bool {
-	for _, c := range text {
-		if c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == 0x7f {
+// beginsAsText reports whether the first eight characters of a word are the code of bytes
+// with which a text may begin: most words that are no code are not.
+func beginsAsText(word string) bool {
+	var code uint64
+	for i := range 8 {
+		code = code<<6 | uint64(base64Values[word[i]])
+	}
+	more := 0 // bytes of the character that has begun
+	for shift := 40; shift >= 0; shift -= 8 {
+		switch c := byte(code >> shift); {
+		case c&0xc0 == 0x80:
+			more--
+		case more > 0 || isControl(c) || c == 0xc0 || c == 0xc1 || c > 0xf4: // RFC 3629
+			return false
+		case c >= utf8.RuneSelf:
+			more = bits.LeadingZeros8(^c) - 1
+		}
+		if more < 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// base64Values has the value of each character of both alphabets of base64.
+var base64Values = func() (values [256]uint8) {
+	for _, last := range []string{"+/", "-_"} {
+		for i, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789" + last) {
+			values[c] = uint8(i)
+		}
+	}
+	return values
+}()
+
+func isPlainText(text []byte) bool { return !slices.ContainsFunc(text, isControl) }
+
+// isControl reports whether a byte is one that no text has.
+func isControl(c byte) bool {
+	return c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == 0x7f
 }
 
 // decodeEntities decodes what HTML names by a code, such as &#64;.
