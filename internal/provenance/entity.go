@@ -19,124 +19,115 @@ type entity struct {
 // visitEntities calls visit for the entities of a text until it returns false. It
 // finds more than a person would: a piece too many costs a look into the memory.
 func visitEntities(text string, visit func(entity) bool) bool {
-	digit, mark := findEntityBytes(text)
-	if !digit && !mark {
+	seen := marksOf(text)
+	if seen&ofEntity == 0 {
 		return true
-	}
-	if !digit {
-		return visitWords(text, visit)
 	}
 	var digits digitGroup
 	for at := 0; at < len(text); {
 		start := at
-		end, next, names := endOfToken(text, at)
+		end, next, seenHere := endOfToken(text, at)
 		if at = next; end == start {
 			continue
 		}
 		token := text[start:end]
-		if names && !visitToken(token, visit) || !digits.addToken(token, visit) {
+		if seenHere&ofEntity != 0 && !visitToken(token, seenHere, visit) || seen&hasDigit != 0 && !digits.addToken(token, visit) {
 			return false
 		}
 	}
 	return digits.flush(visit)
 }
 
-// visitWords is visitEntities for a text without digits.
-func visitWords(text string, visit func(entity) bool) bool {
-	for at := 0; at < len(text); {
-		start := at
-		end, next, names := endOfToken(text, at)
-		if at = next; names && end > start && !visitToken(text[start:end], visit) {
-			return false
-		}
-	}
-	return true
-}
+// marks is a set of what the bytes of a text stand for.
+type marks uint8
 
-// findEntityBytes reports whether a text has a digit, and whether it has a mark between
-// the parts of an address: an entity has one of them.
-func findEntityBytes(text string) (digit, mark bool) {
-	for i := range len(text) {
-		if c := text[i]; classes[c] == ofEntity {
-			if c <= '9' && c >= '0' {
-				return true, mark
-			}
-			mark = true
+const (
+	hasDigit marks = 1 << iota
+	hasAt
+	hasStop // a mark between the parts of an address that also ends a sentence
+	hasSlash
+	hasEquals
+	isRune       // a part of a character beyond ASCII
+	betweenWords // it separates words
+)
+
+// ofEntity are the marks without one of which a word names nothing.
+const ofEntity = hasDigit | hasAt | hasStop
+
+// classes has what each byte stands for.
+var classes = func() (set [256]marks) {
+	for c := range set {
+		switch {
+		case c >= utf8.RuneSelf:
+			set[c] = isRune
+		case c <= ' ' || c == 0x7f || strings.ContainsRune("<>\"'`()[]{}|,;*", rune(c)):
+			set[c] = betweenWords
+		case '0' <= c && c <= '9':
+			set[c] = hasDigit
 		}
 	}
-	return false, mark
+	set['@'], set['.'], set[':'], set['/'], set['='] = hasAt, hasStop, hasStop, hasSlash, hasEquals
+	return set
+}()
+
+// marksOf returns what the bytes of a text stand for.
+func marksOf(text string) (seen marks) {
+	for i := range len(text) {
+		seen |= classes[text[i]]
+	}
+	return seen
 }
 
 // endOfToken returns where the word that begins at a place ends, where to go on, and
-// whether the word may name a place.
-func endOfToken(text string, at int) (end, next int, names bool) {
+// what the bytes of the word stand for.
+func endOfToken(text string, at int) (end, next int, seen marks) {
 	for at < len(text) {
-		switch classes[text[at]] {
-		case ofWord:
+		class := classes[text[at]]
+		switch {
+		case class < isRune:
+			seen |= class
 			at++
-		case ofEntity:
-			names = true
-			at++
-		case betweenWords:
-			return at, at + 1, names
+		case class == betweenWords:
+			return at, at + 1, seen
 		default:
 			r, size := utf8.DecodeRuneInString(text[at:])
 			if unicode.IsSpace(r) || strings.ContainsRune("“”„«»", r) {
-				return at, at + size, names
+				return at, at + size, seen
 			}
 			at += size
 		}
 	}
-	return at, at, names
+	return at, at, seen
 }
 
-// class is what a byte of a text stands for.
-type class uint8
-
-const (
-	ofWord       class = iota
-	ofEntity           // a digit, or a mark between the parts of an address
-	betweenWords       // it separates words
-	ofRune             // a part of a character beyond ASCII
-)
-
-// classes has the class of each byte. A word without a byte of an entity names nothing.
-var classes = func() (set [256]class) {
-	for c := range set {
-		switch {
-		case c >= utf8.RuneSelf:
-			set[c] = ofRune
-		case c <= ' ' || c == 0x7f || strings.ContainsRune("<>\"'`()[]{}|,;*", rune(c)):
-			set[c] = betweenWords
-		case '0' <= c && c <= '9' || c == '.' || c == '@' || c == ':':
-			set[c] = ofEntity
+// visitToken visits what one word names, of which it is known what its bytes stand for.
+func visitToken(token string, seen marks, visit func(entity) bool) bool {
+	whole := len(token)
+	if token = trimSentence(token); len(token) < whole {
+		if seen = marksOf(token); seen&ofEntity == 0 {
+			return true // it has the mark that ends a sentence, and no other
 		}
 	}
-	return set
-}()
-
-// visitToken visits what one word names.
-func visitToken(token string, visit func(entity) bool) bool {
-	token = trimSentence(token)
-	if digit, mark := findEntityBytes(token); !digit && !mark {
-		return true // it has the mark that ends a sentence, and no other
-	}
-	if scheme := strings.Index(token, "://"); scheme > 0 {
-		start := scheme
-		for start > 0 && isSchemeByte(token[start-1]) {
-			start--
+	if seen&(hasStop|hasSlash) == hasStop|hasSlash {
+		if scheme := strings.Index(token, "://"); scheme > 0 {
+			start := scheme
+			for start > 0 && isSchemeByte(token[start-1]) {
+				start--
+			}
+			return visitURL(token[start:], visit)
 		}
-		return visitURL(token[start:], visit)
 	}
-	at := strings.IndexByte(token, '@')
-	if at < 0 {
-		name, value := token[:strings.LastIndexByte(token, '=')+1], token[strings.LastIndexByte(token, '=')+1:]
-		if name != "" && strings.IndexByte(name, '.') > 0 && !visitPlain(name, -1, visit) { // example.com/?q=
+	if seen&hasAt != 0 {
+		return visitPlain(token, strings.IndexByte(token, '@'), visit)
+	}
+	if seen&hasEquals != 0 {
+		value := strings.LastIndexByte(token, '=') + 1
+		if name := token[:value]; strings.IndexByte(name, '.') > 0 && !visitPlain(name, -1, visit) { // example.com/?q=
 			return false
 		}
-		token = value
+		token = token[value:]
 	}
-	return visitPlain(token, at, visit)
+	return visitPlain(token, -1, visit)
 }
 
 // visitPlain visits what a word names that is no whole URL; at is where its "@" is.
@@ -278,8 +269,7 @@ type digitPiece struct {
 }
 
 func (g *digitGroup) addToken(token string, visit func(entity) bool) bool {
-	token = trimSentence(token)
-	if len(token) > maxPiece || token == "" {
+	if token = trimSentence(token); len(token) > maxPiece || token == "" {
 		return g.flush(visit)
 	}
 	digits, letters := countDigits(token)
@@ -299,8 +289,7 @@ func (g *digitGroup) addToken(token string, visit func(entity) bool) bool {
 // flush visits what neighbouring pieces make together.
 func (g *digitGroup) flush(visit func(entity) bool) bool {
 	pieces, any := g.pieces[:g.n], g.digits > 0
-	g.n, g.digits = 0, 0
-	if !any {
+	if g.n, g.digits = 0, 0; !any {
 		return true
 	}
 	for start := range pieces {

@@ -59,13 +59,19 @@ func (s *search) isHeld(kind sallyport.ValueKind, piece string) bool {
 
 // findIn looks for a value as it stands, and for what it is the code of.
 func (s *search) findIn(kind sallyport.ValueKind, value string, depth int) bool {
-	if s.findPlain(kind, value) {
+	free := kind == "" || kind == effect.Text
+	lacks := s.glanceAt(value, free)
+	if free && s.findText(value, lacks) || !free && s.findPlace(kind, value) {
 		return true
 	}
 	if depth == 0 || s.flooded {
 		return false
 	}
-	pieces, _ := decodePieces(value, valuePieces)
+	var pieces []string
+	if !lacks.codes {
+		pieces = decodeCodes(value)
+	}
+	pieces, _ = decodeWords(pieces, value, valuePieces)
 	for _, decoded := range pieces {
 		if s.findIn(kind, decoded, depth-1) {
 			return true
@@ -74,39 +80,61 @@ func (s *search) findIn(kind sallyport.ValueKind, value string, depth int) bool 
 	return false
 }
 
-func (s *search) findPlain(kind sallyport.ValueKind, value string) bool {
-	free := kind == "" || kind == effect.Text
-	if free {
-		kind = effect.Text
-	}
+// findText looks for a text, for what it names, and for a run of it.
+func (s *search) findText(value string, lacks glance) bool {
 	var whole string
-	var lacksText, lacksPlaces bool
-	if free {
-		lacksText, lacksPlaces = s.glanceAt(value)
-	}
-	if !lacksText {
-		whole = Canonical(kind, value)
+	if !lacks.text {
+		whole = Canonical(effect.Text, value)
 		switch {
-		case s.isForeign(kind, whole, value):
+		case s.isForeign(effect.Text, whole, value):
 			return true
 		case s.flooded:
 			return false
 		}
 	}
-	found := !lacksPlaces && !visitEntities(plainText(value), func(e entity) bool { return !s.isForeignEntity(e) })
-	if free {
-		return found || s.findRun(whole)
+	return !lacks.places && s.namesForeign(value, nil) || s.findRun(whole)
+}
+
+// findPlace looks for a place, and for what it names beside.
+func (s *search) findPlace(kind sallyport.ValueKind, value string) bool {
+	whole := lookedFor{entity{kind: kind, text: value}, Canonical(kind, value)}
+	switch {
+	case s.isForeign(kind, whole.form, value):
+		return true
+	case s.flooded:
+		return false
 	}
-	return found && !s.isHeld(kind, value)
+	return s.namesForeign(value, &whole) && !s.isHeld(kind, value)
+}
+
+// lookedFor is what did not come out of the memory, in canonical form.
+type lookedFor struct {
+	entity
+	form string
+}
+
+// namesForeign reports whether a text names something that came out of the memory; whole
+// did not, if it is not nil.
+func (s *search) namesForeign(value string, whole *lookedFor) bool {
+	return !visitEntities(plainText(value), func(e entity) bool {
+		if whole != nil && e == whole.entity {
+			return !s.isNearForeign(e, whole.form)
+		}
+		return !s.isForeignEntity(e)
+	})
 }
 
 // isForeignEntity reports whether what a piece names came out of the memory: the host
 // with any name below it, the address with any tag.
 func (s *search) isForeignEntity(e entity) bool {
 	form := Canonical(e.kind, e.text)
+	return s.isForeign(e.kind, form, e.text) || s.isNearForeign(e, form)
+}
+
+// isNearForeign reports whether the host above a name, or the address without its tag,
+// came out of the memory.
+func (s *search) isNearForeign(e entity, form string) bool {
 	switch {
-	case s.isForeign(e.kind, form, e.text):
-		return true
 	case e.kind == effect.Mail:
 		name, domain, _ := strings.Cut(form, "@")
 		name, _, tagged := strings.Cut(name, "+")

@@ -1,9 +1,6 @@
 package provenance
 
-import (
-	"encoding/binary"
-	"unicode/utf8"
-)
+import "encoding/binary"
 
 // maxGlance is the longest text that one look decides about, in bytes: a power of two.
 const maxGlance = 512
@@ -13,6 +10,7 @@ const (
 	sightCounts uint16 = 1 << (8 + iota) // a folded text has it
 	sightBeyond                          // it is not ASCII
 	sightNames                           // a digit or "@", without which few words name a place
+	sightCode                            // the code of a character begins with it
 	sightInWord                          // it separates no words
 	sightMark                            // a mark that names a place unless it ends a word
 )
@@ -21,15 +19,18 @@ const (
 var sights = func() (all [256]uint16) {
 	for c := range all {
 		switch class := classes[c]; {
-		case c >= utf8.RuneSelf:
+		case class == isRune:
 			all[c] = sightBeyond
 			continue
-		case class == ofEntity && (c == '.' || c == ':'):
+		case class == hasStop:
 			all[c] = sightMark | sightInWord
-		case class == ofEntity:
+		case class == hasDigit || class == hasAt:
 			all[c] = sightNames | sightInWord
 		case class != betweenWords:
 			all[c] = sightInWord
+		}
+		if isCode(byte(c)) {
+			all[c] |= sightCode
 		}
 		if folded := foldedASCII[c]; folded != 0 {
 			all[c] |= sightCounts | uint16(folded)
@@ -38,12 +39,25 @@ var sights = func() (all [256]uint16) {
 	return all
 }()
 
-// glanceAt looks once at a text that is no place, and says what it surely lacks of the memory:
-// lacksText that neither the whole of it nor a run is there, lacksPlaces that it names no
-// place. It is sure of nothing in a text that is long or not ASCII.
-func (s *search) glanceAt(value string) (lacksText, lacksPlaces bool) {
+// A glance is what one look at a value says that it surely lacks.
+type glance struct {
+	text   bool // neither the whole of it nor a run of it is in the memory
+	places bool // it names no place
+	codes  bool // no character of it is written as a code
+}
+
+// glanceAt looks once at a value, which is a place or a free text. It is sure of nothing in
+// one that is long or not ASCII.
+func (s *search) glanceAt(value string, free bool) (lacks glance) {
 	if s.flooded || s.past != nil || len(value) > maxGlance {
-		return false, false
+		return glance{}
+	}
+	if !free {
+		var seen uint16
+		for i := range len(value) {
+			seen |= sights[value[i]]
+		}
+		return glance{codes: seen&(sightBeyond|sightCode) == 0}
 	}
 	var few [maxGlance]byte
 	var seen, before uint16
@@ -56,9 +70,9 @@ func (s *search) glanceAt(value string) (lacksText, lacksPlaces bool) {
 		before = sight
 	}
 	if seen&sightBeyond != 0 {
-		return false, false
+		return glance{}
 	}
-	return s.index.lacksPiece(few[:n]), seen&sightNames == 0
+	return glance{text: s.index.lacksPiece(few[:n]), places: seen&sightNames == 0, codes: seen&sightCode == 0}
 }
 
 // lacksPiece reports whether neither the whole of a folded text nor a run of it is in the index,
