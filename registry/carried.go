@@ -27,8 +27,8 @@ func (c *call) traceCarried(known []sallyport.FactMark, now time.Time) {
 		return
 	}
 	var few [16]provenance.Value // on the stack: enough for most calls
-	v := argumentValues{declared: c.entry.argumentNames(), kinds: c.destinations()}
-	all := v.appendTo(few[:0], "", c.doc.Value)
+	v := c.newArgumentValues()
+	all := v.appendArguments(few[:0], c.doc.Value)
 	tracer := provenance.NewTracer(&c.reads)
 	if tracer.Add(all...); tracer.IsFull() {
 		tracer = provenance.NewTracer(&c.reads) // which pieces it names is not left to chance
@@ -57,8 +57,8 @@ func (c *call) traceCopied(values []provenance.Value) {
 // carries: the record says that there may be more.
 func (c *call) noteCopied() {
 	if c.carried == nil && len(c.doc.JSON) <= recordArgs {
-		v := argumentValues{declared: c.entry.argumentNames(), kinds: c.destinations()}
-		all := v.appendTo(nil, "", c.doc.Value)
+		v := c.newArgumentValues()
+		all := v.appendArguments(nil, c.doc.Value)
 		c.carried = &facts.Carried{More: true, Kinds: c.kindsDigest(v.undeclared)}
 		c.traceCopied(all)
 	}
@@ -66,11 +66,33 @@ func (c *call) noteCopied() {
 
 // argumentValues gathers the values of the arguments of a call, in any order.
 type argumentValues struct {
-	declared map[string]bool // see argumentNames
-	kinds    map[string]sallyport.ValueKind
+	declared   map[string]bool // see argumentNames
+	properties []string        // see argumentNames
+	kinds      map[string]sallyport.ValueKind
 	// undeclared are the names that the schema of the tool does not have: the caller chose
 	// them like values.
 	undeclared []string
+}
+
+func (c *call) newArgumentValues() argumentValues {
+	names := c.entry.argumentNames()
+	return argumentValues{declared: names.all, properties: names.properties, kinds: c.destinations()}
+}
+
+// appendArguments appends what arguments hold.
+func (a *argumentValues) appendArguments(all []provenance.Value, args map[string]any) []provenance.Value {
+	declared, before := 0, len(all)
+	for _, name := range a.properties {
+		if item, ok := args[name]; ok {
+			all = a.appendTo(all, joinPath("", name), item)
+			declared++
+		}
+	}
+	if declared == len(args) { // as most calls have it
+		return all
+	}
+	a.undeclared = nil
+	return a.appendTo(all[:before], "", args)
 }
 
 // appendTo appends what a value holds. The path leaves out the places in lists, as
@@ -117,8 +139,8 @@ func (c *call) recordedCarried() *facts.Carried {
 
 // undeclaredNames returns the names among the arguments that the tool does not declare.
 func (c *call) undeclaredNames() []string {
-	v := argumentValues{declared: c.entry.argumentNames()}
-	v.appendTo(nil, "", c.doc.Value)
+	v := c.newArgumentValues()
+	v.appendArguments(nil, c.doc.Value)
 	return v.undeclared
 }
 

@@ -130,7 +130,7 @@ func joinPath(path, name string) string {
 }
 
 // declares reports whether the schema of the tool names a property, anywhere.
-func (c *call) declares(name string) bool { return c.entry.argumentNames()[name] }
+func (c *call) declares(name string) bool { return c.entry.argumentNames().all[name] }
 
 func (s *carrySearch) visitText(pointer, path, text string) {
 	kind := s.kindOf(path)
@@ -151,15 +151,24 @@ func (s *carrySearch) visitText(pointer, path, text string) {
 	}
 }
 
-// argumentNames returns the names of properties that the schema of the tool has.
-func (e *toolEntry) argumentNames() map[string]bool {
+// argumentNames are the names of properties that the schema of a tool has.
+type argumentNames struct {
+	all        map[string]bool // anywhere
+	properties []string        // of the arguments themselves
+}
+
+func (e *toolEntry) argumentNames() *argumentNames {
 	e.namesOnce.Do(func() {
-		e.names = map[string]bool{}
+		e.names.all = map[string]bool{}
 		if v, err := schema.Decode(e.args.Raw(), nil); err == nil {
-			collectNames(e.names, v)
+			collectNames(e.names.all, v)
+			if whole, ok := v.(map[string]any); ok {
+				properties, _ := whole["properties"].(map[string]any)
+				e.names.properties = slices.Sorted(maps.Keys(properties))
+			}
 		}
 	})
-	return e.names
+	return &e.names
 }
 
 func collectNames(names map[string]bool, v any) {

@@ -53,7 +53,7 @@ type toolEntry struct {
 	available  availability
 
 	namesOnce sync.Once
-	names     map[string]bool // see argumentNames
+	names     argumentNames
 }
 
 func (r *Registry) findEntry(id string) *toolEntry {
