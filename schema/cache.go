@@ -94,6 +94,10 @@ func (c *Cache) getOrCompile(raw json.RawMessage, arguments bool, compile func(j
 		if e.schema = ofTools.find(cacheKey{arguments, string(raw)}); e.schema != nil {
 			return
 		}
+		if e.schema = declareSchema(raw, arguments, &c.kept); e.schema != nil {
+			e.made.Store(e.schema)
+			return
+		}
 		if e.schema, e.err = compile(raw); e.err == nil {
 			e.schema.kept = &c.kept
 			c.kept.keepForm(e.schema, e.schema.compileForm())

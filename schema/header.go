@@ -46,7 +46,7 @@ func Headers(doc any) ([]Header, error) {
 
 // Headers returns the arguments that clients repeat, as the function of that
 // name does. They are shared: read only.
-func (s *Schema) Headers() []Header { return s.compileForm().headers }
+func (s *Schema) Headers() []Header { return s.headers }
 
 // headerFinder finds the arguments that clients repeat in a header.
 type headerFinder struct {

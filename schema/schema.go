@@ -37,9 +37,10 @@ const (
 // for concurrent use.
 type Schema struct {
 	raw       json.RawMessage
-	arguments bool // a schema of arguments, whose defaults are filled in
-	// compiled is nil while the form is not kept: it is compiled again when it
-	// is asked for.
+	arguments bool     // a schema of arguments, whose defaults are filled in
+	headers   []Header // arguments that clients repeat
+	// compiled is nil while the form is not kept: it is compiled when it is asked
+	// for.
 	compiled  atomic.Pointer[compiledForm]
 	compiling sync.Mutex
 	kept      *keptForms // nil when the form is kept as long as the schema
@@ -51,7 +52,6 @@ type compiledForm struct {
 	rule     *valueRule       // of root; nil accepts anything
 	nodes    map[string]*node // by the location that the validator reports
 	defaults bool             // some property has a default
-	headers  []Header         // arguments that clients repeat
 	decoders sync.Pool        // of *jsonDecoder: one is as large as all it makes of small arguments
 }
 
@@ -81,35 +81,47 @@ func CompileAny(raw json.RawMessage) (*Schema, error) {
 
 // compileSchema compiles a schema; that of arguments must describe an object.
 func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
-	f, err := compileForm(raw, arguments)
+	doc, headers, err := decodeSchema(raw, arguments)
 	if err != nil {
 		return nil, err
 	}
-	s := &Schema{raw: bytes.Clone(raw), arguments: arguments}
+	f, err := compileDocument(doc, arguments)
+	if err != nil {
+		return nil, err
+	}
+	s := &Schema{raw: bytes.Clone(raw), arguments: arguments, headers: headers}
 	s.compiled.Store(f)
 	return s, nil
 }
 
-func compileForm(raw json.RawMessage, arguments bool) (*compiledForm, error) {
-	doc, err := Decode(raw, &Limits{Bytes: maxSchemaBytes, Nodes: maxSchemaNodes})
-	if err != nil {
-		return nil, err
+// declareSchema returns a schema that surely compiles, and is compiled when it is used
+// first; nil for any other.
+func declareSchema(raw json.RawMessage, arguments bool, kept *keptForms) *Schema {
+	doc, headers, err := decodeSchema(raw, arguments)
+	if err != nil || !isPlainSchema(doc, arguments) {
+		return nil
 	}
-	if arguments {
-		if err := requireObject(doc); err != nil {
-			return nil, err
-		}
+	return &Schema{raw: bytes.Clone(raw), arguments: arguments, headers: headers, kept: kept}
+}
+
+// decodeSchema decodes a schema; that of arguments must describe an object.
+func decodeSchema(raw json.RawMessage, arguments bool) (doc any, headers []Header, err error) {
+	if doc, err = Decode(raw, &Limits{Bytes: maxSchemaBytes, Nodes: maxSchemaNodes}); err != nil || !arguments {
+		return doc, nil, err
 	}
-	f := new(compiledForm)
-	if arguments {
-		if f.headers, err = Headers(doc); err != nil {
-			return nil, err
-		}
+	if err = requireObject(doc); err == nil {
+		headers, err = Headers(doc)
 	}
+	return doc, headers, err
+}
+
+// compileDocument compiles a decoded schema.
+func compileDocument(doc any, arguments bool) (*compiledForm, error) {
 	validator, err := compileValidator(doc)
 	if err != nil {
 		return nil, err
 	}
+	f := new(compiledForm)
 	if err := f.buildNodes(doc, validator, arguments); err != nil {
 		return nil, err
 	}
@@ -118,7 +130,7 @@ func compileForm(raw json.RawMessage, arguments bool) (*compiledForm, error) {
 	return f, nil
 }
 
-// compileForm returns the compiled form, which is compiled again when it was dropped.
+// compileForm returns the compiled form, which is compiled when it is not kept.
 func (s *Schema) compileForm() *compiledForm {
 	if f := s.compiled.Load(); f != nil {
 		return f
@@ -128,9 +140,13 @@ func (s *Schema) compileForm() *compiledForm {
 	if f := s.compiled.Load(); f != nil {
 		return f
 	}
-	f, err := compileForm(s.raw, s.arguments)
+	doc, _, err := decodeSchema(s.raw, s.arguments)
+	var f *compiledForm
+	if err == nil {
+		f, err = compileDocument(doc, s.arguments)
+	}
 	if err != nil {
-		// The same text compiled before. Nothing may pass that was not checked.
+		// The text compiled before, or surely does. Nothing may pass that was not checked.
 		f = refuseAll()
 	}
 	s.kept.keepForm(s, f)
@@ -139,7 +155,7 @@ func (s *Schema) compileForm() *compiledForm {
 
 // refuseAll returns the form that accepts no value.
 var refuseAll = sync.OnceValue(func() *compiledForm {
-	f, err := compileForm(json.RawMessage("false"), false)
+	f, err := compileDocument(false, false)
 	if err != nil {
 		panic(err) // A constant of the program.
 	}
