@@ -7,11 +7,12 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
 // tellingRecorder tells the operator on standard error what would have let a
-// refused call pass. The model is told no rule and no change.
+// refused call pass, or that nothing would. The model is told no rule and no change.
 type tellingRecorder struct {
 	*audit.Log
 	g      *Runtime
@@ -23,18 +24,20 @@ const maxTold = 4
 
 // Record keeps an event. A refusal is told whether or not it is kept.
 func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
-	for _, d := range liftableRefusals(e) {
+	for _, d := range toldRefusals(e) {
 		what := text.PrintableLine(string(e.Tool))
 		if d.Resource != "" {
 			what += " " + text.PrintableLine(d.Resource)
 		}
-		at, fix := "", text.PrintableLine(d.Fix)
-		if r.g.Builtin { // there is no file in which the place could be found
-			fix = r.g.CommandLine("init") + " writes " + ConfigName + ", which is not there yet; then " + fix
+		at, fix := "", "to allow it: "+text.PrintableLine(d.Fix)
+		if reach.IsFinal(d) {
+			fix = "no setting lifts this"
+		} else if r.g.Builtin { // there is no file in which the place could be found
+			fix = "to allow it: " + r.g.CommandLine("init") + " writes " + ConfigName + ", which is not there yet; then " + text.PrintableLine(d.Fix)
 		} else if d.Source != "" {
 			at = " (" + text.PrintableLine(d.Source) + ")"
 		}
-		fmt.Fprintf(r.g.Env.Stderr, "sallyport: refused: %s: %s; to allow it: %s%s; more: %s\n",
+		fmt.Fprintf(r.g.Env.Stderr, "sallyport: refused: %s: %s; %s%s; more: %s\n",
 			what, text.PrintableLine(d.Why), fix, at, r.g.CommandLine("explain --call "+e.CallID))
 	}
 	r.g.Metrics.CountEvent(e)
@@ -48,23 +51,25 @@ func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
 	return r.Log.Record(ctx, e)
 }
 
-// liftableRefusals returns the refusals of an outcome that a change would lift: the one
-// that ended the call, or those that its child met. What a tool was refused before it
-// went on, such as a look at what lies there, did not end the call. A held call is told
+// toldRefusals returns the refusals of an outcome that are told: the one that ended the
+// call, or those that its child met and a change would lift. What a tool was refused before
+// it went on, such as a look at what lies there, did not end the call. A held call is told
 // when it is held.
-func liftableRefusals(e *audit.Event) (list []*sallyport.Decision) {
+func toldRefusals(e *audit.Event) (list []*sallyport.Decision) {
 	if e.Kind != audit.KindOutcome {
 		return nil
 	}
+	ended := e.Stage == sallyport.StepAccess
 	for i := range e.Decisions {
 		d := &e.Decisions[i]
 		again := func(known *sallyport.Decision) bool { return known.Fix == d.Fix }
-		if !d.Allowed && d.Fix != "" && d.Step != sallyport.StepApprove && !slices.ContainsFunc(list, again) {
+		switch {
+		case d.Allowed || d.Step == sallyport.StepApprove:
+		case ended && (d.Fix != "" || reach.IsFinal(d)):
+			list = []*sallyport.Decision{d}
+		case !ended && d.Fix != "" && len(list) < maxTold && !slices.ContainsFunc(list, again):
 			list = append(list, d)
 		}
 	}
-	if e.Stage == sallyport.StepAccess && len(list) > 0 {
-		return list[len(list)-1:]
-	}
-	return list[:min(len(list), maxTold)]
+	return list
 }

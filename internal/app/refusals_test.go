@@ -1,17 +1,20 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 func TestTheRefusalThatEndedTheCallIsTold(t *testing.T) {
 	t.Parallel()
 	access := func(fix string) sallyport.Decision { return sallyport.Decision{Step: sallyport.StepAccess, Fix: fix} }
+	floor := sallyport.Decision{Step: sallyport.StepAccess, Source: reach.FloorSource}
 	many := make([]sallyport.Decision, maxTold+1)
 	for i := range many {
 		many[i] = access(fmt.Sprint("grant ", i))
@@ -25,19 +28,21 @@ func TestTheRefusalThatEndedTheCallIsTold(t *testing.T) {
 		{"a tool looked, and was refused to write", sallyport.StepAccess, []sallyport.Decision{access("read"), access("write"), {Step: sallyport.StepRun}}, "write"},
 		{"a child met two edges, one twice", "", []sallyport.Decision{access("read"), access("host"), access("read")}, "read host"},
 		{"nothing lifts the one that a child met", "", []sallyport.Decision{access(""), access("host")}, "host"},
+		{"the floor ended the call", sallyport.StepAccess, []sallyport.Decision{access("read"), floor}, "no setting"},
+		{"a child met the floor", "", []sallyport.Decision{access("read"), floor}, "read"},
 		{"a child met more than are told", "", many, "grant 0 grant 1 grant 2 grant 3"},
 		{"a held call", sallyport.StepApprove, []sallyport.Decision{{Step: sallyport.StepApprove, Fix: "approve"}}, ""},
 		{"an allowed thing", "", []sallyport.Decision{{Step: sallyport.StepAccess, Allowed: true, Fix: "none"}}, ""},
 	} {
 		var got []string
-		for _, d := range liftableRefusals(&audit.Event{Kind: audit.KindOutcome, Stage: tt.stage, Decisions: tt.decisions}) {
-			got = append(got, d.Fix)
+		for _, d := range toldRefusals(&audit.Event{Kind: audit.KindOutcome, Stage: tt.stage, Decisions: tt.decisions}) {
+			got = append(got, cmp.Or(d.Fix, "no setting"))
 		}
 		if strings.Join(got, " ") != tt.want {
 			t.Errorf("%s: told %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	if got := liftableRefusals(&audit.Event{Kind: audit.KindIntent, Decisions: []sallyport.Decision{access("read")}}); got != nil {
+	if got := toldRefusals(&audit.Event{Kind: audit.KindIntent, Decisions: []sallyport.Decision{access("read")}}); got != nil {
 		t.Errorf("an intent is told: %v", got)
 	}
 }

@@ -1,5 +1,11 @@
 package reach
 
+import (
+	"strings"
+
+	"github.com/sallyport/sallyport"
+)
+
 // These stand in a decision for the place of the rule that decided, where no
 // line of a configuration holds one.
 const (
@@ -17,3 +23,9 @@ const (
 	// child ran, by an unknown writer: it was not seen to be used.
 	UnattributedSource = "not attributed"
 )
+
+// IsFinal reports whether no setting lifts a refusal: it is about the floor, and not about
+// what changed while it was looked at.
+func IsFinal(d *sallyport.Decision) bool {
+	return !d.Allowed && d.Fix == "" && d.Source == FloorSource && !strings.Contains(d.Why, "changed at the same time")
+}

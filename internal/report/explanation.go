@@ -187,7 +187,7 @@ func printDecision(p *Printer, d sallyport.Decision) {
 		p.PrintLine("      at:  %s", d.Source)
 	}
 	p.PrintFix("      ", d.Fix)
-	if d.Fix == "" && !d.Allowed && d.Source == reach.FloorSource && !strings.Contains(d.Why, "changed at the same time") {
+	if reach.IsFinal(&d) {
 		p.PrintLine("      no setting lifts this")
 	}
 }
