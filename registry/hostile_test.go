@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/costs"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -82,13 +83,13 @@ func TestAnErrorThatPanicsIsAPanicOfTheTool(t *testing.T) {
 
 func TestACostThatIsNoAmountDoesNotLoseTheRecord(t *testing.T) {
 	t.Parallel()
-	for _, cost := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -3} {
+	for cost, want := range map[float64]float64{math.NaN(): 0, math.Inf(1): 0, math.Inf(-1): 0, -3: 0, 1e300: costs.MaxUSD} {
 		g := newGate(t, nil)
 		g.add(sallyport.Tool{Name: "tool", Run: returning(sallyport.Result{OK: true, Value: "v", CostUSD: cost}, nil)})
 		res := call(g, "tool", "")
 		recordable(t, g, res)
-		if !res.OK || res.CostUSD != 0 {
-			t.Errorf("Call() with cost %v = %v %v, want ok without a cost", cost, res.OK, res.CostUSD)
+		if !res.OK || res.CostUSD != want {
+			t.Errorf("Call() with cost %v = %v %v, want ok with %v", cost, res.OK, res.CostUSD, want)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/costs"
 )
 
 // Bounds of structured data before it is encoded. Without them data of many
@@ -29,6 +30,7 @@ func stripGateFields(res sallyport.Result) sallyport.Result {
 	if !(res.CostUSD >= 0) || math.IsInf(res.CostUSD, 0) {
 		res.CostUSD = 0
 	}
+	res.CostUSD = min(res.CostUSD, costs.MaxUSD) // as it counts
 	if res.OK {
 		res.Error, res.Code, res.RetryAfter = "", "", 0
 		return res

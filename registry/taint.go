@@ -74,6 +74,7 @@ func (c *call) countLateRead(ctx context.Context) {
 		return
 	}
 	c.facts.Untrusted, c.lateRead = true, true
+	c.beginRead()
 	if c.recordsFacts() {
 		return // The record of the outcome has it.
 	}
