@@ -53,10 +53,7 @@ type conversation struct {
 	memory *Memory
 	bytes  int       // of total
 	used   time.Time // when it last read something
-	// read holds the calls that brought untrusted content and are known here, by a
-	// digest of their ids, and whether they still run. A session makes many.
-	read    map[uint64]bool
-	running int
+	read   callSet   // the calls that brought untrusted content and are known here
 }
 
 // Begin says that a call of a session, which is about to run, may bring untrusted
@@ -66,16 +63,11 @@ func (s *Sessions) Begin(principal, session, call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.conversationOf(sessionKey{principal, session})
-	if len(c.read) >= maxRead {
-		c.read = map[uint64]bool{}
-		c.running = 0
+	if len(c.read.ids) >= maxRead {
+		c.read = callSet{}
 		c.memory.Flood()
 	}
-	id := digestOf(call)
-	if !c.read[id] {
-		c.running++
-	}
-	c.read[id] = true
+	c.read.begin(digestOf(call))
 	c.used = time.Now()
 	s.charge(c, c.memory.Bytes())
 }
@@ -90,13 +82,8 @@ func digestOf(call string) uint64 { return maphash.String(digestSeed, call) }
 func (s *Sessions) End(principal, session, call string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e := s.find(principal, session)
-	if e == nil {
-		return
-	}
-	if c := e.Value.(*conversation); c.read[digestOf(call)] {
-		c.read[digestOf(call)] = false
-		c.running--
+	if e := s.find(principal, session); e != nil {
+		e.Value.(*conversation).read.end(digestOf(call))
 	}
 }
 
@@ -131,7 +118,7 @@ func (s *Sessions) conversationOf(k sessionKey) *conversation {
 		of.order.MoveToFront(e)
 		return e.Value.(*conversation)
 	}
-	c := &conversation{key: k, memory: new(Memory), read: map[uint64]bool{}}
+	c := &conversation{key: k, memory: new(Memory)}
 	of.all[k.session] = of.order.PushFront(c)
 	s.charge(c, 0)
 	return c
@@ -157,19 +144,15 @@ func (s *Sessions) find(principal, session string) *list.Element {
 	return nil
 }
 
-const (
-	// conversationCost is what an empty conversation takes, in bytes.
-	conversationCost = 512
-	// readCost is what a call in read takes, in bytes: nine in a map that is half full.
-	readCost = 18
-)
+// conversationCost is what an empty conversation takes, in bytes.
+const conversationCost = 512
 
 // charge counts what a conversation takes, and forgets idle ones beyond the bound.
 func (s *Sessions) charge(c *conversation, bytes int) {
 	if e := s.find(c.key.principal, c.key.session); e == nil || e.Value != c {
 		return // it was forgotten since
 	}
-	bytes += conversationCost + readCost*len(c.read)
+	bytes += conversationCost + c.read.bytes()
 	s.total += bytes - c.bytes
 	s.all[c.key.principal].total += bytes - c.bytes
 	c.bytes = bytes
@@ -233,7 +216,7 @@ func (s *Sessions) ForgetIdle(principal, session string, since time.Time) {
 	if e == nil {
 		return
 	}
-	if c := e.Value.(*conversation); c.running == 0 && c.used.Before(since) {
+	if c := e.Value.(*conversation); len(c.read.running) == 0 && c.used.Before(since) {
 		s.remove(e)
 	}
 }
@@ -277,13 +260,9 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 			r.others = append(r.others, c.memory)
 		}
 		for i := range ids {
-			if _, ok := c.read[ids[i]]; ok {
-				known[i] = true
-			}
+			known[i] = known[i] || c.read.has(ids[i])
 		}
-		if c.running > 1 || c.running == 1 && !c.read[asks] {
-			r.Unknown = true
-		}
+		r.Unknown = r.Unknown || c.read.runsBeside(asks)
 	}
 	for i := range marks {
 		m := &marks[i]
@@ -324,7 +303,7 @@ func (s *Sessions) Others(principal, session, call string) (r Reading) {
 	brought := digestOf(call)
 	for id, e := range of.all {
 		c := e.Value.(*conversation)
-		if _, ok := c.read[brought]; ok {
+		if c.read.has(brought) {
 			r.Unknown = !of.lost.IsZero()
 		}
 		if id != session {
