@@ -66,10 +66,12 @@ func (p *plainChecker) isPlainKeyword(key string, value any, top bool) bool {
 	case "default":
 		return true // see isPlain
 	case "const":
-		return isScalar(value)
-	case "enum", "examples":
+		return !isContainer(value)
+	case "examples":
 		list, ok := value.([]any)
-		return ok && len(list) > 0 && !slices.ContainsFunc(list, func(one any) bool { return !isScalar(one) })
+		return ok && !slices.ContainsFunc(list, isContainer)
+	case "enum":
+		return hasPlainChoice(value)
 	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
 		_, ok := value.(json.Number)
 		return ok
@@ -142,15 +144,31 @@ func isPlainType(v any) bool {
 // isPlainNames reports whether a value is a list of texts, none of them twice.
 func isPlainNames(v any) bool {
 	list, ok := v.([]any)
-	for i, one := range list {
-		if _, is := one.(string); !is || slices.Contains(list[:i], one) {
-			return false
-		}
-	}
-	return ok
+	return ok && !slices.ContainsFunc(list, func(one any) bool { _, is := one.(string); return !is }) && areDistinct(list)
 }
 
-func isScalar(v any) bool { return !isContainer(v) }
+// hasPlainChoice reports whether a value lists texts, whole numbers and literals, none of
+// them twice, which some drafts ask for.
+func hasPlainChoice(v any) bool {
+	list, ok := v.([]any)
+	return ok && len(list) > 0 && areDistinct(list) && !slices.ContainsFunc(list, func(one any) bool {
+		n, is := one.(json.Number)
+		whole, plain := readPlainNumber(string(n))
+		return isContainer(one) || is && (!plain || !whole || n == "-0")
+	})
+}
+
+// areDistinct reports whether no text, number or literal is in a list twice.
+func areDistinct(list []any) bool {
+	seen := make(map[any]bool, len(list))
+	for _, one := range list {
+		if isContainer(one) || seen[one] {
+			return false
+		}
+		seen[one] = true
+	}
+	return true
+}
 
 // isPlainDefault reports whether a default is of the type of its schema, which asks for
 // nothing else.
@@ -160,7 +178,7 @@ func isPlainDefault(m map[string]any, v any) bool {
 		case "type", "title", "description", "default", "examples", headerKey:
 		case "items": // an empty list has none
 		case "enum":
-			if list, _ := m[key].([]any); !isScalar(v) || !slices.Contains(list, v) {
+			if list, _ := m[key].([]any); isContainer(v) || !slices.Contains(list, v) {
 				return false
 			}
 		default:

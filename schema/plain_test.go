@@ -21,6 +21,8 @@ func FuzzPlainSchemasCompile(f *testing.F) {
 		`{"minLength":-1}`, `{"minLength":1.5}`, `{"maxItems":"1"}`, `{"multipleOf":0}`, `{"pattern":"(?=a)"}`, `{"pattern":"("}`, `{"enum":[]}`, `{"enum":5}`, `{"items":[{"type":"string"}]}`,
 		`{"items":5}`, `{"properties":[]}`, `{"properties":{"a":5}}`, `{"anyOf":[]}`, `{"oneOf":{}}`, `{"$ref":"#/a"}`, `{"$schema":"http://json-schema.org/draft-04/schema#","minimum":1,"exclusiveMinimum":true}`,
 		`{"$schema":"file:///etc/passwd"}`, `{"properties":{"a":{"$schema":"http://json-schema.org/draft-04/schema#"}}}`, `{"title":5}`, `{"uniqueItems":"yes"}`, `{"exclusiveMinimum":true}`, `{"$id":"http://x/"}`,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","enum":["a","b","a"]}`, `{"$schema":"http://json-schema.org/draft-07/schema#","enum":[1,1.0]}`,
+		`{"$schema":"http://json-schema.org/draft-07/schema#","enum":[0,-0]}`, `{"$schema":"http://json-schema.org/draft-07/schema#","enum":[1,10,true,null,"1"]}`,
 		`{"examples":5}`, `{"properties":{"a/b~c":{"type":"string"}}}`, `{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"A B"}}}`, `{"allOf":[{"type":"object"}]}`,
 	} {
 		f.Add(text)
