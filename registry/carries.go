@@ -204,14 +204,14 @@ func (x *carried) reason(c *call) string {
 // beginRead says that the call may bring untrusted content.
 func (c *call) beginRead() {
 	if c.facts.Untrusted {
-		c.reading = true
+		c.reading.Store(true)
 		c.r.conversations.Reads.Begin(c.caller.Principal.Name, c.caller.Session, c.id)
 	}
 }
 
 // endRead says that the call brings nothing more.
 func (c *call) endRead() {
-	if c.reading {
+	if c.reading.Load() {
 		c.r.conversations.Reads.End(c.caller.Principal.Name, c.caller.Session, c.id)
 	}
 }
@@ -249,9 +249,11 @@ func (c *call) addRead(from provenance.Source, texts ...string) {
 	c.r.conversations.Reads.Add(c.caller.Principal.Name, c.caller.Session, from, texts...)
 }
 
-// rememberSaid remembers what the call tells its caller while it runs.
+// rememberSaid remembers what the call tells its caller while it runs, also from a
+// goroutine that its tool left behind: see countLateRead.
 func (c *call) rememberSaid(texts ...string) {
-	if c.reading {
+	c.said.Store(true)
+	if c.reading.Load() {
 		c.addRead(provenance.Source{Tool: c.q.Tool, CallID: c.id}, texts...)
 	}
 }

@@ -57,7 +57,8 @@ type call struct {
 	carried  *facts.Carried                       // what of the arguments was in it; nil when that was not looked for
 	past     *replay.Call                         // the call that is decided again; nil for one that is made
 	unsure   bool                                 // what the verdict of a past call depends on is not in its record
-	reading  bool                                 // the call may bring untrusted content, and runs
+	reading  atomic.Bool                          // the call may bring untrusted content, and runs
+	said     atomic.Bool                          // the call told its caller something while it ran
 	lateRead bool                                 // the result is untrusted, which the declaration did not say
 	known    bool                                 // marks is what was read before; false when that is not known
 	judged   bool                                 // some flow rule may apply to the call

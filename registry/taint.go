@@ -74,7 +74,9 @@ func (c *call) countLateRead(ctx context.Context) {
 		return
 	}
 	c.facts.Untrusted, c.lateRead = true, true
-	c.beginRead()
+	if c.beginRead(); c.said.Load() { // before that, and it was not remembered
+		c.r.conversations.Reads.Flood(c.caller.Principal.Name, c.caller.Session)
+	}
 	if c.recordsFacts() {
 		return // The record of the outcome has it.
 	}
