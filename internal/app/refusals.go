@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/text"
 )
@@ -30,7 +32,7 @@ func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
 			what += " " + text.PrintableLine(d.Resource)
 		}
 		at, fix := "", "to allow it: "+text.PrintableLine(d.Fix)
-		if reach.IsFinal(d) {
+		if isFinal(d) {
 			fix = "no setting lifts this"
 		} else if r.g.Builtin { // there is no file in which the place could be found
 			fix = "to allow it: " + r.g.CommandLine("init") + " writes " + ConfigName + ", which is not there yet; then " + text.PrintableLine(d.Fix)
@@ -59,17 +61,28 @@ func toldRefusals(e *audit.Event) (list []*sallyport.Decision) {
 	if e.Kind != audit.KindOutcome {
 		return nil
 	}
-	ended := e.Stage == sallyport.StepAccess
+	var final *sallyport.Decision
 	for i := range e.Decisions {
 		d := &e.Decisions[i]
 		again := func(known *sallyport.Decision) bool { return known.Fix == d.Fix }
-		switch {
-		case d.Allowed || d.Step == sallyport.StepApprove:
-		case ended && (d.Fix != "" || reach.IsFinal(d)):
-			list = []*sallyport.Decision{d}
-		case !ended && d.Fix != "" && len(list) < maxTold && !slices.ContainsFunc(list, again):
+		if !d.Allowed && d.Fix != "" && d.Step != sallyport.StepApprove && !slices.ContainsFunc(list, again) {
 			list = append(list, d)
 		}
+		if isFinal(d) {
+			final = d
+		}
 	}
-	return list
+	switch ended := e.Stage == sallyport.StepAccess; {
+	case ended && len(list) > 0:
+		return list[len(list)-1:]
+	case ended && final != nil:
+		return []*sallyport.Decision{final}
+	}
+	return list[:min(len(list), maxTold)]
+}
+
+// isFinal reports whether a refusal is about a path that no setting opens. A host may be on
+// the floor and on a list of the operator's, which its address tells.
+func isFinal(d *sallyport.Decision) bool {
+	return reach.IsFinal(d) && strings.HasPrefix(d.Capability, group.Files+".")
 }

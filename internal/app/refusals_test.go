@@ -14,7 +14,8 @@ import (
 func TestTheRefusalThatEndedTheCallIsTold(t *testing.T) {
 	t.Parallel()
 	access := func(fix string) sallyport.Decision { return sallyport.Decision{Step: sallyport.StepAccess, Fix: fix} }
-	floor := sallyport.Decision{Step: sallyport.StepAccess, Source: reach.FloorSource}
+	floor := sallyport.Decision{Step: sallyport.StepAccess, Capability: "fs_reach.read", Source: reach.FloorSource}
+	host := sallyport.Decision{Step: sallyport.StepAccess, Capability: "network", Source: reach.FloorSource}
 	many := make([]sallyport.Decision, maxTold+1)
 	for i := range many {
 		many[i] = access(fmt.Sprint("grant ", i))
@@ -28,7 +29,9 @@ func TestTheRefusalThatEndedTheCallIsTold(t *testing.T) {
 		{"a tool looked, and was refused to write", sallyport.StepAccess, []sallyport.Decision{access("read"), access("write"), {Step: sallyport.StepRun}}, "write"},
 		{"a child met two edges, one twice", "", []sallyport.Decision{access("read"), access("host"), access("read")}, "read host"},
 		{"nothing lifts the one that a child met", "", []sallyport.Decision{access(""), access("host")}, "host"},
-		{"the floor ended the call", sallyport.StepAccess, []sallyport.Decision{access("read"), floor}, "no setting"},
+		{"the floor ended the call", sallyport.StepAccess, []sallyport.Decision{floor, {Step: sallyport.StepRun}}, "no setting"},
+		{"the floor was met in passing", sallyport.StepAccess, []sallyport.Decision{access("host"), floor}, "host"},
+		{"a host that the operator may have denied", sallyport.StepAccess, []sallyport.Decision{host}, ""},
 		{"a child met the floor", "", []sallyport.Decision{access("read"), floor}, "read"},
 		{"a child met more than are told", "", many, "grant 0 grant 1 grant 2 grant 3"},
 		{"a held call", sallyport.StepApprove, []sallyport.Decision{{Step: sallyport.StepApprove, Fix: "approve"}}, ""},
