@@ -110,7 +110,9 @@ func TestA3_A11_ChildrenLeaveTheUsersCountersToTheUser(t *testing.T) {
 				if counter == epollWatches {
 					all = min(all, limits[counter]/counterShare/64)
 				}
-				r.platform.counters.left[counter] = all
+				if all < limits[counter]/counterShare {
+					r.platform.counters.left[counter] = all
+				}
 				// Children with users of their own do not share.
 				children := 4
 				if pool != nil {

@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"io"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +18,14 @@ import (
 
 // runHere runs a command in the process of the test, in a folder and with the given
 // variables as in a process of its own, and returns its exit code. It has nothing to
-// read, and no terminal.
+// read, and no terminal. Where the program of the tests has the race detector, it runs.
 func runHere(ctx context.Context, dir string, variables []string, stdout, stderr io.Writer, args ...string) int {
+	if os.Getenv(raceChildren) == "1" {
+		cmd := exec.CommandContext(ctx, "sallyport", args...)
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, variables, stdout, stderr
+		_ = cmd.Run() // the exit code says how it ended
+		return cmd.ProcessState.ExitCode()
+	}
 	lookup := func(name string) (value string, found bool) {
 		for _, pair := range variables {
 			if key, v, _ := strings.Cut(pair, "="); key == name {
