@@ -70,19 +70,18 @@ func NewCache() *Cache { return new(Cache) }
 
 // Compile is the function [Compile], remembered.
 func (c *Cache) Compile(raw json.RawMessage) (*Schema, error) {
-	return c.getOrCompile(raw, true, Compile)
+	return c.getOrMake(raw, true)
 }
 
 // CompileAny is the function [CompileAny], remembered.
 func (c *Cache) CompileAny(raw json.RawMessage) (*Schema, error) {
-	return c.getOrCompile(raw, false, CompileAny)
+	return c.getOrMake(raw, false)
 }
 
-// getOrCompile returns the compiled schema of a text, compiling it the first
-// time.
-func (c *Cache) getOrCompile(raw json.RawMessage, arguments bool, compile func(json.RawMessage) (*Schema, error)) (*Schema, error) {
+// getOrMake returns the schema of a text, making it the first time.
+func (c *Cache) getOrMake(raw json.RawMessage, arguments bool) (*Schema, error) {
 	if len(raw) > maxSchemaBytes {
-		return compile(raw) // An error.
+		return newSchema(raw, arguments, nil) // An error.
 	}
 	c.mu.RLock()
 	e := c.entries[cacheKey{arguments, string(raw)}]
@@ -94,13 +93,7 @@ func (c *Cache) getOrCompile(raw json.RawMessage, arguments bool, compile func(j
 		if e.schema = ofTools.find(cacheKey{arguments, string(raw)}); e.schema != nil {
 			return
 		}
-		if e.schema = declareSchema(raw, arguments, &c.kept); e.schema != nil {
-			e.made.Store(e.schema)
-			return
-		}
-		if e.schema, e.err = compile(raw); e.err == nil {
-			e.schema.kept = &c.kept
-			c.kept.keepForm(e.schema, e.schema.compileForm())
+		if e.schema, e.err = newSchema(raw, arguments, &c.kept); e.err == nil {
 			e.made.Store(e.schema)
 		}
 	})

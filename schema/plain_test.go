@@ -3,8 +3,6 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -42,20 +40,8 @@ func FuzzPlainSchemasCompile(f *testing.F) {
 
 // The schemas of the official suite that are plain compile.
 func TestPlainSchemasOfTheSuiteCompile(t *testing.T) {
-	files, err := filepath.Glob("testdata/suite/*.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	plain := 0
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var groups []suiteGroup
-		if err := json.Unmarshal(text, &groups); err != nil {
-			t.Fatal(err)
-		}
+	for _, groups := range readSuite(t) {
 		for i := range groups {
 			doc, _, err := decodeSchema(groups[i].Schema, false)
 			if err != nil || !isPlainSchema(doc, true) {

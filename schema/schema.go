@@ -62,46 +62,41 @@ const noProperties = `{"type":"object","additionalProperties":false}`
 // object: type object, or properties without a type. A nil raw means an
 // object without properties. What it says of [Headers] must be right. The error
 // is [Faults] with pointers into the schema. The result keeps a copy of raw.
-func Compile(raw json.RawMessage) (*Schema, error) {
-	if len(raw) == 0 {
-		raw = json.RawMessage(noProperties)
-	}
-	return compileSchema(raw, true)
-}
+func Compile(raw json.RawMessage) (*Schema, error) { return newSchema(raw, true, nil) }
 
 // CompileAny compiles a schema without asking for an object at the top, as for
 // the returns of a tool. Defaults are neither checked nor filled in. A nil raw
 // accepts anything.
-func CompileAny(raw json.RawMessage) (*Schema, error) {
+func CompileAny(raw json.RawMessage) (*Schema, error) { return newSchema(raw, false, nil) }
+
+// newSchema makes a schema; that of arguments must describe an object. It is compiled at
+// once, except that one whose form may be dropped, and which surely compiles, is compiled
+// when it is used first.
+func newSchema(raw json.RawMessage, arguments bool, kept *keptForms) (*Schema, error) {
 	if len(raw) == 0 {
 		raw = json.RawMessage("true")
+		if arguments {
+			raw = json.RawMessage(noProperties)
+		}
 	}
-	return compileSchema(raw, false)
-}
-
-// compileSchema compiles a schema; that of arguments must describe an object.
-func compileSchema(raw json.RawMessage, arguments bool) (*Schema, error) {
 	doc, headers, err := decodeSchema(raw, arguments)
 	if err != nil {
 		return nil, err
+	}
+	s := &Schema{raw: bytes.Clone(raw), arguments: arguments, headers: headers, kept: kept}
+	if kept != nil && isPlainSchema(doc, arguments) {
+		return s, nil
 	}
 	f, err := compileDocument(doc, arguments)
 	if err != nil {
 		return nil, err
 	}
-	s := &Schema{raw: bytes.Clone(raw), arguments: arguments, headers: headers}
-	s.compiled.Store(f)
-	return s, nil
-}
-
-// declareSchema returns a schema that surely compiles, and is compiled when it is used
-// first; nil for any other.
-func declareSchema(raw json.RawMessage, arguments bool, kept *keptForms) *Schema {
-	doc, headers, err := decodeSchema(raw, arguments)
-	if err != nil || !isPlainSchema(doc, arguments) {
-		return nil
+	if kept == nil {
+		s.compiled.Store(f)
+	} else {
+		kept.keepForm(s, f)
 	}
-	return &Schema{raw: bytes.Clone(raw), arguments: arguments, headers: headers, kept: kept}
+	return s, nil
 }
 
 // decodeSchema decodes a schema; that of arguments must describe an object.

@@ -29,25 +29,35 @@ var refused = []struct{ word, why string }{
 // The suite uses case-distinct and repeated-looking names freely; only
 // Arguments cares for those, and the suite is run through Validate.
 func TestOfficialSuite(t *testing.T) {
-	files, err := filepath.Glob("testdata/suite/*.json")
-	if err != nil || len(files) < 40 {
-		t.Fatalf("Glob(testdata/suite) = %d files, %v", len(files), err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".json"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var groups []suiteGroup
-			if err := json.Unmarshal(text, &groups); err != nil {
-				t.Fatal(err)
-			}
+	for name, groups := range readSuite(t) {
+		t.Run(name, func(t *testing.T) {
 			for _, g := range groups {
 				t.Run(g.Description, func(t *testing.T) { runSuiteGroup(t, g) })
 			}
 		})
 	}
+}
+
+// readSuite returns the groups of each file of the suite.
+func readSuite(t *testing.T) map[string][]suiteGroup {
+	t.Helper()
+	files, err := filepath.Glob("testdata/suite/*.json")
+	if err != nil || len(files) < 40 {
+		t.Fatalf("Glob(testdata/suite) = %d files, %v", len(files), err)
+	}
+	suite := map[string][]suiteGroup{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var groups []suiteGroup
+		if err := json.Unmarshal(text, &groups); err != nil {
+			t.Fatal(err)
+		}
+		suite[strings.TrimSuffix(filepath.Base(file), ".json")] = groups
+	}
+	return suite
 }
 
 func runSuiteGroup(t *testing.T, g suiteGroup) {
