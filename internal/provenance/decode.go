@@ -48,7 +48,7 @@ func decodeWords(decoded []string, text string, most int) (_ []string, all bool)
 			continue
 		}
 		end := start + base64Shortest
-		for end < len(text) && isBase64[text[end]] {
+		for end < len(text) && base64Values[text[end]] != notBase64 {
 			end++
 		}
 		if plain, ok := decodeWord(text[start:end]); ok {
@@ -85,20 +85,12 @@ func isWordMark(c byte) bool { return c == '/' || c == '-' || c == '_' || c == '
 // lastOutsideBase64 returns where the last character that base64 has not is; -1 for none.
 func lastOutsideBase64(text string) int {
 	for i := len(text) - 1; i >= 0; i-- {
-		if !isBase64[text[i]] {
+		if base64Values[text[i]] == notBase64 {
 			return i
 		}
 	}
 	return -1
 }
-
-// isBase64 has the characters of both alphabets of base64.
-var isBase64 = func() (set [256]bool) {
-	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_") {
-		set[c] = true
-	}
-	return set
-}()
 
 // decodeBase64 decodes a word of base64Shortest or more whose code means a text.
 func decodeBase64(word string) (string, bool) {
@@ -147,8 +139,12 @@ func beginsAsText(word string) bool {
 	return true
 }
 
-// base64Values has the value of each character of both alphabets of base64.
+// base64Values has the value of each character of both alphabets of base64, and notBase64
+// for any other.
 var base64Values = func() (values [256]uint8) {
+	for c := range values {
+		values[c] = notBase64
+	}
 	for _, last := range []string{"+/", "-_"} {
 		for i, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789" + last) {
 			values[c] = uint8(i)
@@ -156,6 +152,8 @@ var base64Values = func() (values [256]uint8) {
 	}
 	return values
 }()
+
+const notBase64 = 0xff
 
 func isPlainText(text []byte) bool { return !slices.ContainsFunc(text, isControl) }
 
