@@ -31,16 +31,8 @@ func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
 		if d.Resource != "" {
 			what += " " + text.PrintableLine(d.Resource)
 		}
-		at, fix := "", "to allow it: "+text.PrintableLine(d.Fix)
-		if isFinal(d) {
-			fix = "no setting lifts this"
-		} else if r.g.Builtin { // there is no file in which the place could be found
-			fix = "to allow it: " + r.g.CommandLine("init") + " writes " + ConfigName + ", which is not there yet; then " + text.PrintableLine(d.Fix)
-		} else if d.Source != "" {
-			at = " (" + text.PrintableLine(d.Source) + ")"
-		}
-		fmt.Fprintf(r.g.Env.Stderr, "sallyport: refused: %s: %s; %s%s; more: %s\n",
-			what, text.PrintableLine(d.Why), fix, at, r.g.CommandLine("explain --call "+e.CallID))
+		fmt.Fprintf(r.g.Env.Stderr, "sallyport: refused: %s: %s; %s; more: %s\n",
+			what, text.PrintableLine(d.Why), r.adviseOn(d), r.g.CommandLine("explain --call "+e.CallID))
 	}
 	r.g.Metrics.CountEvent(e)
 	r.g.logEvent(ctx, e)
@@ -51,6 +43,21 @@ func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
 		return s.recordOutcome(e.CallID, r.config, func() error { return r.Log.Record(ctx, e) })
 	}
 	return r.Log.Record(ctx, e)
+}
+
+// adviseOn says what lifts a refusal, and where it is written.
+func (r tellingRecorder) adviseOn(d *sallyport.Decision) string {
+	fix := text.PrintableLine(d.Fix)
+	switch {
+	case isFinal(d):
+		return "no setting lifts this"
+	case r.g.Builtin: // there is no file in which the place could be found
+		return "to allow it: " + r.g.CommandLine("init") + " writes " + ConfigName + ", which is not there yet; then " + fix
+	case d.Source != "":
+		return "to allow it: " + fix + " (" + text.PrintableLine(d.Source) + ")"
+	default:
+		return "to allow it: " + fix
+	}
 }
 
 // toldRefusals returns the refusals of an outcome that are told: the one that ended the
