@@ -54,7 +54,8 @@ func TestImportAsksOnceForEachServer(t *testing.T) {
 			python := `{"command": "/usr/bin/python3", "args": ["` + dir + `/server.py"]}`
 			place(t, dir, ".mcp.json", `{"mcpServers": {"one": `+python+`, "two": `+python+`, "odd": {"command": "docker", "args": ["run", "example.com/unknown"]}}}`)
 			code, said := importAt(t, dir, tt.answers)
-			if len(tt.taken) > 0 && !strings.Contains(said, "/"+strconv.Itoa(len(tt.taken))+"] starting "+tt.taken[0]) {
+			// Any of them may be the one that starts when all are known.
+			if len(tt.taken) > 0 && !strings.Contains(said, "/"+strconv.Itoa(len(tt.taken))+"] starting ") {
 				t.Errorf("the terminal shows no progress:\n%q", said)
 			}
 			if code != tt.code || strings.Count(said, question) != tt.asked {

@@ -204,9 +204,12 @@ func TestDownloads(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(g.workspace, "got.txt")); err != nil || string(got) != content {
 		t.Errorf("got.txt: %d bytes, %v", len(got), err)
 	}
-	for got := g.must("click", named{"ref": g.ref("made")}); !strings.Contains(got, "began: d2"); {
-		got = g.must("wait", named{"seconds": 1})
+	begin := func(name, download string) {
+		for got := g.must("click", named{"ref": g.ref(name)}); !strings.Contains(got, "began: "+download); {
+			got = g.must("wait", named{"seconds": 1})
+		}
 	}
+	begin("made", "d2")
 	g.must("save", named{"download": "d2", "path": "made.txt"})
 	if got, err := os.ReadFile(filepath.Join(g.workspace, "made.txt")); err != nil || string(got) != "made here" {
 		t.Errorf("made.txt = %q, %v", got, err)
@@ -215,7 +218,7 @@ func TestDownloads(t *testing.T) {
 		wants(t, g.refused("save", named{"download": "d1", "path": path}), "PATH_NOT_REACHABLE")
 	}
 	wants(t, g.refused("save", named{"download": "d9", "path": "x"}), "no download of this browser has this id")
-	g.must("click", named{"ref": g.ref("endless")})
+	begin("endless", "d3")
 	wants(t, g.refused("save", named{"download": "d3", "path": "big.bin"}), "more than 32 MiB")
 	wants(t, g.must("navigate", named{"url": s.URL + "/file"}), "leads to a download", "d4")
 	wants(t, g.must("tabs", named{}), "t1")
