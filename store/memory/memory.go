@@ -44,18 +44,15 @@ type Store struct {
 	recordBytes int
 	recordAge   time.Duration
 
-	mu     sync.RWMutex
-	closed bool
-	chain  []audit.Record
-	// added says when each record was added, chainBytes what all of them take.
-	added      []time.Time
-	chainBytes int
-	bodies     []byte // of short records, with room for more
-	kv         map[string]map[string]kvEntry
-	reads      map[string][]sallyport.ReadRecord
-	settings   map[string]string
-	places     map[string]sallyport.WritePlace
-	counters   limitTable
+	mu       sync.RWMutex
+	closed   bool
+	chain    recordChain
+	bodies   []byte // of short records, with room for more
+	kv       map[string]map[string]kvEntry
+	reads    map[string][]sallyport.ReadRecord
+	settings map[string]string
+	places   map[string]sallyport.WritePlace
+	counters limitTable
 
 	principals map[string]auth.Record
 	switches   map[auth.SwitchTarget]auth.Switch

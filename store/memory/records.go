@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"sort"
-	"unsafe"
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/store"
@@ -19,10 +17,7 @@ func (s *Store) Append(ctx context.Context, seal func(audit.Head) ([]audit.Recor
 		return err
 	}
 	defer s.mu.Unlock()
-	var head audit.Head
-	if n := len(s.chain); n > 0 {
-		head = s.chain[n-1].Head()
-	}
+	head := s.chain.head()
 	records, err := seal(head)
 	if err != nil {
 		return err
@@ -35,8 +30,7 @@ func (s *Store) Append(ctx context.Context, seal func(audit.Head) ([]audit.Recor
 	now := s.now()
 	for _, r := range records {
 		r.Body = s.keepBody(r.Body)
-		s.chain, s.added = append(s.chain, r), append(s.added, now)
-		s.chainBytes += sizeOf(&r)
+		s.chain.appendRecord(keptRecord{Record: r, added: now})
 	}
 	return nil
 }
@@ -56,11 +50,6 @@ func (s *Store) keepBody(body []byte) []byte {
 	return s.bodies[begin:len(s.bodies):len(s.bodies)]
 }
 
-// sizeOf returns about what a record takes.
-func sizeOf(r *audit.Record) int {
-	return int(unsafe.Sizeof(*r)) + len(r.Call) + len(r.Tool) + len(r.Principal) + len(r.Body)
-}
-
 // AppendsAtOnce has an [audit.Log] commit each record on the goroutine that brings
 // it: Append waits for nothing.
 func (s *Store) AppendsAtOnce() {}
@@ -72,19 +61,23 @@ func (s *Store) Overflow() (newest audit.Record, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	oldest := s.now().Add(-s.recordAge)
-	over := s.chainBytes > s.recordBytes
-	first := slices.IndexFunc(s.chain, func(r audit.Record) bool { return r.Kind != audit.KindCheckpoint })
-	if s.closed || first < 0 || !over && !s.added[first].Before(oldest.Add(-s.recordAge/slack)) {
+	over := s.chain.bytes > s.recordBytes
+	if s.closed {
 		return newest, false
 	}
-	left := s.chainBytes
-	for i := first; i < len(s.chain); i++ {
-		r := &s.chain[i]
-		tooMany := over && left > s.recordBytes-s.recordBytes/slack
-		if !tooMany && !s.added[i].Before(oldest) {
+	left := s.chain.bytes
+	for r := range s.chain.oldestFirst() {
+		if r.Kind == audit.KindCheckpoint { // of the last pruning, before all others
+			continue
+		}
+		if !ok && !over && !r.added.Before(oldest.Add(-s.recordAge/slack)) {
 			break
 		}
-		newest, ok, left = *r, true, left-sizeOf(r)
+		tooMany := over && left > s.recordBytes-s.recordBytes/slack
+		if !tooMany && !r.added.Before(oldest) {
+			break
+		}
+		newest, ok, left = r.Record, true, left-r.countBytes()
 	}
 	return newest, ok
 }
@@ -108,46 +101,31 @@ func (s *Store) Read(ctx context.Context, q audit.Query) iter.Seq2[audit.Record,
 			return
 		}
 		if q.Last > 0 {
-			chain = newestMatches(chain, &q)
+			chain.skipOlder(&q)
 		}
-		for i := range chain {
-			if !q.Match(&chain[i]) {
+		for r := range chain.oldestFirst() {
+			if !q.Match(&r.Record) {
 				continue
 			}
 			if err := ctx.Err(); err != nil {
 				yield(audit.Record{}, err)
 				return
 			}
-			if !yield(chain[i], nil) {
+			if !yield(r.Record, nil) {
 				return
 			}
 		}
 	}
 }
 
-// chainSnapshot returns the chain. Records are never changed in place, so that
-// the slice header is enough.
-func (s *Store) chainSnapshot(ctx context.Context) ([]audit.Record, error) {
+// chainSnapshot returns the chain as it is now.
+func (s *Store) chainSnapshot(ctx context.Context) (recordChain, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if s.closed {
-		return nil, &store.Error{Reason: store.ErrClosed}
+		return recordChain{}, &store.Error{Reason: store.ErrClosed}
 	}
-	return s.chain, ctx.Err()
-}
-
-// newestMatches returns the shortest end of chain with q.Last matches.
-func newestMatches(chain []audit.Record, q *audit.Query) []audit.Record {
-	left := q.Last
-	for i := len(chain) - 1; i >= 0; i-- {
-		if !q.Match(&chain[i]) {
-			continue
-		}
-		if left--; left == 0 {
-			return chain[i:]
-		}
-	}
-	return chain
+	return recordChain{blocks: slices.Clone(s.chain.blocks)}, ctx.Err()
 }
 
 // Prune implements audit.Pruner.
@@ -156,15 +134,11 @@ func (s *Store) Prune(ctx context.Context, checkpoint audit.Record) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	i, ok := sort.Find(len(s.chain), func(i int) int { return int(checkpoint.Seq - s.chain[i].Seq) })
-	if !ok || s.chain[i].Hash != checkpoint.Hash {
+	block, at, ok := s.chain.find(checkpoint.Seq)
+	if !ok || s.chain.blocks[block][at].Hash != checkpoint.Hash {
 		return fmt.Errorf("memory: record %d is not the one to cut at", checkpoint.Seq)
 	}
 	checkpoint.Body = bytes.Clone(checkpoint.Body)
-	s.chain, s.added = append([]audit.Record{checkpoint}, s.chain[i+1:]...), slices.Clone(s.added[i:])
-	s.chainBytes = 0
-	for i := range s.chain {
-		s.chainBytes += sizeOf(&s.chain[i])
-	}
+	s.chain.replaceTo(block, at, keptRecord{Record: checkpoint})
 	return nil
 }
