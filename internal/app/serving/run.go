@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
@@ -42,6 +43,10 @@ type Options struct {
 	Announce func(role *sallyport.Personality, address, token string) error
 }
 
+// warmDelay is how long after its start a server begins to keep helpers of children warm:
+// its first answers do not share the processors with them.
+const warmDelay = 2 * time.Second
+
 // Run serves the tools of a runtime until the context ends or the client on
 // standard input goes.
 func Run(ctx context.Context, rt *app.Runtime, o *Options) error {
@@ -67,7 +72,7 @@ func Run(ctx context.Context, rt *app.Runtime, o *Options) error {
 		return fmt.Errorf("serve --strict: these MCP servers do not answer or differ from their pins: %s", strings.Join(failed, ", "))
 	}
 	rt.ListServer()
-	rt.Children.KeepWarm(app.WarmHelpers)
+	defer time.AfterFunc(warmDelay, func() { rt.Children.KeepWarm(app.WarmHelpers) }).Stop()
 	l := app.NewLive(rt)
 	rt.Live.Store(l)
 	server, err := gateway.New(l, &gateway.Options{
