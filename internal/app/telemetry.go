@@ -26,8 +26,8 @@ func (rt *Runtime) openTelemetry() {
 		return
 	}
 	o := &otlp.Options{
-		Client:  otlp.NewClient(c.URL, func(ctx context.Context) (http.Header, error) { return rt.telemetryHeader(ctx, c) }, rt.dialOutside),
-		Version: Version(), Instance: logging.NewID(), Logger: rt.Logger,
+		Client:  otlp.NewClient(c.URL, func(ctx context.Context) (http.Header, error) { return rt.telemetryHeader(ctx, c) }, rt.dialOutside, nil),
+		Source: otlp.Source{Version: Version(), Instance: logging.NewID()}, Logger: rt.Logger,
 	}
 	if c.MetricsEvery > 0 {
 		o.Every, o.Gather = c.MetricsEvery, rt.Metrics.Gather

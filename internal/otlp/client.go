@@ -3,6 +3,7 @@ package otlp
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -44,26 +45,28 @@ type Client struct {
 }
 
 // NewClient returns a client of the collector at a base URL. header returns the headers of
-// a request, with the secrets of now; dial makes the connections. Proxies of the
-// environment are ignored and redirects not followed: the operator named the collector.
-func NewClient(url string, header func(context.Context) (http.Header, error), dial func(ctx context.Context, network, address string) (net.Conn, error)) *Client {
-	t := &http.Transport{DialContext: dial, ForceAttemptHTTP2: true, TLSHandshakeTimeout: sendWait, MaxIdleConns: 2, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: maxAnswer}
+// a request, with the secrets of now; dial makes the connections, and secure says whom they
+// believe, nil for the authorities of the system. Proxies of the environment are ignored and
+// redirects not followed: the operator named the collector.
+func NewClient(url string, header func(context.Context) (http.Header, error), dial func(ctx context.Context, network, address string) (net.Conn, error), secure *tls.Config) *Client {
+	t := &http.Transport{DialContext: dial, TLSClientConfig: secure, ForceAttemptHTTP2: true, TLSHandshakeTimeout: sendWait, MaxIdleConns: 2, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: maxAnswer}
 	return &Client{strings.TrimSuffix(url, "/"), header, &http.Client{
 		Transport: t, Timeout: sendWait,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, firstPause}
 }
 
-// statusError is an answer that is no success.
-type statusError struct {
+// StatusError is an answer that is no success.
+type StatusError struct {
 	status int
 	after  time.Duration // when to try again; 0 where the collector does not say
 }
 
-func (e *statusError) Error() string { return fmt.Sprintf("the collector answered %d", e.status) }
+// Error implements error.
+func (e *StatusError) Error() string { return fmt.Sprintf("the collector answered %d", e.status) }
 
 // isPassing reports whether trying again may help.
-func (e *statusError) isPassing() bool {
+func (e *StatusError) isPassing() bool {
 	switch e.status {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
@@ -76,7 +79,7 @@ func (c *Client) sendUntilTaken(ctx context.Context, path string, message []byte
 	pause := c.pause
 	for try := 1; ; try++ {
 		rejected, err = c.sendOnce(ctx, path, message)
-		answer, answered := errors.AsType[*statusError](err)
+		answer, answered := errors.AsType[*StatusError](err)
 		if err == nil || answered && !answer.isPassing() || try == maxTries || ctx.Err() != nil {
 			return rejected, err
 		}
@@ -93,33 +96,38 @@ func (c *Client) sendUntilTaken(ctx context.Context, path string, message []byte
 	}
 }
 
-// sendOnce sends a message, and returns how much of it the collector rejected.
+// sendOnce sends a message, and returns how much of it the collector rejected. What is taken
+// is taken, also when the rest of the answer cannot be read.
 func (c *Client) sendOnce(ctx context.Context, path string, message []byte) (rejected int64, err error) {
+	body, _, err := c.postMessage(ctx, path, message)
+	return readRejected(body), err
+}
+
+// postMessage sends a message, and returns the answer to it: a success, of which wholly says
+// whether it came to its end.
+func (c *Client) postMessage(ctx context.Context, path string, message []byte) (answer []byte, wholly bool, err error) {
 	header, err := c.header(ctx)
 	if err != nil {
-		return 0, err
+		return nil, false, err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, bytes.NewReader(message))
 	if err != nil {
-		return 0, err
+		return nil, false, err
 	}
 	r.Header = header
 	r.Header.Set("Content-Type", "application/x-protobuf")
 	r.Header.Set("User-Agent", "sallyport")
 	resp, err := c.client.Do(r)
 	if err != nil {
-		return 0, transport.Failure(ctx, err, func(what string, _ error) error { return errors.New(what) })
+		return nil, false, transport.Failure(ctx, err, func(what string, _ error) error { return errors.New(what) })
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		seconds, _ := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 16)
-		return 0, &statusError{resp.StatusCode, time.Duration(seconds) * time.Second}
+		return nil, false, &StatusError{resp.StatusCode, time.Duration(seconds) * time.Second}
 	}
-	if err != nil {
-		return 0, nil // it was taken
-	}
-	return readRejected(body), nil
+	return body, err == nil, nil
 }
 
 // readRejected reads how many items of a request a collector says that it rejected: the

@@ -59,7 +59,7 @@ const cumulative = 2
 type period struct{ start, now uint64 }
 
 // appendFamilies appends the request that exports metrics.
-func (s *source) appendFamilies(b []byte, families []Family, start, now time.Time) []byte {
+func (s *Source) appendFamilies(b []byte, families []Family, start, now time.Time) []byte {
 	p := period{unixNano(start), unixNano(now)}
 	return requestResources.appendMessage(b, func(b []byte) []byte {
 		return resourceScopes.appendMessage(s.appendResource(b), func(b []byte) []byte {

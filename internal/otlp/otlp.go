@@ -32,8 +32,8 @@ const (
 type Options struct {
 	// Client sends the requests to the collector, without its paths. It must be set.
 	Client *Client
-	// Version is that of the program, and Instance tells this process from others.
-	Version, Instance string
+	// Source is named in each message.
+	Source
 	// Logger is told what was lost.
 	Logger *slog.Logger
 	// Gather returns the metrics of now; nil sends none.
@@ -46,7 +46,6 @@ type Options struct {
 // use.
 type Exporter struct {
 	o       Options
-	from    source
 	start   time.Time
 	calls   chan *tracing.Call
 	waiting atomic.Int64 // spans in calls
@@ -67,7 +66,7 @@ type Exporter struct {
 
 // NewExporter returns an exporter, which sends until [Exporter.Close].
 func NewExporter(o *Options) *Exporter {
-	e := &Exporter{o: *o, from: source{o.Version, o.Instance}, start: time.Now(), calls: make(chan *tracing.Call, maxWaiting), stop: make(chan struct{})}
+	e := &Exporter{o: *o, start: time.Now(), calls: make(chan *tracing.Call, maxWaiting), stop: make(chan struct{})}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.running.Go(e.sendCalls)
 	if o.Gather != nil {
@@ -152,7 +151,7 @@ func (e *Exporter) sendBatch(batch []*tracing.Call, spans int) {
 	for _, c := range batch {
 		e.lost.Add(int64(c.CountLost()))
 	}
-	rejected, err := e.o.Client.sendUntilTaken(e.ctx, pathTraces, e.from.appendCalls(nil, batch))
+	rejected, err := e.o.Client.sendUntilTaken(e.ctx, pathTraces, e.o.appendCalls(nil, batch))
 	if err != nil {
 		e.lost.Add(int64(spans))
 		e.lastFail = err
@@ -191,7 +190,7 @@ func (e *Exporter) sendMetrics() {
 		}
 		families, err := e.o.Gather()
 		if err == nil {
-			_, err = e.o.Client.sendOnce(e.ctx, pathMetrics, e.from.appendFamilies(nil, families, e.start, time.Now()))
+			_, err = e.o.Client.sendOnce(e.ctx, pathMetrics, e.o.appendFamilies(nil, families, e.start, time.Now()))
 		}
 		if err != nil {
 			// The next ones are sums over the same time: nothing is lost but this moment.

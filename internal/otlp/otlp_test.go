@@ -28,7 +28,7 @@ func noHeader(context.Context) (http.Header, error) { return http.Header{}, nil 
 
 // newClient returns a client that waits between two tries as good as not at all.
 func newClient(url string) *Client {
-	c := NewClient(url, noHeader, (&net.Dialer{}).DialContext)
+	c := NewClient(url, noHeader, (&net.Dialer{}).DialContext, nil)
 	c.pause = time.Millisecond
 	return c
 }
@@ -165,7 +165,7 @@ func TestNothingIsSentWithoutItsHeaders(t *testing.T) {
 
 // The official definitions read the same metrics.
 func TestMetricsAreReadAsTheyWere(t *testing.T) {
-	from := source{"v1", "i"}
+	from := Source{"v1", "i"}
 	message := from.appendFamilies(nil, []Family{
 		{Name: "a", Help: "A.", Kind: Counter, Points: []Point{{Labels: [][2]string{{"tool", "x"}, {"step", ""}}, Value: 3}}},
 		{Name: "b", Kind: Gauge, Points: []Point{{Value: -1.5}}},

@@ -33,27 +33,30 @@ const (
 	flagsIsRemote = 0x200
 )
 
-// source says which program exports.
-type source struct{ version, instance string }
+// Source says which program exports.
+type Source struct {
+	// Version is that of the program, and Instance tells this process from others.
+	Version, Instance string
+}
 
 // appendResource appends the resource, which every export names.
-func (s *source) appendResource(b []byte) []byte {
+func (s *Source) appendResource(b []byte) []byte {
 	return resourceItself.appendMessage(b, func(b []byte) []byte {
 		b = appendAttr(b, resourceAttrs, &tracing.Attr{Key: tracing.KeyServiceName, Text: tracing.ServiceName})
-		b = appendAttr(b, resourceAttrs, &tracing.Attr{Key: tracing.KeyServiceVersion, Text: s.version})
-		return appendAttr(b, resourceAttrs, &tracing.Attr{Key: tracing.KeyServiceInstance, Text: s.instance})
+		b = appendAttr(b, resourceAttrs, &tracing.Attr{Key: tracing.KeyServiceVersion, Text: s.Version})
+		return appendAttr(b, resourceAttrs, &tracing.Attr{Key: tracing.KeyServiceInstance, Text: s.Instance})
 	})
 }
 
 // appendScope appends the scope of what follows.
-func (s *source) appendScope(b []byte) []byte {
+func (s *Source) appendScope(b []byte) []byte {
 	return scopeItself.appendMessage(b, func(b []byte) []byte {
-		return scopeVersion.appendText(scopeName.appendText(b, tracing.ScopeName), s.version)
+		return scopeVersion.appendText(scopeName.appendText(b, tracing.ScopeName), s.Version)
 	})
 }
 
 // appendCalls appends the request that exports the spans of calls.
-func (s *source) appendCalls(b []byte, calls []*tracing.Call) []byte {
+func (s *Source) appendCalls(b []byte, calls []*tracing.Call) []byte {
 	return requestResources.appendMessage(b, func(b []byte) []byte {
 		b = resourceScopes.appendMessage(s.appendResource(b), func(b []byte) []byte {
 			b = s.appendScope(b)
