@@ -41,16 +41,11 @@ const defaultMetricsEvery = time.Minute
 var ownHeaders = []string{"Connection", "Content-Encoding", "Content-Length", "Content-Type", "Expect", "Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent"}
 
 func telemetryKeys() []row {
-	const o, h = "telemetry.otlp", "telemetry.otlp.headers.<name>"
+	const o = "telemetry.otlp"
 	set := func(store func(*Telemetry, value)) func(*scope, value) {
 		return func(s *scope, v value) { store(s.cfg.Telemetry, v) }
 	}
-	header := func(store func(*TelemetryHeader, value)) func(*scope, value) {
-		return func(s *scope, v value) {
-			editElement(&s.cfg.Telemetry.Headers, s.name, func(h *TelemetryHeader) { store(h, v) })
-		}
-	}
-	return []row{
+	return slices.Concat([]row{
 		{
 			KeyDoc: KeyDoc{"telemetry", TypeMapping, false, true, "nothing is sent", "Where `serve` sends traces and metrics of OpenTelemetry. Variables of the environment such as `OTEL_EXPORTER_OTLP_ENDPOINT` count for nothing.", "{otlp: {url: \"http://127.0.0.1:4318\"}}"},
 			set: func(s *scope, _ value) {
@@ -62,19 +57,7 @@ func telemetryKeys() []row {
 			KeyDoc: KeyDoc{o + ".url", TypeText, true, true, "", "Address of the collector without `/v1/traces`: `https`, or `http` on this machine.", "http://127.0.0.1:4318"},
 			check:  (*scope).collectorURL, hide: true, set: set(func(t *Telemetry, v value) { t.URL = v.text }),
 		},
-		{KeyDoc: KeyDoc{o + ".headers", TypeNames, false, true, "none", "Headers of each request, whose values are secrets.", "{Authorization: {secret: otlp/token, prefix: \"Bearer \"}}"}, hide: true},
-		{
-			KeyDoc: KeyDoc{h, TypeMapping, false, true, "", "One header, by its name.", "{secret: otlp/token, prefix: \"Bearer \"}"},
-			set:    header(func(*TelemetryHeader, value) {}), done: (*scope).checkTelemetryHeader, hide: true,
-		},
-		{
-			KeyDoc: KeyDoc{h + ".secret", TypeText, true, true, "", "Reference of the secret that holds the value.", "otlp/token"},
-			check:  (*scope).exactRef, hide: true, set: header(func(h *TelemetryHeader, v value) { h.Secret = v.text }),
-		},
-		{
-			KeyDoc: KeyDoc{h + ".prefix", TypeText, false, true, "nothing", "Text in front of the secret.", "\"Bearer \""},
-			check:  (*scope).headerText, hide: true, set: header(func(h *TelemetryHeader, v value) { h.Prefix = v.text }),
-		},
+	}, headerKeys(o, func(s *scope) *map[string]TelemetryHeader { return &s.cfg.Telemetry.Headers }), []row{
 		{
 			KeyDoc: KeyDoc{o + ".sample", TypeDecimal, false, true, "1", "Share of the traces that is sent, 0 to 1, chosen by chance; the calls of one trace are sent together.", "0.1"},
 			check:  (*scope).parseShare, set: set(func(t *Telemetry, v value) { t.Sample, _ = strconv.ParseFloat(v.text, 64) }),
@@ -86,6 +69,31 @@ func telemetryKeys() []row {
 		{
 			KeyDoc: KeyDoc{"telemetry.pass_context", TypeBool, false, true, "true", "Whether mounted MCP servers are told the trace of a call, as `traceparent`. Nothing else that calls reach is told.", "false"},
 			set:    set(func(t *Telemetry, v value) { t.Pass = v.flag }),
+		},
+	})
+}
+
+// headerKeys returns the keys for the headers of requests to a collector, below its key.
+func headerKeys(collector string, headers func(*scope) *map[string]TelemetryHeader) []row {
+	h := collector + ".headers.<name>"
+	set := func(store func(*TelemetryHeader, value)) func(*scope, value) {
+		return func(s *scope, v value) {
+			editElement(headers(s), s.name, func(h *TelemetryHeader) { store(h, v) })
+		}
+	}
+	return []row{
+		{KeyDoc: KeyDoc{collector + ".headers", TypeNames, false, true, "none", "Headers of each request, whose values are secrets.", "{Authorization: {secret: otlp/token, prefix: \"Bearer \"}}"}, hide: true},
+		{
+			KeyDoc: KeyDoc{h, TypeMapping, false, true, "", "One header, by its name.", "{secret: otlp/token, prefix: \"Bearer \"}"},
+			set:    set(func(*TelemetryHeader, value) {}), done: func(s *scope, key string) { s.checkHeader(key, *headers(s)) }, hide: true,
+		},
+		{
+			KeyDoc: KeyDoc{h + ".secret", TypeText, true, true, "", "Reference of the secret that holds the value.", "otlp/token"},
+			check:  (*scope).exactRef, hide: true, set: set(func(h *TelemetryHeader, v value) { h.Secret = v.text }),
+		},
+		{
+			KeyDoc: KeyDoc{h + ".prefix", TypeText, false, true, "nothing", "Text in front of the secret.", "\"Bearer \""},
+			check:  (*scope).headerText, hide: true, set: set(func(h *TelemetryHeader, v value) { h.Prefix = v.text }),
 		},
 	}
 }
@@ -99,8 +107,8 @@ func (s *scope) collectorURL(v string) (string, error) {
 		return "", errors.New("expected an http or https address without user, query and fragment, such as http://127.0.0.1:4318")
 	case u.Scheme == "http" && !isLoopback(u.Hostname()):
 		return "", errors.New("expected https: without encryption only a collector on this machine is told of calls")
-	case strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/v1/traces"), strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/v1/metrics"):
-		return "", errors.New("expected the address without its path /v1/traces or /v1/metrics, which are added")
+	case slices.ContainsFunc([]string{"/v1/traces", "/v1/metrics", "/v1/logs"}, func(p string) bool { return strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), p) }):
+		return "", errors.New("expected the address without its path /v1/traces, /v1/metrics or /v1/logs, which is added")
 	}
 	return v, nil
 }
@@ -131,14 +139,13 @@ func (s *scope) headerText(v string) (string, error) {
 	return v, nil
 }
 
-// checkTelemetryHeader refuses headers that the exporter writes itself, and one that is
-// given twice.
-func (s *scope) checkTelemetryHeader(key string) {
+// checkHeader refuses a header that the exporter writes itself, and one that is given twice.
+func (s *scope) checkHeader(key string, all map[string]TelemetryHeader) {
 	name := textproto.CanonicalMIMEHeaderKey(s.name)
 	if slices.Contains(ownHeaders, name) || strings.HasPrefix(name, "Proxy-") {
 		s.keyFault(s.file, s.places[key].at, key, "%s: a configuration may not set this header: remove it", key)
 	}
-	for other := range s.cfg.Telemetry.Headers {
+	for other := range all {
 		if other != s.name && textproto.CanonicalMIMEHeaderKey(other) == name {
 			s.keyFault(s.file, s.places[key].at, key, "%s: the header is given twice, in upper and lower case: keep one", key)
 		}
