@@ -21,6 +21,7 @@ import (
 const (
 	pathTraces  = "/v1/traces"
 	pathMetrics = "/v1/metrics"
+	pathLogs    = "/v1/logs"
 )
 
 const (
@@ -56,6 +57,9 @@ func NewClient(url string, header func(context.Context) (http.Header, error), di
 	}, firstPause}
 }
 
+// CloseIdle closes connections that are not in use.
+func (c *Client) CloseIdle() { c.client.CloseIdleConnections() }
+
 // StatusError is an answer that is no success.
 type StatusError struct {
 	status int
@@ -72,6 +76,15 @@ func (e *StatusError) isPassing() bool {
 		return true
 	}
 	return false
+}
+
+// Pause is how long the collector wants to be left alone; 0 where it does not say.
+func (e *StatusError) Pause() time.Duration { return e.after }
+
+// IsAboutContent reports whether the collector refuses what is in the message: it cannot read
+// it, or it is too long. The same message again is refused again.
+func (e *StatusError) IsAboutContent() bool {
+	return e.status == http.StatusBadRequest || e.status == http.StatusRequestEntityTooLarge
 }
 
 // sendUntilTaken sends a message until the collector takes or refuses it, a few times.

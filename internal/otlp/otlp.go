@@ -1,8 +1,9 @@
-// Package otlp sends spans and metrics to a collector of OpenTelemetry over OTLP/HTTP, in
+// Package otlp sends spans, metrics and logs to a collector of OpenTelemetry over OTLP/HTTP, in
 // protocol buffers.
 //
-// Start with [NewExporter]. Nothing waits for a collector: what does not fit in a bounded queue,
-// and what the collector does not take in time, is dropped, counted and said in the log.
+// Start with [NewExporter] for spans and metrics. Nothing waits for a collector: what does not
+// fit in a bounded queue, and what the collector does not take in time, is dropped, counted and
+// said in the log. [Client.SendLogs] is for a caller that keeps what it has not handed over.
 // The messages are written by hand, since the official exporters bring a server of gRPC
 // into the program; a test reads them with the official definitions.
 package otlp
