@@ -26,7 +26,9 @@ func (rt *Runtime) openTelemetry() {
 		return
 	}
 	o := &otlp.Options{
-		Client:  otlp.NewClient(c.URL, func(ctx context.Context) (http.Header, error) { return rt.telemetryHeader(ctx, c) }, rt.dialOutside, nil),
+		Client: otlp.NewClient(c.URL, func(ctx context.Context) (http.Header, error) {
+			return rt.collectorHeader(ctx, "telemetry.otlp", c.Headers)
+		}, rt.dialOutside, nil),
 		Source: otlp.Source{Version: Version(), Instance: logging.NewID()}, Logger: rt.Logger,
 	}
 	if c.MetricsEvery > 0 {
@@ -51,21 +53,21 @@ func (rt *Runtime) StopTelemetry() {
 // Traces returns what traces the calls of a server; nil where nothing is traced.
 func (rt *Runtime) Traces() *tracing.Tracer { return rt.traces }
 
-// telemetryHeader returns the headers of a request to the collector, with the secrets of
-// now.
-func (rt *Runtime) telemetryHeader(ctx context.Context, c *config.Telemetry) (http.Header, error) {
+// collectorHeader returns the headers of a request to a collector, with the secrets of now.
+// key is that of the collector in the configuration.
+func (rt *Runtime) collectorHeader(ctx context.Context, key string, headers map[string]config.TelemetryHeader) (http.Header, error) {
 	h := http.Header{}
-	for name, v := range c.Headers {
+	for name, v := range headers {
 		t := rt.InForce()
 		if t == nil || t.secretsOf == nil {
-			return nil, fmt.Errorf("telemetry.otlp.headers.%s: the configuration names no source of secrets", name)
+			return nil, fmt.Errorf("%s.headers.%s: the configuration names no source of secrets", key, name)
 		}
 		secret, ok, err := t.secretsOf.Secret(ctx, v.Secret)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("telemetry.otlp.headers.%s: the secret cannot be read: %w", name, err)
+			return nil, fmt.Errorf("%s.headers.%s: the secret cannot be read: %w", key, name, err)
 		case !ok:
-			return nil, fmt.Errorf("telemetry.otlp.headers.%s: the secret is not set", name)
+			return nil, fmt.Errorf("%s.headers.%s: the secret is not set", key, name)
 		}
 		h.Set(name, v.Prefix+secret.Reveal())
 	}
@@ -90,6 +92,15 @@ func endSpan(ctx context.Context, e *audit.Event) {
 		s.SetText(tracing.KeyRequestID, q.ID)
 		s.SetText(tracing.KeyTransport, q.Transport)
 	}
+	describeEvent(s, e)
+	if !e.OK {
+		s.FailWith(errorType(c.Request, e))
+	}
+	c.EndCall()
+}
+
+// describeEvent says in a span what is recorded of a call.
+func describeEvent(s *tracing.Span, e *audit.Event) {
 	s.SetText(tracing.KeyToolCall, string(e.ToolCallID))
 	if string(e.Session) != e.CallID { // a call without a session has one of its own
 		s.SetText(tracing.KeyConversation, string(e.Session))
@@ -98,16 +109,14 @@ func endSpan(ctx context.Context, e *audit.Event) {
 	s.SetText(tracing.KeyPrincipal, e.Principal)
 	s.SetText(tracing.KeyRole, string(e.Personality))
 	s.SetText(tracing.KeySurface, string(e.Platform))
-	s.SetText(tracing.KeyOutcome, metrics.OutcomeOf(e))
+	if e.Kind == audit.KindOutcome {
+		s.SetText(tracing.KeyOutcome, metrics.OutcomeOf(e))
+	}
 	s.SetText(tracing.KeyStep, string(e.Stage))
 	s.SetText(tracing.KeyCode, string(e.Code))
 	if e.Cached {
 		s.SetText(tracing.KeyCached, "true")
 	}
-	if !e.OK {
-		s.FailWith(errorType(c.Request, e))
-	}
-	c.EndCall()
 }
 
 // nameSpan gives the span of a call its kind, and its name by what was called.
