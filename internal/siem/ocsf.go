@@ -69,6 +69,8 @@ func Write(ctx context.Context, r audit.Reader, w io.Writer, q audit.Query, form
 type Line struct {
 	// Event is the record that the line is of.
 	Event audit.Event
+	// Hash is that of the record.
+	Hash audit.Hash
 	// Text has no end of line.
 	Text string
 	// Severity is how much the event matters: 1 informational, 2 low, 3 medium.
@@ -82,7 +84,7 @@ func NewLine(rec *audit.Record, format Format, version string) (Line, error) {
 		return Line{}, fmt.Errorf("record %d: %w", rec.Seq, err)
 	}
 	e.Seq = rec.Seq
-	line := Line{Event: e, Severity: severityOf(&e)}
+	line := Line{Event: e, Hash: rec.Hash, Severity: severityOf(&e)}
 	switch format {
 	case CEF:
 		line.Text = cefLine(&e, rec.Hash.String(), version)

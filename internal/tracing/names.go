@@ -41,6 +41,10 @@ const (
 	KeyUpstream  = "sallyport.upstream"
 	// KeyUpstreamTrace is the trace that a server was told.
 	KeyUpstreamTrace = "sallyport.upstream.trace"
+	// KeyRecord and KeyRecordHash are the number and the hash of a record.
+	KeyRecord     = "sallyport.record.seq"
+	KeyRecordHash = "sallyport.record.hash"
+	KeyChange     = "sallyport.change.action"
 )
 
 // Values of the conventions, and the name of the span of a wait for a person, for which
@@ -52,6 +56,8 @@ const (
 	ErrorTool        = "tool_error"
 	ErrorOther       = "_OTHER"
 	SpanApproval     = "await approval"
+	// EventRecord, with a dot and its kind, names the event of a record.
+	EventRecord = "sallyport.record"
 )
 
 // Names of the scope of the spans, and of the program as it is told to collectors.

@@ -6,6 +6,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -32,7 +33,9 @@ const (
 // Sender hands records to a collector.
 type Sender interface {
 	// Send hands over lines, in order. Refused is how many of them the collector cannot
-	// take whatever is tried; after an error all are sent again.
+	// take whatever is tried; after an error all are sent again, and after [ErrTooMuch]
+	// fewer at once. An error with a method Pause says how long the collector wants to be
+	// left alone.
 	Send(ctx context.Context, lines []siem.Line) (refused int, err error)
 	// Confirm returns an error when what was handed over may not have arrived. Last is
 	// true when nothing more is sent.
@@ -41,10 +44,15 @@ type Sender interface {
 	Close()
 }
 
+// ErrTooMuch says that a collector may take some of the lines when it gets them apart.
+var ErrTooMuch = errors.New("the collector does not take as much at once")
+
 // Options say what is sent where.
 type Options struct {
-	// Name names the collector in the state, the log and the metrics.
+	// Name names the collector in the log and the metrics.
 	Name string
+	// Position names what the state keeps of it; empty for its name.
+	Position string
 	// Records is the record.
 	Records audit.Reader
 	// Kept keeps the position.
@@ -79,6 +87,7 @@ type Pusher struct {
 	kept    position // up to where that is confirmed and in the state
 	holding bool     // this process sends
 	failing bool
+	most    int // how many lines are sent at once
 
 	mu    sync.Mutex
 	stats Stats
@@ -96,7 +105,10 @@ type position struct {
 var errElsewhere = errors.New("another process sends the record")
 
 // New returns a pusher. It sends nothing until Run.
-func New(o Options) *Pusher { return &Pusher{o: o, owner: rand.Text()} }
+func New(o Options) *Pusher {
+	o.Position = cmp.Or(o.Position, o.Name)
+	return &Pusher{o: o, owner: rand.Text(), most: maxBatch}
+}
 
 // Stats returns the counts until now.
 func (p *Pusher) Stats() Stats {
@@ -122,7 +134,7 @@ func (p *Pusher) Run(ctx context.Context) {
 			wait = leaseTime / 3
 		default:
 			p.sayFirstFailure(ctx, err)
-			wait, pause = pause, min(2*pause, maxPause)
+			wait, pause = max(pause, askedPause(err)), min(2*pause, maxPause)
 		}
 		select {
 		case <-ctx.Done():
@@ -130,6 +142,18 @@ func (p *Pusher) Run(ctx context.Context) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// askedPause returns how long a collector wants to be left alone, as far as it may ask.
+func askedPause(err error) time.Duration {
+	e, ok := errors.AsType[interface {
+		error
+		Pause() time.Duration
+	}](err)
+	if !ok {
+		return 0
+	}
+	return min(e.Pause(), maxPause)
 }
 
 // Finish sends what is left, as far as the context lets it, and lets another process go on.
@@ -177,11 +201,17 @@ func (p *Pusher) sendBatch(ctx context.Context) (more bool, err error) {
 	}
 	refused := 0
 	if len(lines) > 0 {
-		if refused, err = p.o.Sender.Send(ctx, lines); err != nil {
+		refused, err = p.o.Sender.Send(ctx, lines)
+		if errors.Is(err, ErrTooMuch) && len(lines) > 1 {
+			p.most = len(lines) / 2
+			return true, nil
+		}
+		if err != nil {
 			p.at = p.kept
 			return false, err
 		}
 	}
+	p.most = min(2*p.most, maxBatch)
 	if gone := lost + int64(refused); gone > 0 {
 		p.o.Logger.Error("records could not be sent and are left out", "to", p.o.Name, "records", gone, "up_to", next.Seq)
 	}
@@ -224,7 +254,7 @@ func (p *Pusher) readBatch(ctx context.Context) (lines []siem.Line, next positio
 			}
 		}
 		next = position{Seq: rec.Seq, Hash: rec.Hash}
-		if len(lines) == maxBatch || size >= maxBatchBytes {
+		if len(lines) == p.most || size >= maxBatchBytes {
 			break
 		}
 	}
@@ -302,7 +332,7 @@ func (p *Pusher) storePosition(ctx context.Context, next position) error {
 	})
 }
 
-func (p *Pusher) settingName() string { return "push/" + p.o.Name }
+func (p *Pusher) settingName() string { return "push/" + p.o.Position }
 
 func (p *Pusher) sayFirstFailure(ctx context.Context, err error) {
 	if ctx.Err() != nil || p.failing {
