@@ -93,6 +93,11 @@ func (rt *Runtime) secretUses() (list []secretUse) {
 			add("telemetry", c.Source("telemetry.otlp.headers."+name+".secret"), c.Telemetry.Headers[name].Secret)
 		}
 	}
+	for i := range c.Audit.Push {
+		for _, name := range slices.Sorted(maps.Keys(c.Audit.Push[i].Headers)) {
+			add("push of the record", c.Source(fmt.Sprintf("audit.push.%d.otlp.headers.%s.secret", i, name)), c.Audit.Push[i].Headers[name].Secret)
+		}
+	}
 	for _, role := range c.Names() {
 		for _, tool := range rt.InForce().Registry.List(&sallyport.Caller{Personality: role}) {
 			if ServerOf(tool.Name) == "" {

@@ -1,14 +1,24 @@
 package app
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
 	"net/url"
 	"sync"
 	"time"
 
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/logging"
 	"github.com/sallyport/sallyport/internal/metrics"
+	"github.com/sallyport/sallyport/internal/otlp"
 	"github.com/sallyport/sallyport/internal/siem"
 	"github.com/sallyport/sallyport/internal/siem/push"
+	"github.com/sallyport/sallyport/internal/tracing"
 )
 
 const (
@@ -37,15 +47,15 @@ func (rt *Runtime) StartPush(ctx context.Context) (stop func(), err error) {
 		return nil, err
 	}
 	var list []namedPusher
-	for _, target := range c.Push {
-		u, err := url.Parse(target)
-		if err != nil {
-			return nil, err // the configuration admits none such
+	for i := range c.Push {
+		o := push.Options{
+			Records: rt.State, Kept: rt.Settings, Format: siem.Format(c.Format), Version: Version(),
+			Poll: pushPoll, First: rt.Env.Intervals.withDefaults().Outward, Logger: rt.Logger,
 		}
-		list = append(list, namedPusher{push.New(push.Options{
-			Name: target, Records: rt.State, Kept: rt.Settings, Sender: push.NewSyslog(u, out.dial, out.tlsConfig(), Version()),
-			Format: siem.Format(c.Format), Version: Version(), Poll: pushPoll, First: rt.Env.Intervals.withDefaults().Outward, Logger: rt.Logger,
-		}), target})
+		if err := rt.addSender(&o, out, i); err != nil {
+			return nil, err
+		}
+		list = append(list, namedPusher{push.New(o), o.Name})
 	}
 	rt.pushers.Store(&list)
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -70,12 +80,53 @@ func (rt *Runtime) StartPush(ctx context.Context) (stop func(), err error) {
 	}, nil
 }
 
-// countPushed returns what became of the record at each collector.
+// addSender adds the sender to the collector at an index of the configuration, and its name.
+// The path of an address may hold a secret, so that the name is its host alone.
+func (rt *Runtime) addSender(o *push.Options, out *outside, i int) error {
+	c := &rt.InForce().Config.Audit.Push[i]
+	u, err := url.Parse(cmp.Or(c.Syslog, c.URL))
+	if err != nil {
+		return errors.New("audit.push: the address of a collector cannot be read") // the configuration admits none such
+	}
+	if c.Syslog != "" {
+		o.Name, o.Sender = c.Syslog, push.NewSyslog(u, out.dial, out.tlsConfig(), Version())
+		return nil
+	}
+	sum := sha256.Sum256([]byte(c.URL))
+	o.Name, o.Position = u.Scheme+"://"+u.Host, "otlp/"+hex.EncodeToString(sum[:8])
+	header := func(ctx context.Context) (http.Header, error) {
+		return rt.collectorHeader(ctx, fmt.Sprintf("audit.push.%d.otlp", i), c.Headers)
+	}
+	o.Sender = push.NewOTLP(otlp.NewClient(c.URL, header, out.dial, out.tlsConfig()), otlp.Source{Version: Version(), Instance: logging.NewID()}, describeLine)
+	return nil
+}
+
+// describeLine returns the attributes of a record for a collector of OpenTelemetry: those of
+// the span of a call, and its place in the record.
+func describeLine(l *siem.Line) []tracing.Attr {
+	var s tracing.Span
+	e := &l.Event
+	s.SetNumber(tracing.KeyRecord, e.Seq)
+	s.SetText(tracing.KeyRecordHash, l.Hash.String())
+	if e.Change != nil {
+		s.SetText(tracing.KeyChange, string(e.Change.Action))
+	} else {
+		nameSpan(&s, nil, e)
+	}
+	describeEvent(&s, e)
+	if e.Kind == audit.KindOutcome && !e.OK || e.Kind == audit.KindChange && e.Error != "" {
+		s.FailWith(errorType(nil, e))
+	}
+	return s.Attrs
+}
+
+// countPushed returns what became of the record at each collector. Collectors with one name
+// are one.
 func countPushed(list []namedPusher) map[string]metrics.Exported {
 	all := map[string]metrics.Exported{}
 	for _, p := range list {
-		s := p.Stats()
-		all[p.name] = metrics.Exported{Sent: s.Sent, Lost: s.Lost, Behind: s.Behind}
+		s, other := p.Stats(), all[p.name]
+		all[p.name] = metrics.Exported{Sent: other.Sent + s.Sent, Lost: other.Lost + s.Lost, Behind: max(other.Behind, s.Behind)}
 	}
 	return all
 }

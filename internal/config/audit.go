@@ -25,9 +25,8 @@ type Audit struct {
 	// Timestamp is the address of the authority that puts its time under the heads in
 	// files; empty for none.
 	Timestamp string
-	// Push lists the collectors to which serve sends the record: URLs with the scheme
-	// tcp+tls, tcp or udp.
-	Push []string
+	// Push lists the collectors to which serve sends the record.
+	Push []Collector
 	// Format is the form in which it is sent: cef, ocsf or jsonl.
 	Format string
 	// CA is the absolute path of a PEM file with the authorities that are believed
@@ -43,8 +42,20 @@ type AnchorPlace struct {
 	Webhook string
 }
 
+// Collector is what serve sends the record to: exactly one of Syslog and URL is set.
+type Collector struct {
+	// Syslog is a URL with the scheme tcp+tls, tcp or udp.
+	Syslog string
+	// URL is the base address of a collector of OpenTelemetry: https, or http on this
+	// machine.
+	URL string
+	// Headers are sent with each request to URL, by name.
+	Headers map[string]TelemetryHeader
+}
+
 func auditKeys() []row {
-	return []row{
+	const otlp = "audit.push[].otlp"
+	return slices.Concat([]row{
 		{
 			KeyDoc: KeyDoc{"audit", TypeMapping, false, true, "the record stays beside the gate", "Where `serve` sends parts of the record.", "{anchors: [{file: /mnt/elsewhere/anchors.jsonl}], every: 1h}"},
 			set:    func(s *scope, _ value) { s.cfg.Audit.Every, s.cfg.Audit.Format = defaultAnchorEvery, "cef" }, done: (*scope).checkAudit,
@@ -69,8 +80,17 @@ func auditKeys() []row {
 		{KeyDoc: KeyDoc{"audit.push", TypeChoices, false, true, "none", "Collectors to which `serve` sends each record that is made from its first start with the key on.", "[{syslog: \"tcp+tls://siem.example.com:6514\"}]"}},
 		{
 			KeyDoc: KeyDoc{"audit.push[].syslog", TypeText, false, true, "", "Syslog collector (RFC 5424): `tcp+tls://HOST:PORT`, or `tcp://` and `udp://` on this machine.", "\"tcp+tls://siem.example.com:6514\""},
-			check:  (*scope).syslogTarget, set: func(s *scope, v value) { s.cfg.Audit.Push = append(s.cfg.Audit.Push, v.text) },
+			check:  (*scope).syslogTarget, set: func(s *scope, v value) { s.cfg.Audit.Push = append(s.cfg.Audit.Push, Collector{Syslog: v.text}) },
 		},
+		{
+			KeyDoc: KeyDoc{otlp, TypeMapping, false, true, "", "Collector of OpenTelemetry, which gets records as logs over OTLP/HTTP.", "{url: \"https://otel.example.com\"}"},
+			hide:   true, set: func(s *scope, _ value) { s.cfg.Audit.Push = append(s.cfg.Audit.Push, Collector{}) },
+		},
+		{
+			KeyDoc: KeyDoc{otlp + ".url", TypeText, true, true, "", "Address of the collector without `/v1/logs`: `https`, or `http` on this machine.", "https://otel.example.com"},
+			check:  (*scope).logCollector, hide: true, set: func(s *scope, v value) { s.lastCollector().URL = v.text },
+		},
+	}, headerKeys(otlp, func(s *scope) *map[string]TelemetryHeader { return &s.lastCollector().Headers }), []row{
 		{
 			KeyDoc: KeyDoc{"audit.format", TypeText, false, true, "cef", "Form in which records are sent, as `audit export --format` has them.", "ocsf"},
 			words:  []string{"cef", "ocsf", "jsonl"}, set: func(s *scope, v value) { s.cfg.Audit.Format = v.text },
@@ -79,8 +99,11 @@ func auditKeys() []row {
 			KeyDoc: KeyDoc{"audit.ca", TypeText, false, true, "the authorities of the system", "PEM file with the authorities that are believed where the record goes.", "tls/collectors.pem"},
 			check:  (*scope).resolvePath, set: func(s *scope, v value) { s.cfg.Audit.CA = v.text },
 		},
-	}
+	})
 }
+
+// lastCollector returns the collector whose keys are read.
+func (s *scope) lastCollector() *Collector { return &s.cfg.Audit.Push[len(s.cfg.Audit.Push)-1] }
 
 func (s *scope) addAnchorPlace(p AnchorPlace) { s.cfg.Audit.Anchors = append(s.cfg.Audit.Anchors, p) }
 
@@ -114,10 +137,19 @@ func (s *scope) syslogTarget(v string) (string, error) {
 	switch {
 	case u.Scheme != "tcp+tls" && !isLoopback(u.Hostname()):
 		return "", errors.New("expected tcp+tls: records that are not encrypted stay on this machine")
-	case slices.Contains(s.cfg.Audit.Push, v):
+	case slices.ContainsFunc(s.cfg.Audit.Push, func(c Collector) bool { return c.Syslog == v }):
 		return "", errTwice
 	}
 	return v, nil
+}
+
+// logCollector reads the address of a collector of OpenTelemetry that no other place names.
+func (s *scope) logCollector(v string) (string, error) {
+	v, err := s.collectorURL(v)
+	if err == nil && slices.ContainsFunc(s.cfg.Audit.Push, func(c Collector) bool { return c.URL == v }) {
+		err = errTwice
+	}
+	return v, err
 }
 
 // errTwice: the same place stands before.
