@@ -8,11 +8,9 @@ package siem
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
-	"strconv"
 	"strings"
 
 	"github.com/sallyport/sallyport/audit"
@@ -35,29 +33,36 @@ const (
 const (
 	// ocsfVersion is the version of the schema.
 	ocsfVersion = "1.9.0"
-	// profileAI is the profile that has the agent and the delegation. The profile
-	// record_integrity is left out: its attestation is over the event, and the hash of a
-	// record is over the record.
-	profileAI = "ai_operation"
+	// profileAI is the profile that has the agent and the delegation, profileIntegrity the
+	// one that has the attestation.
+	profileAI, profileIntegrity = "ai_operation", "record_integrity"
 	// classAPIActivity is class_uid 6003 of category 6, Application Activity.
 	classAPIActivity, categoryApplication = 6003, 6
+	// other is the activity Other, typeOther its type_uid.
+	other, typeOther = 99, classAPIActivity*100 + other
 )
 
 // Write writes the events that q asks for, a line each. A checkpoint, which stands for
 // pruned records, is no event.
 func Write(ctx context.Context, r audit.Reader, w io.Writer, q audit.Query, format Format, version string) error {
 	out := bufio.NewWriterSize(w, 64<<10)
+	var before audit.Head
 	for rec, err := range r.Read(ctx, q) {
-		if err != nil {
-			return fmt.Errorf("export: %w", err)
-		}
-		if rec.Kind == audit.KindCheckpoint {
+		if err == nil && rec.Kind == audit.KindCheckpoint {
+			before = rec.Head()
 			continue
 		}
-		line, err := NewLine(&rec, format, version)
+		if err == nil && format == OCSF && before.Seq != rec.Seq-1 {
+			before, err = findBefore(ctx, r, rec.Seq)
+		}
 		if err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
+		line, err := NewLine(&rec, before, format, version)
+		if err != nil {
+			return fmt.Errorf("export: %w", err)
+		}
+		before = rec.Head()
 		if _, err := out.WriteString(line.Text + "\n"); err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
@@ -65,9 +70,21 @@ func Write(ctx context.Context, r audit.Reader, w io.Writer, q audit.Query, form
 	return out.Flush()
 }
 
+// findBefore returns the head of the record before the one with a number, the zero head of
+// none.
+func findBefore(ctx context.Context, r audit.Reader, seq int64) (audit.Head, error) {
+	for rec, err := range r.Read(ctx, audit.Query{After: max(seq-2, 0)}) {
+		if err != nil || rec.Seq == seq-1 {
+			return rec.Head(), err
+		}
+		break
+	}
+	return audit.Head{}, nil
+}
+
 // Line is a record in one of the forms.
 type Line struct {
-	// Event is the record that the line is of.
+	// Event is the record that the line is of, and Hash its place in the chain.
 	Event audit.Event
 	// Hash is that of the record.
 	Hash audit.Hash
@@ -77,8 +94,9 @@ type Line struct {
 	Severity int
 }
 
-// NewLine returns a record in one of the forms; a checkpoint has none.
-func NewLine(rec *audit.Record, format Format, version string) (Line, error) {
+// NewLine returns a record in one of the forms; a checkpoint has none. Before is the record
+// before it; the zero head is that of the first one.
+func NewLine(rec *audit.Record, before audit.Head, format Format, version string) (Line, error) {
 	e, err := rec.Event()
 	if err != nil {
 		return Line{}, fmt.Errorf("record %d: %w", rec.Seq, err)
@@ -91,9 +109,7 @@ func NewLine(rec *audit.Record, format Format, version string) (Line, error) {
 	case JSONL:
 		line.Text, err = jsonLine(rec)
 	default:
-		var text []byte
-		text, err = json.Marshal(ocsfEvent(&e, rec.Hash.String(), version))
-		line.Text = string(text)
+		line.Text, err = ocsfLine(&e, rec.Head(), before, version)
 	}
 	if err != nil {
 		return Line{}, fmt.Errorf("record %d: %w", rec.Seq, err)
@@ -117,6 +133,7 @@ func jsonLine(rec *audit.Record) (string, error) {
 
 // event is an API Activity. The comments name the enumerations of the schema.
 type event struct {
+	Attestation  *attestation   `json:"attestation"`
 	ActivityID   int            `json:"activity_id"` // 1 Create, 2 Read, 3 Update, 4 Delete, 99 Other
 	ActivityName string         `json:"activity_name"`
 	Actor        actor          `json:"actor"`
@@ -199,12 +216,11 @@ type product struct {
 
 // ocsfEvent maps a record. What a call does is not known from its name, so that every
 // call is the activity Other with the kind of the record as its name.
-func ocsfEvent(e *audit.Event, hash, version string) *event {
-	const other = 99
+func ocsfEvent(e *audit.Event, hash audit.Hash, version string) *event {
 	o := &event{
-		ActivityID: other, ActivityName: string(e.Kind), CategoryUID: categoryApplication, ClassUID: classAPIActivity, TypeUID: classAPIActivity*100 + other,
+		ActivityID: other, ActivityName: string(e.Kind), CategoryUID: categoryApplication, ClassUID: classAPIActivity, TypeUID: typeOther,
 		Actor: actor{User: user{e.Principal}}, API: api{Operation: operationOf(e), Request: &apiRequest{e.CallID}, Service: &named{"sallyport"}},
-		Metadata:   metadata{Product: product{"Sallyport", "Sallyport", version}, Profiles: []string{profileAI}, Sequence: e.Seq, UID: strconv.FormatInt(e.Seq, 10) + ":" + hash, Version: ocsfVersion},
+		Metadata:   metadata{Product: product{"Sallyport", "Sallyport", version}, Profiles: []string{profileAI, profileIntegrity}, Sequence: e.Seq, UID: audit.Head{Seq: e.Seq, Hash: hash}.String(), Version: ocsfVersion},
 		SeverityID: severityOf(e), SrcEndpoint: endpoint{orWord(string(e.Platform), "operator")}, Duration: e.Duration.Milliseconds(),
 		Time: e.Time.UnixMilli(), StatusCode: string(e.Code), StatusDetail: string(e.Error), Message: messageOf(e),
 		Unmapped: map[string]any{"hash": hash, "kind": e.Kind},

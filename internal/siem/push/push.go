@@ -245,8 +245,13 @@ func (p *Pusher) readBatch(ctx context.Context) (lines []siem.Line, next positio
 		if rec.Kind == audit.KindCheckpoint {
 			lost += rec.Seq - next.Seq
 		} else {
-			lost += rec.Seq - next.Seq - 1
-			line, err := siem.NewLine(&rec, p.o.Format, p.o.Version)
+			missing := rec.Seq - next.Seq - 1
+			lost += missing
+			before := audit.Head{Seq: next.Seq, Hash: next.Hash}
+			if missing > 0 {
+				before = audit.Head{}
+			}
+			line, err := siem.NewLine(&rec, before, p.o.Format, p.o.Version)
 			if err == nil {
 				lines, size = append(lines, line), size+len(line.Text)
 			} else {
