@@ -39,6 +39,11 @@ type Result struct {
 	Pruned int `json:"pruned,omitempty"`
 	// Stamps is how many proven ones have the time of an authority.
 	Stamps int `json:"timestamps,omitempty"`
+	// Origin and Signed are of a signed checkpoint: the name of the log, and how many of
+	// the anchors it is over.
+	Origin string `json:"origin,omitempty"`
+	// Signed counts from the first anchor.
+	Signed int64 `json:"signed,omitempty"`
 	// Bad is the first one that the record does not contain; nil when there is none.
 	Bad *Fault `json:"bad,omitempty"`
 }
@@ -56,6 +61,9 @@ func (r *Result) String() string {
 	if r.Stamps > 0 {
 		fmt.Fprintf(&b, ", %d with the time of an authority", r.Stamps)
 	}
+	if r.Signed > 0 {
+		fmt.Fprintf(&b, "\nthe first %d are those of the checkpoint of %s", r.Signed, r.Origin)
+	}
 	if r.Pruned > 0 {
 		fmt.Fprintf(&b, "\n%d anchors stand for records that were pruned, and prove nothing any more", r.Pruned)
 	}
@@ -71,6 +79,9 @@ type Check struct {
 	next    map[int64]time.Time  // the time of the record behind each of these
 	stamps  map[int]time.Time    // the time of an authority, by entry
 	broken  map[int]error        // what is wrong with its answer
+	origin  string               // of a signed checkpoint; empty without one
+	signed  Tree                 // what it says
+	forged  string               // why the entries are not those of it
 	pruned  int64                // the number up to which records were pruned
 	last    int64
 }
@@ -105,6 +116,20 @@ func (c *Check) AddStamps(path string, roots *x509.CertPool) error {
 	if found == 0 {
 		return fmt.Errorf("%s: no answer of an authority is beside it", path)
 	}
+	return nil
+}
+
+// AddCheckpoint reads a signed checkpoint, of which the entries have to be the lines.
+func (c *Check) AddCheckpoint(text []byte, key audit.Key) error {
+	origin, tree, err := ReadCheckpoint(text, key)
+	if err != nil {
+		return err
+	}
+	lines, err := newMerkleTree(c.entries)
+	if err != nil {
+		return err
+	}
+	c.origin, c.signed, c.forged = origin, tree, lines.describeFaultOf(tree, int64(len(c.entries)))
 	return nil
 }
 
@@ -160,6 +185,12 @@ func (c *Check) Compare(verified *audit.Report) Result {
 				r.Stamps++
 			}
 		}
+	}
+	if c.forged != "" && r.Bad == nil {
+		last := int(min(c.signed.Size, int64(len(c.entries))))
+		r.Bad = &Fault{Line: last, Seq: c.entries[last-1].Seq, Why: "does not fit: " + c.forged}
+	} else if c.forged == "" {
+		r.Origin, r.Signed = c.origin, c.signed.Size
 	}
 	if r.Bad == nil && r.Proven == 0 {
 		r.Bad = &Fault{Line: len(c.entries), Why: "cannot be compared: everything that was anchored is pruned, so that no anchor proves the record"}
