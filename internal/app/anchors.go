@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/anchor"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/setting"
 	"github.com/sallyport/sallyport/registry"
 )
 
@@ -50,10 +52,32 @@ func (rt *Runtime) AnchorPlaces() (list []AnchorPlace) {
 	return list
 }
 
+// Seals say what proves a file of heads beside the heads themselves.
+type Seals struct {
+	// Authority is the address of an authority that puts its time under heads; empty for
+	// none.
+	Authority string
+	// Origin names the log whose checkpoints are signed; empty for none.
+	Origin string
+}
+
+// ConfiguredSeals returns those of the configuration.
+func (rt *Runtime) ConfiguredSeals() Seals {
+	a := &rt.InForce().Config.Audit
+	return Seals{a.Timestamp, a.Origin}
+}
+
+// AnchoredHead is a head that is kept at a place.
+type AnchoredHead struct {
+	anchor.Entry
+	// Checkpoint is the file of the signed checkpoint, and VerifierKey the key with which
+	// others check it; empty without one.
+	Checkpoint, VerifierKey string
+}
+
 // AnchorHead keeps the head of the record at each place. It goes on with the next place
-// after an error. The authority puts its time under heads in files; empty for none. Done is
-// told of each success.
-func (rt *Runtime) AnchorHead(ctx context.Context, places []AnchorPlace, authority string, done func(AnchorPlace, anchor.Entry) error) error {
+// after an error. Done is told of each success.
+func (rt *Runtime) AnchorHead(ctx context.Context, places []AnchorPlace, seals Seals, done func(AnchorPlace, AnchoredHead) error) error {
 	o, err := rt.openOutside()
 	if err != nil {
 		return err
@@ -61,7 +85,7 @@ func (rt *Runtime) AnchorHead(ctx context.Context, places []AnchorPlace, authori
 	defer o.Close()
 	var errs []error
 	for _, p := range places {
-		e, err := rt.anchorAt(ctx, o, p, authority)
+		e, err := rt.anchorAt(ctx, o, p, seals)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", p, err))
 			continue
@@ -74,29 +98,64 @@ func (rt *Runtime) AnchorHead(ctx context.Context, places []AnchorPlace, authori
 }
 
 // anchorAt keeps the head of the record at a place.
-func (rt *Runtime) anchorAt(ctx context.Context, o *outside, p AnchorPlace, authority string) (anchor.Entry, error) {
+func (rt *Runtime) anchorAt(ctx context.Context, o *outside, p AnchorPlace, seals Seals) (kept AnchoredHead, err error) {
 	if rt.Passing {
-		return anchor.Entry{}, errNoRecord // it ends with the command
+		return kept, errNoRecord // it ends with the command
 	}
 	key, err := audit.ReadKey(rt.KeyPath())
 	if err != nil {
-		return anchor.Entry{}, err
+		return kept, err
 	}
 	look := func() (anchor.Entry, error) { return rt.lookAtHead(ctx, key.ID()) }
-	if p.File != "" {
-		e, err := anchor.AppendTo(p.File, look)
-		if err == nil && authority != "" {
-			if err = anchor.StampHead(ctx, o.client, authority, p.File, e); err != nil {
-				err = fmt.Errorf("the head is there, without the time of the authority: %w", err)
+	if p.File == "" {
+		if kept.Entry, err = look(); err == nil {
+			err = anchor.PostTo(ctx, o.client, p.Webhook, kept.Entry)
+		}
+		return kept, err
+	}
+	if kept.Entry, err = anchor.AppendTo(p.File, look); err != nil {
+		return kept, err
+	}
+	if seals.Origin != "" {
+		if kept.Checkpoint, kept.VerifierKey, err = rt.signCheckpoint(ctx, p.File, key, seals.Origin); err != nil {
+			return kept, fmt.Errorf("the head is there, without a checkpoint: %w", err)
+		}
+	}
+	if seals.Authority != "" {
+		if err = anchor.StampHead(ctx, o.client, seals.Authority, p.File, kept.Entry); err != nil {
+			return kept, fmt.Errorf("the head is there, without the time of the authority: %w", err)
+		}
+	}
+	return kept, nil
+}
+
+// signCheckpoint signs the checkpoint of a file of heads, and returns where it lies. What was
+// signed under an origin is in the state, so that no process signs what contradicts it.
+func (rt *Runtime) signCheckpoint(ctx context.Context, path string, key audit.Key, origin string) (file, public string, err error) {
+	var text []byte
+	var seq int64
+	err = setting.Change(ctx, rt.Settings, "checkpoint/"+origin, func(was string, ok bool) (string, error) {
+		var before, now anchor.Tree
+		if ok {
+			if err := setting.Decode(was, &before); err != nil {
+				return "", fmt.Errorf("the checkpoint that was signed last: %w", err)
 			}
 		}
-		return e, err
-	}
-	e, err := look()
+		var err error
+		if text, now, seq, err = anchor.SignTree(path, key, origin, before); err != nil {
+			return "", err
+		}
+		next, err := json.Marshal(now)
+		return string(next), err
+	})
 	if err != nil {
-		return e, err
+		return "", "", err
 	}
-	return e, anchor.PostTo(ctx, o.client, p.Webhook, e)
+	if file, err = anchor.StoreCheckpoint(path, seq, text); err != nil {
+		return "", "", err
+	}
+	public, err = anchor.VerifierKey(key, origin)
+	return file, public, err
 }
 
 // lookAtHead returns the head once everything up to it is on the disk.

@@ -115,16 +115,16 @@ func (w *anchorWorker) anchorGrowth(ctx context.Context, p AnchorPlace) error {
 		w.noteKept(p, &last)
 		return nil
 	}
-	var e anchor.Entry
+	var e AnchoredHead
 	if err == nil {
-		e, err = w.rt.anchorAt(ctx, w.out, p, w.rt.InForce().Config.Audit.Timestamp)
+		e, err = w.rt.anchorAt(ctx, w.out, p, w.rt.ConfiguredSeals())
 	}
 	if err == nil {
 		var text []byte
-		if text, err = json.Marshal(e); err == nil {
+		if text, err = json.Marshal(e.Entry); err == nil {
 			err = w.rt.Settings.Put(ctx, p.settingName(), string(text))
 		}
-		w.noteKept(p, &e)
+		w.noteKept(p, &e.Entry)
 	}
 	if err != nil && ctx.Err() != context.Canceled {
 		w.noteFailure(p)

@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
@@ -15,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/audit"
-	"github.com/sallyport/sallyport/internal/anchor"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/report"
 	"github.com/sallyport/sallyport/internal/siem"
@@ -185,13 +183,15 @@ uses it to prove that no record was cut off the end.`,
 }
 
 func auditVerify(env *environment, f *flags) *cobra.Command {
-	var head, anchors, authorities string
+	var head string
+	var proofs anchorProofs
 	cmd := &cobra.Command{
 		Use:   "verify [EXPORT]",
 		Short: "Check the chain and name the first bad record",
 		Long: `Check the chain of the state file, or of an exported file, and name the first
 bad record. With --head it also proves that no record was cut off the end, and with
 --anchors that nothing up to the newest head in a file of audit anchor was rewritten.
+With --checkpoint the file of anchors is compared with a checkpoint that others kept.
 The exit code is 1 when a record is bad or an anchor is not in the record.`,
 		Example: `  sallyport audit verify
   sallyport audit verify --anchors /mnt/elsewhere/anchors.jsonl
@@ -199,8 +199,8 @@ The exit code is 1 when a record is bad or an anchor is not in the record.`,
   sallyport audit verify audit.jsonl`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if authorities != "" && anchors == "" {
-				return errors.New("verify: --timestamp-ca is about the answers beside a file of anchors: give --anchors FILE, too")
+			if err := proofs.checkFlags(); err != nil {
+				return err
 			}
 			o := &audit.VerifyOptions{}
 			if head != "" {
@@ -224,7 +224,7 @@ The exit code is 1 when a record is bad or an anchor is not in the record.`,
 					defer file.Close()
 					reader = audit.ReadExport(file)
 				}
-				found, anchored, err := verifyAnchored(cmd.Context(), reader, key, o, anchors, authorities)
+				found, anchored, err := verifyAnchored(cmd.Context(), reader, key, o, &proofs)
 				if err != nil {
 					return &exitError{code: exitFailed, err: err}
 				}
@@ -242,41 +242,8 @@ The exit code is 1 when a record is bad or an anchor is not in the record.`,
 		},
 	}
 	cmd.Flags().StringVar(&head, "head", "", "the `SEQ:HASH` that audit head printed earlier")
-	cmd.Flags().StringVar(&anchors, "anchors", "", "the `FILE` of audit anchor, each line of which the record has to contain")
-	cmd.Flags().StringVar(&authorities, "timestamp-ca", "", "the PEM `FILE` of the authorities whose times beside the anchors are checked")
+	proofs.registerFlags(cmd)
 	return cmd
-}
-
-// verifyAnchored verifies a record, and compares it with a file of anchors unless there is none.
-func verifyAnchored(ctx context.Context, r audit.Reader, key audit.Key, o *audit.VerifyOptions, file, authorities string) (audit.Report, *anchor.Result, error) {
-	if file == "" {
-		found, err := audit.Verify(ctx, r, key, o)
-		return found, nil, err
-	}
-	entries, err := anchor.ReadFile(file)
-	if err != nil {
-		return audit.Report{}, nil, fmt.Errorf("--anchors: %w", err)
-	}
-	check := anchor.NewCheck(entries, key.ID())
-	if authorities != "" {
-		text, err := os.ReadFile(authorities)
-		if err != nil {
-			return audit.Report{}, nil, fmt.Errorf("--timestamp-ca: %w", err)
-		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM(text) {
-			return audit.Report{}, nil, fmt.Errorf("--timestamp-ca: %s has no certificate in PEM", authorities)
-		}
-		if err := check.AddStamps(file, roots); err != nil {
-			return audit.Report{}, nil, fmt.Errorf("--timestamp-ca: %w", err)
-		}
-	}
-	found, err := audit.Verify(ctx, check.Watch(r), key, o)
-	if err != nil {
-		return found, nil, err
-	}
-	anchored := check.Compare(&found)
-	return found, &anchored, nil
 }
 
 func auditExport(env *environment, f *flags) *cobra.Command {

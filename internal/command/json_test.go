@@ -95,7 +95,7 @@ var jsonRuns = []jsonRun{
 	{args: "audit tail"},
 	{args: "audit costs"},
 	{args: "audit show $CALL"},
-	{args: "audit anchor --to ../anchors.jsonl"},
+	{args: "audit anchor --to ../anchors.jsonl --origin example.com/gate"},
 	{args: "audit head"},
 	{args: "audit verify"},
 	{args: "audit export", plain: true},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport/internal/yamldoc"
@@ -14,6 +15,8 @@ const (
 	defaultAnchorEvery = time.Hour
 	// minAnchorEvery and maxAnchorEvery bound the pause.
 	minAnchorEvery, maxAnchorEvery = time.Second, 7 * 24 * time.Hour
+	// maxOrigin bounds the name of a log, in bytes.
+	maxOrigin = 128
 )
 
 // Audit says where parts of the record go.
@@ -25,6 +28,9 @@ type Audit struct {
 	// Timestamp is the address of the authority that puts its time under the heads in
 	// files; empty for none.
 	Timestamp string
+	// Origin names the log that the file of Anchors is, whose checkpoints are signed; empty
+	// for none.
+	Origin string
 	// Push lists the collectors to which serve sends the record.
 	Push []Collector
 	// Format is the form in which it is sent: cef, ocsf or jsonl.
@@ -77,6 +83,10 @@ func auditKeys() []row {
 			KeyDoc: KeyDoc{"audit.timestamp", TypeText, false, true, "none", "Authority (RFC 3161) that puts its time under each head in a file. Its answer lies beside the file, as `FILE.d/SEQ.tsr`.", "\"https://freetsa.org/tsr\""},
 			check:  (*scope).outsideAddress, hide: true, set: func(s *scope, v value) { s.cfg.Audit.Timestamp = v.text },
 		},
+		{
+			KeyDoc: KeyDoc{"audit.origin", TypeText, false, true, "none", "Name of the log that the file of `audit.anchors` is, of which there is one then: a signed checkpoint (C2SP tlog-checkpoint) for each head lies beside it, as `FILE.d/SEQ.checkpoint`.", "example.com/gate"},
+			check:  (*scope).logOrigin, set: func(s *scope, v value) { s.cfg.Audit.Origin = v.text },
+		},
 		{KeyDoc: KeyDoc{"audit.push", TypeChoices, false, true, "none", "Collectors to which `serve` sends each record that is made from its first start with the key on.", "[{syslog: \"tcp+tls://siem.example.com:6514\"}]"}},
 		{
 			KeyDoc: KeyDoc{"audit.push[].syslog", TypeText, false, true, "", "Syslog collector (RFC 5424): `tcp+tls://HOST:PORT`, or `tcp://` and `udp://` on this machine.", "\"tcp+tls://siem.example.com:6514\""},
@@ -128,6 +138,18 @@ func (s *scope) anchorAddress(v string) (string, error) {
 // outsideAddress reads an address to which parts of the record go.
 func (s *scope) outsideAddress(v string) (string, error) { return v, CheckOutside(v) }
 
+// logOrigin reads the name of a log.
+func (s *scope) logOrigin(v string) (string, error) { return v, CheckOrigin(v) }
+
+// CheckOrigin judges the name of a log, which stands in its checkpoints and names its key.
+func CheckOrigin(origin string) error {
+	other := func(r rune) bool { return r <= ' ' || r > '~' || r == '+' }
+	if origin == "" || len(origin) > maxOrigin || strings.Contains(origin, "://") || strings.ContainsFunc(origin, other) {
+		return errors.New("expected a name like an address without its scheme, such as example.com/gate")
+	}
+	return nil
+}
+
 // syslogTarget reads the address of a collector.
 func (s *scope) syslogTarget(v string) (string, error) {
 	u, err := url.Parse(v)
@@ -174,6 +196,15 @@ func (s *scope) checkAudit(key string) {
 	a := &s.cfg.Audit
 	if at, ok := s.places[key+".timestamp"]; ok && a.Timestamp != "" && !slices.ContainsFunc(a.Anchors, func(p AnchorPlace) bool { return p.File != "" }) {
 		s.addFault(s.file, at.at, key+".timestamp", "%s.timestamp: expected a file under %s.anchors, beside which the answers lie", key, key)
+	}
+	files := 0
+	for _, p := range a.Anchors {
+		if p.File != "" {
+			files++
+		}
+	}
+	if at, ok := s.places[key+".origin"]; ok && a.Origin != "" && files != 1 {
+		s.addFault(s.file, at.at, key+".origin", "%s.origin: expected one file under %s.anchors, which is the log, found %d", key, key, files)
 	}
 	if at, ok := s.places[key+".anchors"]; ok && len(a.Anchors) > 0 && s.cfg.State.Kind == StateMemory {
 		s.addFault(s.file, at.at, key+".anchors", "%s.anchors: the state is %s, so that each start begins another record: expected state: %s", key, yamldoc.Quote("memory"), "sqlite:.sallyport/state.db")
