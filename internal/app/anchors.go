@@ -116,17 +116,19 @@ func (rt *Runtime) anchorAt(ctx context.Context, o *outside, p AnchorPlace, seal
 	if kept.Entry, err = anchor.AppendTo(p.File, look); err != nil {
 		return kept, err
 	}
+	// One seal that fails does not keep the other away.
+	var errs []error
 	if seals.Origin != "" {
 		if kept.Checkpoint, kept.VerifierKey, err = rt.signCheckpoint(ctx, p.File, key, seals.Origin); err != nil {
-			return kept, fmt.Errorf("the head is there, without a checkpoint: %w", err)
+			errs = append(errs, fmt.Errorf("the head is there, without a checkpoint: %w", err))
 		}
 	}
 	if seals.Authority != "" {
 		if err = anchor.StampHead(ctx, o.client, seals.Authority, p.File, kept.Entry); err != nil {
-			return kept, fmt.Errorf("the head is there, without the time of the authority: %w", err)
+			errs = append(errs, fmt.Errorf("the head is there, without the time of the authority: %w", err))
 		}
 	}
-	return kept, nil
+	return kept, errors.Join(errs...)
 }
 
 // signCheckpoint signs the checkpoint of a file of heads, and returns where it lies. What was

@@ -50,6 +50,9 @@ func TestServePushesTheRecordAsLogs(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "secrets"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if out, _ := sallyportCommand(dir, "check").CombinedOutput(); !strings.Contains(string(out), "push of the record") {
+		t.Errorf("check does not say what lacks the secret:\n%s", out)
+	}
 	place(t, filepath.Join(dir, "secrets"), "token", "hunter2-hunter2")
 	place(t, dir, "notes.txt", "text")
 	s := serveHTTP(t, dir)
