@@ -26,7 +26,7 @@ verify --anchors compares the record with what was kept. A file gets a line of J
 keep it where the user of the gate can only append. To an address the line is posted.
 With --timestamp an authority (RFC 3161) puts its time under a head in a file, and
 with --origin the file is a log whose checkpoint (C2SP tlog-checkpoint) is signed: a
-note of 200 bytes that proves all of its lines to who keeps it.`,
+note of 200 bytes that others keep, and that all lines of the file have to fit.`,
 		Example: `  sallyport audit anchor
   sallyport audit anchor --to /mnt/elsewhere/anchors.jsonl
   sallyport audit anchor --to https://example.com/anchors

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,7 +28,7 @@ func TestServePushesTheRecordAsLogs(t *testing.T) {
 	var mu sync.Mutex
 	var got []*logrecord.LogRecord
 	taking, tokens := false, map[string]int{}
-	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	collector := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		var q logs.ExportLogsServiceRequest
 		if err := proto.Unmarshal(body, &q); err != nil || r.URL.Path != "/hunter1/v1/logs" {
@@ -46,7 +47,7 @@ func TestServePushesTheRecordAsLogs(t *testing.T) {
 		}
 	}))
 	defer collector.Close()
-	place(t, dir, app.ConfigName, regexp.MustCompile(`(?m)^secrets:.*$`).ReplaceAllString(configText(t, dir), "secrets: [{dir: ./secrets}]")+fmt.Sprintf("audit: {push: [{otlp: {url: %q, headers: {X-Token: {secret: token, prefix: \"Bearer \"}}}}], format: jsonl}\nmetrics: {listen: %q}\n", collector.URL+"/hunter1", metricsAt))
+	place(t, dir, app.ConfigName, regexp.MustCompile(`(?m)^secrets:.*$`).ReplaceAllString(configText(t, dir), "secrets: [{dir: ./secrets}]")+fmt.Sprintf("audit: {push: [{otlp: {url: %q, headers: {X-Token: {secret: token, prefix: \"Bearer \"}}}}], format: jsonl, ca: ca.pem}\nmetrics: {listen: %q}\n", collector.URL+"/hunter1", metricsAt))
 	if err := os.Mkdir(filepath.Join(dir, "secrets"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +55,8 @@ func TestServePushesTheRecordAsLogs(t *testing.T) {
 		t.Errorf("check does not say what lacks the secret:\n%s", out)
 	}
 	place(t, filepath.Join(dir, "secrets"), "token", "hunter2-hunter2")
+	// No authority of the system knows the collector.
+	place(t, dir, "ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: collector.Certificate().Raw})))
 	place(t, dir, "notes.txt", "text")
 	s := serveHTTP(t, dir)
 	for _, path := range []string{"notes.txt", "/etc/shadow"} { // no call waits for what the collector says

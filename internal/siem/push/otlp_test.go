@@ -3,6 +3,8 @@ package push
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -126,6 +128,27 @@ func (r record) begin(t *testing.T, s Sender, logs io.Writer) *Pusher {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// Records go to the collector that an authority knows, and to no other one.
+func TestTLSKnowsTheCollectorOfLogs(t *testing.T) {
+	t.Parallel()
+	v := newReceiver(t, nil)
+	secure := httptest.NewTLSServer(v.Config.Handler)
+	defer secure.Close()
+	known := x509.NewCertPool()
+	known.AddCert(secure.Certificate())
+	for _, tt := range []struct {
+		roots *x509.CertPool
+		want  int
+	}{{x509.NewCertPool(), 0}, {known, 1}} {
+		s := sender(secure.URL, nil)
+		s.client = otlp.NewClient(secure.URL+"/otlp", func(context.Context) (http.Header, error) { return http.Header{}, nil }, (&net.Dialer{}).DialContext, &tls.Config{RootCAs: tt.roots})
+		_, err := s.Send(t.Context(), []siem.Line{{Event: audit.Event{Tool: "a"}}})
+		if (err == nil) != (tt.want > 0) || len(v.taken()) != tt.want {
+			t.Errorf("the collector got %q, %v, want %d", v.taken(), err, tt.want)
+		}
+	}
 }
 
 // What the official definitions read is the record: one log for each, in its words.
