@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 	"time"
 )
@@ -22,6 +23,7 @@ const testPause = 50 * time.Millisecond
 // TestMain builds the program once and puts it on PATH as sallyport, where
 // scripts and sallyportCommand find it.
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // many commands run here, one after another
 	dir, err := os.MkdirTemp("", "sallyport-program-")
 	if err == nil {
 		err = buildProgram("./testdata/program", filepath.Join(dir, "sallyport"), os.Getenv(raceChildren) == "1")
