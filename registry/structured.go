@@ -12,6 +12,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/costs"
+	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
 // Bounds of structured data before it is encoded. Without them data of many
@@ -185,29 +186,7 @@ func isWalkable(v any, levels int, left *int) bool {
 	return true
 }
 
-func cloneJSON(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		if v == nil {
-			return v
-		}
-		out := make(map[string]any, len(v))
-		for k, x := range v {
-			out[k] = cloneJSON(x)
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, x := range v {
-			out[i] = cloneJSON(x)
-		}
-		return out
-	default:
-		return v
-	}
-}
-
 func cloneObject(v map[string]any) map[string]any {
-	out, _ := cloneJSON(v).(map[string]any)
+	out, _ := rawjson.CloneValue(v).(map[string]any)
 	return out
 }

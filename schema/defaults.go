@@ -1,8 +1,9 @@
 package schema
 
 import (
-	"maps"
 	"strconv"
+
+	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
 // maxFilled bounds how many defaults one call may add; the defaults of a
@@ -50,7 +51,7 @@ func defaultOf(n *node) (any, bool) {
 
 func (c *compiledForm) checkDefault(n *node, v any) Faults {
 	at := schemaPointer(n.schema.Location) + "/default"
-	v = cloneValue(v)
+	v = rawjson.CloneValue(v)
 	f := defaultFiller{left: maxFilled}
 	if f.fillValue([]*node{n}, v); f.left < 0 {
 		return oneFault(at, "leads to more and more defaults")
@@ -127,7 +128,7 @@ func (f *defaultFiller) addDefaults(n *node, m map[string]any) {
 		if f.left--; f.left < 0 {
 			return
 		}
-		m[name] = cloneValue(v)
+		m[name] = rawjson.CloneValue(v)
 	}
 }
 
@@ -137,26 +138,5 @@ func isContainer(v any) bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// cloneValue copies a decoded value, so that a tool that changes its arguments
-// does not change the schema.
-func cloneValue(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		m := maps.Clone(v)
-		for k, item := range m {
-			m[k] = cloneValue(item)
-		}
-		return m
-	case []any:
-		a := make([]any, len(v))
-		for i, item := range v {
-			a[i] = cloneValue(item)
-		}
-		return a
-	default:
-		return v
 	}
 }

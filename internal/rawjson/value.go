@@ -101,3 +101,24 @@ func isNumber(text string) bool {
 
 // afterDigits returns text behind the digits that it begins with.
 func afterDigits(text string) string { return strings.TrimLeft(text, "0123456789") }
+
+// CloneValue returns a copy of a decoded value that shares nothing with it that can be
+// changed.
+func CloneValue(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		object := maps.Clone(v)
+		for key, item := range object {
+			object[key] = CloneValue(item)
+		}
+		return object
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = CloneValue(item)
+		}
+		return list
+	default:
+		return v
+	}
+}
