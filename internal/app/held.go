@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,6 +47,18 @@ func (q *announcingQueue) isNew(held *sallyport.Approval, now time.Time) bool {
 	}
 	q.told[held.ID] = held.Expires
 	return !told
+}
+
+// ListHeld returns the calls that wait for a person, the one that expires first at the
+// beginning.
+func (rt *Runtime) ListHeld(ctx context.Context) ([]sallyport.Approval, error) {
+	list, err := rt.Approvals.List(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	list = slices.DeleteFunc(list, func(a sallyport.Approval) bool { return a.State != sallyport.ApprovalPending })
+	slices.SortStableFunc(list, func(a, b sallyport.Approval) int { return a.Expires.Compare(b.Expires) })
+	return list, nil
 }
 
 // personConnected reports whether a person watches the held calls. When the

@@ -48,7 +48,7 @@ func (s *Site) lookNow(ctx context.Context) look {
 	if time.Since(s.look.at) < lookPause {
 		return s.look.last
 	}
-	if list, err := s.listHeld(ctx); err == nil {
+	if list, err := s.rt.ListHeld(ctx); err == nil {
 		s.look.last.Waiting, s.look.last.Which = len(list), digest.Text(s.describeState(ctx, list))[:16]
 	}
 	if head, err := audit.Newest(ctx, s.rt.State); err == nil {

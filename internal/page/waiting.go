@@ -72,7 +72,7 @@ func (s *Site) showWaiting(w http.ResponseWriter, r *http.Request) {
 
 func (s *Site) showHeld(w http.ResponseWriter, r *http.Request, status int, said string, bad bool) {
 	s.lookAgain()
-	list, err := s.listHeld(r.Context())
+	list, err := s.rt.ListHeld(r.Context())
 	if err != nil {
 		s.refuseRequest(w, r, http.StatusServiceUnavailable, "The held calls cannot be read now.")
 		return
@@ -84,19 +84,8 @@ func (s *Site) showHeld(w http.ResponseWriter, r *http.Request, status int, said
 	s.showPart(w, r, status, "waiting", frame{Title: "Waiting", Said: cleanText(said), Bad: bad, Body: &body})
 }
 
-// listHeld returns the calls that wait for a person, the one that expires first at the
-// beginning.
-func (s *Site) listHeld(ctx context.Context) ([]sallyport.Approval, error) {
-	list, err := s.rt.Approvals.List(ctx, false)
-	if err != nil {
-		return nil, err
-	}
-	list = slices.DeleteFunc(list, func(a sallyport.Approval) bool { return a.State != sallyport.ApprovalPending })
-	slices.SortStableFunc(list, func(a, b sallyport.Approval) int { return a.Expires.Compare(b.Expires) })
-	return list, nil
-}
-
-// describeHeld returns a held call with what a person needs to decide about it.
+// describeHeld returns a held call with what a person needs to decide about it, but for
+// what led to it.
 func (s *Site) describeHeld(ctx context.Context, a *sallyport.Approval) held {
 	h := held{
 		Cut: !json.Valid([]byte(a.Args)),
