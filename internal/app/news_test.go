@@ -38,10 +38,10 @@ func TestWhatIsNewIsComparedByItsPlace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := pastCalls{seen: map[string]map[string]bool{}}
-			p.add(ranWith("1", c.past), "")
-			p.add(ranWith("1", c.past), "") // its outcome, after its intent
-			news := p.compare(&sallyport.Approval{Args: c.args, Hidden: c.hidden}, []string{"/party"})
+			p := pastCalls{}
+			p.addCall(ranWith("1", c.past))
+			p.addCall(ranWith("1", c.past)) // its outcome, after its intent
+			news := p.compareValues(&sallyport.Approval{Args: c.args, Hidden: c.hidden}, []string{"/party"})
 			got := strings.Join(news, "\n")
 			if c.want == "" && got != "" || !strings.Contains(got, c.want) || len(news) > maxNews+1 {
 				t.Errorf("compare() = %q, want %q", got, c.want)

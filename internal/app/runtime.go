@@ -82,6 +82,7 @@ type Runtime struct {
 	Access store.Access
 	// Approvals holds calls for a human.
 	Approvals sallyport.ApprovalStore
+	news      newsBook // earlier calls, to which held ones are compared
 	// Rules are what people have allowed for sessions.
 	Rules    *approvals.Rules
 	counters sallyport.Limiter // counts rate limits
