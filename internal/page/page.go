@@ -65,6 +65,7 @@ type Site struct {
 	streams   *running.Set
 	recent    recentRecords
 	look      lookCache
+	led       ledBook
 	uses      useCount
 	verifying sync.Mutex
 	verified  atomic.Pointer[verification] // nil before the first look

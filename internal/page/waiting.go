@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport"
-	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/approvals"
@@ -18,13 +16,8 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-const (
-	// maxShown bounds the held calls of one page; the others come when these are decided.
-	maxShown = 50
-	// ledRead and maxLed bound the records that are read to say what led to a held call,
-	// and the calls that are named.
-	ledRead, maxLed = 300, 12
-)
+// maxShown bounds the held calls of one page; the others come when these are decided.
+const maxShown = 50
 
 // held is a held call as the page shows it. Its texts are clean.
 type held struct {
@@ -49,13 +42,6 @@ type held struct {
 	MayNot string
 }
 
-// earlierCall is an earlier call of the session of a held call.
-type earlierCall struct {
-	ID, Tool, Outcome  string
-	At                 time.Time
-	Untrusted, Private bool
-}
-
 // foreignValue is a value of the arguments that stood in what the session had read.
 type foreignValue struct{ Place, Value, Tool, Call string }
 
@@ -77,9 +63,13 @@ func (s *Site) showHeld(w http.ResponseWriter, r *http.Request, status int, said
 		s.refuseRequest(w, r, http.StatusServiceUnavailable, "The held calls cannot be read now.")
 		return
 	}
+	s.led.forgetEnded(list)
 	body := waitingBody{Total: len(list), More: max(len(list)-maxShown, 0)}
-	for i := range list[:min(len(list), maxShown)] {
+	list = list[:min(len(list), maxShown)]
+	led := s.findLed(r.Context(), list)
+	for i := range list {
 		body.Calls = append(body.Calls, s.describeHeld(r.Context(), &list[i]))
+		body.Calls[i].Led = led[list[i].ID]
 	}
 	s.showPart(w, r, status, "waiting", frame{Title: "Waiting", Said: cleanText(said), Bad: bad, Body: &body})
 }
@@ -99,7 +89,6 @@ func (s *Site) describeHeld(ctx context.Context, a *sallyport.Approval) held {
 	for _, n := range q.News {
 		h.News = append(h.News, cleanText(n))
 	}
-	h.Led = s.findLed(ctx, a)
 	for _, v := range s.rt.FindReadValues(a) {
 		h.Values = append(h.Values, foreignValue{cleanText(v.Place), cleanText(v.Value), cleanText(v.Tool), v.CallID})
 	}
@@ -161,31 +150,6 @@ func describeAlways(always *app.Always) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// findLed returns the calls of the session before a held one, the newest first, and nothing
-// when the record cannot be read.
-func (s *Site) findLed(ctx context.Context, a *sallyport.Approval) (led []earlierCall) {
-	brought := map[string]earlierCall{}
-	for e, err := range audit.Events(ctx, s.rt.State, audit.Query{Principal: a.Principal, Last: ledRead}) {
-		if err != nil {
-			return nil
-		}
-		if string(e.Session) != a.Session || e.CallID == a.CallID || e.Kind == audit.KindChange || e.Time.After(a.Created) {
-			continue
-		}
-		one := brought[e.CallID]
-		if e.Brought != nil {
-			one.Untrusted, one.Private = one.Untrusted || e.Brought.Untrusted, one.Private || e.Brought.Private
-		}
-		brought[e.CallID] = one
-		if e.Kind == audit.KindOutcome {
-			one.ID, one.Tool, one.Outcome, one.At = e.CallID, cleanText(e.Tool), outcomeOf(&e), e.Time
-			led = append(led, one)
-		}
-	}
-	slices.Reverse(led)
-	return led[:min(len(led), maxLed)]
 }
 
 // takeDecision takes the form of a held call.
