@@ -8,26 +8,17 @@ package notices
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"reflect"
-	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
-	"github.com/sallyport/sallyport/internal/text"
 )
 
-const (
-	// maxFollowed bounds the held calls whose end is looked for. A state has at most
-	// half as many that wait.
-	maxFollowed = 2 * sallyport.MaxPendingApprovalsTotal
-	// maxArguments bounds the arguments in a notice, in bytes.
-	maxArguments = 16 << 10
-)
+// maxFollowed bounds the held calls whose end is looked for. A state has at most half as
+// many that wait.
+const maxFollowed = 2 * sallyport.MaxPendingApprovalsTotal
 
 // Options say what a sender works with. Every field is required unless it says
 // otherwise.
@@ -183,55 +174,4 @@ func (s *Sender) Close(ctx context.Context) {
 		recording.Go(r.recordLoss)
 	}
 	recording.Wait()
-}
-
-// notice is one notice for one receiver.
-type notice struct {
-	id    string // the same for each try
-	event string
-	at    time.Time // when it happened
-	asked time.Time // when it was queued
-	call  sallyport.Approval
-	cut   bool // the arguments are longer
-	tries int
-	body  []byte // of a webhook, once it was made
-}
-
-// newNotice returns a notice with what may be sent of a held call.
-func newNotice(event string, a *sallyport.Approval, arguments bool) *notice {
-	n := &notice{id: "msg_" + a.ID + "_" + event, event: event, at: a.Created, asked: time.Now(), call: sallyport.Approval{
-		ID: a.ID, State: a.State, Tool: a.Tool, Why: a.Why, Principal: a.Principal, Personality: a.Personality,
-		CallID: a.CallID, Created: a.Created, Expires: a.Expires, DecidedBy: a.DecidedBy,
-	}}
-	switch event {
-	case config.NoticeDecided:
-		n.at = a.Decided
-	case config.NoticeExpired:
-		n.at = a.Expires
-	}
-	if arguments {
-		n.cut = len(a.Args) > maxArguments
-		n.call.Args = strings.Clone(text.FirstBytes(a.Args, maxArguments))
-	}
-	return n
-}
-
-// checkUse returns why a notice is of no use any more.
-func (n *notice) checkUse(now time.Time) error {
-	switch {
-	case n.event == config.NoticeHeld && !now.Before(n.call.Expires):
-		return errors.New("the call is over")
-	case now.Sub(n.asked) > maxAge:
-		return errors.New("it is too old")
-	}
-	return nil
-}
-
-// wantsEvent reports whether the receiver is to learn of an event.
-func (r *receiver) wantsEvent(event string, a *sallyport.Approval) bool {
-	return slices.Contains(r.c.Events, event) && (r.c.Roles == nil || slices.Contains(r.c.Roles, a.Personality)) &&
-		(r.c.Tools == nil || slices.ContainsFunc(r.c.Tools, func(t string) bool {
-			server, all := strings.CutSuffix(t, "*")
-			return t == a.Tool || all && strings.HasPrefix(a.Tool, server)
-		}))
 }

@@ -5,18 +5,20 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
 )
 
 const (
 	// maxQueued bounds what waits for one receiver. When more comes, the oldest goes.
 	maxQueued = 256
-	// maxTries and maxAge bound how often and how long one notice is tried.
+	// maxTries bounds how often one notice is tried.
 	maxTries = 12
-	maxAge   = 2 * time.Hour
 )
 
 // pauses are how long a sender waits.
@@ -280,4 +282,13 @@ func (r *receiver) countNotices() Count {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return Count{r.sent, r.lost, int64(len(r.queue))}
+}
+
+// wantsEvent reports whether the receiver is to learn of an event.
+func (r *receiver) wantsEvent(event string, a *sallyport.Approval) bool {
+	return slices.Contains(r.c.Events, event) && (r.c.Roles == nil || slices.Contains(r.c.Roles, a.Personality)) &&
+		(r.c.Tools == nil || slices.ContainsFunc(r.c.Tools, func(t string) bool {
+			server, all := strings.CutSuffix(t, "*")
+			return t == a.Tool || all && strings.HasPrefix(a.Tool, server)
+		}))
 }
