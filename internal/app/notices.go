@@ -27,7 +27,7 @@ const (
 // short time; call it when no call runs any more.
 func (rt *Runtime) StartNotices(clean func(string) string) (stop func()) {
 	s := notices.New(&notices.Options{
-		Get: rt.Approvals.Get, Secret: rt.findSecretNow, Known: rt.knownSecretsNow, SendMail: rt.sendMailNow, Network: *rt.network,
+		Get: rt.Approvals.Get, Waiting: rt.ListHeld, Settings: rt.Settings, Secret: rt.findSecretNow, Known: rt.knownSecretsNow, SendMail: rt.sendMailNow, Network: *rt.network,
 		Page: func(ctx context.Context) string {
 			// Without an address a notice has no link.
 			base, _ := rt.PageURL(ctx)
@@ -48,6 +48,14 @@ func (rt *Runtime) StartNotices(clean func(string) string) (stop func()) {
 		ctx, cancel := context.WithTimeout(context.Background(), flushWait)
 		defer cancel()
 		s.Close(ctx)
+	}
+}
+
+// AnnounceWaiting tells the receivers of notices of the calls that wait already, each
+// receiver once of each call, whichever server of the state told it.
+func (rt *Runtime) AnnounceWaiting(ctx context.Context) {
+	if s := rt.notices.Load(); s != nil {
+		s.AnnounceWaiting(ctx)
 	}
 }
 

@@ -157,6 +157,7 @@ func (f *configFollower) reloadIfChanged(ctx context.Context) error {
 	if s := f.g.notices.Load(); s != nil {
 		s.Replace(next.Config.Notices)
 	}
+	f.g.AnnounceWaiting(ctx)
 	f.recordReload(ctx, "")
 	next.PrintWarnings(f.g.Env.Stderr)
 	fmt.Fprintf(f.g.Env.Stderr, "sallyport: the configuration has changed and is in force\n")

@@ -188,6 +188,35 @@ func TestServeTellsOfHeldCalls(t *testing.T) {
 	wantLines(t, link, "https://gate.example.com/page/signin?code=")
 }
 
+// TestAServerTellsOfCallsThatWaitAtItsStart: also of those that were held while none ran, and
+// of none that an earlier server told.
+func TestAServerTellsOfCallsThatWaitAtItsStart(t *testing.T) {
+	t.Parallel()
+	chat, got := receive(t)
+	dir, _ := noticeFolder(t, fmt.Sprintf("notices: {chat: {url: %q, secret: notices/chat}}\n", chat))
+	first := serveWatched(t, dir)
+	told := first.action(t, "ann", "write_file", `{"path":"a.txt","content":"a"}`).ApprovalID
+	got.await(t, func(list []string) bool { return len(list) == 1 && told != "" && strings.Contains(list[0], told) })
+	first.stop(t)
+	var answer strings.Builder
+	runHere(t.Context(), dir, variablesIn(dir), &answer, io.Discard, "call", "write_file", `{"path":"b.txt","content":"b"}`, "--json")
+	var held struct {
+		ID string `json:"approval_id"`
+	}
+	if err := json.Unmarshal([]byte(answer.String()), &held); err != nil || held.ID == "" {
+		t.Fatalf("the call is not held: %s", answer.String())
+	}
+	next := serveWatched(t, dir)
+	list := got.await(t, func(list []string) bool { return len(list) > 1 })
+	if !strings.Contains(list[1], held.ID) || !strings.Contains(list[1], next.url+"/#held-") {
+		t.Errorf("webhook = %s, want the call that was held before, with a link to the page", list[1])
+	}
+	next.stop(t)
+	if len(got.list) != 2 {
+		t.Errorf("webhooks = %q, want one for each call", got.list)
+	}
+}
+
 // Receivers that never answer, or are not there, change nothing for calls, for another
 // receiver, and for the end of the server.
 func TestADeadReceiverChangesNothingForCalls(t *testing.T) {

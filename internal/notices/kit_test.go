@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/text"
+	"github.com/sallyport/sallyport/store/memory"
 )
 
 const (
@@ -52,6 +55,10 @@ func (w lockedWriter) Write(p []byte) (int, error) {
 func newDesk(t *testing.T, change func(*Options)) *desk {
 	t.Helper()
 	d := &desk{t: t, calls: map[string]sallyport.Approval{}, lost: map[string]int64{}}
+	state, err := memory.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	secret := map[string]string{"notices/chat": signing, "other/key": hidden, "notices/short": "whsec_c2hvcnQ=", "notices/bare": hidden}
 	o := &Options{
 		Get: func(_ context.Context, id string) (sallyport.Approval, error) {
@@ -64,6 +71,17 @@ func newDesk(t *testing.T, change func(*Options)) *desk {
 			a.State = a.StateAt(time.Now())
 			return a, nil
 		},
+		Waiting: func(context.Context) (list []sallyport.Approval, _ error) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			for _, id := range slices.Sorted(maps.Keys(d.calls)) {
+				if a := d.calls[id]; a.State == sallyport.ApprovalPending {
+					list = append(list, a)
+				}
+			}
+			return list, nil
+		},
+		Settings: state.Settings(),
 		Secret: func(_ context.Context, ref string) (sallyport.Secret, bool, error) {
 			v, ok := secret[ref]
 			return sallyport.NewSecret(v), ok, nil

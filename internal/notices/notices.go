@@ -14,6 +14,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/internal/setting"
 )
 
 // maxFollowed bounds the held calls whose end is looked for. A state has at most half as
@@ -25,6 +26,10 @@ const maxFollowed = 2 * sallyport.MaxPendingApprovalsTotal
 type Options struct {
 	// Get returns a held call as it is now.
 	Get func(ctx context.Context, id string) (sallyport.Approval, error)
+	// Waiting returns the held calls that wait for a person.
+	Waiting func(ctx context.Context) ([]sallyport.Approval, error)
+	// Settings remember which receivers were told of what, for later servers of the state.
+	Settings setting.Store
 	// Secret finds the secret of a receiver, for each try anew.
 	Secret func(ctx context.Context, ref string) (s sallyport.Secret, ok bool, err error)
 	// Known lists the secrets that must not appear in a notice.
@@ -117,12 +122,39 @@ func (s *Sender) Announce(a *sallyport.Approval) {
 	if s.closed || len(s.receivers) == 0 || s.known[a.ID] {
 		return
 	}
+	s.followCall(a.ID)
+	s.queueEvent(config.NoticeHeld, a)
+}
+
+// AnnounceWaiting says of the calls that wait already that they are held, to each receiver
+// that was not told: those that were held before the server started, or before the receiver
+// was configured. It returns before they are sent.
+func (s *Sender) AnnounceWaiting(ctx context.Context) {
+	waiting, err := s.o.Waiting(ctx)
+	if err != nil {
+		s.o.Logger.Warn("no notice is sent of the calls that waited before", "error", err)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(s.receivers) == 0 {
+		return
+	}
+	for i := range waiting {
+		if !s.known[waiting[i].ID] {
+			s.followCall(waiting[i].ID)
+		}
+		s.queueEvent(config.NoticeHeld, &waiting[i])
+	}
+}
+
+// followCall looks for the end of a held call. The caller holds the lock.
+func (s *Sender) followCall(id string) {
 	if len(s.followed) >= maxFollowed {
 		delete(s.known, s.followed[0])
 		s.followed = s.followed[1:]
 	}
-	s.followed, s.known[a.ID] = append(s.followed, a.ID), true
-	s.queueEvent(config.NoticeHeld, a)
+	s.followed, s.known[id] = append(s.followed, id), true
 }
 
 // queueEvent hands an event to the receivers that want it. The caller holds the lock.

@@ -74,6 +74,7 @@ type channel interface {
 // receiver is one webhook or mail address, with what waits for it.
 type receiver struct {
 	name   string
+	key    string // names it in what is remembered
 	c      config.Notice
 	s      *Sender
 	way    channel
@@ -93,6 +94,7 @@ type receiver struct {
 // startReceiver starts the goroutine of a receiver.
 func (s *Sender) startReceiver(name string, c config.Notice, way channel) *receiver {
 	r := &receiver{name: name, c: c, s: s, way: way, wake: make(chan struct{}, 1), flush: make(chan struct{}), done: make(chan struct{})}
+	r.key = r.nameKey()
 	ctx, cancel := context.WithCancel(s.ctx)
 	r.cancel = cancel
 	s.working.Go(func() {
@@ -105,10 +107,14 @@ func (s *Sender) startReceiver(name string, c config.Notice, way channel) *recei
 	return r
 }
 
-// addNotice queues a notice. It never waits: when the queue is full, the oldest goes.
+// addNotice queues a notice unless it waits already. It never waits: when the queue is
+// full, the oldest goes.
 func (r *receiver) addNotice(n *notice) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if slices.ContainsFunc(r.queue, func(have *notice) bool { return have.id == n.id }) {
+		return
+	}
 	if r.gone {
 		r.lost++
 		return
@@ -201,8 +207,14 @@ func (r *receiver) runQueue(ctx context.Context) {
 // sendOnce tries to send a notice. It returns why the receiver is not to be asked right
 // again; the notice is queued again or given up.
 func (r *receiver) sendOnce(ctx context.Context, n *notice) error {
+	if r.wasTold(ctx, n) {
+		return nil
+	}
 	n.tries++
 	err := r.way.sendOne(ctx, n)
+	if err == nil || errors.Is(err, errFolded) {
+		r.markTold(ctx, n)
+	}
 	switch {
 	case errors.Is(err, errFolded):
 		return nil

@@ -111,6 +111,7 @@ func Run(ctx context.Context, rt *app.Runtime, o *Options) error {
 	defer stop()
 	if o.Stdio {
 		defer rt.FollowConfig(ctx, l, role.Name)()
+		rt.AnnounceWaiting(ctx)
 		return server.Stdio(ctx, o.Stdin, o.Stdout)
 	}
 	return serveOverHTTP(ctx, rt, o, role, l, server)
@@ -168,6 +169,7 @@ func serveOverHTTP(ctx context.Context, rt *app.Runtime, o *Options, role *sally
 		return fail(err)
 	}
 	defer rt.FollowConfig(ctx, l, role.Name)()
+	rt.AnnounceWaiting(ctx) // with links to the page, whose address is known now
 	// The socket takes connections from here on.
 	notifySystemd(ctx, rt, stateReady)
 	return serveUntilDone(ctx, rt, newListener(listener, rt.Logger), guard, files, mux, func(ctx context.Context) error {

@@ -1,0 +1,112 @@
+package notices
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/config"
+	"github.com/sallyport/sallyport/store"
+)
+
+// restart returns the sender of the next server of a state with its held calls.
+func (d *desk) restart(t *testing.T) *desk {
+	t.Helper()
+	d.Close(t.Context())
+	next := newDesk(t, func(o *Options) { o.Settings = d.o.Settings })
+	next.calls = d.calls
+	return next
+}
+
+// TestCallsThatWaitedAreAnnouncedOnce: what was held before a server started is told to each
+// receiver that was not told, by whichever server of the state.
+func TestCallsThatWaitedAreAnnouncedOnce(t *testing.T) {
+	t.Parallel()
+	in, moved := newInbox(t, nil), newInbox(t, nil)
+	c := hookTo(in.URL)
+	c.Events = []string{config.NoticeHeld, config.NoticeDecided}
+	first := newDesk(t, nil)
+	first.hold("before", nil) // without a receiver
+	first.hold("over", func(a *sallyport.Approval) { a.State = sallyport.ApprovalDenied })
+	first.Replace(one(c))
+	first.AnnounceWaiting(t.Context())
+	first.hold("fresh", nil)
+	first.AnnounceWaiting(t.Context()) // as a reload does
+	waitFor(t, "both", func() bool { return first.Counts()["chat"].Sent == 2 })
+
+	next := first.restart(t)
+	next.Replace(one(c))
+	next.AnnounceWaiting(t.Context())
+	next.hold("fresh", nil) // the same call, repeated
+	next.hold("last", nil)
+	waitFor(t, "the last", func() bool { return strings.HasSuffix(in.ids(), "last_held") })
+	next.decide("before", true)
+	waitFor(t, "the decision", func() bool { return strings.HasSuffix(in.ids(), "before_decided") })
+	if got := in.ids(); got != "before_held fresh_held last_held before_decided" {
+		t.Errorf("webhooks = %s, want each once", got)
+	}
+
+	c.URL = moved.URL // under the same name
+	next.Replace(one(c))
+	next.AnnounceWaiting(t.Context())
+	waitFor(t, "what waits", func() bool { return next.Counts()["chat"].Sent == 2 })
+	if got := moved.ids(); got != "fresh_held last_held" {
+		t.Errorf("webhooks at another address = %s, want what waits", got)
+	}
+}
+
+// TestWhatWasNotSentIsAnnouncedByTheNextServer: what a receiver did not take until the end is
+// not lost while the call waits.
+func TestWhatWasNotSentIsAnnouncedByTheNextServer(t *testing.T) {
+	t.Parallel()
+	var taken atomic.Bool
+	in := newInbox(t, func(w http.ResponseWriter, _ *http.Request) {
+		if !taken.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	d := newDesk(t, func(o *Options) { o.pauses.first, o.pauses.most = time.Hour, time.Hour })
+	d.Replace(one(hookTo(in.URL)))
+	d.hold("a1", nil)
+	waitFor(t, "the first try", func() bool { return len(in.all()) == 1 })
+	next := d.restart(t)
+	taken.Store(true)
+	next.Replace(one(hookTo(in.URL)))
+	next.AnnounceWaiting(t.Context())
+	waitFor(t, "the notice", func() bool { return next.Counts()["chat"].Sent == 1 })
+}
+
+// TestWhatWasToldIsRememberedWithinBounds: for as long as the call waits, and the newest only.
+func TestWhatWasToldIsRememberedWithinBounds(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, nil)
+	list := []told{{"over", "chat", time.Now().Add(-time.Second)}}
+	for range maxTold {
+		list = append(list, told{"old", "chat", time.Now().Add(time.Hour)})
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.o.Settings.(store.Settings).Put(t.Context(), toldSetting, string(text)); err != nil {
+		t.Fatal(err)
+	}
+	r := &receiver{name: "chat", key: "chat x", s: d.Sender}
+	n := newNotice(config.NoticeHeld, &sallyport.Approval{ID: "a1", Expires: time.Now().Add(time.Hour)}, false)
+	if r.wasTold(t.Context(), n) {
+		t.Error("a notice was told before it was sent")
+	}
+	r.markTold(t.Context(), n)
+	value, _, err := d.o.Settings.Get(t.Context(), toldSetting)
+	got := decodeTold(value)
+	if err != nil || len(got) != maxTold || got[0].Notice != "old" || !r.wasTold(t.Context(), n) {
+		t.Errorf("%d notices are remembered, %v, want %d with the newest", len(got), err, maxTold)
+	}
+	if decodeTold(`[{"notice":1}]`) != nil {
+		t.Error("what this program did not write says something")
+	}
+}
