@@ -90,7 +90,7 @@ func (rt *Runtime) findUses(set string) (uses []setUse) {
 func (rt *Runtime) checkMembers(person string, members []NewMember) error {
 	for _, m := range members {
 		for _, use := range rt.findUses(m.Set) {
-			for _, rules := range rt.InForce().Config.ApproversWithin(use.role, use.tools) {
+			for _, rules := range rt.InForce().Config.ApproversWithin(use.role, use.tools, rt.findLabel) {
 				if !rules.MayAlone(person) {
 					return fmt.Errorf("%w: known.%s is also used by %s, where %s may not decide alone", approvals.ErrNotApprover, m.Set, use, person)
 				}

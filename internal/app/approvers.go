@@ -20,7 +20,7 @@ import (
 
 // approversOf returns who may decide about a held call under the rules in force.
 func (rt *Runtime) approversOf(a *sallyport.Approval) approvals.Approvers {
-	return rt.InForce().Config.Approvers(a.Personality, a.Tool)
+	return rt.InForce().Config.Approvers(a.Personality, a.Tool, rt.findLabel)
 }
 
 // CheckDecider returns an error that matches [approvals.ErrNotApprover] unless a person
@@ -159,7 +159,7 @@ func (rt *Runtime) isStopped(ctx context.Context, person string) bool {
 // AddApprovers adds to an explanation who may decide about calls that would be held, where a
 // rule says so.
 func (rt *Runtime) AddApprovers(x *registry.Explanation) {
-	rules := rt.InForce().Config.Approvers(x.Personality, x.Tool)
+	rules := rt.InForce().Config.Approvers(x.Personality, x.Tool, rt.findLabel)
 	isHeld := func(d sallyport.Decision) bool {
 		return d.Step == sallyport.StepApprove && strings.Contains(d.Why, "held")
 	}

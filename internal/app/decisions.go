@@ -34,7 +34,7 @@ func (d recordingDesk) Decide(ctx context.Context, id, by string, approve bool, 
 // MayDecide reports whether a person may decide about calls of a tool in a role, at once or
 // once they have been held for a time.
 func (d recordingDesk) MayDecide(by, personality, tool string) bool {
-	rules := d.g.InForce().Config.Approvers(personality, tool)
+	rules := d.g.InForce().Config.Approvers(personality, tool, d.g.findLabel)
 	return rules.MayEver(by)
 }
 

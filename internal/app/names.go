@@ -40,6 +40,7 @@ func (t *Deployment) checkNames() error {
 		faults = append(faults, t.findUnknown(role, "toolset", p.Toolset, append(labels, names...))...)
 		if p.Approvals != nil {
 			faults = append(faults, t.findUnknown(role, "approvals.require", p.Approvals.Require, held)...)
+			faults = append(faults, t.approverFaults(role, ruled)...)
 		}
 		faults = append(faults, t.findUnknown(role, "safety.flow.allow", p.Flow.Allow, ruled)...)
 		faults = append(faults, t.findUnknown(role, "safety.flow.after_untrusted.approve", p.Flow.Approve, ruled)...)

@@ -24,6 +24,13 @@ func (t *Deployment) argumentFaults(role string, p *sallyport.Personality, tools
 	return faults
 }
 
+// approverFaults returns a fault for each key of a role that says who may decide about an
+// unknown tool, and for each that its label contradicts.
+func (t *Deployment) approverFaults(role string, tools []string) yamldoc.Faults {
+	faults := t.coveredFaults(role, "approvals.approvers.tools", slices.Values(t.Config.ApproverTools(role)), tools)
+	return append(faults, t.Config.ApproverFaults(role, t.findLabel)...)
+}
+
 // taskFaults returns the same faults for what narrows the principals, and a fault for
 // each unknown tool there.
 func (t *Deployment) taskFaults(tools []string) (faults yamldoc.Faults) {

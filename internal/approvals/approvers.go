@@ -18,8 +18,9 @@ var (
 	ErrNotApprover = errors.New("not an approver of this call")
 	// ErrSaidYes: the person has said yes before, and another one has to.
 	ErrSaidYes = errors.New("you have said yes to this call before: another person has to")
-	// ErrNoRole: a yes was to be given under a configuration that does not have the role.
-	ErrNoRole = errors.New("the configuration in force does not have the role of this call, and so does not say who may decide: it can be refused, and approved once the role is back")
+	// ErrNoRole: a yes was to be given under a configuration that does not have the role, or
+	// not the tool where the role goes by labels.
+	ErrNoRole = errors.New("the configuration in force does not have the role of this call, or not its tool, and so does not say who may decide: it can be refused, and approved once both are back")
 	// ErrSeveralNeeded: a yes for more than one run was to be given under a rule that
 	// asks for several people.
 	ErrSeveralNeeded = errors.New("several people decide about each run of this call, and no yes counts for more than one")
@@ -39,7 +40,8 @@ type Approvers struct {
 	To []string
 	// Source is the place of the rule in a file; empty when that is not known.
 	Source string
-	// NoRole says that the configuration in force has no role of this name, and so knows
+	// NoRole says that the configuration in force has no role of this name, or not the
+	// tool where the role goes by labels, and so knows
 	// no rule: no yes counts.
 	NoRole bool
 }
@@ -171,7 +173,7 @@ func (r *Approvers) CountYeses(yeses []Yes, a *sallyport.Approval, now time.Time
 func (r *Approvers) String() string {
 	said := "all who may decide about held calls"
 	if r.NoRole {
-		return "no one: the configuration in force does not have the role"
+		return "no one: the configuration in force does not have the role, or not the tool"
 	}
 	if r.By != nil {
 		said = strings.Join(r.By, ", ")

@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/approvals"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/signin"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
@@ -29,41 +29,110 @@ const (
 )
 
 // approverRule says who may decide under a role: about every held call, or about those of
-// one tool or server.
+// the tools that a key names: all, a label, a server or a tool.
 type approverRule struct{ role, tool string }
 
+// FindLabel returns the label of a tool, without the @; known is false when the
+// configuration in force does not have the tool.
+type FindLabel func(tool string) (label string, known bool)
+
 // Approvers returns who may decide about a held call of a tool under a role. What an entry
-// for the tool does not say is as the entry for its server says, and then as the role says.
-// A call without a role has no rule.
-func (c *Config) Approvers(role, tool string) approvals.Approvers {
+// for the tool does not say is as the entry for its server says, then as that for its label,
+// and then as the role says. A call without a role has no rule. Labels are asked for only
+// where the role has entries for some: then, a tool without a known one has no rule that counts.
+func (c *Config) Approvers(role, tool string, labels FindLabel) approvals.Approvers {
 	if _, known := c.Personalities[role]; !known && role != "" {
 		return approvals.Approvers{NoRole: true}
 	}
 	form, name := sallyport.ParseID(tool)
-	merged := c.approvers[approverRule{role, ""}]
+	keys := []string{group.Everything}
+	if c.hasLabels(role) {
+		label, known := labels(name)
+		if !known {
+			return approvals.Approvers{NoRole: true}
+		}
+		keys = append(keys, "@"+label)
+	}
 	if server := (&sallyport.Tool{Name: name}).Server(); server != "" {
-		merged = mergeApprovers(merged, c.approvers[approverRule{role, "mcp__" + server + "__*"}])
+		keys = append(keys, "mcp__"+server+"__*")
 	}
 	if form == sallyport.FormTool {
-		merged = mergeApprovers(merged, c.approvers[approverRule{role, name}])
+		keys = append(keys, name)
+	}
+	return c.mergeApproverRules(role, keys...)
+}
+
+// hasLabels reports whether a role has an entry for a label.
+func (c *Config) hasLabels(role string) bool {
+	for at := range c.approvers {
+		if at.role == role && strings.HasPrefix(at.tool, "@") {
+			return true
+		}
+	}
+	return false
+}
+
+// mergeApproverRules returns the rule of a role with what its entries say, the last of which
+// is the nearest.
+func (c *Config) mergeApproverRules(role string, keys ...string) approvals.Approvers {
+	merged := c.approvers[approverRule{role, ""}]
+	for _, key := range keys {
+		merged = mergeApprovers(merged, c.approvers[approverRule{role, key}])
 	}
 	return merged
 }
 
 // ApproversWithin returns who may decide about held calls of the tools for which a key of the
 // ceilings of a role stands: the rule of the tool that it names, or all rules of the role.
-func (c *Config) ApproversWithin(role, key string) []approvals.Approvers {
-	within := []approvals.Approvers{c.Approvers(role, key)}
+func (c *Config) ApproversWithin(role, key string, labels FindLabel) []approvals.Approvers {
 	if nameOK(key) {
-		return within
+		return []approvals.Approvers{c.Approvers(role, key, labels)}
 	}
-	for at := range c.approvers {
-		if at.role == role && at.tool != "" {
-			within = append(within, c.Approvers(role, at.tool))
+	within := []approvals.Approvers{c.mergeApproverRules(role, group.Everything)}
+	for _, at := range c.ApproverTools(role) {
+		if nameOK(at) {
+			within = append(within, c.Approvers(role, at, labels))
+		} else {
+			within = append(within, c.mergeApproverRules(role, group.Everything, at))
 		}
 	}
 	return within
 }
+
+// ApproverTools returns the keys for tools about which a role says who may decide, sorted.
+func (c *Config) ApproverTools(role string) (keys []string) {
+	for at := range c.approvers {
+		if at.role == role && at.tool != "" {
+			keys = append(keys, at.tool)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// ApproverFaults returns a fault for each entry of a tool or server that contradicts what
+// the role and the entry for its label say, where the role has entries for labels.
+func (c *Config) ApproverFaults(role string, labels FindLabel) (faults yamldoc.Faults) {
+	if !c.hasLabels(role) {
+		return nil // loading has reported it
+	}
+	expires := cmp.Or(c.Personalities[role].Approvals.Expires, runtimeExpiry)
+	for _, at := range c.ApproverTools(role) {
+		label, known := labels(at)
+		if !known || coversLabels(at) {
+			continue
+		}
+		r := c.Approvers(role, at, labels)
+		if key, why := findContradiction(&r, expires); why != "" {
+			key = "approvals.approvers.tools." + at + key
+			faults = append(faults, c.Fault(role, key, -1, fmt.Sprintf("personalities.%s.%s: with what is said of @%s, %s", role, key, label, why)))
+		}
+	}
+	return faults
+}
+
+// coversLabels reports whether a key for tools stands for tools of a label, or of all.
+func coversLabels(key string) bool { return key == group.Everything || strings.HasPrefix(key, "@") }
 
 // mergeApprovers returns a rule with what a nearer one says in its place.
 func mergeApprovers(outer, inner approvals.Approvers) approvals.Approvers {
@@ -84,10 +153,10 @@ func mergeApprovers(outer, inner approvals.Approvers) approvals.Approvers {
 func approverKeys() []row {
 	rows := approverKeysOf(approversKey, "Who may decide about the held calls of the role. Others who may decide elsewhere see them.", "")
 	rows = append(rows, row{
-		KeyDoc: KeyDoc{approversKey + ".tools", TypeNames, false, true, "as the role says", "Who may decide about the held calls of single tools: by name, or by server as `mcp__notes__*`. What an entry does not say is as the role says.", `{"mcp__bank__*": {needed: 2}}`},
-		chosen: (*scope).ruledApprovers, form: "^(mcp__[a-zA-Z0-9_-]{1,64}__\\*|[a-zA-Z0-9_-]{1,64})$",
+		KeyDoc: KeyDoc{approversKey + ".tools", TypeNames, false, true, "as the role says", "Who may decide about the held calls of some tools: by name, by server as `mcp__notes__*`, by label as `@mail`, or `*`. What an entry does not say is as that for the server says, then that for the label, then `*`, and then the role.", `{"mcp__bank__*": {needed: 2}}`},
+		chosen: (*scope).approverTools, form: "^(\\*|mcp__[a-zA-Z0-9_-]{1,64}__\\*|@?[a-zA-Z0-9_-]{1,64})$",
 	})
-	return append(rows, approverKeysOf(approversKey+".tools.<name>", "One tool or server.", "as the role says")...)
+	return append(rows, approverKeysOf(approversKey+".tools.<name>", "One tool, server or label, or all.", "as the role says")...)
 }
 
 func approverKeysOf(of, doc, absent string) []row {
@@ -127,19 +196,11 @@ func approverKeysOf(of, doc, absent string) []row {
 	}
 }
 
-// ruledApprovers judges the name of a tool or server.
-func (s *scope) ruledApprovers(v string) error {
-	name := v
-	if rest, ok := strings.CutPrefix(v, "mcp__"); ok {
-		name = strings.TrimSuffix(rest, "__*")
-	}
-	switch {
-	case strings.HasPrefix(v, "@"):
-		return errors.New(`labels are not accepted here: expected the name of a tool, or a server as "mcp__notes__*"`)
-	case !nameOK(name):
-		return fmt.Errorf(`%s is not a tool: expected a name, or a server as "mcp__notes__*"; names are %s`, yamldoc.Quote(v), nameForm)
-	}
-	return nil
+// approverTools judges a key for tools. Whether there is such a tool is known when all are
+// registered.
+func (s *scope) approverTools(v string) error {
+	_, err := s.ruledTool(v)
+	return err
 }
 
 // approverName judges the form of the name of a person. Whether there can be such a person
@@ -171,17 +232,22 @@ func (l *loader) checkApprovers() {
 		if bad[at.role] {
 			continue
 		}
-		key, r := "personalities."+at.role+".approvals.approvers", l.cfg.approvers[approverRule{at.role, ""}]
+		key, keys := "personalities."+at.role+".approvals.approvers", []string(nil)
 		if at.tool != "" {
 			key += ".tools." + at.tool
+			keys = append(keys, group.Everything)
 			if server := (&sallyport.Tool{Name: at.tool}).Server(); server != "" {
-				r = mergeApprovers(r, l.cfg.approvers[approverRule{at.role, "mcp__" + server + "__*"}])
+				keys = append(keys, "mcp__"+server+"__*")
 			}
-			r = mergeApprovers(r, l.cfg.approvers[at])
+			keys = append(keys, at.tool)
 		}
+		r := l.cfg.mergeApproverRules(at.role, keys...)
 		own := l.cfg.approvers[at]
-		if !l.checkApproverRule(key, &r, cmp.Or(l.cfg.Personalities[at.role].Approvals.Expires, runtimeExpiry)) {
+		// What tools of which label get is known when all tools are.
+		later := at.tool != "" && !coversLabels(at.tool) && l.cfg.hasLabels(at.role)
+		if below, why := findContradiction(&r, cmp.Or(l.cfg.Personalities[at.role].Approvals.Expires, runtimeExpiry)); why != "" && !later {
 			bad[at.role] = at.tool == ""
+			l.faultNear(key+below, "%s", why)
 		}
 		for i, name := range own.By {
 			l.checkApprover(at.role, fmt.Sprintf("%s.by.%d", key, i), name)
@@ -192,26 +258,25 @@ func (l *loader) checkApprovers() {
 	}
 }
 
-// checkApproverRule checks the keys of one rule together, and reports whether they fit.
-func (l *loader) checkApproverRule(key string, r *approvals.Approvers, expires time.Duration) (ok bool) {
-	people := slices.Concat(r.By, r.To)
+// findContradiction says what of one rule does not fit together, and below which key;
+// both are empty when all of it does.
+func findContradiction(r *approvals.Approvers, expires time.Duration) (below, why string) {
+	people := approvals.CountPeople(slices.Concat(r.By, r.To))
 	switch {
 	case r.By != nil && len(r.By) == 0:
-		l.faultNear(key+".by", "no one could decide: expected at least one name; leave the key out for all who may decide")
+		return ".by", "no one could decide: expected at least one name; leave the key out for all who may decide"
 	case r.AsksSeveral() && r.By == nil:
-		l.faultNear(key+".needed", "%d different people are needed, and one who decides under several names would count as several: expected by, with a name of each", r.Needed)
+		return ".needed", fmt.Sprintf("%d different people are needed, and one who decides under several names would count as several: expected by, with a name of each", r.Needed)
 	case r.After > 0 && r.By == nil:
-		l.faultNear(key+".escalate", "all may decide from the beginning: expected by, with those who may decide before")
+		return ".escalate", "all may decide from the beginning: expected by, with those who may decide before"
 	case r.After > 0 && len(r.To) == 0:
-		l.faultNear(key+".escalate.to", "expected at least one name")
+		return ".escalate.to", "expected at least one name"
 	case r.After >= expires:
-		l.faultNear(key+".escalate.after", "a held call expires after %s, before %s are over: expected less", inUnits(expires), inUnits(r.After))
-	case r.By != nil && r.Needed > approvals.CountPeople(people):
-		l.faultNear(key+".needed", "%d different people are needed, and %d may decide: a name counts once, wherever that person decides", r.Needed, approvals.CountPeople(people))
-	default:
-		return true
+		return ".escalate.after", fmt.Sprintf("a held call expires after %s, before %s are over: expected less", inUnits(expires), inUnits(r.After))
+	case r.By != nil && r.Needed > people:
+		return ".needed", fmt.Sprintf("%d different people are needed, and %d may decide: a name counts once, wherever that person decides", r.Needed, people)
 	}
-	return false
+	return "", ""
 }
 
 // checkApprover reports a name of a person who cannot decide.

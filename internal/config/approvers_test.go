@@ -24,6 +24,16 @@ personalities:
           send: {by: [local, page:ben], needed: 2}
           "mcp__bank__*": {by: [page:carl, page:dora], needed: 2}
           mcp__bank__pay: {needed: 1}
+  labels:
+    approvals:
+      approvers:
+        by: [page:ann, page:ben]
+        tools:
+          "*": {needed: 2}
+          "@mail": {by: [page:carl], needed: 1}
+          "@mcp": {by: [page:carl, page:dora]}
+          "mcp__bank__*": {needed: 1}
+          forward: {by: [local]}
   other: {}
 `), testOptions())
 	if err != nil {
@@ -39,7 +49,7 @@ personalities:
 		"mcp__bank__pay":          {By: []string{"page:carl", "page:dora"}, Needed: 1, After: 10 * time.Minute, To: boss},
 		"mcp__banker__pay":        {By: []string{"page:ann"}, After: 10 * time.Minute, To: boss},
 	} {
-		got := c.Approvers("team", tool)
+		got := c.Approvers("team", tool, nil) // it is not asked for labels
 		if got.Source == "" {
 			t.Errorf("%s: the rule has no place", tool)
 		}
@@ -47,11 +57,24 @@ personalities:
 			t.Errorf("%s: %+v, want %+v", tool, got, want)
 		}
 	}
-	if got := c.Approvers("other", "send"); got.SaysAnything() || got.Source != "" {
+	if got := c.Approvers("other", "send", nil); got.SaysAnything() || got.Source != "" {
 		t.Errorf("another role: %+v, want nothing", got)
 	}
-	if !c.Approvers("gone", "send").NoRole || c.Approvers("", "send").NoRole {
+	if !c.Approvers("gone", "send", nil).NoRole || c.Approvers("", "send", nil).NoRole {
 		t.Error("want a role that is not there to be told from none")
+	}
+	labels := func(tool string) (string, bool) {
+		label, known := map[string]string{"send": "mail", "forward": "mail", "read": "file", "mcp__bank__pay": "mcp", "mcp__wiki__read": "mcp", "own": ""}[tool]
+		return label, known
+	}
+	for tool, want := range map[string]string{
+		"read": "2 different people of: page:ann, page:ben", "own": "2 different people of: page:ann, page:ben", "send": "page:carl", "forward": "local",
+		"mcp__wiki__read": "2 different people of: page:carl, page:dora", "mcp__bank__pay": "page:carl, page:dora",
+		"gone": (&approvals.Approvers{NoRole: true}).String(),
+	} {
+		if got := c.Approvers("labels", tool, labels); got.String() != want {
+			t.Errorf("%s by labels: %s, want %s", tool, got.String(), want)
+		}
 	}
 }
 

@@ -102,8 +102,11 @@ func TestAMemberOpensNoOtherRole(t *testing.T) {
 		"two people elsewhere":   {`{write_file: {path: {known: places, else: hold}}}`, `{by: [page:ann, page:ben], needed: 2}`, false},
 		"another person":         {`{write_file: {path: {known: places, else: hold}}}`, `{by: [page:ann]}`, false},
 		"for the tool alone":     {`{write_file: {path: {known: places, else: hold}}}`, `{tools: {write_file: {by: [page:ann]}}}`, false},
-		"for a tool of a label":  {`{"@file": {path: {known: places, else: hold}}}`, `{tools: {edit_file: {by: [page:ann]}}}`, false},
-		"for another tool":       {`{write_file: {path: {known: places, else: hold}}}`, `{tools: {edit_file: {by: [page:ann]}}}`, true},
+		"for a tool of a label":  {`{"@file": {path: {known: places, else: hold}}}`, `{tools: {patch_file: {by: [page:ann]}}}`, false},
+		"for a label":            {`{write_file: {path: {known: places, else: hold}}}`, `{tools: {"@file": {by: [page:ann]}}}`, false},
+		"for another label":      {`{write_file: {path: {known: places, else: hold}}}`, `{tools: {"@todo": {by: [page:ann]}}}`, true},
+		"for all tools":          {`{"@file": {path: {known: places, else: hold}}}`, `{tools: {"*": {by: [page:ann]}}}`, false},
+		"for another tool":       {`{write_file: {path: {known: places, else: hold}}}`, `{tools: {patch_file: {by: [page:ann]}}}`, true},
 		"the same person":        {`{write_file: {path: {known: places, else: hold}}}`, `{by: [page:eve]}`, true},
 		"a role without the set": {`{}`, `{by: [page:ann, page:ben], needed: 2}`, true},
 	} {
