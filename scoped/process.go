@@ -31,12 +31,15 @@ func (p processAccessor) Spawn(
 	if err != nil {
 		return sallyport.ProcessResult{}, err
 	}
+	span := startChildSpan(ctx, binary)
 	child, err := p.b.scope.backends.Process.Start(ctx, spawn)
 	if err != nil {
+		endChildSpan(span, &sallyport.ProcessResult{}, err)
 		return sallyport.ProcessResult{}, hideBackendError(p.joinCallError(err), binary+" could not be started")
 	}
 	defer p.b.scope.running.addChild(child)()
 	res, err := child.Wait()
+	endChildSpan(span, &res, err)
 	// Without a level, a child that failed was not started, and one that ran
 	// was held by nothing that is known.
 	if err == nil || res.Level != "" {
@@ -64,7 +67,9 @@ func (p processAccessor) Start(
 	}
 	// The runner ends the tree with its context, and the child may outlive the
 	// call: what bounds it is its timeout, its owner, and the runtime.
+	span := startChildSpan(ctx, binary)
 	child, err := p.b.scope.backends.Process.Start(context.WithoutCancel(ctx), spawn)
+	endStartSpan(span, level, err)
 	if err != nil {
 		return nil, hideBackendError(err, binary+" could not be started")
 	}

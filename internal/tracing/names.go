@@ -22,6 +22,8 @@ const (
 	KeyServerPort      = "server.port"
 	KeyHTTPMethod      = "http.request.method"
 	KeyHTTPStatus      = "http.response.status_code"
+	KeyExecutable      = "process.executable.name"
+	KeyExitCode        = "process.exit.code"
 	KeyServiceName     = "service.name"
 	KeyServiceVersion  = "service.version"
 	KeyServiceInstance = "service.instance.id"
@@ -39,6 +41,8 @@ const (
 	KeyCached    = "sallyport.cached"
 	KeyApproval  = "sallyport.approval.id"
 	KeyUpstream  = "sallyport.upstream"
+	// KeyConfinement is the level at which a child was confined.
+	KeyConfinement = "sallyport.child.level"
 	// KeyUpstreamTrace is the trace that a server was told.
 	KeyUpstreamTrace = "sallyport.upstream.trace"
 	// KeyRecord and KeyRecordHash are the number and the hash of a record.
@@ -54,6 +58,7 @@ const (
 	TransportPipe    = "pipe"
 	TransportTCP     = "tcp"
 	ErrorTool        = "tool_error"
+	ErrorTimeout     = "timeout"
 	ErrorOther       = "_OTHER"
 	SpanApproval     = "await approval"
 	// EventRecord, with a dot and its kind, names the event of a record.
