@@ -48,8 +48,7 @@ type Options struct {
 type Exporter struct {
 	o       Options
 	start   time.Time
-	calls   chan *tracing.Call
-	waiting atomic.Int64 // spans in calls
+	waiting *waitingCalls
 	sent    atomic.Int64
 	lost    atomic.Int64
 
@@ -67,7 +66,7 @@ type Exporter struct {
 
 // NewExporter returns an exporter, which sends until [Exporter.Close].
 func NewExporter(o *Options) *Exporter {
-	e := &Exporter{o: *o, start: time.Now(), calls: make(chan *tracing.Call, maxWaiting), stop: make(chan struct{})}
+	e := &Exporter{o: *o, start: time.Now(), waiting: newWaitingCalls(), stop: make(chan struct{})}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.running.Go(e.sendCalls)
 	if o.Gather != nil {
@@ -76,19 +75,9 @@ func NewExporter(o *Options) *Exporter {
 	return e
 }
 
-// AddCall takes the spans of a call that has ended. It never waits.
-func (e *Exporter) AddCall(c *tracing.Call) {
-	n := int64(c.CountSpans())
-	if e.waiting.Add(n) <= maxWaiting {
-		select {
-		case e.calls <- c:
-			return
-		default:
-		}
-	}
-	e.waiting.Add(-n)
-	e.lost.Add(n)
-}
+// AddCall takes the spans of a call that has ended. It never waits. Where too many wait,
+// those of the principal with the most of them are lost.
+func (e *Exporter) AddCall(c *tracing.Call) { e.lost.Add(e.waiting.addCall(c)) }
 
 // CountSpans returns how many spans were sent and lost until now.
 func (e *Exporter) CountSpans() (sent, lost int64) { return e.sent.Load(), e.lost.Load() }
@@ -105,13 +94,17 @@ func (e *Exporter) Close(ctx context.Context) {
 // sendCalls sends the spans of calls in batches.
 func (e *Exporter) sendCalls() {
 	for {
-		select {
-		case c := <-e.calls:
+		if c := e.waiting.takeCall(); c != nil {
 			e.sendBatch(e.collectBatch(c))
 			e.tellLost()
+			continue
+		}
+		select {
+		case <-e.waiting.wake:
 		case <-e.stop:
-			for len(e.calls) > 0 {
-				e.sendBatch(e.collectBatch(<-e.calls))
+			// What was added before the end is there.
+			for c := e.waiting.takeCall(); c != nil; c = e.waiting.takeCall() {
+				e.sendBatch(e.collectBatch(c))
 			}
 			e.toldAt = time.Time{}
 			e.tellLost()
@@ -122,33 +115,32 @@ func (e *Exporter) sendCalls() {
 
 // collectBatch returns a call with others that follow soon, and how many spans they have.
 func (e *Exporter) collectBatch(first *tracing.Call) (batch []*tracing.Call, spans int) {
-	batch, spans = append(batch, first), first.CountSpans()
 	late := time.NewTimer(batchWait)
 	defer late.Stop()
-	for spans < maxBatch {
-		select {
-		case c := <-e.calls:
-			batch, spans = append(batch, c), spans+c.CountSpans()
+	over := false
+	for c := first; ; c = e.waiting.takeCall() {
+		if c != nil {
+			if batch, spans = append(batch, c), spans+c.CountSpans(); spans >= maxBatch {
+				return batch, spans
+			}
 			continue
-		default:
+		}
+		if over {
+			return batch, spans
 		}
 		select {
-		case c := <-e.calls:
-			batch, spans = append(batch, c), spans+c.CountSpans()
+		case <-e.waiting.wake:
 		case <-late.C:
 			return batch, spans
 		case <-e.stop:
-			if len(e.calls) == 0 {
-				return batch, spans
-			}
+			over = true // no more comes than what is there
 		}
 	}
-	return batch, spans
 }
 
 // sendBatch sends the spans of calls, and counts what became of them.
 func (e *Exporter) sendBatch(batch []*tracing.Call, spans int) {
-	defer e.waiting.Add(-int64(spans))
+	defer e.waiting.releaseSpans(spans)
 	for _, c := range batch {
 		e.lost.Add(int64(c.CountLost()))
 	}
