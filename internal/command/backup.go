@@ -1,6 +1,8 @@
 package command
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/sallyport/sallyport/internal/app"
@@ -9,18 +11,26 @@ import (
 )
 
 func backupCommand(env *environment, f *flags) *cobra.Command {
-	return &cobra.Command{
+	var force bool
+	cmd := &cobra.Command{
 		Use:   "backup DIR",
 		Short: "Copy the state and the record while the server runs",
 		Long: `Copy the state, the record and its key into a new folder, while servers run, and
 verify the copy. The folder holds hashes of tokens, what sessions have read, and the
-key with which records can be forged: keep it as you keep the state. The
+key with which records can be forged: keep it as you keep the state. A folder that
+tools of a role could read or write is refused, unless --force is given. The
 configuration, the lock file and secrets are files of yours, and are not in it.`,
 		Example: "  sallyport backup /mnt/elsewhere/2026-11-26",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
-				m, err := backup.Make(cmd.Context(), rt, fsx.Absolute(env.Dir, args[0]))
+				dir := fsx.Absolute(env.Dir, args[0])
+				if err := backup.CheckPlace(rt, dir); err != nil && !force {
+					return &exitError{code: exitFailed, err: fmt.Errorf("backup: %w; name a folder that no tool reaches, or give --force", err)}
+				} else if err != nil {
+					fmt.Fprintf(env.Stderr, "sallyport: warning: %v\n", err)
+				}
+				m, err := backup.Make(cmd.Context(), rt, dir)
 				if err != nil {
 					return &exitError{code: exitFailed, err: err}
 				}
@@ -28,6 +38,8 @@ configuration, the lock file and secrets are files of yours, and are not in it.`
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&force, "force", false, "copy into a folder that tools reach, too")
+	return cmd
 }
 
 func restoreCommand(env *environment, f *flags) *cobra.Command {

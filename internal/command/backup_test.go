@@ -88,3 +88,44 @@ func TestABackupComesBack(t *testing.T) {
 		t.Errorf("restore left %v", left)
 	}
 }
+
+// TestABackupLiesWhereNoToolReaches: not in what a role reads, also behind a link; the folder
+// of the state is closed to tools.
+func TestABackupLiesWhereNoToolReaches(t *testing.T) {
+	t.Parallel()
+	dir := configured(t, `version: 2
+workspace: ./ws
+state: sqlite:.sallyport/state.db
+personalities:
+  default:
+    tools: ["@file"]
+    read: ["${workspace}"]
+  other: {tools: ["@file"], write: [./out]}
+`)
+	for _, name := range []string{"ws", "out", "apart"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, "ws"), filepath.Join(dir, "apart", "link")); err != nil {
+		t.Skipf("there are no symbolic links: %v", err)
+	}
+	place(t, filepath.Join(dir, "ws"), "a.txt", "text")
+	runSallyport(t, dir, "call", "--personality", "default", "read_file", `{"path":"a.txt"}`)
+	for to, want := range map[string]string{
+		"ws/copy": "sallyport.yaml:7:5", "ws/a/b": "sallyport.yaml:7:5", "apart/link/copy": "personality default", "out/copy": "sallyport.yaml:8:", ".": "forged",
+	} {
+		code, said := tryHere(t, dir, "backup", to)
+		if _, err := os.Lstat(filepath.Join(dir, to, "backup.json")); code != exitFailed || !strings.Contains(said, want) || !strings.Contains(said, "--force") || err == nil {
+			t.Errorf("backup %s = %d %s, want a refusal with %q", to, code, said, want)
+		}
+	}
+	for _, to := range []string{"apart/copy", ".sallyport/copy"} {
+		if code, said := tryHere(t, dir, "backup", to); code != exitDone || strings.Contains(said, "warning") {
+			t.Errorf("backup %s = %d %s", to, code, said)
+		}
+	}
+	if code, said := tryHere(t, dir, "backup", "--force", "ws/copy"); code != exitDone || !strings.Contains(said, "warning: tools of personality default reach") {
+		t.Errorf("backup --force = %d %s", code, said)
+	}
+}

@@ -99,7 +99,7 @@ var jsonRuns = []jsonRun{
 	{args: "audit head"},
 	{args: "audit verify"},
 	{args: "audit export", plain: true},
-	{args: "backup copy"},
+	{args: "backup --force copy"},
 	{args: "restore copy --config elsewhere.yaml"},
 	{args: "audit prune --before 2020-01-01"},
 	{args: "principals add ci"},

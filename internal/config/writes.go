@@ -10,8 +10,8 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// WritePlace is a path that tools may write in some role.
-type WritePlace struct {
+// GrantedPlace is a path that tools may read or write in some role.
+type GrantedPlace struct {
 	// Path is absolute.
 	Path string
 	// Role is the name of the personality, Key the key that grants the path.
@@ -21,17 +21,28 @@ type WritePlace struct {
 // WritePlaces lists the paths that tools may write: those of the roles' lists, and
 // those of declarations that stand without one. No declaration of a tool can write
 // beyond them.
-func (c *Config) WritePlaces() (list []WritePlace) {
+func (c *Config) WritePlaces() []GrantedPlace {
+	return c.listPlaces("write", func(r *sallyport.Reach) []string { return r.Write }, func(f sallyport.FSCapability) sallyport.PathList { return f.Write })
+}
+
+// ReadPlaces lists the paths that tools may read, in the same way.
+func (c *Config) ReadPlaces() []GrantedPlace {
+	return c.listPlaces("read", func(r *sallyport.Reach) []string { return r.Read }, func(f sallyport.FSCapability) sallyport.PathList { return f.Read })
+}
+
+// listPlaces lists the paths of an operation: those of the roles' lists and of what is
+// declared, as functions give them.
+func (c *Config) listPlaces(op string, granted func(*sallyport.Reach) []string, declared func(sallyport.FSCapability) sallyport.PathList) (list []GrantedPlace) {
 	for _, name := range slices.Sorted(maps.Keys(c.Personalities)) {
 		p := c.Personalities[name]
 		if p.FSReach != nil {
-			for _, path := range p.FSReach.Write {
-				list = append(list, WritePlace{path, name, "personalities." + name + "." + group.SpellKey(p, "fs_reach.write")})
+			for _, path := range granted(p.FSReach) {
+				list = append(list, GrantedPlace{path, name, "personalities." + name + "." + group.SpellKey(p, "fs_reach."+op)})
 			}
 		}
 		for _, part := range c.StandingParts(p) {
-			for _, path := range c.expandPaths(part.declaredFiles().Write) {
-				list = append(list, WritePlace{path, name, part.key + ".capabilities.fs_reach.write"})
+			for _, path := range c.expandPaths(declared(part.declaredFiles())) {
+				list = append(list, GrantedPlace{path, name, part.key + ".capabilities.fs_reach." + op})
 			}
 		}
 	}

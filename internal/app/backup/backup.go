@@ -5,6 +5,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -50,6 +51,18 @@ type Manifest struct {
 	Records int64 `json:"records"`
 	// Files maps each file to the SHA-256 of its content in hex.
 	Files map[string]string `json:"files"`
+}
+
+// CheckPlace returns an error where tools could reach a backup in a folder: who reads it has
+// the key with which records can be forged.
+func CheckPlace(rt *app.Runtime, dir string) error {
+	place, ok := rt.FindReach(dir)
+	if !ok {
+		return nil
+	}
+	c := rt.InForce().Config
+	return fmt.Errorf("tools of personality %s reach %s (%s), and with it hashes of tokens and the key with which records can be forged",
+		place.Role, place.Path, cmp.Or(c.Source(place.Key), place.Key))
 }
 
 // Make copies the state of the configuration into a folder that does not exist yet.
