@@ -3,7 +3,6 @@ package egress
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
 )
 
 const (
@@ -155,7 +155,7 @@ func (d *policyDialer) refuseDenied(ctx context.Context, host string, port uint1
 		return nil
 	}
 	err := sallyport.HostError(host, "has an address of a host that "+whyDenied)
-	err.Err = fmt.Errorf("%s has the address %s, which %s has, too; to let it pass, list it by itself in network.allow", host, addr, name)
+	err.Err = reach.DescribeDenied(host, addr, name)
 	return err
 }
 

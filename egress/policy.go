@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	whyDenied   = "is on the deny list"
+	whyDenied   = reach.WhyDenied
 	whyReadOnly = "may only be read: "
 )
 
@@ -196,7 +196,7 @@ func (p *hostRules) checkAddresses(host string, port uint16, addrs []netip.Addr)
 			continue
 		}
 		err := sallyport.HostError(host, reason)
-		err.Err = fmt.Errorf("%s has the address %s", host, a)
+		err.Err = reach.DescribeDenied(host, a, "")
 		return err
 	}
 	return nil

@@ -151,7 +151,7 @@ func TestARefusalByTheDenyListNamesTheList(t *testing.T) {
 		t.Fatalf("decisions = %+v, want the one of explain and that of the call", asked)
 	}
 	for _, d := range asked {
-		want := "take what covers bad.api.example off personalities.role.safety.network.deny"
+		want := "take bad.api.example off personalities.role.safety.network.deny"
 		if d.Allowed || d.Source != "sallyport.yaml:8:9" || d.Fix != want {
 			t.Errorf("refusal = %+v, want the deny list and how to change it", d)
 		}
@@ -212,7 +212,7 @@ func TestAFixBeginsWithItsCommand(t *testing.T) {
 		{"explain", x.Host("d.example", 443).Fix, "sallyport grant all role network d.example --config X, or add d.example to personalities.role.safety.network.allow"},
 		{"private", x.Host("127.0.0.1", 8080).Fix, "sallyport grant all role network 127.0.0.1:8080 --config X, or add 127.0.0.1:8080 to personalities.role.safety.network.allow_private"},
 		{"floor", x.Host("169.254.169.254", 80).Fix, ""},
-		{"deny", x.Host("bad.example", 443).Fix, "take what covers bad.example off personalities.role.safety.network.deny"},
+		{"deny", x.Host("bad.example", 443).Fix, "take bad.example off personalities.role.safety.network.deny"},
 		{"undeclared", one.Host("e.example", 443).Fix, "sallyport grant one role network e.example --config X, or declare e.example in the tool's capabilities.network"},
 		{"misfit", g.Misfits("role")[0].Fix, "sallyport grant one role network c.example --config X, or add c.example to personalities.role.safety.network.allow"},
 	} {

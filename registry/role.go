@@ -152,10 +152,8 @@ func joinFixes(first, second string) string {
 // addRule adds the source and the edit to a refusal. It returns the item that would
 // have to be granted, empty when no grant lifts the refusal.
 func (ro *compiledRole) addRule(t *sallyport.Tool, d sallyport.Decision) (ruled sallyport.Decision, item string) {
-	if d.Source == reach.FloorSource && ro.deniesHost(d) {
-		d.Source = ro.sourceOf("safety.network.deny")
-		d.Fix = fmt.Sprintf("take what covers %s off personalities.%s.safety.network.deny", d.Resource, ro.name())
-		return d, ""
+	if ruled, ok := ro.addDenyRule(d); ok {
+		return ruled, ""
 	}
 	if address := privateAddressOf(d); address != "" && ro.personality != nil {
 		d.Fix = fmt.Sprintf("add %s to personalities.%s.safety.network.allow_private", address, ro.name())
@@ -239,25 +237,6 @@ func privateLiteral(host string) string {
 		return ""
 	}
 	return netip.AddrPortFrom(a, port).String()
-}
-
-// deniesHost reports whether a refused host is on the personality's own list.
-// Whatever port an entry names, the host that a decision is about may stand
-// without one.
-func (ro *compiledRole) deniesHost(d sallyport.Decision) bool {
-	if d.Capability != "network" || ro.personality == nil || ro.personality.Network == nil {
-		return false
-	}
-	list, err := reach.ParseHosts(ro.personality.Network.Deny)
-	host, port, splitErr := reach.SplitHostPort(d.Resource)
-	if err != nil || splitErr != nil {
-		return false
-	}
-	deny := reach.NewDenyHosts(list)
-	if port != 0 {
-		return deny.Match(host, port)
-	}
-	return deny.Match(host, 443) || deny.Match(host, 80)
 }
 
 // requiresApproval reports whether a human decides about a tool under this
