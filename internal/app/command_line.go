@@ -19,9 +19,6 @@ func (rt *Runtime) CommandLine(command string) string {
 	return command + rt.configFlags()
 }
 
-// NameProgram returns the name of the program at a path.
-func NameProgram(path string) string { return strings.TrimSuffix(filepath.Base(path), ".exe") }
-
 // IsTemporary reports whether a binary is one that `go run` will remove.
 func IsTemporary(exe string) bool {
 	return strings.Contains(exe, string(filepath.Separator)+"go-build")
@@ -36,8 +33,8 @@ func ProgramPath() (string, error) {
 	return exe, err
 }
 
-// ProgramName returns the name of this program as a shell reads it.
-func (env *Environment) ProgramName() string { return text.ShellWord(cmp.Or(env.Program, "sallyport")) }
+// ProgramName returns how a user starts this program, as a shell reads it.
+func (env *Environment) ProgramName() string { return cmp.Or(env.Program, "sallyport") }
 
 // ShortCommand returns a command of this program for a user in the working folder.
 func (rt *Runtime) ShortCommand(command string) string {

@@ -16,7 +16,7 @@ import (
 // Environment is what the gate knows of its process, so that tests can
 // replace it.
 type Environment struct {
-	// Program is the name by which commands are shown to the user; empty means
+	// Program is how a user starts this program, as a shell reads it; empty means
 	// sallyport.
 	Program string
 	// Stderr receives warnings and news for the operator.

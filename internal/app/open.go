@@ -156,7 +156,7 @@ func openWith(ctx context.Context, env *Environment, paths []string, open func(*
 		}
 	}()
 	if rt.Builtin {
-		fmt.Fprintf(env.Stderr, "sallyport: no %s here; using what 'sallyport init' would write\n", ConfigName)
+		fmt.Fprintf(env.Stderr, "sallyport: no %s here; using what '%s init' would write\n", ConfigName, env.ProgramName())
 	}
 	for _, open := range []func(context.Context) error{
 		func(ctx context.Context) error { return open(rt, ctx) }, rt.openLog, rt.openCallers, rt.openCounters, rt.openHands,

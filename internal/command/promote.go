@@ -65,7 +65,7 @@ func confirmPromotion(env *environment, f *flags, next *granting.Promotion, yes 
 	case yes:
 		return nil
 	case !env.canAsk(f):
-		command := "sallyport promote " + text.ShellWord(next.File) + " --expect " + next.Expect + text.RepeatFlag("config", f.config)
+		command := env.ProgramName() + " promote " + text.ShellWord(next.File) + " --expect " + next.Expect + text.RepeatFlag("config", f.config)
 		return usageError(fmt.Errorf("nothing was changed: there is no terminal to ask at. When you accept what is shown: %s", command))
 	case !env.ask("put this in force?"):
 		return &exitError{code: exitFailed, err: errors.New("nothing was changed")}

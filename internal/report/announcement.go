@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/json"
 	"net"
-	"os"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
@@ -59,13 +58,13 @@ func PrintAnnouncement(p *Printer, rt *app.Runtime, role *sallyport.Personality,
 	p.PrintLine("paste into an MCP client:")
 	p.PrintLine("  %s", httpEntry(url, shown))
 	if rt.Builtin {
-		p.PrintLine("or let it start the server itself: sallyport init, then sallyport connect claude-code --print")
+		p.PrintLine("or let it start the server itself: %s init, then %s connect claude-code --print", rt.Env.ProgramName(), rt.Env.ProgramName())
 	} else {
-		p.PrintLine("or let it start the server itself: sallyport connect claude-code --print")
+		p.PrintLine("or let it start the server itself: %s connect claude-code --print", rt.Env.ProgramName())
 	}
 	p.PrintLine("")
 	p.PrintLine("try, from another terminal in %s:", rt.Env.Dir)
-	self := programCommand()
+	self := rt.Env.ProgramName()
 	p.PrintLine("  %s call read_file '{\"path\":\"README.md\",\"end_line\":5}'   # allowed", self)
 	p.PrintLine("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
 	p.PrintLine("  %s audit tail", self)
@@ -73,16 +72,6 @@ func PrintAnnouncement(p *Printer, rt *app.Runtime, role *sallyport.Personality,
 	p.PrintLine("")
 	PrintEnforcement(p, DescribeEnforcement(rt))
 	return nil
-}
-
-// programCommand returns the command that starts this program again. `go run`
-// builds into a folder that is removed afterwards.
-func programCommand() string {
-	exe, err := os.Executable()
-	if err != nil || app.IsTemporary(exe) {
-		return "go run ./cmd/sallyport"
-	}
-	return "sallyport"
 }
 
 // httpEntry returns the line for a client that reads mcpServers as JSON.
