@@ -150,6 +150,9 @@ func TestManyCallsAtOnceAreAllCounted(t *testing.T) {
 	if flips != 160 {
 		t.Errorf("%d flips are recorded, want 160", flips)
 	}
+	if err := s.Close(); err != nil { // which waits for what is told
+		t.Error(err)
+	}
 	if !strings.Contains(s.told.String(), "judged 320 calls: 160 the same, 160 flipped; 0 not replayable, 0 not judged") {
 		t.Errorf("the server told\n%s", s.told)
 	}
