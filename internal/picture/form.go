@@ -40,15 +40,20 @@ type form struct {
 	beside func(data []byte) int64
 	// unit is how many pixels are held together at most: an edge holds whole units.
 	unit image.Point
+	// findOrientation returns how the metadata says that a picture is turned.
+	findOrientation func(data []byte) orientation
+	// turnCost is what a pixel of four colors, or of red, green and blue, takes beside
+	// pixelCost while its picture is turned. Others take less, with the turned picture.
+	turnCost int64
 }
 
 // The list is closed: what a program registers with package image elsewhere
 // does not count.
 var forms = []form{
-	{"PNG", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, encodePNG, "image/png", costsNothingBeside, image.Pt(1, 1)},
-	{"JPEG", "\xff\xd8\xff", jpeg.DecodeConfig, jpeg.Decode, encodeJPEG, "image/jpeg", repeatedScans, image.Pt(32, 16)},
-	{"GIF", "GIF8", gif.DecodeConfig, gif.Decode, encodePNG, "image/png", costsNothingBeside, image.Pt(1, 1)},
-	{"WebP", "WEBP", webp.DecodeConfig, webp.Decode, encodePNG, "image/png", losslessMemory, image.Pt(1, 1)},
+	{"PNG", "\x89PNG\r\n\x1a\n", png.DecodeConfig, png.Decode, encodePNG, "image/png", costsNothingBeside, image.Pt(1, 1), findInPNG, 0},
+	{"JPEG", "\xff\xd8\xff", jpeg.DecodeConfig, jpeg.Decode, encodeJPEG, "image/jpeg", repeatedScans, image.Pt(32, 16), findInJPEG, 4},
+	{"GIF", "GIF8", gif.DecodeConfig, gif.Decode, encodePNG, "image/png", costsNothingBeside, image.Pt(1, 1), findNothing, 0},
+	{"WebP", "WEBP", webp.DecodeConfig, webp.Decode, encodePNG, "image/png", losslessMemory, image.Pt(1, 1), findInWebP, 0},
 }
 
 // formOf tells the kind of a picture by its first bytes.

@@ -29,7 +29,7 @@ func TestANarrowPictureIsCountedAsItIsHeld(t *testing.T) {
 	if !ok {
 		t.Fatal("it is no JPEG")
 	}
-	cost, err := f.checkHead(t.Context(), data)
+	cost, err := f.checkHead(t.Context(), data, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

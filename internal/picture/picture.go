@@ -1,7 +1,8 @@
 // Package picture draws the pictures of results again, so that what reaches a
 // model or a person is a picture and nothing else: no comment, no position, no
 // second file behind the first one, and no more pixels than the machine can
-// hold. [Redraw] is the only way in.
+// hold. It stands as its metadata says that it is to be looked at. [Redraw] is
+// the only way in.
 package picture
 
 import (
@@ -10,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"image/color"
 	"time"
 )
 
@@ -49,7 +51,8 @@ func (s *studio) redrawPicture(ctx context.Context, principal string, data []byt
 	if !ok {
 		return Drawn{}, errors.New("it is no PNG, JPEG, GIF or WebP")
 	}
-	cost, err := form.checkHead(ctx, data)
+	turned := form.findOrientation(data)
+	cost, err := form.checkHead(ctx, data, turned)
 	if err != nil {
 		return Drawn{}, err
 	}
@@ -59,6 +62,9 @@ func (s *studio) redrawPicture(ctx context.Context, principal string, data []byt
 	}
 	defer leave()
 	img, err := form.decodePixels(ctx, data)
+	if err == nil {
+		img, err = turned.turnPixels(ctx, img)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return Drawn{}, errLate
@@ -77,7 +83,7 @@ var errLate = errors.New("there was no time to draw it again")
 
 // checkHead reads the head of a picture, refuses what is too large, and returns
 // how many bytes it may take to draw it.
-func (f *form) checkHead(ctx context.Context, data []byte) (cost int64, err error) {
+func (f *form) checkHead(ctx context.Context, data []byte, turned orientation) (cost int64, err error) {
 	var head image.Config
 	err = f.guardDecoder(func() (err error) {
 		head, err = f.decodeHead(&boundReader{ctx: ctx, r: bytes.NewReader(data)})
@@ -89,7 +95,11 @@ func (f *form) checkHead(ctx context.Context, data []byte) (cost int64, err erro
 	if head.Width > MaxPixels || head.Height > MaxPixels/head.Width {
 		return 0, fmt.Errorf("it has %d x %d pixels, more than %d together", head.Width, head.Height, MaxPixels)
 	}
-	cost = f.countHeld(head.Width, head.Height)*pixelCost + f.beside(data)
+	pixel := int64(pixelCost)
+	if m := head.ColorModel; turned.isTurned() && (m == color.CMYKModel || m == color.RGBAModel) {
+		pixel += f.turnCost
+	}
+	cost = f.countHeld(head.Width, head.Height)*pixel + f.beside(data)
 	if cost > maxMemory {
 		return 0, errors.New("it takes too much memory or time to be drawn again")
 	}
