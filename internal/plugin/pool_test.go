@@ -156,3 +156,17 @@ func TestLogLinesAreBounded(t *testing.T) {
 		t.Errorf("%d lines came out, the first of %d bytes, want 100 of 1000", len(lines), len(lines[0]))
 	}
 }
+
+// TestAWriteToTheLogIsBounded writes parts that are the whole memory, many times over, and
+// requires that one call of the host takes a bounded part of them, as it tells the module.
+func TestAWriteToTheLogIsBounded(t *testing.T) {
+	t.Parallel()
+	const text = `{"ok":true}`
+	entry := binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, 0), 4<<20)
+	write := code(i32(2), i32(int32(4096+len(text))), i32(1024), i32(16), invoke(2), drop)
+	taken := code(i32(16), 0x28, 2, 0, i32(1<<20), 0x47, 0x04, void, trap, end) // traps unless it was a MiB
+	p := load(t, &module{Four: true, Memory: []byte{0, 64}, Imports: []string{"wasi_snapshot_preview1.fd_write"}, Data: text + strings.Repeat(string(entry), 1024), Call: code(write, taken, say(text))})
+	if res, err := run(t, p, &sallyport.Call{}, time.Minute); err != nil || !res.OK {
+		t.Errorf("the call ended with %+v, %v, want a part of a MiB", res, err)
+	}
+}

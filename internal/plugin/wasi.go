@@ -108,9 +108,10 @@ func fillRandom(r *run, m api.Memory, p []uint64) uint64 {
 	return errnoSuccess
 }
 
-// writeLog takes what a module writes to its standard output and error.
+// writeLog takes what a module writes to its standard output and error: not all of it
+// where it is much, so that the end of a run is never far. A program writes the rest again.
 func writeLog(r *run, m api.Memory, p []uint64) uint64 {
-	const mostParts = 1024
+	const mostParts, mostBytes = 1024, 1 << 20
 	if fd := uint32(p[0]); fd != 1 && fd != 2 {
 		return errnoBadFile
 	}
@@ -118,7 +119,7 @@ func writeLog(r *run, m api.Memory, p []uint64) uint64 {
 		return errnoInvalid
 	}
 	written := uint32(0)
-	for i := range uint32(p[2]) {
+	for i := uint32(0); i < uint32(p[2]) && written < mostBytes; i++ {
 		part, ok := m.Read(uint32(p[1])+8*i, 8)
 		if !ok {
 			return errnoFault
@@ -127,6 +128,7 @@ func writeLog(r *run, m api.Memory, p []uint64) uint64 {
 		if !ok {
 			return errnoFault
 		}
+		b = b[:min(uint32(len(b)), mostBytes-written)]
 		r.log.writeLine(b)
 		written += uint32(len(b))
 	}
