@@ -12,10 +12,9 @@ import (
 	"github.com/sallyport/sallyport/scoped/scopedtest"
 )
 
-// TestTheExampleInC compiles the example as it says, and runs it with and without the
-// file that it reads.
-func TestTheExampleInC(t *testing.T) {
-	t.Parallel()
+// loadC compiles the example as it says, and loads it.
+func loadC(t testing.TB) *plugin.Plugin {
+	t.Helper()
 	needs.Programs(t, "wasm-ld")
 	path := filepath.Join(t.TempDir(), "count.wasm")
 	build := exec.CommandContext(t.Context(), needs.Program(t, "clang"), "--target=wasm32", "-O2", "-nostdlib", "-Wl,--no-entry", "-Wl,--strip-all", "-o", path, "../../examples/plugin-c/count.c")
@@ -30,7 +29,14 @@ func TestTheExampleInC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = p.Close() }()
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// TestTheExampleInC runs the example with and without the file that it reads.
+func TestTheExampleInC(t *testing.T) {
+	t.Parallel()
+	p := loadC(t)
 	reads := sallyport.Capabilities{FSReach: &sallyport.FSCapability{Read: sallyport.FromPersonality()}}
 	c := scopedtest.NewCall(t, &scopedtest.Options{Capabilities: reads, Files: map[string]string{"notes.txt": "a\nb\nc\n"}})
 	c.SessionKey = "s"
