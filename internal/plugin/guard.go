@@ -10,9 +10,19 @@ import (
 // emptyLoop is "loop end" without values: a place at which the runtime can end a run.
 const emptyLoop = "\x03\x40\x0b"
 
+// addGuards puts guards into the code.
+func (m *preparedModule) addGuards() error {
+	if m.sections[sectionCode] == nil {
+		return errors.New("the module has no functions of its own")
+	}
+	r := moduleReader{rest: m.sections[sectionCode]}
+	m.sections[sectionCode] = m.guardFunctions(&r)
+	return r.err
+}
+
 // guardFunctions returns the code of all functions with an empty loop at the beginning
 // of each, and before each instruction that may take long by itself.
-func guardFunctions(r *moduleReader) []byte {
+func (m *preparedModule) guardFunctions(r *moduleReader) []byte {
 	n := r.readCount(maxFunctions)
 	out := binary.AppendUvarint(make([]byte, 0, len(r.rest)+4*n), uint64(n))
 	var guarded []byte
@@ -23,7 +33,7 @@ func guardFunctions(r *moduleReader) []byte {
 		guarded = append(append(guarded[:0], start[:len(start)-len(body.rest)]...), emptyLoop...)
 		for long := 0; len(body.rest) > 0 && body.err == nil; {
 			at := body.rest
-			if body.readInstruction() {
+			if m.readInstruction(&body) {
 				guarded = append(guarded, emptyLoop...)
 				if long++; long > maxLong {
 					body.err = fmt.Errorf("the module is too large: a function has more than %d instructions that copy or fill", maxLong)
@@ -36,7 +46,10 @@ func guardFunctions(r *moduleReader) []byte {
 		}
 		out = append(binary.AppendUvarint(out, uint64(len(guarded))), guarded...)
 	}
-	return append(out, r.rest...)
+	if len(r.rest) > 0 {
+		r.err = cmp.Or(r.err, errCut)
+	}
+	return out
 }
 
 // skipLocals reads the local variables of a function.
@@ -44,28 +57,38 @@ func (r *moduleReader) skipLocals() {
 	locals := 0
 	for range r.readCount(maxLocals) { // groups of one type
 		locals += r.readCount(maxLocals)
-		r.readByte()
+		r.readType()
 		if locals > maxLocals {
 			r.err = cmp.Or(r.err, fmt.Errorf("the module is too large: a function has more than %d local variables", maxLocals))
 		}
 	}
 }
 
-// Opcodes with operands, as in the core specification, version 2, without vectors.
+// Opcodes that are written or have operands, as in the core specification, version 2,
+// without vectors.
 const (
+	opTrap, opNothing           = 0x00, 0x01
 	opBlock, opLoop, opIf       = 0x02, 0x03, 0x04
+	opElse, opEnd               = 0x05, 0x0b
 	opBranch, opBranchIf        = 0x0c, 0x0d
-	opBranchTable               = 0x0e
+	opBranchTable, opReturn     = 0x0e, 0x0f
 	opCall, opCallIndirect      = 0x10, 0x11
+	opDrop, opSelect            = 0x1a, 0x1b
 	opSelectTyped               = 0x1c
-	opFirstVariable, opTableSet = 0x20, 0x26
+	opLocalGet, opLocalTee      = 0x20, 0x22
+	opGlobalGet, opGlobalSet    = 0x23, 0x24
+	opTableGet, opTableSet      = 0x25, 0x26
 	opFirstLoad, opLastStore    = 0x28, 0x3e
 	opMemorySize, opMemoryGrow  = 0x3f, 0x40
 	opConst32, opConst64        = 0x41, 0x42
 	opConstFloat, opConstDouble = 0x43, 0x44
-	opLastPlain                 = 0xc4
-	opRefNull, opRefFunc        = 0xd0, 0xd2
+	opFirstPlain, opLastPlain   = 0x45, 0xc4
+	opLess                      = 0x48
+	opSubtract, opShiftRight    = 0x6b, 0x76
+	opRefNull, opRefIsNull      = 0xd0, 0xd1
+	opRefFunc                   = 0xd2
 	opMore                      = 0xfc
+	opCopy, opFill              = 10, 11 // behind opMore
 )
 
 // operandsOfMore are the numbers of operands of the instructions behind [opMore], and
@@ -74,19 +97,25 @@ var operandsOfMore = [...]struct {
 	operands int
 	long     bool
 }{
-	8: {2, true}, 9: {1, false}, 10: {2, true}, 11: {1, true}, // memory.init, data.dropInstance, memory.copy, memory.fill
-	12: {2, true}, 13: {1, false}, 14: {2, true}, // table.init, elem.dropInstance, table.copy
+	8: {2, true}, 9: {1, false}, opCopy: {2, true}, opFill: {1, true}, // memory.init, data.drop, memory.copy, memory.fill
+	12: {2, true}, 13: {1, false}, 14: {2, true}, // table.init, elem.drop, table.copy
 	15: {1, true}, 16: {1, false}, 17: {1, true}, // table.grow, table.size, table.fill
 }
 
 var errUnknownInstruction = errors.New("the module has an instruction that no plugin may use: it is no part of WebAssembly 2, or works on vectors")
 
-// readInstruction reads one instruction, and reports whether it may take long.
-func (r *moduleReader) readInstruction() (long bool) {
+// readInstruction reads one instruction exactly as the runtime does: what it took for
+// something else would have no guard. It refuses what it does not know, and what is
+// behind that which the module has of its own. It reports whether it may take long.
+func (m *preparedModule) readInstruction(r *moduleReader) (long bool) {
 	const any = 1<<32 - 1
 	switch op := r.readByte(); {
-	case op == opBlock || op == opLoop || op == opIf || op == opConst32 || op == opRefNull || op == opConst64:
-		r.skipNumber()
+	case op == opBlock || op == opLoop || op == opIf:
+		r.readBlockType(m.types)
+	case op == opConst32 || op == opConst64:
+		r.readSigned()
+	case op == opRefNull:
+		r.readType()
 	case op == opBranchTable:
 		for range r.readCount(maxFunction) {
 			r.readCount(any)
@@ -96,35 +125,47 @@ func (r *moduleReader) readInstruction() (long bool) {
 		r.readCount(any)
 		r.readCount(any)
 	case op == opSelectTyped:
-		r.readBytes(r.readCount(maxFunction))
-	case op == opBranch || op == opBranchIf || op == opCall || op >= opFirstVariable && op <= opTableSet || op == opRefFunc:
+		if r.readByte() != 1 {
+			r.err = cmp.Or(r.err, errTypes)
+		}
+		r.readType()
+	case op == opCall || op == opRefFunc:
+		r.readIndex(m.functions)
+	case op == opGlobalGet || op == opGlobalSet:
+		r.readIndex(m.globals)
+	case op == opBranch || op == opBranchIf || op >= opLocalGet && op <= opLocalTee || op == opTableGet || op == opTableSet:
 		r.readCount(any)
 	case op == opMemorySize || op == opMemoryGrow:
-		r.readCount(any)
+		r.readIndex(1)
 		return op == opMemoryGrow
 	case op == opConstFloat:
 		r.readBytes(4)
 	case op == opConstDouble:
 		r.readBytes(8)
 	case op == opMore:
-		more := operandsOfMore[r.readCount(uint64(len(operandsOfMore)-1))]
-		for range more.operands {
-			r.readCount(any)
-		}
-		return more.long
-	case op <= opLastPlain || op == opRefNull+1:
+		return r.readMore()
+	case op >= opFirstPlain && op <= opLastPlain || op == opRefIsNull:
+	case op == opTrap || op == opNothing || op == opElse || op == opEnd || op == opReturn || op == opDrop || op == opSelect:
 	default:
 		r.err = cmp.Or(r.err, errUnknownInstruction)
 	}
 	return false
 }
 
-// skipNumber reads a number of any sign, of at most ten bytes.
-func (r *moduleReader) skipNumber() {
-	for range binary.MaxVarintLen64 {
-		if r.readByte()&0x80 == 0 {
-			return
+// readMore reads an instruction behind [opMore].
+func (r *moduleReader) readMore() (long bool) {
+	op := r.readByte()
+	if int(op) >= len(operandsOfMore) {
+		r.err = cmp.Or(r.err, errUnknownInstruction)
+		return false
+	}
+	more := operandsOfMore[op]
+	for range more.operands {
+		if most := 1<<32 - 1; op == opCopy || op == opFill {
+			r.readIndex(1)
+		} else {
+			r.readCount(uint64(most))
 		}
 	}
-	r.err = cmp.Or(r.err, errCut)
+	return more.long
 }

@@ -127,7 +127,7 @@ func (p *Plugin) compileModule(ctx context.Context, m *preparedModule) (err erro
 		}
 	}
 	if _, ok := p.module.ExportedMemories()["memory"]; !ok {
-		return errors.New("the module does not export its memory under the name memory")
+		return errNoMemory
 	}
 	if _, ok := functions["_start"]; ok {
 		return errors.New("the module is a program that runs once: build it as a library (a WASI reactor), such as with -buildmode=c-shared")

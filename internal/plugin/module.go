@@ -14,16 +14,32 @@ import (
 // The sections of a module that are looked at, by their numbers.
 const (
 	sectionCustom    = 0
+	sectionType      = 1
 	sectionImport    = 2
 	sectionFunction  = 3
 	sectionTable     = 4
+	sectionMemory    = 5
 	sectionGlobal    = 6
+	sectionExport    = 7
 	sectionStart     = 8
+	sectionElement   = 9
 	sectionCode      = 10
+	sectionData      = 11
 	sectionDataCount = 12
 )
 
-var errCut = errors.New("the module is cut off or not WebAssembly")
+// sectionOrder is the order of the sections, of which each stands once at most.
+var sectionOrder = [...]byte{
+	sectionType, sectionImport, sectionFunction, sectionTable, sectionMemory, sectionGlobal, sectionExport, sectionStart,
+	sectionElement, sectionDataCount, sectionCode, sectionData,
+}
+
+var (
+	errCut      = errors.New("the module is cut off or not WebAssembly")
+	errNoMemory = errors.New("the module does not export its memory under the name memory")
+	errOrder    = errors.New("the module is not valid: it has a section that is no part of WebAssembly 2, or in another place than there")
+	errTypes    = errors.New("the module is not valid, or has a type that no plugin may use: it is no part of WebAssembly 2, or one of vectors")
+)
 
 // preparedModule is a module that was looked at before anything runs.
 type preparedModule struct {
@@ -31,6 +47,12 @@ type preparedModule struct {
 	code []byte
 	// fixedTables says that no table can grow beyond its bound.
 	fixedTables bool
+
+	// sections are the bodies of the sections, by their numbers; nil where it has none.
+	sections [sectionDataCount + 1][]byte
+	// What the module has of its own: types, functions with those that it imports,
+	// and global variables.
+	types, functions, globals int
 }
 
 // prepareModule checks a module for what the runtime does not bound, and puts places at
@@ -45,52 +67,77 @@ func prepareModule(data []byte) (*preparedModule, error) {
 	if !bytes.HasPrefix(data, []byte(header)) {
 		return nil, errors.New("the file is no WebAssembly module of version 1")
 	}
-	m := &preparedModule{code: make([]byte, 0, len(data)+len(data)/16), fixedTables: true}
-	m.code = append(m.code, header...)
-	for r := (moduleReader{rest: data[len(header):]}); len(r.rest) > 0; {
+	m := &preparedModule{fixedTables: true}
+	if err := m.readSections(data[len(header):]); err != nil {
+		return nil, err
+	}
+	if err := m.addGuards(); err != nil {
+		return nil, err
+	}
+	m.code = append(make([]byte, 0, len(data)+len(data)/8), header...)
+	for _, id := range sectionOrder {
+		if body := m.sections[id]; body != nil {
+			m.code = append(binary.AppendUvarint(append(m.code, id), uint64(len(body))), body...)
+		}
+	}
+	m.sections = [len(m.sections)][]byte{}
+	return m, nil
+}
+
+// readSections divides a module into its sections and checks each.
+func (m *preparedModule) readSections(data []byte) error {
+	for r, next := (moduleReader{rest: data}), 0; len(r.rest) > 0; {
 		id := r.readByte()
 		section := r.readBytes(r.readCount(MaxModule))
 		if r.err != nil {
-			return nil, r.err
+			return r.err
 		}
 		if id == sectionCustom { // names and debugging data, which nothing here reads
 			continue
 		}
-		body, err := m.prepareSection(id, section)
-		if err != nil {
-			return nil, err
+		at := bytes.IndexByte(sectionOrder[next:], id)
+		if at < 0 {
+			return errOrder
 		}
-		m.code = append(binary.AppendUvarint(append(m.code, id), uint64(len(body))), body...)
+		next += at + 1
+		if err := m.checkSection(id, section); err != nil {
+			return err
+		}
+		m.sections[id] = section
 	}
-	return m, nil
+	return nil
 }
 
-func (m *preparedModule) prepareSection(id byte, section []byte) (body []byte, err error) {
-	// What reads the module makes room for as many members as a section claims.
-	if id != sectionStart && id != sectionDataCount {
-		claims := moduleReader{rest: section}
-		if claims.readCount(uint64(len(section))); claims.err != nil {
-			return nil, claims.err
-		}
-	}
+func (m *preparedModule) checkSection(id byte, section []byte) (err error) {
 	r := moduleReader{rest: section}
 	switch id {
+	case sectionType:
+		m.checkTypes(&r)
 	case sectionImport:
-		err = checkImports(&r)
+		err = m.checkImports(&r)
 	case sectionFunction:
-		r.readCount(maxFunctions)
+		m.checkFunctions(&r)
 	case sectionTable:
 		m.checkTables(&r)
 	case sectionGlobal:
-		r.readCount(maxGlobals)
-	case sectionCode:
-		section = guardFunctions(&r)
+		m.checkGlobals(&r)
+	case sectionExport:
+		m.checkExports(&r)
+	case sectionElement:
+		m.checkElements(&r)
+	case sectionData:
+		m.checkData(&r)
+	default: // they have no members, or are read later
+		return nil
 	}
-	return section, errors.Join(r.err, err)
+	if len(r.rest) > 0 {
+		r.err = cmp.Or(r.err, errCut)
+	}
+	return cmp.Or(err, r.err)
 }
 
 // checkImports refuses everything that the host does not give, by its name.
-func checkImports(r *moduleReader) error {
+func (m *preparedModule) checkImports(r *moduleReader) error {
 	for range r.readCount(maxFunctions) {
 		module, name := r.readName(), r.readName()
 		kind := r.readByte()
@@ -102,7 +149,8 @@ func checkImports(r *moduleReader) error {
 		} else if !isOffered(module, name) {
 			return fmt.Errorf("the module imports %s, which no plugin gets", shown)
 		}
-		r.readCount(1<<32 - 1) // its type
+		r.readIndex(m.types)
+		m.functions++
 	}
 	return nil
 }
@@ -110,19 +158,6 @@ func checkImports(r *moduleReader) error {
 // isOffered reports whether the host gives a function.
 func isOffered(module, name string) bool {
 	return slices.ContainsFunc(offered(), func(f hostFunction) bool { return f.module == module && f.name == name })
-}
-
-func (m *preparedModule) checkTables(r *moduleReader) {
-	for range r.readCount(maxTables) {
-		r.readByte() // what it holds
-		bounded := r.readByte()&1 != 0
-		r.readCount(maxElements)
-		if bounded {
-			r.readCount(maxElements)
-		} else {
-			m.fixedTables = false
-		}
-	}
 }
 
 // moduleReader reads the binary format and remembers the first fault.
@@ -164,6 +199,55 @@ func (r *moduleReader) readCount(most uint64) int {
 	}
 	r.rest = r.rest[size:]
 	return int(n)
+}
+
+// readIndex reads a number below a bound: what the module itself has.
+func (r *moduleReader) readIndex(members int) {
+	if n := r.readCount(1<<32 - 1); n >= members {
+		r.err = cmp.Or(r.err, errors.New("the module is not valid: it names a function, variable, type or memory that it does not have"))
+	}
+}
+
+// readSigned reads a number of any sign, of at most ten bytes.
+func (r *moduleReader) readSigned() (n int64) {
+	for shift := 0; shift < 10*7; shift += 7 {
+		b := r.readByte()
+		n |= int64(b&0x7f) << shift
+		if b&0x80 == 0 {
+			return n | -int64(b&0x40)<<shift
+		}
+	}
+	r.err = cmp.Or(r.err, errCut)
+	return 0
+}
+
+// The types of values and of functions, as they are written.
+const (
+	typeI32, typeI64, typeF32, typeF64 = 0x7f, 0x7e, 0x7d, 0x7c
+	typeFuncref, typeExternref         = 0x70, 0x6f
+	typeFunction                       = 0x60
+	typeNothing                        = 0x40 // of a block
+)
+
+// readType reads the type of a value. It refuses vectors, and what comes with operands.
+func (r *moduleReader) readType() {
+	switch r.readByte() {
+	case typeI32, typeI64, typeF32, typeF64, typeFuncref, typeExternref:
+	default:
+		r.err = cmp.Or(r.err, errTypes)
+	}
+}
+
+// readBlockType reads the type of a block: nothing, that of a value, or the number of one
+// of some types.
+func (r *moduleReader) readBlockType(types int) {
+	if len(r.rest) > 0 && r.rest[0] == typeNothing {
+		r.readByte()
+	} else if len(r.rest) > 0 && r.rest[0] > typeNothing && r.rest[0] < 0x80 {
+		r.readType()
+	} else if n := r.readSigned(); n < 0 || n >= int64(types) {
+		r.err = cmp.Or(r.err, errTypes)
+	}
 }
 
 func (r *moduleReader) readName() string { return string(r.readBytes(r.readCount(1 << 12))) }

@@ -9,12 +9,16 @@ type Module struct {
 	Imports []string // "module.name" of type (I32, I32) → I32
 	Answers string   // what sallyport_tools answers with; empty for one tool
 	Call    []byte   // the code of sallyport_call, without its end
+	Locals  []byte   // the local variables of sallyport_call; nil for none
 	Tools   []byte   // the code of sallyport_tools in place of an Answer
 	Start   []byte   // the code of a start Function; nil for none
 	Init    []byte   // the code of _initialize; nil for none
 	Data    string   // lies at 4096
 	Memory  []byte   // the limits of the memory; nil for at least one page
 	Tables  []byte   // the content of the Section of tables; nil for none
+	Globals []byte   // and of that of variables
+	Fills   []byte   // and of that of the segments of tables
+	Behind  []byte   // what stands behind the functions, which the section does not count
 	More    []byte   // a whole Section behind all others
 	Export  string   // the name of the memory; empty for memory
 	Four    bool     // the imports have four parameters
@@ -125,7 +129,11 @@ func (m *Module) Bytes() []byte {
 		tools = Code(I32(1024), I32(int32(len(m.Answers))), Invoke(Answer))
 	}
 	first := len(imports)
-	bodies := [][]byte{Function(tools), Function(m.Call)}
+	locals := m.Locals
+	if locals == nil {
+		locals = []byte{0}
+	}
+	bodies := [][]byte{Function(tools), Name(string(Code(locals, m.Call, End)))}
 	exports := [][]byte{
 		Code(Name("sallyport_tools"), 0, Count(first)), Code(Name("sallyport_call"), 0, Count(first+1)),
 	}
@@ -151,14 +159,16 @@ func (m *Module) Bytes() []byte {
 	if limits == nil {
 		limits = []byte{0, 1}
 	}
-	tables := []byte(nil)
-	if m.Tables != nil {
-		tables = Section(4, m.Tables)
+	optional := func(id byte, content []byte) []byte {
+		if content == nil {
+			return nil
+		}
+		return Section(id, content)
 	}
 	segment := func(at int32, text string) []byte { return Code(0, I32(at), End, Name(text)) }
 	return Code([]byte("\x00asm\x01\x00\x00\x00"),
 		Section(1, Vector([]byte{0x60, 0, 0}, []byte{0x60, 2, 0x7f, 0x7f, 0}, []byte{0x60, 2, 0x7f, 0x7f, 1, 0x7f}, []byte{0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f})),
-		Section(2, Vector(imports...)), Section(3, Vector(types...)), tables, Section(5, Vector(limits)),
-		Section(7, Vector(exports...)), start, Section(10, Vector(bodies...)),
+		Section(2, Vector(imports...)), Section(3, Vector(types...)), optional(4, m.Tables), Section(5, Vector(limits)), optional(6, m.Globals),
+		Section(7, Vector(exports...)), start, optional(9, m.Fills), Section(10, Code(Vector(bodies...), m.Behind)),
 		Section(11, Vector(segment(1024, m.Answers), segment(4096, m.Data))), m.More)
 }
