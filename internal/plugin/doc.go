@@ -35,8 +35,12 @@ const (
 	// maxFunction bounds the code of one function, in bytes: translating one takes
 	// time that grows faster than its size.
 	maxFunction = 256 << 10
-	// maxLong bounds the instructions of a function that may take long by themselves.
+	// maxLong bounds the loops of a function with the instructions that may take long
+	// by themselves: translating takes time that grows faster than their number.
 	maxLong = 1000
+	// maxGuarded bounds the code of a module with the places at which it can be
+	// ended, which make that of a large Go program a fifth larger.
+	maxGuarded = 2 * MaxModule
 	// maxFunctions bounds the functions of a module.
 	maxFunctions = 200_000
 	// maxLocals bounds the local variables of a function.

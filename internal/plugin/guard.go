@@ -2,49 +2,54 @@ package plugin
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 )
 
-// emptyLoop is "loop end" without values: a place at which the runtime can end a run.
-const emptyLoop = "\x03\x40\x0b"
-
-// addGuards puts guards into the code.
-func (m *preparedModule) addGuards() error {
-	if m.sections[sectionCode] == nil {
-		return errors.New("the module has no functions of its own")
-	}
-	r := moduleReader{rest: m.sections[sectionCode]}
-	m.sections[sectionCode] = m.guardFunctions(&r)
-	return r.err
-}
-
-// guardFunctions returns the code of all functions with an empty loop at the beginning
-// of each, and before each instruction that may take long by itself.
+// guardFunctions returns the code of all functions with guards: at the beginning of each
+// function and of each loop, and where an instruction takes as long as the module says.
 func (m *preparedModule) guardFunctions(r *moduleReader) []byte {
 	n := r.readCount(maxFunctions)
-	out := binary.AppendUvarint(make([]byte, 0, len(r.rest)+4*n), uint64(n))
+	out := appendCount(make([]byte, 0, len(r.rest)+len(r.rest)/8), n)
 	var guarded []byte
 	for range n {
 		body := moduleReader{rest: r.readBytes(r.readCount(maxFunction))}
-		start := body.rest
+		start, count := body.rest, 1+len(body.rest)/codeUnit
 		body.skipLocals()
-		guarded = append(append(guarded[:0], start[:len(start)-len(body.rest)]...), emptyLoop...)
-		for long := 0; len(body.rest) > 0 && body.err == nil; {
+		guarded = append(guarded[:0], start[:len(start)-len(body.rest)]...)
+		for long, entered := 0, false; len(body.rest) > 0 && body.err == nil; {
 			at := body.rest
-			if m.readInstruction(&body) {
-				guarded = append(guarded, emptyLoop...)
-				if long++; long > maxLong {
-					body.err = fmt.Errorf("the module is too large: a function has more than %d instructions that copy or fill", maxLong)
+			if op := at[0]; !entered && op < opDrop { // what goes elsewhere: all before it is run once
+				if entered = true; op != opLoop {
+					guarded = m.appendGuard(guarded, count)
 				}
 			}
-			guarded = append(guarded, at[:len(at)-len(body.rest)]...)
+			needs := m.readInstruction(&body)
+			instruction := at[:len(at)-len(body.rest)]
+			switch needs {
+			case needsGuard:
+				guarded = m.appendGuard(append(guarded, instruction...), count)
+			case needsQuestion:
+				guarded = append(m.appendCall(guarded, addedAsk), instruction...)
+			case needsCopy:
+				guarded = m.appendCall(guarded, addedCopy)
+			case needsFill:
+				guarded = m.appendCall(guarded, addedFill)
+			default:
+				guarded = append(guarded, instruction...)
+				continue
+			}
+			if long++; long > maxLong {
+				body.err = cmp.Or(body.err, fmt.Errorf("the module is too large: a function has more than %d loops and instructions that copy or fill", maxLong))
+			}
 		}
 		if r.err = cmp.Or(r.err, body.err); r.err != nil {
 			return nil
 		}
-		out = append(binary.AppendUvarint(out, uint64(len(guarded))), guarded...)
+		if out = append(appendCount(out, len(guarded)), guarded...); len(out) > maxGuarded {
+			r.err = fmt.Errorf("the module is too large: its code has more than %d MiB with what ends it", maxGuarded>>20)
+			return nil
+		}
 	}
 	if len(r.rest) > 0 {
 		r.err = cmp.Or(r.err, errCut)
@@ -91,27 +96,41 @@ const (
 	opCopy, opFill              = 10, 11 // behind opMore
 )
 
+// need is what an instruction needs beside itself.
+type need int
+
+const (
+	needsNothing need = iota
+	needsGuard
+	needsQuestion
+	needsCopy
+	needsFill
+)
+
 // operandsOfMore are the numbers of operands of the instructions behind [opMore], and
-// whether each copies or fills as much as the module says.
+// what each needs.
 var operandsOfMore = [...]struct {
 	operands int
-	long     bool
+	needs    need
 }{
-	8: {2, true}, 9: {1, false}, opCopy: {2, true}, opFill: {1, true}, // memory.init, data.drop, memory.copy, memory.fill
-	12: {2, true}, 13: {1, false}, 14: {2, true}, // table.init, elem.drop, table.copy
-	15: {1, true}, 16: {1, false}, 17: {1, true}, // table.grow, table.size, table.fill
+	8: {2, needsQuestion}, 9: {1, needsNothing}, opCopy: {2, needsCopy}, opFill: {1, needsFill}, // memory.init, data.drop, memory.copy, memory.fill
+	12: {2, needsQuestion}, 13: {1, needsNothing}, 14: {2, needsQuestion}, // table.init, elem.drop, table.copy
+	15: {1, needsQuestion}, 16: {1, needsNothing}, 17: {1, needsQuestion}, // table.grow, table.size, table.fill
 }
 
 var errUnknownInstruction = errors.New("the module has an instruction that no plugin may use: it is no part of WebAssembly 2, or works on vectors")
 
 // readInstruction reads one instruction exactly as the runtime does: what it took for
 // something else would have no guard. It refuses what it does not know, and what is
-// behind that which the module has of its own. It reports whether it may take long.
-func (m *preparedModule) readInstruction(r *moduleReader) (long bool) {
+// behind that which the module has of its own.
+func (m *preparedModule) readInstruction(r *moduleReader) need {
 	const any = 1<<32 - 1
 	switch op := r.readByte(); {
 	case op == opBlock || op == opLoop || op == opIf:
 		r.readBlockType(m.types)
+		if op == opLoop {
+			return needsGuard
+		}
 	case op == opConst32 || op == opConst64:
 		r.readSigned()
 	case op == opRefNull:
@@ -137,7 +156,9 @@ func (m *preparedModule) readInstruction(r *moduleReader) (long bool) {
 		r.readCount(any)
 	case op == opMemorySize || op == opMemoryGrow:
 		r.readIndex(1)
-		return op == opMemoryGrow
+		if op == opMemoryGrow {
+			return needsQuestion
+		}
 	case op == opConstFloat:
 		r.readBytes(4)
 	case op == opConstDouble:
@@ -149,15 +170,15 @@ func (m *preparedModule) readInstruction(r *moduleReader) (long bool) {
 	default:
 		r.err = cmp.Or(r.err, errUnknownInstruction)
 	}
-	return false
+	return needsNothing
 }
 
 // readMore reads an instruction behind [opMore].
-func (r *moduleReader) readMore() (long bool) {
+func (r *moduleReader) readMore() need {
 	op := r.readByte()
 	if int(op) >= len(operandsOfMore) {
 		r.err = cmp.Or(r.err, errUnknownInstruction)
-		return false
+		return needsNothing
 	}
 	more := operandsOfMore[op]
 	for range more.operands {
@@ -167,5 +188,5 @@ func (r *moduleReader) readMore() (long bool) {
 			r.readCount(uint64(most))
 		}
 	}
-	return more.long
+	return more.needs
 }

@@ -104,10 +104,18 @@ func runOf(ctx context.Context, mod api.Module) *run {
 	if r.calls++; r.calls > maxHostCalls {
 		panic(hostFault(fmt.Sprintf("more than %d calls of the host", maxHostCalls)))
 	}
+	endRun(ctx, mod)
+	return r
+}
+
+// endRun ends a run that is over: its context has ended, or its module is closed.
+func endRun(ctx context.Context, mod api.Module) {
 	if err := ctx.Err(); err != nil {
 		panic(err)
 	}
-	return r
+	if mod.IsClosed() {
+		panic(hostFault("it is closed"))
+	}
 }
 
 // moveBytes counts bytes that go through the accessors.
@@ -140,6 +148,10 @@ func readPending(ctx context.Context, mod api.Module, stack []uint64) {
 }
 
 func takeAnswer(ctx context.Context, mod api.Module, stack []uint64) {
+	if uint32(stack[0]) == askMark && uint32(stack[1]) == askMark { // a guard, which is no call of the module's
+		endRun(ctx, mod)
+		return
+	}
 	r := runOf(ctx, mod)
 	if r.answered {
 		panic(hostFault("a second answer"))

@@ -106,7 +106,8 @@ func TestModulesThatAreRefused(t *testing.T) {
 		"no tools":                {(&module{Answers: `[]`}).Bytes(), "expected a list of 1 to 200"},
 		"vectors":                 {(&module{Call: code(0xfd, 12, make([]byte, 16), drop)}).Bytes(), "an instruction that no plugin may use"},
 		"a huge function":         {(&module{Call: make([]byte, 2<<20)}).Bytes(), "too large"},
-		"long instructions":       {(&module{Call: bytes.Repeat(code(i32(0), i32(0), i32(0), 0xfc, 11, 0), 1001)}).Bytes(), "more than 1000 instructions"},
+		"long instructions":       {(&module{Call: bytes.Repeat(code(i32(0), i32(0), i32(0), 0xfc, 11, 0), 1001)}).Bytes(), "more than 1000 loops and instructions"},
+		"many loops":              {(&module{Call: bytes.Repeat(code(loop, void, end), 1001)}).Bytes(), "more than 1000 loops"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -159,6 +160,7 @@ func TestMisbehavingCallsFail(t *testing.T) {
 		"a huge answer":          {module{Call: code(i32(0), i32(-1), invoke(answer))}, "more than 16 MiB"},
 		"two answers":            {module{Call: code(say("{}"), say("{}"))}, "a second answer"},
 		"no answer":              {module{}, "did not answer"},
+		"the question of guards": {module{Call: code(i32(-1), i32(-1), invoke(answer))}, "did not answer"},
 		"a read to nowhere":      {module{Call: code(i32(-4), i32(64), invoke(readMore), drop)}, "a place outside of its memory"},
 		"a message from nowhere": {module{Imports: []string{"sallyport.fs_read"}, Call: code(i32(-1), i32(9), invoke(2), drop)}, "a place outside of its memory"},
 		"no JSON":                {module{Imports: []string{"sallyport.fs_read"}, Data: "name", Call: code(i32(4096), i32(4), invoke(2), drop)}, "a message that the host cannot read"},

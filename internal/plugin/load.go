@@ -78,7 +78,7 @@ func (p *Plugin) openRuntime(ctx context.Context, m *preparedModule, o *Options)
 		features = features.SetEnabled(api.CoreFeatureReferenceTypes, false)
 	}
 	pages := min(cmp.Or(o.MemoryMiB, defaultMemoryMiB), MaxMemoryMiB) * 16
-	config := wazero.NewRuntimeConfig().WithCloseOnContextDone(true).WithCoreFeatures(features).
+	config := wazero.NewRuntimeConfig().WithCoreFeatures(features).
 		WithMemoryLimitPages(uint32(pages)).WithDebugInfoEnabled(false)
 	if o.Cache != "" {
 		if p.cache, err = wazero.NewCompilationCacheWithDir(o.Cache); err != nil {

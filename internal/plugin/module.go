@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sallyport/sallyport/internal/plugin/wire"
 	"github.com/sallyport/sallyport/internal/text"
 )
 
@@ -43,7 +44,7 @@ var (
 
 // preparedModule is a module that was looked at before anything runs.
 type preparedModule struct {
-	// code is the module with places at which the runtime can end it.
+	// code is the module with places at which the host can end it.
 	code []byte
 	// fixedTables says that no table can grow beyond its bound.
 	fixedTables bool
@@ -53,12 +54,12 @@ type preparedModule struct {
 	// What the module has of its own: types, functions with those that it imports,
 	// and global variables.
 	types, functions, globals int
+	// answer is the number of the imported function that takes an answer.
+	answer int
 }
 
 // prepareModule checks a module for what the runtime does not bound, and puts places at
-// which it can be ended into its code. The runtime looks in loops only: functions that
-// call each other, or that fill memory again and again, could go on for ever, and no
-// goroutine of this process would run beside them.
+// which the host can end it into its code: see guardFunctions.
 func prepareModule(data []byte) (*preparedModule, error) {
 	if len(data) > MaxModule {
 		return nil, fmt.Errorf("the module has more than %d MiB", MaxModule>>20)
@@ -67,7 +68,7 @@ func prepareModule(data []byte) (*preparedModule, error) {
 	if !bytes.HasPrefix(data, []byte(header)) {
 		return nil, errors.New("the file is no WebAssembly module of version 1")
 	}
-	m := &preparedModule{fixedTables: true}
+	m := &preparedModule{fixedTables: true, answer: -1}
 	if err := m.readSections(data[len(header):]); err != nil {
 		return nil, err
 	}
@@ -138,7 +139,7 @@ func (m *preparedModule) checkSection(id byte, section []byte) (err error) {
 
 // checkImports refuses everything that the host does not give, by its name.
 func (m *preparedModule) checkImports(r *moduleReader) error {
-	for range r.readCount(maxFunctions) {
+	for i := range r.readCount(maxFunctions) {
 		module, name := r.readName(), r.readName()
 		kind := r.readByte()
 		if r.err != nil {
@@ -150,7 +151,9 @@ func (m *preparedModule) checkImports(r *moduleReader) error {
 			return fmt.Errorf("the module imports %s, which no plugin gets", shown)
 		}
 		r.readIndex(m.types)
-		m.functions++
+		if m.functions++; module == wire.Module && name == wire.FuncAnswer {
+			m.answer = i
+		}
 	}
 	return nil
 }

@@ -96,6 +96,21 @@ func TestAPrincipalLeavesRoom(t *testing.T) {
 	wg.Wait()
 }
 
+// TestClosingAPluginEndsWhatRuns closes a plugin while one of its tools never ends.
+func TestClosingAPluginEndsWhatRuns(t *testing.T) {
+	t.Parallel()
+	const message = `{"message":"here"}`
+	p := load(t, &module{Imports: []string{"sallyport.progress"}, Data: message, Call: code(i32(4096), i32(int32(len(message))), invoke(2), drop, forever)})
+	c := &sallyport.Call{Emit: func(sallyport.Progress) {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}}
+	if res, err := run(t, p, c, time.Minute); err != nil || !strings.Contains(res.Error, "was ended: it is closed") {
+		t.Errorf("the call ended with %+v, %v, want the end of the plugin", res, err)
+	}
+}
+
 // TestOnlyAccessorsRefuse answers with the words of a refusal, once after an accessor gave
 // it, and once without.
 func TestOnlyAccessorsRefuse(t *testing.T) {

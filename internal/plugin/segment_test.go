@@ -1,6 +1,7 @@
 package plugin_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -61,6 +62,8 @@ func TestTablesAreFilledByEverySegment(t *testing.T) {
 func TestSegmentsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	huge := leb(1<<32 - 1)
+	// Each of four thousand functions is eight times as long with its guards.
+	loops := slices.Repeat([][]byte{function(bytes.Repeat(code(loop, void, end), 1000))}, 4000)
 	answers := (&module{}).Bytes()
 	for what, tt := range map[string]struct {
 		text []byte
@@ -84,6 +87,8 @@ func TestSegmentsThatAreRefused(t *testing.T) {
 		"a section twice":              {slices.Concat(answers, section(11, vector())), "in another place"},
 		"sections that changed places": {slices.Concat(answers[:8], section(3, vector()), section(1, vector())), "in another place"},
 		"an unknown section":           {slices.Concat(answers, section(13, vector())), "no part of WebAssembly 2"},
+		"no answer":                    {slices.Concat(answers[:8], section(1, vector([]byte{0x60, 0, 0})), section(3, vector(leb(0))), section(5, vector([]byte{0, 1})), section(10, vector(function(nil)))), "does not import sallyport.answer"},
+		"much code":                    {slices.Concat(answers[:8], section(1, vector([]byte{0x60, 0, 0}, []byte{0x60, 2, 0x7f, 0x7f, 0})), section(2, vector(code(name("sallyport"), name("answer"), 0, 1))), section(3, vector(slices.Repeat([][]byte{leb(0)}, 4000)...)), section(5, vector([]byte{0, 1})), section(10, vector(loops...))), "more than 64 MiB"},
 		"no functions":                 {slices.Concat(answers[:8], section(5, vector([]byte{0, 1}))), "no functions"},
 	} {
 		t.Run(what, func(t *testing.T) {
