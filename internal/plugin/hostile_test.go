@@ -128,6 +128,16 @@ func TestModulesThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestTranslatingEndsWithItsTime translates a module when the time for that is over.
+func TestTranslatingEndsWithItsTime(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := plugin.Load(ctx, "evil", (&module{}).Bytes(), nil); err == nil || !strings.Contains(err.Error(), "translating the module took longer") {
+		t.Errorf("the module was refused with %v, want the end of its translation", err)
+	}
+}
+
 // TestTablesCannotGrowWithoutBound uses the instruction that makes a table larger, for
 // which the runtime has no bound.
 func TestTablesCannotGrowWithoutBound(t *testing.T) {

@@ -67,8 +67,9 @@ func Load(ctx context.Context, name string, module []byte, o *Options) (_ *Plugi
 	return p, p.readDefinitions(ctx)
 }
 
-// compilerWorkers bounds what translating modules takes of the machine.
-const compilerWorkers = 1
+// compilerWorkers bounds what translating modules takes of the machine. With one the
+// runtime translates to the end, whatever its context says.
+const compilerWorkers = 2
 
 // openRuntime makes a runtime that has everything that the module may import.
 func (p *Plugin) openRuntime(ctx context.Context, m *preparedModule, o *Options) (err error) {
@@ -108,7 +109,7 @@ func (p *Plugin) compileModule(ctx context.Context, m *preparedModule) (err erro
 	defer cancel()
 	if p.module, err = p.runtime.CompileModule(ctx, m.code); err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("translating the module took more than %v", compileTimeout)
+			return fmt.Errorf("translating the module took longer than it may, which is %v", compileTimeout)
 		}
 		why := "the module is not valid: " + text.PrintableLine(text.Clip(err.Error(), 300))
 		if !m.fixedTables {
