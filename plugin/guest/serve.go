@@ -79,11 +79,12 @@ func callHost(h host, message []byte) ([]byte, error) {
 	if at < 0 {
 		return nil, errors.New("there is no tool " + w.Tool)
 	}
-	ctx, cancel := context.Background(), context.CancelFunc(func() {})
+	ctx := context.Background()
 	if w.Seconds > 0 {
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(w.Seconds*float64(time.Second)))
+		c := &callContext{deadline: time.Now().Add(time.Duration(w.Seconds * float64(time.Second)))}
+		defer c.endCall()
+		ctx = c
 	}
-	defer cancel()
 	res, err := served[at].Run(ctx, newCall(h, &w, bytes.Clone(args)))
 	if err != nil {
 		res = sallyport.ErrorResult(err)
