@@ -52,7 +52,7 @@ func encodeCall(ctx context.Context, tool string, c *sallyport.Call) ([]byte, er
 		Workspace: c.Workspace, Turn: c.Turn, ResultBudget: c.ResultBudget, Tainted: c.Tainted,
 	}
 	if at, ok := ctx.Deadline(); ok {
-		w.Seconds = time.Until(at).Seconds()
+		w.Seconds = time.Until(at).Truncate(time.Millisecond).Seconds()
 	}
 	head, err := json.Marshal(w)
 	return append(append(head, '\n'), c.Args...), err

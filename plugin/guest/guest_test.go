@@ -16,7 +16,8 @@ import (
 func serve(t *testing.T, tools ...sallyport.Tool) {
 	t.Helper()
 	before := served
-	served = tools
+	served = nil
+	Serve(tools...)
 	t.Cleanup(func() { served = before })
 }
 
@@ -67,11 +68,11 @@ func TestCall(t *testing.T) {
 		content, err := c.FS.ReadFile("there")
 		return sallyport.OK(string(content)), err
 	}})
-	answer, err := callHost(ask, []byte(`{"tool":"a","id":"1","session":"s","seconds":5}`+"\n"+`{"n":1}`))
+	answer, err := callHost(ask, []byte(`{"tool":"a","id":"1","session":"s","seconds":5}`+"\n"+`{"n":1}`), nil)
 	if want := `{"ok":true,"value":"content\nof two lines"}`; err != nil || string(answer) != want {
 		t.Errorf("the answer is %s, %v, want %s", answer, err, want)
 	}
-	if _, err := callHost(ask, []byte(`{"tool":"b","id":"1"}`+"\n{}")); err == nil {
+	if _, err := callHost(ask, []byte(`{"tool":"b","id":"1"}`+"\n{}"), nil); err == nil {
 		t.Error("a tool that is not served was called")
 	}
 }

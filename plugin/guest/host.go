@@ -14,13 +14,13 @@ type host func(function string, message []byte) []byte
 // askHost calls a function of an accessor. It returns the text of what the function
 // returned, and the body.
 func (h host) askHost(function string, head any, body []byte) (ok json.RawMessage, content []byte, err error) {
-	line, err := json.Marshal(head)
+	message, err := appendHead(make([]byte, 0, 64+len(body)), head)
 	if err != nil {
 		return nil, nil, err
 	}
-	line, content = wire.Split(h(function, append(append(line, '\n'), body...)))
-	var a wire.Answer
-	if err := json.Unmarshal(line, &a); err != nil {
+	line, content := wire.Split(h(function, append(message, body...)))
+	a, err := decodeAnswer(line)
+	if err != nil {
 		return nil, nil, err
 	}
 	if a.Error != nil {
@@ -32,7 +32,8 @@ func (h host) askHost(function string, head any, body []byte) (ok json.RawMessag
 // readAnswer calls a function of an accessor for what it returns.
 func readAnswer[T any](h host, function string, head any, body []byte) (v T, content []byte, err error) {
 	ok, content, err := h.askHost(function, head, body)
-	if err == nil && ok != nil {
+	if err == nil && ok != nil && !decodePlain(ok, &v) {
+		v = *new(T)
 		err = json.Unmarshal(ok, &v)
 	}
 	return v, content, err

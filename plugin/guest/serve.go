@@ -14,14 +14,18 @@ import (
 )
 
 // served are the tools of this plugin.
-var served []sallyport.Tool
+var served []*sallyport.Tool
 
 // Serve makes these the tools of the plugin. Call it once, in an init function or in
 // the initialization of a variable: main is never called. Tools of other forms than
 // [sallyport.FormTool] are refused when the host loads the plugin. Cache, Tasks, Touches,
 // ListedAs, AlwaysInclude, IsAvailable and WhyNot have no effect in a plugin. The host
 // runs one call at a time.
-func Serve(tools ...sallyport.Tool) { served = append(served, tools...) }
+func Serve(tools ...sallyport.Tool) {
+	for _, t := range tools {
+		served = append(served, &t)
+	}
+}
 
 // definition is a tool as the host reads it: an action without a handler.
 type definition struct {
@@ -44,8 +48,7 @@ type definition struct {
 // listDefinitions returns the answer to what tools there are.
 func listDefinitions() ([]byte, error) {
 	list := []definition{}
-	for i := range served {
-		t := &served[i]
+	for _, t := range served {
 		if t.Form != sallyport.FormTool {
 			return nil, fmt.Errorf("%s: a plugin has tools only, no prompts and resources", t.ID())
 		}
@@ -68,14 +71,14 @@ func listDefinitions() ([]byte, error) {
 	return json.Marshal(list)
 }
 
-// callHost runs the tool that a message asks for and returns the answer.
-func callHost(h host, message []byte) ([]byte, error) {
+// callHost runs the tool that a message asks for and appends the answer to a buffer.
+func callHost(h host, message, to []byte) ([]byte, error) {
 	head, args := wire.Split(message)
-	var w wire.Call
-	if err := json.Unmarshal(head, &w); err != nil {
+	w, err := decodeCall(head)
+	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(served, func(t sallyport.Tool) bool { return t.Name == w.Tool })
+	at := slices.IndexFunc(served, func(t *sallyport.Tool) bool { return t.Name == w.Tool })
 	if at < 0 {
 		return nil, errors.New("there is no tool " + w.Tool)
 	}
@@ -91,7 +94,7 @@ func callHost(h host, message []byte) ([]byte, error) {
 	}
 	// What only the gate says of a result is not sent.
 	res.CallID, res.ApprovalID, res.RetryAfter, res.ExpiresAt = "", "", 0, time.Time{}
-	return json.Marshal(res)
+	return appendResult(to, &res)
 }
 
 // newCall returns what the tool receives.
