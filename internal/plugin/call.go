@@ -87,6 +87,9 @@ func (p *Plugin) decodeResult(r *run, answer []byte) (res sallyport.Result, err 
 	if o.Done(); len(d.Faults) > 0 {
 		return forged(d.Faults.Tidy().Error())
 	}
+	if readSuccess(tree, &res) {
+		return res, nil
+	}
 	if err := json.Unmarshal(answer, &res); err != nil {
 		return forged("a member has another type than expected")
 	}
@@ -94,6 +97,54 @@ func (p *Plugin) decodeResult(r *run, answer []byte) (res sallyport.Result, err 
 		return res, nil
 	}
 	return r.findRefusal(res)
+}
+
+// readSuccess reads a success without parts from what was decoded, as encoding/json
+// would, and reports whether it is one.
+func readSuccess(tree any, res *sallyport.Result) bool {
+	o, _ := tree.(map[string]any)
+	if o["ok"] != true {
+		return false
+	}
+	read := sallyport.Result{OK: true}
+	for key, v := range o {
+		good := key == "ok"
+		switch key {
+		case "value":
+			read.Value, good = v.(string)
+		case "structured":
+			if read.Structured, good = v.(map[string]any); good {
+				_, good = floatNumbers(v)
+			}
+		}
+		if !good {
+			return false
+		}
+	}
+	*res = read
+	return true
+}
+
+// floatNumbers makes numbers of JSON those that encoding/json makes of them, in place.
+func floatNumbers(v any) (_ any, ok bool) {
+	switch v := v.(type) {
+	case json.Number:
+		f, err := v.Float64()
+		return f, err == nil
+	case map[string]any:
+		for key, one := range v {
+			if v[key], ok = floatNumbers(one); !ok {
+				return nil, false
+			}
+		}
+	case []any:
+		for i, one := range v {
+			if v[i], ok = floatNumbers(one); !ok {
+				return nil, false
+			}
+		}
+	}
+	return v, true
 }
 
 // maxRefusal bounds an accessor's error that stands as the gate's word, in bytes.
