@@ -27,18 +27,6 @@ const schema = `
 	PRAGMA user_version = 2;
 `
 
-// pragmas are set on the connection.
-const pragmas = `
-	PRAGMA journal_mode = WAL;
-	PRAGMA synchronous = FULL;
-	PRAGMA secure_delete = ON;
-	PRAGMA temp_store = MEMORY;
-	PRAGMA trusted_schema = OFF;
-	PRAGMA cell_size_check = ON;
-	PRAGMA cache_size = -4096;
-	PRAGMA journal_size_limit = 4194304;
-`
-
 // fromFirst brings a file of version 1 to version 2. Whose its notes are is not known.
 const fromFirst = `
 	ALTER TABLE notes ADD COLUMN author TEXT NOT NULL DEFAULT '';

@@ -10,13 +10,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
-	"github.com/ncruces/go-sqlite3/ext/fts5"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/recall"
@@ -33,17 +30,15 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Store implements recall.Store. One connection serves all calls in turn.
+// Store implements recall.Store.
 type Store struct {
-	path string
-	o    Options
-	// token holds the connection: its receiver owns it, and opens it when it is nil.
-	token chan *sqlite3.Conn
+	*sharedFile
+	o Options
 }
 
 // New returns a store in a file, or in memory when the path is empty.
 func New(path string, o *Options) *Store {
-	s := &Store{path: path, token: make(chan *sqlite3.Conn, 1)}
+	s := &Store{}
 	if o != nil {
 		s.o = *o
 	}
@@ -56,182 +51,27 @@ func New(path string, o *Options) *Store {
 	if s.o.Now == nil {
 		s.o.Now = time.Now
 	}
-	s.token <- nil
+	s.sharedFile = newSharedFile(path, s.o.MaxBytes, errFailed, prepareNotes)
 	return s
-}
-
-// Close waits for the call under way and closes the file. Later calls open it again.
-func (s *Store) Close() error {
-	c := <-s.token
-	defer func() { s.token <- nil }()
-	if c == nil {
-		return nil
-	}
-	return c.Close()
 }
 
 // errFailed is what callers may read of a failure of the engine.
 var errFailed = errors.New("the store of the memory failed")
 
-// run runs fn on the connection, which ends with the context.
-func (s *Store) run(ctx context.Context, fn func(c *sqlite3.Conn) error) (err error) {
-	var c *sqlite3.Conn
-	select {
-	case c = <-s.token:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	defer func() { s.token <- c }()
-	if c == nil {
-		if c, err = s.open(ctx); err != nil {
-			c = nil
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			return fmt.Errorf("%w: %w", errFailed, err)
-		}
-	}
-	defer c.SetInterrupt(c.SetInterrupt(ctx))
-	err = fn(c)
-	if !c.GetAutocommit() {
-		c.SetInterrupt(context.Background())
-		if c.Exec("ROLLBACK") != nil {
-			_ = c.Close()
-			c = nil
-		}
-	}
-	if _, ours := errors.AsType[*sallyport.Error](err); err == nil || ours {
-		return err
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return fmt.Errorf("%w: %w", errFailed, err)
-}
-
-// lockPause is how long a start waits for another one before it tries again, and
-// lockTries how often it does: 5 seconds.
-const lockPause, lockTries = 10 * time.Millisecond, 500
-
-// open opens the file, and makes it when it is missing. The engine waits for other
-// processes only once a connection is set up.
-func (s *Store) open(ctx context.Context) (*sqlite3.Conn, error) {
-	path := ":memory:"
-	if s.path != "" {
-		path = s.path
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return nil, err
-		}
-		if err := makePrivate(path); err != nil {
-			return nil, err
-		}
-	}
-	for n := 1; ; n++ {
-		c, err := s.openOnce(path)
-		if !errors.Is(err, sqlite3.BUSY) || n == lockTries {
-			return c, err
-		}
-		if !waitForLock(ctx, n) {
-			return nil, err
-		}
-	}
-}
-
-func (s *Store) openOnce(path string) (*sqlite3.Conn, error) {
-	c, err := sqlite3.OpenFlags(path, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
-	if err != nil {
-		return nil, err
-	}
-	if err = fts5.Register(c); err == nil {
-		err = s.prepare(c)
-	}
-	if err != nil {
-		return nil, errors.Join(err, c.Close())
-	}
-	return c, nil
-}
-
-// waitForLock waits while another process writes.
-func waitForLock(ctx context.Context, count int) (retry bool) {
-	select {
-	case <-time.After(lockPause/2 + time.Duration(rand.Int64N(int64(lockPause)))):
-		return count < lockTries
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// makePrivate makes an empty file, private whatever the umask, as the engine makes its
-// companions, or refuses one that is not a file of this user alone.
-func makePrivate(path string) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err == nil {
-		return f.Close()
-	}
-	if !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	info, err := os.Lstat(path)
-	if err == nil && (!info.Mode().IsRegular() || filepath.Separator == '/' && info.Mode().Perm()&0o077 != 0) {
-		err = fmt.Errorf("%s is no file of its user alone", path)
-	}
-	return err
-}
-
-// prepare sets the connection up and brings the file to the present schema.
-func (s *Store) prepare(c *sqlite3.Conn) error {
-	if err := c.BusyHandler(waitForLock); err != nil {
-		return err
-	}
-	if err := c.Exec(pragmas + fmt.Sprintf("PRAGMA max_page_count = %d;", max(s.o.MaxBytes/4096, 1))); err != nil {
-		return err
-	}
-	if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	var have int64
-	err := query(c, "PRAGMA user_version", nil, func(st *sqlite3.Stmt) { have = st.ColumnInt64(0) })
+// prepareNotes brings the file to the present schema.
+func prepareNotes(c *sqlite3.Conn) error {
+	have, err := readVersion(c)
 	switch {
 	case err != nil:
 		return err
 	case have == 0:
-		if err := c.Exec(schema); err != nil {
-			return err
-		}
+		return c.Exec(schema)
 	case have == 1:
-		if err := c.Exec(fromFirst); err != nil {
-			return err
-		}
+		return c.Exec(fromFirst)
 	case have != version:
 		return fmt.Errorf("the file has version %d, this program knows %d", have, version)
 	}
-	return c.Exec("COMMIT")
-}
-
-// query runs a statement and calls row for each row of its answer.
-func query(c *sqlite3.Conn, sql string, args []any, row func(st *sqlite3.Stmt)) error {
-	st, _, err := c.Prepare(sql)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = st.Close() }() // Step has said what went wrong.
-	for i, arg := range args {
-		switch v := arg.(type) {
-		case int64:
-			err = st.BindInt64(i+1, v)
-		case string:
-			err = st.BindText(i+1, v)
-		default:
-			err = fmt.Errorf("cannot bind %T", arg)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for st.Step() {
-		row(st)
-	}
-	return st.Err()
+	return nil
 }
 
 // sweepNotes bounds what one write removes of what has expired.
@@ -240,10 +80,7 @@ const sweepNotes = 200
 // Put implements recall.Store.
 func (s *Store) Put(ctx context.Context, shelf string, n recall.Note) error {
 	side := sideOf(shelf, n.Untrusted)
-	return s.run(ctx, func(c *sqlite3.Conn) error {
-		if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
-			return err
-		}
+	return s.runTx(ctx, func(c *sqlite3.Conn) error {
 		if _, err := removeNotes(c, fmt.Sprintf("expires <= ?1 LIMIT %d", sweepNotes), s.o.Now().UnixNano()); err != nil {
 			return err
 		}
@@ -262,10 +99,7 @@ func (s *Store) Put(ctx context.Context, shelf string, n recall.Note) error {
 		if err == nil {
 			err = query(c, "INSERT INTO words(rowid, list) VALUES(?1, ?2)", []any{c.LastInsertRowID(), indexed(side, n.Key, n.Text)}, func(*sqlite3.Stmt) {})
 		}
-		if err != nil {
-			return err
-		}
-		return c.Exec("COMMIT")
+		return err
 	})
 }
 
@@ -316,14 +150,9 @@ func (s *Store) ForgetAuthor(ctx context.Context, principal string) (gone int, e
 
 // remove removes notes in a transaction.
 func (s *Store) remove(ctx context.Context, from func(c *sqlite3.Conn) (int, error)) (gone int, err error) {
-	err = s.run(ctx, func(c *sqlite3.Conn) error {
-		if err := c.Exec("BEGIN IMMEDIATE"); err != nil {
-			return err
-		}
-		if gone, err = from(c); err != nil {
-			return err
-		}
-		return c.Exec("COMMIT")
+	err = s.runTx(ctx, func(c *sqlite3.Conn) (err error) {
+		gone, err = from(c)
+		return err
 	})
 	return gone, err
 }

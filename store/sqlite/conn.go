@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"github.com/sallyport/sallyport/internal/sqlfile"
 )
 
 // conn is one connection with its prepared statements. It belongs to one
@@ -15,8 +16,7 @@ import (
 type conn struct {
 	*sqlite3.Conn
 	path  string
-	busy  time.Duration
-	since time.Time
+	busy  time.Duration // how long it waits for another process
 	stmts map[string]*sqlite3.Stmt
 	// relaxed is true while commits do not wait for the disk.
 	relaxed bool
@@ -24,25 +24,16 @@ type conn struct {
 	broken bool
 }
 
-// pragmas are set on every connection. Commits wait for the disk
-// (synchronous=FULL) unless a transaction says otherwise.
-const pragmas = `
-PRAGMA synchronous=FULL;
-PRAGMA secure_delete=ON;
-PRAGMA temp_store=MEMORY;
-PRAGMA wal_autocheckpoint=0;
-PRAGMA trusted_schema=OFF;
-PRAGMA cell_size_check=ON;`
-
 // openConn opens a connection. The file exists.
 func (db *DB) openConn(ctx context.Context, readOnly bool) (*conn, error) {
-	// A plain path, not a URI: no part of it is taken for an option.
-	raw, err := sqlite3.OpenFlags(db.path, sqlite3.OPEN_READWRITE)
+	raw, err := sqlfile.OpenConn(ctx, db.path, &sqlfile.Options{
+		Busy: db.o.Busy, MaxBytes: db.o.MaxBytes, CacheKiB: cacheKiB, LogBytes: walLimit, KeepLog: true,
+	})
 	if err != nil {
-		return nil, wrapError(err)
+		return nil, (&conn{path: db.path}).wrapError(ctx, err)
 	}
 	c := &conn{Conn: raw, path: db.path, busy: db.o.Busy, stmts: make(map[string]*sqlite3.Stmt)}
-	if err := c.configure(ctx, db.o.MaxBytes, readOnly); err != nil {
+	if err := c.configure(ctx, readOnly); err != nil {
 		_ = c.close()
 		return nil, c.wrapError(ctx, err)
 	}
@@ -52,52 +43,12 @@ func (db *DB) openConn(ctx context.Context, readOnly bool) (*conn, error) {
 	return c, nil
 }
 
-func (c *conn) configure(ctx context.Context, maxBytes int64, readOnly bool) error {
-	if err := c.BusyHandler(c.waitForLock); err != nil {
+func (c *conn) configure(ctx context.Context, readOnly bool) error {
+	defer c.SetInterrupt(c.SetInterrupt(ctx))
+	if err := c.Exec("PRAGMA wal_autocheckpoint=0"); err != nil || !readOnly {
 		return err
 	}
-	// The log stays when the last process leaves, so that its name is as
-	// durable as the file's, and a short-lived process need not make it.
-	if _, err := c.FileControl("main", sqlite3.FCNTL_PERSIST_WAL, true); err != nil {
-		return err
-	}
-	old := c.SetInterrupt(ctx)
-	defer c.SetInterrupt(old)
-	if err := c.Exec(pragmas + fmt.Sprintf("PRAGMA cache_size=-%d;PRAGMA journal_size_limit=%d;", cacheKiB, walLimit)); err != nil {
-		return err
-	}
-	if maxBytes > 0 {
-		const pageSize = 4096
-		if err := c.Exec(fmt.Sprintf("PRAGMA max_page_count=%d", max(maxBytes/pageSize, 1))); err != nil {
-			return err
-		}
-	}
-	if readOnly {
-		return c.Exec("PRAGMA query_only=ON")
-	}
-	return nil
-}
-
-// waitForLock waits while another process holds a lock. It polls, because locks
-// of files have no queue: with long pauses, a process that commits without
-// pause would starve all others.
-func (c *conn) waitForLock(ctx context.Context, count int) (retry bool) {
-	if count == 0 {
-		c.since = time.Now()
-	}
-	if time.Since(c.since) >= c.busy {
-		return false
-	}
-	const shortest, longest = 100 * time.Microsecond, 4 * time.Millisecond
-	pause := min(shortest<<min(count, 16), longest)
-	t := time.NewTimer(pause/2 + rand.N(pause))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return c.Exec("PRAGMA query_only=ON")
 }
 
 func (c *conn) close() error {

@@ -2,12 +2,10 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
+	"github.com/sallyport/sallyport/internal/sqlfile"
 	"github.com/sallyport/sallyport/store"
 )
 
@@ -88,21 +86,10 @@ func (c *conn) migrateSchema(ctx context.Context) error {
 			return c.wrapError(ctx, err)
 		}
 	}
-	if err := c.enterWAL(ctx); err != nil {
+	if err := sqlfile.EnterWAL(ctx, c.Conn, c.busy); err != nil {
 		return c.wrapError(ctx, err)
 	}
 	return c.inWriteTx(ctx, true, func(c *conn) error { return c.applyMigrations(ctx) })
-}
-
-// enterWAL switches to the write-ahead log. The engine does not call the
-// busy handler for it, so several first starts at once wait here.
-func (c *conn) enterWAL(ctx context.Context) error {
-	for n := 0; ; n++ {
-		err := c.Exec("PRAGMA journal_mode=WAL")
-		if !errors.Is(err, sqlite3.BUSY) || !c.waitForLock(ctx, n) {
-			return err
-		}
-	}
 }
 
 // schemaVersion returns the version of the schema, 0 for an empty file.
