@@ -1,11 +1,9 @@
 package recallstore
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -15,21 +13,13 @@ import (
 	"github.com/sallyport/sallyport/internal/recall"
 )
 
-const (
-	// maxTerms bounds the words of a query that count.
-	maxTerms = 12
-	// nearby is how many of the newest notes with a word are compared: a word that
-	// nearly every note has would else cost as much as there are notes.
-	nearby = 200
-)
-
 // Find implements recall.Store. Notes with all words come first, the newest first; then
 // those with some of them, the rarer words before the common ones.
 func (s *Store) Find(ctx context.Context, shelves map[recall.Reach]string, q recall.Query) (found recall.Found, err error) {
-	f := search{now: s.o.Now().UnixNano(), key: q.Key, most: min(max(q.Most, 1), recall.MaxFound)}
+	f := noteSearch{now: s.o.Now().UnixNano(), key: q.Key}
+	f.most = min(max(q.Most, 1), recall.MaxFound)
 	if q.Key == "" {
-		f.terms = splitWords(q.Words)
-		f.terms = f.terms[:min(len(f.terms), maxTerms)]
+		f.terms = splitTerms(q.Words)
 		if q.Words != "" && len(f.terms) == 0 {
 			return found, nil
 		}
@@ -40,12 +30,12 @@ func (s *Store) Find(ctx context.Context, shelves map[recall.Reach]string, q rec
 	}
 	err = s.run(ctx, func(c *sqlite3.Conn) (err error) {
 		f.c = c
-		if f.sides = trusted; len(f.sides) > 0 {
+		if f.useSides(trusted); len(f.sides) > 0 {
 			if found.Notes, err = f.findNotes(); err != nil {
 				return err
 			}
 		}
-		if f.sides = untrusted; len(f.sides) > 0 && !q.Untrusted {
+		if f.useSides(untrusted); len(f.sides) > 0 && !q.Untrusted {
 			found.Withheld, err = f.countNotes()
 		}
 		return err
@@ -69,33 +59,26 @@ func sidesOf(shelves map[recall.Reach]string, reaches []recall.Reach, untrusted 
 	return sides
 }
 
-// search is one query on the connection.
-type search struct {
-	c     *sqlite3.Conn
+// noteSearch is one query for notes.
+type noteSearch struct {
+	wordSearch
 	now   int64
 	sides map[string]sideMeaning
 	key   string
-	terms []string
-	most  int
 }
 
-// match returns the expression of the index for terms on any of the sides. A quoted term
-// is a word to the index, whatever it holds.
-func (f *search) match(operator string, terms ...string) string {
-	var list []string
-	for _, side := range slices.Sorted(maps.Keys(f.sides)) {
-		list = append(list, `("`+side+strings.Join(terms, `" `+operator+` "`+side)+`")`)
-	}
-	return strings.Join(list, " OR ")
+// useSides looks at some sides from here on.
+func (f *noteSearch) useSides(sides map[string]sideMeaning) {
+	f.sides, f.on = sides, slices.Sorted(maps.Keys(sides))
 }
 
 // inSides returns the condition that a note stands on one of the sides, which are digests.
-func (f *search) inSides() string {
-	return "side IN ('" + strings.Join(slices.Sorted(maps.Keys(f.sides)), "','") + "')"
+func (f *noteSearch) inSides() string {
+	return "side IN ('" + strings.Join(f.on, "','") + "')"
 }
 
 // countNotes returns how many notes match, at most MaxFound.
-func (f *search) countNotes() (n int, err error) {
+func (f *noteSearch) countNotes() (n int, err error) {
 	count := func(*sqlite3.Stmt) { n++ }
 	if len(f.terms) > 0 {
 		err = query(f.c, fmt.Sprintf(`SELECT 1 FROM words JOIN notes ON notes.id = words.rowid
@@ -108,11 +91,11 @@ func (f *search) countNotes() (n int, err error) {
 }
 
 // findNotes returns the notes that match, best first.
-func (f *search) findNotes() (notes []recall.Note, err error) {
+func (f *noteSearch) findNotes() (notes []recall.Note, err error) {
 	if len(f.terms) == 0 {
 		return f.newestNotes()
 	}
-	ids, err := f.rankNotes()
+	ids, err := f.rankRows()
 	if err != nil {
 		return nil, err
 	}
@@ -127,8 +110,8 @@ func (f *search) findNotes() (notes []recall.Note, err error) {
 }
 
 // newestNotes returns the newest notes, of the key if one is asked for.
-func (f *search) newestNotes() (notes []recall.Note, err error) {
-	for _, side := range slices.Sorted(maps.Keys(f.sides)) {
+func (f *noteSearch) newestNotes() (notes []recall.Note, err error) {
+	for _, side := range f.on {
 		sql, args := "SELECT "+columns+" FROM notes WHERE side = ?1 AND expires > ?2", []any{side, f.now}
 		if f.key != "" {
 			sql, args = sql+" AND key = ?3", append(args, f.key)
@@ -143,43 +126,10 @@ func (f *search) newestNotes() (notes []recall.Note, err error) {
 	return notes[:min(len(notes), f.most)], nil
 }
 
-// rankNotes returns the ids of the notes that match, best first: more than are wanted,
-// since some may have expired.
-func (f *search) rankNotes() ([]int64, error) {
-	ids, err := f.newestWith(f.match("AND", f.terms...))
-	if err != nil || len(f.terms) == 1 || len(ids) >= 2*f.most {
-		return ids, err
-	}
-	scores := map[int64]float64{}
-	for _, term := range f.terms {
-		some, err := f.newestWith(f.match("AND", term))
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range some {
-			scores[id] += 1 / (1 + math.Log(float64(len(some))))
-		}
-	}
-	for _, id := range ids {
-		delete(scores, id)
-	}
-	rest := slices.SortedFunc(maps.Keys(scores), func(a, b int64) int {
-		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(b, a))
-	})
-	return append(ids, rest...), nil
-}
-
-// newestWith returns the newest notes that match an expression of the index.
-func (f *search) newestWith(match string) (ids []int64, err error) {
-	err = query(f.c, fmt.Sprintf("SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT %d", nearby),
-		[]any{match}, func(st *sqlite3.Stmt) { ids = append(ids, st.ColumnInt64(0)) })
-	return ids, err
-}
-
 // columns are those that readNote reads.
 const columns = "side, key, text, call, written, expires"
 
-func (f *search) readNote(st *sqlite3.Stmt) recall.Note {
+func (f *noteSearch) readNote(st *sqlite3.Stmt) recall.Note {
 	p := f.sides[st.ColumnText(0)]
 	return recall.Note{
 		Reach: p.reach, Untrusted: p.untrusted, Key: st.ColumnText(1), Text: st.ColumnText(2), Call: st.ColumnText(3),

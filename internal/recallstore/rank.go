@@ -1,0 +1,80 @@
+package recallstore
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+const (
+	// maxTerms bounds the words of a query that count.
+	maxTerms = 12
+	// nearby is how many of the newest rows with a word are compared: a word that
+	// nearly every row has would else cost as much as there are rows.
+	nearby = 200
+)
+
+// splitTerms returns the words of a query that count.
+func splitTerms(query string) []string {
+	terms := splitWords(query)
+	return terms[:min(len(terms), maxTerms)]
+}
+
+// wordSearch looks for rows of the table words, in which each word begins with its side.
+type wordSearch struct {
+	c *sqlite3.Conn
+	// on lists the sides that are looked at, sorted.
+	on    []string
+	terms []string
+	// most is the number of rows that are wanted.
+	most int
+}
+
+// match returns the expression of the index for terms on any of the sides. A quoted term
+// is a word to the index, whatever it holds.
+func (f *wordSearch) match(operator string, terms ...string) string {
+	var list []string
+	for _, side := range f.on {
+		list = append(list, `("`+side+strings.Join(terms, `" `+operator+` "`+side)+`")`)
+	}
+	return strings.Join(list, " OR ")
+}
+
+// rankRows returns the numbers of the rows that match, best first: those with all words,
+// the newest first, and then those with some of them, the rarer words before the common
+// ones. There are more than are wanted, since the caller may leave some out.
+func (f *wordSearch) rankRows() ([]int64, error) {
+	ids, err := f.newestWith(f.match("AND", f.terms...))
+	if err != nil || len(f.terms) == 1 || len(ids) >= 2*f.most {
+		return ids, err
+	}
+	scores := map[int64]float64{}
+	for _, term := range f.terms {
+		some, err := f.newestWith(f.match("AND", term))
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range some {
+			scores[id] += 1 / (1 + math.Log(float64(len(some))))
+		}
+	}
+	for _, id := range ids {
+		delete(scores, id)
+	}
+	rest := slices.SortedFunc(maps.Keys(scores), func(a, b int64) int {
+		return cmp.Or(cmp.Compare(scores[b], scores[a]), cmp.Compare(b, a))
+	})
+	return append(ids, rest...), nil
+}
+
+// newestWith returns the newest rows that match an expression of the index.
+func (f *wordSearch) newestWith(match string) (ids []int64, err error) {
+	err = query(f.c, fmt.Sprintf("SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT %d", nearby),
+		[]any{match}, func(st *sqlite3.Stmt) { ids = append(ids, st.ColumnInt64(0)) })
+	return ids, err
+}
