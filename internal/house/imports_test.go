@@ -37,7 +37,7 @@ var layers = map[string]layer{
 	"internal/audittest":   mechanism,
 	"internal/secretstore": mechanism,
 	"internal/lock":        mechanism, "internal/attached": mechanism, "internal/modelformat": mechanism, "internal/ceiling": mechanism, "internal/task": mechanism, "internal/turn": mechanism, "internal/plugin": mechanism, "internal/replay": mechanism,
-	"internal/suggest": mechanism, "internal/shadow": mechanism, "internal/anchor": mechanism, "internal/notices": mechanism,
+	"internal/suggest": mechanism, "internal/shadow": mechanism, "internal/anchor": mechanism, "internal/notices": mechanism, "internal/recallstore": mechanism,
 }
 
 type pkg struct {

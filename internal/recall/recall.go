@@ -27,6 +27,10 @@ const (
 	Role Reach = "role"
 )
 
+// SearchTool is the name of the tool that finds recorded calls. Its own calls are not found:
+// they have the words of what they looked for.
+const SearchTool = "session_search"
+
 // Reaches returns all reaches, from the narrowest on.
 func Reaches() []Reach { return []Reach{Session, Own, Role} }
 
@@ -142,7 +146,7 @@ type CallQuery struct {
 	Principal, Role string
 	// Session is the id of one session; empty means all.
 	Session string
-	// Words have to stand in the call, all of them.
+	// Words are what calls are searched for; empty means the newest.
 	Words string
 	// Since is the earliest time; the zero time means any.
 	Since time.Time
@@ -152,9 +156,9 @@ type CallQuery struct {
 
 // Calls is the answer to a CallQuery.
 type Calls struct {
-	// List begins with the newest.
+	// List begins with the best.
 	List []PastCall
-	// Back is how far the search went; the zero time when it saw every call.
+	// Back is how far the search went; the zero time when it knew every call.
 	Back time.Time
 }
 

@@ -24,6 +24,8 @@ const lockWait = 5 * time.Second
 type sharedFile struct {
 	path     string
 	maxBytes int64
+	// relaxed is true when a commit need not survive a loss of power.
+	relaxed bool
 	// failed is what callers may read of a failure of the engine.
 	failed error
 	// prepare brings the file to the present schema, in a transaction.
@@ -48,6 +50,17 @@ func (f *sharedFile) Close() error {
 		return nil
 	}
 	return c.Close()
+}
+
+// discard removes the file. Another process that has it open goes on with what it had.
+func (f *sharedFile) discard() error {
+	err := f.Close()
+	for _, suffix := range [...]string{"", "-wal", "-shm", "-journal"} {
+		if bad := os.Remove(f.path + suffix); f.path != "" && !errors.Is(bad, fs.ErrNotExist) {
+			err = errors.Join(err, bad)
+		}
+	}
+	return err
 }
 
 // run runs fn on the connection, which ends with the context.
@@ -114,7 +127,7 @@ func (f *sharedFile) open(ctx context.Context) (*sqlite3.Conn, error) {
 			return nil, err
 		}
 	}
-	c, err := sqlfile.OpenConn(ctx, path, &sqlfile.Options{Create: true, Busy: lockWait, MaxBytes: f.maxBytes, CacheKiB: 4096, LogBytes: 4 << 20})
+	c, err := sqlfile.OpenConn(ctx, path, &sqlfile.Options{Create: true, Busy: lockWait, MaxBytes: f.maxBytes, CacheKiB: 4096, LogBytes: 4 << 20, Relaxed: f.relaxed})
 	if err != nil {
 		return nil, err
 	}

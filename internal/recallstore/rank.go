@@ -31,6 +31,10 @@ type wordSearch struct {
 	// on lists the sides that are looked at, sorted.
 	on    []string
 	terms []string
+	// also is a word that has to stand in each row, too; empty for none.
+	also string
+	// from is the least number of a row that counts.
+	from int64
 	// most is the number of rows that are wanted.
 	most int
 }
@@ -40,7 +44,11 @@ type wordSearch struct {
 func (f *wordSearch) match(operator string, terms ...string) string {
 	var list []string
 	for _, side := range f.on {
-		list = append(list, `("`+side+strings.Join(terms, `" `+operator+` "`+side)+`")`)
+		one := `("` + side + strings.Join(terms, `" `+operator+` "`+side) + `")`
+		if f.also != "" {
+			one = `("` + side + f.also + `" AND ` + one + `)`
+		}
+		list = append(list, one)
 	}
 	return strings.Join(list, " OR ")
 }
@@ -74,7 +82,7 @@ func (f *wordSearch) rankRows() ([]int64, error) {
 
 // newestWith returns the newest rows that match an expression of the index.
 func (f *wordSearch) newestWith(match string) (ids []int64, err error) {
-	err = query(f.c, fmt.Sprintf("SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT %d", nearby),
-		[]any{match}, func(st *sqlite3.Stmt) { ids = append(ids, st.ColumnInt64(0)) })
+	err = query(f.c, fmt.Sprintf("SELECT rowid FROM words WHERE words MATCH ?1 AND rowid >= ?2 ORDER BY rowid DESC LIMIT %d", nearby),
+		[]any{match, f.from}, func(st *sqlite3.Stmt) { ids = append(ids, st.ColumnInt64(0)) })
 	return ids, err
 }

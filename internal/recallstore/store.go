@@ -1,8 +1,10 @@
 // Package recallstore keeps the notes of package recall in one SQLite file, with an index
-// of their words, or in memory.
+// of their words, and an index of the words of recorded calls in another one, or both in
+// memory.
 //
-// Start with [New]. Nothing is opened before it is used. Several processes may use one
-// file. What was acknowledged survives a loss of power.
+// Start with [New] and [NewCallIndex]. Nothing is opened before it is used. Several
+// processes may use one file. A note that was acknowledged survives a loss of power; the
+// index of the calls may be lost, and is built again.
 package recallstore
 
 import (

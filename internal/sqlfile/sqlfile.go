@@ -42,6 +42,9 @@ type Options struct {
 	// KeepLog is true when the write-ahead log stays as the last process leaves, so that
 	// its name is as durable as that of the file, and a short-lived process need not make it.
 	KeepLog bool
+	// Relaxed is true when commits do not wait for the disk: the newest of them may be lost
+	// with the power, and the file stays whole.
+	Relaxed bool
 }
 
 // OpenConn opens a connection to the file at path, or to one in memory for ":memory:". The
@@ -76,6 +79,11 @@ func configureConn(ctx context.Context, c *sqlite3.Conn, o *Options) error {
 	defer c.SetInterrupt(c.SetInterrupt(ctx))
 	if err := c.Exec(pragmas + fmt.Sprintf("PRAGMA cache_size=-%d;PRAGMA journal_size_limit=%d;", o.CacheKiB, o.LogBytes)); err != nil {
 		return err
+	}
+	if o.Relaxed {
+		if err := c.Exec("PRAGMA synchronous=NORMAL"); err != nil {
+			return err
+		}
 	}
 	if o.MaxBytes == 0 {
 		return nil
