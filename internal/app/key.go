@@ -102,7 +102,7 @@ func (rt *Runtime) ownFiles(dir string) []string {
 	if rt.InForce().Config.State.Path != "" {
 		path := rt.InForce().Config.State.Path
 		// A journal that a child planted would be played back into the state.
-		own = append(own, path, path+"-wal", path+"-shm", path+"-journal", asFolder(path+"-log"), rt.KeyPath(), path+memorySuffix)
+		own = append(own, path, path+"-wal", path+"-shm", path+"-journal", asFolder(path+"-log"), rt.KeyPath(), path+memorySuffix, path+callsSuffix)
 	}
 	if rt.InForce().Config.Skills != "" {
 		own = append(own, asFolder(rt.InForce().Config.Skills)) // what agents are told to do

@@ -70,7 +70,7 @@ func (rt *Runtime) useState(ctx context.Context, s config.State) error {
 	rt.agents = newAgentState(state, s.Path)
 	rt.openRules()
 	rt.Passing = s.Path == ""
-	rt.closers = append(rt.closers, state.Close, rt.agents.notes.Close)
+	rt.closers = append(rt.closers, state.Close, rt.agents.closeMemory)
 	return nil
 }
 

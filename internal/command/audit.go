@@ -307,7 +307,7 @@ accepts. The records are verified before they are removed.`,
 				if err != nil {
 					return err
 				}
-				n, err := audit.Prune(cmd.Context(), rt.State, key, at)
+				n, err := rt.PruneRecord(cmd.Context(), key, at)
 				if err != nil {
 					return err
 				}

@@ -18,7 +18,7 @@ const sessionThis, sessionAll = "this", "all"
 const shownChars = 600
 
 type callsInput struct {
-	Query      string `json:"query" jsonschema:"Words that all stand in the call."`
+	Query      string `json:"query" jsonschema:"Words to look for: whole ones, in any case."`
 	Session    string `json:"session,omitempty" jsonschema:"this session alone, or all of your own in this role."`
 	Since      string `json:"since,omitempty" jsonschema:"Earliest day, such as 2026-01-31."`
 	MaxResults int    `json:"max_results,omitempty" jsonschema:"Most calls to return."`

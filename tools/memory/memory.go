@@ -68,9 +68,9 @@ func Tools() []sallyport.Tool {
 			ReadOnly: true, Idempotent: true, MaxResultChars: resultChars,
 		}), readMemory),
 		schema.MustTool(declare(sallyport.Tool{
-			Name: "session_search", Title: "Search Sessions",
-			Description: "Find earlier calls of your own sessions in the record: by words in the tool, the arguments or the error. The newest come first. " +
-				"The newest 8,000 records of yours are looked at, two for each call; an answer says where they end.",
+			Name: recall.SearchTool, Title: "Search Sessions",
+			Description: "Find earlier calls of your own sessions in the record: by words in the tool, the arguments or the error. " +
+				"Those with all words come first, the newest first, then those with some of them.",
 			Schema: args.Schema[callsInput](func(get func(string) args.Property) {
 				get("query").Length(1, maxQueryChars)
 				get("session").OneOf(sessionThis, sessionAll).Default(sessionAll)
