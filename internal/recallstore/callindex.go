@@ -101,7 +101,7 @@ func (x *CallIndex) Calls(ctx context.Context, q recall.CallQuery) (recall.Calls
 
 // findCalls searches an index that is not behind.
 func (x *CallIndex) findCalls(ctx context.Context, q *recall.CallQuery, terms []string) (calls recall.Calls, err error) {
-	s := wordSearch{on: []string{callSide(q.Role, q.Principal)}, terms: terms, most: q.Most}
+	s := wordSearch{on: []string{callSide(q.Role, q.Principal)}, terms: terms, backwards: true, most: q.Most}
 	if q.Session != "" {
 		s.also = sessionWord(q.Session)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
@@ -155,8 +156,8 @@ func (x *CallIndex) storeBatch(ctx context.Context, b *callBatch) (moved bool, e
 			return err
 		}
 		defer func() { _ = st.Close() }() // Exec has said what went wrong.
-		for i, list := range b.lists {
-			if err := errors.Join(st.BindInt64(1, b.seqs[i]), st.BindText(2, list)); err != nil {
+		for i, list := range slices.Backward(b.lists) {
+			if err := errors.Join(st.BindInt64(1, -b.seqs[i]), st.BindText(2, list)); err != nil {
 				return err
 			}
 			if err := st.Exec(); err != nil {
@@ -199,7 +200,7 @@ func (x *CallIndex) followRecord(ctx context.Context, c *sqlite3.Conn) (m callMa
 // removeCalls removes the words of the calls up to a number. What is left is written anew,
 // since the index only marks what is removed.
 func removeCalls(c *sqlite3.Conn, upTo int64) error {
-	if err := query(c, "DELETE FROM words WHERE rowid <= ?1", []any{upTo}, func(*sqlite3.Stmt) {}); err != nil {
+	if err := query(c, "DELETE FROM words WHERE rowid >= ?1", []any{-upTo}, func(*sqlite3.Stmt) {}); err != nil {
 		return err
 	}
 	return c.Exec("INSERT INTO words(words) VALUES('optimize')")

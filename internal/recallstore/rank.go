@@ -35,6 +35,9 @@ type wordSearch struct {
 	also string
 	// from is the least number of a row that counts.
 	from int64
+	// backwards is true where rows have the negative numbers of what they stand for: the
+	// index goes through them from the newest on, which is the way that it is fast.
+	backwards bool
 	// most is the number of rows that are wanted.
 	most int
 }
@@ -82,7 +85,10 @@ func (f *wordSearch) rankRows() ([]int64, error) {
 
 // newestWith returns the newest rows that match an expression of the index.
 func (f *wordSearch) newestWith(match string) (ids []int64, err error) {
-	err = query(f.c, fmt.Sprintf("SELECT rowid FROM words WHERE words MATCH ?1 AND rowid >= ?2 ORDER BY rowid DESC LIMIT %d", nearby),
-		[]any{match, f.from}, func(st *sqlite3.Stmt) { ids = append(ids, st.ColumnInt64(0)) })
+	sql, from, sign := "SELECT rowid FROM words WHERE words MATCH ?1 AND rowid >= ?2 ORDER BY rowid DESC LIMIT %d", f.from, int64(1)
+	if f.backwards {
+		sql, from, sign = "SELECT rowid FROM words WHERE words MATCH ?1 AND rowid <= ?2 ORDER BY rowid LIMIT %d", -f.from, -1
+	}
+	err = query(f.c, fmt.Sprintf(sql, nearby), []any{match, from}, func(st *sqlite3.Stmt) { ids = append(ids, sign*st.ColumnInt64(0)) })
 	return ids, err
 }
