@@ -126,6 +126,27 @@ func BenchmarkVerify(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "records/s")
 }
 
+// BenchmarkIndex measures what the index of the record costs for a call, which has two
+// records.
+func BenchmarkIndex(b *testing.B) {
+	const calls = 10_000
+	for b.Loop() {
+		b.StopTimer()
+		db := open(b, filepath.Join(b.TempDir(), "state.db"), sqlite.NoIndex())
+		l := audittest.NewLog(b, db)
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() { audittest.RecordCalls(b, l, db, "c", calls/50) })
+		}
+		wg.Wait()
+		b.StartTimer()
+		if err := db.IndexAll(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*calls), "µs/call")
+}
+
 // BenchmarkOpen measures what a process that makes one call pays: open an
 // existing file, read one thing, close.
 func BenchmarkOpen(b *testing.B) {
