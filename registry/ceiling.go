@@ -305,9 +305,13 @@ func (c *call) refuseUnreadCeiling(err error) bool {
 	if faults, ok := errors.AsType[ceiling.Faults](err); ok {
 		key = faults[0].Key
 	}
-	return c.refuse(sallyport.Decision{
-		Step: sallyport.StepGrant, Capability: "arguments", Why: "the ceiling over arguments cannot be told: " + err.Error(), Source: c.role.sourceOf(key),
-	}, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+	d := sallyport.Decision{
+		Step: sallyport.StepGrant, Capability: "arguments", Why: "the ceiling over arguments cannot be told: " + err.Error(), Source: c.ceilingSource(key),
+	}
+	if isOfTask(key) {
+		d.Fix = c.adviseOnTask(key)
+	}
+	return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 }
 
 // isKnown reports whether a value is a member of one of the sets, or the person's own.

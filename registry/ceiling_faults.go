@@ -20,13 +20,23 @@ func (r *Registry) CeilingFaults(personality string) ceiling.Faults {
 	if !ro.hasCeilings() {
 		return nil
 	}
-	return r.faultsOf(ro.personality.Arguments, func(_ string, e *toolEntry) error { return ro.ceilingFor(e, r).err })
+	return r.faultsOf(ro.personality.Arguments, everyEntry, func(_ string, e *toolEntry) error { return ro.ceilingFor(e, r).err })
 }
 
 // TaskFaults is [Registry.CeilingFaults] for the ceilings of a task.
 func (r *Registry) TaskFaults(arguments map[string]json.RawMessage) ceiling.Faults {
-	return r.faultsOf(arguments, func(key string, e *toolEntry) error {
+	return r.taskFaultsOf(arguments, everyEntry)
+}
+
+func everyEntry(*toolEntry) bool { return true }
+
+// taskFaultsOf is TaskFaults for some tools. The schemas of others are not looked at.
+func (r *Registry) taskFaultsOf(arguments map[string]json.RawMessage, of func(*toolEntry) bool) ceiling.Faults {
+	return r.faultsOf(arguments, of, func(key string, e *toolEntry) error {
 		c, err := ceiling.Compile("arguments."+key, arguments[key], e.declaredTo(key), r.hasSet)
+		if err == nil {
+			err = c.BindTo(e.args.Raw())
+		}
 		if err == nil {
 			_, err = ceiling.Narrow(e.tool.Schema, []*ceiling.Ceiling{c})
 		}
@@ -34,12 +44,12 @@ func (r *Registry) TaskFaults(arguments map[string]json.RawMessage) ceiling.Faul
 	})
 }
 
-// faultsOf returns what is wrong with ceilings. The function check says what is wrong
-// with one over a tool that it covers.
-func (r *Registry) faultsOf(ceilings map[string]json.RawMessage, check func(key string, e *toolEntry) error) (faults ceiling.Faults) {
+// faultsOf returns what is wrong with ceilings over some tools. The function check says what
+// is wrong with one over a tool that it covers.
+func (r *Registry) faultsOf(ceilings map[string]json.RawMessage, of func(*toolEntry) bool, check func(key string, e *toolEntry) error) (faults ceiling.Faults) {
 	for _, key := range slices.Sorted(maps.Keys(ceilings)) {
 		covered := r.listEntries(func(e *toolEntry) bool {
-			return e.tool.Form == sallyport.FormTool && listsTool([]string{key}, &e.tool)
+			return e.tool.Form == sallyport.FormTool && listsTool([]string{key}, &e.tool) && of(e)
 		})
 		if len(covered) == 0 {
 			_, err := ceiling.Compile("arguments."+key, ceilings[key], nil, r.hasSet)

@@ -73,8 +73,11 @@ const maxSuggestTools = 2000
 
 // suggestTool returns the name of the tool that was probably meant, of those that
 // this caller sees; empty when none is near.
-func (c *call) suggestTool() string {
-	entries := c.r.visibleEntries(c.caller, sallyport.FormTool)
+func (c *call) suggestTool() string { return c.r.suggestName(c.caller, c.q.Tool) }
+
+// suggestName is suggestTool for any caller and name.
+func (r *Registry) suggestName(caller *sallyport.Caller, name string) string {
+	entries := r.visibleEntries(caller, sallyport.FormTool)
 	if len(entries) > maxSuggestTools {
 		return ""
 	}
@@ -82,7 +85,7 @@ func (c *call) suggestTool() string {
 	for i, e := range entries {
 		names[i] = e.id
 	}
-	return text.Nearest(c.q.Tool, names)
+	return text.Nearest(name, names)
 }
 
 // explainMissing says in a refusal, for the operator, what holds back what an ID stands

@@ -109,6 +109,9 @@ type Options struct {
 	// no tool lists has the ID "resource:URI". It is for the record and for explain:
 	// the caller reads the same text with and without it. nil knows nothing.
 	Missing func(id string) MissingTool
+	// MayCome reports whether a name that no tool has now, such as mcp__bank__*, may stand
+	// for one later, so that a task may list it. nil knows of none.
+	MayCome func(name string) bool
 	// FixCommand returns the command by which an operator lets a tool under a role
 	// touch an item of a capability, such as a host of network; empty where there is
 	// none. It stands in front of the edit in the fix of a refusal. nil means that

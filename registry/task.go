@@ -3,7 +3,7 @@ package registry
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -14,7 +14,6 @@ import (
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/facts"
 	"github.com/sallyport/sallyport/internal/provenance"
-	"github.com/sallyport/sallyport/internal/task"
 )
 
 // checkTask narrows the session to the task that the caller hands over, and holds the
@@ -30,9 +29,7 @@ func (c *call) checkTask(ctx context.Context) bool {
 		}
 	}
 	if err != nil {
-		c.logFault("task of the session", err)
-		return c.refuse(sallyport.Decision{Step: sallyport.StepVisible, Why: "the task of the session cannot be told: " + err.Error()},
-			sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
+		return c.refuseBadTask(err)
 	}
 	if t == nil {
 		return true
@@ -50,32 +47,28 @@ func (c *call) checkTask(ctx context.Context) bool {
 
 // sessionTask returns the task of the call's session, narrowed further by that of the
 // call; nil when it has none.
-func (c *call) sessionTask(ctx context.Context) (*conversation.Task, error) {
+func (c *call) sessionTask(ctx context.Context) (t *conversation.Task, err error) {
 	if c.past != nil {
 		return c.past.Task, nil
 	}
 	asked := c.caller.Task
-	if c.sub != nil {
-		// The session is the one of its caller, whose words and tasks stand.
-		known, err := c.r.conversations.Task(ctx, c.sessionKey)
-		if err != nil || asked == nil {
-			return known, err
+	var known *conversation.Task
+	if c.caller.Session != "" {
+		if known, err = c.r.conversations.Task(ctx, c.sessionKey); err != nil {
+			return nil, err
 		}
-		return known.With(sallyport.Task{Tools: asked.Tools, Arguments: asked.Arguments}), checkTaskSize(asked)
 	}
-	if c.caller.Session == "" {
-		if asked == nil {
-			return nil, nil
-		}
-		// Nothing ties such calls together, so that no words count.
-		return &conversation.Task{Tasks: []sallyport.Task{{Tools: asked.Tools, Arguments: asked.Arguments}}}, checkTaskSize(asked)
+	if asked == nil || known.Has(asked) {
+		return known, nil
 	}
-	known, err := c.r.conversations.Task(ctx, c.sessionKey)
-	if err != nil || asked == nil {
-		return known, err
+	judge := taskJudge{c.r, c.role, c.caller}
+	if bad := judge.checkAsked(known, asked); bad != nil {
+		return nil, bad
 	}
-	if err := checkTaskSize(asked); err != nil {
-		return nil, err
+	if c.sub != nil || c.caller.Session == "" {
+		// The session of a sub-agent is the one of its caller, whose words and tasks
+		// stand. Nothing ties calls without a session together.
+		return known.With(sallyport.Task{Tools: asked.Tools, Arguments: asked.Arguments}), nil
 	}
 	return c.r.conversations.Narrow(ctx, c.sessionKey, c.id, *asked, func() (bool, string, error) { return c.readNothing(ctx) })
 }
@@ -85,11 +78,22 @@ func permitsTool(t *sallyport.Task, tool *sallyport.Tool) bool {
 	return t == nil || t.Tools == nil || listsTool(t.Tools, tool)
 }
 
-func checkTaskSize(t *sallyport.Task) error {
-	if text, err := json.Marshal(t); err != nil || len(text) > task.MaxBytes {
-		return fmt.Errorf("a task has at most %d bytes", task.MaxBytes)
+// refuseBadTask refuses a call whose task cannot be told. What the client sent is its own to
+// change, and nothing of it was kept.
+func (c *call) refuseBadTask(err error) bool {
+	d := sallyport.Decision{Step: sallyport.StepVisible, Why: err.Error()}
+	bad, ofClient := errors.AsType[*badTask](err)
+	switch {
+	case ofClient:
+		d.Fix = "have the client hand over another task, or none"
+		return c.refuse(d, sallyport.CodeInputInvalid, bad.Error())
+	case errors.Is(err, conversation.ErrNarrowedTooOften):
+		d.Fix = "have the client hand over no further task, or begin another session"
+		return c.refuse(d, sallyport.CodeInputInvalid, err.Error())
 	}
-	return nil
+	c.logFault("task of the session", err)
+	d.Why = "the task of the session cannot be told: " + d.Why
+	return c.refuse(d, sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not currently available")
 }
 
 // readNothing reports whether the session of the call has read nothing untrusted, and
@@ -135,6 +139,20 @@ func (c *call) otherReads() provenance.Reading {
 		return provenance.Recall(nil)
 	}
 	return provenance.Recall(&facts.Carried{Pieces: c.past.Carried.Copied, Unknown: c.past.Carried.Wordless})
+}
+
+// adviseOnTask says how to end a task that fitted when it came, and does no more: the tools
+// or the sets of values that it names have changed since.
+func (c *call) adviseOnTask(key string) string {
+	fix := "begin another session, or have again what its task names: a task of a session is kept, and was right when it came"
+	for i, t := range c.task.Tasks {
+		for name := range t.Arguments {
+			if strings.HasPrefix(key+".", taskPrefix+name+".") && i < len(c.task.Steps) {
+				return fix + " with call " + c.task.Steps[i].Call
+			}
+		}
+	}
+	return fix
 }
 
 // taskPrefix begins the keys of a task's ceilings, which are not the role's.

@@ -38,7 +38,7 @@ func TestATaskLiftsNothing(t *testing.T) {
 		{"the task refuses it", nil, says("refuse"), sallyport.CodePermissionDenied},
 		{"the role refuses it and the task allows it", says("refuse"), says("allow"), sallyport.CodePermissionDenied},
 		{"the task closes the tool", nil, map[string]json.RawMessage{"send": json.RawMessage(`false`)}, sallyport.CodeNotAvailable},
-		{"the task is broken", nil, map[string]json.RawMessage{"send": json.RawMessage(`{"n":{"maxmum":1}}`)}, sallyport.CodeNotAvailable},
+		{"the task is broken", nil, map[string]json.RawMessage{"send": json.RawMessage(`{"n":{"maxmum":1}}`)}, sallyport.CodeInputInvalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -101,7 +101,7 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 		Facts: rt.State.Facts(), FactsInRecords: true, Conversations: rt.conversations, Delegations: rt.delegations, Known: t.sets, Sums: rt.sums,
 		Costs: rt.costs, Budgets: c.Budgets, Dashboard: &rt.Dashboard, Traces: rt.traces,
 		Logger: rt.Logger, Workspace: c.Workspace,
-		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason, Missing: t.explainMissing, CommandLine: rt.CommandLine,
+		Variables: rt.Env.pathVariables(c), Expected: t.expectedReason, Missing: t.explainMissing, MayCome: t.mayCome, CommandLine: rt.CommandLine,
 		FixCommand: func(tool, role, capability, item string) string {
 			return t.grantCommand(rt, tool, role, capability, item)
 		},

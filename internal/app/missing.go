@@ -8,6 +8,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/upstream"
+	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
@@ -85,6 +86,22 @@ func (t *Deployment) explainMissing(id string) registry.MissingTool {
 		}
 	}
 	return registry.MissingTool{}
+}
+
+// mayCome reports whether a name, such as mcp__bank__*, may stand for a tool once its
+// server answers, or once the operator has approved it.
+func (t *Deployment) mayCome(name string) bool {
+	server := ServerOf(name)
+	switch {
+	case server == "":
+		return t.explainPlugin(name).Why != ""
+	case !slices.ContainsFunc(t.Config.Servers, func(p config.Part) bool { return p.ID == server }):
+		return false
+	}
+	if strings.HasSuffix(name, "__*") || t.Servers.ListOffers()[server] == nil {
+		return true
+	}
+	return t.explainHeld(server, lock.KindTool, LeftOf(name)).Why != ""
 }
 
 // explainResources says what holds back the resources or templates of a server that are

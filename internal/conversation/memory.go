@@ -141,7 +141,7 @@ func (b *Memory) readTask(ctx context.Context, session string) (*Task, error) {
 		return nil, err
 	}
 	if len(keys) > 2*maxTasks {
-		return nil, errNarrowedTooOften
+		return nil, ErrNarrowedTooOften
 	}
 	var steps []keptStep
 	for _, key := range keys {
@@ -215,14 +215,15 @@ func nameTask(t *sallyport.Task) string {
 	return digest.Text(text)
 }
 
-var errNarrowedTooOften = errors.New("the session was narrowed too often")
+// ErrNarrowedTooOften is the error of a session that has as many tasks as it may.
+var ErrNarrowedTooOften = fmt.Errorf("the session was narrowed too often: %d times is the most", maxTasks)
 
 // Narrow narrows a session further, with a call. The words of the first task count when
 // nothing untrusted was read in the session before it, which readNothing reports; after is
 // the call that had brought some into another session of the principal, empty for none.
 func (b *Memory) Narrow(ctx context.Context, session, call string, asked sallyport.Task, readNothing func() (is bool, after string, err error)) (*Task, error) {
 	was, err := b.Task(ctx, session)
-	if err != nil || was.has(&asked) {
+	if err != nil || was.Has(&asked) {
 		return was, err
 	}
 	b.narrowing.Lock()
@@ -232,7 +233,7 @@ func (b *Memory) Narrow(ctx context.Context, session, call string, asked sallypo
 	} else {
 		was, err = b.readTask(ctx, session)
 	}
-	if err != nil || was.has(&asked) {
+	if err != nil || was.Has(&asked) {
 		return was, err
 	}
 	next := &Task{}
@@ -251,7 +252,7 @@ func (b *Memory) Narrow(ctx context.Context, session, call string, asked sallypo
 		return nil, errors.New("too many sessions were narrowed")
 	}
 	if len(next.Tasks) == maxTasks {
-		return nil, errNarrowedTooOften
+		return nil, ErrNarrowedTooOften
 	}
 	next.Tasks, next.words = append(next.Tasks, asked), newWords(next.Words)
 	next.Steps = append(next.Steps, Step{call, time.Now().UTC()})
@@ -271,8 +272,8 @@ func (b *Memory) isFull() bool {
 	return len(b.kept) >= maxSessions
 }
 
-// has reports whether the session was narrowed to a task. A nil t was to none.
-func (t *Task) has(asked *sallyport.Task) bool {
+// Has reports whether the session was narrowed to a task. A nil t was to none.
+func (t *Task) Has(asked *sallyport.Task) bool {
 	return t != nil && slices.ContainsFunc(t.Tasks, func(own sallyport.Task) bool { return sameTask(&own, asked) })
 }
 
