@@ -38,7 +38,7 @@ func (rt *Runtime) taskTool(c *config.Config) (t sallyport.Tool, warning string,
 		warning = p.Fault("/handler", "there is no file to run: "+path+"; calls fail until it is there and the configuration is loaded again").Error()
 	}
 	return subagent.Tool(runner, subagent.Options{
-		Book: rt.delegations, Serve: rt.serveSubAgent, Calls: c.Task.Calls, CostUSD: c.Task.CostUSD, Remote: def.Handler.HTTP != nil,
+		Book: rt.delegations, Serve: rt.serveSubAgent, Check: rt.checkTask, Calls: c.Task.Calls, CostUSD: c.Task.CostUSD, Remote: def.Handler.HTTP != nil,
 	}), warning, nil
 }
 
@@ -79,6 +79,11 @@ func (rt *Runtime) serveSubAgent(ctx context.Context, d *delegation.Delegation, 
 	if err != nil && rt.Logger != nil {
 		rt.Logger.Warn("the channel of a task", "call", d.ID, "error", err)
 	}
+}
+
+// checkTask says what is wrong with a task, by the tools in force.
+func (rt *Runtime) checkTask(caller *sallyport.Caller, t *sallyport.Task) error {
+	return rt.InForce().Registry.CheckTask(caller, t)
 }
 
 // SubAgents returns what finds remote sub-agents by their credentials.

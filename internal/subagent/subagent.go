@@ -72,7 +72,7 @@ type input struct {
 }
 
 // Options say what a task may use at most, and where its calls go. Every field but
-// CostUSD has to be set.
+// CostUSD and Check has to be set.
 type Options struct {
 	// Book holds the delegations.
 	Book *delegation.Book
@@ -84,6 +84,9 @@ type Options struct {
 	// CostUSD is how much the calls of a task may cost at most, in US dollars; 0 sets no
 	// bound.
 	CostUSD float64
+	// Check says what is wrong with the task under which the sub-agent of a caller would
+	// call; nil checks nothing.
+	Check func(caller *sallyport.Caller, t *sallyport.Task) error
 	// Remote is true for a runner that is a service, and calls back over HTTP.
 	Remote bool
 }
@@ -111,6 +114,10 @@ func runTask(ctx context.Context, c *sallyport.Call, runner *sallyport.Tool, o *
 		return sallyport.Result{}, sallyport.InputInvalid("the arguments are not those of a task")
 	}
 	terms, err := termsOf(ctx, &in, o)
+	if err == nil && o.Check != nil {
+		caller := &sallyport.Caller{Principal: c.Principal, Personality: c.Personality, Session: c.Session}
+		err = o.Check(caller, &sallyport.Task{Tools: in.Tools, Arguments: in.Arguments})
+	}
 	if err != nil {
 		return sallyport.Result{}, err
 	}

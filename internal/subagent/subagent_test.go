@@ -152,3 +152,21 @@ func TestBadArgumentsStartNothing(t *testing.T) {
 		}
 	}
 }
+
+// A task that cannot hold starts nothing, and its caller reads why.
+func TestATaskThatCannotHoldStartsNothing(t *testing.T) {
+	t.Parallel()
+	var asked *sallyport.Task
+	tool := subagent.Tool(sallyport.Tool{Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+		t.Error("the runner ran")
+		return sallyport.Result{}, nil
+	}}, subagent.Options{Book: delegation.NewBook(), Calls: 1, Check: func(caller *sallyport.Caller, task *sallyport.Task) error {
+		if asked = task; caller.Personality != "role" || caller.Principal.Name != "ann" {
+			t.Errorf("the task of %+v is judged", caller)
+		}
+		return sallyport.InputInvalid("no such tool")
+	}})
+	if r, err := call(t, tool, nil, `{"prompt":"p","tools":["x"],"arguments":{"x":{}}}`); !errors.Is(err, sallyport.ErrInputInvalid) || len(asked.Tools) != 1 || len(asked.Arguments) != 1 {
+		t.Errorf("= %+v, %v, want it refused", r, err)
+	}
+}
