@@ -187,15 +187,21 @@ func (w *messageWire) finishCalls() {
 	w.calls.Wait()
 }
 
-// giveUp tells the server in the background that a call was cancelled.
+// giveUp tells the server in the background that a call was cancelled. Over HTTP it waits:
+// that is a request of the call, which sends none once it is over itself.
 func (w *messageWire) giveUp(ctx context.Context, id int64) {
+	told := make(chan struct{})
 	params := fmt.Appendf(nil, `{"reason":%q,"requestId":%d}`, ctx.Err().Error(), id)
-	w.runBeforeClose(func() {
+	begun := w.runBeforeClose(func() {
+		defer close(told)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
 		defer cancel()
 		// If the server does not receive it, it only works in vain.
 		_ = w.Connection.Write(ctx, &jsonrpc.Request{Method: "notifications/cancelled", Params: params})
 	})
+	if begun && w.l.s.usesPosts() {
+		<-told
+	}
 }
 
 // runBeforeClose runs a function in the background; the end of the connection waits for
