@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -137,21 +138,48 @@ func runTask(ctx context.Context, c *sallyport.Call, runner *sallyport.Tool, o *
 	if !o.Remote {
 		own.Process = ch
 	}
+	if in.Credential != "" {
+		own.Emit = func(p sallyport.Progress) {
+			p.Message = hideCredential(p.Message, in.Credential)
+			c.Emit(p)
+		}
+	}
 	r, err := runner.Run(d.Context(), &own)
 	d.End()
 	ch.awaitEnd()
+	if bad := takeOut(&r, in.Credential); bad != nil {
+		return sallyport.Result{}, bad
+	}
 	if err != nil {
 		if ctx.Err() == nil && !time.Now().Before(terms.Until) {
 			err = &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: fmt.Sprintf("the task took longer than its %d s", in.MaxSeconds)}
 		}
-		return r, err
-	}
-	if err := takeOut(&r, in.Credential); err != nil {
-		return sallyport.Result{}, err
+		return r, withoutCredential(err, in.Credential)
 	}
 	// Its answer counts once it is there, and what its calls read as they read it.
 	r.Untrusted = true
 	return r, nil
+}
+
+// instead stands where a credential was.
+const instead = "[credential]"
+
+func hideCredential(text, credential string) string {
+	return strings.ReplaceAll(text, credential, instead)
+}
+
+// withoutCredential returns an error that says the same without a credential, which a
+// service may have repeated.
+func withoutCredential(err error, credential string) error {
+	if credential == "" || !strings.Contains(err.Error(), credential) {
+		return err
+	}
+	if e, ok := errors.AsType[*sallyport.Error](err); ok {
+		own := *e
+		own.Detail, own.Err = hideCredential(e.Detail, credential), nil
+		return &own
+	}
+	return errors.New(hideCredential(err.Error(), credential))
 }
 
 // takeOut takes a credential out of what a service answered: it is over, and no model
@@ -160,8 +188,14 @@ func takeOut(r *sallyport.Result, credential string) error {
 	if credential == "" {
 		return nil
 	}
-	const instead = "[credential]"
-	r.Value, r.Error = strings.ReplaceAll(r.Value, credential, instead), strings.ReplaceAll(r.Error, credential, instead)
+	r.Value, r.Error = hideCredential(r.Value, credential), hideCredential(r.Error, credential)
+	for i := range r.Parts {
+		p := &r.Parts[i]
+		for _, text := range []*string{&p.Text, &p.URI, &p.Name, &p.Title, &p.Description, &p.MediaType} {
+			*text = hideCredential(*text, credential)
+		}
+		p.Data = bytes.ReplaceAll(p.Data, []byte(credential), []byte(instead))
+	}
 	text, err := json.Marshal(r.Structured)
 	if err != nil || !bytes.Contains(text, []byte(credential)) {
 		return err

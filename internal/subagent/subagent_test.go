@@ -136,6 +136,40 @@ func TestAServiceGetsACredential(t *testing.T) {
 	}
 }
 
+// What a service says of its credential in an error, in progress or in parts stays here, too.
+func TestACredentialIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	var credential, told string
+	fails := false
+	tool := subagent.Tool(sallyport.Tool{Run: func(_ context.Context, c *sallyport.Call) (sallyport.Result, error) {
+		var in struct{ Credential string }
+		if err := json.Unmarshal(c.Args, &in); err != nil {
+			t.Error(err)
+		}
+		credential = in.Credential
+		c.Emit(sallyport.Progress{Message: "with " + credential})
+		if fails {
+			return sallyport.Result{Error: credential}, &sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: "no " + credential, Err: errors.New(credential)}
+		}
+		r := sallyport.OK("")
+		r.Parts = []sallyport.Part{{Kind: sallyport.PartResource, URI: "a:" + credential, Text: credential, Data: []byte(credential)}}
+		return r, nil
+	}}, subagent.Options{Book: delegation.NewBook(), Calls: 1, Remote: true})
+	for _, fails = range []bool{false, true} {
+		r, err := tool.Run(t.Context(), &sallyport.Call{
+			ID: "parent", Principal: sallyport.Principal{Name: "ann"}, Args: json.RawMessage(`{"prompt":"p"}`), Emit: func(p sallyport.Progress) { told = p.Message },
+		})
+		if said := fmt.Sprintf("%+v %v %s", r, err, told); credential == "" || strings.Contains(said, credential) || (err != nil) != fails {
+			t.Errorf("it says %s", said)
+		}
+		for _, p := range r.Parts {
+			if strings.Contains(string(p.Data), credential) || string(p.Data) != "[credential]" {
+				t.Errorf("a part has %s", p.Data)
+			}
+		}
+	}
+}
+
 func TestBadArgumentsStartNothing(t *testing.T) {
 	t.Parallel()
 	tool := subagent.Tool(sallyport.Tool{Run: func(context.Context, *sallyport.Call) (sallyport.Result, error) {
