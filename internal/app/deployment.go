@@ -46,6 +46,7 @@ type Deployment struct {
 	databases *database.Backend
 	relays    *mail.Backend
 	sets      *known.Sets     // of values that ceilings name
+	runner    *serverRunner   // of tasks; nil unless it is a tool of a server
 	plain     *sandbox.Runner // runs the programs of secrets; nil without one
 	// Programs holds the programs that tools may write.
 	Programs []*WrittenProgram
@@ -78,6 +79,9 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 	if t.Tools, t.warnings, err = rt.toolsOf(c); err != nil {
 		return nil, err
 	}
+	if t.runner, err = readServerRunner(c); err != nil {
+		return nil, err
+	}
 	if err := rt.loadPlugins(ctx, t); err != nil {
 		return nil, err
 	}
@@ -88,6 +92,9 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 		return nil, err
 	}
 	if err := rt.mountServers(ctx, t, backends); err != nil {
+		return nil, err
+	}
+	if err := rt.addServerRunner(t); err != nil {
 		return nil, err
 	}
 	rt.guardPrograms(ctx, t)

@@ -10,6 +10,7 @@ import (
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/subagent"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -67,6 +68,8 @@ func (t *Deployment) explainMissing(id string) registry.MissingTool {
 	form, name := sallyport.ParseID(id)
 	server := ServerOf(id)
 	switch {
+	case form == sallyport.FormTool && name == subagent.Name && t.runner != nil:
+		return t.explainRunner()
 	case form == sallyport.FormTool && server == "":
 		return explainUnconfigured(name)
 	case t.Servers.Mounts == nil:

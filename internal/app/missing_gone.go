@@ -8,6 +8,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/gateway/upstream"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/subagent"
 	"github.com/sallyport/sallyport/internal/uritemplate"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -83,6 +84,8 @@ func (t *Deployment) ServersFor(id string) []string {
 	switch server := ServerOf(id); {
 	case server != "":
 		return []string{server}
+	case id == subagent.Name && t.runner != nil:
+		return []string{t.runner.server}
 	case form == sallyport.FormResource && t.Servers.Mounts != nil:
 		return t.resourceServers(name)
 	default:

@@ -285,7 +285,7 @@ func (s *Servers) adviseRepeat() string {
 func (t *Deployment) RolesWith(server string) []string {
 	return slices.DeleteFunc(t.Config.Names(), func(name string) bool {
 		p, _ := t.Config.Personality(name)
-		return !slices.Contains(p.MCPServers, server)
+		return !slices.Contains(t.serversOf(p), server)
 	})
 }
 
@@ -324,7 +324,7 @@ func (rt *Runtime) FindServers(ctx context.Context, caller *sallyport.Caller, na
 // ServersOfRole returns the servers of a personality.
 func (t *Deployment) ServersOfRole(role string) []string {
 	if p, ok := t.Config.Personality(role); ok {
-		return p.MCPServers
+		return t.serversOf(p)
 	}
 	return nil
 }
@@ -355,7 +355,7 @@ func (t *Deployment) MisfitsOf(role string) (faults registry.Faults) {
 		return nil
 	}
 	for _, m := range t.Servers.Finder.Misfits(role) {
-		for _, name := range p.MCPServers {
+		for _, name := range t.serversOf(p) {
 			if m.Tool == upstream.DiscoveryName(name) {
 				m.Tool = toolsNamed(name)
 				faults = append(faults, m)

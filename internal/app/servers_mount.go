@@ -12,7 +12,6 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/gateway/upstream"
-	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/listening"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/registry"
@@ -49,7 +48,7 @@ func (rt *Runtime) mountServers(ctx context.Context, t *Deployment, b *sallyport
 		s.adoptPins()
 	}
 	finding := *b
-	finding.Personalities = finderRoles(t.Config)
+	finding.Personalities = t.finderRoles()
 	s.Finder, err = registry.New(&finding, &registry.Options{
 		Recorder: rt.log, Switches: serverSwitches{rt.Switches}, Logger: rt.Logger, Workspace: t.Config.Workspace, Variables: rt.Env.pathVariables(t.Config),
 		NoConversation: true, Runs: rt.runs,
@@ -88,12 +87,12 @@ func (s *Servers) adoptPins() {
 // finderRoles returns the roles for the tools that ask servers. Those tools have names
 // of their own, which a role that lists a server lists too, so that the server is
 // started with what it may touch in a call.
-func finderRoles(c *config.Config) roleTable {
+func (t *Deployment) finderRoles() roleTable {
 	out := roleTable{}
-	for name, p := range c.Personalities {
+	for name, p := range t.Config.Personalities {
 		finder := *p
 		finder.Toolset = []string{}
-		for _, server := range p.MCPServers {
+		for _, server := range t.serversOf(p) {
 			finder.Toolset = append(finder.Toolset, upstream.DiscoveryName(server), upstream.CloseSessionName(server))
 		}
 		out[name] = &finder

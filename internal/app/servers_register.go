@@ -137,6 +137,9 @@ func (t *Deployment) FindConflicts(offers map[string]*lock.Offer) map[string]str
 // also sees the server.
 func (t *Deployment) ownRefs(server string) (refs []lock.Ref) {
 	for _, role := range t.RolesWith(server) {
+		if p, _ := t.Config.Personality(role); !slices.Contains(p.MCPServers, server) {
+			continue // it sees no tool of the server by its own name
+		}
 		for _, tool := range t.Registry.List(localCaller(role, t.Config.Workspace)) {
 			if tool.Server() == "" {
 				refs = append(refs, lock.Ref{Tool: tool.Name})

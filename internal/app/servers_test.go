@@ -45,7 +45,7 @@ func slowServers(t *testing.T, takes time.Duration) *Deployment {
 	if d.Servers.Mounts, err = upstream.New(d.Servers.Declared, nil); err != nil {
 		t.Fatal(err)
 	}
-	d.Servers.Finder, err = registry.New(&sallyport.Backends{Personalities: finderRoles(c)}, &registry.Options{Workspace: c.Workspace})
+	d.Servers.Finder, err = registry.New(&sallyport.Backends{Personalities: d.finderRoles()}, &registry.Options{Workspace: c.Workspace})
 	if err != nil {
 		t.Fatal(err)
 	}

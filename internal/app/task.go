@@ -37,9 +37,15 @@ func (rt *Runtime) taskTool(c *config.Config) (t sallyport.Tool, warning string,
 	if path := def.Missing(); path != "" {
 		warning = p.Fault("/handler", "there is no file to run: "+path+"; calls fail until it is there and the configuration is loaded again").Error()
 	}
-	return subagent.Tool(runner, subagent.Options{
-		Book: rt.delegations, Serve: rt.serveSubAgent, Check: rt.checkTask, Calls: c.Task.Calls, CostUSD: c.Task.CostUSD, Remote: def.Handler.HTTP != nil,
-	}), warning, nil
+	return subagent.Tool(runner, rt.taskOptions(c, def.Handler.HTTP != nil)), warning, nil
+}
+
+// taskOptions returns what a task may use at most. A remote runner calls back with a
+// credential.
+func (rt *Runtime) taskOptions(c *config.Config, remote bool) subagent.Options {
+	return subagent.Options{
+		Book: rt.delegations, Serve: rt.serveSubAgent, Check: rt.checkTask, Calls: c.Task.Calls, CostUSD: c.Task.CostUSD, Remote: remote,
+	}
 }
 
 // foreignKeys refuses the keys of an action that are the tool's own in a runner.

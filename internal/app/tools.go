@@ -36,7 +36,7 @@ func (rt *Runtime) toolsOf(c *config.Config) (tools []sallyport.Tool, warnings [
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.Task.Runner != nil {
+	if c.Task.Runner != nil && !isServerRunner(c.Task.Runner) {
 		t, warning, err := rt.taskTool(c)
 		if err != nil {
 			return nil, nil, err

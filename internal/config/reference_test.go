@@ -194,6 +194,7 @@ func TestSchemaAgrees(t *testing.T) {
 		{"server", "version: 1\nmcp_servers: {a: {command: [b]}}\npersonalities: {c: {mcp_servers: [a]}}\n", true},
 		{"server as text", "version: 1\nmcp_servers: {a: b}\n", false},
 		{"wrong type", "version: 1\npersonalities: {a: {toolset: x}}\n", false},
+		{"runner of a server", "version: 1\nmcp_servers: {a: {command: [x]}}\ntask: {runner: {mcp: {server: a, tool: b, arguments: {p: \"{prompt}\"}}, timeout: 5s}}\npersonalities: {a: {}}\n", true},
 		{"plugin", "version: 1\nplugins: {x: {module: ./x.wasm, memory: 8MiB, timeout: 5s}}\npersonalities: {a: {plugins: [x]}}\n", true},
 		{"plugin as text", "version: 1\nplugins: {x: ./x.wasm}\n", false},
 		{"two keys in one secret", "version: 1\nsecrets: [{env: A_, dir: b}]\n", false},

@@ -17,7 +17,8 @@ const (
 
 // Task is what the built-in task hands work to, and what that may use.
 type Task struct {
-	// Runner is an action without id and parameters; nil when there is none.
+	// Runner is an action without id and parameters; or what names a tool of an MCP server; nil
+	// when there is none.
 	Runner *Part
 	// Calls is how many calls one task may make.
 	Calls int
@@ -31,7 +32,7 @@ func taskKeys() []row {
 			KeyDoc: KeyDoc{"task", TypeMapping, false, true, "no `task`", "What the built-in `task` hands work to; see [tasks](../guides/tasks.md).", "{runner: {handler: ./agent.mjs}}"},
 			set:    func(s *scope, _ value) { s.cfg.Task.Calls = taskCalls },
 		},
-		{KeyDoc: KeyDoc{"task.runner", TypeRunner, true, true, "", "The sub-agent: an [action](../guides/actions.md) without `id` and `parameters`. `timeout` bounds a task, 10 minutes unless it is there.", "{handler: ./agent.mjs}"}, hide: true},
+		{KeyDoc: KeyDoc{"task.runner", TypeRunner, true, true, "", "The sub-agent: an [action](../guides/actions.md) without `id` and `parameters`, or a tool of an MCP server under `mcp`. `timeout` bounds a task, 10 minutes unless it is there.", "{handler: ./agent.mjs}"}, hide: true},
 		{
 			KeyDoc: KeyDoc{"task.calls", TypeNumber, false, true, strconv.Itoa(taskCalls), "Calls of tools that one task may make, with those of tasks within it, 0 to 10000.", "50"},
 			check:  countCheck(0, maxTaskCalls), set: func(s *scope, v value) { s.cfg.Task.Calls = int(storedNumber(v.text)) },
