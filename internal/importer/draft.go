@@ -100,11 +100,21 @@ func (i *clientImport) verifyDraft(p *serverPlan, d *Draft) error {
 	if err == nil {
 		err = i.compareConfig(p, c)
 	}
+	if err != nil && i.isOutdated(d) {
+		return fmt.Errorf("%s %w: run it again", d.Paths[0], onestep.ErrChanged)
+	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be extended: %w\nwrite what 'sallyport import %s' prints into a file for a further --config",
 			d.Paths[0], err, text.ShellWord(i.o.Name))
 	}
 	return nil
+}
+
+// isOutdated reports whether the configuration in force is not the one that a draft
+// extends: another program has changed it since it was read.
+func (i *clientImport) isOutdated(d *Draft) bool {
+	is, err := i.env.ReadConfig(&Draft{Paths: d.Paths, Texts: d.old})
+	return err == nil && !d.isNew() && is.Digest != i.config.Digest
 }
 
 // warnOfMisfits says what the servers of a draft declare beyond the grant of their

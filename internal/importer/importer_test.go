@@ -2,6 +2,7 @@ package importer
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -9,6 +10,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/onestep"
 	"github.com/sallyport/sallyport/internal/profiles"
 )
 
@@ -124,6 +126,26 @@ func TestNothingElseIsChanged(t *testing.T) {
 		err := i.compareConfig(p, load(tt.text))
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("compare = %v, want %q, for\n%s", err, tt.want, tt.text)
+		}
+	}
+}
+
+// TestAConfigurationThatChangedIsSaidSo has another program add a server after the
+// configuration was read.
+func TestAConfigurationThatChangedIsSaidSo(t *testing.T) {
+	t.Parallel()
+	const path, before = "/d/sallyport.yaml", "version: 1\npersonalities: {default: {toolset: []}}\n"
+	const after = before + "mcp_servers: {mine: {command: [sh]}}\n"
+	read := func(d *Draft) (*config.Config, error) { return config.Parse(path, d.Texts[path], nil) }
+	inForce, err := config.Parse(path, []byte(before), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &clientImport{config: inForce, env: &Environment{ReadConfig: read}, o: &Options{}}
+	for base, changed := range map[string]bool{before: false, after: true} {
+		d := &Draft{Paths: []string{path}, Texts: map[string][]byte{path: []byte(after)}, old: map[string][]byte{path: []byte(base)}}
+		if err := i.verifyDraft(&serverPlan{role: "cursor"}, d); err == nil || errors.Is(err, onestep.ErrChanged) != changed {
+			t.Errorf("verifyDraft() = %v, changed %t", err, changed)
 		}
 	}
 }
