@@ -208,8 +208,11 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 		switch status {
 		case 0:
 		case http.StatusUnauthorized:
-			g.logRefusal(r, status, why.describeReason())
-			if g.pages.hasRequest(r) && g.pages.signIn != nil {
+			signsIn := g.pages.hasRequest(r) && g.pages.signIn != nil
+			if !signsIn || g.pages.hasLogin(r) { // a person who is not signed in yet tried nothing
+				g.logRefusal(r, status, why.describeReason())
+			}
+			if signsIn {
 				g.pages.signIn.ServeHTTP(w, r)
 				return
 			}

@@ -47,6 +47,11 @@ func (p *guardedPages) tokenOf(r *http.Request) string {
 	return found[0].Value
 }
 
+// hasLogin reports whether a request comes with something that is to let it in.
+func (p *guardedPages) hasLogin(r *http.Request) bool {
+	return len(r.CookiesNamed(p.cookie)) > 0 || len(r.Header.Values("Authorization")) > 0
+}
+
 // refuseForm returns what is wrong with a request that sends a form, as refusalOf does. A
 // browser says where a form comes from; what does not say so is no browser.
 func (p *guardedPages) refuseForm(r *http.Request, kind string) (status int, why string) {

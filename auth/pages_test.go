@@ -2,6 +2,7 @@ package auth_test
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,8 +20,9 @@ func TestThePageIsOpenedByItsCookieAlone(t *testing.T) {
 	token, hash := auth.NewToken()
 	cookie, cookieHash := auth.NewToken()
 	agent := func() sallyport.Principal { return sallyport.Principal{Name: "local"} }
+	var logged strings.Builder
 	g, err := auth.NewGuard("127.0.0.1:7331", auth.Single{Hash: hash, Owner: agent()}, &auth.GuardOptions{
-		Anonymous: agent, Pages: func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/page") }, Cookie: "c",
+		Logger: slog.New(slog.NewTextHandler(&logged, nil)), Anonymous: agent, Pages: func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/page") }, Cookie: "c",
 		People:  auth.Single{Hash: cookieHash, Owner: sallyport.Principal{Name: "page:alice"}},
 		SignIn:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }),
 		Returns: func(r *http.Request) bool { return r.URL.Path != "/page" },
@@ -76,10 +78,17 @@ func TestThePageIsOpenedByItsCookieAlone(t *testing.T) {
 			if host := tt.header["Host"]; host != "" {
 				r.Host = host
 			}
+			logged.Reset()
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
 			if w.Code != tt.want {
 				t.Errorf("status %d, want %d: %s", w.Code, tt.want, w.Body)
+			}
+			// A person who is not signed in yet is no refusal.
+			_, cookie := tt.header["Cookie"]
+			_, token := tt.header["Authorization"]
+			if refused := tt.want >= 400 && (tt.want != http.StatusTeapot || cookie || token); refused != strings.Contains(logged.String(), "a request was refused") {
+				t.Errorf("the log has %q", &logged)
 			}
 		})
 	}
