@@ -25,8 +25,12 @@ func PrintPinned(p *Printer, path string, states []pinning.ServerState, added in
 		p.PrintLine("wrote %s: look at it, and keep it with the configuration", path)
 	case len(states) == 0:
 		p.PrintLine("no MCP server is declared: there is nothing to pin")
-	default:
+	case slices.ContainsFunc(states, func(s pinning.ServerState) bool {
+		return s.State == pinning.StatePinned || s.State == pinning.StateChanged
+	}):
 		p.PrintLine("nothing is new in %s", path)
+	default:
+		p.PrintLine("nothing was pinned")
 	}
 	rows := [][]string{}
 	for i := range states {

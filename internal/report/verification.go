@@ -10,6 +10,9 @@ import (
 func PrintVerification(p *Printer, r *audit.Report, anchored *anchor.Result) error {
 	if !p.JSON {
 		p.PrintLine("%s", r)
+		if r.OK() && !r.TailProven {
+			p.PrintLine("keep the head elsewhere; later this proves that nothing up to it is missing: sallyport audit verify --head %s", r.Head)
+		}
 		if anchored != nil {
 			p.PrintLine("%s", anchored)
 		}
