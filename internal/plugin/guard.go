@@ -131,8 +131,10 @@ func (m *preparedModule) readInstruction(r *moduleReader) need {
 		if op == opLoop {
 			return needsGuard
 		}
-	case op == opConst32 || op == opConst64:
-		r.readSigned()
+	case op == opConst32:
+		r.readSigned(longest32)
+	case op == opConst64:
+		r.readSigned(longest64)
 	case op == opRefNull:
 		r.readType()
 	case op == opBranchTable:

@@ -76,6 +76,7 @@ func TestWhatTakesLongAsksWhetherToGoOn(t *testing.T) {
 func TestGuardsAreOutOfReach(t *testing.T) {
 	t.Parallel()
 	one := vector(code(0x7f, 1, i32(0), end))
+	five := bytes.Repeat([]byte{0x80}, 5) // the runtime reads them as the type 0, whatever follows
 	const missing, kind, unknown = "does not have", "a type that no plugin may use", "an instruction that no plugin may use"
 	for what, tt := range map[string]struct {
 		m    module
@@ -91,6 +92,9 @@ func TestGuardsAreOutOfReach(t *testing.T) {
 		"another memory":                {module{Call: code(i32(0), i32(0), i32(0), 0xfc, 10, 0, 1)}, missing},
 		"another memory grows":          {module{Call: code(i32(0), growMem, 1, drop)}, missing},
 		// These have operands that another reader might take for instructions.
+		"a block of six bytes":      {module{Call: code(0x02, five, 0, end)}, "cut off"},
+		"a loop of six bytes":       {module{Call: code(loop, five, 0, end)}, "cut off"},
+		"a block of ten bytes":      {module{Call: code(0x02, five, bytes.Repeat([]byte{0x80}, 4), 0, end)}, "cut off"},
 		"a block of a reference":    {module{Call: code(0x02, 0x63, 0x70, 0xd0, 0x70, end, drop)}, kind},
 		"a block of a long type":    {module{Call: code(0x02, 0xe3, 0x7f, 0x70, 0xd0, 0x70, end, drop)}, kind},
 		"a choice of references":    {module{Call: code(0xd0, 0x70, 0xd0, 0x70, i32(0), 0x1c, 1, 0x63, 0x70, drop)}, kind},

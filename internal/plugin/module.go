@@ -211,9 +211,13 @@ func (r *moduleReader) readIndex(members int) {
 	}
 }
 
-// readSigned reads a number of any sign, of at most ten bytes.
-func (r *moduleReader) readSigned() (n int64) {
-	for shift := 0; shift < 10*7; shift += 7 {
+// The most bytes of a number of any sign. The runtime ends the number of a block's type
+// after that many, whatever follows: what a reader took for more of it would run unseen.
+const longest32, longest64 = 5, 10
+
+// readSigned reads a number of any sign, of at most so many bytes.
+func (r *moduleReader) readSigned(longest int) (n int64) {
+	for shift := 0; shift < longest*7; shift += 7 {
 		b := r.readByte()
 		n |= int64(b&0x7f) << shift
 		if b&0x80 == 0 {
@@ -248,7 +252,7 @@ func (r *moduleReader) readBlockType(types int) {
 		r.readByte()
 	} else if len(r.rest) > 0 && r.rest[0] > typeNothing && r.rest[0] < 0x80 {
 		r.readType()
-	} else if n := r.readSigned(); n < 0 || n >= int64(types) {
+	} else if n := r.readSigned(longest32); n < 0 || n >= int64(types) {
 		r.err = cmp.Or(r.err, errTypes)
 	}
 }

@@ -126,8 +126,10 @@ func (m *preparedModule) readConstant(r *moduleReader) {
 		switch r.readByte() {
 		case opEnd:
 			return
-		case opConst32, opConst64:
-			r.readSigned()
+		case opConst32:
+			r.readSigned(longest32)
+		case opConst64:
+			r.readSigned(longest64)
 		case opConstFloat:
 			r.readBytes(4)
 		case opConstDouble:
