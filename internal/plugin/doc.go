@@ -38,6 +38,11 @@ const (
 	// maxLong bounds the loops of a function with the instructions that may take long
 	// by themselves: translating takes time that grows faster than their number.
 	maxLong = 1000
+	// maxFlow bounds what the branches and calls of a function hand on: variables, and as
+	// many parameters or results as the widest type has. Translating takes some 250 bytes
+	// for each, and time that grows faster. Each branch and call counts as leastFlow of
+	// them at least.
+	maxFlow, leastFlow = 1 << 20, 40
 	// maxGuarded bounds the code of a module with the places at which it can be
 	// ended, which make that of a large Go program a fifth larger.
 	maxGuarded = 2 * MaxModule

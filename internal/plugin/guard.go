@@ -15,7 +15,7 @@ func (m *preparedModule) guardFunctions(r *moduleReader) []byte {
 	for range n {
 		body := moduleReader{rest: r.readBytes(r.readCount(maxFunction))}
 		start, count := body.rest, 1+len(body.rest)/codeUnit
-		body.skipLocals()
+		locals := body.skipLocals()
 		guarded = append(guarded[:0], start[:len(start)-len(body.rest)]...)
 		for long, entered := 0, false; len(body.rest) > 0 && body.err == nil; {
 			at := body.rest
@@ -43,6 +43,9 @@ func (m *preparedModule) guardFunctions(r *moduleReader) []byte {
 				body.err = cmp.Or(body.err, fmt.Errorf("the module is too large: a function has more than %d loops and instructions that copy or fill", maxLong))
 			}
 		}
+		if body.branches*max(leastFlow, locals+m.widest)+body.calls*max(leastFlow, m.widest) > maxFlow {
+			body.err = cmp.Or(body.err, errFlow)
+		}
 		if r.err = cmp.Or(r.err, body.err); r.err != nil {
 			return nil
 		}
@@ -57,9 +60,11 @@ func (m *preparedModule) guardFunctions(r *moduleReader) []byte {
 	return out
 }
 
-// skipLocals reads the local variables of a function.
-func (r *moduleReader) skipLocals() {
-	locals := 0
+// errFlow says that translating a function would take too much: see maxFlow.
+var errFlow = fmt.Errorf("the module is too large: the branches and calls of a function hand on more than %d values together", maxFlow)
+
+// skipLocals reads the local variables of a function, and returns how many there are.
+func (r *moduleReader) skipLocals() (locals int) {
 	for range r.readCount(maxLocals) { // groups of one type
 		locals += r.readCount(maxLocals)
 		r.readType()
@@ -67,6 +72,7 @@ func (r *moduleReader) skipLocals() {
 			r.err = cmp.Or(r.err, fmt.Errorf("the module is too large: a function has more than %d local variables", maxLocals))
 		}
 	}
+	return locals
 }
 
 // Opcodes that are written or have operands, as in the core specification, version 2,
@@ -127,6 +133,7 @@ func (m *preparedModule) readInstruction(r *moduleReader) need {
 	const any = 1<<32 - 1
 	switch op := r.readByte(); {
 	case op == opBlock || op == opLoop || op == opIf:
+		r.branches++
 		r.readBlockType(m.types)
 		if op == opLoop {
 			return needsGuard
@@ -138,11 +145,17 @@ func (m *preparedModule) readInstruction(r *moduleReader) need {
 	case op == opRefNull:
 		r.readType()
 	case op == opBranchTable:
-		for range r.readCount(maxFunction) {
+		n := r.readCount(maxFunction)
+		for range n {
 			r.readCount(any)
 		}
 		r.readCount(any)
-	case op == opCallIndirect || op >= opFirstLoad && op <= opLastStore:
+		r.branches += n + 1
+	case op == opCallIndirect:
+		r.calls++
+		r.readCount(any)
+		r.readCount(any)
+	case op >= opFirstLoad && op <= opLastStore:
 		r.readCount(any)
 		r.readCount(any)
 	case op == opSelectTyped:
@@ -150,11 +163,17 @@ func (m *preparedModule) readInstruction(r *moduleReader) need {
 			r.err = cmp.Or(r.err, errTypes)
 		}
 		r.readType()
-	case op == opCall || op == opRefFunc:
+	case op == opCall:
+		r.calls++
+		r.readIndex(m.functions)
+	case op == opRefFunc:
 		r.readIndex(m.functions)
 	case op == opGlobalGet || op == opGlobalSet:
 		r.readIndex(m.globals)
-	case op == opBranch || op == opBranchIf || op >= opLocalGet && op <= opLocalTee || op == opTableGet || op == opTableSet:
+	case op == opBranch || op == opBranchIf:
+		r.branches++
+		r.readCount(any)
+	case op >= opLocalGet && op <= opLocalTee || op == opTableGet || op == opTableSet:
 		r.readCount(any)
 	case op == opMemorySize || op == opMemoryGrow:
 		r.readIndex(1)

@@ -107,6 +107,13 @@ func TestModulesThatAreRefused(t *testing.T) {
 		"vectors":                 {(&module{Call: code(0xfd, 12, make([]byte, 16), drop)}).Bytes(), "an instruction that no plugin may use"},
 		"a huge function":         {(&module{Call: make([]byte, 2<<20)}).Bytes(), "too large"},
 		"long instructions":       {(&module{Call: bytes.Repeat(code(i32(0), i32(0), i32(0), 0xfc, 11, 0), 1001)}).Bytes(), "more than 1000 loops and instructions"},
+		"many targets":            {(&module{Locals: code(1, leb(1000), 0x7f), Call: code(i32(0), 0x0e, leb(2000), make([]byte, 2001))}).Bytes(), "branches and calls of a function"},
+		"many branches":           {(&module{Locals: code(1, leb(1000), 0x7f), Call: bytes.Repeat(code(i32(0), 0x0d, 0), 2000)}).Bytes(), "branches and calls of a function"},
+		"many blocks":             {(&module{Locals: code(1, leb(1000), 0x7f), Call: bytes.Repeat(code(0x02, void, end), 2000)}).Bytes(), "branches and calls of a function"},
+		"wide branches":           {widely(code(i32(0), 0x0e, leb(2000), make([]byte, 2001))), "branches and calls of a function"},
+		"branches alone":          {(&module{Call: bytes.Repeat(code(i32(0), 0x0d, 0), 27_000)}).Bytes(), "branches and calls of a function"},
+		"calls alone":             {(&module{Call: bytes.Repeat(invoke(3), 27_000)}).Bytes(), "branches and calls of a function"},
+		"wide calls":              {widely(bytes.Repeat(code(0x11, 3, 0), 1100)), "branches and calls of a function"},
 		"many loops":              {(&module{Call: bytes.Repeat(code(loop, void, end), 1001)}).Bytes(), "more than 1000 loops"},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -126,6 +133,15 @@ func TestModulesThatAreRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// widely is a module of some code that has a type of a thousand parameters.
+func widely(call []byte) []byte {
+	wide := code(leb(1000), bytes.Repeat([]byte{0x7f}, 1000))
+	text := (&module{Call: call}).Bytes()
+	types := section(1, vector([]byte{0x60, 0, 0}, []byte{0x60, 2, 0x7f, 0x7f, 0}, []byte{0x60, 2, 0x7f, 0x7f, 1, 0x7f}, code(0x60, wide, 0)))
+	at := bytes.Index(text, []byte{0x60, 4, 0x7f, 0x7f, 0x7f, 0x7f, 1, 0x7f}) // the last type
+	return code(text[:8], types, text[at+8:])
 }
 
 // TestTranslatingEndsWithItsTime translates a module when the time for that is over.

@@ -54,6 +54,8 @@ type preparedModule struct {
 	// What the module has of its own: types, functions with those that it imports,
 	// and global variables.
 	types, functions, globals int
+	// widest is the most parameters or results that a function or a block has.
+	widest int
 	// answer is the number of the imported function that takes an answer.
 	answer int
 }
@@ -167,6 +169,8 @@ func isOffered(module, name string) bool {
 type moduleReader struct {
 	rest []byte
 	err  error
+	// branches counts the places to which the code that was read may go, calls its calls.
+	branches, calls int
 }
 
 func (r *moduleReader) readByte() byte {

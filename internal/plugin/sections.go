@@ -17,9 +17,11 @@ func (m *preparedModule) checkTypes(r *moduleReader) {
 			r.err = cmp.Or(r.err, errTypes)
 		}
 		for range 2 { // its parameters and its results
-			for range r.readCount(maxValues) {
+			n := r.readCount(maxValues)
+			for range n {
 				r.readType()
 			}
+			m.widest = max(m.widest, n)
 		}
 		if r.err != nil {
 			return
