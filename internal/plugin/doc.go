@@ -48,8 +48,11 @@ const (
 	maxGuarded = 2 * MaxModule
 	// maxFunctions bounds the functions of a module.
 	maxFunctions = 200_000
-	// maxLocals bounds the local variables of a function.
-	maxLocals = 50_000
+	// maxLocals bounds the local variables of a function, maxAllLocals those of a module:
+	// a claim of many takes a few bytes, and eight bytes for each are kept.
+	maxLocals, maxAllLocals = 50_000, 16 << 20
+	// maxTyped bounds the parameters and results of all types: each takes some 90 bytes.
+	maxTyped = 1 << 20
 	// maxTables and maxElements bound the tables of a module, and each of them.
 	maxTables, maxElements = 16, 1 << 20
 	// maxGlobals bounds the global variables of a module.

@@ -12,10 +12,14 @@ func (m *preparedModule) guardFunctions(r *moduleReader) []byte {
 	n := r.readCount(maxFunctions)
 	out := appendCount(make([]byte, 0, len(r.rest)+len(r.rest)/8), n)
 	var guarded []byte
+	room := maxAllLocals
 	for range n {
 		body := moduleReader{rest: r.readBytes(r.readCount(maxFunction))}
 		start, count := body.rest, 1+len(body.rest)/codeUnit
 		locals := body.skipLocals()
+		if room -= locals; room < 0 {
+			body.err = cmp.Or(body.err, fmt.Errorf("the module is too large: its functions have more than %d local variables together", maxAllLocals))
+		}
 		guarded = append(guarded[:0], start[:len(start)-len(body.rest)]...)
 		for long, entered := 0, false; len(body.rest) > 0 && body.err == nil; {
 			at := body.rest

@@ -12,12 +12,14 @@ import (
 func (m *preparedModule) checkTypes(r *moduleReader) {
 	const maxValues = 1000 // of one function, as in the JavaScript interface
 	m.types = r.readCount(maxFunctions)
+	room := maxTyped
 	for range m.types {
 		if r.readByte() != typeFunction {
 			r.err = cmp.Or(r.err, errTypes)
 		}
 		for range 2 { // its parameters and its results
-			n := r.readCount(maxValues)
+			n := r.readCount(uint64(min(maxValues, room)))
+			room -= n
 			for range n {
 				r.readType()
 			}

@@ -80,6 +80,8 @@ func TestSegmentsThatAreRefused(t *testing.T) {
 		"bytes behind the segments":    {(&module{Tables: twoSlots, Fills: code(vector(code(0, place, vector(leb(3)))), 0)}).Bytes(), "cut off"},
 		"segments of another type":     {(&module{Tables: vector([]byte{0x6f, 1, 2, 2}), Fills: vector(code(0, place, vector(leb(3))))}).Bytes(), "not valid"},
 		"a claim of parameters":        {slices.Concat(answers[:8], section(1, code(1, 0x60, huge))), "too large"},
+		"many parameters together":     {slices.Concat(answers[:8], section(1, vector(slices.Repeat([][]byte{code(0x60, leb(1000), bytes.Repeat([]byte{0x7f}, 1000), 0)}, 1049)...))), "too large"},
+		"many variables together":      {slices.Concat(answers[:8], section(1, vector([]byte{0x60, 0, 0}, []byte{0x60, 2, 0x7f, 0x7f, 0})), section(2, vector(code(name("sallyport"), name("answer"), 0, 1))), section(3, vector(slices.Repeat([][]byte{leb(0)}, 336)...)), section(5, vector([]byte{0, 1})), section(10, vector(slices.Repeat([][]byte{name(string(code(1, leb(50_000), 0x7f, end)))}, 336)...))), "variables together"},
 		"a claim of data":              {slices.Concat(answers[:8], section(11, code(1, 1, huge))), "too large"},
 		"a long name":                  {slices.Concat(answers[:8], section(7, code(1, huge))), "too large"},
 		"bytes behind the types":       {slices.Concat(answers[:8], section(1, code(vector([]byte{0x60, 0, 0}), 0x60, 0, 0))), "cut off"},
