@@ -126,6 +126,8 @@ func (m *preparedModule) checkSection(id byte, section []byte) (err error) {
 		m.checkGlobals(&r)
 	case sectionExport:
 		m.checkExports(&r)
+	case sectionStart:
+		r.readIndex(m.functions)
 	case sectionElement:
 		m.checkElements(&r)
 	case sectionData:

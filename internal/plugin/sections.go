@@ -62,11 +62,20 @@ func (m *preparedModule) checkGlobals(r *moduleReader) {
 	}
 }
 
+// The kinds of what is exported.
+const kindFunction, kindGlobal = 0, 3
+
 func (m *preparedModule) checkExports(r *moduleReader) {
 	for range r.readCount(maxFunctions) {
 		r.readName()
-		r.readByte() // its kind
-		r.readCount(1<<32 - 1)
+		switch r.readByte() {
+		case kindFunction:
+			r.readIndex(m.functions)
+		case kindGlobal:
+			r.readIndex(m.globals)
+		default: // the guards have nothing of these
+			r.readCount(1<<32 - 1)
+		}
 	}
 }
 
