@@ -53,7 +53,7 @@ const (
 	maxLocals, maxAllLocals = 50_000, 16 << 20
 	// maxTyped bounds the parameters and results of all types: each takes some 90 bytes.
 	maxTyped = 1 << 20
-	// maxTables and maxElements bound the tables of a module, and each of them.
+	// maxTables and maxElements bound the tables of a module, and what all of them hold.
 	maxTables, maxElements = 16, 1 << 20
 	// maxGlobals bounds the global variables of a module.
 	maxGlobals = 100_000

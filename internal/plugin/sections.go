@@ -40,16 +40,19 @@ func (m *preparedModule) checkFunctions(r *moduleReader) {
 	m.functions += n
 }
 
+// checkTables reads the tables. All together have no more room than one may have.
 func (m *preparedModule) checkTables(r *moduleReader) {
+	room := maxElements
 	for range r.readCount(maxTables) {
 		r.readType() // what it holds
 		bounded := r.readByte()&1 != 0
-		r.readCount(maxElements)
+		n := r.readCount(uint64(room))
 		if bounded {
-			r.readCount(maxElements)
+			n = max(n, r.readCount(uint64(room)))
 		} else {
 			m.fixedTables = false
 		}
+		room -= n
 	}
 }
 
