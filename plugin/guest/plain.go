@@ -98,13 +98,14 @@ func (r *plainReader) readCount() int {
 
 // readSeconds reads the value of a member that is a number of seconds, to a thousandth.
 func (r *plainReader) readSeconds() float64 {
-	n := float64(r.readCount())
-	if r.skipByte('.') {
-		part, digits := r.readDigits()
-		r.failed = r.failed || digits == 0 || digits > 3
-		n += float64(part) / [...]float64{1, 10, 100, 1000}[min(digits, 3)]
+	n := r.readCount()
+	if !r.skipByte('.') {
+		return float64(n)
 	}
-	return n
+	part, digits := r.readDigits()
+	r.failed = r.failed || digits == 0 || digits > 3 || n > 1e12
+	// One division of whole numbers is rounded once, as the library does.
+	return float64(n*1000+int(part)*[...]int{1, 100, 10, 1}[min(digits, 3)]) / 1000
 }
 
 // readWhole reports whether all was read, and all of it was plain.

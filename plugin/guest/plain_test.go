@@ -42,6 +42,9 @@ func TestWhatIsReadByHandIsWhatTheLibraryReads(t *testing.T) {
 		{Turn: math.MaxInt64, Seconds: 1},
 		{Seconds: 29},
 		{Seconds: 12.5},
+		{Seconds: 1.239},
+		{Seconds: 7.05},
+		{Seconds: 999_999_999_999.123},
 	} {
 		text, err := json.Marshal(w)
 		if err != nil {
