@@ -55,6 +55,8 @@ const (
 	maxTyped = 1 << 20
 	// maxTables and maxElements bound the tables of a module, and what all of them hold.
 	maxTables, maxElements = 16, 1 << 20
+	// maxSegments bounds the parts of which memory is filled. A Go program has 100,000.
+	maxSegments = 1 << 17
 	// maxGlobals bounds the global variables of a module.
 	maxGlobals = 100_000
 

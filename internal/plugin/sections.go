@@ -119,7 +119,7 @@ func (m *preparedModule) checkElements(r *moduleReader) {
 // checkData reads what memory is filled with.
 func (m *preparedModule) checkData(r *moduleReader) {
 	const inactive, explicit = 1, 2
-	for range r.readCount(MaxModule) {
+	for range r.readCount(maxSegments) {
 		kind := r.readCount(explicit)
 		if kind == explicit {
 			r.readIndex(1)

@@ -86,6 +86,7 @@ func TestSegmentsThatAreRefused(t *testing.T) {
 		"an added function for others":   {slices.Concat(answers[:8], section(7, vector(code(name("x"), 0, 0)))), "does not have"},
 		"an added function at first":     {slices.Concat(answers[:8], section(8, leb(0))), "does not have"},
 		"tables that are large together": {(&module{Tables: vector(code(0x70, 1, 0, leb(1<<20)), code(0x70, 1, 0, leb(1)))}).Bytes(), "too large"},
+		"many parts of data":             {slices.Concat(answers[:8], section(11, vector(slices.Repeat([][]byte{{1, 0}}, 1<<17+1)...))), "too large"},
 		"a claim of data":                {slices.Concat(answers[:8], section(11, code(1, 1, huge))), "too large"},
 		"a long name":                    {slices.Concat(answers[:8], section(7, code(1, huge))), "too large"},
 		"bytes behind the types":         {slices.Concat(answers[:8], section(1, code(vector([]byte{0x60, 0, 0}), 0x60, 0, 0))), "cut off"},
