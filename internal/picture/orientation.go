@@ -127,11 +127,12 @@ func (o orientation) turnPixels(ctx context.Context, img image.Image) (image.Ima
 		size.X, size.Y = size.Y, size.X
 	}
 	to := newLike(img, image.Rectangle{Max: size})
+	const often = 1 << 16 // a row may be the whole picture
 	for y := range size.Y {
-		if ctx.Err() != nil {
-			return nil, errLate
-		}
 		for x := range size.X {
+			if x%often == 0 && ctx.Err() != nil {
+				return nil, errLate
+			}
 			at := o.findSource(x, y, b.Dx(), b.Dy())
 			to.SetRGBA64(x, y, from.RGBA64At(b.Min.X+at.X, b.Min.Y+at.Y))
 		}

@@ -91,6 +91,28 @@ func TestEveryKindOfPixelIsTurned(t *testing.T) {
 	}
 }
 
+// endsLater is a context that has ended when it is asked for the second time.
+type endsLater struct {
+	context.Context
+	asked *bool
+}
+
+func (c endsLater) Err() error {
+	if *c.asked {
+		return context.Canceled
+	}
+	*c.asked = true
+	return nil
+}
+
+// TestARowCanBeLeft turns a picture of one long row, whose call ends before it does.
+func TestARowCanBeLeft(t *testing.T) {
+	t.Parallel()
+	if _, err := orientation(2).turnPixels(endsLater{t.Context(), new(bool)}, draw(100_000, 1)); err != errLate {
+		t.Errorf("a row was turned after the end of its call: %v", err)
+	}
+}
+
 // TestMetadataThatIsNoneTurnsNothing reads what is cut, wrong, or names what is not there.
 func TestMetadataThatIsNoneTurnsNothing(t *testing.T) {
 	t.Parallel()
