@@ -11,25 +11,24 @@ import (
 func (m *preparedModule) guardFunctions(r *moduleReader) []byte {
 	n := r.readCount(maxFunctions)
 	out := appendCount(make([]byte, 0, len(r.rest)+len(r.rest)/8), n)
-	var guarded []byte
+	var guarded, written []byte
 	room := maxAllLocals
 	for range n {
-		body := moduleReader{rest: r.readBytes(r.readCount(maxFunction))}
-		start, count := body.rest, 1+len(body.rest)/codeUnit
+		body := moduleReader{rest: r.readBytes(r.readCount(maxFunction)), writes: true, written: written}
+		count := 1 + len(body.rest)/codeUnit
 		locals := body.skipLocals()
 		if room -= locals; room < 0 {
 			body.err = cmp.Or(body.err, fmt.Errorf("the module is too large: its functions have more than %d local variables together", maxAllLocals))
 		}
-		guarded = append(guarded[:0], start[:len(start)-len(body.rest)]...)
+		guarded = append(guarded[:0], body.takeWritten()...)
 		for long, entered := 0, false; len(body.rest) > 0 && body.err == nil; {
-			at := body.rest
-			if op := at[0]; !entered && op < opDrop { // what goes elsewhere: all before it is run once
+			if op := body.rest[0]; !entered && op < opDrop { // what goes elsewhere: all before it is run once
 				if entered = true; op != opLoop {
 					guarded = m.appendGuard(guarded, count)
 				}
 			}
 			needs := m.readInstruction(&body)
-			instruction := at[:len(at)-len(body.rest)]
+			instruction := body.takeWritten()
 			switch needs {
 			case needsGuard:
 				guarded = m.appendGuard(append(guarded, instruction...), count)
@@ -53,6 +52,7 @@ func (m *preparedModule) guardFunctions(r *moduleReader) []byte {
 		if r.err = cmp.Or(r.err, body.err); r.err != nil {
 			return nil
 		}
+		written = body.written
 		if out = append(appendCount(out, len(guarded)), guarded...); len(out) > maxGuarded {
 			r.err = fmt.Errorf("the module is too large: its code has more than %d MiB with what ends it", maxGuarded>>20)
 			return nil

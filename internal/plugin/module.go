@@ -173,6 +173,19 @@ type moduleReader struct {
 	err  error
 	// branches counts the places to which the code that was read may go, calls its calls.
 	branches, calls int
+
+	// What was read is written anew when writes is set, each number in its shortest form: the
+	// runtime cannot take it for anything else.
+	writes  bool
+	written []byte
+}
+
+// takeWritten returns what was read since the last time, as it was written; it is good until
+// the next read.
+func (r *moduleReader) takeWritten() []byte {
+	b := r.written
+	r.written = b[:0]
+	return b
 }
 
 func (r *moduleReader) readByte() byte {
@@ -191,6 +204,9 @@ func (r *moduleReader) readBytes(n int) []byte {
 	}
 	b := r.rest[:n]
 	r.rest = r.rest[n:]
+	if r.writes {
+		r.written = append(r.written, b...)
+	}
 	return b
 }
 
@@ -207,6 +223,9 @@ func (r *moduleReader) readCount(most uint64) int {
 		return 0
 	}
 	r.rest = r.rest[size:]
+	if r.writes {
+		r.written = binary.AppendUvarint(r.written, n)
+	}
 	return int(n)
 }
 
@@ -223,15 +242,27 @@ const longest32, longest64 = 5, 10
 
 // readSigned reads a number of any sign, of at most so many bytes.
 func (r *moduleReader) readSigned(longest int) (n int64) {
-	for shift := 0; shift < longest*7; shift += 7 {
-		b := r.readByte()
-		n |= int64(b&0x7f) << shift
-		if b&0x80 == 0 {
-			return n | -int64(b&0x40)<<shift
+	for i, b := range r.rest[:min(len(r.rest), longest)] {
+		n |= int64(b&0x7f) << (7 * i)
+		if b&0x80 != 0 {
+			continue
 		}
+		n |= -int64(b&0x40) << (7 * i)
+		if r.rest = r.rest[i+1:]; r.writes {
+			r.written = appendSigned(r.written, n)
+		}
+		return n
 	}
 	r.err = cmp.Or(r.err, errCut)
 	return 0
+}
+
+// appendSigned appends a number of any sign in its shortest form.
+func appendSigned(b []byte, n int64) []byte {
+	for n < -0x40 || n >= 0x40 {
+		b, n = append(b, byte(n)|0x80), n>>7
+	}
+	return append(b, byte(n)&0x7f)
 }
 
 // The types of values and of functions, as they are written.
