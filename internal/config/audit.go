@@ -168,7 +168,10 @@ func (s *scope) syslogTarget(v string) (string, error) {
 // logCollector reads the address of a collector of OpenTelemetry that no other place names.
 func (s *scope) logCollector(v string) (string, error) {
 	v, err := s.collectorURL(v)
-	if err == nil && slices.ContainsFunc(s.cfg.Audit.Push, func(c Collector) bool { return c.URL == v }) {
+	same := func(c Collector) bool {
+		return c.URL != "" && strings.TrimRight(c.URL, "/") == strings.TrimRight(v, "/")
+	}
+	if err == nil && slices.ContainsFunc(s.cfg.Audit.Push, same) {
 		err = errTwice
 	}
 	return v, err
