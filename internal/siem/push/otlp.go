@@ -53,12 +53,11 @@ func (o *OTLP) Send(ctx context.Context, lines []siem.Line) (refused int, err er
 	case len(lines) > 1:
 		return 0, fmt.Errorf("%w: %w", ErrTooMuch, err)
 	}
-	// The record is left out if it alone is what the collector refuses: what takes no empty
-	// request either is no collector, and nothing may be lost to it.
+	// What takes no empty request either is no collector, and nothing may be lost to it.
 	if _, empty := o.client.SendLogs(ctx, &o.from, nil); empty != nil {
 		return 0, err
 	}
-	return 1, nil
+	return 0, fmt.Errorf("%w: %w", ErrAlone, err)
 }
 
 // Confirm implements [Sender]: each answer has confirmed what was handed over.

@@ -30,12 +30,16 @@ const (
 	leaseTime = 30 * time.Second
 )
 
+// maxAlone bounds how many records that are refused alone are left out in a row without a
+// pause: a collector that refuses more of them may refuse them all.
+const maxAlone = 3
+
 // Sender hands records to a collector.
 type Sender interface {
 	// Send hands over lines, in order. Refused is how many of them the collector cannot
 	// take whatever is tried; after an error all are sent again, and after [ErrTooMuch]
 	// fewer at once. An error with a method Pause says how long the collector wants to be
-	// left alone.
+	// left alone. [ErrAlone] is for one line.
 	Send(ctx context.Context, lines []siem.Line) (refused int, err error)
 	// Confirm returns an error when what was handed over may not have arrived. Last is
 	// true when nothing more is sent.
@@ -46,6 +50,9 @@ type Sender interface {
 
 // ErrTooMuch says that a collector may take some of the lines when it gets them apart.
 var ErrTooMuch = errors.New("the collector does not take as much at once")
+
+// ErrAlone says that a collector refuses a line that it got alone, and not every request.
+var ErrAlone = errors.New("the collector refuses the record")
 
 // Options say what is sent where.
 type Options struct {
@@ -87,7 +94,9 @@ type Pusher struct {
 	kept    position // up to where that is confirmed and in the state
 	holding bool     // this process sends
 	failing bool
-	most    int // how many lines are sent at once
+	most    int  // how many lines are sent at once
+	alone   int  // how many records in a row were refused alone and left out
+	paused  bool // the next one was refused, and a pause followed
 
 	mu    sync.Mutex
 	stats Stats
@@ -125,8 +134,10 @@ func (p *Pusher) Run(ctx context.Context) {
 		wait := p.o.Poll
 		switch {
 		case err == nil:
-			pause = p.o.First
-			p.sayRecovered()
+			if p.alone == 0 { // what only leaves records out has not recovered
+				pause = p.o.First
+				p.sayRecovered()
+			}
 			if more {
 				wait = 0
 			}
@@ -160,6 +171,7 @@ func askedPause(err error) time.Duration {
 // Call it after Run has returned.
 func (p *Pusher) Finish(ctx context.Context) {
 	defer p.o.Sender.Close()
+	p.paused = false // its pause may be cut short
 	for more := true; more; {
 		var err error
 		if more, err = p.sendBatch(ctx); err != nil {
@@ -206,9 +218,15 @@ func (p *Pusher) sendBatch(ctx context.Context) (more bool, err error) {
 			p.most = len(lines) / 2
 			return true, nil
 		}
+		if len(lines) == 1 && errors.Is(err, ErrAlone) && p.leaveOut() {
+			refused, err = 1, nil
+		}
 		if err != nil {
 			p.at = p.kept
 			return false, err
+		}
+		if refused < len(lines) {
+			p.alone, p.paused = 0, false
 		}
 	}
 	p.most = min(2*p.most, maxBatch)
@@ -221,6 +239,17 @@ func (p *Pusher) sendBatch(ctx context.Context) (more bool, err error) {
 	p.stats.Sent += int64(len(lines) - refused)
 	p.stats.Lost += lost + int64(refused)
 	return true, nil
+}
+
+// leaveOut reports whether a record that is refused alone is left out now. After a few of them
+// each one has to be refused again after a pause.
+func (p *Pusher) leaveOut() bool {
+	if p.alone >= maxAlone && !p.paused {
+		p.paused = true
+		return false
+	}
+	p.alone, p.paused = p.alone+1, false
+	return true
 }
 
 // readBatch reads the records after the position, and notes how many wait. Lost is how many
