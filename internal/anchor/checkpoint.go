@@ -116,6 +116,9 @@ func SignTree(path string, key audit.Key, origin string, before Tree) (text []by
 	if err != nil {
 		return nil, now, 0, err
 	}
+	if before.Size < 0 {
+		return nil, now, 0, fmt.Errorf("%s: no checkpoint of %s is signed: the state says that the last one counts %d anchors", path, origin, before.Size)
+	}
 	entries, err := ReadFile(path)
 	if err != nil {
 		return nil, now, 0, err

@@ -192,6 +192,18 @@ func TestAFileThatDoesNotFitACheckpointIsFound(t *testing.T) {
 	}
 }
 
+// A state that cannot be is no state without a checkpoint.
+func TestASizeBelowZeroIsRefused(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "anchors.jsonl")
+	c := newChain(t, newKey(t, 1), "a")
+	_, now := c.signLog(t, path, Tree{})
+	now.Size = -1
+	if text, _, _, err := SignTree(path, c.key, logOrigin, now); err == nil || !strings.Contains(err.Error(), "counts -1 anchors") {
+		t.Errorf("the checkpoint is %s, %v", text, err)
+	}
+}
+
 func TestForgedCheckpointsAreRefused(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "anchors.jsonl")
