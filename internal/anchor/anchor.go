@@ -59,8 +59,7 @@ func (e *Entry) encodeLine() ([]byte, error) {
 // ReadEntries reads the lines of a file of anchors. The error names the line that is none.
 func ReadEntries(r io.Reader) ([]Entry, error) {
 	var list []Entry
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, maxLine), maxLine)
+	lines := scanLines(r)
 	for n := 1; lines.Scan(); n++ {
 		if n > maxLines {
 			return nil, fmt.Errorf("line %d: expected at most %d lines", n, maxLines)
@@ -75,6 +74,13 @@ func ReadEntries(r io.Reader) ([]Entry, error) {
 		return nil, fmt.Errorf("line %d: %w", len(list)+1, err)
 	}
 	return list, nil
+}
+
+// scanLines reads lines without their ends, of at most maxLine bytes.
+func scanLines(r io.Reader) *bufio.Scanner {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, maxLine), maxLine)
+	return lines
 }
 
 func parseEntry(line []byte) (Entry, error) {

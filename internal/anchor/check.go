@@ -1,6 +1,7 @@
 package anchor
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -125,11 +126,18 @@ func (c *Check) AddCheckpoint(text []byte, key audit.Key) error {
 	if err != nil {
 		return err
 	}
-	lines, err := newMerkleTree(c.entries)
-	if err != nil {
-		return err
+	var edge treeEdge
+	for i := range c.entries[:min(tree.Size, int64(len(c.entries)))] {
+		line, err := c.entries[i].encodeLine()
+		if err != nil {
+			return err
+		}
+		edge.addLine(bytes.TrimSuffix(line, []byte("\n")))
 	}
-	c.origin, c.signed, c.forged = origin, tree, lines.describeFaultOf(tree, int64(len(c.entries)))
+	c.origin, c.signed = origin, tree
+	if err := tree.checkLines(&edge); err != nil {
+		c.forged = err.Error()
+	}
 	return nil
 }
 

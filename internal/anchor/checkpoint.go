@@ -1,14 +1,15 @@
 package anchor
 
 import (
-	"bytes"
 	"crypto/ed25519"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,39 +69,33 @@ func VerifierKey(key audit.Key, origin string) (string, error) {
 	return k.text, nil
 }
 
-// merkleTree holds the hashes of a tree over entries, as tlog numbers them.
-type merkleTree []tlog.Hash
-
-// newMerkleTree returns the tree over entries.
-func newMerkleTree(entries []Entry) (t merkleTree, err error) {
-	for i := range entries {
-		line, err := entries[i].encodeLine()
-		if err != nil {
-			return nil, err
-		}
-		hashes, err := tlog.StoredHashes(int64(i), bytes.TrimSuffix(line, []byte("\n")), &t)
-		if err != nil {
-			return nil, fmt.Errorf("anchor: %w", err)
-		}
-		t = append(t, hashes...)
-	}
-	return t, nil
+// treeEdge is the right edge of a tree that grows: the roots of the full trees of which it
+// consists, the largest one first. There is one for each bit of its size.
+type treeEdge struct {
+	size int64
+	full []tlog.Hash
 }
 
-// ReadHashes implements tlog.HashReader.
-func (t *merkleTree) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
-	list := make([]tlog.Hash, len(indexes))
-	for i, at := range indexes {
-		if at < 0 || at >= int64(len(*t)) {
-			return nil, errors.New("the tree is smaller")
-		}
-		list[i] = (*t)[at]
+// addLine adds a line, without its end.
+func (t *treeEdge) addLine(line []byte) {
+	h := tlog.RecordHash(line)
+	for n := t.size; n&1 == 1; n >>= 1 {
+		last := len(t.full) - 1
+		h = tlog.NodeHash(t.full[last], h)
+		t.full = t.full[:last]
 	}
-	return list, nil
+	t.full, t.size = append(t.full, h), t.size+1
 }
 
-// computeRoot returns the root over the first lines; those are there.
-func (t *merkleTree) computeRoot(size int64) (tlog.Hash, error) { return tlog.TreeHash(size, t) }
+// computeRoot returns the root over all lines, of which there is one at least.
+func (t *treeEdge) computeRoot() tlog.Hash {
+	last := len(t.full) - 1
+	root := t.full[last]
+	for _, left := range slices.Backward(t.full[:last]) {
+		root = tlog.NodeHash(left, root)
+	}
+	return root
+}
 
 // checkpointPath is where the checkpoint whose last line is of a record lies.
 func checkpointPath(path string, seq int64) string {
@@ -119,23 +114,50 @@ func SignTree(path string, key audit.Key, origin string, before Tree) (text []by
 	if before.Size < 0 {
 		return nil, now, 0, fmt.Errorf("%s: no checkpoint of %s is signed: the state says that the last one counts %d anchors", path, origin, before.Size)
 	}
-	entries, err := ReadFile(path)
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, now, 0, err
+		return nil, now, 0, fmt.Errorf("%s: %w", path, fsx.Cause(err))
 	}
-	t, err := newMerkleTree(entries)
+	defer f.Close()
+	now, last, err := growTree(f, before)
 	if err != nil {
-		return nil, now, 0, err
-	}
-	if why := t.describeFaultOf(before, int64(len(entries))); why != "" {
-		return nil, now, 0, fmt.Errorf("%s: no checkpoint of %s is signed: %s", path, origin, why)
-	}
-	now.Size = int64(len(entries))
-	if now.Root, err = t.computeRoot(now.Size); err != nil {
-		return nil, now, 0, err
+		return nil, now, 0, fmt.Errorf("%s: no checkpoint of %s is signed: %w", path, origin, err)
 	}
 	text, err = note.Sign(&note.Note{Text: fmt.Sprintf("%s\n%d\n%s\n", origin, now.Size, now.Root)}, k)
-	return text, now, entries[len(entries)-1].Seq, err
+	return text, now, last.Seq, err
+}
+
+// growTree returns the tree over all lines, and the last entry. Lines of before need no look:
+// its root is over each byte of them, and they were looked at when it was signed. Its size is
+// not negative.
+func growTree(r io.Reader, before Tree) (now Tree, last Entry, err error) {
+	var edge treeEdge
+	lines := scanLines(r)
+	for lines.Scan() {
+		if edge.size == maxLines {
+			return now, last, fmt.Errorf("expected at most %d lines", maxLines)
+		}
+		if edge.size+1 >= before.Size { // the last one that was signed, and each new one
+			if last, err = parseEntry(lines.Bytes()); err != nil {
+				return now, last, fmt.Errorf("line %d: %w", edge.size+1, err)
+			}
+		}
+		edge.addLine(lines.Bytes())
+		if edge.size == before.Size {
+			if err := before.checkLines(&edge); err != nil {
+				return now, last, err
+			}
+		}
+	}
+	switch err := lines.Err(); {
+	case err != nil:
+		return now, last, fmt.Errorf("line %d: %w", edge.size+1, err)
+	case edge.size < before.Size:
+		return now, last, before.checkLines(&edge)
+	case edge.size == 0:
+		return now, last, errNoAnchors
+	}
+	return Tree{edge.size, edge.computeRoot()}, last, nil
 }
 
 // StoreCheckpoint stores a signed checkpoint beside its file, and returns where.
@@ -147,19 +169,16 @@ func StoreCheckpoint(path string, seq int64, text []byte) (string, error) {
 	return to, fsx.ReplaceFile(to, text)
 }
 
-// describeFaultOf says what is wrong with a tree of before over the same lines, or nothing.
-func (t *merkleTree) describeFaultOf(before Tree, lines int64) string {
-	if before.Size == 0 {
-		return ""
+// checkLines returns an error when the tree is not the one over lines. The edge is over as
+// many as it has, or over all when they are fewer.
+func (t *Tree) checkLines(lines *treeEdge) error {
+	switch {
+	case lines.size < t.Size:
+		return fmt.Errorf("a checkpoint counts %d anchors, and the file has %d: it was shortened", t.Size, lines.size)
+	case lines.computeRoot() != t.Root:
+		return fmt.Errorf("a checkpoint over the first %d anchors has another root: the file was rewritten", t.Size)
 	}
-	if before.Size > lines {
-		return fmt.Sprintf("a checkpoint counts %d anchors, and the file has %d: it was shortened", before.Size, lines)
-	}
-	root, err := t.computeRoot(before.Size)
-	if err != nil || root != before.Root {
-		return fmt.Sprintf("a checkpoint over the first %d anchors has another root: the file was rewritten", before.Size)
-	}
-	return ""
+	return nil
 }
 
 // ReadCheckpoint reads a signed checkpoint that the key of a record has signed. Signatures of

@@ -100,22 +100,34 @@ func TestOthersAcceptCheckpoints(t *testing.T) {
 		if err = errors.Join(err, err2); err != nil || !ed25519.Verify(key[1:], []byte(opened.Text), raw[4:]) {
 			t.Errorf("checkpoint %d has another signature: %v", n, err)
 		}
-		entries, err := ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		tree, err := newMerkleTree(entries)
-		if err != nil {
-			t.Fatal(err)
-		}
 		if before.Size > 0 {
-			proof, err := tlog.ProveTree(now.Size, before.Size, &tree)
+			proof, err := tlog.ProveTree(now.Size, before.Size, storeHashes(t, leaves))
 			if err = errors.Join(err, tlog.CheckTree(proof, now.Size, tlog.Hash(root), before.Size, before.Root)); err != nil {
 				t.Errorf("checkpoint %d does not follow the one before: %v", n, err)
 			}
 		}
 		before = now
 	}
+}
+
+// storeHashes returns the hashes of a tree as tlog numbers them.
+func storeHashes(t *testing.T, leaves []string) tlog.HashReader {
+	t.Helper()
+	var all []tlog.Hash
+	read := tlog.HashReaderFunc(func(at []int64) (list []tlog.Hash, err error) {
+		for _, i := range at {
+			list = append(list, all[i])
+		}
+		return list, nil
+	})
+	for i, leaf := range leaves {
+		hashes, err := tlog.StoredHashes(int64(i), []byte(leaf), read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, hashes...)
+	}
+	return read
 }
 
 func TestACheckpointProvesTheFile(t *testing.T) {
@@ -189,6 +201,37 @@ func TestAFileThatDoesNotFitACheckpointIsFound(t *testing.T) {
 				t.Errorf("the checkpoint of the other file: %v", err)
 			}
 		})
+	}
+}
+
+// A head costs the hashes of the lines before it: those that a checkpoint holds to each byte
+// are not read as entries once more, and each new one is.
+func TestLinesOfACheckpointAreNotReadAgain(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "anchors.jsonl")
+	c := newChain(t, newKey(t, 1), "a")
+	c.anchor(t, path)
+	entry, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := strings.TrimSuffix(string(entry), "\n")
+	before := Tree{Size: 3, Root: rootOf([]string{"no entry", "nor this", line})}
+	all := "no entry\nnor this\n" + line + "\n"
+	now, last, err := growTree(strings.NewReader(all+line+"\n"), before)
+	if err != nil || now.Size != 4 || now.Root != rootOf([]string{"no entry", "nor this", line, line}) || last.Seq != 1 {
+		t.Errorf("the tree is %+v up to record %d, %v", now, last.Seq, err)
+	}
+	for text, want := range map[string]string{
+		all + "no entry\n":                          "line 4: not an anchor",
+		strings.Replace(all, "nor", "now", 1):       "another root: the file was rewritten",
+		"no entry\nnor this\nno entry\n":            "line 3: not an anchor",
+		strings.TrimSuffix(all, line+"\n"):          "the file has 2: it was shortened",
+		all + strings.Repeat("x", maxLine+1) + "\n": "line 4: ",
+	} {
+		if now, _, err := growTree(strings.NewReader(text), before); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the tree over %.60q is %+v, %v, want %s", text, now, err, want)
+		}
 	}
 }
 

@@ -106,6 +106,9 @@ func readLastEntry(f *os.File) (*Entry, error) {
 	return &e, nil
 }
 
+// errNoAnchors: a file is empty.
+var errNoAnchors = errors.New("there are no anchors in it")
+
 // ReadFile reads the entries of a file.
 func ReadFile(path string) ([]Entry, error) {
 	f, err := os.Open(path)
@@ -115,7 +118,7 @@ func ReadFile(path string) ([]Entry, error) {
 	defer f.Close()
 	list, err := ReadEntries(f)
 	if err == nil && len(list) == 0 {
-		err = errors.New("there are no anchors in it")
+		err = errNoAnchors
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
