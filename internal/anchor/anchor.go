@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// maxLine bounds a line, and maxLines how many are read: one every minute for a
-	// year is half of that.
+	// maxLine bounds a line, and maxLines how many are written and read: one every minute
+	// for a year is half of that.
 	maxLine, maxLines = 4 << 10, 1 << 20
 )
 

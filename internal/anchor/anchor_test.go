@@ -113,6 +113,38 @@ func TestAnchorsProveTheRecord(t *testing.T) {
 	}
 }
 
+// What is appended can be compared: a file with as many lines as are read gets no more.
+func TestAFullFileGetsNoMoreLines(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "anchors.jsonl")
+	c := newChain(t, newKey(t, 1), "a")
+	c.anchor(t, path)
+	last, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := Entry{Seq: 2, Hash: audit.Hash{1}, Time: time.Unix(1, 0), KeyID: c.key.ID()}
+	for lines, full := range map[int]bool{maxLines - 1: false, maxLines: true} {
+		// The lines before the last one are short, and a hole makes them as long as real ones.
+		file, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = file.WriteString(strings.Repeat("\n", lines-2))
+		_, err2 := file.WriteAt([]byte("\n"+string(last)), maxLines*minLine)
+		if err = errors.Join(err, err2, file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		_, err = AppendTo(path, func() (Entry, error) { return next, nil })
+		if got := err != nil && strings.Contains(err.Error(), "has 1048576 lines and is full: go on in another file"); got != full || !full && err != nil {
+			t.Errorf("a line behind %d: %v", lines, err)
+		}
+		if _, err := AppendTo(path, func() (Entry, error) { return next, nil }); !full && err != nil {
+			t.Errorf("the last line of a full file: %v", err)
+		}
+	}
+}
+
 // Who holds the key writes a chain that verifies, and not one that was anchored before.
 func TestARewrittenPastIsFound(t *testing.T) {
 	t.Parallel()

@@ -15,12 +15,15 @@ import (
 const (
 	// lockTries and lockPause bound the wait for another process that appends.
 	lockTries, lockPause = 100, 50 * time.Millisecond
+	// minLine is less than the bytes of any line: its hash and its keys alone are longer.
+	minLine = 100
 )
 
 // AppendTo adds the entry that look returns to the end of a file, and returns once it is on
 // the disk. Look is asked while no other process appends, so that the order of the lines is
 // the order of the heads. Nothing is added when the last line is the same head. A file whose
-// last line is of another record, or is none, is refused.
+// last line is of another record, or is none, is refused, and so is one with as many lines as
+// are compared.
 func AppendTo(path string, look func() (Entry, error)) (e Entry, err error) {
 	fresh := !fsx.Exists(path)
 	f, err := openForAppend(path)
@@ -43,6 +46,9 @@ func AppendTo(path string, look func() (Entry, error)) (e Entry, err error) {
 		return e, fmt.Errorf("%s: its last line is of another record, with key %s: each record has a file of its own", path, last.KeyID)
 	case last != nil && last.Head() == e.Head():
 		return *last, nil
+	}
+	if err := checkRoom(f); err != nil {
+		return e, fmt.Errorf("%s: %w", path, err)
 	}
 	line, err := e.encodeLine()
 	if err != nil {
@@ -104,6 +110,27 @@ func readLastEntry(f *os.File) (*Entry, error) {
 		return nil, fmt.Errorf("its last line is %w", err)
 	}
 	return &e, nil
+}
+
+// checkRoom returns an error when a file has as many lines as are read.
+func checkRoom(f *os.File) error {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil || size < maxLines*minLine {
+		return err
+	}
+	part, left := make([]byte, 1<<20), maxLines
+	for r := io.NewSectionReader(f, 0, size); ; {
+		n, err := r.Read(part)
+		if left -= bytes.Count(part[:n], []byte("\n")); left <= 0 {
+			return fmt.Errorf("it has %d lines and is full: go on in another file, under audit.anchors or with --to, and give it another name if it is a log (audit.origin or --origin)", maxLines)
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // errNoAnchors: a file is empty.
