@@ -33,6 +33,9 @@ type Entry struct {
 	Time time.Time `json:"time"`
 	// KeyID names the key of the chain.
 	KeyID string `json:"key_id"`
+
+	// reworded: the line that was read is not the one that encodeLine returns.
+	reworded bool
 }
 
 // NewEntry returns the entry for a head.
@@ -76,10 +79,20 @@ func ReadEntries(r io.Reader) ([]Entry, error) {
 	return list, nil
 }
 
-// scanLines reads lines without their ends, of at most maxLine bytes.
+// scanLines reads lines of at most maxLine bytes without their ends. A carriage return is part
+// of its line.
 func scanLines(r io.Reader) *bufio.Scanner {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, maxLine), maxLine)
+	lines.Split(func(data []byte, atEnd bool) (advance int, line []byte, err error) {
+		if end := bytes.IndexByte(data, '\n'); end >= 0 {
+			return end + 1, data[:end], nil
+		}
+		if atEnd && len(data) > 0 {
+			return len(data), data, nil
+		}
+		return 0, nil, nil
+	})
 	return lines
 }
 
@@ -96,5 +109,7 @@ func parseEntry(line []byte) (Entry, error) {
 	case e.Seq < 1 || e.Hash == (audit.Hash{}) || e.KeyID == "" || e.Time.IsZero():
 		return e, errors.New("not an anchor: expected seq, hash, time and key_id")
 	}
-	return e, nil
+	written, err := e.encodeLine()
+	e.reworded = !bytes.Equal(bytes.TrimSuffix(written, []byte("\n")), line)
+	return e, err
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,6 +138,8 @@ func (c *Check) AddCheckpoint(text []byte, key audit.Key) error {
 	c.origin, c.signed = origin, tree
 	if err := tree.checkLines(&edge); err != nil {
 		c.forged = err.Error()
+	} else if slices.ContainsFunc(c.entries, func(e Entry) bool { return e.reworded }) {
+		c.forged = "a line " + rewordedText
 	}
 	return nil
 }
@@ -211,6 +214,8 @@ func (c *Check) describeFaultOf(i int) string {
 	e := &c.entries[i]
 	at := e.Time.Format(time.RFC3339)
 	switch {
+	case c.signed.Size > 0 && e.reworded:
+		return rewordedText
 	case e.KeyID != c.keyID:
 		return fmt.Sprintf("names key %s, and the record has key %s: it is of another record, or this one was begun anew", e.KeyID, c.keyID)
 	case i > 0 && e.Seq < c.entries[i-1].Seq && e.Time.Sub(c.entries[i-1].Time) > sameMoment:

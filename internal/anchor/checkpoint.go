@@ -97,6 +97,9 @@ func (t *treeEdge) computeRoot() tlog.Hash {
 	return root
 }
 
+// rewordedText says why an entry is no leaf of a tree.
+const rewordedText = "says what an anchor says in other bytes than were written: a checkpoint is over each byte"
+
 // checkpointPath is where the checkpoint whose last line is of a record lies.
 func checkpointPath(path string, seq int64) string {
 	return filepath.Join(StampFolder(path), fmt.Sprintf("%d.checkpoint", seq))
@@ -140,6 +143,9 @@ func growTree(r io.Reader, before Tree) (now Tree, last Entry, err error) {
 		if edge.size+1 >= before.Size { // the last one that was signed, and each new one
 			if last, err = parseEntry(lines.Bytes()); err != nil {
 				return now, last, fmt.Errorf("line %d: %w", edge.size+1, err)
+			}
+			if last.reworded {
+				return now, last, fmt.Errorf("line %d %s", edge.size+1, rewordedText)
 			}
 		}
 		edge.addLine(lines.Bytes())

@@ -235,6 +235,52 @@ func TestLinesOfACheckpointAreNotReadAgain(t *testing.T) {
 	}
 }
 
+// A checkpoint is over the bytes of each line: a line that programs read in two ways, or that
+// says the same in other bytes, is none of its leaves.
+func TestALineInOtherBytesDoesNotFitACheckpoint(t *testing.T) {
+	t.Parallel()
+	for name, rewrite := range map[string]func(string) string{
+		"a carriage return":     func(l string) string { return l + "\r" },
+		"spaces":                func(l string) string { return strings.Replace(l, ",", ", ", 1) },
+		"a key twice":           func(l string) string { return strings.Replace(l, `{"seq":`, `{"seq":999,"seq":`, 1) },
+		"a key in another case": func(l string) string { return strings.Replace(l, `{"seq":`, `{"seq":999,"SEQ":`, 1) },
+		"an escape":             func(l string) string { return strings.Replace(l, `"key_id"`, `"ke\u0079_id"`, 1) },
+		"a fraction of time":    func(l string) string { return strings.Replace(l, `Z"`, `.0Z"`, 1) },
+		"capitals":              func(l string) string { return l[:17] + strings.ToUpper(l[17:80]) + l[80:] },
+	} {
+		for _, at := range []int{0, 1} {
+			t.Run(fmt.Sprint(name, at), func(t *testing.T) {
+				t.Parallel()
+				path := filepath.Join(t.TempDir(), "anchors.jsonl")
+				c := newChain(t, newKey(t, 1), "a")
+				_, first := c.signLog(t, path, Tree{})
+				c.add(t, "b")
+				text, now := c.signLog(t, path, first)
+				good, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				lines := strings.Split(string(good), "\n")
+				lines[at] = rewrite(lines[at])
+				if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if _, plain := c.compare(t, path); !plain.OK() {
+					t.Fatalf("without a checkpoint the file is bad: %s", &plain)
+				}
+				if r, err := c.compareSigned(t, path, text); err != nil || r.OK() || r.Signed != 0 || r.Bad.Line != at+1 || !strings.Contains(r.Bad.Why, "in other bytes") {
+					t.Errorf("the result is %+v (%s), %v", r, &r, err)
+				}
+				for _, before := range []Tree{{}, first, now} {
+					if text, _, _, err := SignTree(path, c.key, logOrigin, before); err == nil || !strings.Contains(err.Error(), "other bytes") && !strings.Contains(err.Error(), "another root") {
+						t.Errorf("after %d lines it is signed: %s, %v", before.Size, text, err)
+					}
+				}
+			})
+		}
+	}
+}
+
 // A state that cannot be is no state without a checkpoint.
 func TestASizeBelowZeroIsRefused(t *testing.T) {
 	t.Parallel()
