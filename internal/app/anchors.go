@@ -67,6 +67,26 @@ func (rt *Runtime) ConfiguredSeals() Seals {
 	return Seals{a.Timestamp, a.Origin}
 }
 
+// CheckOrigin refuses the name of the configured log for another file: the configured one
+// would get no checkpoint any more.
+func (rt *Runtime) CheckOrigin(origin string, places []AnchorPlace) error {
+	configured := rt.ConfiguredSeals().Origin
+	if origin == "" || origin != configured {
+		return nil
+	}
+	for _, p := range rt.AnchorPlaces() {
+		if p.File == "" {
+			continue // of files there is one
+		}
+		for _, q := range places {
+			if q.File != "" && resolveLinks(q.File) != resolveLinks(p.File) {
+				return fmt.Errorf("--origin: %s is the log in %s, by audit.origin: choose another name for %s", origin, p.File, q.File)
+			}
+		}
+	}
+	return nil
+}
+
 // AnchoredHead is a head that is kept at a place.
 type AnchoredHead struct {
 	anchor.Entry

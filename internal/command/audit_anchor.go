@@ -41,6 +41,9 @@ note of 200 bytes that others keep, and that all lines of the file have to fit.`
 				return err
 			}
 			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
+				if err := rt.CheckOrigin(seals.Origin, places); err != nil {
+					return err
+				}
 				configured := rt.ConfiguredSeals()
 				seals.Authority = cmp.Or(seals.Authority, configured.Authority)
 				if len(to) == 0 {

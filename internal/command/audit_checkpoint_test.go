@@ -81,6 +81,33 @@ func TestCheckpointsOfARecord(t *testing.T) {
 	fails("no checkpoint of example.com/gate is signed", "audit", "anchor", "--to", filepath.Join(elsewhere, "other.jsonl"), "--origin", "example.com/gate")
 }
 
+// The name of the configured log is not given to another file, after which the configured one
+// would get no checkpoint.
+func TestTheNameOfTheConfiguredLogIsForItsFile(t *testing.T) {
+	t.Parallel()
+	dir, elsewhere := folder(t), t.TempDir()
+	file := filepath.Join(elsewhere, "anchors.jsonl")
+	place(t, dir, app.ConfigName, configText(t, dir)+fmt.Sprintf("audit: {anchors: [{file: %q}], origin: example.com/gate}\n", file))
+	runSallyport(t, dir, "call", "read_file", `{"path":"README.md"}`)
+	other := filepath.Join(elsewhere, "other.jsonl")
+	out, err := sallyportCommand(dir, "audit", "anchor", "--to", other, "--origin", "example.com/gate").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "--origin: example.com/gate is the log in "+file) {
+		t.Errorf("another file: %v\n%s", err, out)
+	}
+	if _, err := os.Stat(other); err == nil {
+		t.Error("the refused file has a head")
+	}
+	runSallyport(t, dir, "audit", "anchor", "--to", other, "--origin", "example.com/other")
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(elsewhere, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{}, {"--to", file, "--origin", "example.com/gate"}, {"--to", filepath.Join(link, "anchors.jsonl"), "--origin", "example.com/gate"}} {
+		runSallyport(t, dir, "call", "read_file", `{"path":"README.md"}`)
+		checkpointIn(t, runSallyport(t, dir, append([]string{"audit", "anchor"}, args...)...))
+	}
+}
+
 // forgeNote stores a note with the text of another one and no signature of its key.
 func forgeNote(t *testing.T, dir, of string) string {
 	t.Helper()
