@@ -11,6 +11,10 @@ import (
 // in one session, of one principal in one role.
 type poolKey struct{ tool, session, principal, role string }
 
+// maxStacks is how many idle instances keep the stack of their last call, which lies outside
+// of their memory.
+const maxStacks = 4
+
 // instancePool bounds the instances that run, and keeps those whose session may call
 // again soon.
 type instancePool struct {
@@ -100,6 +104,9 @@ func (p *instancePool) keepInstance(i *instance) bool {
 	}
 	i.stop = time.AfterFunc(idleTime, func() { p.dropInstance(i) }).Stop
 	p.idle = append(p.idle, i)
+	if at := len(p.idle) - 1 - maxStacks; at >= 0 {
+		clear(p.idle[at].asked) // the stack, which may be large, goes with the function
+	}
 	return true
 }
 
