@@ -191,6 +191,40 @@ func TestPagesShowConfigurationThatLoads(t *testing.T) {
 	}
 }
 
+// TestExamplesOfServersGrantNoToolBesides reads each role of an example that lists MCP
+// servers: without tools it would have every built-in tool as well.
+func TestExamplesOfServersGrantNoToolBesides(t *testing.T) {
+	fence := regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	seen := 0
+	for _, p := range pages(t) {
+		for _, m := range fence.FindAllStringSubmatch(page(t, p), -1) {
+			dir := t.TempDir()
+			c, err := config.Parse(filepath.Join(dir, "sallyport.yaml"), []byte(m[1]), &config.Options{Home: dir, Dir: dir})
+			if err != nil {
+				continue // another test names it
+			}
+			for _, name := range c.Names() {
+				role, _ := c.Personality(name)
+				if len(role.MCPServers) == 0 {
+					continue
+				}
+				seen++
+				if role.Toolset == nil {
+					t.Errorf("%s: the role %s lists servers and no tools, which grants every built-in tool:\n%s", p, name, m[1])
+				}
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no page shows a role with servers")
+	}
+	for _, p := range []string{"docs/guides/mcp-servers.md", "docs/guides/arguments.md", "docs/guides/configuration.md"} {
+		if !strings.Contains(page(t, p), "`terminal` included") {
+			t.Errorf("%s does not say what a role without tools has", p)
+		}
+	}
+}
+
 func TestBrokenSeesBrokenLinks(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
