@@ -225,6 +225,17 @@ func TestExamplesOfServersGrantNoToolBesides(t *testing.T) {
 	}
 }
 
+// TestPagesFenceWhatIsTyped finds commands and headings that do not render as such.
+func TestPagesFenceWhatIsTyped(t *testing.T) {
+	fences := regexp.MustCompile("(?ms)^```.*?^```$")
+	bare := regexp.MustCompile("(?m)^(\\$ .*|#+[^# \n].*)$")
+	for _, p := range pages(t) {
+		if m := bare.FindString(fences.ReplaceAllString(page(t, p), "")); m != "" {
+			t.Errorf("%s: %q stands outside of code and is no heading", p, m)
+		}
+	}
+}
+
 func TestBrokenSeesBrokenLinks(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
