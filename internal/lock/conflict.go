@@ -118,7 +118,7 @@ func newConflict(kind ConflictKind, group []Ref) Conflict {
 	case ConflictCollision:
 		c.Message = "these get one name: " + list
 	case ConflictShadow:
-		c.Message = fmt.Sprintf("%s has a name that is taken for the runtime's own %s, which wins", names[len(names)-1], strings.Join(names[:len(names)-1], ", "))
+		c.Message = fmt.Sprintf("%s has a name that is taken for the runtime's own %s, which wins: write tools: [] in a role that needs no tool of the runtime", names[len(names)-1], strings.Join(names[:len(names)-1], ", "))
 	default:
 		c.Message = "the names of these are taken for one another: " + list
 	}

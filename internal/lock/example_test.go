@@ -73,7 +73,7 @@ func ExampleConflicts() {
 	}
 	// Output:
 	// confusable: the names of these are taken for one another: files/read-forrn, files/read_form
-	// shadow: shell/termina1 has a name that is taken for the runtime's own terminal, which wins
+	// shadow: shell/termina1 has a name that is taken for the runtime's own terminal, which wins: write tools: [] in a role that needs no tool of the runtime
 }
 
 func ExampleParse() {

@@ -25,9 +25,9 @@ func PrintPinned(p *Printer, path string, states []pinning.ServerState, added in
 		p.PrintLine("wrote %s: look at it, and keep it with the configuration", path)
 	case len(states) == 0:
 		p.PrintLine("no MCP server is declared: there is nothing to pin")
-	case slices.ContainsFunc(states, func(s pinning.ServerState) bool {
-		return s.State == pinning.StatePinned || s.State == pinning.StateChanged
-	}):
+	case slices.ContainsFunc(states, func(s pinning.ServerState) bool { return s.State == pinning.StateChanged }):
+		p.PrintLine("nothing was added to %s: what differs from a pin is pinned by sallyport lock accept", path)
+	case slices.ContainsFunc(states, func(s pinning.ServerState) bool { return s.State == pinning.StatePinned }):
 		p.PrintLine("nothing is new in %s", path)
 	default:
 		p.PrintLine("nothing was pinned")
@@ -40,7 +40,7 @@ func PrintPinned(p *Printer, path string, states []pinning.ServerState, added in
 	for i := range states {
 		st := &states[i]
 		if st.State == pinning.StateChanged {
-			p.PrintLine("%s %s differs from its pin: sallyport diff %s shows the changes", p.ColourBad("changed"), st.Server, st.Server)
+			p.PrintLine("%s %s differs from its pin: sallyport diff %s shows the changes, and sallyport lock accept %s pins them", p.ColourBad("changed"), st.Server, st.Server, st.Server)
 		}
 		printState(p, st)
 	}

@@ -69,7 +69,7 @@ func (st *ServerState) dropConflicting(s *lock.Server, conflicts map[string]stri
 	tools := map[string]lock.Pin{}
 	for name, pin := range s.Tools {
 		if why := conflicts[pin.Name]; why != "" {
-			st.Left = append(st.Left, LeftOut{"tool " + text.PrintableLine(name), text.PrintableLine(why) + ": sallyport diff " + st.Server + " says how to accept it"})
+			st.Left = append(st.Left, LeftOut{"tool " + text.PrintableLine(name), text.PrintableLine(why) + "; sallyport diff " + st.Server + " says how to accept it all the same"})
 			st.Offers--
 			continue
 		}
