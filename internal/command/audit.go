@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/app"
 	"github.com/sallyport/sallyport/internal/report"
@@ -147,17 +148,33 @@ func auditShow(env *environment, f *flags) *cobra.Command {
 	}
 }
 
-// eventsOf returns the records of one call. It is an error when there are none.
+// eventsOf returns the records of one call, which the id of its approval names as well.
+// It is an error when there are none.
 func eventsOf(ctx context.Context, rt *app.Runtime, call string) ([]audit.Event, error) {
-	var events []audit.Event
+	events, err := readEvents(ctx, rt, call)
+	if err != nil || len(events) > 0 {
+		return events, err
+	}
+	list, err := rt.Approvals.List(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(list, func(a sallyport.Approval) bool { return a.ID == call && a.CallID != "" }); i >= 0 {
+		events, err = readEvents(ctx, rt, list[i].CallID)
+	}
+	if err == nil && len(events) == 0 {
+		err = &exitError{code: exitFailed, err: fmt.Errorf("no record of call %q", call)}
+	}
+	return events, err
+}
+
+// readEvents returns the records of one call.
+func readEvents(ctx context.Context, rt *app.Runtime, call string) (events []audit.Event, err error) {
 	for e, err := range audit.Events(ctx, rt.State, audit.Query{Call: call}) {
 		if err != nil {
 			return nil, err
 		}
 		events = append(events, e)
-	}
-	if len(events) == 0 {
-		return nil, &exitError{code: exitFailed, err: fmt.Errorf("no record of call %q", call)}
 	}
 	return events, nil
 }
