@@ -122,7 +122,7 @@ func (rt *Runtime) anchorAt(ctx context.Context, o *outside, p AnchorPlace, seal
 	if rt.Passing {
 		return kept, errNoRecord // it ends with the command
 	}
-	key, err := audit.ReadKey(rt.KeyPath())
+	key, err := rt.ReadKey()
 	if err != nil {
 		return kept, err
 	}

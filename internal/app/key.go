@@ -68,10 +68,24 @@ func (rt *Runtime) loadKey(ctx context.Context) (audit.Key, error) {
 		}
 		begun = true
 	}
-	if _, err := os.Lstat(rt.KeyPath()); begun && errors.Is(err, fs.ErrNotExist) {
-		return audit.Key{}, fmt.Errorf("the key of the record is gone: put %s back, or move %s away to begin another record", rt.KeyPath(), rt.InForce().Config.State.Path)
+	if !begun {
+		return audit.LoadKey(rt.KeyPath())
 	}
-	return audit.LoadKey(rt.KeyPath())
+	return rt.ReadKey()
+}
+
+// ReadKey reads the key of a chain that has begun. It says what to do when it is not
+// there.
+func (rt *Runtime) ReadKey() (audit.Key, error) {
+	key, err := audit.ReadKey(rt.KeyPath())
+	if !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	state := rt.InForce().Config.State.Path
+	if _, none := os.Lstat(state); errors.Is(none, fs.ErrNotExist) {
+		return key, fmt.Errorf("there is no record yet, and no key: the first call makes both: %w", err)
+	}
+	return key, fmt.Errorf("the key of the record is gone: put %s back, or move %s away to begin another record", rt.KeyPath(), state)
 }
 
 // followedFiles returns the files of the configuration, and of a second one that is

@@ -228,7 +228,7 @@ The exit code is 1 when a record is bad or an anchor is not in the record.`,
 				o.Head = &h
 			}
 			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
-				key, err := audit.ReadKey(rt.KeyPath())
+				key, err := rt.ReadKey()
 				if err != nil {
 					return err
 				}
@@ -320,7 +320,7 @@ accepts. The records are verified before they are removed.`,
 				return fmt.Errorf("--before: %w", err)
 			}
 			return withRuntime(cmd.Context(), env, f, app.OpenForRecord, func(rt *app.Runtime) error {
-				key, err := audit.ReadKey(rt.KeyPath())
+				key, err := rt.ReadKey()
 				if err != nil {
 					return err
 				}

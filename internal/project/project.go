@@ -41,6 +41,9 @@ func Start(path, preset string) (*Started, error) {
 		return nil, err
 	}
 	dir := filepath.Dir(path)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no folder %s: make it first, or give --config another path", dir)
+	}
 	ignore, err := planIgnore(dir, stateFolder)
 	if err != nil {
 		return nil, fmt.Errorf("nothing was written: %w", err)
