@@ -56,7 +56,11 @@ been decided otherwise is recorded and counted. See shadow and promote.`,
 				o.Announce = func(role *sallyport.Personality, address, token string) error {
 					return report.PrintAnnouncement(env.newPrinter(f), rt, role, address, token)
 				}
-				return serving.Run(cmd.Context(), rt, &o)
+				err := serving.Run(cmd.Context(), rt, &o)
+				if errors.Is(err, syscall.EADDRINUSE) {
+					return usageError(err) // it is no fault of the command line
+				}
+				return err
 			})
 		},
 	}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -27,6 +28,10 @@ func TestServeKeepsItsTokenWhenThePortIsTaken(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		if cmd.ProcessState.ExitCode() != exitUsage || strings.Contains(string(out), "sallyport_") {
 			t.Fatalf("serve where another listens = %v %s, want a refusal without a token", err, out)
+		}
+		port := taken.Addr().(*net.TCPAddr).Port
+		if text := string(out); strings.Contains(text, "--help") || !strings.Contains(text, fmt.Sprintf("such as --listen 127.0.0.1:%d", port+1)) {
+			t.Errorf("serve where another listens says\n%s\nwant another address, and no help for a command line that is right", text)
 		}
 	}
 	refused()

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/sallyport/sallyport/internal/app"
@@ -52,7 +54,20 @@ func openListener(ctx context.Context, rt *app.Runtime, address string) (net.Lis
 	if l != nil {
 		return rt.Listeners.Adopt(l)
 	}
-	return rt.Listeners.Open(ctx, address)
+	l, err = rt.Listeners.Open(ctx, address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("another program, perhaps another sallyport, listens at %s: take another address, such as --listen %s (%w)", address, proposeAddress(address), err)
+	}
+	return l, err
+}
+
+// proposeAddress returns an address with the port after that of another one.
+func proposeAddress(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if n, e := strconv.ParseUint(port, 10, 16); err == nil && e == nil && n < math.MaxUint16 {
+		return net.JoinHostPort(host, strconv.FormatUint(n+1, 10))
+	}
+	return net.JoinHostPort(host, "7332")
 }
 
 // firstInherited is the number of the first descriptor that systemd passes on.
