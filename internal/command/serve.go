@@ -54,7 +54,7 @@ been decided otherwise is recorded and counted. See shadow and promote.`,
 			}
 			return withRuntime(cmd.Context(), env, f, open, func(rt *app.Runtime) error {
 				o.Announce = func(role *sallyport.Personality, address, token string) error {
-					return report.PrintAnnouncement(env.newPrinter(f), rt, role, address, token)
+					return report.PrintAnnouncement(cmd.Context(), env.newPrinter(f), rt, role, address, token)
 				}
 				err := serving.Run(cmd.Context(), rt, &o)
 				if errors.Is(err, syscall.EADDRINUSE) {

@@ -42,6 +42,9 @@ func TestServeKeepsItsTokenWhenThePortIsTaken(t *testing.T) {
 	first.stop(t)
 	refused("--new-token")
 	again := serveHTTP(t, dir)
+	if !strings.Contains(again.banner, `"Bearer <token>"`) {
+		t.Errorf("the line for a client is not what a person pastes:\n%s", again.banner)
+	}
 	again.token = first.token
 	if status, _ := again.request(t, "POST", "/mcp", initialize, again.headers()); status != 200 {
 		t.Errorf("the token after a start that failed: status %d, want 200", status)
@@ -93,5 +96,33 @@ func TestServeAnnouncesItselfAsJSON(t *testing.T) {
 	}
 	if !strings.HasPrefix(said.URL, "http://127.0.0.1:") || said.Token == "" || said.Personality == "" || len(said.Enforced) == 0 {
 		t.Errorf("serve --json = %+v, want address, token, personality and what is enforced", said)
+	}
+}
+
+// TestServeNamesWhatTheRoleCanTry starts with a role that has read_file, and with one
+// that has not.
+func TestServeNamesWhatTheRoleCanTry(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, roles, want, never string }{
+		{"reader", "{default: {tools: [read_file], read: [\"${workspace}\"]}}", "call read_file '{\"path\":\"README.md\"", "sallyport tools "},
+		{"another reader", "{default: {tools: []}, ops: {tools: [read_file], read: [\"${workspace}\"]}}", "--personality ops   # allowed", "sallyport tools "},
+		{"no tool", "{default: {}, ops: {tools: []}}", "tools --personality ops   # what the role ops has", "call read_file"},
+		{"no folder", "{ops: {tools: [read_file]}}", "tools   # what the role ops has", "call read_file"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := folder(t)
+			place(t, dir, "README.md", "# Read me\n")
+			place(t, dir, app.ConfigName, "version: 2\npersonalities: "+tt.roles+"\n")
+			args := []string{}
+			if strings.Contains(tt.roles, "ops") {
+				args = append(args, "--personality", "ops")
+			}
+			s := serveHTTP(t, dir, args...)
+			if !strings.Contains(s.banner, tt.want) || strings.Contains(s.banner, tt.never) {
+				t.Errorf("serve says\n%s\nwant %q and never %q", s.banner, tt.want, tt.never)
+			}
+			s.stop(t)
+		})
 	}
 }

@@ -1,11 +1,17 @@
 package report
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 // Announcement is what serve --json prints.
@@ -34,7 +40,7 @@ func ReachableAddress(address string) string {
 
 // PrintAnnouncement prints where the server listens, how to connect, what to try, and
 // what is enforced.
-func PrintAnnouncement(p *Printer, rt *app.Runtime, role *sallyport.Personality, address, token string) error {
+func PrintAnnouncement(ctx context.Context, p *Printer, rt *app.Runtime, role *sallyport.Personality, address, token string) error {
 	url := rt.ServerURL(ReachableAddress(address)) + "/mcp"
 	if p.JSON {
 		return p.PrintJSON(Announcement{url, rt.InForce().Config.Workspace, role.Name, token, DescribeEnforcement(rt)})
@@ -65,8 +71,9 @@ func PrintAnnouncement(p *Printer, rt *app.Runtime, role *sallyport.Personality,
 	p.PrintLine("")
 	p.PrintLine("try, from another terminal in %s:", rt.Env.Dir)
 	self := rt.Env.ProgramName()
-	p.PrintLine("  %s call read_file '{\"path\":\"README.md\",\"end_line\":5}'   # allowed", self)
-	p.PrintLine("  %s call read_file '{\"path\":\"/etc/passwd\"}'              # refused", self)
+	for _, line := range listTrials(ctx, rt, role.Name) {
+		p.PrintLine("  %s %s", self, line)
+	}
 	p.PrintLine("  %s audit tail", self)
 	p.PrintLine("  %s page   # prints a link to the page where people see and decide", self)
 	p.PrintLine("")
@@ -79,7 +86,33 @@ func httpEntry(url, token string) string {
 	entry := map[string]any{"sallyport": map[string]any{
 		"type": "http", "url": url, "headers": map[string]string{"Authorization": "Bearer " + token},
 	}}
-	// Marshalling maps of strings cannot fail.
-	text, _ := json.Marshal(map[string]any{"mcpServers": entry})
-	return string(text)
+	var line bytes.Buffer
+	e := json.NewEncoder(&line)
+	e.SetEscapeHTML(false)                            // a person reads it
+	_ = e.Encode(map[string]any{"mcpServers": entry}) // maps of strings can be encoded
+	return string(bytes.TrimSpace(line.Bytes()))
+}
+
+// listTrials returns the commands to try in a role: a call that is allowed and one that
+// is refused where the role has read_file and both hold, else the list of its tools.
+func listTrials(ctx context.Context, rt *app.Runtime, role string) []string {
+	t := rt.InForce()
+	flag := ""
+	if chosen, err := t.Config.Choose(""); err != nil || chosen.Name != role {
+		flag = " --personality " + text.ShellWord(role)
+	}
+	caller := &sallyport.Caller{
+		Principal: sallyport.Principal{Name: sallyport.LocalPrincipal}, Personality: role,
+		Platform: sallyport.PlatformCLI, Workspace: t.Config.Workspace,
+	}
+	mayRead := func(path string) bool { return t.Registry.Path(ctx, caller, "read_file", "read", path).Allowed }
+	_, err := os.Stat(filepath.Join(t.Config.Workspace, "README.md"))
+	has := slices.ContainsFunc(t.Registry.List(caller), func(tool sallyport.Tool) bool { return tool.Name == "read_file" })
+	if err != nil || !has || !mayRead("README.md") || mayRead("/etc/passwd") {
+		return []string{"tools" + flag + "   # what the role " + role + " has"}
+	}
+	return []string{
+		`call read_file '{"path":"README.md","end_line":5}'` + flag + "   # allowed",
+		`call read_file '{"path":"/etc/passwd"}'` + flag + "              # refused",
+	}
 }
