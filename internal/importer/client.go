@@ -90,9 +90,23 @@ func (e *Environment) readSettings(name string) (clients.Client, []*clients.File
 		}
 	}
 	if len(files) == 0 {
-		return c, nil, fmt.Errorf("%s has no settings here: looked for %s", c.Title, strings.Join(paths, " and "))
+		return c, nil, e.describeMissing(&c, ok, paths)
 	}
 	return c, files, nil
+}
+
+// describeMissing returns the error for a client without settings: a known one can be
+// connected all the same.
+func (e *Environment) describeMissing(c *clients.Client, known bool, paths []string) error {
+	err := fmt.Errorf("%s has no settings here: looked for %s", c.Title, strings.Join(paths, " and "))
+	if !known {
+		return err
+	}
+	first := ""
+	if len(e.ConfigFiles) == 0 {
+		first = "sallyport init, then "
+	}
+	return fmt.Errorf("%w. Without servers to take over, give the client this gate: %ssallyport connect %s", err, first, c.Name)
 }
 
 // clientFolder returns the folder in which the client starts a server, or an empty path

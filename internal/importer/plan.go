@@ -147,7 +147,7 @@ func (i *clientImport) checkDeclaration(p *plannedServer) {
 	}
 	if pkg := now.Package; pkg != nil && pkg.Check() != nil {
 		p.lacksVersion = true
-		p.addNote("%s has no exact version, and does not start without one: write it with --pin %s=VERSION; sallyport lock names the newest", pkg.Name, p.name)
+		p.addNote("%s has no exact version, and does not start without one: --yes takes the newest; --write needs --pin %s=VERSION, and sallyport lock names the newest", pkg.Name, p.name)
 	}
 	for k := range i.config.Servers {
 		part := &i.config.Servers[k]
