@@ -45,6 +45,8 @@ type Section struct {
 	Servers []Server
 	// Connected says that it has an entry of this program.
 	Connected bool
+	// OwnArgs are the arguments of the entry that connect writes; nil without one.
+	OwnArgs []string
 
 	object *jsonc.Value
 }
@@ -179,6 +181,9 @@ func (f *File) readSection(path []string, object *jsonc.Value, dir string) error
 		server := f.readServer(m, path, dir)
 		if server.isOwn() {
 			s.Connected = true
+			if server.Name == Own {
+				s.OwnArgs = server.Args
+			}
 			continue
 		}
 		s.Servers = append(s.Servers, server)

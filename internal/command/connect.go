@@ -57,7 +57,7 @@ Known clients: ` + strings.Join(names, ", ") + `.`,
 		},
 	}
 	cmd.Flags().BoolVar(&print, "print", false, "print the entry, do not write it")
-	cmd.Flags().StringVar(&role, "personality", "", "the `ROLE` of the client (default: the only role, or the one named default)")
+	cmd.Flags().StringVar(&role, "personality", "", "the `ROLE` of the client (default: that of the entry that is there, else the only role, or the one named default)")
 	return cmd
 }
 

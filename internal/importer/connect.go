@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/sallyport/sallyport/internal/clients"
@@ -25,14 +26,48 @@ type Connection struct {
 }
 
 // NewConnection returns the entry for a client that starts this program in a role.
-// An empty role is that of callers that name none.
+// An empty role is the one that the client's entry for the same configuration has, else
+// that of callers that name none.
 func NewConnection(e *Environment, c *clients.Client, role string) (*Connection, error) {
+	if role == "" {
+		role = e.connectedRole(c)
+	}
 	entry, err := e.clientEntry(c, role, e.ConfigFiles)
 	if err != nil {
 		return nil, err
 	}
 	value, err := json.Marshal(entry)
 	return &Connection{env: e, client: c, path: c.Main(e.Folders), entry: entry, value: value}, err
+}
+
+// connectedRole returns the role of the entry that a client has for these configuration
+// files; empty where it has none.
+func (e *Environment) connectedRole(c *clients.Client) string {
+	for _, path := range c.Files(e.Folders) {
+		file, err := clients.Read(*c, path, e.Folders)
+		if err != nil {
+			continue // to write into the file says why
+		}
+		for i := range file.Sections {
+			if role, configs := readOwnArgs(file.Sections[i].OwnArgs); role != "" && slices.Equal(configs, e.ConfigFiles) {
+				return role
+			}
+		}
+	}
+	return ""
+}
+
+// readOwnArgs returns what the arguments of an entry say about role and configuration.
+func readOwnArgs(args []string) (role string, configs []string) {
+	for i := 1; i < len(args); i++ {
+		switch args[i-1] {
+		case "--personality":
+			role = args[i]
+		case "--config":
+			configs = append(configs, args[i])
+		}
+	}
+	return role, configs
 }
 
 // Print prints the entry as the client's file takes it.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,7 +108,7 @@ func (e *Environment) restoreFile(o *Options, file *clients.File) (done string, 
 		if err != nil {
 			return "", fmt.Errorf("the copy cannot be read: %w", err)
 		}
-		if bytes.Equal(copied.Text, file.Text) {
+		if bytes.Equal(copied.Text, file.Text) || !bringsBack(copied, file) {
 			continue
 		}
 		// Restore keeps the sections of projects from the file, not from its
@@ -127,6 +128,15 @@ func (e *Environment) restoreFile(o *Options, file *clients.File) (done string, 
 		return e.writeRestored(file, text, copied, path)
 	}
 	return "", nil
+}
+
+// bringsBack reports whether a copy is from before this program was in the file, or has
+// a server that the file has no more. Connect keeps copies that are neither.
+func bringsBack(copied, file *clients.File) bool {
+	has := file.Servers()
+	return !copied.Connected() || slices.ContainsFunc(copied.Servers(), func(old clients.Server) bool {
+		return !slices.ContainsFunc(has, func(s clients.Server) bool { return s.Name == old.Name && s.Project == old.Project })
+	})
 }
 
 // writeRestored writes the restored text. When the file is as it was, its copies go: they
