@@ -46,6 +46,12 @@ func (b *newsBook) describeNews(ctx context.Context, from audit.Reader, a *sally
 	if err := p.readOn(ctx, from, use, a.CallID); err != nil {
 		return nil, err
 	}
+	if p.gap || p.unknown && p.read > newsRecords {
+		p = &pastCalls{whole: true, asked: now}
+		if err := p.readOn(ctx, from, use, a.CallID); err != nil {
+			return nil, err
+		}
+	}
 	if !p.skipped {
 		b.rememberCalls(use, p)
 	}
@@ -77,6 +83,7 @@ type pastCalls struct {
 	last    int64     // the newest record that was read
 	read    int       // how many were
 	whole   bool      // the record has no other ones
+	gap     bool      // more may have come between two questions than was read
 	skipped bool      // the call of the question is among them, and is left out
 	bytes   int       // about what they take
 
@@ -104,6 +111,7 @@ func (p *pastCalls) readOn(ctx context.Context, from audit.Reader, use toolUse, 
 			p.addCall(&e)
 		}
 	}
+	p.gap = p.read > 0 && n == newsRecords
 	p.read += n
 	p.whole = p.whole && n < newsRecords
 	return nil

@@ -118,3 +118,59 @@ func TestEarlierCallsAreRememberedWithinBounds(t *testing.T) {
 		t.Errorf("%d are remembered, want the one that was asked about", len(book.all))
 	}
 }
+
+// TestRememberedCallsSayWhatTheRecordSays: a call whose arguments were cut hides news for as
+// long as it is among the newest, and nothing is said of calls that were not read.
+func TestRememberedCallsSayWhatTheRecordSays(t *testing.T) {
+	t.Parallel()
+	state, err := memory.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = state.Close() }()
+	key, err := audit.LoadKey(t.TempDir() + "/key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := audit.New(state, key, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := 0
+	run := func(count int, args string) {
+		t.Helper()
+		for range count {
+			ran++
+			e := &audit.Event{Kind: audit.KindOutcome, OK: true, Tool: "pay", Principal: "ann", CallID: fmt.Sprint("c", ran), Args: output.Plain().Text(args)}
+			if err := log.Record(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	ask := func(book *newsBook, to string) string {
+		t.Helper()
+		news, err := book.describeNews(t.Context(), state, &sallyport.Approval{Tool: "pay", Principal: "ann", CallID: "held", Args: `{"to":"` + to + `"}`}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(news, "\n")
+	}
+	var book newsBook
+	run(newsRecords-1, `{"to":"bob"}`)
+	run(1, `{"to":"cut of`)
+	if got := ask(&book, "eve"); got != "" {
+		t.Errorf("beside a call with cut arguments: %q", got)
+	}
+	for range 2 { // in two steps, so that none of them is a gap
+		run(newsRecords/2, `{"to":"bob"}`)
+		got, want := ask(&book, "eve"), ask(&newsBook{}, "eve")
+		if got != want {
+			t.Errorf("after %d calls %q is told, and the record says %q", ran, got, want)
+		}
+	}
+	run(1, `{"to":"zoe"}`)
+	run(newsRecords, `{"to":"bob"}`)
+	if got := ask(&book, "zoe"); got != ask(&newsBook{}, "zoe") || !strings.Contains(got, "none of the last 1000 calls") {
+		t.Errorf("across more calls than are read: %q", got)
+	}
+}
