@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/sallyport/sallyport"
@@ -60,6 +61,11 @@ type Deployment struct {
 	// lost in this one.
 	revision  uint64
 	withdrawn []string
+	// pluginTools are those in the lock file, for a command that loads no plugins.
+	pluginTools struct {
+		once  sync.Once
+		names []string
+	}
 	// asking is true while upstream servers are being asked what they offer.
 	asking atomic.Bool
 }

@@ -3,8 +3,11 @@ package app
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/sallyport/sallyport/action"
+	"github.com/sallyport/sallyport/internal/lock"
 )
 
 // mcpLabel is the label of the tools of MCP servers.
@@ -24,8 +27,28 @@ func (rt *Runtime) findLabel(tool string) (label string, known bool) {
 	if i := indexOfTool(builtin, tool); i >= 0 {
 		return builtin[i].Toolset, true
 	}
-	// What a plugin offers is known once it is loaded.
-	return pluginLabel, len(t.Config.Plugins) > 0
+	if t.isPluginTool(tool) {
+		return pluginLabel, true
+	}
+	return "", false
+}
+
+// isPluginTool reports whether the lock file has a tool of a plugin of this name: nothing else
+// of a plugin is offered. The file is read once.
+func (t *Deployment) isPluginTool(tool string) bool {
+	t.pluginTools.once.Do(func() {
+		pins, err := ReadPins(t.Config, nil, HoldPins, nil)
+		if err != nil {
+			return // what cannot be told is not known
+		}
+		for i := range t.Config.Plugins {
+			pinned, _ := pins.PinnedServer(t.Config.Plugins[i].ID)
+			if pinned.Transport == lock.TransportModule {
+				t.pluginTools.names = slices.AppendSeq(t.pluginTools.names, maps.Keys(pinned.Tools))
+			}
+		}
+	})
+	return slices.Contains(t.pluginTools.names, tool)
 }
 
 // findLabel returns the label of a tool of this deployment.
