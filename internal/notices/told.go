@@ -3,7 +3,9 @@ package notices
 import (
 	"context"
 	"encoding/json"
+	"hash/fnv"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,10 +15,13 @@ import (
 )
 
 const (
-	// toldSetting is the name of the setting that says which receivers were told of what.
-	toldSetting = "notices.told"
-	// maxTold bounds what it says: with more, the oldest goes, and may be told again.
-	maxTold = 2000
+	// toldSetting begins the names of the settings that say which receivers were told of
+	// what: each is of some calls, so that little is written for each notice.
+	toldSetting = "notices.told."
+	// toldParts is how many there are.
+	toldParts = 64
+	// maxTold bounds what each says: with more, the oldest goes, and may be told again.
+	maxTold = 64
 	// toldLonger is how much longer than the held call it is known: clocks differ.
 	toldLonger = time.Minute
 	// toldWait bounds how long it takes to say so when everything ends.
@@ -33,6 +38,13 @@ type told struct {
 	Until time.Time `json:"until"`
 }
 
+// nameTold returns the name of the setting that says who was told of a call.
+func nameTold(id string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id)) // it never fails
+	return toldSetting + strconv.Itoa(int(h.Sum32()%toldParts))
+}
+
 // nameKey names the receiver with where it is, of which nothing can be read: under another
 // address it is another one.
 func (r *receiver) nameKey() string {
@@ -42,7 +54,7 @@ func (r *receiver) nameKey() string {
 // wasTold reports whether the receiver got a notice before, from this or another server of
 // the state. When that is not known it is sent: twice is better than never.
 func (r *receiver) wasTold(ctx context.Context, n *notice) bool {
-	value, _, err := r.s.o.Settings.Get(ctx, toldSetting)
+	value, _, err := r.s.o.Settings.Get(ctx, nameTold(n.call.ID))
 	if err != nil {
 		return false
 	}
@@ -58,7 +70,7 @@ func (r *receiver) markTold(ctx context.Context, n *notice) {
 	if n.event != config.NoticeHeld {
 		one.Until = now.Add(maxAge).UTC() // it may be told by another server for as long
 	}
-	err := setting.Change(ctx, r.s.o.Settings, toldSetting, func(was string, _ bool) (string, error) {
+	err := setting.Change(ctx, r.s.o.Settings, nameTold(n.call.ID), func(was string, _ bool) (string, error) {
 		list := slices.DeleteFunc(decodeTold(was), func(t told) bool { return !now.Before(t.Until) })
 		list = append(list, one)
 		text, err := json.Marshal(list[max(len(list)-maxTold, 0):])

@@ -2,6 +2,7 @@ package notices
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -92,7 +93,7 @@ func TestWhatWasToldIsRememberedWithinBounds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.o.Settings.(store.Settings).Put(t.Context(), toldSetting, string(text)); err != nil {
+	if err := d.o.Settings.(store.Settings).Put(t.Context(), nameTold("a1"), string(text)); err != nil {
 		t.Fatal(err)
 	}
 	r := &receiver{name: "chat", key: "chat x", s: d.Sender}
@@ -101,12 +102,33 @@ func TestWhatWasToldIsRememberedWithinBounds(t *testing.T) {
 		t.Error("a notice was told before it was sent")
 	}
 	r.markTold(t.Context(), n)
-	value, _, err := d.o.Settings.Get(t.Context(), toldSetting)
+	value, _, err := d.o.Settings.Get(t.Context(), nameTold("a1"))
 	got := decodeTold(value)
 	if err != nil || len(got) != maxTold || got[0].Notice != "old" || !r.wasTold(t.Context(), n) {
 		t.Errorf("%d notices are remembered, %v, want %d with the newest", len(got), err, maxTold)
 	}
 	if decodeTold(`[{"notice":1}]`) != nil {
 		t.Error("what this program did not write says something")
+	}
+}
+
+// TestLittleIsWrittenForEachNotice: however many calls wait.
+func TestLittleIsWrittenForEachNotice(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, nil)
+	r := &receiver{name: "chat", key: "chat x", s: d.Sender}
+	note := func(i int) *notice {
+		id := fmt.Sprintf("06h1pwmnsj3pzzqggbrk%04d", i)
+		return newNotice(config.NoticeHeld, &sallyport.Approval{ID: id, Expires: time.Now().Add(time.Hour)}, false)
+	}
+	for i := range sallyport.MaxPendingApprovalsTotal {
+		r.markTold(t.Context(), note(i))
+	}
+	for i := range sallyport.MaxPendingApprovalsTotal {
+		n := note(i)
+		value, _, err := d.o.Settings.Get(t.Context(), nameTold(n.call.ID))
+		if !r.wasTold(t.Context(), n) || len(value) > 8<<10 || err != nil {
+			t.Fatalf("notice %d is forgotten, or written with %d bytes of others, %v", i, len(value), err)
+		}
 	}
 }
