@@ -34,8 +34,23 @@ func (s *Sender) followCalls() {
 			for _, id := range s.nextFollowed() {
 				s.lookAt(id)
 			}
+			if s.hasRoomAgain() {
+				s.AnnounceWaiting(s.ctx)
+			}
 		}
 	}
+}
+
+// hasRoomAgain reports whether a receiver can be told of calls for which it had no room.
+func (s *Sender) hasRoomAgain() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.receivers {
+		if r.hasRoomAgain() {
+			return true
+		}
+	}
+	return false
 }
 
 // recordLosses records what was lost, at most once a minute for each receiver.

@@ -29,9 +29,12 @@ type notice struct {
 	body  []byte // of a webhook, once it was made
 }
 
+// nameNotice returns the id of the notice of an event of a held call.
+func nameNotice(call, event string) string { return "msg_" + call + "_" + event }
+
 // newNotice returns a notice with what may be sent of a held call.
 func newNotice(event string, a *sallyport.Approval, arguments bool) *notice {
-	n := &notice{id: "msg_" + a.ID + "_" + event, event: event, at: a.Created, asked: time.Now(), call: sallyport.Approval{
+	n := &notice{id: nameNotice(a.ID, event), event: event, at: a.Created, asked: time.Now(), call: sallyport.Approval{
 		ID: a.ID, State: a.State, Tool: a.Tool, Why: a.Why, Principal: a.Principal, Personality: a.Personality,
 		CallID: a.CallID, Created: a.Created, Expires: a.Expires, DecidedBy: a.DecidedBy,
 	}}

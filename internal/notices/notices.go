@@ -10,6 +10,7 @@ import (
 	"context"
 	"log/slog"
 	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/sallyport/sallyport"
@@ -128,13 +129,16 @@ func (s *Sender) Announce(a *sallyport.Approval) {
 
 // AnnounceWaiting says of the calls that wait already that they are held, to each receiver
 // that was not told: those that were held before the server started, or before the receiver
-// was configured. It returns before they are sent.
+// was configured. It returns before they are sent. What has no place in the queue of a
+// receiver comes once there is room; the calls that expire first come first.
 func (s *Sender) AnnounceWaiting(ctx context.Context) {
 	waiting, err := s.o.Waiting(ctx)
 	if err != nil {
 		s.o.Logger.Warn("no notice is sent of the calls that waited before", "error", err)
 		return
 	}
+	slices.SortStableFunc(waiting, func(a, b sallyport.Approval) int { return a.Expires.Compare(b.Expires) })
+	known := s.readTold(ctx, waiting)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed || len(s.receivers) == 0 {
@@ -144,7 +148,9 @@ func (s *Sender) AnnounceWaiting(ctx context.Context) {
 		if !s.known[waiting[i].ID] {
 			s.followCall(waiting[i].ID)
 		}
-		s.queueEvent(config.NoticeHeld, &waiting[i])
+	}
+	for _, r := range s.receivers {
+		r.addWaiting(waiting, known)
 	}
 }
 

@@ -89,6 +89,7 @@ type receiver struct {
 	recorded   int64 // of lost
 	gone       bool  // it wants no more notices
 	full       bool  // notices are dropped, and that was said
+	behind     bool  // calls wait of which it was not told, and for which there was no room
 }
 
 // startReceiver starts the goroutine of a receiver.
@@ -112,7 +113,7 @@ func (s *Sender) startReceiver(name string, c config.Notice, way channel) *recei
 func (r *receiver) addNotice(n *notice) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if slices.ContainsFunc(r.queue, func(have *notice) bool { return have.id == n.id }) {
+	if r.isQueued(n.id) {
 		return
 	}
 	if r.gone {
@@ -128,6 +129,45 @@ func (r *receiver) addNotice(n *notice) {
 			r.s.o.Logger.Warn("a receiver of notices is behind: the oldest notices are dropped until it has caught up", "notice", r.name)
 		}
 	}
+	r.wakeUp()
+}
+
+// addWaiting queues the notices of calls that wait of which the receiver was not told, as
+// far as there is room.
+func (r *receiver) addWaiting(waiting []sallyport.Approval, known map[toldKey]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.behind = false
+	for i := range waiting {
+		if r.gone || !r.wantsEvent(config.NoticeHeld, &waiting[i]) {
+			continue
+		}
+		id := nameNotice(waiting[i].ID, config.NoticeHeld)
+		if known[toldKey{id, r.key}] || r.isQueued(id) {
+			continue
+		}
+		if r.behind = len(r.queue) >= maxQueued; r.behind {
+			return
+		}
+		r.queue = append(r.queue, newNotice(config.NoticeHeld, &waiting[i], r.c.Arguments))
+		r.wakeUp()
+	}
+}
+
+// hasRoomAgain reports whether calls for which there was no room can be queued.
+func (r *receiver) hasRoomAgain() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.behind && len(r.queue) <= maxQueued/2
+}
+
+// isQueued reports whether a notice waits. The caller holds the lock.
+func (r *receiver) isQueued(id string) bool {
+	return slices.ContainsFunc(r.queue, func(have *notice) bool { return have.id == id })
+}
+
+// wakeUp lets the goroutine look at the queue.
+func (r *receiver) wakeUp() {
 	select {
 	case r.wake <- struct{}{}:
 	default:

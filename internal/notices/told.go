@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/setting"
@@ -49,6 +50,29 @@ func nameTold(id string) string {
 // address it is another one.
 func (r *receiver) nameKey() string {
 	return r.name + " " + digest.Text(strings.Join(append([]string{r.c.URL, r.c.Relay}, r.c.To...), "\n"))[:16]
+}
+
+// toldKey is what a receiver was told.
+type toldKey struct{ notice, receiver string }
+
+// readTold returns what receivers were told of some calls. What cannot be read is not known.
+func (s *Sender) readTold(ctx context.Context, calls []sallyport.Approval) map[toldKey]bool {
+	known, read := map[toldKey]bool{}, map[string]bool{}
+	for i := range calls {
+		name := nameTold(calls[i].ID)
+		if read[name] {
+			continue
+		}
+		read[name] = true
+		value, _, err := s.o.Settings.Get(ctx, name)
+		if err != nil {
+			continue
+		}
+		for _, t := range decodeTold(value) {
+			known[toldKey{t.Notice, t.Receiver}] = true
+		}
+	}
+	return known
 }
 
 // wasTold reports whether the receiver got a notice before, from this or another server of

@@ -81,6 +81,32 @@ func TestWhatWasNotSentIsAnnouncedByTheNextServer(t *testing.T) {
 	waitFor(t, "the notice", func() bool { return next.Counts()["chat"].Sent == 1 })
 }
 
+// TestEachCallThatWaitsIsAnnounced: however many, and none that was told is queued again.
+func TestEachCallThatWaitsIsAnnounced(t *testing.T) {
+	t.Parallel()
+	in := newInbox(t, nil)
+	d := newDesk(t, nil)
+	const count = maxQueued + maxQueued/4
+	for i := range count { // without a receiver
+		d.hold(fmt.Sprintf("call%03d", i), func(a *sallyport.Approval) { a.Expires = a.Expires.Add(-time.Duration(i) * time.Second) })
+	}
+	d.Replace(one(hookTo(in.URL)))
+	d.AnnounceWaiting(t.Context())
+	waitFor(t, "each", func() bool { return d.Counts()["chat"].Sent == count })
+	if first, _, _ := strings.Cut(in.ids(), " "); first != fmt.Sprintf("call%03d_held", count-1) {
+		t.Errorf("%s comes first, want what expires first", first)
+	}
+	waiting, err := d.o.Waiting(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &receiver{name: "chat", key: d.receivers["chat"].key, c: d.receivers["chat"].c, s: d.Sender}
+	r.addWaiting(waiting, d.readTold(t.Context(), waiting))
+	if n := d.Counts()["chat"]; len(r.queue) != 0 || n.Lost != 0 || len(in.all()) != count {
+		t.Errorf("%+v after %d webhooks and %d queued again, want %d and none", n, len(in.all()), len(r.queue), count)
+	}
+}
+
 // TestWhatWasToldIsRememberedWithinBounds: for as long as the call waits, and the newest only.
 func TestWhatWasToldIsRememberedWithinBounds(t *testing.T) {
 	t.Parallel()
