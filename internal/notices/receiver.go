@@ -3,8 +3,9 @@ package notices
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
-	"math/rand/v2"
+	mathrand "math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -49,7 +50,7 @@ func (p pauses) pauseAfter(fails int) time.Duration {
 	for range min(fails-1, 30) {
 		d = min(2*d, p.most)
 	}
-	return d/2 + rand.N(d/2+1)
+	return d/2 + mathrand.N(d/2+1)
 }
 
 // errGone: the receiver wants no more notices.
@@ -75,6 +76,7 @@ type channel interface {
 type receiver struct {
 	name   string
 	key    string // names it in what is remembered
+	own    string // tells it from that of another server, or of another configuration
 	c      config.Notice
 	s      *Sender
 	way    channel
@@ -95,7 +97,7 @@ type receiver struct {
 // startReceiver starts the goroutine of a receiver.
 func (s *Sender) startReceiver(name string, c config.Notice, way channel) *receiver {
 	r := &receiver{name: name, c: c, s: s, way: way, wake: make(chan struct{}, 1), flush: make(chan struct{}), done: make(chan struct{})}
-	r.key = r.nameKey()
+	r.key, r.own = r.nameKey(), rand.Text()
 	ctx, cancel := context.WithCancel(s.ctx)
 	r.cancel = cancel
 	s.working.Go(func() {
@@ -226,11 +228,14 @@ func (r *receiver) runQueue(ctx context.Context) {
 			fails = 0
 			continue
 		}
-		fails++
-		if fails == 1 {
-			r.s.o.Logger.Warn("a notice cannot be sent now", "notice", r.name, "id", n.id, "error", err)
+		pause := r.s.o.pauses.first
+		if !errors.Is(err, errSending) {
+			fails++
+			pause = r.s.o.pauses.pauseAfter(fails)
+			if fails == 1 {
+				r.s.o.Logger.Warn("a notice cannot be sent now", "notice", r.name, "id", n.id, "error", err)
+			}
 		}
-		pause := r.s.o.pauses.pauseAfter(fails)
 		if later, ok := errors.AsType[laterError](err); ok {
 			pause = max(pause, min(later.pause, r.s.o.pauses.asked))
 		}
@@ -247,13 +252,19 @@ func (r *receiver) runQueue(ctx context.Context) {
 // sendOnce tries to send a notice. It returns why the receiver is not to be asked right
 // again; the notice is queued again or given up.
 func (r *receiver) sendOnce(ctx context.Context, n *notice) error {
-	if r.wasTold(ctx, n) {
+	switch err := r.reserveNotice(ctx, n); {
+	case errors.Is(err, errTold) || err != nil && r.isFlushed():
 		return nil
+	case err != nil:
+		r.putBack(n)
+		return err
 	}
 	n.tries++
 	err := r.way.sendOne(ctx, n)
 	if err == nil || errors.Is(err, errFolded) {
 		r.markTold(ctx, n)
+	} else {
+		r.releaseNotice(ctx, n)
 	}
 	switch {
 	case errors.Is(err, errFolded):

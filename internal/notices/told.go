@@ -3,6 +3,7 @@ package notices
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"hash/fnv"
 	"slices"
 	"strconv"
@@ -25,16 +26,18 @@ const (
 	maxTold = 64
 	// toldLonger is how much longer than the held call it is known: clocks differ.
 	toldLonger = time.Minute
-	// toldWait bounds how long it takes to say so when everything ends.
+	// toldWait bounds how long it takes to ask or say so, also when everything ends.
 	toldWait = 2 * time.Second
 )
 
-// told is a notice that a receiver got. It is plain data.
+// told is a notice that a receiver got, or is being sent. It is plain data.
 type told struct {
 	// Notice is the id of the notice.
 	Notice string `json:"notice"`
 	// Receiver is who got it; see [receiver.nameKey].
 	Receiver string `json:"receiver"`
+	// By is which receiver of which server sends it at the moment; empty once it got it.
+	By string `json:"by,omitempty"`
 	// Until is when that is forgotten.
 	Until time.Time `json:"until"`
 }
@@ -69,40 +72,91 @@ func (s *Sender) readTold(ctx context.Context, calls []sallyport.Approval) map[t
 			continue
 		}
 		for _, t := range decodeTold(value) {
-			known[toldKey{t.Notice, t.Receiver}] = true
+			known[toldKey{t.Notice, t.Receiver}] = t.By == ""
 		}
 	}
 	return known
 }
 
-// wasTold reports whether the receiver got a notice before, from this or another server of
-// the state. When that is not known it is sent: twice is better than never.
-func (r *receiver) wasTold(ctx context.Context, n *notice) bool {
-	value, _, err := r.s.o.Settings.Get(ctx, nameTold(n.call.ID))
-	if err != nil {
-		return false
+var (
+	// errTold: the receiver got the notice before, from this or another server of the state.
+	errTold = errors.New("it was told already")
+	// errSending: another server of the state sends the notice now.
+	errSending = errors.New("another server sends it")
+)
+
+// reserveNotice says that the receiver is being told, so that no other server of the state
+// tells it at the same time. The error is errTold or errSending. When neither is known the
+// notice is sent: twice is better than never.
+func (r *receiver) reserveNotice(ctx context.Context, n *notice) error {
+	p := &r.s.o.pauses
+	err := r.changeTold(ctx, n, func(have *told) (*told, error) {
+		switch {
+		case have == nil || have.By == r.own:
+			// A server that is killed while it sends leaves it to the others after that time.
+			return &told{n.id, r.key, r.own, time.Now().Add(max(p.try, p.mail) + toldLonger).UTC()}, nil
+		case have.By == "":
+			return nil, errTold
+		default:
+			return nil, errSending
+		}
+	})
+	if errors.Is(err, errTold) || errors.Is(err, errSending) {
+		return err
 	}
-	return slices.ContainsFunc(decodeTold(value), func(t told) bool { return t.Notice == n.id && t.Receiver == r.key })
+	return nil
+}
+
+// releaseNotice takes back that the receiver is being told, after a try that failed.
+func (r *receiver) releaseNotice(ctx context.Context, n *notice) {
+	err := r.changeTold(context.WithoutCancel(ctx), n, func(have *told) (*told, error) {
+		if have == nil || have.By == r.own {
+			return nil, nil
+		}
+		return have, nil
+	})
+	if err != nil {
+		r.s.o.Logger.Warn("a notice that was not sent is tried again later", "notice", r.name, "id", n.id, "error", err)
+	}
 }
 
 // markTold remembers that the receiver got a notice.
 func (r *receiver) markTold(ctx context.Context, n *notice) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), toldWait)
-	defer cancel()
-	now := time.Now()
-	one := told{n.id, r.key, n.call.Expires.Add(toldLonger).UTC()}
+	one := told{n.id, r.key, "", n.call.Expires.Add(toldLonger).UTC()}
 	if n.event != config.NoticeHeld {
-		one.Until = now.Add(maxAge).UTC() // it may be told by another server for as long
+		one.Until = time.Now().Add(maxAge).UTC() // it may be told by another server for as long
 	}
-	err := setting.Change(ctx, r.s.o.Settings, nameTold(n.call.ID), func(was string, _ bool) (string, error) {
-		list := slices.DeleteFunc(decodeTold(was), func(t told) bool { return !now.Before(t.Until) })
-		list = append(list, one)
+	if err := r.changeTold(context.WithoutCancel(ctx), n, func(*told) (*told, error) { return &one, nil }); err != nil {
+		r.s.o.Logger.Warn("a notice was sent and may be sent again", "notice", r.name, "id", n.id, "error", err)
+	}
+}
+
+// changeTold changes what is known of a notice to the receiver; nil is nothing.
+func (r *receiver) changeTold(ctx context.Context, n *notice, do func(have *told) (*told, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, toldWait)
+	defer cancel()
+	return setting.Change(ctx, r.s.o.Settings, nameTold(n.call.ID), func(was string, _ bool) (string, error) {
+		now := time.Now()
+		var have *told
+		list := slices.DeleteFunc(decodeTold(was), func(t told) bool {
+			if t.Notice != n.id || t.Receiver != r.key {
+				return !now.Before(t.Until)
+			}
+			if now.Before(t.Until) {
+				have = &t
+			}
+			return true
+		})
+		next, err := do(have)
+		if err != nil {
+			return "", err
+		}
+		if next != nil {
+			list = append(list, *next)
+		}
 		text, err := json.Marshal(list[max(len(list)-maxTold, 0):])
 		return string(text), err
 	})
-	if err != nil {
-		r.s.o.Logger.Warn("a notice was sent and may be sent again", "notice", r.name, "id", n.id, "error", err)
-	}
 }
 
 // decodeTold reads a list. What this program did not write says nothing.

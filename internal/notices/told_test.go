@@ -1,7 +1,9 @@
 package notices
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -21,6 +23,12 @@ func (d *desk) restart(t *testing.T) *desk {
 	next := newDesk(t, func(o *Options) { o.Settings = d.o.Settings })
 	next.calls = d.calls
 	return next
+}
+
+// wasTold reports whether a receiver got a notice.
+func (r *receiver) wasTold(t *testing.T, n *notice) bool {
+	t.Helper()
+	return r.s.readTold(t.Context(), []sallyport.Approval{n.call})[toldKey{n.id, r.key}]
 }
 
 // TestCallsThatWaitedAreAnnouncedOnce: what was held before a server started is told to each
@@ -111,9 +119,9 @@ func TestEachCallThatWaitsIsAnnounced(t *testing.T) {
 func TestWhatWasToldIsRememberedWithinBounds(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, nil)
-	list := []told{{"over", "chat", time.Now().Add(-time.Second)}}
+	list := []told{{"over", "chat", "", time.Now().Add(-time.Second)}}
 	for range maxTold {
-		list = append(list, told{"old", "chat", time.Now().Add(time.Hour)})
+		list = append(list, told{"old", "chat", "", time.Now().Add(time.Hour)})
 	}
 	text, err := json.Marshal(list)
 	if err != nil {
@@ -124,17 +132,75 @@ func TestWhatWasToldIsRememberedWithinBounds(t *testing.T) {
 	}
 	r := &receiver{name: "chat", key: "chat x", s: d.Sender}
 	n := newNotice(config.NoticeHeld, &sallyport.Approval{ID: "a1", Expires: time.Now().Add(time.Hour)}, false)
-	if r.wasTold(t.Context(), n) {
+	if r.wasTold(t, n) {
 		t.Error("a notice was told before it was sent")
 	}
 	r.markTold(t.Context(), n)
 	value, _, err := d.o.Settings.Get(t.Context(), nameTold("a1"))
 	got := decodeTold(value)
-	if err != nil || len(got) != maxTold || got[0].Notice != "old" || !r.wasTold(t.Context(), n) {
+	if err != nil || len(got) != maxTold || got[0].Notice != "old" || !r.wasTold(t, n) {
 		t.Errorf("%d notices are remembered, %v, want %d with the newest", len(got), err, maxTold)
 	}
 	if decodeTold(`[{"notice":1}]`) != nil {
 		t.Error("what this program did not write says something")
+	}
+}
+
+// channelFunc is a way to a receiver.
+type channelFunc func() error
+
+func (f channelFunc) sendOne(context.Context, *notice) error { return f() }
+func (channelFunc) closeIdle()                               {}
+
+// TestServersOfAStateTellOnce: one sends at a time, another one after a try that failed or was
+// never ended, and none after one that succeeded.
+func TestServersOfAStateTellOnce(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, nil)
+	sent := 0
+	server := func(own string, send channelFunc) *receiver {
+		return &receiver{name: "chat", key: "chat x", own: own, s: d.Sender, way: send}
+	}
+	n := newNotice(config.NoticeDecided, &sallyport.Approval{ID: "a1"}, false)
+	second := server("second", func() error { sent++; return nil })
+	first := server("first", func() error {
+		if err := second.sendOnce(t.Context(), n); !errors.Is(err, errSending) || len(second.queue) != 1 {
+			t.Errorf("while another server sends: %v, %d wait, want the notice to wait", err, len(second.queue))
+		}
+		return errors.New("it is down")
+	})
+	if err := first.sendOnce(t.Context(), n); err == nil || sent != 0 {
+		t.Errorf("the first try: %v, and %d were sent", err, sent)
+	}
+	for range 2 {
+		if err := second.sendOnce(t.Context(), n); err != nil || sent != 1 {
+			t.Errorf("after a try that failed: %v, and %d were sent, want one", err, sent)
+		}
+	}
+	if err := server("third", func() error { sent++; return nil }).sendOnce(t.Context(), n); err != nil || sent != 1 {
+		t.Errorf("after it was told: %v, and %d were sent", err, sent)
+	}
+	killed := newNotice(config.NoticeDecided, &sallyport.Approval{ID: "a2"}, false)
+	left, err := json.Marshal([]told{{killed.id, "chat x", "killed", time.Now().Add(-time.Second)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.o.Settings.PutIfAbsent(t.Context(), nameTold("a2"), string(left)); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.sendOnce(t.Context(), killed); err != nil || sent != 2 {
+		t.Errorf("after a server was killed while it sent: %v, and %d were sent, want another", err, sent)
+	}
+}
+
+// TestACallThatIsBeingToldIsAnnounced: its server may have been killed.
+func TestACallThatIsBeingToldIsAnnounced(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, nil)
+	r := &receiver{name: "chat", key: "chat x", own: "first", s: d.Sender}
+	n := newNotice(config.NoticeHeld, &sallyport.Approval{ID: "a1", Expires: time.Now().Add(time.Hour)}, false)
+	if err := r.reserveNotice(t.Context(), n); err != nil || r.wasTold(t, n) {
+		t.Errorf("%v; a notice that is being sent counts as told: %v", err, r.wasTold(t, n))
 	}
 }
 
@@ -153,7 +219,7 @@ func TestLittleIsWrittenForEachNotice(t *testing.T) {
 	for i := range sallyport.MaxPendingApprovalsTotal {
 		n := note(i)
 		value, _, err := d.o.Settings.Get(t.Context(), nameTold(n.call.ID))
-		if !r.wasTold(t.Context(), n) || len(value) > 8<<10 || err != nil {
+		if !r.wasTold(t, n) || len(value) > 8<<10 || err != nil {
 			t.Fatalf("notice %d is forgotten, or written with %d bytes of others, %v", i, len(value), err)
 		}
 	}
