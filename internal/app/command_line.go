@@ -34,7 +34,7 @@ func ProgramPath() (string, error) {
 }
 
 // ProgramName returns how a user starts this program, as a shell reads it.
-func (env *Environment) ProgramName() string { return cmp.Or(env.Program, "sallyport") }
+func (env *Environment) ProgramName() string { return cmp.Or(env.Program, usualName) }
 
 // ShortCommand returns a command of this program for a user in the working folder.
 func (rt *Runtime) ShortCommand(command string) string {

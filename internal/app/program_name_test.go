@@ -43,3 +43,16 @@ func TestTheProgramIsNamedAsAUserStartsIt(t *testing.T) {
 		}
 	}
 }
+
+// TestANameThatATerminalDoesNotShowIsInNoHint: the file may be another party's.
+func TestANameThatATerminalDoesNotShowIsInNoHint(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"'/a b/gäte'": "'/a b/gäte'", "./gate": "./gate",
+		"'/a\x1b[2Jb'": "sallyport", "'/a\nb'": "sallyport", "'/a\u202eb'": "sallyport", "'/a\u009bb'": "sallyport", "'/a\xffb'": "sallyport",
+	} {
+		if got := printableName(name); got != want {
+			t.Errorf("%q is named %q, want %q", name, got, want)
+		}
+	}
+}
