@@ -70,5 +70,5 @@ func (e *environment) warnOfMachine(f *flags) {
 	if err != nil || len(m.Lacking) == 0 {
 		return
 	}
-	fmt.Fprintf(e.Stderr, "sallyport: programs and MCP servers cannot start on this machine; sallyport doctor says this again\n%s", m.FormatLacking("  "))
+	fmt.Fprintf(e.Stderr, "sallyport: programs and MCP servers cannot start on this machine; %s doctor says this again\n%s", e.ProgramName(), m.FormatLacking("  "))
 }

@@ -31,7 +31,7 @@ taken from the working folder, and named by ${workspace} where they lie in it.`,
   sallyport grant browser --private 127.0.0.1:8080 --yes`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Target = args[0]
+			r.Target, r.Program = args[0], env.ProgramName()
 			return withLook(cmd.Context(), env, f, app.HoldPins, func(rt *app.Runtime) error {
 				plan, err := granting.NewPlan(cmd.Context(), rt, f.config, &r)
 				if err != nil {

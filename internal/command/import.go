@@ -122,7 +122,8 @@ func (e *environment) importServers(ctx context.Context, f *flags, o *importer.O
 // importEnvironment returns what the importer needs of this program.
 func (e *environment) importEnvironment(f *flags) *importer.Environment {
 	return &importer.Environment{
-		Home: e.Home, Dir: e.Dir, Lookup: e.Lookup, Folders: e.clientFolders(),
+		UserProgram: e.ProgramName(),
+		Home:        e.Home, Dir: e.Dir, Lookup: e.Lookup, Folders: e.clientFolders(),
 		Out: e.stdout, Err: e.Stderr, JSON: f.json, Version: app.Version(),
 		ConfigFlags: f.config, ConfigFiles: configPaths(e, f),
 		Registries: e.OwnRegistries,

@@ -50,11 +50,11 @@ The folder .sallyport beside the file holds state and key. The command adds it t
 			if started.Ignore != "" {
 				p.PrintLine("wrote a line for state and key to %s", started.Ignore)
 			}
-			next := "then sallyport serve"
+			next := "then " + env.ProgramName() + " serve"
 			if preset == config.TeamPreset {
 				next = "and the steps at the top of the file"
 			}
-			p.PrintLine("next: sallyport check, %s", next)
+			p.PrintLine("next: %s check, %s", env.ProgramName(), next)
 			return nil
 		},
 	}

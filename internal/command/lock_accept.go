@@ -67,7 +67,7 @@ approve.`,
 				}
 				a, err := d.Accept(cmd.Context(), rt, s, expect)
 				if mismatch, ok := errors.AsType[*lock.Mismatch](err); ok {
-					return &exitError{code: exitFailed, err: fmt.Errorf("%w with sallyport diff; nothing was pinned", mismatch)}
+					return &exitError{code: exitFailed, err: fmt.Errorf("%w with %s diff; nothing was pinned", mismatch, env.ProgramName())}
 				}
 				if err != nil {
 					return err

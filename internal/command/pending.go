@@ -79,11 +79,11 @@ if one of the files has changed since the child began.`,
 					return err
 				}
 				if expect != b.Digest() {
-					return fmt.Errorf("%s is not the change with the hash %q: look at it with sallyport pending show %s", b.ID, expect, b.ID)
+					return fmt.Errorf("%s is not the change with the hash %q: look at it with %s pending show %s", b.ID, expect, env.ProgramName(), b.ID)
 				}
 				err = rt.RecordFirst(cmd.Context(), app.ChangeEvent(audit.ActionApply, b.ID, b.NamePaths()), func() error { return rt.PendingChanges().Apply(b) })
 				if errors.Is(err, pending.ErrChanged) {
-					return fmt.Errorf("%w; nothing is applied: drop the change with sallyport pending drop %s", err, b.ID)
+					return fmt.Errorf("%w; nothing is applied: drop the change with %s pending drop %s", err, env.ProgramName(), b.ID)
 				}
 				if err != nil {
 					return err

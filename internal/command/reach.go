@@ -80,7 +80,7 @@ configuration lets tools write.`,
 				case err != nil:
 					return err
 				case !found:
-					return fmt.Errorf("reach forget: the state knows no place %q: sallyport reach ls lists the places", args[0])
+					return fmt.Errorf("reach forget: the state knows no place %q: %s reach ls lists the places", args[0], env.ProgramName())
 				}
 				return env.newPrinter(f).PrintAnswer(map[string]any{"path": args[0], "forgotten": true},
 					"%s is forgotten", text.OneLine(args[0]))

@@ -106,7 +106,7 @@ func (c *Connection) Write() error {
 		c.env.printLine("not looked at: %s", text.OneLine(err.Error()))
 	}
 	if len(outside) > 0 {
-		command := "sallyport import " + c.client.Name + text.RepeatFlag("config", c.env.ConfigFlags)
+		command := c.env.programName() + " import " + c.client.Name + text.RepeatFlag("config", c.env.ConfigFlags)
 		c.env.printLine("%s starts them by itself, and their calls are neither decided nor recorded. To bring them in: %s", c.client.Title, command)
 	}
 	return nil
@@ -171,7 +171,7 @@ func (e *Environment) clientEntry(c *clients.Client, role string, configs []stri
 		args = append(args, "--personality", role)
 	}
 	if len(configs) == 0 {
-		return nil, fmt.Errorf("no %s in %s: run 'sallyport init' first; otherwise the folder of the client decides which file counts", config.FileName, e.Dir)
+		return nil, fmt.Errorf("no %s in %s: run '%s init' first; otherwise the folder of the client decides which file counts", config.FileName, e.Dir, e.programName())
 	}
 	for _, path := range configs {
 		args = append(args, "--config", path)

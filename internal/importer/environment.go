@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,9 @@ import (
 // Environment is what an import needs of the machine and of the program. Every
 // field is required unless its comment says otherwise.
 type Environment struct {
+	// UserProgram is how a user starts this program, as a shell reads it; empty means
+	// sallyport.
+	UserProgram string
 	// Home is the user's folder, Dir the working directory.
 	Home, Dir string
 	// Lookup returns an environment variable.
@@ -120,6 +124,9 @@ func (e *Environment) printJSON(v any) error {
 	}
 	return enc.Encode(v)
 }
+
+// programName returns how a user starts this program.
+func (e *Environment) programName() string { return cmp.Or(e.UserProgram, "sallyport") }
 
 // printLine prints a line of the answer.
 func (e *Environment) printLine(format string, args ...any) {

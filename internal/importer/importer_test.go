@@ -34,6 +34,10 @@ func TestWhatImportSaysNextCanBePasted(t *testing.T) {
 	if got := i.writeCommand("--yes"); got != want {
 		t.Errorf("again = %s, want %s", got, want)
 	}
+	i.env.UserProgram = "go run ./cmd/own"
+	if got := i.writeCommand("--yes"); got != "go run ./cmd/own"+strings.TrimPrefix(want, "sallyport") {
+		t.Errorf("again = %s, want the command that starts this program", got)
+	}
 }
 
 // FuzzRenderValue checks that a text of a client means the same in a configuration, or

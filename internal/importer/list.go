@@ -82,6 +82,6 @@ func (e *Environment) printFound(found []foundClient) {
 		e.printLine("%s", text.OneLine(r))
 	}
 	if next != "" {
-		e.printLine("next: sallyport import %s", next)
+		e.printLine("next: %s import %s", e.programName(), next)
 	}
 }

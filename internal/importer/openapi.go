@@ -96,7 +96,7 @@ func (e *Environment) writeLayer(l *openapi.Layer, out string) error {
 	fmt.Fprintf(e.Err, "%d of %d operations became actions\n", len(l.IDs), l.Operations)
 	if out != "" {
 		e.printLine("wrote %s", fsx.Absolute(e.Dir, out))
-		e.printLine("next: read it, then sallyport check --config %s --config %s", config.FileName, out)
+		e.printLine("next: read it, then %s check --config %s --config %s", e.programName(), config.FileName, out)
 		return nil
 	}
 	_, err := e.Out.Write(l.YAML)

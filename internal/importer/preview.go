@@ -59,7 +59,7 @@ func (i *clientImport) printPreview(p *serverPlan) error {
 // writeCommand returns the shell command that writes what was shown, with a flag that
 // says how.
 func (i *clientImport) writeCommand(last string) string {
-	words := []string{"sallyport", "import", i.o.Name}
+	words := []string{"import", i.o.Name}
 	add := func(flag string, values ...string) {
 		for _, v := range values {
 			words = append(words, "--"+flag, v)
@@ -77,7 +77,7 @@ func (i *clientImport) writeCommand(last string) string {
 		last = "--write"
 		words = append(words, "--observe")
 	}
-	return text.ShellLine(append(words, last))
+	return i.env.programName() + " " + text.ShellLine(append(words, last))
 }
 
 // printOtherFolders names the servers that the files declare for other folders.

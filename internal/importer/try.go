@@ -199,14 +199,14 @@ func (t *takeOver) adviseAddress(i *clientImport, p *serverPlan, server string) 
 	if address == "" {
 		return ""
 	}
-	grant := fmt.Sprintf("sallyport grant %s --private %s", p.role, text.ShellWord(address))
+	grant := fmt.Sprintf("%s grant %s --private %s", i.env.programName(), p.role, text.ShellWord(address))
 	if _, there := i.config.Personalities[p.role]; there || len(p.grantedServers()) > 0 {
 		return "; import grants no private address: " + grant + ", then run this again"
 	}
 	again, options := *i, *i.o
 	options.Leave = slices.DeleteFunc(slices.Clone(options.Leave), func(name string) bool { return t.private[name] != "" })
 	again.o = &options
-	return "; import grants no private address, and nothing else makes the role " + p.role + ": " + again.writeCommand("--write") + ", then " + grant + ", then sallyport lock"
+	return "; import grants no private address, and nothing else makes the role " + p.role + ": " + again.writeCommand("--write") + ", then " + grant + ", then " + i.env.programName() + " lock"
 }
 
 // tryPlan starts the servers of a plan as the configuration with them would. The

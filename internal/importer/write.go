@@ -197,8 +197,8 @@ func (i *clientImport) printDone(p *serverPlan, r *planReport) error {
 	if i.tried {
 		i.env.printLine("next: start %s again", i.client.Title)
 	} else {
-		i.env.printLine("next: sallyport lock, which installs and pins the servers, then start %s again", i.client.Title)
+		i.env.printLine("next: %s lock, which installs and pins the servers, then start %s again", i.env.programName(), i.client.Title)
 	}
-	i.env.printLine("undo: sallyport import --rollback %s", text.ShellWord(i.o.Name))
+	i.env.printLine("undo: %s import --rollback %s", i.env.programName(), text.ShellWord(i.o.Name))
 	return nil
 }

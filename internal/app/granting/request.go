@@ -1,6 +1,7 @@
 package granting
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -32,6 +33,8 @@ type Request struct {
 	Private []string
 	// Secrets are references, Binaries names or paths of programs.
 	Secrets, Binaries []string
+	// Program is how a user starts this program; empty means sallyport.
+	Program string
 }
 
 // kind is one kind of thing that is granted.
@@ -71,7 +74,7 @@ func (r *Request) Command(target string) string {
 	if r.Revoke {
 		verb = "revoke"
 	}
-	return "sallyport " + verb + " " + text.ShellWord(target) + r.joinFlags()
+	return cmp.Or(r.Program, "sallyport") + " " + verb + " " + text.ShellWord(target) + r.joinFlags()
 }
 
 // parseItems reads what a request names.
@@ -148,7 +151,7 @@ func (r *Request) parseHost(s string) (grantItem, error) {
 		case egress.Floor(a, true) != "":
 			return grantItem{}, fmt.Errorf("it is %s, which nothing lets through", egress.Floor(a, true))
 		case egress.Floor(a, false) != "":
-			other := Request{Private: []string{private.String()}}
+			other := Request{Program: r.Program, Private: []string{private.String()}}
 			return grantItem{}, fmt.Errorf("it is %s, which --host never adds: %s", egress.Floor(a, false), other.Command(r.Target))
 		}
 	}
