@@ -15,7 +15,7 @@ const denyKey = "safety.network.deny"
 
 // addDenyRule adds to the refusal of a host the entries of the personality's own deny list
 // that hold its name, one of its addresses, or another host with one of them; ok is false
-// where none does.
+// where none does, or where what nothing lifts refuses the host anyway.
 func (ro *compiledRole) addDenyRule(d sallyport.Decision) (ruled sallyport.Decision, ok bool) {
 	host, port, err := reach.SplitHostPort(d.Resource)
 	if d.Source != reach.FloorSource || d.Capability != group.Network || err != nil || ro.personality == nil || ro.personality.Network == nil {
@@ -26,8 +26,12 @@ func (ro *compiledRole) addDenyRule(d sallyport.Decision) (ruled sallyport.Decis
 	if denied && len(entries) == 0 && name != "" {
 		source, entries = ro.findDenying(strings.Trim(name, "[]"), port)
 	}
+	address := privateAddressOf(d)
 	switch {
-	case len(entries) > 0:
+	case !denied && len(entries) > 0 && address != "":
+		d.Source = source
+		d.Fix = "take " + strings.Join(entries, " and ") + " off " + ro.fullKey(denyKey) + ", and add " + address + " to " + ro.fullKey("safety.network.allow_private")
+	case denied && len(entries) > 0:
 		d.Source, d.Fix = source, "take "+strings.Join(entries, " and ")+" off "+ro.fullKey(denyKey)
 	case denied && name == "" && len(ro.personality.Network.Deny) > 0:
 		// A child is told of no address, and so is its record.

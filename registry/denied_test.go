@@ -84,3 +84,33 @@ func TestADeniedAddressOfAChildNamesTheList(t *testing.T) {
 	}
 	t.Errorf("no refusal of the host in %+v", g.recorder.last().Decisions)
 }
+
+// TestADeniedAddressOnTheFloorNamesWhatLiftsIt: nothing, or what has to be granted, too.
+func TestADeniedAddressOnTheFloorNamesWhatLiftsIt(t *testing.T) {
+	t.Parallel()
+	g := newGateWith(t, &sallyport.Personality{
+		Name:    "role",
+		Network: &sallyport.NetworkPolicy{Allow: []string{"*"}, Deny: []string{"169.254.169.254", "metadata.google.internal", "10.0.0.1", "9.9.9.9"}},
+		Sources: map[string]string{"safety.network.deny.2": "sallyport.yaml:8:25", "safety.network.deny.3": "sallyport.yaml:8:40"},
+	}, &sallyport.Backends{Network: &sallyport.NetworkBackend{}})
+	g.add(sallyport.Tool{
+		Name: "tool", Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}}, Run: echo,
+	})
+	x, err := g.Explain(g.caller(), "tool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		host, source, fix string
+		final             bool
+	}{
+		{"169.254.169.254", reach.FloorSource, "", true},
+		{"metadata.google.internal", reach.FloorSource, "", true},
+		{"10.0.0.1", "sallyport.yaml:8:25", "take 10.0.0.1 off personalities.role.safety.network.deny, and add 10.0.0.1:80 to personalities.role.safety.network.allow_private", false},
+		{"9.9.9.9", "sallyport.yaml:8:40", "take 9.9.9.9 off personalities.role.safety.network.deny", false},
+	} {
+		if d := x.Host(c.host, 80); d.Allowed || d.Source != c.source || d.Fix != c.fix || reach.IsFinal(&d) != c.final {
+			t.Errorf("%s: %+v, want %q at %s", c.host, d, c.fix, c.source)
+		}
+	}
+}
