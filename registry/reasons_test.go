@@ -244,6 +244,8 @@ func TestAPrivateAddressKeepsItsPort(t *testing.T) {
 	for url, want := range map[string]string{
 		"http://127.0.0.1:8080/":  "add 127.0.0.1:8080 to personalities.role.safety.network.allow_private",
 		"http://127.0.0.1/":       "add 127.0.0.1:80 to personalities.role.safety.network.allow_private",
+		"http://localhost/":       "add 127.0.0.1:80 to personalities.role.safety.network.allow_private",
+		"http://[::1]/":           "add [::1]:80 to personalities.role.safety.network.allow_private",
 		"https://localhost/":      "add 127.0.0.1:443 to personalities.role.safety.network.allow_private",
 		"http://[::1]:99/":        "add [::1]:99 to personalities.role.safety.network.allow_private",
 		"https://a.example/":      "add a.example to personalities.role.safety.network.allow",

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/sallyport/sallyport"
@@ -292,6 +293,9 @@ func (b *Binding) newHostDecision(binary string, u *sallyport.HostUse) sallyport
 		// What the list lets pass was refused for its address or for how it was
 		// spoken to.
 		d.Source, d.Fix = reach.FloorSource, u.Fix
+		if u.Port != 0 && strings.Contains(u.Why, "is a private address (") {
+			d.Resource = net.JoinHostPort(u.Host, strconv.Itoa(int(u.Port))) // it is granted with its port
+		}
 		return d
 	}
 	return b.scope.explainDropped(d, func(entry string) bool {
