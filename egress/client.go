@@ -183,7 +183,7 @@ func (b *Binding) Probe(rawURL string) error {
 	if err == nil {
 		return nil
 	}
-	return b.reportOutcome(targetText(to.host, to.port), err)
+	return b.reportOutcome(observedText(to.host, to.port, err), err)
 }
 
 // Client returns an *http.Client. It follows redirects, each checked like a
@@ -237,7 +237,7 @@ func (b *Binding) DialContext(ctx context.Context, network, address string) (net
 		return nil, b.reportOutcome(where, sallyport.HostError(where, whyReadOnly+"no raw connections"))
 	}
 	conn, err := b.client.dialer.Dial(ctx, network, host, port)
-	return conn, b.reportOutcome(where, err)
+	return conn, b.reportOutcome(observedText(host, port, err), err)
 }
 
 func (b *Binding) reportOutcome(where string, err error) error {

@@ -211,6 +211,16 @@ func targetText(host string, port uint16) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
+// observedText is targetText for the observer of a call. A private address is granted with its
+// port, so that its refusal names the port, whichever it is.
+func observedText(host string, port uint16, refusal error) string {
+	e, ok := errors.AsType[*sallyport.Error](refusal)
+	if ok && e.Code == sallyport.CodeHostNotAllowed && strings.HasPrefix(e.Detail, host+" is a private address (") {
+		return net.JoinHostPort(host, strconv.Itoa(int(port)))
+	}
+	return targetText(host, port)
+}
+
 // parseLiteral returns the address that a canonical host spells; ok is false for a
 // name.
 func parseLiteral(host string) (a netip.Addr, ok bool) {

@@ -307,7 +307,7 @@ func TestObserverSeesEveryHop(t *testing.T) {
 	wantRefused(t, "Get", err, "10.0.0.1 is a private address")
 	want := []string{
 		"allowed a.example", "allowed b.example:8443",
-		"refused 10.0.0.1: 10.0.0.1 is a private address (RFC 1918)",
+		"refused 10.0.0.1:80: 10.0.0.1 is a private address (RFC 1918)",
 	}
 	if diff := cmp.Diff(want, o.lines); diff != "" {
 		t.Errorf("observed (-want +got):\n%s", diff)

@@ -18,7 +18,7 @@ import (
 func (c *Client) roundTrip(req *http.Request, span *tracing.Span) (resp *http.Response, where string, err error) {
 	to, h, err := c.checkRequest(req)
 	if to.host != "" {
-		where = targetText(to.host, to.port)
+		where = observedText(to.host, to.port, err)
 	}
 	if err != nil {
 		closeBody(req)

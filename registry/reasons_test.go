@@ -222,39 +222,41 @@ func TestAFixBeginsWithItsCommand(t *testing.T) {
 	}
 }
 
-// TestAPrivateAddressKeepsItsPort in the fix, also where a role grants no host at all.
+// TestAPrivateAddressKeepsItsPort in the fix, whether or not a role grants hosts.
 func TestAPrivateAddressKeepsItsPort(t *testing.T) {
 	t.Parallel()
-	g := newGate(t, &sallyport.Personality{Name: "role", Network: &sallyport.NetworkPolicy{Allow: []string{}}})
-	g.add(sallyport.Tool{
-		Name: "tool", Schema: open, Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
-		Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
-			var in struct{ URL string }
-			if err := json.Unmarshal(c.Args, &in); err != nil {
+	for _, allow := range [][]string{{}, {"b.example"}} {
+		g := newGate(t, &sallyport.Personality{Name: "role", Network: &sallyport.NetworkPolicy{Allow: allow}})
+		g.add(sallyport.Tool{
+			Name: "tool", Schema: open, Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
+			Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
+				var in struct{ URL string }
+				if err := json.Unmarshal(c.Args, &in); err != nil {
+					return sallyport.Result{}, err
+				}
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, in.URL, nil)
+				if err != nil {
+					return sallyport.Result{}, err
+				}
+				_, err = c.Network.Client().Do(r)
 				return sallyport.Result{}, err
+			},
+		})
+		for url, want := range map[string]string{
+			"http://127.0.0.1:8080/":  "add 127.0.0.1:8080 to personalities.role.safety.network.allow_private",
+			"http://127.0.0.1/":       "add 127.0.0.1:80 to personalities.role.safety.network.allow_private",
+			"http://localhost/":       "add 127.0.0.1:80 to personalities.role.safety.network.allow_private",
+			"http://[::1]/":           "add [::1]:80 to personalities.role.safety.network.allow_private",
+			"https://localhost/":      "add 127.0.0.1:443 to personalities.role.safety.network.allow_private",
+			"http://[::1]:99/":        "add [::1]:99 to personalities.role.safety.network.allow_private",
+			"https://a.example/":      "add a.example to personalities.role.safety.network.allow",
+			"https://a.example:8443/": "add a.example:8443 to personalities.role.safety.network.allow",
+		} {
+			call(g, "tool", `{"url":"`+url+`"}`)
+			trail := g.recorder.last().Decisions
+			if d := trail[slices.IndexFunc(trail, func(d sallyport.Decision) bool { return !d.Allowed })]; d.Fix != want {
+				t.Errorf("%s beside %v: fix = %q, want %q", url, allow, d.Fix, want)
 			}
-			r, err := http.NewRequestWithContext(ctx, http.MethodGet, in.URL, nil)
-			if err != nil {
-				return sallyport.Result{}, err
-			}
-			_, err = c.Network.Client().Do(r)
-			return sallyport.Result{}, err
-		},
-	})
-	for url, want := range map[string]string{
-		"http://127.0.0.1:8080/":  "add 127.0.0.1:8080 to personalities.role.safety.network.allow_private",
-		"http://127.0.0.1/":       "add 127.0.0.1:80 to personalities.role.safety.network.allow_private",
-		"http://localhost/":       "add 127.0.0.1:80 to personalities.role.safety.network.allow_private",
-		"http://[::1]/":           "add [::1]:80 to personalities.role.safety.network.allow_private",
-		"https://localhost/":      "add 127.0.0.1:443 to personalities.role.safety.network.allow_private",
-		"http://[::1]:99/":        "add [::1]:99 to personalities.role.safety.network.allow_private",
-		"https://a.example/":      "add a.example to personalities.role.safety.network.allow",
-		"https://a.example:8443/": "add a.example:8443 to personalities.role.safety.network.allow",
-	} {
-		call(g, "tool", `{"url":"`+url+`"}`)
-		trail := g.recorder.last().Decisions
-		if d := trail[slices.IndexFunc(trail, func(d sallyport.Decision) bool { return !d.Allowed })]; d.Fix != want {
-			t.Errorf("%s: fix = %q, want %q", url, d.Fix, want)
 		}
 	}
 }
