@@ -41,6 +41,10 @@ func toolsOfCase(name string) []sallyport.Tool {
 		own.Run = nil
 	case "invalid":
 		own.Schema = []byte(`{"type":"obejct"}`)
+	case "other hosts":
+		return []sallyport.Tool{dialingTool("a.example")}
+	case "both hosts":
+		return []sallyport.Tool{dialingTool("a.example", "b.example")}
 	case "of a server":
 		own.Name = "mcp__notes__add"
 	case "with the label of servers":

@@ -163,7 +163,7 @@ func TestARefusalByTheDenyListNamesTheList(t *testing.T) {
 func TestAFixBeginsWithItsCommand(t *testing.T) {
 	t.Parallel()
 	kept := &recorder{}
-	role := &sallyport.Personality{Name: "role", Network: &sallyport.NetworkPolicy{Allow: []string{"a.example"}, Deny: []string{"bad.example"}}}
+	role := &sallyport.Personality{Name: "role", Network: &sallyport.NetworkPolicy{Allow: []string{"a.example", "b.example"}, Deny: []string{"bad.example"}}}
 	r, err := registry.New(&sallyport.Backends{Personalities: one{role}, Network: &sallyport.NetworkBackend{}}, &registry.Options{
 		Recorder: kept,
 		FixCommand: func(tool, role, capability, item string) string {
@@ -178,9 +178,13 @@ func TestAFixBeginsWithItsCommand(t *testing.T) {
 	g.add(sallyport.Tool{
 		Name: "all", Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
 		Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
-			_, err := c.Network.DialContext(ctx, "tcp", "b.example:443")
+			_, err := c.Network.DialContext(ctx, "tcp", "f.example:443")
 			return sallyport.Result{}, err
 		},
+	})
+	g.add(sallyport.Tool{
+		Name: "written", Sources: map[string]string{}, Run: echo,
+		Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"a.example"}}},
 	})
 	g.add(sallyport.Tool{
 		Name: "one", Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"a.example", "c.example"}}},
@@ -201,6 +205,10 @@ func TestAFixBeginsWithItsCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	written, err := g.Explain(g.caller(), "written")
+	if err != nil {
+		t.Fatal(err)
+	}
 	refusedBy := func(tool string) sallyport.Decision {
 		call(g, tool, `{}`)
 		trail := kept.last().Decisions
@@ -208,12 +216,14 @@ func TestAFixBeginsWithItsCommand(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, got, want string }{
 		{"a dropped host", refusedBy("stripped").Fix, "sallyport grant stripped role network c.example --config X, or add c.example to personalities.role.safety.network.allow"},
-		{"call", refusedBy("all").Fix, "sallyport grant all role network b.example --config X, or add b.example to personalities.role.safety.network.allow"},
+		{"call", refusedBy("all").Fix, "sallyport grant all role network f.example --config X, or add f.example to personalities.role.safety.network.allow"},
 		{"explain", x.Host("d.example", 443).Fix, "sallyport grant all role network d.example --config X, or add d.example to personalities.role.safety.network.allow"},
 		{"private", x.Host("127.0.0.1", 8080).Fix, "sallyport grant all role network 127.0.0.1:8080 --config X, or add 127.0.0.1:8080 to personalities.role.safety.network.allow_private"},
 		{"floor", x.Host("169.254.169.254", 80).Fix, ""},
 		{"deny", x.Host("bad.example", 443).Fix, "take bad.example off personalities.role.safety.network.deny"},
-		{"undeclared", one.Host("e.example", 443).Fix, "sallyport grant one role network e.example --config X, or declare e.example in the tool's capabilities.network"},
+		{"undeclared", one.Host("e.example", 443).Fix, "declare e.example in the tool's capabilities.network, and then run sallyport grant one role network e.example --config X"},
+		{"undeclared, of the role", one.Host("b.example", 443).Fix, "declare b.example in the tool's capabilities.network"},
+		{"undeclared by the configuration", written.Host("e.example", 443).Fix, "sallyport grant written role network e.example --config X, or declare e.example in the tool's capabilities.network"},
 		{"misfit", g.Misfits("role")[0].Fix, "sallyport grant one role network c.example --config X, or add c.example to personalities.role.safety.network.allow"},
 	} {
 		if tt.got != tt.want {

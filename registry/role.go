@@ -132,10 +132,41 @@ func (ro *compiledRole) addCommand(t *sallyport.Tool, capability, item, edit str
 	if ro.command == nil || !adds || item == "" {
 		return edit
 	}
-	if command := ro.command(t.Name, ro.name(), capability, item); command != "" {
+	command := ro.command(t.Name, ro.name(), capability, item)
+	switch {
+	case command == "":
+		return edit
+	case !isOutsideCode(t, capability, item):
 		return command + orEdit + edit
+	case ro.hasItem(capability, item):
+		return edit
+	default:
+		return edit + ", and then run " + command
 	}
-	return edit
+}
+
+// isOutsideCode reports whether the code of a tool declares less than an item, so that no
+// grant lifts a refusal. Other declarations are in the configuration, and the command that
+// grants an item adds it to them.
+func isOutsideCode(t *sallyport.Tool, capability, item string) bool {
+	r, ok := group.FindReach(capability)
+	return ok && t.Sources == nil && t.Server() == "" && !r.Defers(&t.Capabilities) && !r.Covers(r.Declared(&t.Capabilities), item)
+}
+
+// hasItem reports whether the role grants an item to a tool that declares it.
+func (ro *compiledRole) hasItem(capability, item string) bool {
+	r, ok := group.FindReach(capability)
+	switch p := ro.personality; {
+	case !ok || p == nil:
+		return false
+	case capability == group.Network:
+		return privateLiteral(item) == "" && (p.Network == nil || slices.Contains(p.Network.Allow, group.Everything) || r.Covers(p.Network.Allow, item))
+	case r.Ceiling.List == nil:
+		return false // no file that a program declares is granted by itself
+	default:
+		list := r.Ceiling.List(p)
+		return list == nil || r.Covers(list, item)
+	}
 }
 
 // orEdit joins the command and the edit of a fix.

@@ -111,14 +111,15 @@ func (t *target) limitRoles(r *Request) error {
 // commandForRoles returns the request about a tool of the program as one about its
 // role: the one that the request names, or those that offer the tool, else all.
 func commandForRoles(rt *app.Runtime, r *Request, tool string) string {
+	commandFor := func(role string) string { return rt.ShortCommand(strings.TrimPrefix(r.Command(role), "sallyport ")) }
 	if r.Role != "" {
-		return r.Command(r.Role)
+		return commandFor(r.Role)
 	}
 	roles := rolesOffering(rt, tool)
 	if len(roles) == 0 {
 		roles = rt.InForce().Config.Names()
 	}
-	command := r.Command(roles[0])
+	command := commandFor(roles[0])
 	if len(roles) > 1 {
 		command += ", or the same with " + strings.Join(roles[1:], " or ")
 	}
@@ -140,7 +141,13 @@ func unknownTarget(rt *app.Runtime, r *Request, name string) error {
 			names = append(names, parts[i].ID)
 		}
 	}
-	builtin := slices.ContainsFunc(rt.InForce().Tools, func(t sallyport.Tool) bool { return t.Name == name })
+	at := slices.IndexFunc(rt.InForce().Tools, func(t sallyport.Tool) bool { return t.Name == name })
+	builtin := at >= 0
+	if builtin && !r.Revoke {
+		if err := adviseOnCode(rt, r, &rt.InForce().Tools[at]); err != nil {
+			return err
+		}
+	}
 	switch {
 	case builtin && rt.InForce().Config.Implicit:
 		return fmt.Errorf("%s is a tool of the program, which may touch what its role allows: the configuration has no personalities yet", name)
@@ -153,4 +160,37 @@ func unknownTarget(rt *app.Runtime, r *Request, name string) error {
 		return fmt.Errorf("no server, role or tool has the name %s; did you mean %s?", text.PrintableLine(name), near)
 	}
 	return fmt.Errorf("no server, role or tool has the name %s: expected one of %s", text.PrintableLine(name), strings.Join(names, ", "))
+}
+
+// adviseOnCode says that the code of a tool has to declare what a request names before a
+// grant gives it; nil where it does.
+func adviseOnCode(rt *app.Runtime, r *Request, tool *sallyport.Tool) error {
+	items, fault := r.parseItems(rt.Env, rt.InForce().Config)
+	if fault != nil {
+		return nil // the command about the role says what is wrong
+	}
+	p := &planner{rt: rt, inWorkspace: *rt.Env}
+	t := target{kind: targetTool, name: tool.Name, tool: *tool}
+	var lacks, where []string
+	granted := true
+	for _, item := range items {
+		if p.reachesItem(&tool.Capabilities, item) {
+			continue
+		}
+		lacks, where = append(lacks, item.text), append(where, "capabilities."+lists[item.kind].reach)
+		for _, role := range rolesOffering(rt, tool.Name) {
+			personality, _ := rt.InForce().Config.Personality(role)
+			has, err := t.allowsItem(personality, item)
+			granted = granted && has && err == nil
+		}
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	then := ""
+	if !granted && !rt.InForce().Config.Implicit {
+		then = ", and then run " + commandForRoles(rt, r, tool.Name)
+	}
+	return fmt.Errorf("%s is a tool of the program, whose code does not declare %s: declare it in the tool's %s%s",
+		tool.Name, text.PrintableLine(strings.Join(lacks, ", ")), strings.Join(slices.Compact(where), ", "), then)
 }
