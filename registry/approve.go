@@ -299,7 +299,7 @@ func (c *call) refuseWith(why, fix string, code sallyport.Code, text string) boo
 	d := sallyport.Decision{Step: sallyport.StepApprove, Why: why, Source: c.role.sourceOf("approvals.require"), Fix: fix}
 	if c.hold.key != "" {
 		d.Why, d.Source = why+": "+c.hold.why, c.ceilingSource(c.hold.key)
-		d.Fix = joinFixes(fix, c.flowFix(c.hold.key))
+		d.Fix = joinFixes(fix, c.readFix(c.hold.key, c.hold.unread))
 	}
 	return c.refuse(d, code, text)
 }

@@ -64,6 +64,8 @@ type carried struct {
 	match   provenance.Match
 	// unknown is true when the session read more than is remembered.
 	unknown bool
+	// elsewhere is the call that read it, if this process does not know that.
+	elsewhere string
 	// key is the key of the role that rules it; empty when none does.
 	key string
 }
@@ -142,7 +144,7 @@ func (s *carrySearch) visitText(pointer, path, text string) {
 		return
 	}
 	if match, ok := s.reading.Find(kind, text, s.held); ok {
-		x := &carried{pointer: pointer, match: match, unknown: s.reading.Flooded(), key: key}
+		x := &carried{pointer: pointer, match: match, unknown: s.reading.Flooded(), elsewhere: s.reading.Elsewhere, key: key}
 		if !s.ruledOnly || action == ceiling.Refuse {
 			s.found = x
 		} else if !slices.ContainsFunc(s.holding, func(o *carried) bool { return o.key == key }) {
@@ -191,7 +193,10 @@ func collectNames(names map[string]bool, v any) {
 
 // reason says what of the arguments came from where, for those who decide.
 func (x *carried) reason(c *call) string {
-	if x.unknown && x.match.Source.CallID == "" {
+	switch unread := x.unread(); {
+	case unread && x.elsewhere != "":
+		return fmt.Sprintf("argument %s may have come out of untrusted content: this process does not know what call %s read, which it did not make or has forgotten", x.pointer, x.elsewhere)
+	case unread:
 		return "argument " + x.pointer + " may have come out of untrusted content, of which more was read than is remembered"
 	}
 	from := x.match.Source
@@ -200,6 +205,9 @@ func (x *carried) reason(c *call) string {
 	}
 	return fmt.Sprintf("argument %s came out of untrusted content (%s, call %s)", x.pointer, cleanWord(c.cleaner(), from.Tool), from.CallID)
 }
+
+// unread reports whether the argument counts only since not all that was read is known.
+func (x *carried) unread() bool { return x.unknown && x.match.Source.CallID == "" }
 
 // beginRead says that the call may bring untrusted content.
 func (c *call) beginRead() {

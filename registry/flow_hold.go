@@ -21,6 +21,9 @@ type flowHold struct {
 	// unknown is every value that holds the call since it is in no set, with the
 	// sets that could have it; nil when something else holds the call too.
 	unknown map[string][]string
+	// unread is true when an argument holds the call only since not all that was read is
+	// known.
+	unread bool
 }
 
 // addHold adds a reason to hold the call to those that there are.
@@ -42,6 +45,7 @@ func (h *flowHold) add(more *flowHold) {
 	if !strings.Contains(h.why, more.why) {
 		h.why += "; " + more.why
 	}
+	h.unread = h.unread || more.unread
 	if h.unknown == nil || more.unknown == nil {
 		h.unknown = nil
 		return
@@ -93,4 +97,15 @@ func (c *call) flowFix(key string) string {
 			c.entry.tool.Name, c.role.name(), text.ShellWord(c.caller.Principal.Name))
 	}
 	return fmt.Sprintf("take what covers %s off personalities.%s.%s", c.entry.tool.Name, c.role.name(), key)
+}
+
+// readFix is flowFix for a rule about an argument. Where the argument counts only since not
+// all that was read is known, to forget that ends it, too.
+func (c *call) readFix(key string, unread bool) string {
+	fix := c.flowFix(key)
+	if !unread || key == keyAfterBoth {
+		return fix
+	}
+	forget := c.r.o.CommandLine("principals forget " + text.ShellWord(c.caller.Principal.Name))
+	return joinFixes(fix, forget+", which forgets what its sessions read, and its notes")
 }

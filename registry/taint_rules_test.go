@@ -263,6 +263,33 @@ func TestForgottenFactsDoNotCount(t *testing.T) {
 	}
 }
 
+// TestAReadOfAnotherProcessIsNamedAndForgotten: the operator is told which call another
+// process made, as before a restart, and the command of the fix ends what holds the next call.
+func TestAReadOfAnotherProcessIsNamedAndForgotten(t *testing.T) {
+	t.Parallel()
+	for action, code := range map[string]sallyport.Code{"hold": sallyport.CodeApprovalRequired, "refuse": sallyport.CodePermissionDenied} {
+		m, err := memory.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rule := func(p *sallyport.Personality) {
+			p.Arguments = map[string]json.RawMessage{"note": json.RawMessage(`{"type":"object","from_untrusted":"` + action + `"}`)}
+		}
+		newFlows(t, m.Facts(), rule).let("p", "s", "mcp__trivia__fact")
+		restarted := newFlows(t, m.Facts(), rule)
+		restarted.stop("p", "s", "note", code)
+		trail := restarted.recorder.last().Decisions
+		d := trail[len(trail)-1]
+		if !strings.Contains(d.Why, "this process does not know what call 0") || !strings.Contains(d.Fix, "sallyport principals forget p, which forgets") {
+			t.Errorf("%s: refusal = %+v, want the call of the other process and the command that forgets it", action, d)
+		}
+		if was, err := m.Facts().Forget(t.Context(), "p"); !was || err != nil {
+			t.Fatalf("Forget() = %v, %v", was, err)
+		}
+		restarted.let("p", "s", "note")
+	}
+}
+
 func TestExplainForetellsTheRule(t *testing.T) {
 	t.Parallel()
 	f := newFlows(t, nil, func(p *sallyport.Personality) { p.Flow.Refuse = []string{"note"} })

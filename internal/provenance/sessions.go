@@ -228,6 +228,9 @@ type Reading struct {
 	others []*Memory // of the other sessions of the principal
 	// Unknown says that something was read that no memory here has.
 	Unknown bool
+	// Elsewhere is a call that read some of that and is not known in this process, such as
+	// one before a restart; empty when none counts any more.
+	Elsewhere string
 }
 
 // Reading returns what a session may have read at a time, given the marks of untrusted
@@ -269,7 +272,7 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 		if m.Fact != sallyport.FactUntrusted || known[i] || !m.Counts(now) {
 			continue
 		}
-		r.Unknown = true
+		r.Unknown, r.Elsewhere = true, m.CallID
 		of.lose(m.Time)
 		if m.Session {
 			c := s.conversationOf(sessionKey{principal, session})
