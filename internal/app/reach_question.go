@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/registry"
 )
@@ -16,8 +17,8 @@ type ReachQuestion struct {
 	Host string
 	// Path is a path.
 	Path string
-	// Write asks whether the tool may write at the path; it asks about reading
-	// otherwise.
+	// Write asks only whether the tool may write at the path. Otherwise the question is
+	// about what the tool declares: reading, writing, or both.
 	Write bool
 }
 
@@ -32,13 +33,33 @@ func (rt *Runtime) AnswerReach(ctx context.Context, caller *sallyport.Caller, x 
 		answers = append(answers, askHost(x, host, port))
 	}
 	if q.Path != "" {
-		operation := "read"
-		if q.Write {
-			operation = "write"
+		operations := q.listOperations(&x.Declared)
+		for _, operation := range operations {
+			d := rt.InForce().Registry.Path(ctx, caller, x.Tool, operation, q.Path)
+			if d.Allowed && len(operations) > 1 {
+				d.Why = map[string]string{"read": "it may be read", "write": "it may be written"}[operation]
+			}
+			answers = append(answers, d)
 		}
-		answers = append(answers, rt.InForce().Registry.Path(ctx, caller, x.Tool, operation, q.Path))
 	}
 	return answers, nil
+}
+
+// listOperations returns what the question about a path is about.
+func (q *ReachQuestion) listOperations(declared *sallyport.Capabilities) (list []string) {
+	for _, operation := range []string{"read", "write"} {
+		r, ok := group.FindReach(group.Files + "." + operation)
+		if ok && len(r.Declared(declared)) > 0 && (!q.Write || operation == "write") {
+			list = append(list, operation)
+		}
+	}
+	if len(list) == 0 && q.Write {
+		return []string{"write"}
+	}
+	if len(list) == 0 {
+		return []string{"read"}
+	}
+	return list
 }
 
 // askHost answers the question about a host and a port. A host without a port

@@ -49,9 +49,10 @@ func explainCommand(env *environment, f *flags) *cobra.Command {
 		Use:   "explain [TOOL]",
 		Short: "Say what a tool gets, what was dropped, and why",
 		Long: `Print the grant of a tool under a personality, item by item. For each item that
-was dropped it says why. --host and --path ask about one host or path. --call
-explains a past call: what was decided, which rule refused it, and the smallest
-change that would allow it. The exit code is 1 when the answer is no.`,
+was dropped it says why. --host and --path ask about one host or path: a path for
+reading and writing, as far as the tool declares them. --call explains a past
+call: what was decided, which rule refused it, and the smallest change that would
+allow it. The exit code is 1 when an answer is no.`,
 		Example: `  sallyport explain read_file
   sallyport explain fetch_url --host api.github.com
   sallyport explain write_file --path notes/a.txt --write
@@ -78,7 +79,7 @@ change that would allow it. The exit code is 1 when the answer is no.`,
 	r.registerFlags(cmd)
 	cmd.Flags().StringVar(&q.Host, "host", "", "ask about this `HOST` or host:port")
 	cmd.Flags().StringVar(&q.Path, "path", "", "ask about this `PATH`")
-	cmd.Flags().BoolVar(&q.Write, "write", false, "with --path: ask whether the tool may write there")
+	cmd.Flags().BoolVar(&q.Write, "write", false, "with --path: ask about writing alone")
 	cmd.Flags().StringVar(&q.call, "call", "", "explain the past call `ID`")
 	return cmd
 }
