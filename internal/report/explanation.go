@@ -8,7 +8,6 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/app"
-	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/group"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/text"
@@ -49,30 +48,6 @@ func PrintExplanation(p *Printer, x *Explanation) error {
 		printReading(p, &x.Sets[i], "known."+x.Sets[i].Set+"  ")
 	}
 	return nil
-}
-
-// shownSchema bounds a schema in a table, in code points.
-const shownSchema = 60
-
-// printCeilings prints what the role says of arguments.
-func printCeilings(p *Printer, ceilings []ceiling.Row) {
-	if len(ceilings) == 0 {
-		return
-	}
-	rows := [][]string{{"ARGUMENT", "DECLARED", "THE ROLE SAYS", "GRANTED", "ELSE", "AT"}}
-	for i := range ceilings {
-		c := &ceilings[i]
-		granted := cmp.Or(string(c.Granted), "no value")
-		if c.Declared == nil && string(c.Ceiling) != "false" {
-			granted = "as the role says"
-		}
-		rows = append(rows, []string{
-			cmp.Or(text.PrintableLine(c.Argument), "(all)"), text.Clip(cmp.Or(text.PrintableLine(string(c.Declared)), "nothing"), shownSchema),
-			text.Clip(text.PrintableLine(string(c.Ceiling)), shownSchema), text.Clip(text.PrintableLine(granted), shownSchema), string(c.Outside), c.Source,
-		})
-	}
-	p.PrintLine("")
-	p.PrintTable(rows)
 }
 
 // printFacts prints the facts that a call adds to its conversation.
