@@ -22,7 +22,7 @@ const tryWait = 10 * time.Second
 
 // Lack is something that the configuration names and that calls would not find.
 type Lack struct {
-	// What is "secret", "database", "mail" or "set".
+	// What is "secret", "database", "mail", "set" or "permission".
 	What string `json:"what"`
 	// Name is its reference or its name in the configuration.
 	Name string `json:"name"`

@@ -27,13 +27,17 @@ cannot be loaded.`,
 				rt.InForce().PrintWarnings(env.Stderr)
 				env.warnOfCopies(rt.InForce().Config.Files...)
 				misfits, lacking := app.CollectMisfits(rt), rt.FindLacks(cmd.Context())
+				unheld, err := rt.FindUnheld(cmd.Context())
+				if err != nil {
+					return err
+				}
 				changes, err := rt.VersionChanges()
 				if err != nil {
 					return err
 				}
 				found := report.Check{
 					OK: len(misfits) == 0 && len(lacking) == 0 && len(rt.InForce().Servers.Failed()) == 0, Files: rt.InForce().Config.Files, Workspace: rt.InForce().Config.Workspace, Personalities: rt.InForce().Config.Names(),
-					Servers: report.DescribeServers(&rt.InForce().Servers), Misfits: misfits, Lacking: lacking, Enforced: report.DescribeEnforcement(rt), Packages: rt.PackageSources(), Version2: changes,
+					Servers: report.DescribeServers(&rt.InForce().Servers), Misfits: misfits, Lacking: lacking, Unheld: unheld, Enforced: report.DescribeEnforcement(rt), Packages: rt.PackageSources(), Version2: changes,
 				}
 				if err := report.PrintCheck(env.newPrinter(f), rt, &found); err != nil {
 					return err

@@ -26,6 +26,9 @@ type Check struct {
 	// Lacking lists the secrets that are not set, and the databases and relays
 	// that do not answer.
 	Lacking []app.Lack `json:"lacking,omitempty"`
+	// Unheld lists the permissions of listed tools that no principal holds. They are
+	// warnings: a principal may be added at any time.
+	Unheld []app.Lack `json:"unheld,omitempty"`
 	// Enforced lists the limits that this machine enforces.
 	Enforced []Enforcement `json:"enforced"`
 	// Packages lists the registries from which servers are installed.
@@ -64,17 +67,22 @@ func PrintCheck(p *Printer, rt *app.Runtime, r *Check) error {
 		}
 		p.PrintFix("       ", m.Fix)
 	}
-	for _, l := range r.Lacking {
-		p.PrintLine("%s %s %s: %s", p.ColourBad("lacking"), l.What, l.Name, text.OneLine(l.Why))
+	printLacks(p, p.ColourBad("lacking"), r.Lacking)
+	printLacks(p, p.ColourHeld("warning"), r.Unheld)
+	PrintVersionChanges(p, r.Version2)
+	p.PrintLine("")
+	PrintEnforcement(p, r.Enforced)
+	return nil
+}
+
+func printLacks(p *Printer, word string, list []app.Lack) {
+	for _, l := range list {
+		p.PrintLine("%s %s %s: %s", word, l.What, l.Name, text.OneLine(l.Why))
 		if l.Source != "" {
 			p.PrintLine("       at %s", l.Source)
 		}
 		p.PrintFix("       ", l.Fix)
 	}
-	PrintVersionChanges(p, r.Version2)
-	p.PrintLine("")
-	PrintEnforcement(p, r.Enforced)
-	return nil
 }
 
 // printRoles prints the roles, each with its tools and misfits.
