@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 
@@ -251,6 +252,9 @@ func (h *heldCall) unknownValues(cl *output.Cleaner) map[string][]string {
 // refuseUndecided refuses a call that is still held; repeating it later uses
 // the decision.
 func (h *heldCall) refuseUndecided(why string) bool {
+	if strings.HasPrefix(h.a.Why, h.hold.why) {
+		h.hold.why = h.a.Why // with what the queue knows of earlier approvals
+	}
 	h.refuseWith(why+" (approval "+h.a.ID+")", h.r.o.CommandLine("approvals approve "+h.a.ID), sallyport.CodeApprovalRequired, fmt.Sprintf(
 		"%s requires explicit approval (%s)%s: repeat the same call once it is given, before %s",
 		h.q.Tool, h.a.ID, h.hold.because, h.a.Expires.UTC().Format(time.RFC3339)))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,16 +26,51 @@ type announcingQueue struct {
 
 // Ask holds a call and announces it, also when another process held it before.
 func (q *announcingQueue) Ask(ctx context.Context, a sallyport.Approval) (sallyport.Approval, error) {
+	overtaken := q.findOvertaken(ctx, &a)
+	if overtaken != "" {
+		a.Why += "; " + overtaken
+	}
 	held, err := q.ApprovalQueue.Ask(ctx, a)
 	if now := time.Now(); err == nil && held.StateAt(now) == sallyport.ApprovalPending && q.isNew(&held, now) {
-		fmt.Fprintf(q.g.Env.Stderr, "sallyport: held until %s: %s by %s; %s\n", held.Expires.Local().Format(time.TimeOnly),
-			text.PrintableLine(held.Tool), text.PrintableLine(held.Principal), q.g.CommandLine("approvals approve "+held.ID))
+		if overtaken != "" {
+			overtaken = text.PrintableLine(overtaken) + "; "
+		}
+		fmt.Fprintf(q.g.Env.Stderr, "sallyport: held until %s: %s by %s; %s%s\n", held.Expires.Local().Format(time.TimeOnly),
+			text.PrintableLine(held.Tool), text.PrintableLine(held.Principal), overtaken, q.g.CommandLine("approvals approve "+held.ID))
 		if s := q.g.notices.Load(); s != nil {
 			s.Announce(&held)
 		}
 	}
 	return held, err
 }
+
+// findOvertaken says that an approval of the same call does not count, since more holds the
+// call than what the approver was told; empty when there is none.
+func (q *announcingQueue) findOvertaken(ctx context.Context, a *sallyport.Approval) string {
+	desk, ok := q.ApprovalQueue.(sallyport.ApprovalDesk)
+	if !ok {
+		return ""
+	}
+	list, err := desk.List(ctx, false)
+	if err != nil {
+		return "" // the answer of the queue says what is wrong
+	}
+	for i := range list {
+		old := &list[i]
+		same := old.Tool == a.Tool && old.Args == a.Args && old.Hidden == a.Hidden && old.Principal == a.Principal && old.Personality == a.Personality
+		// The queue may have added such a sentence to what held the call then.
+		was, _, _ := strings.Cut(old.Why, "; "+overtakenStart)
+		if old.State != sallyport.ApprovalApproved || old.Digest == a.Digest || !same || was == a.Why || !strings.Contains(a.Why, was) {
+			continue
+		}
+		more := strings.Trim(strings.Replace(a.Why, was, "", 1), "; ")
+		return overtakenStart + old.ID + " of the same call does not count, which was given before this held it, too: " + more
+	}
+	return ""
+}
+
+// overtakenStart begins the sentence about an approval that does not count.
+const overtakenStart = "approval "
 
 // isNew reports whether this process has not announced a held call yet.
 func (q *announcingQueue) isNew(held *sallyport.Approval, now time.Time) bool {
