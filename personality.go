@@ -87,15 +87,16 @@ type Approvals struct {
 // a list of the personality. That needs DeclarationsStand, an MCP server or an
 // action that the personality lists (an action by name or label, so that an
 // absent toolset lists none), and an FSReach without a list: with one direction
-// listed, the other one is empty, and an empty list is a list.
+// listed, the other one is empty, and an empty list is a list. Those of a plugin
+// never stand: their author declared them, not the operator.
 func (p *Personality) FilesStand(t *Tool) bool {
 	switch reach := p.FSReach; {
 	case !p.DeclarationsStand, reach != nil && (reach.Read != nil || reach.Write != nil):
 		return false
 	case t.Server() != "":
 		return slices.Contains(p.MCPServers, t.Server())
-	case t.Sources == nil:
-		return false // the program declared it, not the operator
+	case t.Sources == nil, t.Plugin != "":
+		return false // the program or the plugin declared it, not the operator
 	default:
 		return slices.Contains(p.Toolset, t.Name) || t.Toolset != "" && slices.Contains(p.Toolset, "@"+t.Toolset)
 	}

@@ -11,12 +11,13 @@ import (
 )
 
 // TestWhatTheOperatorDeclaredStands computes the grants of a server's tool, of an
-// action and of a tool of the program under a role whose file has version 2.
+// action, of a plugin's tool and of a tool of the program under a role whose file has version 2.
 func TestWhatTheOperatorDeclaredStands(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
 	server, action := sallyport.Tool{Name: "mcp__notes__add"}, sallyport.Tool{Name: "act", Toolset: "action", Sources: map[string]string{}}
+	plugged := sallyport.Tool{Name: "act", Toolset: "plugin", Plugin: "csv", Sources: map[string]string{}}
 	stands := fmt.Sprintf("read [%s] write [%s] hosts [a.example] secrets [a/b] binaries [git]", in, out)
 	const noFiles = "read [] write [] hosts [a.example] secrets [a/b] binaries [git]"
 	explicit := sallyport.Capabilities{
@@ -40,6 +41,12 @@ func TestWhatTheOperatorDeclaredStands(t *testing.T) {
 		{"an action listed by label", action, explicit, sallyport.Personality{Toolset: []string{"@action"}}, stands},
 		{"an action under a role without a toolset", action, explicit, sallyport.Personality{}, noFiles},
 		{"a tool of the program", sallyport.Tool{Name: "act", Toolset: "action"}, explicit, sallyport.Personality{Toolset: []string{"act"}}, noFiles},
+		{"a tool of a plugin", plugged, explicit, sallyport.Personality{Plugins: []string{"csv"}, Toolset: []string{"@plugin", "act"}}, noFiles},
+		{
+			"a tool of a plugin with a list", plugged, explicit,
+			sallyport.Personality{Plugins: []string{"csv"}, Toolset: []string{"act"}, FSReach: &sallyport.Reach{Read: []string{dir}}},
+			strings.Replace(noFiles, "read []", "read ["+in+"]", 1),
+		},
 		{"another server", server, explicit, sallyport.Personality{MCPServers: []string{"other"}}, noFiles},
 		{"only a mode", server, explicit, sallyport.Personality{MCPServers: []string{"notes"}, FSReach: &sallyport.Reach{Mode: sallyport.FSOverlay}}, stands},
 		{"an empty list for reading", server, explicit, sallyport.Personality{MCPServers: []string{"notes"}, FSReach: &sallyport.Reach{Read: []string{}}}, noFiles},
