@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -225,7 +226,7 @@ func (rt *Runtime) CheckAnchorFile(path string) (warning string, err error) {
 	if !isBelow(rt.ownFiles(rt.Env.Dir), real) {
 		for _, w := range c.WritePlaces() {
 			if isBelow([]string{asFolder(resolveLinks(w.Path)), resolveLinks(w.Path)}, real) {
-				return "", fmt.Errorf("%s: tools may write there as personality %s (%s): choose another place", path, w.Role, c.Source(w.Key))
+				return "", fmt.Errorf("%s: tools may write there as personality %s (%s): choose another place", path, w.Role, cmp.Or(c.Source(w.Key), w.Key))
 			}
 		}
 	}

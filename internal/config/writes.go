@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -68,10 +69,14 @@ func (p *Part) toolOf() *sallyport.Tool {
 	if p.name != (Part{}.name) {
 		return &sallyport.Tool{Name: "mcp__" + p.ID + "__"}
 	}
-	return &sallyport.Tool{Name: p.ID, Toolset: actionLabel, Sources: map[string]string{}}
+	var declared struct {
+		Toolset string `json:"toolset"`
+	}
+	_ = json.Unmarshal(p.JSON, &declared) // What is no text is reported when the tool is made.
+	return &sallyport.Tool{Name: p.ID, Toolset: cmp.Or(declared.Toolset, actionLabel), Sources: map[string]string{}}
 }
 
-// actionLabel is the label of actions in a toolset.
+// actionLabel is the label of actions that declare none.
 const actionLabel = "action"
 
 // declaredFiles returns the files that a part declares. What is no declaration gives
