@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,7 +167,7 @@ func growTree(r io.Reader, before Tree) (now Tree, last Entry, err error) {
 
 // StoreCheckpoint stores a signed checkpoint beside its file, and returns where.
 func StoreCheckpoint(path string, seq int64, text []byte) (string, error) {
-	if err := os.Mkdir(StampFolder(path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := makeStampFolder(path); err != nil {
 		return "", err
 	}
 	to := checkpointPath(path, seq)

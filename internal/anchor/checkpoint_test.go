@@ -344,6 +344,31 @@ func TestForgedCheckpointsAreRefused(t *testing.T) {
 	}
 }
 
+// linkStamps puts a link in place of the folder beside a file, and returns where it leads.
+func linkStamps(t *testing.T, path string) string {
+	t.Helper()
+	elsewhere := t.TempDir()
+	if err := os.Symlink(elsewhere, StampFolder(path)); err != nil {
+		t.Skipf("there are no symbolic links: %v", err)
+	}
+	return elsewhere
+}
+
+func TestACheckpointFollowsNoLink(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "anchors.jsonl")
+	for range 2 { // the folder is made, and then there
+		if _, err := StoreCheckpoint(path, 1, []byte("text")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	elsewhere := linkStamps(t, path+"2")
+	to, err := StoreCheckpoint(path+"2", 1, []byte("text"))
+	if left, _ := os.ReadDir(elsewhere); err == nil || !strings.Contains(err.Error(), "is not a folder") || len(left) > 0 {
+		t.Errorf("a checkpoint is stored in %s where a link leads: %v, %v", to, err, left)
+	}
+}
+
 func TestNamesOfLogs(t *testing.T) {
 	t.Parallel()
 	for _, origin := range []string{"", "a b", "a+b", "a\nb", "a\xff"} {

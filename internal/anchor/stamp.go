@@ -33,6 +33,20 @@ var parsing sync.Mutex
 // StampFolder returns the folder beside a file in which the answers of authorities lie.
 func StampFolder(path string) string { return path + ".d" }
 
+// makeStampFolder makes the folder beside a file where it is not there. A link in its place
+// is refused, as in place of the file.
+func makeStampFolder(path string) error {
+	folder := StampFolder(path)
+	if err := os.Mkdir(folder, 0o700); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Lstat(folder)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a folder", folder)
+	}
+	return err
+}
+
 // stampPath is where the answer of an authority for a record lies.
 func stampPath(path string, seq int64) string {
 	return filepath.Join(StampFolder(path), fmt.Sprintf("%d.tsr", seq))
@@ -65,7 +79,7 @@ func StampHead(ctx context.Context, client *http.Client, authority, path string,
 	case t.Nonce == nil || t.Nonce.Cmp(nonce) != 0:
 		return errors.New("the answer is to another request")
 	}
-	if err := os.Mkdir(StampFolder(path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := makeStampFolder(path); err != nil {
 		return err
 	}
 	return fsx.ReplaceFile(stampPath(path, e.Seq), answer)

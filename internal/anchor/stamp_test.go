@@ -147,6 +147,11 @@ func TestAnAuthorityPutsItsTimeUnderAHead(t *testing.T) {
 		}
 		a.answer = answer
 	}
+	elsewhere := linkStamps(t, path+"4")
+	a.answer = nil
+	if err := StampHead(t.Context(), a.Client(), a.URL, path+"4", next); err == nil || fsx.Exists(filepath.Join(elsewhere, filepath.Base(stampPath(path, next.Seq)))) {
+		t.Errorf("an answer is stored where a link leads: %v", err)
+	}
 	a.answer = []byte("no answer")
 	if err := StampHead(t.Context(), a.Client(), a.URL, path+"3", next); err == nil || fsx.Exists(stampPath(path+"3", next.Seq)) {
 		t.Error("a text that is no answer is stored")
