@@ -11,34 +11,17 @@ import (
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
 
-// systemDirs is what every child sees of the system, read-only: the
-// directories of programs and libraries of the Filesystem Hierarchy Standard.
-var systemDirs = []string{
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
-}
+// systemDirs and systemFiles are what every child sees of the system.
+var systemDirs, systemFiles = reach.SystemDirs(), reach.SystemFiles()
 
-// ofSystem reports whether a path lies in one of them.
+// ofSystem reports whether a path lies in one of the folders.
 func ofSystem(path string) bool {
 	return slices.ContainsFunc(systemDirs, func(dir string) bool { return reach.Within(dir, path) })
 }
 
-// systemFiles is what every child sees of the configuration: what the loader,
-// the C library, TLS, time zones and the alternatives of distributions need,
-// and nothing that names users, hosts or keys.
-var systemFiles = []string{
-	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/ssl/certs",
-	"/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/ca-certificates",
-	"/etc/localtime", "/etc/mime.types", "/etc/magic", "/etc/services", "/etc/protocols", "/etc/os-release",
-	"/etc/debian_version", "/etc/terminfo", "/etc/fonts", "/etc/crypto-policies",
-}
-
-// javaConfig is where Debian puts the configuration of Java, without which it
-// does not start. The folder of remote management, which is the place of its
-// passwords, is covered.
-const (
-	javaConfig     = "/etc/java-*-openjdk"
-	javaManagement = "management"
-)
+// javaManagement is the folder of remote management in the configuration of Java, which is
+// the place of its passwords: it is covered.
+const javaManagement = "management"
 
 // maxCopied is the size up to which a file of the system is copied, which
 // costs a helper less than a mount does.
@@ -85,7 +68,7 @@ func (r *Runner) baseOps() ([]helper.Op, error) {
 // javaOps returns the steps that show the configuration of the installed
 // versions of Java.
 func javaOps() []helper.Op {
-	dirs, _ := filepath.Glob(javaConfig) // the pattern is sound
+	dirs, _ := filepath.Glob(reach.JavaConfig) // the pattern is sound
 	var ops []helper.Op
 	for _, dir := range dirs {
 		ops = append(ops, helper.Op{Do: helper.DoBind, Path: dir, Source: dir, Optional: true},
