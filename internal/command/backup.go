@@ -18,8 +18,9 @@ func backupCommand(env *environment, f *flags) *cobra.Command {
 		Long: `Copy the state, the record and its key into a new folder, while servers run, and
 verify the copy. The folder holds hashes of tokens, what sessions have read, and the
 key with which records can be forged: keep it as you keep the state. A folder that
-tools of a role could read or write is refused, unless --force is given. The
-configuration, the lock file and secrets are files of yours, and are not in it.`,
+tools of a role could read or write, or that every child sees, as it does /usr and
+toolchains, is refused, unless --force is given. The configuration, the lock file and
+secrets are files of yours, and are not in it.`,
 		Example: "  sallyport backup /mnt/elsewhere/2026-11-26",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

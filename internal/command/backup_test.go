@@ -89,6 +89,35 @@ func TestABackupComesBack(t *testing.T) {
 	}
 }
 
+// TestABackupLiesWhereNoChildLooks: not in what every child sees, whatever roles grant; the
+// deny floor does not close it there.
+func TestABackupLiesWhereNoChildLooks(t *testing.T) {
+	t.Parallel()
+	const text = "version: 2\nworkspace: ./ws\nstate: sqlite:.sallyport/state.db\npersonalities: {default: {tools: [terminal]}}\n"
+	named, found := configured(t, text+"sandbox:\n  toolchains: [./kit]\n"), configured(t, text)
+	for _, path := range []string{"ws", "kit/bin", "kit/.ssh", "home/.cargo/bin", "home/.cargo/registry", "home/.rustup"} {
+		for _, dir := range []string{named, found} {
+			if err := os.MkdirAll(filepath.Join(dir, path), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, tt := range []struct{ dir, to, want string }{
+		{named, "kit/copy", "every child sees " + filepath.Join(named, "kit") + " (sallyport.yaml:6:16)"},
+		{named, "kit/.ssh/copy", "every child sees"},
+		{named, "/usr/there-is-no/copy", "every child sees /usr (the system)"},
+		{named, "/etc/ssl/certs/there-is-no/copy", "every child sees /etc/ssl/certs (the system)"},
+		{named, "home/.rustup/there-is-no/copy", "there is no state"},
+		{found, "home/.rustup/copy", "every child sees " + filepath.Join(found, "home/.rustup") + " (sandbox.toolchains)"},
+		{found, "home/.cargo/registry/copy", "every child sees"},
+		{found, "kit/there-is-no/copy", "there is no state"},
+	} {
+		if code, said := tryHere(t, tt.dir, "backup", tt.to); code != exitFailed || !strings.Contains(said, tt.want) {
+			t.Errorf("backup %s = %d %s, want a refusal with %q", tt.to, code, said, tt.want)
+		}
+	}
+}
+
 // TestABackupLiesWhereNoToolReaches: not in what a role reads, also behind a link; the folder
 // of the state is closed to tools.
 func TestABackupLiesWhereNoToolReaches(t *testing.T) {

@@ -11,11 +11,12 @@ import (
 	"github.com/sallyport/sallyport/internal/reach"
 )
 
-// GrantedPlace is a path that tools may read or write in some role.
+// GrantedPlace is a path that tools may read or write, in some role or in any.
 type GrantedPlace struct {
 	// Path is absolute.
 	Path string
-	// Role is the name of the personality, Key the key that grants the path.
+	// Role is the name of the personality, or empty for what every child sees. Key is the
+	// key that grants the path, or empty for what is of the system.
 	Role, Key string
 }
 

@@ -60,9 +60,14 @@ func CheckPlace(rt *app.Runtime, dir string) error {
 	if !ok {
 		return nil
 	}
-	c := rt.InForce().Config
-	return fmt.Errorf("tools of personality %s reach %s (%s), and with it hashes of tokens and the key with which records can be forged",
-		place.Role, place.Path, cmp.Or(c.Source(place.Key), place.Key))
+	who, by := "every child sees", "the system"
+	if place.Role != "" {
+		who = "tools of personality " + place.Role + " reach"
+	}
+	if place.Key != "" {
+		by = cmp.Or(rt.InForce().Config.Source(place.Key), place.Key)
+	}
+	return fmt.Errorf("%s %s (%s), and with it hashes of tokens and the key with which records can be forged", who, place.Path, by)
 }
 
 // Make copies the state of the configuration into a folder that does not exist yet.
