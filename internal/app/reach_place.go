@@ -1,6 +1,7 @@
 package app
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,13 +18,15 @@ import (
 // the configuration has none, or the deny floor closes the path to grants.
 func (rt *Runtime) FindReach(path string) (place config.GrantedPlace, ok bool) {
 	c, real := rt.InForce().Config, resolveLinks(path)
+	folders := lookAbove(real)
 	covers := func(place config.GrantedPlace) bool {
 		for _, granted := range []string{place.Path, resolveLinks(place.Path)} {
 			if reach.Within(granted, path) || reach.Within(granted, real) || reach.Within(real, granted) {
 				return true
 			}
 		}
-		return false
+		info, err := os.Stat(place.Path)
+		return err == nil && slices.ContainsFunc(folders, func(folder os.FileInfo) bool { return os.SameFile(folder, info) })
 	}
 	shown := rt.listShown()
 	if i := slices.IndexFunc(shown, covers); i >= 0 {
@@ -38,6 +41,21 @@ func (rt *Runtime) FindReach(path string) (place config.GrantedPlace, ok bool) {
 		return granted[i], true
 	}
 	return place, false
+}
+
+// lookAbove returns a path and the folders above it, as far as they exist: a mount shows a
+// folder under a second name.
+func lookAbove(path string) (list []os.FileInfo) {
+	for {
+		if info, err := os.Stat(path); err == nil {
+			list = append(list, info)
+		}
+		above := filepath.Dir(path)
+		if above == path {
+			return list
+		}
+		path = above
+	}
 }
 
 // listShown lists what every child sees without a grant: the system, and toolchains with
