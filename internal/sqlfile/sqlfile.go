@@ -67,8 +67,7 @@ func OpenConn(ctx context.Context, path string, o *Options) (*sqlite3.Conn, erro
 }
 
 func configureConn(ctx context.Context, c *sqlite3.Conn, o *Options) error {
-	w := lockWait{most: o.Busy}
-	if err := c.BusyHandler(w.pauseOnce); err != nil {
+	if err := LimitWait(c, o.Busy); err != nil {
 		return err
 	}
 	if o.KeepLog {
@@ -89,6 +88,13 @@ func configureConn(ctx context.Context, c *sqlite3.Conn, o *Options) error {
 		return nil
 	}
 	return c.Exec(fmt.Sprintf("PRAGMA max_page_count=%d", max(o.MaxBytes/pageBytes, 1)))
+}
+
+// LimitWait sets how long a connection waits from now on for another process that holds the
+// file.
+func LimitWait(c *sqlite3.Conn, busy time.Duration) error {
+	w := lockWait{most: busy}
+	return c.BusyHandler(w.pauseOnce)
 }
 
 // EnterWAL switches the file to the write-ahead log. The engine does not wait for other

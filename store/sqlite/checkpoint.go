@@ -8,6 +8,8 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
+
+	"github.com/sallyport/sallyport/internal/sqlfile"
 )
 
 const (
@@ -119,7 +121,10 @@ func (k *checkpointer) openFiles() error {
 	if err != nil {
 		return err
 	}
-	c.busy = restWait
+	if err := sqlfile.LimitWait(c.Conn, restWait); err != nil {
+		_ = c.close()
+		return wrapError(err)
+	}
 	k.conn = c
 	return nil
 }

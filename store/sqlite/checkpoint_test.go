@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -116,7 +117,9 @@ func beginAnew(t testing.TB, db *sqlite.DB, path string) {
 func TestLogWaitsForReaders(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.db")
-	db := open(t, path, sqlite.ShortLog())
+	o := sqlite.ShortLog()
+	o.Busy = time.Hour // writers never wait that long for a reader
+	db := open(t, path, o)
 	writeConcurrently(t, db, 1, 1, 100)
 	beginAnew(t, db, path)
 
