@@ -193,7 +193,7 @@ func collectNames(names map[string]bool, v any) {
 
 // reason says what of the arguments came from where, for those who decide.
 func (x *carried) reason(c *call) string {
-	switch unread := x.unread(); {
+	switch unread := x.isUnread(); {
 	case unread && x.elsewhere != "":
 		return fmt.Sprintf("argument %s may have come out of untrusted content: this process does not know what call %s read, which it did not make or has forgotten", x.pointer, x.elsewhere)
 	case unread:
@@ -206,8 +206,8 @@ func (x *carried) reason(c *call) string {
 	return fmt.Sprintf("argument %s came out of untrusted content (%s, call %s)", x.pointer, cleanWord(c.cleaner(), from.Tool), from.CallID)
 }
 
-// unread reports whether the argument counts only since not all that was read is known.
-func (x *carried) unread() bool { return x.unknown && x.match.Source.CallID == "" }
+// isUnread reports whether the argument counts only since not all that was read is known.
+func (x *carried) isUnread() bool { return x.unknown && x.match.Source.CallID == "" }
 
 // beginRead says that the call may bring untrusted content.
 func (c *call) beginRead() {

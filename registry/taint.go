@@ -281,7 +281,7 @@ func (c *call) applyFlowRules(ctx context.Context, known []sallyport.FactMark) b
 		why, because = found.reason(c)+"; "+why, because+", and argument "+found.pointer+" may come from there"
 	}
 	if rule.action == sallyport.FlowApprove {
-		c.addHold(flowHold{why: why, because: because, key: rule.key, unread: found != nil && found.unread()})
+		c.addHold(flowHold{why: why, because: because, key: rule.key, unread: found != nil && found.isUnread()})
 		return true
 	}
 	return c.refuse(sallyport.Decision{
@@ -307,14 +307,14 @@ func (c *call) applyArgumentRules(ctx context.Context) (done, allowed bool) {
 		for _, x := range search.holding {
 			c.addHold(flowHold{
 				why: x.reason(c), because: " because argument " + x.pointer + " may come from untrusted content",
-				key: x.key, keys: x.key + ".from_untrusted", unread: x.unread(),
+				key: x.key, keys: x.key + ".from_untrusted", unread: x.isUnread(),
 			})
 		}
 		return false, true
 	}
 	return true, c.refuse(sallyport.Decision{
 		Step: sallyport.StepGrant, Capability: "arguments", Resource: x.pointer, Why: x.reason(c),
-		Source: c.ceilingSource(x.key), Fix: c.readFix(x.key, x.unread()),
+		Source: c.ceilingSource(x.key), Fix: c.readFix(x.key, x.isUnread()),
 	}, sallyport.CodePermissionDenied, "Argument "+x.pointer+" of "+c.q.Tool+" is outside the role's ceiling")
 }
 

@@ -92,7 +92,7 @@ func (x *CallIndex) Calls(ctx context.Context, q recall.CallQuery) (recall.Calls
 	}
 	calls, err := x.findCalls(ctx, &q, terms)
 	if isDamaged(err) {
-		if err = errors.Join(x.file.discard(), x.awaitIndex(ctx)); err == nil {
+		if err = errors.Join(x.file.discardFile(), x.awaitIndex(ctx)); err == nil {
 			calls, err = x.findCalls(ctx, &q, terms)
 		}
 	}
@@ -112,7 +112,7 @@ func (x *CallIndex) findCalls(ctx context.Context, q *recall.CallQuery, terms []
 	}
 	var ids []int64
 	var m callMark
-	err = x.file.run(ctx, func(c *sqlite3.Conn) (err error) {
+	err = x.file.runOn(ctx, func(c *sqlite3.Conn) (err error) {
 		if m, err = readCallMark(c); err == nil {
 			s.c = c
 			ids, err = s.rankRows()
@@ -139,7 +139,7 @@ func (x *CallIndex) findCalls(ctx context.Context, q *recall.CallQuery, terms []
 		}
 		ids = ids[n:]
 	}
-	calls.Back, err = x.beginning(ctx, m.first)
+	calls.Back, err = x.findBeginning(ctx, m.first)
 	return calls, err
 }
 
@@ -200,9 +200,9 @@ func (x *CallIndex) readRecords(ctx context.Context, seqs []int64) (map[int64]*a
 	return found, nil
 }
 
-// beginning returns the time of the first call that is in the index, when the record has
+// findBeginning returns the time of the first call that is in the index, when the record has
 // older ones; the zero time when it has none.
-func (x *CallIndex) beginning(ctx context.Context, first int64) (at time.Time, err error) {
+func (x *CallIndex) findBeginning(ctx context.Context, first int64) (at time.Time, err error) {
 	oldest, err := x.readRecord(ctx, 0)
 	if err != nil || first == 0 || oldest.Seq >= first {
 		return at, err
@@ -286,7 +286,7 @@ func (x *CallIndex) buildIndex(ctx context.Context) (err error) {
 		if tries > 0 || !isDamaged(err) {
 			return err
 		}
-		if err = x.file.discard(); err != nil {
+		if err = x.file.discardFile(); err != nil {
 			return err
 		}
 	}
@@ -308,13 +308,13 @@ func (x *CallIndex) DropPruned(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return m.write(c)
+		return m.storeMark(c)
 	})
 	if isDamaged(err) {
-		return x.file.discard()
+		return x.file.discardFile()
 	}
 	if err != nil {
 		return err
 	}
-	return x.file.run(ctx, func(c *sqlite3.Conn) error { return c.Exec("PRAGMA wal_checkpoint(TRUNCATE)") })
+	return x.file.runOn(ctx, func(c *sqlite3.Conn) error { return c.Exec("PRAGMA wal_checkpoint(TRUNCATE)") })
 }

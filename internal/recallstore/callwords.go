@@ -64,15 +64,15 @@ type callMark struct {
 
 func readCallMark(c *sqlite3.Conn) (m callMark, err error) {
 	var bad error
-	err = query(c, "SELECT seq, hash, first FROM mark", nil, func(st *sqlite3.Stmt) {
+	err = runQuery(c, "SELECT seq, hash, first FROM mark", nil, func(st *sqlite3.Stmt) {
 		m.Seq, m.first = st.ColumnInt64(0), st.ColumnInt64(2)
 		bad = m.Hash.UnmarshalText(st.ColumnRawText(1))
 	})
 	return m, errors.Join(err, bad)
 }
 
-func (m *callMark) write(c *sqlite3.Conn) error {
-	return query(c, "INSERT OR REPLACE INTO mark(id, seq, hash, first) VALUES(1, ?1, ?2, ?3)", []any{m.Seq, m.Hash.String(), m.first}, func(*sqlite3.Stmt) {})
+func (m *callMark) storeMark(c *sqlite3.Conn) error {
+	return runQuery(c, "INSERT OR REPLACE INTO mark(id, seq, hash, first) VALUES(1, ?1, ?2, ?3)", []any{m.Seq, m.Hash.String(), m.first}, func(*sqlite3.Stmt) {})
 }
 
 // callBatch is what the next transaction adds to the index: the words of calls, by the
@@ -101,8 +101,8 @@ func (b *callBatch) addRecord(rec *audit.Record) {
 	b.seqs, b.lists, b.bytes = append(b.seqs, rec.Seq), append(b.lists, list), b.bytes+len(list)
 }
 
-// records is how many records the batch goes over.
-func (b *callBatch) records() int64 { return b.to.Seq - b.from.Seq }
+// countRecords is how many records the batch goes over.
+func (b *callBatch) countRecords() int64 { return b.to.Seq - b.from.Seq }
 
 // indexRecords indexes the record up to its end. When another process went on with the
 // index, it is to be called again.
@@ -130,7 +130,7 @@ func (x *CallIndex) indexRecords(ctx context.Context) (again bool, err error) {
 		if rec.Kind == "" {
 			break // the state knows of more than its record has
 		}
-		if b.addRecord(&rec); b.records() < int64(x.o.Batch) && b.bytes < maxBatchBytes {
+		if b.addRecord(&rec); b.countRecords() < int64(x.o.Batch) && b.bytes < maxBatchBytes {
 			continue
 		}
 		if again, err := x.storeBatch(ctx, b); again || err != nil {
@@ -138,7 +138,7 @@ func (x *CallIndex) indexRecords(ctx context.Context) (again bool, err error) {
 		}
 		b = newBatch(b.to)
 	}
-	if len(b.seqs) == 0 && b.records() < quietRecords {
+	if len(b.seqs) == 0 && b.countRecords() < quietRecords {
 		return false, nil
 	}
 	return x.storeBatch(ctx, b)
@@ -167,7 +167,7 @@ func (x *CallIndex) storeBatch(ctx context.Context, b *callBatch) (moved bool, e
 		if err := x.keepWithin(c, &b.to); err != nil {
 			return err
 		}
-		return b.to.write(c)
+		return b.to.storeMark(c)
 	})
 	return moved, err
 }
@@ -185,7 +185,7 @@ func (x *CallIndex) followRecord(ctx context.Context, c *sqlite3.Conn) (m callMa
 		}
 		if rec.Head() != m.Head {
 			m = callMark{}
-			return m, errors.Join(c.Exec("INSERT INTO words(words) VALUES('delete-all')"), m.write(c))
+			return m, errors.Join(c.Exec("INSERT INTO words(words) VALUES('delete-all')"), m.storeMark(c))
 		}
 	}
 	oldest, err := x.readRecord(ctx, 0)
@@ -194,13 +194,13 @@ func (x *CallIndex) followRecord(ctx context.Context, c *sqlite3.Conn) (m callMa
 	}
 	// A batch that another process has read before is not stored behind another mark.
 	m.first = oldest.Seq
-	return m, errors.Join(removeCalls(c, m.first), m.write(c))
+	return m, errors.Join(removeCalls(c, m.first), m.storeMark(c))
 }
 
 // removeCalls removes the words of the calls up to a number. What is left is written anew,
 // since the index only marks what is removed.
 func removeCalls(c *sqlite3.Conn, upTo int64) error {
-	if err := query(c, "DELETE FROM words WHERE rowid >= ?1", []any{-upTo}, func(*sqlite3.Stmt) {}); err != nil {
+	if err := runQuery(c, "DELETE FROM words WHERE rowid >= ?1", []any{-upTo}, func(*sqlite3.Stmt) {}); err != nil {
 		return err
 	}
 	return c.Exec("INSERT INTO words(words) VALUES('optimize')")
@@ -214,7 +214,7 @@ func (x *CallIndex) keepWithin(c *sqlite3.Conn, m *callMark) error {
 		pragma string
 		sign   int64
 	}{{"PRAGMA page_count", 1}, {"PRAGMA freelist_count", -1}} {
-		if err := query(c, part.pragma, nil, func(st *sqlite3.Stmt) { pages += part.sign * st.ColumnInt64(0) }); err != nil {
+		if err := runQuery(c, part.pragma, nil, func(st *sqlite3.Stmt) { pages += part.sign * st.ColumnInt64(0) }); err != nil {
 			return err
 		}
 	}

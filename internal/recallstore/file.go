@@ -52,8 +52,8 @@ func (f *sharedFile) Close() error {
 	return c.Close()
 }
 
-// discard removes the file. Another process that has it open goes on with what it had.
-func (f *sharedFile) discard() error {
+// discardFile removes the file. Another process that has it open goes on with what it had.
+func (f *sharedFile) discardFile() error {
 	err := f.Close()
 	for _, suffix := range [...]string{"", "-wal", "-shm", "-journal"} {
 		if bad := os.Remove(f.path + suffix); f.path != "" && !errors.Is(bad, fs.ErrNotExist) {
@@ -63,8 +63,8 @@ func (f *sharedFile) discard() error {
 	return err
 }
 
-// run runs fn on the connection, which ends with the context.
-func (f *sharedFile) run(ctx context.Context, fn func(c *sqlite3.Conn) error) (err error) {
+// runOn runs fn on the connection, which ends with the context.
+func (f *sharedFile) runOn(ctx context.Context, fn func(c *sqlite3.Conn) error) (err error) {
 	var c *sqlite3.Conn
 	select {
 	case c = <-f.token:
@@ -73,7 +73,7 @@ func (f *sharedFile) run(ctx context.Context, fn func(c *sqlite3.Conn) error) (e
 	}
 	defer func() { f.token <- c }()
 	if c == nil {
-		if c, err = f.open(ctx); err != nil {
+		if c, err = f.openConn(ctx); err != nil {
 			c = nil
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -99,10 +99,10 @@ func (f *sharedFile) run(ctx context.Context, fn func(c *sqlite3.Conn) error) (e
 	return fmt.Errorf("%w: %w", f.failed, err)
 }
 
-// runTx is run in a transaction that is the only writing one of all processes. After an
+// runTx is runOn in a transaction that is the only writing one of all processes. After an
 // error nothing of it stays.
 func (f *sharedFile) runTx(ctx context.Context, fn func(c *sqlite3.Conn) error) error {
-	return f.run(ctx, func(c *sqlite3.Conn) error { return inWriteTx(c, fn) })
+	return f.runOn(ctx, func(c *sqlite3.Conn) error { return inWriteTx(c, fn) })
 }
 
 func inWriteTx(c *sqlite3.Conn, fn func(c *sqlite3.Conn) error) error {
@@ -115,8 +115,8 @@ func inWriteTx(c *sqlite3.Conn, fn func(c *sqlite3.Conn) error) error {
 	return c.Exec("COMMIT")
 }
 
-// open opens the file, and makes it when it is missing.
-func (f *sharedFile) open(ctx context.Context) (*sqlite3.Conn, error) {
+// openConn opens the file, and makes it when it is missing.
+func (f *sharedFile) openConn(ctx context.Context) (*sqlite3.Conn, error) {
 	path := ":memory:"
 	if f.path != "" {
 		path = f.path
@@ -162,12 +162,12 @@ func makePrivate(path string) error {
 
 // readVersion returns the version of the schema, 0 for an empty file.
 func readVersion(c *sqlite3.Conn) (version int64, err error) {
-	err = query(c, "PRAGMA user_version", nil, func(st *sqlite3.Stmt) { version = st.ColumnInt64(0) })
+	err = runQuery(c, "PRAGMA user_version", nil, func(st *sqlite3.Stmt) { version = st.ColumnInt64(0) })
 	return version, err
 }
 
-// query runs a statement and calls row for each row of its answer.
-func query(c *sqlite3.Conn, sql string, args []any, row func(st *sqlite3.Stmt)) error {
+// runQuery runs a statement and calls row for each row of its answer.
+func runQuery(c *sqlite3.Conn, sql string, args []any, row func(st *sqlite3.Stmt)) error {
 	st, _, err := c.Prepare(sql)
 	if err != nil {
 		return err

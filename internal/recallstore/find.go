@@ -28,7 +28,7 @@ func (s *Store) Find(ctx context.Context, shelves map[recall.Reach]string, q rec
 	if q.Untrusted {
 		maps.Copy(trusted, untrusted)
 	}
-	err = s.run(ctx, func(c *sqlite3.Conn) (err error) {
+	err = s.runOn(ctx, func(c *sqlite3.Conn) (err error) {
 		f.c = c
 		if f.useSides(trusted); len(f.sides) > 0 {
 			if found.Notes, err = f.findNotes(); err != nil {
@@ -81,11 +81,11 @@ func (f *noteSearch) inSides() string {
 func (f *noteSearch) countNotes() (n int, err error) {
 	count := func(*sqlite3.Stmt) { n++ }
 	if len(f.terms) > 0 {
-		err = query(f.c, fmt.Sprintf(`SELECT 1 FROM words JOIN notes ON notes.id = words.rowid
-			WHERE words MATCH ?1 AND notes.expires > ?2 LIMIT %d`, recall.MaxFound), []any{f.match("OR", f.terms...), f.now}, count)
+		err = runQuery(f.c, fmt.Sprintf(`SELECT 1 FROM words JOIN notes ON notes.id = words.rowid
+			WHERE words MATCH ?1 AND notes.expires > ?2 LIMIT %d`, recall.MaxFound), []any{f.joinTerms("OR", f.terms...), f.now}, count)
 		return n, err
 	}
-	err = query(f.c, fmt.Sprintf(`SELECT 1 FROM notes WHERE %s AND (?1 = '' OR key = ?1) AND expires > ?2 LIMIT %d`, f.inSides(), recall.MaxFound),
+	err = runQuery(f.c, fmt.Sprintf(`SELECT 1 FROM notes WHERE %s AND (?1 = '' OR key = ?1) AND expires > ?2 LIMIT %d`, f.inSides(), recall.MaxFound),
 		[]any{f.key, f.now}, count)
 	return n, err
 }
@@ -100,7 +100,7 @@ func (f *noteSearch) findNotes() (notes []recall.Note, err error) {
 		return nil, err
 	}
 	for _, id := range ids {
-		err := query(f.c, "SELECT "+columns+" FROM notes WHERE id = ?1 AND expires > ?2", []any{id, f.now},
+		err := runQuery(f.c, "SELECT "+columns+" FROM notes WHERE id = ?1 AND expires > ?2", []any{id, f.now},
 			func(st *sqlite3.Stmt) { notes = append(notes, f.readNote(st)) })
 		if err != nil || len(notes) == f.most {
 			return notes, err
@@ -116,7 +116,7 @@ func (f *noteSearch) newestNotes() (notes []recall.Note, err error) {
 		if f.key != "" {
 			sql, args = sql+" AND key = ?3", append(args, f.key)
 		}
-		err := query(f.c, fmt.Sprintf("%s ORDER BY id DESC LIMIT %d", sql, f.most), args,
+		err := runQuery(f.c, fmt.Sprintf("%s ORDER BY id DESC LIMIT %d", sql, f.most), args,
 			func(st *sqlite3.Stmt) { notes = append(notes, f.readNote(st)) })
 		if err != nil {
 			return nil, err

@@ -42,9 +42,9 @@ type wordSearch struct {
 	most int
 }
 
-// match returns the expression of the index for terms on any of the sides. A quoted term
+// joinTerms returns the expression of the index for terms on any of the sides. A quoted term
 // is a word to the index, whatever it holds.
-func (f *wordSearch) match(operator string, terms ...string) string {
+func (f *wordSearch) joinTerms(operator string, terms ...string) string {
 	var list []string
 	for _, side := range f.on {
 		one := `("` + side + strings.Join(terms, `" `+operator+` "`+side) + `")`
@@ -60,13 +60,13 @@ func (f *wordSearch) match(operator string, terms ...string) string {
 // the newest first, and then those with some of them, the rarer words before the common
 // ones. There are more than are wanted, since the caller may leave some out.
 func (f *wordSearch) rankRows() ([]int64, error) {
-	ids, err := f.newestWith(f.match("AND", f.terms...))
+	ids, err := f.newestWith(f.joinTerms("AND", f.terms...))
 	if err != nil || len(f.terms) == 1 || len(ids) >= 2*f.most {
 		return ids, err
 	}
 	scores := map[int64]float64{}
 	for _, term := range f.terms {
-		some, err := f.newestWith(f.match("AND", term))
+		some, err := f.newestWith(f.joinTerms("AND", term))
 		if err != nil {
 			return nil, err
 		}
@@ -89,6 +89,6 @@ func (f *wordSearch) newestWith(match string) (ids []int64, err error) {
 	if f.backwards {
 		sql, from, sign = "SELECT rowid FROM words WHERE words MATCH ?1 AND rowid <= ?2 ORDER BY rowid LIMIT %d", -f.from, -1
 	}
-	err = query(f.c, fmt.Sprintf(sql, nearby), []any{match, from}, func(st *sqlite3.Stmt) { ids = append(ids, sign*st.ColumnInt64(0)) })
+	err = runQuery(f.c, fmt.Sprintf(sql, nearby), []any{match, from}, func(st *sqlite3.Stmt) { ids = append(ids, sign*st.ColumnInt64(0)) })
 	return ids, err
 }

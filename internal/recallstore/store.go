@@ -90,16 +90,16 @@ func (s *Store) Put(ctx context.Context, shelf string, n recall.Note) error {
 			return err
 		}
 		var have int64
-		if err := query(c, "SELECT count(*) FROM notes WHERE side = ?1", []any{side}, func(st *sqlite3.Stmt) { have = st.ColumnInt64(0) }); err != nil {
+		if err := runQuery(c, "SELECT count(*) FROM notes WHERE side = ?1", []any{side}, func(st *sqlite3.Stmt) { have = st.ColumnInt64(0) }); err != nil {
 			return err
 		}
 		if have >= int64(s.o.MaxNotes) {
 			return sallyport.InputInvalid(fmt.Sprintf("the memory is full: it has %d notes here; forget some first", have))
 		}
-		err := query(c, "INSERT INTO notes(side, key, text, call, author, written, expires) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+		err := runQuery(c, "INSERT INTO notes(side, key, text, call, author, written, expires) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
 			[]any{side, n.Key, n.Text, n.Call, authorOf(n.Author), n.Written.UnixNano(), n.Expires.UnixNano()}, func(*sqlite3.Stmt) {})
 		if err == nil {
-			err = query(c, "INSERT INTO words(rowid, list) VALUES(?1, ?2)", []any{c.LastInsertRowID(), indexed(side, n.Key, n.Text)}, func(*sqlite3.Stmt) {})
+			err = runQuery(c, "INSERT INTO words(rowid, list) VALUES(?1, ?2)", []any{c.LastInsertRowID(), indexed(side, n.Key, n.Text)}, func(*sqlite3.Stmt) {})
 		}
 		return err
 	})
@@ -108,15 +108,15 @@ func (s *Store) Put(ctx context.Context, shelf string, n recall.Note) error {
 // removeNotes removes the notes that a condition selects, and their words.
 func removeNotes(c *sqlite3.Conn, condition string, args ...any) (gone int, err error) {
 	lists := map[int64]string{}
-	err = query(c, "SELECT id, side, key, text FROM notes WHERE "+condition, args, func(st *sqlite3.Stmt) {
+	err = runQuery(c, "SELECT id, side, key, text FROM notes WHERE "+condition, args, func(st *sqlite3.Stmt) {
 		lists[st.ColumnInt64(0)] = indexed(st.ColumnText(1), st.ColumnText(2), st.ColumnText(3))
 	})
 	for id, list := range lists {
 		if err == nil {
-			err = query(c, "INSERT INTO words(words, rowid, list) VALUES('delete', ?1, ?2)", []any{id, list}, func(*sqlite3.Stmt) {})
+			err = runQuery(c, "INSERT INTO words(words, rowid, list) VALUES('delete', ?1, ?2)", []any{id, list}, func(*sqlite3.Stmt) {})
 		}
 		if err == nil {
-			err = query(c, "DELETE FROM notes WHERE id = ?1", []any{id}, func(*sqlite3.Stmt) {})
+			err = runQuery(c, "DELETE FROM notes WHERE id = ?1", []any{id}, func(*sqlite3.Stmt) {})
 		}
 	}
 	return len(lists), err

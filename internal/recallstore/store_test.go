@@ -305,7 +305,7 @@ func TestAFileOfTheFirstVersionIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "notes")
 	s := newStore(t, path, nil)
 	put(t, s, "mine", "old", "word", false)
-	err := s.run(t.Context(), func(c *sqlite3.Conn) error {
+	err := s.runOn(t.Context(), func(c *sqlite3.Conn) error {
 		return c.Exec("DROP INDEX notes_author; ALTER TABLE notes DROP COLUMN author; PRAGMA user_version = 1")
 	})
 	if err == nil {

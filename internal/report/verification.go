@@ -10,7 +10,7 @@ import (
 func PrintVerification(p *Printer, r *audit.Report, anchored *anchor.Result) error {
 	if !p.JSON {
 		p.PrintLine("%s", r)
-		if r.OK() && !r.TailProven {
+		if r.OK() && !r.TailProven && anchored == nil {
 			p.PrintLine("keep the head elsewhere; later this proves that nothing up to it is missing: sallyport audit verify --head %s", r.Head)
 		}
 		if anchored != nil {

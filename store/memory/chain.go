@@ -33,8 +33,8 @@ func (r *keptRecord) countBytes() int {
 	return int(unsafe.Sizeof(*r)) + len(r.Call) + len(r.Tool) + len(r.Principal) + len(r.Body)
 }
 
-// head returns that of the newest record, the zero Head without one.
-func (c *recordChain) head() (head audit.Head) {
+// newestHead returns that of the newest record, the zero Head without one.
+func (c *recordChain) newestHead() (head audit.Head) {
 	if n := len(c.blocks); n > 0 {
 		last := c.blocks[n-1]
 		head = last[len(last)-1].Head()
@@ -56,8 +56,8 @@ func (c *recordChain) appendRecord(r keptRecord) {
 	c.bytes += r.countBytes()
 }
 
-// find returns where the record of a number is; ok is false when there is none.
-func (c *recordChain) find(seq int64) (block, at int, ok bool) {
+// findRecord returns where the record of a number is; ok is false when there is none.
+func (c *recordChain) findRecord(seq int64) (block, at int, ok bool) {
 	block, _ = slices.BinarySearchFunc(c.blocks, seq, func(b []keptRecord, seq int64) int {
 		return cmp.Compare(b[len(b)-1].Seq, seq)
 	})
@@ -72,9 +72,9 @@ func (c *recordChain) find(seq int64) (block, at int, ok bool) {
 func (c *recordChain) replaceTo(block, at int, first keptRecord) {
 	first.added = c.blocks[block][at].added
 	for _, b := range c.blocks[:block] {
-		c.forget(b)
+		c.forgetRecords(b)
 	}
-	c.forget(c.blocks[block][:at+1])
+	c.forgetRecords(c.blocks[block][:at+1])
 	c.bytes += first.countBytes()
 	left := [][]keptRecord{{first}}
 	if rest := c.blocks[block][at+1:]; len(rest) > 0 {
@@ -83,8 +83,8 @@ func (c *recordChain) replaceTo(block, at int, first keptRecord) {
 	c.blocks = append(left, c.blocks[block+1:]...)
 }
 
-// forget counts records no more.
-func (c *recordChain) forget(records []keptRecord) {
+// forgetRecords counts records no more.
+func (c *recordChain) forgetRecords(records []keptRecord) {
 	for i := range records {
 		c.bytes -= records[i].countBytes()
 	}

@@ -29,7 +29,7 @@ func TestChainIsAList(t *testing.T) {
 		}
 		if random.IntN(3) == 0 && len(want) > 0 {
 			i := random.IntN(len(want))
-			block, at, ok := c.find(want[i])
+			block, at, ok := c.findRecord(want[i])
 			if !ok || c.blocks[block][at].Seq != want[i] {
 				t.Fatalf("record %d is not found: %d, %d, %t", want[i], block, at, ok)
 			}
@@ -37,10 +37,10 @@ func TestChainIsAList(t *testing.T) {
 			want = want[i:]
 		}
 		got, bytes := list(&c)
-		if !slices.Equal(got, want) || bytes != c.bytes || c.head().Seq != seq {
-			t.Fatalf("round %d: %d records of %d bytes, head %d; want %d, %d, %d", round, len(got), bytes, c.head().Seq, len(want), c.bytes, seq)
+		if !slices.Equal(got, want) || bytes != c.bytes || c.newestHead().Seq != seq {
+			t.Fatalf("round %d: %d records of %d bytes, head %d; want %d, %d, %d", round, len(got), bytes, c.newestHead().Seq, len(want), c.bytes, seq)
 		}
-		if _, _, ok := c.find(seq + 1); ok || len(want) > 0 && want[0] > 1 && hasRecord(&c, want[0]-1) {
+		if _, _, ok := c.findRecord(seq + 1); ok || len(want) > 0 && want[0] > 1 && hasRecord(&c, want[0]-1) {
 			t.Fatalf("round %d: a record is found that is not there", round)
 		}
 		if got, _ := list(&old); !slices.Equal(got, wantOld) {
@@ -59,6 +59,6 @@ func TestChainIsAList(t *testing.T) {
 }
 
 func hasRecord(c *recordChain, seq int64) bool {
-	_, _, ok := c.find(seq)
+	_, _, ok := c.findRecord(seq)
 	return ok
 }

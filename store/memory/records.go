@@ -17,7 +17,7 @@ func (s *Store) Append(ctx context.Context, seal func(audit.Head) ([]audit.Recor
 		return err
 	}
 	defer s.mu.Unlock()
-	head := s.chain.head()
+	head := s.chain.newestHead()
 	records, err := seal(head)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s *Store) Prune(ctx context.Context, checkpoint audit.Record) error {
 		return err
 	}
 	defer s.mu.Unlock()
-	block, at, ok := s.chain.find(checkpoint.Seq)
+	block, at, ok := s.chain.findRecord(checkpoint.Seq)
 	if !ok || s.chain.blocks[block][at].Hash != checkpoint.Hash {
 		return fmt.Errorf("memory: record %d is not the one to cut at", checkpoint.Seq)
 	}
