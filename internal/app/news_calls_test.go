@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/store/memory"
 )
@@ -40,14 +41,7 @@ func TestEarlierCallsAreReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = state.Close() }()
-	key, err := audit.LoadKey(t.TempDir() + "/key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := audit.New(state, key, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := audittest.NewLog(t, state)
 	run := func(to string) {
 		t.Helper()
 		e := &audit.Event{Kind: audit.KindOutcome, OK: true, Tool: output.Plain().Text("pay"), Principal: "ann", Personality: output.Plain().Text("ops"), CallID: "to-" + to, Args: output.Plain().Text(`{"to":"` + to + `"}`)}
@@ -128,14 +122,7 @@ func TestRememberedCallsSayWhatTheRecordSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = state.Close() }()
-	key, err := audit.LoadKey(t.TempDir() + "/key")
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, err := audit.New(state, key, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	log := audittest.NewLog(t, state)
 	ran := 0
 	run := func(count int, args string) {
 		t.Helper()
