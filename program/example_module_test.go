@@ -76,7 +76,7 @@ func TestTheExampleIsAWholeProgram(t *testing.T) {
 		{"tools", []string{"tools"}, "open_issues", 0},
 		{"a call without its secret", []string{"call", "open_issues", arguments}, withoutSecret + "\n", 1},
 		{"check", []string{"check"}, "lacking secret providers/github/token", 1},
-		{"a fix names the program", []string{"check"}, "fix: custom-tool secrets set providers/github/token", 1},
+		{"a fix names the program", []string{"check"}, "fix: " + binary + " secrets set providers/github/token", 1},
 		{"explain", []string{"explain", "open_issues"}, "open_issues for personality default", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
