@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,8 +98,7 @@ func (f Folder) writeCopy(path string, content []byte, now time.Time) (copied st
 	if err := os.Chmod(f.dir, 0o700); err != nil {
 		return "", err
 	}
-	copied = filepath.Join(f.dir, namePrefix(path)+now.UTC().Format(timeStamp)+nameEnding)
-	file, err := os.OpenFile(copied, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	copied, file, err := f.createCopy(path, now)
 	if err != nil {
 		return "", err
 	}
@@ -108,6 +108,23 @@ func (f Folder) writeCopy(path string, content []byte, now time.Time) (copied st
 		return "", errors.Join(err, os.Remove(copied))
 	}
 	return copied, nil
+}
+
+// maxSameTime is how many commands may keep a copy of one file in the same millisecond.
+const maxSameTime = 100
+
+// createCopy creates the file of a copy. A name that another command has just taken is
+// left to it: the copy then has the next millisecond in its name.
+func (f Folder) createCopy(path string, now time.Time) (copied string, file *os.File, err error) {
+	for range maxSameTime {
+		copied = filepath.Join(f.dir, namePrefix(path)+now.UTC().Format(timeStamp)+nameEnding)
+		file, err = os.OpenFile(copied, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if !errors.Is(err, fs.ErrExist) {
+			break
+		}
+		now = now.Add(time.Millisecond)
+	}
+	return copied, file, err
 }
 
 // ListOf lists the copies of a file, the newest first. Copies that earlier versions left

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,5 +63,21 @@ func TestAnInterruptedChangeKeepsItsCopy(t *testing.T) {
 		if _, err := folder.ChangeFile(&c, time.Unix(int64(i), 0), stopped); !errors.Is(err, onestep.ErrUnfinished) || !folder.Holds(held) {
 			t.Errorf("ChangeFile = %v, a copy of %q: %v", err, held, folder.Holds(held))
 		}
+	}
+}
+
+// TestTwoCopiesOfOneMoment: each command keeps its copy, and the later one is the newer.
+func TestTwoCopiesOfOneMoment(t *testing.T) {
+	path, folder := filepath.Join(t.TempDir(), "mcp.json"), copies.FolderOf(t.TempDir())
+	first, err := folder.Keep(path, []byte("one"), time.Unix(1, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := folder.Keep(path, []byte("two"), time.Unix(1, 0))
+	if list := folder.ListOf(path); err != nil || !slices.Equal(list, []string{second, first}) {
+		t.Fatalf("Keep = %v, copies %q, want %q and %q", err, list, second, first)
+	}
+	if got, err := os.ReadFile(first); err != nil || string(got) != "one" {
+		t.Errorf("the first copy holds %q (%v)", got, err)
 	}
 }
