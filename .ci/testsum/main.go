@@ -9,8 +9,9 @@
 //
 // it runs the few tests that failed N times more, alone, and calls those unstable
 // that pass each time: all tests beside each other ask more of a machine than its
-// processors have. A package that ran out of time is run once more as a whole, since
-// some of its tests did not begin. A data race, a panic and a package that does not build are never
+// processors have. Of a test that failed for a part of it, the part is run, and the
+// whole where the part needs what other parts did before it. A package that ran out of
+// time is run once more as a whole, since some of its tests did not begin. A data race, a panic and a package that does not build are never
 // tried again.
 package main
 
@@ -186,7 +187,8 @@ func (s *summary) runAgain(n int, command []string) bool {
 	}
 	for _, pkg := range slices.Sorted(maps.Keys(s.failed)) {
 		for _, name := range s.failed[pkg] {
-			if !runAlone(n, command, pkg, name) {
+			whole, _, part := strings.Cut(name, "/")
+			if !runAlone(n, command, pkg, name) && (!part || !runAlone(n, command, pkg, whole)) {
 				return false
 			}
 		}

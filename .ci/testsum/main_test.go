@@ -27,9 +27,13 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 		body, said string
 		passes     bool
 	}{
-		"all pass":         {``, "passed: 2 tests", true},
-		"fails once":       {once, "UNSTABLE: example.com/m TestIt failed beside other tests and passed 3 times alone", true},
-		"fails in a part":  {`t.Run("part", func(t *testing.T) { ` + once + ` })`, "UNSTABLE: example.com/m TestIt/part failed", true},
+		"all pass":        {``, "passed: 2 tests", true},
+		"fails once":      {once, "UNSTABLE: example.com/m TestIt failed beside other tests and passed 3 times alone", true},
+		"fails in a part": {`t.Run("part", func(t *testing.T) { ` + once + ` })`, "UNSTABLE: example.com/m TestIt/part failed", true},
+		"needs a part before": {
+			`var before bool; t.Run("before", func(t *testing.T) { before = true }); t.Run("part", func(t *testing.T) { if !before { t.Error("alone") }; ` + once + ` })`,
+			"UNSTABLE: example.com/m TestIt failed", true,
+		},
 		"always fails":     {`_ = os.Remove; t.Error("always")`, "TestIt did not pass 3 times", false},
 		"skipped later":    {`if os.Remove("first") == nil { t.Error("once") } else { t.Skip() }`, "TestIt did not pass 3 times", false},
 		"panics once":      {`if os.Remove("first") == nil { panic("once") }`, "FAIL: ", false},
