@@ -15,7 +15,8 @@ run:
 # tests and how many ran. Many tests wait for another process, so that more of
 # them run at once than there are processors. The settings are those of build, so
 # that the program that tests start is made of the packages that they are made of.
-# PKGS=./audit tests one package. The longest come first.
+# PKGS=./audit tests one package. The longest come first. No debugger reads the
+# binaries of tests, so that they are linked without what it would need.
 PKGS ?= ./internal/command ./sandbox ./tools/database ./tools/browser ./...
 test: ATONCE ?= -p 3 -parallel 3
 # A test that fails beside others is run three times more, alone, and printed as
@@ -23,7 +24,7 @@ test: ATONCE ?= -p 3 -parallel 3
 SUMFLAGS ?= -again 3
 test: export CGO_ENABLED = 0
 test:
-	{ $(GO) test -trimpath -json -shuffle=on $(ATONCE) -timeout 20m $(TESTFLAGS) $(PKGS) || echo '{"Action":"failed"}'; } | $(GO) run ./.ci/testsum $(SUMFLAGS) -- $(GO) test -trimpath $(TESTFLAGS)
+	{ $(GO) test -trimpath -ldflags='-s -w' -json -shuffle=on $(ATONCE) -timeout 20m $(TESTFLAGS) $(PKGS) || echo '{"Action":"failed"}'; } | $(GO) run ./.ci/testsum $(SUMFLAGS) -- $(GO) test -trimpath -ldflags='-s -w' $(TESTFLAGS)
 
 # race runs the same tests with the race detector, which takes four times as
 # long; SALLYPORT_TEST_RACE_CHILDREN=1 gives it to the program that they start,
