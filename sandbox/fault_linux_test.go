@@ -56,6 +56,33 @@ func TestSilentHelper(t *testing.T) {
 	}
 }
 
+// TestAttackIsHeldOnce: an attack that was held counts for later runners with the same
+// settings, and for no others.
+func TestAttackIsHeldOnce(t *testing.T) {
+	t.Parallel()
+	const late = time.Nanosecond // no attack ends by then
+	scratch := t.TempDir()
+	if rep := open(t, &Options{Warm: -1, Scratch: scratch}).Report(); rep.Level == "" {
+		t.Skip(rep.Missing)
+	}
+	same := open(t, &Options{Warm: -1, Scratch: scratch})
+	same.probeWait = late
+	if rep := same.Report(); rep.Level == "" {
+		t.Errorf("another runner: %s", rep.Missing)
+	}
+	for name, o := range map[string]*Options{
+		"limits": {Scratch: scratch, Limits: Limits{Processes: 300}}, "layers": {Scratch: scratch, without: layerSeccomp}, "scratch": {Scratch: t.TempDir()},
+		"toolchains": {Scratch: scratch, Toolchains: []Toolchain{{Dirs: []string{scratch}}}},
+	} {
+		o.Warm = -1
+		other := open(t, o)
+		other.probeWait = late
+		if rep := other.Report(); rep.Level != "" {
+			t.Errorf("other %s: the level %s was not attacked", name, rep.Level)
+		}
+	}
+}
+
 // TestLateProbeGivesNothingUp has the helper of the probe never answer: the
 // machine is asked again, and children keep users of their own.
 func TestLateProbeGivesNothingUp(t *testing.T) {

@@ -8,9 +8,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/sandbox/internal/helper"
 )
@@ -38,7 +41,7 @@ func (r *Runner) probeMachine() *Report {
 	case r.o.Level == sallyport.LevelLandlock && os.Geteuid() == 0:
 		rep.Missing = "an ordinary user: root is not held by Landlock alone"
 	default:
-		if err := attackUntilAnswered(r.selfAttack); err != nil {
+		if err := r.attackUnlessHeld(); err != nil {
 			rep.Missing = err.Error()
 		} else {
 			rep.Level = cmp.Or(r.fullOrStrict(), r.o.Level)
@@ -104,6 +107,56 @@ var openAttacks = map[string]string{
 	"read": "tree and Landlock", "write": "tree and Landlock", "chmod": "tree", "connect": "network namespace",
 	"signal": "process namespace and Landlock", "unix-socket": "seccomp", "unshare": "seccomp", "mount": "seccomp",
 	"capabilities": "capabilities",
+}
+
+// heldAttacks has the settings with which the confinement has held an attack.
+var heldAttacks sync.Map
+
+// attackedSettings are those on which it depends how an attack ends.
+type attackedSettings struct {
+	program string
+	level   sallyport.Level
+	without layers
+	limits  Limits
+	scratch string
+	users   bool
+	user    int
+}
+
+// attackUnlessHeld attacks the confinement unless it held an attack of this process
+// before, with the same settings: what a machine gives changes for the worse only, and
+// then no child starts.
+func (r *Runner) attackUnlessHeld() error {
+	settings, ok := r.attackedSettings()
+	if _, held := heldAttacks.Load(settings); held && ok {
+		return nil
+	}
+	if err := attackUntilAnswered(r.selfAttack); err != nil {
+		return err
+	}
+	if after, ok := r.attackedSettings(); ok && after == settings {
+		heldAttacks.Store(settings, true)
+	}
+	return nil
+}
+
+// attackedSettings returns those of the runner; ok is false when each attack counts for
+// itself, since a toolchain may show children what an attack looks for.
+func (r *Runner) attackedSettings() (s attackedSettings, ok bool) {
+	if !r.registerStart() { // to find out about users takes a helper
+		return s, false
+	}
+	defer r.starts.Done()
+	pool, _ := r.openUsers().currentPool()
+	scratch, err := filepath.EvalSymlinks(r.o.Scratch)
+	s = attackedSettings{r.platform.self, r.o.Level, r.o.without, r.o.Limits, scratch, pool != nil, os.Geteuid()}
+	shows := func(dir string) bool {
+		real, err := filepath.EvalSymlinks(dir)
+		return err == nil && reach.Within(real, scratch)
+	}
+	return s, err == nil && !slices.ContainsFunc(r.o.Toolchains, func(t Toolchain) bool {
+		return slices.ContainsFunc(t.Dirs, shows) || slices.ContainsFunc(t.Caches, func(c Cache) bool { return shows(c.Host) })
+	})
 }
 
 // attackTries is how often an attack is tried that the machine did not answer in
