@@ -71,8 +71,11 @@ func (r *Runner) openUsers() *childUsers {
 	return u
 }
 
+// shownPrograms are those of which a helper has had a user of the pool.
+var shownPrograms sync.Map
+
 // openPool opens the pool, or says why there is none. What it needs of the
-// machine, the first user shows.
+// machine, the first user of this process shows.
 func (r *Runner) openPool() (pool *hostuser.Pool, why string) {
 	if err := checkProgram(r.platform.self); err != nil {
 		return nil, err.Error()
@@ -81,9 +84,13 @@ func (r *Runner) openPool() (pool *hostuser.Pool, why string) {
 	if err != nil {
 		return nil, err.Error()
 	}
+	if _, shown := shownPrograms.Load(r.platform.self); shown {
+		return pool, ""
+	}
 	first, err := pool.Acquire()
 	switch {
 	case err == nil:
+		shownPrograms.Store(r.platform.self, true)
 		first.Release()
 	case !errors.Is(err, hostuser.ErrNone):
 		pool.Close()
