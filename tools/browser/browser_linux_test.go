@@ -74,3 +74,27 @@ func TestAnElementIsShownByItself(t *testing.T) {
 	wants(t, g.refused("snapshot", named{"ref": nav}), "is not shown on this page any more")
 	wants(t, g.refused("snapshot", named{"ref": "e999"}), "is no element of this page")
 }
+
+// Texts come as the page has them, in whatever alphabet, and values as JSON has them.
+func TestTextsKeepTheirCharacters(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, map[string]string{"/": `<title>Ünï 題</title><h2>Grüße 世界 😀</h2><button aria-label="naïve">b</button><input aria-label="é" value="ß">` +
+		`<input type=range aria-label=r value=3><label><input type=checkbox checked disabled> <b>two</b> words</label><div tabindex=0>foc</div><ul><li>one<li>two</ul>`})
+	g := newGate(t, s.addr)
+	wants(t, g.must("navigate", named{"url": s.URL + "/"}), "Ünï 題 (tab t1)")
+	wants(t, g.must("snapshot", named{}), `- heading "Grüße 世界 😀" level=2 [e1]`, `- button "naïve" [e2]`, `- textbox "é" value="ß" [e3]`, `- slider "r" value="3" [e4]`,
+		`- checkbox "two words" disabled checked=true [e5]`, `- generic [e6]`, `text: "foc"`, `- list [e7]`)
+	g.must("type", named{"ref": "e3", "text": "\"Łódź\\ 北京 🎉\x00"})
+	wants(t, g.must("snapshot", named{}), "Łódź\\\\ 北京 🎉")
+	for expression, want := range map[string]string{
+		`"é\u202e😀\ud800<&\u0001\"\\/"`:                          `"\u00e9\u202e\ud83d\ude00\ud800<&\u0001\"\\/"`,
+		`[0.1,1e21,1e-7,-0,NaN,2**31,-(2**31),123456789012,0.5]`: `[0.1,1e+21,1e-7,0,null,2147483648,-2147483648,123456789012,0.5]`,
+		`({"ключ":{"a":[null,true,false,{}]}})`:                  `{"\u043a\u043b\u044e\u0447":{"a":[null,true,false,{}]}}`,
+		`-0`: `-0`,
+	} {
+		if got := g.must("evaluate", named{"expression": expression}); !strings.Contains(got, "\n"+want+"\n") {
+			t.Errorf("%s = %s, want %s", expression, got, want)
+		}
+	}
+	wants(t, g.refused("evaluate", named{"expression": "let a = 1; for (let i = 0; i < 400; i++) a = [a]; a"}), "the script did not end")
+}

@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/text"
+	"github.com/sallyport/sallyport/tools/browser/internal/wire"
 )
 
 const (
@@ -38,7 +38,7 @@ const viewWidth, viewHeight = 1280, 800
 // proxy for everything, ask no name server, and do nothing of its own accord.
 func browserArgs() []string {
 	return []string{
-		"--remote-debugging-pipe", "--user-data-dir=" + profileDir,
+		"--remote-debugging-pipe=cbor", "--user-data-dir=" + profileDir,
 		"--window-size=" + strconv.Itoa(viewWidth) + "," + strconv.Itoa(viewHeight),
 		// The child makes no namespaces; its confinement holds the browser too.
 		"--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -95,6 +95,10 @@ func startChromium(ctx context.Context, c *sallyport.Call, wait *patience) (*chr
 	go func() {
 		res, err := child.Wait()
 		b.end(endedError(res.ExitCode, err))
+	}()
+	go func() {
+		<-b.ended
+		child.Stop(0) // It may have said what ends the conversation.
 	}()
 	if !isConfined(child) {
 		b.stopBrowser()
@@ -209,13 +213,13 @@ func (b *chromium) takeNotes() []string {
 }
 
 // handleEvent handles what the browser tells by itself.
-func (b *chromium) handleEvent(session, method string, params json.RawMessage) {
+func (b *chromium) handleEvent(session, method string, params wire.Value) {
 	handle := events[method]
 	if handle == nil {
 		return
 	}
 	var e event
-	if json.Unmarshal(params, &e) != nil {
+	if decodeJSON(params, &e) != nil {
 		return
 	}
 	b.mu.Lock()

@@ -7,7 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
+
+	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/tools/browser/internal/wire"
 )
 
 const (
@@ -18,10 +22,12 @@ const (
 	maxWaitingBytes = 4 << 20
 	// headBytes is how much is kept of a message that is dropped, for its number.
 	headBytes = 64
+	// firstBytes is what a message gets room for before it is there.
+	firstBytes = 4 << 20
 )
 
 var (
-	errTooLong    = errors.New("the answer of the browser is too long")
+	errTooLong    = wire.ErrTooLong
 	errNotReading = errors.New("the browser does not read what it is told")
 )
 
@@ -33,13 +39,13 @@ type protocolError struct {
 
 func (e *protocolError) Error() string { return e.Message }
 
-// conversation speaks the DevTools protocol with a browser: JSON messages, each ended by
-// a NUL. It is the input and the output of the browser at once: the child reads what
+// conversation speaks the DevTools protocol with a browser, in the binary form of its
+// messages. It is the input and the output of the browser at once: the child reads what
 // Read returns, and what it writes comes to Write.
 type conversation struct {
 	// notice is told of events, on the goroutine that reads; it must not wait for
 	// answers.
-	notice func(session, method string, params json.RawMessage)
+	notice func(session, method string, params wire.Value)
 
 	mu      sync.Mutex
 	unread  bytes.Buffer
@@ -51,7 +57,8 @@ type conversation struct {
 
 	// What follows belongs to Write.
 	message []byte
-	dropped bool // the message is too long
+	missing int64 // what is still to come of the message, once it has its head
+	dropped bool  // the message is too long
 }
 
 func newConversation() *conversation {
@@ -88,38 +95,63 @@ func (c *conversation) end(why error) {
 	}
 }
 
-// Write takes what the browser says.
+// Write takes what the browser says. Where a message would have to begin and none does, the
+// conversation ends.
 func (c *conversation) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
-		end := bytes.IndexByte(p, 0)
-		if end < 0 {
-			c.addPiece(p)
-			break
+		taken, err := c.takePiece(p)
+		if err != nil {
+			c.end(&sallyport.Error{Code: sallyport.CodeExecutionFailed, Detail: "the browser has said what cannot be read", Err: err})
+			return n - len(p), err
 		}
-		c.addPiece(p[:end])
-		c.receiveMessage()
-		p = p[end+1:]
+		p = p[taken:]
 	}
 	return n, nil
 }
 
-func (c *conversation) addPiece(p []byte) {
-	switch {
-	case c.dropped:
-	case len(c.message)+len(p) > maxMessageBytes:
-		c.dropped = true
-		c.message = append([]byte(nil), c.message[:min(len(c.message), headBytes)]...)
-	default:
-		c.message = append(c.message, p...)
+// takePiece takes what belongs to the message that is being received.
+func (c *conversation) takePiece(p []byte) (taken int, err error) {
+	if len(c.message) < wire.HeadBytes {
+		taken = min(len(p), wire.HeadBytes-len(c.message))
+		c.message = append(c.message, p[:taken]...)
+		if len(c.message) == wire.HeadBytes {
+			err = c.beginMessage()
+		}
+		return taken, err
 	}
+	taken = int(min(int64(len(p)), c.missing))
+	kept := p[:taken]
+	if c.dropped {
+		kept = kept[:min(taken, headBytes-len(c.message))]
+	} else if cap(c.message)-len(c.message) < taken {
+		c.message = slices.Grow(c.message, int(min(c.missing, int64(max(taken, len(c.message))))))
+	}
+	c.message = append(c.message, kept...)
+	if c.missing -= int64(taken); c.missing == 0 {
+		c.receiveMessage()
+	}
+	return taken, nil
+}
+
+// beginMessage makes room for the message whose head is there.
+func (c *conversation) beginMessage() error {
+	n, err := wire.MessageLen(c.message)
+	if err != nil {
+		return err
+	}
+	c.missing, c.dropped = n-int64(wire.HeadBytes), n > maxMessageBytes
+	if !c.dropped {
+		c.message = slices.Grow(c.message, int(min(c.missing, firstBytes)))
+	}
+	return nil
 }
 
 // receiveMessage handles the message that is complete.
 func (c *conversation) receiveMessage() {
 	m, dropped := c.message, c.dropped
 	c.message, c.dropped = nil, false
-	if id, ok := answerID(m); ok {
+	if id, ok := wire.AnswerID(m); ok {
 		c.mu.Lock()
 		answer := c.answers[id]
 		delete(c.answers, id)
@@ -135,23 +167,25 @@ func (c *conversation) receiveMessage() {
 	if dropped || c.notice == nil {
 		return
 	}
-	var event struct {
-		Method    string          `json:"method"`
-		Params    json.RawMessage `json:"params"`
-		SessionID string          `json:"sessionId"`
-	}
-	if json.Unmarshal(m, &event) == nil && event.Method != "" {
-		c.notice(event.SessionID, event.Method, event.Params)
+	if event, err := readMembers(m, "method", "params", "sessionId"); err == nil {
+		method, _ := event[0].Text()
+		session, _ := event[2].Text()
+		c.notice(session, method, event[1])
 	}
 }
 
-// answerID returns the number that an answer begins with. An event has none.
-func answerID(m []byte) (id int64, ok bool) {
-	rest, ok := bytes.CutPrefix(m, []byte(`{"id":`))
-	for ok && len(rest) > 0 && rest[0] >= '0' && rest[0] <= '9' && id < 1<<60 {
-		id, rest = 10*id+int64(rest[0]-'0'), rest[1:]
+// readMembers returns members of a message, nil for each that it does not have.
+func readMembers(m wire.Value, names ...string) ([]wire.Value, error) {
+	values := make([]wire.Value, len(names))
+	for member, err := range m.Members() {
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(names, member.Is); i >= 0 {
+			values[i] = member.Value
+		}
 	}
-	return id, ok
+	return values, nil
 }
 
 // tellBrowser sends a command whose answer does not matter.
@@ -172,13 +206,16 @@ func (c *conversation) sendCommand(session, method string, params any) (answer c
 		Method    string `json:"method"`
 		Params    any    `json:"params,omitempty"`
 	}{c.lastID, session, method, params})
+	if err == nil {
+		command, err = wire.FromJSON(command)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if c.unread.Len()+len(command) > maxWaitingBytes {
 		return nil, errNotReading
 	}
-	c.unread.Write(append(command, 0))
+	c.unread.Write(command)
 	answer = make(chan []byte, 1)
 	c.answers[c.lastID] = answer
 	select {
@@ -208,18 +245,27 @@ func decodeAnswer(m []byte, method string, out any) error {
 	if m == nil {
 		return errTooLong
 	}
-	answer := struct {
-		Result any            `json:"result"`
-		Error  *protocolError `json:"error"`
-	}{Result: out}
-	if out == nil {
-		answer.Result = new(json.RawMessage)
+	answer, err := readMembers(m, "result", "error")
+	if err == nil && answer[1] != nil {
+		var refused protocolError
+		if err = decodeJSON(answer[1], &refused); err == nil {
+			return &refused
+		}
 	}
-	if err := json.Unmarshal(m, &answer); err != nil {
-		return fmt.Errorf("the browser's answer to %s cannot be read: %w", method, err)
+	if err == nil && answer[0] != nil && out != nil {
+		err = decodeJSON(answer[0], out)
 	}
-	if answer.Error != nil {
-		return answer.Error
+	if err != nil && !errors.Is(err, errTooLong) {
+		err = fmt.Errorf("the browser's answer to %s cannot be read: %w", method, err)
 	}
-	return nil
+	return err
+}
+
+// decodeJSON decodes a value as the JSON that it stands for.
+func decodeJSON(v wire.Value, out any) error {
+	text, err := v.JSON(maxMessageBytes)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, out)
 }
