@@ -241,6 +241,11 @@ func (c *conversation) askBrowser(ctx context.Context, session, method string, p
 	}
 }
 
+// directReader is a result that is read from the message itself.
+type directReader interface {
+	readResult(result wire.Value) error
+}
+
 func decodeAnswer(m []byte, method string, out any) error {
 	if m == nil {
 		return errTooLong
@@ -253,7 +258,11 @@ func decodeAnswer(m []byte, method string, out any) error {
 		}
 	}
 	if err == nil && answer[0] != nil && out != nil {
-		err = decodeJSON(answer[0], out)
+		if direct, ok := out.(directReader); ok {
+			err = direct.readResult(answer[0])
+		} else {
+			err = decodeJSON(answer[0], out)
+		}
 	}
 	if err != nil && !errors.Is(err, errTooLong) {
 		err = fmt.Errorf("the browser's answer to %s cannot be read: %w", method, err)

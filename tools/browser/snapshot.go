@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,65 +24,39 @@ const (
 	maxPlainChars = 60_000
 	// maxIndent bounds how far a line is indented: pages nest as deep as they like.
 	maxIndent = 20
+	// maxLevels bounds how deep a tree is shown.
+	maxLevels = 10_000
 )
-
-// axNode is a node of an accessibility tree.
-type axNode struct {
-	ID         string       `json:"nodeId"`
-	Ignored    bool         `json:"ignored"`
-	Role       axValue      `json:"role"`
-	Name       axValue      `json:"name"`
-	Value      axValue      `json:"value"`
-	Properties []axProperty `json:"properties"`
-	Children   []string     `json:"childIds"`
-	DOM        int64        `json:"backendDOMNodeId"`
-}
-
-type axProperty struct {
-	Name  string  `json:"name"`
-	Value axValue `json:"value"`
-}
-
-type axValue struct {
-	Value json.RawMessage `json:"value"`
-}
-
-// String returns the value, without quotes where it is a text.
-func (v axValue) String() string {
-	var s string
-	if len(v.Value) > 0 && v.Value[0] == '"' && json.Unmarshal(v.Value, &s) == nil {
-		return s
-	}
-	return string(v.Value)
-}
 
 // accessTree is the accessibility tree of a page with its frames.
 type accessTree struct {
-	nodes  map[string]*axNode // by frame and id
-	frames map[int64]string   // the root of the frame that an element holds
-	root   string
+	root   *axNode
+	nodes  []nodeList        // of the page, and of its frames
+	frames map[int64]*axNode // the root of the frame that an element holds
 }
 
 // holds reports whether the tree has an element.
 func (tree *accessTree) holds(dom int64) bool {
-	for _, n := range tree.nodes {
-		if n.DOM == dom {
-			return true
+	for _, list := range tree.nodes {
+		for i := range list {
+			if list[i].dom == dom {
+				return true
+			}
 		}
 	}
 	return false
 }
 
 // readTree reads the tree of a page, or what is below one element of it; 0 is none. The root
-// is empty when that element is not shown.
+// is nil when that element is not shown.
 func (t *tab) readTree(ctx context.Context, below int64) (tree *accessTree, err error) {
-	tree = &accessTree{nodes: map[string]*axNode{}, frames: map[int64]string{}}
+	tree = &accessTree{frames: map[int64]*axNode{}}
 	if below == 0 {
 		tree.root, err = t.readFrame(ctx, tree, "")
 	} else {
 		tree.root, err = t.readElement(ctx, tree, below)
 	}
-	if err != nil || tree.root == "" {
+	if err != nil || tree.root == nil {
 		return tree, err
 	}
 	var all struct {
@@ -126,56 +99,40 @@ func (f *frameTree) listBelow(most int) (ids []string) {
 	return ids[:min(len(ids), most)]
 }
 
-func (t *tab) readFrame(ctx context.Context, tree *accessTree, frame string) (root string, err error) {
+func (t *tab) readFrame(ctx context.Context, tree *accessTree, frame string) (root *axNode, err error) {
 	params := object{}
 	if frame != "" {
 		params["frameId"] = frame
 	}
-	var got struct {
-		Nodes []axNode `json:"nodes"`
+	var nodes nodeList
+	if err := t.askBrowser(ctx, "Accessibility.getFullAXTree", params, &nodes); err != nil {
+		return nil, err
 	}
-	if err := t.askBrowser(ctx, "Accessibility.getFullAXTree", params, &got); err != nil {
-		return "", err
+	if len(nodes) == 0 {
+		return nil, errors.New("a tree without nodes")
 	}
-	if len(got.Nodes) == 0 {
-		return "", errors.New("a tree without nodes")
-	}
-	tree.addNodes(frame, got.Nodes)
-	return frame + "/" + got.Nodes[0].ID, nil
+	tree.nodes = append(tree.nodes, nodes)
+	return &nodes[0], nil
 }
 
-// readElement reads what is below an element. The root is empty where the element is not
+// readElement reads what is below an element. The root is nil where the element is not
 // shown.
-func (t *tab) readElement(ctx context.Context, tree *accessTree, dom int64) (root string, err error) {
-	var got struct {
-		Nodes []axNode `json:"nodes"`
-	}
-	err = t.askBrowser(ctx, "Accessibility.queryAXTree", object{"backendNodeId": dom}, &got)
+func (t *tab) readElement(ctx context.Context, tree *accessTree, dom int64) (root *axNode, err error) {
+	var nodes nodeList
+	err = t.askBrowser(ctx, "Accessibility.queryAXTree", object{"backendNodeId": dom}, &nodes)
 	if _, refused := errors.AsType[*protocolError](err); refused {
-		return "", nil // It is gone.
+		return nil, nil // It is gone.
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	const part = "element"
-	tree.addNodes(part, got.Nodes)
-	for i := range got.Nodes {
-		if n := &got.Nodes[i]; n.DOM == dom && !n.Ignored {
-			return part + "/" + n.ID, nil
-		}
-	}
-	return "", nil
-}
-
-// addNodes adds the nodes of a frame.
-func (tree *accessTree) addNodes(frame string, nodes []axNode) {
+	tree.nodes = append(tree.nodes, nodes)
 	for i := range nodes {
-		n := &nodes[i]
-		for j := range n.Children {
-			n.Children[j] = frame + "/" + n.Children[j]
+		if n := &nodes[i]; n.dom == dom && !n.ignored {
+			return n, nil
 		}
-		tree.nodes[frame+"/"+n.ID] = n
 	}
+	return nil, nil
 }
 
 // outline writes a tree as lines.
@@ -183,30 +140,30 @@ type outline struct {
 	tree  *accessTree
 	refs  *refTable
 	lines []string
-	// seen keeps a tree that is none from being walked for ever.
-	seen  map[string]bool
 	text  []string // what stands beside each other
 	depth int      // of text
+	level int      // of the node that is being written
 }
 
 // silent are roles that say nothing by themselves: only what is in them is shown.
 var silent = []string{"none", "generic", "RootWebArea", "InlineTextBox", "LineBreak", "StaticText", "LabelText", "paragraph", "Iframe", "IframePresentational", "MenuListPopup"}
 
 // writeNode writes what is below a node, and the node itself where it says something.
-func (o *outline) writeNode(id string, depth int, above string) {
-	n := o.tree.nodes[id]
-	if n == nil || o.seen[id] {
-		return
+func (o *outline) writeNode(n *axNode, depth int, above string) {
+	if n.written || o.level == maxLevels {
+		return // What the browser calls a tree need not be one.
 	}
-	o.seen[id] = true
-	role, name := n.Role.String(), text.OneLine(n.Name.String())
-	if role == "StaticText" && !n.Ignored {
+	n.written = true
+	o.level++
+	defer func() { o.level-- }()
+	role, name := n.role, text.OneLine(n.name)
+	if role == "StaticText" && !n.ignored {
 		if name != "" && !strings.Contains(above, name) {
 			o.text, o.depth = append(o.text, name), depth
 		}
 		return
 	}
-	shown := !n.Ignored && (!slices.Contains(silent, role) || role == "generic" && n.isFocusable())
+	shown := !n.ignored && (!slices.Contains(silent, role) || role == "generic" && n.isFocusable())
 	if shown {
 		o.endText()
 		label := role
@@ -214,14 +171,14 @@ func (o *outline) writeNode(id string, depth int, above string) {
 			label += " " + quoteName(name)
 		}
 		o.addLine(depth, label+n.state()+n.refSuffix(o.refs, label))
-		depth, above = depth+1, text.FirstBytes(name, 8*maxNameChars)+"\n"+text.FirstBytes(n.Value.String(), 8*maxNameChars)
+		depth, above = depth+1, text.FirstBytes(name, 8*maxNameChars)+"\n"+text.FirstBytes(n.value, 8*maxNameChars)
 	} else if role == "paragraph" {
 		o.endText()
 	}
-	for _, child := range n.Children {
+	for _, child := range n.children {
 		o.writeNode(child, depth, above)
 	}
-	if root, ok := o.tree.frames[n.DOM]; ok && n.DOM != 0 {
+	if root, ok := o.tree.frames[n.dom]; ok && n.dom != 0 {
 		o.writeNode(root, depth, "")
 	}
 	if shown || role == "paragraph" {
@@ -245,10 +202,10 @@ func (o *outline) addLine(depth int, line string) {
 func quoteName(s string) string { return strconv.Quote(text.Clip(s, maxNameChars)) }
 
 func (n *axNode) refSuffix(refs *refTable, label string) string {
-	if n.DOM == 0 {
+	if n.dom == 0 {
 		return ""
 	}
-	name := refs.nameOf(n.DOM, label)
+	name := refs.nameOf(n.dom, label)
 	if name == "" {
 		return ""
 	}
@@ -256,25 +213,25 @@ func (n *axNode) refSuffix(refs *refTable, label string) string {
 }
 
 func (n *axNode) isFocusable() bool {
-	return slices.ContainsFunc(n.Properties, func(p axProperty) bool { return p.Name == "focusable" && p.Value.String() == "true" })
+	return slices.ContainsFunc(n.properties, func(p axProperty) bool { return p.name == "focusable" && p.value == "true" })
 }
 
 // state returns what a node says beside its name: its value, and what is not as usual.
 func (n *axNode) state() string {
 	var b strings.Builder
-	if v := text.OneLine(n.Value.String()); v != "" {
+	if v := text.OneLine(n.value); v != "" {
 		b.WriteString(" value=" + quoteName(v))
 	}
-	for _, p := range n.Properties {
-		v := p.Value.String()
-		switch p.Name {
+	for _, p := range n.properties {
+		v := p.value
+		switch p.name {
 		case "disabled", "required", "focused", "selected", "modal", "readonly":
 			if v == "true" {
-				b.WriteString(" " + p.Name)
+				b.WriteString(" " + p.name)
 			}
 		case "checked", "pressed", "expanded":
 			if v == "true" || v == "false" || v == "mixed" {
-				b.WriteString(" " + p.Name + "=" + v)
+				b.WriteString(" " + p.name + "=" + v)
 			}
 		case "invalid":
 			if v != "false" && v != "" {
@@ -318,12 +275,12 @@ func (t *tab) readOutline(ctx context.Context, ref string) (lines []string, note
 		lines, err = t.readPlain(ctx)
 		return lines, fmt.Sprintf("the page is too large for its elements to be shown: it has more than %d of them, or %d characters; this is the beginning of its text", maxElements, maxTextChars), err
 	}
-	if tree.root == "" {
+	if tree.root == nil {
 		return nil, "", sallyport.InputInvalid(ref + " is not shown on this page any more; browser_snapshot without ref shows what is")
 	}
 	t.b.mu.Lock()
 	defer t.b.mu.Unlock()
-	o := &outline{tree: tree, refs: &t.refs, seen: map[string]bool{}}
+	o := &outline{tree: tree, refs: &t.refs}
 	o.writeNode(tree.root, 0, "")
 	o.endText()
 	return o.lines, "", nil
