@@ -46,25 +46,25 @@ func appendCarried(b []byte, f *facts.Carried) []byte {
 		return b
 	}
 	b = append(appendKey(b, "carried"), '{')
-	b = appendDigests(b, "pieces", f.Pieces)
+	b = appendTexts(b, "pieces", f.Pieces)
 	b = appendTrue(b, "more", f.More)
 	b = appendTrue(b, "unknown", f.Unknown)
 	b = appendTextUnlessEmpty(b, "kinds", f.Kinds)
-	b = appendDigests(b, "copied", f.Copied)
+	b = appendTexts(b, "copied", f.Copied)
 	return append(appendTrue(b, "wordless", f.Wordless), '}')
 }
 
-// appendDigests appends a list of digests as a member; nothing when it is empty.
-func appendDigests(b []byte, key string, list []string) []byte {
+// appendTexts appends a list of texts as a member; nothing when it is empty.
+func appendTexts(b []byte, key string, list []string) []byte {
 	if len(list) == 0 {
 		return b
 	}
 	b = append(appendKey(b, key), '[')
-	for i, digest := range list {
+	for i, text := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = rawjson.AppendPlainText(b, digest)
+		b = rawjson.AppendPlainText(b, text)
 	}
 	return append(b, ']')
 }

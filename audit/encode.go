@@ -62,6 +62,7 @@ func (e *Event) appendBody(b, grant []byte) ([]byte, error) {
 	}
 	b = appendFloat(b, "duration_ms", float64(e.Duration)/float64(time.Millisecond))
 	b = appendCarried(b, e.Carried)
+	b = appendUsed(b, e.Used)
 	return append(appendBrought(b, e.Brought), '}'), nil
 }
 

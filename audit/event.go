@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/facts"
 	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
@@ -136,6 +137,9 @@ type Event struct {
 	// the intent, or on the outcome of a call that has none. nil is nothing. Every
 	// process that shares the record knows it once it is added.
 	Brought *facts.Brought `json:"-"`
+	// Used is what the call uses up of what people gave, as the gate sets it on the
+	// intent, or on the outcome of a call whose intent does not say it. nil is nothing.
+	Used *approvals.Used `json:"-"`
 	// Carried is what of the arguments was in what the conversation had read, as far as it
 	// was looked for; nil when it was not. Arguments that a secret was removed from have
 	// none.
@@ -150,12 +154,13 @@ type wireEvent struct {
 	OK         *bool          `json:"ok,omitempty"`
 	DurationMS float64        `json:"duration_ms,omitempty"`
 	Carried    *facts.Carried `json:"carried,omitempty"`
-	// Brought comes last, where it is found without reading the rest.
-	Brought *facts.Brought `json:"brought,omitempty"`
+	// Used and Brought come last, where they are found without reading the rest.
+	Used    *approvals.Used `json:"used,omitempty"`
+	Brought *facts.Brought  `json:"brought,omitempty"`
 }
 
 func (e *Event) toWire() wireEvent {
-	w := wireEvent{plainEvent: (*plainEvent)(e), DurationMS: float64(e.Duration) / float64(time.Millisecond), Carried: e.Carried, Brought: e.Brought}
+	w := wireEvent{plainEvent: (*plainEvent)(e), DurationMS: float64(e.Duration) / float64(time.Millisecond), Carried: e.Carried, Used: e.Used, Brought: e.Brought}
 	if e.Kind == KindOutcome {
 		w.OK = &e.OK
 	}
@@ -174,7 +179,8 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	fresh.OK = w.OK != nil && *w.OK
-	fresh.Duration, fresh.Carried, fresh.Brought = time.Duration(w.DurationMS*float64(time.Millisecond)), w.Carried, w.Brought
+	fresh.Duration, fresh.Carried = time.Duration(w.DurationMS*float64(time.Millisecond)), w.Carried
+	fresh.Used, fresh.Brought = w.Used, w.Brought
 	*e = fresh
 	return nil
 }
@@ -217,6 +223,9 @@ func (e *Event) boundedCopy() (Event, error) {
 	}
 	if b.Carried != nil && !b.Carried.IsBounded() {
 		return b, errors.New("audit: what a call carried has too many pieces, or no digests")
+	}
+	if b.Used != nil && !b.Used.IsBounded() {
+		return b, errors.New("audit: what a call uses up needs one to four ids of approvals")
 	}
 	if b.Change != nil {
 		b.Change = b.Change.boundedCopy()

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/facts"
 )
 
@@ -92,6 +93,8 @@ type Record struct {
 	// Brought is [Event.Brought] until the record is stored; FindBrought returns
 	// it from then on, too.
 	Brought *facts.Brought
+	// Used is [Event.Used] likewise, for FindUsed.
+	Used *approvals.Used
 }
 
 // Head returns the number and hash of the record.
@@ -113,7 +116,7 @@ func (r *Record) Event() (Event, error) {
 // setFields sets the searchable fields from an event.
 func (r *Record) setFields(e *Event) {
 	r.Time, r.Kind, r.Denied = e.Time.UnixNano(), e.Kind, e.Denied()
-	r.Call, r.Tool, r.Principal, r.Brought = e.CallID, string(e.Tool), e.Principal, e.Brought
+	r.Call, r.Tool, r.Principal, r.Brought, r.Used = e.CallID, string(e.Tool), e.Principal, e.Brought, e.Used
 }
 
 // sealDomain separates the hashes of records from everything else that the

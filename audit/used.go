@@ -1,0 +1,47 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/sallyport/sallyport/internal/approvals"
+)
+
+// usedKey begins the member of a body that says what its call uses up.
+const usedKey = `,"used":`
+
+// maxUsed bounds the text of that member.
+const maxUsed = len(usedKey) + 32 + approvals.MaxUsed*(approvals.MaxUsedID+3)
+
+// FindUsed returns what the call of a record uses up of what people gave, nil for
+// nothing. It is the last member of the body, but for what the call brings, and stands
+// after one that every record has.
+func (r *Record) FindUsed() *approvals.Used {
+	if r.Used != nil || !bytes.HasSuffix(r.Body, []byte("}}")) {
+		return r.Used
+	}
+	end := r.Body[max(len(r.Body)-maxUsed-maxBrought, 0) : len(r.Body)-1]
+	i := bytes.LastIndex(end, []byte(usedKey))
+	if i < 0 {
+		return nil
+	}
+	var u approvals.Used
+	d := json.NewDecoder(bytes.NewReader(end[i+len(usedKey):]))
+	if d.Decode(&u) != nil || !u.IsBounded() {
+		return nil
+	}
+	// In a member of another one, more text would follow.
+	rest := end[i+len(usedKey)+int(d.InputOffset()):]
+	if brought, ok := bytes.CutPrefix(rest, []byte(broughtKey)); len(rest) > 0 && !(ok && json.Valid(brought)) {
+		return nil
+	}
+	return &u
+}
+
+// appendUsed appends what a call uses up as a member, nothing for nil.
+func appendUsed(b []byte, u *approvals.Used) []byte {
+	if u == nil {
+		return b
+	}
+	return append(appendTexts(append(appendKey(b, "used"), '{'), "approvals", u.Approvals), '}')
+}
