@@ -55,7 +55,7 @@ func (s approvalStore) Ask(ctx context.Context, a sallyport.Approval) (sallyport
 		return a, err
 	}
 	found := a
-	err := s.db.inWriteTx(ctx, true, func(c *conn) error {
+	err := s.inWriteTx(ctx, true, func(c *conn) error {
 		now := s.db.o.Now()
 		last, ok, err := c.findApproval(newestOfDigest, a.Digest)
 		if err != nil {
@@ -129,7 +129,12 @@ func (s approvalStore) Wait(ctx context.Context, id string) (sallyport.Approval,
 }
 
 func (s approvalStore) Use(ctx context.Context, id string) (ok bool, err error) {
-	err = s.db.inWriteTx(ctx, true, func(c *conn) error {
+	return s.use(ctx, id, true)
+}
+
+// use consumes an approval, and with durable waits for the disk.
+func (s approvalStore) use(ctx context.Context, id string, durable bool) (ok bool, err error) {
+	err = s.inWriteTx(ctx, durable, func(c *conn) error {
 		a, found, err := c.findApproval(`WHERE id = ?1`, id)
 		if err != nil || !found || !a.Use(s.db.o.Now()) {
 			return err
@@ -153,7 +158,7 @@ func (s approvalStore) List(ctx context.Context, all bool) (out []sallyport.Appr
 		sql = approvalColumns + ` WHERE state IN ('pending', 'approved') AND expires > ?1 ORDER BY seq`
 		args = []any{now.UnixNano()}
 	}
-	err = s.db.runQueries(ctx, func(c *conn) error {
+	err = s.runQueries(ctx, func(c *conn) error {
 		out = nil
 		return c.query(sql, args, func(row *sqlite3.Stmt) (bool, error) {
 			a, err := scanApproval(row)
@@ -169,7 +174,7 @@ func (s approvalStore) List(ctx context.Context, all bool) (out []sallyport.Appr
 }
 
 func (s approvalStore) Get(ctx context.Context, id string) (a sallyport.Approval, err error) {
-	err = s.db.runQueries(ctx, func(c *conn) (err error) {
+	err = s.runQueries(ctx, func(c *conn) (err error) {
 		a, err = c.requireApproval(id)
 		return err
 	})
@@ -177,8 +182,24 @@ func (s approvalStore) Get(ctx context.Context, id string) (a sallyport.Approval
 	return a, err
 }
 
+// runQueries runs fn once the table has what the record says.
+func (s approvalStore) runQueries(ctx context.Context, fn func(c *conn) error) error {
+	if err := s.db.applyRecordedUses(ctx); err != nil {
+		return err
+	}
+	return s.db.runQueries(ctx, fn)
+}
+
+// inWriteTx is runQueries for a transaction, see DB.inWriteTx.
+func (s approvalStore) inWriteTx(ctx context.Context, durable bool, fn func(c *conn) error) error {
+	if err := s.db.applyRecordedUses(ctx); err != nil {
+		return err
+	}
+	return s.db.inWriteTx(ctx, durable, fn)
+}
+
 func (s approvalStore) LatestDecided(ctx context.Context, digest string) (a sallyport.Approval, ok bool, err error) {
-	err = s.db.runQueries(ctx, func(c *conn) (err error) {
+	err = s.runQueries(ctx, func(c *conn) (err error) {
 		a, ok, err = c.findApproval(`WHERE digest = ?1 AND decided != 0 ORDER BY seq DESC LIMIT 1`, digest)
 		return err
 	})
@@ -195,7 +216,7 @@ func (s approvalStore) YieldToRule(ctx context.Context, id, by, rule, reason str
 
 // changeApproval changes a held call durably and wakes those who wait for it.
 func (s approvalStore) changeApproval(ctx context.Context, id string, change func(a *sallyport.Approval, now time.Time) error) error {
-	err := s.db.inWriteTx(ctx, true, func(c *conn) error {
+	err := s.inWriteTx(ctx, true, func(c *conn) error {
 		a, err := c.requireApproval(id)
 		if err != nil {
 			return err

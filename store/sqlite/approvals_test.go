@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,9 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/approvals"
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/store/sqlite"
 )
 
@@ -19,6 +23,10 @@ import (
 func childApprovals(path string) error {
 	ctx, lines := context.Background(), bufio.NewScanner(os.Stdin)
 	db, err := sqlite.Open(ctx, path, nil)
+	if err != nil {
+		return err
+	}
+	l, err := audit.New(db, childKey(), nil)
 	if err != nil {
 		return err
 	}
@@ -41,6 +49,10 @@ func childApprovals(path string) error {
 			answer = a.State
 		case "use":
 			answer, err = s.Use(ctx, id)
+		case "claim":
+			_, answer, err = s.(approvals.Claimer).Claim(ctx, id)
+		case "run":
+			answer, err = runOn(ctx, s, l, id)
 		}
 		if err != nil {
 			return err
@@ -50,6 +62,25 @@ func childApprovals(path string) error {
 		}
 	}
 	return db.Close()
+}
+
+// runOn does what a call does that runs on an approval, up to where the tool starts, and
+// reports whether it would.
+func runOn(ctx context.Context, s sallyport.ApprovalStore, l *audit.Log, id string) (bool, error) {
+	settle, ok, err := s.(approvals.Claimer).Claim(ctx, id)
+	if !ok {
+		return false, err
+	}
+	err = recordUse(ctx, l, id)
+	err = errors.Join(err, settle(err == nil))
+	return err == nil, err
+}
+
+// recordUse records the intent of a call that uses an approval.
+func recordUse(ctx context.Context, l *audit.Log, id string) error {
+	e := audittest.NewEvent(audit.KindIntent, "call of "+id)
+	e.Durable, e.Used = true, &approvals.Used{Approvals: []string{id}}
+	return l.Record(ctx, e)
 }
 
 // heldBy is a request of a digest that all children share.
@@ -106,8 +137,8 @@ func TestApprovalsOfSeveralProcesses(t *testing.T) {
 			}
 		}
 		// All use it at once, and one may.
-		for _, c := range children {
-			c.writeLine(t, "use "+id)
+		for i, c := range children {
+			c.writeLine(t, []string{"use ", "run "}[(round+i)%2]+id)
 		}
 		used := 0
 		for _, c := range children {
@@ -137,6 +168,12 @@ func TestApprovalsSurviveKill(t *testing.T) {
 		{"ask a", "a", sallyport.ApprovalPending},
 		{"approve a", "done", sallyport.ApprovalApproved},
 		{"use a", "true", sallyport.ApprovalUsed},
+		{"ask b", "b", sallyport.ApprovalPending},
+		{"approve b", "done", sallyport.ApprovalApproved},
+		{"claim b", "true", sallyport.ApprovalUsed},
+		{"ask c", "c", sallyport.ApprovalPending},
+		{"approve c", "done", sallyport.ApprovalApproved},
+		{"run c", "true", sallyport.ApprovalUsed},
 	} {
 		c := startChild(t, "approvals", path)
 		c.writeLine(t, step.request)
@@ -151,7 +188,7 @@ func TestApprovalsSurviveKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := db.Approvals().Get(t.Context(), "a")
+		a, err := db.Approvals().Get(t.Context(), step.request[len(step.request)-1:])
 		if a.State != step.state || err != nil {
 			t.Errorf("after %s and a kill: %s, %v, want %s", step.request, a.State, err, step.state)
 		}

@@ -15,6 +15,9 @@ func (db *DB) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record,
 	if err := db.checkRecord(); err != nil {
 		return err
 	}
+	if db.uses.open.Load() > 0 {
+		return db.appendUses(ctx, seal)
+	}
 	if err := db.records.Append(ctx, seal); err != nil {
 		return wrapError(err)
 	}

@@ -38,3 +38,10 @@ const LeaseTime = 2 * limitLease
 
 // LogLimit is what the log is cut back to, in bytes.
 const LogLimit = walLimit
+
+// LoseWriteAheadLog has every wait for the write-ahead log fail from now on.
+func (db *DB) LoseWriteAheadLog(err error) {
+	db.log.mu.Lock()
+	defer db.log.mu.Unlock()
+	db.log.lost = err
+}

@@ -147,7 +147,7 @@ func (db *DB) indexSome(ctx context.Context, v *recordlog.View) (more bool, err 
 		if err != nil {
 			return err
 		}
-		rows, brought := 0, factRows(nil)
+		rows, brought, used := 0, factRows(nil), usedRows(nil)
 		for e, err := range db.records.Scan(ctx, v, m.at, m.Seq+1) {
 			if err != nil {
 				return err
@@ -157,13 +157,14 @@ func (db *DB) indexSome(ctx context.Context, v *recordlog.View) (more bool, err 
 				return err
 			}
 			brought.add(&e)
+			used.add(&e)
 			m.Head, m.at = e.Head(), e.Next
 			if rows++; rows == indexRows {
 				more = true
 				break
 			}
 		}
-		if err := brought.store(c); err != nil {
+		if err := errors.Join(brought.store(c), used.store(c)); err != nil {
 			return err
 		}
 		return c.writeMark(&m)

@@ -109,6 +109,7 @@ type DB struct {
 	closeErr  error
 	swept     atomic.Int64
 	decided   approvals.Signal // of held calls
+	uses      recordedUses
 
 	settings answerLeases[string, string]
 	tokens   answerLeases[string, auth.Record] // by hash

@@ -21,6 +21,7 @@ func testApprovals(t *testing.T, open opener) {
 		{"Expiry", testApprovalExpiry},
 		{"Bounds", testApprovalBounds},
 		{"Once", testApprovalOnce},
+		{"Claim", testApprovalClaim},
 		{"Wait", testApprovalWait},
 		{"List", testApprovalList},
 		{"Cancelled", testApprovalCancelled},
