@@ -41,8 +41,8 @@ const (
 // awaitApproval waits until a person has decided about the call, when a person
 // has to. A call that needs a decision runs only on an approval of exactly
 // this call, or under a rule for its session that covers it. It takes the
-// approval, or a run of the rule, before it goes on: when the program dies from
-// here on, that is spent and nothing runs twice.
+// approval, or a run of the rule, before it goes on, and that is on the disk before
+// the tool starts: whenever the program dies, nothing runs twice.
 func (c *call) awaitApproval(ctx context.Context) bool {
 	c.asked = c.hold.keys
 	if c.hold.why == "" && !c.role.requiresApproval(&c.entry.tool) {
@@ -187,7 +187,7 @@ func (h *heldCall) useApproval(ctx context.Context) (done, allowed bool) {
 	if !h.mayStillRun(ctx) {
 		return true, false
 	}
-	ok, err := h.r.o.Approvals.Use(ctx, h.a.ID)
+	ok, err := h.takeApproval(ctx, h.a.ID)
 	if err != nil {
 		return true, h.refuseUnavailable(err)
 	}

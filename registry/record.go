@@ -28,7 +28,8 @@ const (
 // does one whose caller has gone.
 //
 // What the call brings into its conversation is part of that record, and counts
-// everywhere from then on.
+// everywhere from then on. So are the approvals that it uses: then it waits for the disk
+// in any case, and for nothing else.
 func (c *call) recordIntent(ctx context.Context) (recorded bool) {
 	var err error
 	if c.r.o.Recorder != nil && ctx.Err() == nil {
@@ -41,15 +42,23 @@ func (c *call) recordIntent(ctx context.Context) (recorded bool) {
 			}
 		}()
 		e := c.newEvent(audit.KindIntent)
-		e.Grant, e.Durable, e.Brought = c.grant, c.mustRecord(), c.brought()
-		err = c.r.o.Recorder.Record(ctx, e)
+		e.Grant, e.Brought, e.Used = c.grant, c.brought(), c.used()
+		used := e.Used
+		e.Durable = c.mustRecord() || used != nil
+		if err = c.r.o.Recorder.Record(ctx, e); err == nil {
+			c.noteRecorded(used)
+		}
 	}
+	c.intended = true
 	how := endReason(ctx, ctx, 0)
 	if e := c.ending.Load(); e != nil {
 		how = "was ended: " + e.Error()
 	}
 	if how != "" {
 		return c.refuse(sallyport.Decision{Step: sallyport.StepIntent, Why: how + c.endedSuffix()}, sallyport.CodeExecutionFailed, "The call "+how)
+	}
+	if err := c.settleUses(); err != nil {
+		return c.refuseUnsettled(err)
 	}
 	if err == nil {
 		return c.allowStep(sallyport.StepIntent)
@@ -77,6 +86,9 @@ func (c *call) mustRecord() bool { return c.entry.tool.Effects() || c.entry.tool
 // listens.
 func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	c.settleCost(ctx)
+	if err := c.settleUses(); err != nil { // of a call that did not get to its intent
+		c.logFault("approval", err)
+	}
 	res := c.cleaned.result()
 	if c.r.o.Recorder == nil {
 		return res
@@ -97,7 +109,7 @@ func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	if e.Cached || c.lateRead {
 		e.Brought = c.brought() // there is no intent, or it did not know
 	}
-	e.Carried = c.recordedCarried()
+	e.Used, e.Carried = c.used(), c.recordedCarried()
 	e.ValueChars = utf8.RuneCountInString(res.Value)
 	e.Parts, e.PartBytes = partsSize(res.Parts)
 	e.CostUSD = res.CostUSD

@@ -64,6 +64,8 @@ type call struct {
 	judged   bool                                 // some flow rule may apply to the call
 	before   func() ([]sallyport.FactMark, error) // what was known before the intent; nil when no rule depends on it
 	named    []string                             // what the names of the grant stand for; nil before that is asked
+	uses     []approvalUse                        // the approvals that it has taken
+	intended bool                                 // its intent is recorded, or could not be
 
 	result  sallyport.Result // as the tool or a step left it
 	cleaned cleanedResult    // as it leaves; set by cleanResult
