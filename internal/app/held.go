@@ -44,6 +44,15 @@ func (q *announcingQueue) Ask(ctx context.Context, a sallyport.Approval) (sallyp
 	return held, err
 }
 
+// Claim consumes an approval as approvals.Claimer says it, where the queue is one.
+func (q *announcingQueue) Claim(ctx context.Context, id string) (settle func(recorded bool) error, ok bool, err error) {
+	if c, is := q.ApprovalQueue.(approvals.Claimer); is {
+		return c.Claim(ctx, id)
+	}
+	ok, err = q.Use(ctx, id)
+	return func(bool) error { return nil }, ok, err
+}
+
 // findOvertaken says that an approval of the same call does not count, since more holds the
 // call than what the approver was told; empty when there is none.
 func (q *announcingQueue) findOvertaken(ctx context.Context, a *sallyport.Approval) string {
