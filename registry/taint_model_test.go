@@ -40,6 +40,8 @@ type mortal struct {
 	// is the fault which the model has to find.
 	late bool
 	held *facts.Brought
+	// silent leaves out which approvals a call uses, likewise a fault.
+	silent bool
 }
 
 func (m *mortal) Record(ctx context.Context, e *audit.Event) error {
@@ -51,6 +53,9 @@ func (m *mortal) Record(ctx context.Context, e *audit.Event) error {
 		m.held, e.Brought = e.Brought, nil
 	} else if m.late && e.Brought == nil {
 		e.Brought, m.held = m.held, nil
+	}
+	if m.silent {
+		e.Used = nil
 	}
 	if m.dies == before {
 		runtime.Goexit()
