@@ -225,7 +225,7 @@ func (e *Event) boundedCopy() (Event, error) {
 		return b, errors.New("audit: what a call carried has too many pieces, or no digests")
 	}
 	if b.Used != nil && !b.Used.IsBounded() {
-		return b, errors.New("audit: what a call uses up needs one to four ids of approvals")
+		return b, errors.New("audit: what a call uses up needs one to four ids of approvals, or runs of rules")
 	}
 	if b.Change != nil {
 		b.Change = b.Change.boundedCopy()

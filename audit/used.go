@@ -3,6 +3,7 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 
 	"github.com/sallyport/sallyport/internal/approvals"
 )
@@ -10,8 +11,8 @@ import (
 // usedKey begins the member of a body that says what its call uses up.
 const usedKey = `,"used":`
 
-// maxUsed bounds the text of that member.
-const maxUsed = len(usedKey) + 32 + approvals.MaxUsed*(approvals.MaxUsedID+3)
+// maxUsed bounds the text of that member: of each part an id, and what is around it.
+const maxUsed = len(usedKey) + 32 + approvals.MaxUsed*(approvals.MaxUsedID+32)
 
 // FindUsed returns what the call of a record uses up of what people gave, nil for
 // nothing. It is the last member of the body, but for what the call brings, and stands
@@ -43,5 +44,18 @@ func appendUsed(b []byte, u *approvals.Used) []byte {
 	if u == nil {
 		return b
 	}
-	return append(appendTexts(append(appendKey(b, "used"), '{'), "approvals", u.Approvals), '}')
+	b = appendTexts(append(appendKey(b, "used"), '{'), "approvals", u.Approvals)
+	for i, r := range u.Runs {
+		if i == 0 {
+			b = append(appendKey(b, "runs"), '[')
+		} else {
+			b = append(b, ',')
+		}
+		b = appendKey(appendText(append(b, '{'), "rule", r.Rule), "run")
+		b = append(strconv.AppendInt(b, int64(r.Run), 10), '}')
+	}
+	if len(u.Runs) > 0 {
+		b = append(b, ']')
+	}
+	return append(b, '}')
 }

@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,26 +31,32 @@ func TestARecordSaysWhatItsCallUses(t *testing.T) {
 	for i := range many {
 		many[i] = fmt.Sprintf("%0*d", approvals.MaxUsedID, i)
 	}
+	rule := strings.Repeat("r", approvals.MaxUsedID)
+	runs := slices.Repeat([]approvals.RuleRun{{Rule: rule, Run: approvals.RuleRuns}}, approvals.MaxUsed)
 	brings := &facts.Brought{Session: facts.Digest("s"), Private: true, Untrusted: true}
 	for _, c := range []struct {
 		kind   audit.Kind
 		used   []string
+		runs   []approvals.RuleRun
 		brings *facts.Brought
 	}{
-		{audit.KindIntent, []string{"a"}, nil},
-		{audit.KindIntent, []string{"a", "b"}, brings},
-		{audit.KindOutcome, many, brings},
-		{audit.KindOutcome, many, nil},
-		{audit.KindIntent, nil, brings},
-		{audit.KindIntent, nil, nil},
-		{audit.KindOutcome, nil, nil},
+		{audit.KindIntent, []string{"a"}, nil, nil},
+		{audit.KindIntent, []string{"a", "b"}, nil, brings},
+		{audit.KindOutcome, many, nil, brings},
+		{audit.KindOutcome, many, nil, nil},
+		{audit.KindIntent, nil, runs, brings},
+		{audit.KindIntent, nil, runs[:1], nil},
+		{audit.KindOutcome, many[:2], runs[:2], brings},
+		{audit.KindIntent, nil, nil, brings},
+		{audit.KindIntent, nil, nil, nil},
+		{audit.KindOutcome, nil, nil, nil},
 	} {
 		e := audit.Event{
 			Kind: c.kind, CallID: "c", Tool: fake, Principal: "p", Session: fake, Args: fake, Full: fake, OK: true, Duration: time.Second,
 			Grant: &sallyport.Grant{Secrets: []string{fake}}, Brought: c.brings,
 		}
-		if c.used != nil {
-			e.Used = &approvals.Used{Approvals: c.used}
+		if c.used != nil || c.runs != nil {
+			e.Used = &approvals.Used{Approvals: c.used, Runs: c.runs}
 		}
 		if err := l.Record(t.Context(), &e); err != nil {
 			t.Fatal(err)

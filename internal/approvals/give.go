@@ -114,7 +114,7 @@ func (s *Rules) end(ctx context.Context, id string) error {
 func (s *Rules) EndAll(ctx context.Context, which func(r *Rule) bool) (gone []Rule, err error) {
 	list, err := s.read(ctx)
 	if errors.Is(err, ErrRulesUnreadable) {
-		return nil, s.settings.Delete(ctx, rulesSetting)
+		return nil, s.settings.Delete(ctx, RulesSetting)
 	}
 	if err != nil || !slices.ContainsFunc(list, func(r Rule) bool { return which(&r) }) {
 		return nil, err
@@ -153,7 +153,7 @@ func (s *Rules) Revoke(ctx context.Context, id string) (Rule, error) {
 
 // change changes all rules in one write, on top of what other processes wrote.
 func (s *Rules) change(ctx context.Context, do func(list []Rule) ([]Rule, error)) error {
-	return setting.Change(ctx, s.settings, rulesSetting, func(was string, ok bool) (string, error) {
+	return setting.Change(ctx, s.settings, RulesSetting, func(was string, ok bool) (string, error) {
 		var list []Rule
 		var err error
 		if ok {

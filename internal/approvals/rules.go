@@ -15,10 +15,8 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-const (
-	// rulesSetting is the name of the setting with all rules.
-	rulesSetting = "approvals.rules"
-)
+// RulesSetting is the name of the setting with all rules.
+const RulesSetting = "approvals.rules"
 
 // RuleSettings stores rules. Of several changes at once, in any number of
 // processes, at most one takes effect; see store.Settings.
@@ -71,33 +69,58 @@ func NewRules(settings RuleSettings, held sallyport.ApprovalStore, o *RulesOptio
 	return s
 }
 
+// Allowance is what lets a call run without a question.
+type Allowance struct {
+	// Said says it in words for the record.
+	Said string
+	// Run is the run of a rule; the zero value for an exception.
+	Run RuleRun
+	// Settle returns once the run is durable, see Claimer; nil when it is.
+	Settle func(recorded bool) error
+}
+
 // Use finds an exception for exactly a call, or takes a run of a rule that covers
 // it, and says so in words for the record. The run is durable when Use returns. A rule whose call may touch other
 // things than when it was given, or whose principal may not call any more or has
 // another token, ends here.
 func (s *Rules) Use(ctx context.Context, a *sallyport.Approval) (said string, ok bool, err error) {
-	if said, ok, err := s.useException(ctx, a); ok || err != nil || a.Shape == nil {
-		return said, ok, err
+	allowed, ok, err := s.Claim(ctx, a)
+	if ok && allowed.Settle != nil {
+		err = allowed.Settle(false)
+	}
+	return allowed.Said, ok && err == nil, err
+}
+
+// Claim is Use for a call whose record is to say so: where the settings are those of a
+// RunClaimer, the run is not durable yet.
+func (s *Rules) Claim(ctx context.Context, a *sallyport.Approval) (allowed Allowance, ok bool, err error) {
+	if allowed.Said, ok, err = s.useException(ctx, a); ok || err != nil || a.Shape == nil {
+		return allowed, ok, err
 	}
 	list, err := s.readCounting(ctx)
 	if err != nil {
-		return "", false, err
+		return allowed, false, err
 	}
 	for i := range list {
 		r := &list[i]
 		if r.ended(a.Shape) {
 			if err := s.end(ctx, r.ID); err != nil {
-				return "", false, err
+				return allowed, false, err
 			}
 		}
 		if !r.counts(s.o.Now()) || !r.covers(a.Shape) || !s.giverCounts(a, r.By, r.Person) {
 			continue
 		}
-		if n, err := s.takeRun(ctx, r, a.Digest); err != nil || n > 0 {
-			return fmt.Sprintf("allowed for the session by %s (rule %s, run %d of %d)%s", r.By, r.ID, n, r.Runs, text.ReasonSuffix(r.Reason)), err == nil, err
+		n, settle, err := s.takeRun(ctx, r, a.Digest)
+		if err != nil {
+			return allowed, false, err
+		}
+		if n > 0 {
+			said := fmt.Sprintf("allowed for the session by %s (rule %s, run %d of %d)%s", r.By, r.ID, n, r.Runs, text.ReasonSuffix(r.Reason))
+			return Allowance{Said: said, Run: RuleRun{r.key(), n}, Settle: settle}, true, nil
 		}
 	}
-	return "", false, nil
+	return allowed, false, nil
 }
 
 // giverCounts reports whether what a person gave counts for a call.
@@ -107,31 +130,33 @@ func (s *Rules) giverCounts(a *sallyport.Approval, by, person string) bool {
 
 // takeRun takes a run of a rule that covers a call, and returns its number; 0
 // when it may not, or none is left.
-func (s *Rules) takeRun(ctx context.Context, r *Rule, callDigest string) (n int, err error) {
+func (s *Rules) takeRun(ctx context.Context, r *Rule, callDigest string) (n int, settle func(recorded bool) error, err error) {
 	if denied, err := s.isDenied(ctx, callDigest); denied || err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if s.o.Stands != nil {
 		if ok, err := s.o.Stands(ctx, r.Principal, r.Given); err != nil {
-			return 0, err
+			return 0, nil, err
 		} else if !ok {
-			return 0, s.end(ctx, r.ID)
+			return 0, nil, s.end(ctx, r.ID)
 		}
 	}
-	if n, err = s.countRun(ctx, r); err != nil || n == 0 {
-		return 0, err
+	if n, settle, err = s.countRun(ctx, r); err != nil || n == 0 {
+		return 0, nil, err
 	}
 	// The rule may have ended since it was read. What ends it from here on comes
 	// after this run.
 	list, err := s.read(ctx)
-	if err != nil {
-		return 0, err
+	if err == nil && slices.ContainsFunc(list, func(now Rule) bool { return now.ID == r.ID && now.Given.Equal(r.Given) }) {
+		return n, settle, nil
 	}
-	if !slices.ContainsFunc(list, func(now Rule) bool { return now.ID == r.ID && now.Given.Equal(r.Given) }) {
+	if err == nil {
 		s.forgetRuns(ctx, []Rule{*r}) // what ended the rule came before this count
-		return 0, nil
 	}
-	return n, nil
+	if settle != nil {
+		err = errors.Join(err, settle(false))
+	}
+	return 0, nil, err
 }
 
 // isDenied reports whether the last decision about exactly this call is a no. It
@@ -142,35 +167,46 @@ func (s *Rules) isDenied(ctx context.Context, callDigest string) (bool, error) {
 }
 
 // countRun counts a run and returns its number, 0 when none is left.
-func (s *Rules) countRun(ctx context.Context, r *Rule) (n int, err error) {
+func (s *Rules) countRun(ctx context.Context, r *Rule) (n int, settle func(recorded bool) error, err error) {
+	if c, ok := s.settings.(RunClaimer); ok {
+		return c.ClaimRun(ctx, r.key(), r.Runs)
+	}
 	s.taking.Lock()
 	defer s.taking.Unlock()
 	err = setting.Change(ctx, s.settings, r.runsName(), func(was string, ok bool) (string, error) {
-		n = 0
-		runs := 0
-		if ok {
-			var err error
-			if runs, err = parseRuns(was); err != nil {
-				return "", err
-			}
-		}
-		if runs >= r.Runs {
-			return was, nil
-		}
-		n = runs + 1
-		return strconv.Itoa(n), nil
+		var next string
+		n, next, err = NextRun(was, ok, r.Runs)
+		return next, err
 	})
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	return n, nil
+	return n, nil, nil
 }
+
+// NextRun returns the number of the next run of a rule, 0 when none is left, and the
+// setting that counts it.
+func NextRun(was string, ok bool, most int) (run int, setting string, err error) {
+	if ok {
+		if run, err = parseRuns(was); err != nil {
+			return 0, was, err
+		}
+	}
+	if run >= most {
+		return 0, was, nil
+	}
+	return run + 1, strconv.Itoa(run + 1), nil
+}
+
+// key names a rule, see RuleRun.
+func (r *Rule) key() string { return r.ID + "." + strconv.FormatInt(r.Given.UnixNano(), 10) }
 
 // runsName is the name of the setting that counts the runs of a rule. There is
 // none before the first run, and no other rule has it.
-func (r *Rule) runsName() string {
-	return fmt.Sprintf("approvals.rule_runs.%s.%d", r.ID, r.Given.UnixNano())
-}
+func (r *Rule) runsName() string { return RunsSetting(r.key()) }
+
+// RunsSetting is the name of the setting that counts the runs of a rule, see RuleRun.
+func RunsSetting(rule string) string { return "approvals.rule_runs." + rule }
 
 func parseRuns(text string) (int, error) {
 	n, err := strconv.Atoi(text)
@@ -229,7 +265,7 @@ func (s *Rules) readCounting(ctx context.Context) ([]Rule, error) {
 
 // read returns all rules. The slice is shared: read only.
 func (s *Rules) read(ctx context.Context) ([]Rule, error) {
-	text, ok, err := s.settings.Get(ctx, rulesSetting)
+	text, ok, err := s.settings.Get(ctx, RulesSetting)
 	if err != nil || !ok {
 		return nil, err
 	}
