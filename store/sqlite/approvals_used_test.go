@@ -80,6 +80,7 @@ func restored(t *testing.T) (dir string) {
 	audittest.RecordCalls(t, l, db, "before", 3)
 	approve(t, db, "used")
 	approve(t, db, "unused")
+	claimRule(t, db, l, 2)
 	path := filepath.Join(dir, "state.db")
 	if err := errors.Join(db.IndexAll(t.Context()), db.Backup(t.Context(), path)); err != nil {
 		t.Fatal(err)
@@ -87,11 +88,33 @@ func restored(t *testing.T) (dir string) {
 	if ok, err := runOn(t.Context(), db.Approvals(), l, "used"); !ok || err != nil {
 		t.Fatalf("the run = %v, %v", ok, err)
 	}
+	claimRule(t, db, l, 5)
 	audittest.RecordCalls(t, l, db, "after", 3)
 	if err := errors.Join(l.Close(), db.Close(), os.RemoveAll(path+"-log"), os.CopyFS(path+"-log", os.DirFS(was+"-log"))); err != nil {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// claimRule takes runs of a rule up to a number, for calls whose intents say so. One of
+// another rule, which has ended, is taken besides.
+func claimRule(t *testing.T, db *sqlite.DB, l *audit.Log, upTo int) {
+	t.Helper()
+	if _, _, err := db.Settings().PutIfAbsent(t.Context(), "approvals.rules", `[{"id":"rule","given":"1970-01-01T00:00:00.000000007Z"}]`); err != nil {
+		t.Fatal(err)
+	}
+	for run := 0; run < upTo; {
+		n, settle, err := db.Settings().(approvals.RunClaimer).ClaimRun(t.Context(), "rule.7", 6)
+		if err != nil || n == 0 {
+			t.Fatalf("ClaimRun = %d, %v", n, err)
+		}
+		run = n
+		e := audittest.NewEvent(audit.KindIntent, "under a rule")
+		e.Durable, e.Used = true, &approvals.Used{Runs: []approvals.RuleRun{{Rule: "rule.7", Run: n}, {Rule: "ended.7", Run: n}}}
+		if err := errors.Join(l.Record(t.Context(), e), settle(true)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestAUseOutlivesItsRow: whatever becomes of the index, and whatever is asked first.
@@ -141,11 +164,14 @@ func TestAUseOutlivesItsRow(t *testing.T) {
 				}
 				change(t, path)
 				withState(t, path, func(db *sqlite.DB) error {
-					if got, err := ask(t.Context(), db.Approvals()); !got || err != nil {
+					if got, err := ask(t.Context(), db); !got || err != nil {
 						t.Errorf("%v, %v: the approval that was used is open", got, err)
 					}
 					if ok, err := db.Approvals().Use(t.Context(), "unused"); !ok || err != nil {
 						t.Errorf("Use of the other approval = %v, %v", ok, err)
+					}
+					if runs, _, err := db.Settings().Get(t.Context(), "approvals.rule_runs.rule.7"); runs < "5" || err != nil {
+						t.Errorf("%s runs of the rule count, %v, want 5", runs, err)
 					}
 					return nil
 				})
@@ -154,42 +180,50 @@ func TestAUseOutlivesItsRow(t *testing.T) {
 	}
 }
 
-// firstQuestions report whether an approval counts as used.
-var firstQuestions = map[string]func(ctx context.Context, s sallyport.ApprovalStore) (bool, error){
-	"Use": func(ctx context.Context, s sallyport.ApprovalStore) (bool, error) {
-		ok, err := s.Use(ctx, "used")
+// firstQuestions report whether an approval, or the runs of a rule, count as used.
+var firstQuestions = map[string]func(ctx context.Context, db *sqlite.DB) (bool, error){
+	"Use": func(ctx context.Context, db *sqlite.DB) (bool, error) {
+		ok, err := db.Approvals().Use(ctx, "used")
 		return !ok, err
 	},
-	"Claim": func(ctx context.Context, s sallyport.ApprovalStore) (bool, error) {
-		_, ok, err := s.(approvals.Claimer).Claim(ctx, "used")
+	"ClaimRun": func(ctx context.Context, db *sqlite.DB) (bool, error) {
+		run, _, err := db.Settings().(approvals.RunClaimer).ClaimRun(ctx, "rule.7", 6)
+		return run == 6, err
+	},
+	"ClaimRun of what has ended": func(ctx context.Context, db *sqlite.DB) (bool, error) {
+		run, _, err := db.Settings().(approvals.RunClaimer).ClaimRun(ctx, "ended.7", 6)
+		return run == 1, err
+	},
+	"Claim": func(ctx context.Context, db *sqlite.DB) (bool, error) {
+		_, ok, err := db.Approvals().(approvals.Claimer).Claim(ctx, "used")
 		return !ok, err
 	},
-	"Get": func(ctx context.Context, s sallyport.ApprovalStore) (bool, error) {
-		a, err := s.Get(ctx, "used")
+	"Get": func(ctx context.Context, db *sqlite.DB) (bool, error) {
+		a, err := db.Approvals().Get(ctx, "used")
 		return a.State == sallyport.ApprovalUsed, err
 	},
-	"Wait": func(ctx context.Context, s sallyport.ApprovalStore) (bool, error) {
-		a, err := s.Wait(ctx, "used")
+	"Wait": func(ctx context.Context, db *sqlite.DB) (bool, error) {
+		a, err := db.Approvals().Wait(ctx, "used")
 		return a.State == sallyport.ApprovalUsed, err
 	},
-	"List": func(ctx context.Context, s sallyport.ApprovalStore) (bool, error) {
-		list, err := s.List(ctx, false)
+	"List": func(ctx context.Context, db *sqlite.DB) (bool, error) {
+		list, err := db.Approvals().List(ctx, false)
 		return len(list) == 1 && list[0].ID == "unused", err
 	},
-	"LatestDecided": func(ctx context.Context, s sallyport.ApprovalStore) (bool, error) {
-		a, ok, err := s.LatestDecided(ctx, "d-used")
+	"LatestDecided": func(ctx context.Context, db *sqlite.DB) (bool, error) {
+		a, ok, err := db.Approvals().LatestDecided(ctx, "d-used")
 		return ok && a.State == sallyport.ApprovalUsed, err
 	},
-	"Decide": func(ctx context.Context, s sallyport.ApprovalStore) (bool, error) {
-		return errors.Is(s.Decide(ctx, "used", "boss", false, ""), sallyport.ErrApprovalClosed), nil
+	"Decide": func(ctx context.Context, db *sqlite.DB) (bool, error) {
+		return errors.Is(db.Approvals().Decide(ctx, "used", "boss", false, ""), sallyport.ErrApprovalClosed), nil
 	},
-	"YieldToRule": func(ctx context.Context, s sallyport.ApprovalStore) (bool, error) {
-		return errors.Is(s.YieldToRule(ctx, "used", "boss", "rule", ""), sallyport.ErrApprovalClosed), nil
+	"YieldToRule": func(ctx context.Context, db *sqlite.DB) (bool, error) {
+		return errors.Is(db.Approvals().YieldToRule(ctx, "used", "boss", "rule", ""), sallyport.ErrApprovalClosed), nil
 	},
-	"Ask": func(ctx context.Context, s sallyport.ApprovalStore) (bool, error) {
+	"Ask": func(ctx context.Context, db *sqlite.DB) (bool, error) {
 		again := heldBy("again")
 		again.Digest = "d-used"
-		a, err := s.Ask(ctx, again)
+		a, err := db.Approvals().Ask(ctx, again)
 		return a.ID == "again", err
 	},
 }

@@ -147,7 +147,7 @@ func (db *DB) indexSome(ctx context.Context, v *recordlog.View) (more bool, err 
 		if err != nil {
 			return err
 		}
-		rows, brought, used := 0, factRows(nil), usedRows(nil)
+		rows, brought, used := 0, factRows(nil), usedRows{}
 		for e, err := range db.records.Scan(ctx, v, m.at, m.Seq+1) {
 			if err != nil {
 				return err

@@ -22,6 +22,7 @@ func testApprovals(t *testing.T, open opener) {
 		{"Bounds", testApprovalBounds},
 		{"Once", testApprovalOnce},
 		{"Claim", testApprovalClaim},
+		{"ClaimRun", testRunClaim},
 		{"Wait", testApprovalWait},
 		{"List", testApprovalList},
 		{"Cancelled", testApprovalCancelled},

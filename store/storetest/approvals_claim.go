@@ -97,3 +97,50 @@ func testClaimsAtOnce(t *testing.T, c *manualClock, s sallyport.ApprovalStore, c
 		t.Errorf("%d of %d at once got one approval", n, len(got))
 	}
 }
+
+// testRunClaim is about the stores that read in the records which runs were used.
+func testRunClaim(t *testing.T, open opener) {
+	settings := open(t, Options{}).Settings()
+	claimer, ok := settings.(approvals.RunClaimer)
+	if !ok {
+		return // the runs are counted by Swap
+	}
+	const most, callers = 20, 8
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	got := map[int]int{}
+	for range callers {
+		wg.Go(func() {
+			for {
+				run, settle, err := claimer.ClaimRun(t.Context(), "rule.1", most)
+				if err != nil || (run > 0) != (settle != nil) {
+					t.Errorf("ClaimRun = %d, %v", run, err)
+				}
+				if run == 0 {
+					return
+				}
+				if err := settle(false); err != nil {
+					t.Errorf("settle = %v", err)
+				}
+				mu.Lock()
+				got[run]++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	for run := 1; run <= most; run++ {
+		if got[run] != 1 {
+			t.Errorf("run %d was taken %d times", run, got[run])
+		}
+	}
+	if value, _, err := settings.Get(t.Context(), approvals.RunsSetting("rule.1")); len(got) != most || value != "20" || err != nil {
+		t.Errorf("%d runs, and the setting is %q, %v, want %d", len(got), value, err, most)
+	}
+	if err := settings.Put(t.Context(), approvals.RunsSetting("rule.2"), "many"); err != nil {
+		t.Fatal(err)
+	}
+	if run, _, err := claimer.ClaimRun(t.Context(), "rule.2", most); run != 0 || err == nil {
+		t.Errorf("ClaimRun of what cannot be read = %d, %v, want an error", run, err)
+	}
+}
