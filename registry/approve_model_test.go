@@ -13,6 +13,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/internal/needs"
 	"github.com/sallyport/sallyport/registry"
@@ -25,6 +26,7 @@ type approving struct {
 	*desk
 	db       *sqlite.DB
 	recorder *mortal
+	rules    *approvals.Rules
 	close    func() error
 }
 
@@ -38,7 +40,7 @@ func startApproving(t *testing.T, path string, silent bool) *approving {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &approving{db: db, recorder: &mortal{Recorder: l, silent: silent}}
+	p := &approving{db: db, recorder: &mortal{Recorder: l, silent: silent}, rules: approvals.NewRules(db.Settings(), db.Approvals(), nil)}
 	p.close = sync.OnceValue(func() error { return errors.Join(l.Close(), db.Close()) })
 	t.Cleanup(func() {
 		if err := p.close(); err != nil {
@@ -48,6 +50,7 @@ func startApproving(t *testing.T, path string, silent bool) *approving {
 	role := asking(func(p *sallyport.Personality) { p.Approvals.Require = append(p.Approvals.Require, "held_read") })
 	p.desk = newDeskOf(t, role, db.Approvals(), &sallyport.Backends{KV: noKV{}}, func(o *registry.Options) {
 		o.Recorder, o.Facts, o.FactsInRecords, o.Workspace = p.recorder, db.Facts(), true, filepath.Dir(path)
+		o.ClaimApprovalRule = p.rules.Claim
 	})
 	for name, caps := range map[string]sallyport.Capabilities{
 		"held": {Storage: &sallyport.StorageCapability{Scope: sallyport.ScopeToolPrivate, Kind: "kv"}}, "held_read": {},
@@ -230,6 +233,76 @@ func TestTheModelFindsAnApprovalThatRunsTwice(t *testing.T) {
 	for seed := range uint64(40) {
 		fault := ""
 		synctest.Test(t, func(t *testing.T) { fault = newApprovalModel(t, seed, true).play() })
+		if fault != "" {
+			t.Logf("seed %d: %s", seed, fault)
+			return
+		}
+	}
+	t.Error("no run of the model found the fault")
+}
+
+// playRule makes calls under one rule for the session.
+func (m *approvalModel) playRule() (fault string) {
+	m.ps = []*approving{m.start(), m.start()}
+	const args = `{"n":0}`
+	a, err := m.ps[0].store.Get(m.t.Context(), call(m.ps[0].gate, "held", args).ApprovalID)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	r, err := approvals.ProposeRule(&a, nil)
+	if err == nil {
+		err = m.ps[0].rules.Give(m.t.Context(), *r, approvals.DeciderNamed("boss"), "")
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.keep()
+	runs := map[string]bool{} // that tools ran on
+	for step := range 40 {
+		i, dies := m.r.IntN(len(m.ps)), never
+		switch m.r.IntN(8) {
+		case 0:
+			m.losePower()
+			continue
+		case 1, 2:
+			dies = m.r.IntN(moments)
+		}
+		res, ran, returned := m.ps[i].call("held", args, dies)
+		if ran {
+			run := m.ps[i].recorder.run
+			if runs[run] || run == "" {
+				return fmt.Sprintf("step %d: a call ran on %q, which another one has used", step, run)
+			}
+			runs[run] = true
+		}
+		if returned && !res.OK {
+			return fmt.Sprintf("step %d: %+v", step, res)
+		}
+		if dies != never {
+			m.ps[i] = m.start()
+		}
+	}
+	return ""
+}
+
+// TestNoRunOfARuleCountsTwice likewise, for the runs of a rule.
+func TestNoRunOfARuleCountsTwice(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(needs.Count(4, 60)) {
+		synctest.Test(t, func(t *testing.T) {
+			if fault := newApprovalModel(t, seed, false).playRule(); fault != "" {
+				t.Errorf("seed %d: %s", seed, fault)
+			}
+		})
+	}
+}
+
+// TestTheModelFindsARunThatCountsTwice: with intents that do not say what they use.
+func TestTheModelFindsARunThatCountsTwice(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		fault := ""
+		synctest.Test(t, func(t *testing.T) { fault = newApprovalModel(t, seed, true).playRule() })
 		if fault != "" {
 			t.Logf("seed %d: %s", seed, fault)
 			return

@@ -23,7 +23,7 @@ const (
 // of exactly this call for always, if there is one.
 // Whatever else refuses the call has refused it before, or does so later.
 func (h *heldCall) useRule(ctx context.Context) (done, allowed bool) {
-	if h.r.o.UseApprovalRule == nil {
+	if h.r.o.UseApprovalRule == nil && h.r.o.ClaimApprovalRule == nil {
 		return false, false
 	}
 	if h.waited && !h.mayStillRun(ctx) {
@@ -33,7 +33,7 @@ func (h *heldCall) useRule(ctx context.Context) (done, allowed bool) {
 		return false, false
 	}
 	request := h.approvalRequest()
-	said, ok, err := h.r.o.UseApprovalRule(ctx, &request)
+	said, ok, err := h.takeRun(ctx, &request)
 	if err != nil {
 		h.logFault("rules of the session", err)
 	}

@@ -9,9 +9,10 @@ import (
 	"github.com/sallyport/sallyport/internal/approvals"
 )
 
-// approvalUse is an approval that the call uses.
+// approvalUse is an approval that the call uses, or a run of a rule.
 type approvalUse struct {
-	id string
+	id  string            // of the approval; empty for a run
+	run approvals.RuleRun // the zero value for an approval
 	// recorded is true once the intent says it, on the disk.
 	recorded bool
 	// settle returns once the use is durable, see approvals.Claimer; nil when it is.
@@ -33,19 +34,49 @@ func (c *call) takeApproval(ctx context.Context, id string) (ok bool, err error)
 	return ok, err
 }
 
+// takeRun takes a run of a rule for the call, or finds an exception for it, likewise.
+func (c *call) takeRun(ctx context.Context, held *sallyport.Approval) (said string, ok bool, err error) {
+	if c.r.o.ClaimApprovalRule == nil {
+		return c.r.o.UseApprovalRule(ctx, held)
+	}
+	allowed, ok, err := c.r.o.ClaimApprovalRule(ctx, held)
+	if err != nil || !ok {
+		return "", false, err
+	}
+	use := approvalUse{run: allowed.Run, settle: allowed.Settle}
+	if use.settle != nil && c.intended {
+		if err := use.settle(false); err != nil {
+			return "", false, err
+		}
+		use.settle = nil
+	}
+	if use.run != (approvals.RuleRun{}) {
+		c.uses = append(c.uses, use)
+	}
+	return allowed.Said, true, nil
+}
+
 // used returns what the next record of the call says that it uses up, nil for nothing:
 // what the intent does not say.
 func (c *call) used() *approvals.Used {
-	var ids []string
-	for i := range c.uses {
-		if u := &c.uses[i]; !u.recorded && approvals.IsRecordable(u.id) && len(ids) < approvals.MaxUsed {
-			ids = append(ids, u.id)
-		}
-	}
-	if ids == nil {
+	if len(c.uses) == 0 {
 		return nil
 	}
-	return &approvals.Used{Approvals: ids}
+	var used approvals.Used
+	for i := range c.uses {
+		u := &c.uses[i]
+		switch {
+		case u.recorded, len(used.Approvals)+len(used.Runs) == approvals.MaxUsed:
+		case approvals.IsRecordable(u.id):
+			used.Approvals = append(used.Approvals, u.id)
+		case u.run.IsRecordable():
+			used.Runs = append(used.Runs, u.run)
+		}
+	}
+	if !used.IsBounded() {
+		return nil // nothing of it can be recorded
+	}
+	return &used
 }
 
 // noteRecorded notes that the intent says what the call uses up, and is on the disk.
@@ -54,12 +85,13 @@ func (c *call) noteRecorded(used *approvals.Used) {
 		return
 	}
 	for i := range c.uses {
-		c.uses[i].recorded = slices.Contains(used.Approvals, c.uses[i].id)
+		u := &c.uses[i]
+		u.recorded = slices.Contains(used.Approvals, u.id) || slices.Contains(used.Runs, u.run)
 	}
 }
 
-// settleUses returns once the approvals that the call uses are used durably: at once
-// for those that the intent says.
+// settleUses returns once what the call uses is used durably: at once for what the
+// intent says.
 func (c *call) settleUses() (err error) {
 	for i := range c.uses {
 		if u := &c.uses[i]; u.settle != nil {

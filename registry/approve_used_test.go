@@ -57,7 +57,7 @@ func (n usesRecorder) Record(ctx context.Context, e *audit.Event) error {
 	}
 	what := string(e.Kind)
 	if e.Used != nil {
-		what += fmt.Sprintf(" uses %d", len(e.Used.Approvals))
+		what += fmt.Sprintf(" uses %d", len(e.Used.Approvals)+len(e.Used.Runs))
 	}
 	if e.Durable {
 		what += " durably"
@@ -136,6 +136,47 @@ func TestAUseIsDurableBeforeTheToolRuns(t *testing.T) {
 	}
 }
 
+// TestARunIsDurableBeforeTheToolRuns is the same for a run of a rule, and for an exception,
+// of which nothing is used up.
+func TestARunIsDurableBeforeTheToolRuns(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		run  approvals.RuleRun
+		want string
+	}{
+		{"a rule", approvals.RuleRun{Rule: "rule.7", Run: 3}, "intent uses 1 durably, settled true, ran, outcome"},
+		{"an id that no record holds", approvals.RuleRun{Rule: "a b", Run: 3}, "intent durably, settled false, ran, outcome"},
+		{"an exception", approvals.RuleRun{}, "intent durably, ran, outcome"},
+	} {
+		var got []string
+		note := func(what string) { got = append(got, what) }
+		d := newDeskOf(t, asking(nil), memory.NewApprovals(nil), &sallyport.Backends{KV: noKV{}}, func(o *registry.Options) {
+			o.Recorder = usesRecorder{o.Recorder.(*recorder), note}
+			o.ClaimApprovalRule = func(context.Context, *sallyport.Approval) (approvals.Allowance, bool, error) {
+				allowed := approvals.Allowance{Said: "as agreed", Run: c.run}
+				if c.run.Run > 0 {
+					allowed.Settle = func(recorded bool) error {
+						note(fmt.Sprint("settled ", recorded))
+						return nil
+					}
+				}
+				return allowed, true, nil
+			}
+		})
+		d.hold(func(tool *sallyport.Tool) {
+			tool.Capabilities.Storage = &sallyport.StorageCapability{Scope: sallyport.ScopeToolPrivate, Kind: "kv"}
+			tool.Run = func(context.Context, *sallyport.Call) (sallyport.Result, error) {
+				note("ran")
+				return sallyport.OK("ran"), nil
+			}
+		})
+		if res := call(d.gate, "held", ""); !res.OK || strings.Join(got, ", ") != c.want {
+			t.Errorf("%s: %+v, %q, want %q", c.name, res, got, c.want)
+		}
+	}
+}
+
 // TestARefusedCallSaysWhatItUsed: the approval is spent, and the record of the outcome
 // says so.
 func TestARefusedCallSaysWhatItUsed(t *testing.T) {
@@ -163,19 +204,62 @@ func TestARefusedCallSaysWhatItUsed(t *testing.T) {
 }
 
 // TestAnApprovalAfterTheIntentIsUsedAtOnce: what another call has read by the time of the
-// intent holds a call that had not been held. Its approval has no intent to wait with.
+// intent holds a call that had not been held. Its approval, or run of a rule, has no intent
+// to wait with.
 func TestAnApprovalAfterTheIntentIsUsedAtOnce(t *testing.T) {
 	t.Parallel()
+	for _, ruled := range []bool{false, true} {
+		var got []string
+		note := func(what string) { got = append(got, what) }
+		f, late, store := lateFlows(t, note, ruled)
+		done := make(chan sallyport.Result, 1)
+		go func() { done <- f.by("p", "s", "send") }()
+		for decided := ruled; !decided; time.Sleep(time.Millisecond) {
+			list, err := store.List(t.Context(), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(list) > 0 {
+				decided = true
+				if err := store.Decide(t.Context(), list[0].ID, "boss", true, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		want := ""
+		if ruled {
+			want = "settled false after 0 runs"
+		}
+		if res := <-done; !res.OK || strings.Join(got, ", ") != want {
+			t.Errorf("by a rule %t: send = %+v after %q, want %q", ruled, res, got, want)
+		}
+		if e := late.last; e.Kind != audit.KindOutcome || e.Used == nil || len(e.Used.Approvals)+len(e.Used.Runs) != 1 {
+			t.Errorf("by a rule %t: the outcome says that it uses %+v", ruled, e.Used)
+		}
+	}
+}
+
+// lateFlows is a gate in which others read just before the first intent of "send".
+func lateFlows(t *testing.T, note func(what string), ruled bool) (f *flows, late *lateReader, store *claims) {
+	t.Helper()
 	db, err := sqlite.Open(t.Context(), t.TempDir()+"/state.db", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	var got []string
-	store := &claims{ApprovalStore: db.Approvals(), note: func(what string) { got = append(got, what) }}
-	late := &lateReader{Log: audittest.NewLog(t, db)}
-	f := wireFlows(t, func(p *sallyport.Personality) { p.Approvals.Wait = time.Minute }, func(o *registry.Options) {
+	store = &claims{ApprovalStore: db.Approvals(), note: note}
+	late = &lateReader{Log: audittest.NewLog(t, db)}
+	f = wireFlows(t, func(p *sallyport.Personality) { p.Approvals.Wait = time.Minute }, func(o *registry.Options) {
 		o.Recorder, o.Approvals, o.Facts, o.FactsInRecords = late, store, db.Facts(), true
+		if !ruled {
+			return
+		}
+		o.ClaimApprovalRule = func(context.Context, *sallyport.Approval) (approvals.Allowance, bool, error) {
+			return approvals.Allowance{Said: "as agreed", Run: approvals.RuleRun{Rule: "rule.7", Run: 3}, Settle: func(recorded bool) error {
+				note(fmt.Sprintf("settled %t after %d runs", recorded, f.ran["send"].Load()))
+				return nil
+			}}, true, nil
+		}
 	})
 	late.read = func() {
 		for _, tool := range []string{"read_file", "mcp__trivia__fact"} {
@@ -184,26 +268,7 @@ func TestAnApprovalAfterTheIntentIsUsedAtOnce(t *testing.T) {
 			}
 		}
 	}
-	done := make(chan sallyport.Result, 1)
-	go func() { done <- f.by("p", "s", "send") }()
-	for decided := false; !decided; time.Sleep(time.Millisecond) {
-		list, err := store.List(t.Context(), false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(list) > 0 {
-			decided = true
-			if err := store.Decide(t.Context(), list[0].ID, "boss", true, ""); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if res := <-done; !res.OK || len(got) > 0 {
-		t.Errorf("send = %+v after %q, want it to run on an approval that is durable by itself", res, got)
-	}
-	if e := late.last; e.Kind != audit.KindOutcome || e.Used == nil || len(e.Used.Approvals) != 1 {
-		t.Errorf("the outcome says that it uses %+v", e.Used)
-	}
+	return f, late, store
 }
 
 // lateReader records what others read just before the first intent of "send".

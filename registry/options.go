@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/costs"
 	"github.com/sallyport/sallyport/internal/dashboard"
@@ -67,6 +68,9 @@ type Options struct {
 	// [sallyport.Approval.Shape], which may be nil, an exception its Digest. An error
 	// holds the call. nil means that there are neither.
 	UseApprovalRule func(ctx context.Context, held *sallyport.Approval) (said string, ok bool, err error)
+	// ClaimApprovalRule takes the place of UseApprovalRule where the run may reach the
+	// disk with the record of the call; nil means that it does not.
+	ClaimApprovalRule func(ctx context.Context, held *sallyport.Approval) (allowed approvals.Allowance, ok bool, err error)
 	// Facts keeps what sessions and principals have read; nil keeps it in the
 	// memory of this registry.
 	Facts sallyport.FactStore

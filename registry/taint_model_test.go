@@ -40,8 +40,9 @@ type mortal struct {
 	// is the fault which the model has to find.
 	late bool
 	held *facts.Brought
-	// silent leaves out which approvals a call uses, likewise a fault.
+	// silent leaves out what a call uses up, likewise a fault.
 	silent bool
+	run    string // of a rule, of the newest intent
 }
 
 func (m *mortal) Record(ctx context.Context, e *audit.Event) error {
@@ -53,6 +54,11 @@ func (m *mortal) Record(ctx context.Context, e *audit.Event) error {
 		m.held, e.Brought = e.Brought, nil
 	} else if m.late && e.Brought == nil {
 		e.Brought, m.held = m.held, nil
+	}
+	if e.Kind == audit.KindIntent {
+		if m.run = ""; e.Used != nil && len(e.Used.Runs) > 0 {
+			m.run = fmt.Sprint(e.Used.Runs[0])
+		}
 	}
 	if m.silent {
 		e.Used = nil

@@ -109,8 +109,8 @@ func (rt *Runtime) newDeployment(ctx context.Context, c *config.Config) (_ *Depl
 	}
 	t.Registry, err = registry.New(backends, &registry.Options{
 		Recorder: tellingRecorder{rt.log, rt, c.Digest}, Limiter: rt.counters, Approvals: &announcingQueue{ApprovalQueue: rt.Approvals, g: rt}, PersonConnected: rt.personConnected,
-		UseApprovalRule: rt.Rules.Use,
-		Switches:        rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
+		ClaimApprovalRule: rt.Rules.Claim,
+		Switches:          rt.Switches, Standing: standingCheck{rt.Callers, &rt.Live}, Runs: rt.runs,
 		Facts: rt.State.Facts(), FactsInRecords: true, Conversations: rt.conversations, Delegations: rt.delegations, Known: t.sets, Sums: rt.sums,
 		Costs: rt.costs, Budgets: c.Budgets, Dashboard: &rt.Dashboard, Traces: rt.traces,
 		Logger: rt.Logger, Workspace: c.Workspace,
