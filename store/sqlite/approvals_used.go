@@ -89,7 +89,8 @@ func (s approvalStore) Claim(ctx context.Context, id string) (settle func(record
 	return s.db.beginClaim(id), true, nil
 }
 
-// ClaimRun implements approvals.RunClaimer.
+// ClaimRun implements approvals.RunClaimer. For the time of a lease others may still read
+// the former number, which only shows it.
 func (t settingStore) ClaimRun(ctx context.Context, rule string, most int) (run int, settle func(recorded bool) error, err error) {
 	if err := t.db.applyRecordedUses(ctx); err != nil {
 		return 0, nil, err
