@@ -21,18 +21,27 @@ func (r *Record) FindUsed() *approvals.Used {
 	if r.Used != nil || !bytes.HasSuffix(r.Body, []byte("}}")) {
 		return r.Used
 	}
-	end := r.Body[max(len(r.Body)-maxUsed-maxBrought, 0) : len(r.Body)-1]
-	i := bytes.LastIndex(end, []byte(usedKey))
-	if i < 0 {
-		return nil
+	rest := r.Body[max(len(r.Body)-maxUsed-maxBrought, 0) : len(r.Body)-1]
+	for found := true; ; {
+		if _, rest, found = bytes.Cut(rest, []byte(usedKey)); !found {
+			return nil
+		}
+		if u := parseUsed(rest); u != nil {
+			return u
+		}
 	}
+}
+
+// parseUsed reads what a call uses up from the end of a body behind the key; nil when
+// it is that of another member.
+func parseUsed(end []byte) *approvals.Used {
 	var u approvals.Used
-	d := json.NewDecoder(bytes.NewReader(end[i+len(usedKey):]))
+	d := json.NewDecoder(bytes.NewReader(end))
 	if d.Decode(&u) != nil || !u.IsBounded() {
 		return nil
 	}
 	// In a member of another one, more text would follow.
-	rest := end[i+len(usedKey)+int(d.InputOffset()):]
+	rest := end[d.InputOffset():]
 	if brought, ok := bytes.CutPrefix(rest, []byte(broughtKey)); len(rest) > 0 && !(ok && json.Valid(brought)) {
 		return nil
 	}

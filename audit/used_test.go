@@ -91,6 +91,7 @@ func TestOnlyTheLastMemberSaysWhatIsUsed(t *testing.T) {
 		`{"kind":"intent"` + used + `}`:                                true,
 		`{"kind":"intent"` + used + `,"brought":{"private":true}}`:     true,
 		`{"kind":"intent"` + used + `,"carried":{}}`:                   false,
+		`{"carried":{"x":1` + used + `}` + used + `}`:                  true,
 		`{"kind":"intent","carried":{"more":true` + used + `}}`:        false,
 		`{"carried":{"more":true` + used + `},"brought":{}}`:           false,
 		`{"carried":{"x":1` + used + `,"brought":{}}}`:                 false,
