@@ -21,6 +21,7 @@ const maxPattern = 4096
 type pattern struct {
 	*regexp.Regexp
 	program int
+	plain   *byteSequence // nil when only the expression says what it matches
 }
 
 // compilePattern compiles an RE2 expression. Syntax that only ECMAScript has,
@@ -33,6 +34,7 @@ func compilePattern(expr string) (jsonschema.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
+	plain := sequenceOf(tree) // before the tree is simplified
 	program, err := syntax.Compile(tree.Simplify())
 	if err != nil {
 		return nil, err
@@ -44,7 +46,15 @@ func compilePattern(expr string) (jsonschema.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	return pattern{re, len(program.Inst)}, nil
+	return pattern{re, len(program.Inst), plain}, nil
+}
+
+// MatchString reports whether a text has a match of the pattern.
+func (p pattern) MatchString(text string) bool {
+	if p.plain != nil {
+		return p.plain.matches(text)
+	}
+	return p.Regexp.MatchString(text)
 }
 
 // stepWork is how many instructions a step of the budget pays for, each on one
