@@ -32,7 +32,7 @@ func TestASCIIIsAnsweredLikeRunes(t *testing.T) {
 func FuzzGlance(f *testing.F) {
 	for _, value := range []string{
 		"", "x", "See you there", "ann@site.example", "a b. c: d", "it ends. and goes on...x", "1234 5678", "12:30 to 13:00", "a\x00b\x7fc", "é", "::", "a.b/c", "x@",
-		strings.Repeat("what was read here ", 9), strings.Repeat("z", maxGlance), strings.Repeat("z", maxGlance+1), "The whole of it. Or: nothing.", "go to x.io; now", "a%20b &amp; \\u0040",
+		strings.Repeat("what was read here ", 9), strings.Repeat("z", 512), strings.Repeat("z", 513), "The whole of it. Or: nothing.", "go to x.io; now", "a%20b &amp; \\u0040",
 	} {
 		f.Add(value, "before "+value+" after")
 		f.Add("We say that "+value, value)

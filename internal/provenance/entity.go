@@ -19,9 +19,18 @@ type entity struct {
 // visitEntities calls visit for the entities of a text until it returns false. It
 // finds more than a person would: a piece too many costs a look into the memory.
 func visitEntities(text string, visit func(entity) bool) bool {
-	seen := marksOf(text)
-	if seen&ofEntity == 0 {
+	return visitSeen(text, marksOf(text), visit)
+}
+
+// visitSeen is visitEntities for a text of which it is known what its bytes stand for.
+func visitSeen(text string, seen marks, visit func(entity) bool) bool {
+	switch {
+	case seen&ofEntity == 0:
 		return true
+	case len(text) < minValue && seen&hasAt == 0 && seen&(hasStop|hasSlash) != hasStop|hasSlash:
+		return true // too short for a host or a number, and no URL
+	case seen&(isRune|betweenWords) == 0:
+		return visitToken(text, seen, visit)
 	}
 	var digits digitGroup
 	for at := 0; at < len(text); {
@@ -39,7 +48,7 @@ func visitEntities(text string, visit func(entity) bool) bool {
 }
 
 // marks is a set of what the bytes of a text stand for.
-type marks uint8
+type marks uint16
 
 const (
 	hasDigit marks = 1 << iota
@@ -47,8 +56,10 @@ const (
 	hasStop // a mark between the parts of an address that also ends a sentence
 	hasSlash
 	hasEquals
+	hasCode      // a mark with which the code of a character begins
 	isRune       // a part of a character beyond ASCII
 	betweenWords // it separates words
+	hasFold      // a folded text has another byte for it, or none
 )
 
 // ofEntity are the marks without one of which a word names nothing.
@@ -64,6 +75,11 @@ var classes = func() (set [256]marks) {
 			set[c] = betweenWords
 		case '0' <= c && c <= '9':
 			set[c] = hasDigit
+		case isCode(byte(c)):
+			set[c] = hasCode
+		}
+		if c >= utf8.RuneSelf || foldedASCII[c] != byte(c) {
+			set[c] |= hasFold
 		}
 	}
 	set['@'], set['.'], set[':'], set['/'], set['='] = hasAt, hasStop, hasStop, hasSlash, hasEquals
@@ -84,10 +100,10 @@ func endOfToken(text string, at int) (end, next int, seen marks) {
 	for at < len(text) {
 		class := classes[text[at]]
 		switch {
-		case class < isRune:
+		case class&(isRune|betweenWords) == 0:
 			seen |= class
 			at++
-		case class == betweenWords:
+		case class&betweenWords != 0:
 			return at, at + 1, seen
 		default:
 			r, size := utf8.DecodeRuneInString(text[at:])

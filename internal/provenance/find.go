@@ -59,9 +59,14 @@ func (s *search) isHeld(kind sallyport.ValueKind, piece string) bool {
 
 // findIn looks for a value as it stands, and for what it is the code of.
 func (s *search) findIn(kind sallyport.ValueKind, value string, depth int) bool {
+	return s.findSeen(kind, value, marksOf(value), depth)
+}
+
+// findSeen is findIn for a value of which it is known what its bytes stand for.
+func (s *search) findSeen(kind sallyport.ValueKind, value string, seen marks, depth int) bool {
 	free := kind == "" || kind == effect.Text
-	lacks := s.glanceAt(value, free)
-	if free && s.findText(value, lacks) || !free && s.findPlace(kind, value) {
+	lacks := s.glanceSeen(value, seen, free)
+	if free && s.findText(value, seen, lacks) || !free && s.findPlace(kind, value, seen) {
 		return true
 	}
 	if depth == 0 || s.flooded {
@@ -81,10 +86,10 @@ func (s *search) findIn(kind sallyport.ValueKind, value string, depth int) bool 
 }
 
 // findText looks for a text, for what it names, and for a run of it.
-func (s *search) findText(value string, lacks glance) bool {
+func (s *search) findText(value string, seen marks, lacks glance) bool {
 	var whole string
 	if !lacks.text {
-		whole = Canonical(effect.Text, value)
+		whole = canonicalSeen(effect.Text, value, seen)
 		switch {
 		case s.isForeign(effect.Text, whole, value):
 			return true
@@ -92,19 +97,19 @@ func (s *search) findText(value string, lacks glance) bool {
 			return false
 		}
 	}
-	return !lacks.places && s.namesForeign(value, nil) || s.findRun(whole)
+	return !lacks.places && s.namesForeign(value, seen, nil) || s.findRun(whole)
 }
 
 // findPlace looks for a place, and for what it names beside.
-func (s *search) findPlace(kind sallyport.ValueKind, value string) bool {
-	whole := lookedFor{entity{kind: kind, text: value}, Canonical(kind, value)}
+func (s *search) findPlace(kind sallyport.ValueKind, value string, seen marks) bool {
+	whole := lookedFor{entity{kind: kind, text: value}, canonicalSeen(kind, value, seen)}
 	switch {
 	case s.isForeign(kind, whole.form, value):
 		return true
 	case s.flooded:
 		return false
 	}
-	return s.namesForeign(value, &whole) && !s.isHeld(kind, value)
+	return s.namesForeign(value, seen, &whole) && !s.isHeld(kind, value)
 }
 
 // lookedFor is what did not come out of the memory, in canonical form.
@@ -115,19 +120,24 @@ type lookedFor struct {
 
 // namesForeign reports whether a text names something that came out of the memory; whole
 // did not, if it is not nil.
-func (s *search) namesForeign(value string, whole *lookedFor) bool {
-	return !visitEntities(plainText(value), func(e entity) bool {
+func (s *search) namesForeign(value string, seen marks, whole *lookedFor) bool {
+	if seen&isRune != 0 {
+		value = plainText(value)
+		seen = marksOf(value)
+	}
+	return !visitSeen(value, seen, func(e entity) bool {
 		if whole != nil && e == whole.entity {
 			return !s.isNearForeign(e, whole.form)
 		}
-		return !s.isForeignEntity(e)
+		return !s.isForeignEntity(e, seen)
 	})
 }
 
 // isForeignEntity reports whether what a piece names came out of the memory: the host
-// with any name below it, the address with any tag.
-func (s *search) isForeignEntity(e entity) bool {
-	form := Canonical(e.kind, e.text)
+// with any name below it, the address with any tag. It is known what the bytes of the text
+// around it stand for.
+func (s *search) isForeignEntity(e entity, seen marks) bool {
+	form := canonicalSeen(e.kind, e.text, seen)
 	return s.isForeign(e.kind, form, e.text) || s.isNearForeign(e, form)
 }
 

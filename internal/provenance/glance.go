@@ -1,43 +1,6 @@
 package provenance
 
-import "encoding/binary"
-
-// maxGlance is the longest text that one look decides about, in bytes: a power of two.
-const maxGlance = 512
-
-// What a look sees of a byte, above the byte to which it is folded.
-const (
-	sightCounts uint16 = 1 << (8 + iota) // a folded text has it
-	sightBeyond                          // it is not ASCII
-	sightNames                           // a digit or "@", without which few words name a place
-	sightCode                            // the code of a character begins with it
-	sightInWord                          // it separates no words
-	sightMark                            // a mark that names a place unless it ends a word
-)
-
-// sights has what a look sees of each byte.
-var sights = func() (all [256]uint16) {
-	for c := range all {
-		switch class := classes[c]; {
-		case class == isRune:
-			all[c] = sightBeyond
-			continue
-		case class == hasStop:
-			all[c] = sightMark | sightInWord
-		case class == hasDigit || class == hasAt:
-			all[c] = sightNames | sightInWord
-		case class != betweenWords:
-			all[c] = sightInWord
-		}
-		if isCode(byte(c)) {
-			all[c] |= sightCode
-		}
-		if folded := foldedASCII[c]; folded != 0 {
-			all[c] |= sightCounts | uint16(folded)
-		}
-	}
-	return all
-}()
+import "unicode/utf8"
 
 // A glance is what one look at a value says that it surely lacks.
 type glance struct {
@@ -46,50 +9,68 @@ type glance struct {
 	codes  bool // no character of it is written as a code
 }
 
-// glanceAt looks once at a value, which is a place or a free text. It is sure of nothing in
-// one that is long or not ASCII.
-func (s *search) glanceAt(value string, free bool) (lacks glance) {
-	if s.flooded || s.past != nil || len(value) > maxGlance {
-		return glance{}
-	}
-	if !free {
-		var seen uint16
-		for i := range len(value) {
-			seen |= sights[value[i]]
-		}
-		return glance{codes: seen&(sightBeyond|sightCode) == 0}
-	}
-	var few [maxGlance]byte
-	var seen, before uint16
-	n := 0
-	for i := range len(value) {
-		sight := sights[value[i]]
-		few[n&(maxGlance-1)] = byte(sight)
-		n += int(sight / sightCounts & 1)
-		seen |= sight | before/sightMark*sightNames&(sight/sightInWord*sightNames)
-		before = sight
-	}
-	if seen&sightBeyond != 0 {
-		return glance{}
-	}
-	return glance{text: s.index.lacksPiece(few[:n]), places: seen&sightNames == 0, codes: seen&sightCode == 0}
+// glanceAt looks once at a value, which is a place or a free text. It is sure of little in
+// one that is not ASCII.
+func (s *search) glanceAt(value string, free bool) glance {
+	return s.glanceSeen(value, marksOf(value), free)
 }
 
-// lacksPiece reports whether neither the whole of a folded text nor a run of it is in the index,
-// as far as the filter can tell.
-func (x *Index) lacksPiece(folded []byte) bool {
-	if len(folded) >= runLength {
-		for at := 0; at+gramSize <= len(folded); at += runStep {
-			if x.mayHaveGram(binary.LittleEndian.Uint64(folded[at:])) {
-				return false
-			}
-		}
-		return true // the whole has the first of these grams
+// glanceSeen is glanceAt for a value of which it is known what its bytes stand for.
+func (s *search) glanceSeen(value string, seen marks, free bool) glance {
+	lacks := glance{codes: seen&hasCode == 0}
+	if free && seen&isRune == 0 && !s.flooded && s.past == nil {
+		lacks.text = s.index.lacksText(value)
+		lacks.places = seen&ofEntity == 0 || seen&ofEntity == hasStop && onlyEndsWords(value)
 	}
-	for at := 0; at+gramSize <= len(folded); at++ {
-		if !x.mayHaveGram(binary.LittleEndian.Uint64(folded[at:])) {
+	return lacks
+}
+
+// onlyEndsWords reports whether each mark of a text of ASCII that also ends a sentence stands
+// at the end of a word.
+func onlyEndsWords(text string) bool {
+	for i := 1; i < len(text); i++ {
+		if classes[text[i-1]] == hasStop && classes[text[i]]&betweenWords == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// lacksText reports whether neither the whole of a text of ASCII, when it is folded, nor a run
+// of it is in the index, as far as the filter can tell. Nothing of the text is folded but the
+// grams that decide: of a short text all until one is not known, of a long one those of which
+// the whole and each run has one.
+func (x *Index) lacksText(text string) bool {
+	if len(text) < runLength {
+		return x.lacksGram(text, false)
+	}
+	for at := 0; at < len(text); at += runStep { // no further apart when it is folded
+		if !x.lacksGram(text[at:], true) {
+			return false
+		}
+	}
+	return true
+}
+
+// lacksGram reports whether the folded form of a text of ASCII has a gram that the filter does
+// not know, or none: with first, whether that is the first one.
+func (x *Index) lacksGram(text string, first bool) bool {
+	gram, n := uint64(0), 0
+	for i := range len(text) {
+		c := foldedASCII[text[i]&(utf8.RuneSelf-1)]
+		if c == 0 {
+			continue
+		}
+		gram = gram>>8 | uint64(c)<<56
+		if n++; n < gramSize {
+			continue
+		}
+		if !x.mayHaveGram(gram) {
 			return true
 		}
+		if first {
+			return false
+		}
 	}
-	return len(folded) < minValue
+	return n < gramSize
 }

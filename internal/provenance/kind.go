@@ -13,10 +13,19 @@ import (
 // scheme, a "www." and a slash at its end, an account the marks that group its
 // digits.
 func Canonical(kind sallyport.ValueKind, value string) string {
-	if kind == effect.Account {
-		return strings.Map(dropMarks, Fold(value))
+	return canonicalSeen(kind, value, hasFold)
+}
+
+// canonicalSeen is Canonical for a value of which it is known what its bytes, or those of
+// the text that it is a part of, stand for.
+func canonicalSeen(kind sallyport.ValueKind, value string, seen marks) string {
+	if seen&hasFold != 0 {
+		value = Fold(value)
 	}
-	return trimKind(kind, Fold(value))
+	if kind == effect.Account {
+		return strings.Map(dropMarks, value)
+	}
+	return trimKind(kind, value)
 }
 
 // dropMarks drops whatever people put between the letters and digits of an account.

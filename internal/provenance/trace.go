@@ -25,10 +25,15 @@ type Value struct {
 	Kind sallyport.ValueKind
 	// Text is the value.
 	Text string
+
+	seen marks // of the bytes of Text; see [Tracer.Add]
 }
 
-// Add looks for values.
+// Add looks for values. What it sees of them without the memories, it sees once.
 func (t *Tracer) Add(values ...Value) {
+	for i := range values {
+		values[i].seen = marksOf(values[i].Text)
+	}
 	for m := range t.reading.memories {
 		m.trace(t, values)
 	}
@@ -46,7 +51,8 @@ func (m *Memory) trace(t *Tracer, values []Value) {
 		if t.more {
 			return
 		}
-		s.findIn(values[i].Kind, values[i].Text, maxDecoded)
+		v := &values[i]
+		s.findSeen(v.Kind, v.Text, v.seen, maxDecoded)
 	}
 }
 
