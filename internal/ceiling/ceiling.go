@@ -71,6 +71,10 @@ type node struct {
 	subs      []*node  // of props, as names has them
 	places    []namePlace
 	items     *node
+	// at is where the values of names are among the properties of the tool, -1 for none, and
+	// byAt where that of the argument is that the sum names; nil before [Ceiling.PlaceIn].
+	at   []int
+	byAt *int
 }
 
 // The bounds of a fragment.

@@ -13,7 +13,16 @@ import (
 	"github.com/sallyport/sallyport/internal/provenance"
 )
 
-// Rules is what a check asks beside the fragment.
+// Asked answers what a check asks beside the fragment.
+type Asked interface {
+	// KindOf returns what the value of an argument names, by its path such as
+	// "recipient" or "to.address"; empty for any other argument.
+	KindOf(path string) sallyport.ValueKind
+	// IsKnown reports whether a value is a member of one of the sets.
+	IsKnown(sets []string, kind sallyport.ValueKind, value string) (bool, error)
+}
+
+// Rules is an [Asked] of functions.
 type Rules struct {
 	// KindOf returns what the value of an argument names, by its path such as
 	// "recipient" or "to.address"; empty for any other argument. nil knows none.
@@ -21,6 +30,23 @@ type Rules struct {
 	// IsKnown reports whether a value is a member of one of the sets. nil knows no
 	// member.
 	IsKnown func(sets []string, kind sallyport.ValueKind, value string) (bool, error)
+}
+
+// asked makes an [Asked] of rules.
+type asked struct{ *Rules }
+
+func (r asked) KindOf(path string) (kind sallyport.ValueKind) {
+	if r.Rules.KindOf != nil {
+		kind = r.Rules.KindOf(path)
+	}
+	return kind
+}
+
+func (r asked) IsKnown(sets []string, kind sallyport.ValueKind, value string) (bool, error) {
+	if r.Rules.IsKnown == nil {
+		return false, nil
+	}
+	return r.Rules.IsKnown(sets, kind, value)
 }
 
 // The words of [Outside], as they follow the key of the fragment.
@@ -81,11 +107,22 @@ type Judgement struct {
 // Check judges arguments, as [schema.Parse] decodes them and with defaults filled in. An
 // error means that a set could not be asked; the call must not run.
 func (c *Ceiling) Check(args map[string]any, rules *Rules) (j Judgement, err error) {
-	w := walker{rules: rules, args: args}
-	w.visit(c.root, "", "", args)
-	slices.SortStableFunc(w.found.Outside, func(a, b Outside) int {
-		return boolRank(a.Action == Hold) - boolRank(b.Action == Hold)
-	})
+	return c.Judge(&Arguments{Named: args}, asked{rules}, nil)
+}
+
+// Judge is Check for arguments some of which were looked up before. It puts what it finds
+// into the room, unless that is nil: the room has to last as long as the judgement.
+func (c *Ceiling) Judge(args *Arguments, rules Asked, room *Room) (j Judgement, err error) {
+	w := walker{rules: rules, args: *args, room: room}
+	if room != nil {
+		w.found.Amounts, room.taken = room.amounts[:0], false
+	}
+	w.visit(c.root, "", "", args.Named)
+	if len(w.found.Outside) > 1 {
+		slices.SortStableFunc(w.found.Outside, func(a, b Outside) int {
+			return boolRank(a.Action == Hold) - boolRank(b.Action == Hold)
+		})
+	}
 	return w.found, w.err
 }
 
@@ -97,10 +134,24 @@ func boolRank(later bool) int {
 }
 
 type walker struct {
-	rules *Rules
-	args  map[string]any
+	rules Asked
+	args  Arguments
+	room  *Room
 	found Judgement
 	err   error
+
+	// kind is what the value at a path of the arguments names, which is known; the path is
+	// empty when no such value is visited.
+	kind sallyport.ValueKind
+	path string
+}
+
+// kindOf returns what the value at a path names.
+func (w *walker) kindOf(path string) sallyport.ValueKind {
+	if path == w.path && path != "" {
+		return w.kind
+	}
+	return w.rules.KindOf(path)
 }
 
 // visit judges one value. The path leaves out the places in lists, as
@@ -145,21 +196,29 @@ func (w *walker) visitParts(n *node, pointer, path string, v any) {
 		}
 		return
 	case map[string]any:
-		ruled := 0
-		for i, name := range n.names {
-			if item, ok := v[name]; ok {
-				at, within := n.places[i].under(pointer, path)
-				w.visit(n.subs[i], at, within, item)
-				ruled++
-			}
-		}
-		if ruled < len(v) {
+		if w.visitMembers(n, pointer, path, v) < len(v) {
 			w.checkSpellings(n, pointer, v)
 		}
 	}
 	if n.items != nil {
 		w.visit(n.items, pointer, path, v)
 	}
+}
+
+// visitMembers judges the members of an object that the fragment rules, and returns how many
+// there are.
+func (w *walker) visitMembers(n *node, pointer, path string, v map[string]any) (ruled int) {
+	if n.at != nil && w.args.Values != nil {
+		return w.visitPlaced(n, v)
+	}
+	for i, name := range n.names {
+		if item, ok := v[name]; ok {
+			at, within := n.places[i].under(pointer, path)
+			w.visit(n.subs[i], at, within, item)
+			ruled++
+		}
+	}
+	return ruled
 }
 
 // checkSpellings puts a name outside that is another spelling of one that the fragment
@@ -207,25 +266,29 @@ func (w *walker) addOutside(n *node, pointer, why string) {
 
 // checkKnown holds a value, or each value of a list, to sets.
 func (w *walker) checkKnown(n *node, pointer, path string, v any) {
-	kind := sallyport.ValueKind("")
-	if w.rules.KindOf != nil {
-		kind = w.rules.KindOf(path)
+	kind := w.kindOf(path)
+	if text, ok := v.(string); ok { // as most arguments are
+		w.checkMember(n, pointer, kind, text, true)
+		return
 	}
-	eachText(v, pointer, func(at, text string, ok bool) {
-		if ok && text == "" {
-			return
-		}
-		known := false
-		if ok && w.rules.IsKnown != nil && w.err == nil {
-			known, w.err = w.rules.IsKnown(n.known, kind, text)
-		}
-		if !known {
-			w.found.Outside = append(w.found.Outside, Outside{
-				Pointer: at, Key: n.key, Word: WordKnown, Action: n.outside, Sets: n.known, Value: text,
-				Why: "it is not in " + strings.Join(n.known, " or "),
-			})
-		}
-	})
+	eachText(v, pointer, func(at, text string, ok bool) { w.checkMember(n, at, kind, text, ok) })
+}
+
+// checkMember holds a text, or what is none, to sets.
+func (w *walker) checkMember(n *node, pointer string, kind sallyport.ValueKind, text string, ok bool) {
+	if ok && text == "" {
+		return
+	}
+	known := false
+	if ok && w.err == nil {
+		known, w.err = w.rules.IsKnown(n.known, kind, text)
+	}
+	if !known {
+		w.found.Outside = append(w.found.Outside, Outside{
+			Pointer: pointer, Key: n.key, Word: WordKnown, Action: n.outside, Sets: n.known, Value: text,
+			Why: "it is not in " + strings.Join(n.known, " or "),
+		})
+	}
 }
 
 // eachText visits the texts of a value. A number is its text; null is nothing, and
@@ -248,7 +311,7 @@ func eachText(v any, pointer string, visit func(at, text string, ok bool)) {
 
 func (w *walker) addAmount(n *node, pointer string, v any) {
 	number, _ := v.(json.Number)
-	value, ok := Exact(number)
+	value, ok := w.exactValue(number)
 	switch {
 	case v == nil:
 		return
@@ -264,14 +327,15 @@ func (w *walker) addAmount(n *node, pointer string, v any) {
 		w.found.Amounts = append(w.found.Amounts, a)
 		return
 	}
-	if one, ok := w.args[n.sum.By].(string); ok {
-		a.By = w.byForm(n.sum.By, one)
+	by := w.valueBy(n)
+	if one, ok := by.(string); ok {
+		a.By = w.byForm(n, one)
 		w.found.Amounts = append(w.found.Amounts, a)
 		return
 	}
 	seen := map[string]bool{}
-	eachText(w.args[n.sum.By], "", func(_, text string, ok bool) {
-		if a.By = w.byForm(n.sum.By, text); ok && !seen[a.By] {
+	eachText(by, "", func(_, text string, ok bool) {
+		if a.By = w.byForm(n, text); ok && !seen[a.By] {
 			seen[a.By] = true
 			w.found.Amounts = append(w.found.Amounts, a)
 		}
@@ -284,12 +348,14 @@ func (w *walker) addAmount(n *node, pointer string, v any) {
 
 // byForm returns the form of a value for each of which a bound counts alone. What may be
 // the same counts together: without a kind, as if it were an account.
-func (w *walker) byForm(path, text string) string {
-	kind := effect.Account
-	if w.rules.KindOf != nil {
-		kind = cmp.Or(w.rules.KindOf(path), kind)
+func (w *walker) byForm(n *node, text string) string {
+	kind := sallyport.ValueKind("")
+	if at := n.byAt; at != nil && w.args.Values != nil {
+		kind = w.args.Kinds[*at]
+	} else {
+		kind = w.rules.KindOf(n.sum.By)
 	}
-	return provenance.Canonical(kind, text)
+	return provenance.Canonical(cmp.Or(kind, effect.Account), text)
 }
 
 // IsForbidden reports whether no arguments at all are within the ceiling.
