@@ -27,8 +27,7 @@ func (c *call) traceCarried(known []sallyport.FactMark, now time.Time) {
 		return
 	}
 	var few [16]provenance.Value // on the stack: enough for most calls
-	v := c.newArgumentValues()
-	all := v.appendArguments(few[:0], c.doc.Value)
+	all, undeclared := c.appendArguments(few[:0])
 	tracer := provenance.NewTracer(&c.reads)
 	if tracer.Add(all...); tracer.IsFull() {
 		tracer = provenance.NewTracer(&c.reads) // which pieces it names is not left to chance
@@ -37,8 +36,12 @@ func (c *call) traceCarried(known []sallyport.FactMark, now time.Time) {
 		})
 		tracer.Add(all...)
 	}
+	if tracer.FoundNothing() && len(undeclared) == 0 && !c.mayBeCopied() {
+		c.carried = c.plan().nothing
+		return
+	}
 	c.carried = tracer.Carried()
-	c.carried.Kinds = c.kindsDigest(v.undeclared)
+	c.carried.Kinds = c.kindsDigest(undeclared)
 	if c.mayBeCopied() {
 		c.traceCopied(all)
 	}
@@ -57,63 +60,65 @@ func (c *call) traceCopied(values []provenance.Value) {
 // carries: the record says that there may be more.
 func (c *call) noteCopied() {
 	if c.carried == nil && len(c.doc.JSON) <= recordArgs {
-		v := c.newArgumentValues()
-		all := v.appendArguments(nil, c.doc.Value)
-		c.carried = &facts.Carried{More: true, Kinds: c.kindsDigest(v.undeclared)}
+		all, undeclared := c.appendArguments(nil)
+		c.carried = &facts.Carried{More: true, Kinds: c.kindsDigest(undeclared)}
 		c.traceCopied(all)
 	}
 }
 
-// argumentValues gathers the values of the arguments of a call, in any order.
-type argumentValues struct {
-	declared   map[string]bool // see argumentNames
-	properties []string        // see argumentNames
-	kinds      map[string]sallyport.ValueKind
+// appendArguments appends what the arguments hold, in any order, and returns the names among
+// them that the tool does not declare.
+func (c *call) appendArguments(all []provenance.Value) (_ []provenance.Value, undeclared []string) {
+	if !c.values.found {
+		c.lookUpArguments()
+	}
+	p, v := c.plan(), &c.values
+	g := argumentGathering{plan: p}
+	if v.n < len(c.doc.Value) {
+		all = g.appendValue(all, "", c.doc.Value)
+		return all, g.undeclared
+	}
+	for i, kind := range p.placed { // as most calls have it
+		switch item := v.few[i].(type) {
+		case nil:
+		case string:
+			all = append(all, provenance.Value{Kind: kind, Text: item})
+		case json.Number:
+			all = append(all, provenance.Value{Kind: kind, Text: string(item)})
+		default:
+			all = g.appendValue(all, p.names.properties[i], item)
+		}
+	}
+	return all, g.undeclared
+}
+
+// argumentGathering gathers the values of the arguments of a call.
+type argumentGathering struct {
+	plan *argumentPlan
 	// undeclared are the names that the schema of the tool does not have: the caller chose
 	// them like values.
 	undeclared []string
 }
 
-func (c *call) newArgumentValues() argumentValues {
-	names := c.entry.argumentNames()
-	return argumentValues{declared: names.all, properties: names.properties, kinds: c.destinations()}
-}
-
-// appendArguments appends what arguments hold.
-func (a *argumentValues) appendArguments(all []provenance.Value, args map[string]any) []provenance.Value {
-	declared, before := 0, len(all)
-	for _, name := range a.properties {
-		if item, ok := args[name]; ok {
-			all = a.appendTo(all, joinPath("", name), item)
-			declared++
-		}
-	}
-	if declared == len(args) { // as most calls have it
-		return all
-	}
-	a.undeclared = nil
-	return a.appendTo(all[:before], "", args)
-}
-
-// appendTo appends what a value holds. The path leaves out the places in lists, as
+// appendValue appends what a value holds. The path leaves out the places in lists, as
 // destinations do.
-func (a *argumentValues) appendTo(all []provenance.Value, path string, v any) []provenance.Value {
+func (g *argumentGathering) appendValue(all []provenance.Value, path string, v any) []provenance.Value {
 	switch v := v.(type) {
 	case string:
-		return append(all, provenance.Value{Kind: kindAt(a.kinds, path), Text: v})
+		return append(all, provenance.Value{Kind: kindAt(g.plan.kinds, path), Text: v})
 	case json.Number:
-		return append(all, provenance.Value{Kind: kindAt(a.kinds, path), Text: string(v)})
+		return append(all, provenance.Value{Kind: kindAt(g.plan.kinds, path), Text: string(v)})
 	case []any:
 		for _, item := range v {
-			all = a.appendTo(all, path, item)
+			all = g.appendValue(all, path, item)
 		}
 	case map[string]any:
 		for name, item := range v {
-			if !a.declared[name] {
-				all = append(all, provenance.Value{Kind: kindAt(a.kinds, path), Text: name})
-				a.undeclared = append(a.undeclared, name)
+			if !g.plan.names.all[name] {
+				all = append(all, provenance.Value{Kind: kindAt(g.plan.kinds, path), Text: name})
+				g.undeclared = append(g.undeclared, name)
 			}
-			all = a.appendTo(all, joinPath(path, name), item)
+			all = g.appendValue(all, joinPath(path, name), item)
 		}
 	}
 	return all
@@ -139,15 +144,14 @@ func (c *call) recordedCarried() *facts.Carried {
 
 // undeclaredNames returns the names among the arguments that the tool does not declare.
 func (c *call) undeclaredNames() []string {
-	v := c.newArgumentValues()
-	v.appendArguments(nil, c.doc.Value)
-	return v.undeclared
+	_, undeclared := c.appendArguments(nil)
+	return undeclared
 }
 
 // kindsDigest names what is said of the arguments that name places, and which of their
 // names the tool does not declare, in any order; it is empty when there is nothing of it.
 func (c *call) kindsDigest(undeclared []string) string {
-	said := c.role.digestKinds(c.entry, c.destinations())
+	said := c.plan().digest
 	if len(undeclared) == 0 {
 		return said
 	}
@@ -157,22 +161,4 @@ func (c *call) kindsDigest(undeclared []string) string {
 		return ""
 	}
 	return facts.ShortDigest(string(text))
-}
-
-// digestKinds names what is said of the arguments of a tool that name places; it is empty
-// when nothing is.
-func (ro *compiledRole) digestKinds(e *toolEntry, kinds map[string]sallyport.ValueKind) string {
-	if len(kinds) == 0 {
-		return ""
-	}
-	if known, ok := ro.kinds.Load(e); ok {
-		return known.(string)
-	}
-	text, err := json.Marshal(kinds) // in the order of the names
-	if err != nil {
-		return ""
-	}
-	said := facts.ShortDigest(string(text))
-	ro.kinds.Store(e, said)
-	return said
 }

@@ -49,6 +49,7 @@ func (tc *toolCeiling) compile(ro *compiledRole, e *toolEntry, hasSet func(strin
 		c, err := ceiling.Compile("arguments."+key, ro.personality.Arguments[key], e.declaredTo(key), hasSet)
 		if err == nil {
 			err = c.BindTo(e.args.Raw())
+			c.PlaceIn(e.argumentNames().properties)
 		}
 		if err != nil {
 			faults = append(faults, err)
@@ -90,7 +91,7 @@ func (c *call) checkCeiling(ctx context.Context) bool {
 // the sets hold may have changed. A person has decided about the reasons that were there
 // before, and about no other.
 func (h *heldCall) stillWithin(ctx context.Context) bool {
-	before, amounts := h.above, h.amounts
+	before, amounts := h.above, slices.Clone(h.amounts) // they are judged in the same room
 	h.above, h.amounts = flowHold{}, nil
 	if !h.checkCeiling(ctx) {
 		return false
@@ -108,18 +109,15 @@ func (h *heldCall) stillWithin(ctx context.Context) bool {
 // holdTo judges the arguments by ceilings.
 func (c *call) holdTo(ctx context.Context, ceilings []*ceiling.Ceiling) bool {
 	c.unread = nil
-	rules := ceiling.Rules{
-		KindOf: c.kindOf,
-		IsKnown: func(sets []string, kind sallyport.ValueKind, value string) (bool, error) {
-			return c.isKnown(ctx, sets, kind, value)
-		},
-	}
+	c.lookUpArguments()
+	args, room := c.arguments(), &c.room
+	c.asks = ceilingAsks{c, ctx}
 	for _, one := range ceilings {
 		if one.IsForbidden() { // of the task: a tool that the role closes is not visible
 			return c.refuse(sallyport.Decision{Step: sallyport.StepVisible, Why: "the session was narrowed to permit no call of it"},
 				sallyport.CodeNotAvailable, "Tool "+c.q.Tool+" is not permitted for this personality")
 		}
-		j, err := one.Check(c.doc.Value, &rules)
+		j, err := one.Judge(&args, &c.asks, room)
 		if err != nil {
 			return c.refuseUnreadCeiling(err)
 		}
@@ -128,13 +126,27 @@ func (c *call) holdTo(ctx context.Context, ceilings []*ceiling.Ceiling) bool {
 				return false
 			}
 		}
-		if c.amounts == nil {
-			c.amounts = j.Amounts
-		} else {
+		if len(c.amounts) > 0 {
 			c.amounts = append(c.amounts, j.Amounts...)
+		} else if len(j.Amounts) > 0 {
+			c.amounts, room = j.Amounts, nil // it is taken
 		}
 	}
 	return c.checkSums(ctx)
+}
+
+// ceilingAsks answers what the ceilings over a call ask.
+type ceilingAsks struct {
+	*call
+	ctx context.Context
+}
+
+// KindOf returns what the value at a path of the arguments names.
+func (a *ceilingAsks) KindOf(path string) sallyport.ValueKind { return a.kindOf(path) }
+
+// IsKnown reports whether a value is a member of one of the sets.
+func (a *ceilingAsks) IsKnown(sets []string, kind sallyport.ValueKind, value string) (bool, error) {
+	return a.isKnown(a.ctx, sets, kind, value)
 }
 
 // hasCeilings reports whether the role says something of arguments of tools.

@@ -17,14 +17,7 @@ func (c *call) does() []sallyport.Effect {
 
 // destinations returns which arguments say where something goes: what the role says of
 // them, or else the tool.
-func (c *call) destinations() map[string]sallyport.ValueKind {
-	if p := c.role.personality; p != nil && len(p.Destinations) > 0 {
-		if own := p.Destinations[c.entry.tool.ID()]; own != nil {
-			return own
-		}
-	}
-	return c.entry.tool.Destinations
-}
+func (c *call) destinations() map[string]sallyport.ValueKind { return c.plan().kinds }
 
 // kindOf returns what the value at a path of the arguments names, when it says where
 // something goes; else it is empty. What is within a destination is one.

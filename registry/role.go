@@ -30,7 +30,7 @@ type compiledRole struct {
 	commandLine func(command string) string
 	scopes      sync.Map // *toolEntry -> *compiledScope
 	ceilings    sync.Map // *toolEntry -> *toolCeiling
-	kinds       sync.Map // *toolEntry -> the digest of its destinations
+	plans       sync.Map // *toolEntry -> *argumentPlan
 
 	mu      sync.Mutex
 	retired []*scoped.Scope // closed with the role, for calls may run in them

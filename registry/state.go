@@ -45,10 +45,14 @@ type call struct {
 	sub      *delegation.Delegation               // under which a sub-agent calls; nil for any other caller
 	task     *conversation.Task                   // what the session was narrowed to; nil for nothing
 	words    conversation.Words                   // what the person told the session
+	planned  *argumentPlan                        // see plan
+	values   argumentValues                       // what was looked up of the arguments
 	limits   []*ceiling.Ceiling                   // the ceilings over the arguments, once they were asked for
 	limited  bool                                 // they were
 	above    flowHold                             // an argument above the role's ceiling holds the call
 	amounts  []ceiling.Amount                     // what counts for bounds over a window
+	room     ceiling.Room                         // of most judgements
+	asks     ceilingAsks                          // what the ceilings ask
 	unread   map[string]error                     // the sets that count as empty, and why
 	hold     flowHold                             // what was read before, or an argument, holds the call
 	asked    string                               // the key of the hold when awaitApproval looked at it

@@ -194,6 +194,7 @@ func (r *Registry) taskCeiling(e *toolEntry, key string, raw json.RawMessage) (*
 	one, err := ceiling.Compile(taskPrefix+key, raw, e.declaredTo(key), r.hasSet)
 	if err == nil {
 		err = one.BindTo(e.args.Raw())
+		one.PlaceIn(e.argumentNames().properties)
 	}
 	if err != nil {
 		return nil, err

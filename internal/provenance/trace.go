@@ -60,6 +60,11 @@ func (m *Memory) trace(t *Tracer, values []Value) {
 // it names depend on the order of the values.
 func (t *Tracer) IsFull() bool { return t.more }
 
+// FoundNothing reports whether nothing was found, and everything that was read is known.
+func (t *Tracer) FoundNothing() bool {
+	return len(t.pieces) == 0 && !t.more && !t.reading.Flooded()
+}
+
 // notePiece takes a piece, and reports whether there is room for another one.
 func (t *Tracer) notePiece(canonical string) bool {
 	name := facts.ShortDigest(canonical)
