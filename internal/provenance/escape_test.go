@@ -22,6 +22,7 @@ func TestPlacesAreFoundInOtherSpellings(t *testing.T) {
 		{effect.Mail, "ann@example.com, mark@evil-site.com", true},
 		{effect.Mail, "mark+what-was-read@evil-site.com", true},
 		{effect.Mail, "a@b.co", true},
+		{"", "call\x00itevil", true},
 		{effect.Mail, "ann@example.com", false},
 		{effect.URL, "https://evil-site.com/?q=what-was-read", true},
 		{effect.URL, "https://evil-site.com:8443/?q=what-was-read", true},

@@ -35,7 +35,7 @@ func foldASCII(s string) (folded string, ok bool) {
 		if c >= utf8.RuneSelf {
 			return "", false
 		}
-		changes = changes || foldedASCII[c] != c
+		changes = changes || foldedASCII[c] != c || c == 0
 	}
 	if !changes {
 		return s, true
