@@ -78,7 +78,7 @@ var classes = func() (set [256]marks) {
 		case isCode(byte(c)):
 			set[c] = hasCode
 		}
-		if c >= utf8.RuneSelf || foldedASCII[c] != byte(c) {
+		if c >= utf8.RuneSelf || foldedASCII[c] != byte(c) || c == 0 {
 			set[c] |= hasFold
 		}
 	}
@@ -88,10 +88,15 @@ var classes = func() (set [256]marks) {
 
 // marksOf returns what the bytes of a text stand for.
 func marksOf(text string) (seen marks) {
+	var other marks // so that two bytes are looked at at once
+	for ; len(text) >= 4; text = text[4:] {
+		seen |= classes[text[0]] | classes[text[1]]
+		other |= classes[text[2]] | classes[text[3]]
+	}
 	for i := range len(text) {
 		seen |= classes[text[i]]
 	}
-	return seen
+	return seen | other
 }
 
 // endOfToken returns where the word that begins at a place ends, where to go on, and
@@ -125,7 +130,7 @@ func visitToken(token string, seen marks, visit func(entity) bool) bool {
 		}
 	}
 	if seen&(hasStop|hasSlash) == hasStop|hasSlash {
-		if scheme := strings.Index(token, "://"); scheme > 0 {
+		if scheme := indexScheme(token); scheme > 0 {
 			start := scheme
 			for start > 0 && isSchemeByte(token[start-1]) {
 				start--
@@ -134,34 +139,58 @@ func visitToken(token string, seen marks, visit func(entity) bool) bool {
 		}
 	}
 	if seen&hasAt != 0 {
-		return visitPlain(token, strings.IndexByte(token, '@'), visit)
+		if at := strings.IndexByte(token, '@'); at > 0 {
+			start := at
+			for start > 0 && token[start-1] != ':' && token[start-1] != '=' {
+				start--
+			}
+			return visit(entity{kind: effect.Mail, text: token[start:]})
+		}
+		return visitPlain(token, seen, true, visit)
 	}
 	if seen&hasEquals != 0 {
 		value := strings.LastIndexByte(token, '=') + 1
-		if name := token[:value]; strings.IndexByte(name, '.') > 0 && !visitPlain(name, -1, visit) { // example.com/?q=
+		if name := token[:value]; strings.IndexByte(name, '.') > 0 && !visitPlain(name, seen, false, visit) { // example.com/?q=
 			return false
 		}
 		token = token[value:]
 	}
-	return visitPlain(token, -1, visit)
+	return visitPlain(token, seen, false, visit)
 }
 
-// visitPlain visits what a word names that is no whole URL; at is where its "@" is.
-func visitPlain(token string, at int, visit func(entity) bool) bool {
-	if len(token) < minValue && at < 0 {
-		return true
+// indexScheme returns where the scheme of a URL ends in a word; -1 when none does.
+func indexScheme(token string) int {
+	for at := 0; ; at++ {
+		colon := strings.IndexByte(token[at:], ':')
+		if colon < 0 {
+			return -1
+		}
+		if at += colon; strings.HasPrefix(token[at:], "://") {
+			return at
+		}
 	}
-	if at < 0 {
+}
+
+// visitPlain visits what a word names that is no whole URL and no address, of which, or of
+// the word around it, it is known what its bytes stand for. One with whole counts as it stands:
+// it begins with "@".
+func visitPlain(token string, seen marks, whole bool, visit func(entity) bool) bool {
+	if !whole {
+		if len(token) < minValue {
+			return true
+		}
 		token = trimLabel(token)
 	}
-	switch dot := strings.IndexByte(token, '.'); {
-	case at > 0:
-		return visit(entity{kind: effect.Mail, text: token[strings.LastIndexAny(token[:at], ":=")+1:]})
-	case dot > 0 && strings.IndexByte(token, '/') > dot:
+	dot := -1
+	if seen&hasStop != 0 {
+		dot = strings.IndexByte(token, '.')
+	}
+	switch digits := seen&hasDigit != 0; {
+	case dot > 0 && seen&hasSlash != 0 && strings.IndexByte(token, '/') > dot:
 		return visitURL(token, visit)
-	case dot > 0 && !isMostlyDigits(token):
+	case dot > 0 && !(digits && isMostlyDigits(token)):
 		return visit(entity{kind: effect.Host, text: hostOf(token)})
-	case len(token) >= minValue && isMostlyDigits(token) && !beginsWithDate(token):
+	case digits && len(token) >= minValue && !beginsWithDate(token) && isMostlyDigits(token):
 		return visit(entity{kind: effect.Account, text: token})
 	}
 	return true
@@ -210,11 +239,14 @@ func hostOf(host string) string {
 // trimLabel drops what stands before a host without a whole scheme: "site:" or "https:/".
 func trimLabel(token string) string {
 	for i := range len(token) {
-		switch c := token[i]; {
-		case c == ':':
-			return strings.TrimLeft(token[i+1:], "/\\")
-		case !isSchemeByte(c):
-			return strings.TrimLeft(token, "/\\")
+		if c := token[i]; c == ':' || !isSchemeByte(c) {
+			if c == ':' {
+				token = token[i+1:]
+			}
+			for token != "" && (token[0] == '/' || token[0] == '\\') {
+				token = token[1:]
+			}
+			return token
 		}
 	}
 	return token
@@ -230,18 +262,24 @@ func beginsWithDate(token string) bool {
 	if len(token) < len("2026-11-26") {
 		return false
 	}
-	form := []byte(token[:len("2026-11-26")])
-	for i, c := range form {
-		switch {
-		case '0' <= c && c <= '9':
-			form[i] = '0'
-		case c == '.' || c == '/':
-			form[i] = '-'
+	var divided [len("2026-11-26")]bool
+	for i := range divided {
+		switch c := token[i]; {
+		case c == '-' || c == '.' || c == '/':
+			divided[i] = true
+		case c < '0' || c > '9':
+			return false
 		}
 	}
-	rest := token[len(form):]
-	return (string(form) == "0000-00-00" || string(form) == "00-00-0000") && (rest == "" || rest[0] == 'T' || rest[0] == ':')
+	rest := token[len(divided):]
+	return (divided == yearFirst || divided == yearLast) && (rest == "" || rest[0] == 'T' || rest[0] == ':')
 }
+
+// The marks in a date, where the year comes first and where it comes last.
+var (
+	yearFirst = [len("2026-11-26")]bool{4: true, 7: true}
+	yearLast  = [len("26-11-2026")]bool{2: true, 5: true}
+)
 
 // isMostlyDigits reports whether at least half of the letters and digits of a text
 // are digits.

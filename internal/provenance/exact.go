@@ -31,7 +31,7 @@ func Exact(kind sallyport.ValueKind, value string) string {
 // foldSpaced folds a text as [Fold] does, except that every character counts, and a run
 // of white space is one blank.
 func foldSpaced(s string) string {
-	if isFoldedSpaced(s) {
+	if isFoldedWord(s) || isFoldedSpaced(s) {
 		return s
 	}
 	return foldRunesSpaced(s)

@@ -138,6 +138,9 @@ func (s *search) namesForeign(value string, seen marks, whole *lookedFor) bool {
 // around it stand for.
 func (s *search) isForeignEntity(e entity, seen marks) bool {
 	form := canonicalSeen(e.kind, e.text, seen)
+	if e.kind == effect.Host && !s.flooded && len(form) >= gramSize && !s.mayContainGram(form, len(form)-gramSize) {
+		return false // the host ends with it, and so does each name above it
+	}
 	return s.isForeign(e.kind, form, e.text) || s.isNearForeign(e, form)
 }
 
@@ -166,8 +169,11 @@ func (s *search) isNearForeign(e entity, form string) bool {
 
 // isIP reports whether a host is an address of IP: the last label of a name has a letter.
 func isIP(host string) bool {
-	last := host[max(0, len(host)-1):]
-	return (isMostlyDigits(last) || strings.Contains(host, ":")) && net.ParseIP(host) != nil
+	if host == "" {
+		return false
+	}
+	last := host[len(host)-1]
+	return ('0' <= last && last <= '9' || strings.IndexByte(host, ':') >= 0) && net.ParseIP(host) != nil
 }
 
 // maxLabels bounds the names above a host that are looked for: a host has 127 at most.

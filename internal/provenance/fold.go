@@ -99,9 +99,16 @@ func isUnseen(r rune) bool {
 		unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
 
+// isFoldedWord reports whether a text is of ASCII that folding leaves as it is, so that it has
+// neither a blank nor a character that is not seen.
+func isFoldedWord(s string) bool { return marksOf(s)&(isRune|hasFold) == 0 }
+
 // IsPlain reports whether a text is what it looks like: no character of it is unseen,
 // or another one in other clothes, such as a full-width letter.
 func IsPlain(s string) bool {
+	if isFoldedWord(s) {
+		return true
+	}
 	if text.IsASCII(s) {
 		return !containsControl(s)
 	}

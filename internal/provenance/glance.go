@@ -1,6 +1,9 @@
 package provenance
 
-import "unicode/utf8"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // A glance is what one look at a value says that it surely lacks.
 type glance struct {
@@ -28,9 +31,16 @@ func (s *search) glanceSeen(value string, seen marks, free bool) glance {
 // onlyEndsWords reports whether each mark of a text of ASCII that also ends a sentence stands
 // at the end of a word.
 func onlyEndsWords(text string) bool {
-	for i := 1; i < len(text); i++ {
-		if classes[text[i-1]] == hasStop && classes[text[i]]&betweenWords == 0 {
-			return false
+	for _, stop := range [...]byte{'.', ':'} {
+		for rest := text; ; {
+			at := strings.IndexByte(rest, stop) + 1
+			if at == 0 || at == len(rest) {
+				break
+			}
+			if classes[rest[at]]&betweenWords == 0 {
+				return false
+			}
+			rest = rest[at:]
 		}
 	}
 	return true
