@@ -81,7 +81,7 @@ type set struct {
 
 	mu     sync.Mutex
 	stamp  fileStamp
-	listed *listed // of the list and the file; nil before they are read
+	listed *listed // of the list and the file; guarded where there is a file, else it stays
 }
 
 // listed are members ready to be compared. They do not change.
@@ -303,8 +303,12 @@ func (s *Sets) Holds(ctx context.Context, kind sallyport.ValueKind, exact string
 	return false, nil
 }
 
-// current returns the members of the list and the file as they are now.
+// current returns the members of the list and the file as they are now. A list alone does not
+// change.
 func (s *set) current() (*listed, error) {
+	if s.File == "" {
+		return s.listed, nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.refresh(); err != nil {
