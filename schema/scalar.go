@@ -182,12 +182,14 @@ func (r *valueRule) sureNumber(n string) bool {
 	if len(n) > maxSureDigits {
 		return false
 	}
-	f, err := strconv.ParseFloat(n, 64)
-	if err != nil {
-		return false
-	}
 	i, err := strconv.ParseInt(n, 10, 64)
 	whole := err == nil
+	f := float64(i)
+	if !whole {
+		if f, err = strconv.ParseFloat(n, 64); err != nil {
+			return false
+		}
+	}
 	// An integer of so few digits is exactly a double. Anything else may have
 	// been rounded; rounding keeps order, so that what is strictly inside the
 	// limit after it was so before, and only equality tells nothing.

@@ -130,6 +130,11 @@ func (s *Schema) compileForm() *compiledForm {
 	if f := s.compiled.Load(); f != nil {
 		return f
 	}
+	return s.compileAgain()
+}
+
+// compileAgain compiles the form, unless another one does.
+func (s *Schema) compileAgain() *compiledForm {
 	s.compiling.Lock()
 	defer s.compiling.Unlock()
 	if f := s.compiled.Load(); f != nil {
