@@ -212,14 +212,24 @@ func trimSentence(token string) string {
 // and carry something to it.
 func visitURL(url string, visit func(entity) bool) bool {
 	host := canonicalURL(url)
-	for i := range len(host) {
-		if c := host[i]; c == '/' || c == '?' || c == '#' {
-			host = host[:i]
-			break
+	start, end := 0, len(host) // of the host, behind a name and a password
+	port := -1
+	for i := 0; i < end; i++ {
+		switch host[i] {
+		case '/', '?', '#':
+			end = i
+		case '@':
+			start, port = i+1, -1
+		case ':', '\\':
+			if port < 0 {
+				port = i
+			}
 		}
 	}
-	host = hostOf(host[strings.LastIndexByte(host, '@')+1:])
-	return visit(entity{kind: effect.URL, text: url}) && visit(entity{kind: effect.Host, text: host})
+	if port > start {
+		end = port
+	}
+	return visit(entity{kind: effect.URL, text: url}) && visit(entity{kind: effect.Host, text: host[start:end]})
 }
 
 // hostOf drops what stands behind a host: a port, or what was asked there.

@@ -29,15 +29,10 @@ func Fold(s string) string {
 
 // foldASCII folds a text of ASCII alone.
 func foldASCII(s string) (folded string, ok bool) {
-	changes := false
-	for i := range len(s) {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			return "", false
-		}
-		changes = changes || foldedASCII[c] != c || c == 0
-	}
-	if !changes {
+	switch seen := marksOf(s); {
+	case seen&isRune != 0:
+		return "", false
+	case seen&hasFold == 0:
 		return s, true
 	}
 	var few [256]byte // on the stack: enough for most values

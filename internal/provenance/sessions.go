@@ -251,15 +251,16 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 	}
 	asks := digestOf(call)
 	of := s.shelfOf(principal)
-	for id, e := range of.all {
+	if e := of.all[session]; e != nil {
+		of.order.MoveToFront(e)
+		r.own = e.Value.(*conversation).memory
+	}
+	for e := of.order.Front(); e != nil; e = e.Next() {
 		c := e.Value.(*conversation)
-		if id != session && now.Sub(c.used) > sallyport.PrincipalFactAge+sallyport.FactStep {
-			continue
-		}
-		if id == session {
-			of.order.MoveToFront(e)
-			r.own = c.memory
-		} else {
+		if c.memory != r.own {
+			if now.Sub(c.used) > sallyport.PrincipalFactAge+sallyport.FactStep {
+				continue
+			}
 			r.others = append(r.others, c.memory)
 		}
 		for i := range ids {
