@@ -10,9 +10,12 @@ import (
 	"github.com/sallyport/sallyport/internal/facts"
 )
 
-// argumentPlan is what a role and the schema of a tool say of the names of arguments,
-// resolved once for all calls. It does not change.
+// argumentPlan is what a role and a tool say of calls that may carry something, and of the
+// names of their arguments, resolved once for all calls. It does not change.
 type argumentPlan struct {
+	does []sallyport.Effect // beside the answer
+	flow flowLists
+	// names are those that the schema of the tool has.
 	names *argumentNames
 	// kinds says which arguments say where something goes.
 	kinds map[string]sallyport.ValueKind
@@ -22,6 +25,9 @@ type argumentPlan struct {
 	// nothing is what most calls carry of what was read.
 	nothing *facts.Carried
 }
+
+// flowLists says which lists of the role's flow rules have a tool.
+type flowLists struct{ allow, approve, refuse bool }
 
 // plan returns what the role says of the names of the tool's arguments.
 func (c *call) plan() *argumentPlan {
@@ -40,10 +46,14 @@ func (ro *compiledRole) planFor(e *toolEntry) *argumentPlan {
 }
 
 func (ro *compiledRole) newPlan(e *toolEntry) *argumentPlan {
-	p := &argumentPlan{names: e.argumentNames(), kinds: e.tool.Destinations}
-	if ro.personality != nil {
-		if own := ro.personality.Destinations[e.tool.ID()]; own != nil {
-			p.kinds = own
+	p := &argumentPlan{does: e.tool.Does, names: e.argumentNames(), kinds: e.tool.Destinations}
+	if own := ro.personality; own != nil {
+		p.flow = flowLists{listsTool(own.Flow.Allow, &e.tool), listsTool(own.Flow.Approve, &e.tool), listsTool(own.Flow.Refuse, &e.tool)}
+		if does := own.Effects[e.id]; does != nil {
+			p.does = does
+		}
+		if kinds := own.Destinations[e.id]; kinds != nil {
+			p.kinds = kinds
 		}
 	}
 	if len(p.kinds) > 0 {

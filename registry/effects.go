@@ -8,12 +8,7 @@ import (
 
 // does returns what a call of the tool does beside its answer: what the role says of it,
 // or else the tool.
-func (c *call) does() []sallyport.Effect {
-	if p := c.role.personality; p != nil && p.Effects[c.entry.tool.ID()] != nil {
-		return p.Effects[c.entry.tool.ID()]
-	}
-	return c.entry.tool.Does
-}
+func (c *call) does() []sallyport.Effect { return c.plan().does }
 
 // destinations returns which arguments say where something goes: what the role says of
 // them, or else the tool.

@@ -204,18 +204,18 @@ type appliedRule struct {
 // flowRule returns the strictest rule for the call once untrusted content was read, and
 // private data too.
 func (c *call) flowRule(private, local bool) appliedRule {
-	f, t := &c.role.personality.Flow, &c.entry.tool
+	lists := &c.plan().flow
 	pass := appliedRule{action: sallyport.FlowAllow}
 	after := pass
-	if !listsTool(f.Allow, t) {
-		after = c.afterBoth(f.AfterUntrustedPrivate, private, local)
+	if !lists.allow {
+		after = c.afterBoth(c.role.personality.Flow.AfterUntrustedPrivate, private, local)
 	}
 	switch {
-	case listsTool(f.Refuse, t):
+	case lists.refuse:
 		return appliedRule{sallyport.FlowRefuse, keyRefuse, concernCall}
 	case after.action == sallyport.FlowRefuse:
 		return after
-	case listsTool(f.Approve, t):
+	case lists.approve:
 		return appliedRule{sallyport.FlowApprove, keyApprove, concernCall}
 	default:
 		return after
