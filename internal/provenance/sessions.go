@@ -247,7 +247,11 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 	var fewIDs [8]uint64
 	known, ids := append(few[:0], make([]bool, len(marks))...), fewIDs[:0]
 	for i := range marks {
-		ids = append(ids, digestOf(marks[i].CallID))
+		id := uint64(0) // it is not asked for
+		if marks[i].Fact == sallyport.FactUntrusted {
+			id = digestOf(marks[i].CallID)
+		}
+		ids = append(ids, id)
 	}
 	asks := digestOf(call)
 	of := s.shelfOf(principal)
@@ -264,7 +268,7 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 			r.others = append(r.others, c.memory)
 		}
 		for i := range ids {
-			known[i] = known[i] || c.read.has(ids[i])
+			known[i] = known[i] || marks[i].Fact == sallyport.FactUntrusted && c.read.has(ids[i])
 		}
 		r.Unknown = r.Unknown || c.read.runsBeside(asks)
 	}

@@ -14,6 +14,7 @@ type Tracer struct {
 	reading *Reading
 	pieces  map[string]bool // their digests
 	more    bool
+	flooded bool // a memory lacked something
 }
 
 // NewTracer returns a tracer of a reading.
@@ -43,7 +44,7 @@ func (t *Tracer) Add(values ...Value) {
 func (m *Memory) trace(t *Tracer, values []Value) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if m.flooded || m.index.text.Len() == 0 {
+	if t.flooded = t.flooded || m.flooded; m.flooded || m.index.text.Len() == 0 {
 		return
 	}
 	s := search{Memory: m, note: t.notePiece}
@@ -60,9 +61,9 @@ func (m *Memory) trace(t *Tracer, values []Value) {
 // it names depend on the order of the values.
 func (t *Tracer) IsFull() bool { return t.more }
 
-// FoundNothing reports whether nothing was found, and everything that was read is known.
+// FoundNothing reports whether nothing was found in all that was read, which is known.
 func (t *Tracer) FoundNothing() bool {
-	return len(t.pieces) == 0 && !t.more && !t.reading.Flooded()
+	return len(t.pieces) == 0 && !t.more && !t.flooded && !t.reading.Unknown
 }
 
 // notePiece takes a piece, and reports whether there is room for another one.
