@@ -175,7 +175,9 @@ func (w *walker) visit(n *node, pointer, path string, v any) {
 	if n.sum != nil {
 		w.addAmount(n, pointer, v)
 	}
-	w.visitParts(n, pointer, path, v)
+	if _, one := v.(string); !one || n.items != nil { // a text has no parts
+		w.visitParts(n, pointer, path, v)
+	}
 }
 
 // visitParts judges what a value consists of. A tool may take one thing or a list of

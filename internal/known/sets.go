@@ -263,8 +263,8 @@ func (s *Sets) look(ctx context.Context, name string, one *set, exact string, wi
 			return true, nil
 		}
 	}
-	if listed.has(exact, within) || s.grown == nil {
-		return listed.has(exact, within), nil
+	if is := listed.has(exact, within); is || s.grown == nil {
+		return is, nil
 	}
 	more, err := s.grown(ctx, name)
 	if err != nil || !within {
