@@ -14,7 +14,9 @@ import (
 )
 
 // asks knows of kinds by paths, and of one member.
-type asks struct{ kinds map[string]sallyport.ValueKind }
+type asks struct {
+	kinds map[string]sallyport.ValueKind
+}
 
 func (a asks) KindOf(path string) sallyport.ValueKind { return a.kinds[path] }
 
