@@ -180,6 +180,25 @@ func TestAUseOutlivesItsRow(t *testing.T) {
 	}
 }
 
+// TestNothingIsPrunedBeforeItsUseIsKept: the rows have to be on the disk before the record
+// is gone from it.
+func TestNothingIsPrunedBeforeItsUseIsKept(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(restored(t), "state.db")
+	if err := os.Chmod(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, path, sqlite.NoIndex())
+	broken := errors.New("broken")
+	for _, want := range []error{broken, nil} {
+		db.LoseWriteAheadLog(want)
+		n, err := audit.Prune(t.Context(), db, audittest.NewKey(t, "key"), time.Now().Add(time.Hour))
+		if !errors.Is(err, want) || (n > 0) != (want == nil) {
+			t.Errorf("Prune = %d, %v, want %v", n, err, want)
+		}
+	}
+}
+
 // firstQuestions report whether an approval, or the runs of a rule, count as used.
 var firstQuestions = map[string]func(ctx context.Context, db *sqlite.DB) (bool, error){
 	"Use": func(ctx context.Context, db *sqlite.DB) (bool, error) {

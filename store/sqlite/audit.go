@@ -171,9 +171,13 @@ func (db *DB) Prune(ctx context.Context, checkpoint audit.Record) error {
 	if err := db.checkRecord(); err != nil {
 		return err
 	}
-	// What the records say of conversations stays, in the table of facts.
+	// What the records say of conversations, and of what was used, stays in tables: on the
+	// disk, before the records are gone from it.
 	if err := db.indexAll(ctx); err != nil {
 		return err
+	}
+	if err := db.log.sync(); err != nil {
+		return wrapError(err)
 	}
 	var at int64
 	err := db.runQueries(ctx, func(c *conn) (err error) {
