@@ -102,6 +102,17 @@ func (c *call) settleUses() (err error) {
 	return err
 }
 
+// settleKept is settleUses for a call that is answered with a kept result, and has no
+// intent: it gets no answer on an approval that another call may use.
+func (c *call) settleKept() bool {
+	err := c.settleUses()
+	if err == nil {
+		return true
+	}
+	c.from = nil
+	return c.refuseUnsettled(err)
+}
+
 // refuseUnsettled refuses a call whose approval may not count as used after a loss of
 // power.
 func (c *call) refuseUnsettled(err error) bool {

@@ -90,12 +90,13 @@ func TestAUseIsDurableBeforeTheToolRuns(t *testing.T) {
 		{name: "an id that no record holds", effects: true, id: `a"b`, want: "claimed true, intent durably, settled false, ran, outcome"},
 		{name: "a full disk", effects: true, unsettled: broken, code: sallyport.CodeNotAvailable, want: "claimed true, intent uses 1 durably, settled true, outcome"},
 		{name: "a kept result", kept: true, want: "claimed true, settled false, outcome uses 1"},
+		{name: "a kept result, a full disk", kept: true, unsettled: broken, code: sallyport.CodeNotAvailable, want: "claimed true, settled false, outcome uses 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
 			note := func(what string) { got = append(got, what) }
-			store := &claims{ApprovalStore: memory.NewApprovals(nil), id: c.id, note: note, fail: c.unsettled}
+			store := &claims{ApprovalStore: memory.NewApprovals(nil), id: c.id, note: note}
 			d := newDeskOf(t, asking(nil), store, &sallyport.Backends{KV: noKV{}}, func(o *registry.Options) {
 				if o.Recorder = (usesRecorder{o.Recorder.(*recorder), note}); c.none {
 					o.Recorder = nil
@@ -119,6 +120,7 @@ func TestAUseIsDurableBeforeTheToolRuns(t *testing.T) {
 				d.decide(d.one().ID, true, "")
 				d.want("", "", 1)
 			}
+			store.fail = c.unsettled
 			runs := d.ran.Load()
 			d.want("", sallyport.CodeApprovalRequired, runs)
 			d.decide(d.one().ID, true, "")

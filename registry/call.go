@@ -74,6 +74,9 @@ func (r *Registry) runCall(ctx context.Context, caller *sallyport.Caller, q sall
 		!c.consumeSums(ctx):
 		return c.finishRefused(ctx)
 	case c.answerFromCache():
+		if !c.settleKept() {
+			return c.finishRefused(ctx)
+		}
 	case !c.reserveCost(ctx), !c.recordIntent(ctx), !c.recheckTaint(ctx), !c.runTool(ctx):
 		return c.finishRefused(ctx)
 	default:
