@@ -50,6 +50,8 @@ func playChild(role string, args []string) error {
 		return childApprovals(args[0])
 	case "facts":
 		return childFacts(args[0])
+	case "read":
+		return childRead(args[0])
 	case "brings":
 		return childBrings(args[0], args[1])
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"testing"
 )
 
 // ShortLog returns options with which the log is emptied every few writes.
@@ -11,6 +12,29 @@ func ShortLog() *Options { return &Options{logPages: 8} }
 
 // NoIndex returns options with which nothing is indexed unless a reader needs it.
 func NoIndex() *Options { return &Options{unindexed: true} }
+
+// KeepReads returns options with which reads are moved by MoveReads, at a bound and at
+// the end alone.
+func KeepReads() *Options { return &Options{readsKept: true} }
+
+// LogReads has the next read added to the log.
+func (db *DB) LogReads() { db.remembered.Store(readsAlone) }
+
+// MoveReads moves what the log of reads has.
+func (db *DB) MoveReads(ctx context.Context) error { return db.reads.Move(ctx, db.storeReads) }
+
+// StoredReads counts the reads that the file has.
+func (db *DB) StoredReads(t testing.TB) (n int64) {
+	t.Helper()
+	err := db.runQueries(t.Context(), func(c *conn) (err error) {
+		n, err = c.readInt("SELECT count(*) FROM reads")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
 
 // IndexAll indexes the record up to its end.
 func (db *DB) IndexAll(ctx context.Context) error { return db.indexAll(ctx) }

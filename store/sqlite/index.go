@@ -56,6 +56,7 @@ func (db *DB) runBehind() {
 		if !db.pause(db.o.indexPause) {
 			return
 		}
+		db.moveReads()
 		if db.o.unindexed {
 			continue
 		}
@@ -87,6 +88,9 @@ func (db *DB) indexBehind() {
 		began := time.Now()
 		if more, err = db.indexSome(ctx, &v); err != nil || more && !db.pause(indexShare*time.Since(began)) {
 			return
+		}
+		if more {
+			db.moveReads()
 		}
 	}
 }

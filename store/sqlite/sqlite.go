@@ -1,7 +1,7 @@
 // Package sqlite keeps state in one SQLite file that several processes may
 // use at once: the key-value stores, what sessions have read, the program's own
 // settings, and an index of the audit records. The records themselves are in a
-// folder beside the file, an append-only log.
+// folder beside the file, an append-only log, and so is what a process read lately.
 //
 // Start with [Open]. The file and its companions (-wal, -shm) are created
 // with mode 0600, missing directories and the folder of the records (-log) with
@@ -32,6 +32,7 @@ import (
 	"github.com/sallyport/sallyport/auth"
 	"github.com/sallyport/sallyport/internal/approvals"
 	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/store/internal/readlog"
 	"github.com/sallyport/sallyport/store/internal/recordlog"
 )
 
@@ -68,6 +69,9 @@ type Options struct {
 
 	// unindexed is for tests: only readers index.
 	unindexed bool
+	// readsKept is for tests: reads are moved when a test does it, at a bound, and at
+	// the end.
+	readsKept bool
 	// logPages and indexPause are for tests; 0 means the constants.
 	logPages   int
 	indexPause time.Duration
@@ -114,6 +118,11 @@ type DB struct {
 	settings answerLeases[string, string]
 	tokens   answerLeases[string, auth.Record] // by hash
 	switches answerLeases[struct{}, []auth.Switch]
+
+	// reads has what this process read lately, remembered counts the reads that it
+	// stored one by one.
+	reads      *readlog.Log
+	remembered atomic.Int64
 
 	facts  recordFacts
 	leases limitLeases
@@ -193,6 +202,7 @@ func (db *DB) open(ctx context.Context) error {
 		return err
 	}
 	db.writer <- c
+	db.openReads(ctx)
 	return nil
 }
 
@@ -205,6 +215,7 @@ func (db *DB) Path() string { return db.path }
 func (db *DB) Close() error {
 	db.closeOnce.Do(func() {
 		db.settleLeases()
+		db.moveReadsAtEnd()
 		db.indexAtEnd()
 		close(db.closing)
 		<-db.settled
