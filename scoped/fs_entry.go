@@ -102,6 +102,12 @@ func (e *grantedEntry) acquireRoot() (*rootHandle, error) {
 	return h, err
 }
 
+func (e *grantedEntry) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
 // openDir opens a directory for use as a root, without following a link.
 func openDir(path string) (*rootHandle, error) {
 	at, err := places.Open(path)

@@ -1,7 +1,6 @@
 package scoped
 
 import (
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -30,7 +29,7 @@ func openedPath(f *os.File, path string) (string, error) {
 	var real string
 	var got error
 	err = conn.Control(func(fd uintptr) {
-		real, got = os.Readlink("/proc/self/fd/" + strconv.Itoa(int(fd)))
+		real, got = readOwnLink(int(fd))
 	})
 	if err != nil {
 		return "", err
@@ -61,5 +60,10 @@ func fileIdentity(f *os.File) string {
 	if err != nil || got != nil {
 		return ""
 	}
-	return fmt.Sprintf("%x.%x:%x:%x.%x", st.Dev_major, st.Dev_minor, st.Ino, st.Btime.Sec, st.Btime.Nsec)
+	b := make([]byte, 0, 64)
+	for i, n := range [...]uint64{uint64(st.Dev_major), uint64(st.Dev_minor), st.Ino} {
+		b = append(strconv.AppendUint(b, n, 16), ".::"[i])
+	}
+	b = append(strconv.AppendInt(b, st.Btime.Sec, 16), '.')
+	return string(strconv.AppendUint(b, uint64(st.Btime.Nsec), 16))
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -100,36 +99,6 @@ func (b *boundFiles) openFile(name string) (*openedFile, error) {
 	}
 	defer pl.release()
 	return b.openResolved(p, pl)
-}
-
-// openDirectly opens a name that needs no resolution of ours because it is a
-// file whose links, if any, os.Root follows. nil means that resolve has to
-// find out more. It needs a kernel that tells where an open file lies.
-func (b *boundFiles) openDirectly(p string) (*openedFile, *rootHandle) {
-	if runtime.GOOS != "linux" {
-		return nil, nil
-	}
-	at := b.f.followNames(p)
-	e := b.f.findEntry(opRead, at)
-	h, err := e.acquireRoot()
-	if err != nil {
-		return nil, nil
-	}
-	if h.only != "" {
-		h.release()
-		return nil, nil
-	}
-	rel := e.relativePath(at)
-	// The look before the open spares the writer at the other end of a FIFO a
-	// reader that goes away at once.
-	if info, err := h.root.Lstat(rel); err != nil || !info.Mode().IsRegular() {
-		return nil, nil
-	}
-	f, err := h.root.OpenFile(rel, os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return nil, nil
-	}
-	return &openedFile{f: f, path: p, real: filepath.Join(h.real, rel)}, h
 }
 
 func (b *boundFiles) openResolved(p string, pl *resolvedPath) (*openedFile, error) {

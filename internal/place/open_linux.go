@@ -39,12 +39,9 @@ func Open(path string) (*os.File, error) {
 // Stat describes what is at an absolute path, as [Open] would open it. It costs
 // half of that.
 func Stat(path string) (st unix.Stat_t, err error) {
-	if !elementwise.Load() {
-		if fd, err := openWhole(path); err == nil {
-			err = unix.Fstat(fd, &st)
-			unix.Close(fd)
-			return st, err
-		}
+	if fd, st, err := Look(path); err == nil {
+		unix.Close(fd)
+		return st, nil
 	}
 	f, err := Open(path)
 	if err != nil {
@@ -52,6 +49,22 @@ func Stat(path string) (st unix.Stat_t, err error) {
 	}
 	defer f.Close()
 	return st, unix.Fstat(int(f.Fd()), &st)
+}
+
+// Look opens an absolute path as [Open] does, as a descriptor for looking at it alone,
+// and describes what is there. It fails where this kernel has no openat2.
+func Look(path string) (fd int, st unix.Stat_t, err error) {
+	if elementwise.Load() {
+		return -1, st, errors.ErrUnsupported
+	}
+	if fd, err = openWhole(path); err != nil {
+		return -1, st, openError(path, err)
+	}
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return -1, st, openError(path, err)
+	}
+	return fd, st, nil
 }
 
 func mayBeLinked(path string) bool {
