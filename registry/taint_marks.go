@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/deadline"
 	"github.com/sallyport/sallyport/internal/facts"
 )
 
@@ -43,28 +44,36 @@ func newConversationFacts(o *Options) *conversationFacts {
 	return k
 }
 
+// boundFactWait bounds the wait for a store. A store that knows the answer waits for
+// nothing, and no timer is made for it.
+func boundFactWait(ctx context.Context) *deadline.Context {
+	waiting := new(deadline.Context)
+	waiting.Start(ctx, time.Now().Add(factWait))
+	return waiting
+}
+
 // knownMarks returns what is known of a caller's principal and session. A
 // caller without a session has one of its own, of which nothing is known.
 func (k *conversationFacts) knownMarks(ctx context.Context, caller *sallyport.Caller) ([]sallyport.FactMark, error) {
-	ctx, cancel := context.WithTimeout(ctx, factWait)
-	defer cancel()
-	known, err := k.store.Facts(ctx, caller.Principal.Name, caller.Session)
-	return k.addUnstored(ctx, caller, known, err)
+	waiting := boundFactWait(ctx)
+	defer waiting.Cancel()
+	known, err := k.store.Facts(waiting, caller.Principal.Name, caller.Session)
+	return k.addUnstored(waiting, caller, known, err)
 }
 
 // recordMarks records marks and returns what was known before.
 func (k *conversationFacts) recordMarks(ctx context.Context, caller *sallyport.Caller, marks []sallyport.FactMark) ([]sallyport.FactMark, error) {
-	ctx, cancel := context.WithTimeout(ctx, factWait)
-	defer cancel()
-	before, err := k.store.Note(ctx, caller.Principal.Name, caller.Session, marks)
-	return k.addUnstored(ctx, caller, before, err)
+	waiting := boundFactWait(ctx)
+	defer waiting.Cancel()
+	before, err := k.store.Note(waiting, caller.Principal.Name, caller.Session, marks)
+	return k.addUnstored(waiting, caller, before, err)
 }
 
 // watchCall is BeforeRecord with a bound on its time.
 func (k *conversationFacts) watchCall(ctx context.Context, caller *sallyport.Caller, call string) (func() ([]sallyport.FactMark, error), error) {
-	ctx, cancel := context.WithTimeout(ctx, factWait)
-	defer cancel()
-	return k.recorded.BeforeRecord(ctx, caller.Principal.Name, caller.Session, call)
+	waiting := boundFactWait(ctx)
+	defer waiting.Cancel()
+	return k.recorded.BeforeRecord(waiting, caller.Principal.Name, caller.Session, call)
 }
 
 // addUnstored adds the marks that the store refused to those that it has.
