@@ -87,6 +87,8 @@ type Log struct {
 	id   ID
 	o    Options
 	lock *os.File
+	// locked is which file that is.
+	locked os.FileInfo
 
 	// writing is held by the one of this process that has the lock of the folder:
 	// the system gives it to a file, which all of them share. It is acquired
@@ -164,6 +166,9 @@ func Open(dir string, id ID, hint Position, o *Options) (*Log, error) {
 		return nil, damaged("the lock of its record is not there")
 	} else if err != nil {
 		return nil, err
+	}
+	if l.locked, err = l.lock.Stat(); err != nil {
+		return nil, errors.Join(err, l.lock.Close())
 	}
 	if err = l.findTail(&b, hint, false); err != nil {
 		// What another process does to the log may be the reason.
@@ -257,15 +262,11 @@ func (l *Log) checkLock() error {
 	if l.lost != nil {
 		return l.lost
 	}
-	mine, err := l.lock.Stat()
-	if err != nil {
-		return err
-	}
 	there, err := os.Lstat(filepath.Join(l.dir, lockName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err != nil || !os.SameFile(mine, there) {
+	if err != nil || !os.SameFile(l.locked, there) {
 		l.lost = damaged("the folder of its record was removed or exchanged while it was in use")
 	}
 	return l.lost
