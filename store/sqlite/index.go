@@ -147,6 +147,11 @@ func (db *DB) indexSome(ctx context.Context, v *recordlog.View) (more bool, err 
 			}
 			m.Head, m.at = v.Checkpoint.Head(), v.First
 		}
+		// What stands beyond the mark is nothing that was indexed. To replace it row by
+		// row would have the engine be ready to take back each statement alone.
+		if _, err := c.exec("DELETE FROM records WHERE seq > ?1", m.Seq); err != nil {
+			return err
+		}
 		newest, err := c.readInt("SELECT newest FROM records WHERE seq <= ?1 ORDER BY seq DESC LIMIT 1", m.Seq)
 		if err != nil {
 			return err
@@ -184,7 +189,7 @@ func (db *DB) indexSome(ctx context.Context, v *recordlog.View) (more bool, err 
 
 // indexRecord binds by hand: it runs twice for each call.
 func (c *conn) indexRecord(e *recordlog.Entry, newest int64) error {
-	s, err := c.preparedStmt(`INSERT OR REPLACE INTO records(seq, at, time, newest, call, tool, principal, denied)
+	s, err := c.preparedStmt(`INSERT INTO records(seq, at, time, newest, call, tool, principal, denied)
 		VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`)
 	if err != nil {
 		return err

@@ -272,3 +272,29 @@ func TestQueriesOfTheIndex(t *testing.T) {
 		t.Errorf("Check = %v", err)
 	}
 }
+
+// TestRowsBeyondTheMark finds rows in the index that its mark does not cover: what they
+// say is nothing.
+func TestRowsBeyondTheMark(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	db := open(t, path, sqlite.NoIndex())
+	l := audittest.NewLog(t, db)
+	audittest.RecordCalls(t, l, db, "before", 2)
+	if err := db.IndexAll(t.Context()); err != nil {
+		t.Fatalf("IndexAll = %v", err)
+	}
+	rawExec(t, path, `INSERT INTO records SELECT seq + 4, at, time, newest, call, tool, principal, denied FROM records WHERE seq <= 4`)
+	audittest.RecordCalls(t, l, db, "after", 3)
+	if err := db.IndexAll(t.Context()); err != nil {
+		t.Fatalf("IndexAll = %v", err)
+	}
+	for call, want := range map[string]int{"before0": 2, "before1": 2, "after0": 2, "after2": 2} {
+		if got := count(t, db, audit.Query{Call: call}); got != want {
+			t.Errorf("%d records of %s, want %d", got, call, want)
+		}
+	}
+	if err := db.Check(t.Context()); err != nil {
+		t.Errorf("Check = %v", err)
+	}
+}
