@@ -94,9 +94,14 @@ func (db *DB) storeRead(c *conn, r *readlog.Read, now time.Time) error {
 	if renewed || err != nil {
 		return err
 	}
-	n, err := c.exec(`INSERT OR REPLACE INTO reads(session, path, identity, digest, time) SELECT ?1, ?2, ?3, ?4, ?5
-		WHERE NOT EXISTS (SELECT 1 FROM reads WHERE session = ?1 AND path = ?2 AND time > ?5 AND time <= ?6)`,
-		blob(r.Session), blob(r.Path), blob(r.Identity), r.Digest[:], r.Time.UnixNano(), newest)
+	// In two statements, neither of which the engine has to take back alone.
+	_, err = c.exec(`DELETE FROM reads WHERE session = ?1 AND path = ?2 AND (time <= ?3 OR time > ?4)`,
+		blob(r.Session), blob(r.Path), r.Time.UnixNano(), newest)
+	if err != nil {
+		return err
+	}
+	n, err := c.exec(`INSERT OR IGNORE INTO reads(session, path, identity, digest, time) VALUES(?1, ?2, ?3, ?4, ?5)`,
+		blob(r.Session), blob(r.Path), blob(r.Identity), r.Digest[:], r.Time.UnixNano())
 	if err != nil || n == 0 {
 		return err
 	}
