@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -69,6 +70,14 @@ type Book struct {
 	holder   func(ctx context.Context, hash string) (sallyport.Principal, bool, error)
 	trusts   func(issuer string) bool
 	now      func() time.Time
+
+	last atomic.Pointer[readText]
+}
+
+// readText is a text that was read and what it says, which is never changed.
+type readText struct {
+	text string
+	says people
 }
 
 // Options configure a [Book]. Settings, NewToken and Stopped are required.
@@ -99,7 +108,7 @@ func New(o Options) *Book {
 	if o.Trusts == nil {
 		o.Trusts = func(string) bool { return false }
 	}
-	return &Book{o.Settings, o.NewToken, o.Stopped, o.Holder, o.Trusts, o.Now}
+	return &Book{settings: o.Settings, newToken: o.NewToken, stopped: o.Stopped, holder: o.Holder, trusts: o.Trusts, now: o.Now}
 }
 
 // NewLink returns a code that signs a person in once, within [LinkLife]. The error
@@ -226,16 +235,28 @@ func indexOf(list []kept, token string) int {
 	return slices.IndexFunc(list, func(k kept) bool { return subtle.ConstantTimeCompare(hash, []byte(k.SHA256)) == 1 })
 }
 
+// readBook returns what counts now. A text is decoded once: each stream of the page asks
+// again and again.
 func (b *Book) readBook(ctx context.Context) (*people, error) {
 	text, ok, err := b.settings.Get(ctx, peopleSetting)
 	if err != nil {
 		return nil, err
 	}
-	return b.decodeBook(text, ok)
+	if last := b.last.Load(); ok && last != nil && last.text == text {
+		return b.selectCounting(&last.says), nil
+	}
+	says, err := decodeBook(text, ok)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		b.last.Store(&readText{text, *says})
+	}
+	return b.selectCounting(says), nil
 }
 
-// decodeBook returns what counts of a text.
-func (b *Book) decodeBook(text string, ok bool) (*people, error) {
+// decodeBook returns what a text says.
+func decodeBook(text string, ok bool) (*people, error) {
 	var p people
 	if !ok {
 		return &p, nil
@@ -243,19 +264,27 @@ func (b *Book) decodeBook(text string, ok bool) (*people, error) {
 	if err := setting.Decode(text, &p); err != nil {
 		return nil, fmt.Errorf("who is signed in at the page cannot be read: %w", err)
 	}
+	return &p, nil
+}
+
+// selectCounting returns a copy with what counts now.
+func (b *Book) selectCounting(p *people) *people {
 	now := b.now()
 	over := func(k kept) bool { return !now.Before(k.Expires) || now.Before(k.Since) }
-	p.Links, p.People = slices.DeleteFunc(p.Links, over), slices.DeleteFunc(p.People, over)
-	return &p, nil
+	return &people{
+		Links:  slices.DeleteFunc(slices.Clone(p.Links), over),
+		People: slices.DeleteFunc(slices.Clone(p.People), over),
+	}
 }
 
 // changeBook changes what is kept, on top of what other processes wrote.
 func (b *Book) changeBook(ctx context.Context, do func(p *people) error) error {
 	return setting.Change(ctx, b.settings, peopleSetting, func(was string, ok bool) (string, error) {
-		p, err := b.decodeBook(was, ok)
+		says, err := decodeBook(was, ok)
 		if err != nil {
 			return "", err
 		}
+		p := b.selectCounting(says)
 		if err := do(p); err != nil {
 			return "", err
 		}
