@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -106,7 +105,8 @@ func (r *Record) Event() (Event, error) {
 	if r.Kind == KindCheckpoint {
 		return e, fmt.Errorf("audit: record %d is a checkpoint", r.Seq)
 	}
-	if err := json.Unmarshal(r.Body, &e); err != nil {
+	// json.Unmarshal would look over the body twice.
+	if err := e.UnmarshalJSON(r.Body); err != nil {
 		return e, fmt.Errorf("audit: record %d is not readable: %w", r.Seq, err)
 	}
 	e.Seq = r.Seq
