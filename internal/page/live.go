@@ -34,25 +34,30 @@ type recorded struct {
 	At                                   time.Time
 	Call, Tool, Who, Role, Outcome, Says string
 	Took                                 time.Duration
-	over                                 bool // an intent whose outcome is a row of its own
+}
+
+// keptRow is a row that does not change any more.
+type keptRow struct {
+	recorded
+	over bool // an intent whose outcome is a row of its own
 }
 
 // recentRecords is the newest records, each read once.
 type recentRecords struct {
 	mu   sync.Mutex
-	rows []*recorded          // the oldest first
-	open map[string]*recorded // intents without an outcome, by call
+	rows []*keptRow          // the oldest first
+	open map[string]*keptRow // intents without an outcome, by call
 	last int64
 }
 
 // updateRecords reads what was recorded since the last look, and returns all rows, the oldest
-// first. The slice and its rows are the caller's to read until the next call.
-func (r *recentRecords) updateRecords(ctx context.Context, from audit.Reader) ([]recorded, error) {
+// first. The slice is the caller's, and the rows are there to be read.
+func (r *recentRecords) updateRecords(ctx context.Context, from audit.Reader) ([]*recorded, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	q := audit.Query{After: r.last, Last: maxRecent} // more may have come since
 	if r.open == nil {
-		r.open = map[string]*recorded{}
+		r.open = map[string]*keptRow{}
 	}
 	for e, err := range audit.Events(ctx, from, q) {
 		if err != nil {
@@ -66,10 +71,10 @@ func (r *recentRecords) updateRecords(ctx context.Context, from audit.Reader) ([
 		}
 		r.rows = slices.Delete(r.rows, 0, over)
 	}
-	list := make([]recorded, 0, len(r.rows))
+	list := make([]*recorded, 0, len(r.rows))
 	for _, row := range r.rows {
 		if !row.over {
-			list = append(list, *row)
+			list = append(list, &row.recorded)
 		}
 	}
 	return list, nil
@@ -77,10 +82,10 @@ func (r *recentRecords) updateRecords(ctx context.Context, from audit.Reader) ([
 
 func (r *recentRecords) add(e *audit.Event) {
 	r.last = max(r.last, e.Seq)
-	row := &recorded{
+	row := &keptRow{recorded: recorded{
 		Seq: e.Seq, At: e.Time, Call: e.CallID, Tool: string(e.Tool), Who: e.Principal, Role: string(e.Personality),
 		Outcome: outcomeOf(e), Says: text.Clip(string(e.Args), shownArgs), Took: e.Duration,
-	}
+	}}
 	switch {
 	case e.Kind == audit.KindIntent:
 		r.open[e.CallID] = row
@@ -182,32 +187,31 @@ func (s *Site) showLive(w http.ResponseWriter, r *http.Request) {
 	}
 	b := liveBody{Filter: filterOf(r.URL.Query()), Outcomes: outcomes, Looked: len(all)}
 	since := b.Filter.countFrom(time.Now())
-	for i := range slices.Backward(all) {
-		if b.Filter.hasFilter(&all[i], since) {
-			b.Rows = append(b.Rows, all[i])
-		}
-	}
-	b.Found = len(b.Rows)
+	slices.Reverse(all)
+	found := slices.DeleteFunc(all, func(r *recorded) bool { return !b.Filter.hasFilter(r, since) })
+	b.Found = len(found)
 	if b.Filter.First {
-		refused := func(r recorded) int {
+		refused := func(r *recorded) int {
 			if r.Outcome == "denied" || r.Outcome == "held" {
 				return 0
 			}
 			return 1
 		}
-		slices.SortStableFunc(b.Rows, func(a, b recorded) int { return cmp.Compare(refused(a), refused(b)) })
+		slices.SortStableFunc(found, func(a, b *recorded) int { return cmp.Compare(refused(a), refused(b)) })
 	}
-	if len(b.Rows) > perPage {
-		b.Rows = b.Rows[:perPage]
+	if len(found) > perPage {
+		found = found[:perPage]
 		if !b.Filter.First {
 			q := r.URL.Query()
-			q.Set("before", strconv.FormatInt(b.Rows[perPage-1].Seq, 10))
+			q.Set("before", strconv.FormatInt(found[perPage-1].Seq, 10))
 			b.Older = template.URL(q.Encode())
 		}
 	}
-	for i := range b.Rows {
-		row := &b.Rows[i]
-		row.Tool, row.Who, row.Role, row.Says = cleanText(row.Tool), cleanText(row.Who), cleanText(row.Role), cleanText(row.Says)
+	b.Rows = make([]recorded, len(found))
+	for i, row := range found {
+		shown := *row
+		shown.Tool, shown.Who, shown.Role, shown.Says = cleanText(row.Tool), cleanText(row.Who), cleanText(row.Role), cleanText(row.Says)
+		b.Rows[i] = shown
 	}
 	s.showPart(w, r, http.StatusOK, "live", frame{Title: "Live", Body: &b})
 }
