@@ -87,7 +87,7 @@ func runDirect(t *testing.T, w *workplace, programs []directProgram) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			installed(t, c.binary)
-			res := w.run(sallyport.SpawnOptions{}, "sh", "-c", noProxy+c.script)
+			res := w.in(t).run(sallyport.SpawnOptions{}, "sh", "-c", noProxy+c.script)
 			if got := strings.TrimSpace(string(res.Stdout)); got != c.out || (res.ExitCode == 0) != (c.out != "") {
 				t.Errorf("exit %d, %q, want %q; stderr: %s", res.ExitCode, got, c.out, res.Stderr)
 			}
@@ -230,7 +230,7 @@ func TestDirectDatabases(t *testing.T) {
 			if c.binary == "mysql" {
 				script = "mysql -h " + c.host + " -u u -e 'select 1'"
 			}
-			res := w.run(sallyport.SpawnOptions{}, "sh", "-c", script)
+			res := w.in(t).run(sallyport.SpawnOptions{}, "sh", "-c", script)
 			if !strings.Contains(string(res.Stderr), c.want) {
 				t.Errorf("exit %d, %s, want %q; %+v", res.ExitCode, res.Stderr, c.want, res.Touched.Hosts)
 			}

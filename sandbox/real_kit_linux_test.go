@@ -87,6 +87,9 @@ func workspace(t testing.TB, r *Runner, hosts ...string) *workplace {
 	}}
 }
 
+// in returns the same place for a subtest, whose own failure ends it.
+func (w *workplace) in(t testing.TB) *workplace { return &workplace{t, w.r, w.dir, w.grant} }
+
 func (w *workplace) write(name, text string) string {
 	w.t.Helper()
 	path := filepath.Join(w.dir, name)
