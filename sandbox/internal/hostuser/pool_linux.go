@@ -16,18 +16,20 @@ import (
 
 // The numbers that are given out. systemd calls those from 1879048192 to
 // 2147483647 unused (systemd.io/UIDS-GIDS); Linux has 65534 for users that it
-// cannot show.
+// cannot show. There are many more of them than children run at once: what a killed
+// gate has left keeps its number until it is waited for, and the first process of a
+// container, to which it falls, may never do so.
 const (
 	First = 2_000_000_000
-	Count = 256
+	Count = 1 << 16
 )
 
-// poolPlace says where a pool looks: its numbers, the file by which the gates of
-// a machine tell each other which of them are in use, a byte for each, and the
-// folder of passwd, group, subuid and subgid.
+// poolPlace says where a pool looks: its numbers, which of them it tries first, the
+// file by which the gates of a machine tell each other which are in use, a byte for
+// each, and the folder of passwd, group, subuid and subgid.
 type poolPlace struct {
-	first, count    int
-	locks, accounts string
+	first, count, start int
+	locks, accounts     string
 }
 
 // Pool gives out the users. It is safe for concurrent use.
@@ -59,7 +61,8 @@ var ErrNone = errors.New("every user of the range for children is in use")
 // Open prepares to give out users. newMap returns a user namespace with the
 // lines of [Swap]; it is asked once for each number. The caller closes the pool.
 func Open(newMap func(id int) (*os.File, error)) (*Pool, error) {
-	return openPool(newMap, poolPlace{First, Count, "/run/sallyport/uids", "/etc"})
+	// Where this process looks first, another one seldom has.
+	return openPool(newMap, poolPlace{First, Count, os.Getpid() % Count, "/run/sallyport/uids", "/etc"})
 }
 
 func openPool(newMap func(id int) (*os.File, error), at poolPlace) (*Pool, error) {
@@ -77,58 +80,50 @@ func openPool(newMap func(id int) (*os.File, error), at poolPlace) (*Pool, error
 	return p, nil
 }
 
-// Acquire takes a user that no account and no process of the machine has, or
-// where there is none, one whose processes have all ended. [ErrNone] means that
-// there is no such one either.
+// Acquire takes a user that no account and no process of the machine has, be it a
+// process that has ended and was not waited for. [ErrNone] means that there is none.
 func (p *Pool) Acquire() (*User, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	u, err := p.acquireThat(func(id int) bool { return !hasProcess(id) })
-	if u != nil || err != nil {
-		return u, err
+	for id := range p.maps { // these cost no new map
+		if u, err := p.tryAcquire(id); u != nil || err != nil {
+			return u, err
+		}
 	}
-	// Only now, since that is a look at every process of the machine.
-	ended := lookForEnded()
-	u, err = p.acquireThat(func(id int) bool {
-		// Once more behind the lock: another gate may have had it in between.
-		return ended.has(id) && lookForEnded().has(id)
-	})
-	if u == nil && err == nil {
-		err = ErrNone
+	for i := range p.count {
+		if u, err := p.tryAcquire(p.first + (p.start+i)%p.count); u != nil || err != nil {
+			return u, err
+		}
 	}
-	return u, err
+	return nil, ErrNone
 }
 
-// acquireThat takes the first user that is free, which is asked once no other
-// gate can take it; nil when there is none. The caller holds the lock.
-func (p *Pool) acquireThat(isFree func(id int) bool) (*User, error) {
-	for i := range p.count {
-		id := p.first + i
-		if p.used[id] || p.isKnown(id) {
-			continue
-		}
-		if err := p.lockByte(i, unix.F_WRLCK); errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
-			continue // another gate's
-		} else if err != nil {
-			return nil, fmt.Errorf("the users of children: %w", err)
-		}
-		if !isFree(id) {
-			// Of a gate that was killed, whose child is about to be.
-			_ = p.lockByte(i, unix.F_UNLCK)
-			continue
-		}
-		if p.maps[id] == nil {
-			users, err := p.newMap(id)
-			if err != nil {
-				_ = p.lockByte(i, unix.F_UNLCK)
-				return nil, fmt.Errorf("the map of the users: %w", err)
-			}
-			p.maps[id] = users
-		}
-		p.used[id] = true
-		return &User{ID: id, Map: p.maps[id], pool: p}, nil
+// tryAcquire takes a user, nil when it is in use. The caller holds the lock.
+func (p *Pool) tryAcquire(id int) (*User, error) {
+	if p.used[id] || p.isKnown(id) {
+		return nil, nil
 	}
-	return nil, nil
+	i := id - p.first
+	if err := p.lockByte(i, unix.F_WRLCK); errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		return nil, nil // another gate's
+	} else if err != nil {
+		return nil, fmt.Errorf("the users of children: %w", err)
+	}
+	if hasProcess(id) {
+		// Of a gate that was killed, whose child is about to be.
+		_ = p.lockByte(i, unix.F_UNLCK)
+		return nil, nil
+	}
+	if p.maps[id] == nil {
+		users, err := p.newMap(id)
+		if err != nil {
+			_ = p.lockByte(i, unix.F_UNLCK)
+			return nil, fmt.Errorf("the map of the users: %w", err)
+		}
+		p.maps[id] = users
+	}
+	p.used[id] = true
+	return &User{ID: id, Map: p.maps[id], pool: p}, nil
 }
 
 // Release gives the user back when the last process that had it is gone. nil is

@@ -98,7 +98,7 @@ func TestAUserWithAProcessIsNotGivenOut(t *testing.T) {
 	if !hasProcess(far) || hasProcess(far+1) {
 		t.Errorf("hasProcess = %v and %v, want true and false", hasProcess(far), hasProcess(far+1))
 	}
-	p := openAt(t, poolPlace{first: base, count: Count, locks: filepath.Join(t.TempDir(), "uids"), accounts: t.TempDir()})
+	p := openAt(t, poolPlace{first: base, count: 256, locks: filepath.Join(t.TempDir(), "uids"), accounts: t.TempDir()})
 	for {
 		u, err := p.Acquire()
 		if errors.Is(err, ErrNone) {
@@ -107,6 +107,56 @@ func TestAUserWithAProcessIsNotGivenOut(t *testing.T) {
 		if err != nil || u.ID == far {
 			t.Fatalf("Acquire() = %v, %v", u, err)
 		}
+	}
+}
+
+// What killed gates left is never waited for in some containers. A child gets another
+// user, and the next child the same one when it is free.
+func TestUsersThatKilledGatesLeftLeaveOthers(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	const far, left = base + 1000, 3
+	for i := range left {
+		cmd := exec.Command("true")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(far + i), Gid: uint32(far + i)}}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = cmd.Wait() }() // and not before
+	}
+	maps := 0
+	p, err := openPool(func(id int) (*os.File, error) { maps++; return noMap(id) },
+		poolPlace{first: far - 1, count: left + 2, start: 1, locks: filepath.Join(t.TempDir(), "uids"), accounts: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for range 3 {
+		u := acquire(t, p)
+		if u.ID != far+left {
+			t.Errorf("Acquire() = %d, want %d, which is the first free one from the start on", u.ID, far+left)
+		}
+		u.Release()
+	}
+	if maps != 1 {
+		t.Errorf("%d maps were made for one user", maps)
+	}
+	acquire(t, p)
+	if u := acquire(t, p); u.ID != far-1 {
+		t.Errorf("Acquire() = %d, want %d before the start", u.ID, far-1)
+	}
+	if u, err := p.Acquire(); !errors.Is(err, ErrNone) {
+		t.Errorf("Acquire() = %v, %v, want ErrNone: what was left has the others", u, err)
+	}
+}
+
+// The range holds what killed gates leave in a machine that waits for none of it.
+func TestTheRangeIsThatOfAContainer(t *testing.T) {
+	t.Parallel()
+	if Count < 1<<16 || First < 1879048192 || First+Count > 1<<31 {
+		t.Errorf("the range has %d users from %d on", Count, First)
 	}
 }
 
