@@ -26,12 +26,14 @@ func countWords(_ context.Context, c *sallyport.Call, in wordCountInput) (sallyp
 	return sallyport.OK(fmt.Sprint(len(strings.Fields(string(text))), " words")), nil
 }
 
-// reader is the only personality. It reads the workspace.
-type reader struct{ workspace string }
+// roles finds personalities by name. Another pointer means another personality: the
+// gate keeps what it has found out about one.
+type roles map[string]*sallyport.Personality
 
 // Personality implements sallyport.Personalities.
-func (r reader) Personality(name string) (*sallyport.Personality, bool) {
-	return &sallyport.Personality{Name: "reader", FSReach: &sallyport.Reach{Read: []string{r.workspace}}}, name == "reader"
+func (r roles) Personality(name string) (*sallyport.Personality, bool) {
+	p, ok := r[name]
+	return p, ok
 }
 
 func run(ctx context.Context) error {
@@ -39,7 +41,10 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := registry.New(&sallyport.Backends{Personalities: reader{workspace}, Files: &sallyport.FileBackend{}}, &registry.Options{Workspace: workspace})
+	r, err := registry.New(&sallyport.Backends{
+		Personalities: roles{"reader": {Name: "reader", FSReach: &sallyport.Reach{Read: []string{workspace}}}},
+		Files:         &sallyport.FileBackend{},
+	}, &registry.Options{Workspace: workspace})
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func serve(ctx context.Context, kind, dir string) error {
 	}
 	defer func() { _ = attached.Close() }()
 	gate, err := registry.New(&sallyport.Backends{
-		Personalities: role(dir), Files: &sallyport.FileBackend{Reads: reads}, Network: &sallyport.NetworkBackend{}, Attachments: attached,
+		Personalities: newRole(dir), Files: &sallyport.FileBackend{Reads: reads}, Network: &sallyport.NetworkBackend{}, Attachments: attached,
 	}, &registry.Options{Recorder: recorder, Workspace: dir})
 	if err != nil {
 		return err
@@ -146,12 +146,18 @@ func openRecord(ctx context.Context, kind string) (r registry.Recorder, reads sa
 	}, nil
 }
 
-// role is the only personality: it reads a folder.
-type role string
+// role is the only personality.
+type role sallyport.Personality
 
-// Personality implements sallyport.Personalities.
-func (r role) Personality(name string) (*sallyport.Personality, bool) {
-	return &sallyport.Personality{Name: "default", FSReach: &sallyport.Reach{Read: []string{string(r)}}}, name == "default"
+// newRole returns one that reads a folder.
+func newRole(dir string) *role {
+	return &role{Name: "default", FSReach: &sallyport.Reach{Read: []string{dir}}}
+}
+
+// Personality implements sallyport.Personalities. Another pointer would mean
+// another personality, which the gate would look at anew in each call.
+func (r *role) Personality(name string) (*sallyport.Personality, bool) {
+	return (*sallyport.Personality)(r), name == r.Name
 }
 
 // listen serves on a free port of loopback behind a token, prints both and ends
