@@ -34,6 +34,8 @@ func TestAUseWaitsForTheDiskOnce(t *testing.T) {
 	t.Parallel()
 	db, elsewhere := open(t, t.TempDir()+"/state.db", nil), open(t, t.TempDir()+"/state.db", nil)
 	here, there := audittest.NewLog(t, db), audittest.NewLog(t, elsewhere)
+	// From the second record on its caller may write it.
+	audittest.RecordCalls(t, here, db, "before", 1)
 	broken := errors.New("broken")
 	for _, c := range []struct {
 		id       string

@@ -25,6 +25,23 @@ func (db *DB) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record,
 	return nil
 }
 
+// TryAppend is [DB.Append] that waits for nothing: where another writes the record,
+// or the use of an approval is to be in it, it reports false and calls nothing. An
+// [audit.Log] that has nothing else to commit uses it.
+func (db *DB) TryAppend(seal func(audit.Head) ([]audit.Record, error)) (tried bool, err error) {
+	if db.uses.open.Load() > 0 {
+		return false, nil
+	}
+	if err := db.checkRecord(); err != nil {
+		return true, err
+	}
+	tried, err = db.records.TryAppend(seal)
+	if tried && err == nil {
+		db.wakeBehind()
+	}
+	return tried, wrapError(err)
+}
+
 // checkRecord reports why no record can be added.
 func (db *DB) checkRecord() error {
 	if db.isClosed() {

@@ -25,23 +25,58 @@ func (l *Log) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record,
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return l.withLock(ctx, func() error {
-		l.mu.Lock()
-		head := l.tail.head
-		l.mu.Unlock()
-		records, err := seal(head)
-		if err != nil {
-			return err
+	return l.withLock(ctx, func() error { return l.appendSealed(seal) })
+}
+
+// TryAppend is [Log.Append] that waits for nothing: where another writes the log, or
+// its segment is nearly full, it reports false and calls nothing.
+func (l *Log) TryAppend(seal func(audit.Head) ([]audit.Record, error)) (tried bool, err error) {
+	if !l.writing.TryLock() {
+		return false, nil
+	}
+	defer l.writing.Unlock()
+	if err := l.checkUsable(); err != nil {
+		return true, err
+	}
+	if got, err := tryLock(l.lock); !got || err != nil {
+		return err != nil, err
+	}
+	tried = true
+	err = l.runLocked(func() error {
+		if tried = l.hasUsualRoom(); !tried {
+			return nil
 		}
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		for i := range records {
-			if want := head.Seq + 1 + int64(i); records[i].Seq != want {
-				return fmt.Errorf("recordlog: record %d does not follow record %d", records[i].Seq, want-1)
-			}
-		}
-		return l.write(records)
+		return l.appendSealed(seal)
 	})
+	return tried, err
+}
+
+// hasUsualRoom reports whether what most records take needs no new segment.
+func (l *Log) hasUsualRoom() bool {
+	const usual = 64 << 10
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	size := l.tail.seg.size
+	return l.tail.off > 0 && l.tail.off+min(usual, size/4) <= size
+}
+
+// appendSealed adds what seal returns. The caller holds the lock of the folder.
+func (l *Log) appendSealed(seal func(audit.Head) ([]audit.Record, error)) error {
+	l.mu.Lock()
+	head := l.tail.head
+	l.mu.Unlock()
+	records, err := seal(head)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range records {
+		if want := head.Seq + 1 + int64(i); records[i].Seq != want {
+			return fmt.Errorf("recordlog: record %d does not follow record %d", records[i].Seq, want-1)
+		}
+	}
+	return l.write(records)
 }
 
 // Import adds records of another store as they are, whatever is wrong with them:

@@ -242,6 +242,11 @@ func (l *Log) withLock(ctx context.Context, do func() error) error {
 	if err := l.acquireLock(ctx); err != nil {
 		return err
 	}
+	return l.runLocked(do)
+}
+
+// runLocked runs do at the end of the log and unlocks the folder, which is locked.
+func (l *Log) runLocked(do func() error) error {
 	defer unlock(l.lock)
 	l.mu.Lock()
 	err := l.checkLock()

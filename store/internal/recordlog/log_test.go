@@ -155,6 +155,45 @@ func TestSeveralWriters(t *testing.T) {
 	wantRecords(t, openLog(t, dir, id), writers*each, nil)
 }
 
+// TestTryAppendWaitsForNothing: not for another process, this one or a new segment.
+func TestTryAppendWaitsForNothing(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "log")
+	id := logIn(t, dir)
+	c, other := openLog(t, dir, id), openLog(t, dir, id)
+	empty := func(audit.Head) ([]audit.Record, error) { return nil, nil }
+	never := func(audit.Head) ([]audit.Record, error) {
+		t.Error("seal was called")
+		return nil, nil
+	}
+	try := func(what string, want bool, seal func(audit.Head) ([]audit.Record, error)) {
+		t.Helper()
+		if tried, err := c.TryAppend(seal); tried != want || err != nil {
+			t.Errorf("%s: TryAppend = %v, %v, want %v", what, tried, err, want)
+		}
+	}
+	audittest.RecordCalls(t, audittest.NewLog(t, other), other, "first", 1)
+	try("free", true, func(head audit.Head) ([]audit.Record, error) {
+		if newest, err := audit.Newest(t.Context(), other); err != nil || head != newest {
+			t.Errorf("seal behind %v, want %v", head, newest)
+		}
+		return nil, nil
+	})
+	err := other.withLock(t.Context(), func() error { try("another process writes", false, never); return nil })
+	if err == nil {
+		err = c.withLock(t.Context(), func() error { try("this one writes", false, never); return nil })
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	try("free again", true, empty)
+	l := audittest.NewLog(t, c)
+	for n := 0; c.hasUsualRoom(); n++ {
+		audittest.RecordCalls(t, l, c, fmt.Sprint("full", n), 1)
+	}
+	try("the segment is nearly full", false, never)
+}
+
 // TestPruneUnderWriters prunes through one opening while others write: what
 // they know of the end of the log may be gone.
 func TestPruneUnderWriters(t *testing.T) {
