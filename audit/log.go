@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport/internal/deadline"
@@ -90,18 +91,25 @@ type Log struct {
 	grants grantTexts
 
 	disk diskSyncer
+	// settle brings to the disk what it may lack, Options.Settle after the first
+	// commit that it may lack: then settling is true.
+	settle   *time.Timer
+	settling atomic.Bool
 
 	// prompt says that a commit waits for nothing, and is as durable as it can be:
 	// who records commits, and the committer has nothing to do.
 	prompt bool
+	// committing is how many records wait for their commit.
+	committing atomic.Int32
+	// trier is the store where it can be asked for a commit that waits for nothing.
+	trier triedStore
 
-	// Owned by the committer, or under mu where there is none.
+	// turn is for who commits, and owns what follows. Where the store is prompt, mu is.
+	turn    sync.Mutex
 	sealer  *recordSealer
 	batch   []*queuedRecord
 	sealed  []Record
 	sealing func(Head) ([]Record, error) // is sealBatch
-	// settling is the work of the timer.
-	settling sync.WaitGroup
 }
 
 type queuedRecord struct {
@@ -134,7 +142,9 @@ func New(store Store, key Key, o *Options) (*Log, error) {
 		sealer: newSealer(key), disk: diskSyncer{store: store, timeout: opts.Timeout},
 	}
 	_, l.prompt = store.(promptStore)
+	l.trier, _ = store.(triedStore)
 	l.sealing = l.sealBatch
+	l.settle = time.AfterFunc(opts.Settle, l.settleCommits)
 	l.pool.New = func() any { return &queuedRecord{result: make(chan error, 1)} }
 	go l.commitAll()
 	return l, nil
@@ -169,24 +179,41 @@ func (l *Log) Record(ctx context.Context, e *Event) error {
 	if l.prompt {
 		return l.commitAlone(p)
 	}
-	if err := l.enqueueRecord(ctx, p); err != nil {
+	commit, err := l.commitRecord(ctx, p)
+	if err == nil && e.Durable {
+		err = l.disk.waitForCommit(ctx, commit)
+	}
+	if err != nil {
 		return notKeptError(err)
 	}
-	select {
-	case err := <-p.result:
-		commit := p.commit
-		l.recycleRecord(p)
-		if err == nil && e.Durable {
-			err = l.disk.waitForCommit(ctx, commit)
+	return nil
+}
+
+// commitRecord commits p and returns the number of its commit: on this goroutine where
+// no other record is to be committed, else together with those.
+func (l *Log) commitRecord(ctx context.Context, p *queuedRecord) (commit uint64, err error) {
+	defer l.committing.Add(-1)
+	tried := false
+	if l.committing.Add(1) == 1 {
+		// Who is about to record shares the commit.
+		if runtime.Gosched(); l.committing.Load() == 1 {
+			tried, err = l.tryCommit(p)
 		}
-		if err != nil {
-			return notKeptError(err)
-		}
-		return nil
-	case <-ctx.Done():
-		// The committer still holds p, so it is not used again.
-		return notKeptError(ctx.Err())
 	}
+	if !tried {
+		if err := l.enqueueRecord(ctx, p); err != nil {
+			return 0, err
+		}
+		select {
+		case err = <-p.result:
+		case <-ctx.Done():
+			// The committer still holds p, so it is not used again.
+			return 0, ctx.Err()
+		}
+	}
+	commit = p.commit
+	l.recycleRecord(p)
+	return commit, err
 }
 
 func notKeptError(err error) error { return fmt.Errorf("%w: %w", ErrNotKept, err) }
@@ -257,40 +284,26 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// commitAll is the committer: it takes what waits and commits it at once, and
-// what the disk may lack a while later.
+// commitAll is the committer: it takes what waits and commits it at once.
 func (l *Log) commitAll() {
 	defer close(l.done)
 	defer l.syncCommits()
-	defer l.settling.Wait()
-	settle := time.NewTimer(l.o.Settle)
-	defer settle.Stop()
-	for set := true; ; {
-		select {
-		case p, ok := <-l.queue:
-			if !ok {
-				return
-			}
-			if !set {
-				settle.Reset(l.o.Settle)
-				set = true
-			}
-			l.commitBatch(p)
-		case <-settle.C:
-			set = false
-			l.settling.Go(l.syncCommits)
-		}
+	defer l.settle.Stop()
+	for p := range l.queue {
+		l.commitBatch(p)
 	}
 }
 
 // commitBatch commits p and what waits behind it.
 func (l *Log) commitBatch(p *queuedRecord) {
+	l.turn.Lock()
+	defer l.turn.Unlock()
 	l.batch = append(l.batch[:0], p)
 	l.collectBatch()
 	err := l.appendBatch()
 	n := uint64(0)
 	if err == nil {
-		n = l.disk.countCommit()
+		n = l.countCommit()
 	}
 	for _, p := range l.batch {
 		p.commit = n
@@ -302,6 +315,21 @@ func (l *Log) commitBatch(p *queuedRecord) {
 		l.trimStore()
 	}
 	clear(l.batch)
+}
+
+// countCommit counts a commit, which the disk may lack, and returns its number.
+func (l *Log) countCommit() uint64 {
+	n := l.disk.countCommit()
+	if l.settling.CompareAndSwap(false, true) {
+		l.settle.Reset(l.o.Settle)
+	}
+	return n
+}
+
+// settleCommits is the work of the timer.
+func (l *Log) settleCommits() {
+	l.settling.Store(false) // before the look at what there is
+	l.syncCommits()
 }
 
 // trimStore removes what a bounded store may not keep. A store that fails to is
