@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/sallyport/sallyport/registry"
 	"github.com/sallyport/sallyport/schema"
 	"github.com/sallyport/sallyport/store/memory"
+	"github.com/sallyport/sallyport/store/sqlite"
 )
 
 // forecast is the three arguments of a trivial tool.
@@ -59,6 +62,13 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("recorded-prompt-ratio", func(b *testing.B) {
 		compareWithBare(b, promptTrivial(b, recordInMemory(b)))
 	})
+	// The record of the default installation is in a state file.
+	b.Run("file-ratio", func(b *testing.B) { compareWithBare(b, trivial(b, recordInFile(b))) })
+	b.Run("file-64-ratio", func(b *testing.B) {
+		const callers = 64
+		gated := trivial(b, recordInFile(b))
+		compare(b, func() { repeat(callers, func() { bare(b) }) }, func() { runAtOnce(callers, gated) }, "x-bare")
+	})
 	b.Run("refused-ratio", func(b *testing.B) {
 		refused := refusedTrivial(b, recordInMemory(b))
 		compare(b, recordedTrivial(b), refused, "x-allowed")
@@ -99,6 +109,30 @@ func recordInMemory(b testing.TB) *registry.Options {
 		b.Fatal(err)
 	}
 	return &registry.Options{Recorder: audittest.NewLog(b, s)}
+}
+
+func recordInFile(b testing.TB) *registry.Options {
+	b.Helper()
+	db, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "state.db"), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = db.Close() })
+	return &registry.Options{Recorder: audittest.NewLog(b, db)}
+}
+
+func repeat(times int, run func()) {
+	for range times {
+		run()
+	}
+}
+
+func runAtOnce(callers int, run func()) {
+	var group sync.WaitGroup
+	for range callers {
+		group.Go(run)
+	}
+	group.Wait()
 }
 
 func bare(b *testing.B) {
