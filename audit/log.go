@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/sallyport/sallyport/internal/deadline"
 )
 
 // ErrNotKept matches every error of [Log.Record]: the record is not, or not
@@ -189,33 +186,6 @@ func (l *Log) Record(ctx context.Context, e *Event) error {
 	return nil
 }
 
-// commitRecord commits p and returns the number of its commit: on this goroutine where
-// no other record is to be committed, else together with those.
-func (l *Log) commitRecord(ctx context.Context, p *queuedRecord) (commit uint64, err error) {
-	defer l.committing.Add(-1)
-	tried := false
-	if l.committing.Add(1) == 1 {
-		// Who is about to record shares the commit.
-		if runtime.Gosched(); l.committing.Load() == 1 {
-			tried, err = l.tryCommit(p)
-		}
-	}
-	if !tried {
-		if err := l.enqueueRecord(ctx, p); err != nil {
-			return 0, err
-		}
-		select {
-		case err = <-p.result:
-		case <-ctx.Done():
-			// The committer still holds p, so it is not used again.
-			return 0, ctx.Err()
-		}
-	}
-	commit = p.commit
-	l.recycleRecord(p)
-	return commit, err
-}
-
 func notKeptError(err error) error { return fmt.Errorf("%w: %w", ErrNotKept, err) }
 
 func (l *Log) encodeEvent(p *queuedRecord, e *Event) error {
@@ -282,134 +252,4 @@ func (l *Log) Close() error {
 	l.mu.Unlock()
 	<-l.done
 	return nil
-}
-
-// commitAll is the committer: it takes what waits and commits it at once.
-func (l *Log) commitAll() {
-	defer close(l.done)
-	defer l.syncCommits()
-	defer l.settle.Stop()
-	for p := range l.queue {
-		l.commitBatch(p)
-	}
-}
-
-// commitBatch commits p and what waits behind it.
-func (l *Log) commitBatch(p *queuedRecord) {
-	l.turn.Lock()
-	defer l.turn.Unlock()
-	l.batch = append(l.batch[:0], p)
-	l.collectBatch()
-	err := l.appendBatch()
-	n := uint64(0)
-	if err == nil {
-		n = l.countCommit()
-	}
-	for _, p := range l.batch {
-		p.commit = n
-		p.result <- err
-	}
-	if err != nil {
-		l.failWaiting(err)
-	} else {
-		l.trimStore()
-	}
-	clear(l.batch)
-}
-
-// countCommit counts a commit, which the disk may lack, and returns its number.
-func (l *Log) countCommit() uint64 {
-	n := l.disk.countCommit()
-	if l.settling.CompareAndSwap(false, true) {
-		l.settle.Reset(l.o.Settle)
-	}
-	return n
-}
-
-// settleCommits is the work of the timer.
-func (l *Log) settleCommits() {
-	l.settling.Store(false) // before the look at what there is
-	l.syncCommits()
-}
-
-// trimStore removes what a bounded store may not keep. A store that fails to is
-// asked again after the next commit.
-func (l *Log) trimStore() {
-	s, ok := l.store.(Bounded)
-	if !ok {
-		return
-	}
-	cut, ok := s.Overflow()
-	if !ok {
-		return
-	}
-	// Records are numbered from 1 without gaps, so that their number is how many
-	// there were.
-	checkpoint, err := newCheckpoint(l.sealer, l.keyID, &cut, cut.Seq)
-	if err != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), l.o.Timeout)
-	defer cancel()
-	_ = s.Prune(ctx, checkpoint)
-}
-
-// syncCommits brings to the disk what it may lack. When that fails, the next
-// sync or durable record tries it again, and the latter reports it.
-func (l *Log) syncCommits() { _ = l.disk.waitForCommit(context.Background(), l.disk.newestCommit()) }
-
-// collectBatch fills the batch with what already waits. It yields once to
-// callers that the last commit has just woken, without which a full batch and
-// one of one record would take turns; it never waits.
-func (l *Log) collectBatch() {
-	for yielded := false; len(l.batch) < l.o.Batch; {
-		select {
-		case p, ok := <-l.queue:
-			if !ok {
-				return
-			}
-			l.batch = append(l.batch, p)
-		default:
-			if yielded {
-				return
-			}
-			yielded = true
-			runtime.Gosched()
-		}
-	}
-}
-
-func (l *Log) appendBatch() error {
-	ctx := new(deadline.Context)
-	ctx.Start(context.Background(), time.Now().Add(l.o.Timeout))
-	defer ctx.Cancel()
-	// Waiters reuse their buffers once they hear the result.
-	defer func() { clear(l.sealed) }()
-	return l.store.Append(ctx, l.sealing)
-}
-
-// sealBatch seals the batch behind head.
-func (l *Log) sealBatch(head Head) ([]Record, error) {
-	l.sealed = l.sealed[:0]
-	for _, p := range l.batch {
-		r := p.rec
-		r.Seq = head.Seq + 1
-		r.Hash = l.sealer.sealRecord(head.Hash, &r)
-		head = r.Head()
-		l.sealed = append(l.sealed, r)
-	}
-	return l.sealed, nil
-}
-
-// failWaiting gives the error of a commit to all who wait for the next one,
-// so that a store that hangs costs each record one timeout and not one per
-// batch.
-func (l *Log) failWaiting(err error) {
-	for n := len(l.queue); n > 0; n-- {
-		p, ok := <-l.queue
-		if !ok {
-			return
-		}
-		p.result <- err
-	}
 }
