@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// prefix begins the name of each file; the rest is random.
-	prefix = "reads-"
+	// prefix begins the name of each file; so many random bytes in hex follow.
+	prefix      = "reads-"
+	randomBytes = 16
 	// maxRead bounds what is read of a file of another process.
 	maxRead = 2 * maxBytes
 	// headSize is the size of a read without its texts: size, CRC-32C of what
@@ -37,7 +38,7 @@ type ownFile struct {
 // createFile makes a file and locks it.
 func createFile(dir string) (*ownFile, error) {
 	for {
-		var random [16]byte
+		var random [randomBytes]byte
 		_, _ = rand.Read(random[:]) // which does not fail
 		name := prefix + hex.EncodeToString(random[:])
 		path := filepath.Join(dir, name)
@@ -50,7 +51,10 @@ func createFile(dir string) (*ownFile, error) {
 		if err == nil && got && leadsTo(path, f) {
 			return &ownFile{file: f, name: name}, nil
 		}
-		if err := errors.Join(err, f.Close()); err != nil {
+		if err != nil {
+			return nil, errors.Join(err, f.Close(), os.Remove(path))
+		}
+		if err := f.Close(); err != nil {
 			return nil, err
 		}
 	}
@@ -97,11 +101,18 @@ func (f *ownFile) empty() error {
 
 func (f *ownFile) remove(dir string) error { return removeLocked(f.file, filepath.Join(dir, f.name)) }
 
+// isFileName reports whether a name is one that createFile gives.
+func isFileName(name string) bool {
+	random, ok := strings.CutPrefix(name, prefix)
+	b, err := hex.DecodeString(random)
+	return ok && err == nil && len(b) == randomBytes && random == hex.EncodeToString(b)
+}
+
 // listFiles returns the names of the files of all processes.
 func listFiles(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) && e.Type().IsRegular() {
+		if isFileName(e.Name()) && e.Type().IsRegular() {
 			names = append(names, e.Name())
 		}
 	}

@@ -119,10 +119,21 @@ func (l *Log) openFiles() error {
 	return nil
 }
 
-// Move hands over what there is. After an error it is still there.
+// Move hands over what there is. After an error it is still there. A log that is
+// closed has nothing to hand over.
 func (l *Log) Move(ctx context.Context, store Store) error {
 	l.moving.Lock()
 	defer l.moving.Unlock()
+	l.mu.Lock()
+	closed := l.closed
+	l.mu.Unlock()
+	if closed {
+		return errClosed
+	}
+	return l.moveReads(ctx, store)
+}
+
+func (l *Log) moveReads(ctx context.Context, store Store) error {
 	reads := l.beginMove()
 	if len(reads) == 0 {
 		return nil
@@ -224,13 +235,19 @@ func takeOverFile(ctx context.Context, path string, store Store) error {
 }
 
 // Close moves what there is and removes the files. What could not be moved stays,
-// and a later process takes it over.
+// and a later process takes it over. Closing twice is safe.
 func (l *Log) Close(ctx context.Context, store Store) error {
+	l.moving.Lock()
+	defer l.moving.Unlock()
 	l.mu.Lock()
+	closed := l.closed
 	l.closed = true
 	l.mu.Unlock()
+	if closed {
+		return nil
+	}
 	for range l.files { // the first may be one that failed before
-		if err := l.Move(ctx, store); err != nil {
+		if err := l.moveReads(ctx, store); err != nil {
 			return errors.Join(err, l.closeFiles())
 		}
 	}

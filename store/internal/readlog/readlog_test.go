@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -257,6 +258,34 @@ func TestClose(t *testing.T) {
 		t.Error("Close = nil, want the error of the store")
 	}
 	wantPaths(t, "what stays for a later process", othersOf(t, New(dir, 10)), 0, 2)
+	got = nil
+	if err := failing.Move(t.Context(), storeTo(&got)); err == nil || got != nil {
+		t.Errorf("Move after Close = %v, moved %v: a later process has that", err, got)
+	}
+	if err := failing.Close(t.Context(), failStore); err != nil {
+		t.Errorf("Close once more = %v", err)
+	}
+}
+
+// TestOtherNamesStay: what this package does not make is not read and not removed.
+func TestOtherNamesStay(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	hex := "0123456789abcdef0123456789abcdef"
+	names := []string{"reads-", "reads-of-mine", "reads-" + hex + "0", "reads-" + hex[1:], "reads-" + strings.ToUpper(hex)}
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name), appendRead(nil, newRead(1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := New(dir, 10)
+	var got []string
+	if err := l.TakeOver(t.Context(), storeTo(&got)); err != nil || got != nil {
+		t.Errorf("TakeOver = %v, moved %v", err, got)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != len(names) || len(othersOf(t, l)) > 0 {
+		t.Errorf("%d files are left, %v, want %d of which none is read", len(left), err, len(names))
+	}
 }
 
 // TestDamagedFile cuts a file at every place and changes every byte of it.
