@@ -25,6 +25,7 @@ const (
 // A process that reads often adds to a log of its own, whose reads are moved
 // behind it.
 func (db *DB) Remember(ctx context.Context, session string, r sallyport.ReadRecord) error {
+	r.Time = r.Time.Round(0) // as the state has it: the clock may go back
 	read := readlog.Read{Session: session, ReadRecord: r}
 	if db.remembered.Load() >= readsAlone && db.logRead(ctx, &read) {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -166,6 +167,21 @@ func TestReadsWhenTheClockGoesBack(t *testing.T) {
 		t.Fatalf("MoveReads = %v", err)
 	}
 	wantRead(t, db, "/w/f", 3)
+}
+
+// TestLoggedReadsHaveTheClockOfTheWall: the reading of another clock, which never goes
+// back, would make an old read newer than one made since the clock went back.
+func TestLoggedReadsHaveTheClockOfTheWall(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "state.db"), nil)
+	db.LogReads()
+	if err := db.Remember(t.Context(), "p/s", fileRead(1, time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	r, ok, err := db.Recall(t.Context(), "p/s", "/w/1", "")
+	if !ok || err != nil || strings.Contains(r.Time.String(), "m=") {
+		t.Errorf("Recall = %v, %v, %v", r.Time, ok, err)
+	}
 }
 
 // TestReadsAreMovedBehind waits for that: nothing is left in the log for long, and
