@@ -190,14 +190,16 @@ func readMembers(m wire.Value, names ...string) ([]wire.Value, error) {
 
 // tellBrowser sends a command whose answer does not matter.
 func (c *conversation) tellBrowser(session, method string, params any) {
-	_, _ = c.sendCommand(session, method, params)
+	_, _ = c.sendCommand(session, method, params, nil)
 }
 
-func (c *conversation) sendCommand(session, method string, params any) (answer chan []byte, err error) {
+// sendCommand sends a command. What the browser answers goes to answer, which has room
+// for it, unless that is nil.
+func (c *conversation) sendCommand(session, method string, params any, answer chan []byte) (id int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fault != nil {
-		return nil, c.fault
+		return 0, c.fault
 	}
 	c.lastID++
 	command, err := json.Marshal(struct {
@@ -210,24 +212,33 @@ func (c *conversation) sendCommand(session, method string, params any) (answer c
 		command, err = wire.FromJSON(command)
 	}
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	if c.unread.Len()+len(command) > maxWaitingBytes {
-		return nil, errNotReading
+		return 0, errNotReading
 	}
 	c.unread.Write(command)
-	answer = make(chan []byte, 1)
-	c.answers[c.lastID] = answer
+	if answer != nil {
+		c.answers[c.lastID] = answer
+	}
 	select {
 	case c.more <- struct{}{}:
 	default:
 	}
-	return answer, nil
+	return c.lastID, nil
+}
+
+// forgetCommand drops the answer to a command, if one is still to come.
+func (c *conversation) forgetCommand(id int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.answers, id)
 }
 
 // askBrowser sends a command and decodes the answer into out, unless that is nil.
 func (c *conversation) askBrowser(ctx context.Context, session, method string, params, out any) error {
-	answer, err := c.sendCommand(session, method, params)
+	answer := make(chan []byte, 1)
+	id, err := c.sendCommand(session, method, params, answer)
 	if err != nil {
 		return err
 	}
@@ -237,6 +248,7 @@ func (c *conversation) askBrowser(ctx context.Context, session, method string, p
 	case <-c.ended:
 		return c.fault
 	case <-ctx.Done():
+		c.forgetCommand(id)
 		return ctx.Err()
 	}
 }

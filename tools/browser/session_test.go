@@ -81,7 +81,8 @@ func messageOf(t testing.TB, text string) wire.Value {
 func TestAConversationIsBounded(t *testing.T) {
 	t.Parallel()
 	c := newConversation()
-	answer, err := c.sendCommand("", "A.b", nil)
+	answer := make(chan []byte, 1)
+	_, err := c.sendCommand("", "A.b", nil, answer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,11 @@ func TestAConversationIsBounded(t *testing.T) {
 	if err := c.askBrowser(ctx, "", "A.b", nil, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled question: %v", err)
 	}
-	if _, err := c.sendCommand("", "A.b", strings.Repeat("x", maxWaitingBytes)); !errors.Is(err, errNotReading) {
+	c.tellBrowser("", "A.b", nil)
+	if len(c.answers) > 0 {
+		t.Errorf("%d answers are waited for, want none: one question was cancelled, the other told", len(c.answers))
+	}
+	if _, err := c.sendCommand("", "A.b", strings.Repeat("x", maxWaitingBytes), nil); !errors.Is(err, errNotReading) {
 		t.Errorf("a browser that does not read: %v", err)
 	}
 	c.end(errors.New("gone"))
@@ -152,7 +157,8 @@ func TestMessagesComeInPieces(t *testing.T) {
 		c := newConversation()
 		var noticed []string
 		c.notice = func(session, method string, params wire.Value) { noticed = append(noticed, session+" "+method) }
-		answer, err := c.sendCommand("", "A.b", nil)
+		answer := make(chan []byte, 1)
+		_, err := c.sendCommand("", "A.b", nil, answer)
 		if err != nil {
 			t.Fatal(err)
 		}
