@@ -49,15 +49,20 @@ type triedStore interface {
 // tryCommit commits p on the goroutine of its caller, where no other record waits and
 // the store has to wait for nothing. Where it reports false, p is as it was.
 func (l *Log) tryCommit(p *queuedRecord) (tried bool, err error) {
-	if l.trier == nil || len(l.queue) > 0 || !l.turn.TryLock() {
+	if l.trier == nil {
 		return false, nil
 	}
-	defer l.turn.Unlock()
-	l.mu.RLock() // Close waits
+	// Close waits for it. It is acquired before the turn: who waits for Close behind a
+	// full queue waits for the committer, too.
+	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if l.closed {
 		return true, errClosed
 	}
+	if len(l.queue) > 0 || !l.turn.TryLock() {
+		return false, nil
+	}
+	defer l.turn.Unlock()
 	l.batch = append(l.batch[:0], p)
 	tried, err = l.trier.TryAppend(l.sealing)
 	clear(l.batch)
@@ -92,6 +97,7 @@ func (l *Log) commitAlone(p *queuedRecord) error {
 func (l *Log) commitAll() {
 	defer close(l.done)
 	defer l.syncCommits()
+	defer l.settlers.Wait()
 	defer l.settle.Stop()
 	for p := range l.queue {
 		l.commitBatch(p)
@@ -130,8 +136,18 @@ func (l *Log) countCommit() uint64 {
 	return n
 }
 
-// settleCommits is the work of the timer.
+// settleCommits is the work of the timer, for which Close waits.
 func (l *Log) settleCommits() {
+	l.mu.RLock()
+	closed := l.closed
+	if !closed {
+		l.settlers.Add(1)
+	}
+	l.mu.RUnlock()
+	if closed {
+		return
+	}
+	defer l.settlers.Done()
 	l.settling.Store(false) // before the look at what there is
 	l.syncCommits()
 }

@@ -83,7 +83,10 @@ func TestALoneRecordThatIsNotKept(t *testing.T) {
 	if err := l.Record(t.Context(), intent("b")); err != nil {
 		t.Errorf("Record = %v", err)
 	}
-	if diff := cmp.Diff([]string{"try"}, s.did); diff != "" {
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"try", "sync"}, s.did); diff != "" {
 		t.Errorf("what the store did (-want +got):\n%s", diff)
 	}
 }

@@ -92,6 +92,7 @@ type Log struct {
 	// commit that it may lack: then settling is true.
 	settle   *time.Timer
 	settling atomic.Bool
+	settlers sync.WaitGroup
 
 	// prompt says that a commit waits for nothing, and is as durable as it can be:
 	// who records commits, and the committer has nothing to do.

@@ -206,8 +206,21 @@ func TestClosedLog(t *testing.T) {
 }
 
 func TestCloseWhileRecording(t *testing.T) {
-	s := &slice{}
-	l := newLog(t, s, &audit.Options{Waiting: 1, Batch: 2})
+	t.Run("queued", func(t *testing.T) {
+		s := &slice{}
+		closeWhileRecording(t, s, s)
+	})
+	t.Run("tried", func(t *testing.T) {
+		for range 20 {
+			s := &triable{}
+			closeWhileRecording(t, s, &s.slice)
+		}
+	})
+}
+
+func closeWhileRecording(t *testing.T, store audit.Store, s *slice) {
+	t.Helper()
+	l := newLog(t, store, &audit.Options{Waiting: 1, Batch: 2})
 	var wg sync.WaitGroup
 	kept := make([]int, 16)
 	for i := range kept {
