@@ -110,13 +110,18 @@ func untilStopped(ctx context.Context, _ scopedtest.Spawned) (sallyport.ProcessR
 func TestSpawnEndsWithTheCall(t *testing.T) {
 	t.Parallel()
 	g := gitGrant()
-	runner := &scopedtest.Runner{Level: sallyport.LevelFull, Play: untilStopped}
+	call, end := context.WithCancel(t.Context())
+	runner := &scopedtest.Runner{Level: sallyport.LevelFull, Play: func(ctx context.Context, s scopedtest.Spawned) (sallyport.ProcessResult, error) {
+		if len(s.Args) > 0 { // the call ends while it runs
+			end()
+		}
+		return untilStopped(ctx, s)
+	}}
 	s, err := scoped.New("tool", g, gitBackends(runner))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	call, end := context.WithCancel(t.Context())
 	c := newCall()
 	b, err := s.Bind(call, c, scoped.Turn{}, nil)
 	if err != nil {
@@ -126,8 +131,7 @@ func TestSpawnEndsWithTheCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(time.Millisecond, end)
-	if _, err := c.Process.Spawn(context.Background(), "git", nil, nil); !errors.Is(err, context.Canceled) || err.Error() != "git could not be run: the call was cancelled" {
+	if _, err := c.Process.Spawn(context.Background(), "git", []string{"status"}, nil); !errors.Is(err, context.Canceled) || err.Error() != "git could not be run: the call was cancelled" {
 		t.Errorf("Spawn in a call that ends = %v, want the end of the call", err)
 	}
 	if got := b.Level(); got != sallyport.LevelFull {
