@@ -38,7 +38,7 @@ func (l *Log) TryAppend(seal func(audit.Head) ([]audit.Record, error)) (tried bo
 	if err := l.checkUsable(); err != nil {
 		return true, err
 	}
-	if got, err := tryLock(l.lock); !got || err != nil {
+	if got, err := l.tryAcquireLock(); !got || err != nil {
 		return err != nil, err
 	}
 	tried = true

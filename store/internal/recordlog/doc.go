@@ -6,7 +6,8 @@
 //
 // # The folder
 //
-//   - lock is the file that a writer locks, for one batch at a time.
+//   - lock is the file that a writer locks: for one batch, or for as long as it
+//     writes all the time and no other process asks for it, see keeping.
 //   - base says where the first record stands, and holds the checkpoint that
 //     stands for those that were pruned. It is replaced as a whole.
 //   - 00000001 and so on are the segments. Each is filled with zeros before it

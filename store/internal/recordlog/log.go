@@ -94,6 +94,8 @@ type Log struct {
 	// the system gives it to a file, which all of them share. It is acquired
 	// before mu, which guards what follows and is free while a batch is sealed.
 	writing sync.Mutex
+	// keep is guarded by writing.
+	keep keeping
 
 	mu     sync.Mutex
 	closed bool
@@ -215,6 +217,7 @@ func (l *Log) Close() error {
 	l.making.Wait()
 	l.writing.Lock()
 	defer l.writing.Unlock()
+	l.keep.kept = false // closing the file unlocks it
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.retire(l.tail.seg)
@@ -245,19 +248,29 @@ func (l *Log) withLock(ctx context.Context, do func() error) error {
 	return l.runLocked(do)
 }
 
-// runLocked runs do at the end of the log and unlocks the folder, which is locked.
+// runLocked runs do at the end of the log and leaves the lock of the folder, which
+// the caller has acquired. While the lock is kept nobody else moves that end.
 func (l *Log) runLocked(do func() error) error {
-	defer unlock(l.lock)
-	l.mu.Lock()
-	err := l.checkLock()
-	if err == nil {
-		err = l.follow(true)
+	keep := false
+	defer func() { l.leaveLock(keep) }()
+	if !l.keep.kept {
+		if err := l.goToEnd(); err != nil {
+			return err
+		}
 	}
-	l.mu.Unlock()
-	if err != nil {
+	err := do()
+	keep = err == nil
+	return err
+}
+
+// goToEnd moves the tail to the end of the log, whose folder is locked.
+func (l *Log) goToEnd() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.checkLock(); err != nil {
 		return err
 	}
-	return do()
+	return l.follow(true)
 }
 
 // checkLock fails, and from now on all does, when the lock is another file than
@@ -290,28 +303,6 @@ func (l *Log) withTail(ctx context.Context, do func() error) error {
 		defer l.mu.Unlock()
 		return do()
 	})
-}
-
-// acquireLock waits for other processes. It polls, because a wait for a lock
-// cannot be ended.
-func (l *Log) acquireLock(ctx context.Context) error {
-	const shortest, longest = 20 * time.Microsecond, time.Millisecond
-	var began time.Time
-	for pause := shortest; ; pause = min(2*pause, longest) {
-		if got, err := tryLock(l.lock); got || err != nil {
-			return err
-		}
-		if began.IsZero() {
-			began = time.Now()
-		}
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case time.Since(began) > l.o.Busy:
-			return &store.Error{Reason: store.ErrLocked}
-		}
-		time.Sleep(pause)
-	}
 }
 
 // Sync returns when everything that was added before, by any process, is on the

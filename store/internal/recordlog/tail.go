@@ -64,7 +64,7 @@ func (l *Log) findTailLocked(hint Position) error {
 	if err := l.acquireLock(context.Background()); err != nil {
 		return err
 	}
-	defer unlock(l.lock)
+	defer l.releaseLock()
 	b, err := readBase(l.dir)
 	if err != nil {
 		return err
@@ -121,10 +121,7 @@ func (l *Log) catchUp(ctx context.Context) error {
 	if err := l.acquireLock(ctx); err != nil {
 		return err
 	}
-	defer unlock(l.lock)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.follow(true)
+	return l.runLocked(func() error { return nil })
 }
 
 // follow moves the tail over what other processes have added. With the lock of
