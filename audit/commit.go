@@ -11,14 +11,7 @@ import (
 // commitRecord commits p and returns the number of its commit: on this goroutine where
 // no other record is to be committed, else together with those.
 func (l *Log) commitRecord(ctx context.Context, p *queuedRecord) (commit uint64, err error) {
-	defer l.committing.Add(-1)
-	tried := false
-	if l.committing.Add(1) == 1 {
-		// Who is about to record shares the commit.
-		if runtime.Gosched(); l.committing.Load() == 1 {
-			tried, err = l.tryCommit(p)
-		}
-	}
+	tried, err := l.tryCommit(p)
 	if !tried {
 		if err := l.enqueueRecord(ctx, p); err != nil {
 			return 0, err
@@ -34,10 +27,6 @@ func (l *Log) commitRecord(ctx context.Context, p *queuedRecord) (commit uint64,
 	l.recycleRecord(p)
 	return commit, err
 }
-
-// promptStore is a store whose Append waits for nothing, such as one in memory, so
-// that records need no other goroutine to share a commit.
-type promptStore interface{ AppendsAtOnce() }
 
 // triedStore is a store that can be asked for a commit that waits for nothing.
 type triedStore interface {
@@ -72,25 +61,6 @@ func (l *Log) tryCommit(p *queuedRecord) (tried bool, err error) {
 		l.trimStore()
 	}
 	return tried, err
-}
-
-// commitAlone commits p on the goroutine of its caller, in a prompt store.
-func (l *Log) commitAlone(p *queuedRecord) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		return notKeptError(errClosed)
-	}
-	l.batch = append(l.batch[:0], p)
-	err := l.store.Append(context.Background(), l.sealing)
-	clear(l.batch)
-	clear(l.sealed)
-	l.recycleRecord(p)
-	if err != nil {
-		return notKeptError(err)
-	}
-	l.trimStore()
-	return nil
 }
 
 // commitAll is the committer: it takes what waits and commits it at once.

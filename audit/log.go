@@ -94,15 +94,10 @@ type Log struct {
 	settling atomic.Bool
 	settlers sync.WaitGroup
 
-	// prompt says that a commit waits for nothing, and is as durable as it can be:
-	// who records commits, and the committer has nothing to do.
-	prompt bool
-	// committing is how many records wait for their commit.
-	committing atomic.Int32
 	// trier is the store where it can be asked for a commit that waits for nothing.
 	trier triedStore
 
-	// turn is for who commits, and owns what follows. Where the store is prompt, mu is.
+	// turn is for who commits, and owns what follows.
 	turn    sync.Mutex
 	sealer  *recordSealer
 	batch   []*queuedRecord
@@ -139,7 +134,6 @@ func New(store Store, key Key, o *Options) (*Log, error) {
 		queue: make(chan *queuedRecord, opts.Waiting), done: make(chan struct{}),
 		sealer: newSealer(key), disk: diskSyncer{store: store, timeout: opts.Timeout},
 	}
-	_, l.prompt = store.(promptStore)
 	l.trier, _ = store.(triedStore)
 	l.sealing = l.sealBatch
 	l.settle = time.AfterFunc(opts.Settle, l.settleCommits)
@@ -173,9 +167,6 @@ func (l *Log) Record(ctx context.Context, e *Event) error {
 	p := l.pool.Get().(*queuedRecord)
 	if err := l.encodeEvent(p, e); err != nil {
 		return notKeptError(err)
-	}
-	if l.prompt {
-		return l.commitAlone(p)
 	}
 	commit, err := l.commitRecord(ctx, p)
 	if err == nil && e.Durable {

@@ -35,6 +35,12 @@ func (s *Store) Append(ctx context.Context, seal func(audit.Head) ([]audit.Recor
 	return nil
 }
 
+// TryAppend is [Store.Append], which waits for nothing here: an [audit.Log] commits a
+// record on the goroutine that brings it.
+func (s *Store) TryAppend(seal func(audit.Head) ([]audit.Record, error)) (tried bool, err error) {
+	return true, s.Append(context.Background(), seal)
+}
+
 // keepBody returns a copy of the body of a record. Short ones share memory, which
 // comes back when the last of them goes.
 func (s *Store) keepBody(body []byte) []byte {
@@ -49,10 +55,6 @@ func (s *Store) keepBody(body []byte) []byte {
 	s.bodies = append(s.bodies, body...)
 	return s.bodies[begin:len(s.bodies):len(s.bodies)]
 }
-
-// AppendsAtOnce has an [audit.Log] commit each record on the goroutine that brings
-// it: Append waits for nothing.
-func (s *Store) AppendsAtOnce() {}
 
 // Overflow implements audit.Bounded. What has to go is an eighth more than the
 // bound asks, so that few records cost a pruning.
