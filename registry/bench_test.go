@@ -67,7 +67,8 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("file-64-ratio", func(b *testing.B) {
 		const callers = 64
 		gated := trivial(b, recordInFile(b))
-		compare(b, func() { repeat(callers, func() { bare(b) }) }, func() { runAtOnce(callers, gated) }, "x-bare")
+		many := func() { repeat(64, gated) }
+		compareRounds(b, 1, func() { repeat(64*callers, func() { bare(b) }) }, func() { runAtOnce(callers, many) }, "x-bare")
 	})
 	b.Run("refused-ratio", func(b *testing.B) {
 		refused := refusedTrivial(b, recordInMemory(b))
@@ -80,14 +81,18 @@ func compareWithBare(b *testing.B, gated func()) { compare(b, func() { bare(b) }
 // compare runs both in turn, fifty at a time, so that a change of the machine's pace
 // falls on both and few turns are interrupted, and reports the median of the ratios.
 func compare(b *testing.B, base, gated func(), unit string) {
+	compareRounds(b, 50, base, gated, unit)
+}
+
+func compareRounds(b *testing.B, times int, base, gated func(), unit string) {
 	var ratios []float64
 	for b.Loop() {
 		start := time.Now()
-		for range 50 {
+		for range times {
 			base()
 		}
 		between := time.Now()
-		for range 50 {
+		for range times {
 			gated()
 		}
 		ratios = append(ratios, float64(time.Since(between))/float64(between.Sub(start)))
