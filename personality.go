@@ -122,8 +122,8 @@ func (p *Personality) Source(key string) string {
 }
 
 // Personalities finds a personality by name; ok is false when there is none.
-// The result never changes afterwards: a reload returns another pointer, and the
-// same personality the same one, since a gate keeps what it has found out about it.
+// The result never changes afterwards: a reload returns another pointer. Otherwise a
+// name keeps its pointer, since a gate keeps what it has found out about it.
 // It must be safe for concurrent use.
 type Personalities interface {
 	Personality(name string) (p *Personality, ok bool)

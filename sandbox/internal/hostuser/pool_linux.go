@@ -80,8 +80,9 @@ func openPool(newMap func(id int) (*os.File, error), at poolPlace) (*Pool, error
 	return p, nil
 }
 
-// Acquire takes a user that no account and no process of the machine has, be it a
-// process that has ended and was not waited for. [ErrNone] means that there is none.
+// Acquire takes a user that no account and no process of the machine has. A process
+// that has ended and was not waited for has its user still. [ErrNone] means that there
+// is none.
 func (p *Pool) Acquire() (*User, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +111,7 @@ func (p *Pool) tryAcquire(id int) (*User, error) {
 		return nil, fmt.Errorf("the users of children: %w", err)
 	}
 	if hasProcess(id) {
-		// Of a gate that was killed, whose child is about to be.
+		// A gate that was killed left it, running or not waited for.
 		_ = p.lockByte(i, unix.F_UNLCK)
 		return nil, nil
 	}

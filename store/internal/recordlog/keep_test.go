@@ -100,3 +100,25 @@ func TestALogThatIsExchangedWhileItsLockIsKept(t *testing.T) {
 		t.Errorf("Append = %v, want ErrDamaged", err)
 	}
 }
+
+// TestAProcessThatIsStoppedWithTheLock keeps others from writing, who say so.
+func TestAProcessThatIsStoppedWithTheLock(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "log")
+	id := logIn(t, dir)
+	stopped := openLog(t, dir, id)
+	o := small()
+	o.Busy = 20 * time.Millisecond
+	other, err := Open(dir, id, 0, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	err = stopped.withLock(t.Context(), func() error { return addRecords(t, other, 1, 100) })
+	if !errors.Is(err, store.ErrLocked) {
+		t.Errorf("Append = %v, want ErrLocked", err)
+	}
+	if err := addRecords(t, other, 1, 100); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
