@@ -201,7 +201,7 @@ func (l *Log) writeParts(b []byte) error {
 	for i, p := range l.parts {
 		write := l.fillSegment
 		if i == len(l.parts)-1 {
-			write = l.writePart
+			write = writePart
 		}
 		if err := write(p, b[p.from:p.to]); err != nil {
 			return errors.Join(err, l.undo(i))
@@ -210,7 +210,10 @@ func (l *Log) writeParts(b []byte) error {
 	return nil
 }
 
-func (l *Log) writePart(p part, b []byte) error { return p.seg.write(b, p.off, l.keep.kept) }
+func writePart(p part, b []byte) error {
+	_, err := p.seg.file.WriteAt(b, p.off)
+	return err
+}
 
 // fillSegment writes the last part of a segment. Its last frame leads to the next
 // segment, and another process that follows it looks at this one no more. So all
@@ -220,7 +223,7 @@ func (l *Log) fillSegment(p part, b []byte) error {
 	next := len(b) - bareFrame
 	word := [frameEnd]byte(b[next:])
 	clear(b[next : next+frameEnd])
-	if err := l.writePart(p, b); err != nil {
+	if err := writePart(p, b); err != nil {
 		return err
 	}
 	if l.o.filling != nil {

@@ -342,7 +342,7 @@ func (l *Log) syncTail() error {
 	l.mu.Lock()
 	seg.users--
 	if seg.retired && seg.users == 0 {
-		_ = seg.close()
+		_ = seg.file.Close()
 	}
 	if err != nil {
 		l.lost = cmp.Or(l.lost, err)
@@ -358,6 +358,6 @@ func (l *Log) retire(s *segment) {
 		return
 	}
 	if s.retired = true; s.users == 0 {
-		_ = s.close()
+		_ = s.file.Close()
 	}
 }

@@ -3,11 +3,9 @@ package recordlog
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,57 +36,10 @@ type segment struct {
 	number int64
 	size   int64
 	file   *os.File
-	// mapped is the file in memory, nil before mapOnce and where it cannot be.
-	mapped []byte
-	tried  bool
 	// users counts the syncs under way; retired closes the file after them.
 	// The mutex of the log guards both.
 	users   int
 	retired bool
-}
-
-// write writes b at a place: into the file, or, when the file takes many writes, into
-// its mapping, which is a tenth of the work. Either survives the death of the process.
-func (s *segment) write(b []byte, off int64, many bool) error {
-	if many && !s.tried {
-		s.mapped, s.tried = mapFile(s.file, s.size), true
-	}
-	if many && s.mapped != nil {
-		return copyMapped(s.mapped[off:], b)
-	}
-	_, err := s.file.WriteAt(b, off)
-	return err
-}
-
-// copyMapped copies b into a mapping. Where the system cannot keep a page, since the
-// file was cut or the disk is full, touching it is a fault.
-func copyMapped(to, b []byte) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		switch fault := recover().(type) {
-		case nil:
-		case interface {
-			error
-			Addr() uintptr
-		}:
-			err = fmt.Errorf("recordlog: a segment cannot be written: %w", fault)
-		default:
-			panic(fault)
-		}
-	}()
-	if copy(to, b) < len(b) {
-		return io.ErrShortWrite
-	}
-	return nil
-}
-
-// close releases the segment.
-func (s *segment) close() error {
-	if s.mapped != nil {
-		unmapFile(s.mapped)
-		s.mapped = nil
-	}
-	return s.file.Close()
 }
 
 func segmentName(number int64) string { return fmt.Sprintf("%08d", number) }

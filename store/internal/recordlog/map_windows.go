@@ -1,8 +1,0 @@
-package recordlog
-
-import "os"
-
-// mapFile maps nothing here.
-func mapFile(*os.File, int64) []byte { return nil }
-
-func unmapFile([]byte) {}
