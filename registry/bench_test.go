@@ -84,6 +84,7 @@ func compare(b *testing.B, base, gated func(), unit string) {
 	compareRounds(b, 50, base, gated, unit)
 }
 
+// compareRounds is compare with as many runs in a turn as times.
 func compareRounds(b *testing.B, times int, base, gated func(), unit string) {
 	var ratios []float64
 	for b.Loop() {

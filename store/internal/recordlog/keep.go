@@ -64,9 +64,8 @@ func (l *Log) acquireLock(ctx context.Context) error {
 		case time.Since(began) > l.o.Busy:
 			return &store.Error{Reason: store.ErrLocked}
 		}
-		if err := l.askForLock(); err != nil {
-			return err
-		}
+		// Where the disk has no room for the question, the lock comes later.
+		_ = l.askForLock()
 		time.Sleep(pause)
 	}
 }
