@@ -9,7 +9,7 @@ import (
 )
 
 // commitRecord commits p and returns the number of its commit: on this goroutine where
-// no other record is to be committed, else together with those.
+// no other one commits and no record waits, else by the committer.
 func (l *Log) commitRecord(ctx context.Context, p *queuedRecord) (commit uint64, err error) {
 	tried, err := l.tryCommit(p)
 	if !tried {

@@ -28,8 +28,8 @@ const (
 
 // keeping is what a log knows of the lock that it keeps between its batches. To
 // lock, to look at the end of the log and to unlock takes longer than to write a
-// record, and nobody else needs the lock most of the time. Who does need it says so
-// in the file of the lock. The lock is released when a review finds that, and when
+// record, and mostly no other process needs the lock. A process that needs it says so
+// in the file of the lock. A review releases the lock when it finds that, and when
 // nothing was written since the last review.
 type keeping struct {
 	// kept is true while the folder is locked and no batch is under way, used when

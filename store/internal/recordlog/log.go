@@ -249,7 +249,7 @@ func (l *Log) withLock(ctx context.Context, do func() error) error {
 }
 
 // runLocked runs do at the end of the log and leaves the lock of the folder, which
-// the caller has acquired. While the lock is kept nobody else moves that end.
+// the caller has acquired. While the lock is kept no other process moves that end.
 func (l *Log) runLocked(do func() error) error {
 	keep := false
 	defer func() { l.leaveLock(keep) }()
