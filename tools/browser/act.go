@@ -14,6 +14,10 @@ import (
 // reactTime is how long a page has to begin with what an action leads to.
 const reactTime = 50 * time.Millisecond
 
+// downloadTime is how long a browser may take to tell of a download, once an address has
+// led to no page.
+const downloadTime = time.Second
+
 // point is a place in the window, in pixels.
 type point struct{ x, y float64 }
 
@@ -219,5 +223,15 @@ func (t *tab) awaitPage(ctx context.Context) error {
 		t.b.mu.Unlock()
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	// The browser tells of a download after it has told that the loading ended.
+	soon, cancel := context.WithTimeout(ctx, downloadTime)
+	defer cancel()
+	_ = t.b.awaitCondition(soon, func() bool { return !t.fruitless || t.crashed }) // It may be no download.
+	t.b.mu.Lock()
+	t.fruitless = false
+	t.b.mu.Unlock()
+	return nil
 }

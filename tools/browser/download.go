@@ -38,6 +38,11 @@ type download struct {
 }
 
 func (b *chromium) beginDownload(e *event) {
+	for _, t := range b.tabs {
+		if t.target == e.FrameID {
+			t.fruitless = false
+		}
+	}
 	if len(b.downloads) >= maxDownloads {
 		b.tellBrowser("", "Browser.cancelDownload", object{"guid": e.GUID})
 		b.addNote(fmt.Sprintf("a download was cancelled: the browser has had %d, the most there may be", maxDownloads))

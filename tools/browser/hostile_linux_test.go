@@ -187,6 +187,7 @@ func TestDownloads(t *testing.T) {
 	content := strings.Repeat("0123456789abcdef", 600_000)
 	s.mux.HandleFunc("/file", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Disposition", `attachment; filename="../../../../etc/passwd"`)
+		time.Sleep(200 * time.Millisecond) // The loading ends after the time that a page has to react.
 		fmt.Fprint(w, content)
 	})
 	s.mux.HandleFunc("/endless", func(w http.ResponseWriter, r *http.Request) {
@@ -205,9 +206,14 @@ func TestDownloads(t *testing.T) {
 		t.Errorf("got.txt: %d bytes, %v", len(got), err)
 	}
 	begin := func(name, download string) {
-		for got := g.must("click", named{"ref": g.ref(name)}); !strings.Contains(got, "began: "+download); {
+		got := g.must("click", named{"ref": g.ref(name)})
+		for range 30 {
+			if strings.Contains(got, "began: "+download) {
+				return
+			}
 			got = g.must("wait", named{"seconds": 1})
 		}
+		t.Fatalf("%s did not begin: %s", download, got)
 	}
 	begin("made", "d2")
 	g.must("save", named{"download": "d2", "path": "made.txt"})
@@ -218,7 +224,7 @@ func TestDownloads(t *testing.T) {
 		wants(t, g.refused("save", named{"download": "d1", "path": path}), "PATH_NOT_REACHABLE")
 	}
 	wants(t, g.refused("save", named{"download": "d9", "path": "x"}), "no download of this browser has this id")
-	begin("endless", "d3")
+	wants(t, g.must("click", named{"ref": g.ref("endless")}), "began: d3")
 	wants(t, g.refused("save", named{"download": "d3", "path": "big.bin"}), "more than 32 MiB")
 	wants(t, g.must("navigate", named{"url": s.URL + "/file"}), "leads to a download", "d4")
 	wants(t, g.must("tabs", named{}), "t1")

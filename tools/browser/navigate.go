@@ -124,7 +124,7 @@ func (p *pageCall) load(ctx context.Context, u *url.URL, until string) (sallypor
 	case err != nil:
 		return sallyport.Result{}, newFailure("cannot open "+shownAddress(u), err)
 	case got.IsDownload || got.Error == "net::ERR_ABORTED":
-		soon, cancel := context.WithTimeout(ctx, placeTime)
+		soon, cancel := context.WithTimeout(ctx, downloadTime)
 		defer cancel()
 		_ = p.b.awaitCondition(soon, func() bool { return len(p.b.downloads) > had }) // It may be no download.
 		p.lines = append(p.lines, "the address leads to a download or to no page; the page stays what it was")

@@ -37,6 +37,9 @@ type tab struct {
 	loaders   []string // the newest documents, that one last
 	navigated string   // the document that was asked for last
 	reached   map[string]bool
+	// fruitless says of the newest loading that it has brought neither a document nor a
+	// download so far.
+	fruitless bool
 	dialogs   int
 	refs      refTable
 }
@@ -130,7 +133,7 @@ func (b *chromium) markLifecycle(e *event) {
 		return
 	}
 	if t.loader != e.LoaderID {
-		t.loader, t.crashed = e.LoaderID, false
+		t.loader, t.crashed, t.fruitless = e.LoaderID, false, false
 		t.loaders = append(t.loaders, e.LoaderID)
 		t.loaders = t.loaders[max(len(t.loaders)-maxLoaders, 0):]
 		t.dialogs = 0
@@ -142,7 +145,7 @@ func (b *chromium) markLifecycle(e *event) {
 
 func (b *chromium) markLoading(e *event) {
 	if t := b.tabOf(e); t != nil {
-		t.loading = true
+		t.loading, t.fruitless = true, true
 	}
 }
 
