@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport/store"
@@ -32,9 +33,11 @@ const (
 // in the file of the lock. A review releases the lock when it finds that, and when
 // nothing was written since the last review.
 type keeping struct {
-	// kept is true while the folder is locked and no batch is under way, used when
-	// there was one since the last review.
-	kept, used bool
+	// kept is true while the folder stays locked between batches. Who reads it without
+	// the lock learns that no other process has added anything until then.
+	kept atomic.Bool
+	// used is true when there was a batch since the last review.
+	used bool
 	// quick counts the batches that followed each other quickly, the newest of
 	// which ended at last.
 	quick int
@@ -71,7 +74,7 @@ func (l *Log) acquireLock(ctx context.Context) error {
 }
 
 func (l *Log) tryAcquireLock() (bool, error) {
-	if l.keep.kept {
+	if l.keep.kept.Load() {
 		return true, nil
 	}
 	return tryLock(l.lock)
@@ -103,12 +106,13 @@ func (l *Log) leaveLock(keep bool) {
 	switch {
 	case !keep:
 		l.releaseLock()
-	case k.kept:
+	case k.kept.Load():
 		k.used = true
 	case !l.isQuick():
 		l.releaseLock()
 	default:
-		k.kept, k.used = true, true
+		k.used = true
+		k.kept.Store(true)
 		if k.review == nil {
 			k.review = time.AfterFunc(reviewAfter, l.reviewLock)
 		} else {
@@ -129,7 +133,7 @@ func (l *Log) isQuick() bool {
 }
 
 func (l *Log) releaseLock() {
-	l.keep.kept = false
+	l.keep.kept.Store(false)
 	_ = unlock(l.lock)
 }
 
@@ -139,7 +143,7 @@ func (l *Log) reviewLock() {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	k := &l.keep
-	if !k.kept {
+	if !k.kept.Load() {
 		return
 	}
 	if l.isLockWanted() {

@@ -19,7 +19,7 @@ func keepLock(t testing.TB, l *Log) {
 		}
 		l.writing.Lock()
 		l.keep.shareUntil = time.Time{}
-		kept := l.keep.kept
+		kept := l.keep.kept.Load()
 		l.writing.Unlock()
 		if kept {
 			return

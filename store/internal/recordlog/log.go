@@ -94,7 +94,7 @@ type Log struct {
 	// the system gives it to a file, which all of them share. It is acquired
 	// before mu, which guards what follows and is free while a batch is sealed.
 	writing sync.Mutex
-	// keep is guarded by writing.
+	// keep is guarded by writing, unless it says otherwise.
 	keep keeping
 
 	mu     sync.Mutex
@@ -217,7 +217,7 @@ func (l *Log) Close() error {
 	l.making.Wait()
 	l.writing.Lock()
 	defer l.writing.Unlock()
-	l.keep.kept = false // closing the file unlocks it
+	l.keep.kept.Store(false) // closing the file unlocks it
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.retire(l.tail.seg)
@@ -253,7 +253,7 @@ func (l *Log) withLock(ctx context.Context, do func() error) error {
 func (l *Log) runLocked(do func() error) error {
 	keep := false
 	defer func() { l.leaveLock(keep) }()
-	if !l.keep.kept {
+	if !l.keep.kept.Load() {
 		if err := l.goToEnd(); err != nil {
 			return err
 		}

@@ -111,7 +111,10 @@ func (l *Log) catchUp(ctx context.Context) error {
 		l.mu.Unlock()
 		return errClosed
 	}
-	err := l.follow(false)
+	var err error
+	if !l.keep.kept.Load() {
+		err = l.follow(false)
+	}
 	l.mu.Unlock()
 	if !errors.Is(err, errUnsettled) {
 		return err
