@@ -135,7 +135,7 @@ func TestAUseOutlivesItsRow(t *testing.T) {
 	}
 	lose := func(t *testing.T, path string) {
 		t.Helper()
-		rawExec(t, path, `UPDATE record_log SET seq = 0, hash = zeroblob(32), at = 0; DELETE FROM records`)
+		rawExec(t, path, `UPDATE record_log SET seq = 0, hash = zeroblob(32), at = 0; DELETE FROM record_blocks; DELETE FROM record_names`)
 	}
 	index := func(t *testing.T, path string) {
 		t.Helper()

@@ -174,9 +174,9 @@ func (r *reading) findPlace(ctx context.Context, seq int64) (recordlog.Position,
 			}
 			return nil
 		}
-		at, err := c.readInt("SELECT at FROM records WHERE seq = ?1", seq)
-		if err == nil && recordlog.Position(at) > from {
-			from, first = recordlog.Position(at), seq
+		b, err := c.findBlock(seq / blockRecords)
+		if err == nil && b.first != 0 && b.first <= seq && b.at > from {
+			from, first = b.at, b.first
 		}
 		return err
 	})
@@ -196,21 +196,38 @@ func (db *DB) Prune(ctx context.Context, checkpoint audit.Record) error {
 	if err := db.log.sync(); err != nil {
 		return wrapError(err)
 	}
-	var at int64
-	err := db.runQueries(ctx, func(c *conn) (err error) {
-		at, err = c.readInt("SELECT at FROM records WHERE seq = ?1", checkpoint.Seq)
-		return err
-	})
+	at, err := db.placeOf(ctx, checkpoint.Seq)
 	if err != nil {
 		return err
 	}
-	if err := db.records.Prune(ctx, &checkpoint, recordlog.Position(at)); err != nil {
+	if err := db.records.Prune(ctx, &checkpoint, at); err != nil {
 		return wrapError(err)
 	}
 	if err := db.dropPruned(ctx); err != nil {
 		return err
 	}
 	return db.releaseFreePages(ctx)
+}
+
+// placeOf returns where the record of a number stands, 0 when that is not known.
+func (db *DB) placeOf(ctx context.Context, seq int64) (at recordlog.Position, err error) {
+	r := reading{db: db, q: &audit.Query{}}
+	if err := r.begin(ctx); err != nil {
+		return 0, err
+	}
+	from, first, err := r.findPlace(ctx, seq)
+	if err != nil {
+		return 0, err
+	}
+	k := db.records.NewLookup()
+	defer k.Close()
+	err = k.Scan(&r.v, from, first, seq, func(e *recordlog.Entry) bool {
+		if e.Seq == seq {
+			at = e.At
+		}
+		return true
+	})
+	return at, wrapError(err)
 }
 
 func (db *DB) releaseFreePages(ctx context.Context) error {

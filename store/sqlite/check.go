@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"slices"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -30,17 +29,6 @@ func (db *DB) Check(ctx context.Context) error {
 	return db.checkIndex(ctx)
 }
 
-// indexRow is a row of the index.
-type indexRow struct {
-	seq, at, time int64
-	indexKeys
-	denied bool
-}
-
-func rowOf(r *audit.Record, at recordlog.Position) indexRow {
-	return indexRow{r.Seq, int64(at), r.Time, keysOf(r), r.Denied}
-}
-
 // checkIndex compares the index with the record as far as it goes.
 func (db *DB) checkIndex(ctx context.Context) error {
 	r := reading{db: db, q: &audit.Query{}}
@@ -50,7 +38,7 @@ func (db *DB) checkIndex(ctx context.Context) error {
 	if err := r.readMark(ctx); err != nil {
 		return err
 	}
-	var rows []indexRow
+	k := indexCheck{db: db, v: &r.v, pruned: r.v.Checkpoint.Seq != 0, names: map[indexName]struct{}{}, older: map[indexName]indexName{}}
 	for e, err := range db.records.Scan(ctx, &r.v, r.v.First, r.v.Checkpoint.Seq+1) {
 		if err != nil {
 			return wrapError(err)
@@ -58,30 +46,90 @@ func (db *DB) checkIndex(ctx context.Context) error {
 		if e.Seq > r.mark.Seq {
 			break
 		}
-		if len(rows) == 0 {
-			if rows, err = db.indexRows(ctx, e.Seq); err != nil {
-				return err
-			}
+		if err := k.addRecord(ctx, &e); err != nil {
+			return err
 		}
-		// A record that is damaged is for a verification to name.
-		if len(rows) == 0 || rows[0] != rowOf(&e.Record, e.At) && len(e.Body) > 0 {
-			return &store.Error{Reason: store.ErrDamaged}
+	}
+	return k.checkBlock(ctx)
+}
+
+// indexCheck compares one block after the other with what the index should say of it.
+type indexCheck struct {
+	db *DB
+	v  *recordlog.View
+	// pruned is true for a block of which records were pruned, damaged of one with
+	// records that a verification names. Of these the index may say more.
+	pruned, damaged bool
+	block           indexBlock
+	names           map[indexName]struct{}
+	// older has what an older version noted in the place of a name.
+	older map[indexName]indexName
+}
+
+func (k *indexCheck) addRecord(ctx context.Context, e *recordlog.Entry) error {
+	if number := e.Seq / blockRecords; number != k.block.number || k.block.first == 0 {
+		if err := k.checkBlock(ctx); err != nil {
+			return err
 		}
-		rows = rows[1:]
+		k.block = indexBlock{number: number, first: e.Seq, at: e.At, newest: k.block.newest}
+	}
+	if len(e.Body) == 0 {
+		k.damaged = true
+		return nil
+	}
+	k.block.newest = max(k.block.newest, e.Time)
+	addNames(k.names, &e.Record)
+	if name, ok := timedName(e.Call); ok {
+		k.older[indexName{ofCall, name}] = indexName{ofOtherCall, digestName(e.Call)}
 	}
 	return nil
 }
 
-// indexRows returns rows of the index from a number on.
-func (db *DB) indexRows(ctx context.Context, from int64) (rows []indexRow, err error) {
-	rows = make([]indexRow, 0, searchRows)
-	err = db.runQueries(ctx, func(c *conn) error {
-		const sql = `SELECT seq, at, time, call, tool, principal, denied FROM records WHERE seq >= ?1 ORDER BY seq LIMIT 512`
-		return c.query(sql, []any{from}, func(s *sqlite3.Stmt) (bool, error) {
-			k := indexKeys{s.ColumnInt64(3), s.ColumnInt64(4), s.ColumnInt64(5)}
-			rows = append(rows, indexRow{s.ColumnInt64(0), s.ColumnInt64(1), s.ColumnInt64(2), k, s.ColumnBool(6)})
-			return true, nil
-		})
+// checkBlock compares the block that was added to, and forgets what it held.
+func (k *indexCheck) checkBlock(ctx context.Context) error {
+	if k.block.first == 0 {
+		return nil
+	}
+	var got indexBlock
+	named := true
+	err := k.db.runQueries(ctx, func(c *conn) (err error) {
+		if got, err = c.findBlock(k.block.number); err != nil {
+			return err
+		}
+		for name := range k.names {
+			there, err := c.hasName(k.block.number, name)
+			if older, ok := k.older[name]; ok && !there && err == nil {
+				there, err = c.hasName(k.block.number, older)
+			}
+			if err != nil {
+				return err
+			}
+			named = named && there
+		}
+		return nil
 	})
-	return slices.Clip(rows), err
+	if err != nil {
+		return err
+	}
+	want := k.block
+	if k.pruned || k.damaged {
+		// The time of a record that is gone, or altered, may be the newest.
+		want.newest = max(want.newest, got.newest)
+	}
+	if got.at < k.v.First {
+		got.at, got.first = want.at, want.first // as a reader does
+	}
+	if got != want || !named {
+		return &store.Error{Reason: store.ErrDamaged}
+	}
+	k.block.newest, k.pruned, k.damaged = want.newest, false, false
+	clear(k.names)
+	clear(k.older)
+	return nil
+}
+
+// hasName reports whether the index has a name for a block.
+func (c *conn) hasName(number int64, name indexName) (bool, error) {
+	n, err := c.readInt("SELECT 1 FROM record_names WHERE kind = ?1 AND name = ?2 AND block = ?3", int64(name.kind), name.name, number)
+	return n == 1, err
 }

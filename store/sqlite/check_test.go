@@ -95,9 +95,11 @@ func unseen(t *testing.T, path, segment string, content []byte, key audit.Key) b
 func TestAnIndexThatLiesIsFound(t *testing.T) {
 	t.Parallel()
 	for _, sql := range []string{
-		"UPDATE records SET call = 1 WHERE seq = 7", "UPDATE records SET tool = 1 WHERE seq = 7", "UPDATE records SET principal = 1 WHERE seq = 7",
-		"UPDATE records SET denied = 1 WHERE seq = 7", "UPDATE records SET time = 1 WHERE seq = 7", "UPDATE records SET at = at + 8 WHERE seq = 7",
-		"DELETE FROM records WHERE seq = 7", "DELETE FROM records WHERE seq = 20",
+		"UPDATE record_names SET name = name + 1 WHERE kind = 16 AND block = 0", "DELETE FROM record_names WHERE kind = 1 AND block = 1",
+		"UPDATE record_names SET block = block + 9 WHERE kind = 2", "DELETE FROM record_names WHERE kind = 3",
+		"UPDATE record_blocks SET newest = 1 WHERE block = 1", "UPDATE record_blocks SET newest = newest + 1 WHERE block = 0",
+		"UPDATE record_blocks SET at = at + 8 WHERE block = 0", "UPDATE record_blocks SET first = first + 1 WHERE block = 1",
+		"DELETE FROM record_blocks WHERE block = 0", "DELETE FROM record_blocks WHERE block = 1",
 	} {
 		path := filepath.Join(t.TempDir(), "state.db")
 		recordAndClose(t, path, "c", 10)

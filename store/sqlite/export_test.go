@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -43,6 +44,31 @@ func (db *DB) IndexAll(ctx context.Context) error { return db.indexAll(ctx) }
 func OldSchema() string {
 	return fmt.Sprintf("PRAGMA application_id=%d;CREATE TABLE migrations(version INTEGER PRIMARY KEY, applied INTEGER NOT NULL) STRICT;", applicationID) +
 		strings.Join(migrations[:recordsVersion-1], "") + "INSERT INTO migrations VALUES(4, 0);"
+}
+
+// IndexByRecords gives the file the index that it had before it had blocks.
+func (db *DB) IndexByRecords(t testing.TB) {
+	t.Helper()
+	_, old, _ := strings.Cut(recordsSchema, "CREATE TABLE records(")
+	old, _, _ = strings.Cut(old, "DROP TABLE audit")
+	v, err := db.records.View(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.inWriteTx(t.Context(), true, func(c *conn) error {
+		err := c.Exec("DROP TABLE record_blocks; DROP TABLE record_names; DELETE FROM migrations WHERE version > 7; CREATE TABLE records(" + old)
+		var newest int64
+		for e, scanErr := range db.records.Scan(t.Context(), &v, v.First, v.Checkpoint.Seq+1) {
+			newest = max(newest, e.Time)
+			_, insertErr := c.exec(`INSERT INTO records(seq, at, time, newest, call, tool, principal, denied) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
+				e.Seq, int64(e.At), e.Time, newest, digestName(e.Call), digestName(e.Tool), digestName(e.Principal), int(map[bool]int64{true: 1}[e.Denied]))
+			err = errors.Join(err, scanErr, insertErr)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // LoseLeases forgets what the store has leased, as the death of its process does, and

@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"time"
 
@@ -142,17 +140,12 @@ func (db *DB) indexSome(ctx context.Context, v *recordlog.View) (more bool, err 
 			return err
 		}
 		if m.at < v.First {
-			if _, err := c.exec("DELETE FROM records WHERE seq <= ?1", v.Checkpoint.Seq); err != nil {
+			if err := c.dropBlocks(v.Checkpoint.Seq); err != nil {
 				return err
 			}
 			m.Head, m.at = v.Checkpoint.Head(), v.First
 		}
-		// What stands beyond the mark is nothing that was indexed. To replace it row by
-		// row would have the engine be ready to take back each statement alone.
-		if _, err := c.exec("DELETE FROM records WHERE seq > ?1", m.Seq); err != nil {
-			return err
-		}
-		newest, err := c.readInt("SELECT newest FROM records WHERE seq <= ?1 ORDER BY seq DESC LIMIT 1", m.Seq)
+		x, err := c.beginIndexing(m.Seq)
 		if err != nil {
 			return err
 		}
@@ -161,8 +154,7 @@ func (db *DB) indexSome(ctx context.Context, v *recordlog.View) (more bool, err 
 			if err != nil {
 				return err
 			}
-			newest = max(newest, e.Time)
-			if err := c.indexRecord(&e, newest); err != nil {
+			if err := x.addRecord(&e); err != nil {
 				return err
 			}
 			brought.add(&e)
@@ -173,7 +165,7 @@ func (db *DB) indexSome(ctx context.Context, v *recordlog.View) (more bool, err 
 				break
 			}
 		}
-		if err := errors.Join(brought.store(c), used.store(c)); err != nil {
+		if err := errors.Join(x.store(), brought.store(c), used.store(c)); err != nil {
 			return err
 		}
 		return c.writeMark(&m)
@@ -187,46 +179,13 @@ func (db *DB) indexSome(ctx context.Context, v *recordlog.View) (more bool, err 
 	return more, err
 }
 
-// indexRecord binds by hand: it runs twice for each call.
-func (c *conn) indexRecord(e *recordlog.Entry, newest int64) error {
-	s, err := c.preparedStmt(`INSERT INTO records(seq, at, time, newest, call, tool, principal, denied)
-		VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`)
-	if err != nil {
-		return err
-	}
-	k := keysOf(&e.Record)
-	err = errors.Join(s.BindInt64(1, e.Seq), s.BindInt64(2, int64(e.At)), s.BindInt64(3, e.Time), s.BindInt64(4, newest),
-		s.BindInt64(5, k.call), s.BindInt64(6, k.tool), s.BindInt64(7, k.principal), s.BindBool(8, e.Denied))
-	if err != nil {
-		return err
-	}
-	return s.Exec()
-}
-
-// indexKeys are what the names of a record are found by.
-type indexKeys struct{ call, tool, principal int64 }
-
-func keysOf(r *audit.Record) indexKeys {
-	return indexKeys{indexKey(r.Call), indexKey(r.Tool), indexKey(r.Principal)}
-}
-
-// indexKey is a part of the digest of a name. Two names may have the same: what
-// is found is compared with the record.
-func indexKey(name string) int64 {
-	sum := sha256.Sum256([]byte(name))
-	return int64(binary.BigEndian.Uint64(sum[:]))
-}
-
 // dropPruned removes what the index knows of records that were pruned.
 func (db *DB) dropPruned(ctx context.Context) error {
 	v, err := db.records.View(ctx)
 	if err != nil {
 		return wrapError(err)
 	}
-	return db.inWriteTx(ctx, false, func(c *conn) error {
-		_, err := c.exec("DELETE FROM records WHERE seq <= ?1", v.Checkpoint.Seq)
-		return err
-	})
+	return db.inWriteTx(ctx, false, func(c *conn) error { return c.dropBlocks(v.Checkpoint.Seq) })
 }
 
 // compareMark compares what the file knows of the record with the record. A
@@ -237,13 +196,13 @@ func (db *DB) compareMark(ctx context.Context, m *indexMark, c *conn) error {
 	if err != nil || m.Seq <= v.Checkpoint.Seq {
 		return err
 	}
-	at, err := c.readInt("SELECT at FROM records WHERE seq = ?1", m.Seq)
+	b, err := c.findBlock(m.Seq / blockRecords)
 	if err != nil {
 		return err
 	}
 	lost := v.Head.Seq < m.Seq
-	if !lost && at != 0 {
-		hash, err := db.hashOf(ctx, &v, m.Seq, recordlog.Position(at))
+	if !lost && b.first != 0 {
+		hash, err := db.hashOf(ctx, &v, m.Seq, &b)
 		if err != nil {
 			return err
 		}
@@ -255,14 +214,20 @@ func (db *DB) compareMark(ctx context.Context, m *indexMark, c *conn) error {
 	return nil
 }
 
-// hashOf returns the hash of a record, which should stand at a place; the zero one
+// hashOf returns the hash of a record, which should be in a block; the zero one
 // when it was altered where it is, which a verification names.
-func (db *DB) hashOf(ctx context.Context, v *recordlog.View, seq int64, at recordlog.Position) (audit.Hash, error) {
+func (db *DB) hashOf(ctx context.Context, v *recordlog.View, seq int64, b *indexBlock) (hash audit.Hash, err error) {
 	k := db.records.NewLookup()
 	defer k.Close()
-	r, err := k.Record(at, seq)
-	if err == nil && len(r.Body) > 0 {
-		return r.Hash, nil
+	find := func(e *recordlog.Entry) bool {
+		if e.Seq == seq && len(e.Body) > 0 {
+			hash = e.Hash
+		}
+		return e.Seq < seq
+	}
+	from, first := b.begin(v)
+	if err := k.Scan(v, from, first, seq, find); err == nil && hash != (audit.Hash{}) {
+		return hash, nil
 	}
 	for e, err := range db.records.Scan(ctx, v, v.First, v.Checkpoint.Seq+1) {
 		if err != nil {

@@ -1,17 +1,14 @@
 package sqlite_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/audittest"
-	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/store/internal/recordlog"
 	"github.com/sallyport/sallyport/store/sqlite"
 )
@@ -192,109 +189,5 @@ func TestATakeoverThatWasCutOff(t *testing.T) {
 	r := audittest.VerifyRecords(t, open(t, path, nil), &audit.VerifyOptions{Head: &head})
 	if !r.OK() || !r.TailProven {
 		t.Errorf("Verify: %s, want the whole chain", r.String())
-	}
-}
-
-// TestQueriesOfTheIndex asks each filter of a record of which part is indexed, and
-// compares with what matches one by one.
-func TestQueriesOfTheIndex(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "state.db")
-	db := open(t, path, sqlite.NoIndex())
-	l := audittest.NewLog(t, db)
-	start := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-	const records = 3000
-	for i := range records {
-		e := audittest.NewEvent(audit.KindOutcome, fmt.Sprint("call", i/2))
-		// The clock goes back now and then.
-		e.Time = start.Add(time.Duration(i-i%7*3) * time.Second)
-		e.Tool, e.Principal = []output.Clean{"a", "b", "c"}[i%3], []string{"p", "q"}[i%2]
-		e.OK, e.Stage = i%5 != 0, "grant"
-		if err := l.Record(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
-		if i == records-500 {
-			if err := db.IndexAll(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	var all []audit.Record
-	for r, err := range db.Read(t.Context(), audit.Query{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, r)
-	}
-	for _, q := range []audit.Query{
-		{Call: "call7"},
-		{Call: "call1490"},
-		{Call: "none"},
-		{Tool: "a"},
-		{Tool: "none"},
-		{Principal: "q"},
-		{Denied: true},
-		{Denied: true, Tool: "b"},
-		{Denied: true, Principal: "p"},
-		{Tool: "a", Principal: "p"},
-		{Denied: true, Tool: "c", Principal: "q"},
-		{Since: start.Add(1000 * time.Second)},
-		{Since: start.Add(2900 * time.Second), Tool: "a"},
-		{Since: start.Add(time.Hour)},
-		{After: 2400, Tool: "b"},
-		{After: 2990},
-		{After: 100, Principal: "p", Since: start.Add(50 * time.Second)},
-	} {
-		for _, last := range []int{0, 1, 5, 700} {
-			q.Last = last
-			var want []int64
-			for i := range all {
-				if q.Match(&all[i]) {
-					want = append(want, all[i].Seq)
-				}
-			}
-			if last > 0 {
-				want = want[max(0, len(want)-last):]
-			}
-			var got []int64
-			for r, err := range db.Read(t.Context(), q) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				got = append(got, r.Seq)
-			}
-			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("%+v gives %d records, want %d", q, len(got), len(want))
-			}
-		}
-	}
-	if err := db.Check(t.Context()); err != nil {
-		t.Errorf("Check = %v", err)
-	}
-}
-
-// TestRowsBeyondTheMark finds rows in the index that its mark does not cover: what they
-// say is nothing.
-func TestRowsBeyondTheMark(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "state.db")
-	db := open(t, path, sqlite.NoIndex())
-	l := audittest.NewLog(t, db)
-	audittest.RecordCalls(t, l, db, "before", 2)
-	if err := db.IndexAll(t.Context()); err != nil {
-		t.Fatalf("IndexAll = %v", err)
-	}
-	rawExec(t, path, `INSERT INTO records SELECT seq + 4, at, time, newest, call, tool, principal, denied FROM records WHERE seq <= 4`)
-	audittest.RecordCalls(t, l, db, "after", 3)
-	if err := db.IndexAll(t.Context()); err != nil {
-		t.Fatalf("IndexAll = %v", err)
-	}
-	for call, want := range map[string]int{"before0": 2, "before1": 2, "after0": 2, "after2": 2} {
-		if got := count(t, db, audit.Query{Call: call}); got != want {
-			t.Errorf("%d records of %s, want %d", got, call, want)
-		}
-	}
-	if err := db.Check(t.Context()); err != nil {
-		t.Errorf("Check = %v", err)
 	}
 }

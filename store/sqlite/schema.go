@@ -67,6 +67,8 @@ var migrations = [...]string{
 	forgottenSchema,
 
 	leasesSchema,
+
+	blocksSchema,
 }
 
 // recordsVersion is the version from which on the record is in a log.

@@ -3,11 +3,7 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/ncruces/go-sqlite3"
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/store/internal/recordlog"
@@ -19,13 +15,13 @@ type place struct {
 	at  recordlog.Position
 }
 
-// searchRows is how many rows one look at the index gives: a reader that stops to
+// searchBlocks is how many blocks one look at the index gives: a reader that stops to
 // write to a slow pipe holds no snapshot, which would let the write-ahead log
 // grow.
-const searchRows = 512
+const searchBlocks = 512
 
-// fewRows is how many rows a look gives to who wants no more.
-const fewRows = 32
+// fewBlocks is how many a look gives to who wants no more records.
+const fewBlocks = 32
 
 // readSelected yields what the index selects, and then what is selected of the
 // records that are not indexed yet.
@@ -145,104 +141,77 @@ func (r *reading) search(ctx context.Context, after int64, newestFirst bool, giv
 func (r *reading) searchPlaces(ctx context.Context, after int64, newestFirst bool, give func(place, audit.Record) bool) error {
 	k := r.db.records.NewLookup()
 	defer k.Close()
-	low, high, rows := after, r.mark.Seq, searchRows
-	if newestFirst && r.q.Last <= fewRows {
-		rows = fewRows
+	most := searchBlocks
+	if newestFirst && r.q.Last <= fewBlocks {
+		most = fewBlocks
 	}
 	if !r.q.Since.IsZero() {
-		first, err := r.firstSince(ctx, low)
+		first, err := r.firstSince(ctx, after)
 		if err != nil {
 			return err
 		}
-		low = max(low, first-1)
+		after = max(after, first-1)
 	}
-	for low < high {
-		var places []place
+	low, high := (after+1)/blockRecords, r.mark.Seq/blockRecords
+	for low <= high {
+		var blocks []indexBlock
 		err := r.db.runQueries(ctx, func(c *conn) (err error) {
-			places, err = c.findPlaces(r.q, low, high, newestFirst, rows)
+			blocks, err = c.findBlocks(r.q, low, high, newestFirst, most)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		for _, p := range places {
-			if newestFirst {
-				high = p.seq - 1
-			} else {
-				low = p.seq
-			}
-			rec, err := k.Record(p.at, p.seq)
+		for i := range blocks {
+			found, err := r.readBlock(k, &blocks[i], after)
 			if err == nil {
 				err = ctx.Err()
 			}
 			if err != nil {
 				return wrapError(err)
 			}
-			if r.q.Match(&rec) && !give(p, rec) {
-				return nil
+			if newestFirst {
+				slices.Reverse(found)
+			}
+			for _, e := range found {
+				if !give(place{e.Seq, e.At}, e.Record) {
+					return nil
+				}
 			}
 		}
-		if len(places) < rows {
+		switch {
+		case len(blocks) < most:
 			return nil
+		case newestFirst:
+			high = blocks[len(blocks)-1].number - 1
+		default:
+			low = blocks[len(blocks)-1].number + 1
 		}
 	}
 	return nil
 }
 
-// findPlaces returns the first places, or the last, that the index selects among
-// the numbers above low and up to high.
-func (c *conn) findPlaces(q *audit.Query, low, high int64, newestFirst bool, rows int) (places []place, err error) {
-	where, index := []string{"seq > ?1", "seq <= ?2"}, ""
-	args := []any{low, high}
-	add := func(name, column, value string) {
-		if value == "" {
-			return
+// readBlock returns what is selected of the records of a block with numbers above one.
+func (r *reading) readBlock(k *recordlog.Lookup, b *indexBlock, after int64) (found []recordlog.Entry, err error) {
+	from, first := b.begin(&r.v)
+	err = k.Scan(&r.v, from, first, min(b.last(), r.mark.Seq), func(e *recordlog.Entry) bool {
+		if e.Seq > after && r.q.Match(&e.Record) {
+			found = append(found, *e)
 		}
-		index = name
-		args = append(args, indexKey(value))
-		where = append(where, fmt.Sprintf("%s = ?%d", column, len(args)))
-	}
-	if q.Denied {
-		where, index = append(where, "denied = 1"), "records_denied"
-	}
-	tool, principal := "records_tool", "records_principal"
-	switch {
-	case q.Denied:
-		tool, principal = "records_denied_tool", "records_denied_principal"
-	case q.Tool != "" && q.Principal != "":
-		principal = "records_both"
-	}
-	add(tool, "tool", q.Tool)
-	add(principal, "principal", q.Principal)
-	add("records_call", "call", q.Call)
-	if !q.Since.IsZero() {
-		args = append(args, q.Since.UnixNano())
-		where = append(where, fmt.Sprintf("time >= ?%d", len(args)))
-	}
-	sql := "SELECT seq, at FROM records"
-	if index != "" {
-		sql += " INDEXED BY " + index
-	}
-	sql += " WHERE " + strings.Join(where, " AND ") + " ORDER BY seq"
-	if newestFirst {
-		sql += " DESC"
-	}
-	err = c.query(sql+fmt.Sprintf(" LIMIT %d", rows), args, func(s *sqlite3.Stmt) (bool, error) {
-		places = append(places, place{s.ColumnInt64(0), recordlog.Position(s.ColumnInt64(1))})
-		return true, nil
+		return true
 	})
-	return places, err
+	return found, err
 }
 
-// firstSince returns the number of the first record that may be as new as the
+// firstSince returns the number of the first record whose block may be as new as the
 // query asks: before it, no time is. Times need not rise with the numbers, their
 // latest does.
 func (r *reading) firstSince(ctx context.Context, after int64) (first int64, err error) {
-	low, high, since := after, r.mark.Seq+1, r.q.Since.UnixNano()
+	low, high, since := (after+1)/blockRecords-1, r.mark.Seq/blockRecords+1, r.q.Since.UnixNano()
 	err = r.db.inSnapshot(ctx, func(c *conn) error {
 		for high-low > 1 {
 			middle := low + (high-low)/2
-			newest, err := c.readInt("SELECT newest FROM records WHERE seq >= ?1 ORDER BY seq LIMIT 1", middle)
+			newest, err := c.readInt("SELECT newest FROM record_blocks WHERE block >= ?1 ORDER BY block LIMIT 1", middle)
 			if err != nil {
 				return err
 			}
@@ -254,5 +223,5 @@ func (r *reading) firstSince(ctx context.Context, after int64) (first int64, err
 		}
 		return nil
 	})
-	return high, err
+	return high * blockRecords, err
 }

@@ -234,5 +234,27 @@ func (k *Lookup) Record(at Position, seq int64) (audit.Record, error) {
 	return f.rec, nil
 }
 
-// lookAhead is how much a look at one record reads at once, in bytes.
-const lookAhead = 4 << 10
+// Scan gives the records of a view from a place on, where the one of number seq stands,
+// up to the number last, or until give returns false. Give keeps nothing of them.
+func (k *Lookup) Scan(v *View, at Position, seq, last int64, give func(*Entry) bool) error {
+	s := &k.s
+	s.v, s.at, s.want = v, at, seq
+	if s.r.seg != nil && s.r.seg.number == at.segment() {
+		s.r.off = at.offset()
+	}
+	s.r.ahead = scanAhead
+	for s.want <= last {
+		e, ok, err := s.next()
+		if err != nil || !ok || !give(&e) {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookAhead is how much a look at one record reads at once, in bytes; scanAhead that at
+// a few.
+const (
+	lookAhead = 4 << 10
+	scanAhead = 16 << 10
+)

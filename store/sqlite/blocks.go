@@ -1,0 +1,284 @@
+package sqlite
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/store/internal/recordlog"
+)
+
+// blockRecords is how many records share their entries in the index. A reader looks at
+// all records of a block, and a tool or principal has one entry in it however often it
+// called: a row for each record cost four times as much.
+const blockRecords = 16
+
+// blocksSchema is the index of the record by blocks. A block has the records whose
+// numbers, divided by blockRecords, give its own. First is the number of its first
+// record that was indexed, at the place of that, and newest the latest time up to its
+// last one, which never falls from block to block. A name is a part of a digest, so
+// that it says nothing of a record that was pruned; see indexName. Files of older
+// versions had a row for each record.
+const blocksSchema = `
+	CREATE TABLE record_blocks(
+		block INTEGER PRIMARY KEY,
+		first INTEGER NOT NULL,
+		at INTEGER NOT NULL,
+		newest INTEGER NOT NULL
+	) STRICT;
+	CREATE TABLE record_names(
+		kind INTEGER NOT NULL,
+		name INTEGER NOT NULL,
+		block INTEGER NOT NULL,
+		PRIMARY KEY(kind, name, block)
+	) STRICT, WITHOUT ROWID;
+	INSERT INTO record_blocks SELECT seq / 16, min(seq), min(at), max(newest) FROM records GROUP BY seq / 16;
+	INSERT OR IGNORE INTO record_names SELECT 16, call, seq / 16 FROM records;
+	INSERT OR IGNORE INTO record_names SELECT 1, tool, seq / 16 FROM records;
+	INSERT OR IGNORE INTO record_names SELECT 2, principal, seq / 16 FROM records;
+	INSERT OR IGNORE INTO record_names SELECT 3, (tool | principal) - (tool & principal), seq / 16 FROM records;
+	INSERT OR IGNORE INTO record_names SELECT 4, 0, seq / 16 FROM records WHERE denied = 1;
+	INSERT OR IGNORE INTO record_names SELECT 5, tool, seq / 16 FROM records WHERE denied = 1;
+	INSERT OR IGNORE INTO record_names SELECT 6, principal, seq / 16 FROM records WHERE denied = 1;
+	INSERT OR IGNORE INTO record_names SELECT 7, (tool | principal) - (tool & principal), seq / 16 FROM records WHERE denied = 1;
+	DROP TABLE records;
+`
+
+// nameKind says what a name in the index is of: a sum of ofTool, ofPrincipal and
+// ofDenied, or one of the kinds of a call.
+type nameKind int64
+
+const (
+	ofTool nameKind = 1 << iota
+	ofPrincipal
+	ofDenied
+	// ofCall is a call whose id begins with its time, so that new entries stand beside
+	// each other; ofOtherCall any other.
+	ofCall
+	ofOtherCall
+)
+
+// indexName is what records are found by. Two may be the same by chance: what is found
+// is compared with the record.
+type indexName struct {
+	kind nameKind
+	name int64
+}
+
+// digestName returns a part of the digest of a name.
+func digestName(name string) int64 {
+	sum := sha256.Sum256([]byte(name))
+	return int64(binary.BigEndian.Uint64(sum[:]))
+}
+
+// callDigits are the digits of the ids that the gate gives to calls.
+const callDigits = "0123456789abcdefghjkmnpqrstvwxyz"
+
+// timedName returns the first half of an id of the gate: milliseconds and some random
+// bits. Ok is false for other ids.
+func timedName(call string) (name int64, ok bool) {
+	if len(call) != 24 {
+		return 0, false
+	}
+	for i := range 12 {
+		digit := strings.IndexByte(callDigits, call[i])
+		if digit < 0 {
+			return 0, false
+		}
+		name = name<<5 | int64(digit)
+	}
+	return name, true
+}
+
+// pairName is the name of a kind that says more than one thing.
+func pairName(kind nameKind, tool, principal int64) indexName {
+	n := indexName{kind: kind}
+	if kind&ofTool != 0 {
+		n.name ^= tool
+	}
+	if kind&ofPrincipal != 0 {
+		n.name ^= principal
+	}
+	return n
+}
+
+// addNames adds all names by which a record is found.
+func addNames(names map[indexName]struct{}, r *audit.Record) {
+	if name, ok := timedName(r.Call); ok {
+		names[indexName{ofCall, name}] = struct{}{}
+	} else {
+		names[indexName{ofOtherCall, digestName(r.Call)}] = struct{}{}
+	}
+	tool, principal := digestName(r.Tool), digestName(r.Principal)
+	for _, kind := range []nameKind{ofTool, ofPrincipal, ofTool | ofPrincipal} {
+		names[pairName(kind, tool, principal)] = struct{}{}
+		if r.Denied {
+			names[pairName(kind|ofDenied, tool, principal)] = struct{}{}
+		}
+	}
+	if r.Denied {
+		names[indexName{kind: ofDenied}] = struct{}{}
+	}
+}
+
+// findNames returns the names of which each block with records of a query has one; nil
+// when the query names nothing.
+func findNames(q *audit.Query) []indexName {
+	if q.Call != "" {
+		// An older version had digests of all ids.
+		names := []indexName{{ofOtherCall, digestName(q.Call)}}
+		if name, ok := timedName(q.Call); ok {
+			names = append(names, indexName{ofCall, name})
+		}
+		return names
+	}
+	var kind nameKind
+	if q.Tool != "" {
+		kind |= ofTool
+	}
+	if q.Principal != "" {
+		kind |= ofPrincipal
+	}
+	if q.Denied {
+		kind |= ofDenied
+	}
+	if kind == 0 {
+		return nil
+	}
+	return []indexName{pairName(kind, digestName(q.Tool), digestName(q.Principal))}
+}
+
+// indexBlock is an entry of the index.
+type indexBlock struct {
+	number, first int64
+	at            recordlog.Position
+	newest        int64
+}
+
+// last is the greatest number that a record of the block may have.
+func (b *indexBlock) last() int64 { return (b.number+1)*blockRecords - 1 }
+
+// begin returns where the first record of the block stands in a view, and its number.
+func (b *indexBlock) begin(v *recordlog.View) (recordlog.Position, int64) {
+	if b.at < v.First {
+		return v.First, v.Checkpoint.Seq + 1
+	}
+	return b.at, b.first
+}
+
+// dropBlocks removes what the index knows of records up to a number. A block that has
+// records after it stays.
+func (c *conn) dropBlocks(seq int64) error {
+	_, err := c.exec("DELETE FROM record_names WHERE block < ?1", seq/blockRecords)
+	if err == nil {
+		_, err = c.exec("DELETE FROM record_blocks WHERE block < ?1", seq/blockRecords)
+	}
+	return err
+}
+
+// findBlock returns the newest block up to a number; the zero one when there is none.
+func (c *conn) findBlock(number int64) (b indexBlock, err error) {
+	blocks, err := c.scanBlocks(`SELECT block, first, at, newest FROM record_blocks WHERE block <= ?1 ORDER BY block DESC LIMIT 1`, number)
+	if len(blocks) > 0 {
+		b = blocks[0]
+	}
+	return b, err
+}
+
+func (c *conn) scanBlocks(sql string, args ...any) (blocks []indexBlock, err error) {
+	err = c.query(sql, args, func(s *sqlite3.Stmt) (bool, error) {
+		blocks = append(blocks, indexBlock{s.ColumnInt64(0), s.ColumnInt64(1), recordlog.Position(s.ColumnInt64(2)), s.ColumnInt64(3)})
+		return true, nil
+	})
+	return blocks, err
+}
+
+// findBlocks returns the first blocks, or the last, that may have records of a query
+// among the numbers low to high, in that order; no more than most.
+func (c *conn) findBlocks(q *audit.Query, low, high int64, newestFirst bool, most int) (blocks []indexBlock, err error) {
+	order := ""
+	if newestFirst {
+		order = "DESC"
+	}
+	names := findNames(q)
+	if names == nil {
+		return c.scanBlocks(fmt.Sprintf(`SELECT block, first, at, newest FROM record_blocks
+			WHERE block BETWEEN ?1 AND ?2 ORDER BY block %s LIMIT %d`, order, most), low, high)
+	}
+	sql := fmt.Sprintf(`SELECT b.block, b.first, b.at, b.newest FROM record_names n CROSS JOIN record_blocks b ON b.block = n.block
+		WHERE n.kind = ?3 AND n.name = ?4 AND n.block BETWEEN ?1 AND ?2 ORDER BY n.block %s LIMIT %d`, order, most)
+	for _, n := range names {
+		some, err := c.scanBlocks(sql, low, high, int64(n.kind), n.name)
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, some...)
+	}
+	slices.SortFunc(blocks, func(a, b indexBlock) int {
+		if newestFirst {
+			a, b = b, a
+		}
+		return cmp.Compare(a.number, b.number)
+	})
+	blocks = slices.Compact(blocks)
+	return blocks[:min(len(blocks), most)], nil
+}
+
+// indexing adds records to the index, in a transaction.
+type indexing struct {
+	c     *conn
+	block indexBlock
+	names map[indexName]struct{}
+}
+
+// beginIndexing goes on behind the record of a number.
+func (c *conn) beginIndexing(seq int64) (*indexing, error) {
+	b, err := c.findBlock(seq / blockRecords)
+	return &indexing{c: c, block: b, names: map[indexName]struct{}{}}, err
+}
+
+// addRecord adds a record, which has a greater number than those before it.
+func (x *indexing) addRecord(e *recordlog.Entry) error {
+	if number := e.Seq / blockRecords; number != x.block.number || x.block.first == 0 {
+		if err := x.store(); err != nil {
+			return err
+		}
+		x.block = indexBlock{number: number, first: e.Seq, at: e.At, newest: x.block.newest}
+	}
+	x.block.newest = max(x.block.newest, e.Time)
+	addNames(x.names, &e.Record)
+	return nil
+}
+
+// store writes the block that was added to.
+func (x *indexing) store() error {
+	if len(x.names) == 0 {
+		return nil
+	}
+	b := &x.block
+	_, err := x.c.exec(`INSERT OR REPLACE INTO record_blocks(block, first, at, newest) VALUES(?1, ?2, ?3, ?4)`, b.number, b.first, int64(b.at), b.newest)
+	if err != nil {
+		return err
+	}
+	s, err := x.c.preparedStmt(`INSERT OR IGNORE INTO record_names(kind, name, block) VALUES(?1, ?2, ?3)`)
+	if err != nil {
+		return err
+	}
+	for n := range x.names {
+		if err := errors.Join(s.BindInt64(1, int64(n.kind)), s.BindInt64(2, n.name), s.BindInt64(3, b.number)); err != nil {
+			return err
+		}
+		if err := s.Exec(); err != nil {
+			return err
+		}
+	}
+	clear(x.names)
+	return nil
+}
