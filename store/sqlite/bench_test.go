@@ -42,15 +42,20 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
+// benchGrant is what all calls of a tool in a role have.
+var benchGrant = sallyport.Grant{FS: sallyport.FSGrant{Read: []string{"/work"}, Write: []string{"/work/notes"}}}
+
+// benchEvent returns the intent of a call whose id begins with its time, as the gate
+// gives them.
 func benchEvent() *audit.Event {
 	now := time.Now()
 	return &audit.Event{
-		Kind: audit.KindIntent, CallID: fmt.Sprintf("%016x0123456789abcdef", now.UnixNano()), Tool: "read_file", Durable: true,
+		Kind: audit.KindIntent, CallID: fmt.Sprintf("%012d%012d", now.UnixMicro()%1e12, now.Nanosecond()), Tool: "read_file", Durable: true,
 		Time: now, Principal: "local", Session: "01JXYZABCDEFGHJKMNPQRSTVWX", Personality: "researcher",
 		Platform: sallyport.PlatformMCP, Args: `{"path":"/work/notes/today.md","from":1,"to":200}`,
 		ArgsDigest: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
 		Definition: "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752",
-		Grant:      &sallyport.Grant{FS: sallyport.FSGrant{Read: []string{"/work"}, Write: []string{"/work/notes"}}},
+		Grant:      &benchGrant,
 	}
 }
 
