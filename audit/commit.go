@@ -28,6 +28,61 @@ func (l *Log) commitRecord(ctx context.Context, p *queuedRecord) (commit uint64,
 	return commit, err
 }
 
+// recordDurably commits p and returns when it is on the disk.
+func (l *Log) recordDurably(ctx context.Context, p *queuedRecord) error {
+	held, err := l.holdRecord(p)
+	if err != nil {
+		return err
+	}
+	if !held {
+		commit, err := l.commitRecord(ctx, p)
+		if err == nil {
+			err = l.disk.waitForCommit(ctx, commit)
+		}
+		return err
+	}
+	select {
+	case err := <-p.result:
+		l.recycleRecord(p)
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// holdRecord gives p to the next sync while one is under way.
+func (l *Log) holdRecord(p *queuedRecord) (bool, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.closed {
+		return false, errClosed
+	}
+	return l.disk.holdRecord(p), nil
+}
+
+// commitHeld is [diskSyncer].commit.
+func (l *Log) commitHeld(held []*queuedRecord) (kept []*queuedRecord) {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	for len(held) > 0 {
+		n := min(len(held), l.o.Batch)
+		l.batch = append(l.batch[:0], held[:n]...)
+		err := l.appendBatch()
+		clear(l.batch)
+		if err != nil {
+			for _, p := range held {
+				p.result <- err
+			}
+			l.failWaiting(err)
+			return kept
+		}
+		l.countCommit()
+		kept, held = append(kept, held[:n]...), held[n:]
+		l.trimStore()
+	}
+	return kept
+}
+
 // triedStore is a store that can be asked for a commit that waits for nothing.
 type triedStore interface {
 	// TryAppend is Append where nothing has to be waited for. Elsewhere it reports
@@ -66,6 +121,7 @@ func (l *Log) tryCommit(p *queuedRecord) (tried bool, err error) {
 // commitAll is the committer: it takes what waits and commits it at once.
 func (l *Log) commitAll() {
 	defer close(l.done)
+	defer l.disk.awaitEnd()
 	defer l.syncCommits()
 	defer l.settlers.Wait()
 	defer l.settle.Stop()

@@ -7,18 +7,22 @@ import (
 )
 
 // diskSyncer brings commits to the disk. One of those who wait does it, for all who
-// have committed until then; others go on committing. It is safe
-// for concurrent use.
+// have committed until then; others go on committing. Durable records that come in the
+// meantime are held: they can be on the disk with the next sync at the earliest, and
+// one commit adds all of them before it. It is safe for concurrent use.
 type diskSyncer struct {
 	store   Store
 	timeout time.Duration
+	// commit commits records, reports to each that was not kept, and returns the others.
+	commit func([]*queuedRecord) []*queuedRecord
 
 	mu sync.Mutex
 	// commits counts the commits that were made, kept those of them that are
 	// on the disk.
 	commits, kept uint64
-	// running is the sync under way; nil when there is none.
+	// running is the sync under way; nil when there is none. Then none are held.
 	running *storeSync
+	held    []*queuedRecord
 }
 
 // storeSync is one sync of the store. Who hears that it is done may read err.
@@ -72,7 +76,19 @@ func (f *diskSyncer) waitForCommit(ctx context.Context, n uint64) error {
 	}
 }
 
-// syncStore runs one sync and notes what it has brought to the disk.
+// holdRecord holds a record while a sync is under way, and reports whether there is one.
+func (f *diskSyncer) holdRecord(p *queuedRecord) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.running == nil {
+		return false
+	}
+	f.held = append(f.held, p)
+	return true
+}
+
+// syncStore runs one sync and notes what it has brought to the disk. Where records are
+// held, the next one begins.
 func (f *diskSyncer) syncStore(ctx context.Context, run *storeSync) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
 	defer cancel()
@@ -84,4 +100,34 @@ func (f *diskSyncer) syncStore(ctx context.Context, run *storeSync) {
 	}
 	f.running = nil
 	close(run.done)
+	if len(f.held) > 0 {
+		f.running = &storeSync{done: make(chan struct{})}
+		go f.syncHeld(f.running, f.held)
+		f.held = nil
+	}
+}
+
+// syncHeld commits the records that were held, and brings them to the disk.
+func (f *diskSyncer) syncHeld(run *storeSync, held []*queuedRecord) {
+	kept := f.commit(held)
+	f.mu.Lock()
+	run.upTo = f.commits
+	f.mu.Unlock()
+	f.syncStore(context.Background(), run)
+	for _, p := range kept {
+		p.result <- run.err
+	}
+}
+
+// awaitEnd waits until no sync is under way. No record may be held any more.
+func (f *diskSyncer) awaitEnd() {
+	for {
+		f.mu.Lock()
+		run := f.running
+		f.mu.Unlock()
+		if run == nil {
+			return
+		}
+		<-run.done
+	}
 }

@@ -135,7 +135,7 @@ func New(store Store, key Key, o *Options) (*Log, error) {
 		sealer: newSealer(key), disk: diskSyncer{store: store, timeout: opts.Timeout},
 	}
 	l.trier, _ = store.(triedStore)
-	l.sealing = l.sealBatch
+	l.sealing, l.disk.commit = l.sealBatch, l.commitHeld
 	l.settle = time.AfterFunc(opts.Settle, l.settleCommits)
 	l.pool.New = func() any { return &queuedRecord{result: make(chan error, 1)} }
 	go l.commitAll()
@@ -168,9 +168,11 @@ func (l *Log) Record(ctx context.Context, e *Event) error {
 	if err := l.encodeEvent(p, e); err != nil {
 		return notKeptError(err)
 	}
-	commit, err := l.commitRecord(ctx, p)
-	if err == nil && e.Durable {
-		err = l.disk.waitForCommit(ctx, commit)
+	var err error
+	if e.Durable {
+		err = l.recordDurably(ctx, p)
+	} else {
+		_, err = l.commitRecord(ctx, p)
 	}
 	if err != nil {
 		return notKeptError(err)
