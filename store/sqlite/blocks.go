@@ -15,23 +15,34 @@ import (
 	"github.com/sallyport/sallyport/store/internal/recordlog"
 )
 
-// blockRecords is how many records share their entries in the index. A reader looks at
-// all records of a block, and a tool or principal has one entry in it however often it
-// called: a row for each record cost four times as much.
-const blockRecords = 16
+const (
+	// blockRecords is how many records share their entries in the index. A reader looks
+	// at all records of a block, and a tool or principal has one entry in it however
+	// often it called: a row for each record cost six times as much.
+	blockRecords = 16
+	// nearBlocks is how many blocks a reader looks at for a call, from the first one that
+	// its time allows.
+	nearBlocks = 9
+)
 
 // blocksSchema is the index of the record by blocks. A block has the records whose
 // numbers, divided by blockRecords, give its own. First is the number of its first
 // record that was indexed, at the place of that, and newest the latest time up to its
-// last one, which never falls from block to block. A name is a part of a digest, so
+// last one; latest is the greatest timed name of a call up to there, 0 in a block that an
+// older version made. Neither falls from block to block. A name is a part of a digest, so
 // that it says nothing of a record that was pruned; see indexName. Files of older
 // versions had a row for each record.
+//
+// Most calls need no name. A timed name is left out where it is greater than the latest
+// of the block nearBlocks before: then its block is one of the nearBlocks from the first
+// one whose latest is not below the name.
 const blocksSchema = `
 	CREATE TABLE record_blocks(
 		block INTEGER PRIMARY KEY,
 		first INTEGER NOT NULL,
 		at INTEGER NOT NULL,
-		newest INTEGER NOT NULL
+		newest INTEGER NOT NULL,
+		latest INTEGER NOT NULL
 	) STRICT;
 	CREATE TABLE record_names(
 		kind INTEGER NOT NULL,
@@ -39,7 +50,7 @@ const blocksSchema = `
 		block INTEGER NOT NULL,
 		PRIMARY KEY(kind, name, block)
 	) STRICT, WITHOUT ROWID;
-	INSERT INTO record_blocks SELECT seq / 16, min(seq), min(at), max(newest) FROM records GROUP BY seq / 16;
+	INSERT INTO record_blocks SELECT seq / 16, min(seq), min(at), max(newest), 0 FROM records GROUP BY seq / 16;
 	INSERT OR IGNORE INTO record_names SELECT 16, call, seq / 16 FROM records;
 	INSERT OR IGNORE INTO record_names SELECT 1, tool, seq / 16 FROM records;
 	INSERT OR IGNORE INTO record_names SELECT 2, principal, seq / 16 FROM records;
@@ -59,8 +70,7 @@ const (
 	ofTool nameKind = 1 << iota
 	ofPrincipal
 	ofDenied
-	// ofCall is a call whose id begins with its time, so that new entries stand beside
-	// each other; ofOtherCall any other.
+	// ofCall is a call with a timed name, ofOtherCall any other.
 	ofCall
 	ofOtherCall
 )
@@ -82,7 +92,7 @@ func digestName(name string) int64 {
 const callDigits = "0123456789abcdefghjkmnpqrstvwxyz"
 
 // timedName returns the first half of an id of the gate: milliseconds and some random
-// bits. Ok is false for other ids.
+// bits. Ok is false for other ids, and for 0.
 func timedName(call string) (name int64, ok bool) {
 	if len(call) != 24 {
 		return 0, false
@@ -94,7 +104,7 @@ func timedName(call string) (name int64, ok bool) {
 		}
 		name = name<<5 | int64(digit)
 	}
-	return name, true
+	return name, name > 0
 }
 
 // pairName is the name of a kind that says more than one thing.
@@ -109,11 +119,9 @@ func pairName(kind nameKind, tool, principal int64) indexName {
 	return n
 }
 
-// addNames adds all names by which a record is found.
+// addNames adds the names by which a record is found, except the timed one of its call.
 func addNames(names map[indexName]struct{}, r *audit.Record) {
-	if name, ok := timedName(r.Call); ok {
-		names[indexName{ofCall, name}] = struct{}{}
-	} else {
+	if _, ok := timedName(r.Call); !ok {
 		names[indexName{ofOtherCall, digestName(r.Call)}] = struct{}{}
 	}
 	tool, principal := digestName(r.Tool), digestName(r.Principal)
@@ -128,8 +136,8 @@ func addNames(names map[indexName]struct{}, r *audit.Record) {
 	}
 }
 
-// findNames returns the names of which each block with records of a query has one; nil
-// when the query names nothing.
+// findNames returns the names of which each block with records of a query has one, but
+// for the near ones of a call; nil when the query names nothing.
 func findNames(q *audit.Query) []indexName {
 	if q.Call != "" {
 		// An older version had digests of all ids.
@@ -160,6 +168,7 @@ type indexBlock struct {
 	number, first int64
 	at            recordlog.Position
 	newest        int64
+	latest        int64
 }
 
 // last is the greatest number that a record of the block may have.
@@ -185,7 +194,7 @@ func (c *conn) dropBlocks(seq int64) error {
 
 // findBlock returns the newest block up to a number; the zero one when there is none.
 func (c *conn) findBlock(number int64) (b indexBlock, err error) {
-	blocks, err := c.scanBlocks(`SELECT block, first, at, newest FROM record_blocks WHERE block <= ?1 ORDER BY block DESC LIMIT 1`, number)
+	blocks, err := c.scanBlocks(`SELECT block, first, at, newest, latest FROM record_blocks WHERE block <= ?1 ORDER BY block DESC LIMIT 1`, number)
 	if len(blocks) > 0 {
 		b = blocks[0]
 	}
@@ -194,10 +203,29 @@ func (c *conn) findBlock(number int64) (b indexBlock, err error) {
 
 func (c *conn) scanBlocks(sql string, args ...any) (blocks []indexBlock, err error) {
 	err = c.query(sql, args, func(s *sqlite3.Stmt) (bool, error) {
-		blocks = append(blocks, indexBlock{s.ColumnInt64(0), s.ColumnInt64(1), recordlog.Position(s.ColumnInt64(2)), s.ColumnInt64(3)})
+		blocks = append(blocks, indexBlock{s.ColumnInt64(0), s.ColumnInt64(1), recordlog.Position(s.ColumnInt64(2)), s.ColumnInt64(3), s.ColumnInt64(4)})
 		return true, nil
 	})
 	return blocks, err
+}
+
+// findFirst returns the number of the first block from low to high of which a column that
+// never falls is not below a value, and high + 1 when there is none.
+func (c *conn) findFirst(column string, value, low, high int64) (int64, error) {
+	sql := "SELECT " + column + " FROM record_blocks WHERE block >= ?1 ORDER BY block LIMIT 1"
+	for high++; low < high; {
+		middle := low + (high-low)/2
+		has, err := c.readInt(sql, middle)
+		switch {
+		case err != nil:
+			return 0, err
+		case has >= value:
+			high = middle
+		default:
+			low = middle + 1
+		}
+	}
+	return high, nil
 }
 
 // findBlocks returns the first blocks, or the last, that may have records of a query
@@ -209,10 +237,10 @@ func (c *conn) findBlocks(q *audit.Query, low, high int64, newestFirst bool, mos
 	}
 	names := findNames(q)
 	if names == nil {
-		return c.scanBlocks(fmt.Sprintf(`SELECT block, first, at, newest FROM record_blocks
+		return c.scanBlocks(fmt.Sprintf(`SELECT block, first, at, newest, latest FROM record_blocks
 			WHERE block BETWEEN ?1 AND ?2 ORDER BY block %s LIMIT %d`, order, most), low, high)
 	}
-	sql := fmt.Sprintf(`SELECT b.block, b.first, b.at, b.newest FROM record_names n CROSS JOIN record_blocks b ON b.block = n.block
+	sql := fmt.Sprintf(`SELECT b.block, b.first, b.at, b.newest, b.latest FROM record_names n CROSS JOIN record_blocks b ON b.block = n.block
 		WHERE n.kind = ?3 AND n.name = ?4 AND n.block BETWEEN ?1 AND ?2 ORDER BY n.block %s LIMIT %d`, order, most)
 	for _, n := range names {
 		some, err := c.scanBlocks(sql, low, high, int64(n.kind), n.name)
@@ -220,6 +248,18 @@ func (c *conn) findBlocks(q *audit.Query, low, high int64, newestFirst bool, mos
 			return nil, err
 		}
 		blocks = append(blocks, some...)
+	}
+	if name, ok := timedName(q.Call); ok {
+		from, err := c.findFirst("latest", name, low, high)
+		if err != nil {
+			return nil, err
+		}
+		near, err := c.scanBlocks(`SELECT block, first, at, newest, latest FROM record_blocks
+			WHERE block BETWEEN ?1 AND ?2 ORDER BY block`, from, min(high, from+nearBlocks-1))
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, near...)
 	}
 	slices.SortFunc(blocks, func(a, b indexBlock) int {
 		if newestFirst {
@@ -236,24 +276,44 @@ type indexing struct {
 	c     *conn
 	block indexBlock
 	names map[indexName]struct{}
+	// before are the latest of the blocks before, that of the block before first.
+	before [nearBlocks]int64
 }
 
 // beginIndexing goes on behind the record of a number.
 func (c *conn) beginIndexing(seq int64) (*indexing, error) {
-	b, err := c.findBlock(seq / blockRecords)
-	return &indexing{c: c, block: b, names: map[indexName]struct{}{}}, err
+	x := &indexing{c: c, names: map[indexName]struct{}{}}
+	blocks, err := c.scanBlocks(fmt.Sprintf(`SELECT block, first, at, newest, latest FROM record_blocks
+		WHERE block <= ?1 ORDER BY block DESC LIMIT %d`, nearBlocks+1), seq/blockRecords)
+	for i, b := range blocks {
+		if i == 0 {
+			x.block = b
+		} else {
+			x.before[i-1] = b.latest
+		}
+	}
+	return x, err
 }
 
 // addRecord adds a record, which has a greater number than those before it.
 func (x *indexing) addRecord(e *recordlog.Entry) error {
-	if number := e.Seq / blockRecords; number != x.block.number || x.block.first == 0 {
+	b := &x.block
+	if number := e.Seq / blockRecords; number != b.number || b.first == 0 {
 		if err := x.store(); err != nil {
 			return err
 		}
-		x.block = indexBlock{number: number, first: e.Seq, at: e.At, newest: x.block.newest}
+		copy(x.before[1:], x.before[:])
+		x.before[0] = b.latest
+		*b = indexBlock{number: number, first: e.Seq, at: e.At, newest: b.newest, latest: b.latest}
 	}
-	x.block.newest = max(x.block.newest, e.Time)
+	b.newest = max(b.newest, e.Time)
 	addNames(x.names, &e.Record)
+	if name, ok := timedName(e.Call); ok {
+		if name <= x.before[nearBlocks-1] {
+			x.names[indexName{ofCall, name}] = struct{}{}
+		}
+		b.latest = max(b.latest, name)
+	}
 	return nil
 }
 
@@ -263,7 +323,8 @@ func (x *indexing) store() error {
 		return nil
 	}
 	b := &x.block
-	_, err := x.c.exec(`INSERT OR REPLACE INTO record_blocks(block, first, at, newest) VALUES(?1, ?2, ?3, ?4)`, b.number, b.first, int64(b.at), b.newest)
+	_, err := x.c.exec(`INSERT OR REPLACE INTO record_blocks(block, first, at, newest, latest) VALUES(?1, ?2, ?3, ?4, ?5)`,
+		b.number, b.first, int64(b.at), b.newest, b.latest)
 	if err != nil {
 		return err
 	}

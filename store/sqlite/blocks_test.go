@@ -23,6 +23,9 @@ func TestQueriesOfTheIndex(t *testing.T) {
 	const records = 3000
 	for i := range records {
 		e := audittest.NewEvent(audit.KindOutcome, callName(i/2))
+		if i%60 == 59 {
+			e = audittest.NewEvent(audit.KindOutcome, callName(i/4)) // which ran for long
+		}
 		// The clock goes back now and then.
 		e.Time = start.Add(time.Duration(i-i%7*3) * time.Second)
 		e.Tool, e.Principal = []output.Clean{"a", "b", "c"}[i%3], []string{"p", "q"}[i%2]
@@ -51,6 +54,9 @@ func TestQueriesOfTheIndex(t *testing.T) {
 	compareQueries(t, db, start)
 }
 
+// timedPrefix with a digit is an id as the gate gives.
+const timedPrefix = "06h1x9jeynw3w3ddgrw2wqv"
+
 // callName returns an id as the gate gives, or another one.
 func callName(i int) string {
 	if i%2 == 0 {
@@ -73,7 +79,10 @@ func compareQueries(t *testing.T, db *sqlite.DB, start time.Time) {
 		{Call: callName(7)},
 		{Call: callName(1490)},
 		{Call: callName(1499)},
+		{Call: callName(1490 / 4 * 2)},
+		{Call: callName(314)},
 		{Call: callName(8), Tool: "a"},
+		{Call: callName(314), After: 700},
 		{Call: "none"},
 		{Tool: "a"},
 		{Tool: "none"},
@@ -129,7 +138,7 @@ func TestRowsBeyondTheMark(t *testing.T) {
 	if err := db.IndexAll(t.Context()); err != nil {
 		t.Fatalf("IndexAll = %v", err)
 	}
-	rawExec(t, path, `INSERT INTO record_blocks SELECT block + 1, first + 16, at, newest + 1 FROM record_blocks;
+	rawExec(t, path, `INSERT INTO record_blocks SELECT block + 1, first + 16, at, newest + 1, latest + 1 FROM record_blocks;
 		INSERT INTO record_names SELECT kind, name, block + 1 FROM record_names`)
 	audittest.RecordCalls(t, l, db, "after", 12)
 	if err := db.IndexAll(t.Context()); err != nil {

@@ -38,7 +38,7 @@ func (db *DB) checkIndex(ctx context.Context) error {
 	if err := r.readMark(ctx); err != nil {
 		return err
 	}
-	k := indexCheck{db: db, v: &r.v, pruned: r.v.Checkpoint.Seq != 0, names: map[indexName]struct{}{}, older: map[indexName]indexName{}}
+	k := indexCheck{db: db, v: &r.v, pruned: r.v.Checkpoint.Seq != 0, names: map[indexName]struct{}{}, calls: map[int64]string{}}
 	for e, err := range db.records.Scan(ctx, &r.v, r.v.First, r.v.Checkpoint.Seq+1) {
 		if err != nil {
 			return wrapError(err)
@@ -62,8 +62,9 @@ type indexCheck struct {
 	pruned, damaged bool
 	block           indexBlock
 	names           map[indexName]struct{}
-	// older has what an older version noted in the place of a name.
-	older map[indexName]indexName
+	// calls are those with timed names, before is as in [indexing].
+	calls  map[int64]string
+	before [nearBlocks]int64
 }
 
 func (k *indexCheck) addRecord(ctx context.Context, e *recordlog.Entry) error {
@@ -71,7 +72,9 @@ func (k *indexCheck) addRecord(ctx context.Context, e *recordlog.Entry) error {
 		if err := k.checkBlock(ctx); err != nil {
 			return err
 		}
-		k.block = indexBlock{number: number, first: e.Seq, at: e.At, newest: k.block.newest}
+		copy(k.before[1:], k.before[:])
+		k.before[0] = k.block.latest
+		k.block = indexBlock{number: number, first: e.Seq, at: e.At, newest: k.block.newest, latest: k.block.latest}
 	}
 	if len(e.Body) == 0 {
 		k.damaged = true
@@ -80,7 +83,8 @@ func (k *indexCheck) addRecord(ctx context.Context, e *recordlog.Entry) error {
 	k.block.newest = max(k.block.newest, e.Time)
 	addNames(k.names, &e.Record)
 	if name, ok := timedName(e.Call); ok {
-		k.older[indexName{ofCall, name}] = indexName{ofOtherCall, digestName(e.Call)}
+		k.calls[name] = e.Call
+		k.block.latest = max(k.block.latest, name)
 	}
 	return nil
 }
@@ -91,22 +95,13 @@ func (k *indexCheck) checkBlock(ctx context.Context) error {
 		return nil
 	}
 	var got indexBlock
-	named := true
+	var named bool
 	err := k.db.runQueries(ctx, func(c *conn) (err error) {
 		if got, err = c.findBlock(k.block.number); err != nil {
 			return err
 		}
-		for name := range k.names {
-			there, err := c.hasName(k.block.number, name)
-			if older, ok := k.older[name]; ok && !there && err == nil {
-				there, err = c.hasName(k.block.number, older)
-			}
-			if err != nil {
-				return err
-			}
-			named = named && there
-		}
-		return nil
+		named, err = c.hasNames(&got, k)
+		return err
 	})
 	if err != nil {
 		return err
@@ -114,7 +109,10 @@ func (k *indexCheck) checkBlock(ctx context.Context) error {
 	want := k.block
 	if k.pruned || k.damaged {
 		// The time of a record that is gone, or altered, may be the newest.
-		want.newest = max(want.newest, got.newest)
+		want.newest, want.latest = max(want.newest, got.newest), max(want.latest, got.latest)
+	}
+	if got.latest == 0 && k.before[0] == 0 {
+		want.latest = 0 // as an older version left it, whose calls are all named
 	}
 	if got.at < k.v.First {
 		got.at, got.first = want.at, want.first // as a reader does
@@ -122,14 +120,35 @@ func (k *indexCheck) checkBlock(ctx context.Context) error {
 	if got != want || !named {
 		return &store.Error{Reason: store.ErrDamaged}
 	}
-	k.block.newest, k.pruned, k.damaged = want.newest, false, false
+	k.block, k.pruned, k.damaged = want, false, false
 	clear(k.names)
-	clear(k.older)
+	clear(k.calls)
 	return nil
 }
 
-// hasName reports whether the index has a name for a block.
-func (c *conn) hasName(number int64, name indexName) (bool, error) {
-	n, err := c.readInt("SELECT 1 FROM record_names WHERE kind = ?1 AND name = ?2 AND block = ?3", int64(name.kind), name.name, number)
+// hasNames reports whether the index has what it should for a block.
+func (c *conn) hasNames(b *indexBlock, k *indexCheck) (bool, error) {
+	for name := range k.names {
+		if there, err := c.hasName(b, name); !there || err != nil {
+			return false, err
+		}
+	}
+	for name, call := range k.calls {
+		if name > k.before[nearBlocks-1] && name <= b.latest {
+			continue
+		}
+		there, err := c.hasName(b, indexName{ofCall, name})
+		if !there && err == nil {
+			there, err = c.hasName(b, indexName{ofOtherCall, digestName(call)})
+		}
+		if !there || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (c *conn) hasName(b *indexBlock, name indexName) (bool, error) {
+	n, err := c.readInt("SELECT 1 FROM record_names WHERE kind = ?1 AND name = ?2 AND block = ?3", int64(name.kind), name.name, b.number)
 	return n == 1, err
 }

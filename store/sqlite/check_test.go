@@ -94,15 +94,24 @@ func unseen(t *testing.T, path, segment string, content []byte, key audit.Key) b
 // not the key.
 func TestAnIndexThatLiesIsFound(t *testing.T) {
 	t.Parallel()
-	for _, sql := range []string{
-		"UPDATE record_names SET name = name + 1 WHERE kind = 16 AND block = 0", "DELETE FROM record_names WHERE kind = 1 AND block = 1",
-		"UPDATE record_names SET block = block + 9 WHERE kind = 2", "DELETE FROM record_names WHERE kind = 3",
-		"UPDATE record_blocks SET newest = 1 WHERE block = 1", "UPDATE record_blocks SET newest = newest + 1 WHERE block = 0",
-		"UPDATE record_blocks SET at = at + 8 WHERE block = 0", "UPDATE record_blocks SET first = first + 1 WHERE block = 1",
-		"DELETE FROM record_blocks WHERE block = 0", "DELETE FROM record_blocks WHERE block = 1",
+	for sql, prefix := range map[string]string{
+		"UPDATE record_names SET name = name + 1 WHERE kind = 16 AND block = 0": "c",
+		"DELETE FROM record_names WHERE kind = 1 AND block = 1":                 "c",
+		"UPDATE record_names SET block = block + 9 WHERE kind = 2":              "c",
+		"DELETE FROM record_names WHERE kind = 3":                               "c",
+		"UPDATE record_blocks SET newest = 1 WHERE block = 1":                   "c",
+		"UPDATE record_blocks SET newest = newest + 1 WHERE block = 0":          "c",
+		"UPDATE record_blocks SET at = at + 8 WHERE block = 0":                  "c",
+		"UPDATE record_blocks SET first = first + 1 WHERE block = 1":            "c",
+		"UPDATE record_blocks SET latest = 1":                                   "c",
+		"UPDATE record_blocks SET latest = latest - 1 WHERE block = 1":          timedPrefix,
+		"UPDATE record_blocks SET latest = 0":                                   timedPrefix,
+		"UPDATE record_blocks SET latest = latest + 1":                          timedPrefix,
+		"DELETE FROM record_blocks WHERE block = 0":                             "c",
+		"DELETE FROM record_blocks WHERE block = 1":                             "c",
 	} {
 		path := filepath.Join(t.TempDir(), "state.db")
-		recordAndClose(t, path, "c", 10)
+		recordAndClose(t, path, prefix, 10)
 		db := open(t, path, nil)
 		if err := errors.Join(db.IndexAll(t.Context()), db.Check(t.Context()), db.Close()); err != nil {
 			t.Fatal(err)

@@ -207,21 +207,9 @@ func (r *reading) readBlock(k *recordlog.Lookup, b *indexBlock, after int64) (fo
 // query asks: before it, no time is. Times need not rise with the numbers, their
 // latest does.
 func (r *reading) firstSince(ctx context.Context, after int64) (first int64, err error) {
-	low, high, since := (after+1)/blockRecords-1, r.mark.Seq/blockRecords+1, r.q.Since.UnixNano()
-	err = r.db.inSnapshot(ctx, func(c *conn) error {
-		for high-low > 1 {
-			middle := low + (high-low)/2
-			newest, err := c.readInt("SELECT newest FROM record_blocks WHERE block >= ?1 ORDER BY block LIMIT 1", middle)
-			if err != nil {
-				return err
-			}
-			if newest >= since {
-				high = middle
-			} else {
-				low = middle
-			}
-		}
-		return nil
+	err = r.db.inSnapshot(ctx, func(c *conn) (err error) {
+		first, err = c.findFirst("newest", r.q.Since.UnixNano(), (after+1)/blockRecords, r.mark.Seq/blockRecords)
+		return err
 	})
-	return high * blockRecords, err
+	return first * blockRecords, err
 }
