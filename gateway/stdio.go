@@ -31,7 +31,7 @@ const (
 // serveStdio serves one client until the input ends or the context is cancelled, and
 // closes both streams.
 func serveStdio(ctx context.Context, c *core, in io.ReadCloser, out io.WriteCloser) error {
-	l := newStdioStream(c, in, out)
+	l := newStdioStream(c, openPolled(in), out)
 	var cancel context.CancelFunc
 	l.ctx, cancel = context.WithCancel(context.WithoutCancel(ctx))
 	changed, remove := c.changes.addStream()
