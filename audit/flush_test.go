@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport/audit"
 )
@@ -90,6 +93,128 @@ func TestWaitingForTheDiskOfOthersEnds(t *testing.T) {
 		defer cancel()
 		if err := l.Record(ctx, durable("b")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Record = %v, want the deadline", err)
+		}
+	})
+}
+
+// heldRecords begins a sync that takes a second, and records ten calls during it. It
+// returns the error of each once all have ended.
+func heldRecords(t *testing.T, l *audit.Log) map[string]error {
+	t.Helper()
+	errs := map[string]error{}
+	var mu sync.Mutex
+	var waiting sync.WaitGroup
+	record := func(call string) {
+		waiting.Go(func() {
+			err := l.Record(t.Context(), durable(call))
+			mu.Lock()
+			defer mu.Unlock()
+			errs[call] = err
+		})
+	}
+	record("first")
+	synctest.Wait()
+	for i := range 10 {
+		record(fmt.Sprint(i))
+	}
+	synctest.Wait()
+	waiting.Wait()
+	return errs
+}
+
+// TestRecordsOfOneSyncAreCommittedTogether: what comes while the disk writes is added by
+// one commit before the next sync.
+func TestRecordsOfOneSyncAreCommittedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{sync: func(context.Context) error { time.Sleep(time.Second); return nil }}
+		l := newLog(t, s, &audit.Options{Settle: time.Hour})
+		for call, err := range heldRecords(t, l) {
+			if err != nil {
+				t.Errorf("Record of %s = %v", call, err)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"append", "sync", "append", "sync"}, s.did); diff != "" {
+			t.Errorf("what the store did (-want +got):\n%s", diff)
+		}
+		if r := verify(t, s, nil); !r.OK() || r.Records != 11 {
+			t.Errorf("Verify: %s, want 11 records", r.String())
+		}
+	})
+}
+
+// failing is a store whose commits, or whose syncs, fail from a moment on.
+type failing struct {
+	slice
+	commits, syncs atomic.Bool
+}
+
+var errBroken = errors.New("no space")
+
+func (s *failing) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record, error)) error {
+	if s.commits.Load() {
+		return errBroken
+	}
+	return s.slice.Append(ctx, seal)
+}
+
+func (s *failing) Sync(ctx context.Context) error {
+	failed := s.syncs.Load()
+	time.Sleep(time.Second)
+	if failed {
+		return errBroken
+	}
+	return s.slice.Sync(ctx)
+}
+
+// TestHeldRecordsThatAreNotKept: each caller hears of a commit or a sync that failed, and
+// the log goes on.
+func TestHeldRecordsThatAreNotKept(t *testing.T) {
+	for name, fails := range map[string]func(s *failing) *atomic.Bool{
+		"the commit": func(s *failing) *atomic.Bool { return &s.commits },
+		"the sync":   func(s *failing) *atomic.Bool { return &s.syncs },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &failing{}
+				l := newLog(t, s, &audit.Options{Settle: time.Hour})
+				time.AfterFunc(time.Second/2, func() { fails(s).Store(true) })
+				for call, err := range heldRecords(t, l) {
+					if failed := errors.Is(err, audit.ErrNotKept) && errors.Is(err, errBroken); failed != (call != "first") {
+						t.Errorf("Record of %s = %v", call, err)
+					}
+				}
+				fails(s).Store(false)
+				if err := errors.Join(l.Record(t.Context(), durable("later")), l.Close()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// TestCloseWaitsForHeldRecords, and one whose caller has gone is kept all the same.
+func TestCloseWaitsForHeldRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{sync: func(context.Context) error { time.Sleep(time.Second); return nil }}
+		l := newLog(t, s, &audit.Options{Settle: time.Hour})
+		go func() { _ = l.Record(t.Context(), durable("a")) }()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		if err := l.Record(ctx, durable("b")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Record = %v, want the deadline", err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"append", "sync", "append", "sync"}, s.did); diff != "" {
+			t.Errorf("what the store did until Close returned (-want +got):\n%s", diff)
+		}
+		if err := l.Record(t.Context(), durable("c")); !errors.Is(err, audit.ErrNotKept) {
+			t.Errorf("Record after Close = %v", err)
 		}
 	})
 }
