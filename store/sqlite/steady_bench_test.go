@@ -1,23 +1,46 @@
 package sqlite_test
 
 import (
+	"bytes"
+	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/audittest"
+	"github.com/sallyport/sallyport/internal/fsx"
 	"github.com/sallyport/sallyport/store/sqlite"
 )
 
 // BenchmarkSteady writes at fixed times, a thousand times a second, whatever
 // each takes, and reports what it took from the planned time on: one commit
-// that does not wait for the disk, and what a call writes, of which the intent
-// waits.
+// that does not wait for the disk, what a call writes, of which the intent
+// waits, and as many bytes as an intent has in a plain file that is full before, each of
+// which waits.
 func BenchmarkSteady(b *testing.B) {
+	b.Run("bare", func(b *testing.B) {
+		const size = 1200
+		file, err := os.Create(filepath.Join(b.TempDir(), "bare"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer file.Close()
+		_, err = file.Write(make([]byte, b.N*size))
+		if err := errors.Join(err, file.Sync()); err != nil {
+			b.Fatal(err)
+		}
+		text, next := bytes.Repeat([]byte("x"), size), atomic.Int64{}
+		steady(b, func() error {
+			_, err := file.WriteAt(text, (next.Add(1)-1)*size)
+			return errors.Join(err, fsx.SyncData(file))
+		})
+	})
 	b.Run("commit", func(b *testing.B) {
 		db := open(b, filepath.Join(b.TempDir(), "state.db"), nil)
 		steady(b, func() error { return admitCall(b, db) })
