@@ -122,6 +122,9 @@ func run(ctx context.Context) (err error) {
 			fmt.Fprintf(os.Stderr, "  %s: %s; %s\n", f.What, f.text(), f.ratioText())
 		}
 	}
+	if len(table) == 0 {
+		return fmt.Errorf("no group has a name that matches %q", *only)
+	}
 	text := renderTable(table) + "\n" + describeRun(before, readLoad()) + "\n"
 	switch {
 	case *write:
