@@ -19,7 +19,7 @@ func (b *boundFiles) openDirectly(p string) (*openedFile, *rootHandle) {
 	at := b.f.followNames(p)
 	e := b.f.findEntry(opRead, at)
 	if at != e.path && !e.isClosed() {
-		if f, err := openRegular(at); err == nil {
+		if f, err := openRegular(at, openFlags); err == nil {
 			return &openedFile{f: f, path: p, real: at}, &rootHandle{real: e.path}
 		}
 	}
@@ -51,10 +51,11 @@ func (b *boundFiles) openBeneath(p, at string, e *grantedEntry) (*openedFile, *r
 
 var errNotRegular = errors.New("not a regular file")
 
-// openRegular opens a regular file at an absolute path for reading, and follows no link
-// on the way. What is not one is looked at and never opened, also when it takes the place
-// of one at that moment: what is opened is what was looked at. It fails where the kernel has no openat2, or no /proc is mounted.
-func openRegular(path string) (*os.File, error) {
+// openRegular opens a regular file at an absolute path for reading, with more flags,
+// and follows no link on the way. What is not one is looked at and never opened, also
+// when it takes the place of one at that moment: what is opened is what was looked at.
+// It fails where the kernel has no openat2, or no /proc is mounted.
+func openRegular(path string, flags int) (*os.File, error) {
 	seen, st, err := places.Look(path)
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func openRegular(path string) (*os.File, error) {
 		return nil, err
 	}
 	for {
-		fd, err := unix.Openat(own, strconv.Itoa(seen), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		fd, err := unix.Openat(own, strconv.Itoa(seen), unix.O_RDONLY|unix.O_CLOEXEC|flags, 0)
 		if err == nil {
 			return os.NewFile(uintptr(fd), path), nil
 		}

@@ -25,7 +25,7 @@ func TestOpenRegular(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := openRegular(at("d/f"))
+	f, err := openRegular(at("d/f"), unix.O_NONBLOCK)
 	if err != nil {
 		t.Fatalf("openRegular = %v", err)
 	}
@@ -39,7 +39,7 @@ func TestOpenRegular(t *testing.T) {
 	for name, want := range map[string]error{
 		"d/link": places.ErrLink, "up/f": places.ErrLink, "d": errNotRegular, "pipe": errNotRegular, "d/none": os.ErrNotExist, "d/f/x": os.ErrNotExist,
 	} {
-		if f, err := openRegular(at(name)); !errors.Is(err, want) {
+		if f, err := openRegular(at(name), 0); !errors.Is(err, want) {
 			t.Errorf("openRegular(%s) = %v, %v, want %v", name, f, err, want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestOpenRegularInARace(t *testing.T) {
 	}()
 	opened, refused := 0, 0
 	for opened < 500 || refused < 500 {
-		f, err := openRegular(at("f")) // which would wait for a writer of the FIFO
+		f, err := openRegular(at("f"), 0) // which would wait for a writer of the FIFO
 		if err != nil {
 			if !errors.Is(err, places.ErrLink) && !errors.Is(err, errNotRegular) {
 				t.Fatalf("openRegular = %v", err)
