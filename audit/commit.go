@@ -252,10 +252,14 @@ func (l *Log) sealBatch(head Head) ([]Record, error) {
 // batch.
 func (l *Log) failWaiting(err error) {
 	for n := len(l.queue); n > 0; n-- {
-		p, ok := <-l.queue
-		if !ok {
-			return
+		select {
+		case p, ok := <-l.queue:
+			if !ok {
+				return
+			}
+			p.result <- err
+		default:
+			return // the committer took what was left
 		}
-		p.result <- err
 	}
 }

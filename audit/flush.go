@@ -13,6 +13,8 @@ import (
 type diskSyncer struct {
 	store   Store
 	timeout time.Duration
+	// most is how many records may be held.
+	most int
 	// commit commits records, reports to each that was not kept, and returns the others.
 	commit func([]*queuedRecord) []*queuedRecord
 
@@ -76,11 +78,11 @@ func (f *diskSyncer) waitForCommit(ctx context.Context, n uint64) error {
 	}
 }
 
-// holdRecord holds a record while a sync is under way, and reports whether there is one.
+// holdRecord holds a record while a sync is under way, and reports whether it does.
 func (f *diskSyncer) holdRecord(p *queuedRecord) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.running == nil {
+	if f.running == nil || len(f.held) >= f.most {
 		return false
 	}
 	f.held = append(f.held, p)

@@ -218,3 +218,80 @@ func TestCloseWaitsForHeldRecords(t *testing.T) {
 		}
 	})
 }
+
+// TestNoMoreRecordsAreHeldThanMayWait: one more is committed at once.
+func TestNoMoreRecordsAreHeldThanMayWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{sync: func(context.Context) error { time.Sleep(time.Second); return nil }}
+		l := newLog(t, s, &audit.Options{Settle: time.Hour, Waiting: 9})
+		for call, err := range heldRecords(t, l) {
+			if err != nil {
+				t.Errorf("Record of %s = %v", call, err)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"append", "append", "sync", "append", "sync"}, s.did); diff != "" {
+			t.Errorf("what the store did (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestAHeldCommitThatFailsLeavesTheOthers: outcomes wait for the committer at that moment,
+// which takes some of them itself.
+func TestAHeldCommitThatFailsLeavesTheOthers(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		s := &gated{syncing: make(chan struct{}), release: make(chan struct{})}
+		l := newLog(t, s, &audit.Options{Settle: time.Hour, Batch: 1})
+		var waiting sync.WaitGroup
+		record := func(e *audit.Event) {
+			waiting.Go(func() { _ = l.Record(context.Background(), e) }) // may fail with the held one
+		}
+		record(durable("first"))
+		<-s.syncing
+		record(durable("held"))
+		for i := range 400 {
+			record(outcome(fmt.Sprint(i)))
+		}
+		time.Sleep(5 * time.Millisecond)
+		close(s.release)
+		ended := make(chan struct{})
+		go func() { waiting.Wait(); close(ended) }()
+		select {
+		case <-ended:
+		case <-time.After(20 * time.Second):
+			t.Fatal("records wait for ever")
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// gated is a store whose first sync waits, and whose commit of the record "held" fails.
+type gated struct {
+	slice
+	syncing, release chan struct{}
+}
+
+func (s *gated) Sync(context.Context) error {
+	select {
+	case s.syncing <- struct{}{}:
+		<-s.release
+	default:
+	}
+	return nil
+}
+
+func (s *gated) Append(ctx context.Context, seal func(audit.Head) ([]audit.Record, error)) error {
+	return s.slice.Append(ctx, func(head audit.Head) ([]audit.Record, error) {
+		records, err := seal(head)
+		if len(records) > 0 && records[0].Call == "held" {
+			return nil, errBroken
+		}
+		time.Sleep(time.Millisecond)
+		return records, err
+	})
+}

@@ -132,7 +132,7 @@ func New(store Store, key Key, o *Options) (*Log, error) {
 	l := &Log{
 		store: store, keyID: key.ID(), o: opts,
 		queue: make(chan *queuedRecord, opts.Waiting), done: make(chan struct{}),
-		sealer: newSealer(key), disk: diskSyncer{store: store, timeout: opts.Timeout},
+		sealer: newSealer(key), disk: diskSyncer{store: store, timeout: opts.Timeout, most: opts.Waiting},
 	}
 	l.trier, _ = store.(triedStore)
 	l.sealing, l.disk.commit = l.sealBatch, l.commitHeld
