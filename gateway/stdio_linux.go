@@ -5,51 +5,36 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"syscall"
 	"time"
 )
 
-// openPolled opens an input once more, so that the runtime waits for it as it waits for
-// a connection, and closing it ends a read. A read that blocks keeps one of the runtime's
-// processors idle until the runtime takes it back, 20 µs later at the earliest. Inputs
-// that it cannot open so are returned as they are.
+// openPolled opens a pipe once more, so that the runtime waits for it as it waits for a
+// connection, and closing it ends a read. A read that blocks keeps one of the runtime's
+// processors idle until the runtime takes it back, 20 µs later at the earliest. Other
+// inputs are returned as they are: a socket would stop blocking for all who have it open,
+// and it may be standard output, too.
 func openPolled(in io.ReadCloser) io.ReadCloser {
 	f, ok := in.(*os.File)
 	if !ok || f.SetReadDeadline(time.Time{}) == nil { // which is polled already
 		return in
 	}
-	info, err := f.Stat()
+	if info, err := f.Stat(); err != nil || info.Mode().Type() != fs.ModeNamedPipe {
+		return in
+	}
+	// A pipe that is opened has flags of its own.
+	again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return in
 	}
-	switch info.Mode().Type() {
-	case fs.ModeNamedPipe:
-		// This end of the pipe has flags of its own: whoever shares the file does not see them.
-		if again, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
-			return &polledInput{again, f, false}
-		}
-	case fs.ModeSocket:
-		if again, err := net.FileConn(f); err == nil {
-			return &polledInput{again, f, true}
-		}
-	}
-	return in
+	return &polledInput{again, f}
 }
 
-// polledInput is an input that was opened once more.
+// polledInput is a pipe that was opened once more.
 type polledInput struct {
-	io.ReadCloser
+	*os.File
 	first *os.File
-	// shared is true when both have the same flags.
-	shared bool
 }
 
-func (p *polledInput) Close() error {
-	err := p.ReadCloser.Close()
-	if p.shared {
-		err = errors.Join(err, syscall.SetNonblock(int(p.first.Fd()), false))
-	}
-	return errors.Join(err, p.first.Close())
-}
+func (p *polledInput) Close() error { return errors.Join(p.File.Close(), p.first.Close()) }

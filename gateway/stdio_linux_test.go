@@ -10,87 +10,95 @@ import (
 	"testing"
 )
 
-// blockingInputs are pairs as clients give them to a program, in the mode in which it
-// gets them: a file to read from, and one to write to.
-func blockingInputs(t *testing.T) map[string][2]*os.File {
+// blockingPipe returns the ends of a pipe in the mode in which a program gets them.
+func blockingPipe(t *testing.T) (in, out *os.File) {
 	t.Helper()
-	var pipe [2]int
-	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
+	var ends [2]int
+	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
 		t.Fatal(err)
 	}
+	in, out = os.NewFile(uintptr(ends[0]), "in"), os.NewFile(uintptr(ends[1]), "out")
+	t.Cleanup(func() { _ = errors.Join(in.Close(), out.Close()) })
+	return in, out
+}
+
+// TestAPipeIsPolled: what was written before and after is read, and closing the input
+// ends a read that waits, which it does not for a file that blocks.
+func TestAPipeIsPolled(t *testing.T) {
+	t.Parallel()
+	in, out := blockingPipe(t)
+	other, err := syscall.Dup(int(in.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(other)
+	if _, err := out.WriteString("before "); err != nil {
+		t.Fatal(err)
+	}
+	polled := openPolled(in)
+	if _, err := out.WriteString("after"); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, len("before after"))
+	if _, err := io.ReadFull(polled, got); err != nil || string(got) != "before after" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	ended := make(chan error)
+	go func() {
+		_, err := polled.Read(make([]byte, 1))
+		ended <- err
+	}()
+	if err := polled.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+	if err := <-ended; err == nil || errors.Is(err, io.EOF) {
+		t.Errorf("the read that waits ended with %v, want that the file was closed", err)
+	}
+	if _, err := in.Stat(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the input is open (%v)", err)
+	}
+	wantBlocking(t, other)
+}
+
+// wantBlocking wants that whoever else has a file open finds it as it was.
+func wantBlocking(t *testing.T, fd int) {
+	t.Helper()
+	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0)
+	if errno != 0 || flags&syscall.O_NONBLOCK != 0 {
+		t.Errorf("who shares the input finds the flags %x (%v), want that reads block", flags, errno)
+	}
+}
+
+// TestAPolledPipeEnds where the other end is closed.
+func TestAPolledPipeEnds(t *testing.T) {
+	t.Parallel()
+	in, out := blockingPipe(t)
+	polled := openPolled(in)
+	_, err := out.WriteString(strings.Repeat("x", 20_000))
+	if err := errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var got bytes.Buffer
+	if n, err := got.ReadFrom(polled); n != 20_000 || err != nil {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+	if err := polled.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestASocketStaysAsItIs, since it may be standard output, too.
+func TestASocketStaysAsItIs(t *testing.T) {
+	t.Parallel()
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	inputs := map[string][2]*os.File{}
-	for name, fds := range map[string][2]int{"pipe": pipe, "socket": pair} {
-		files := [2]*os.File{os.NewFile(uintptr(fds[0]), name), os.NewFile(uintptr(fds[1]), name)}
-		inputs[name] = files
-		t.Cleanup(func() { _ = errors.Join(files[0].Close(), files[1].Close()) })
+	defer syscall.Close(pair[1])
+	in := os.NewFile(uintptr(pair[0]), "in")
+	defer in.Close()
+	if got := openPolled(in); got != io.ReadCloser(in) {
+		t.Errorf("it was opened as %T", got)
 	}
-	return inputs
-}
-
-// TestInputsArePolled: what was written before and after is read, and closing the input
-// ends a read that waits, which it does not for a file that blocks.
-func TestInputsArePolled(t *testing.T) {
-	for name, files := range blockingInputs(t) {
-		t.Run(name, func(t *testing.T) {
-			in, out := files[0], files[1]
-			other, err := syscall.Dup(int(in.Fd()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer syscall.Close(other)
-			if _, err := out.WriteString("before "); err != nil {
-				t.Fatal(err)
-			}
-			polled := openPolled(in)
-			if _, err := out.WriteString("after"); err != nil {
-				t.Fatal(err)
-			}
-			got := make([]byte, len("before after"))
-			if _, err := io.ReadFull(polled, got); err != nil || string(got) != "before after" {
-				t.Errorf("read %q, %v", got, err)
-			}
-			ended := make(chan error)
-			go func() {
-				_, err := polled.Read(make([]byte, 1))
-				ended <- err
-			}()
-			if err := polled.Close(); err != nil {
-				t.Errorf("Close = %v", err)
-			}
-			if err := <-ended; err == nil || errors.Is(err, io.EOF) {
-				t.Errorf("the read that waits ended with %v, want that the file was closed", err)
-			}
-			if _, err := in.Stat(); !errors.Is(err, os.ErrClosed) {
-				t.Errorf("the input is open (%v)", err)
-			}
-			flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(other), syscall.F_GETFL, 0)
-			if errno != 0 || flags&syscall.O_NONBLOCK != 0 {
-				t.Errorf("who shares the input finds the flags %x (%v), want that reads block", flags, errno)
-			}
-		})
-	}
-}
-
-// TestPolledInputsEnd where the other end is closed.
-func TestPolledInputsEnd(t *testing.T) {
-	for name, files := range blockingInputs(t) {
-		t.Run(name, func(t *testing.T) {
-			polled := openPolled(files[0])
-			_, err := files[1].WriteString(strings.Repeat("x", 20_000))
-			if err := errors.Join(err, files[1].Close()); err != nil {
-				t.Fatal(err)
-			}
-			var got bytes.Buffer
-			if n, err := got.ReadFrom(polled); n != 20_000 || err != nil {
-				t.Errorf("read %d bytes, %v", n, err)
-			}
-			if err := polled.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	wantBlocking(t, pair[0])
 }
