@@ -229,9 +229,12 @@ func (t *tab) awaitPage(ctx context.Context) error {
 	// The browser tells of a download after it has told that the loading ended.
 	soon, cancel := context.WithTimeout(ctx, downloadTime)
 	defer cancel()
-	_ = t.b.awaitCondition(soon, func() bool { return !t.fruitless || t.crashed }) // It may be no download.
+	err = t.b.awaitCondition(soon, func() bool { return !t.fruitless || t.crashed })
 	t.b.mu.Lock()
 	t.fruitless = false
 	t.b.mu.Unlock()
-	return nil
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil // It was no download.
+	}
+	return err
 }
