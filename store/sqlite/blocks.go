@@ -35,7 +35,8 @@ const (
 //
 // Most calls need no name. A timed name is left out where it is greater than the latest
 // of the block nearBlocks before: then its block is one of the nearBlocks from the first
-// one whose latest is not below the name.
+// one whose latest is not below the name. Only blocks that there are count: numbers are
+// missing where records are.
 const blocksSchema = `
 	CREATE TABLE record_blocks(
 		block INTEGER PRIMARY KEY,
@@ -254,8 +255,9 @@ func (c *conn) findBlocks(q *audit.Query, low, high int64, newestFirst bool, mos
 		if err != nil {
 			return nil, err
 		}
-		near, err := c.scanBlocks(`SELECT block, first, at, newest, latest FROM record_blocks
-			WHERE block BETWEEN ?1 AND ?2 ORDER BY block`, from, min(high, from+nearBlocks-1))
+		// By the blocks that there are, as they are counted when a name is left out.
+		near, err := c.scanBlocks(fmt.Sprintf(`SELECT block, first, at, newest, latest FROM record_blocks
+			WHERE block BETWEEN ?1 AND ?2 ORDER BY block LIMIT %d`, nearBlocks), from, high)
 		if err != nil {
 			return nil, err
 		}
@@ -267,7 +269,8 @@ func (c *conn) findBlocks(q *audit.Query, low, high int64, newestFirst bool, mos
 		}
 		return cmp.Compare(a.number, b.number)
 	})
-	blocks = slices.Compact(blocks)
+	// Others may index more of the newest between two looks.
+	blocks = slices.CompactFunc(blocks, func(a, b indexBlock) bool { return a.number == b.number })
 	return blocks[:min(len(blocks), most)], nil
 }
 

@@ -1,8 +1,12 @@
 package sqlite_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,7 +64,7 @@ const timedPrefix = "06h1x9jeynw3w3ddgrw2wqv"
 // callName returns an id as the gate gives, or another one.
 func callName(i int) string {
 	if i%2 == 0 {
-		return fmt.Sprintf("06h1%08dw3ddgrw2wqv3", i)
+		return timedID(i)
 	}
 	return fmt.Sprint("call", i)
 }
@@ -152,4 +156,162 @@ func TestRowsBeyondTheMark(t *testing.T) {
 	if err := db.Check(t.Context()); err != nil {
 		t.Errorf("Check = %v", err)
 	}
+}
+
+// timedID returns an id of a call that begins with its time, which is i.
+func timedID(i int) string { return fmt.Sprintf("06h1%08dw3ddgrw2wqv3", i) }
+
+func recordTimed(t *testing.T, l *audit.Log, ids ...int) {
+	t.Helper()
+	for _, i := range ids {
+		if err := l.Record(t.Context(), audittest.NewEvent(audit.KindOutcome, timedID(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func upTo(n int) (ids []int) {
+	for i := range n {
+		ids = append(ids, i+1)
+	}
+	return ids
+}
+
+func numbersOf(t *testing.T, db *sqlite.DB, q audit.Query) (numbers []int64) {
+	t.Helper()
+	for r, err := range db.Read(t.Context(), q) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers = append(numbers, r.Seq)
+	}
+	return numbers
+}
+
+// damagedRecords returns a state whose record names call i in record i, of which some are
+// damaged, before or after they were indexed.
+func damagedRecords(t *testing.T, n, from, to int, indexed bool) *sqlite.DB {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "state.db")
+	db, err := sqlite.Open(t.Context(), path, sqlite.NoIndex())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := audittest.NewLog(t, db)
+	recordTimed(t, l, upTo(n)...)
+	if indexed {
+		err = db.IndexAll(t.Context())
+	}
+	if err := errors.Join(err, l.Close(), db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	segment := filepath.Join(path+"-log", "00000001")
+	text, err := os.ReadFile(segment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := from; i <= to; i++ {
+		text[bytes.Index(text, []byte(timedID(i)))] ^= 1
+	}
+	if err := os.WriteFile(segment, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, path, sqlite.NoIndex())
+}
+
+// TestDamageAtTheEndOfABlock: what follows it is given once.
+func TestDamageAtTheEndOfABlock(t *testing.T) {
+	t.Parallel()
+	db := damagedRecords(t, 100, 46, 47, true)
+	got := numbersOf(t, db, audit.Query{Tool: "read_file"})
+	if len(got) != 98 || got[44] != 45 || got[45] != 48 {
+		t.Errorf("records %v, want all but 46 and 47, once", got)
+	}
+	if got := numbersOf(t, db, audit.Query{Tool: "read_file", Last: 55}); len(got) != 55 || got[0] != 44 {
+		t.Errorf("the last 55 are %v", got)
+	}
+}
+
+// TestDamageOfWholeBlocks: calls are found behind blocks that are not there.
+func TestDamageOfWholeBlocks(t *testing.T) {
+	t.Parallel()
+	db := damagedRecords(t, 600, 150, 330, false)
+	if err := db.IndexAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := 331; i <= 600; i++ {
+		if got := numbersOf(t, db, audit.Query{Call: timedID(i)}); len(got) != 1 {
+			t.Errorf("call %d has the records %v, want one", i, got)
+		}
+	}
+	if err := db.Check(t.Context()); err != nil {
+		t.Errorf("Check = %v", err)
+	}
+}
+
+// TestABlockOfTwoVersions was begun by the version that had a row for each record.
+func TestABlockOfTwoVersions(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	db := open(t, path, sqlite.NoIndex())
+	recordTimed(t, audittest.NewLog(t, db), append(upTo(45), 500)...)
+	if err := db.IndexAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	db.IndexByRecords(t)
+	db = open(t, path, sqlite.NoIndex())
+	l := audittest.NewLog(t, db)
+	recordTimed(t, l, 200) // in the same block as the greater one
+	for i := range 40 {
+		recordTimed(t, l, 600+i)
+	}
+	if err := db.IndexAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{1, 500, 200, 600, 639} {
+		if got := numbersOf(t, db, audit.Query{Call: timedID(i)}); len(got) != 1 {
+			t.Errorf("call %d has the records %v, want one", i, got)
+		}
+	}
+	if err := db.Check(t.Context()); err != nil {
+		t.Errorf("Check = %v", err)
+	}
+}
+
+// TestReadersBesideTheIndex: while another indexes, each record is given once, and the
+// index is found good.
+func TestReadersBesideTheIndex(t *testing.T) {
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "state.db"), sqlite.NoIndex())
+	l := audittest.NewLog(t, db)
+	recordTimed(t, l, upTo(1000)...)
+	end := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-end:
+				return
+			default:
+			}
+			recordTimed(t, l, 1, 2000+i)
+			if err := db.IndexAll(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 30 {
+		last := int64(0)
+		for _, n := range numbersOf(t, db, audit.Query{Call: timedID(1), After: 800}) {
+			if n <= last {
+				t.Errorf("record %d is given after %d", n, last)
+			}
+			last = n
+		}
+		if err := db.Check(t.Context()); err != nil {
+			t.Errorf("Check = %v", err)
+		}
+	}
+	close(end)
+	wg.Wait()
 }

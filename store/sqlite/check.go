@@ -38,7 +38,7 @@ func (db *DB) checkIndex(ctx context.Context) error {
 	if err := r.readMark(ctx); err != nil {
 		return err
 	}
-	k := indexCheck{db: db, v: &r.v, pruned: r.v.Checkpoint.Seq != 0, names: map[indexName]struct{}{}, calls: map[int64]string{}}
+	k := indexCheck{db: db, v: &r.v, newest: r.mark.Seq / blockRecords, pruned: r.v.Checkpoint.Seq != 0, names: map[indexName]struct{}{}, calls: map[int64]string{}}
 	for e, err := range db.records.Scan(ctx, &r.v, r.v.First, r.v.Checkpoint.Seq+1) {
 		if err != nil {
 			return wrapError(err)
@@ -57,6 +57,9 @@ func (db *DB) checkIndex(ctx context.Context) error {
 type indexCheck struct {
 	db *DB
 	v  *recordlog.View
+	// newest is the number of the block with the newest record that is indexed. Others may
+	// index more of it in the meantime.
+	newest int64
 	// pruned is true for a block of which records were pruned, damaged of one with
 	// records that a verification names. Of these the index may say more.
 	pruned, damaged bool
@@ -107,12 +110,13 @@ func (k *indexCheck) checkBlock(ctx context.Context) error {
 		return err
 	}
 	want := k.block
-	if k.pruned || k.damaged {
-		// The time of a record that is gone, or altered, may be the newest.
+	if k.pruned || k.damaged || want.number == k.newest {
+		// The time of a record that is gone, altered or new may be the newest.
 		want.newest, want.latest = max(want.newest, got.newest), max(want.latest, got.latest)
 	}
-	if got.latest == 0 && k.before[0] == 0 {
-		want.latest = 0 // as an older version left it, whose calls are all named
+	if k.before[0] <= got.latest {
+		// An older version left it, or a part of it: calls above it are named.
+		want.latest = min(want.latest, got.latest)
 	}
 	if got.at < k.v.First {
 		got.at, got.first = want.at, want.first // as a reader does

@@ -115,7 +115,7 @@ func (s *scan) close() {
 func (s *scan) open(number, off int64) error {
 	s.close()
 	seg, err := s.l.openSegment(number)
-	s.r = frameReader{seg: seg, off: off, buf: s.r.buf[:0:cap(s.r.buf)], at: off}
+	s.r = frameReader{seg: seg, off: off, buf: s.r.buf[:0:cap(s.r.buf)], at: off, ahead: s.r.ahead}
 	return err
 }
 
@@ -245,7 +245,7 @@ func (k *Lookup) Scan(v *View, at Position, seq, last int64, give func(*Entry) b
 	s.r.ahead = scanAhead
 	for s.want <= last {
 		e, ok, err := s.next()
-		if err != nil || !ok || !give(&e) {
+		if err != nil || !ok || e.Seq > last || !give(&e) {
 			return err
 		}
 	}
