@@ -216,7 +216,7 @@ The exit code is 1 when a record is bad or an anchor is not in the record.`,
   sallyport audit verify audit.jsonl`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := proofs.checkFlags(); err != nil {
+			if err := errors.Join(refuseEmptyProofs(cmd), proofs.checkFlags()); err != nil {
 				return err
 			}
 			o := &audit.VerifyOptions{}

@@ -63,6 +63,9 @@ func TestCheckpointsOfARecord(t *testing.T) {
 			t.Errorf("verify with checkpoint %d says %s", i+1, out)
 		}
 	}
+	for _, flag := range []string{"--head", "--anchors", "--checkpoint", "--timestamp-ca"} {
+		fails(flag+" is empty", "audit", "verify", flag, "")
+	}
 	fails("give --anchors FILE", "audit", "verify", "--checkpoint", notes[0])
 	fails("the key of this record has not signed it", "audit", "verify", "--anchors", file, "--checkpoint", forgeNote(t, elsewhere, notes[2]))
 	fails("--origin: expected one file", "audit", "anchor", "--to", "https://example.com", "--origin", "example.com/gate")

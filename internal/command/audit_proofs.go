@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +33,17 @@ func (p *anchorProofs) checkFlags() error {
 		return errors.New("verify: --timestamp-ca is about the answers beside a file of anchors: give --anchors FILE, too")
 	case p.checkpoint != "":
 		return errors.New("verify: --checkpoint is about a file of anchors: give --anchors FILE, too")
+	}
+	return nil
+}
+
+// refuseEmptyProofs refuses flags that were given and say nothing: the file that a script
+// reads a head from may be gone, and nothing would be proven from then on.
+func refuseEmptyProofs(cmd *cobra.Command) error {
+	for _, name := range []string{"head", "anchors", "checkpoint", "timestamp-ca"} {
+		if f := cmd.Flags().Lookup(name); f.Changed && strings.TrimSpace(f.Value.String()) == "" {
+			return fmt.Errorf("verify: --%s is empty, so that nothing would be proven: give it a value, or leave it out", name)
+		}
 	}
 	return nil
 }
