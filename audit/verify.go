@@ -201,6 +201,9 @@ func (v *chainVerifier) checkEnd() {
 }
 
 func (v *chainVerifier) finishReport() Report {
+	if v.report.Bad != nil {
+		return v.report // Outcomes may stand behind it.
+	}
 	v.report.UnknownCount = len(v.open)
 	calls := slices.SortedFunc(maps.Keys(v.open), func(a, b string) int { return int(v.open[a] - v.open[b]) })
 	v.report.Unknown = calls[:min(len(calls), maxUnknown)]

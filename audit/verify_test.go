@@ -142,6 +142,10 @@ func TestVerifyHead(t *testing.T) {
 			t.Errorf("%s: Verify: %s, want proven %v, bad %d", tt.name, r.String(), tt.proven, tt.bad)
 		}
 	}
+	// What stands behind a fault is not known: a call before it may have its outcome there.
+	if r := verify(t, s, &audit.VerifyOptions{Head: &audit.Head{Seq: 1}}); r.OK() || r.UnknownCount != 0 || r.Unknown != nil {
+		t.Errorf("Verify: %s, want a fault and no calls with an unknown outcome", r.String())
+	}
 	if r := verify(t, &slice{}, &audit.VerifyOptions{Head: head(9)}); r.OK() || r.Bad.Seq != 1 {
 		t.Errorf("Verify of an emptied store: %s, want record 1 missing", r.String())
 	}
