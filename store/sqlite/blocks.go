@@ -279,23 +279,28 @@ type indexing struct {
 	c     *conn
 	block indexBlock
 	names map[indexName]struct{}
-	// before are the latest of the blocks before, that of the block before first.
+	// before is as latestBefore returns it.
 	before [nearBlocks]int64
 }
 
 // beginIndexing goes on behind the record of a number.
 func (c *conn) beginIndexing(seq int64) (*indexing, error) {
 	x := &indexing{c: c, names: map[indexName]struct{}{}}
-	blocks, err := c.scanBlocks(fmt.Sprintf(`SELECT block, first, at, newest, latest FROM record_blocks
-		WHERE block <= ?1 ORDER BY block DESC LIMIT %d`, nearBlocks+1), seq/blockRecords)
-	for i, b := range blocks {
-		if i == 0 {
-			x.block = b
-		} else {
-			x.before[i-1] = b.latest
-		}
+	var err error
+	if x.block, err = c.findBlock(seq / blockRecords); err == nil {
+		x.before, err = c.latestBefore(x.block.number)
 	}
 	return x, err
+}
+
+// latestBefore returns the latest of the blocks before one, that of the block before first.
+func (c *conn) latestBefore(number int64) (before [nearBlocks]int64, err error) {
+	blocks, err := c.scanBlocks(fmt.Sprintf(`SELECT block, first, at, newest, latest FROM record_blocks
+		WHERE block < ?1 ORDER BY block DESC LIMIT %d`, nearBlocks), number)
+	for i := range blocks {
+		before[i] = blocks[i].latest
+	}
+	return before, err
 }
 
 // addRecord adds a record, which has a greater number than those before it.

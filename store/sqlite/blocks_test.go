@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/output"
+	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/store/sqlite"
 )
 
@@ -275,6 +276,37 @@ func TestABlockOfTwoVersions(t *testing.T) {
 	}
 	if err := db.Check(t.Context()); err != nil {
 		t.Errorf("Check = %v", err)
+	}
+}
+
+// TestAMarkThatLies: a record that is neither in the index nor behind its mark would be
+// found by no filter.
+func TestAMarkThatLies(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	db := open(t, path, sqlite.NoIndex())
+	recordTimed(t, audittest.NewLog(t, db), upTo(160)...)
+	if err := db.IndexAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, place := range []string{"at", "(SELECT at FROM record_blocks WHERE block = 9)", "(SELECT at FROM record_blocks WHERE block = 2)"} {
+		for r := range db.Read(t.Context(), audit.Query{After: 95}) {
+			rawExec(t, path, fmt.Sprintf("UPDATE record_log SET seq = 96, hash = x'%x', at = %s", r.Hash[:], place))
+			break
+		}
+		db = open(t, path, sqlite.NoIndex())
+		for _, q := range []audit.Query{{Tool: "read_file"}, {Call: timedID(120)}} {
+			var failed error
+			for _, err := range db.Read(t.Context(), q) {
+				failed = err
+			}
+			if !errors.Is(failed, store.ErrDamaged) {
+				t.Errorf("%s: %+v ends with %v, want ErrDamaged", place, q, failed)
+			}
+		}
+		if err := db.Check(t.Context()); !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("%s: Check = %v, want ErrDamaged", place, err)
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ func (db *DB) checkIndex(ctx context.Context) error {
 	if err := r.readMark(ctx); err != nil {
 		return err
 	}
-	k := indexCheck{db: db, v: &r.v, newest: r.mark.Seq / blockRecords, pruned: r.v.Checkpoint.Seq != 0, names: map[indexName]struct{}{}, calls: map[int64]string{}}
+	k := indexCheck{db: db, v: &r.v, mark: r.mark.Seq, pruned: r.v.Checkpoint.Seq != 0, names: map[indexName]struct{}{}, calls: map[string]int64{}}
 	for e, err := range db.records.Scan(ctx, &r.v, r.v.First, r.v.Checkpoint.Seq+1) {
 		if err != nil {
 			return wrapError(err)
@@ -49,25 +49,33 @@ func (db *DB) checkIndex(ctx context.Context) error {
 		if err := k.addRecord(ctx, &e); err != nil {
 			return err
 		}
+		if e.Seq == r.mark.Seq && len(e.Body) > 0 && (e.Next != r.mark.at || e.Hash != r.mark.Hash) {
+			return &store.Error{Reason: store.ErrDamaged}
+		}
 	}
-	return k.checkBlock(ctx)
+	if err := k.checkBlock(ctx); err != nil {
+		return err
+	}
+	return k.checkCount(ctx)
 }
 
 // indexCheck compares one block after the other with what the index should say of it.
 type indexCheck struct {
 	db *DB
 	v  *recordlog.View
-	// newest is the number of the block with the newest record that is indexed. Others may
-	// index more of it in the meantime.
-	newest int64
+	// mark is how far the record was indexed. Others may index more in the meantime.
+	mark int64
 	// pruned is true for a block of which records were pruned, damaged of one with
 	// records that a verification names. Of these the index may say more.
 	pruned, damaged bool
 	block           indexBlock
 	names           map[indexName]struct{}
-	// calls are those with timed names, before is as in [indexing].
-	calls  map[int64]string
-	before [nearBlocks]int64
+	// calls are those with timed names.
+	calls map[string]int64
+	// first is the number of the first block, seen counts all of them.
+	first, seen int64
+	// unsure is true once there was damage: a block may have no record that can be read.
+	unsure bool
 }
 
 func (k *indexCheck) addRecord(ctx context.Context, e *recordlog.Entry) error {
@@ -75,18 +83,19 @@ func (k *indexCheck) addRecord(ctx context.Context, e *recordlog.Entry) error {
 		if err := k.checkBlock(ctx); err != nil {
 			return err
 		}
-		copy(k.before[1:], k.before[:])
-		k.before[0] = k.block.latest
+		if k.seen++; k.seen == 1 {
+			k.first = number
+		}
 		k.block = indexBlock{number: number, first: e.Seq, at: e.At, newest: k.block.newest, latest: k.block.latest}
 	}
 	if len(e.Body) == 0 {
-		k.damaged = true
+		k.damaged, k.unsure = true, true
 		return nil
 	}
 	k.block.newest = max(k.block.newest, e.Time)
 	addNames(k.names, &e.Record)
 	if name, ok := timedName(e.Call); ok {
-		k.calls[name] = e.Call
+		k.calls[e.Call] = name
 		k.block.latest = max(k.block.latest, name)
 	}
 	return nil
@@ -98,23 +107,32 @@ func (k *indexCheck) checkBlock(ctx context.Context) error {
 		return nil
 	}
 	var got indexBlock
-	var named bool
-	err := k.db.runQueries(ctx, func(c *conn) (err error) {
+	var before [nearBlocks]int64
+	var named, more bool
+	err := k.db.inSnapshot(ctx, func(c *conn) (err error) {
 		if got, err = c.findBlock(k.block.number); err != nil {
 			return err
 		}
-		named, err = c.hasNames(&got, k)
+		if before, err = c.latestBefore(k.block.number); err != nil {
+			return err
+		}
+		m, _, err := c.readMark()
+		if err != nil {
+			return err
+		}
+		more = k.block.number == k.mark/blockRecords && m.Seq > k.mark
+		named, err = c.hasNames(&got, k, before[nearBlocks-1])
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	want := k.block
-	if k.pruned || k.damaged || want.number == k.newest {
+	if k.pruned || k.damaged || more {
 		// The time of a record that is gone, altered or new may be the newest.
 		want.newest, want.latest = max(want.newest, got.newest), max(want.latest, got.latest)
 	}
-	if k.before[0] <= got.latest {
+	if before[0] <= got.latest {
 		// An older version left it, or a part of it: calls above it are named.
 		want.latest = min(want.latest, got.latest)
 	}
@@ -130,15 +148,30 @@ func (k *indexCheck) checkBlock(ctx context.Context) error {
 	return nil
 }
 
-// hasNames reports whether the index has what it should for a block.
-func (c *conn) hasNames(b *indexBlock, k *indexCheck) (bool, error) {
+// checkCount compares how many blocks there are: a reader of calls counts them.
+func (k *indexCheck) checkCount(ctx context.Context) error {
+	if k.unsure || k.seen == 0 {
+		return nil
+	}
+	return k.db.runQueries(ctx, func(c *conn) error {
+		n, err := c.readInt("SELECT count(*) FROM record_blocks WHERE block BETWEEN ?1 AND ?2", k.first, k.block.number)
+		if err == nil && n != k.seen {
+			err = &store.Error{Reason: store.ErrDamaged}
+		}
+		return err
+	})
+}
+
+// hasNames reports whether the index has what it should for a block; before is the latest
+// of the block nearBlocks before.
+func (c *conn) hasNames(b *indexBlock, k *indexCheck, before int64) (bool, error) {
 	for name := range k.names {
 		if there, err := c.hasName(b, name); !there || err != nil {
 			return false, err
 		}
 	}
-	for name, call := range k.calls {
-		if name > k.before[nearBlocks-1] && name <= b.latest {
+	for call, name := range k.calls {
+		if name > before && name <= b.latest {
 			continue
 		}
 		there, err := c.hasName(b, indexName{ofCall, name})

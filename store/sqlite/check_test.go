@@ -103,6 +103,8 @@ func TestAnIndexThatLiesIsFound(t *testing.T) {
 		"UPDATE record_blocks SET newest = newest + 1 WHERE block = 0":          "c",
 		"UPDATE record_blocks SET at = at + 8 WHERE block = 0":                  "c",
 		"UPDATE record_blocks SET first = first + 1 WHERE block = 1":            "c",
+		"UPDATE record_log SET at = at + 8":                                     "c", "UPDATE record_log SET at = (SELECT at FROM record_blocks WHERE block = 1)": "c",
+		"UPDATE record_blocks SET latest = 9223372036854775807 WHERE block = 1": "c",
 		"UPDATE record_blocks SET latest = 1":                                   "c",
 		"UPDATE record_blocks SET latest = latest - 1 WHERE block = 1":          timedPrefix,
 		"UPDATE record_blocks SET latest = 0":                                   timedPrefix,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 
@@ -74,10 +75,11 @@ func (l *Log) closedOr(err error) error {
 // Scan yields the records of a view from a place on, of which the first has the
 // number seq when it is what was written. In the place of one that is damaged it
 // yields a record that does not verify. It ends with ErrPruned when what it
-// would read was pruned.
+// would read was pruned, and with store.ErrDamaged when another record than seq stands
+// at the place.
 func (l *Log) Scan(ctx context.Context, v *View, from Position, seq int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		s := scan{l: l, v: v, at: from, want: seq}
+		s := scan{l: l, v: v, at: from, want: seq, placed: from != v.First}
 		defer s.close()
 		for {
 			e, ok, err := s.next()
@@ -102,7 +104,9 @@ type scan struct {
 	at Position
 	// want is the number of the next record.
 	want int64
-	r    frameReader
+	// placed is true until the first record was read of a place that somebody noted.
+	placed bool
+	r      frameReader
 }
 
 func (s *scan) close() {
@@ -146,11 +150,17 @@ func (s *scan) next() (e Entry, ok bool, err error) {
 		case frameNext:
 			s.at = placeAt(at.segment()+1, 0)
 		case frameRecord:
-			s.want = f.rec.Seq + 1
+			if s.placed && f.rec.Seq != s.want {
+				return e, false, damaged(fmt.Sprintf("record %d stands where record %d was noted", f.rec.Seq, s.want))
+			}
+			s.placed, s.want = false, f.rec.Seq+1
 			f.rec.Body = bytes.Clone(f.rec.Body)
 			return Entry{f.rec, at, s.at}, true, nil
 		case frameStart, frameMark:
 		}
+	}
+	if s.placed && s.want <= s.v.Head.Seq {
+		return e, false, damaged(fmt.Sprintf("the record ends where record %d was noted", s.want))
 	}
 	return e, false, nil
 }
@@ -167,7 +177,7 @@ func (s *scan) skipSegment() (Entry, error) {
 // standIn returns what is yielded for a record that is damaged.
 func (s *scan) standIn(at, next Position) Entry {
 	e := Entry{audit.Record{Seq: s.want}, at, next}
-	s.at, s.want = next, s.want+1
+	s.at, s.want, s.placed = next, s.want+1, false
 	return e
 }
 
@@ -238,7 +248,7 @@ func (k *Lookup) Record(at Position, seq int64) (audit.Record, error) {
 // up to the number last, or until give returns false. Give keeps nothing of them.
 func (k *Lookup) Scan(v *View, at Position, seq, last int64, give func(*Entry) bool) error {
 	s := &k.s
-	s.v, s.at, s.want = v, at, seq
+	s.v, s.at, s.want, s.placed = v, at, seq, at != v.First
 	if s.r.seg != nil && s.r.seg.number == at.segment() {
 		s.r.off = at.offset()
 	}
