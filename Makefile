@@ -7,9 +7,10 @@ SHELL := bash
 .PHONY: run test race build check fuzz bench bench-peers soak generate profiles recording
 
 # run starts the gate over this folder on loopback, with the defaults that
-# `sallyport init` would write. No service and no configuration is needed.
+# `sallyport init` would write. No service and no configuration is needed. It compiles
+# as build does, so that neither compiles what the other has.
 run:
-	$(GO) run ./cmd/sallyport serve
+	CGO_ENABLED=0 $(GO) run -trimpath ./cmd/sallyport serve
 
 # test runs every test that needs no service, and prints at its end the slowest
 # tests and how many ran. Many tests wait for another process, so that more of
