@@ -3,7 +3,10 @@ package sqlite_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -122,5 +125,27 @@ func TestAnIndexThatLiesIsFound(t *testing.T) {
 		if err := open(t, path, nil).Check(t.Context()); !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("Check after %s = %v, want ErrDamaged", sql, err)
 		}
+	}
+}
+
+// TestIDsThatBeginAlike: the name of one call, in the form of an older version, is not
+// taken for that of another whose id begins like it.
+func TestIDsThatBeginAlike(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state.db")
+	db := open(t, path, sqlite.NoIndex())
+	l := audittest.NewLog(t, db)
+	recordTimed(t, l, append(upTo(400), 5)...) // the last one late
+	other := timedID(5)[:23] + "z"
+	if err := l.Record(t.Context(), audittest.NewEvent(audit.KindOutcome, other)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.IndexAll(t.Context()), db.Check(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	digest := sha256.Sum256([]byte(other))
+	rawExec(t, path, fmt.Sprintf("UPDATE record_names SET kind = 16, name = %d WHERE kind = 8 AND block = 25", int64(binary.BigEndian.Uint64(digest[:]))))
+	if err := open(t, path, sqlite.NoIndex()).Check(t.Context()); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("Check = %v, want ErrDamaged", err)
 	}
 }
