@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/callid"
 	"github.com/sallyport/sallyport/internal/deadline"
 	"github.com/sallyport/sallyport/internal/known"
 	"github.com/sallyport/sallyport/internal/text"
@@ -226,7 +227,7 @@ func (h *heldCall) approvalRequest() sallyport.Approval {
 		lifetime = defaultApprovalExpiry
 	}
 	return sallyport.Approval{
-		ID: newID(now), Digest: h.digest, Tool: h.q.Tool, Why: h.hold.why,
+		ID: callid.New(now), Digest: h.digest, Tool: h.q.Tool, Why: h.hold.why,
 		Args: shownArgs(cl, h.doc.Value), Hidden: countHidden(h.doc.Value),
 		Targets: cleanWords(cl, h.named), Principal: h.caller.Principal.Name, Personality: string(cleanWord(cl, h.caller.Personality)),
 		Session: string(cleanWord(cl, h.session)), CallID: h.id, Created: now, Expires: now.Add(lifetime),

@@ -2,11 +2,11 @@ package registry
 
 import (
 	"cmp"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/callid"
 	"github.com/sallyport/sallyport/internal/ceiling"
 	"github.com/sallyport/sallyport/internal/conversation"
 	"github.com/sallyport/sallyport/internal/costs"
@@ -100,7 +100,7 @@ func (r *Registry) newCall(caller *sallyport.Caller, q sallyport.Request, budget
 	c := &call{r: r, q: q, start: time.Now(), budget: budget}
 	c.caller, c.sub = r.narrowCaller(caller)
 	caller = c.caller
-	c.id = newID(c.start)
+	c.id = callid.New(c.start)
 	if c.session = caller.Session; c.session == "" {
 		c.session = c.id
 	}
@@ -139,21 +139,4 @@ func (c *call) refuse(d sallyport.Decision, code sallyport.Code, text string) bo
 	c.stage = d.Step
 	c.result = sallyport.Result{Error: text, Code: code, CallID: c.id}
 	return false
-}
-
-// idDigits is Crockford's alphabet in lower case: no letters to confuse.
-const idDigits = "0123456789abcdefghjkmnpqrstvwxyz"
-
-// newID returns a call id that sorts by time: 48 bits of milliseconds and 72
-// random bits, five to a digit. An id is no secret, it only has to be unique,
-// so that the runtime's generator will do.
-func newID(now time.Time) string {
-	high := uint64(now.UnixMilli())<<12 | uint64(rand.Uint32N(1<<12))
-	low := rand.Uint64()
-	var text [24]byte
-	for i := range 12 {
-		text[11-i] = idDigits[high>>(5*i)&31]
-		text[23-i] = idDigits[low>>(5*i)&31]
-	}
-	return string(text[:])
 }

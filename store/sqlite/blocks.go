@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/callid"
 	"github.com/sallyport/sallyport/store/internal/recordlog"
 )
 
@@ -28,8 +28,8 @@ const (
 // blocksSchema is the index of the record by blocks. A block has the records whose
 // numbers, divided by blockRecords, give its own. First is the number of its first
 // record that was indexed, at the place of that, and newest the latest time up to its
-// last one; latest is the greatest timed name of a call up to there, 0 in a block that an
-// older version made. Neither falls from block to block. A name is a part of a digest, so
+// last one; latest is the greatest timed name of a call up to there, which is the number
+// that [callid.ReadTime] reads, 0 in a block that an older version made. Neither falls from block to block. A name is a part of a digest, so
 // that it says nothing of a record that was pruned; see indexName. Files of older
 // versions had a row for each record.
 //
@@ -37,6 +37,8 @@ const (
 // of the block nearBlocks before: then its block is one of the nearBlocks from the first
 // one whose latest is not below the name. Only blocks that there are count: numbers are
 // missing where records are.
+//
+// Files hold what blockRecords and nearBlocks say: neither changes without a migration.
 const blocksSchema = `
 	CREATE TABLE record_blocks(
 		block INTEGER PRIMARY KEY,
@@ -89,27 +91,8 @@ func digestName(name string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:]))
 }
 
-// callDigits are the digits of the ids that the gate gives to calls.
-const callDigits = "0123456789abcdefghjkmnpqrstvwxyz"
-
-// timedName returns the first half of an id of the gate: milliseconds and some random
-// bits. Ok is false for other ids, and for 0.
-func timedName(call string) (name int64, ok bool) {
-	if len(call) != 24 {
-		return 0, false
-	}
-	for i := range 12 {
-		digit := strings.IndexByte(callDigits, call[i])
-		if digit < 0 {
-			return 0, false
-		}
-		name = name<<5 | int64(digit)
-	}
-	return name, name > 0
-}
-
-// pairName is the name of a kind that says more than one thing.
-func pairName(kind nameKind, tool, principal int64) indexName {
+// combineNames returns the name of a kind that says more than one thing.
+func combineNames(kind nameKind, tool, principal int64) indexName {
 	n := indexName{kind: kind}
 	if kind&ofTool != 0 {
 		n.name ^= tool
@@ -122,14 +105,14 @@ func pairName(kind nameKind, tool, principal int64) indexName {
 
 // addNames adds the names by which a record is found, except the timed one of its call.
 func addNames(names map[indexName]struct{}, r *audit.Record) {
-	if _, ok := timedName(r.Call); !ok {
+	if _, ok := callid.ReadTime(r.Call); !ok {
 		names[indexName{ofOtherCall, digestName(r.Call)}] = struct{}{}
 	}
 	tool, principal := digestName(r.Tool), digestName(r.Principal)
 	for _, kind := range []nameKind{ofTool, ofPrincipal, ofTool | ofPrincipal} {
-		names[pairName(kind, tool, principal)] = struct{}{}
+		names[combineNames(kind, tool, principal)] = struct{}{}
 		if r.Denied {
-			names[pairName(kind|ofDenied, tool, principal)] = struct{}{}
+			names[combineNames(kind|ofDenied, tool, principal)] = struct{}{}
 		}
 	}
 	if r.Denied {
@@ -143,7 +126,7 @@ func findNames(q *audit.Query) []indexName {
 	if q.Call != "" {
 		// An older version had digests of all ids.
 		names := []indexName{{ofOtherCall, digestName(q.Call)}}
-		if name, ok := timedName(q.Call); ok {
+		if name, ok := callid.ReadTime(q.Call); ok {
 			names = append(names, indexName{ofCall, name})
 		}
 		return names
@@ -161,7 +144,7 @@ func findNames(q *audit.Query) []indexName {
 	if kind == 0 {
 		return nil
 	}
-	return []indexName{pairName(kind, digestName(q.Tool), digestName(q.Principal))}
+	return []indexName{combineNames(kind, digestName(q.Tool), digestName(q.Principal))}
 }
 
 // indexBlock is an entry of the index.
@@ -172,11 +155,8 @@ type indexBlock struct {
 	latest        int64
 }
 
-// last is the greatest number that a record of the block may have.
-func (b *indexBlock) last() int64 { return (b.number+1)*blockRecords - 1 }
-
-// begin returns where the first record of the block stands in a view, and its number.
-func (b *indexBlock) begin(v *recordlog.View) (recordlog.Position, int64) {
+// findStart returns where the first record of the block stands in a view, and its number.
+func (b *indexBlock) findStart(v *recordlog.View) (recordlog.Position, int64) {
 	if b.at < v.First {
 		return v.First, v.Checkpoint.Seq + 1
 	}
@@ -250,7 +230,7 @@ func (c *conn) findBlocks(q *audit.Query, low, high int64, newestFirst bool, mos
 		}
 		blocks = append(blocks, some...)
 	}
-	if name, ok := timedName(q.Call); ok {
+	if name, ok := callid.ReadTime(q.Call); ok {
 		from, err := c.findFirst("latest", name, low, high)
 		if err != nil {
 			return nil, err
@@ -279,7 +259,7 @@ type indexing struct {
 	c     *conn
 	block indexBlock
 	names map[indexName]struct{}
-	// before is as latestBefore returns it.
+	// before is as findLatestBefore returns it.
 	before [nearBlocks]int64
 }
 
@@ -288,13 +268,13 @@ func (c *conn) beginIndexing(seq int64) (*indexing, error) {
 	x := &indexing{c: c, names: map[indexName]struct{}{}}
 	var err error
 	if x.block, err = c.findBlock(seq / blockRecords); err == nil {
-		x.before, err = c.latestBefore(x.block.number)
+		x.before, err = c.findLatestBefore(x.block.number)
 	}
 	return x, err
 }
 
-// latestBefore returns the latest of the blocks before one, that of the block before first.
-func (c *conn) latestBefore(number int64) (before [nearBlocks]int64, err error) {
+// findLatestBefore returns the latest of the blocks before one, that of the block before first.
+func (c *conn) findLatestBefore(number int64) (before [nearBlocks]int64, err error) {
 	blocks, err := c.scanBlocks(fmt.Sprintf(`SELECT block, first, at, newest, latest FROM record_blocks
 		WHERE block < ?1 ORDER BY block DESC LIMIT %d`, nearBlocks), number)
 	for i := range blocks {
@@ -307,7 +287,7 @@ func (c *conn) latestBefore(number int64) (before [nearBlocks]int64, err error) 
 func (x *indexing) addRecord(e *recordlog.Entry) error {
 	b := &x.block
 	if number := e.Seq / blockRecords; number != b.number || b.first == 0 {
-		if err := x.store(); err != nil {
+		if err := x.storeBlock(); err != nil {
 			return err
 		}
 		copy(x.before[1:], x.before[:])
@@ -316,7 +296,7 @@ func (x *indexing) addRecord(e *recordlog.Entry) error {
 	}
 	b.newest = max(b.newest, e.Time)
 	addNames(x.names, &e.Record)
-	if name, ok := timedName(e.Call); ok {
+	if name, ok := callid.ReadTime(e.Call); ok {
 		if name <= x.before[nearBlocks-1] {
 			x.names[indexName{ofCall, name}] = struct{}{}
 		}
@@ -325,8 +305,8 @@ func (x *indexing) addRecord(e *recordlog.Entry) error {
 	return nil
 }
 
-// store writes the block that was added to.
-func (x *indexing) store() error {
+// storeBlock writes the block that was added to.
+func (x *indexing) storeBlock() error {
 	if len(x.names) == 0 {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/callid"
 	"github.com/sallyport/sallyport/store"
 	"github.com/sallyport/sallyport/store/internal/recordlog"
 )
@@ -94,7 +95,7 @@ func (k *indexCheck) addRecord(ctx context.Context, e *recordlog.Entry) error {
 	}
 	k.block.newest = max(k.block.newest, e.Time)
 	addNames(k.names, &e.Record)
-	if name, ok := timedName(e.Call); ok {
+	if name, ok := callid.ReadTime(e.Call); ok {
 		k.calls[e.Call] = name
 		k.block.latest = max(k.block.latest, name)
 	}
@@ -113,14 +114,16 @@ func (k *indexCheck) checkBlock(ctx context.Context) error {
 		if got, err = c.findBlock(k.block.number); err != nil {
 			return err
 		}
-		if before, err = c.latestBefore(k.block.number); err != nil {
+		if before, err = c.findLatestBefore(k.block.number); err != nil {
 			return err
 		}
-		m, _, err := c.readMark()
-		if err != nil {
-			return err
+		if k.block.number == k.mark/blockRecords {
+			m, _, err := c.readMark()
+			if err != nil {
+				return err
+			}
+			more = m.Seq > k.mark
 		}
-		more = k.block.number == k.mark/blockRecords && m.Seq > k.mark
 		named, err = c.hasNames(&got, k, before[nearBlocks-1])
 		return err
 	})
