@@ -60,12 +60,12 @@ func TestAPipeIsPolled(t *testing.T) {
 	wantBlocking(t, other)
 }
 
-// wantBlocking wants that whoever else has a file open finds it as it was.
+// wantBlocking fails the test unless reads of the file still block.
 func wantBlocking(t *testing.T, fd int) {
 	t.Helper()
 	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFL, 0)
 	if errno != 0 || flags&syscall.O_NONBLOCK != 0 {
-		t.Errorf("who shares the input finds the flags %x (%v), want that reads block", flags, errno)
+		t.Errorf("the flags of the input are %x (%v), want that reads block", flags, errno)
 	}
 }
 

@@ -189,6 +189,19 @@ func numbersOf(t *testing.T, db *sqlite.DB, q audit.Query) (numbers []int64) {
 	return numbers
 }
 
+// wantOneRecord wants that calls are found in an index that is good.
+func wantOneRecord(t *testing.T, db *sqlite.DB, calls ...int) {
+	t.Helper()
+	for _, i := range calls {
+		if got := numbersOf(t, db, audit.Query{Call: timedID(i)}); len(got) != 1 {
+			t.Errorf("call %d has the records %v, want one", i, got)
+		}
+	}
+	if err := db.Check(t.Context()); err != nil {
+		t.Errorf("Check = %v", err)
+	}
+}
+
 // damagedRecords returns a state whose record names call i in record i, of which some are
 // damaged, before or after they were indexed.
 func damagedRecords(t *testing.T, n, from, to int, indexed bool) *sqlite.DB {
@@ -240,14 +253,7 @@ func TestDamageOfWholeBlocks(t *testing.T) {
 	if err := db.IndexAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for i := 331; i <= 600; i++ {
-		if got := numbersOf(t, db, audit.Query{Call: timedID(i)}); len(got) != 1 {
-			t.Errorf("call %d has the records %v, want one", i, got)
-		}
-	}
-	if err := db.Check(t.Context()); err != nil {
-		t.Errorf("Check = %v", err)
-	}
+	wantOneRecord(t, db, upTo(600)[330:]...)
 }
 
 // TestABlockOfTwoVersions was begun by the version that had a row for each record.
@@ -269,14 +275,7 @@ func TestABlockOfTwoVersions(t *testing.T) {
 	if err := db.IndexAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, i := range []int{1, 500, 200, 600, 639} {
-		if got := numbersOf(t, db, audit.Query{Call: timedID(i)}); len(got) != 1 {
-			t.Errorf("call %d has the records %v, want one", i, got)
-		}
-	}
-	if err := db.Check(t.Context()); err != nil {
-		t.Errorf("Check = %v", err)
-	}
+	wantOneRecord(t, db, 1, 500, 200, 600, 639)
 }
 
 // TestAMarkThatLies: a record that is neither in the index nor behind its mark would be

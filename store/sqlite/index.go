@@ -165,7 +165,7 @@ func (db *DB) indexSome(ctx context.Context, v *recordlog.View) (more bool, err 
 				break
 			}
 		}
-		if err := errors.Join(x.store(), brought.store(c), used.store(c)); err != nil {
+		if err := errors.Join(x.storeBlock(), brought.store(c), used.store(c)); err != nil {
 			return err
 		}
 		return c.writeMark(&m)
@@ -225,7 +225,7 @@ func (db *DB) hashOf(ctx context.Context, v *recordlog.View, seq int64, b *index
 		}
 		return e.Seq < seq
 	}
-	from, first := b.begin(v)
+	from, first := b.findStart(v)
 	if err := k.Scan(v, from, first, seq, find); err == nil && hash != (audit.Hash{}) {
 		return hash, nil
 	}

@@ -193,8 +193,8 @@ func (r *reading) searchPlaces(ctx context.Context, after int64, newestFirst boo
 
 // readBlock returns what is selected of the records of a block with numbers above one.
 func (r *reading) readBlock(k *recordlog.Lookup, b *indexBlock, after int64) (found []recordlog.Entry, err error) {
-	from, first := b.begin(&r.v)
-	err = k.Scan(&r.v, from, first, min(b.last(), r.mark.Seq), func(e *recordlog.Entry) bool {
+	from, first := b.findStart(&r.v)
+	err = k.Scan(&r.v, from, first, min((b.number+1)*blockRecords-1, r.mark.Seq), func(e *recordlog.Entry) bool {
 		if e.Seq > after && r.q.Match(&e.Record) {
 			found = append(found, *e)
 		}

@@ -104,7 +104,7 @@ type scan struct {
 	at Position
 	// want is the number of the next record.
 	want int64
-	// placed is true until the first record was read of a place that somebody noted.
+	// placed is true for a scan that began at a noted place and has read no record yet.
 	placed bool
 	r      frameReader
 }
@@ -245,7 +245,7 @@ func (k *Lookup) Record(at Position, seq int64) (audit.Record, error) {
 }
 
 // Scan gives the records of a view from a place on, where the one of number seq stands,
-// up to the number last, or until give returns false. Give keeps nothing of them.
+// up to the number last, or until give returns false. Give may keep a record.
 func (k *Lookup) Scan(v *View, at Position, seq, last int64, give func(*Entry) bool) error {
 	s := &k.s
 	s.v, s.at, s.want, s.placed = v, at, seq, at != v.First
