@@ -251,7 +251,11 @@ The exit code is 1 when a record is bad or an anchor is not in the record.`,
 				}
 				if file, ok := rt.State.(store.DamageChecker); ok && len(args) == 0 {
 					if err := file.Check(cmd.Context()); err != nil {
-						return &exitError{code: exitFailed, err: fmt.Errorf("%s: %w", rt.InForce().Config.State.Path, err)}
+						err = fmt.Errorf("%s: %w", rt.InForce().Config.State.Path, err)
+						if e, ok := errors.AsType[*store.Error](err); ok && e.Err != nil {
+							err = fmt.Errorf("%w (%w)", err, e.Err)
+						}
+						return &exitError{code: exitFailed, err: err}
 					}
 				}
 				return nil

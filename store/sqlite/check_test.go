@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/store"
+	"github.com/sallyport/sallyport/store/internal/recordlog"
 	"github.com/sallyport/sallyport/store/sqlite"
 )
 
@@ -122,8 +124,9 @@ func TestAnIndexThatLiesIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		rawExec(t, path, sql)
-		if err := open(t, path, nil).Check(t.Context()); !errors.Is(err, store.ErrDamaged) {
-			t.Errorf("Check after %s = %v, want ErrDamaged", sql, err)
+		err := open(t, path, nil).Check(t.Context())
+		if d, ok := errors.AsType[*recordlog.Damage](err); !errors.Is(err, store.ErrDamaged) || !ok || !strings.Contains(d.Why, "put a copy of the file back") {
+			t.Errorf("Check after %s = %v (%v), want ErrDamaged and what to do", sql, err, d)
 		}
 	}
 }
