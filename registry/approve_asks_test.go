@@ -60,12 +60,12 @@ func TestNobodyIsAskedAboutWhatIsStopped(t *testing.T) {
 	for _, what := range []string{
 		"", "principal " + caller.Principal.Name, "session " + sallyport.SessionKey(caller.Principal.Name, caller.Session), "tool held",
 	} {
-		s.switches = []string{what}
+		s.throw(nil, what)
 		if got := g.Asks(caller, "held"); got != (what == "") {
 			t.Errorf("Asks() while %q is stopped = %v", what, got)
 		}
 	}
-	if s.switches, s.err = nil, errors.New("broken"); g.Asks(caller, "held") {
+	if s.throw(errors.New("broken")); g.Asks(caller, "held") {
 		t.Error("Asks() = true where what is stopped is not known")
 	}
 }

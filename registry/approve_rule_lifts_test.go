@@ -72,7 +72,7 @@ func TestARuleDoesNotLiftAStop(t *testing.T) {
 		d.hold(nil)
 		book.give(d.want("", sallyport.CodeApprovalRequired, 0).ApprovalID)
 		d.want("", "", 1)
-		stops.switches = []string{what}
+		stops.throw(nil, what)
 		if res := call(d.gate, "held", ""); res.OK || d.ran.Load() != 1 {
 			t.Errorf("with %s stopped Call() = %+v, want it refused", what, res)
 		}

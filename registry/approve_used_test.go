@@ -196,7 +196,7 @@ func TestARefusedCallSaysWhatItUsed(t *testing.T) {
 	got = nil
 	store.note = func(what string) {
 		if note(what); what == "claimed true" {
-			stops.switches = []string{"tool held"}
+			stops.throw(nil, "tool held")
 		}
 	}
 	d.want("", sallyport.CodeNotAvailable, 0)

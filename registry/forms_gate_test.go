@@ -56,7 +56,7 @@ func TestFormsPassTheSameGates(t *testing.T) {
 			for _, tool := range tt.tools {
 				g.add(tool)
 				if tt.stopped {
-					stops.switches = append(stops.switches, "tool "+tool.ID())
+					stops.throw(nil, append(stops.switches, "tool "+tool.ID())...)
 				}
 			}
 			caller := g.caller()
@@ -101,7 +101,7 @@ func TestASwitchOrLimitOfAToolIsNotItsNamesakes(t *testing.T) {
 	if res := call(g, "prompt:same", "{}"); !res.OK {
 		t.Errorf("the prompt beside a stopped tool answered %+v", res)
 	}
-	stops.switches = nil
+	stops.throw(nil)
 	if res := call(g, "same", "{}"); !res.OK {
 		t.Errorf("the tool beside a prompt that is used up answered %+v", res)
 	}

@@ -5,20 +5,32 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/registry"
 )
 
-// thrown is a set of kill switches, each as "kind name".
+// thrown is a set of kill switches, each as "kind name". The review of what runs
+// asks it beside the calls of a test.
 type thrown struct {
+	mu       sync.Mutex
 	switches []string
 	err      error
-	asked    func()
+	asked    func() // runs under mu
+}
+
+// throw throws these switches and no others, and answers with err besides.
+func (s *thrown) throw(err error, switches ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.switches, s.err = switches, err
 }
 
 func (s *thrown) Stopped(_ context.Context, principal, sessionKey, tool string) (kind, why string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.asked != nil {
 		s.asked()
 	}
@@ -56,34 +68,34 @@ func TestAKillSwitchStopsCalls(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		thrown thrown
+		thrown *thrown
 		code   sallyport.Code
 		text   string
 		fix    string
 		listed []string
 	}{
-		{name: "nothing", listed: []string{"other", "tool"}},
-		{name: "others", thrown: thrown{switches: []string{"principal x", "session tester/x", "tool x"}}, listed: []string{"other", "tool"}},
+		{name: "nothing", thrown: &thrown{}, listed: []string{"other", "tool"}},
+		{name: "others", thrown: &thrown{switches: []string{"principal x", "session tester/x", "tool x"}}, listed: []string{"other", "tool"}},
 		{
-			name: "principal", thrown: thrown{switches: []string{"principal tester"}}, code: sallyport.CodePermissionDenied,
+			name: "principal", thrown: &thrown{switches: []string{"principal tester"}}, code: sallyport.CodePermissionDenied,
 			text: "Permission denied: principal tester is stopped", fix: "sallyport principals start tester",
 		},
 		{
-			name: "session", thrown: thrown{switches: []string{"session tester/s1"}}, code: sallyport.CodePermissionDenied,
+			name: "session", thrown: &thrown{switches: []string{"session tester/s1"}}, code: sallyport.CodePermissionDenied,
 			text: "Permission denied: the session is stopped", fix: "sallyport principals start tester --session s1",
 		},
 		{
-			name: "tool", thrown: thrown{switches: []string{"tool tool"}}, code: sallyport.CodeNotAvailable,
+			name: "tool", thrown: &thrown{switches: []string{"tool tool"}}, code: sallyport.CodeNotAvailable,
 			text: "Tool tool is not currently available", fix: "sallyport principals start --tool tool", listed: []string{"other"},
 		},
 		{
-			name: "it is not known", thrown: thrown{err: errors.New("driver: password=hunter2")}, code: sallyport.CodeNotAvailable,
+			name: "it is not known", thrown: &thrown{err: errors.New("driver: password=hunter2")}, code: sallyport.CodeNotAvailable,
 			text: "Tool tool is not currently available",
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			g := stopGate(t, &tt.thrown, nil)
+			g := stopGate(t, tt.thrown, nil)
 			res := call(g, "tool", "")
 			if res.OK != (tt.code == "") || res.Code != tt.code || res.Error != tt.text {
 				t.Errorf("Call() = %+v, want code %q, text %q", res, tt.code, tt.text)
