@@ -48,6 +48,9 @@ func (f *followedChild) Wait() (sallyport.ProcessResult, error) {
 	return res, err
 }
 
+// IsEnding reports whether the gate has told the child to end.
+func (f *followedChild) IsEnding() bool { return f.why.Load() != nil }
+
 // Exchanged is [sallyport.Placed].
 func (f *followedChild) Exchanged() string {
 	if p, ok := f.Child.(sallyport.Placed); ok {

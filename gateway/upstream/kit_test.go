@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sallyport/sallyport"
@@ -42,6 +43,7 @@ type gate struct {
 	t         testing.TB
 	workspace string
 	left      []string
+	stopped   atomic.Bool // every principal
 
 	mu       sync.Mutex
 	progress []sallyport.Progress
@@ -141,7 +143,7 @@ func (g *gate) discover(server string) sallyport.Result {
 func (g *gate) open(b *sallyport.Backends) *registry.Registry {
 	g.t.Helper()
 	copied := *b
-	r, err := registry.New(&copied, &registry.Options{Workspace: g.workspace})
+	r, err := registry.New(&copied, &registry.Options{Workspace: g.workspace, Switches: g})
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -151,6 +153,14 @@ func (g *gate) open(b *sallyport.Backends) *registry.Registry {
 		}
 	})
 	return r
+}
+
+// Stopped is [registry.Switches].
+func (g *gate) Stopped(context.Context, string, string, string) (kind, why string, err error) {
+	if g.stopped.Load() {
+		return "principal", "everything is stopped", nil
+	}
+	return "", "", nil
 }
 
 func (g *gate) callAs(ctx context.Context, principal, role, tool string, args any) sallyport.Result {

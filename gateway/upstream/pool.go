@@ -178,7 +178,7 @@ func (s *mountedServer) connect(ctx context.Context, c *sallyport.Call) (*connLi
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if l.err == nil && !mine && s.endOutdated(l) {
+		if l.err == nil && !mine && (s.awaitEnd(l) || s.endOutdated(l)) {
 			continue
 		}
 		// The call that was to make it may have been cancelled.
@@ -186,6 +186,17 @@ func (s *mountedServer) connect(ctx context.Context, c *sallyport.Call) (*connLi
 			return l, l.err
 		}
 	}
+}
+
+// awaitEnd waits for the end of a process that the gate has told to end, since who used
+// it was stopped or may do less. It may answer until then, or end at work.
+func (s *mountedServer) awaitEnd(l *connLink) bool {
+	e, ok := l.child.(interface{ IsEnding() bool })
+	if !ok || !e.IsEnding() {
+		return false
+	}
+	s.pool.dropLink(l)
+	return true
 }
 
 // endOutdated ends a process whose folders were replaced by other processes, so

@@ -41,6 +41,8 @@ type script struct {
 	onNote func(q *question)
 	// left is what its processes wrote in memory.
 	left []sallyport.Change
+	// tidies is how long a process that is stopped goes on.
+	tidies time.Duration
 }
 
 // question is one message to the server.
@@ -255,7 +257,7 @@ func (s *script) Start(ctx context.Context, spawn *sallyport.Spawn) (sallyport.C
 			return nil, err
 		}
 	}
-	c := &goroutine{done: make(chan struct{}), input: spawn.Options.Input, left: s.left}
+	c := &goroutine{done: make(chan struct{}), input: spawn.Options.Input, left: s.left, tidies: s.tidies}
 	go func() {
 		defer close(c.done)
 		s.serve(spawn.Options.Input, spawn.Options.Output, spawn.Options.ErrorOutput)
@@ -267,9 +269,10 @@ func (s *script) Start(ctx context.Context, spawn *sallyport.Spawn) (sallyport.C
 
 // goroutine is a process of a script.
 type goroutine struct {
-	done  chan struct{}
-	input io.ReadCloser
-	left  []sallyport.Change
+	done   chan struct{}
+	input  io.ReadCloser
+	left   []sallyport.Change
+	tidies time.Duration
 }
 
 func (c *goroutine) Done() <-chan struct{} { return c.done }
@@ -279,7 +282,11 @@ func (c *goroutine) Wait() (sallyport.ProcessResult, error) {
 	return sallyport.ProcessResult{Changes: c.left}, nil
 }
 
-func (c *goroutine) Stop(time.Duration) {
+func (c *goroutine) Stop(grace time.Duration) {
+	select {
+	case <-c.done:
+	case <-time.After(min(c.tidies, grace)):
+	}
 	_ = c.input.Close()
 	<-c.done
 }
