@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
 // withEverything returns a script that offers one of each kind.
@@ -172,7 +173,7 @@ func TestDefinitionsOfManyValues(t *testing.T) {
 	s.answer = func(*peer, *question) any {
 		return object{"messages": []any{object{"role": "user", "content": object{"type": "text", "text": "fine"}}}}
 	}
-	g := scripted(t, s, nil)
+	g := scripted(t, s, &upstream.Options{StartWait: patience})
 	if res := g.call("prompt:test__p", nil); !res.OK {
 		t.Errorf("a prompt beside too many tools = %+v", res)
 	}

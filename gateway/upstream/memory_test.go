@@ -157,7 +157,7 @@ func TestB3_LongListsAndGreetings(t *testing.T) {
 			if remote {
 				g = overHTTP(t, s, nil, nil)
 			} else {
-				g = scripted(t, s, nil)
+				g = scripted(t, s, &upstream.Options{StartWait: patience})
 			}
 			if left := strings.Join(g.left, " "); !strings.Contains(left, "the MCP server test did not start: "+tt.want) {
 				t.Errorf("%s, remote %v: left out %.300q", name, remote, left)

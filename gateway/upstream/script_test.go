@@ -291,6 +291,10 @@ func (c *goroutine) Stop(grace time.Duration) {
 	<-c.done
 }
 
+// patience is how long the start of a server that sends much may take: with the race
+// detector, on a busy machine, that is longer than a user would wait.
+const patience = 2 * time.Minute
+
 // scripted returns a gate over a server that is a script.
 func scripted(t testing.TB, s *script, o *upstream.Options, more ...upstream.Server) *gate {
 	t.Helper()
