@@ -66,7 +66,7 @@ func (c *call) recordIntent(ctx context.Context) (recorded bool) {
 	c.logFault("intent not recorded", err)
 	d := sallyport.Decision{Step: sallyport.StepIntent, Why: "the record could not be kept: " + err.Error()}
 	if !c.mustRecord() {
-		if err := c.keepUnrecorded(ctx); err != nil {
+		if err := c.keepUnrecorded(); err != nil {
 			return c.refuseUnknownFacts(ctx, err)
 		}
 		d.Allowed = true
@@ -122,7 +122,7 @@ func (c *call) recordOutcome(ctx context.Context) sallyport.Result {
 	if err := c.r.o.Recorder.Record(recording, e); err != nil {
 		c.logFault("outcome not recorded", err)
 		if e.Cached || c.lateRead {
-			if err := c.keepUnrecorded(ctx); err != nil {
+			if err := c.keepUnrecorded(); err != nil {
 				c.logFault("session facts", err)
 			}
 		}

@@ -75,10 +75,10 @@ func New(b *sallyport.Backends, o *Options) (*Registry, error) {
 	}
 	r.ownPlaces = sync.OnceValue(r.newPlaces)
 	r.cache = newResultCache(r.o.CacheEntries)
-	r.facts = newConversationFacts(&r.o)
 	if r.conversations = r.o.Conversations; r.conversations == nil {
 		r.conversations = conversation.New(nil)
 	}
+	r.facts = newConversationFacts(&r.o, &r.conversations.Unstored)
 	if _, err := r.knownCleaner(context.Background()); err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
@@ -133,6 +133,7 @@ func (r *Registry) Register(tools ...sallyport.Tool) error {
 // still run are an error.
 func (r *Registry) Close(ctx context.Context) error {
 	err := r.workers.close(ctx)
+	r.facts.unstored.Move(context.WithoutCancel(ctx), r.facts.store, true)
 	if r.o.Runs == nil {
 		r.runs.Close()
 	}

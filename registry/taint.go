@@ -84,7 +84,7 @@ func (c *call) countLateRead(ctx context.Context) {
 	marks := c.unrecordedMarks(c.marks)
 	if _, err := c.r.facts.recordMarks(ctx, c.caller, marks); err != nil {
 		c.logFault("session facts", err)
-		if err := c.r.facts.rememberUnstored(ctx, c.caller, marks); err != nil {
+		if err := c.r.facts.rememberUnstored(c.caller, marks); err != nil {
 			c.logFault("session facts", err)
 			c.result = sallyport.Err("what the call read cannot be recorded", sallyport.CodeNotAvailable)
 			c.result.CallID = c.id
@@ -138,11 +138,11 @@ func (c *call) brought() *facts.Brought {
 }
 
 // keepUnrecorded keeps in memory what a call brings whose record cannot be kept.
-func (c *call) keepUnrecorded(ctx context.Context) error {
+func (c *call) keepUnrecorded() error {
 	if c.brought() == nil {
 		return nil
 	}
-	return c.r.facts.rememberUnstored(ctx, c.caller, c.unrecordedMarks(nil))
+	return c.r.facts.rememberUnstored(c.caller, c.unrecordedMarks(nil))
 }
 
 // recheckTaint applies the flow rules once more to what was recorded before the
@@ -162,10 +162,7 @@ func (c *call) recheckTaint(ctx context.Context) bool {
 		c.noteMarks(known)
 		return true
 	}
-	return c.judgeAgain(ctx, func() ([]sallyport.FactMark, error) {
-		known, err := before()
-		return c.r.facts.addUnstored(ctx, c.caller, known, err)
-	}) && (c.hold.keys == "" || c.hold.keys == c.asked || c.awaitApproval(ctx) && c.checkStopped(ctx))
+	return c.judgeAgain(ctx, func() ([]sallyport.FactMark, error) { return c.r.facts.addUnstored(c.caller, before) }) && (c.hold.keys == "" || c.hold.keys == c.asked || c.awaitApproval(ctx) && c.checkStopped(ctx))
 }
 
 // watchBefore begins to gather what is recorded before the intent of the call, when
@@ -327,7 +324,7 @@ func (c *call) recordMarks(ctx context.Context, marks []sallyport.FactMark) bool
 	before, err := c.r.facts.recordMarks(ctx, c.caller, marks)
 	if err != nil && !c.judged && ctx.Err() == nil {
 		c.logFault("session facts", err)
-		err = c.r.facts.rememberUnstored(ctx, c.caller, marks)
+		err = c.r.facts.rememberUnstored(c.caller, marks)
 	}
 	switch {
 	case err != nil:

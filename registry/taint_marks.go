@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -27,14 +26,12 @@ type conversationFacts struct {
 	store sallyport.FactStore
 	// recorded is the store when it reads what the recorder writes; else nil.
 	recorded recordedFacts
-	// unstored is what the store could not take, missed that there is some. It
-	// counts like the rest as long as the registry lives.
-	unstored *facts.Memory
-	missed   atomic.Bool
+	// unstored is what the store could not take yet.
+	unstored *facts.Unstored
 }
 
-func newConversationFacts(o *Options) *conversationFacts {
-	k := &conversationFacts{store: o.Facts, unstored: facts.NewMemory()}
+func newConversationFacts(o *Options, unstored *facts.Unstored) *conversationFacts {
+	k := &conversationFacts{store: o.Facts, unstored: unstored}
 	if k.store == nil {
 		k.store = facts.NewMemory()
 	}
@@ -57,16 +54,19 @@ func boundFactWait(ctx context.Context) *deadline.Context {
 func (k *conversationFacts) knownMarks(ctx context.Context, caller *sallyport.Caller) ([]sallyport.FactMark, error) {
 	waiting := boundFactWait(ctx)
 	defer waiting.Cancel()
-	known, err := k.store.Facts(waiting, caller.Principal.Name, caller.Session)
-	return k.addUnstored(waiting, caller, known, err)
+	k.unstored.Move(waiting, k.store, false)
+	return k.addUnstored(caller, func() ([]sallyport.FactMark, error) {
+		return k.store.Facts(waiting, caller.Principal.Name, caller.Session)
+	})
 }
 
 // recordMarks records marks and returns what was known before.
 func (k *conversationFacts) recordMarks(ctx context.Context, caller *sallyport.Caller, marks []sallyport.FactMark) ([]sallyport.FactMark, error) {
 	waiting := boundFactWait(ctx)
 	defer waiting.Cancel()
-	before, err := k.store.Note(waiting, caller.Principal.Name, caller.Session, marks)
-	return k.addUnstored(waiting, caller, before, err)
+	return k.addUnstored(caller, func() ([]sallyport.FactMark, error) {
+		return k.store.Note(waiting, caller.Principal.Name, caller.Session, marks)
+	})
 }
 
 // watchCall is BeforeRecord with a bound on its time.
@@ -76,20 +76,16 @@ func (k *conversationFacts) watchCall(ctx context.Context, caller *sallyport.Cal
 	return k.recorded.BeforeRecord(waiting, caller.Principal.Name, caller.Session, call)
 }
 
-// addUnstored adds the marks that the store refused to those that it has.
-func (k *conversationFacts) addUnstored(ctx context.Context, caller *sallyport.Caller, known []sallyport.FactMark, err error) ([]sallyport.FactMark, error) {
-	if err != nil || !k.missed.Load() {
-		return known, err
-	}
-	more, err := k.unstored.Facts(ctx, caller.Principal.Name, caller.Session)
+// addUnstored adds the marks that the store could not take to those that read finds in it.
+func (k *conversationFacts) addUnstored(caller *sallyport.Caller, read func() ([]sallyport.FactMark, error)) ([]sallyport.FactMark, error) {
+	more := k.unstored.Facts(caller.Principal.Name, caller.Session)
+	known, err := read()
 	return append(known, more...), err
 }
 
-// rememberUnstored keeps in memory the marks that the store refused.
-func (k *conversationFacts) rememberUnstored(ctx context.Context, caller *sallyport.Caller, marks []sallyport.FactMark) error {
-	k.missed.Store(true)
-	_, err := k.unstored.Note(context.WithoutCancel(ctx), caller.Principal.Name, caller.Session, marks)
-	return err
+// rememberUnstored keeps in memory the marks that the store could not take.
+func (k *conversationFacts) rememberUnstored(caller *sallyport.Caller, marks []sallyport.FactMark) error {
+	return k.unstored.Note(caller.Principal.Name, caller.Session, marks)
 }
 
 // newestMark returns the newest mark of a fact that counts at a time, nil for none.

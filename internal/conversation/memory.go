@@ -14,6 +14,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/digest"
+	"github.com/sallyport/sallyport/internal/facts"
 	"github.com/sallyport/sallyport/internal/provenance"
 )
 
@@ -30,6 +31,8 @@ type Memory struct {
 	// Reads holds what sessions read. It is in memory alone: a session that another
 	// process has read for is known as such, and every value in it counts as untrusted.
 	Reads provenance.Sessions
+	// Unstored is what sessions have read and the state could not take.
+	Unstored facts.Unstored
 
 	store sallyport.KV // nil keeps tasks in memory alone
 
