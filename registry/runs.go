@@ -1,11 +1,8 @@
 package registry
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -252,27 +249,6 @@ func (r *Runs) endRun(run *Run, why string) {
 
 // calling is a [Run.What].
 const calling = "call"
-
-func (r *Runs) recordChange(run *Run, action audit.Action, why string) {
-	if r.o.Recorder == nil {
-		return
-	}
-	id := run.CallID
-	if id == "" {
-		id = "change-" + strings.ToLower(rand.Text())
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), recordWait)
-	defer cancel()
-	cl := cmp.Or(run.cleaner, output.Plain())
-	err := r.o.Recorder.Record(ctx, &audit.Event{
-		Kind: audit.KindChange, Time: time.Now(), CallID: id, Tool: cl.Text(run.Tool), Principal: run.Principal.Name, Session: cl.Text(run.Session),
-		Personality: cl.Text(run.Personality), Platform: run.Platform, Durable: true,
-		Change: &audit.Change{Action: action, Target: cl.Text(run.What + " of call " + run.CallID), Detail: cl.Text(why)},
-	})
-	if err != nil {
-		r.o.Logger.Error("there is no record of what was ended", "call", run.CallID, "error", err)
-	}
-}
 
 // Review asks about everything that runs, when what may run has changed. judge
 // returns why a run may not go on, or, when why is empty, what it would be granted
