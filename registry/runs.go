@@ -91,11 +91,12 @@ type RunsOptions struct {
 // whichever process that was done in. It is safe for concurrent use.
 type Runs struct {
 	o RunsOptions
-	// life ends with Close, and with it every check; checking counts those under way.
-	life     context.Context
-	close    context.CancelFunc
-	checking sync.WaitGroup
-	watchers atomic.Int32 // see Watch
+	// life ends with Close, and with it every check; checking counts those under way, and
+	// recording the records that are being made.
+	life                context.Context
+	close               context.CancelFunc
+	checking, recording sync.WaitGroup
+	watchers            atomic.Int32 // see Watch
 
 	mu     sync.Mutex
 	all    map[*Run]struct{}
@@ -223,12 +224,14 @@ func (r *Runs) checkAll() {
 	}
 }
 
-// Close ends looking. It is for the end of all that runs.
+// Close ends looking, and waits for the records of what was ended. It is for the end of
+// all that runs.
 func (r *Runs) Close() {
 	r.mu.Lock()
 	r.close()
 	r.mu.Unlock()
 	r.checking.Wait()
+	r.recording.Wait()
 }
 
 func (r *Runs) endRun(run *Run, why string) {
