@@ -49,10 +49,11 @@ func (c *call) replaceBroken(why string) {
 	c.result.CallID, c.result.CostUSD = c.id, cost
 }
 
-// finishRefused finishes a call that a step stopped. The gate's own texts are
-// not wrapped; they are cleaned, because they may repeat what the caller
+// finishRefused finishes a call that a step stopped before its tool ran. The gate's own
+// texts are not wrapped; they are cleaned, because they may repeat what the caller
 // sent.
 func (c *call) finishRefused(ctx context.Context) sallyport.Result {
+	c.takeBackSums(ctx)
 	c.cleanResult()
 	c.cleaned.err, _ = output.Trim(c.cleaned.err, c.budget)
 	return c.recordOutcome(ctx)

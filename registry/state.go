@@ -51,6 +51,7 @@ type call struct {
 	limited  bool                                 // they were
 	above    flowHold                             // an argument above the role's ceiling holds the call
 	amounts  []ceiling.Amount                     // what counts for bounds over a window
+	summed   []summedAmount                       // what of amounts was counted
 	room     ceiling.Room                         // of most judgements
 	asks     ceilingAsks                          // what the ceilings ask
 	unread   map[string]error                     // the sets that count as empty, and why
