@@ -27,8 +27,8 @@ func (c *declarationChecker) checkRateLimit(l sallyport.RateLimit) {
 }
 
 // consumeLimit counts the call against the rate limit of its principal for
-// this tool. A refused call consumes none, and one that cannot be counted
-// does not run.
+// this tool. A call that it refuses consumes none, one that a later step refuses or holds
+// does, and one that cannot be counted does not run.
 func (c *call) consumeLimit(ctx context.Context) bool {
 	l := c.entry.tool.RateLimit
 	if l == nil {

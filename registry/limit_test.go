@@ -18,6 +18,7 @@ import (
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/window"
 	"github.com/sallyport/sallyport/registry"
+	"github.com/sallyport/sallyport/store/memory"
 )
 
 // rings is a limiter over the pure step.
@@ -113,6 +114,32 @@ func TestARefusalNamesTheLineOfItsRule(t *testing.T) {
 		e := g.recorder.last()
 		if d := e.Decisions[len(e.Decisions)-1]; tt.want != "" && (d.Allowed || d.Source != tt.want) {
 			t.Errorf("decision = %+v, want a refusal at %s", d, tt.want)
+		}
+	}
+}
+
+// TestAHeldCallCountsForTheLimit repeats a call that waits for approval: an agent that
+// asks again and again is limited, too.
+func TestAHeldCallCountsForTheLimit(t *testing.T) {
+	t.Parallel()
+	g := &gate{t: t, recorder: &recorder{}, role: "role"}
+	p := &sallyport.Personality{Name: g.role, Approvals: &sallyport.Approvals{Require: []string{"tool"}}}
+	var err error
+	g.Registry, err = registry.New(&sallyport.Backends{Personalities: one{p}}, &registry.Options{
+		Recorder: g.recorder, Limiter: newState(t), Approvals: memory.NewApprovals(nil),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	g.add(sallyport.Tool{Name: "tool", Schema: open, RateLimit: &sallyport.RateLimit{Requests: 2, Window: time.Hour}, Run: echo})
+	for i, want := range []sallyport.Code{sallyport.CodeApprovalRequired, sallyport.CodeApprovalRequired, sallyport.CodeRateLimited} {
+		if res := call(g, "tool", `{}`); res.Code != want {
+			t.Errorf("call %d = %+v, want %s", i, res, want)
 		}
 	}
 }
