@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 
 	"github.com/sallyport/sallyport/internal/config"
 	"github.com/sallyport/sallyport/internal/conversation"
@@ -94,11 +92,9 @@ func OpenForRecord(ctx context.Context, env *Environment, paths []string) (rt *R
 		return nil, err
 	}
 	open := rt.openStore
-	if path := rt.InForce().Config.State.Path; path != "" {
-		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(env.Stderr, "sallyport: no record yet: %s does not exist; --config FILE looks elsewhere\n", path)
-			open = rt.openMemory
-		}
+	if path := rt.InForce().Config.State.Path; path != "" && lacksState(path) {
+		fmt.Fprintf(env.Stderr, "sallyport: no record yet: %s does not exist; --config FILE looks elsewhere\n", path)
+		open = rt.openMemory
 	}
 	if err := open(ctx); err != nil {
 		return nil, errors.Join(err, rt.Close())
@@ -116,7 +112,7 @@ func OpenForAccess(ctx context.Context, env *Environment, paths []string, change
 		return nil, errors.New("the configuration keeps its state in memory, so this change would be lost when the command ends: set state to a file")
 	}
 	open := rt.openStore
-	if _, err := os.Lstat(rt.InForce().Config.State.Path); !change && errors.Is(err, fs.ErrNotExist) {
+	if !change && lacksState(rt.InForce().Config.State.Path) {
 		open = rt.openMemory
 	}
 	if err = open(ctx); err == nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -55,7 +53,7 @@ func (rt *Runtime) openPastOf(ctx context.Context, s config.State) error {
 	if s.Kind == config.StateMemory {
 		return errors.New("the state is in memory, so that there is no record to replay")
 	}
-	if _, err := os.Lstat(s.Path); errors.Is(err, fs.ErrNotExist) {
+	if lacksState(s.Path) {
 		return fmt.Errorf("no record yet: %s does not exist", s.Path)
 	}
 	state, err := openState(ctx, s, nil)

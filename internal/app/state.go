@@ -32,6 +32,17 @@ func openState(ctx context.Context, s config.State, logger *slog.Logger) (store.
 	}
 }
 
+// lacksState reports whether there is neither a state file nor its record. One of both
+// alone is not that: to open it says what is wrong.
+func lacksState(path string) bool {
+	for _, path := range []string{path, path + "-log"} {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
+}
+
 // checkStateFile refuses a file, or the folder of the record, that other users may read
 // or write. This program makes
 // none: such a file came from elsewhere, as with a repository, and who made it knows
