@@ -7,10 +7,10 @@ SHELL := bash
 .PHONY: run test race build check fuzz bench bench-peers soak generate profiles recording
 
 # run starts the gate over this folder on loopback, with the defaults that
-# `sallyport init` would write. No service and no configuration is needed. It compiles
-# as build does, so that neither compiles what the other has.
-run:
-	CGO_ENABLED=0 $(GO) run -trimpath ./cmd/sallyport serve
+# `sallyport init` would write. No service and no configuration is needed. The commands
+# that it proposes name the program that it has built.
+run: build
+	bin/sallyport serve
 
 # test runs every test that needs no service, and prints at its end the slowest
 # tests and how many ran. Many tests wait for another process, so that more of
