@@ -65,7 +65,8 @@ func TestAProgramDecides(t *testing.T) {
 		`{"answer":"refuse"} {}`: 400,
 		``:                       400,
 	} {
-		if status, answer := s.ask(t, token, "POST", "/v1/approvals/"+id, body); status != want {
+		status, answer := s.ask(t, token, "POST", "/v1/approvals/"+id, body)
+		if why, _ := answer["error"].(string); status != want || strings.Contains(why, `"shown" is missing`) != (body == `{"answer":"once"}`) {
 			t.Errorf("%s = %d %v, want %d", body, status, answer, want)
 		}
 	}

@@ -21,8 +21,11 @@ const (
 	answerRefuse  = "refuse"
 )
 
-// errStale: what is to be decided is not what the person was shown.
-var errStale = errors.New("what it would allow has changed since it was shown: look at it again")
+// What is to be decided is not what the person was shown.
+var (
+	errStale   = errors.New("what it would allow has changed since it was shown: look at it again")
+	errUnshown = errors.New(`"shown" is missing: it is what GET /v1/approvals/ID shows for the answer`)
+)
 
 // decision is what a person, or a program, says about a held call.
 type decision struct {
@@ -63,8 +66,8 @@ func (s *Site) decideCall(ctx context.Context, d *decision) (said string, err er
 	case answerRefuse:
 		return "Refused: " + a.Tool, s.rt.RecordDecision(ctx, &a, by, false, d.Reason)
 	case answerOnce:
-		if !sameDigest(d.Shown, a.Digest) {
-			return "", errStale
+		if err := compareShown(d.Shown, a.Digest); err != nil {
+			return "", err
 		}
 		if err := s.rt.RecordDecision(ctx, &a, by, true, d.Reason); err != nil {
 			return "", err
@@ -75,19 +78,30 @@ func (s *Site) decideCall(ctx context.Context, d *decision) (said string, err er
 		if err != nil {
 			return "", err
 		}
-		if !sameDigest(d.Shown, rule.Digest()) {
-			return "", errStale
+		if err := compareShown(d.Shown, rule.Digest()); err != nil {
+			return "", err
 		}
 		return "Allowed for the session: " + a.Tool, s.rt.GiveRule(ctx, &a, rule, by, d.Reason)
 	case answerAlways:
 		always := s.rt.ProposeAlways(&a)
-		if !sameDigest(d.Shown, digestOf(always)) {
-			return "", errStale
+		if err := compareShown(d.Shown, digestOf(always)); err != nil {
+			return "", err
 		}
 		return "Allowed for always: " + a.Tool, s.rt.GiveAlways(ctx, &a, always, by, d.Reason, 0)
 	default:
 		return "", errors.New("expected the answer once, session, always or refuse")
 	}
+}
+
+// compareShown reports whether a person was shown what a digest is of.
+func compareShown(shown, digest string) error {
+	switch {
+	case shown == "":
+		return errUnshown
+	case digest == "", subtle.ConstantTimeCompare([]byte(shown), []byte(digest)) != 1:
+		return errStale
+	}
+	return nil
 }
 
 // describeYes says what a yes for one run did.
@@ -98,9 +112,4 @@ func (s *Site) describeYes(ctx context.Context, a *sallyport.Approval) string {
 		}
 	}
 	return "Allowed for one run: " + a.Tool
-}
-
-// sameDigest reports whether a person was shown what a digest is of.
-func sameDigest(shown, is string) bool {
-	return is != "" && subtle.ConstantTimeCompare([]byte(shown), []byte(is)) == 1
 }
