@@ -29,15 +29,30 @@ type Connection struct {
 // An empty role is the one that the client's entry for the same configuration has, else
 // that of callers that name none.
 func NewConnection(e *Environment, c *clients.Client, role string) (*Connection, error) {
+	named := role
 	if role == "" {
 		role = e.connectedRole(c)
 	}
 	entry, err := e.clientEntry(c, role, e.ConfigFiles)
+	if err == nil && named != "" {
+		err = e.checkRole(named)
+	}
 	if err != nil {
 		return nil, err
 	}
 	value, err := json.Marshal(entry)
 	return &Connection{env: e, client: c, path: c.Main(e.Folders), entry: entry, value: value}, err
+}
+
+// checkRole returns an error where the configuration has no such role: the client would
+// start a server that ends at once, and show no reason.
+func (e *Environment) checkRole(role string) error {
+	c, err := e.LoadConfig()
+	if err != nil {
+		return err
+	}
+	_, err = c.Choose(role)
+	return err
 }
 
 // connectedRole returns the role of the entry that a client has for these configuration
