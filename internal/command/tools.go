@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,7 +60,12 @@ for call.`,
 					return errors.New("--format is for tools: leave out --form")
 				}
 				if permissions != nil {
-					return report.PrintTools(p, slices.DeleteFunc(rt.InForce().Registry.List(caller), func(t sallyport.Tool) bool { return t.ListedAs != "" || !t.AsksFor(permissions...) }))
+					tools := slices.DeleteFunc(rt.InForce().Registry.List(caller), func(t sallyport.Tool) bool { return t.ListedAs != "" || !t.AsksFor(permissions...) })
+					if len(tools) == 0 && !p.JSON {
+						p.PrintLine("no tools: none that this personality sees asks for %s", strings.Join(permissions, " or "))
+						return nil
+					}
+					return report.PrintTools(p, tools)
 				}
 				if len(args) > 0 {
 					t, err := findTool(rt.InForce().Registry.List(caller), args[0])
