@@ -57,7 +57,7 @@ func OpenForQuestions(ctx context.Context, env *Environment, paths []string) (*R
 func OpenForLock(ctx context.Context, env *Environment, paths []string, l PinPolicy) (*Runtime, error) {
 	return openWith(ctx, env, paths, func(rt *Runtime, ctx context.Context) error {
 		if rt.Builtin {
-			return fmt.Errorf("there is no %s here, so no MCP server is declared", ConfigName)
+			return fmt.Errorf("there is no %s here: run sallyport init first", ConfigName)
 		}
 		rt.look = l
 		return rt.openStore(ctx)
