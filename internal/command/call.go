@@ -45,6 +45,19 @@ func (r *callerFlags) registerDry(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "describe the call, do not make it")
 }
 
+// callCommand returns the start of a command that calls a tool as this caller, with these
+// configuration files.
+func (r *callerFlags) callCommand(env *environment, f *flags) string {
+	command := env.ProgramName() + " call"
+	if r.personality != "" {
+		command += text.RepeatFlag("personality", []string{r.personality})
+	}
+	if r.principal != "" {
+		command += text.RepeatFlag("principal", []string{r.principal})
+	}
+	return command + text.RepeatFlag("config", f.config)
+}
+
 // withGate opens a gate, creates the caller, runs do, and closes the gate.
 func (r *callerFlags) withGate(ctx context.Context, env *environment, f *flags, open opener, do func(rt *app.Runtime, caller *sallyport.Caller) error) error {
 	return withRuntime(ctx, env, f, open, func(rt *app.Runtime) error {

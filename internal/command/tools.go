@@ -72,7 +72,7 @@ for call.`,
 					if err != nil {
 						return err
 					}
-					return report.PrintTool(p, t)
+					return report.PrintTool(p, t, r.callCommand(env, f))
 				}
 				if dialect != "" {
 					defs := rt.InForce().Registry.Definitions(caller)

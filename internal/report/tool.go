@@ -12,8 +12,9 @@ import (
 	"github.com/sallyport/sallyport/internal/text"
 )
 
-// PrintTool prints one tool: what it does, its arguments, and an example call.
-func PrintTool(p *Printer, t *sallyport.Tool) error {
+// PrintTool prints one tool: what it does, its arguments, and an example, with the start of
+// the command that calls it.
+func PrintTool(p *Printer, t *sallyport.Tool, command string) error {
 	if p.JSON {
 		return PrintTools(p, []sallyport.Tool{*t})
 	}
@@ -26,7 +27,7 @@ func PrintTool(p *Printer, t *sallyport.Tool) error {
 			usual = append(usual, touch.Argument)
 		}
 	}
-	p.PrintLine("example: sallyport call %s %s", t.Name, text.ShellWord(sample.Arguments(t.Schema, usual...)))
+	p.PrintLine("example: %s %s %s", command, t.Name, text.ShellWord(sample.Arguments(t.Schema, usual...)))
 	return nil
 }
 
