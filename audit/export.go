@@ -12,8 +12,9 @@ import (
 	"strconv"
 )
 
-// maxLine bounds a line of an export: the largest body, escaped, with room.
-const maxLine = 4 << 20
+// maxLine bounds a line of an export. It is above the largest record that a store
+// takes, 16 MiB: older versions wrote larger ones than this one does.
+const maxLine = 17 << 20
 
 // Export writes the records that q asks for as JSON Lines:
 //
@@ -81,7 +82,9 @@ func (x exportedLog) Read(ctx context.Context, q Query) iter.Seq2[Record, error]
 				return
 			}
 		}
-		if err := lines.Err(); err != nil {
+		if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+			yield(Record{}, fmt.Errorf("line %d is longer than %d bytes, and no record is: the file is no export, or was altered", n+1, maxLine))
+		} else if err != nil {
 			yield(Record{}, fmt.Errorf("line %d: %w", n+1, err))
 		}
 	}

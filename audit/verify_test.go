@@ -269,6 +269,25 @@ func TestExportTampering(t *testing.T) {
 	}
 }
 
+// TestTheLinesOfAnExportAreBounded: the largest record that a store took from an older
+// version is read, and what is longer is named.
+func TestTheLinesOfAnExportAreBounded(t *testing.T) {
+	line := func(n int) string {
+		const start, end = `{"seq":1,"hash":"0000000000000000000000000000000000000000000000000000000000000000","event":{"version":1,"error":"`, "\"}}\n"
+		return start + strings.Repeat("x", n-len(start)-len(end)) + end
+	}
+	for n, want := range map[int]string{
+		16<<20 + 100: "", 17<<20 + 1: "line 2 is longer than 17825792 bytes, and no record is: the file is no export, or was altered",
+	} {
+		var last error
+		for _, last = range audit.ReadExport(strings.NewReader(line(200)+line(n))).Read(t.Context(), audit.Query{}) {
+		}
+		if (last != nil) != (want != "") || last != nil && last.Error() != want {
+			t.Errorf("a line of %d bytes: %v, want %q", n, last, want)
+		}
+	}
+}
+
 func TestExportIsJSONLines(t *testing.T) {
 	data := export(t, chain(t, 2))
 	lines := bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
