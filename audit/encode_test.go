@@ -3,8 +3,10 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,6 +89,65 @@ func TestABodyIsWhatTheLibraryWrites(t *testing.T) {
 		got, err := e.appendBody(nil, grant.text)
 		if err != nil || string(got)+"\n" != want.String() {
 			t.Fatalf("the body is\n%s, %v\nwant\n%s", got, err, want.String())
+		}
+	}
+}
+
+// fillLong sets every text below v to one, and every list to 200 of its elements.
+func fillLong(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillLong(v.Elem(), text)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fillLong(v.Field(i), text)
+			}
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 200, 200))
+		for i := range v.Len() {
+			fillLong(v.Index(i), text)
+		}
+	case reflect.String:
+		v.SetString(text)
+	}
+}
+
+// TestNoRecordIsLongerThanALine fills every field of an event, also one that is added
+// later, with more than a record may hold.
+func TestNoRecordIsLongerThanALine(t *testing.T) {
+	const most = 3 << 20 // the bounds say so
+	for _, text := range []string{"\x01", "\n", "\"", "\u2028", "a", "\xff", "\xffa"} {
+		e := Event{Grant: &sallyport.Grant{}}
+		grant := e.Grant
+		fillLong(reflect.ValueOf(&e).Elem(), strings.Repeat(text, maxFull))
+		// What cannot be longer is an error.
+		e.Kind, e.Time, e.Grant, e.Change, e.Carried, e.Used, e.Brought = KindOutcome, time.Now(), grant, nil, nil, nil, nil
+		for range 200 {
+			grant.Secrets = append(grant.Secrets, strings.Repeat("s", maxGrant/256))
+		}
+		for _, change := range []*Change{nil, {}} {
+			if change != nil {
+				fillLong(reflect.ValueOf(change).Elem(), strings.Repeat(text, maxFull))
+				e.Kind, e.Change = KindChange, change
+			}
+			p, l := new(queuedRecord), new(Log)
+			if err := l.encodeEvent(p, &e); err != nil {
+				t.Fatal(err)
+			}
+			if len(p.body) > most {
+				t.Fatalf("of %q: the record has %d bytes, want at most %d", text, len(p.body), most)
+			}
+			var again Event
+			if err := again.UnmarshalJSON(p.body); err != nil || again.Grant == nil {
+				t.Errorf("of %q: the record cannot be read, or has no grant: %v", text, err)
+			}
+			rec := Record{Seq: math.MaxInt64, Body: p.body}
+			if line := appendLine(nil, &rec); len(line) > maxLine/2 {
+				t.Errorf("of %q: the line has %d bytes", text, len(line))
+			}
 		}
 	}
 }

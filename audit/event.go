@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/approvals"
@@ -190,7 +189,8 @@ func (e *Event) UnmarshalJSON(data []byte) error {
 func (e *Event) Denied() bool { return e.Kind == KindOutcome && !e.OK && e.Stage != "" }
 
 // Bounds of the parts of one record, in bytes unless stated. A record is
-// evidence, not a copy of the data: what is longer is cut and says so.
+// evidence, not a copy of the data: what is longer is cut and says so. Together they
+// keep a record below 3 MiB, whatever has to be escaped in it.
 const (
 	// maxName bounds every id and name.
 	maxName = 512
@@ -200,7 +200,8 @@ const (
 	maxError = 4 << 10
 	// maxDecisions bounds the number of decisions.
 	maxDecisions = 128
-	// maxReason bounds each text of a decision.
+	// maxReason bounds each text of a decision: what it is about, too, which a caller
+	// may choose.
 	maxReason = 1 << 10
 	// maxGrant bounds the JSON of a grant; a larger one leaves its digest.
 	maxGrant = 32 << 10
@@ -243,38 +244,75 @@ func (e *Event) boundedCopy() (Event, error) {
 	return b, nil
 }
 
+// clipDecisions bounds a trail and its texts. Of a long trail the middle is left out: at
+// its end stands what ended the call.
 func clipDecisions(list []sallyport.Decision) []sallyport.Decision {
-	long := len(list) > maxDecisions
-	for i := range list {
-		d := &list[i]
-		long = long || len(d.Why) > maxReason || len(d.Source) > maxReason || len(d.Fix) > maxReason
-	}
-	if !long {
+	if !isLongTrail(list) {
 		return list
 	}
-	list = slices.Clone(list[:min(len(list), maxDecisions)])
+	if n := len(list); n > maxDecisions {
+		const first = maxDecisions / 2
+		left := sallyport.Decision{Step: list[first].Step, Allowed: true, Why: markCut(n, "decisions")}
+		list = slices.Concat(list[:first], []sallyport.Decision{left}, list[n-(maxDecisions-first-1):])
+	} else {
+		list = slices.Clone(list)
+	}
 	for i := range list {
 		d := &list[i]
-		d.Why, d.Source, d.Fix = clipText(d.Why, maxReason), clipText(d.Source, maxReason), clipText(d.Fix, maxReason)
+		d.Step = clipText(d.Step, maxName)
+		for _, s := range [...]*string{&d.Capability, &d.Resource, &d.Why, &d.Source, &d.Fix} {
+			*s = clipText(*s, maxReason)
+		}
 	}
 	return list
 }
+
+// isLongTrail reports whether something of a trail may have to be cut.
+func isLongTrail(list []sallyport.Decision) bool {
+	for i := range list {
+		d := &list[i]
+		if len(d.Step) > maxName/controlSize || max(len(d.Capability), len(d.Resource), len(d.Why), len(d.Source), len(d.Fix)) > maxReason/controlSize {
+			return true
+		}
+	}
+	return len(list) > maxDecisions
+}
+
+// controlSize is how many bytes a control character counts for: as JSON it has six, any
+// other character at most two for each of its own.
+const controlSize = 3
 
 // clipText makes s valid UTF-8 of at most n bytes, cutting between code points
 // and saying how long it was. It looks at no more than n bytes.
 func clipText[T ~string](whole T, n int) T {
 	s := string(whole)
 	if len(s) <= n {
-		if utf8.ValidString(s) {
-			return whole
-		}
 		// A replacement is longer than what it replaces.
 		s = strings.ToValidUTF8(s, "\uFFFD")
-		if len(s) <= n {
+		if len(s) <= n && (len(s) <= n/controlSize || fitLength(s, n) == len(s)) {
 			return T(s)
 		}
 	}
-	mark := " [cut -- " + strconv.Itoa(len(s)) + " bytes total]"
+	mark := " " + markCut(len(s), "bytes")
 	// "?" is no longer than what it replaces.
-	return T(strings.ToValidUTF8(text.FirstBytes(s, max(n-len(mark), 0)), "?") + mark)
+	kept := strings.ToValidUTF8(text.FirstBytes(s, max(n-len(mark), 0)), "?")
+	return T(text.FirstBytes(kept, fitLength(kept, n-len(mark))) + mark)
+}
+
+// markCut returns what stands where something was left out.
+func markCut(total int, of string) string {
+	return "[cut -- " + strconv.Itoa(total) + " " + of + " total]"
+}
+
+// fitLength returns how many bytes of s count for at most n.
+func fitLength(s string, n int) int {
+	for i := range len(s) {
+		if n--; s[i] < ' ' && s[i] != '\n' && s[i] != '\r' && s[i] != '\t' {
+			n -= controlSize - 1
+		}
+		if n < 0 {
+			return i
+		}
+	}
+	return len(s)
 }

@@ -3,6 +3,7 @@ package audit_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,12 +69,12 @@ func TestRecordIsBounded(t *testing.T) {
 		Grant: &sallyport.Grant{Network: sallyport.NetworkGrant{Allow: hosts}},
 	}
 	for range 1000 {
-		e.Decisions = append(e.Decisions, sallyport.Decision{Why: long, Source: long, Fix: long})
+		e.Decisions = append(e.Decisions, sallyport.Decision{Step: sallyport.Step(long), Capability: long, Resource: long, Why: long, Source: long, Fix: long})
 	}
 	if err := l.Record(t.Context(), &e); err != nil {
 		t.Fatal(err)
 	}
-	const most = audit.MaxFull + audit.MaxArgs + audit.MaxError + 16*audit.MaxName + audit.MaxDecisions*(3*audit.MaxReason+64) + 4096
+	const most = audit.MaxFull + audit.MaxArgs + audit.MaxError + 16*audit.MaxName + audit.MaxDecisions*(5*audit.MaxReason+audit.MaxName+64) + 4096
 	if got := len(s.records[0].Body); got > most {
 		t.Errorf("the body has %d bytes, want at most %d", got, most)
 	}
@@ -90,9 +91,35 @@ func TestRecordIsBounded(t *testing.T) {
 		if len(got.Decisions) != audit.MaxDecisions || len(got.Decisions[0].Why) > audit.MaxReason {
 			t.Errorf("%d decisions, the first with %d bytes", len(got.Decisions), len(got.Decisions[0].Why))
 		}
+		if d := got.Decisions[0]; len(d.Resource) > audit.MaxReason || !strings.HasSuffix(d.Resource, "ü [cut -- 2097152 bytes total]") {
+			t.Errorf("Resource = …%q, want it cut and marked", d.Resource[len(d.Resource)-40:])
+		}
 	}
 	if len(e.Decisions) != 1000 || e.Decisions[0].Why != long {
 		t.Error("Record changed the decisions of its argument")
+	}
+}
+
+// TestALongTrailKeepsItsEnds: what ended the call stands at the end, and the record says
+// how many decisions there were.
+func TestALongTrailKeepsItsEnds(t *testing.T) {
+	s := &slice{}
+	l := newLog(t, s, nil)
+	defer l.Close()
+	e := outcome("c")
+	for i := range 1000 {
+		e.Decisions = append(e.Decisions, sallyport.Decision{Step: sallyport.StepAccess, Allowed: true, Resource: fmt.Sprint("/", i)})
+	}
+	if err := l.Record(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.records[0].Event()
+	if err != nil || len(got.Decisions) != audit.MaxDecisions {
+		t.Fatalf("%d decisions, %v, want %d", len(got.Decisions), err, audit.MaxDecisions)
+	}
+	want := sallyport.Decision{Step: sallyport.StepAccess, Allowed: true, Why: "[cut -- 1000 decisions total]"}
+	if d := got.Decisions; d[0].Resource != "/0" || d[len(d)-1].Resource != "/999" || !slices.Contains(d, want) {
+		t.Errorf("Decisions = %v, want the first, the last and %v between them", d, want)
 	}
 }
 
