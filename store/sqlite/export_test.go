@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/ncruces/go-sqlite3"
 )
 
 // ShortLog returns options with which the log is emptied every few writes.
@@ -35,6 +37,37 @@ func (db *DB) StoredReads(t testing.TB) (n int64) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// FactRows returns what the table of facts has of a principal, of all for the empty one.
+func (db *DB) FactRows(t testing.TB, principal string) (rows []string) {
+	t.Helper()
+	err := db.runQueries(t.Context(), func(c *conn) error {
+		return c.query(`SELECT principal || ' ' || hex(session) || ' ' || fact || ' ' || time || ' ' || call FROM facts WHERE ?1 IN (x'', principal) ORDER BY 1`,
+			[]any{blob(principal)}, func(s *sqlite3.Stmt) (bool, error) {
+				rows = append(rows, s.ColumnText(0))
+				return true, nil
+			})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// FactPlan returns how the engine finds the facts that are old.
+func (db *DB) FactPlan(t testing.TB) (plan string) {
+	t.Helper()
+	err := db.runQueries(t.Context(), func(c *conn) error {
+		return c.query("EXPLAIN QUERY PLAN "+withLimit(oldFactsQuery, 1), []any{int64(0)}, func(s *sqlite3.Stmt) (bool, error) {
+			plan += s.ColumnText(3) + "\n"
+			return true, nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
 }
 
 // IndexAll indexes the record up to its end.

@@ -34,8 +34,16 @@ const forgottenSchema = `
 	) STRICT, WITHOUT ROWID;
 `
 
-// oldFacts bounds what is removed when something is kept.
-const oldFacts = 16
+const (
+	// oldFacts bounds the rows that are removed because they no longer count when a
+	// call notes something, oldFactsIndexed when records are indexed: as many as those
+	// can add.
+	oldFacts        = 16
+	oldFactsIndexed = 4 * indexRows
+	// surplusSessions bounds the sessions that are forgotten at once, which is more than
+	// were added: a file of an older version may have any number.
+	surplusSessions = 4 * indexRows
+)
 
 // Facts returns what is kept of sessions and principals.
 func (db *DB) Facts() sallyport.FactStore { return factStore{db} }
@@ -82,7 +90,7 @@ func (f factStore) Note(ctx context.Context, principal, session string, marks []
 		if before, _, err = c.listFacts(principal, session); err != nil {
 			return err
 		}
-		if err := c.forgetOldFacts(marks[0].Time); err != nil {
+		if err := c.forgetOldFacts(marks[0].Time, oldFacts); err != nil {
 			return err
 		}
 		for i := range marks {
@@ -118,24 +126,27 @@ func (c *conn) storeFact(principal, session string, m *sallyport.FactMark) error
 	return err
 }
 
-// forgetOldFacts removes some rows that no longer count.
-func (c *conn) forgetOldFacts(now time.Time) error {
-	_, err := c.exec(withLimit(`DELETE FROM facts WHERE (principal, session, fact) IN
-		(SELECT principal, session, fact FROM facts WHERE time < ?1 ORDER BY time LIMIT %d)`, oldFacts),
-		now.Add(-sallyport.SessionFactAge).UnixNano())
+// oldFactsQuery removes the oldest rows that were noted up to a time. An index finds each of
+// them.
+const oldFactsQuery = `DELETE FROM facts WHERE (principal, session, fact) IN
+	(SELECT principal, session, fact FROM facts WHERE time <= ?1 ORDER BY time LIMIT %d)`
+
+// forgetOldFacts removes the oldest rows that no longer count, up to a number.
+func (c *conn) forgetOldFacts(now time.Time, most int) error {
+	_, err := c.exec(withLimit(oldFactsQuery, most), now.Add(-sallyport.SessionFactAge).UnixNano())
 	return err
 }
 
-// boundFacts forgets the session of a principal that was quiet longest when
+// boundFacts forgets the sessions of a principal that were quiet longest when
 // there are too many.
 func (c *conn) boundFacts(principal string) error {
 	count, err := c.readInt(`SELECT count(DISTINCT session) FROM facts WHERE principal = ?1 AND session <> x''`, blob(principal))
 	if err != nil || count <= facts.MaxSessions {
 		return err
 	}
-	_, err = c.exec(`DELETE FROM facts WHERE principal = ?1 AND session =
+	_, err = c.exec(`DELETE FROM facts WHERE principal = ?1 AND session IN
 		(SELECT session FROM facts WHERE principal = ?1 AND session <> x''
-			GROUP BY session ORDER BY max(time) LIMIT 1)`, blob(principal))
+			GROUP BY session ORDER BY max(time), session LIMIT ?2)`, blob(principal), min(count-facts.MaxSessions, surplusSessions))
 	return err
 }
 

@@ -314,8 +314,12 @@ func (rows *factRows) add(e *recordlog.Entry) {
 	}
 }
 
-// store writes what was gathered, in the transaction that moves the index on.
-func (rows factRows) store(c *conn) error {
+// store writes what was gathered, in the transaction that moves the index on, and forgets
+// what is old and what is too much.
+func (rows factRows) store(c *conn, now time.Time) error {
+	if len(rows) == 0 {
+		return nil
+	}
 	for principal, of := range rows {
 		forgotten, err := c.forgottenFacts(principal)
 		if err != nil {
@@ -329,9 +333,29 @@ func (rows factRows) store(c *conn) error {
 				return err
 			}
 		}
+	}
+	if newest := rows.newestTime(); newest.Before(now) {
+		now = newest // a clock that is ahead forgets nothing that counts
+	}
+	if err := c.forgetOldFacts(now, oldFactsIndexed); err != nil {
+		return err
+	}
+	for principal := range rows {
 		if err := c.boundFacts(principal); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// newestTime returns the time of the newest record of which something was gathered.
+func (rows factRows) newestTime() (newest time.Time) {
+	for _, of := range rows {
+		for _, m := range of {
+			if m.Time.After(newest) {
+				newest = m.Time
+			}
+		}
+	}
+	return newest
 }

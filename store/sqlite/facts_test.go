@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/audittest"
@@ -248,6 +250,82 @@ func TestOldFactsAreRemoved(t *testing.T) {
 		if marks, err := s.Facts(t.Context(), principal, "s"); len(marks) != want || err != nil {
 			t.Errorf("Facts(%s) = %v, %v, want %d marks", principal, marks, err, want)
 		}
+	}
+}
+
+// TestFactsOfRecordsAreBounded: of the sessions that records name, the newest stay, and
+// what no longer counts goes, also that of a principal that is gone. It is the same
+// however many records are indexed at once, and a clock that is ahead removes nothing.
+func TestFactsOfRecordsAreBounded(t *testing.T) {
+	t.Parallel()
+	const surplus = 700
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	session := func(i int) string { return fmt.Sprint("s", i) }
+	record := func(db *sqlite.DB, l *audit.Log, every int) {
+		t.Helper()
+		n := 0
+		add := func(principal, session string, at time.Time) {
+			t.Helper()
+			err := l.Record(t.Context(), &audit.Event{
+				Kind: audit.KindIntent, CallID: fmt.Sprint("c", n), Tool: "t", Principal: principal, Time: at,
+				Brought: &facts.Brought{Session: facts.Digest(session), Private: true, Untrusted: true},
+			})
+			if n++; err == nil && n%every == 0 {
+				err = db.IndexAll(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range surplus {
+			add("gone", session(i), began)
+		}
+		for i := range facts.MaxSessions + surplus {
+			add("p", session(i), began.Add(time.Hour+time.Duration(i)*time.Second))
+		}
+		if err := db.IndexAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := len(db.FactRows(t, "gone")), 2+2*surplus; got != want {
+			t.Errorf("%d rows of a principal whose facts count, want %d", got, want)
+		}
+		add("q", "s", began.Add(sallyport.SessionFactAge))
+		if err := db.IndexAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := map[int][]string{}
+	for every, now := range map[int]time.Time{
+		150: began.Add(sallyport.SessionFactAge), 1 << 20: began.Add(100 * sallyport.SessionFactAge),
+	} {
+		o := sqlite.NoIndex()
+		o.Now = func() time.Time { return now }
+		db := open(t, filepath.Join(t.TempDir(), "state.db"), o)
+		record(db, audittest.NewLog(t, db), every)
+		all[every] = db.FactRows(t, "")
+		if rows := db.FactRows(t, "gone"); len(rows) > 0 {
+			t.Errorf("%d rows no longer count, and are kept", len(rows))
+		}
+		if got, want := len(db.FactRows(t, "p")), 2+2*facts.MaxSessions; got != want {
+			t.Errorf("%d rows of a principal with too many sessions, want %d", got, want)
+		}
+		for i, want := range map[int]int{0: 2, surplus - 1: 2, surplus: 4, facts.MaxSessions + surplus - 1: 4} {
+			if marks, err := db.Facts().Facts(t.Context(), "p", session(i)); len(marks) != want || err != nil {
+				t.Errorf("Facts(%s) = %v, %v, want %d marks", session(i), marks, err, want)
+			}
+		}
+	}
+	if diff := cmp.Diff(all[150], all[1<<20]); diff != "" {
+		t.Errorf("indexed at once, the facts differ:\n%s", diff)
+	}
+}
+
+// TestOldFactsAreFoundByAnIndex: each transaction of the index looks for them.
+func TestOldFactsAreFoundByAnIndex(t *testing.T) {
+	t.Parallel()
+	plan := open(t, filepath.Join(t.TempDir(), "state.db"), nil).FactPlan(t)
+	if strings.Contains(plan, "SCAN") || !strings.Contains(plan, "facts_time") {
+		t.Errorf("the engine finds them so:\n%s", plan)
 	}
 }
 
