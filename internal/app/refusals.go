@@ -21,18 +21,22 @@ type tellingRecorder struct {
 	config string // the fingerprint of the configuration that decides
 }
 
-// maxTold bounds the refusals of one call that are told; the record has them all.
-const maxTold = 4
+const (
+	// maxTold bounds the refusals of one call that are told; the record has them all.
+	maxTold = 4
+	// maxToldText bounds each text of one, in code points: a caller may choose the path.
+	maxToldText = 1 << 10
+)
 
 // Record keeps an event. A refusal is told whether or not it is kept.
 func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
 	for _, d := range toldRefusals(e) {
-		what := text.PrintableLine(string(e.Tool))
+		what := clipLine(string(e.Tool))
 		if d.Resource != "" {
-			what += " " + text.PrintableLine(d.Resource)
+			what += " " + clipLine(d.Resource)
 		}
 		fmt.Fprintf(r.g.Env.Stderr, "sallyport: refused: %s: %s; %s; more: %s\n",
-			what, text.PrintableLine(d.Why), r.adviseOn(d), r.g.CommandLine("explain --call "+e.CallID))
+			what, clipLine(d.Why), r.adviseOn(d), r.g.CommandLine("explain --call "+e.CallID))
 	}
 	r.g.Metrics.CountEvent(e)
 	r.g.logEvent(ctx, e)
@@ -45,16 +49,19 @@ func (r tellingRecorder) Record(ctx context.Context, e *audit.Event) error {
 	return r.Log.Record(ctx, e)
 }
 
+// clipLine puts a text on the line of a refusal.
+func clipLine(s string) string { return text.PrintableLine(text.Clip(s, maxToldText)) }
+
 // adviseOn says what lifts a refusal, and where it is written.
 func (r tellingRecorder) adviseOn(d *sallyport.Decision) string {
-	fix := text.PrintableLine(d.Fix)
+	fix := clipLine(d.Fix)
 	switch {
 	case isFinal(d):
 		return "no setting lifts this"
 	case r.g.Builtin: // there is no file in which the place could be found
 		return "to allow it: " + r.g.CommandLine("init") + " writes " + ConfigName + ", which is not there yet; then " + fix
 	case d.Source != "":
-		return "to allow it: " + fix + " (" + text.PrintableLine(d.Source) + ")"
+		return "to allow it: " + fix + " (" + clipLine(d.Source) + ")"
 	default:
 		return "to allow it: " + fix
 	}

@@ -3,12 +3,15 @@ package app
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/audittest"
 	"github.com/sallyport/sallyport/internal/reach"
+	"github.com/sallyport/sallyport/store/memory"
 )
 
 func TestTheRefusalThatEndedTheCallIsTold(t *testing.T) {
@@ -47,5 +50,24 @@ func TestTheRefusalThatEndedTheCallIsTold(t *testing.T) {
 	}
 	if got := toldRefusals(&audit.Event{Kind: audit.KindIntent, Decisions: []sallyport.Decision{access("read")}}); got != nil {
 		t.Errorf("an intent is told: %v", got)
+	}
+}
+
+func TestALongRefusalIsToldInShort(t *testing.T) {
+	t.Parallel()
+	store, err := memory.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	var said strings.Builder
+	r := tellingRecorder{audittest.NewLog(t, store), &Runtime{Env: &Environment{Stderr: &said}, Logger: slog.New(slog.DiscardHandler)}, ""}
+	long := "/x/" + strings.Repeat("é", 1<<20)
+	err = r.Record(t.Context(), &audit.Event{
+		Kind: audit.KindOutcome, CallID: "c", Tool: "read_file", Principal: "p", Stage: sallyport.StepAccess,
+		Decisions: []sallyport.Decision{{Step: sallyport.StepAccess, Resource: long, Why: "read " + long, Source: long, Fix: "grant " + long}},
+	})
+	if line := said.String(); err != nil || len(line) > 10*maxToldText || strings.Count(line, "…") != 4 || !strings.Contains(line, "more: sallyport explain --call c") {
+		t.Errorf("Record = %v, and told %d bytes: %.100s", err, len(line), line)
 	}
 }
