@@ -69,6 +69,26 @@ func TestWhatAServerEchoesIsNotLogged(t *testing.T) {
 	}
 }
 
+// TestASecretOverTheCutOfALine: a server writes a long line to standard error, with a
+// secret where the line is cut, and ends. No part of it is in the log, or in what the
+// caller is told.
+func TestASecretOverTheCutOfALine(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, tool("a"))
+	s.onStart = func(p *peer) {
+		_, _ = io.WriteString(p.errs, strings.Repeat("x", 1018)+" s3cr3t-value Error\n")
+		p.die()
+	}
+	g := scripted(t, s, &upstream.Options{Logger: slog.New(slog.NewTextHandler(&s.log, nil))})
+	said := strings.Join(g.left, " ")
+	if !strings.Contains(said, "it says: xxx") || !strings.Contains(s.log.String(), "xxx") {
+		t.Errorf("the caller is told %q, the log is %s; want the line", said, s.log.String())
+	}
+	if strings.Contains(said+s.log.String(), "s3cr") {
+		t.Errorf("a part of the secret is left: %s, %s", said, s.log.String())
+	}
+}
+
 // TestATokenThatIsEchoedIsNotLogged: the client of these tests searches
 // everything that is logged and answered for tokens.
 func TestATokenThatIsEchoedIsNotLogged(t *testing.T) {

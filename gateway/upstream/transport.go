@@ -5,12 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"mime"
 	"net/http"
 	"net/url"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -67,64 +64,6 @@ func (l *connLink) logLost(child sallyport.Child) {
 			l.s.m.o.Logger.Warn("what an MCP server wrote is lost", "server", l.s.Name, "path", l.s.redactText(c.Path), "why", c.Why)
 		}
 	}
-}
-
-// stderrLog passes the first lines that a server writes to standard error to
-// the log. It keeps the last line that names an error, or else the last line.
-type stderrLog struct {
-	log   *slog.Logger
-	plain func(string) string
-	// count is called with the number of bytes written.
-	count func(bytes int)
-
-	mu   sync.Mutex
-	line []byte
-	last string
-	// named is true when that line names an error.
-	named bool
-	n     int
-}
-
-// Write never fails.
-func (w *stderrLog) Write(p []byte) (int, error) {
-	const longest = 1 << 10
-	w.count(len(p))
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, b := range p {
-		switch {
-		case b == '\n':
-			w.endLine()
-		case len(w.line) < longest:
-			w.line = append(w.line, b)
-		}
-	}
-	return len(p), nil
-}
-
-// endLine ends a line. The caller holds the lock.
-func (w *stderrLog) endLine() {
-	const most = 200
-	text := strings.ToValidUTF8(strings.TrimSpace(string(w.line)), "\uFFFD")
-	w.line = w.line[:0]
-	if text == "" {
-		return
-	}
-	// A program that fails often prints details of its environment last.
-	if names := strings.Contains(text, "Error"); names || !w.named {
-		w.last, w.named = text, names
-	}
-	if w.n++; w.n <= most {
-		w.log.Info("MCP server says", "text", w.plain(text))
-	}
-}
-
-// lastLine returns the line that best explains why a server ended.
-func (w *stderrLog) lastLine() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.endLine()
-	return w.last
 }
 
 // remoteTransport returns the transport to a server that is reached over HTTP. A
