@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/gateway/upstream"
 )
 
 // TestContentBecomesParts: content other than text becomes parts beside the
@@ -129,4 +130,22 @@ func decodeBase64(t *testing.T, text string) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// TestASecretInALongName of what cannot be carried is removed whole.
+func TestASecretInALongName(t *testing.T) {
+	t.Parallel()
+	s := newScript(t, tool("broken"))
+	near, far := "file:///"+strings.Repeat("x", 66)+"-s3cr3t-value", "file:///"+strings.Repeat("x", 1010)+"-s3cr3t-value"
+	s.answer = func(*peer, *question) any {
+		return object{"content": []any{
+			object{"type": "resource", "resource": object{"uri": near}}, object{"type": "resource", "resource": object{"uri": far}},
+		}}
+	}
+	g := newGateWith(t, &sallyport.Backends{Process: s, Network: &sallyport.NetworkBackend{}, Secrets: secrets{"any/key": "s3cr3t-value"}}, nil,
+		upstream.Server{Name: "test", Command: []string{"scripted"}})
+	res := g.call("test__broken", nil)
+	if strings.Contains(res.Value, "s3cr") || !strings.Contains(res.Value, "xxx-[REDACTED") || !strings.Contains(res.Value, "[a resource, a name of 1031 bytes: neither text nor data]") {
+		t.Errorf("the call = %q", res.Value)
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/internal/lock"
+	"github.com/sallyport/sallyport/internal/text"
 )
 
 const (
@@ -176,7 +177,8 @@ func (s *mountedServer) updateHeld() (changed bool) {
 
 // logName returns the name of a definition for the log.
 func (s *mountedServer) logName(t definitionKey) string {
-	return quoteName(string(s.m.o.Cleaner.Text(t.key)))
+	const most = 80
+	return quoteName(text.ClipBytes(string(s.m.o.Cleaner.Text(t.key)), most))
 }
 
 // isAnyAvailable reports whether at least one of the definitions may be used.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/sallyport/sallyport/internal/digest"
 	"github.com/sallyport/sallyport/internal/lock"
 	"github.com/sallyport/sallyport/internal/reach"
-	"github.com/sallyport/sallyport/internal/text"
 	"github.com/sallyport/sallyport/output"
 	"github.com/sallyport/sallyport/schema"
 )
@@ -140,8 +140,13 @@ func (s *mountedServer) schemaText(d *offering, key string) (json.RawMessage, er
 	return json.Marshal(s.m.o.Cleaner.Value(tree))
 }
 
-// quoteName quotes a name that a third party chose, for a message.
+// quoteName quotes a name that a third party chose, for a message. It leaves a long
+// name out: a part of it might end with half of a secret, which no cleaner would
+// recognize.
 func quoteName(name string) string {
-	const most = 80
-	return strconv.QuoteToASCII(text.ClipBytes(name, most))
+	const most = 1 << 10
+	if len(name) > most {
+		return fmt.Sprintf("a name of %d bytes", len(name))
+	}
+	return strconv.QuoteToASCII(name)
 }
