@@ -194,6 +194,7 @@ func (w *messageWire) Read(ctx context.Context) (jsonrpc.Message, error) {
 			}
 		}
 		if err != nil {
+			w.l.s.m.memory.releaseHolding(held)
 			w.failPending(err)
 			if limit := limitOf(err); limit != nil && limit.floods {
 				// In a goroutine: the end of the connection waits for this

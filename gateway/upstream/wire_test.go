@@ -52,12 +52,13 @@ func TestACallerThatDoesNotListen(t *testing.T) {
 }
 
 // TestABrokenMessage ends the connection on which it came, and is not an
-// answer: the next call has a process of its own.
+// answer: the next call has a process of its own. No memory is held for it.
 func TestABrokenMessage(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		`no JSON`, `[]`, `{}`, `{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":[1],"result":{}}`,
 		`{"jsonrpc":"1.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":true,"error":{"code":-32603,"message":"x"}}`,
+		`"` + strings.Repeat("x", 1<<20) + `"`, `[1,"` + strings.Repeat("x", 1<<20) + `"]`,
 	} {
 		s := newScript(t, tool("break"), tool("echo"))
 		s.answer = func(p *peer, q *question) any {
@@ -69,10 +70,13 @@ func TestABrokenMessage(t *testing.T) {
 		}
 		g := scripted(t, s, nil)
 		if res := g.call("test__break", nil); !strings.Contains(res.Error, "the MCP server test ended while it worked") {
-			t.Errorf("%s: the call = %+v, want the end of the server", line, res)
+			t.Errorf("%.100s: the call = %+v, want the end of the server", line, res)
 		}
 		if res := g.call("test__echo", nil); inside(res) != "fine" {
-			t.Errorf("%s: the next call = %+v", line, res)
+			t.Errorf("%.100s: the next call = %+v", line, res)
+		}
+		if held := g.mounts.Held(); held != 0 {
+			t.Errorf("%.100s: %d bytes are held", line, held)
 		}
 	}
 }
