@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/internal/rawjson"
 )
 
 const (
@@ -122,7 +124,7 @@ func (l *connLink) listKind(ctx context.Context, kind Kind, left *int) ([]json.R
 	var all []json.RawMessage
 	cursor := ""
 	for range maxPages {
-		items, next, err := l.listPage(ctx, kind, cursor)
+		items, next, err := l.listPage(ctx, kind, cursor, maxOffers(kind)-len(all))
 		if err != nil {
 			return nil, err
 		}
@@ -131,8 +133,6 @@ func (l *connLink) listKind(ctx context.Context, kind Kind, left *int) ([]json.R
 		}
 		all = append(all, items...)
 		switch {
-		case len(all) > maxOffers(kind):
-			return nil, tooMany(kind)
 		case *left < 0:
 			return nil, fmt.Errorf("its lists have more than %d MiB", maxListed>>20)
 		case next == "":
@@ -150,7 +150,8 @@ func tooMany(kind Kind) error {
 	return fmt.Errorf("the server offers more than %d %ss", maxOffers(kind), kind)
 }
 
-func (l *connLink) listPage(ctx context.Context, kind Kind, cursor string) (items []json.RawMessage, next string, err error) {
+// listPage requests one page, of at most so many definitions.
+func (l *connLink) listPage(ctx context.Context, kind Kind, cursor string, most int) (items []json.RawMessage, next string, err error) {
 	ctx, answer := withAnswer(ctx)
 	var key, method string
 	switch kind {
@@ -174,15 +175,58 @@ func (l *connLink) listPage(ctx context.Context, kind Kind, cursor string) (item
 	} else if raw == nil {
 		return nil, "", fmt.Errorf("%s: %w: %w", method, errLost, cmp.Or(err, io.ErrUnexpectedEOF))
 	}
-	var page map[string]json.RawMessage
-	if err = json.Unmarshal(raw, &page); err == nil && page[key] != nil {
-		err = json.Unmarshal(page[key], &items)
+	items, next, err = splitPage(raw, key, most)
+	switch {
+	case errors.Is(err, errLongPage):
+		return nil, "", tooMany(kind)
+	case err != nil:
+		return nil, "", requestFailed(method, err)
 	}
-	if err == nil && page["nextCursor"] != nil {
-		err = json.Unmarshal(page["nextCursor"], &next)
+	return items, next, nil
+}
+
+var (
+	errLongPage = errors.New("the page has more definitions than there is room for")
+	errNoPage   = errors.New("not a list of the protocol")
+)
+
+// splitPage takes a page of a list apart: its definitions, which are the items of the
+// member key, and where the next page is. It stops with errLongPage behind so many
+// definitions, so that a long list of small items takes no memory.
+func splitPage(page []byte, key string, most int) (items []json.RawMessage, next string, err error) {
+	page = rawjson.Blank(page)
+	if !json.Valid(page) || page[0] != '{' {
+		return nil, "", errNoPage
 	}
-	if err != nil {
-		return nil, "", requestFailed(method, errors.New("not a list of the protocol"))
+	var list, cursor []byte
+	for rest := rawjson.Blank(page[1:]); rest[0] != '}'; {
+		var name, value []byte
+		if name, value, rest, err = rawjson.Next(rest); err != nil {
+			return nil, "", errNoPage
+		}
+		switch string(name) {
+		case key:
+			list = value
+		case "nextCursor":
+			cursor = value
+		}
+	}
+	if cursor != nil && json.Unmarshal(cursor, &next) != nil {
+		return nil, "", errNoPage
+	}
+	if list == nil || string(list) == "null" {
+		return nil, next, nil
+	}
+	if list[0] != '[' {
+		return nil, "", errNoPage
+	}
+	for rest := rawjson.Blank(list[1:]); rest[0] != ']'; {
+		if len(items) == most {
+			return nil, "", errLongPage
+		}
+		var item []byte
+		item, rest = rawjson.NextItem(rest)
+		items = append(items, bytes.Clone(item)) // without the rest of the page
 	}
 	return items, next, nil
 }

@@ -20,6 +20,9 @@ const (
 	// messages, which are the majority, take no lock. The maximum number of
 	// running calls holds about 30 MiB of them.
 	freeBytes = 64 << 10
+	// maxBatch bounds the messages in one list, which an older generation of
+	// the protocol sends.
+	maxBatch = 1000
 	// maxGreeting bounds the first answer of a server, which is kept with its
 	// connection.
 	maxGreeting = 1 << 20
@@ -47,6 +50,8 @@ var (
 	// errGreeting is a first answer that is too large to be kept with its
 	// connection.
 	errGreeting = &limitError{text: fmt.Sprintf("its first answer has more than %d KiB", maxGreeting>>10)}
+	// errBatch is a list of more than maxBatch messages.
+	errBatch = &limitError{text: fmt.Sprintf("it sends more than %d messages in one list", maxBatch)}
 	// errEncoded is a body in an encoding that was not requested.
 	errEncoded = &limitError{text: "its answer is compressed in a way that was not asked for"}
 )

@@ -169,6 +169,28 @@ func TestB3_LongListsAndGreetings(t *testing.T) {
 	}
 }
 
+// TestB3_ManySmallDefinitions in one message are not decoded one and all: the list is left
+// out at its bound.
+func TestB3_ManySmallDefinitions(t *testing.T) {
+	t.Parallel()
+	for remote, want := range map[bool]string{false: "the server offers more than 500 tools", true: "the server offers more than 500 tools"} {
+		s := newScript(t)
+		s.lists["tools/list"] = object{"tools": rawJSON("[" + strings.Repeat("0,", 1_000_000) + "0]")}
+		var g *gate
+		if remote {
+			g = overHTTP(t, s, nil, nil)
+		} else {
+			g = scripted(t, s, &upstream.Options{StartWait: patience})
+		}
+		if left := strings.Join(g.left, " "); !strings.Contains(left, want) {
+			t.Errorf("remote %v: left out %.300q, want %q", remote, left, want)
+		}
+		if held := g.mounts.Held(); held != 0 {
+			t.Errorf("remote %v: %d bytes are held", remote, held)
+		}
+	}
+}
+
 // newTwoServerGate returns a gate over the remote servers test and other.
 func newTwoServerGate(t *testing.T, test, other *script) *gate {
 	t.Helper()

@@ -23,8 +23,11 @@ type processPipe struct {
 	out   io.ReadCloser
 	frame *messageFrame
 	lines *json.Decoder
-	// queue holds the rest of several messages that arrived in one list.
-	queue []json.RawMessage
+	// list is the rest of several messages that arrived in one list, listed the
+	// number of those that were read, and listHeld covers all of them.
+	list     []byte
+	listed   int
+	listHeld *budget.Holding
 	// size is the size of the message that was read last, and held its share of
 	// the memory budget of all servers.
 	size   int
@@ -62,29 +65,66 @@ func (p *processPipe) Close() error {
 
 // Read returns the next message.
 func (p *processPipe) Read(context.Context) (jsonrpc.Message, error) {
-	for len(p.queue) == 0 {
+	if p.list == nil {
 		text, err := p.nextMessage()
 		if err != nil {
 			p.frame.l.s.m.memory.releaseHolding(p.frame.claimHolding())
 			p.lines = json.NewDecoder(p.frame) // without the bytes that it has read
 			return nil, err
 		}
-		p.queue = []json.RawMessage{text}
 		if text[0] != '[' {
-			break
+			p.size = len(text)
+			return decodeMessage(text)
 		}
-		// An older generation of the protocol sends several messages in a list.
-		if err := json.Unmarshal(text, &p.queue); err != nil {
+		if err := p.openList(text); err != nil {
 			return nil, err
 		}
-		if len(p.queue) == 0 {
-			return nil, errors.New("empty batch")
-		}
 	}
-	text := p.queue[0]
-	p.queue = p.queue[1:]
+	text, err := p.nextInList()
+	if err != nil {
+		return nil, err
+	}
 	p.size = len(text)
 	return decodeMessage(text)
+}
+
+// openList begins a list of messages, as an older generation of the protocol sends
+// it.
+func (p *processPipe) openList(text []byte) error {
+	rest := rawjson.Blank(text[1:])
+	if rest[0] == ']' {
+		return errors.New("empty batch")
+	}
+	p.held.Pin()
+	p.list, p.listed, p.listHeld, p.held = rest, 0, p.held, nil
+	return nil
+}
+
+// nextInList takes the next message out of the list. It copies the message, so that
+// one answer does not keep the whole list in memory.
+func (p *processPipe) nextInList() ([]byte, error) {
+	if p.listed++; p.listed > maxBatch {
+		return nil, p.frame.endAtLimit(errBatch)
+	}
+	item, rest := rawjson.NextItem(p.list)
+	if len(item) > freeBytes {
+		covered := int64(0)
+		p.held = p.frame.newHolding()
+		if p.frame.l.s.m.memory.growHolding(p.held, &covered, int64(len(item))) != nil {
+			return nil, p.frame.endAtLimit(errNoRoom)
+		}
+	}
+	text := bytes.Clone(item)
+	if p.list = rest; rest[0] == ']' {
+		p.dropList()
+	}
+	return text, nil
+}
+
+// dropList forgets the rest of a list.
+func (p *processPipe) dropList() {
+	p.frame.l.s.m.memory.releaseHolding(p.listHeld)
+	p.list, p.listHeld = nil, nil
 }
 
 // nextMessage reads one JSON value, which usually stands on one line but may span
@@ -164,12 +204,17 @@ func (f *messageFrame) reserveBytes() error {
 		return nil
 	}
 	if f.held == nil {
-		f.held = f.l.holdMemory(func() {
-			f.gaveWay.Store(true)
-			f.giveWay()
-		})
+		f.held = f.newHolding()
 	}
 	return f.l.s.m.memory.growHolding(f.held, &f.covered, int64(f.size))
+}
+
+// newHolding returns a holding for a message. If it gives way, the connection ends.
+func (f *messageFrame) newHolding() *budget.Holding {
+	return f.l.holdMemory(func() {
+		f.gaveWay.Store(true)
+		f.giveWay()
+	})
 }
 
 // Read reads.

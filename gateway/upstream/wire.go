@@ -194,7 +194,7 @@ func (w *messageWire) Read(ctx context.Context) (jsonrpc.Message, error) {
 			}
 		}
 		if err != nil {
-			w.l.s.m.memory.releaseHolding(held)
+			w.dropUnread(held)
 			w.failPending(err)
 			if limit := limitOf(err); limit != nil && limit.floods {
 				// In a goroutine: the end of the connection waits for this
@@ -213,6 +213,14 @@ func (w *messageWire) lastMessage() (size int, held *budget.Holding) {
 		return p.size, p.claimHolding()
 	}
 	return 0, nil
+}
+
+// dropUnread frees what covers the messages of a connection that broke.
+func (w *messageWire) dropUnread(held *budget.Holding) {
+	w.l.s.m.memory.releaseHolding(held)
+	if p, ok := w.Connection.(*processPipe); ok {
+		p.dropList()
+	}
 }
 
 // countUnasked counts a message that is not an answer, and frees what covers it. The

@@ -32,6 +32,17 @@ func Next(rest []byte) (key, value, after []byte, err error) {
 	return key, rest[:end:end], Blank(rest[end:]), nil
 }
 
+// NextItem reads one item of an array, from behind the opening bracket or the
+// item before, and returns what stands behind it: another item, or the closing
+// bracket. The item is part of the text.
+func NextItem(rest []byte) (item, after []byte) {
+	if rest[0] == ',' {
+		rest = Blank(rest[1:])
+	}
+	end := Len(rest)
+	return rest[:end:end], Blank(rest[end:])
+}
+
 // keyOf decodes a key. One without escapes stays where it is in the text.
 func keyOf(quoted []byte) ([]byte, error) {
 	inside := quoted[1 : len(quoted)-1]

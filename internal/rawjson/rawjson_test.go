@@ -85,6 +85,30 @@ func FuzzNext(f *testing.F) {
 	})
 }
 
+// FuzzNextItem holds items to encoding/json.
+func FuzzNextItem(f *testing.F) {
+	for _, seed := range []string{`[]`, ` [ 1 , {"a":[2]} ,"]," , [ ] , null ] `, `[-1.5e3,true]`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		array := Blank([]byte(text))
+		var want []json.RawMessage
+		if !json.Valid(array) || array[0] != '[' || json.Unmarshal(array, &want) != nil {
+			t.Skip()
+		}
+		rest := Blank(array[1:])
+		for i, value := range want {
+			var item []byte
+			if item, rest = NextItem(rest); !bytes.Equal(item, bytes.TrimSpace(value)) {
+				t.Errorf("item %d of %q is %q, want %q", i, text, item, value)
+			}
+		}
+		if rest[0] != ']' {
+			t.Errorf("behind the items of %q stands %q", text, rest)
+		}
+	})
+}
+
 // FuzzAppendValue holds values to encoding/json.
 func FuzzAppendValue(f *testing.F) {
 	for _, seed := range []string{`null`, `[1,-2.5e300,"<a>",true,[],{}]`, `{"b":{"a":null},"a":[{"c":"\u2028"}],"":0}`, `{"n":12345678901234567890}`} {
