@@ -21,6 +21,9 @@ type boundedBody struct {
 	// events says that messages end with an empty line.
 	events bool
 	flow   rateMeter
+	// counted says that the library decodes the messages. Then the values in each
+	// are bounded, too.
+	counted bool
 
 	gaveWay atomic.Bool
 	// mu guards what follows: another goroutine may close the body.
@@ -29,6 +32,7 @@ type boundedBody struct {
 	covered int64
 	size    int64 // of the message that is being read
 	line    int   // bytes of its current line
+	values  valueCounter
 	closed  bool
 	err     error // sticky
 }
@@ -80,6 +84,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 func (b *boundedBody) countBytes(p []byte) error {
 	if !b.events {
 		b.size += int64(len(p))
+		b.countValues(p)
 		return b.coverMessage()
 	}
 	for len(p) > 0 {
@@ -90,6 +95,7 @@ func (b *boundedBody) countBytes(p []byte) error {
 		}
 		b.size += int64(len(part)) + 1
 		b.line += len(bytes.TrimSuffix(part, []byte{'\r'}))
+		b.countValues(p[:min(len(part)+1, len(p))])
 		if err := b.coverMessage(); err != nil {
 			return err
 		}
@@ -100,7 +106,7 @@ func (b *boundedBody) countBytes(p []byte) error {
 			if !b.flow.spendBudget(1, int(b.size)) {
 				return errStreamFloods
 			}
-			b.size = 0
+			b.size, b.values = 0, valueCounter{}
 		}
 		b.line, p = 0, p[end+1:]
 	}
@@ -112,6 +118,8 @@ func (b *boundedBody) coverMessage() error {
 	switch {
 	case b.size > maxMessage:
 		return errTooLong
+	case b.counted && b.values.count > maxDecoded:
+		return errTooMany
 	case b.size <= freeBytes || b.closed:
 		return nil
 	case b.held == nil:
@@ -121,6 +129,36 @@ func (b *boundedBody) coverMessage() error {
 		})
 	}
 	return b.l.s.m.memory.growHolding(b.held, &b.covered, b.size)
+}
+
+func (b *boundedBody) countValues(p []byte) {
+	if b.counted {
+		b.values.addText(p)
+	}
+}
+
+// valueCounter counts the values in JSON text that arrives in pieces. A string has no
+// line feed in it, so that each line can be counted alone.
+type valueCounter struct {
+	count           int
+	quoted, escaped bool
+}
+
+func (c *valueCounter) addText(p []byte) {
+	for _, b := range p {
+		switch {
+		case b == '\n':
+			c.quoted, c.escaped = false, false
+		case c.escaped:
+			c.escaped = false
+		case b == '"':
+			c.quoted = !c.quoted
+		case c.quoted:
+			c.escaped = b == '\\'
+		case b == ',' || b == '[' || b == '{':
+			c.count++
+		}
+	}
 }
 
 // Close closes the body. The memory for what was read stays reserved until the

@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"runtime"
@@ -142,6 +144,85 @@ func TestSplitPage(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("the page %s = %q, want %q", page, got, want)
+		}
+	}
+}
+
+// TestWhatTheLibraryWouldDecode is refused or left out before it takes memory: an id
+// that is a list, and what a report of progress holds besides.
+func TestWhatTheLibraryWouldDecode(t *testing.T) {
+	for _, text := range []string{
+		`{"jsonrpc":"2.0","method":"a","id":[` + manyZeros + `]}`, `{"jsonrpc":"2.0","\u0069d":{"a":[` + manyZeros + `]},"error":{"code":1,"message":"x"}}`,
+	} {
+		if got := allocate(func() {
+			if m, err := decodeMessage([]byte(text)); err == nil {
+				t.Errorf("the message = %v, want an error", m)
+			}
+		}); got > 2*len(text) {
+			t.Errorf("a message of %d bytes takes %d", len(text), got)
+		}
+	}
+	for params, ok := range map[string]bool{
+		`{"progressToken":"a","message":"m","progress":1,"total":2,"_meta":{"x":[` + manyZeros + `]}}`: true,
+		`{"progressToken":[` + manyZeros + `]}`:                                                        false,
+	} {
+		if got := allocate(func() {
+			p := decodeProgress([]byte(params))
+			if (p != nil) != ok || ok && (p.ProgressToken != "a" || p.Message != "m" || p.Progress != 1 || p.Total != 2) {
+				t.Errorf("the progress = %+v", p)
+			}
+		}); got > 4*len(params) {
+			t.Errorf("progress of %d bytes takes %d", len(params), got)
+		}
+	}
+}
+
+// TestTheFirstAnswerIsBounded before the library decodes it, and so is what an error
+// says beside its text.
+func TestTheFirstAnswerIsBounded(t *testing.T) {
+	t.Parallel()
+	id, err := jsonrpc.MakeID(1.0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := bareLink()
+	w := &messageWire{l: l, asked: map[jsonrpc.ID]awaitedRequest{id: {"initialize", &l.greeting}}}
+	if _, err := w.storeResult(&jsonrpc.Response{ID: id, Result: make(json.RawMessage, maxGreeting+1)}, nil); !errors.Is(err, errGreeting) || l.limit.Load() != errGreeting {
+		t.Errorf("a long first answer = %v, want %v", err, errGreeting)
+	}
+	w.asked[id] = awaitedRequest{"server/discover", &l.greeting}
+	failed := &jsonrpc.Error{Code: -32022, Data: make(json.RawMessage, maxErrorData+1)}
+	if ok, err := w.storeResult(&jsonrpc.Response{ID: id, Error: failed}, nil); !ok || err != nil || failed.Data != nil {
+		t.Errorf("an error = %v, %v with %d bytes of data, want none", ok, err, len(failed.Data))
+	}
+}
+
+// TestValuesInABody that the library decodes are counted, whatever pieces it arrives in,
+// and what stands in strings is not.
+func TestValuesInABody(t *testing.T) {
+	t.Parallel()
+	text := `{"a,[{":"\",[\\","b":[1,{},[]]}` + "\n: a comment, \"with\ndata: [1,2]"
+	for piece := 1; piece < len(text); piece++ {
+		var c valueCounter
+		for rest := []byte(text); len(rest) > 0; rest = rest[min(piece, len(rest)):] {
+			c.addText(rest[:min(piece, len(rest))])
+		}
+		if c.count != 10 {
+			t.Errorf("in pieces of %d bytes: %d, want 10", piece, c.count)
+		}
+	}
+	long := `{"jsonrpc":"2.0","id":[` + manyZeros + `]}`
+	for _, events := range []bool{false, true} {
+		for counted, want := range map[bool]error{false: nil, true: errTooMany} {
+			b := &boundedBody{rc: io.NopCloser(strings.NewReader("data: " + long + "\n\n")), l: bareLink(), events: events, counted: counted, flow: rateMeter{rate: whileWorking}}
+			if _, err := io.Copy(io.Discard, b); !errors.Is(err, want) {
+				t.Errorf("events %v, counted %v: %v, want %v", events, counted, err, want)
+			}
+		}
+		few := bytes.Repeat([]byte("data: ["+strings.Repeat("0,", maxDecoded/2)+"0]\n\n"), 3)
+		b := &boundedBody{rc: io.NopCloser(bytes.NewReader(few)), l: bareLink(), events: true, counted: true, flow: rateMeter{rate: whileWorking}}
+		if _, err := io.Copy(io.Discard, b); err != nil {
+			t.Errorf("three events with half of the values each: %v", err)
 		}
 	}
 }

@@ -35,6 +35,10 @@ var aName = text.Pattern(`^[a-zA-Z0-9_-]{1,64}$`)
 // state and its names of the questions.
 const maxState = 256 << 10
 
+// questionLimits bounds one question. It is not counted as memory of the server, and
+// maxAsked of them may wait.
+var questionLimits = schema.Limits{Bytes: 1 << 20, Nodes: 20_000}
+
 // asksFor reports whether the server's declaration lets it ask with a method.
 func (s *mountedServer) asksFor(method string) bool {
 	kind, ok := kindOf[method]
@@ -221,7 +225,7 @@ func (s *mountedServer) refuseMissingCapability(ctx context.Context, c *sallypor
 		return nil
 	}
 	var need mcp.MissingRequiredClientCapabilityData
-	if json.Unmarshal(e.Data, &need) != nil || need.RequiredCapabilities == nil {
+	if len(e.Data) > maxErrorData || json.Unmarshal(e.Data, &need) != nil || need.RequiredCapabilities == nil {
 		return nil
 	}
 	for kind, needed := range map[sallyport.InputKind]bool{
@@ -279,7 +283,7 @@ func (l *connLink) answerQuestion(m *jsonrpc.Request, of *sallyport.Call) (conte
 	if c == nil {
 		return no(jsonrpc.CodeInvalidRequest, "it is not known during which call this is asked")
 	}
-	v, err := schema.Decode([]byte(cmp.Or(string(m.Params), "{}")), &resultLimits)
+	v, err := schema.Decode([]byte(cmp.Or(string(m.Params), "{}")), &questionLimits)
 	params, ok := v.(map[string]any)
 	if err != nil || !ok {
 		return no(jsonrpc.CodeInvalidParams, "the parameters cannot be read")

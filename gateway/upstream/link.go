@@ -145,10 +145,7 @@ func (l *connLink) dialServer(ctx context.Context, c *sallyport.Call) (n *server
 		return nil, err
 	}
 	client := mcp.NewClient(&mcp.Implementation{Name: "sallyport", Version: l.s.m.o.Version}, l.clientOptions())
-	if l.session, err = client.Connect(ctx, wiredTransport{t, l}, nil); err == nil && len(l.greeting.rawResult()) > maxGreeting {
-		l.limit.Store(errGreeting)
-		err = errGreeting
-	} else if err == nil {
+	if l.session, err = client.Connect(ctx, wiredTransport{t, l}, nil); err == nil {
 		if hello := l.session.InitializeResult(); hello != nil {
 			l.negotiated, l.meta = hello.ProtocolVersion, metaOf(hello.ProtocolVersion, l.s.m.o.Version)
 		}

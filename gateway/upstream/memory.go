@@ -23,6 +23,12 @@ const (
 	// maxBatch bounds the messages in one list, which an older generation of
 	// the protocol sends.
 	maxBatch = 1000
+	// maxDecoded bounds the values in a message that the library decodes. It
+	// decodes any id, and a list takes many times the memory of its text.
+	maxDecoded = 2 * maxValues
+	// maxErrorData bounds what an error of a server says beside its text. The
+	// gate and the library decode it.
+	maxErrorData = 64 << 10
 	// maxGreeting bounds the first answer of a server, which is kept with its
 	// connection.
 	maxGreeting = 1 << 20
@@ -50,6 +56,8 @@ var (
 	// errGreeting is a first answer that is too large to be kept with its
 	// connection.
 	errGreeting = &limitError{text: fmt.Sprintf("its first answer has more than %d KiB", maxGreeting>>10)}
+	// errTooMany is a message with more than maxDecoded values.
+	errTooMany = &limitError{text: fmt.Sprintf("its answer has more than %d values", maxDecoded)}
 	// errBatch is a list of more than maxBatch messages.
 	errBatch = &limitError{text: fmt.Sprintf("it sends more than %d messages in one list", maxBatch)}
 	// errEncoded is a body in an encoding that was not requested.

@@ -170,10 +170,10 @@ func TestB3_LongListsAndGreetings(t *testing.T) {
 }
 
 // TestB3_ManySmallDefinitions in one message are not decoded one and all: the list is left
-// out at its bound.
+// out at its bound. Over HTTP, where the library decodes the message, so is the server.
 func TestB3_ManySmallDefinitions(t *testing.T) {
 	t.Parallel()
-	for remote, want := range map[bool]string{false: "the server offers more than 500 tools", true: "the server offers more than 500 tools"} {
+	for remote, want := range map[bool]string{false: "the server offers more than 500 tools", true: "did not start: its answer has more than 1000000 values"} {
 		s := newScript(t)
 		s.lists["tools/list"] = object{"tools": rawJSON("[" + strings.Repeat("0,", 1_000_000) + "0]")}
 		var g *gate

@@ -24,11 +24,15 @@ func decodeMessage(text []byte) (jsonrpc.Message, error) {
 	if err != nil {
 		return nil, err
 	}
+	if id := e[memberID]; len(id) > 0 && (id[0] == '[' || id[0] == '{') {
+		// The library would decode it, whatever memory that takes.
+		return nil, errors.New("the id of the message is neither a text nor a number")
+	}
 	if e[memberMethod] != nil || bytes.HasPrefix(e[memberID], []byte{'"'}) {
 		return jsonrpc.DecodeMessage(text)
 	}
 	if string(e[memberVersion]) != `"2.0"` {
-		return nil, fmt.Errorf("the version of the message is %q", e[memberVersion])
+		return nil, errors.New("the version of the message is not 2.0")
 	}
 	n, err := decodeID(e[memberID])
 	switch {
@@ -83,7 +87,7 @@ func openEnvelope(text []byte) (e messageEnvelope, err error) {
 func decodeID(id []byte) (float64, error) {
 	n, err := strconv.ParseFloat(string(id), 64)
 	if err != nil || n != math.Trunc(n) || math.Abs(n) >= 1<<53 {
-		return 0, fmt.Errorf("the id of the answer is %.100q", id)
+		return 0, errors.New("the id of the answer is not a whole number")
 	}
 	return n, nil
 }

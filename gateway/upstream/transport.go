@@ -110,6 +110,11 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		// The library keeps only the text of some errors and drops others.
 		t.l.refused.Store(e)
 	}
+	if err == nil {
+		if b, ok := resp.Body.(*boundedBody); ok {
+			b.counted = true
+		}
+	}
 	return resp, err
 }
 

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -179,9 +180,9 @@ func (w *messageWire) Read(ctx context.Context) (jsonrpc.Message, error) {
 			case *jsonrpc.Response:
 				answers, whose := w.deliverAnswer(m, held)
 				if !whose {
-					answers = w.storeResult(m, held)
+					answers, err = w.storeResult(m, held)
 				}
-				if !answers {
+				if !answers && err == nil {
 					err = w.countUnasked(size, held)
 				}
 				if err == nil && !whose {
@@ -234,50 +235,31 @@ func (w *messageWire) countUnasked(size int, held *budget.Holding) error {
 }
 
 // storeResult keeps the result of a request, and leaves the library a result that it
-// can decode. It reports whether there was such a request.
-func (w *messageWire) storeResult(m *jsonrpc.Response, held *budget.Holding) bool {
+// can decode: that of the first request, if it is not too long, and no list. It
+// reports whether there was such a request.
+func (w *messageWire) storeResult(m *jsonrpc.Response, held *budget.Holding) (bool, error) {
 	a, ok := w.popAwaited(m.ID)
 	if !ok {
-		return false
+		return false, nil
+	}
+	greets := a.answer == &w.l.greeting
+	if greets && len(m.Result) > maxGreeting {
+		w.l.recordLimit(errGreeting)
+		return true, errGreeting
 	}
 	a.answer.keepHolding(w.l.s.m.memory, held)
-	if a.answer.setResult(m.Result, m.Error != nil); m.Error != nil {
-		return true
-	}
+	a.answer.setResult(m.Result, m.Error != nil)
+	e, failed := errors.AsType[*jsonrpc.Error](m.Error)
 	switch {
-	case a.method == "initialize" || a.method == "server/discover":
+	case failed && len(e.Data) > maxErrorData:
+		e.Data = nil
+	case m.Error != nil:
+	case greets:
 		w.l.storeVersion(m.Result)
-	case a.method == "tools/list" && w.l.s.URL != "":
-		m.Result = decodablePage(m.Result)
 	default:
 		m.Result = json.RawMessage("{}")
 	}
-	return true
-}
-
-// decodablePage returns a page of tools without the items that the library cannot
-// decode, and without permission to cache it. Over HTTP the library needs the
-// other items: their schemas say which arguments are repeated in headers.
-func decodablePage(page json.RawMessage) json.RawMessage {
-	var p struct {
-		Tools      []json.RawMessage `json:"tools"`
-		NextCursor string            `json:"nextCursor,omitempty"`
-	}
-	if json.Unmarshal(page, &p) != nil {
-		return json.RawMessage("{}")
-	}
-	kept := []json.RawMessage{}
-	for _, raw := range p.Tools {
-		if json.Unmarshal(raw, &mcp.Tool{}) == nil {
-			kept = append(kept, raw)
-		}
-	}
-	p.Tools = kept
-	text, err := json.Marshal(p)
-	if err != nil {
-		return json.RawMessage("{}")
-	}
-	return text
+	return true, nil
 }
 
 // handleNotification handles an unsolicited message of a server. c is the call during which
@@ -289,14 +271,30 @@ func (w *messageWire) handleNotification(ctx context.Context, m *jsonrpc.Request
 	}
 	switch m.Method {
 	case "notifications/progress":
-		var p mcp.ProgressNotificationParams
-		if json.Unmarshal(m.Params, &p) == nil {
-			w.l.relayProgress(&p)
+		if p := decodeProgress(m.Params); p != nil {
+			w.l.relayProgress(p)
 		}
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		w.l.noteListChange()
 	}
 	return nil
+}
+
+// decodeProgress reads what a server says of the progress of a call; nil when that
+// cannot be a call of the gate. It decodes nothing that the gate does not use,
+// whatever memory that would take.
+func decodeProgress(params []byte) *mcp.ProgressNotificationParams {
+	var said struct {
+		Token    json.RawMessage `json:"progressToken"`
+		Message  string          `json:"message"`
+		Progress float64         `json:"progress"`
+		Total    float64         `json:"total"`
+	}
+	var token string
+	if json.Unmarshal(params, &said) != nil || json.Unmarshal(said.Token, &token) != nil {
+		return nil
+	}
+	return &mcp.ProgressNotificationParams{ProgressToken: token, Message: said.Message, Progress: said.Progress, Total: said.Total}
 }
 
 // respondToServer answers a request of the server. The server may send a ping and ask
@@ -306,6 +304,13 @@ func (w *messageWire) respondToServer(ctx context.Context, m *jsonrpc.Request, c
 	inquires := w.l.s.asksFor(m.Method)
 	if m.Method != "ping" && !inquires {
 		r.Result, r.Error = nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("%s is not offered to servers", quoteName(m.Method))}
+	}
+	if inquires && len(m.Params) > questionLimits.Bytes {
+		inquires = false
+		r.Result, r.Error = nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("a question has at most %d KiB", questionLimits.Bytes>>10)}
+	}
+	if !inquires {
+		m.Params = nil // a server that reads no answers does not fill the memory
 	}
 	floods := errAsksIdle
 	if w.l.hasCalls() {
