@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sallyport/sallyport/internal/clients"
@@ -72,6 +73,21 @@ func (e *Environment) connectedRole(c *clients.Client) string {
 	return ""
 }
 
+// otherConfigs returns the configuration files of the entry that a client's file has for
+// this program, when they are others than those of this connection.
+func (e *Environment) otherConfigs(c *clients.Client, path string) []string {
+	file, err := clients.Read(*c, path, e.Folders)
+	if err != nil {
+		return nil // to write into the file says why
+	}
+	for i := range file.Sections {
+		if _, configs := readOwnArgs(file.Sections[i].OwnArgs); len(configs) > 0 && !slices.Equal(configs, e.ConfigFiles) {
+			return configs
+		}
+	}
+	return nil
+}
+
 // readOwnArgs returns what the arguments of an entry say about role and configuration.
 func readOwnArgs(args []string) (role string, configs []string) {
 	for i := 1; i < len(args); i++ {
@@ -102,11 +118,12 @@ func (c *Connection) Print() error {
 // starts by itself. The error is *NotConnected where the file cannot take the entry.
 func (c *Connection) Write() error {
 	c.env.FinishStep()
+	replaced := c.env.otherConfigs(c.client, c.path)
 	if err := c.addEntry(); err != nil {
 		return err
 	}
 	outside, faults := c.client.Outside(c.env.Folders)
-	answer := connectAnswer{Client: c.client.Name, File: c.path, Outside: []outsideServer{}}
+	answer := connectAnswer{Client: c.client.Name, File: c.path, Replaced: replaced, Outside: []outsideServer{}}
 	for _, s := range outside {
 		answer.Outside = append(answer.Outside, outsideServer{text.PrintableLine(s.Name), text.PrintableLine(s.At)})
 	}
@@ -114,6 +131,9 @@ func (c *Connection) Write() error {
 		return c.env.printJSON(answer)
 	}
 	c.env.printLine("added sallyport to %s", c.path)
+	if len(replaced) > 0 {
+		c.env.printLine("this replaces the entry for %s: the client starts one sallyport for all that this file counts for", text.PrintableLine(strings.Join(replaced, ", ")))
+	}
 	for _, s := range answer.Outside {
 		c.env.printLine("outside of the gate: %s (%s)", s.Name, s.At)
 	}
@@ -129,9 +149,11 @@ func (c *Connection) Write() error {
 
 // connectAnswer is the answer of a connection for programs.
 type connectAnswer struct {
-	Client  string          `json:"client"`
-	File    string          `json:"file"`
-	Outside []outsideServer `json:"outside"`
+	Client string `json:"client"`
+	File   string `json:"file"`
+	// Replaced are the configuration files of the entry that was there, when it had others.
+	Replaced []string        `json:"replaced,omitempty"`
+	Outside  []outsideServer `json:"outside"`
 }
 
 // outsideServer is a server that the client starts by itself.
