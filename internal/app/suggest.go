@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sallyport/sallyport"
+	"github.com/sallyport/sallyport/audit"
 	"github.com/sallyport/sallyport/internal/reach"
 	"github.com/sallyport/sallyport/internal/replay"
 	"github.com/sallyport/sallyport/internal/suggest"
@@ -200,7 +201,7 @@ func (s *suggester) learnCall(j *judgedCall) error {
 			return nil
 		}
 		c.Whole = false
-	case !j.ran || e.Stage != "":
+	case !j.ran || e.Stage != "" || endedAtAccess(e):
 		s.out.Refused++
 		return nil
 	case j.is.Outcome == replay.Allowed:
@@ -215,6 +216,12 @@ func (s *suggester) learnCall(j *judgedCall) error {
 		return nil
 	}
 	return s.learnt.Add(&c)
+}
+
+// endedAtAccess reports whether a call failed and was refused something that it tried to
+// touch. Where a child was refused it, the tool alone says how the call ended.
+func endedAtAccess(e *audit.Event) bool {
+	return !e.OK && slices.ContainsFunc(e.Decisions, func(d sallyport.Decision) bool { return d.Step == sallyport.StepAccess && !d.Allowed })
 }
 
 // mayHaveRun reports whether a call that cannot be decided again was let run, as far as its

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sallyport/sallyport"
 	"github.com/sallyport/sallyport/audit"
+	"github.com/sallyport/sallyport/internal/replay"
 	"github.com/sallyport/sallyport/internal/suggest"
 	"github.com/sallyport/sallyport/internal/yamldoc"
 )
@@ -64,6 +65,31 @@ func newTestSuggester(t *testing.T) *suggester {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// TestACallThatFailedAtWhatItTouchedTeachesNothing: the tool, not the gate, says that a
+// child was refused something.
+func TestACallThatFailedAtWhatItTouchedTeachesNothing(t *testing.T) {
+	t.Parallel()
+	s := newTestSuggester(t)
+	refused := []sallyport.Decision{{Step: sallyport.StepAccess, Resource: "/etc/hostname"}}
+	for _, tt := range []struct {
+		e      audit.Event
+		learnt bool
+	}{
+		{audit.Event{Decisions: refused}, false},
+		{audit.Event{Decisions: refused, OK: true}, true}, // it went on without
+		{audit.Event{Decisions: []sallyport.Decision{{Step: sallyport.StepAccess, Allowed: true}}}, true},
+	} {
+		tt.e.Tool, tt.e.Personality, tt.e.Args = "read_file", "default", `{"path":"a.txt"}`
+		before := s.out.Proved
+		if err := s.learnCall(&judgedCall{event: &tt.e, ran: true, is: replay.Verdict{Outcome: replay.Allowed}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.out.Proved > before; got != tt.learnt {
+			t.Errorf("learnt of %+v: %v, want %v", tt.e.Decisions, got, tt.learnt)
+		}
+	}
 }
 
 // draftOf reads a role.
