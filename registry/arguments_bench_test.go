@@ -47,7 +47,7 @@ func BenchmarkDecideArguments(b *testing.B) {
 }
 
 // meetingCall returns a call that is about to be decided, and what its session read.
-func meetingCall(b *testing.B) (*call, []sallyport.FactMark) {
+func meetingCall(b testing.TB) (*call, []sallyport.FactMark) {
 	b.Helper()
 	sets, err := known.New(map[string]known.Source{
 		"contacts": {Kind: effect.Mail, List: []string{"ann@example.com", "ben@example.com"}},

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"time"
@@ -15,55 +16,76 @@ import (
 // traceCarried finds out what of the arguments was in what the marks stand for, for the
 // rules about it and for the record. A past call has that from its record.
 //
-// Arguments that are too long to be recorded are not traced: the rules look for them.
-func (c *call) traceCarried(known []sallyport.FactMark, now time.Time) {
+// Arguments that are too long to be recorded are not traced: the rules look for them. A
+// search that ends with its call says nothing of them.
+func (c *call) traceCarried(ctx context.Context, known []sallyport.FactMark, now time.Time) error {
 	if c.past != nil {
 		c.carried, c.reads = c.past.Carried, provenance.Recall(c.past.Carried)
-		return
+		return nil
 	}
-	c.carried = nil
+	ctx = c.untilEnded(ctx)
+	c.carried, c.others = nil, nil
 	c.reads = c.r.conversations.Reads.Reading(c.caller.Principal.Name, c.caller.Session, c.id, known, now)
 	if len(c.doc.JSON) > recordArgs {
-		return
+		return nil
 	}
 	var few [16]provenance.Value // on the stack: enough for most calls
 	all, undeclared := c.appendArguments(few[:0])
 	tracer := provenance.NewTracer(&c.reads)
-	if tracer.Add(all...); tracer.IsFull() {
+	err := tracer.Add(ctx, all...)
+	if err == nil && tracer.IsFull() {
 		tracer = provenance.NewTracer(&c.reads) // which pieces it names is not left to chance
 		slices.SortFunc(all, func(a, b provenance.Value) int {
 			return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))
 		})
-		tracer.Add(all...)
+		err = tracer.Add(ctx, all...)
 	}
-	if tracer.FoundNothing() && len(undeclared) == 0 && !c.mayBeCopied() {
+	switch {
+	case err != nil:
+		return err
+	case tracer.FoundNothing() && len(undeclared) == 0 && !c.mayBeCopied():
 		c.carried = c.plan().nothing
-		return
+		return nil
 	}
 	c.carried = tracer.Carried()
 	c.carried.Kinds = c.kindsDigest(undeclared)
 	if c.mayBeCopied() {
-		c.traceCopied(all)
+		return c.traceCopied(ctx, all)
 	}
+	return nil
 }
 
 // traceCopied finds out what of the arguments other sessions had read.
-func (c *call) traceCopied(values []provenance.Value) {
-	others := c.r.conversations.Reads.Others(c.caller.Principal.Name, c.caller.Session, c.task.After)
-	tracer := provenance.NewTracer(&others)
-	tracer.Add(values...)
+func (c *call) traceCopied(ctx context.Context, values []provenance.Value) error {
+	tracer := provenance.NewTracer(c.readOfOthers())
+	if err := tracer.Add(ctx, values...); err != nil {
+		c.carried = nil
+		return err
+	}
 	of := tracer.Carried()
 	c.carried.Copied, c.carried.Wordless, c.carried.More = of.Pieces, of.Unknown, c.carried.More || of.More
+	return nil
+}
+
+// readOfOthers returns what other sessions of the principal read, which is asked for once
+// for each judgement.
+func (c *call) readOfOthers() *provenance.Reading {
+	if c.others == nil {
+		others := c.r.conversations.Reads.Others(c.caller.Principal.Name, c.caller.Session, c.task.After)
+		c.others = &others
+	}
+	return c.others
 }
 
 // noteCopied is traceCopied for a call that may be refused before it is known what it
 // carries: the record says that there may be more.
-func (c *call) noteCopied() {
-	if c.carried == nil && len(c.doc.JSON) <= recordArgs {
-		all, undeclared := c.appendArguments(nil)
-		c.carried = &facts.Carried{More: true, Kinds: c.kindsDigest(undeclared)}
-		c.traceCopied(all)
+func (c *call) noteCopied(ctx context.Context) error {
+	if c.carried != nil || len(c.doc.JSON) > recordArgs {
+		return nil
 	}
+	all, undeclared := c.appendArguments(nil)
+	c.carried = &facts.Carried{More: true, Kinds: c.kindsDigest(undeclared)}
+	return c.traceCopied(ctx, all)
 }
 
 // appendArguments appends what the arguments hold, in any order, and returns the names among

@@ -74,6 +74,7 @@ type carried struct {
 // the untrusted content that was read: with ruledOnly, the first that refuses the call.
 func (c *call) findCarried(ctx context.Context, s *carrySearch) (*carried, error) {
 	s.call, s.reading = c, &c.reads
+	s.ctx = c.untilEnded(ctx)
 	s.held = func(kind sallyport.ValueKind, exact string) bool {
 		held, err := c.ownsValue(ctx, kind, exact)
 		if err != nil && s.err == nil {
@@ -88,6 +89,7 @@ func (c *call) findCarried(ctx context.Context, s *carrySearch) (*carried, error
 // carrySearch goes through the arguments of a call.
 type carrySearch struct {
 	*call
+	ctx     context.Context
 	reading *provenance.Reading
 	// placesOnly looks at destinations alone, ruledOnly at what the role has a word
 	// about.
@@ -111,8 +113,8 @@ func (s *carrySearch) visit(pointer, path string, v any) {
 	case json.Number:
 		s.visitText(pointer, path, string(v))
 	case []any:
-		for i, item := range v {
-			s.visit(fmt.Sprintf("%s/%d", pointer, i), path, item)
+		for i := 0; i < len(v) && s.found == nil && s.err == nil; i++ {
+			s.visit(fmt.Sprintf("%s/%d", pointer, i), path, v[i])
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
@@ -143,7 +145,12 @@ func (s *carrySearch) visitText(pointer, path, text string) {
 	if action == ceiling.Allow || s.ruledOnly && action == "" {
 		return
 	}
-	if match, ok := s.reading.Find(kind, text, s.held); ok {
+	match, found, err := s.reading.Find(s.ctx, kind, text, s.held)
+	switch {
+	case s.err != nil:
+	case err != nil:
+		s.err = err
+	case found:
 		x := &carried{pointer: pointer, match: match, unknown: s.reading.Flooded(), elsewhere: s.reading.Elsewhere, key: key}
 		if !s.ruledOnly || action == ceiling.Refuse {
 			s.found = x

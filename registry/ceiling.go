@@ -108,7 +108,7 @@ func (h *heldCall) stillWithin(ctx context.Context) bool {
 
 // holdTo judges the arguments by ceilings.
 func (c *call) holdTo(ctx context.Context, ceilings []*ceiling.Ceiling) bool {
-	c.unread = nil
+	c.unread, c.others = nil, nil
 	c.lookUpArguments()
 	args, room := c.arguments(), &c.room
 	c.asks = ceilingAsks{c, ctx}
@@ -119,7 +119,7 @@ func (c *call) holdTo(ctx context.Context, ceilings []*ceiling.Ceiling) bool {
 		}
 		j, err := one.Judge(&args, &c.asks, room)
 		if err != nil {
-			return c.refuseUnreadCeiling(err)
+			return !c.refuseEnded(ctx, err, sallyport.StepGrant) && c.refuseUnreadCeiling(err)
 		}
 		for i := range j.Outside {
 			if !c.judgeOutside(&j.Outside[i]) {
@@ -348,7 +348,7 @@ func (c *call) isKnown(ctx context.Context, sets []string, kind sallyport.ValueK
 			kind = of
 		}
 	}
-	return c.saidByPerson(kind, provenance.Exact(kind, value)), nil
+	return c.saidByPerson(ctx, kind, provenance.Exact(kind, value))
 }
 
 func (c *call) noteUnread(set string, err error) {
@@ -360,8 +360,8 @@ func (c *call) noteUnread(set string, err error) {
 
 // ownsValue reports whether a piece of a value is the operator's or the person's own.
 func (c *call) ownsValue(ctx context.Context, kind sallyport.ValueKind, exact string) (bool, error) {
-	if c.saidByPerson(kind, exact) {
-		return true, nil
+	if said, err := c.saidByPerson(ctx, kind, exact); said || err != nil {
+		return said, err
 	}
 	if c.r.o.Known == nil {
 		return false, nil

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"context"
+	"errors"
 	"slices"
 
 	"github.com/sallyport/sallyport"
@@ -39,6 +41,41 @@ func (c *call) endedSuffix() string {
 		return ": " + e.Why
 	}
 	return ""
+}
+
+// untilEnded returns a context that also ends when the gate has ended the call. Only what
+// asks for its error learns that.
+func (c *call) untilEnded(ctx context.Context) context.Context {
+	c.ended = endedContext{ctx, c}
+	return &c.ended
+}
+
+// endedContext is the context of a call until the gate has ended it.
+type endedContext struct {
+	context.Context
+	call *call
+}
+
+// Err implements [context.Context].
+func (e *endedContext) Err() error {
+	if e.call.ending.Load() != nil {
+		return errGone
+	}
+	return e.Context.Err()
+}
+
+// refuseEnded refuses a call that has ended, by its caller or by the gate, and reports
+// whether it has: that is why an error came.
+func (c *call) refuseEnded(ctx context.Context, err error, step sallyport.Step) bool {
+	how := endReason(ctx, ctx, 0)
+	if e := c.ending.Load(); e != nil && errors.Is(err, errGone) {
+		how = "was ended: " + e.Error()
+	}
+	if how == "" {
+		return false
+	}
+	c.refuse(sallyport.Decision{Step: step, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)
+	return true
 }
 
 // newRun describes something of this call that runs.

@@ -59,6 +59,8 @@ type call struct {
 	asked    string                               // the key of the hold when awaitApproval looked at it
 	marks    []sallyport.FactMark                 // what was known to be read before
 	reads    provenance.Reading                   // what that brought
+	others   *provenance.Reading                  // what other sessions read; nil before that is asked
+	ended    endedContext                         // see untilEnded
 	carried  *facts.Carried                       // what of the arguments was in it; nil when that was not looked for
 	past     *replay.Call                         // the call that is decided again; nil for one that is made
 	unsure   bool                                 // what the verdict of a past call depends on is not in its record

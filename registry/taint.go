@@ -47,7 +47,9 @@ func (c *call) checkTaint(ctx context.Context) bool {
 	case c.judged:
 		return c.applyFlowRules(ctx, c.marks)
 	case newestMark(c.marks, sallyport.FactUntrusted, time.Now()) != nil:
-		c.traceCarried(c.marks, time.Now())
+		if err := c.traceCarried(ctx, c.marks, time.Now()); err != nil {
+			return c.refuseUnknownFacts(ctx, err)
+		}
 	}
 	return true
 }
@@ -250,7 +252,9 @@ func (c *call) applyFlowRules(ctx context.Context, known []sallyport.FactMark) b
 	if untrusted == nil {
 		return true
 	}
-	c.traceCarried(known, now)
+	if err := c.traceCarried(ctx, known, now); err != nil {
+		return c.refuseUnknownFacts(ctx, err)
+	}
 	if done, allowed := c.applyArgumentRules(ctx); done {
 		return allowed
 	}
@@ -367,8 +371,8 @@ func (c *call) unrecordedMarks(known []sallyport.FactMark) (marks []sallyport.Fa
 // refuseUnknownFacts refuses a call when what was read before it cannot be
 // known, or its own facts would be lost. A caller who went away is no fault.
 func (c *call) refuseUnknownFacts(ctx context.Context, err error) bool {
-	if how := endReason(ctx, ctx, 0); how != "" {
-		return c.refuse(sallyport.Decision{Step: sallyport.StepApprove, Why: how}, sallyport.CodeExecutionFailed, "The call "+how)
+	if c.refuseEnded(ctx, err, sallyport.StepApprove) {
+		return false
 	}
 	c.logFault("session facts", err)
 	return c.refuse(sallyport.Decision{

@@ -111,16 +111,20 @@ func (c *call) readNothing(ctx context.Context) (is bool, after string, err erro
 // saidByPerson reports whether the words of the person hold a piece. Words of a session
 // that was opened after another one of the principal had read something untrusted may be
 // copied from there: what it read is not the person's own.
-func (c *call) saidByPerson(kind sallyport.ValueKind, exact string) bool {
+func (c *call) saidByPerson(ctx context.Context, kind sallyport.ValueKind, exact string) (bool, error) {
 	if !c.words.Hold(kind, exact) {
-		return false
+		return false, nil
 	}
 	if !c.mayBeCopied() {
-		return true
+		return true, nil
 	}
-	others := c.otherReads()
-	_, copied := others.Find(kind, exact, nil)
-	return !copied
+	ctx = c.untilEnded(ctx)
+	others, err := c.otherReads(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, copied, err := others.Find(ctx, kind, exact, nil)
+	return !copied && err == nil, err
 }
 
 // mayBeCopied reports whether the words of the person came after another session of the
@@ -129,16 +133,17 @@ func (c *call) mayBeCopied() bool { return c.task != nil && c.task.After != "" &
 
 // otherReads returns what other sessions of the principal read. A past call has that from
 // its record: where that does not say it, its verdict is not known.
-func (c *call) otherReads() provenance.Reading {
+func (c *call) otherReads(ctx context.Context) (*provenance.Reading, error) {
 	if c.past == nil {
-		c.noteCopied()
-		return c.r.conversations.Reads.Others(c.caller.Principal.Name, c.caller.Session, c.task.After)
+		err := c.noteCopied(ctx)
+		return c.readOfOthers(), err
 	}
-	if c.past.Carried == nil {
-		c.unsure = true
-		return provenance.Recall(nil)
+	copied := new(facts.Carried)
+	if c.unsure = c.unsure || c.past.Carried == nil; c.past.Carried != nil {
+		copied.Pieces, copied.Unknown = c.past.Carried.Copied, c.past.Carried.Wordless
 	}
-	return provenance.Recall(&facts.Carried{Pieces: c.past.Carried.Copied, Unknown: c.past.Carried.Wordless})
+	past := provenance.Recall(copied)
+	return &past, nil
 }
 
 // adviseOnTask says how to end a task that fitted when it came, and does no more: the tools

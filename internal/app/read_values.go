@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -27,7 +28,7 @@ type ReadValue struct {
 
 // FindReadValues returns the values of a held call that stood in what its session read, as
 // far as this process remembers, by their places.
-func (rt *Runtime) FindReadValues(a *sallyport.Approval) (list []ReadValue) {
+func (rt *Runtime) FindReadValues(ctx context.Context, a *sallyport.Approval) (list []ReadValue) {
 	values, ok := splitArguments(a.Args)
 	if rt.conversations == nil || !ok {
 		return nil
@@ -44,8 +45,8 @@ func (rt *Runtime) FindReadValues(a *sallyport.Approval) (list []ReadValue) {
 			if json.Unmarshal([]byte(value), &text) != nil {
 				text = value // a number, or true or false
 			}
-			m, ok := reading.Find(kinds[place], text, own)
-			if !ok || len(list) >= maxReadValues {
+			m, ok, err := reading.Find(ctx, kinds[place], text, own)
+			if err != nil || !ok || len(list) >= maxReadValues {
 				continue
 			}
 			list = append(list, ReadValue{Place: place, Value: m.Piece, Tool: m.Source.Tool, CallID: m.Source.CallID})

@@ -89,7 +89,7 @@ func (s *Site) describeHeld(ctx context.Context, a *sallyport.Approval) held {
 	for _, n := range q.News {
 		h.News = append(h.News, cleanText(n))
 	}
-	for _, v := range s.rt.FindReadValues(a) {
+	for _, v := range s.rt.FindReadValues(ctx, a) {
 		h.Values = append(h.Values, foreignValue{cleanText(v.Place), cleanText(v.Value), cleanText(v.Tool), v.CallID})
 	}
 	if p, ok := auth.PrincipalFrom(ctx); ok {

@@ -42,8 +42,9 @@ func FuzzGlance(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value, text string) {
 		m := new(Memory)
 		m.Add(Source{}, text)
-		s := search{Memory: m}
-		lacks := s.glanceAt(value, true)
+		s := search{Reading: &Reading{own: m}, ended: t.Context().Err}
+		s.viewMemories()
+		lacks := s.glanceAt(value, marksOf(value), true)
 		whole := Fold(value)
 		if lacks.text && (len(whole) >= minValue && m.index.Contains(whole) || s.findRun(whole)) {
 			t.Errorf("a look misses the text of %q in %q", value, text)
@@ -54,7 +55,7 @@ func FuzzGlance(f *testing.F) {
 				return true
 			})
 		}
-		if decoded := decodeCodes(value); len(decoded) > 0 && (lacks.codes || s.glanceAt(value, false).codes) {
+		if decoded := decodeCodes(value); len(decoded) > 0 && (lacks.codes || s.glanceAt(value, marksOf(value), false).codes) {
 			t.Errorf("a look misses that %q means %q", value, decoded)
 		}
 	})

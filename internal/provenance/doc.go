@@ -8,6 +8,6 @@
 // paraphrase.
 //
 // A memory is bounded. Once a text did not fit, the memory is flooded: it can no
-// longer say where a value did not come from, and [Memory.Find] answers that every
-// value came out of untrusted content.
+// longer say where a value did not come from, and [Reading.Find] answers that every
+// value came out of untrusted content. So it does of what would take too long to look for.
 package provenance

@@ -23,30 +23,22 @@ type Match struct {
 // person's own. It must be safe for concurrent use.
 type Held func(kind sallyport.ValueKind, exact string) bool
 
-// Find returns what of a value came out of the memory and is not held. Kind is that of
-// a value that says where something goes; empty for any other value.
-func (m *Memory) Find(kind sallyport.ValueKind, value string, held Held) (Match, bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if !m.flooded && m.index.text.Len() == 0 && len(m.past) == 0 {
-		return Match{}, false
-	}
-	s := search{Memory: m, held: held}
-	found := s.findIn(kind, value, maxDecoded)
-	return s.match, found
-}
-
-// maxAsked bounds how often it is asked of one value whether a piece is held. Of a value
-// with more pieces that came out of untrusted content, the others count as not held.
-const maxAsked = 1 << 14
+const (
+	// maxAsked bounds how often it is asked of one value whether a piece is held. Of a value
+	// with more pieces that came out of untrusted content, the others count as not held.
+	maxAsked = 1 << 14
+	// maxHeld is the longest piece that may be held, in bytes: no set and no person names a
+	// longer one, and to bring one into its form takes long.
+	maxHeld = 1 << 18
+)
 
 // search looks for one value.
 type search struct {
-	*Memory
+	*Reading
+	ended func() error // why the call has ended; nil while it has not
 	held  Held
 	asked int // how often held was asked
-	match Match
-	// note is told of each piece that the memory has, instead of taking the first that is
+	// note is told of each piece that a memory has, instead of taking the first that is
 	// not held: see [Tracer]. It returns false when it wants no more.
 	note func(canonical string) bool
 }
@@ -54,22 +46,24 @@ type search struct {
 // isHeld reports whether a piece is the operator's or the person's own.
 func (s *search) isHeld(kind sallyport.ValueKind, piece string) bool {
 	s.asked++
-	return s.held != nil && s.asked <= maxAsked && s.held(kind, Exact(kind, piece))
+	if s.held == nil || s.asked > maxAsked || len(piece) > maxHeld {
+		return false
+	}
+	s.spend(heldWork + foldWork*len(piece))
+	return !s.isStopped() && s.held(kind, Exact(kind, piece))
 }
 
 // findIn looks for a value as it stands, and for what it is the code of.
 func (s *search) findIn(kind sallyport.ValueKind, value string, depth int) bool {
-	return s.findSeen(kind, value, marksOf(value), depth)
-}
-
-// findSeen is findIn for a value of which it is known what its bytes stand for.
-func (s *search) findSeen(kind sallyport.ValueKind, value string, seen marks, depth int) bool {
-	free := kind == "" || kind == effect.Text
-	lacks := s.glanceSeen(value, seen, free)
+	if s.spend(len(value)); s.isStopped() {
+		return true
+	}
+	free, seen := kind == "" || kind == effect.Text, marksOf(value)
+	lacks := s.glanceAt(value, seen, free)
 	if free && s.findText(value, seen, lacks) || !free && s.findPlace(kind, value, seen) {
 		return true
 	}
-	if depth == 0 || s.flooded {
+	if depth == 0 {
 		return false
 	}
 	var pieces []string
@@ -85,16 +79,26 @@ func (s *search) findSeen(kind sallyport.ValueKind, value string, seen marks, de
 	return false
 }
 
+// findUnknown takes a value for one that came out of what no memory has, unless it is held.
+func (s *search) findUnknown(kind sallyport.ValueKind, value string) bool {
+	if kind == "" {
+		kind = effect.Text
+	}
+	s.match = Match{Piece: value}
+	if len(value) > maxHeld {
+		return true
+	}
+	s.spend(foldWork * len(value))
+	s.asked = 0
+	return Canonical(kind, value) != "" && (s.held == nil || !s.held(kind, Exact(kind, value)))
+}
+
 // findText looks for a text, for what it names, and for a run of it.
 func (s *search) findText(value string, seen marks, lacks glance) bool {
 	var whole string
 	if !lacks.text {
-		whole = canonicalSeen(effect.Text, value, seen)
-		switch {
-		case s.isForeign(effect.Text, whole, value):
+		if whole = s.canonical(effect.Text, value, seen); s.isForeign(effect.Text, whole, value) {
 			return true
-		case s.flooded:
-			return false
 		}
 	}
 	return !lacks.places && s.namesForeign(value, seen, nil) || s.findRun(whole)
@@ -102,17 +106,14 @@ func (s *search) findText(value string, seen marks, lacks glance) bool {
 
 // findPlace looks for a place, and for what it names beside.
 func (s *search) findPlace(kind sallyport.ValueKind, value string, seen marks) bool {
-	whole := lookedFor{entity{kind: kind, text: value}, canonicalSeen(kind, value, seen)}
-	switch {
-	case s.isForeign(kind, whole.form, value):
+	whole := lookedFor{entity{kind: kind, text: value}, s.canonical(kind, value, seen)}
+	if s.isForeign(kind, whole.form, value) {
 		return true
-	case s.flooded:
-		return false
 	}
 	return s.namesForeign(value, seen, &whole) && !s.isHeld(kind, value)
 }
 
-// lookedFor is what did not come out of the memory, in canonical form.
+// lookedFor is what did not come out of a memory, in canonical form.
 type lookedFor struct {
 	entity
 	form string
@@ -122,7 +123,7 @@ type lookedFor struct {
 // did not, if it is not nil.
 func (s *search) namesForeign(value string, seen marks, whole *lookedFor) bool {
 	if seen&isRune != 0 {
-		value = plainText(value)
+		value = s.plain(value)
 		seen = marksOf(value)
 	}
 	return !visitSeen(value, seen, func(e entity) bool {
@@ -137,8 +138,8 @@ func (s *search) namesForeign(value string, seen marks, whole *lookedFor) bool {
 // with any name below it, the address with any tag. It is known what the bytes of the text
 // around it stand for.
 func (s *search) isForeignEntity(e entity, seen marks) bool {
-	form := canonicalSeen(e.kind, e.text, seen)
-	if e.kind == effect.Host && !s.flooded && len(form) >= gramSize && !s.mayContainGram(form, len(form)-gramSize) {
+	form := s.canonical(e.kind, e.text, seen)
+	if e.kind == effect.Host && len(form) >= gramSize && !s.mayHaveGramAt(form, len(form)-gramSize) {
 		return false // the host ends with it, and so does each name above it
 	}
 	return s.isForeign(e.kind, form, e.text) || s.isNearForeign(e, form)
@@ -190,51 +191,104 @@ func leastOf(kind sallyport.ValueKind) int {
 	}
 }
 
-// isForeign reports whether a piece came out of the memory and is not held.
+// isForeign reports whether a piece came out of a memory and is not held. So does each piece
+// once the search is stopped: what it says then counts for nothing.
 func (s *search) isForeign(kind sallyport.ValueKind, canonical, piece string) bool {
+	if len(canonical) < leastOf(kind) {
+		return s.isStopped()
+	}
+	from := s.viewWith(canonical)
 	switch {
-	case canonical == "", !s.flooded && (len(canonical) < leastOf(kind) || !s.contains(canonical)):
+	case s.isStopped():
+		return true
+	case from == nil:
 		return false
 	case s.note != nil:
-		return !s.flooded && !s.note(canonical)
+		return !s.note(canonical)
 	case s.isHeld(kind, piece):
 		return false
 	}
-	s.match = Match{Piece: piece}
-	if !s.flooded && s.past == nil {
-		s.match.Source = s.sourceOf(canonical)
-	}
+	s.match = Match{Piece: piece, Source: from.sourceOf(canonical)}
 	return true
 }
 
-// contains reports whether a piece, in canonical form, is in the memory.
-func (s *search) contains(canonical string) bool {
-	if s.past != nil {
-		return s.past[facts.ShortDigest(canonical)]
+// viewWith returns the first view that has a piece, in canonical form; nil for none.
+func (s *search) viewWith(canonical string) *view {
+	s.spend(1 + len(s.views))
+	for i := range s.views {
+		if v := &s.views[i]; s.isIn(v, canonical) {
+			return v
+		}
+		if s.isStopped() {
+			return nil
+		}
 	}
-	return s.index.Contains(canonical)
+	return nil
 }
 
-// mayContainGram reports whether a run that has the gram at a place may be in the memory.
-func (s *search) mayContainGram(folded string, at int) bool {
-	return s.past != nil || s.index.mayContainGram(folded, at)
+// isIn reports whether a view has a piece, in canonical form.
+func (s *search) isIn(v *view, canonical string) bool {
+	if v.past != nil {
+		return v.past[facts.ShortDigest(canonical)]
+	}
+	if !v.mayContain(canonical) {
+		return false
+	}
+	s.spend(len(canonical) + len(v.text)/textStep)
+	return strings.Contains(v.text, canonical)
 }
 
-// runStep is how far apart the grams are of which each run of runLength has one, in bytes.
-const runStep = runLength - gramSize + 1
+// mayHaveGramAt reports whether a run that has the gram at a place may be in a memory.
+func (s *search) mayHaveGramAt(folded string, at int) bool {
+	s.spend(1 + len(s.views))
+	for i := range s.views {
+		if s.views[i].mayHave(folded, at) {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	// runStep is how far apart the grams are of which each run of runLength has one, in
+	// bytes.
+	runStep = runLength - gramSize + 1
+	// halfStep is how far from that gram another one is that a run has which begins so far
+	// before it, or later.
+	halfStep = runStep / 2
+)
 
 // findRun looks for a run of a folded text that was taken over. Each run of
 // runLength has one of the grams that are looked at first.
 func (s *search) findRun(folded string) bool {
 	for at := 0; at+gramSize <= len(folded) && len(folded) >= runLength; at += runStep {
-		if !s.mayContainGram(folded, at) {
-			continue
+		if s.spend(1 + len(s.views)); s.isStopped() {
+			return true
 		}
-		for start := max(0, at-runStep+1); start <= at && start+runLength <= len(folded); start++ {
-			if s.isForeign(effect.Text, folded[start:start+runLength], folded[start:start+runLength]) {
+		for i := range s.views {
+			if v := &s.views[i]; v.mayHave(folded, at) && s.findRunAt(v, folded, at) {
 				return true
 			}
 		}
 	}
+	return false
+}
+
+// findRunAt looks in a view for a run that has the gram at a place.
+func (s *search) findRunAt(v *view, folded string, at int) bool {
+	first, last := max(0, at-runStep+1), min(at, len(folded)-runLength)
+	if between := at - halfStep; between >= first && !v.mayHave(folded, between) {
+		first = between + 1
+	}
+	if between := at + halfStep; last > at-halfStep && !v.mayHave(folded, between) {
+		last = at - halfStep
+	}
+	for start := first; start <= last; start++ {
+		run := folded[start : start+runLength]
+		if s.isIn(v, run) && s.isForeign(effect.Text, run, run) || s.isStopped() {
+			return true
+		}
+	}
+	s.spend(runStep)
 	return false
 }

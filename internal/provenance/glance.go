@@ -12,20 +12,33 @@ type glance struct {
 	codes  bool // no character of it is written as a code
 }
 
-// glanceAt looks once at a value, which is a place or a free text. It is sure of little in
-// one that is not ASCII.
-func (s *search) glanceAt(value string, free bool) glance {
-	return s.glanceSeen(value, marksOf(value), free)
-}
+// maxGlanced bounds the memories for which a value is looked at before it is folded: with
+// many, one of them seems to have some of it.
+const maxGlanced = 8
 
-// glanceSeen is glanceAt for a value of which it is known what its bytes stand for.
-func (s *search) glanceSeen(value string, seen marks, free bool) glance {
+// glanceAt looks once at a value, which is a place or a free text and of which it is known
+// what its bytes stand for. It is sure of little in one that is not ASCII.
+func (s *search) glanceAt(value string, seen marks, free bool) glance {
 	lacks := glance{codes: seen&hasCode == 0}
-	if free && seen&isRune == 0 && !s.flooded && s.past == nil {
-		lacks.text = s.index.lacksText(value)
+	if free && seen&isRune == 0 {
+		lacks.text = s.lacksText(value)
 		lacks.places = seen&ofEntity == 0 || seen&ofEntity == hasStop && onlyEndsWords(value)
 	}
 	return lacks
+}
+
+// lacksText reports whether no memory has the whole of a text of ASCII or a run of it, as
+// far as a glance can tell.
+func (s *search) lacksText(value string) bool {
+	if len(s.views) > maxGlanced {
+		return false
+	}
+	for i := range s.views {
+		if v := &s.views[i]; v.past != nil || !v.lacksText(value) {
+			return false
+		}
+	}
+	return true
 }
 
 // onlyEndsWords reports whether each mark of a text of ASCII that also ends a sentence stands
@@ -50,7 +63,7 @@ func onlyEndsWords(text string) bool {
 // of it is in the index, as far as the filter can tell. Nothing of the text is folded but the
 // grams that decide: of a short text all until one is not known, of a long one those of which
 // the whole and each run has one.
-func (x *Index) lacksText(text string) bool {
+func (x *corpus) lacksText(text string) bool {
 	if len(text) < runLength {
 		return x.lacksGram(text, false)
 	}
@@ -64,7 +77,7 @@ func (x *Index) lacksText(text string) bool {
 
 // lacksGram reports whether the folded form of a text of ASCII has a gram that the filter does
 // not know, or none: with first, whether that is the first one.
-func (x *Index) lacksGram(text string, first bool) bool {
+func (x *corpus) lacksGram(text string, first bool) bool {
 	gram, n := uint64(0), 0
 	for i := range len(text) {
 		c := foldedASCII[text[i]&(utf8.RuneSelf-1)]

@@ -1,13 +1,26 @@
 package provenance
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // An Index finds folded texts within the folded texts that were added to it. The
 // zero value is empty. It is not safe for concurrent use while a text is added.
 type Index struct {
-	text  strings.Builder // a line feed, which no folded text has, follows each
-	words []uint64        // the filter: a power of two of them
+	corpus
+	built strings.Builder // of which text is the content
 }
+
+// corpus is what an [Index] looks in. A copy stays as it is while texts are added to the
+// index, if the index takes another filter: see [Index.keepFilter].
+type corpus struct {
+	text  string   // a line feed, which no folded text has, follows each
+	words []uint64 // the filter: a power of two of them
+}
+
+// keepFilter has the index leave its filter to the copies of it.
+func (x *Index) keepFilter() { x.words = slices.Clone(x.words) }
 
 // gramSize and shortGram are the lengths of the pieces that the filter knows, in
 // bytes: that of the shortest value and that of the shortest place.
@@ -30,17 +43,18 @@ func (x *Index) Add(folded string) {
 	if folded == "" {
 		return
 	}
-	from := x.text.Len()
-	x.text.WriteString(folded)
-	x.text.WriteByte('\n')
+	from := len(x.text)
+	x.built.WriteString(folded)
+	x.built.WriteByte('\n')
+	x.text = x.built.String()
 	words := max(len(x.words), leastWords)
-	for words*64 < x.text.Len()*filterBits {
+	for words*64 < len(x.text)*filterBits {
 		words *= 2
 	}
 	if words != len(x.words) {
 		x.words, from = make([]uint64, words), 0
 	}
-	text := x.text.String()
+	text := x.text
 	for i := from; i+shortGram <= len(text); i++ {
 		short := x.bitOf(shortGramAt(text, i))
 		x.words[short/64] |= 1 << (short % 64)
@@ -53,15 +67,15 @@ func (x *Index) Add(folded string) {
 }
 
 // Contains reports whether a folded text is within one that was added.
-func (x *Index) Contains(folded string) bool {
-	return x.mayContain(folded) && strings.Contains(x.text.String(), folded)
+func (x *corpus) Contains(folded string) bool {
+	return x.mayContain(folded) && strings.Contains(x.text, folded)
 }
 
 // Bytes returns how much the index takes, in bytes.
-func (x *Index) Bytes() int { return x.text.Cap() + 8*len(x.words) }
+func (x *Index) Bytes() int { return x.built.Cap() + 8*len(x.words) }
 
 // bitsOf returns the two bits of a gram.
-func (x *Index) bitsOf(gram uint64) (first, second uint64) {
+func (x *corpus) bitsOf(gram uint64) (first, second uint64) {
 	h := gram * 0x9e3779b97f4a7c15 // the golden ratio, as splitmix64 has it
 	h ^= h >> 29
 	h *= 0xbf58476d1ce4e5b9
@@ -70,13 +84,13 @@ func (x *Index) bitsOf(gram uint64) (first, second uint64) {
 }
 
 // bitOf returns the bit of a short gram.
-func (x *Index) bitOf(short uint32) uint64 {
+func (x *corpus) bitOf(short uint32) uint64 {
 	first, _ := x.bitsOf(uint64(short))
 	return first
 }
 
 // mayContain reports whether the filter knows every gram of a folded text.
-func (x *Index) mayContain(folded string) bool {
+func (x *corpus) mayContain(folded string) bool {
 	if len(x.words) == 0 {
 		return false
 	}
@@ -91,7 +105,7 @@ func (x *Index) mayContain(folded string) bool {
 	return true
 }
 
-func (x *Index) mayContainShort(folded string) bool {
+func (x *corpus) mayContainShort(folded string) bool {
 	for i := 0; i+shortGram <= len(folded); i++ {
 		bit := x.bitOf(shortGramAt(folded, i))
 		if x.words[bit/64]>>(bit%64)&1 == 0 {
@@ -101,12 +115,12 @@ func (x *Index) mayContainShort(folded string) bool {
 	return true
 }
 
-func (x *Index) mayContainGram(folded string, at int) bool {
+func (x *corpus) mayContainGram(folded string, at int) bool {
 	return x.mayHaveGram(gramAt(folded, at))
 }
 
 // mayHaveGram reports whether the filter knows a gram.
-func (x *Index) mayHaveGram(gram uint64) bool {
+func (x *corpus) mayHaveGram(gram uint64) bool {
 	if len(x.words) == 0 {
 		return false
 	}

@@ -3,6 +3,7 @@ package provenance
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sallyport/sallyport/internal/effect"
 )
@@ -38,6 +39,7 @@ type Source struct {
 type Memory struct {
 	mu      sync.RWMutex
 	index   Index
+	viewed  atomic.Bool // a view has the filter of the index
 	sources []sourceStart
 	flooded bool
 	// past are the digests of the pieces that a record names; nil for a memory with
@@ -104,11 +106,14 @@ func (m *Memory) addFolded(from Source, folded string) {
 	if folded == "" || m.flooded || m.index.Contains(folded) {
 		return
 	}
-	at := m.index.text.Len()
+	at := len(m.index.text)
 	if n := len(m.sources); n == 0 || n < maxSources && m.sources[n-1].Source != from {
 		m.sources = append(m.sources, sourceStart{at, from})
 	}
 	if at+len(folded) < MaxBytes {
+		if m.viewed.CompareAndSwap(true, false) {
+			m.index.keepFilter()
+		}
 		m.index.Add(folded)
 	}
 	if at+len(folded) >= MaxBytes || m.index.Bytes() > MaxBytes {
@@ -119,14 +124,41 @@ func (m *Memory) addFolded(from Source, folded string) {
 // dropAll floods the memory, which needs no texts then.
 func (m *Memory) dropAll() { m.flooded, m.index, m.sources = true, Index{}, nil }
 
-// sourceOf returns the first call that brought a text.
-func (m *Memory) sourceOf(folded string) (from Source) {
-	at := strings.Index(m.index.text.String(), folded)
-	for i := range m.sources {
-		if m.sources[i].at > at {
+// A view is what a memory has at a moment, and stays as it is. A search takes no lock: it
+// asks what is held, which may look into the same memories.
+type view struct {
+	corpus
+	sources []sourceStart
+	past    map[string]bool
+}
+
+// view returns what the memory has, and whether it lacks something that was read.
+func (m *Memory) view() (v view, flooded bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if !m.viewed.Load() {
+		m.viewed.Store(true)
+	}
+	return view{m.index.corpus, m.sources, m.past}, m.flooded
+}
+
+// isEmpty reports whether nothing can be found.
+func (v *view) isEmpty() bool { return v.text == "" && len(v.past) == 0 }
+
+// mayHave reports whether a run that has the gram at a place may be in the view.
+func (v *view) mayHave(folded string, at int) bool {
+	return v.past != nil || v.mayContainGram(folded, at)
+}
+
+// sourceOf returns the first call that brought a text; the zero value when the view is of a
+// past call.
+func (v *view) sourceOf(folded string) (from Source) {
+	at := strings.Index(v.text, folded)
+	for i := range v.sources {
+		if v.sources[i].at > at {
 			break
 		}
-		from = m.sources[i].Source
+		from = v.sources[i].Source
 	}
 	return from
 }

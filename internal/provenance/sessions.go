@@ -31,6 +31,7 @@ type Sessions struct {
 type shelf struct {
 	all   map[string]*list.Element // by session, each an element of order
 	order list.List                // of *conversation, most recently used first
+	reads list.List                // of *conversation, the one that read last first
 	total int
 	// lost is until when something counts for all sessions that was read and is not
 	// known here; zero when everything is known.
@@ -51,9 +52,16 @@ type sessionKey struct{ principal, session string }
 type conversation struct {
 	key    sessionKey
 	memory *Memory
-	bytes  int       // of total
-	used   time.Time // when it last read something
-	read   callSet   // the calls that brought untrusted content and are known here
+	bytes  int           // of total
+	used   time.Time     // when it last read something
+	read   callSet       // the calls that brought untrusted content and are known here
+	place  *list.Element // in the reads of its shelf
+}
+
+// noteRead says that a conversation reads something now.
+func (of *shelf) noteRead(c *conversation) {
+	c.used = time.Now()
+	of.reads.MoveToFront(c.place)
 }
 
 // Begin says that a call of a session, which is about to run, may bring untrusted
@@ -68,7 +76,7 @@ func (s *Sessions) Begin(principal, session, call string) {
 		c.memory.Flood()
 	}
 	c.read.begin(digestOf(call))
-	c.used = time.Now()
+	s.shelfOf(principal).noteRead(c)
 	s.charge(c, c.memory.Bytes())
 }
 
@@ -91,7 +99,7 @@ func (s *Sessions) End(principal, session, call string) {
 func (s *Sessions) Add(principal, session string, from Source, texts ...string) {
 	s.mu.Lock()
 	c := s.conversationOf(sessionKey{principal, session})
-	c.used = time.Now()
+	s.shelfOf(principal).noteRead(c)
 	memory := c.memory
 	s.mu.Unlock()
 	memory.Add(from, texts...)
@@ -105,7 +113,7 @@ func (s *Sessions) Flood(principal, session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.conversationOf(sessionKey{principal, session})
-	c.used = time.Now()
+	s.shelfOf(principal).noteRead(c)
 	c.memory.Flood()
 	s.charge(c, c.memory.Bytes())
 }
@@ -119,7 +127,7 @@ func (s *Sessions) conversationOf(k sessionKey) *conversation {
 		return e.Value.(*conversation)
 	}
 	c := &conversation{key: k, memory: new(Memory)}
-	of.all[k.session] = of.order.PushFront(c)
+	of.all[k.session], c.place = of.order.PushFront(c), of.reads.PushBack(c)
 	s.charge(c, 0)
 	return c
 }
@@ -197,6 +205,7 @@ func (s *Sessions) remove(e *list.Element) {
 	s.total -= c.bytes
 	of.total -= c.bytes
 	of.order.Remove(e)
+	of.reads.Remove(c.place)
 	delete(of.all, c.key.session)
 }
 
@@ -221,74 +230,6 @@ func (s *Sessions) ForgetIdle(principal, session string, since time.Time) {
 	}
 }
 
-// A Reading is what a caller may have read: the memories of its session, and of the
-// other sessions of its principal that read something lately.
-type Reading struct {
-	own    *Memory   // of the session; nil when it read nothing
-	others []*Memory // of the other sessions of the principal
-	// Unknown says that something was read that no memory here has.
-	Unknown bool
-	// Elsewhere is a call that read some of that and is not known in this process, such as
-	// one before a restart; empty when none counts any more.
-	Elsewhere string
-}
-
-// Reading returns what a session may have read at a time, given the marks of untrusted
-// content that count. A mark of a call that is not known here, such as one of another process or
-// of one that has ended, makes the reading unknown, and so does a call that still runs.
-// The call that asks is none of them. What makes a reading unknown once does so as long as
-// it counts: for a session as long as it lasts, for the others of the principal for
-// [sallyport.PrincipalFactAge].
-func (s *Sessions) Reading(principal, session, call string, marks []sallyport.FactMark, now time.Time) (r Reading) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	// On the stack: enough for the marks of two facts.
-	var few [8]bool
-	var fewIDs [8]uint64
-	known, ids := append(few[:0], make([]bool, len(marks))...), fewIDs[:0]
-	for i := range marks {
-		id := uint64(0) // it is not asked for
-		if marks[i].Fact == sallyport.FactUntrusted {
-			id = digestOf(marks[i].CallID)
-		}
-		ids = append(ids, id)
-	}
-	asks := digestOf(call)
-	of := s.shelfOf(principal)
-	if e := of.all[session]; e != nil {
-		of.order.MoveToFront(e)
-		r.own = e.Value.(*conversation).memory
-	}
-	for e := of.order.Front(); e != nil; e = e.Next() {
-		c := e.Value.(*conversation)
-		if c.memory != r.own {
-			if now.Sub(c.used) > sallyport.PrincipalFactAge+sallyport.FactStep {
-				continue
-			}
-			r.others = append(r.others, c.memory)
-		}
-		for i := range ids {
-			known[i] = known[i] || marks[i].Fact == sallyport.FactUntrusted && c.read.has(ids[i])
-		}
-		r.Unknown = r.Unknown || c.read.runsBeside(asks)
-	}
-	for i := range marks {
-		m := &marks[i]
-		if m.Fact != sallyport.FactUntrusted || known[i] || !m.Counts(now) {
-			continue
-		}
-		r.Unknown, r.Elsewhere = true, m.CallID
-		of.lose(m.Time)
-		if m.Session {
-			c := s.conversationOf(sessionKey{principal, session})
-			c.memory.Flood()
-			s.charge(c, c.memory.Bytes())
-		}
-	}
-	r.Unknown = r.Unknown || now.Before(of.lost)
-	return r
-}
-
 // Lose says that what a session may have read is not known.
 func (s *Sessions) Lose(principal, session string) {
 	s.Flood(principal, session)
@@ -296,72 +237,3 @@ func (s *Sessions) Lose(principal, session string) {
 	defer s.mu.Unlock()
 	s.shelfOf(principal).lose(time.Now())
 }
-
-// Others returns what the sessions of a principal read beside one of them. It is not known
-// where the call that brought some of it, such as one of another process, is not known here,
-// or anything else was lost.
-func (s *Sessions) Others(principal, session, call string) (r Reading) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r.Unknown = true
-	of := s.all[principal]
-	if of == nil {
-		return r
-	}
-	brought := digestOf(call)
-	for id, e := range of.all {
-		c := e.Value.(*conversation)
-		if c.read.has(brought) {
-			r.Unknown = !of.lost.IsZero()
-		}
-		if id != session {
-			r.others = append(r.others, c.memory)
-		}
-	}
-	return r
-}
-
-// memories visits all that was read.
-func (r *Reading) memories(visit func(*Memory) bool) {
-	if r.own != nil && !visit(r.own) {
-		return
-	}
-	for _, m := range r.others {
-		if !visit(m) {
-			return
-		}
-	}
-}
-
-// Find is [Memory.Find] in all that was read.
-func (r *Reading) Find(kind sallyport.ValueKind, value string, held Held) (Match, bool) {
-	for m := range r.memories {
-		if match, ok := m.Find(kind, value, held); ok {
-			return match, true
-		}
-	}
-	if !r.Unknown {
-		return Match{}, false
-	}
-	return flooded.Find(kind, value, held)
-}
-
-// Flooded reports whether the reading lacks something that was read.
-func (r *Reading) Flooded() bool {
-	if r.Unknown {
-		return true
-	}
-	for m := range r.memories {
-		if m.Flooded() {
-			return true
-		}
-	}
-	return false
-}
-
-// flooded is a memory that lacks something and has nothing.
-var flooded = func() *Memory {
-	m := new(Memory)
-	m.Flood()
-	return m
-}()

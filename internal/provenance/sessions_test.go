@@ -1,6 +1,7 @@
 package provenance_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -28,8 +29,8 @@ func read(s *provenance.Sessions, principal, session, call string, texts ...stri
 
 func finds(s *provenance.Sessions, principal, session, call string, marks []sallyport.FactMark, value string) (found, flooded bool) {
 	r := s.Reading(principal, session, call, marks, time.Now())
-	_, found = r.Find(effect.Mail, value, nil)
-	return found, r.Flooded()
+	_, found, err := r.Find(context.Background(), effect.Mail, value, nil)
+	return found && err == nil, r.Flooded()
 }
 
 // TestASessionFindsWhatItsPrincipalRead, in this session and others, and not what another

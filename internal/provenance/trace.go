@@ -1,6 +1,7 @@
 package provenance
 
 import (
+	"context"
 	"maps"
 	"slices"
 
@@ -14,7 +15,6 @@ type Tracer struct {
 	reading *Reading
 	pieces  map[string]bool // their digests
 	more    bool
-	flooded bool // a memory lacked something
 }
 
 // NewTracer returns a tracer of a reading.
@@ -26,44 +26,33 @@ type Value struct {
 	Kind sallyport.ValueKind
 	// Text is the value.
 	Text string
-
-	seen marks // of the bytes of Text; see [Tracer.Add]
 }
 
-// Add looks for values. What it sees of them without the memories, it sees once.
-func (t *Tracer) Add(values ...Value) {
+// Add looks for values. It returns the error of the context when that ends the search. What
+// was found says nothing then.
+func (t *Tracer) Add(ctx context.Context, values ...Value) error {
+	r := t.reading
+	r.viewMemories()
+	if len(r.views) == 0 {
+		return nil
+	}
+	s := search{Reading: r, ended: ctx.Err, note: t.notePiece}
 	for i := range values {
-		values[i].seen = marksOf(values[i].Text)
-	}
-	for m := range t.reading.memories {
-		m.trace(t, values)
-	}
-}
-
-// trace notes what of values is in the memory. One that is flooded names nothing.
-func (m *Memory) trace(t *Tracer, values []Value) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if t.flooded = t.flooded || m.flooded; m.flooded || m.index.text.Len() == 0 {
-		return
-	}
-	s := search{Memory: m, note: t.notePiece}
-	for i := range values {
-		if t.more {
-			return
+		if s.findIn(values[i].Kind, values[i].Text, maxDecoded); t.more || s.isStopped() {
+			break
 		}
-		v := &values[i]
-		s.findSeen(v.Kind, v.Text, v.seen, maxDecoded)
 	}
+	t.more = t.more || s.isStopped()
+	return r.err
 }
 
-// IsFull reports whether there were more pieces than a record names, so that those which
-// it names depend on the order of the values.
+// IsFull reports whether there were more pieces than a record names, or than were looked for,
+// so that those which it names depend on the order of the values.
 func (t *Tracer) IsFull() bool { return t.more }
 
 // FoundNothing reports whether nothing was found in all that was read, which is known.
 func (t *Tracer) FoundNothing() bool {
-	return len(t.pieces) == 0 && !t.more && !t.flooded && !t.reading.Unknown
+	return len(t.pieces) == 0 && !t.more && !t.reading.Flooded()
 }
 
 // notePiece takes a piece, and reports whether there is room for another one.

@@ -1,6 +1,7 @@
 package provenance_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,9 @@ func readingOf(texts ...string) *provenance.Reading {
 func traceOf(r *provenance.Reading, kind sallyport.ValueKind, values ...string) *facts.Carried {
 	t := provenance.NewTracer(r)
 	for _, v := range values {
-		t.Add(provenance.Value{Kind: kind, Text: v})
+		if err := t.Add(context.Background(), provenance.Value{Kind: kind, Text: v}); err != nil {
+			panic(err)
+		}
 	}
 	return t.Carried()
 }
@@ -57,8 +60,11 @@ func TestWhatIsRecalledIsFoundAlike(t *testing.T) {
 			t.Skip("more than a record names")
 		}
 		past := provenance.Recall(trace)
-		want, found := r.Find(kind, value, held)
-		got, again := past.Find(kind, value, held)
+		want, found, err := r.Find(context.Background(), kind, value, held)
+		got, again, errAgain := past.Find(context.Background(), kind, value, held)
+		if err != nil || errAgain != nil {
+			t.Fatal(err, errAgain)
+		}
 		if found != again || want.Piece != got.Piece {
 			t.Fatalf("Find(%q, %q) = %+v, %v; recalled %+v, %v", kind, value, want, found, got, again)
 		}
