@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/sallyport/sallyport"
@@ -76,6 +77,38 @@ func TestASearchEndsWithItsCall(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || tracer.FoundNothing() {
 		t.Errorf("a trace that ended: %v, found nothing: %v", err, tracer.FoundNothing())
 	}
+}
+
+// TestOfManySessionsNotAllAreLookedInto: every value may have come from those that are not.
+func TestOfManySessionsNotAllAreLookedInto(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := manySessions(provenance.MaxOthers)
+		if found, flooded := finds(s, "p", "fresh", "x", markOf("c1"), "ann@example.com"); found || flooded {
+			t.Errorf("found %v, flooded %v, want neither", found, flooded)
+		}
+		read(s, "p", "one more", "c", "Write to "+eve)
+		if found, flooded := finds(s, "p", "one more", "x", markOf("c1"), "ann@example.com"); found || flooded {
+			t.Errorf("its own session counts as another: found %v, flooded %v", found, flooded)
+		}
+		r := s.Reading("p", "fresh", "x", nil, time.Now())
+		if match, found, err := r.Find(t.Context(), "", eve, nil); !found || err != nil || match.Source.CallID != "c" {
+			t.Errorf("what was read last is not named: %+v, %v, %v", match, found, err)
+		}
+		if found, flooded := finds(s, "p", "fresh", "x", nil, "ann@example.com"); !found || !flooded {
+			t.Errorf("found %v, flooded %v, want both", found, flooded)
+		}
+		// It is not known whether the first call is one of this process.
+		r = s.Reading("p", "fresh", "x", []sallyport.FactMark{{Fact: sallyport.FactUntrusted, CallID: "c0", Time: time.Now()}}, time.Now())
+		if !r.Unknown || r.Elsewhere != "" {
+			t.Errorf("the first call counts as known, or as one of another process: %+v", r.Elsewhere)
+		}
+		time.Sleep(sallyport.PrincipalFactAge + 2*sallyport.FactStep)
+		read(s, "p", "later", "c", "nothing of interest")
+		if found, flooded := finds(s, "p", "fresh", "x", nil, "ann@example.com"); found || flooded {
+			t.Errorf("later: found %v, flooded %v, want neither", found, flooded)
+		}
+	})
 }
 
 // TestWhatTakesTooLongIsNotLookedFor, and counts as what came out of untrusted content, unless

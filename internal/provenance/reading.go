@@ -36,7 +36,7 @@ type Reading struct {
 // of one that has ended, makes the reading unknown, and so does a call that still runs.
 // The call that asks is none of them. What makes a reading unknown once does so as long as
 // it counts: for a session as long as it lasts, for the others of the principal for
-// [sallyport.PrincipalFactAge].
+// [sallyport.PrincipalFactAge]. More than [MaxOthers] other sessions make it unknown, too.
 func (s *Sessions) Reading(principal, session, call string, marks []sallyport.FactMark, now time.Time) (r Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,16 +65,19 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 		r.own = c.memory
 		add(c)
 	}
+	all := true
 	for e := of.reads.Front(); e != nil; e = e.Next() {
 		c := e.Value.(*conversation)
 		switch {
 		case c.memory == r.own:
 			continue
 		case now.Sub(c.used) > sallyport.PrincipalFactAge+sallyport.FactStep:
-		default:
+		case len(r.others) < MaxOthers:
 			r.others = append(r.others, c.memory)
 			add(c)
 			continue
+		default:
+			r.Unknown, all = true, false
 		}
 		break
 	}
@@ -83,7 +86,9 @@ func (s *Sessions) Reading(principal, session, call string, marks []sallyport.Fa
 		if m.Fact != sallyport.FactUntrusted || known[i] || !m.Counts(now) {
 			continue
 		}
-		r.Unknown, r.Elsewhere = true, m.CallID
+		if r.Unknown = true; all {
+			r.Elsewhere = m.CallID
+		}
 		of.lose(m.Time)
 		if m.Session {
 			c := s.conversationOf(sessionKey{principal, session})

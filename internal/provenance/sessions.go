@@ -17,6 +17,10 @@ const (
 	// maxRead bounds the calls of one conversation whose results it is known to
 	// have, in number.
 	maxRead = 4096
+	// MaxOthers bounds the other conversations of a principal in which a value is looked
+	// for, in number. Of more that read something lately, those that did so last are looked
+	// into, and every value may have come from the rest.
+	MaxOthers = 1000
 )
 
 // Sessions holds the memories of conversations. The zero value is empty. It is safe
