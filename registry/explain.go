@@ -3,7 +3,9 @@ package registry
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
+	"os"
 	"strconv"
 
 	"github.com/sallyport/sallyport"
@@ -164,11 +166,24 @@ func (r *Registry) Path(ctx context.Context, caller *sallyport.Caller, tool, ope
 		}
 		d.Allowed = true
 	case noted != nil:
+		if operation == "write" && c.mayBeCreated(noted, path) {
+			noted.Why += "; while it is not there, a child in direct mode that may write its folder can create it, and that is reported"
+		}
 		return *noted
 	default:
 		d.Why = err.Error()
 	}
 	return d
+}
+
+// mayBeCreated reports whether a child of the tool may create a path although the floor
+// closes it: it covers what is there.
+func (c *call) mayBeCreated(d *sallyport.Decision, path string) bool {
+	if d.Source != reach.FloorSource || c.entry.tool.Capabilities.Process == nil && c.entry.tool.Server() == "" {
+		return false
+	}
+	_, err := os.Lstat(c.out.FS.Abs(path))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (c *call) predictFacts() bool {
