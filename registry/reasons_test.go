@@ -236,7 +236,7 @@ func TestAFixBeginsWithItsCommand(t *testing.T) {
 func TestAPrivateAddressKeepsItsPort(t *testing.T) {
 	t.Parallel()
 	for _, allow := range [][]string{{}, {"b.example"}} {
-		g := newGate(t, &sallyport.Personality{Name: "role", Network: &sallyport.NetworkPolicy{Allow: allow}})
+		g := newGate(t, &sallyport.Personality{Name: "role", Network: &sallyport.NetworkPolicy{Allow: allow, Private: []string{"127.0.0.1:8099"}}})
 		g.add(sallyport.Tool{
 			Name: "tool", Schema: open, Capabilities: sallyport.Capabilities{Network: &sallyport.NetworkCapability{AllowedHosts: []string{"*"}}},
 			Run: func(ctx context.Context, c *sallyport.Call) (sallyport.Result, error) {
@@ -258,6 +258,7 @@ func TestAPrivateAddressKeepsItsPort(t *testing.T) {
 			"http://localhost/":       "add 127.0.0.1:80 to personalities.role.safety.network.allow_private",
 			"http://[::1]/":           "add [::1]:80 to personalities.role.safety.network.allow_private",
 			"https://localhost/":      "add 127.0.0.1:443 to personalities.role.safety.network.allow_private",
+			"http://localhost:8099/":  "add localhost:8099 to personalities.role.safety.network.allow", // its address is there
 			"http://[::1]:99/":        "add [::1]:99 to personalities.role.safety.network.allow_private",
 			"https://a.example/":      "add a.example to personalities.role.safety.network.allow",
 			"https://a.example:8443/": "add a.example:8443 to personalities.role.safety.network.allow",

@@ -222,12 +222,19 @@ func (ro *compiledRole) addRule(t *sallyport.Tool, d sallyport.Decision) (ruled 
 			item = real
 		}
 	}
-	if address := privateLiteral(item); d.Capability == group.Network && address != "" {
+	if address := privateLiteral(item); d.Capability == group.Network && address != "" && !ro.grantsAddress(address) {
 		item, key = address, "safety.network.allow_private"
 	}
 	d.Source = ro.sourceOf(key)
 	d.Fix = "add " + item + " to " + ro.fullKey(key)
 	return d, item
+}
+
+// grantsAddress reports whether the role has a private address with its port already: what
+// is missing then is a name for it, such as localhost.
+func (ro *compiledRole) grantsAddress(address string) bool {
+	n := ro.personality.Network
+	return n != nil && slices.Contains(n.Private, address)
 }
 
 // privateAddressOf returns the address with its port of a host that was refused

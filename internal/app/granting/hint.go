@@ -19,10 +19,13 @@ func Hint(c *config.Config, tool, role, capability, item string) string {
 	r := Request{}
 	switch capability {
 	case "network":
-		if private := privateForm(item); private != "" {
-			r.Private = []string{private}
-		} else {
+		switch private := privateForm(item); {
+		case private == "":
 			r.Hosts = []string{item}
+		case grantsPrivate(c, role, private):
+			return "" // what is missing is the name, which no command adds
+		default:
+			r.Private = []string{private}
 		}
 	case "fs_reach.read":
 		r.Read = []string{item}
@@ -53,6 +56,12 @@ func Hint(c *config.Config, tool, role, capability, item string) string {
 		return ""
 	}
 	return r.Command(role)
+}
+
+// grantsPrivate reports whether a role has a private address with its port already.
+func grantsPrivate(c *config.Config, role, private string) bool {
+	p, ok := c.Personality(role)
+	return ok && p.Network != nil && slices.Contains(p.Network.Private, private)
 }
 
 // privateForm returns a private address that can be let through, with its port; empty

@@ -12,7 +12,7 @@ func TestHintNamesTheCommand(t *testing.T) {
 	c, err := config.Parse("/w/sallyport.yaml", []byte(`version: 1
 mcp_servers: {notes: {command: [notes]}, both: {command: [both]}}
 actions: [{id: act, description: x, parameters: {type: object}, handler: {exec: [true]}}]
-personalities: {ops: {mcp_servers: [notes, both]}, dev: {mcp_servers: [both]}}
+personalities: {ops: {mcp_servers: [notes, both]}, dev: {mcp_servers: [both], safety: {network: {allow_private: ["127.0.0.1:8099"]}}}}
 `), &config.Options{Home: "/home/u", Dir: "/w"})
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +34,12 @@ personalities: {ops: {mcp_servers: [notes, both]}, dev: {mcp_servers: [both]}}
 	} {
 		if got := granting.Hint(c, tt.tool, "ops", tt.capability, tt.item); got != tt.want {
 			t.Errorf("Hint(%s, %s, %s) = %q, want %q", tt.tool, tt.capability, tt.item, got, tt.want)
+		}
+	}
+	// The address is granted, and the name for it is not: a command would change nothing.
+	for item, want := range map[string]string{"localhost:8099": "", "localhost:8098": "sallyport grant dev --private 127.0.0.1:8098"} {
+		if got := granting.Hint(c, "fetch_url", "dev", "network", item); got != want {
+			t.Errorf("Hint(%s) = %q, want %q", item, got, want)
 		}
 	}
 }
