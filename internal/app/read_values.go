@@ -21,17 +21,17 @@ type ReadValue struct {
 	Place string
 	// Value is the part that stood there.
 	Value string
-	// Tool and CallID name the call that brought it; both are empty when more was read
-	// than is remembered, so that it cannot be told.
+	// Tool and CallID name the call that brought it.
 	Tool, CallID string
 }
 
 // FindReadValues returns the values of a held call that stood in what its session read, as
-// far as this process remembers, by their places.
-func (rt *Runtime) FindReadValues(ctx context.Context, a *sallyport.Approval) (list []ReadValue) {
+// far as this process remembers, by their places. More says that it is not known of others:
+// more was read than is remembered here.
+func (rt *Runtime) FindReadValues(ctx context.Context, a *sallyport.Approval) (list []ReadValue, more bool) {
 	values, ok := splitArguments(a.Args)
 	if rt.conversations == nil || !ok {
-		return nil
+		return nil, false
 	}
 	kinds := map[string]sallyport.ValueKind{}
 	for path, kind := range rt.findDestinations(a.Personality, a.Tool) {
@@ -46,11 +46,13 @@ func (rt *Runtime) FindReadValues(ctx context.Context, a *sallyport.Approval) (l
 				text = value // a number, or true or false
 			}
 			m, ok, err := reading.Find(ctx, kinds[place], text, own)
-			if err != nil || !ok || len(list) >= maxReadValues {
-				continue
+			switch {
+			case err != nil, ok && m.Source.CallID == "":
+				more = true
+			case ok && len(list) < maxReadValues:
+				list = append(list, ReadValue{Place: place, Value: m.Piece, Tool: m.Source.Tool, CallID: m.Source.CallID})
 			}
-			list = append(list, ReadValue{Place: place, Value: m.Piece, Tool: m.Source.Tool, CallID: m.Source.CallID})
 		}
 	}
-	return list
+	return list, more
 }

@@ -29,6 +29,7 @@ type held struct {
 	Created, Expires                     time.Time
 	Led                                  []earlierCall
 	Values                               []foreignValue
+	MoreRead                             bool // what was read may hold other values
 	// Rule and RuleSays are what a yes for the session gives, or why there is none.
 	Rule, RuleSays, NoRule string
 	// Always and AlwaysSays are what a yes for always gives.
@@ -89,7 +90,9 @@ func (s *Site) describeHeld(ctx context.Context, a *sallyport.Approval) held {
 	for _, n := range q.News {
 		h.News = append(h.News, cleanText(n))
 	}
-	for _, v := range s.rt.FindReadValues(ctx, a) {
+	values, more := s.rt.FindReadValues(ctx, a)
+	h.MoreRead = more
+	for _, v := range values {
 		h.Values = append(h.Values, foreignValue{cleanText(v.Place), cleanText(v.Value), cleanText(v.Tool), v.CallID})
 	}
 	if p, ok := auth.PrincipalFrom(ctx); ok {
