@@ -2,13 +2,22 @@ package app
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/sallyport/sallyport/registry"
 )
 
-// keyOfTool returns the key of the configuration that a built-in tool needs, and an example;
-// empty for a tool that needs none.
+// keyOfTool returns the key of the configuration that a built-in tool needs, or all tools of
+// a label, and an example; empty for what needs none.
 func keyOfTool(name string) (key, example string) {
+	switch name {
+	case "@mail":
+		name = "email-send"
+	case "@database":
+		name = "db-query"
+	case "@skill":
+		name = "get_skill"
+	}
 	switch name {
 	case "web_search":
 		return "search", "search: {service: brave}"
@@ -32,8 +41,12 @@ func explainUnconfigured(name string) registry.MissingTool {
 	if key == "" {
 		return registry.MissingTool{}
 	}
+	what := "is a built-in tool that needs"
+	if strings.HasPrefix(name, "@") {
+		what = "is the label of built-in tools that need"
+	}
 	return registry.MissingTool{
-		Tool: name, Why: fmt.Sprintf("%s is a built-in tool that needs the key %s, which is not in the configuration", name, key),
+		Tool: name, Why: fmt.Sprintf("%s %s the key %s, which is not in the configuration", name, what, key),
 		Fix: fmt.Sprintf("add `%s` to the configuration, with what fits here", example),
 	}
 }
