@@ -41,11 +41,16 @@ func printVerdict(p *Printer, when string, v *replay.Verdict) {
 	p.PrintLine("    %s %s", when, EscapeControls(line))
 }
 
+// leftOut is what stands below the verdicts on past calls: to find none that flips says
+// nothing of it.
+const leftOut = "which paths, hosts and secrets a call may touch is not judged"
+
 // PrintReplaySummary prints what a replay found.
 func PrintReplaySummary(p *Printer, s app.ReplaySummary) error {
 	if p.JSON {
 		return p.PrintJSON(s)
 	}
 	p.PrintLine("%s: %d the same, %d flipped, %d not replayable", text.CountOf(s.Calls, "call"), s.Same, s.Flips, s.Unknown)
+	p.PrintLine(leftOut)
 	return nil
 }

@@ -27,6 +27,7 @@ func PrintShadow(p *Printer, r *shadow.Report, inForce string) error {
 		p.PrintLine("and %s of other kinds: the record has them", text.CountOf(r.Others, "flip"))
 	}
 	p.PrintLine("%s judged: %d the same, %d flipped; %d not replayable, %d not judged", text.CountOf(r.Judged(), "call"), r.Same, r.Flips, r.NotReplayable, r.NotJudged)
+	p.PrintLine(leftOut)
 	return nil
 }
 
