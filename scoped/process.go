@@ -126,8 +126,8 @@ func (p processAccessor) prepareSpawn(
 func (p processAccessor) Probe(_, binary string) error {
 	if why := reach.RefuseLauncher(binary); why != "" {
 		p.b.recordDecision(sallyport.Decision{
-			Step: sallyport.StepAccess, Capability: group.Process, Resource: clipItem(binary),
-			Why: clipItem(binary) + " " + why, Source: reach.FloorSource,
+			Step: sallyport.StepAccess, Capability: group.Process, Resource: clipNoted(binary),
+			Why: clipNoted(binary) + " " + why, Source: reach.FloorSource,
 		})
 		return sallyport.BinaryError(binary, why)
 	}

@@ -99,7 +99,7 @@ func (p processAccessor) filterEnvironment(asked map[string]string) (map[string]
 	if len(reserved) > 0 {
 		slices.Sort(reserved)
 		p.b.recordDecision(sallyport.Decision{
-			Step: sallyport.StepAccess, Capability: group.Process, Resource: clipItem(strings.Join(reserved, ", ")),
+			Step: sallyport.StepAccess, Capability: group.Process, Resource: clipNoted(strings.Join(reserved, ", ")),
 			Why: "environment variables that steer a child from outside are not passed on", Source: reach.FloorSource,
 		})
 	}

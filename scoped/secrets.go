@@ -45,11 +45,11 @@ func (s *secretAccessor) Get(ctx context.Context, ref string) (sallyport.Secret,
 	case err != nil:
 		return sallyport.Secret{}, s.failSource(ctx, ref, err)
 	case !ok:
-		s.recordUnavailable(ref, "no source has a value for it", fixSet+clipItem(ref))
+		s.recordUnavailable(ref, "no source has a value for it", fixSet+clipNoted(ref))
 		return sallyport.Secret{}, newSecretError(ref, "not found", fs.ErrNotExist)
 	}
 	if err := checkHandedOut(value); err != nil {
-		s.recordUnavailable(ref, err.Error(), fixSet+clipItem(ref))
+		s.recordUnavailable(ref, err.Error(), fixSet+clipNoted(ref))
 		return sallyport.Secret{}, newSecretError(ref, "is refused: "+err.Error(), err)
 	}
 	// The value is on the list before the tool has it.
@@ -91,7 +91,7 @@ func (s *secretAccessor) failSource(ctx context.Context, ref string, err error) 
 	switch {
 	case ctx.Err() != nil: // the call is over, which says nothing of the source
 	case ok && coded.Resource == ref:
-		s.recordUnavailable(ref, clipItem(coded.Detail), fixSet+clipItem(ref))
+		s.recordUnavailable(ref, clipNoted(coded.Detail), fixSet+clipNoted(ref))
 	default:
 		s.recordUnavailable(ref, "the source of its value failed, and check says why", fixCheck)
 	}
@@ -104,7 +104,7 @@ func (s *secretAccessor) failSource(ctx context.Context, ref string, err error) 
 // changes that.
 func (s *secretAccessor) recordUnavailable(ref, why, fix string) {
 	s.b.recordDecision(sallyport.Decision{
-		Step: sallyport.StepAccess, Capability: group.Secrets, Resource: clipItem(ref), Why: why, Fix: fix,
+		Step: sallyport.StepAccess, Capability: group.Secrets, Resource: clipNoted(ref), Why: why, Fix: fix,
 	})
 }
 

@@ -254,7 +254,7 @@ func newFloorDecision(binary, path string) sallyport.Decision {
 
 func newAccessDecision(capability, resource string, allowed bool, why string) sallyport.Decision {
 	return sallyport.Decision{
-		Step: sallyport.StepAccess, Capability: capability, Resource: clipItem(resource), Allowed: allowed, Why: clipItem(why),
+		Step: sallyport.StepAccess, Capability: capability, Resource: clipNoted(resource), Allowed: allowed, Why: clipNoted(why),
 	}
 }
 
