@@ -21,7 +21,7 @@ func openState(ctx context.Context, s config.State, logger *slog.Logger) (store.
 	case config.StateMemory:
 		return memory.New(nil)
 	case config.StateSQLite:
-		for _, path := range []string{s.Path, s.Path + "-log"} {
+		for _, path := range listStateFiles(s.Path) {
 			if err := checkStateFile(path); err != nil {
 				return nil, err
 			}
@@ -32,10 +32,13 @@ func openState(ctx context.Context, s config.State, logger *slog.Logger) (store.
 	}
 }
 
+// listStateFiles returns the paths of a state file and of the folder with its record.
+func listStateFiles(path string) []string { return []string{path, path + "-log"} }
+
 // lacksState reports whether there is neither a state file nor its record. One of both
 // alone is not that: to open it says what is wrong.
 func lacksState(path string) bool {
-	for _, path := range []string{path, path + "-log"} {
+	for _, path := range listStateFiles(path) {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 			return false
 		}

@@ -60,11 +60,11 @@ func (u *Unstored) Move(ctx context.Context, store sallyport.FactStore, now bool
 	}
 	ctx, cancel := context.WithTimeout(ctx, moveWait)
 	defer cancel()
-	for _, m := range u.list() {
+	for _, m := range u.listMarks() {
 		if _, err := store.Note(ctx, m.name, m.session, m.marks); err != nil {
 			return
 		}
-		u.remove(&m)
+		u.removeMarks(&m)
 	}
 }
 
@@ -86,7 +86,7 @@ type unstoredMarks struct {
 	marks         []sallyport.FactMark
 }
 
-func (u *Unstored) list() (all []unstoredMarks) {
+func (u *Unstored) listMarks() (all []unstoredMarks) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for name, p := range u.memory.all {
@@ -100,8 +100,8 @@ func (u *Unstored) list() (all []unstoredMarks) {
 	return all
 }
 
-// remove forgets marks that a store has taken. One that is newer than that stays.
-func (u *Unstored) remove(m *unstoredMarks) {
+// removeMarks forgets marks that a store has taken. One that is newer than that stays.
+func (u *Unstored) removeMarks(m *unstoredMarks) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	p := u.memory.all[m.name]

@@ -65,13 +65,13 @@ func TestUnstoredMarksMoveWhenTheStoreTakesThem(t *testing.T) {
 		if err := u.Note("p", "s", mark("old")); err != nil {
 			t.Fatal(err)
 		}
-		moved := u.list()
+		moved := u.listMarks()
 		time.Sleep(time.Millisecond)
 		if err := u.Note("p", "s", mark("new")); err != nil {
 			t.Fatal(err)
 		}
 		for i := range moved {
-			u.remove(&moved[i])
+			u.removeMarks(&moved[i])
 		}
 		if got := u.Facts("p", "s"); len(got) != 2 || got[0].CallID != "new" || got[1].CallID != "new" {
 			t.Errorf("after a newer mark: %+v", got)

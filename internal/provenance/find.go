@@ -49,13 +49,13 @@ func (s *search) isHeld(kind sallyport.ValueKind, piece string) bool {
 	if s.held == nil || s.asked > maxAsked || len(piece) > maxHeld {
 		return false
 	}
-	s.spend(heldWork + foldWork*len(piece))
+	s.spendWork(heldWork + foldWork*len(piece))
 	return !s.isStopped() && s.held(kind, Exact(kind, piece))
 }
 
 // findIn looks for a value as it stands, and for what it is the code of.
 func (s *search) findIn(kind sallyport.ValueKind, value string, depth int) bool {
-	if s.spend(len(value)); s.isStopped() {
+	if s.spendWork(len(value)); s.isStopped() {
 		return true
 	}
 	free, seen := kind == "" || kind == effect.Text, marksOf(value)
@@ -88,7 +88,7 @@ func (s *search) findUnknown(kind sallyport.ValueKind, value string) bool {
 	if len(value) > maxHeld {
 		return true
 	}
-	s.spend(foldWork * len(value))
+	s.spendWork(foldWork * len(value))
 	s.asked = 0
 	return Canonical(kind, value) != "" && (s.held == nil || !s.held(kind, Exact(kind, value)))
 }
@@ -97,7 +97,7 @@ func (s *search) findUnknown(kind sallyport.ValueKind, value string) bool {
 func (s *search) findText(value string, seen marks, lacks glance) bool {
 	var whole string
 	if !lacks.text {
-		if whole = s.canonical(effect.Text, value, seen); s.isForeign(effect.Text, whole, value) {
+		if whole = s.makeCanonical(effect.Text, value, seen); s.isForeign(effect.Text, whole, value) {
 			return true
 		}
 	}
@@ -106,7 +106,7 @@ func (s *search) findText(value string, seen marks, lacks glance) bool {
 
 // findPlace looks for a place, and for what it names beside.
 func (s *search) findPlace(kind sallyport.ValueKind, value string, seen marks) bool {
-	whole := lookedFor{entity{kind: kind, text: value}, s.canonical(kind, value, seen)}
+	whole := lookedFor{entity{kind: kind, text: value}, s.makeCanonical(kind, value, seen)}
 	if s.isForeign(kind, whole.form, value) {
 		return true
 	}
@@ -123,7 +123,7 @@ type lookedFor struct {
 // did not, if it is not nil.
 func (s *search) namesForeign(value string, seen marks, whole *lookedFor) bool {
 	if seen&isRune != 0 {
-		value = s.plain(value)
+		value = s.makePlain(value)
 		seen = marksOf(value)
 	}
 	return !visitSeen(value, seen, func(e entity) bool {
@@ -138,7 +138,7 @@ func (s *search) namesForeign(value string, seen marks, whole *lookedFor) bool {
 // with any name below it, the address with any tag. It is known what the bytes of the text
 // around it stand for.
 func (s *search) isForeignEntity(e entity, seen marks) bool {
-	form := s.canonical(e.kind, e.text, seen)
+	form := s.makeCanonical(e.kind, e.text, seen)
 	if e.kind == effect.Host && len(form) >= gramSize && !s.mayHaveGramAt(form, len(form)-gramSize) {
 		return false // the host ends with it, and so does each name above it
 	}
@@ -214,7 +214,7 @@ func (s *search) isForeign(kind sallyport.ValueKind, canonical, piece string) bo
 
 // viewWith returns the first view that has a piece, in canonical form; nil for none.
 func (s *search) viewWith(canonical string) *view {
-	s.spend(1 + len(s.views))
+	s.spendWork(1 + len(s.views))
 	for i := range s.views {
 		if v := &s.views[i]; s.isIn(v, canonical) {
 			return v
@@ -234,13 +234,13 @@ func (s *search) isIn(v *view, canonical string) bool {
 	if !v.mayContain(canonical) {
 		return false
 	}
-	s.spend(len(canonical) + len(v.text)/textStep)
+	s.spendWork(len(canonical) + len(v.text)/textStep)
 	return strings.Contains(v.text, canonical)
 }
 
 // mayHaveGramAt reports whether a run that has the gram at a place may be in a memory.
 func (s *search) mayHaveGramAt(folded string, at int) bool {
-	s.spend(1 + len(s.views))
+	s.spendWork(1 + len(s.views))
 	for i := range s.views {
 		if s.views[i].mayHave(folded, at) {
 			return true
@@ -262,7 +262,7 @@ const (
 // runLength has one of the grams that are looked at first.
 func (s *search) findRun(folded string) bool {
 	for at := 0; at+gramSize <= len(folded) && len(folded) >= runLength; at += runStep {
-		if s.spend(1 + len(s.views)); s.isStopped() {
+		if s.spendWork(1 + len(s.views)); s.isStopped() {
 			return true
 		}
 		for i := range s.views {
@@ -289,6 +289,6 @@ func (s *search) findRunAt(v *view, folded string, at int) bool {
 			return true
 		}
 	}
-	s.spend(runStep)
+	s.spendWork(runStep)
 	return false
 }

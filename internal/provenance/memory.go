@@ -132,8 +132,8 @@ type view struct {
 	past    map[string]bool
 }
 
-// view returns what the memory has, and whether it lacks something that was read.
-func (m *Memory) view() (v view, flooded bool) {
+// takeView returns what the memory has, and whether it lacks something that was read.
+func (m *Memory) takeView() (v view, flooded bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if !m.viewed.Load() {

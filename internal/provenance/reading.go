@@ -139,7 +139,7 @@ func (r *Reading) viewMemories() {
 }
 
 func (r *Reading) addView(m *Memory) {
-	v, flooded := m.view()
+	v, flooded := m.takeView()
 	if r.floods = r.floods || flooded; !v.isEmpty() {
 		r.views = append(r.views, v)
 	}
@@ -152,7 +152,7 @@ func (r *Reading) addView(m *Memory) {
 func (r *Reading) Find(ctx context.Context, kind sallyport.ValueKind, value string, held Held) (Match, bool, error) {
 	r.viewMemories()
 	s := search{Reading: r, ended: ctx.Err, held: held}
-	s.spend(1)
+	s.spendWork(1)
 	if found := len(r.views) > 0 && s.findIn(kind, value, maxDecoded); found && !s.isStopped() {
 		return r.match, true, nil
 	}

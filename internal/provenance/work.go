@@ -24,8 +24,8 @@ const (
 	foldStep = 1 << 14
 )
 
-// spend counts work. From time to time it looks whether the call has ended.
-func (s *search) spend(work int) {
+// spendWork counts work. From time to time it looks whether the call has ended.
+func (s *search) spendWork(work int) {
 	if s.work += work; s.work >= s.look {
 		s.lookAround()
 	}
@@ -45,9 +45,9 @@ func (s *search) lookAround() {
 // isStopped reports whether the search is to end at once.
 func (s *search) isStopped() bool { return s.err != nil || s.work >= MaxWork }
 
-// canonical is [Canonical] for a value of which it is known what its bytes, or those of the
+// makeCanonical is [Canonical] for a value of which it is known what its bytes, or those of the
 // text that it is a part of, stand for. It is empty once the search is stopped.
-func (s *search) canonical(kind sallyport.ValueKind, value string, seen marks) string {
+func (s *search) makeCanonical(kind sallyport.ValueKind, value string, seen marks) string {
 	if seen&isRune != 0 && len(value) > foldStep {
 		value = s.mapPieces(norm.NFKD, value, Fold)
 		seen &^= hasFold
@@ -55,8 +55,8 @@ func (s *search) canonical(kind sallyport.ValueKind, value string, seen marks) s
 	return canonicalSeen(kind, value, seen)
 }
 
-// plain is plainText, of a long text in pieces.
-func (s *search) plain(value string) string {
+// makePlain is plainText, of a long text in pieces.
+func (s *search) makePlain(value string) string {
 	if len(value) > foldStep {
 		return s.mapPieces(norm.NFKC, value, plainText)
 	}
@@ -71,7 +71,7 @@ func (s *search) mapPieces(form norm.Form, text string, change func(string) stri
 		n := endOfPiece(form, text)
 		piece := change(text[:n])
 		b.WriteString(piece)
-		s.spend(foldWork * len(piece))
+		s.spendWork(foldWork * len(piece))
 		text = text[n:]
 	}
 	if s.isStopped() {

@@ -94,7 +94,7 @@ func FuzzNextItem(f *testing.F) {
 		array := Blank([]byte(text))
 		var want []json.RawMessage
 		if !json.Valid(array) || array[0] != '[' || json.Unmarshal(array, &want) != nil {
-			t.Skip()
+			return // no array
 		}
 		rest := Blank(array[1:])
 		for i, value := range want {

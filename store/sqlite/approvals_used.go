@@ -154,8 +154,8 @@ func (rows *usedRows) add(e *recordlog.Entry) {
 
 func (rows *usedRows) isEmpty() bool { return len(rows.Approvals)+len(rows.Runs) == 0 }
 
-// store writes what was gathered and the rows do not have, in a transaction.
-func (rows *usedRows) store(c *conn) error {
+// storeUses writes what was gathered and the rows do not have, in a transaction.
+func (rows *usedRows) storeUses(c *conn) error {
 	missing, err := rows.selectMissing(c)
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func (db *DB) applyRecordedUses(ctx context.Context) error {
 		case err != nil:
 			return wrapError(err)
 		case !missing.isEmpty():
-			if err := db.inWriteTx(ctx, false, missing.store); err != nil {
+			if err := db.inWriteTx(ctx, false, missing.storeUses); err != nil {
 				return err
 			}
 		}

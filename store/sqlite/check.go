@@ -52,7 +52,7 @@ func (db *DB) checkIndex(ctx context.Context) error {
 			return err
 		}
 		if e.Seq == r.mark.Seq && len(e.Body) > 0 && (e.Next != r.mark.at || e.Hash != r.mark.Hash) {
-			return disagree(fmt.Sprintf("what it knows as its end, record %d", e.Seq))
+			return newDisagreement(fmt.Sprintf("what it knows as its end, record %d", e.Seq))
 		}
 	}
 	if err := k.checkBlock(ctx); err != nil {
@@ -61,8 +61,8 @@ func (db *DB) checkIndex(ctx context.Context) error {
 	return k.checkCount(ctx)
 }
 
-// disagree returns the error of an index that does not say what the record does.
-func disagree(what string) error {
+// newDisagreement returns the error of an index that does not say what the record does.
+func newDisagreement(what string) error {
 	return &store.Error{Reason: store.ErrDamaged, Err: &recordlog.Damage{
 		Why: "its index does not agree with the record about " + what + ": put a copy of the file back, beside the record as it is",
 	}}
@@ -151,7 +151,7 @@ func (k *indexCheck) checkBlock(ctx context.Context) error {
 		got.at, got.first = want.at, want.first // as a reader does
 	}
 	if got != want || !named {
-		return disagree(fmt.Sprintf("records %d to %d", want.first, (want.number+1)*blockRecords-1))
+		return newDisagreement(fmt.Sprintf("records %d to %d", want.first, (want.number+1)*blockRecords-1))
 	}
 	k.block, k.pruned, k.damaged = want, false, false
 	clear(k.names)
@@ -167,7 +167,7 @@ func (k *indexCheck) checkCount(ctx context.Context) error {
 	return k.db.runQueries(ctx, func(c *conn) error {
 		n, err := c.readInt("SELECT count(*) FROM record_blocks WHERE block BETWEEN ?1 AND ?2", k.first, k.block.number)
 		if err == nil && n != k.seen {
-			err = disagree("how many records there are")
+			err = newDisagreement("how many records there are")
 		}
 		return err
 	})

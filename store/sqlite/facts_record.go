@@ -314,9 +314,9 @@ func (rows *factRows) add(e *recordlog.Entry) {
 	}
 }
 
-// store writes what was gathered, in the transaction that moves the index on, and forgets
+// storeFacts writes what was gathered, in the transaction that moves the index on, and forgets
 // what is old and what is too much.
-func (rows factRows) store(c *conn, now time.Time) error {
+func (rows factRows) storeFacts(c *conn, now time.Time) error {
 	if len(rows) == 0 {
 		return nil
 	}

@@ -165,7 +165,7 @@ func (db *DB) indexSome(ctx context.Context, v *recordlog.View) (more bool, err 
 				break
 			}
 		}
-		if err := errors.Join(x.storeBlock(), brought.store(c, db.o.Now()), used.store(c)); err != nil {
+		if err := errors.Join(x.storeBlock(), brought.storeFacts(c, db.o.Now()), used.storeUses(c)); err != nil {
 			return err
 		}
 		return c.writeMark(&m)
