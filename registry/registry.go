@@ -133,7 +133,7 @@ func (r *Registry) Register(tools ...sallyport.Tool) error {
 // still run are an error.
 func (r *Registry) Close(ctx context.Context) error {
 	err := r.workers.close(ctx)
-	r.facts.unstored.Move(context.WithoutCancel(ctx), r.facts.store, true)
+	r.facts.moveUnstored(ctx)
 	if r.o.Runs == nil {
 		r.runs.Close()
 	}

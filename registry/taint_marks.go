@@ -49,12 +49,19 @@ func boundFactWait(ctx context.Context) *deadline.Context {
 	return waiting
 }
 
+// moveUnstored has the store take what it could not take before, at the end of a registry.
+func (k *conversationFacts) moveUnstored(ctx context.Context) {
+	waiting := boundFactWait(context.WithoutCancel(ctx))
+	defer waiting.Cancel()
+	k.unstored.MoveAll(waiting, k.store)
+}
+
 // knownMarks returns what is known of a caller's principal and session. A
 // caller without a session has one of its own, of which nothing is known.
 func (k *conversationFacts) knownMarks(ctx context.Context, caller *sallyport.Caller) ([]sallyport.FactMark, error) {
 	waiting := boundFactWait(ctx)
 	defer waiting.Cancel()
-	k.unstored.Move(waiting, k.store, false)
+	k.unstored.Move(waiting, k.store)
 	return k.addUnstored(caller, func() ([]sallyport.FactMark, error) {
 		return k.store.Facts(waiting, caller.Principal.Name, caller.Session)
 	})

@@ -52,14 +52,23 @@ func (u *Unstored) Facts(name, session string) []sallyport.FactMark {
 	return u.memory.all[name].marksOf(session)
 }
 
-// Move moves what there is to a store, when the store has not failed for a second. What it
-// cannot take stays. With now it does not wait for that second.
-func (u *Unstored) Move(ctx context.Context, store sallyport.FactStore, now bool) {
-	if !u.held.Load() || !u.beginMove(now) {
+// Move moves what there is to a store beside a call, when the store has not failed for a
+// second. What cannot be moved in a tenth of a second stays.
+func (u *Unstored) Move(ctx context.Context, store sallyport.FactStore) {
+	if !u.held.Load() || !u.beginMove() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, moveWait)
 	defer cancel()
+	u.MoveAll(ctx, store)
+}
+
+// MoveAll moves what there is to a store until the context ends. What the store cannot take
+// stays.
+func (u *Unstored) MoveAll(ctx context.Context, store sallyport.FactStore) {
+	if !u.held.Load() {
+		return
+	}
 	for _, m := range u.listMarks() {
 		if _, err := store.Note(ctx, m.name, m.session, m.marks); err != nil {
 			return
@@ -70,10 +79,10 @@ func (u *Unstored) Move(ctx context.Context, store sallyport.FactStore, now bool
 
 // beginMove reports whether the store is asked now. For the next second no other caller
 // asks it.
-func (u *Unstored) beginMove(now bool) bool {
+func (u *Unstored) beginMove() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !now && time.Now().Before(u.next) {
+	if time.Now().Before(u.next) {
 		return false
 	}
 	u.next = time.Now().Add(movePause)

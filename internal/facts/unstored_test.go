@@ -47,16 +47,16 @@ func TestUnstoredMarksMoveWhenTheStoreTakesThem(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		u.Move(t.Context(), store, false) // the store has just failed
+		u.Move(t.Context(), store) // the store has just failed
 		is("at once", 2, 0)
 		time.Sleep(movePause)
-		u.Move(t.Context(), store, false)
-		u.Move(t.Context(), store, false)
+		u.Move(t.Context(), store)
+		u.Move(t.Context(), store)
 		if is("while the store fails", 2, 0); store.asked != 1 {
 			t.Errorf("a store that fails was asked %d times in a second", store.asked)
 		}
 		store.err = nil
-		u.Move(t.Context(), store, true)
+		u.MoveAll(t.Context(), store)
 		is("at the end", 0, 2)
 		if u.held.Load() {
 			t.Error("nothing is left, and is looked for")
