@@ -41,7 +41,7 @@ bare ones. A regular file ` + "`.git`" + ` is closed for writing by tools, and b
 | project | neither tools nor children; what a child changes of it in an overlay waits for a person, who sees the difference with ` + "`sallyport pending`" + `. No row counts below ` + "`node_modules`" + ` |
 | absolute | neither tools nor children |
 
-For children that holds of what is there. In direct mode a child that may write a folder can create a name of the classes project and absolute that its folder lacks. That is reported
+For children this holds where the file exists. In direct mode, a child that may write a folder can create a missing file of the classes project and absolute in it, and the gate reports that
 ([guarantees](../guarantees.md)).
 
 No rows are the files that people and agents edit and that an install or a build writes: ` + "`package.json`, `go.mod`, `Cargo.toml`, `pyproject.toml`, `Makefile`" + `, lock

@@ -9,5 +9,5 @@
 //
 // A memory is bounded. Once a text did not fit, the memory is flooded: it can no
 // longer say where a value did not come from, and [Reading.Find] answers that every
-// value came out of untrusted content. So it does of what would take too long to look for.
+// value came out of untrusted content. It answers the same where looking would take too long.
 package provenance

@@ -18,8 +18,8 @@ const (
 	// have, in number.
 	maxRead = 4096
 	// MaxOthers bounds the other conversations of a principal in which a value is looked
-	// for, in number. Of more that read something lately, those that did so last are looked
-	// into, and every value may have come from the rest.
+	// for, in number. When more read something lately, only those that read last are looked
+	// into, and every value counts as one that the rest read.
 	MaxOthers = 1000
 )
 

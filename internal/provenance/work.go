@@ -12,8 +12,8 @@ import (
 // The work of a search is counted in looks at the filter of a memory, each of which takes
 // some nanoseconds.
 const (
-	// MaxWork bounds the work for all values of a reading. Every value of which that is not
-	// done may have come from what was read.
+	// MaxWork bounds the work for all values of a reading. A value that was not looked for
+	// counts as one that was read.
 	MaxWork = 1 << 26
 	// lookEvery is the work between two looks at whether the call has ended.
 	lookEvery = 1 << 16
